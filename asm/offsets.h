@@ -1,0 +1,30 @@
+// Every struct offset that assembly knows, in bytes. src/arch/offsets.rs reads
+// this file at compile time and asserts each line against offset_of!, so a
+// field that moves breaks the build and not a goroutine.
+
+// Gobuf
+#define GOBUF_SP 0
+#define GOBUF_PC 8
+#define GOBUF_G 16
+#define GOBUF_CTXT 24
+#define GOBUF_BP 48
+
+// G
+#define G_M 48
+#define G_SCHED 56
+#define G_STARTPC 296
+
+// M
+#define M_G0 0
+#define M_GSIGNAL 80
+#define M_CURG 312
+
+// Regs, the registers of a goroutine that a signal stopped (src/signal.rs)
+#define REGS_RIP 0
+#define REGS_RSP 8
+#define REGS_RBP 16
+#define REGS_RBX 24
+#define REGS_R12 32
+#define REGS_R13 40
+#define REGS_R14 48
+#define REGS_R15 56

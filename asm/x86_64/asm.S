@@ -1,0 +1,423 @@
+// The context switches of x86-64 Linux: Go's asm_amd64.s.
+//
+// A goroutine (G) runs on a stack of its own, the scheduler on its thread's
+// stack, which belongs to a G too: g0. All switching is between those two:
+//
+//     mcall       G  -> g0   saves the G, calls a function that doesn't return
+//     gogo        g0 -> G    resumes a saved G, or starts a new one
+//     systemstack G  -> g0   calls a function on g0 and comes back
+//
+// What a call preserves in the System V ABI is what these preserve: rbx, rbp,
+// r12-r15, the control bits of mxcsr and the x87 control word. Everything else
+// the caller of mcall has given up by calling a C function.
+//
+// A G that left through mcall looks like this; nothing of it is anywhere else:
+//
+//                 |  ...                  |
+//                 |  return address       |  into mcall's caller
+//     sched.bp -> |  rbp of the caller    |  so the frame-pointer chain goes on
+//                 |  rbx                  |  -8
+//                 |  r12                  |  -16
+//                 |  r13                  |  -24
+//                 |  r14                  |  -32
+//                 |  r15                  |  -40
+//     sched.sp -> |  fcw, pad, mxcsr      |  -48, -44
+//
+// The return predictor. The CPU guesses each `ret` from a stack of the calls
+// it has seen. A switch changes the real stack and not that one, so what
+// matters is that the two agree again afterwards: mcall is called, and what
+// resumes a G ends in mcall's own `ret`; in between nothing may be called that
+// doesn't return. Hence mcall *jumps* to its function, the scheduler's chain
+// from there to gogo is inlined, gogo is jumped to, and goexit jumps to mcall.
+// With one call too many, every `ret` up the resumed stack is mispredicted
+// (measured: 14 ns a switch pair instead of 3, and 4 ns more for each frame).
+
+#include "offsets.h"
+
+#define DEFAULT_MXCSR 0x1f80
+#define DEFAULT_FCW 0x037f
+// The control bits of mxcsr; the six below them are sticky exception flags,
+// which a call need not preserve.
+#define MXCSR_CONTROL 0xffc0
+
+.macro FUNCTION name
+        .text
+        .p2align 4
+        .globl  \name
+        .hidden \name
+        .type   \name, @function
+\name:
+        .cfi_startproc
+.endm
+
+.macro END name
+        .cfi_endproc
+        .size   \name, . - \name
+.endm
+
+// The offset of gosched_g from the thread pointer. Initial-exec: valid in an
+// executable, a static library and a shared object loaded at start, and one
+// load (the linker turns it into a constant where it can).
+.macro TLS_G reg
+        movq    gosched_g@GOTTPOFF(%rip), \reg
+.endm
+
+// The G that this thread runs, null on a thread that isn't ours. It lives here
+// and not in a Rust thread_local!, whose address the compiler may keep across a
+// switch after which the G is on another thread.
+        .section .tbss, "awT", @nobits
+        .p2align 3
+        .globl  gosched_g
+        .hidden gosched_g
+        .type   gosched_g, @object
+        .size   gosched_g, 8
+gosched_g:
+        .zero   8
+
+        .section .rodata
+        .p2align 3
+default_mxcsr:
+        .long   DEFAULT_MXCSR
+default_fcw:
+        .long   DEFAULT_FCW
+
+// G *gosched_getg(void): the running G, null on a foreign thread.
+FUNCTION gosched_getg
+        endbr64
+        TLS_G   %rax
+        movq    %fs:(%rax), %rax
+        ret
+END gosched_getg
+
+// void gosched_setg(G *gp): changes only what getg says, not the stack.
+FUNCTION gosched_setg
+        endbr64
+        TLS_G   %rax
+        movq    %rdi, %fs:(%rax)
+        ret
+END gosched_setg
+
+// void gosched_mcall(void (*fn)(G *)): leaves the running G and calls fn(g) on
+// g0's stack. fn never returns; the G runs on when something calls
+// gogo(&g->sched), and to it that looks like this call's return. Go's mcall.
+//
+//     the G's stack, after                the g0 stack, as fn finds it
+//     | return address      |             | frames of mstart     |
+//     | rbp, rbx, r12-r15   |             | ...                  | <- g0.sched.sp
+//     | fcw, mxcsr          |             | address in mcall     | <- rsp
+//
+// Every G that is not running has the default control words in no register but
+// in its own frame, if it changed them: mcall puts the defaults back for the
+// scheduler and for whoever runs next. So the common G, which never touched
+// them, pays for two stores and a compare, and no load of a control register
+// (ldmxcsr and fldcw would double the price of the switch).
+FUNCTION gosched_mcall
+        endbr64
+        pushq   %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        subq    $48, %rsp
+        fnstcw  -48(%rbp)
+        stmxcsr -44(%rbp)
+        movq    %rbx, -8(%rbp)
+        .cfi_offset %rbx, -24
+        movq    %r12, -16(%rbp)
+        .cfi_offset %r12, -32
+        movq    %r13, -24(%rbp)
+        .cfi_offset %r13, -40
+        movq    %r14, -32(%rbp)
+        .cfi_offset %r14, -48
+        movq    %r15, -40(%rbp)
+        .cfi_offset %r15, -56
+
+        TLS_G   %rax
+        movq    %fs:(%rax), %rsi                // rsi = g
+        movq    G_M(%rsi), %rdx
+        movq    M_G0(%rdx), %rdx                // rdx = g0
+        cmpq    %rdx, %rsi
+        je      .Lmcall_on_g0
+
+        movq    %rsp, G_SCHED+GOBUF_SP(%rsi)
+        movq    %rbp, G_SCHED+GOBUF_BP(%rsi)
+        leaq    .Lmcall_resume(%rip), %r9
+        movl    -44(%rbp), %ecx
+        movzwl  -48(%rbp), %r8d
+        andl    $MXCSR_CONTROL, %ecx
+        xorl    $DEFAULT_MXCSR, %ecx
+        xorl    $DEFAULT_FCW, %r8d
+        orl     %r8d, %ecx
+        jne     .Lmcall_own_words
+.Lmcall_switch:
+        movq    %r9, G_SCHED+GOBUF_PC(%rsi)
+        movq    %rdx, %fs:(%rax)                // g = g0
+        movq    G_SCHED+GOBUF_SP(%rdx), %rsp
+        .cfi_remember_state
+        // The G may be running elsewhere by the time somebody unwinds g0: its
+        // frames are none of this stack's business. A walk ends here, by CFI
+        // (no return address) and by frame pointers (rbp is null).
+        .cfi_undefined %rip
+        .cfi_def_cfa %rsp, 0
+        xorl    %ebp, %ebp
+        leaq    .Lmcall_returned(%rip), %rcx
+        pushq   %rcx                            // fn's return address: rsp is as after a call
+        movq    %rdi, %rcx
+        movq    %rsi, %rdi
+        jmpq    *%rcx                           // a jump: see "The return predictor"
+        nop                                     // so that .Lmcall_returned - 1 is in this row of the CFI
+.Lmcall_returned:
+        callq   gosched_badmcall2
+        ud2
+
+.Lmcall_own_words:
+        .cfi_restore_state
+        .cfi_remember_state
+        leaq    .Lmcall_resume_own_words(%rip), %r9
+        ldmxcsr default_mxcsr(%rip)
+        fldcw   default_fcw(%rip)
+        jmp     .Lmcall_switch
+
+        // gogo jumps here, with rsp and rbp as they were saved.
+.Lmcall_resume_own_words:
+        endbr64
+        ldmxcsr -44(%rbp)
+        fldcw   -48(%rbp)
+.Lmcall_resume:
+        endbr64
+        movq    -8(%rbp), %rbx
+        movq    -16(%rbp), %r12
+        movq    -24(%rbp), %r13
+        movq    -32(%rbp), %r14
+        movq    -40(%rbp), %r15
+        leave
+        .cfi_def_cfa %rsp, 8
+        .cfi_restore %rbp
+        .cfi_restore %rbx
+        .cfi_restore %r12
+        .cfi_restore %r13
+        .cfi_restore %r14
+        .cfi_restore %r15
+        ret                                     // pairs with the call that entered mcall
+
+.Lmcall_on_g0:
+        .cfi_restore_state
+        andq    $-16, %rsp
+        callq   gosched_badmcall
+        ud2
+END gosched_mcall
+
+// void gosched_gogo(Gobuf *buf): resumes the G that buf belongs to, where it
+// says. One way: nothing comes back here. Jumped to, never called, and with
+// rdi = buf still set on arrival, which is how gostart finds its G. Go's gogo.
+FUNCTION gosched_gogo
+        endbr64
+        .cfi_undefined %rip                     // there is nothing to return to
+        movq    GOBUF_G(%rdi), %rdx
+        TLS_G   %rax
+        movq    %rdx, %fs:(%rax)
+        movq    GOBUF_SP(%rdi), %rsp
+        movq    GOBUF_BP(%rdi), %rbp
+        jmpq    *GOBUF_PC(%rdi)
+END gosched_gogo
+
+// The base of every G's stack. A new G's sched.pc is gostart, so gogo starts
+// it there, on an empty stack, with rdi = &g->sched:
+//
+//     stack.hi -> |  spare words          |
+//     sched.sp -> |                       |  16-byte aligned
+//                 |  goexit, past gostart |  the return address of fn
+//                 |  frames of fn         |
+//
+// It calls startpc(sched.ctxt). When that returns, the G ends: mcall(goexit0),
+// which is what goexit1 does, by a jump. Unwinders stop here: no return address,
+// and rbp was null when fn was called.
+FUNCTION gosched_goexit
+        .cfi_undefined %rip
+        .globl  gosched_gostart
+        .hidden gosched_gostart
+        .type   gosched_gostart, @function
+gosched_gostart:
+        endbr64
+        movq    G_STARTPC-G_SCHED(%rdi), %rax
+        movq    GOBUF_CTXT(%rdi), %rdi
+        callq   *%rax
+        leaq    gosched_goexit0(%rip), %rdi
+        pushq   $0                              // where mcall's caller would be
+        jmp     gosched_mcall
+END gosched_goexit
+
+// void gosched_systemstack(void (*fn)(void *), void *arg): calls fn(arg) on
+// g0's stack and returns. On g0, on the signal stack and on a foreign thread it
+// just calls. Go's systemstack.
+//
+//     the G's stack                        the g0 stack
+//     | return address           |         | frames of mstart         |
+//     | rbp                      |         | ...                      | <- g0.sched.sp
+//     | address in systemstack   |         | address in the switch    |
+//     | rbp               <- rbp |         | frames of fn             |
+//     | g                        |
+//
+// An unwind of fn goes through both frames: rbp, which fn preserves, leads from
+// one stack to the other. The frame that does so is marked as a signal frame,
+// because gdb takes a caller whose stack lies below its callee's for a corrupt
+// stack, and only a signal frame may do that. Unwinders look up the caller of a
+// signal frame at its exact pc, not one byte before, which in a Rust caller
+// could be the next landing pad: so that caller is the outer half of this
+// routine, which has none. Rust's wrapper puts g back after an unwind.
+FUNCTION gosched_systemstack
+        endbr64
+        pushq   %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        TLS_G   %rax
+        movq    %fs:(%rax), %rdx                // rdx = g
+        testq   %rdx, %rdx
+        je      .Lsystemstack_here
+        movq    G_M(%rdx), %rcx
+        movq    M_G0(%rcx), %r8                 // r8 = g0
+        cmpq    %rdx, %r8
+        je      .Lsystemstack_here
+        cmpq    %rdx, M_GSIGNAL(%rcx)
+        je      .Lsystemstack_here
+        cmpq    %rdx, M_CURG(%rcx)
+        jne     .Lsystemstack_bad
+        callq   systemstack_switch
+        nop
+        popq    %rbp
+        .cfi_remember_state
+        .cfi_def_cfa %rsp, 8
+        .cfi_restore %rbp
+        ret
+.Lsystemstack_here:
+        .cfi_restore_state
+        .cfi_remember_state
+        movq    %rdi, %rax
+        movq    %rsi, %rdi
+        popq    %rbp
+        .cfi_def_cfa %rsp, 8
+        .cfi_restore %rbp
+        jmpq    *%rax
+.Lsystemstack_bad:
+        .cfi_restore_state
+        callq   gosched_badsystemstack
+        ud2
+END gosched_systemstack
+
+// The half of systemstack that changes stacks. In: rdi = fn, rsi = arg,
+// rax = TLS offset of g, rdx = g, r8 = g0.
+        .p2align 4
+        .type   systemstack_switch, @function
+systemstack_switch:
+        .cfi_startproc
+        .cfi_signal_frame
+        pushq   %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        pushq   %rdx                            // g, for the way back
+        // Where a traceback of this G by another thread starts.
+        movq    %rsp, G_SCHED+GOBUF_SP(%rdx)
+        movq    %rbp, G_SCHED+GOBUF_BP(%rdx)
+        leaq    .Lsystemstack_back(%rip), %rcx
+        movq    %rcx, G_SCHED+GOBUF_PC(%rdx)
+
+        movq    %r8, %fs:(%rax)                 // g = g0
+        movq    G_SCHED+GOBUF_SP(%r8), %rsp
+        movq    %rdi, %rcx
+        movq    %rsi, %rdi
+        callq   *%rcx
+.Lsystemstack_back:
+        movq    -8(%rbp), %rdx
+        TLS_G   %rax
+        movq    %rdx, %fs:(%rax)                // g = the G again
+        leave
+        .cfi_def_cfa %rsp, 8
+        .cfi_restore %rbp
+        ret
+        .cfi_endproc
+        .size   systemstack_switch, . - systemstack_switch
+
+// void gosched_newproc(void (*fn)(void *), void *arg): makes a goroutine, and notes the pc
+// of whoever called this: Go's getcallerpc, which only assembly can say.
+FUNCTION gosched_newproc
+        endbr64
+        movq    (%rsp), %rdx
+        jmp     gosched_newproc_from
+END gosched_newproc
+
+// void *gosched_mstart(void *g0): where a new thread begins; a pthread start
+// routine. Go's mstart. What it saves in g0.sched is the stack that every later
+// mcall and systemstack of this thread starts from, just below this frame;
+// mstart0 and what it calls are gone from there once the scheduler runs.
+FUNCTION gosched_mstart
+        endbr64
+        .cfi_undefined %rip                     // the thread's outermost frame
+        xorl    %ebp, %ebp
+        pushq   %rbp                            // aligns rsp for the call
+        TLS_G   %rax
+        movq    %rdi, %fs:(%rax)                // g = g0
+        ldmxcsr default_mxcsr(%rip)             // what mcall relies on, whatever
+        fldcw   default_fcw(%rip)               // the creating thread had
+        movq    %rsp, G_SCHED+GOBUF_SP(%rdi)
+        movq    %rbp, G_SCHED+GOBUF_BP(%rdi)
+        leaq    .Lmstart_returned(%rip), %rax
+        movq    %rax, G_SCHED+GOBUF_PC(%rdi)
+        movq    %rdi, G_SCHED+GOBUF_G(%rdi)
+        callq   gosched_mstart0
+.Lmstart_returned:
+        ud2
+END gosched_mstart
+
+// Where the signal handler sends a thread whose goroutine ran into its guard
+// page: it edits the interrupted context so that the thread goes on here, on
+// g0's stack, with rbx = the Regs of the goroutine (src/signal.rs) and
+// rdi = what to tell the report.
+//
+//     the g0 stack:   | frames of mstart | Regs <- rbx | ... <- rsp
+//
+// To an unwinder this is a signal frame whose caller is the instruction that
+// faulted: every register is found in Regs, the stack pointer too, so the walk
+// goes from g0 to the goroutine. In words of DWARF, each rule is an expression
+// `DW_OP_breg3 offset` (0x73: rbx + offset), and the CFA, which is the value of
+// rsp in the caller, is what stands there (DW_OP_deref, 0x06).
+FUNCTION gosched_sigreport
+        .cfi_signal_frame
+        // DW_CFA_def_cfa_expression, 3 bytes: breg3 REGS_RSP, deref
+        .cfi_escape 0x0f, 3, 0x73, REGS_RSP, 0x06
+        // DW_CFA_expression, register, 2 bytes: breg3 offset
+        .cfi_escape 0x10, 16, 2, 0x73, REGS_RIP
+        .cfi_escape 0x10, 6, 2, 0x73, REGS_RBP
+        .cfi_escape 0x10, 3, 2, 0x73, REGS_RBX
+        .cfi_escape 0x10, 12, 2, 0x73, REGS_R12
+        .cfi_escape 0x10, 13, 2, 0x73, REGS_R13
+        .cfi_escape 0x10, 14, 2, 0x73, REGS_R14
+        .cfi_escape 0x10, 15, 2, 0x73, REGS_R15
+        nop                                     // an unwinder that looks at pc - 1 is still in here
+        endbr64
+        TLS_G   %rax
+        movq    %fs:(%rax), %rdx
+        movq    G_M(%rdx), %rdx
+        movq    M_G0(%rdx), %rdx
+        movq    %rdx, %fs:(%rax)                // g = g0
+        callq   gosched_overflow
+        ud2
+END gosched_sigreport
+
+        .section .note.GNU-stack, "", @progbits
+
+// Every indirect branch target above is a landing pad (endbr64); say so, or the
+// linker drops indirect-branch tracking for the whole program.
+        .section .note.gnu.property, "a"
+        .p2align 3
+        .long   4                               // length of "GNU\0"
+        .long   16                              // length of the property
+        .long   5                               // NT_GNU_PROPERTY_TYPE_0
+        .asciz  "GNU"
+        .long   0xc0000002                      // GNU_PROPERTY_X86_FEATURE_1_AND
+        .long   4
+        .long   1                               // IBT
+        .long   0

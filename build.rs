@@ -1,0 +1,36 @@
+//! Assembles the context switches of the target architecture.
+
+use std::env;
+use std::path::Path;
+
+/// The architectures that have a folder under `asm/`.
+const SUPPORTED: &str = "gosched supports x86_64 Linux (glibc or musl) and no other target";
+
+fn main() {
+    println!("cargo::rerun-if-changed=asm");
+    println!("cargo::rustc-check-cfg=cfg(loom)");
+    // docs.rs and `cargo doc` need no machine code.
+    if env::var_os("DOCS_RS").is_some() {
+        return;
+    }
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
+    let pointer = env::var("CARGO_CFG_TARGET_POINTER_WIDTH").unwrap_or_default();
+    if arch != "x86_64" || os != "linux" || pointer != "64" {
+        println!("cargo::error={SUPPORTED}; this build is for {arch}-{os}");
+        return;
+    }
+    let folder = Path::new("asm").join(&arch);
+    let built = cc::Build::new()
+        .include("asm")
+        .file(folder.join("asm.S"))
+        .cargo_warnings(false)
+        .try_compile("gosched_asm");
+    if let Err(error) = built {
+        let why = error.to_string().replace('\n', " ");
+        println!(
+            "cargo::error=gosched needs a C compiler to assemble its context switches: install gcc or clang \
+             (Debian: apt-get install gcc), or name one in CC ({why})"
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! What is written per architecture: the switches in `asm/`, and their Rust side.
+
+mod offsets;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86_64::*;
+
+use std::ffi::c_void;
+use std::mem::{ManuallyDrop, MaybeUninit};
+
+/// Calls `f` on g0's stack and returns what it returns. On g0 already, in a signal
+/// handler and on a thread that isn't ours, it just calls it. Go's `systemstack`.
+///
+/// `f` can't park: g0 is no goroutine. If it panics, the panic goes on in the
+/// caller.
+#[inline(always)]
+pub(crate) fn systemstack<R, F: FnOnce() -> R>(f: F) -> R {
+    struct Call<F, R> {
+        f: ManuallyDrop<F>,
+        result: MaybeUninit<R>,
+    }
+
+    unsafe extern "C-unwind" fn call<R, F: FnOnce() -> R>(arg: *mut c_void) {
+        // SAFETY: arg is the Call below, and this runs once.
+        let call = unsafe { &mut *arg.cast::<Call<F, R>>() };
+        // SAFETY: taken once.
+        let f = unsafe { ManuallyDrop::take(&mut call.f) };
+        call.result.write(f());
+    }
+
+    /// After an unwind the stack is the caller's again, but getg still says g0.
+    struct SetG(Option<&'static crate::runtime2::G>);
+    impl Drop for SetG {
+        fn drop(&mut self) {
+            // SAFETY: this is the G that called systemstack, on its stack again. It
+            // is still on this thread, as nothing on g0 can park.
+            unsafe { setg(self.0) }
+        }
+    }
+
+    let mut this = Call { f: ManuallyDrop::new(f), result: MaybeUninit::uninit() };
+    let unwound = SetG(getg());
+    // SAFETY: `call` gets what it expects, and an unwind sets g.
+    unsafe { systemstack_raw(call::<R, F>, (&raw mut this).cast()) };
+    std::mem::forget(unwound);
+    // SAFETY: `call` returned, so it wrote the result.
+    unsafe { this.result.assume_init() }
+}

@@ -1,0 +1,89 @@
+//! Asserts each line of `asm/offsets.h` against the structs, at compile time.
+
+use std::mem::offset_of;
+
+use crate::runtime2::{G, Gobuf, M};
+use crate::signal::Regs;
+
+const HEADER: &[u8] = include_bytes!("../../asm/offsets.h");
+
+macro_rules! assert_offsets {
+    ($($name:literal: $struct:ident, $($field:tt).+;)*) => {
+        $(const _: () = assert!(
+            defined($name.as_bytes()) == offset_of!($struct, $($field).+),
+            concat!("asm/offsets.h: ", $name, " is not the offset of ", stringify!($struct.$($field).+)),
+        );)*
+        const _: () = assert!(
+            defines() == [$($name),*].len(),
+            "asm/offsets.h has a line that src/arch/offsets.rs doesn't check",
+        );
+    };
+}
+
+assert_offsets! {
+    "GOBUF_SP": Gobuf, sp;
+    "GOBUF_PC": Gobuf, pc;
+    "GOBUF_G": Gobuf, g;
+    "GOBUF_CTXT": Gobuf, ctxt;
+    "GOBUF_BP": Gobuf, bp;
+    "G_M": G, m;
+    "G_SCHED": G, sched;
+    "G_STARTPC": G, startpc;
+    "M_G0": M, g0;
+    "M_GSIGNAL": M, gsignal;
+    "M_CURG": M, curg;
+    "REGS_RIP": Regs, rip;
+    "REGS_RSP": Regs, rsp;
+    "REGS_RBP": Regs, rbp;
+    "REGS_RBX": Regs, rbx;
+    "REGS_R12": Regs, r12;
+    "REGS_R13": Regs, r13;
+    "REGS_R14": Regs, r14;
+    "REGS_R15": Regs, r15;
+}
+
+const DEFINE: &[u8] = b"#define ";
+
+/// Whether `word` stands in the header at `at`.
+const fn stands_at(at: usize, word: &[u8]) -> bool {
+    let mut i = 0;
+    while i < word.len() {
+        if at + i >= HEADER.len() || HEADER[at + i] != word[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+/// The number that the header defines `name` as.
+const fn defined(name: &[u8]) -> usize {
+    let mut at = 0;
+    while at < HEADER.len() {
+        if stands_at(at, DEFINE) && stands_at(at + DEFINE.len(), name) {
+            let mut digit = at + DEFINE.len() + name.len();
+            if HEADER[digit] == b' ' {
+                let mut value = 0;
+                digit += 1;
+                while HEADER[digit].is_ascii_digit() {
+                    value = value * 10 + (HEADER[digit] - b'0') as usize;
+                    digit += 1;
+                }
+                return value;
+            }
+        }
+        at += 1;
+    }
+    panic!("asm/offsets.h lacks a line that src/arch/offsets.rs checks")
+}
+
+/// How many lines the header defines.
+const fn defines() -> usize {
+    let mut count = 0;
+    let mut at = 0;
+    while at < HEADER.len() {
+        count += stands_at(at, DEFINE) as usize;
+        at += 1;
+    }
+    count
+}

@@ -1,0 +1,129 @@
+//! The Rust side of `asm/x86_64/asm.S`.
+
+use std::arch::asm;
+use std::ffi::c_void;
+
+use crate::proc::newproc::Entry;
+use crate::runtime2::{G, Gobuf};
+
+unsafe extern "C" {
+    fn gosched_mcall(f: *const c_void);
+    fn gosched_gogo();
+    fn gosched_gostart();
+    fn gosched_newproc(f: Option<Entry>, arg: *mut c_void);
+    fn gosched_mstart(g0: *mut c_void) -> *mut c_void;
+    fn gosched_sigreport();
+    fn gosched_setg(gp: *mut c_void);
+}
+
+unsafe extern "C-unwind" {
+    fn gosched_systemstack(fn_: unsafe extern "C-unwind" fn(*mut c_void), arg: *mut c_void);
+}
+
+/// The running G; none on a thread that isn't ours. Go's `getg`.
+///
+/// Not `pure`: after a switch the G may be on another thread, and what was read
+/// before must not be used again.
+#[inline(always)]
+pub(crate) fn getg() -> Option<&'static G> {
+    let gp: *const G;
+    // SAFETY: reads this thread's gosched_g, which holds null or a G, and G's are
+    // never freed.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + gosched_g@GOTTPOFF]",
+            "mov {0}, qword ptr fs:[{0}]",
+            out(reg) gp,
+            options(nostack, preserves_flags, readonly),
+        );
+        gp.as_ref()
+    }
+}
+
+/// Sets what [`getg`] returns on this thread.
+///
+/// # Safety
+/// `gp` is the G on whose stack the thread runs.
+pub(crate) unsafe fn setg(gp: Option<&'static G>) {
+    // SAFETY: a store to this thread's gosched_g.
+    unsafe { gosched_setg(gp.map_or(std::ptr::null_mut(), |gp| gp.as_ptr().cast())) }
+}
+
+/// Leaves the running G and calls `f` with it on g0's stack. Returns when somebody
+/// resumes the G with [`gogo`], maybe on another thread. Go's `mcall`.
+///
+/// # Safety
+/// On a goroutine, not on g0. `f` must see to it that the G is resumed or dead:
+/// nothing else knows of it.
+#[inline(always)]
+pub(crate) unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
+    // SAFETY: the caller's.
+    unsafe { gosched_mcall(f as *const c_void) }
+}
+
+/// Resumes the G that `buf` belongs to. Go's `gogo`.
+///
+/// A jump and not a call, and inlined with everything that leads here from mcall,
+/// so that the return predictor stays in step (`asm.S` explains).
+///
+/// # Safety
+/// On g0. The G is this M's alone, and `buf` was filled by mcall or newproc1 and
+/// not resumed since.
+#[inline(always)]
+pub(crate) unsafe fn gogo(buf: &Gobuf) -> ! {
+    // SAFETY: the caller's; what is on g0's stack now is given up.
+    unsafe {
+        asm!(
+            "jmp {gogo}",
+            gogo = sym gosched_gogo,
+            in("rdi") buf,
+            options(noreturn, nostack),
+        )
+    }
+}
+
+/// Calls `f(arg)` on g0's stack. Go's `systemstack`, as assembly has it.
+///
+/// # Safety
+/// As calling `f(arg)` here. If it unwinds, the caller must set g again.
+pub(crate) unsafe fn systemstack_raw(f: unsafe extern "C-unwind" fn(*mut c_void), arg: *mut c_void) {
+    // SAFETY: the caller's.
+    unsafe { gosched_systemstack(f, arg) }
+}
+
+/// Makes a goroutine on a copying stack, noting the caller's pc. Go's `newproc`.
+///
+/// # Safety
+/// As [`newproc`](crate::proc::newproc).
+#[inline(always)]
+pub(crate) unsafe fn newproc_here(f: Option<Entry>, arg: *mut c_void) {
+    // SAFETY: the caller's.
+    unsafe { gosched_newproc(f, arg) }
+}
+
+/// The address that a new G starts at.
+pub(crate) fn gostart_pc() -> usize {
+    gosched_gostart as *const () as usize
+}
+
+/// The start routine of every thread that we make; its argument is the g0.
+pub(crate) const MSTART: extern "C" fn(*mut c_void) -> *mut c_void = {
+    extern "C" fn mstart(g0: *mut c_void) -> *mut c_void {
+        // SAFETY: newosproc passes the g0 of a new M.
+        unsafe { gosched_mstart(g0) }
+    }
+    mstart
+};
+
+/// Where a thread goes on that ran into a guard page; see [`Regs`](crate::signal::Regs).
+pub(crate) fn sigreport_pc() -> usize {
+    gosched_sigreport as *const () as usize
+}
+
+/// One pause of a spin loop. Go's `procyield`.
+#[inline(always)]
+pub(crate) fn procyield(cycles: u32) {
+    for _ in 0..cycles {
+        std::hint::spin_loop();
+    }
+}

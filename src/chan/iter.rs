@@ -1,0 +1,86 @@
+//! Iterators over a channel's values.
+
+use std::fmt;
+
+use crate::chan::Receiver;
+
+/// The values that come: [`Receiver::iter`].
+pub struct Iter<'a, T>(&'a Receiver<T>);
+
+/// The values that there are now: [`Receiver::try_iter`].
+pub struct TryIter<'a, T>(&'a Receiver<T>);
+
+/// The values that come, of a receiver that the iterator owns.
+pub struct IntoIter<T>(Receiver<T>);
+
+impl<'a, T> Iter<'a, T> {
+    pub(super) fn new(receiver: &'a Receiver<T>) -> Self {
+        Iter(receiver)
+    }
+}
+
+impl<'a, T> TryIter<'a, T> {
+    pub(super) fn new(receiver: &'a Receiver<T>) -> Self {
+        TryIter(receiver)
+    }
+}
+
+impl<T> Iterator for Iter<'_, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.0.recv().ok()
+    }
+}
+
+impl<T> Iterator for TryIter<'_, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.0.try_recv().ok()
+    }
+}
+
+impl<T> Iterator for IntoIter<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.0.recv().ok()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Receiver<T> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T> IntoIterator for Receiver<T> {
+    type Item = T;
+    type IntoIter = IntoIter<T>;
+
+    fn into_iter(self) -> IntoIter<T> {
+        IntoIter(self)
+    }
+}
+
+impl<T> fmt::Debug for Iter<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Iter { .. }")
+    }
+}
+
+impl<T> fmt::Debug for TryIter<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("TryIter { .. }")
+    }
+}
+
+impl<T> fmt::Debug for IntoIter<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("IntoIter { .. }")
+    }
+}

@@ -1,0 +1,308 @@
+//! Waiting for one of several channel operations, a fixed set of them: [`select!`](crate::select).
+//! [`Select`](crate::chan::Select) is for a set that is known only at run time.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ptr::{self, NonNull};
+use std::sync::mpsc::{RecvError, SendError};
+
+use crate::chan::hchan::Hchan;
+use crate::chan::{Elem, Receiver, Sender, would_block};
+use crate::select::{Chosen, Scase, selectgo};
+
+/// What a select made of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Another case was chosen, or none.
+    Passed,
+    /// The value was sent or received.
+    Done,
+    /// The channel is closed.
+    Closed,
+}
+
+/// A place for a value as it travels: a `T` or a box.
+pub(super) union Place<T> {
+    plain: ManuallyDrop<MaybeUninit<T>>,
+    boxed: ManuallyDrop<MaybeUninit<Box<T>>>,
+}
+
+impl<T> Place<T> {
+    pub(super) fn empty() -> Self {
+        Place { boxed: ManuallyDrop::new(MaybeUninit::uninit()) }
+    }
+
+    pub(super) fn holding(value: T) -> Self {
+        if Elem::<T>::BOXED {
+            Place { boxed: ManuallyDrop::new(MaybeUninit::new(Box::new(value))) }
+        } else {
+            Place { plain: ManuallyDrop::new(MaybeUninit::new(value)) }
+        }
+    }
+
+    /// Moves the value out.
+    ///
+    /// # Safety
+    /// There is one, and it isn't used again.
+    pub(super) unsafe fn take(&self) -> T {
+        // SAFETY: the caller's.
+        unsafe {
+            if Elem::<T>::BOXED { *self.boxed.assume_init_read() } else { self.plain.assume_init_read() }
+        }
+    }
+}
+
+/// A `recv` arm of [`select!`](crate::select).
+#[doc(hidden)]
+pub struct RecvArm<'a, T> {
+    c: Option<NonNull<Hchan>>,
+    place: Place<T>,
+    outcome: Cell<Outcome>,
+    receiver: PhantomData<&'a Receiver<T>>,
+}
+
+/// A `send` arm of [`select!`](crate::select).
+#[doc(hidden)]
+pub struct SendArm<'a, T> {
+    c: NonNull<Hchan>,
+    place: Place<T>,
+    /// Whether the value is still there.
+    full: Cell<bool>,
+    outcome: Cell<Outcome>,
+    sender: PhantomData<&'a Sender<T>>,
+}
+
+/// An arm without its type.
+#[doc(hidden)]
+pub struct RawArm<'a> {
+    scase: Scase,
+    sends: bool,
+    outcome: &'a Cell<Outcome>,
+}
+
+impl<'a, T> RecvArm<'a, T> {
+    pub fn new(receiver: &'a Receiver<T>) -> Self {
+        RecvArm {
+            c: receiver.c,
+            place: Place::empty(),
+            outcome: Cell::new(Outcome::Passed),
+            receiver: PhantomData,
+        }
+    }
+
+    /// For [`arms`], which writes to the place: hence `mut`.
+    pub fn raw(&mut self) -> RawArm<'_> {
+        let scase = Scase { c: self.c, elem: (&raw mut self.place).cast() };
+        RawArm { scase, sends: false, outcome: &self.outcome }
+    }
+
+    /// What was received, if this arm was chosen.
+    pub fn chosen(&self) -> Option<Result<T, RecvError>> {
+        match self.outcome.replace(Outcome::Passed) {
+            Outcome::Passed => None,
+            // SAFETY: a value was received, and this takes it once.
+            Outcome::Done => Some(Ok(unsafe { self.place.take() })),
+            Outcome::Closed => Some(Err(RecvError)),
+        }
+    }
+}
+
+impl<'a, T> SendArm<'a, T> {
+    pub fn new(sender: &'a Sender<T>, value: T) -> Self {
+        let (place, outcome) = (Place::holding(value), Cell::new(Outcome::Passed));
+        SendArm { c: sender.c, place, full: Cell::new(true), outcome, sender: PhantomData }
+    }
+
+    /// For [`arms`].
+    pub fn raw(&mut self) -> RawArm<'_> {
+        let scase = Scase { c: Some(self.c), elem: (&raw mut self.place).cast() };
+        RawArm { scase, sends: true, outcome: &self.outcome }
+    }
+
+    /// How the send ended, if this arm was chosen; otherwise drops the value.
+    pub fn chosen(&self) -> Option<Result<(), SendError<T>>> {
+        self.full.set(false);
+        match self.outcome.get() {
+            Outcome::Done => Some(Ok(())),
+            // SAFETY: the value wasn't sent, and this takes it once.
+            Outcome::Closed => Some(Err(SendError(unsafe { self.place.take() }))),
+            Outcome::Passed => {
+                // SAFETY: likewise.
+                drop(unsafe { self.place.take() });
+                None
+            }
+        }
+    }
+}
+
+impl<T> Drop for SendArm<'_, T> {
+    fn drop(&mut self) {
+        // Not chosen and not asked: the select panicked.
+        if self.full.get() {
+            // SAFETY: the value wasn't sent, and this takes it once.
+            drop(unsafe { self.place.take() });
+        }
+    }
+}
+
+/// Does one of the operations, and tells the arm; if `wait`, waits until one is ready.
+#[doc(hidden)]
+#[inline]
+pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) {
+    let mut scases = [Scase { c: None, elem: ptr::null_mut() }; N];
+    let mut outcomes = [const { None }; N];
+    // selectgo wants the sends first.
+    let nsends = arms.iter().filter(|arm| arm.sends).count();
+    let (mut send, mut recv) = (0, nsends);
+    for arm in &arms {
+        let i = if arm.sends { &mut send } else { &mut recv };
+        scases[*i] = arm.scase;
+        outcomes[*i] = Some(arm.outcome);
+        *i += 1;
+    }
+    let mut order = [[0; N]; 2];
+    // SAFETY: each arm's place is for a value of its channel's type; the handles that the arms
+    // borrow keep the channels.
+    let chosen = unsafe { selectgo(&scases, order.as_flattened_mut(), nsends, wait) };
+    let (i, outcome) = match chosen {
+        Chosen::Sent(i) | Chosen::Received(i) => (i, Outcome::Done),
+        Chosen::SendClosed(i) | Chosen::RecvClosed(i) => (i, Outcome::Closed),
+        Chosen::None if wait => would_block("select"),
+        Chosen::None => return,
+    };
+    if let Some(cell) = outcomes[i] {
+        cell.set(outcome);
+    }
+}
+
+/// Waits until one of several channel operations can be done, and does it.
+///
+/// - `recv(receiver) -> result => body` receives; the result is a `Result<T, RecvError>`.
+/// - `send(sender, value) -> result => body` sends; the result is a `Result<(),
+///   SendError<T>>`. The value is evaluated before, as all the handles are, and dropped if
+///   another arm is chosen.
+/// - `default => body` is chosen if no other can be done at once.
+///
+/// If several can be done, one of them is chosen at random, so that none starves. An arm
+/// whose channel is closed can be done: with an error. `select! {}` waits forever. The bodies
+/// are expressions of one type, which is that of the whole; `break`, `return` and `?` in them
+/// mean what they mean around it. Go's `select`.
+///
+/// ```
+/// use gosched::{chan::bounded, select};
+///
+/// # // SAFETY: no thread-local is kept across a point that can park.
+/// # unsafe {
+/// gosched::run(|| {
+///     let (tx, rx) = bounded(1);
+///     let (stop, stopped) = bounded::<()>(0);
+///     let mut seen = Vec::new();
+///     for i in 0.. {
+///         select! {
+///             send(tx, i) -> sent => sent.unwrap(),
+///             recv(rx) -> value => seen.push(value.unwrap()),
+///             recv(stopped) -> _ => break,
+///         }
+///         if seen.len() == 3 {
+///             stop.close();
+///         }
+///     }
+///     assert!(seen.len() >= 3);
+///
+///     let idle = select! {
+///         recv(bounded::<()>(0).1) -> _ => false,
+///         default => true,
+///     };
+///     # let _ = idle;
+/// })
+/// # };
+/// ```
+///
+/// # Panics
+/// If it would have to wait and is on no goroutine.
+#[macro_export]
+macro_rules! select {
+    () => { $crate::chan::Select::new().wait_forever() };
+    ($($arms:tt)+) => { $crate::__select!(@parse [] [] $($arms)+) };
+}
+
+/// Parses the arms of `select!` into `(recv (handle) (pattern) (body))` and the like; then
+/// makes an arm of each, nested, because what a handle's expression makes must live as long;
+/// then chooses, and asks each arm in turn.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __select {
+    (@parse [$($arms:tt)*] [$($default:tt)*]) => {
+        $crate::__select!(@make [] [$($default)*] $($arms)*)
+    };
+    (@parse [$($arms:tt)*] $default:tt recv($r:expr) -> $p:pat => $body:block $(, $($rest:tt)*)?) => {
+        $crate::__select!(@parse [$($arms)* (recv ($r) ($p) ($body))] $default $($($rest)*)?)
+    };
+    (@parse [$($arms:tt)*] $default:tt recv($r:expr) -> $p:pat => $body:block $($rest:tt)+) => {
+        $crate::__select!(@parse [$($arms)* (recv ($r) ($p) ($body))] $default $($rest)+)
+    };
+    (@parse [$($arms:tt)*] $default:tt recv($r:expr) -> $p:pat => $body:expr $(, $($rest:tt)*)?) => {
+        $crate::__select!(@parse [$($arms)* (recv ($r) ($p) ($body))] $default $($($rest)*)?)
+    };
+    (@parse [$($arms:tt)*] $default:tt send($s:expr, $v:expr) -> $p:pat => $body:block $(, $($rest:tt)*)?) => {
+        $crate::__select!(@parse [$($arms)* (send ($s) ($v) ($p) ($body))] $default $($($rest)*)?)
+    };
+    (@parse [$($arms:tt)*] $default:tt send($s:expr, $v:expr) -> $p:pat => $body:block $($rest:tt)+) => {
+        $crate::__select!(@parse [$($arms)* (send ($s) ($v) ($p) ($body))] $default $($rest)+)
+    };
+    (@parse [$($arms:tt)*] $default:tt send($s:expr, $v:expr) -> $p:pat => $body:expr $(, $($rest:tt)*)?) => {
+        $crate::__select!(@parse [$($arms)* (send ($s) ($v) ($p) ($body))] $default $($($rest)*)?)
+    };
+    (@parse $arms:tt [] default => $body:block $(, $($rest:tt)*)?) => {
+        $crate::__select!(@parse $arms [($body)] $($($rest)*)?)
+    };
+    (@parse $arms:tt [] default => $body:block $($rest:tt)+) => {
+        $crate::__select!(@parse $arms [($body)] $($rest)+)
+    };
+    (@parse $arms:tt [] default => $body:expr $(, $($rest:tt)*)?) => {
+        $crate::__select!(@parse $arms [($body)] $($($rest)*)?)
+    };
+    (@parse $arms:tt $default:tt $($rest:tt)+) => {
+        compile_error!(concat!(
+            "select! takes arms of the form `recv(receiver) -> result => body`, ",
+            "`send(sender, value) -> result => body`, and at most one `default => body`; found: ",
+            stringify!($($rest)+),
+        ))
+    };
+
+    (@make [$($made:tt)*] $default:tt (recv ($r:expr) $p:tt $body:tt) $($arms:tt)*) => {
+        match $crate::chan::RecvArm::new(&$r) {
+            mut arm => $crate::__select!(@make [$($made)* (arm $p $body)] $default $($arms)*)
+        }
+    };
+    (@make [$($made:tt)*] $default:tt (send ($s:expr) ($v:expr) $p:tt $body:tt) $($arms:tt)*) => {
+        match $crate::chan::SendArm::new(&$s, $v) {
+            mut arm => $crate::__select!(@make [$($made)* (arm $p $body)] $default $($arms)*)
+        }
+    };
+    (@make [] [($default:expr)]) => { $default };
+    (@make [$(($arm:ident $p:tt $body:tt))+] [$(($default:expr))?]) => {{
+        $crate::chan::arms([$($arm.raw()),+], $crate::__select!(@waits $($default)?));
+        $crate::__select!(@body [$(($default))?] $(($arm $p $body))+)
+    }};
+
+    (@waits) => { true };
+    (@waits $default:expr) => { false };
+
+    // Every arm is asked, for a send that wasn't chosen still has its value to drop.
+    (@body [$(($default:expr))?] $(($arm:ident ($p:pat) ($body:expr)))+) => {
+        $crate::__select!(@ask [$(($default))?] [] $(($arm ($p) ($body)))+)
+    };
+    (@ask $default:tt [$($asked:tt)*] ($arm:ident $p:tt $body:tt) $($arms:tt)*) => {{
+        let result = $arm.chosen();
+        $crate::__select!(@ask $default [$($asked)* (result $p $body)] $($arms)*)
+    }};
+    (@ask [$(($default:expr))?] [$(($result:ident ($p:pat) ($body:expr)))+]) => {
+        $(if let Some(result) = $result { let $p = result; $body } else)+ {
+            $crate::__select!(@otherwise $($default)?)
+        }
+    };
+    (@otherwise) => { unreachable!("select! chose no arm") };
+    (@otherwise $default:expr) => { $default };
+}

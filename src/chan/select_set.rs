@@ -1,0 +1,227 @@
+//! [`Select`]: waiting for one of a set of channel operations that is known only at run time.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::mpsc::{RecvError, SendError};
+
+use crate::chan::hchan::Hchan;
+use crate::chan::select::{Outcome, Place};
+use crate::chan::{Receiver, Sender, would_block};
+use crate::proc::park::on_goroutine;
+use crate::select::{Chosen, Scase, block, selectgo};
+
+/// A set of channel operations that is put together at run time.
+///
+/// ```
+/// use gosched::chan::{Select, bounded};
+///
+/// # // SAFETY: no thread-local is kept across a point that can park.
+/// # unsafe {
+/// gosched::run(|| {
+///     let channels: Vec<_> = (0..3).map(|_| bounded(1)).collect();
+///     channels[1].0.send("hello").unwrap();
+///     let mut select = Select::new();
+///     for (_, rx) in &channels {
+///         select.recv(rx);
+///     }
+///     let selected = select.select();
+///     assert_eq!(selected.index(), 1);
+///     assert_eq!(selected.recv(&channels[1].1), Ok("hello"));
+/// })
+/// # };
+/// ```
+#[derive(Default)]
+pub struct Select<'a> {
+    arms: Vec<DynArm>,
+    handles: PhantomData<&'a ()>,
+}
+
+/// An operation of a [`Select`], its value or place on the heap.
+struct DynArm {
+    /// None for a receive from nowhere.
+    c: Option<NonNull<Hchan>>,
+    /// It is a send that was chosen, and takes no part any more.
+    done: bool,
+    place: *mut c_void,
+    sends: bool,
+    /// Whether `place` holds a value.
+    full: bool,
+    /// Frees `place`, with its value if it holds one.
+    free: unsafe fn(*mut c_void, bool),
+}
+
+impl DynArm {
+    fn new<T>(c: Option<NonNull<Hchan>>, value: Option<T>) -> Self {
+        /// # Safety
+        /// `place` is a `Box<Place<T>>`.
+        unsafe fn free<T>(place: *mut c_void, full: bool) {
+            // SAFETY: the caller's.
+            let place = unsafe { Box::from_raw(place.cast::<Place<T>>()) };
+            if full {
+                // SAFETY: it holds a value, which is taken once.
+                drop(unsafe { place.take() });
+            }
+        }
+        let (sends, full) = (value.is_some(), value.is_some());
+        let place = Box::new(value.map_or_else(Place::empty, Place::holding));
+        DynArm { c, done: false, place: Box::into_raw(place).cast(), sends, full, free: free::<T> }
+    }
+
+    /// Takes the value from the place.
+    ///
+    /// # Safety
+    /// It is for a `T`, and full.
+    unsafe fn take<T>(&mut self) -> T {
+        self.full = false;
+        // SAFETY: the caller's.
+        unsafe { (*self.place.cast::<Place<T>>()).take() }
+    }
+}
+
+impl Drop for DynArm {
+    fn drop(&mut self) {
+        // SAFETY: as `new` made it.
+        unsafe { (self.free)(self.place, self.full) }
+    }
+}
+
+impl<'a> Select<'a> {
+    /// An empty set.
+    pub fn new() -> Self {
+        Select::default()
+    }
+
+    fn add(&mut self, arm: DynArm) -> usize {
+        assert!(self.arms.len() < usize::from(u16::MAX), "gosched: a select has at most 65,535 operations");
+        self.arms.push(arm);
+        self.arms.len() - 1
+    }
+
+    /// Adds a receive; returns its index.
+    pub fn recv<T>(&mut self, receiver: &'a Receiver<T>) -> usize {
+        self.add(DynArm::new::<T>(receiver.c, None))
+    }
+
+    /// Adds a send; returns its index. The value stays here until it is sent.
+    pub fn send<T>(&mut self, sender: &'a Sender<T>, value: T) -> usize
+    where
+        T: 'a,
+    {
+        self.add(DynArm::new(Some(sender.c), Some(value)))
+    }
+
+    /// Waits until one of the operations can be done, and does it; one at random if several
+    /// can. A send that is done takes no part in later calls.
+    ///
+    /// # Panics
+    /// If it would have to wait and is on no goroutine.
+    pub fn select(&mut self) -> Selected<'_, 'a> {
+        match self.choose(true) {
+            Some((index, outcome)) => Selected { select: self, index, outcome },
+            None => would_block("select"),
+        }
+    }
+
+    /// Does one of the operations if one can be done at once.
+    pub fn try_select(&mut self) -> Option<Selected<'_, 'a>> {
+        let (index, outcome) = self.choose(false)?;
+        Some(Selected { select: self, index, outcome })
+    }
+
+    #[doc(hidden)]
+    pub fn wait_forever(self) -> ! {
+        if !on_goroutine() {
+            would_block("select");
+        }
+        // SAFETY: on a goroutine.
+        unsafe { block() };
+        unreachable!("a select without operations has ended")
+    }
+
+    fn choose(&mut self, wait: bool) -> Option<(usize, Outcome)> {
+        // selectgo wants the sends first.
+        let mut indices: Vec<usize> = (0..self.arms.len()).collect();
+        indices.sort_by_key(|&i| !self.arms[i].sends);
+        let nsends = self.arms.iter().filter(|arm| arm.sends).count();
+        let scases: Vec<Scase> = indices
+            .iter()
+            .map(|&i| Scase { c: self.arms[i].c.filter(|_| !self.arms[i].done), elem: self.arms[i].place })
+            .collect();
+        let mut order = vec![0; 2 * scases.len()];
+        // SAFETY: each place is for a value of its channel's type, and a send's is full; the
+        // handles that the set borrows keep the channels.
+        let (i, outcome) = match unsafe { selectgo(&scases, &mut order, nsends, wait) } {
+            Chosen::Sent(i) | Chosen::Received(i) => (i, Outcome::Done),
+            Chosen::SendClosed(i) | Chosen::RecvClosed(i) => (i, Outcome::Closed),
+            Chosen::None => return None,
+        };
+        let arm = &mut self.arms[indices[i]];
+        if outcome == Outcome::Done {
+            arm.full = !arm.sends;
+        }
+        arm.done = arm.sends;
+        Some((indices[i], outcome))
+    }
+}
+
+/// The operation that a [`Select`] chose and did.
+pub struct Selected<'s, 'a> {
+    select: &'s mut Select<'a>,
+    index: usize,
+    outcome: Outcome,
+}
+
+impl<'a> Selected<'_, 'a> {
+    /// Which one it was: what [`recv`](Select::recv) or [`send`](Select::send) returned.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// What was received.
+    ///
+    /// # Panics
+    /// If it was not a receive from this channel.
+    pub fn recv<T>(self, receiver: &Receiver<T>) -> Result<T, RecvError> {
+        let arm = &mut self.select.arms[self.index];
+        assert!(
+            !arm.sends && arm.c == receiver.c,
+            "gosched: the select chose another operation than this receive"
+        );
+        match self.outcome {
+            // SAFETY: it is this channel's, and so for a T, and was received.
+            Outcome::Done => Ok(unsafe { arm.take() }),
+            _ => Err(RecvError),
+        }
+    }
+
+    /// How the send ended.
+    ///
+    /// # Panics
+    /// If it was not a send to this channel.
+    pub fn send<T>(self, sender: &Sender<T>) -> Result<(), SendError<T>> {
+        let arm = &mut self.select.arms[self.index];
+        assert!(
+            arm.sends && arm.c == Some(sender.c),
+            "gosched: the select chose another operation than this send"
+        );
+        match self.outcome {
+            Outcome::Done => Ok(()),
+            // SAFETY: it is this channel's, and so a T, and wasn't sent.
+            _ => Err(SendError(unsafe { arm.take() })),
+        }
+    }
+}
+
+impl fmt::Debug for Select<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Select").field("operations", &self.arms.len()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Selected<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Selected").field("index", &self.index).finish_non_exhaustive()
+    }
+}

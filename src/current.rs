@@ -1,0 +1,102 @@
+//! What a goroutine can do and ask about itself.
+
+use std::marker::PhantomData;
+use std::panic::resume_unwind;
+
+use crate::arch::getg;
+use crate::proc;
+use crate::proc::park::on_goroutine;
+
+/// What [`goexit`] unwinds with.
+pub(crate) struct Goexit;
+
+/// Panics if the caller isn't on a goroutine.
+#[inline(always)]
+#[track_caller]
+fn need_goroutine(what: &str) {
+    assert!(
+        on_goroutine(),
+        "gosched::{what} called on a thread that isn't a goroutine's: use it inside gosched::run"
+    );
+}
+
+/// Lets other goroutines run, and goes on later. Go's `runtime.Gosched`.
+///
+/// # Panics
+/// If it is called on no goroutine.
+#[track_caller]
+pub fn yield_now() {
+    need_goroutine("yield_now");
+    // SAFETY: on a goroutine.
+    unsafe { proc::gosched::gosched() }
+}
+
+/// Ends the running goroutine; destructors on its stack run. Go's `runtime.Goexit`.
+///
+/// It unwinds as a panic does, without a message: a `catch_unwind` stops it. With
+/// `panic = "abort"` there is no unwinding, and the process ends.
+///
+/// # Panics
+/// If it is called on no goroutine. If it ends the main goroutine, [`run`](crate::run)
+/// panics: it has no value to return.
+#[track_caller]
+pub fn goexit() -> ! {
+    need_goroutine("goexit");
+    resume_unwind(Box::new(Goexit))
+}
+
+/// The number of the running goroutine: unique in the process, never 0.
+///
+/// # Panics
+/// If it is called on no goroutine.
+#[track_caller]
+pub fn goid() -> u64 {
+    need_goroutine("goid");
+    getg().map_or(0, |gp| gp.goid.get())
+}
+
+/// How many goroutines there are that have not ended; when others come and go, an estimate.
+/// Go's `runtime.NumGoroutine`.
+pub fn num_goroutine() -> usize {
+    if proc::boot::started() { proc::gfree::gcount() as usize } else { 0 }
+}
+
+/// How many goroutines can run at once: how many P's there are. Before the runtime has
+/// started, 0.
+///
+/// It is the number of processors that the process may use when the runtime starts, or what
+/// the environment variable `GOMAXPROCS` says, if it is a positive number. Go's
+/// `runtime.GOMAXPROCS(0)`.
+pub fn gomaxprocs() -> usize {
+    proc::procs::gomaxprocs() as usize
+}
+
+/// A goroutine that is locked to its thread, until this is dropped. See [`lock_os_thread`].
+#[must_use = "dropping this unlocks the thread"]
+#[derive(Debug)]
+pub struct OsThreadLock {
+    /// It belongs to the goroutine that locked.
+    not_send: PhantomData<*const ()>,
+}
+
+/// Locks the running goroutine to the thread that it is on: it runs nowhere else, and nothing
+/// else runs there. For libraries that keep state in the thread. Nests. Go's
+/// `runtime.LockOSThread`.
+///
+/// Such a thread sleeps while its goroutine is parked, so this costs a thread for each; and
+/// each switch to it is the kernel's.
+///
+/// # Panics
+/// If it is called on no goroutine.
+#[track_caller]
+pub fn lock_os_thread() -> OsThreadLock {
+    need_goroutine("lock_os_thread");
+    proc::lockosthread::lock_os_thread();
+    OsThreadLock { not_send: PhantomData }
+}
+
+impl Drop for OsThreadLock {
+    fn drop(&mut self) {
+        proc::lockosthread::unlock_os_thread();
+    }
+}

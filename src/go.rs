@@ -1,0 +1,213 @@
+//! Making goroutines from closures.
+
+use std::ffi::c_void;
+use std::io;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+
+use crate::join_handle::{JoinHandle, Outcome, drop_outcome};
+use crate::proc::boot::started;
+use crate::proc::join::{attach_new, detached, end};
+use crate::proc::lockosthread::unwire;
+use crate::proc::newproc::{enqueue, newproc1};
+use crate::runtime2::{G, Name, StackKind};
+use crate::scope::{Scope, ScopedJoinHandle};
+use crate::stack::{DEFAULT_ROOM, room_for};
+
+/// Runs `f` on a new goroutine. Go's `go` statement.
+///
+/// The goroutine goes on if the handle is dropped. A panic in it is printed as std prints
+/// one, ends the goroutine and nothing else, and is what [`join`](JoinHandle::join) returns.
+///
+/// The goroutine's stack never moves, has 256 KiB of room, of which only what is used takes
+/// memory, and ends in a guard page. [`Builder`] makes larger ones.
+///
+/// It can be called on any thread once the runtime runs: inside [`run`](crate::run), and after
+/// its first call has begun.
+///
+/// ```
+/// # // SAFETY: no thread-local is kept across a point that can park.
+/// # unsafe {
+/// gosched::run(|| {
+///     let handle = gosched::go(|| 6 * 7);
+///     assert_eq!(handle.join().unwrap(), 42);
+/// })
+/// # };
+/// ```
+///
+/// # Panics
+/// If the runtime doesn't run, or there is no memory for a goroutine; [`Builder::go`] returns
+/// that as an error.
+#[track_caller]
+#[inline]
+pub fn go<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Builder::new().go(f).unwrap_or_else(|error| cannot(&error))
+}
+
+#[cold]
+#[track_caller]
+pub(crate) fn cannot(error: &io::Error) -> ! {
+    panic!("gosched::go: can't make a goroutine: {error}")
+}
+
+/// A goroutine to be made, with a name or a stack of another size.
+///
+/// ```
+/// # // SAFETY: no thread-local is kept across a point that can park.
+/// # unsafe {
+/// gosched::run(|| {
+///     let deep = gosched::Builder::new().name("deep").stack_size(64 << 20).go(|| {
+///         fn depth(n: u32) -> u32 {
+///             if n == 0 { 0 } else { 1 + std::hint::black_box(depth(n - 1)) }
+///         }
+///         depth(100_000)
+///     });
+///     assert_eq!(deep.unwrap().join().unwrap(), 100_000);
+/// })
+/// # };
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[must_use = "a builder makes nothing until `go` is called"]
+pub struct Builder {
+    name: Name,
+    stack: Result<StackKind, usize>,
+}
+
+impl Builder {
+    /// A goroutine as [`go`] makes one.
+    #[inline(always)]
+    pub fn new() -> Self {
+        Builder { name: Name::default(), stack: Ok(StackKind::Fixed(DEFAULT_ROOM)) }
+    }
+
+    /// Gives it a name, which reports of fatal errors show: its first 31 bytes.
+    pub fn name(self, name: &str) -> Self {
+        Builder { name: Name::new(name), ..self }
+    }
+
+    /// Gives it a stack of at least so many bytes, up to 1 GiB: the room is a power of two of
+    /// pages. Only what is used takes memory.
+    pub fn stack_size(self, size: usize) -> Self {
+        Builder { stack: room_for(size).ok_or(size), ..self }
+    }
+
+    /// Makes the goroutine, and runs `f` on it.
+    ///
+    /// # Errors
+    /// - The runtime doesn't run.
+    /// - There is no memory or address space for a stack
+    ///   ([`OutOfMemory`](io::ErrorKind::OutOfMemory), or what the kernel says).
+    /// - With `GOSCHED_GUARD=strict`, there is no mapping left for its guard page.
+    /// - The stack size is more than there can be
+    ///   ([`InvalidInput`](io::ErrorKind::InvalidInput)).
+    #[track_caller]
+    #[inline]
+    pub fn go<F, T>(self, f: F) -> io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        // SAFETY: what F and T borrow is 'static.
+        let gp = unsafe { self.spawn(Location::caller(), f, |_| {}) }?;
+        // SAFETY: spawn made it with a T for a result, and this is its handle.
+        Ok(unsafe { JoinHandle::new(gp) })
+    }
+
+    /// Makes a goroutine of a scope: see [`scope`](crate::scope).
+    ///
+    /// # Errors
+    /// As [`go`](Self::go).
+    #[track_caller]
+    pub fn go_scoped<'scope, F, T>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        f: F,
+    ) -> io::Result<ScopedJoinHandle<'scope, T>>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        scope.spawn(self, Location::caller(), f)
+    }
+
+    /// Makes a goroutine with a handle that runs `f`, and then, when nothing of it is left but
+    /// the result, if it has a handle, `then`; which is told whether it panicked without one.
+    ///
+    /// # Safety
+    /// What `F`, `T` and `N` borrow lives until `then` has begun, and what `N` borrows until it
+    /// has ended. The caller makes one handle of the G.
+    #[inline(always)]
+    pub(crate) unsafe fn spawn<F, T, N>(
+        self,
+        created_at: &'static Location<'static>,
+        f: F,
+        then: N,
+    ) -> io::Result<&'static G>
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+        N: FnOnce(bool) + Send,
+    {
+        if !started() {
+            return Err(not_running());
+        }
+        let kind = self.stack.map_err(too_large)?;
+        let gp = newproc1(body::<F, T, N>, kind, 0)?;
+        gp.ext.created_at.set(Some(created_at));
+        gp.ext.name.set(self.name);
+        attach_new(gp);
+        // SAFETY: the G is ours until it is queued, and its slot empty.
+        unsafe { gp.ext.slot.put((f, then)) };
+        gp.sched.ctxt.set(gp.as_ptr().cast());
+        enqueue(gp);
+        Ok(gp)
+    }
+}
+
+#[cold]
+fn not_running() -> io::Error {
+    io::Error::other("the runtime isn't running: the first call of gosched::run starts it")
+}
+
+#[cold]
+fn too_large(size: usize) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("a stack can't have {size} bytes: 1 GiB is the limit"),
+    )
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Builder::new()
+    }
+}
+
+/// The function of a goroutine that [`Builder::spawn`] made.
+unsafe extern "C" fn body<F, T, N>(gp: *mut c_void)
+where
+    F: FnOnce() -> T,
+    N: FnOnce(bool),
+{
+    // SAFETY: spawn passes the G itself.
+    let gp: &'static G = unsafe { &*gp.cast::<G>() };
+    // SAFETY: spawn put it there.
+    let (f, then) = unsafe { gp.ext.slot.take::<(F, N)>() };
+    let outcome: Outcome<T> = catch_unwind(AssertUnwindSafe(f));
+    unwire(gp);
+    if detached(gp) {
+        return then(drop_outcome(outcome));
+    }
+    // SAFETY: the slot is empty, and ours until the end.
+    unsafe { gp.ext.slot.put(outcome) };
+    if end(gp) {
+        then(false);
+    } else {
+        // The handle went just now.
+        // SAFETY: it is as we put it.
+        then(drop_outcome(unsafe { gp.ext.slot.take::<Outcome<T>>() }));
+    }
+}

@@ -1,0 +1,92 @@
+//! The pointer type that the runtime's structs are linked with.
+
+use std::fmt;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A nullable pointer to something that lives as long as the process: Go's
+/// `*g`, `guintptr`, `muintptr` and `puintptr` in one.
+///
+/// G's, M's, P's and sudogs are never freed (they are recycled), so what is read
+/// from a link is a plain `&'static T`. A link may be read by a thread that
+/// doesn't own the struct it stands in (a traceback, a thief), hence the atomic;
+/// [`get`](Self::get) and [`set`](Self::set) are relaxed, because what orders
+/// them is always something else: a lock, a G's status, a queue's tail. Where a
+/// link itself publishes, [`cas`](Self::cas) does.
+#[repr(transparent)]
+pub struct Link<T: 'static>(AtomicPtr<T>);
+
+impl<T> Link<T> {
+    /// A null link.
+    pub const fn null() -> Self {
+        Link(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// What it points to. Go's `ptr()`.
+    #[inline(always)]
+    pub fn get(&self) -> Option<&'static T> {
+        as_ref(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Points it at `to`, or nowhere.
+    #[inline(always)]
+    pub fn set(&self, to: Option<&'static T>) {
+        self.0.store(as_ptr(to), Ordering::Relaxed);
+    }
+
+    /// Whether it points nowhere.
+    #[inline(always)]
+    pub fn is_null(&self) -> bool {
+        self.0.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Points it at `new` if it points at `old`, and says whether it did.
+    /// Sequentially consistent, as Go's atomics are.
+    #[inline(always)]
+    pub fn cas(&self, old: Option<&'static T>, new: Option<&'static T>) -> bool {
+        self.0.compare_exchange(as_ptr(old), as_ptr(new), Ordering::SeqCst, Ordering::Relaxed).is_ok()
+    }
+
+    /// Points it at `new` and returns what it pointed to: acquire and release.
+    #[inline(always)]
+    pub fn swap(&self, new: Option<&'static T>) -> Option<&'static T> {
+        as_ref(self.0.swap(as_ptr(new), Ordering::AcqRel))
+    }
+
+    /// Reads it with acquire ordering, for a link that publishes what it points
+    /// to.
+    #[inline(always)]
+    pub fn load_acquire(&self) -> Option<&'static T> {
+        as_ref(self.0.load(Ordering::Acquire))
+    }
+
+    /// Sets it with release ordering; pairs with
+    /// [`load_acquire`](Self::load_acquire).
+    #[inline(always)]
+    pub fn store_release(&self, to: Option<&'static T>) {
+        self.0.store(as_ptr(to), Ordering::Release);
+    }
+}
+
+#[inline(always)]
+fn as_ptr<T>(to: Option<&'static T>) -> *mut T {
+    to.map_or(ptr::null_mut(), |to| ptr::from_ref(to).cast_mut())
+}
+
+#[inline(always)]
+fn as_ref<T>(from: *mut T) -> Option<&'static T> {
+    // SAFETY: a link only ever holds null or a pointer made from a `&'static T`.
+    unsafe { from.as_ref() }
+}
+
+impl<T> Default for Link<T> {
+    fn default() -> Self {
+        Link::null()
+    }
+}
+
+impl<T> fmt::Debug for Link<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(&self.0.load(Ordering::Relaxed), f)
+    }
+}

@@ -1,0 +1,79 @@
+//! `lock` and `unlock`: the futex mutex, with the M that holds it counted.
+
+use crate::arch::getg;
+use crate::lock::rank::{LockRank, get_lock_rank, lock_with_rank, unlock_with_rank};
+use crate::panic::throw;
+use crate::runtime2::{M, Mutex, MutexKey};
+
+/// This thread's M; a foreign thread has none to count its locks, and nothing to preempt
+/// either.
+#[inline(always)]
+fn this_m() -> Option<&'static M> {
+    getg().and_then(|gp| gp.m.get())
+}
+
+/// Takes the lock; blocks the thread meanwhile. Go's `lock`.
+#[inline(always)]
+pub(crate) fn lock(l: &Mutex) {
+    lock_on(this_m(), l);
+}
+
+/// [`lock`] by who knows its M: to find it out again after the swap, with three loads that
+/// wait for one another, would be felt where goroutines are switched.
+#[inline(always)]
+pub(crate) fn lock_on(mp: Option<&'static M>, l: &Mutex) {
+    lock_with_rank(mp, l, get_lock_rank(l));
+}
+
+/// [`lock`] as a lock of the given rank. Go's `lockWithRank`.
+#[inline(always)]
+pub(crate) fn lock_ranked(l: &Mutex, rank: LockRank) {
+    lock_with_rank(this_m(), l, rank);
+}
+
+/// [`lock`] without the check of the rank. Go's `lock2`.
+#[inline(always)]
+pub(crate) fn lock2(mp: Option<&'static M>, l: &Mutex) {
+    if let Some(mp) = mp {
+        mp.locks.set(mp.locks.get() + 1);
+    }
+    l.key.lock();
+}
+
+/// Releases the lock, whose memory stays until this returns. Go's `unlock`.
+#[inline(always)]
+pub(crate) fn unlock(l: &Mutex) {
+    unlock_on(this_m(), l);
+}
+
+/// [`unlock`] by who knows its M.
+#[inline(always)]
+pub(crate) fn unlock_on(mp: Option<&'static M>, l: &Mutex) {
+    unlock_with_rank(mp, l, MutexKey::unlock);
+}
+
+/// Releases the lock for a goroutine that has parked, which may run at once and free the
+/// memory that the lock is in.
+#[inline(always)]
+pub(crate) fn unlock_parked(l: &Mutex) {
+    unlock_with_rank(this_m(), l, MutexKey::unlock_and_forget);
+}
+
+/// [`unlock`] without the rank's bookkeeping. Go's `unlock2`.
+#[inline(always)]
+pub(crate) fn unlock2(mp: Option<&'static M>, l: &Mutex, unlock: impl FnOnce(&MutexKey)) {
+    unlock(&l.key);
+    if let Some(mp) = mp {
+        let locks = mp.locks.get() - 1;
+        if locks < 0 {
+            throw("runtime·unlock: lock count");
+        }
+        mp.locks.set(locks);
+    }
+}
+
+/// Whether a thread may be sleeping until the lock is released. Go's
+/// `mutexContended`.
+pub(crate) fn mutex_contended(l: &Mutex) -> bool {
+    l.key.contended()
+}

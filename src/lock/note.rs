@@ -1,0 +1,82 @@
+//! One-shot events: Go's `notesleep` and `notewakeup`.
+//!
+//! A note is cleared, then one thread sleeps on it and one wakes it, each once;
+//! it may be cleared again when the sleep has returned.
+
+use std::sync::atomic::Ordering;
+
+use crate::arch::getg;
+use crate::os::{futexsleep, futexwakeup, nanotime};
+use crate::panic::throw;
+use crate::runtime2::{G, M, Note};
+
+/// Makes a note ready to be slept on. Go's `noteclear`.
+pub(crate) fn noteclear(n: &Note) {
+    n.key.store(0, Ordering::Relaxed);
+}
+
+/// Wakes the sleeper, or lets a sleep to come return at once. Go's `notewakeup`.
+///
+/// Nothing of the note is used after the swap but its address: the sleeper may
+/// have returned by then, and the note be gone.
+pub(crate) fn notewakeup(n: &Note) {
+    // Release: what was done before the wakeup is seen by who slept.
+    let old = n.key.swap(1, Ordering::Release);
+    if old != 0 {
+        throw("notewakeup - double wakeup");
+    }
+    futexwakeup(&n.key, 1);
+}
+
+/// Sleeps until the note is woken. On g0, or on a thread that isn't ours. Go's
+/// `notesleep`.
+pub(crate) fn notesleep(n: &Note) {
+    notetsleep(n, -1);
+}
+
+/// Sleeps at most `ns` nanoseconds, forever if negative; says whether the note
+/// was woken. Go's `notetsleep`.
+pub(crate) fn notetsleep(n: &Note, ns: i64) -> bool {
+    let mp = getg().and_then(|gp| {
+        let mp = gp.m.get();
+        if mp.is_some_and(|mp| mp.g0.get().is_none_or(|g0| !std::ptr::eq(g0, gp))) {
+            throw("notesleep not on g0");
+        }
+        mp
+    });
+    notetsleep_internal(n, ns, mp)
+}
+
+fn notetsleep_internal(n: &Note, ns: i64, mp: Option<&'static M>) -> bool {
+    let woken = || n.key.load(Ordering::Acquire) != 0;
+    let deadline = nanotime() + ns;
+    let mut left = ns;
+    while !woken() {
+        if let Some(mp) = mp {
+            mp.blocked.set(true);
+        }
+        futexsleep(&n.key, 0, left);
+        if let Some(mp) = mp {
+            mp.blocked.set(false);
+        }
+        if ns >= 0 {
+            left = deadline - nanotime();
+            if left <= 0 {
+                return woken();
+            }
+        }
+    }
+    true
+}
+
+/// A goroutine to run rather than let the M idle: none, on systems with threads. Go's
+/// `beforeIdle`.
+#[inline(always)]
+pub(crate) fn before_idle() -> Option<&'static G> {
+    None
+}
+
+/// Wakes those whose sleep on a note has ended: nobody, on systems with threads. Go's
+/// `checkTimeouts`.
+#[inline(always)]
+pub(crate) fn check_timeouts() {}

@@ -1,0 +1,85 @@
+//! The order of locks: Go's `lockrank.go`.
+//!
+//! Each lock has a rank, and a lock may only be taken while the last one taken is
+//! listed for its rank in [`PARTIAL_ORDER`]. That table has no cycle, so no two
+//! threads can wait for each other. Debug builds note each M's locks and check
+//! every acquisition (`rank_on.rs`); in release builds all of it is empty
+//! (`rank_off.rs`).
+
+use std::fmt;
+
+#[cfg(not(debug_assertions))]
+pub(crate) use crate::lock::rank_off::*;
+#[cfg(debug_assertions)]
+pub(crate) use crate::lock::rank_on::*;
+use crate::runtime2::Mutex;
+
+/// A rank; locks with a lower one are taken first. Zero is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct LockRank(pub(crate) i32);
+
+macro_rules! ranks {
+    ($($name:ident = $value:literal)*) => {
+        impl LockRank {
+            $(pub(crate) const $name: LockRank = LockRank($value);)*
+        }
+
+        impl fmt::Display for LockRank {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self.0 {
+                    $($value => stringify!($name),)*
+                    _ => "BAD RANK",
+                })
+            }
+        }
+    };
+}
+
+ranks! {
+    SYSMON = 1
+    DEFER = 2
+    SCHED = 3
+    ALLG = 4
+    ALLP = 5
+    TIMERS = 6
+    HCHAN = 7
+    NOTIFY_LIST = 8
+    SUDOG = 9
+    ROOT = 10
+    GSCAN = 11
+    STACKPOOL = 12
+    PANIC = 13
+    DEADLOCK = 14
+    LEAF = 1000
+}
+
+/// For each rank, those that may be held when it is taken: the part of Go's table
+/// that concerns a scheduler's locks. A leaf isn't listed: it may be taken under
+/// anything but another leaf.
+#[cfg_attr(not(debug_assertions), expect(dead_code))]
+pub(crate) const PARTIAL_ORDER: &[(LockRank, &[LockRank])] = {
+    type R = LockRank;
+    &[
+        (R::SCHED, &[R::SYSMON]),
+        (R::ALLG, &[R::SYSMON, R::SCHED]),
+        (R::ALLP, &[R::SYSMON, R::SCHED]),
+        (R::TIMERS, &[R::SYSMON, R::SCHED, R::ALLP, R::TIMERS]),
+        (R::HCHAN, &[R::SYSMON, R::HCHAN]),
+        (R::SUDOG, &[R::SYSMON, R::HCHAN, R::NOTIFY_LIST]),
+        (R::GSCAN, &[R::SYSMON, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT]),
+        (
+            R::STACKPOOL,
+            &[R::SYSMON, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT, R::GSCAN],
+        ),
+        (R::DEADLOCK, &[R::PANIC, R::DEADLOCK]),
+    ]
+};
+
+impl Mutex {
+    /// An unlocked mutex of no rank. Zeroed memory is one too.
+    pub(crate) const fn new() -> Self {
+        // SAFETY: zero is an unlocked key, and no rank.
+        unsafe { std::mem::zeroed() }
+    }
+}

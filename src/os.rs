@@ -1,0 +1,160 @@
+//! Linux: Go's `os_linux.go`.
+
+use std::ffi::c_void;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
+
+use crate::panic::throw;
+use crate::print::eprintln;
+
+/// Sleeps while `*addr == val`, at most `ns` nanoseconds, forever if negative. May
+/// wake for no reason. Go's `futexsleep`.
+pub(crate) fn futexsleep(addr: &AtomicU32, val: u32, ns: i64) {
+    let timeout = libc::timespec { tv_sec: ns.max(0) / 1_000_000_000, tv_nsec: ns.max(0) % 1_000_000_000 };
+    let timeout = if ns < 0 { ptr::null() } else { ptr::from_ref(&timeout) };
+    // SAFETY: the kernel reads *addr and *timeout.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            addr.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            val,
+            timeout,
+        );
+    }
+}
+
+/// Wakes at most `cnt` threads that sleep on `addr`; uses nothing of it but the
+/// address. Go's `futexwakeup`.
+pub(crate) fn futexwakeup(addr: &AtomicU32, cnt: u32) {
+    // SAFETY: the kernel takes the address as a key.
+    let ret = unsafe {
+        libc::syscall(libc::SYS_futex, addr.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, cnt)
+    };
+    // A waiter on the stack of a thread that has gone on may be unmapped: EFAULT.
+    if ret < 0 && io::Error::last_os_error().raw_os_error() != Some(libc::EFAULT) {
+        eprintln!("futexwakeup addr={addr:p} returned {}", io::Error::last_os_error());
+        throw("futexwakeup failed");
+    }
+}
+
+/// Whether `membarrier` was found to work; see [`lock::key`](crate::lock::key).
+static BARRIERS_WORK: AtomicBool = AtomicBool::new(false);
+
+/// Asks the kernel for `membarrier`. Before that, and where it refuses, locks are
+/// released with a swap.
+pub(crate) fn init_barriers() {
+    // SAFETY: no memory is passed.
+    let ret =
+        unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) };
+    // Release: who sees it set and skips the fence comes after the registration,
+    // and so does any sleeper whose barrier was refused before it.
+    BARRIERS_WORK.store(ret == 0, Ordering::Release);
+}
+
+/// Whether an unlock may go without a fence. Acquire: see [`init_barriers`].
+#[inline(always)]
+pub(crate) fn barriers_work() -> bool {
+    BARRIERS_WORK.load(Ordering::Acquire)
+}
+
+/// The cheap side of [`barrier_in_all_threads`]: orders what stands before it and
+/// after it for the compiler, and for the processor when another thread asks.
+#[inline(always)]
+pub(crate) fn light_barrier() {
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// Makes every running thread of this process execute a full memory barrier. Where
+/// that can't be had, nobody relies on it.
+pub(crate) fn barrier_in_all_threads() {
+    // SAFETY: no memory is passed.
+    unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) };
+}
+
+/// Monotonic time in nanoseconds. Go's `nanotime`.
+pub(crate) fn nanotime() -> i64 {
+    let mut now = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: the kernel fills `now`; CLOCK_MONOTONIC always exists.
+    let now = unsafe {
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, now.as_mut_ptr());
+        now.assume_init()
+    };
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// Lets another thread have this one's processor. Go's `osyield`.
+pub(crate) fn osyield() {
+    // SAFETY: no arguments.
+    unsafe { libc::sched_yield() };
+}
+
+/// Sleeps this thread for about so many microseconds. Go's `usleep`.
+pub(crate) fn usleep(usec: u32) {
+    let time =
+        libc::timespec { tv_sec: i64::from(usec / 1_000_000), tv_nsec: i64::from(usec % 1_000_000) * 1000 };
+    // SAFETY: the kernel reads `time`.
+    unsafe { libc::nanosleep(&time, ptr::null_mut()) };
+}
+
+/// How many processors this process may use. Go's `getproccount`.
+pub(crate) fn getproccount() -> i32 {
+    let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
+    // SAFETY: the kernel fills `set`, whose size it is told.
+    let count = unsafe {
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr()) != 0 {
+            return 1;
+        }
+        libc::CPU_COUNT(set.assume_init_ref())
+    };
+    count.max(1)
+}
+
+/// The kernel's id of this thread.
+pub(crate) fn gettid() -> u64 {
+    // SAFETY: no arguments.
+    unsafe { libc::syscall(libc::SYS_gettid) as u64 }
+}
+
+/// How many threads this process has, if /proc tells: the links of the folder that
+/// lists them, less the two that every folder has.
+pub(crate) fn thread_count() -> Option<i32> {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the path ends in a zero byte; the kernel fills `stat`.
+    let links = unsafe {
+        if libc::stat(c"/proc/self/task".as_ptr(), stat.as_mut_ptr()) != 0 {
+            return None;
+        }
+        stat.assume_init().st_nlink
+    };
+    i32::try_from(links).ok()?.checked_sub(2)
+}
+
+/// Bytes of stack that a thread gets for its g0. Reports are made there, and an
+/// embedder's hooks run there.
+pub(crate) const G0_STACK: usize = 256 << 10;
+
+/// Makes a thread that starts in `mstart(g0)`, with all signals blocked: the new M
+/// sets its own mask. Go's `newosproc`.
+pub(crate) fn newosproc(g0: *mut c_void) -> io::Result<()> {
+    let check = |errno| if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) };
+    let mut thread = MaybeUninit::uninit();
+    let mut attr = MaybeUninit::uninit();
+    let mut all = MaybeUninit::uninit();
+    let mut old = MaybeUninit::uninit();
+    // SAFETY: each object is initialised by the call that takes it first, and
+    // `attr` is destroyed once; g0 outlives the thread.
+    unsafe {
+        check(libc::pthread_attr_init(attr.as_mut_ptr()))?;
+        libc::pthread_attr_setstacksize(attr.as_mut_ptr(), G0_STACK);
+        libc::pthread_attr_setdetachstate(attr.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), old.as_mut_ptr());
+        let made = libc::pthread_create(thread.as_mut_ptr(), attr.as_ptr(), crate::arch::MSTART, g0);
+        libc::pthread_sigmask(libc::SIG_SETMASK, old.as_ptr(), ptr::null_mut());
+        libc::pthread_attr_destroy(attr.as_mut_ptr());
+        check(made)
+    }
+}

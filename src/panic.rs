@@ -1,0 +1,104 @@
+//! Fatal errors: Go's `throw` and `fatal`, of `panic.go`.
+//!
+//! A broken invariant of the scheduler is no Rust panic: what it says about the
+//! process can't be unwound from. The message, every goroutine and why it waits go
+//! to stderr, and the process ends with status 2.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::arch::{getg, systemstack};
+use crate::print::eprintln;
+use crate::traceback::{print_backtrace, tracebackothers};
+
+/// How many threads are reporting a fatal error; none once it was reported, as the
+/// process is gone by then. Go's `panicking`.
+static PANICKING: AtomicU32 = AtomicU32::new(0);
+
+/// Values of [`M::throwing`](crate::runtime2::M::throwing). Go's `throwType`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub(crate) enum ThrowType {
+    /// The program made an error.
+    User = 1,
+    /// The runtime did.
+    Runtime = 2,
+}
+
+/// Whether a fatal error is being reported.
+pub(crate) fn panicking() -> bool {
+    PANICKING.load(Ordering::Relaxed) != 0
+}
+
+/// Ends the process for a broken invariant. Go's `throw`.
+#[cold]
+#[inline(never)]
+pub(crate) fn throw(s: &str) -> ! {
+    systemstack(|| die(s, ThrowType::Runtime))
+}
+
+/// Ends the process for an error of the program. Go's `fatal`.
+#[cold]
+#[inline(never)]
+pub(crate) fn fatal(s: &str) -> ! {
+    systemstack(|| die(s, ThrowType::User))
+}
+
+/// Reports and exits. On g0, or on a thread that isn't ours.
+fn die(s: &str, kind: ThrowType) -> ! {
+    startpanic(kind);
+    eprintln!("fatal error: {s}");
+    if kind == ThrowType::Runtime {
+        eprintln!();
+        print_backtrace();
+    }
+    eprintln!();
+    tracebackothers(None);
+    exit(2)
+}
+
+/// Claims the right to report a fatal error; a thread that comes second waits for
+/// the process to end. Go's `startpanic_m`.
+pub(crate) fn startpanic(kind: ThrowType) {
+    let mp = getg().and_then(|gp| gp.m.get());
+    if let Some(mp) = mp {
+        mp.dying.set(mp.dying.get() + 1);
+        if mp.dying.get() > 1 {
+            eprintln!("panic during panic");
+            exit(3);
+        }
+        mp.throwing.set(kind as u32);
+    }
+    if PANICKING.fetch_add(1, Ordering::SeqCst) > 0 {
+        loop {
+            // SAFETY: waits for a signal.
+            unsafe { libc::pause() };
+        }
+    }
+    give_up_after_a_second();
+}
+
+/// The report may need a lock that the failing code holds (malloc's, if a stack
+/// overflowed in there): what was printed until then has to do.
+fn give_up_after_a_second() {
+    extern "C" fn give_up(_: libc::c_int) {
+        eprintln!("\n(the report took too long)");
+        exit(2);
+    }
+    // SAFETY: the handler only writes and exits.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = give_up as extern "C" fn(libc::c_int) as usize;
+        action.sa_flags = libc::SA_ONSTACK;
+        libc::sigaction(libc::SIGALRM, &action, std::ptr::null_mut());
+        let mut alarm: libc::sigset_t = std::mem::zeroed();
+        libc::sigaddset(&mut alarm, libc::SIGALRM);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &alarm, std::ptr::null_mut());
+        libc::alarm(1);
+    }
+}
+
+/// Ends the process at once, with no destructor or atexit handler run.
+pub(crate) fn exit(status: i32) -> ! {
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(status) }
+}

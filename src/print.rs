@@ -1,0 +1,59 @@
+//! Reports on stderr that need no memory and no lock: Go's `print.go`.
+
+use std::fmt::{self, Write};
+
+/// Standard error, a line at a time, through a small buffer.
+pub(crate) struct Stderr {
+    line: [u8; 256],
+    len: usize,
+}
+
+impl Stderr {
+    pub(crate) fn new() -> Self {
+        Stderr { line: [0; 256], len: 0 }
+    }
+
+    fn flush(&mut self) {
+        // SAFETY: the buffer is initialised up to `len`. What can't be written is
+        // lost: there is nowhere to say so.
+        unsafe { libc::write(libc::STDERR_FILENO, self.line.as_ptr().cast(), self.len) };
+        self.len = 0;
+    }
+}
+
+impl Write for Stderr {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        for &byte in s.as_bytes() {
+            self.line[self.len] = byte;
+            self.len += 1;
+            if byte == b'\n' || self.len == self.line.len() {
+                self.flush();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Stderr {
+    fn drop(&mut self) {
+        if self.len > 0 {
+            self.flush();
+        }
+    }
+}
+
+/// `eprintln!` by way of [`Stderr`]: usable on g0, in a signal handler, with any
+/// lock held.
+macro_rules! eprintln {
+    () => {
+        $crate::print::eprintln!("")
+    };
+    ($($arg:tt)*) => {{
+        use std::fmt::Write as _;
+        let mut stderr = $crate::print::Stderr::new();
+        let _ = stderr.write_fmt(format_args!($($arg)*));
+        let _ = stderr.write_str("\n");
+    }};
+}
+
+pub(crate) use eprintln;

@@ -1,0 +1,40 @@
+//! Where assembly and signal handlers go when something can't be: Go's `badmcall` and its
+//! kin.
+
+use crate::panic::{exit, throw};
+use crate::print::eprintln;
+use crate::runtime2::G;
+
+/// mcall was called on g0: there is no goroutine to leave. Go's `badmcall`.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_badmcall() -> ! {
+    throw("runtime: mcall called on m->g0 stack")
+}
+
+/// The function of an mcall returned; nobody knows where to. Go's `badmcall2`.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_badmcall2() -> ! {
+    throw("runtime: mcall function returned")
+}
+
+/// systemstack was called on a stack that is no goroutine's, g0's or signal handler's. Go's
+/// `badsystemstack`, which can't do more either.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_badsystemstack() -> ! {
+    eprintln!("fatal: systemstack called from unexpected goroutine");
+    exit(2)
+}
+
+/// g0's stack has overflowed. In a signal handler. Go's `badmorestackg0`.
+pub(crate) fn badmorestackg0(g0: &G, addr: usize) -> ! {
+    let stack = g0.stack.get();
+    eprintln!("runtime: stack overflow on g0, stack [{:#x}, {:#x}], at {addr:#x}", stack.lo, stack.hi);
+    throw("morestack on g0")
+}
+
+/// A signal handler has overflowed the signal stack. In another one. Go's
+/// `badmorestackgsignal`.
+pub(crate) fn badmorestackgsignal() -> ! {
+    eprintln!("fatal: morestack on gsignal");
+    exit(2)
+}

@@ -1,0 +1,115 @@
+//! How the runtime starts: Go's `rt0_go` and `schedinit`.
+
+use std::cell::Cell;
+use std::io;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use crate::debug::{gomaxprocs_from_env, parsedebugvars};
+use crate::lock::note::notesleep;
+use crate::lock::rank::{LockRank, lock_init, world_started, world_stopped};
+use crate::lock::{lock, unlock};
+use crate::os::{getproccount, init_barriers};
+use crate::panic::throw;
+use crate::proc::allgs::ALLGLOCK;
+use crate::proc::m::{m_reserve_id, newm};
+use crate::proc::procresize::{ALLP_LOCK, procresize};
+use crate::proc::wake::pidleget;
+use crate::runtime2::{Note, sched};
+use crate::signal::sigsave;
+use crate::stack::stackinit;
+
+/// Woken by the first M once the runtime runs.
+pub(crate) static BOOTED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
+
+/// A [`Note`] in a static.
+pub(crate) struct SharedNote(Note);
+
+impl std::ops::Deref for SharedNote {
+    type Target = Note;
+
+    fn deref(&self) -> &Note {
+        &self.0
+    }
+}
+
+/// The signal mask of the thread that started the runtime, and so of every M. Go's
+/// `initSigmask`.
+pub(crate) static INIT_SIGMASK: Sigmask = Sigmask(Cell::new(MaybeUninit::zeroed()));
+
+/// A signal mask in a static.
+pub(crate) struct Sigmask(Cell<MaybeUninit<libc::sigset_t>>);
+
+// SAFETY: set once, before there is another thread that reads it.
+unsafe impl Sync for Sigmask {}
+
+impl Sigmask {
+    /// The mask.
+    pub(crate) fn get(&self) -> MaybeUninit<libc::sigset_t> {
+        self.0.get()
+    }
+}
+
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the runtime has started.
+#[inline]
+pub(crate) fn started() -> bool {
+    STARTED.load(Ordering::Acquire)
+}
+
+/// Starts the runtime, unless it has started. If the first thread can't be made, the next
+/// call tries again. Go's `rt0_go`; here it is called by a thread that isn't ours and
+/// won't be.
+pub(crate) fn rt0_go() -> io::Result<()> {
+    static STARTING: std::sync::Mutex<bool> = std::sync::Mutex::new(false);
+    let mut initialised = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if started() {
+        return Ok(());
+    }
+    if !*initialised {
+        schedinit()?;
+        *initialised = true;
+    }
+    lock(&sched().lock);
+    let id = m_reserve_id();
+    let pp = pidleget();
+    unlock(&sched().lock);
+    let Some(pp) = pp else { throw("rt0_go: no p") };
+    if let Err(error) = newm(None, pp, id) {
+        lock(&sched().lock);
+        crate::proc::wake::pidleput(pp);
+        // It is to be number 0 again, the one that installs the signal handlers.
+        sched().mnext.set(0);
+        sched().nmfreed.set(0);
+        unlock(&sched().lock);
+        return Err(error);
+    }
+    notesleep(&BOOTED);
+    STARTED.store(true, Ordering::Release);
+    Ok(())
+}
+
+/// Sets up the scheduler, without a thread. Go's `schedinit`.
+fn schedinit() -> io::Result<()> {
+    lock_init(&sched().lock, LockRank::SCHED);
+    lock_init(&sched().sysmonlock, LockRank::SYSMON);
+    lock_init(&sched().deferlock, LockRank::DEFER);
+    lock_init(&sched().sudoglock, LockRank::SUDOG);
+    lock_init(&ALLGLOCK.0, LockRank::ALLG);
+    lock_init(&ALLP_LOCK.0, LockRank::ALLP);
+    init_barriers();
+    sched().maxmcount.set(10_000);
+
+    world_stopped();
+    parsedebugvars();
+    stackinit()?;
+    INIT_SIGMASK.0.set(sigsave());
+    lock(&sched().lock);
+    if procresize(gomaxprocs_from_env().unwrap_or_else(getproccount)).is_some() {
+        throw("unknown runnable goroutine during bootstrap");
+    }
+    unlock(&sched().lock);
+    world_started();
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! Finding that nothing can happen any more.
+
+use std::sync::atomic::Ordering;
+
+use crate::lock::{assert_lock_held, lock, unlock};
+use crate::os::thread_count;
+use crate::panic::{fatal, panicking, throw};
+use crate::print::eprintln;
+use crate::proc::allgs::for_each_g;
+use crate::proc::m::mcount;
+use crate::proc::status::readgstatus;
+use crate::runtime2::{GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, sched};
+
+/// Adds `v` to the number of M's that wait for the goroutine locked to them. Go's
+/// `incidlelocked`.
+pub(crate) fn incidlelocked(v: i32) {
+    lock(&sched().lock);
+    sched().nmidlelocked.set(sched().nmidlelocked.get() + v);
+    if v > 0 {
+        checkdead();
+    }
+    unlock(&sched().lock);
+}
+
+/// Ends the process if no M runs and goroutines wait: none can ever be woken, unless by a
+/// thread that isn't ours. `sched.lock` is held. Go's `checkdead`.
+pub(crate) fn checkdead() {
+    assert_lock_held(&sched().lock);
+    if panicking() {
+        return;
+    }
+    let idle = sched().nmidle.get() + sched().nmidlelocked.get() + sched().nmsys.get();
+    let run = mcount() - idle;
+    if run > 0 {
+        return;
+    }
+    if run < 0 {
+        eprintln!(
+            "runtime: checkdead: nmidle={} nmidlelocked={} mcount={} nmsys={}",
+            sched().nmidle.get(),
+            sched().nmidlelocked.get(),
+            mcount(),
+            sched().nmsys.get()
+        );
+        throw("checkdead: inconsistent counts");
+    }
+    if foreign_thread_may_wake() {
+        return;
+    }
+
+    let mut grunning = 0;
+    for_each_g(|gp| {
+        let status = readgstatus(gp);
+        match status & !GSCAN {
+            GWAITING | GPREEMPTED => grunning += 1,
+            GRUNNABLE | GRUNNING | GSYSCALL => {
+                eprintln!("runtime: checkdead: find g {} in status {status}", gp.goid.get());
+                throw("checkdead: runnable g");
+            }
+            _ => {}
+        }
+    });
+    // No goroutine at all: between two calls of run.
+    if grunning != 0 {
+        fatal("all goroutines are asleep - deadlock!");
+    }
+}
+
+/// Whether this process has a thread that is neither an M nor waiting in
+/// [`run`](crate::run) for its main goroutine. Where that can't be told, it has.
+fn foreign_thread_may_wake() -> bool {
+    let waiting = sched().ext.nrunwait.load(Ordering::SeqCst);
+    thread_count().is_none_or(|threads| threads > mcount() + waiting)
+}

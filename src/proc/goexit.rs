@@ -1,0 +1,63 @@
+//! The end of a goroutine.
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::arch::mcall;
+use crate::panic::throw;
+use crate::proc::hooks::hooks;
+use crate::proc::join::exited;
+use crate::proc::m::getm;
+use crate::proc::schedule::{dropg, schedule};
+use crate::proc::status::casgstatus;
+use crate::runtime2::{G, GDEAD, GRUNNING, M, WaitReason};
+
+/// Ends the running goroutine, without unwinding: no destructor on its stack runs. Go's
+/// `goexit1`.
+///
+/// # Safety
+/// On a goroutine. What is on its stack is forgotten, so nothing may rely on a destructor
+/// there, or point there.
+pub(crate) unsafe fn goexit1() -> ! {
+    // SAFETY: the caller's; goexit0 doesn't resume it.
+    unsafe { mcall(gosched_goexit0) }
+    throw("goexit1: a dead goroutine runs")
+}
+
+/// What the end of a goroutine does on g0. Go's `goexit0`; assembly jumps here when a
+/// goroutine's function has returned.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn gosched_goexit0(gp: *mut G) -> ! {
+    let mp = getm();
+    // SAFETY: mcall passes the G that called it.
+    gdestroy(mp, unsafe { &*gp });
+    // SAFETY: on g0 with a P.
+    unsafe { schedule(mp) }
+}
+
+/// Takes everything from a G that has ended, and the G itself if nobody holds it. Go's
+/// `gdestroy`.
+#[inline(always)]
+fn gdestroy(mp: &'static M, gp: &'static G) {
+    casgstatus(gp, GRUNNING, GDEAD);
+    gp.lockedm.set(None);
+    mp.lockedg.set(None);
+    gp.preempt_stop.set(false);
+    gp.paniconfault.set(false);
+    if let Some(gdestroy) = hooks().gdestroy {
+        gdestroy(gp);
+    }
+    gp._defer.set(ptr::null_mut());
+    gp._panic.set(ptr::null_mut());
+    gp.waitreason.set(WaitReason::Zero);
+    gp.param.store(ptr::null_mut(), Ordering::Relaxed);
+    gp.labels.set(ptr::null_mut());
+    gp.timer.set(ptr::null_mut());
+    dropg(mp, gp);
+    if mp.locked_int.get() != 0 {
+        throw("internal lockOSThread error");
+    }
+    // It ended without unlocking its thread, which goes on with other goroutines.
+    mp.locked_ext.set(0);
+    exited(mp, gp);
+}

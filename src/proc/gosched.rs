@@ -1,0 +1,74 @@
+//! Giving up the P and coming back.
+
+use crate::arch::mcall;
+use crate::lock::note::check_timeouts;
+use crate::lock::{lock_on, unlock_on};
+use crate::panic::throw;
+use crate::proc::global::globrunqput;
+use crate::proc::lockosthread::wire_while_panicking;
+use crate::proc::m::getm;
+use crate::proc::park::goroutine;
+use crate::proc::runq::runqput;
+use crate::proc::schedule::{dropg, schedule};
+use crate::proc::status::casgstatus;
+use crate::proc::wake::wakep;
+use crate::runtime2::{G, GRUNNABLE, GRUNNING, sched};
+
+/// Lets other goroutines run, and goes to the end of the global queue. Go's `Gosched`.
+///
+/// # Safety
+/// On a goroutine.
+#[inline(never)]
+pub(crate) unsafe fn gosched() {
+    check_timeouts();
+    let (gp, mp) = goroutine();
+    wire_while_panicking(gp, mp);
+    // SAFETY: on a goroutine; gosched_m puts it on a queue.
+    unsafe { mcall(gosched_m) }
+}
+
+unsafe extern "C" fn gosched_m(gp: *mut G) -> ! {
+    // SAFETY: mcall passes the G that called it.
+    unsafe { gosched_impl(&*gp) }
+}
+
+/// What [`gosched`] does on g0. Go's `goschedImpl`.
+///
+/// # Safety
+/// On g0, with a P, for the G that was running.
+#[inline(always)]
+unsafe fn gosched_impl(gp: &'static G) -> ! {
+    let mp = getm();
+    casgstatus(gp, GRUNNING, GRUNNABLE);
+    dropg(mp, gp);
+    lock_on(Some(mp), &sched().lock);
+    globrunqput(gp);
+    unlock_on(Some(mp), &sched().lock);
+    wakep();
+    // SAFETY: on g0 with a P.
+    unsafe { schedule(mp) }
+}
+
+/// [`gosched`], to the end of this P's queue. Go's `goyield`.
+///
+/// # Safety
+/// On a goroutine.
+pub(crate) unsafe fn goyield() {
+    check_timeouts();
+    let (gp, mp) = goroutine();
+    wire_while_panicking(gp, mp);
+    // SAFETY: on a goroutine; goyield_m puts it on a queue.
+    unsafe { mcall(goyield_m) }
+}
+
+unsafe extern "C" fn goyield_m(gp: *mut G) -> ! {
+    // SAFETY: mcall passes the G that called it.
+    let gp: &'static G = unsafe { &*gp };
+    let mp = getm();
+    let Some(pp) = mp.p.get() else { throw("goyield: no p") };
+    casgstatus(gp, GRUNNING, GRUNNABLE);
+    dropg(mp, gp);
+    runqput(pp, gp, false);
+    // SAFETY: on g0 with a P.
+    unsafe { schedule(mp) }
+}

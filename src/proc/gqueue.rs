@@ -1,0 +1,121 @@
+//! Lists of G's, linked through `schedlink`. A G is on one of them at most.
+
+use crate::runtime2::{G, Link};
+
+/// A queue of G's. Go's `gQueue`.
+#[repr(C)]
+#[derive(Default)]
+pub struct GQueue {
+    head: Link<G>,
+    tail: Link<G>,
+}
+
+impl GQueue {
+    /// A queue of the G's from `head` to `tail`, linked already.
+    pub fn linked(head: &'static G, tail: &'static G) -> Self {
+        let q = GQueue::default();
+        q.head.set(Some(head));
+        q.tail.set(Some(tail));
+        q
+    }
+
+    /// Whether there is none.
+    pub fn empty(&self) -> bool {
+        self.head.is_null()
+    }
+
+    /// Adds `gp` at the head.
+    pub fn push(&self, gp: &'static G) {
+        gp.schedlink.set(self.head.get());
+        self.head.set(Some(gp));
+        if self.tail.is_null() {
+            self.tail.set(Some(gp));
+        }
+    }
+
+    /// Adds `gp` at the tail. Go's `pushBack`.
+    #[inline]
+    pub fn push_back(&self, gp: &'static G) {
+        gp.schedlink.set(None);
+        match self.tail.get() {
+            Some(tail) => tail.schedlink.set(Some(gp)),
+            None => self.head.set(Some(gp)),
+        }
+        self.tail.set(Some(gp));
+    }
+
+    /// Moves all of `q` to the tail. Go's `pushBackAll`.
+    pub fn push_back_all(&self, q: &GQueue) {
+        let Some(q_tail) = q.tail.get() else { return };
+        q_tail.schedlink.set(None);
+        match self.tail.get() {
+            Some(tail) => tail.schedlink.set(q.head.get()),
+            None => self.head.set(q.head.get()),
+        }
+        self.tail.set(Some(q_tail));
+        q.clear();
+    }
+
+    /// Takes the head.
+    #[inline]
+    pub fn pop(&self) -> Option<&'static G> {
+        let gp = self.head.get()?;
+        let next = gp.schedlink.get();
+        self.head.set(next);
+        if next.is_none() {
+            self.tail.set(None);
+        }
+        Some(gp)
+    }
+
+    /// Takes all, as a list. Go's `popList`.
+    pub fn pop_list(&self) -> GList {
+        let list = GList::default();
+        list.head.set(self.head.get());
+        self.clear();
+        list
+    }
+
+    fn clear(&self) {
+        self.head.set(None);
+        self.tail.set(None);
+    }
+}
+
+/// A stack of G's. Go's `gList`.
+#[repr(C)]
+#[derive(Default)]
+pub struct GList {
+    head: Link<G>,
+}
+
+impl GList {
+    /// Whether there is none.
+    pub fn empty(&self) -> bool {
+        self.head.is_null()
+    }
+
+    /// Adds `gp`.
+    #[inline]
+    pub fn push(&self, gp: &'static G) {
+        gp.schedlink.set(self.head.get());
+        self.head.set(Some(gp));
+    }
+
+    /// Moves all of `q` to the front. Go's `pushAll`.
+    pub fn push_all(&self, q: &GQueue) {
+        if let Some(tail) = q.tail.get() {
+            tail.schedlink.set(self.head.get());
+            self.head.set(q.head.get());
+            q.clear();
+        }
+    }
+
+    /// Takes the one added last.
+    #[inline]
+    pub fn pop(&self) -> Option<&'static G> {
+        let gp = self.head.get()?;
+        self.head.set(gp.schedlink.get());
+        Some(gp)
+    }
+}

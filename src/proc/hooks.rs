@@ -1,0 +1,72 @@
+//! Where a runtime that is ported onto this scheduler hangs in what Go's scheduler does
+//! for its allocator, its collector and its deferred calls.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::runtime2::{G, P};
+
+/// Functions of an embedder, called by the scheduler; none at first.
+///
+/// They run on g0, on a stack of some 200 KiB, must not panic and must not park.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hooks {
+    /// A P is set up: allocate its `mcache`. Go's `p.init`.
+    pub p_init: Option<fn(&P)>,
+    /// A P is given up, with the world stopped: free its `mcache`, flush its buffers. Go's
+    /// `p.destroy`.
+    pub p_destroy: Option<fn(&P)>,
+    /// An M got a P: what must happen before it allocates. Go's
+    /// `mcache.prepareForSweep`, in `acquirep`.
+    pub acquirep: Option<fn(&P)>,
+    /// A worker of the collector that should run on this P now, in state
+    /// [`GWAITING`](crate::runtime2::GWAITING), or null; asked before all other work.
+    /// Go's `findRunnableGCWorker`.
+    pub find_runnable_gc_worker: Option<fn(&P) -> *mut G>,
+    /// A goroutine has ended: drop its `_defer` and `_panic` chains and its labels. Go's
+    /// `gdestroy`.
+    pub gdestroy: Option<fn(&G)>,
+}
+
+/// The hooks in force, and whether somebody has registered any.
+struct Registry {
+    hooks: UnsafeCell<Hooks>,
+    taken: AtomicBool,
+}
+
+// SAFETY: written once, before there is an M that reads it.
+unsafe impl Sync for Registry {}
+
+static REGISTRY: Registry = Registry {
+    hooks: UnsafeCell::new(Hooks {
+        p_init: None,
+        p_destroy: None,
+        acquirep: None,
+        find_runnable_gc_worker: None,
+        gdestroy: None,
+    }),
+    taken: AtomicBool::new(false),
+};
+
+/// Registers an embedder's hooks, once, before the runtime starts.
+///
+/// # Panics
+/// If hooks were registered before.
+///
+/// # Safety
+/// The first call of [`run`](crate::run) comes after this.
+pub unsafe fn set_hooks(hooks: Hooks) {
+    assert!(
+        !REGISTRY.taken.swap(true, Ordering::Relaxed),
+        "gosched: hooks were registered already, and there can be one set"
+    );
+    // SAFETY: nobody reads them before the runtime starts.
+    unsafe { *REGISTRY.hooks.get() = hooks };
+}
+
+/// The hooks in force.
+#[inline(always)]
+pub(crate) fn hooks() -> &'static Hooks {
+    // SAFETY: not written once the runtime has started.
+    unsafe { &*REGISTRY.hooks.get() }
+}

@@ -1,0 +1,125 @@
+//! Who waits for the end of a goroutine, and when its G may be used again.
+//!
+//! A G that has a handle isn't free when it ends: its result is in its home page. It is free
+//! once it has left its stack *and* the handle is gone. `ext.joiner` says how far that is:
+//!
+//! ```text
+//!     null ---------+--> ENDED ---------> EXITED --(handle dropped)--> free
+//!      |  |         |      |
+//!      |  +-> a G --+      +--(handle dropped)---> DETACHED --+
+//!      |     waits                                            |
+//!      +---(handle dropped)---> DETACHED ----------------- (off its stack) --> free
+//! ```
+//!
+//! A raw goroutine has no handle and starts as DETACHED.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::proc::gfree::{count_held, gfput};
+use crate::proc::m::{acquirem, releasem};
+use crate::proc::park::{gopark, goready};
+use crate::runtime2::{G, M, TraceBlockReason, WaitReason};
+
+/// Its function has returned, and its result is in its slot.
+const ENDED: *mut G = ptr::without_provenance_mut(1);
+/// It has left its stack, too.
+const EXITED: *mut G = ptr::without_provenance_mut(2);
+/// It has no handle.
+const DETACHED: *mut G = ptr::without_provenance_mut(3);
+
+/// A new G gets no handle.
+pub(crate) fn detach_new(gp: &G) {
+    gp.ext.joiner.store(DETACHED, Ordering::Relaxed);
+}
+
+/// A new G gets a handle.
+pub(crate) fn attach_new(gp: &G) {
+    gp.ext.joiner.store(ptr::null_mut(), Ordering::Relaxed);
+}
+
+/// Whether the handle is gone: nobody will ask for a result.
+pub(crate) fn detached(gp: &G) -> bool {
+    // Acquire pairs with drop_handle.
+    gp.ext.joiner.load(Ordering::Acquire) == DETACHED
+}
+
+/// Whether the goroutine has ended.
+pub(crate) fn ended(gp: &G) -> bool {
+    // Acquire pairs with end: the result is there.
+    let joiner = gp.ext.joiner.load(Ordering::Acquire);
+    joiner == ENDED || joiner == EXITED
+}
+
+/// The goroutine's result is in its slot: wakes who waits for it. False if the handle is gone,
+/// and the result still the caller's.
+pub(crate) fn end(gp: &G) -> bool {
+    // Release: the result is seen by who finds ENDED. Acquire: pairs with drop_handle.
+    let joiner = gp.ext.joiner.swap(ENDED, Ordering::AcqRel);
+    if joiner == DETACHED {
+        gp.ext.joiner.store(DETACHED, Ordering::Relaxed);
+        return false;
+    }
+    // SAFETY: neither mark is set before this, so it is null or a G that waits.
+    if let Some(joiner) = unsafe { joiner.as_ref() } {
+        goready(joiner, 3);
+    }
+    true
+}
+
+/// The goroutine has left its stack: frees the G, unless its handle will.
+#[inline(always)]
+pub(crate) fn exited(mp: &'static M, gp: &'static G) {
+    let pp = mp.p.get();
+    // Release: who finds EXITED may use the G again.
+    if detached(gp)
+        || gp.ext.joiner.compare_exchange(ENDED, EXITED, Ordering::AcqRel, Ordering::Acquire).is_err()
+    {
+        gfput(pp, gp);
+    } else {
+        count_held(pp, 1);
+    }
+}
+
+/// The handle is being dropped. If the goroutine has ended, `take` is called to move or drop
+/// its result.
+pub(crate) fn drop_handle(gp: &'static G, take: impl FnOnce()) {
+    // Release pairs with detached: what was done with the handle comes before the G's reuse.
+    if !ended(gp)
+        && gp
+            .ext
+            .joiner
+            .compare_exchange(ptr::null_mut(), DETACHED, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    {
+        return;
+    }
+    take();
+    // Acquire pairs with exited: the G has left its stack.
+    if gp.ext.joiner.swap(DETACHED, Ordering::AcqRel) == EXITED {
+        let mp = acquirem();
+        let pp = mp.and_then(|mp| mp.p.get());
+        count_held(pp, -1);
+        gfput(pp, gp);
+        releasem(mp);
+    }
+}
+
+/// Parks until `gp` has ended. The caller has its handle, and is on a goroutine.
+pub(crate) fn wait(gp: &'static G) {
+    while !ended(gp) {
+        // SAFETY: joincommit touches the two G's alone.
+        unsafe {
+            gopark(Some(joincommit), gp.as_ptr().cast(), WaitReason::Semacquire, TraceBlockReason::Sync, 2);
+        }
+    }
+}
+
+/// Leaves the parked G where `target`'s end will find it; false if it has ended.
+unsafe extern "C" fn joincommit(gp: *mut G, target: *mut c_void) -> bool {
+    // SAFETY: gopark passes what wait gave it, a G.
+    let target = unsafe { &*target.cast::<G>() };
+    // Release: the parked state is seen by who finds it here.
+    target.ext.joiner.compare_exchange(ptr::null_mut(), gp, Ordering::AcqRel, Ordering::Acquire).is_ok()
+}

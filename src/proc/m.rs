@@ -1,0 +1,223 @@
+//! Threads: how an M is made and how it starts.
+//!
+//! Every M is a pthread that the runtime made, m0 too: the thread that called `run`
+//! waits for its main goroutine and is no M.
+
+use std::alloc::{Layout, alloc_zeroed};
+use std::ffi::c_void;
+use std::io;
+use std::sync::atomic::Ordering;
+
+use crate::arch::getg;
+use crate::lock::note::notewakeup;
+use crate::lock::{assert_lock_held, lock, unlock};
+use crate::os::{gettid, newosproc};
+use crate::panic::throw;
+use crate::print::eprintln;
+use crate::proc::boot::{BOOTED, INIT_SIGMASK};
+use crate::proc::p::acquirep;
+use crate::proc::schedule::schedule;
+use crate::rand::mrandinit;
+use crate::runtime2::{G, Link, M, P, Stack, sched};
+use crate::signal::{initsig, minit_signals, mpreinit};
+use crate::stack::STACK_GUARD;
+
+/// The list of all M's, linked through `alllink`. Go's `allm`.
+pub(crate) static ALLM: Link<M> = Link::null();
+
+/// This thread's M. Throws on a thread that isn't ours.
+#[inline(always)]
+pub(crate) fn getm() -> &'static M {
+    match getg().and_then(|gp| gp.m.get()) {
+        Some(mp) => mp,
+        None => throw("no m on this thread"),
+    }
+}
+
+/// Keeps the caller on its M, and the M on its P, until [`releasem`]; none on a thread
+/// that isn't ours. Go's `acquirem`.
+#[inline(always)]
+pub(crate) fn acquirem() -> Option<&'static M> {
+    let mp = getg().and_then(|gp| gp.m.get())?;
+    mp.locks.set(mp.locks.get() + 1);
+    Some(mp)
+}
+
+/// Undoes [`acquirem`]. Go's `releasem`.
+#[inline(always)]
+pub(crate) fn releasem(mp: Option<&'static M>) {
+    if let Some(mp) = mp {
+        mp.locks.set(mp.locks.get() - 1);
+    }
+}
+
+/// How many M's there are. Go's `mcount`.
+pub(crate) fn mcount() -> i32 {
+    (sched().mnext.get() - sched().nmfreed.get()) as i32
+}
+
+/// Throws if there are too many M's. `sched.lock` is held. Go's `checkmcount`.
+fn checkmcount() {
+    assert_lock_held(&sched().lock);
+    if mcount() > sched().maxmcount.get() {
+        eprintln!("runtime: program exceeds {}-thread limit", sched().maxmcount.get());
+        throw("thread exhaustion");
+    }
+}
+
+/// Sets how many M's there may be, and returns how many there might before. Go's
+/// `setMaxThreads`.
+pub(crate) fn set_max_threads(max: i32) -> i32 {
+    lock(&sched().lock);
+    let out = sched().maxmcount.replace(max);
+    checkmcount();
+    unlock(&sched().lock);
+    out
+}
+
+/// The number of an M to be made, which counts as running from here on. `sched.lock` is
+/// held. Go's `mReserveID`.
+pub(crate) fn m_reserve_id() -> i64 {
+    assert_lock_held(&sched().lock);
+    let id = sched().mnext.get();
+    sched().mnext.set(id + 1);
+    checkmcount();
+    id
+}
+
+/// Sets up what every M has. Go's `mcommoninit`.
+fn mcommoninit(mp: &'static M, id: i64) {
+    mp.id.set(id);
+    mrandinit(mp);
+    lock(&sched().lock);
+    mp.alllink.set(ALLM.get());
+    // Release: the list is read without the lock.
+    ALLM.store_release(Some(mp));
+    unlock(&sched().lock);
+}
+
+/// An M without a thread. `f` is what it will run before the scheduler. Go's `allocm`.
+fn allocm(f: Option<fn()>, id: i64) -> io::Result<&'static M> {
+    let mp = match reuse_m() {
+        Some(mp) => {
+            mp.id.set(id);
+            mp
+        }
+        None => {
+            // SAFETY: all zero is a valid M, and it is leaked.
+            let mp = unsafe { alloc_zeroed(Layout::new::<M>()).cast::<M>().as_ref::<'static>() };
+            let mp = mp.ok_or(io::ErrorKind::OutOfMemory)?;
+            mpreinit(mp)?;
+            mcommoninit(mp, id);
+            mp
+        }
+    };
+    mp.mstartfn.set(f);
+    mp.g0.set(Some(&mp.ext.g0));
+    mp.ext.g0.m.set(Some(mp));
+    Ok(mp)
+}
+
+/// An M whose thread could not be made, to try again with.
+fn reuse_m() -> Option<&'static M> {
+    lock(&sched().lock);
+    let mp = sched().freem.get();
+    if let Some(mp) = mp {
+        sched().freem.set(mp.freelink.get());
+    }
+    unlock(&sched().lock);
+    mp
+}
+
+/// Makes an M that will run `f` and then the scheduler, with `pp`. Go's `newm`.
+pub(crate) fn newm(f: Option<fn()>, pp: &'static P, id: i64) -> io::Result<()> {
+    let locked = acquirem();
+    let made = allocm(f, id).and_then(|mp| {
+        mp.nextp.set(Some(pp));
+        mp.sigmask.set(INIT_SIGMASK.get());
+        newm1(mp)
+    });
+    if made.is_err() {
+        lock(&sched().lock);
+        sched().nmfreed.set(sched().nmfreed.get() + 1);
+        unlock(&sched().lock);
+    }
+    releasem(locked);
+    made
+}
+
+/// Gives an M a thread. Go's `newm1`.
+fn newm1(mp: &'static M) -> io::Result<()> {
+    let g0: *const G = &mp.ext.g0;
+    newosproc(g0.cast_mut().cast::<c_void>()).inspect_err(|_| {
+        mp.nextp.set(None);
+        lock(&sched().lock);
+        mp.freelink.set(sched().freem.get());
+        sched().freem.set(Some(mp));
+        unlock(&sched().lock);
+    })
+}
+
+/// Whether the system allocates the stacks of threads: pthreads does. Go's
+/// `mStackIsSystemAllocated`.
+fn m_stack_is_system_allocated() -> bool {
+    true
+}
+
+/// Where `mstart`, in assembly, calls Rust for the first time. Go's `mstart0`.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_mstart0() -> ! {
+    let mp = getm();
+    let g0 = &mp.ext.g0;
+    if m_stack_is_system_allocated() {
+        g0.stack.set(thread_stack());
+    }
+    g0.stackguard0.store(g0.stack.get().lo + STACK_GUARD, Ordering::Relaxed);
+    g0.stackguard1.set(g0.stack.get().lo + STACK_GUARD);
+    mstart1(mp)
+}
+
+/// The bounds of this thread's stack.
+fn thread_stack() -> Stack {
+    // SAFETY: each object is filled by the call that it is passed to, and the
+    // attributes are destroyed once.
+    unsafe {
+        let mut attr = std::mem::MaybeUninit::uninit();
+        let mut lo = std::ptr::null_mut();
+        let mut size = 0;
+        if libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()) != 0 {
+            throw("runtime: pthread_getattr_np failed");
+        }
+        libc::pthread_attr_getstack(attr.as_ptr(), &mut lo, &mut size);
+        libc::pthread_attr_destroy(attr.as_mut_ptr());
+        Stack { lo: lo.addr(), hi: lo.addr() + size }
+    }
+}
+
+/// Prepares the thread and enters the scheduler. Go's `mstart1`.
+fn mstart1(mp: &'static M) -> ! {
+    minit(mp);
+    if mp.id.get() == 0 {
+        mstartm0();
+    }
+    if let Some(f) = mp.mstartfn.get() {
+        f();
+    }
+    let Some(pp) = mp.nextp.get() else { throw("mstart1: no p") };
+    acquirep(mp, pp);
+    mp.nextp.set(None);
+    // SAFETY: on g0, with a P.
+    unsafe { schedule(mp) }
+}
+
+/// What only the first M does. Go's `mstartm0`.
+fn mstartm0() {
+    initsig();
+    notewakeup(&BOOTED);
+}
+
+/// What each thread sets up for itself. Go's `minit`.
+fn minit(mp: &M) {
+    minit_signals(mp);
+    mp.procid.store(gettid(), Ordering::Relaxed);
+}

@@ -1,0 +1,51 @@
+//! The main goroutine of a call of `run`: Go's `main`.
+
+use std::ffi::c_void;
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::lock::note::{notesleep, notewakeup};
+use crate::proc::boot::rt0_go;
+use crate::proc::lockosthread::unwire;
+use crate::proc::newproc::{enqueue, newproc1};
+use crate::proc::park::goroutine;
+use crate::runtime2::{Note, StackKind, sched};
+use crate::stack::MAIN_ROOM;
+
+/// A main function, and the thread that waits for it.
+struct Main {
+    f: unsafe fn(*mut c_void),
+    arg: *mut c_void,
+    done: Note,
+}
+
+/// Starts the runtime if need be, runs `f(arg)` on a goroutine and waits for it. Called by a
+/// thread that isn't ours. Fails if there is no thread or no stack to be had.
+///
+/// # Safety
+/// `f(arg)` may be called on another thread, and doesn't unwind.
+pub(crate) unsafe fn run_main(f: unsafe fn(*mut c_void), arg: *mut c_void) -> io::Result<()> {
+    rt0_go()?;
+    let main = Main { f, arg, done: Note { key: AtomicU32::new(0) } };
+    let newg = newproc1(main_goroutine, StackKind::Fixed(MAIN_ROOM), 0)?;
+    newg.sched.ctxt.set(ptr::from_ref(&main).cast_mut().cast());
+    // Counted before it can run, and until it is known to have ended: this thread waits for
+    // it and wakes nobody.
+    sched().ext.nrunwait.fetch_add(1, Ordering::SeqCst);
+    enqueue(newg);
+    notesleep(&main.done);
+    Ok(())
+}
+
+/// The function of a main goroutine. Go's `main`.
+unsafe extern "C" fn main_goroutine(main: *mut c_void) {
+    // SAFETY: run_main passes it, and keeps it until it is woken.
+    let main = unsafe { &*main.cast::<Main>() };
+    // SAFETY: run_main's caller vouches for it.
+    unsafe { (main.f)(main.arg) };
+    unwire(goroutine().0);
+    // From here on that thread can wake somebody.
+    sched().ext.nrunwait.fetch_sub(1, Ordering::SeqCst);
+    notewakeup(&main.done);
+}

@@ -1,0 +1,101 @@
+//! The raw layer: the scheduler under Go's names, without Rust's comforts.
+//!
+//! This is for those who port a runtime onto the scheduler, or write goroutines that live in
+//! 4 KiB. Everything is `unsafe`, because here nothing catches a panic, nothing owns a result,
+//! and a goroutine's stack is [2 KiB](#copying-stacks) unless you say otherwise. Most programs
+//! want [`go`](crate::go) and never this.
+//!
+//! ```no_run
+//! use std::ffi::c_void;
+//! use gosched::proc;
+//!
+//! unsafe extern "C" fn hello(arg: *mut c_void) {
+//!     // 2 KiB of stack: no println! here, but on g0 there is room.
+//!     // SAFETY: the closure doesn't park.
+//!     unsafe { proc::systemstack(|| println!("hello from {}", arg.addr())) };
+//! }
+//!
+//! // SAFETY: `hello` keeps the rules below, and nothing keeps a thread-local.
+//! unsafe {
+//!     gosched::run(|| {
+//!         proc::newproc(Some(hello), std::ptr::without_provenance_mut(1));
+//!         proc::gosched();
+//!     });
+//! }
+//! ```
+//!
+//! # Copying stacks
+//!
+//! A goroutine made with [`newproc`] runs on a *copying* stack. It begins in 2,048 bytes, at the
+//! end of which is a guard page; it is meant to be copied elsewhere when it is full, which isn't
+//! in yet: an overflow ends the process with a report. Code on such a stack
+//!
+//! - must fit, its deepest call into this crate included (some 600 bytes in release builds,
+//!   twice that in debug builds); what needs more runs in [`systemstack`];
+//! - must not panic: the unwinder alone needs more;
+//! - must not keep a pointer into the stack anywhere but on it, or in what it passes to a
+//!   function of this crate for the time of that call.
+//!
+//! # The chapters
+//!
+//! A G, an M and a P are in [`runtime2`](crate::runtime2). `proc.go` is cut into these files:
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `boot.rs`, `main.rs` | `rt0_go`, `schedinit`, `main`: how the runtime starts |
+//! | `m.rs` | M's: `newm`, `allocm`, `mstart` |
+//! | `p.rs`, `procs.rs`, `procresize.rs`, `pmask.rs` | P's: `acquirep`, `releasep`, `procresize`, `allp` |
+//! | `newproc.rs`, `gfree.rs`, `allgs.rs` | G's: `newproc`, `malg`, `gfget`, `gfput`, `allgs` |
+//! | `goexit.rs`, `join.rs` | the end of a G: `goexit0`, `gdestroy`, and who waits for it |
+//! | `schedule.rs` | `schedule`, `findRunnable`, `execute` |
+//! | `steal.rs`, `order.rs` | `stealWork` and the order of victims |
+//! | `runq.rs`, `global.rs`, `gqueue.rs` | run queues: local, global, and lists |
+//! | `wake.rs` | when P's are woken and let go: `wakep`, the "delicate dance" |
+//! | `startstop.rs`, `idlem.rs` | `startm`, `stopm`, `handoffp`, `mput`, `mget` |
+//! | `park.rs`, `gosched.rs`, `sudog.rs` | `gopark`, `goready`, `Gosched`, `goyield`, sudogs |
+//! | `inject.rs` | `injectglist`: work from outside |
+//! | `status.rs` | `casgstatus` and its kin |
+//! | `lockosthread.rs` | `LockOSThread` |
+//! | `checkdead.rs` | `checkdead` |
+//! | `hooks.rs` | what an embedder registers |
+//! | `bad.rs` | `badmcall` and its kin |
+//!
+//! Functions inside of the crate trust each other: that a G passed to one is owned as that
+//! function says, that the lock it names is held, that it is called on g0 or with a P where it
+//! says so. What is offered here, outside, is `unsafe` for just that reason.
+
+pub(crate) mod allgs;
+pub(crate) mod bad;
+pub(crate) mod boot;
+pub(crate) mod checkdead;
+pub(crate) mod gfree;
+pub(crate) mod global;
+pub(crate) mod goexit;
+pub(crate) mod gosched;
+pub(crate) mod gqueue;
+pub(crate) mod hooks;
+pub(crate) mod idlem;
+pub(crate) mod inject;
+pub(crate) mod join;
+pub(crate) mod lockosthread;
+pub(crate) mod m;
+pub(crate) mod main;
+pub(crate) mod newproc;
+pub(crate) mod order;
+pub(crate) mod p;
+pub(crate) mod park;
+pub(crate) mod pmask;
+pub(crate) mod procresize;
+pub(crate) mod procs;
+mod raw;
+pub(crate) mod runq;
+pub(crate) mod schedule;
+pub(crate) mod startstop;
+pub(crate) mod status;
+pub(crate) mod steal;
+pub(crate) mod sudog;
+pub(crate) mod wake;
+
+pub use gqueue::{GList, GQueue};
+pub use hooks::{Hooks, set_hooks};
+pub use raw::*;

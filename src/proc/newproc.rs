@@ -1,0 +1,160 @@
+//! Making goroutines.
+
+use std::ffi::c_void;
+use std::io;
+use std::sync::atomic::Ordering;
+
+use crate::arch::{getg, gostart_pc, systemstack};
+use crate::panic::{fatal, throw};
+use crate::print::eprintln;
+use crate::proc::allgs::{allgadd, allglen};
+use crate::proc::gfree::{gfget, gfput};
+use crate::proc::gqueue::GQueue;
+use crate::proc::inject::inject_runnable;
+use crate::proc::join::detach_new;
+use crate::proc::m::{acquirem, releasem};
+use crate::proc::runq::runqput;
+use crate::proc::status::{casgstatus, readgstatus};
+use crate::proc::wake::wakep;
+use crate::runtime2::{G, GDEAD, GIDLE, GRUNNABLE, Name, P, Stack, StackKind, sched};
+use crate::stack::home::{Homes, cut};
+use crate::stack::{DEFAULT_ROOM, STACK_GUARD};
+
+/// The function of a goroutine; it gets `sched.ctxt`.
+pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
+
+/// Numbers of goroutines that a P takes from `sched.goidgen` at once.
+const GOID_CACHE_BATCH: u64 = 16;
+
+/// Words left free above a new G's first frame, for who reads slightly beyond it.
+const SPARE: usize = 4 * size_of::<usize>();
+
+/// Where the assembly stub of `newproc` goes on, with its caller's pc. Makes a goroutine
+/// on a copying stack that runs `f(arg)`, and puts it next on this P. Go's `newproc`.
+///
+/// # Safety
+/// As [`newproc`](crate::proc::newproc).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_newproc_from(f: Option<Entry>, arg: *mut c_void, callerpc: usize) {
+    let Some(f) = f else { fatal("go of nil func value") };
+    // A copying stack may be too small for what a new one takes.
+    systemstack(|| match newproc1(f, StackKind::Copying, callerpc) {
+        Ok(newg) => {
+            newg.sched.ctxt.set(arg);
+            enqueue(newg);
+        }
+        Err(error) => {
+            eprintln!("runtime: newproc: {error}");
+            throw("out of memory for a goroutine");
+        }
+    })
+}
+
+/// Makes a G that will run `f(sched.ctxt)`, runnable and on no queue yet. Go's `newproc1`.
+pub(crate) fn newproc1(f: Entry, kind: StackKind, callerpc: usize) -> io::Result<&'static G> {
+    let mp = acquirem();
+    let pp = mp.and_then(|mp| mp.p.get());
+    let newg = match gfget(pp, kind) {
+        Some(newg) => newg,
+        None => match malg(pp, kind) {
+            Ok(newg) => newg,
+            Err(error) => {
+                releasem(mp);
+                return Err(error);
+            }
+        },
+    };
+    if readgstatus(newg) != GDEAD {
+        throw("newproc1: new g is not Gdead");
+    }
+    let sp = newg.stack.get().hi - SPARE;
+    newg.sched.sp.set(sp);
+    newg.stktopsp.set(sp);
+    newg.sched.pc.set(gostart_pc());
+    newg.sched.g.set(Some(newg));
+    newg.sched.bp.set(0);
+    newg.startpc.set(f as usize);
+    newg.gopc.set(callerpc);
+    detach_new(newg);
+    newg.ext.created_at.set(None);
+    newg.ext.name.set(Name::default());
+    match mp.and_then(|mp| mp.curg.get()) {
+        Some(callergp) => {
+            newg.parent_goid.set(callergp.goid.get());
+            newg.labels.set(callergp.labels.get());
+        }
+        None => newg.parent_goid.set(0),
+    }
+    casgstatus(newg, GDEAD, GRUNNABLE);
+    newg.goid.set(match pp {
+        Some(pp) => next_goid(pp),
+        None => sched().goidgen.fetch_add(1, Ordering::Relaxed) + 1,
+    });
+    releasem(mp);
+    Ok(newg)
+}
+
+/// The next number from the P's batch.
+#[inline(always)]
+fn next_goid(pp: &P) -> u64 {
+    if pp.goidcache.get() == pp.goidcacheend.get() {
+        let last = sched().goidgen.fetch_add(GOID_CACHE_BATCH, Ordering::Relaxed);
+        pp.goidcache.set(last + 1);
+        pp.goidcacheend.set(last + 1 + GOID_CACHE_BATCH);
+    }
+    pp.goidcache.replace(pp.goidcache.get() + 1)
+}
+
+/// Lets a new G run: next on this P, or, from a thread without one, after what is on the
+/// global queue.
+#[inline(always)]
+pub(crate) fn enqueue(newg: &'static G) {
+    match getg().and_then(|gp| gp.m.get()).and_then(|mp| mp.p.get()) {
+        Some(pp) => {
+            runqput(pp, newg, true);
+            wakep();
+        }
+        None => {
+            let q = GQueue::default();
+            q.push_back(newg);
+            inject_runnable(&q, 1);
+        }
+    }
+}
+
+/// At most so many home pages are cut at once.
+const BATCH: usize = 32;
+
+/// Makes a G with a stack of this kind; makes several if many are being made, and puts the
+/// others on the free list. Go's `malg`, for a batch: guard pages and first touches are
+/// cheaper by the dozen.
+#[cold]
+#[inline(never)]
+fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'static G> {
+    let n = match kind {
+        StackKind::Fixed(room) if room != DEFAULT_ROOM => 1,
+        _ => (allglen() / 8).clamp(1, BATCH),
+    };
+    let homes = cut(kind, n)?;
+    let first = settle(&homes, 0, kind);
+    let mut batch = [first; BATCH];
+    for (i, newg) in batch[..homes.count].iter_mut().enumerate().skip(1) {
+        *newg = settle(&homes, i, kind);
+    }
+    allgadd(&batch[..homes.count])?;
+    for gp in &batch[1..homes.count] {
+        gfput(pp, gp);
+    }
+    Ok(first)
+}
+
+/// Initialises the G of home page `i`, which reads as zero; it is dead.
+fn settle(homes: &Homes, i: usize, kind: StackKind) -> &'static G {
+    let (newg, lo) = homes.home(i);
+    newg.stack.set(Stack { lo, hi: newg.as_ptr().addr() });
+    newg.stackguard0.store(lo + STACK_GUARD, Ordering::Relaxed);
+    newg.stackguard1.set(usize::MAX);
+    newg.ext.kind.set(kind);
+    casgstatus(newg, GIDLE, GDEAD);
+    newg
+}

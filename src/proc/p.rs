@@ -1,0 +1,43 @@
+//! P's: which M has which.
+
+use std::sync::atomic::Ordering;
+
+use crate::panic::throw;
+use crate::print::eprintln;
+use crate::proc::hooks::hooks;
+use crate::runtime2::{M, P, PIDLE, PRUNNING};
+
+/// Gives `pp` to `mp`, this thread's M. Go's `acquirep`.
+pub(crate) fn acquirep(mp: &'static M, pp: &'static P) {
+    wirep(mp, pp);
+    if let Some(acquirep) = hooks().acquirep {
+        acquirep(pp);
+    }
+}
+
+/// Links `pp` and `mp`. Go's `wirep`.
+fn wirep(mp: &'static M, pp: &'static P) {
+    if !mp.p.is_null() {
+        throw("wirep: already in go");
+    }
+    if !pp.m.is_null() || pp.status.load(Ordering::Relaxed) != PIDLE {
+        eprintln!("wirep: p->m={:?} p->status={}", pp.m, pp.status.load(Ordering::Relaxed));
+        throw("wirep: invalid p state");
+    }
+    mp.p.set(Some(pp));
+    pp.m.set(Some(mp));
+    pp.status.store(PRUNNING, Ordering::Relaxed);
+}
+
+/// Takes the P from `mp`, this thread's M. Go's `releasep`.
+pub(crate) fn releasep(mp: &'static M) -> &'static P {
+    let Some(pp) = mp.p.get() else { throw("releasep: invalid arg") };
+    if !pp.m.get().is_some_and(|m| std::ptr::eq(m, mp)) || pp.status.load(Ordering::Relaxed) != PRUNNING {
+        eprintln!("releasep: m={mp:p} p->m={:?} p->status={}", pp.m, pp.status.load(Ordering::Relaxed));
+        throw("releasep: invalid p state");
+    }
+    mp.p.set(None);
+    pp.m.set(None);
+    pp.status.store(PIDLE, Ordering::Relaxed);
+    pp
+}

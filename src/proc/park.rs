@@ -1,0 +1,170 @@
+//! Parking a goroutine, and making it ready again.
+//!
+//! A park has two halves. [`gopark`], on the goroutine's stack, notes what is to be done
+//! once it is off; `park_m`, on g0, makes it waiting and then does that: as a rule,
+//! releases the lock of the queue that the goroutine has entered. From that moment on
+//! somebody may make it ready, and another thread run it, which is why it can't be done
+//! before the goroutine has left its stack.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use crate::arch::{getg, mcall};
+use crate::lock::unlock_parked;
+use crate::panic::throw;
+use crate::proc::gqueue::GList;
+use crate::proc::inject::injectglist;
+use crate::proc::lockosthread::wire_while_panicking;
+use crate::proc::m::{acquirem, getm, releasem};
+use crate::proc::runq::runqput;
+use crate::proc::schedule::{dropg, execute, schedule};
+use crate::proc::status::{casgstatus, dumpgstatus, readgstatus};
+use crate::proc::wake::wakep;
+use crate::runtime2::{
+    G, GRUNNABLE, GRUNNING, GSCAN, GWAITING, M, Mutex, TraceBlockReason, Unlockf, WaitReason,
+};
+
+/// Parks the running goroutine until [`goready`]. Once it is off its stack,
+/// `unlockf(gp, lock)` is called on g0; if that returns false, the goroutine goes on at
+/// once. Go's `gopark`.
+///
+/// # Safety
+/// `unlockf` must not touch the goroutine's stack, must not park, and must not unwind; if
+/// it returns false, nobody may have made the goroutine ready. Without one, the goroutine
+/// must be on record already with whoever will.
+#[inline(never)]
+pub(crate) unsafe fn gopark(
+    unlockf: Option<Unlockf>,
+    lock: *mut c_void,
+    reason: WaitReason,
+    trace_reason: TraceBlockReason,
+    traceskip: i32,
+) {
+    let (gp, mp) = goroutine();
+    // SAFETY: the caller's.
+    unsafe { gopark_on(gp, mp, unlockf, lock, reason, trace_reason, traceskip) }
+}
+
+/// [`gopark`] by who knows its goroutine and M.
+///
+/// # Safety
+/// As [`gopark`].
+#[inline(always)]
+pub(crate) unsafe fn gopark_on(
+    gp: &'static G,
+    mp: &'static M,
+    unlockf: Option<Unlockf>,
+    lock: *mut c_void,
+    reason: WaitReason,
+    trace_reason: TraceBlockReason,
+    traceskip: i32,
+) {
+    wire_while_panicking(gp, mp);
+    let status = readgstatus(gp);
+    if status & !GSCAN != GRUNNING {
+        throw("gopark: bad g status");
+    }
+    mp.waitlock.set(lock);
+    mp.waitunlockf.set(unlockf);
+    gp.waitreason.set(reason);
+    mp.wait_trace_block_reason.set(trace_reason);
+    mp.wait_trace_skip.set(traceskip);
+    // SAFETY: on a goroutine; park_m schedules, and whoever has it on record resumes it.
+    unsafe { mcall(park_m) }
+}
+
+/// The running goroutine and its M. Throws where there is none to park: on g0, and on a
+/// thread that isn't ours.
+#[inline(always)]
+pub(crate) fn goroutine() -> (&'static G, &'static M) {
+    let Some(gp) = getg() else { throw("park on a thread that isn't a goroutine's") };
+    match gp.m.get() {
+        Some(mp) if !ptr::eq(gp, &mp.ext.g0) => (gp, mp),
+        _ => throw("park on g0: only a goroutine can"),
+    }
+}
+
+/// Whether the caller could park: it is on a goroutine, not on g0 or a foreign thread.
+pub(crate) fn on_goroutine() -> bool {
+    matches!(whoami(), (Some(_), _))
+}
+
+/// The running goroutine, if the caller could park, and its M, if it has one: g0 has no
+/// goroutine, a foreign thread neither.
+#[inline(always)]
+pub(crate) fn whoami() -> (Option<&'static G>, Option<&'static M>) {
+    let gp = getg();
+    let mp = gp.and_then(|gp| gp.m.get());
+    (gp.filter(|gp| mp.is_some_and(|mp| !ptr::eq(*gp, &mp.ext.g0))), mp)
+}
+
+/// [`gopark`] that releases `lock`, a runtime lock which the caller holds. Go's
+/// `goparkunlock`.
+pub(crate) fn goparkunlock(lock: &Mutex, reason: WaitReason, trace_reason: TraceBlockReason, traceskip: i32) {
+    let lock = ptr::from_ref(lock).cast_mut().cast();
+    // SAFETY: parkunlock_c touches the lock alone.
+    unsafe { gopark(Some(parkunlock_c), lock, reason, trace_reason, traceskip) }
+}
+
+unsafe extern "C" fn parkunlock_c(_gp: *mut G, lock: *mut c_void) -> bool {
+    // SAFETY: goparkunlock passed a mutex that outlives the park.
+    unlock_parked(unsafe { &*lock.cast::<Mutex>() });
+    true
+}
+
+/// What [`gopark`] does on g0. Go's `park_m`.
+unsafe extern "C" fn park_m(gp: *mut G) -> ! {
+    // SAFETY: mcall passes the G that called it.
+    let gp: &'static G = unsafe { &*gp };
+    let mp = getm();
+    casgstatus(gp, GRUNNING, GWAITING);
+    dropg(mp, gp);
+    if let Some(unlockf) = mp.waitunlockf.get() {
+        // SAFETY: gopark's caller vouches for it.
+        let stay = unsafe { unlockf(gp.as_ptr(), mp.waitlock.get()) };
+        mp.waitunlockf.set(None);
+        mp.waitlock.set(ptr::null_mut());
+        if !stay {
+            casgstatus(gp, GWAITING, GRUNNABLE);
+            // SAFETY: on g0 with a P, and the G is ours: nobody was to make it ready.
+            unsafe { execute(mp, gp, true) }
+        }
+    }
+    // SAFETY: on g0 with a P.
+    unsafe { schedule(mp) }
+}
+
+/// Makes a parked goroutine ready to run. On a goroutine or g0 it is next on this P; on a
+/// thread that isn't ours it goes to the global queue. Go's `goready`.
+pub(crate) fn goready(gp: &'static G, traceskip: i32) {
+    ready(gp, traceskip, true);
+}
+
+/// [`goready`], which need not put it next. Go's `ready`.
+pub(crate) fn ready(gp: &'static G, _traceskip: i32, next: bool) {
+    let mp = acquirem();
+    ready_on(mp, gp, next);
+    releasem(mp);
+}
+
+/// [`ready`] by who knows its M, and stays on it.
+#[inline(always)]
+pub(crate) fn ready_on(mp: Option<&'static M>, gp: &'static G, next: bool) {
+    let pp = mp.and_then(|mp| mp.p.get());
+    if readgstatus(gp) & !GSCAN != GWAITING {
+        dumpgstatus(gp);
+        throw("bad g->status in ready");
+    }
+    match pp {
+        Some(pp) => {
+            casgstatus(gp, GWAITING, GRUNNABLE);
+            runqput(pp, gp, next);
+            wakep();
+        }
+        None => {
+            let list = GList::default();
+            list.push(gp);
+            injectglist(&list);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! One bit per P: Go's `pMask`.
+
+use crate::atomic::{AtomicU32, Ordering};
+
+/// A set of P's, by number.
+pub(crate) struct PMask(Box<[AtomicU32]>);
+
+fn bit(id: i32) -> (usize, u32) {
+    (id as usize / 32, 1 << (id % 32))
+}
+
+impl PMask {
+    /// The empty set, with room for `nprocs` P's.
+    pub(crate) fn new(nprocs: i32) -> Self {
+        PMask((0..(nprocs + 31) / 32).map(|_| AtomicU32::new(0)).collect())
+    }
+
+    /// Whether P `id` is in it.
+    pub(crate) fn read(&self, id: i32) -> bool {
+        let (word, mask) = bit(id);
+        self.0[word].load(Ordering::SeqCst) & mask != 0
+    }
+
+    /// Adds P `id`.
+    pub(crate) fn set(&self, id: i32) {
+        let (word, mask) = bit(id);
+        self.0[word].fetch_or(mask, Ordering::SeqCst);
+    }
+
+    /// Takes P `id` out.
+    pub(crate) fn clear(&self, id: i32) {
+        let (word, mask) = bit(id);
+        self.0[word].fetch_and(!mask, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,157 @@
+//! How many P's there are.
+
+use std::alloc::{Layout, alloc_zeroed};
+use std::cell::UnsafeCell;
+use std::sync::atomic::Ordering;
+
+use crate::arch::getg;
+use crate::chan::pool::spill;
+use crate::lock::rank::{LockRank, assert_world_stopped, lock_init};
+use crate::lock::{assert_lock_held, lock, unlock};
+use crate::os::nanotime;
+use crate::panic::throw;
+use crate::proc::allgs::SharedMutex;
+use crate::proc::gfree::gfpurge;
+use crate::proc::global::globrunqputhead;
+use crate::proc::hooks::hooks;
+use crate::proc::idlem::mget;
+use crate::proc::order::RandomOrder;
+use crate::proc::p::acquirep;
+use crate::proc::pmask::PMask;
+use crate::proc::procs::{Procs, gomaxprocs, set_procs};
+use crate::proc::runq::runqempty;
+use crate::proc::sudog::reset_sudogcache;
+use crate::proc::wake::pidleput;
+use crate::runtime2::{Mutex, P, PDEAD, PGCSTOP, PIDLE, PRUNNING, sched};
+
+/// Protects the list of P's. Go's `allpLock`.
+pub(crate) static ALLP_LOCK: SharedMutex = SharedMutex(Mutex::new());
+
+/// Every P ever made, those beyond GOMAXPROCS too: an M in a system call may still
+/// point to one.
+static EVERY_P: EveryP = EveryP(UnsafeCell::new(Vec::new()));
+
+struct EveryP(UnsafeCell<Vec<&'static P>>);
+
+// SAFETY: the vector is touched with ALLP_LOCK held.
+unsafe impl Sync for EveryP {}
+
+/// The first `nprocs` of all P's; makes those that are missing.
+fn first_ps(nprocs: i32) -> Box<[&'static P]> {
+    lock(&ALLP_LOCK.0);
+    // SAFETY: the lock is held.
+    let every = unsafe { &mut *EVERY_P.0.get() };
+    while every.len() < nprocs as usize {
+        // SAFETY: all zero is a valid P, and it is leaked.
+        let pp = unsafe { alloc_zeroed(Layout::new::<P>()).cast::<P>().as_ref::<'static>() };
+        every.push(pp.unwrap_or_else(|| throw("procresize: out of memory")));
+    }
+    let first = every[..nprocs as usize].into();
+    unlock(&ALLP_LOCK.0);
+    first
+}
+
+impl P {
+    /// Sets up P `id`, new or dead until now. Go's `p.init`.
+    fn init(&self, id: i32) {
+        self.id.set(id);
+        self.status.store(PGCSTOP, Ordering::Relaxed);
+        reset_sudogcache(self);
+        lock_init(&self.timers_lock, LockRank::TIMERS);
+        if let Some(p_init) = hooks().p_init {
+            p_init(self);
+        }
+    }
+
+    /// Gives up what the P has. `sched.lock` is held and the world is stopped. Go's
+    /// `p.destroy`.
+    fn destroy(&self) {
+        assert_lock_held(&sched().lock);
+        assert_world_stopped();
+        // From the tail, to the head of the global queue: the order stays.
+        loop {
+            let t = self.runqtail.load(Ordering::Relaxed);
+            if t == self.runqhead.load(Ordering::Relaxed) {
+                break;
+            }
+            self.runqtail.store(t.wrapping_sub(1), Ordering::Relaxed);
+            if let Some(gp) = self.runq[t.wrapping_sub(1) as usize % self.runq.len()].get() {
+                globrunqputhead(gp);
+            }
+        }
+        if let Some(gp) = self.runnext.get() {
+            globrunqputhead(gp);
+            self.runnext.set(None);
+        }
+        reset_sudogcache(self);
+        gfpurge(self);
+        spill(self, 0);
+        if let Some(p_destroy) = hooks().p_destroy {
+            p_destroy(self);
+        }
+        self.status.store(PDEAD, Ordering::Relaxed);
+    }
+}
+
+/// Makes `nprocs` P's; `sched.lock` is held and the world is stopped. Returns those with
+/// work, linked, which the caller must start. On an M, it keeps its P or gets the first;
+/// a thread that isn't ours gets none. Go's `procresize`.
+pub(crate) fn procresize(nprocs: i32) -> Option<&'static P> {
+    assert_lock_held(&sched().lock);
+    assert_world_stopped();
+    let old = gomaxprocs();
+    if nprocs <= 0 {
+        throw("procresize: invalid arg");
+    }
+    let now = nanotime();
+    if sched().procresizetime.get() != 0 {
+        let elapsed = now - sched().procresizetime.get();
+        sched().totaltime.set(sched().totaltime.get() + i64::from(old) * elapsed);
+    }
+    sched().procresizetime.set(now);
+
+    let every = first_ps(old.max(nprocs));
+    for id in old..nprocs {
+        every[id as usize].init(id);
+    }
+    let mut steal_order = RandomOrder::new();
+    steal_order.reset(nprocs as u32);
+    let allp: Box<[_]> = every[..nprocs as usize].into();
+    set_procs(Box::leak(Box::new(Procs { allp, idlep_mask: PMask::new(nprocs), steal_order })));
+
+    let mp = getg().and_then(|gp| gp.m.get());
+    if let Some(mp) = mp {
+        match mp.p.get() {
+            Some(pp) if pp.id.get() < nprocs => pp.status.store(PRUNNING, Ordering::Relaxed),
+            pp => {
+                if let Some(pp) = pp {
+                    pp.m.set(None);
+                }
+                mp.p.set(None);
+                let first = every[0];
+                first.m.set(None);
+                first.status.store(PIDLE, Ordering::Relaxed);
+                acquirep(mp, first);
+            }
+        }
+    }
+    for id in nprocs..old {
+        every[id as usize].destroy();
+    }
+
+    let mut runnable: Option<&'static P> = None;
+    for &pp in every[..nprocs as usize].iter().rev() {
+        if mp.and_then(|mp| mp.p.get()).is_some_and(|mine| std::ptr::eq(mine, pp)) {
+            continue;
+        }
+        pp.status.store(PIDLE, Ordering::Relaxed);
+        if runqempty(pp) {
+            pidleput(pp);
+        } else {
+            pp.m.set(mget());
+            pp.link.set(runnable);
+            runnable = Some(pp);
+        }
+    }
+    runnable
+}

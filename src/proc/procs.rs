@@ -1,0 +1,44 @@
+//! All P's: `allp` and what is indexed as it is.
+
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+
+use crate::proc::order::RandomOrder;
+use crate::proc::pmask::PMask;
+use crate::runtime2::P;
+
+/// The P's in use and what is kept for each: Go's `allp`, `idlepMask` and
+/// `stealOrder`, which change together, when the world is stopped.
+///
+/// A table is never freed or changed: who dropped its P goes on with the one that it
+/// read before.
+pub(crate) struct Procs {
+    /// The P's, by their numbers.
+    pub(crate) allp: Box<[&'static P]>,
+    /// Those that are idle. A P's bit changes with its place on the idle list, under
+    /// `sched.lock`.
+    pub(crate) idlep_mask: PMask,
+    /// The orders to steal in.
+    pub(crate) steal_order: RandomOrder,
+}
+
+static PROCS: AtomicPtr<Procs> = AtomicPtr::new(std::ptr::null_mut());
+static GOMAXPROCS: AtomicI32 = AtomicI32::new(0);
+
+/// The table in use; panics before the runtime has started.
+#[inline]
+pub(crate) fn procs() -> &'static Procs {
+    // SAFETY: null, or leaked by set_procs. Acquire pairs with its release.
+    unsafe { PROCS.load(Ordering::Acquire).as_ref() }.expect("the runtime has started")
+}
+
+/// Makes `procs` the table in use. The world is stopped.
+pub(crate) fn set_procs(procs: &'static Procs) {
+    PROCS.store(std::ptr::from_ref(procs).cast_mut(), Ordering::Release);
+    GOMAXPROCS.store(procs.allp.len() as i32, Ordering::Release);
+}
+
+/// How many P's there are; 0 before the runtime has started. Go's `gomaxprocs`.
+#[inline]
+pub(crate) fn gomaxprocs() -> i32 {
+    GOMAXPROCS.load(Ordering::Relaxed)
+}

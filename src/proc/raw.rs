@@ -1,0 +1,241 @@
+//! The raw layer's functions, as they are offered outside.
+
+use std::ffi::c_void;
+
+use crate::arch;
+use crate::proc::{gfree, inject, lockosthread, m, park, status};
+use crate::runtime2::{G, M, Schedt, TraceBlockReason, Unlockf, WaitReason};
+
+/// Makes a goroutine on a copying stack that runs `f(arg)`, next on this P. Go's `newproc`, in
+/// `proc.go`.
+///
+/// `None` is a fatal error, in Go's words; so is being out of memory for it.
+///
+/// # Safety
+/// The runtime runs. `f(arg)` may be called on another thread, keeps the rules for copying
+/// stacks (see [`proc`](crate::proc)), and doesn't unwind.
+#[inline(always)]
+pub unsafe fn newproc(f: Option<unsafe extern "C" fn(*mut c_void)>, arg: *mut c_void) {
+    // SAFETY: the caller's.
+    unsafe { arch::newproc_here(f, arg) }
+}
+
+/// Lets other goroutines run; the running one goes to the end of the global queue. Go's
+/// `Gosched`, in `proc.go`.
+///
+/// # Safety
+/// On a goroutine; nothing obtained from a thread-local is kept across this.
+pub unsafe fn gosched() {
+    // SAFETY: the caller's.
+    unsafe { crate::proc::gosched::gosched() }
+}
+
+/// Lets other goroutines run; the running one goes to the end of this P's queue. Go's
+/// `goyield`, in `proc.go`.
+///
+/// # Safety
+/// As [`gosched`].
+pub unsafe fn goyield() {
+    // SAFETY: the caller's.
+    unsafe { crate::proc::gosched::goyield() }
+}
+
+/// Parks the running goroutine until [`goready`]. Once it is off its stack,
+/// `unlockf(gp, lock)` is called on g0; if it returns false, the goroutine goes on at once.
+/// `reason` is what reports show. Go's `gopark`, in `proc.go`.
+///
+/// # Safety
+/// On a goroutine; nothing obtained from a thread-local is kept across this. `unlockf` must
+/// not touch the goroutine's stack, park, or unwind; it must not return false if somebody may
+/// have made the goroutine ready. Without one, whoever will make it ready knows of it already.
+pub unsafe fn gopark(
+    unlockf: Option<Unlockf>,
+    lock: *mut c_void,
+    reason: WaitReason,
+    trace_reason: TraceBlockReason,
+    traceskip: i32,
+) {
+    // SAFETY: the caller's.
+    unsafe { park::gopark(unlockf, lock, reason, trace_reason, traceskip) }
+}
+
+/// Makes a parked goroutine ready: next on this P, or, called on a thread that isn't ours, by
+/// way of the global queue. Go's `goready`, in `proc.go`.
+///
+/// # Safety
+/// `gp` is a G that has parked, or is about to and whose `unlockf` has been called; and nobody
+/// else makes it ready. (A second time is a fatal error, if it is noticed.)
+pub unsafe fn goready(gp: *mut G, traceskip: i32) {
+    // SAFETY: the caller's; G's are never freed.
+    park::goready(unsafe { &*gp }, traceskip)
+}
+
+/// Makes the waiting G's of a list runnable, and empties it. Go's `injectglist`, in `proc.go`.
+///
+/// # Safety
+/// As [`goready`], for each of them.
+pub unsafe fn injectglist(list: &crate::proc::GList) {
+    inject::injectglist(list)
+}
+
+/// Ends the running goroutine. Nothing on its stack is dropped. Go's `goexit1`, in `proc.go`.
+///
+/// # Safety
+/// On a goroutine that [`newproc`] made. Nothing may point to its stack, or rely on a
+/// destructor there.
+pub unsafe fn goexit() -> ! {
+    // SAFETY: the caller's.
+    unsafe { crate::proc::goexit::goexit1() }
+}
+
+/// The running G: a goroutine's, or g0 in [`systemstack`] and in what [`mcall`] calls; null on
+/// a thread that isn't ours. Go's `getg`.
+pub fn getg() -> *mut G {
+    arch::getg().map_or(std::ptr::null_mut(), G::as_ptr)
+}
+
+/// This thread's M; null on a thread that isn't ours.
+pub fn getm() -> *mut M {
+    let mp = arch::getg().and_then(|gp| gp.m.get());
+    mp.map_or(std::ptr::null_mut(), |mp| std::ptr::from_ref(mp).cast_mut())
+}
+
+/// The scheduler's shared state. Go's `sched`, in `runtime2.go`.
+pub fn sched() -> *mut Schedt {
+    std::ptr::from_ref(crate::runtime2::sched()).cast_mut()
+}
+
+/// Calls `f` on g0's stack, of which there are some 200 KiB; anywhere but on a goroutine, just
+/// calls it. If it panics, the panic goes on in the caller. Go's `systemstack`, in
+/// `asm_amd64.s`.
+///
+/// # Safety
+/// `f` must not park. On a copying stack it must not panic.
+pub unsafe fn systemstack<R>(f: impl FnOnce() -> R) -> R {
+    arch::systemstack(f)
+}
+
+/// Leaves the running goroutine and calls `f` with it on g0; the goroutine goes on when
+/// something resumes it. Go's `mcall`, in `asm_amd64.s`.
+///
+/// # Safety
+/// On a goroutine; nothing obtained from a thread-local is kept across this. `f` must never
+/// return, must not unwind, and must see to it that the goroutine is resumed; as a rule by
+/// [`gogo`].
+pub unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
+    // SAFETY: the caller's.
+    unsafe { arch::mcall(f) }
+}
+
+/// Resumes `gp` where it left off. Go's `gogo`, in `asm_amd64.s`.
+///
+/// # Safety
+/// In what [`mcall`] called, for the goroutine that did.
+#[inline(always)]
+pub unsafe fn gogo(gp: *mut G) -> ! {
+    // SAFETY: the caller's.
+    unsafe { arch::gogo(&(*gp).sched) }
+}
+
+/// The G's state: one of the constants of [`runtime2`](crate::runtime2). Go's `readgstatus`, in
+/// `proc.go`.
+///
+/// # Safety
+/// `gp` is a G.
+pub unsafe fn readgstatus(gp: *mut G) -> u32 {
+    // SAFETY: the caller's.
+    status::readgstatus(unsafe { &*gp })
+}
+
+/// Changes the G's state; waits while a scan holds it. Any other state than `oldval` is a fatal
+/// error. Go's `casgstatus`, in `proc.go`.
+///
+/// # Safety
+/// `gp` is a G, and the change is the caller's to make.
+pub unsafe fn casgstatus(gp: *mut G, oldval: u32, newval: u32) {
+    // SAFETY: the caller's.
+    status::casgstatus(unsafe { &*gp }, oldval, newval)
+}
+
+/// Makes the G waiting, and notes why. Go's `casGToWaiting`, in `proc.go`.
+///
+/// # Safety
+/// As [`casgstatus`].
+pub unsafe fn cas_g_to_waiting(gp: *mut G, old: u32, reason: WaitReason) {
+    // SAFETY: the caller's.
+    status::cas_g_to_waiting(unsafe { &*gp }, old, reason)
+}
+
+/// Takes the stack of a waiting or runnable G; returns the state to put back. Go's
+/// `casgcopystack`, in `proc.go`.
+///
+/// # Safety
+/// As [`casgstatus`]; the G is on no queue that would run it meanwhile.
+pub unsafe fn casgcopystack(gp: *mut G) -> u32 {
+    // SAFETY: the caller's.
+    status::casgcopystack(unsafe { &*gp })
+}
+
+/// Keeps the caller on its M and its M on its P, until [`releasem`]. Go's `acquirem`, in
+/// `runtime1.go`.
+pub fn acquirem() -> *mut M {
+    m::acquirem().map_or(std::ptr::null_mut(), |mp| std::ptr::from_ref(mp).cast_mut())
+}
+
+/// Undoes [`acquirem`]. Go's `releasem`, in `runtime1.go`.
+///
+/// # Safety
+/// `mp` is what acquirem returned, and is released once.
+pub unsafe fn releasem(mp: *mut M) {
+    // SAFETY: null, or an M, which is never freed.
+    m::releasem(unsafe { mp.as_ref() })
+}
+
+/// Whether the running goroutine is locked to its thread. Go's `lockedOSThread`, in `proc.go`.
+///
+/// # Safety
+/// On an M.
+pub unsafe fn locked_os_thread() -> bool {
+    lockosthread::locked_os_thread()
+}
+
+/// Whether there is other work for this P: for background work that should then step aside.
+/// Go's `pollWork`, in `proc.go`.
+///
+/// # Safety
+/// On an M.
+pub unsafe fn poll_work() -> bool {
+    inject::poll_work()
+}
+
+/// How many goroutines there are; an estimate while others come and go. Go's `gcount`, in
+/// `proc.go`.
+///
+/// # Safety
+/// The runtime runs.
+pub unsafe fn gcount() -> i32 {
+    gfree::gcount()
+}
+
+/// How many threads the runtime has made. Go's `mcount`, in `proc.go`.
+pub fn mcount() -> i32 {
+    m::mcount()
+}
+
+/// Sets how many threads the runtime may make, 10,000 at first; returns what it was. To have
+/// more than that is a fatal error. Go's `debug.SetMaxThreads`.
+pub fn set_max_threads(max: i32) -> i32 {
+    m::set_max_threads(max)
+}
+
+/// Ends the process for a broken invariant: the message, a backtrace and every goroutine go to
+/// stderr, and the status is 2. Go's `throw`, in `panic.go`.
+pub fn throw(message: &str) -> ! {
+    crate::panic::throw(message)
+}
+
+/// Ends the process for an error of the program, as [`throw`] does, without a backtrace of the
+/// runtime. Go's `fatal`, in `panic.go`.
+pub fn fatal(message: &str) -> ! {
+    crate::panic::fatal(message)
+}

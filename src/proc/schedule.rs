@@ -1,0 +1,183 @@
+//! The scheduler: which goroutine this M runs next.
+
+use std::sync::atomic::Ordering;
+
+use crate::arch::gogo;
+use crate::lock::note::before_idle;
+use crate::lock::{lock_on, unlock_on};
+use crate::panic::throw;
+use crate::proc::global::globrunqget;
+use crate::proc::hooks::hooks;
+use crate::proc::procs::gomaxprocs;
+use crate::proc::runq::runqget;
+use crate::proc::startstop::{startlockedm, stoplockedm, stopm};
+use crate::proc::status::casgstatus;
+use crate::proc::steal::steal_work;
+use crate::proc::wake::{Dropped, drop_p, resetspinning, wakep};
+use crate::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, P, sched};
+use crate::stack::{STACK_GUARD, unguarded_overflow};
+
+/// One round of the scheduler: finds a goroutine and runs it. Go's `schedule`.
+///
+/// Inlined, with [`execute`], into each function that mcall jumps to: a call here that
+/// never returns would put the return predictor out of step (`asm.S`).
+///
+/// # Safety
+/// On g0 of `mp`, which has a P and no goroutine.
+#[inline(always)]
+pub(crate) unsafe fn schedule(mp: &'static M) -> ! {
+    if mp.locks.get() != 0 {
+        throw("schedule: holding locks");
+    }
+    if let Some(lockedg) = mp.lockedg.get() {
+        stoplockedm(mp);
+        // SAFETY: stoplockedm returned with a P, and the G runnable and ours alone.
+        unsafe { execute(mp, lockedg, false) }
+    }
+    loop {
+        let Some(pp) = mp.p.get() else { throw("schedule: no p") };
+        pp.preempt.store(false, Ordering::Relaxed);
+        if mp.spinning.get() && has_local_work(pp) {
+            throw("schedule: spinning with local work");
+        }
+        let (gp, inherit_time, try_wake_p) = find_runnable(mp);
+        if mp.spinning.get() {
+            resetspinning(mp);
+        }
+        if try_wake_p {
+            // It isn't a normal goroutine, so what else there is needs another P.
+            wakep();
+        }
+        if !gp.lockedm.is_null() {
+            startlockedm(mp, gp);
+            continue;
+        }
+        // SAFETY: on g0 with a P; find_runnable has taken gp from where others could.
+        unsafe { execute(mp, gp, inherit_time) }
+    }
+}
+
+fn has_local_work(pp: &P) -> bool {
+    !pp.runnext.is_null() || pp.runqhead.load(Ordering::Relaxed) != pp.runqtail.load(Ordering::Relaxed)
+}
+
+/// Runs `gp` on this M; in the time slice that is being used if `inherit_time`. Go's
+/// `execute`.
+///
+/// # Safety
+/// On g0 of `mp`, which has a P. `gp` is runnable, on no queue, and not locked to another M.
+#[inline(always)]
+pub(crate) unsafe fn execute(mp: &'static M, gp: &'static G, inherit_time: bool) -> ! {
+    mp.curg.set(Some(gp));
+    gp.m.set(Some(mp));
+    casgstatus(gp, GRUNNABLE, GRUNNING);
+    gp.waitsince.set(0);
+    gp.preempt.store(false, Ordering::Relaxed);
+    gp.stackguard0.store(gp.stack.get().lo + STACK_GUARD, Ordering::Relaxed);
+    if !inherit_time && let Some(pp) = mp.p.get() {
+        pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+    // SAFETY: the G is ours, and where it left off is in sched.
+    unsafe { gogo(&gp.sched) }
+}
+
+/// Parts the M and the goroutine that has just left its stack. Go's `dropg`.
+#[inline(always)]
+pub(crate) fn dropg(mp: &'static M, gp: &'static G) {
+    if gp.sched.sp.get() < gp.stack.get().lo {
+        // Without a guard page, this is where an overflow is noticed.
+        unguarded_overflow(gp);
+    }
+    gp.m.set(None);
+    mp.curg.set(None);
+}
+
+/// Finds a goroutine to run, and waits until there is one; returns whether it inherits the
+/// time slice, and whether a P should be woken for other work. Go's `findRunnable`, in its
+/// order:
+///
+/// 1. timers, which don't exist yet;
+/// 2. a worker of the embedder's collector;
+/// 3. every 61st time, the global queue, or two goroutines that make each other ready could
+///    keep all others out;
+/// 4. the local queue;
+/// 5. the global queue;
+/// 6. the network, which isn't polled yet;
+/// 7. other P's queues;
+/// 8. letting the P go, and all of that again without one ([`drop_p`]);
+/// 9. sleep.
+#[inline(always)]
+fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
+    loop {
+        let Some(pp) = mp.p.get() else { throw("findrunnable: no p") };
+        if let Some(worker) = hooks().find_runnable_gc_worker
+            && let Some(gp) = gc_worker(worker, pp)
+        {
+            return (gp, false, true);
+        }
+        if pp.schedtick.load(Ordering::Relaxed).is_multiple_of(61)
+            && let Some(gp) = globrunqget_locked(mp, pp, 1)
+        {
+            return (gp, false, false);
+        }
+        if let Some((gp, inherit_time)) = runqget(pp) {
+            return (gp, inherit_time, false);
+        }
+        if let Some(gp) = look_further(mp, pp) {
+            return (gp, false, false);
+        }
+    }
+}
+
+/// The second half of [`find_runnable`], when there is no local work; none if it must begin
+/// again, with what P it has now.
+#[inline(never)]
+fn look_further(mp: &'static M, pp: &'static P) -> Option<&'static G> {
+    if let Some(gp) = globrunqget_locked(mp, pp, 0) {
+        return Some(gp);
+    }
+    // No more spinning M's than half the busy P's: with many P's and little to do, they would
+    // only burn time.
+    let busy = gomaxprocs() - sched().npidle.load(Ordering::SeqCst);
+    if mp.spinning.get() || 2 * sched().nmspinning.load(Ordering::SeqCst) < busy {
+        if !mp.spinning.get() {
+            mp.become_spinning();
+        }
+        if let Some(gp) = steal_work(pp) {
+            return Some(gp);
+        }
+    }
+    if let Some(gp) = before_idle() {
+        casgstatus(gp, GWAITING, GRUNNABLE);
+        return Some(gp);
+    }
+    match drop_p(mp, pp) {
+        Dropped::Run(gp) => Some(gp),
+        Dropped::Again => None,
+        Dropped::Stop => {
+            stopm(mp);
+            None
+        }
+    }
+}
+
+/// Asks the embedder's collector for a worker, and makes it runnable.
+#[cold]
+fn gc_worker(find_runnable_gc_worker: fn(&P) -> *mut G, pp: &P) -> Option<&'static G> {
+    // SAFETY: the hook returns null or a G, and G's are never freed.
+    let gp = unsafe { find_runnable_gc_worker(pp).as_ref() }?;
+    casgstatus(gp, GWAITING, GRUNNABLE);
+    Some(gp)
+}
+
+/// [`globrunqget`], with the lock taken if the queue isn't empty.
+#[inline(always)]
+fn globrunqget_locked(mp: &'static M, pp: &P, max: i32) -> Option<&'static G> {
+    if sched().runqsize.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    lock_on(Some(mp), &sched().lock);
+    let gp = globrunqget(pp, max);
+    unlock_on(Some(mp), &sched().lock);
+    gp
+}

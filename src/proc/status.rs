@@ -1,0 +1,103 @@
+//! The state of a G, and how it changes.
+//!
+//! ```text
+//!     idle -> dead <-> runnable <-> running -> waiting -> runnable
+//!                                      |                     ^
+//!                                      +-----> dead          +-- ready
+//! ```
+//!
+//! A state is also a lock on the G's stack: who makes a G running owns it, and a scan
+//! that sets the scan bit holds up every change until it clears it again.
+
+use std::sync::atomic::Ordering;
+
+use crate::arch::{getg, procyield};
+use crate::lock::rank::{LockRank, acquire_lock_rank, release_lock_rank};
+use crate::os::{nanotime, osyield};
+use crate::panic::throw;
+use crate::print::eprintln;
+use crate::runtime2::{G, GCOPYSTACK, GRUNNABLE, GSCAN, GWAITING, WaitReason};
+
+/// The G's state. Go's `readgstatus`.
+#[inline(always)]
+pub(crate) fn readgstatus(gp: &G) -> u32 {
+    gp.atomicstatus.load(Ordering::Acquire)
+}
+
+/// Changes the G's state from `oldval` to `newval`, neither with the scan bit; waits
+/// while a scan holds it. Go's `casgstatus`.
+#[inline(always)]
+pub(crate) fn casgstatus(gp: &G, oldval: u32, newval: u32) {
+    if (oldval | newval) & GSCAN != 0 || oldval == newval {
+        throw("casgstatus: bad incoming values");
+    }
+    acquire_lock_rank(LockRank::GSCAN);
+    release_lock_rank(LockRank::GSCAN);
+    // Both ways: what was done in the old state is seen by who finds the new one.
+    if gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        casgstatus_slow(gp, oldval, newval);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn casgstatus_slow(gp: &G, oldval: u32, newval: u32) {
+    /// Spin so many nanoseconds between yields.
+    const YIELD_DELAY: i64 = 5_000;
+    let mut next_yield = nanotime() + YIELD_DELAY;
+    while gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        let status = readgstatus(gp);
+        if oldval == GWAITING && status == GRUNNABLE {
+            throw("casgstatus: waiting for Gwaiting but is Grunnable");
+        }
+        if status != oldval && status & GSCAN == 0 {
+            // Nothing but a scan ends by itself.
+            dumpgstatus(gp);
+            throw("casgstatus: the G is in another state");
+        }
+        if nanotime() < next_yield {
+            for _ in 0..10 {
+                if readgstatus(gp) == oldval {
+                    break;
+                }
+                procyield(1);
+            }
+        } else {
+            osyield();
+            next_yield = nanotime() + YIELD_DELAY / 2;
+        }
+    }
+}
+
+/// Makes the G waiting, and notes why. Go's `casGToWaiting`.
+pub(crate) fn cas_g_to_waiting(gp: &G, old: u32, reason: WaitReason) {
+    gp.waitreason.set(reason);
+    casgstatus(gp, old, GWAITING);
+}
+
+/// Takes the stack of a waiting or runnable G, to move it; returns the state to put
+/// back. Go's `casgcopystack`.
+pub(crate) fn casgcopystack(gp: &G) -> u32 {
+    loop {
+        let old = readgstatus(gp) & !GSCAN;
+        if old != GWAITING && old != GRUNNABLE {
+            throw("copystack: bad status, not Gwaiting or Grunnable");
+        }
+        // It may become runnable at any time, so this can't wait for one state.
+        if gp.atomicstatus.compare_exchange(old, GCOPYSTACK, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            return old;
+        }
+    }
+}
+
+/// Prints the states of `gp` and of the caller. Go's `dumpgstatus`.
+pub(crate) fn dumpgstatus(gp: &G) {
+    eprintln!("runtime:   gp: gp={gp:p}, goid={}, gp->atomicstatus={:#x}", gp.goid.get(), readgstatus(gp));
+    if let Some(me) = getg() {
+        eprintln!(
+            "runtime: getg:  g={me:p}, goid={},  g->atomicstatus={:#x}",
+            me.goid.get(),
+            readgstatus(me)
+        );
+    }
+}

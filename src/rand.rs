@@ -1,0 +1,39 @@
+//! Random numbers for the scheduler's own choices: Go's `cheaprand`.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::arch::getg;
+use crate::runtime2::M;
+
+/// The generator's step.
+const STEP: u64 = 0xa076_1d64_78bd_642f;
+
+/// Seeds the M's generator. Go's `mrandinit`.
+pub(crate) fn mrandinit(mp: &M) {
+    // A hasher's keys are the randomness that std has; the address makes M's differ.
+    mp.cheaprand.set(RandomState::new().hash_one(std::ptr::from_ref(mp).addr()));
+}
+
+/// A random number, good enough to choose by and no more. Go's `cheaprand`: wyrand,
+/// one multiplication.
+#[inline(always)]
+pub(crate) fn cheaprand() -> u32 {
+    static FOREIGN: AtomicU64 = AtomicU64::new(0);
+    let state = match getg().and_then(|gp| gp.m.get()) {
+        Some(mp) => {
+            let state = mp.cheaprand.get().wrapping_add(STEP);
+            mp.cheaprand.set(state);
+            state
+        }
+        None => FOREIGN.fetch_add(STEP, Ordering::Relaxed),
+    };
+    let product = u128::from(state) * u128::from(state ^ 0xe703_7ed1_a0b4_28db);
+    ((product >> 64) ^ product) as u32
+}
+
+/// A random number below `n`. Go's `cheaprandn`.
+#[inline(always)]
+pub(crate) fn cheaprandn(n: u32) -> u32 {
+    ((u64::from(cheaprand()) * u64::from(n)) >> 32) as u32
+}

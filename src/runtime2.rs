@@ -1,0 +1,1139 @@
+//! The structs of the scheduler: Go's `runtime2.go`, field for field.
+//!
+//! [`G`], [`M`], [`P`] and [`Schedt`] have all of Go 1.22.10's fields in Go's
+//! order, spelled in snake case; `tests/fields.rs` compares them with a table.
+//! What this port adds to a struct is in its last field, `ext`.
+//!
+//! - A field of a subsystem that isn't part of a scheduler (the allocator's
+//!   caches, the collector's work buffers, the tracer's state) belongs to the
+//!   *embedder*: the runtime that is ported onto this one. This crate neither
+//!   reads nor writes it. It is a pointer or a plain struct, zero at first.
+//! - A struct is shared by threads and never borrowed mutably. A field that only
+//!   one thread at a time touches, because it owns the struct or holds the lock
+//!   named there, is a [`Cell`]. A field that is read across threads is an
+//!   atomic, also where Go has a plain one.
+//! - All zero is a valid value of each of these structs, and is how they start:
+//!   a [`G`] is cut from a zeroed page.
+//! - Nothing here is ever freed, so pointers between the structs are
+//!   `&'static`, in a [`Link`].
+//!
+//! Outside of this crate these structs are reached through raw pointers
+//! ([`proc::getg`](crate::proc::getg) and so on). Who makes a reference of one takes
+//! over the scheduler's rules for every field: when it may be changed, by whom, and
+//! under which lock. That is what is unsafe about the dereference.
+
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::c_void;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::panic::Location;
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
+};
+
+use crate::chan::hchan::Hchan;
+pub use crate::chan::pool::{HchanList, HchanPool};
+pub use crate::link::Link;
+pub use crate::lock::key::MutexKey;
+#[cfg(not(debug_assertions))]
+pub use crate::lock::rank_off::LockRankStruct;
+#[cfg(debug_assertions)]
+pub use crate::lock::rank_on::LockRankStruct;
+pub use crate::proc::gqueue::{GList, GQueue};
+
+// ---------------------------------------------------------------------------
+// States
+
+/// Just allocated, not yet initialised. What a zeroed home page reads as.
+pub const GIDLE: u32 = 0;
+/// On a run queue. Not running; its stack belongs to nobody.
+pub const GRUNNABLE: u32 = 1;
+/// Running: it has an M and a P, and owns its stack.
+pub const GRUNNING: u32 = 2;
+/// In a system call: it has an M and owns its stack, but runs no code of ours.
+pub const GSYSCALL: u32 = 3;
+/// Parked: on no run queue, but noted somewhere (a channel's wait queue, a
+/// semaphore) by whoever will make it ready.
+pub const GWAITING: u32 = 4;
+/// Unused, as in Go.
+pub const GMORIBUND_UNUSED: u32 = 5;
+/// Not in use: exited, on a free list, or being initialised.
+pub const GDEAD: u32 = 6;
+/// Unused, as in Go.
+pub const GENQUEUE_UNUSED: u32 = 7;
+/// Its stack is being moved; whoever set this owns the stack.
+pub const GCOPYSTACK: u32 = 8;
+/// Stopped itself for a suspension; nobody has promised to make it ready yet.
+pub const GPREEMPTED: u32 = 9;
+/// Set together with another state: a scan owns the stack, and the state can't
+/// change until the scan is over.
+pub const GSCAN: u32 = 0x1000;
+/// [`GSCAN`] with [`GRUNNABLE`].
+pub const GSCANRUNNABLE: u32 = GSCAN + GRUNNABLE;
+/// [`GSCAN`] with [`GRUNNING`]: the G is asked to scan its own stack.
+pub const GSCANRUNNING: u32 = GSCAN + GRUNNING;
+/// [`GSCAN`] with [`GSYSCALL`].
+pub const GSCANSYSCALL: u32 = GSCAN + GSYSCALL;
+/// [`GSCAN`] with [`GWAITING`].
+pub const GSCANWAITING: u32 = GSCAN + GWAITING;
+/// [`GSCAN`] with [`GPREEMPTED`].
+pub const GSCANPREEMPTED: u32 = GSCAN + GPREEMPTED;
+
+/// On the idle list, or changing hands. Its run queue is empty.
+pub const PIDLE: u32 = 0;
+/// Owned by an M that runs goroutines or the scheduler.
+pub const PRUNNING: u32 = 1;
+/// Left by an M that is in a system call; anyone may take it, with a CAS.
+pub const PSYSCALL: u32 = 2;
+/// Halted, owned by the M that stopped the world.
+pub const PGCSTOP: u32 = 3;
+/// No longer used: GOMAXPROCS shrank.
+pub const PDEAD: u32 = 4;
+
+// ---------------------------------------------------------------------------
+// Small structs
+
+/// A futex lock for the runtime's own data: [`lock`](crate::lock). Go's `mutex`.
+///
+/// Zero is unlocked. It is ranked in debug builds, and must be released by the
+/// thread that took it.
+#[repr(C)]
+pub struct Mutex {
+    /// The lock's rank; empty in release builds.
+    pub lock_rank_struct: LockRankStruct,
+    /// Whether it is held, and whether threads sleep on it.
+    pub key: MutexKey,
+}
+
+/// A one-shot event that a thread can sleep on. Go's `note`.
+#[repr(C, align(8))]
+pub struct Note {
+    /// 0 until it happens, then 1; the futex word.
+    pub key: AtomicU32,
+}
+
+/// A saved place of execution. Go's `gobuf`; what [`gogo`](crate::proc) resumes.
+#[repr(C)]
+pub struct Gobuf {
+    /// The stack pointer.
+    pub sp: Cell<usize>,
+    /// Where to go on.
+    pub pc: Cell<usize>,
+    /// The G that this belongs to.
+    pub g: Link<G>,
+    /// For a G that hasn't run yet, the argument of its function.
+    pub ctxt: Cell<*mut c_void>,
+    /// Return value of a system call, in Go's sense; not used here.
+    pub ret: Cell<usize>,
+    /// The link register, on machines that have one.
+    pub lr: Cell<usize>,
+    /// The frame pointer.
+    pub bp: Cell<usize>,
+}
+
+/// The bounds of a stack, `lo..hi`. Go's `stack`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stack {
+    /// The lowest usable address.
+    pub lo: usize,
+    /// One past the highest.
+    pub hi: usize,
+}
+
+/// Go's slice header, for fields whose elements are managed by hand.
+#[repr(C)]
+pub struct Slice<T> {
+    /// The first element.
+    pub ptr: Cell<*mut T>,
+    /// How many there are.
+    pub len: Cell<usize>,
+    /// How many there is room for.
+    pub cap: Cell<usize>,
+}
+
+/// A G in a wait queue. Go's `sudog`.
+///
+/// A G can wait in many places (a select), and a place can have many waiters, so
+/// the queues hold these and not G's. From [`acquire_sudog`] to
+/// [`release_sudog`]; a channel's lock protects the fields up to `elem`, a
+/// semaphore root's lock all of them.
+///
+/// [`acquire_sudog`]: crate::proc::acquire_sudog
+/// [`release_sudog`]: crate::proc::release_sudog
+#[repr(C)]
+#[derive(Default)]
+pub struct Sudog {
+    /// Who waits.
+    pub g: Link<G>,
+    /// The next in the queue; in a semaphore's treap, the right child.
+    pub next: Link<Sudog>,
+    /// The one before; in the treap, the left child.
+    pub prev: Link<Sudog>,
+    /// The value to send or the place to receive to; for a semaphore, its address.
+    pub elem: AtomicPtr<c_void>,
+    /// When the wait began; for an embedder's profile of contention.
+    pub acquiretime: Cell<i64>,
+    /// When it ended; likewise.
+    pub releasetime: Cell<i64>,
+    /// The treap's priority, a hand-off's mark, or a notify list's number.
+    pub ticket: Cell<u32>,
+    /// The G is in a select: who wakes it must first win its `select_done`.
+    pub is_select: Cell<bool>,
+    /// Woken by a value, and not because the channel was closed.
+    pub success: Cell<bool>,
+    /// In the treap's node: how many wait behind it, capped.
+    pub waiters: Cell<u16>,
+    /// The treap's parent.
+    pub parent: Link<Sudog>,
+    /// The next on `g.waiting`; for a semaphore, the next waiter at the same address.
+    pub waitlink: Link<Sudog>,
+    /// The last waiter at the same address.
+    pub waittail: Link<Sudog>,
+    /// The channel it waits on, if it does.
+    pub c: Cell<*const Hchan>,
+}
+
+/// A lock that an M holds, noted by the rank checker. Go's `heldLockInfo`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HeldLockInfo {
+    /// The lock's address, 0 for a rank without a lock.
+    pub lock_addr: usize,
+    /// Its rank.
+    pub rank: i32,
+}
+
+/// Go's `libcall`: a C call through a table, which only other systems make.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Libcall {
+    /// The function.
+    pub fn_: Cell<usize>,
+    /// The number of arguments.
+    pub n: Cell<usize>,
+    /// The arguments.
+    pub args: Cell<usize>,
+    /// The first result.
+    pub r1: Cell<usize>,
+    /// The second result.
+    pub r2: Cell<usize>,
+    /// The error number.
+    pub err: Cell<usize>,
+}
+
+/// Bounds of a signal stack that isn't ours. Go's `gsignalStack`.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct GsignalStack {
+    /// The stack.
+    pub stack: Cell<Stack>,
+    /// Its guard.
+    pub stackguard0: Cell<usize>,
+    /// Its other guard.
+    pub stackguard1: Cell<usize>,
+    /// The expected stack pointer at its top.
+    pub stktopsp: Cell<usize>,
+}
+
+/// What the tracer keeps for a G, M or P; the embedder's.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct TraceState(
+    /// Whatever its tracer needs.
+    pub [Cell<usize>; 4],
+);
+
+/// Contention on the runtime's own locks, per M. Go's `mLockProfile`; the embedder's.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct MLockProfile {
+    /// Nanoseconds spent waiting.
+    pub wait_time: AtomicI64,
+    /// Where.
+    pub stack: [Cell<usize>; 32],
+    /// The lock last contended.
+    pub pending: Cell<usize>,
+    /// Cycles lost to it.
+    pub cycles: Cell<i64>,
+    /// Cycles that could not be attributed.
+    pub cycles_lost: Cell<i64>,
+    /// Attribute everything to `cycles_lost`.
+    pub disabled: Cell<bool>,
+}
+
+/// Go's `mOS` on Linux.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct MOS {
+    /// The id of this thread's profiling timer; the embedder's.
+    pub profile_timer: Cell<i32>,
+    /// Whether there is one.
+    pub profile_timer_valid: AtomicBool,
+    /// A system call that every thread has to make waits for this one.
+    pub need_per_thread_syscall: AtomicU8,
+}
+
+/// State of the ChaCha8 generator; the embedder's. The scheduler's own random
+/// numbers come from [`M::cheaprand`].
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Chacha8State {
+    /// The block being handed out.
+    pub buf: [Cell<u64>; 32],
+    /// The seed.
+    pub seed: [Cell<u64>; 4],
+    /// The next index.
+    pub i: Cell<u32>,
+    /// The number of values.
+    pub n: Cell<u32>,
+    /// The block counter.
+    pub c: Cell<u32>,
+}
+
+/// What sysmon last saw of a P. Go's `sysmontick`.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Sysmontick {
+    /// [`P::schedtick`] then.
+    pub schedtick: Cell<u32>,
+    /// When, in nanoseconds.
+    pub schedwhen: Cell<i64>,
+    /// [`P::syscalltick`] then.
+    pub syscalltick: Cell<u32>,
+    /// When, in nanoseconds.
+    pub syscallwhen: Cell<i64>,
+}
+
+/// Go's `pageCache`: pages owned by a P; the embedder's allocator's.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct PageCache {
+    /// Base address.
+    pub base: Cell<usize>,
+    /// Free pages.
+    pub cache: Cell<u64>,
+    /// Scavenged pages.
+    pub scav: Cell<u64>,
+}
+
+/// Go's `persistentAlloc`: a bump allocator; the embedder's.
+#[repr(C)]
+#[derive(Debug)]
+pub struct PersistentAlloc {
+    /// The chunk.
+    pub base: Cell<*mut c_void>,
+    /// How much of it is used.
+    pub off: Cell<usize>,
+}
+
+/// Go's `gcWork`: a P's buffers of grey objects; the embedder's collector's.
+#[repr(C)]
+#[derive(Debug)]
+pub struct GcWork {
+    /// The primary buffer.
+    pub wbuf1: Cell<*mut c_void>,
+    /// The secondary buffer.
+    pub wbuf2: Cell<*mut c_void>,
+    /// Bytes marked.
+    pub bytes_marked: Cell<u64>,
+    /// Scan work done.
+    pub heap_scan_work: Cell<i64>,
+    /// Whether a buffer went to the global list.
+    pub flushed_work: Cell<bool>,
+}
+
+/// Go's `wbBuf`: a P's write barrier buffer; the embedder's collector's.
+#[repr(C)]
+#[derive(Debug)]
+pub struct WbBuf {
+    /// The next free slot.
+    pub next: Cell<usize>,
+    /// The end of the buffer.
+    pub end: Cell<usize>,
+    /// The buffer, allocated by its owner.
+    pub buf: Cell<*mut c_void>,
+}
+
+/// Go's `timeHistogram`: durations in power-of-two buckets with four linear
+/// steps each. For an embedder's metrics: the scheduler doesn't read the clock
+/// on a switch, so it records nothing itself.
+#[repr(C)]
+pub struct TimeHistogram {
+    /// The buckets.
+    pub counts: [AtomicU64; 160],
+    /// Negative durations.
+    pub underflow: AtomicU64,
+    /// Durations beyond the last bucket.
+    pub overflow: AtomicU64,
+}
+
+/// Go's `gFree` of a P: dead G's to reuse.
+#[repr(C)]
+pub struct PGFree {
+    /// The list.
+    pub g_list: GList,
+    /// Its length; read by [`gcount`](crate::proc::gcount) from other threads.
+    pub n: AtomicI32,
+}
+
+/// Go's `mspancache` of a P; the embedder's allocator's.
+#[repr(C)]
+pub struct MspanCache {
+    /// How many there are.
+    pub len: Cell<usize>,
+    /// The spans.
+    pub buf: [Cell<*mut c_void>; 128],
+}
+
+/// Go's `sched.disable`: user goroutines that may not run now.
+#[repr(C)]
+pub struct SchedDisable {
+    /// User goroutines are disabled.
+    pub user: Cell<bool>,
+    /// Those that would run.
+    pub runnable: GQueue,
+    /// How many.
+    pub n: Cell<i32>,
+}
+
+/// Go's `sched.gFree`: dead G's that no P has.
+#[repr(C)]
+pub struct SchedGFree {
+    /// Protects the lists.
+    pub lock: Mutex,
+    /// Copying G's.
+    pub stack: GList,
+    /// G's without a stack: always empty here, where a G's first stack is part
+    /// of the page that it lives in.
+    pub no_stack: GList,
+    /// How many there are, those in [`SchedtExt::g_free_fixed`] included; read by
+    /// [`gcount`](crate::proc::gcount) without the lock.
+    pub n: AtomicI32,
+}
+
+/// What [`gopark`](crate::proc::gopark) calls on g0 once the G is parked; returns
+/// whether it stays so.
+pub type Unlockf = unsafe extern "C" fn(*mut G, *mut c_void) -> bool;
+
+// ---------------------------------------------------------------------------
+// G
+
+/// A goroutine. Go's `g`.
+///
+/// It lives in the upper half of its home page, right above its first stack.
+#[repr(C)]
+pub struct G {
+    /// The stack it runs on.
+    pub stack: Cell<Stack>,
+    /// What a morestack check compares sp with: `stack.lo + STACK_GUARD`, or a
+    /// poisoned value that asks the G to stop.
+    pub stackguard0: AtomicUsize,
+    /// The same for code on g0 and gsignal; all ones on other G's.
+    pub stackguard1: Cell<usize>,
+    /// The innermost panic; the embedder's chain.
+    pub _panic: Cell<*mut c_void>,
+    /// The innermost defer; the embedder's chain.
+    pub _defer: Cell<*mut c_void>,
+    /// The M that runs it. Assembly knows the offset.
+    pub m: Link<M>,
+    /// Where it goes on, while it isn't running. Assembly knows the offset.
+    pub sched: Gobuf,
+    /// In a system call: `sched.sp` at its entry.
+    pub syscallsp: Cell<usize>,
+    /// In a system call: `sched.pc` at its entry.
+    pub syscallpc: Cell<usize>,
+    /// The stack pointer at the top of its stack, for tracebacks.
+    pub stktopsp: Cell<usize>,
+    /// What woke it: a channel operation passes the sudog.
+    pub param: AtomicPtr<c_void>,
+    /// Its state; only through [`casgstatus`](crate::proc) and its kin.
+    pub atomicstatus: AtomicU32,
+    /// Lock of the signal-based profiler; the embedder's.
+    pub stack_lock: AtomicU32,
+    /// Its number, unique in the process.
+    pub goid: Cell<u64>,
+    /// The next in a run queue or free list.
+    pub schedlink: Link<G>,
+    /// About when it parked, in nanoseconds; set by a scan, not by the park.
+    pub waitsince: Cell<i64>,
+    /// Why it waits, while it does.
+    pub waitreason: Cell<WaitReason>,
+    /// It was asked to give up its P; doubles the poisoned `stackguard0`.
+    pub preempt: AtomicBool,
+    /// When preempted, become [`GPREEMPTED`] and not just runnable.
+    pub preempt_stop: Cell<bool>,
+    /// Shrink the stack at the next synchronous safe point.
+    pub preempt_shrink: Cell<bool>,
+    /// Stopped at an asynchronous safe point: frames without exact maps.
+    pub async_safe_point: Cell<bool>,
+    /// Turn an unexpected fault into a panic; the embedder's.
+    pub paniconfault: Cell<bool>,
+    /// A scan has seen this stack; protected by the scan bit.
+    pub gcscandone: Cell<bool>,
+    /// Its stack must not grow now.
+    pub throwsplit: Cell<bool>,
+    /// Channels that it doesn't hold locked point into its stack.
+    pub active_stack_chans: Cell<bool>,
+    /// It is about to park on a channel: not a moment to shrink its stack.
+    pub parking_on_chan: AtomicBool,
+    /// In a mark assist; the embedder's collector's.
+    pub in_mark_assist: Cell<bool>,
+    /// Argument of a coroutine switch: the coroutine ends.
+    pub coroexit: Cell<bool>,
+    /// Ignore race detection; the embedder's.
+    pub raceignore: Cell<i8>,
+    /// Callbacks from C are not allowed; the embedder's.
+    pub nocgocallback: Cell<bool>,
+    /// Its latencies are being measured; for an embedder's metrics.
+    pub tracking: Cell<bool>,
+    /// Decides whether they are.
+    pub tracking_seq: Cell<u8>,
+    /// Since when, in nanoseconds.
+    pub tracking_stamp: Cell<i64>,
+    /// Nanoseconds spent runnable.
+    pub runnable_time: Cell<i64>,
+    /// The M it is locked to.
+    pub lockedm: Link<M>,
+    /// The signal that stopped it.
+    pub sig: Cell<u32>,
+    /// A buffer that prints go to; the embedder's.
+    pub writebuf: Slice<u8>,
+    /// The signal's code.
+    pub sigcode0: Cell<usize>,
+    /// The signal's address.
+    pub sigcode1: Cell<usize>,
+    /// The signal's pc.
+    pub sigpc: Cell<usize>,
+    /// The goid of the goroutine that made it, 0 if a foreign thread did.
+    pub parent_goid: Cell<u64>,
+    /// The pc of the call that made it; 0 if [`GExt::created_at`] knows better.
+    pub gopc: Cell<usize>,
+    /// Who made the makers; the embedder's.
+    pub ancestors: Cell<*mut c_void>,
+    /// Its function. Assembly knows the offset.
+    pub startpc: Cell<usize>,
+    /// Race detector context; the embedder's.
+    pub racectx: Cell<usize>,
+    /// The sudogs it waits on, in lock order.
+    pub waiting: Link<Sudog>,
+    /// Traceback context of C calls; the embedder's.
+    pub cgo_ctxt: Slice<usize>,
+    /// Profiler labels, inherited by the goroutines it makes; the embedder's.
+    pub labels: Cell<*mut c_void>,
+    /// A timer kept for the next sleep.
+    pub timer: Cell<*mut c_void>,
+    /// In a select: whether somebody has won the right to wake it.
+    pub select_done: AtomicU32,
+    /// Argument of a coroutine switch.
+    pub coroarg: Cell<*mut c_void>,
+    /// State of a goroutine profile; the embedder's.
+    pub goroutine_profiled: AtomicU32,
+    /// The tracer's state.
+    pub trace: TraceState,
+    /// Allocation credit; the embedder's collector's.
+    pub gc_assist_bytes: Cell<i64>,
+    /// What this port adds.
+    pub ext: GExt,
+}
+
+impl G {
+    /// The G as the raw layer and assembly know it.
+    pub fn as_ptr(&self) -> *mut G {
+        std::ptr::from_ref(self).cast_mut()
+    }
+}
+
+/// The size of the half page that a [`G`] fills.
+pub const G_SIZE: usize = 2048;
+
+/// What this port adds to a [`G`].
+///
+/// The rest of the half page is [`slot`](Self::slot): a spawned closure and
+/// later its result, so that a spawn allocates nothing.
+#[repr(C)]
+pub struct GExt {
+    /// The kind of stack it was made with.
+    pub kind: Cell<StackKind>,
+    /// It parked while it panicked, and is locked to its M until it has unwound.
+    pub panic_wired: Cell<bool>,
+    /// Who waits for its end, or how far that is: see `proc/join.rs`.
+    pub joiner: AtomicPtr<G>,
+    /// Where in the source it was made, if the safe layer made it.
+    pub created_at: Cell<Option<&'static Location<'static>>>,
+    /// Its name, cut to what fits.
+    pub name: Cell<Name>,
+    /// Room for the closure and the result of a spawn.
+    pub slot: Slot,
+}
+
+/// The name of a goroutine, as reports show it: the first bytes of what it was
+/// given, so that a report can read it at any time. Empty if it has none.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Name {
+    len: u8,
+    bytes: [u8; 31],
+}
+
+impl Name {
+    /// The longest prefix of `name` that fits.
+    pub(crate) fn new(name: &str) -> Self {
+        let mut bytes = [0; 31];
+        let fits = |&len: &usize| name.is_char_boundary(len);
+        let len = (0..=bytes.len().min(name.len())).rev().find(fits).unwrap_or(0);
+        bytes[..len].copy_from_slice(&name.as_bytes()[..len]);
+        Name { len: len as u8, bytes }
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
+    }
+}
+
+/// Bytes for whoever made the G.
+#[repr(C, align(16))]
+pub struct Slot(pub(crate) UnsafeCell<[MaybeUninit<u8>; SLOT_SIZE]>);
+
+/// How many bytes a [`Slot`] has: what is left of the half page.
+pub const SLOT_SIZE: usize = 1552;
+
+const _: () = assert!(size_of::<G>() == G_SIZE);
+
+/// The kind of stack that a G was made with, for life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub enum StackKind {
+    /// 2 KiB in the home page, copied to a larger segment when it grows.
+    #[default]
+    Copying,
+    /// Never moves: `1 << n` pages of room below the home page.
+    Fixed(u8),
+}
+
+// ---------------------------------------------------------------------------
+// M
+
+/// A thread. Go's `m`.
+#[repr(C)]
+pub struct M {
+    /// The G whose stack is this thread's own; the scheduler runs on it.
+    pub g0: Link<G>,
+    /// Argument of morestack: who called it.
+    pub morebuf: Gobuf,
+    /// For division on 32-bit Arm; not used here.
+    pub divmod: Cell<u32>,
+    /// The kernel's thread id.
+    pub procid: AtomicU64,
+    /// The G whose stack signal handlers run on.
+    pub gsignal: Link<G>,
+    /// A signal stack of the embedder's.
+    pub go_sig_stack: GsignalStack,
+    /// The signal mask it starts with.
+    pub sigmask: Cell<MaybeUninit<libc::sigset_t>>,
+    /// Thread-local storage on systems without any; not used here.
+    pub tls: [Cell<usize>; 6],
+    /// What it runs before the scheduler.
+    pub mstartfn: Cell<Option<fn()>>,
+    /// The goroutine it runs. Assembly knows the offset.
+    pub curg: Link<G>,
+    /// The goroutine that ran when a fatal signal came.
+    pub caughtsig: Link<G>,
+    /// The P it has, none while it is idle or in a system call.
+    pub p: Link<P>,
+    /// The P it will have when it wakes.
+    pub nextp: Link<P>,
+    /// The P it had before a system call.
+    pub oldp: Link<P>,
+    /// Its number.
+    pub id: Cell<i64>,
+    /// In the allocator; the embedder's.
+    pub mallocing: Cell<i32>,
+    /// It is reporting a fatal error.
+    pub throwing: Cell<u32>,
+    /// If not null, why its goroutine must stay on it; the embedder's.
+    pub preemptoff: Cell<*const c_void>,
+    /// Locks held, and other reasons not to be descheduled.
+    pub locks: Cell<i32>,
+    /// How deep in dying it is.
+    pub dying: Cell<i32>,
+    /// Its profiling rate; the embedder's.
+    pub profilehz: Cell<i32>,
+    /// Out of work and looking for some.
+    pub spinning: Cell<bool>,
+    /// Asleep on a note.
+    pub blocked: Cell<bool>,
+    /// It set up its own signal stack.
+    pub new_sigstack: Cell<bool>,
+    /// It holds the print lock; not used here.
+    pub printlock: Cell<i8>,
+    /// In a call to C; the embedder's.
+    pub incgo: Cell<bool>,
+    /// One of the M's for threads that aren't ours.
+    pub isextra: Cell<bool>,
+    /// Such a one, and not in our code.
+    pub is_extra_in_c: Cell<bool>,
+    /// Such a one, and in a signal handler.
+    pub is_extra_in_sig: Cell<bool>,
+    /// Whether its g0 may be freed.
+    pub free_wait: AtomicU32,
+    /// The list of extra M's needs one more.
+    pub needextram: Cell<bool>,
+    /// How much of a traceback to print.
+    pub traceback: Cell<u8>,
+    /// Calls to C so far; the embedder's.
+    pub ncgocall: Cell<u64>,
+    /// Calls to C in progress; the embedder's.
+    pub ncgo: Cell<i32>,
+    /// `cgo_callers` is in use; the embedder's.
+    pub cgo_callers_use: AtomicU32,
+    /// Traceback of a call to C; the embedder's.
+    pub cgo_callers: Cell<*mut c_void>,
+    /// What it sleeps on when it is idle.
+    pub park: Note,
+    /// The next of all M's.
+    pub alllink: Link<M>,
+    /// The next in the idle list.
+    pub schedlink: Link<M>,
+    /// The goroutine that is locked to it.
+    pub lockedg: Link<G>,
+    /// Who created it; the embedder's.
+    pub createstack: [Cell<usize>; 32],
+    /// How often its goroutine locked itself to it.
+    pub locked_ext: Cell<u32>,
+    /// How often the runtime did.
+    pub locked_int: Cell<u32>,
+    /// The next M waiting for a lock, on systems without futexes.
+    pub nextwaitm: Link<M>,
+    /// Contention on the runtime's locks.
+    pub m_lock_profile: MLockProfile,
+    /// What gopark passes to park_m: the function to call,
+    pub waitunlockf: Cell<Option<Unlockf>>,
+    /// its argument,
+    pub waitlock: Cell<*mut c_void>,
+    /// and what the tracer is told;
+    pub wait_trace_block_reason: Cell<TraceBlockReason>,
+    /// frames to leave out of that.
+    pub wait_trace_skip: Cell<i32>,
+    /// [`P::syscalltick`] when it entered a system call.
+    pub syscalltick: Cell<u32>,
+    /// The next on [`Schedt::freem`].
+    pub freelink: Link<M>,
+    /// The tracer's state.
+    pub trace: TraceState,
+    /// A C call, on systems where that is how the kernel is called.
+    pub libcall: Libcall,
+    /// Its pc.
+    pub libcallpc: Cell<usize>,
+    /// Its sp.
+    pub libcallsp: Cell<usize>,
+    /// Its G.
+    pub libcallg: Link<G>,
+    /// A system call, on such systems.
+    pub syscall: Libcall,
+    /// sp at a call into the vDSO.
+    pub vdso_sp: Cell<usize>,
+    /// pc at a call into the vDSO.
+    pub vdso_pc: Cell<usize>,
+    /// Preemption signals handled.
+    pub preempt_gen: AtomicU32,
+    /// A preemption signal is on its way.
+    pub signal_pending: AtomicU32,
+    /// Cache of frame maps; the embedder's.
+    pub pcvalue_cache: Cell<*mut c_void>,
+    /// Debug log; the embedder's.
+    pub dlog_per_m: Cell<*mut c_void>,
+    /// What is Linux's.
+    pub m_os: MOS,
+    /// A strong random generator; the embedder's.
+    pub chacha8: Chacha8State,
+    /// The state of the scheduler's random numbers.
+    pub cheaprand: Cell<u64>,
+    /// How many locks it holds; kept in debug builds.
+    pub locks_held_len: Cell<usize>,
+    /// Which.
+    pub locks_held: [Cell<HeldLockInfo>; 10],
+    /// What this port adds.
+    pub ext: MExt,
+}
+
+/// What this port adds to an [`M`]: its g0 and gsignal, which Go allocates
+/// apart.
+#[repr(C)]
+pub struct MExt {
+    /// What [`M::g0`] points to.
+    pub g0: G,
+    /// What [`M::gsignal`] points to.
+    pub gsignal: G,
+}
+
+// ---------------------------------------------------------------------------
+// P
+
+/// A processor: the right to run goroutines, and what one needs at hand for it.
+/// Go's `p`. There are GOMAXPROCS of them.
+#[repr(C)]
+pub struct P {
+    /// Its index in the list of all P's.
+    pub id: Cell<i32>,
+    /// One of [`PIDLE`] and so on.
+    pub status: AtomicU32,
+    /// The next in the idle list.
+    pub link: Link<P>,
+    /// Counts time slices.
+    pub schedtick: AtomicU32,
+    /// Counts system calls.
+    pub syscalltick: AtomicU32,
+    /// What sysmon last saw.
+    pub sysmontick: Sysmontick,
+    /// The M that has it.
+    pub m: Link<M>,
+    /// Allocation cache; the embedder's, see [`Hooks`](crate::proc::Hooks).
+    pub mcache: Cell<*mut c_void>,
+    /// Page cache; the embedder's.
+    pub pcache: PageCache,
+    /// Race detector context; the embedder's.
+    pub raceprocctx: Cell<usize>,
+    /// Free defer records; the embedder's.
+    pub deferpool: Slice<*mut c_void>,
+    /// Their first buffer; the embedder's.
+    pub deferpoolbuf: [Cell<*mut c_void>; 32],
+    /// The next goid to give out,
+    pub goidcache: Cell<u64>,
+    /// and where the batch ends.
+    pub goidcacheend: Cell<u64>,
+    /// The run queue's head: taken from by the owner and by thieves.
+    pub runqhead: AtomicU32,
+    /// The run queue's tail: moved by the owner alone.
+    pub runqtail: AtomicU32,
+    /// The run queue: a ring.
+    pub runq: [Link<G>; RUNQ_SIZE],
+    /// A G made ready by the running one, to run next in the same time slice.
+    pub runnext: Link<G>,
+    /// Dead copying G's.
+    pub g_free: PGFree,
+    /// Free sudogs,
+    pub sudogcache: Slice<Option<&'static Sudog>>,
+    /// and where they are kept.
+    pub sudogbuf: [Cell<Option<&'static Sudog>>; 128],
+    /// Free spans; the embedder's allocator's.
+    pub mspancache: MspanCache,
+    /// A free pinner; the embedder's.
+    pub pinner_cache: Cell<*mut c_void>,
+    /// The tracer's state.
+    pub trace: TraceState,
+    /// Bump allocator; the embedder's.
+    pub palloc: PersistentAlloc,
+    /// When the first timer fires, 0 if there is none.
+    pub timer0_when: AtomicI64,
+    /// The earliest time that a modified timer may fire.
+    pub timer_modified_earliest: AtomicI64,
+    /// Nanoseconds in assists; the embedder's collector's.
+    pub gc_assist_time: Cell<i64>,
+    /// Nanoseconds in fractional marking; the embedder's collector's.
+    pub gc_fractional_mark_time: AtomicI64,
+    /// The collector's CPU limiter's event; the embedder's.
+    pub limiter_event: AtomicU64,
+    /// The mode of the next mark worker; the embedder's collector's.
+    pub gc_mark_worker_mode: Cell<u32>,
+    /// When it started; the embedder's collector's.
+    pub gc_mark_worker_start_time: Cell<i64>,
+    /// Its grey objects; the embedder's collector's.
+    pub gcw: GcWork,
+    /// Its write barrier buffer; the embedder's collector's.
+    pub wb_buf: WbBuf,
+    /// Run [`Schedt::safe_point_fn`] at the next safe point.
+    pub run_safe_point_fn: AtomicU32,
+    /// Odd while statistics are being written; the embedder's.
+    pub stats_seq: AtomicU32,
+    /// Protects the timers.
+    pub timers_lock: Mutex,
+    /// The timer heap.
+    pub timers: Slice<*mut c_void>,
+    /// Its length.
+    pub num_timers: AtomicU32,
+    /// How many of them are deleted.
+    pub deleted_timers: AtomicU32,
+    /// Race detector context of timers; the embedder's.
+    pub timer_race_ctx: Cell<usize>,
+    /// Scannable stack not yet reported; the embedder's collector's.
+    pub max_stack_scan_delta: Cell<i64>,
+    /// Stack bytes scanned; the embedder's collector's.
+    pub scanned_stack_size: Cell<u64>,
+    /// Stacks scanned; the embedder's collector's.
+    pub scanned_stacks: Cell<u64>,
+    /// Enter the scheduler as soon as possible.
+    pub preempt: AtomicBool,
+    /// Page trace; the embedder's.
+    pub page_trace_buf: Cell<*mut c_void>,
+    /// What this port adds.
+    pub ext: PExt,
+}
+
+/// The length of a P's run queue.
+pub const RUNQ_SIZE: usize = 256;
+
+/// What this port adds to a [`P`].
+#[repr(C)]
+pub struct PExt {
+    /// Dead fixed G's with the default room.
+    pub g_free_fixed: PGFree,
+    /// G's that ended here and are held by a handle, less those whose handle was dropped
+    /// here: the sum over all P's is what counts.
+    pub n_held: AtomicI32,
+    /// Channels that nobody uses.
+    pub hchans: HchanList,
+}
+
+// ---------------------------------------------------------------------------
+// The scheduler
+
+/// The state that all P's share. Go's `schedt`; there is one,
+/// [`proc::sched`](crate::proc::sched).
+#[repr(C)]
+pub struct Schedt {
+    /// The last goid given out.
+    pub goidgen: AtomicU64,
+    /// When the network was last polled, 0 while somebody polls.
+    pub lastpoll: AtomicI64,
+    /// Until when the poll in progress sleeps.
+    pub poll_until: AtomicI64,
+    /// Protects what follows, where it says nothing else.
+    pub lock: Mutex,
+    /// Idle M's.
+    pub midle: Link<M>,
+    /// How many.
+    pub nmidle: Cell<i32>,
+    /// How many M's wait for the goroutine that is locked to them.
+    pub nmidlelocked: Cell<i32>,
+    /// The next M's number; how many were made.
+    pub mnext: Cell<i64>,
+    /// How many there may be.
+    pub maxmcount: Cell<i32>,
+    /// M's that don't count for deadlock.
+    pub nmsys: Cell<i32>,
+    /// M's that have ended.
+    pub nmfreed: Cell<i64>,
+    /// Goroutines of the runtime itself.
+    pub ngsys: AtomicI32,
+    /// Idle P's.
+    pub pidle: Link<P>,
+    /// How many.
+    pub npidle: AtomicI32,
+    /// M's that are looking for work.
+    pub nmspinning: AtomicI32,
+    /// Work was found that no P was free for: who is about to let a P go must
+    /// look again. Set with the lock held.
+    pub needspinning: AtomicU32,
+    /// The global run queue.
+    pub runq: GQueue,
+    /// Its length; read without the lock.
+    pub runqsize: AtomicI32,
+    /// Disabled user goroutines.
+    pub disable: SchedDisable,
+    /// Dead G's; has its own lock.
+    pub g_free: SchedGFree,
+    /// Protects the next field.
+    pub sudoglock: Mutex,
+    /// Free sudogs that no P has.
+    pub sudogcache: Link<Sudog>,
+    /// Protects the next field; the embedder's.
+    pub deferlock: Mutex,
+    /// Free defer records; the embedder's.
+    pub deferpool: Cell<*mut c_void>,
+    /// M's that have ended, to be used again.
+    pub freem: Link<M>,
+    /// The world is to be stopped.
+    pub gcwaiting: AtomicBool,
+    /// P's that haven't stopped yet.
+    pub stopwait: Cell<i32>,
+    /// What the stopper sleeps on.
+    pub stopnote: Note,
+    /// Sysmon is asleep.
+    pub sysmonwait: AtomicBool,
+    /// What it sleeps on.
+    pub sysmonnote: Note,
+    /// To be run by each P at a safe point.
+    pub safe_point_fn: Cell<Option<fn(*mut P)>>,
+    /// P's that haven't run it yet.
+    pub safe_point_wait: Cell<i32>,
+    /// What its caller sleeps on.
+    pub safe_point_note: Note,
+    /// CPU profiling rate; the embedder's.
+    pub profilehz: AtomicI32,
+    /// When the number of P's last changed, in nanoseconds.
+    pub procresizetime: Cell<i64>,
+    /// The integral of GOMAXPROCS over time until then.
+    pub totaltime: Cell<i64>,
+    /// Held to keep sysmon out.
+    pub sysmonlock: Mutex,
+    /// Scheduling latencies; for an embedder's metrics.
+    pub time_to_run: TimeHistogram,
+    /// Nanoseconds that P's were idle; for an embedder's metrics.
+    pub idle_time: AtomicI64,
+    /// Nanoseconds waited for mutexes; for an embedder's metrics.
+    pub total_mutex_wait_time: AtomicI64,
+    /// How long stopping the world took; for an embedder's metrics.
+    pub stw_stopping_time_gc: TimeHistogram,
+    /// Likewise, for other reasons.
+    pub stw_stopping_time_other: TimeHistogram,
+    /// How long the world was stopped; for an embedder's metrics.
+    pub stw_total_time_gc: TimeHistogram,
+    /// Likewise, for other reasons.
+    pub stw_total_time_other: TimeHistogram,
+    /// Nanoseconds waited for the runtime's locks by M's that have ended.
+    pub total_runtime_lock_wait_time: AtomicI64,
+    /// What this port adds.
+    pub ext: SchedtExt,
+}
+
+/// What this port adds to [`Schedt`].
+#[repr(C)]
+pub struct SchedtExt {
+    /// Dead fixed G's that no P has, by the power of two of their room in pages;
+    /// protected by [`SchedGFree::lock`].
+    pub g_free_fixed: [GList; crate::stack::ROOM_CLASSES],
+    /// Handles of G's that have ended, dropped by threads without a P: negative, see
+    /// [`PExt::n_held`].
+    pub n_held: AtomicI32,
+    /// Channels that nobody uses and no P has.
+    pub hchans: HchanPool,
+    /// Threads that wait in [`run`](crate::run): not ours, and yet unable to wake
+    /// anyone.
+    pub nrunwait: AtomicI32,
+}
+
+// SAFETY: the plain cells are protected by the lock that each names.
+unsafe impl Sync for Schedt {}
+
+static SCHED: ZeroInit<Schedt> = ZeroInit(UnsafeCell::new(MaybeUninit::zeroed()));
+
+struct ZeroInit<T>(UnsafeCell<MaybeUninit<T>>);
+
+// SAFETY: it is only reached as `&T`.
+unsafe impl<T: Sync> Sync for ZeroInit<T> {}
+
+/// The scheduler's shared state. Go's `sched`.
+#[inline(always)]
+pub(crate) fn sched() -> &'static Schedt {
+    // SAFETY: all zero is a valid Schedt, and nothing borrows it mutably.
+    unsafe { (*SCHED.0.get()).assume_init_ref() }
+}
+
+// ---------------------------------------------------------------------------
+// Wait reasons
+
+macro_rules! wait_reasons {
+    ($($value:literal $name:ident $text:literal)*) => {
+        /// Why a goroutine waits. Go's `waitReason`; the text is what a report shows.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum WaitReason {
+            $(#[doc = concat!("\"", $text, "\"")] $name = $value,)*
+        }
+
+        impl WaitReason {
+            /// All of them, in order.
+            pub const ALL: [WaitReason; 37] = [$(WaitReason::$name),*];
+
+            /// The text that a report shows.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(WaitReason::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+wait_reasons! {
+    0 Zero ""
+    1 GCAssistMarking "GC assist marking"
+    2 IOWait "IO wait"
+    3 ChanReceiveNilChan "chan receive (nil chan)"
+    4 ChanSendNilChan "chan send (nil chan)"
+    5 DumpingHeap "dumping heap"
+    6 GarbageCollection "garbage collection"
+    7 GarbageCollectionScan "garbage collection scan"
+    8 PanicWait "panicwait"
+    9 Select "select"
+    10 SelectNoCases "select (no cases)"
+    11 GCAssistWait "GC assist wait"
+    12 GCSweepWait "GC sweep wait"
+    13 GCScavengeWait "GC scavenge wait"
+    14 ChanReceive "chan receive"
+    15 ChanSend "chan send"
+    16 FinalizerWait "finalizer wait"
+    17 ForceGCIdle "force gc (idle)"
+    18 Semacquire "semacquire"
+    19 Sleep "sleep"
+    20 SyncCondWait "sync.Cond.Wait"
+    21 SyncMutexLock "sync.Mutex.Lock"
+    22 SyncRWMutexRLock "sync.RWMutex.RLock"
+    23 SyncRWMutexLock "sync.RWMutex.Lock"
+    24 TraceReaderBlocked "trace reader (blocked)"
+    25 WaitForGCCycle "wait for GC cycle"
+    26 GCWorkerIdle "GC worker (idle)"
+    27 GCWorkerActive "GC worker (active)"
+    28 Preempted "preempted"
+    29 DebugCall "debug call"
+    30 GCMarkTermination "GC mark termination"
+    31 StoppingTheWorld "stopping the world"
+    32 FlushProcCaches "flushing proc caches"
+    33 TraceGoroutineStatus "trace goroutine status"
+    34 TraceProcStatus "trace proc status"
+    35 PageTraceFlush "page trace flush"
+    36 Coroutine "coroutine"
+}
+
+impl WaitReason {
+    /// Whether this is a wait for a mutex. Go's `isMutexWait`.
+    pub fn is_mutex_wait(self) -> bool {
+        matches!(self, WaitReason::SyncMutexLock | WaitReason::SyncRWMutexRLock | WaitReason::SyncRWMutexLock)
+    }
+}
+
+impl fmt::Display for WaitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a tracer is told about a park. Go's `traceBlockReason`; the embedder's
+/// tracer's, passed through [`gopark`](crate::proc::gopark).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TraceBlockReason {
+    /// No particular reason.
+    #[default]
+    Generic,
+    /// Forever.
+    Forever,
+    /// On the network.
+    Net,
+    /// In a select.
+    Select,
+    /// On a condition variable.
+    CondWait,
+    /// On a lock.
+    Sync,
+    /// Sending to a channel.
+    ChanSend,
+    /// Receiving from a channel.
+    ChanRecv,
+    /// For the collector's mark assist.
+    GcMarkAssist,
+    /// For the collector's sweep.
+    GcSweep,
+    /// A system goroutine.
+    SystemGoroutine,
+    /// Preempted.
+    Preempted,
+    /// In a debugger's call.
+    DebugCall,
+    /// Until the collector has marked.
+    UntilGcEnds,
+    /// Asleep.
+    Sleep,
+}

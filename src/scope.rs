@@ -1,0 +1,158 @@
+//! Goroutines that borrow.
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::go::{Builder, cannot};
+use crate::join_handle::{JoinError, JoinHandle, drop_outcome};
+use crate::proc::park::on_goroutine;
+use crate::sync::WaitGroup;
+
+/// Where goroutines are made that may borrow from outside: see [`scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    running: WaitGroup,
+    /// A goroutine that nobody joined has panicked.
+    panicked: AtomicBool,
+    // Invariant in both, as std's.
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// Runs `f`, which may make goroutines that borrow what lives longer than this call; waits for
+/// all of them before it returns. As `std::thread::scope`.
+///
+/// ```
+/// # // SAFETY: no thread-local is kept across a point that can park.
+/// # unsafe {
+/// gosched::run(|| {
+///     let words = ["a", "bc", "def"];
+///     let lengths = gosched::scope(|s| {
+///         let handles = words.map(|word| s.go(move || word.len()));
+///         handles.map(|handle| handle.join().unwrap())
+///     });
+///     assert_eq!(lengths, [1, 2, 3]);
+/// })
+/// # };
+/// ```
+///
+/// # Panics
+/// If a goroutine of the scope panicked and wasn't joined; as `f` does; if it is called on no
+/// goroutine.
+#[track_caller]
+pub fn scope<'env, F, T>(f: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    assert!(
+        on_goroutine(),
+        "gosched::scope called on a thread that isn't a goroutine's: use it inside gosched::run"
+    );
+    let scope = Scope {
+        running: WaitGroup::new(),
+        panicked: AtomicBool::new(false),
+        scope: PhantomData,
+        env: PhantomData,
+    };
+    // Even if f panics, the goroutines that it made borrow from the caller.
+    let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    scope.running.wait();
+    match result {
+        Err(payload) => resume_unwind(payload),
+        Ok(_) if scope.panicked.load(Ordering::Relaxed) => panic!("a scoped goroutine panicked"),
+        Ok(value) => value,
+    }
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Runs `f` on a new goroutine, which may borrow whatever outlives the scope.
+    ///
+    /// # Panics
+    /// If there is no memory for a goroutine; [`Builder::go_scoped`] returns that as an error.
+    #[track_caller]
+    pub fn go<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        self.spawn(Builder::new(), Location::caller(), f).unwrap_or_else(|error| cannot(&error))
+    }
+
+    pub(crate) fn spawn<F, T>(
+        &'scope self,
+        builder: Builder,
+        created_at: &'static Location<'static>,
+        f: F,
+    ) -> io::Result<ScopedJoinHandle<'scope, T>>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let ended = |panicked| {
+            if panicked {
+                self.panicked.store(true, Ordering::Relaxed);
+            }
+            // The last that the goroutine does with the scope.
+            self.running.done();
+        };
+        self.running.add(1);
+        // SAFETY: 'scope ends when scope() returns, which waits for `ended`; and what that
+        // borrows, the scope, is there until its `done` has counted.
+        let spawned = unsafe { builder.spawn(created_at, f, ended) };
+        let gp = spawned.inspect_err(|_| self.running.done())?;
+        // SAFETY: the G's only handle, and its result is a T.
+        let handle = unsafe { JoinHandle::new(gp) };
+        Ok(ScopedJoinHandle { handle: Some(handle), scope: &self.panicked })
+    }
+}
+
+/// The handle of a goroutine of a scope.
+pub struct ScopedJoinHandle<'scope, T> {
+    /// None once it is joined.
+    handle: Option<JoinHandle<T>>,
+    /// The scope's note of a panic.
+    scope: &'scope AtomicBool,
+}
+
+impl<T> ScopedJoinHandle<'_, T> {
+    /// Waits until the goroutine has ended, and returns its result.
+    ///
+    /// # Errors
+    /// If it panicked, or ended by [`goexit`](crate::goexit).
+    pub fn join(mut self) -> Result<T, JoinError> {
+        match self.handle.take() {
+            Some(handle) => handle.join(),
+            None => unreachable!("a handle is joined once"),
+        }
+    }
+
+    /// Whether the goroutine has ended.
+    pub fn is_finished(&self) -> bool {
+        self.handle.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl<T> Drop for ScopedJoinHandle<'_, T> {
+    fn drop(&mut self) {
+        let Some(handle) = self.handle.take() else { return };
+        handle.consume(|outcome| {
+            if drop_outcome(outcome) {
+                self.scope.store(true, Ordering::Relaxed);
+            }
+        });
+    }
+}
+
+impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScopedJoinHandle").field("finished", &self.is_finished()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").field("running", &self.running).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,235 @@
+//! Signals: Go's `signal_unix.go`, as far as a scheduler needs it.
+//!
+//! - A fault in the guard page of a goroutine's stack is reported as Go reports a stack
+//!   overflow, and ends the process with status 2. Every other fault goes to whoever
+//!   handled it before.
+//! - Every handler in the process runs on the alternate signal stack of its thread: a
+//!   goroutine's stack may be smaller than the frame that the kernel pushes.
+
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use memmap2::MmapOptions;
+
+use crate::arch::{getg, setg, sigreport_pc};
+use crate::panic::{ThrowType, exit, startpanic, throw};
+use crate::proc::bad::{badmorestackg0, badmorestackgsignal};
+use crate::runtime2::{G, M, Stack};
+use crate::stack::{PAGE, overflow_header};
+use crate::traceback::print_backtrace;
+
+/// The registers of a goroutine that a signal stopped, as far as an unwinder needs them;
+/// assembly knows the layout.
+#[repr(C)]
+pub(crate) struct Regs {
+    pub(crate) rip: usize,
+    pub(crate) rsp: usize,
+    pub(crate) rbp: usize,
+    pub(crate) rbx: usize,
+    pub(crate) r12: usize,
+    pub(crate) r13: usize,
+    pub(crate) r14: usize,
+    pub(crate) r15: usize,
+}
+
+/// The signals that a guard page raises.
+const FAULTS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
+
+/// What handled [`FAULTS`] before us.
+static PREVIOUS: Previous = Previous(std::cell::UnsafeCell::new([MaybeUninit::zeroed(); 2]));
+
+struct Previous(std::cell::UnsafeCell<[MaybeUninit<libc::sigaction>; 2]>);
+
+// SAFETY: written once, before the handler that reads it is installed.
+unsafe impl Sync for Previous {}
+
+/// The caller's signal mask. Go's `sigsave`.
+pub(crate) fn sigsave() -> MaybeUninit<libc::sigset_t> {
+    let mut mask = MaybeUninit::zeroed();
+    // SAFETY: the kernel fills `mask`.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), mask.as_mut_ptr()) };
+    mask
+}
+
+/// Installs the handlers, once. Go's `initsig`.
+pub(crate) fn initsig() {
+    for sig in 1..=libc::SIGRTMAX() {
+        if !FAULTS.contains(&sig) {
+            setsigstack(sig);
+        }
+    }
+    for (i, sig) in FAULTS.into_iter().enumerate() {
+        // SAFETY: `sighandler` is a handler with three arguments, as the flags say.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction =
+                sighandler as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+            libc::sigfillset(&mut action.sa_mask);
+            let previous = &mut (*PREVIOUS.0.get())[i];
+            libc::sigaction(sig, ptr::null(), previous.as_mut_ptr());
+            libc::sigaction(sig, &action, ptr::null_mut());
+        }
+    }
+}
+
+/// Moves a handler that the program installed before us to the alternate stack. Go's
+/// `setsigstack`.
+fn setsigstack(sig: c_int) {
+    // SAFETY: reads an action and writes it back with a flag more.
+    unsafe {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+        if libc::sigaction(sig, ptr::null(), action.as_mut_ptr()) != 0 {
+            return; // a signal of libc's own
+        }
+        let mut action = action.assume_init();
+        let handler = action.sa_sigaction;
+        if handler == libc::SIG_DFL || handler == libc::SIG_IGN || action.sa_flags & libc::SA_ONSTACK != 0 {
+            return;
+        }
+        action.sa_flags |= libc::SA_ONSTACK;
+        libc::sigaction(sig, &action, ptr::null_mut());
+    }
+}
+
+/// Bytes for a handler's own frames, beside what the kernel pushes.
+const SIGSTACK_USE: usize = 64 << 10;
+
+/// Allocates the signal stack of an M, with a guard below it. Go's `mpreinit`.
+pub(crate) fn mpreinit(mp: &'static M) -> io::Result<()> {
+    // SAFETY: no memory is passed. The kernel's frame grows with the CPU's vector state.
+    let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
+    let size = (SIGSTACK_USE + frame).next_multiple_of(PAGE);
+    let mut stack = MmapOptions::new().len(PAGE + size).map_anon()?;
+    let base = stack.as_mut_ptr();
+    std::mem::forget(stack);
+    // SAFETY: our own page. Without the guard, all is as well as it can be.
+    unsafe { libc::mprotect(base.cast(), PAGE, libc::PROT_NONE) };
+    let gsignal = &mp.ext.gsignal;
+    gsignal.stack.set(Stack { lo: base.addr() + PAGE, hi: base.addr() + PAGE + size });
+    gsignal.m.set(Some(mp));
+    mp.gsignal.set(Some(gsignal));
+    Ok(())
+}
+
+/// Gives this thread its signal stack and its signal mask. Go's `minitSignals`.
+pub(crate) fn minit_signals(mp: &M) {
+    let Some(gsignal) = mp.gsignal.get() else { throw("minit: no gsignal") };
+    let Stack { lo, hi } = gsignal.stack.get();
+    let stack = libc::stack_t { ss_sp: ptr::with_exposed_provenance_mut(lo), ss_flags: 0, ss_size: hi - lo };
+    let mut mask = mp.sigmask.get();
+    // SAFETY: the memory is this M's for good; the faults must reach their handler.
+    unsafe {
+        if libc::sigaltstack(&stack, ptr::null_mut()) != 0 {
+            throw("sigaltstack failed");
+        }
+        for sig in FAULTS {
+            libc::sigdelset(mask.as_mut_ptr(), sig);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, mask.as_ptr(), ptr::null_mut());
+    }
+}
+
+/// Handles a fault, on the signal stack. Go's `sighandler`.
+extern "C" fn sighandler(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let gp = getg();
+    let mp = gp.and_then(|gp| gp.m.get());
+    // While we are here, getg says what stack this is.
+    // SAFETY: on gsignal's stack until the end of this function.
+    unsafe {
+        if let Some(mp) = mp {
+            setg(mp.gsignal.get());
+        }
+        let addr = (*info).si_addr().addr();
+        let handled = match (mp, gp) {
+            (Some(mp), Some(gp)) => guard_hit(mp, gp, addr, &mut *context.cast::<libc::ucontext_t>()),
+            _ => false,
+        };
+        if !handled {
+            sigfwd(sig, info, context);
+        }
+        setg(gp);
+    }
+}
+
+/// If `addr` is in the guard page below the stack of `gp`, the G that was running, makes the
+/// thread report that when the handler returns.
+///
+/// The report is made from g0, not from here: it needs more than a signal handler may use.
+fn guard_hit(mp: &M, gp: &'static G, addr: usize, context: &mut libc::ucontext_t) -> bool {
+    let stack = gp.stack.get();
+    if addr >= stack.lo || addr < stack.lo - PAGE {
+        return false;
+    }
+    let g0 = &mp.ext.g0;
+    if ptr::eq(gp, g0) {
+        badmorestackg0(g0, addr);
+    }
+    if ptr::eq(gp, &mp.ext.gsignal) {
+        badmorestackgsignal();
+    }
+    let regs = &mut context.uc_mcontext.gregs;
+    let reg = |name: c_int| regs[name as usize] as usize;
+    let saved = Regs {
+        rip: reg(libc::REG_RIP),
+        rsp: reg(libc::REG_RSP),
+        rbp: reg(libc::REG_RBP),
+        rbx: reg(libc::REG_RBX),
+        r12: reg(libc::REG_R12),
+        r13: reg(libc::REG_R13),
+        r14: reg(libc::REG_R14),
+        r15: reg(libc::REG_R15),
+    };
+    let at = (g0.sched.sp.get() - size_of::<Regs>()) & !15;
+    // SAFETY: below g0.sched.sp, g0's stack is free while a goroutine runs.
+    unsafe { ptr::with_exposed_provenance_mut::<Regs>(at).write(saved) };
+    regs[libc::REG_RBX as usize] = at as i64;
+    regs[libc::REG_RSP as usize] = at as i64;
+    regs[libc::REG_RBP as usize] = 0;
+    regs[libc::REG_RDI as usize] = addr as i64;
+    regs[libc::REG_RIP as usize] = sigreport_pc() as i64;
+    true
+}
+
+/// Reports that this M's goroutine has overflowed its stack; assembly calls it, on g0, with
+/// the goroutine's registers in its frame, so that a backtrace leads there.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_overflow(addr: usize) -> ! {
+    let Some(gp) = getg().and_then(|g0| g0.m.get()).and_then(|mp| mp.curg.get()) else {
+        throw("overflow of no goroutine")
+    };
+    startpanic(ThrowType::User);
+    overflow_header(gp, addr);
+    print_backtrace();
+    exit(2)
+}
+
+/// Passes a signal to whoever handled it before us. Go's `sigfwd`.
+///
+/// # Safety
+/// In a signal handler, with its arguments.
+unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+    let Some(i) = FAULTS.iter().position(|&fault| fault == sig) else { return };
+    // SAFETY: initsig wrote it before it installed our handler.
+    let previous = unsafe { (*PREVIOUS.0.get())[i].assume_init_ref() };
+    match previous.sa_sigaction {
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // The kernel doesn't let a fault be ignored either. Let it happen again,
+            // without us.
+            // SAFETY: restores what was there.
+            unsafe {
+                let mut default: libc::sigaction = std::mem::zeroed();
+                default.sa_sigaction = libc::SIG_DFL;
+                libc::sigaction(sig, &default, ptr::null_mut());
+            }
+        }
+        handler => {
+            // SAFETY: a handler's address. One without SA_SIGINFO ignores what it gets more.
+            let handler = unsafe { std::mem::transmute::<usize, Handler>(handler) };
+            handler(sig, info, context);
+        }
+    }
+}

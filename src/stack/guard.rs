@@ -1,0 +1,181 @@
+//! Guard pages: what is below a stack, so that an overflow is a fault and not somebody
+//! else's corruption.
+//!
+//! There are two ways to make one.
+//!
+//! - A *guard region* (`MADV_GUARD_INSTALL`, Linux 6.13) marks the page in the page table.
+//!   It leaves the mapping whole, so a million of them cost no more than their marks.
+//! - `mprotect` splits the mapping in three, and a process may have no more than
+//!   `vm.max_map_count` of those, 65,530 as a rule: enough for some 30,000 stacks.
+//!
+//! Guard regions are used where they work; they are tried once, because an emulator may say
+//! yes and do nothing. Otherwise there is a budget of guards by `mprotect`, which leaves the
+//! rest of the program mappings to live on. When it is used up, a line on stderr says so,
+//! and further stacks have no guard: their saved stack pointers are checked at each switch
+//! instead (`dropg`). `GOSCHED_GUARD` changes that:
+//!
+//! | `GOSCHED_GUARD` has the word | |
+//! | --- | --- |
+//! | `region` | guard regions, or the runtime doesn't start |
+//! | `mprotect` | never guard regions |
+//! | `strict` | no stack without a guard: making a goroutine is an error instead |
+
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
+
+use crate::print::eprintln;
+use crate::stack::PAGE;
+
+/// `MADV_GUARD_INSTALL`, which the libc crate doesn't name yet.
+const MADV_GUARD_INSTALL: libc::c_int = 102;
+/// `PIDFD_SELF_THREAD_GROUP`: this process, where a pidfd is asked for.
+const PIDFD_SELF: libc::c_int = -10001;
+
+/// Guard regions work, and nobody forbade them.
+static REGIONS: AtomicBool = AtomicBool::new(false);
+/// A stack without a guard is an error.
+static STRICT: AtomicBool = AtomicBool::new(false);
+/// How many more guards `mprotect` may make.
+static BUDGET: AtomicIsize = AtomicIsize::new(0);
+
+/// Finds out how guards are made here. Fails if `GOSCHED_GUARD` asks for what there isn't.
+pub(crate) fn init() -> io::Result<()> {
+    let setting = std::env::var("GOSCHED_GUARD").unwrap_or_default();
+    let has = |word| setting.split(',').any(|w| w == word);
+    let regions = !has("mprotect") && regions_work();
+    if has("region") && !regions {
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "GOSCHED_GUARD=region, but this kernel has no guard regions (Linux 6.13 does)",
+        ));
+    }
+    REGIONS.store(regions, Ordering::Relaxed);
+    STRICT.store(has("strict"), Ordering::Relaxed);
+    BUDGET.store(budget(), Ordering::Relaxed);
+    Ok(())
+}
+
+/// Tries a guard region: the kernel itself must fail to read from it.
+fn regions_work() -> bool {
+    let Ok(page) = memmap2::MmapOptions::new().len(PAGE).map_anon() else { return false };
+    let page = page.as_ptr();
+    // SAFETY: our own page; access() reads a string, or finds that it can't.
+    unsafe {
+        libc::madvise(page.cast_mut().cast(), PAGE, MADV_GUARD_INSTALL) == 0
+            && libc::access(page.cast(), libc::F_OK) != 0
+            && io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
+    }
+}
+
+/// How many guards `mprotect` may make: each adds two mappings, and a quarter of all is for
+/// the rest of the program.
+fn budget() -> isize {
+    let max_map_count = std::fs::read_to_string("/proc/sys/vm/max_map_count")
+        .ok()
+        .and_then(|text| text.trim().parse::<isize>().ok())
+        .unwrap_or(65_530);
+    let in_use = std::fs::read_to_string("/proc/self/maps").map_or(0, |maps| maps.lines().count() as isize);
+    ((max_map_count / 4 * 3 - in_use) / 2).max(0)
+}
+
+/// The right to make guards, see [`reserve`].
+pub(crate) enum Guards {
+    Regions,
+    Mprotect,
+    None,
+}
+
+/// Makes sure, before anything else is done, that `n` stacks can have guards; without one,
+/// fails or warns.
+pub(crate) fn reserve(n: usize) -> io::Result<Guards> {
+    if REGIONS.load(Ordering::Relaxed) {
+        return Ok(Guards::Regions);
+    }
+    let n = n as isize;
+    if BUDGET.fetch_sub(n, Ordering::Relaxed) >= n {
+        return Ok(Guards::Mprotect);
+    }
+    BUDGET.fetch_add(n, Ordering::Relaxed);
+    without_guard(&io::Error::from_raw_os_error(libc::ENOMEM))
+}
+
+/// There can be no more guards: `why`.
+#[cold]
+fn without_guard(why: &io::Error) -> io::Result<Guards> {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if STRICT.load(Ordering::Relaxed) {
+        return Err(io::Error::new(
+            io::ErrorKind::OutOfMemory,
+            format!(
+                "no mapping left for a stack's guard page: raise vm.max_map_count, or use a kernel with guard regions, 6.13 or later ({why})"
+            ),
+        ));
+    }
+    if !WARNED.swap(true, Ordering::Relaxed) {
+        eprintln!(
+            "gosched: no mappings left for guard pages ({why}): further goroutine stacks have none. \
+             Raise vm.max_map_count, or use Linux 6.13 or later; GOSCHED_GUARD=strict makes this an error."
+        );
+    }
+    Ok(Guards::None)
+}
+
+impl Guards {
+    /// Makes the first page of each piece a guard.
+    pub(crate) fn install(&self, base: *mut u8, stride: usize, count: usize) -> io::Result<()> {
+        match self {
+            Guards::None => Ok(()),
+            // SAFETY: fresh pages that nobody uses.
+            Guards::Regions => unsafe { advise_each(base, stride, count, MADV_GUARD_INSTALL) },
+            Guards::Mprotect => {
+                for i in 0..count {
+                    // SAFETY: within the mapping, a page that nobody uses.
+                    let done = unsafe { libc::mprotect(base.add(i * stride).cast(), PAGE, libc::PROT_NONE) };
+                    if done != 0 {
+                        // Somebody else used up the mappings.
+                        BUDGET.store(0, Ordering::Relaxed);
+                        return without_guard(&io::Error::last_os_error()).map(drop);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Calls `madvise` for the first page of each of `count` pieces, with one system call if the
+/// kernel has one for that.
+///
+/// # Safety
+/// The pages are mapped, and the advice doesn't take anything from anyone.
+pub(crate) unsafe fn advise_each(
+    base: *mut u8,
+    stride: usize,
+    count: usize,
+    advice: libc::c_int,
+) -> io::Result<()> {
+    const VECTOR: usize = 32;
+    let mut done = 0;
+    while done < count {
+        let mut pages = [libc::iovec { iov_base: ptr::null_mut(), iov_len: PAGE }; VECTOR];
+        let n = VECTOR.min(count - done);
+        for (i, page) in pages[..n].iter_mut().enumerate() {
+            page.iov_base = base.wrapping_add((done + i) * stride).cast();
+        }
+        // SAFETY: the caller's. An older kernel refuses the call or the pidfd.
+        let advised = n > 1
+            && unsafe { libc::syscall(libc::SYS_process_madvise, PIDFD_SELF, pages.as_ptr(), n, advice, 0) }
+                == (n * PAGE) as i64;
+        if !advised {
+            for page in &pages[..n] {
+                // SAFETY: the caller's.
+                if unsafe { libc::madvise(page.iov_base, PAGE, advice) } != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+            }
+        }
+        done += n;
+    }
+    Ok(())
+}

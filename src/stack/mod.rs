@@ -1,0 +1,105 @@
+//! Stacks, and the pages that G's live in.
+//!
+//! Every G owns one page for life, its *home*. The upper half is the [`G`] itself, the
+//! lower half the top of its first stack, so that a parked goroutine touches one page and
+//! no more. Below the page there may be room, and below that is a guard page.
+//!
+//! ```text
+//!     copying G   [guard][ home: 2 KiB stack | G ]
+//!     fixed G     [guard][ room, untouched until used ][ home: 2 KiB stack | G ]
+//! ```
+//!
+//! - The stack of a **copying** G is meant to be copied to a larger place when it is full.
+//!   Growing isn't in yet: an overflow ends in the guard page. Such a G is for code that
+//!   knows how little it has; [`newproc`](crate::proc::newproc) makes them.
+//! - The stack of a **fixed** G never moves and grows down into its room. It is for Rust
+//!   closures, which may keep pointers to their locals anywhere.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`home`] | the arenas that home pages are cut from |
+//! | [`guard`] | guard pages, and what to do when there can be no more of them |
+
+pub(crate) mod guard;
+pub(crate) mod home;
+
+use std::io;
+
+use crate::arch::{getg, systemstack};
+use crate::panic::{ThrowType, exit, startpanic};
+use crate::print::eprintln;
+use crate::runtime2::{G, G_SIZE, StackKind};
+use crate::traceback::{goroutineheader, printcreatedby};
+
+/// The page size: of a home, of a guard, and what a stack's room is counted in.
+pub(crate) const PAGE: usize = 4096;
+
+/// The first stack of every G: the half of its home that the G doesn't fill. Go's
+/// `stackMin`.
+pub(crate) const STACK_MIN: usize = 2048;
+
+const _: () = assert!(STACK_MIN + G_SIZE == PAGE);
+
+/// How far above `stack.lo` a check already fails: room for what runs without one. Go's
+/// `stackGuard`.
+pub(crate) const STACK_GUARD: usize = 928;
+
+/// The room below a fixed G's home page, as a power of two in pages: 256 KiB.
+pub(crate) const DEFAULT_ROOM: u8 = 6;
+
+/// The room of a main goroutine: 8 MiB, what a process's main thread has.
+pub(crate) const MAIN_ROOM: u8 = 11;
+
+/// The largest room: 1 GiB.
+const MAX_ROOM: u8 = 18;
+
+/// How many sizes of room there are.
+pub(crate) const ROOM_CLASSES: usize = MAX_ROOM as usize + 1;
+
+/// The bytes of room below a home page.
+pub(crate) fn room_size(kind: StackKind) -> usize {
+    match kind {
+        StackKind::Copying => 0,
+        StackKind::Fixed(room) => PAGE << room,
+    }
+}
+
+/// The smallest room that makes a stack of at least `size` bytes, if there is one so large.
+pub(crate) fn room_for(size: usize) -> Option<StackKind> {
+    let pages = size.saturating_sub(STACK_MIN).div_ceil(PAGE).max(1);
+    let room = pages.checked_next_power_of_two()?.trailing_zeros() as u8;
+    (room <= MAX_ROOM).then_some(StackKind::Fixed(room))
+}
+
+/// Calls `f` where there is room for an allocator, or whatever else is written for threads: on
+/// g0, if the caller is on a copying stack.
+#[inline(always)]
+pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> R {
+    if getg().is_some_and(|gp| gp.ext.kind.get() == StackKind::Copying) { systemstack(f) } else { f() }
+}
+
+/// Prepares stacks. Go's `stackinit`.
+pub(crate) fn stackinit() -> io::Result<()> {
+    home::init();
+    guard::init()
+}
+
+/// Ends the process because a goroutine has used more stack than it has: what is known
+/// without reading its frames.
+pub(crate) fn overflow_header(gp: &G, sp: usize) {
+    let stack = gp.stack.get();
+    eprintln!("runtime: goroutine stack exceeds {}-byte limit", stack.hi - stack.lo);
+    eprintln!("runtime: sp={sp:#x} stack=[{:#x}, {:#x}]", stack.lo, stack.hi);
+    eprintln!("fatal error: stack overflow\n");
+    goroutineheader(gp);
+    printcreatedby(gp);
+}
+
+/// A goroutine without a guard page left its stack below its end: it has written over what
+/// lies there, and nothing is to be saved. On g0.
+#[cold]
+pub(crate) fn unguarded_overflow(gp: &G) -> ! {
+    startpanic(ThrowType::User);
+    overflow_header(gp, gp.sched.sp.get());
+    exit(2)
+}

@@ -1,0 +1,69 @@
+//! [`Barrier`].
+
+use std::fmt;
+
+use crate::sync::{Condvar, Mutex, must_wait};
+
+/// Lets goroutines wait until all have come. Go has none; this is std's.
+pub struct Barrier {
+    arrived: Mutex<Arrived>,
+    all_here: Condvar,
+    n: usize,
+}
+
+struct Arrived {
+    count: usize,
+    /// How often all have come.
+    generation: usize,
+}
+
+/// What [`Barrier::wait`] returns.
+pub struct BarrierWaitResult(bool);
+
+impl Barrier {
+    /// A barrier for `n` goroutines; 0 is as 1.
+    pub const fn new(n: usize) -> Self {
+        Barrier { arrived: Mutex::new(Arrived { count: 0, generation: 0 }), all_here: Condvar::new(), n }
+    }
+
+    /// Waits until `n` goroutines have called this. One of them is the leader. Then it can be
+    /// used again.
+    ///
+    /// # Panics
+    /// If it would have to wait and is on no goroutine.
+    pub fn wait(&self) -> BarrierWaitResult {
+        let mut arrived = self.arrived.lock();
+        if arrived.count + 1 < self.n {
+            must_wait("Barrier::wait");
+            arrived.count += 1;
+            let generation = arrived.generation;
+            drop(self.all_here.wait_while(arrived, |arrived| arrived.generation == generation));
+            BarrierWaitResult(false)
+        } else {
+            arrived.count = 0;
+            arrived.generation = arrived.generation.wrapping_add(1);
+            drop(arrived);
+            self.all_here.notify_all();
+            BarrierWaitResult(true)
+        }
+    }
+}
+
+impl BarrierWaitResult {
+    /// Whether this is the one of all that is the leader.
+    pub fn is_leader(&self) -> bool {
+        self.0
+    }
+}
+
+impl fmt::Debug for Barrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Barrier").field("n", &self.n).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for BarrierWaitResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BarrierWaitResult").field("is_leader", &self.is_leader()).finish()
+    }
+}

@@ -1,0 +1,171 @@
+//! [`Once`] and [`OnceLock`].
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sync::raw_mutex::RawMutex;
+
+/// Runs a function once, whoever comes first; the others wait for it. Go's `sync.Once`.
+///
+/// If the function panics, it has not run, and the next to come runs theirs.
+pub struct Once {
+    done: AtomicBool,
+    running: RawMutex,
+}
+
+impl Once {
+    /// Nothing has run yet.
+    pub const fn new() -> Self {
+        Once { done: AtomicBool::new(false), running: RawMutex::new() }
+    }
+
+    /// Runs `f` unless a function has run already; when this returns, one has. To call it
+    /// inside of `f` is a deadlock.
+    ///
+    /// # Panics
+    /// If it would have to wait and is on no goroutine; or as `f` does.
+    pub fn call_once(&self, f: impl FnOnce()) {
+        if !self.is_completed() {
+            self.call_slow(f);
+        }
+    }
+
+    #[cold]
+    fn call_slow(&self, f: impl FnOnce()) {
+        struct Unlock<'a>(&'a RawMutex);
+        impl Drop for Unlock<'_> {
+            fn drop(&mut self) {
+                self.0.unlock();
+            }
+        }
+        self.running.lock();
+        let _unlock = Unlock(&self.running);
+        if !self.is_completed() {
+            f();
+            // Release: what f did is seen by who finds it done.
+            self.done.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether a function has run.
+    #[inline]
+    pub fn is_completed(&self) -> bool {
+        self.done.load(Ordering::Acquire)
+    }
+}
+
+impl Default for Once {
+    fn default() -> Self {
+        Once::new()
+    }
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Once").field("completed", &self.is_completed()).finish()
+    }
+}
+
+/// A value that is set once.
+pub struct OnceLock<T> {
+    once: Once,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+// SAFETY: the value is written by one thread, and read and dropped by others,
+unsafe impl<T: Send> Send for OnceLock<T> {}
+// SAFETY: by several at once.
+unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
+
+impl<T: RefUnwindSafe + UnwindSafe> RefUnwindSafe for OnceLock<T> {}
+impl<T: UnwindSafe> UnwindSafe for OnceLock<T> {}
+
+impl<T> OnceLock<T> {
+    /// No value yet.
+    pub const fn new() -> Self {
+        OnceLock { once: Once::new(), value: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+
+    /// The value, if it is set.
+    pub fn get(&self) -> Option<&T> {
+        // SAFETY: once it is completed, the value is there, and not written again.
+        self.once.is_completed().then(|| unsafe { (*self.value.get()).assume_init_ref() })
+    }
+
+    /// The value, if it is set; nobody else has it.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        // SAFETY: likewise.
+        self.once.is_completed().then(|| unsafe { self.value.get_mut().assume_init_mut() })
+    }
+
+    /// Sets the value; returns it if there is one already.
+    pub fn set(&self, value: T) -> Result<(), T> {
+        let mut value = Some(value);
+        self.get_or_init(|| value.take().expect("called once"));
+        value.map_or(Ok(()), Err)
+    }
+
+    /// The value; sets it to what `f` returns if there is none. Whoever comes meanwhile waits.
+    /// If `f` panics, there is none, and the next to come runs theirs.
+    ///
+    /// # Panics
+    /// If it would have to wait and is on no goroutine; or as `f` does.
+    pub fn get_or_init(&self, f: impl FnOnce() -> T) -> &T {
+        self.once.call_once(|| {
+            let value = f();
+            // SAFETY: call_once lets one at a time in here, and nobody reads yet.
+            unsafe { (*self.value.get()).write(value) };
+        });
+        // SAFETY: as in get.
+        unsafe { (*self.value.get()).assume_init_ref() }
+    }
+
+    /// Takes the value out; there is none then.
+    pub fn take(&mut self) -> Option<T> {
+        if !self.once.is_completed() {
+            return None;
+        }
+        self.once = Once::new();
+        // SAFETY: it was there, and isn't any more.
+        Some(unsafe { self.value.get_mut().assume_init_read() })
+    }
+
+    /// The value, whose cell nobody has any more.
+    pub fn into_inner(mut self) -> Option<T> {
+        self.take()
+    }
+}
+
+impl<T> Drop for OnceLock<T> {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}
+
+impl<T> Default for OnceLock<T> {
+    fn default() -> Self {
+        OnceLock::new()
+    }
+}
+
+impl<T> From<T> for OnceLock<T> {
+    fn from(value: T) -> Self {
+        let cell = OnceLock::new();
+        let _ = cell.set(value);
+        cell
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for OnceLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_tuple("OnceLock");
+        match self.get() {
+            Some(value) => out.field(value),
+            None => out.field(&format_args!("<uninit>")),
+        };
+        out.finish()
+    }
+}

@@ -1,0 +1,175 @@
+//! The mutex's algorithm: Go's `sync/mutex.go`.
+//!
+//! In *normal* mode waiters queue in order, but one that wakes competes with whoever is just
+//! coming, who is running already and so wins as a rule: fast, as a goroutine can take the
+//! mutex several times in a row. A waiter that has failed for more than a millisecond puts
+//! the mutex into *starving* mode: unlock then hands it to the first waiter, who comes try
+//! nothing and queue at the end. When the last waiter gets it, or one that hasn't waited that
+//! long, the mode is normal again.
+
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+use crate::arch::procyield;
+use crate::os::nanotime;
+use crate::panic::{fatal, throw};
+use crate::proc::m::getm;
+use crate::proc::procs::gomaxprocs;
+use crate::proc::runq::runqempty;
+use crate::runtime2::{WaitReason, sched};
+use crate::sema::{semacquire1, semrelease1};
+use crate::sync::must_wait;
+
+/// A mutex without what it protects.
+pub(super) struct RawMutex {
+    /// [`LOCKED`], [`WOKEN`], [`STARVING`], and the number of waiters above them.
+    state: AtomicI32,
+    /// What waiters sleep on.
+    sema: AtomicU32,
+}
+
+const LOCKED: i32 = 1;
+/// A waiter is awake and tries: an unlock need not wake another.
+const WOKEN: i32 = 2;
+const STARVING: i32 = 4;
+/// One waiter.
+const WAITER: i32 = 8;
+
+/// Nanoseconds that a waiter waits before it calls for [`STARVING`].
+const STARVATION_THRESHOLD: i64 = 1_000_000;
+
+/// Rounds of spinning before a waiter sleeps, and pauses in each.
+const ACTIVE_SPIN: u32 = 4;
+const ACTIVE_SPIN_CNT: u32 = 30;
+
+/// Whether it makes sense to spin: somebody else is running who may unlock, and there is
+/// nothing better to do. Go's `canSpin`.
+fn can_spin(iter: u32) -> bool {
+    let busy =
+        gomaxprocs() - sched().npidle.load(Ordering::Relaxed) - sched().nmspinning.load(Ordering::Relaxed);
+    iter < ACTIVE_SPIN && busy > 1 && getm().p.get().is_some_and(runqempty)
+}
+
+impl RawMutex {
+    pub(super) const fn new() -> Self {
+        RawMutex { state: AtomicI32::new(0), sema: AtomicU32::new(0) }
+    }
+
+    #[inline(always)]
+    pub(super) fn lock(&self) {
+        // Acquire, here and below: pairs with the release in unlock.
+        if self.state.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.lock_slow();
+        }
+    }
+
+    pub(super) fn try_lock(&self) -> bool {
+        let old = self.state.load(Ordering::Relaxed);
+        old & (LOCKED | STARVING) == 0
+            && self.state.compare_exchange(old, old | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_slow(&self) {
+        must_wait("lock");
+        let mut waiting_since = None;
+        let mut starving = false;
+        let mut awoke = false;
+        let mut iter = 0;
+        let mut old = self.state.load(Ordering::Relaxed);
+        loop {
+            // Not when starving: it would be handed to somebody else.
+            if old & (LOCKED | STARVING) == LOCKED && can_spin(iter) {
+                // Tell unlock that somebody is awake already.
+                if !awoke
+                    && old & WOKEN == 0
+                    && old >= WAITER
+                    && self
+                        .state
+                        .compare_exchange(old, old | WOKEN, Ordering::Relaxed, Ordering::Relaxed)
+                        .is_ok()
+                {
+                    awoke = true;
+                }
+                procyield(ACTIVE_SPIN_CNT);
+                iter += 1;
+                old = self.state.load(Ordering::Relaxed);
+                continue;
+            }
+            let mut new = old;
+            if old & STARVING == 0 {
+                new |= LOCKED;
+            }
+            if old & (LOCKED | STARVING) != 0 {
+                new += WAITER;
+            }
+            // Only while it is locked: a starving mutex is one with waiters.
+            if starving && old & LOCKED != 0 {
+                new |= STARVING;
+            }
+            if awoke {
+                if new & WOKEN == 0 {
+                    throw("sync: inconsistent mutex state");
+                }
+                new &= !WOKEN;
+            }
+            if let Err(now) = self.state.compare_exchange(old, new, Ordering::Acquire, Ordering::Relaxed) {
+                old = now;
+                continue;
+            }
+            if old & (LOCKED | STARVING) == 0 {
+                return;
+            }
+            // Who has waited before goes to the front.
+            let lifo = waiting_since.is_some();
+            let since = *waiting_since.get_or_insert_with(nanotime);
+            semacquire1(&self.sema, lifo, WaitReason::SyncMutexLock);
+            starving |= nanotime() - since > STARVATION_THRESHOLD;
+            old = self.state.load(Ordering::Relaxed);
+            if old & STARVING != 0 {
+                // It was handed to us, but isn't marked as locked, and we still count as a
+                // waiter.
+                if old & (LOCKED | WOKEN) != 0 || old < WAITER {
+                    throw("sync: inconsistent mutex state");
+                }
+                let mut delta = LOCKED - WAITER;
+                if !starving || old < 2 * WAITER {
+                    delta -= STARVING;
+                }
+                self.state.fetch_add(delta, Ordering::Acquire);
+                return;
+            }
+            awoke = true;
+            iter = 0;
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn unlock(&self) {
+        let new = self.state.fetch_sub(LOCKED, Ordering::Release) - LOCKED;
+        if new != 0 {
+            self.unlock_slow(new);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unlock_slow(&self, new: i32) {
+        if (new + LOCKED) & LOCKED == 0 {
+            fatal("sync: unlock of unlocked mutex");
+        }
+        if new & STARVING != 0 {
+            // To the first waiter, who sets LOCKED; until then STARVING keeps others out.
+            return semrelease1(&self.sema, true);
+        }
+        let mut old = new;
+        // Nobody to wake, or somebody is awake, or has it already.
+        while old >= WAITER && old & (LOCKED | WOKEN | STARVING) == 0 {
+            let woken = (old - WAITER) | WOKEN;
+            match self.state.compare_exchange(old, woken, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return semrelease1(&self.sema, false),
+                Err(now) => old = now,
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! [`WaitGroup`]: Go's `sync/waitgroup.go`.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::sema::{semacquire, semrelease};
+use crate::sync::must_wait;
+
+/// Waits for a number of goroutines to be done. Go's `sync.WaitGroup`.
+///
+/// ```
+/// use gosched::sync::WaitGroup;
+///
+/// static DONE: WaitGroup = WaitGroup::new();
+/// # // SAFETY: no thread-local is kept across a point that can park.
+/// # unsafe {
+/// gosched::run(|| {
+///     DONE.add(10);
+///     for _ in 0..10 {
+///         gosched::go(|| DONE.done());
+///     }
+///     DONE.wait();
+/// })
+/// # };
+/// ```
+pub struct WaitGroup {
+    /// The count in the upper half, the number of waiters in the lower.
+    state: AtomicU64,
+    sema: AtomicU32,
+}
+
+const ONE: u64 = 1 << 32;
+
+fn count(state: u64) -> i32 {
+    (state >> 32) as i32
+}
+
+fn waiters(state: u64) -> u32 {
+    state as u32
+}
+
+impl WaitGroup {
+    /// A group of none.
+    pub const fn new() -> Self {
+        WaitGroup { state: AtomicU64::new(0), sema: AtomicU32::new(0) }
+    }
+
+    /// Adds to the count, before the goroutines are made that will be done.
+    ///
+    /// # Panics
+    /// If somebody waits already and the count was 0: the wait may be over or not.
+    #[inline]
+    pub fn add(&self, n: u32) {
+        let state = self.change(u64::from(n) << 32);
+        assert!(
+            waiters(state) == 0 || n == 0 || count(state) != n as i32,
+            "gosched: WaitGroup::add called concurrently with wait, with a count of 0"
+        );
+    }
+
+    /// One is done: takes one from the count; at 0, wakes who waits.
+    ///
+    /// # Panics
+    /// If the count is 0.
+    #[inline]
+    pub fn done(&self) {
+        let state = self.change(ONE.wrapping_neg());
+        if count(state) == 0 && waiters(state) != 0 {
+            self.wake(state);
+        }
+    }
+
+    /// Changes the count; returns the new state.
+    #[inline(always)]
+    fn change(&self, delta: u64) -> u64 {
+        // Release: what was done before comes before what a waiter does after. Acquire: for
+        // the one that wakes it.
+        let state = self.state.fetch_add(delta, Ordering::AcqRel).wrapping_add(delta);
+        assert!(count(state) >= 0, "gosched: negative WaitGroup count: more done than added");
+        state
+    }
+
+    /// Wakes all who wait; the count has come to 0.
+    #[cold]
+    #[inline(never)]
+    fn wake(&self, state: u64) {
+        // Nobody may add while there are waiters, and none can come: the count is 0.
+        assert!(
+            self.state.load(Ordering::Relaxed) == state,
+            "gosched: WaitGroup::add called concurrently with wait"
+        );
+        self.state.store(0, Ordering::Relaxed);
+        for _ in 0..waiters(state) {
+            semrelease(&self.sema);
+        }
+    }
+
+    /// Waits until the count is 0.
+    ///
+    /// # Panics
+    /// If it would have to wait and is on no goroutine.
+    pub fn wait(&self) {
+        loop {
+            let state = self.state.load(Ordering::Acquire);
+            if count(state) == 0 {
+                return;
+            }
+            must_wait("WaitGroup::wait");
+            if self.state.compare_exchange(state, state + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                semacquire(&self.sema);
+                assert!(
+                    self.state.load(Ordering::Acquire) == 0,
+                    "gosched: WaitGroup is reused before previous wait has returned"
+                );
+                return;
+            }
+        }
+    }
+}
+
+impl Default for WaitGroup {
+    fn default() -> Self {
+        WaitGroup::new()
+    }
+}
+
+impl fmt::Debug for WaitGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state.load(Ordering::Relaxed);
+        f.debug_struct("WaitGroup").field("count", &count(state)).field("waiters", &waiters(state)).finish()
+    }
+}

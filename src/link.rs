@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::atomic::{AtomicPtr, Ordering};
 
 /// A nullable pointer to something that lives as long as the process: Go's
 /// `*g`, `guintptr`, `muintptr` and `puintptr` in one.
@@ -18,7 +19,14 @@ pub struct Link<T: 'static>(AtomicPtr<T>);
 
 impl<T> Link<T> {
     /// A null link.
+    #[cfg(not(loom))]
     pub const fn null() -> Self {
+        Link(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// A null link; loom's atomics have no constants.
+    #[cfg(loom)]
+    pub fn null() -> Self {
         Link(AtomicPtr::new(ptr::null_mut()))
     }
 
@@ -47,24 +55,16 @@ impl<T> Link<T> {
         self.0.compare_exchange(as_ptr(old), as_ptr(new), Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
-    /// Points it at `new` and returns what it pointed to: acquire and release.
+    /// Reads it in the given order, for a link that publishes what it points to.
     #[inline(always)]
-    pub fn swap(&self, new: Option<&'static T>) -> Option<&'static T> {
-        as_ref(self.0.swap(as_ptr(new), Ordering::AcqRel))
+    pub fn load(&self, order: Ordering) -> Option<&'static T> {
+        as_ref(self.0.load(order))
     }
 
-    /// Reads it with acquire ordering, for a link that publishes what it points
-    /// to.
+    /// Sets it in the given order.
     #[inline(always)]
-    pub fn load_acquire(&self) -> Option<&'static T> {
-        as_ref(self.0.load(Ordering::Acquire))
-    }
-
-    /// Sets it with release ordering; pairs with
-    /// [`load_acquire`](Self::load_acquire).
-    #[inline(always)]
-    pub fn store_release(&self, to: Option<&'static T>) {
-        self.0.store(as_ptr(to), Ordering::Release);
+    pub fn store(&self, to: Option<&'static T>, order: Ordering) {
+        self.0.store(as_ptr(to), order);
     }
 }
 

@@ -118,7 +118,7 @@ fn full(c: &Hchan) -> bool {
 /// Whether a receive would wait. Go's `empty`.
 fn empty(c: &Hchan) -> bool {
     if c.dataqsiz == 0 {
-        c.sendq.first.load_acquire().is_none()
+        c.sendq.first.load(Ordering::SeqCst).is_none()
     } else {
         c.qcount.load(Ordering::SeqCst) == 0
     }

@@ -18,5 +18,5 @@ pub(crate) mod rank_off;
 #[cfg(debug_assertions)]
 pub(crate) mod rank_on;
 
-pub(crate) use mutex::{lock, lock_on, unlock, unlock_on, unlock_parked};
+pub(crate) use mutex::{lock, lock_on, unlock, unlock_on};
 pub(crate) use rank::assert_lock_held;

@@ -3,7 +3,7 @@
 use crate::arch::getg;
 use crate::lock::rank::{LockRank, get_lock_rank, lock_with_rank, unlock_with_rank};
 use crate::panic::throw;
-use crate::runtime2::{M, Mutex, MutexKey};
+use crate::runtime2::{M, Mutex};
 
 /// This thread's M; a foreign thread has none to count its locks, and nothing to preempt
 /// either.
@@ -49,20 +49,13 @@ pub(crate) fn unlock(l: &Mutex) {
 /// [`unlock`] by who knows its M.
 #[inline(always)]
 pub(crate) fn unlock_on(mp: Option<&'static M>, l: &Mutex) {
-    unlock_with_rank(mp, l, MutexKey::unlock);
-}
-
-/// Releases the lock for a goroutine that has parked, which may run at once and free the
-/// memory that the lock is in.
-#[inline(always)]
-pub(crate) fn unlock_parked(l: &Mutex) {
-    unlock_with_rank(this_m(), l, MutexKey::unlock_and_forget);
+    unlock_with_rank(mp, l);
 }
 
 /// [`unlock`] without the rank's bookkeeping. Go's `unlock2`.
 #[inline(always)]
-pub(crate) fn unlock2(mp: Option<&'static M>, l: &Mutex, unlock: impl FnOnce(&MutexKey)) {
-    unlock(&l.key);
+pub(crate) fn unlock2(mp: Option<&'static M>, l: &Mutex) {
+    l.key.unlock();
     if let Some(mp) = mp {
         let locks = mp.locks.get() - 1;
         if locks < 0 {

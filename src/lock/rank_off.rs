@@ -1,7 +1,7 @@
 //! Lock ranks in release builds: nothing. Go's `lockrank_off.go`.
 
 use crate::lock::rank::LockRank;
-use crate::runtime2::{M, Mutex, MutexKey};
+use crate::runtime2::{M, Mutex};
 
 /// The rank of a [`Mutex`]: empty in release builds. Go's `lockRankStruct`.
 #[repr(C)]
@@ -21,8 +21,8 @@ pub(crate) fn lock_with_rank(mp: Option<&'static M>, l: &Mutex, _rank: LockRank)
 }
 
 #[inline(always)]
-pub(crate) fn unlock_with_rank(mp: Option<&'static M>, l: &Mutex, unlock: impl FnOnce(&MutexKey)) {
-    crate::lock::mutex::unlock2(mp, l, unlock);
+pub(crate) fn unlock_with_rank(mp: Option<&'static M>, l: &Mutex) {
+    crate::lock::mutex::unlock2(mp, l);
 }
 
 #[inline(always)]

@@ -11,7 +11,7 @@ use crate::lock::mutex::{lock2, unlock2};
 use crate::lock::rank::{LockRank, PARTIAL_ORDER};
 use crate::panic::throw;
 use crate::print::eprintln;
-use crate::runtime2::{HeldLockInfo, M, Mutex, MutexKey};
+use crate::runtime2::{HeldLockInfo, M, Mutex};
 
 /// The rank of a [`Mutex`]; empty in release builds. Go's `lockRankStruct`.
 #[repr(C)]
@@ -119,15 +119,15 @@ fn check_ranks(mp: &M, prev: i32, rank: LockRank) {
     }
 }
 
-/// Releases a lock in the given way. Go's `unlockWithRank`.
-pub(crate) fn unlock_with_rank(mp: Option<&'static M>, l: &Mutex, unlock: impl FnOnce(&MutexKey)) {
+/// Go's `unlockWithRank`.
+pub(crate) fn unlock_with_rank(mp: Option<&'static M>, l: &Mutex) {
     if let Some(mp) = mp
         && !note_released(mp, addr(l), None)
     {
         eprintln!("{} : {} {:#x}", mp.id.get(), get_lock_rank(l), addr(l));
         throw("unlock without matching lock acquire");
     }
-    unlock2(mp, l, unlock);
+    unlock2(mp, l);
 }
 
 /// Go's `releaseLockRank`.

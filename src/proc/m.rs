@@ -92,7 +92,7 @@ fn mcommoninit(mp: &'static M, id: i64) {
     lock(&sched().lock);
     mp.alllink.set(ALLM.get());
     // Release: the list is read without the lock.
-    ALLM.store_release(Some(mp));
+    ALLM.store(Some(mp), Ordering::Release);
     unlock(&sched().lock);
 }
 

@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use crate::arch::{getg, mcall};
-use crate::lock::unlock_parked;
+use crate::lock::unlock;
 use crate::panic::throw;
 use crate::proc::gqueue::GList;
 use crate::proc::inject::injectglist;
@@ -98,7 +98,8 @@ pub(crate) fn whoami() -> (Option<&'static G>, Option<&'static M>) {
     (gp.filter(|gp| mp.is_some_and(|mp| !ptr::eq(*gp, &mp.ext.g0))), mp)
 }
 
-/// [`gopark`] that releases `lock`, a runtime lock which the caller holds. Go's
+/// [`gopark`] that releases `lock`, a runtime lock which the caller holds, and whose memory is
+/// never given back (`lock/key.rs`). Go's
 /// `goparkunlock`.
 pub(crate) fn goparkunlock(lock: &Mutex, reason: WaitReason, trace_reason: TraceBlockReason, traceskip: i32) {
     let lock = ptr::from_ref(lock).cast_mut().cast();
@@ -108,7 +109,7 @@ pub(crate) fn goparkunlock(lock: &Mutex, reason: WaitReason, trace_reason: Trace
 
 unsafe extern "C" fn parkunlock_c(_gp: *mut G, lock: *mut c_void) -> bool {
     // SAFETY: goparkunlock passed a mutex that outlives the park.
-    unlock_parked(unsafe { &*lock.cast::<Mutex>() });
+    unlock(unsafe { &*lock.cast::<Mutex>() });
     true
 }
 

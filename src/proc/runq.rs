@@ -19,7 +19,7 @@
 //!   one.
 //! - A full ring gives half of itself to the global queue.
 //!
-//! This file is what `loom` checks (`src/loom/`), with a ring of four.
+//! This file is what `loom` checks (`tests/loom`), with a ring of four.
 
 use crate::atomic::Ordering;
 use crate::debug::randomize_scheduler;
@@ -46,7 +46,7 @@ pub(crate) fn runqempty(pp: &P) -> bool {
     loop {
         let head = pp.runqhead.load(Ordering::SeqCst);
         let tail = pp.runqtail.load(Ordering::SeqCst);
-        let runnext = pp.runnext.load_acquire();
+        let runnext = pp.runnext.load(Ordering::SeqCst);
         if tail == pp.runqtail.load(Ordering::SeqCst) {
             return head == tail && runnext.is_none();
         }
@@ -220,7 +220,7 @@ fn runqgrab(pp: &P, batch: &[Link<G>; RUNQ_SIZE], batch_head: u32, steal_run_nex
         let n = t.wrapping_sub(h);
         let n = n - n / 2;
         if n == 0 {
-            if steal_run_next_g && let Some(next) = pp.runnext.load_acquire() {
+            if steal_run_next_g && let Some(next) = pp.runnext.load(Ordering::Acquire) {
                 if pp.status.load(Ordering::Relaxed) == PRUNNING {
                     // Its owner is about to run it: the G that made it ready blocks,
                     // as a rule, almost at once. Taking it now would send it from P to

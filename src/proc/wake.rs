@@ -33,8 +33,9 @@
 //!       nmspinning == 0? wake        look at all queues again
 //! ```
 //!
-//! With the barriers, one of the two sees the other. The submitter's is the CAS on
-//! `runnext` or the lock of the global queue, the spinner's the decrement.
+//! With the barriers, one of the two sees the other. They cost nothing: the CAS on `runnext`, the
+//! decrement and the reads after them are sequentially consistent. For the global queue, the
+//! lock is enough: who takes it second sees what the first has done before.
 //!
 //! *A submission and an M that gives up without having spun.* Only half of the busy
 //! P's worth of M's may spin, so an M may let its P go without a second look. If work
@@ -42,10 +43,10 @@
 //! wanted a P and got none says so in `sched.needspinning`, under the lock, and an M
 //! that finds it set, under the same lock, keeps its P and becomes a spinner.
 //!
-//! `loom` checks both on this file (`src/loom/`); without the second look, or without
+//! `loom` checks both on this file (`tests/loom`); without the second look, or without
 //! `needspinning`, its models fail.
 
-use crate::atomic::{Ordering, fence};
+use crate::atomic::{Ordering, seq_cst_accesses};
 use crate::lock::{assert_lock_held, lock, unlock};
 use crate::panic::throw;
 use crate::proc::global::globrunqget;
@@ -94,9 +95,6 @@ impl M {
         self.spinning.set(true);
         sched().nmspinning.fetch_add(1, Ordering::SeqCst);
         sched().needspinning.store(0, Ordering::SeqCst);
-        // Who still read 1 there (wakep) has submitted work before, and the search that
-        // follows must see it.
-        fence(Ordering::SeqCst);
     }
 
     /// Takes it out again.
@@ -112,8 +110,8 @@ impl M {
 /// already. Called with a P, after work was submitted. Go's `wakep`.
 #[inline]
 pub(crate) fn wakep() {
-    // The barrier before these loads is in what the caller did: runqput's CAS on
-    // runnext, or taking sched.lock.
+    // After the caller's CAS on runnext, or its use of sched.lock.
+    seq_cst_accesses();
     if sched().nmspinning.load(Ordering::SeqCst) != 0 {
         return;
     }
@@ -196,6 +194,7 @@ pub(crate) fn drop_p(mp: &'static M, pp: &'static P) -> Dropped {
     // only the last one that stops has to, but there are those that count for a moment
     // without being one (wakep), so each does.
     mp.stop_spinning();
+    seq_cst_accesses();
 
     lock(&sched().lock);
     if sched().runqsize.load(Ordering::Relaxed) != 0

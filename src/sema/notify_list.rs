@@ -5,9 +5,12 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crossbeam_utils::CachePadded;
+
 use crate::lock::mutex::lock_ranked;
 use crate::lock::rank::LockRank;
 use crate::lock::unlock;
+use crate::proc::allgs::SharedMutex;
 use crate::proc::m::getm;
 use crate::proc::park::{goparkunlock, goroutine};
 use crate::proc::sudog::{acquire_sudog, release_sudog};
@@ -21,12 +24,11 @@ pub(crate) struct NotifyList {
     wait: AtomicU32,
     /// The next number to be notified; written with the lock held.
     notify: AtomicU32,
-    lock: Mutex,
     head: Link<Sudog>,
     tail: Link<Sudog>,
 }
 
-// SAFETY: the list is protected by the lock.
+// SAFETY: the list is protected by its lock.
 unsafe impl Send for NotifyList {}
 // SAFETY: likewise.
 unsafe impl Sync for NotifyList {}
@@ -36,11 +38,19 @@ impl NotifyList {
         NotifyList {
             wait: AtomicU32::new(0),
             notify: AtomicU32::new(0),
-            lock: Mutex::new(),
             head: Link::null(),
             tail: Link::null(),
         }
     }
+}
+
+/// The locks of all lists. Go's are in the lists; but a waiter that has just parked may be woken
+/// and free its list while its park is still at the lock.
+static LOCKS: [CachePadded<SharedMutex>; 61] = [const { CachePadded::new(SharedMutex(Mutex::new())) }; 61];
+
+/// The lock that protects `l`.
+fn lock_for(l: &NotifyList) -> &'static Mutex {
+    &LOCKS[(std::ptr::from_ref(l).addr() >> 3) % LOCKS.len()].0
 }
 
 /// Whether `a` was drawn before `b`: they may have wrapped. Go's `less`.
@@ -55,9 +65,9 @@ pub(crate) fn notify_list_add(l: &NotifyList) -> u32 {
 
 /// Sleeps until number `t` is notified. Go's `notifyListWait`.
 pub(crate) fn notify_list_wait(l: &NotifyList, t: u32) {
-    lock_ranked(&l.lock, LockRank::NOTIFY_LIST);
+    lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
     if less(t, l.notify.load(Ordering::Relaxed)) {
-        unlock(&l.lock);
+        unlock(lock_for(l));
         return;
     }
     let (gp, mp) = goroutine();
@@ -70,7 +80,7 @@ pub(crate) fn notify_list_wait(l: &NotifyList, t: u32) {
         Some(tail) => tail.next.set(Some(s)),
     }
     l.tail.set(Some(s));
-    goparkunlock(&l.lock, WaitReason::SyncCondWait, TraceBlockReason::CondWait, 3);
+    goparkunlock(lock_for(l), WaitReason::SyncCondWait, TraceBlockReason::CondWait, 3);
     release_sudog(getm(), s);
 }
 
@@ -79,13 +89,13 @@ pub(crate) fn notify_list_notify_all(l: &NotifyList) {
     if l.wait.load(Ordering::SeqCst) == l.notify.load(Ordering::SeqCst) {
         return;
     }
-    lock_ranked(&l.lock, LockRank::NOTIFY_LIST);
+    lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
     let mut next = l.head.get();
     l.head.set(None);
     l.tail.set(None);
     // Who has drawn and isn't on the list will see this and not sleep.
     l.notify.store(l.wait.load(Ordering::SeqCst), Ordering::SeqCst);
-    unlock(&l.lock);
+    unlock(lock_for(l));
     while let Some(s) = next {
         next = s.next.get();
         s.next.set(None);
@@ -98,10 +108,10 @@ pub(crate) fn notify_list_notify_one(l: &NotifyList) {
     if l.wait.load(Ordering::SeqCst) == l.notify.load(Ordering::SeqCst) {
         return;
     }
-    lock_ranked(&l.lock, LockRank::NOTIFY_LIST);
+    lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
     let t = l.notify.load(Ordering::Relaxed);
     if t == l.wait.load(Ordering::SeqCst) {
-        unlock(&l.lock);
+        unlock(lock_for(l));
         return;
     }
     l.notify.store(t.wrapping_add(1), Ordering::SeqCst);
@@ -122,10 +132,10 @@ pub(crate) fn notify_list_notify_one(l: &NotifyList) {
         if next.is_none() {
             l.tail.set(prev);
         }
-        unlock(&l.lock);
+        unlock(lock_for(l));
         s.next.set(None);
         ready_with_time(s, 4);
         return;
     }
-    unlock(&l.lock);
+    unlock(lock_for(l));
 }

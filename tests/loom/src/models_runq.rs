@@ -1,0 +1,166 @@
+//! Models of the run queue: whatever thieves do, each G is taken once.
+
+use loom::thread;
+
+use crate::proc::gqueue::GQueue;
+use crate::proc::runq::{runqdrain, runqempty, runqget, runqput, runqputbatch, runqsteal};
+use crate::runtime2::{G, P, sched};
+
+/// Takes and runs all that the owner of `pp` gets.
+fn get_all(pp: &'static P) -> Vec<u32> {
+    std::iter::from_fn(|| runqget(pp)).map(|(gp, _)| gp.run()).collect()
+}
+
+/// Steals once for another P, and runs what that brings.
+fn steal(from: &'static P, steal_run_next_g: bool) -> Vec<u32> {
+    let mine = P::new(1);
+    let first = runqsteal(mine, from, steal_run_next_g).map(G::run);
+    let mut got = get_all(mine);
+    got.extend(first);
+    got
+}
+
+/// Takes and runs what is on the global queue, when everybody is done.
+fn global() -> Vec<u32> {
+    let got: Vec<u32> = std::iter::from_fn(|| sched().runq.pop()).map(G::run).collect();
+    assert_eq!(got.len() as i32, sched().runqsize.load(loom::sync::atomic::Ordering::SeqCst));
+    got
+}
+
+fn assert_each_once(mut got: Vec<u32>, n: u32) {
+    got.sort_unstable();
+    assert_eq!(got, (1..=n).collect::<Vec<_>>());
+}
+
+#[test]
+fn put_and_get_against_one_thief() {
+    loom::model(|| {
+        let pp = P::new(0);
+        let thief = thread::spawn(move || steal(pp, false));
+        let mut got = Vec::new();
+        runqput(pp, G::new(1), false);
+        runqput(pp, G::new(2), false);
+        got.extend(runqget(pp).map(|(gp, _)| gp.run()));
+        runqput(pp, G::new(3), false);
+        got.extend(get_all(pp));
+        got.extend(thief.join().unwrap());
+        assert_each_once(got, 3);
+        assert!(runqempty(pp));
+    });
+}
+
+#[test]
+fn put_and_get_against_two_thieves() {
+    loom::model(|| {
+        let pp = P::new(0);
+        runqput(pp, G::new(1), false);
+        runqput(pp, G::new(2), false);
+        let thieves = [(); 2].map(|()| thread::spawn(move || steal(pp, false)));
+        let mut got = get_all(pp);
+        for thief in thieves {
+            got.extend(thief.join().unwrap());
+        }
+        assert_each_once(got, 2);
+    });
+}
+
+#[test]
+fn runnext_is_kicked_run_or_stolen() {
+    loom::model(|| {
+        let pp = P::new(0);
+        let thief = thread::spawn(move || steal(pp, true));
+        runqput(pp, G::new(1), true);
+        runqput(pp, G::new(2), true);
+        let mut got = get_all(pp);
+        got.extend(thief.join().unwrap());
+        got.extend(get_all(pp));
+        assert_each_once(got, 2);
+    });
+}
+
+#[test]
+fn a_full_queue_gives_half_to_the_global_one() {
+    loom::model(|| {
+        let pp = P::new(0);
+        for id in 1..=4 {
+            runqput(pp, G::new(id), false);
+        }
+        let thief = thread::spawn(move || steal(pp, false));
+        runqput(pp, G::new(5), false);
+        let mut got = get_all(pp);
+        got.extend(thief.join().unwrap());
+        got.extend(global());
+        assert_each_once(got, 5);
+    });
+}
+
+#[test]
+fn a_slot_is_used_again_only_when_it_was_read() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let pp = P::new(0);
+        for id in 1..=3 {
+            runqput(pp, G::new(id), false);
+        }
+        let thief = thread::spawn(move || steal(pp, false));
+        // Around the ring, over the slots that the thief may be copying.
+        let mut got: Vec<u32> = runqget(pp).map(|(gp, _)| gp.run()).into_iter().collect();
+        runqput(pp, G::new(4), false);
+        runqput(pp, G::new(5), false);
+        got.extend(get_all(pp));
+        got.extend(thief.join().unwrap());
+        got.extend(global());
+        assert_each_once(got, 5);
+    });
+}
+
+#[test]
+fn a_batch_goes_in_whole() {
+    loom::model(|| {
+        let pp = P::new(0);
+        let thief = thread::spawn(move || steal(pp, false));
+        runqput(pp, G::new(1), false);
+        let q = GQueue::default();
+        for id in 2..=5 {
+            q.push_back(G::new(id));
+        }
+        runqputbatch(pp, &q, 4);
+        let mut got = get_all(pp);
+        got.extend(thief.join().unwrap());
+        got.extend(global());
+        assert_each_once(got, 5);
+    });
+}
+
+#[test]
+fn a_drain_takes_what_no_thief_has() {
+    loom::model(|| {
+        let pp = P::new(0);
+        runqput(pp, G::new(1), false);
+        runqput(pp, G::new(2), false);
+        runqput(pp, G::new(3), true);
+        let thief = thread::spawn(move || steal(pp, true));
+        let (q, n) = runqdrain(pp);
+        let mut got: Vec<u32> = std::iter::from_fn(|| q.pop()).map(G::run).collect();
+        assert_eq!(got.len() as i32, n);
+        got.extend(thief.join().unwrap());
+        assert_each_once(got, 3);
+    });
+}
+
+#[test]
+fn a_queue_with_work_never_looks_empty() {
+    loom::model(|| {
+        let pp = P::new(0);
+        runqput(pp, G::new(1), true);
+        let looker = thread::spawn(move || runqempty(pp));
+        // The first moves from runnext to the ring, and runnext is emptied: the first is always
+        // in one of them, and a look at one and then the other could miss it.
+        runqput(pp, G::new(2), true);
+        let mut got: Vec<u32> = runqget(pp).map(|(gp, _)| gp.run()).into_iter().collect();
+        assert!(!looker.join().unwrap());
+        got.extend(get_all(pp));
+        assert_each_once(got, 2);
+    });
+}

@@ -1,0 +1,139 @@
+//! Models of waking: work and an idle P never miss each other.
+
+use loom::sync::atomic::Ordering;
+use loom::thread;
+
+use crate::lock::{lock, unlock};
+use crate::proc::global::globrunqput;
+use crate::proc::procs::procs;
+use crate::proc::runq::{runqempty, runqput, runqsteal};
+use crate::proc::startstop::started;
+use crate::proc::wake::{Dropped, drop_p, pidleput, resetspinning, wakep};
+use crate::runtime2::{G, M, P, sched};
+
+/// What findRunnable does once there is no local work: search, if it may, then let the P go.
+/// Returns whether it found work.
+fn search_and_drop(mp: &'static M, may_spin: bool) -> bool {
+    if may_spin {
+        mp.become_spinning();
+    }
+    loop {
+        let pp = mp.p.get().expect("an M that searches has a P");
+        if mp.spinning.get() {
+            for &victim in &procs().allp {
+                if !std::ptr::eq(pp, victim) && runqsteal(pp, victim, true).is_some() {
+                    resetspinning(mp);
+                    return true;
+                }
+            }
+        }
+        match drop_p(mp, pp) {
+            Dropped::Run(_) => {
+                if mp.spinning.get() {
+                    resetspinning(mp);
+                }
+                return true;
+            }
+            Dropped::Again => {}
+            Dropped::Stop => return false,
+        }
+    }
+}
+
+fn p(id: usize) -> &'static P {
+    procs().allp[id]
+}
+
+/// P `id` is idle from the start.
+fn idle(id: usize) {
+    lock(&sched().lock);
+    pidleput(p(id));
+    unlock(&sched().lock);
+}
+
+/// When all is quiet: if there is work that nobody has, and a P is idle, then somebody was woken
+/// or is looking.
+fn assert_conserved() {
+    let work = !runqempty(p(0)) || sched().runqsize.load(Ordering::SeqCst) != 0;
+    let idle = sched().npidle.load(Ordering::SeqCst) != 0;
+    let looking = sched().nmspinning.load(Ordering::SeqCst) != 0 || started() != 0;
+    assert!(!(work && idle) || looking, "work waits, a P is idle, and nobody looks");
+}
+
+/// P 0 submits work, next on itself.
+fn submit() {
+    runqput(p(0), G::new(1), true);
+    wakep();
+}
+
+/// P 0 submits work to the global queue, as a yield does.
+fn submit_global() {
+    lock(&sched().lock);
+    globrunqput(G::new(1));
+    unlock(&sched().lock);
+    wakep();
+}
+
+/// Two busy P's, and a third that is not in the model: its M is in a call that doesn't return.
+fn against_one(submit: fn(), may_spin: bool) {
+    loom::model(move || {
+        let giving_up = thread::spawn(move || search_and_drop(M::new(p(1)), may_spin));
+        submit();
+        giving_up.join().unwrap();
+        assert_conserved();
+    });
+}
+
+#[test]
+fn submission_against_the_last_spinner() {
+    against_one(submit, true);
+}
+
+#[test]
+fn submission_against_one_that_does_not_spin() {
+    against_one(submit, false);
+}
+
+#[test]
+fn global_submission_against_the_last_spinner() {
+    against_one(submit_global, true);
+}
+
+#[test]
+fn global_submission_against_one_that_does_not_spin() {
+    against_one(submit_global, false);
+}
+
+/// The short cut of wakep: somebody was told already that a spinner is needed, while another
+/// becomes one and takes the note away.
+#[test]
+fn submission_while_the_note_is_taken() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        sched().needspinning.store(1, Ordering::SeqCst);
+        let spinner = thread::spawn(|| search_and_drop(M::new(p(1)), true));
+        let quiet = thread::spawn(|| search_and_drop(M::new(p(2)), false));
+        submit();
+        spinner.join().unwrap();
+        quiet.join().unwrap();
+        assert_conserved();
+    });
+}
+
+#[test]
+fn an_idle_p_is_woken_once() {
+    loom::model(|| {
+        idle(1);
+        idle(2);
+        let other = thread::spawn(|| {
+            runqput(p(0), G::new(2), true);
+            wakep();
+        });
+        other.join().unwrap();
+        wakep();
+        // One wakes one; the second leaves it to that one.
+        assert_eq!(started(), 1);
+        assert_conserved();
+    });
+}

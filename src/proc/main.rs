@@ -27,25 +27,25 @@ struct Main {
 /// `f(arg)` may be called on another thread, and doesn't unwind.
 pub(crate) unsafe fn run_main(f: unsafe fn(*mut c_void), arg: *mut c_void) -> io::Result<()> {
     rt0_go()?;
-    let main = Main { f, arg, done: Note { key: AtomicU32::new(0) } };
-    let newg = newproc1(main_goroutine, StackKind::Fixed(MAIN_ROOM), 0)?;
-    newg.sched.ctxt.set(ptr::from_ref(&main).cast_mut().cast());
+    let waiting = Main { f, arg, done: Note { key: AtomicU32::new(0) } };
+    let newg = newproc1(main, StackKind::Fixed(MAIN_ROOM), 0)?;
+    newg.sched.ctxt.set(ptr::from_ref(&waiting).cast_mut().cast());
     // Counted before it can run, and until it is known to have ended: this thread waits for
     // it and wakes nobody.
     sched().ext.nrunwait.fetch_add(1, Ordering::SeqCst);
     enqueue(newg);
-    notesleep(&main.done);
+    notesleep(&waiting.done);
     Ok(())
 }
 
 /// The function of a main goroutine. Go's `main`.
-unsafe extern "C" fn main_goroutine(main: *mut c_void) {
+unsafe extern "C" fn main(waiting: *mut c_void) {
     // SAFETY: run_main passes it, and keeps it until it is woken.
-    let main = unsafe { &*main.cast::<Main>() };
+    let waiting = unsafe { &*waiting.cast::<Main>() };
     // SAFETY: run_main's caller vouches for it.
-    unsafe { (main.f)(main.arg) };
+    unsafe { (waiting.f)(waiting.arg) };
     unwire(goroutine().0);
     // From here on that thread can wake somebody.
     sched().ext.nrunwait.fetch_sub(1, Ordering::SeqCst);
-    notewakeup(&main.done);
+    notewakeup(&waiting.done);
 }

@@ -28,10 +28,12 @@
 //!
 //! A goroutine made with [`newproc`] runs on a *copying* stack. It begins in 2,048 bytes, at the
 //! end of which is a guard page; it is meant to be copied elsewhere when it is full, which isn't
-//! in yet: an overflow ends the process with a report. Code on such a stack
+//! in yet: an overflow ends the process with a report. (With debug assertions it has 8 KiB more,
+//! as frames are several times larger then.) Code on such a stack
 //!
-//! - must fit, its deepest call into this crate included (some 600 bytes in release builds,
-//!   twice that in debug builds); what needs more runs in [`systemstack`];
+//! - must fit, its deepest call into this crate included; what needs more runs in
+//!   [`systemstack`]. The functions here and of [`hchan`](crate::chan::hchan) take less than 300
+//!   bytes in a release build;
 //! - must not panic: the unwinder alone needs more;
 //! - must not keep a pointer into the stack anywhere but on it, or in what it passes to a
 //!   function of this crate for the time of that call.

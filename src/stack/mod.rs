@@ -56,10 +56,14 @@ const MAX_ROOM: u8 = 18;
 /// How many sizes of room there are.
 pub(crate) const ROOM_CLASSES: usize = MAX_ROOM as usize + 1;
 
+/// The room below a copying G's home page: none. Without optimisation, frames are several times as
+/// large, and what fits in 2 KiB doesn't: Go has its `stackGuardMultiplier` for that.
+const COPYING_ROOM: usize = if cfg!(debug_assertions) { 2 * PAGE } else { 0 };
+
 /// The bytes of room below a home page.
 pub(crate) fn room_size(kind: StackKind) -> usize {
     match kind {
-        StackKind::Copying => 0,
+        StackKind::Copying => COPYING_ROOM,
         StackKind::Fixed(room) => PAGE << room,
     }
 }

@@ -96,7 +96,7 @@ impl P {
             link: Link::null(),
             runqhead: AtomicU32::new(0),
             runqtail: AtomicU32::new(0),
-            runq: [const { () }; RUNQ_SIZE].map(|()| Link::null()),
+            runq: [(); RUNQ_SIZE].map(|()| Link::null()),
             runnext: Link::null(),
         }))
     }

@@ -1,0 +1,40 @@
+//! The skynet benchmark: a tree of 1,111,111 goroutines, ten children each. Every leaf sends its
+//! number up, every other one the sum of what its children sent.
+//!
+//!     cargo run --release --example skynet
+
+use std::time::Instant;
+
+use gosched::chan::{Sender, bounded};
+use gosched::go;
+
+const LEAVES: u64 = 1_000_000;
+
+fn skynet(up: Sender<u64>, first: u64, leaves: u64) {
+    if leaves == 1 {
+        return up.send(first).unwrap();
+    }
+    let (tx, rx) = bounded(0);
+    let leaves = leaves / 10;
+    for child in 0..10 {
+        let tx = tx.clone();
+        go(move || skynet(tx, first + child * leaves, leaves));
+    }
+    drop(tx);
+    up.send(rx.iter().sum()).unwrap();
+}
+
+fn main() {
+    let start = Instant::now();
+    // SAFETY: this program has no thread-locals.
+    let sum = unsafe {
+        gosched::run(|| {
+            let (tx, rx) = bounded(0);
+            go(|| skynet(tx, 0, LEAVES));
+            rx.recv().unwrap()
+        })
+    };
+    let elapsed = start.elapsed();
+    assert_eq!(sum, LEAVES * (LEAVES - 1) / 2);
+    println!("{sum} from 1,111,111 goroutines on {} P's in {elapsed:.2?}", gosched::gomaxprocs());
+}

@@ -148,11 +148,19 @@ pub(crate) fn newosproc(g0: *mut c_void) -> io::Result<()> {
     // `attr` is destroyed once; g0 outlives the thread.
     unsafe {
         check(libc::pthread_attr_init(attr.as_mut_ptr()))?;
-        libc::pthread_attr_setstacksize(attr.as_mut_ptr(), G0_STACK);
         libc::pthread_attr_setdetachstate(attr.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), old.as_mut_ptr());
-        let made = libc::pthread_create(thread.as_mut_ptr(), attr.as_ptr(), crate::arch::MSTART, g0);
+        let mut size = G0_STACK;
+        let made = loop {
+            libc::pthread_attr_setstacksize(attr.as_mut_ptr(), size);
+            let made = libc::pthread_create(thread.as_mut_ptr(), attr.as_ptr(), crate::arch::MSTART, g0);
+            // The program's thread-locals are on the stack too, and may be larger than that.
+            if made != libc::EINVAL || size >= 64 * G0_STACK {
+                break made;
+            }
+            size *= 2;
+        };
         libc::pthread_sigmask(libc::SIG_SETMASK, old.as_ptr(), ptr::null_mut());
         libc::pthread_attr_destroy(attr.as_mut_ptr());
         check(made)

@@ -22,7 +22,6 @@ pub use crate::chan::ops::{
     Received, Sent, chanrecv, chanrecv1, chanrecv2, chansend, chansend1, selectnbrecv, selectnbsend,
 };
 use crate::chan::pool;
-use crate::lock::mutex::mutex_contended;
 use crate::lock::rank::{LockRank, lock_init};
 use crate::lock::{lock, unlock};
 use crate::panic::throw;
@@ -155,8 +154,6 @@ pub fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan>> {
 pub unsafe fn freechan(c: NonNull<Hchan>) {
     // SAFETY: the caller's.
     let (elem, size, buf) = unsafe { (c.as_ref().elemtype, c.as_ref().dataqsiz, c.as_ref().buf) };
-    // SAFETY: likewise.
-    debug_assert!(!mutex_contended(unsafe { &c.as_ref().lock }), "a channel in use was freed");
     with_room(|| {
         if let Some(layout) = buffer_layout(elem, size)
             && layout.size() > pool::SMALL

@@ -65,6 +65,12 @@ fn key32(key: &MutexKey) -> &AtomicU32 {
     &key.sleeping
 }
 
+/// Whether a thread may be sleeping until the lock is released. Go's `mutexContended`.
+#[inline(always)]
+fn mutex_contended(key: &MutexKey) -> bool {
+    key32(key).load(Ordering::Relaxed) != NOBODY
+}
+
 impl MutexKey {
     /// Takes the lock if it is free.
     #[inline(always)]
@@ -126,7 +132,7 @@ impl MutexKey {
         } else {
             fence(Ordering::SeqCst);
         }
-        if key32(self).load(Ordering::Relaxed) != NOBODY {
+        if mutex_contended(self) {
             self.wake();
         }
     }
@@ -136,10 +142,5 @@ impl MutexKey {
     fn wake(&self) {
         key32(self).store(NOBODY, Ordering::SeqCst);
         futexwakeup(key32(self), 1);
-    }
-
-    /// Whether a thread may be sleeping until the lock is released. Go's `mutexContended`.
-    pub(crate) fn contended(&self) -> bool {
-        key32(self).load(Ordering::Relaxed) != NOBODY
     }
 }

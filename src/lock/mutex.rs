@@ -64,9 +64,3 @@ pub(crate) fn unlock2(mp: Option<&'static M>, l: &Mutex) {
         mp.locks.set(locks);
     }
 }
-
-/// Whether a thread may be sleeping until the lock is released. Go's
-/// `mutexContended`.
-pub(crate) fn mutex_contended(l: &Mutex) -> bool {
-    l.key.contended()
-}

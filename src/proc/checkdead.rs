@@ -69,6 +69,7 @@ pub(crate) fn checkdead() {
 /// Whether this process has a thread that is neither an M nor waiting in
 /// [`run`](crate::run) for its main goroutine. Where that can't be told, it has.
 fn foreign_thread_may_wake() -> bool {
-    let waiting = sched().ext.nrunwait.load(Ordering::SeqCst);
-    thread_count().is_none_or(|threads| threads > mcount() + waiting)
+    let known = mcount() + sched().ext.nrunwait.load(Ordering::SeqCst);
+    // A /proc that counts fewer than we know of doesn't count threads.
+    thread_count() != Some(known)
 }

@@ -6,7 +6,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::lock::note::{notesleep, notewakeup};
+use crate::lock::{lock, unlock};
 use crate::proc::boot::rt0_go;
+use crate::proc::checkdead::checkdead;
 use crate::proc::lockosthread::unwire;
 use crate::proc::newproc::{enqueue, newproc1};
 use crate::proc::park::goroutine;
@@ -30,10 +32,12 @@ pub(crate) unsafe fn run_main(f: unsafe fn(*mut c_void), arg: *mut c_void) -> io
     let waiting = Main { f, arg, done: Note { key: AtomicU32::new(0) } };
     let newg = newproc1(main, StackKind::Fixed(MAIN_ROOM), 0)?;
     newg.sched.ctxt.set(ptr::from_ref(&waiting).cast_mut().cast());
-    // Counted before it can run, and until it is known to have ended: this thread waits for
-    // it and wakes nobody.
-    sched().ext.nrunwait.fetch_add(1, Ordering::SeqCst);
     enqueue(newg);
+    // From here on this thread wakes nobody. If all others wait already, nobody else will notice.
+    lock(&sched().lock);
+    sched().ext.nrunwait.fetch_add(1, Ordering::SeqCst);
+    checkdead();
+    unlock(&sched().lock);
     notesleep(&waiting.done);
     Ok(())
 }

@@ -1,0 +1,42 @@
+//! Every function of Go's that this crate is built with is here, under its name, where the
+//! reading guide says that Go file's functions are.
+
+mod guide;
+mod sources;
+mod tables;
+
+use sources::{Sources, owner_and_name};
+
+/// What the last column says: the part of the runtime that a function belongs to. The first part is
+/// complete, the others aren't.
+const BUILT_WITH: [&str; 4] = ["core", "stacks", "preempt", "later"];
+
+#[test]
+fn core_functions_are_here() {
+    let sources = Sources::new();
+    let entries = guide::entries();
+    let mut missing = Vec::new();
+    for [go_file, go, ours, built_with] in tables::rows("functions") {
+        assert!(BUILT_WITH.contains(&built_with.as_str()), "{go_file}, {go}: what is {built_with}?");
+        if built_with != "core" {
+            continue;
+        }
+        let go_file = guide::go_file(&go_file);
+        let (owner, _) = owner_and_name(&go);
+        // The Rust side of a switch has the name of the assembly that it calls.
+        let counts = |path: &&str| go_file != "asm_amd64.s" || go == "rt0_go" || path.starts_with("asm/");
+        let files: Vec<&str> = sources.files_with(owner, &ours).into_iter().filter(counts).collect();
+        let named = |path: &&str| entries.iter().any(|entry| entry.go_file == go_file && entry.path == *path);
+        if files.iter().any(named) {
+            continue;
+        }
+        let listed = entries.iter().find(|entry| entry.go_file == go_file && entry.go == go);
+        missing.push(format!(
+            "{go_file}, {go}: expected a function {ours} in a file that {} has for {go_file}; \
+             found in {files:?}, and in the guide {}",
+            guide::PATH,
+            listed.map_or("nowhere".to_owned(), |entry| format!("as {} in {}", entry.ours, entry.path)),
+        ));
+    }
+    assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+}

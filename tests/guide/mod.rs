@@ -1,0 +1,80 @@
+//! What `docs/reading-guide.md` says, as far as tests can check it.
+
+use crate::tables::read;
+
+/// The guide's path.
+pub const PATH: &str = "docs/reading-guide.md";
+
+/// "Go's function is ours, in this file."
+pub struct Entry {
+    pub go_file: String,
+    pub go: String,
+    pub ours: String,
+    pub path: String,
+}
+
+/// What is below a heading of the second level.
+pub fn part(title: &str) -> String {
+    let text = read(PATH);
+    let part = text.split("\n## ").find_map(|part| part.strip_prefix(title)?.strip_prefix('\n'));
+    part.unwrap_or_else(|| panic!("{PATH} has no part {title}")).to_owned()
+}
+
+/// The cells of a part's tables, without the tables' own headings: of those below the headings of
+/// the third level that have `about` in them.
+pub fn rows(title: &str, about: &str) -> Vec<Vec<String>> {
+    let mut wanted = true;
+    let mut rows = Vec::new();
+    for line in part(title).lines() {
+        if line.starts_with("### ") {
+            wanted = line.contains(about);
+        } else if wanted && let Some(row) = line.strip_prefix('|') {
+            let cells: Vec<String> =
+                row.trim_end_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+            if cells[0] == "---" {
+                rows.pop(); // the heading above this line
+            } else {
+                rows.push(cells);
+            }
+        }
+    }
+    assert!(!rows.is_empty(), "{PATH}: no table about {about} below {title}");
+    rows
+}
+
+/// What stands in backquotes.
+pub fn names(text: &str) -> Vec<String> {
+    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// The files of the repository that a text links to, by their paths from its root.
+pub fn links(text: &str) -> Vec<String> {
+    let targets = text.split("](../").skip(1).filter_map(|rest| rest.split_once(')'));
+    targets.map(|(target, _)| target.to_owned()).collect()
+}
+
+/// The Go file of a row of the table of functions, as the guide calls it.
+pub fn go_file(row: &str) -> &str {
+    if row == "asm" { "asm_amd64.s" } else { row }
+}
+
+/// All entries: Go's file, ours, Go's functions, and functions that only we have.
+pub fn entries() -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for row in rows("Go's functions", "") {
+        let [go_file, path, functions @ ..] = row.as_slice() else { panic!("{PATH}: short row: {row:?}") };
+        let (Some(go_file), Some(path)) = (names(go_file).pop(), links(path).pop()) else {
+            panic!("{PATH}: no file in {row:?}")
+        };
+        for names in functions.iter().flat_map(|cell| cell.split(", ")).map(names) {
+            let (Some(go), Some(ours)) = (names.first(), names.last()) else { continue };
+            entries.push(Entry {
+                go_file: go_file.clone(),
+                go: go.clone(),
+                ours: ours.clone(),
+                path: path.clone(),
+            });
+        }
+    }
+    entries
+}

@@ -1,0 +1,111 @@
+//! What `docs/reading-guide.md` says is so.
+
+mod guide;
+mod sources;
+mod structs;
+mod tables;
+
+use std::path::Path;
+
+use guide::{PATH, entries, go_file, links, names};
+use sources::{Sources, owner_and_name};
+use structs::{in_source, in_table};
+use tables::{read, rows, type_name};
+
+/// A name of Go's in our spelling; one of ours stays as it is.
+fn snake_case(name: &str) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    let mut snake = String::new();
+    for (i, c) in chars.iter().enumerate() {
+        let before = i.checked_sub(1).map_or('_', |before| chars[before]);
+        let ends_capitals = chars.get(i + 1).is_some_and(char::is_ascii_lowercase);
+        if c.is_ascii_uppercase() && before != '_' && (!before.is_ascii_uppercase() || ends_capitals) {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    snake
+}
+
+/// Fails with all that is wrong, a line each.
+fn none(wrong: &[String]) {
+    assert!(wrong.is_empty(), "{PATH}:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn functions_are_where_it_says() {
+    let sources = Sources::new();
+    let mut wrong = Vec::new();
+    for entry in entries() {
+        let (owner, name) = owner_and_name(&entry.ours);
+        let name = snake_case(name);
+        if !sources.define(&entry.path, owner, &name) {
+            wrong.push(format!(
+                "{}: {} is not in {}, but in {:?}",
+                entry.go_file,
+                entry.ours,
+                entry.path,
+                sources.files_with(owner, &name)
+            ));
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn core_functions_are_listed() {
+    let entries = entries();
+    let mut wrong = Vec::new();
+    for [file, go, _, built_with] in rows("functions") {
+        let listed = entries.iter().any(|entry| entry.go_file == go_file(&file) && entry.go == go);
+        if built_with == "core" && !listed {
+            wrong.push(format!("{}: {go} is missing", go_file(&file)));
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn each_field_is_in_one_group() {
+    let runtime2 = syn::parse_file(&read("src/runtime2.rs")).expect("Rust");
+    let mut wrong = Vec::new();
+    for go in ["g", "m", "p", "schedt"] {
+        let mut ungrouped = in_table(go);
+        let added = in_source(&runtime2, &(type_name(go) + "Ext"), &[]);
+        ungrouped.extend(added.iter().map(|field| format!("ext.{field}")));
+        let groups = guide::rows("The fields", &format!("`{go}`"));
+        for field in groups.iter().flat_map(|group| names(&group[1])) {
+            match ungrouped.iter().position(|other| *other == field) {
+                Some(i) => drop(ungrouped.remove(i)),
+                None => wrong.push(format!("{go}: {field} is no field, or in two groups")),
+            }
+        }
+        wrong.extend(ungrouped.iter().map(|field| format!("{go}: {field} is in no group")));
+    }
+    none(&wrong);
+}
+
+#[test]
+fn files_are_there() {
+    let text = read(PATH);
+    let missing = |path: &String| !Path::new(env!("CARGO_MANIFEST_DIR")).join(path).exists();
+    let wrong: Vec<String> =
+        links(&text).into_iter().filter(missing).map(|path| path + " doesn't exist").collect();
+    none(&wrong);
+}
+
+/// What a paragraph or a row names is in one of the files that it links to.
+#[test]
+fn names_are_where_it_links_to() {
+    let mut wrong = Vec::new();
+    for title in ["What is different", "An hour", "A day"] {
+        let part = guide::part(title);
+        for block in part.split("\n\n").flat_map(|paragraph| paragraph.split("\n|")) {
+            let paths = links(block);
+            let text: String = paths.iter().map(|path| read(path)).collect();
+            let unseen = names(block).into_iter().filter(|name| !text.contains(name.as_str()));
+            wrong.extend(unseen.map(|name| format!("{title}: {name} is not in {paths:?}")));
+        }
+    }
+    none(&wrong);
+}

@@ -1,0 +1,100 @@
+//! The functions that the sources define, in Rust and in assembly.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use syn::{ImplItem, Item, Type};
+
+use crate::tables::{read, type_name};
+
+/// What each file of `src/` and `asm/` defines.
+pub struct Sources(BTreeMap<String, Vec<Function>>);
+
+struct Function {
+    /// The type that it is a method of.
+    owner: Option<String>,
+    name: String,
+}
+
+impl Sources {
+    /// Reads all files.
+    pub fn new() -> Self {
+        let files = files_below("src").into_iter().chain(files_below("asm"));
+        Sources(files.map(|path| (path.clone(), functions(&path))).collect())
+    }
+
+    /// Whether a file defines `name`, as a function or as a method of `owner`. What assembly
+    /// calls, or is, may have the prefix that its symbols have.
+    pub fn define(&self, path: &str, owner: Option<&str>, name: &str) -> bool {
+        let owner = owner.map(type_name);
+        let symbol = format!("gosched_{name}");
+        self.0.get(path).is_some_and(|functions| {
+            functions.iter().any(|function| {
+                let of_owner = owner.is_none() || function.owner.is_none() || function.owner == owner;
+                of_owner && (function.name == name || function.name == symbol)
+            })
+        })
+    }
+
+    /// The files that define `name`, as [`define`](Self::define) has it.
+    pub fn files_with(&self, owner: Option<&str>, name: &str) -> Vec<&str> {
+        self.0.keys().map(String::as_str).filter(|path| self.define(path, owner, name)).collect()
+    }
+}
+
+/// Whose method a function is, if it is one, and its name: `gQueue.push`, `GQueue::push`.
+pub fn owner_and_name(function: &str) -> (Option<&str>, &str) {
+    match function.rsplit_once("::").or_else(|| function.rsplit_once('.')) {
+        Some((owner, name)) => (Some(owner), name),
+        None => (None, function),
+    }
+}
+
+fn files_below(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
+    let entries = entries.unwrap_or_else(|error| panic!("{folder}: {error}")).flatten();
+    entries
+        .flat_map(|entry| {
+            let path = format!("{folder}/{}", entry.file_name().display());
+            if entry.path().is_dir() { files_below(&path) } else { vec![path] }
+        })
+        .collect()
+}
+
+fn functions(path: &str) -> Vec<Function> {
+    let text = read(path);
+    match path.rsplit_once('.') {
+        Some((_, "rs")) => {
+            let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
+            file.items.iter().flat_map(in_rust).collect()
+        }
+        _ => text.lines().filter_map(in_assembly).collect(),
+    }
+}
+
+/// Modules inside of a file hold its tests.
+fn in_rust(item: &Item) -> Vec<Function> {
+    match item {
+        Item::Fn(function) => vec![Function { owner: None, name: function.sig.ident.to_string() }],
+        Item::Impl(item) => {
+            let owner = match &*item.self_ty {
+                Type::Path(ty) => ty.path.segments.last().map(|last| last.ident.to_string()),
+                _ => None,
+            };
+            let method = |item: &ImplItem| match item {
+                ImplItem::Fn(method) => {
+                    Some(Function { owner: owner.clone(), name: method.sig.ident.to_string() })
+                }
+                _ => None,
+            };
+            item.items.iter().filter_map(method).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn in_assembly(line: &str) -> Option<Function> {
+    let name = line.strip_prefix("FUNCTION ")?;
+    Some(Function { owner: None, name: name.to_owned() })
+}

@@ -44,7 +44,10 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    Builder::new().go(f).unwrap_or_else(|error| cannot(&error))
+    match Builder::new().go(f) {
+        Ok(handle) => handle,
+        Err(error) => cannot(&error),
+    }
 }
 
 #[cold]

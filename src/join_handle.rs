@@ -53,6 +53,7 @@ impl<T> JoinHandle<T> {
     ///
     /// # Panics
     /// If it would have to wait and is on no goroutine.
+    #[track_caller]
     pub fn join(self) -> Result<T, JoinError> {
         if !ended(self.gp) {
             assert!(
@@ -126,6 +127,7 @@ impl JoinError {
     ///
     /// # Panics
     /// If it didn't panic.
+    #[track_caller]
     pub fn into_panic(self) -> Box<dyn Any + Send> {
         assert!(self.is_panic(), "gosched: the goroutine didn't panic, but ended by goexit");
         self.payload
@@ -135,6 +137,7 @@ impl JoinError {
     ///
     /// # Panics
     /// Always.
+    #[track_caller]
     pub fn resume_panic(self) -> ! {
         resume_unwind(self.into_panic())
     }

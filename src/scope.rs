@@ -77,7 +77,10 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        self.spawn(Builder::new(), Location::caller(), f).unwrap_or_else(|error| cannot(&error))
+        match self.spawn(Builder::new(), Location::caller(), f) {
+            Ok(handle) => handle,
+            Err(error) => cannot(&error),
+        }
     }
 
     pub(crate) fn spawn<F, T>(
@@ -121,6 +124,7 @@ impl<T> ScopedJoinHandle<'_, T> {
     ///
     /// # Errors
     /// If it panicked, or ended by [`goexit`](crate::goexit).
+    #[track_caller]
     pub fn join(mut self) -> Result<T, JoinError> {
         match self.handle.take() {
             Some(handle) => handle.join(),

@@ -177,14 +177,14 @@ impl<T> Sender<T> {
     /// # Panics
     /// If it would have to wait and is on no goroutine.
     #[inline]
+    #[track_caller]
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         // SAFETY: the value is of the channel's type, and the channel stays.
-        Elem::send(value, |elem| unsafe { chansend(Some(self.c), elem, true) }).map_err(|(sent, value)| {
-            match sent {
-                Sent::Closed => SendError(value),
-                _ => would_block("send"),
-            }
-        })
+        match Elem::send(value, |elem| unsafe { chansend(Some(self.c), elem, true) }) {
+            Ok(()) => Ok(()),
+            Err((Sent::Closed, value)) => Err(SendError(value)),
+            Err(_) => would_block("send"),
+        }
     }
 
     /// Sends a value if it can be done at once.
@@ -223,12 +223,14 @@ impl<T> Receiver<T> {
     /// # Panics
     /// If it would have to wait and is on no goroutine.
     #[inline]
+    #[track_caller]
     pub fn recv(&self) -> Result<T, RecvError> {
         // SAFETY: the place is for a value of the channel's type, and the channel stays.
-        Elem::recv(|elem| unsafe { chanrecv(self.c, elem, true) }).map_err(|received| match received {
-            Received::Closed => RecvError,
-            _ => would_block("recv"),
-        })
+        match Elem::recv(|elem| unsafe { chanrecv(self.c, elem, true) }) {
+            Ok(value) => Ok(value),
+            Err(Received::Closed) => Err(RecvError),
+            Err(_) => would_block("recv"),
+        }
     }
 
     /// Receives a value if there is one.

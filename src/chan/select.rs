@@ -149,6 +149,7 @@ impl<T> Drop for SendArm<'_, T> {
 /// Does one of the operations, and tells the arm; if `wait`, waits until one is ready.
 #[doc(hidden)]
 #[inline]
+#[track_caller]
 pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) {
     let mut scases = [Scase { c: None, elem: ptr::null_mut() }; N];
     let mut outcomes = [const { None }; N];

@@ -48,25 +48,39 @@ struct DynArm {
     sends: bool,
     /// Whether `place` holds a value.
     full: bool,
-    /// Frees `place`, with its value if it holds one.
-    free: unsafe fn(*mut c_void, bool),
+    /// Drops the value that `place` holds.
+    drop_value: unsafe fn(*mut c_void),
+    /// Frees `place`, which is empty.
+    free: unsafe fn(*mut c_void),
 }
 
 impl DynArm {
     fn new<T>(c: Option<NonNull<Hchan>>, value: Option<T>) -> Self {
         /// # Safety
-        /// `place` is a `Box<Place<T>>`.
-        unsafe fn free<T>(place: *mut c_void, full: bool) {
+        /// `place` is a `Box<Place<T>>` and holds a value, which is taken once.
+        unsafe fn drop_value<T>(place: *mut c_void) {
             // SAFETY: the caller's.
-            let place = unsafe { Box::from_raw(place.cast::<Place<T>>()) };
-            if full {
-                // SAFETY: it holds a value, which is taken once.
-                drop(unsafe { place.take() });
-            }
+            drop(unsafe { (*place.cast::<Place<T>>()).take() });
         }
+
+        /// # Safety
+        /// `place` is a `Box<Place<T>>`, which is freed once.
+        unsafe fn free<T>(place: *mut c_void) {
+            // SAFETY: the caller's.
+            drop(unsafe { Box::from_raw(place.cast::<Place<T>>()) });
+        }
+
         let (sends, full) = (value.is_some(), value.is_some());
         let place = Box::new(value.map_or_else(Place::empty, Place::holding));
-        DynArm { c, done: false, place: Box::into_raw(place).cast(), sends, full, free: free::<T> }
+        DynArm {
+            c,
+            done: false,
+            place: Box::into_raw(place).cast(),
+            sends,
+            full,
+            drop_value: drop_value::<T>,
+            free: free::<T>,
+        }
     }
 
     /// Takes the value from the place.
@@ -78,12 +92,21 @@ impl DynArm {
         // SAFETY: the caller's.
         unsafe { (*self.place.cast::<Place<T>>()).take() }
     }
+
+    /// Drops the value, if there is one.
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.full) {
+            // SAFETY: as `new` made it, and full until now.
+            unsafe { (self.drop_value)(self.place) }
+        }
+    }
 }
 
 impl Drop for DynArm {
     fn drop(&mut self) {
+        self.clear();
         // SAFETY: as `new` made it.
-        unsafe { (self.free)(self.place, self.full) }
+        unsafe { (self.free)(self.place) }
     }
 }
 
@@ -93,6 +116,7 @@ impl<'a> Select<'a> {
         Select::default()
     }
 
+    #[track_caller]
     fn add(&mut self, arm: DynArm) -> usize {
         assert!(self.arms.len() < usize::from(u16::MAX), "gosched: a select has at most 65,535 operations");
         self.arms.push(arm);
@@ -100,11 +124,13 @@ impl<'a> Select<'a> {
     }
 
     /// Adds a receive; returns its index.
+    #[track_caller]
     pub fn recv<T>(&mut self, receiver: &'a Receiver<T>) -> usize {
         self.add(DynArm::new::<T>(receiver.c, None))
     }
 
     /// Adds a send; returns its index. The value stays here until it is sent.
+    #[track_caller]
     pub fn send<T>(&mut self, sender: &'a Sender<T>, value: T) -> usize
     where
         T: 'a,
@@ -117,6 +143,7 @@ impl<'a> Select<'a> {
     ///
     /// # Panics
     /// If it would have to wait and is on no goroutine.
+    #[track_caller]
     pub fn select(&mut self) -> Selected<'_, 'a> {
         match self.choose(true) {
             Some((index, outcome)) => Selected { select: self, index, outcome },
@@ -131,6 +158,7 @@ impl<'a> Select<'a> {
     }
 
     #[doc(hidden)]
+    #[track_caller]
     pub fn wait_forever(self) -> ! {
         if !on_goroutine() {
             would_block("select");
@@ -166,7 +194,8 @@ impl<'a> Select<'a> {
     }
 }
 
-/// The operation that a [`Select`] chose and did.
+/// The operation that a [`Select`] chose and did. Dropping it drops the value, if it was
+/// received, or couldn't be sent, and isn't taken.
 pub struct Selected<'s, 'a> {
     select: &'s mut Select<'a>,
     index: usize,
@@ -183,6 +212,7 @@ impl<'a> Selected<'_, 'a> {
     ///
     /// # Panics
     /// If it was not a receive from this channel.
+    #[track_caller]
     pub fn recv<T>(self, receiver: &Receiver<T>) -> Result<T, RecvError> {
         let arm = &mut self.select.arms[self.index];
         assert!(
@@ -200,6 +230,7 @@ impl<'a> Selected<'_, 'a> {
     ///
     /// # Panics
     /// If it was not a send to this channel.
+    #[track_caller]
     pub fn send<T>(self, sender: &Sender<T>) -> Result<(), SendError<T>> {
         let arm = &mut self.select.arms[self.index];
         assert!(
@@ -211,6 +242,12 @@ impl<'a> Selected<'_, 'a> {
             // SAFETY: it is this channel's, and so a T, and wasn't sent.
             _ => Err(SendError(unsafe { arm.take() })),
         }
+    }
+}
+
+impl Drop for Selected<'_, '_> {
+    fn drop(&mut self) {
+        self.select.arms[self.index].clear();
     }
 }
 

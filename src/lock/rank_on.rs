@@ -1,7 +1,8 @@
 //! Lock ranks in debug builds: Go's `lockrank_on.go`.
 //!
 //! An M notes the locks that it holds in `m.locks_held`. A thread that isn't ours
-//! has no M, and its locks are not checked.
+//! has no M, and its locks are not checked. A select locks any number of channels, in an order
+//! that it sees to itself: the first stands for all.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -55,6 +56,9 @@ pub(crate) fn lock_with_rank(mp: Option<&'static M>, l: &Mutex, rank: LockRank) 
 /// Adds a lock to those that `mp` holds, and checks that it may be added.
 fn note_held(mp: &M, lock_addr: usize, rank: LockRank) {
     let i = mp.locks_held_len.get();
+    if rank == LockRank::HCHAN && i > 0 && mp.locks_held[i - 1].get().rank == rank.0 {
+        return;
+    }
     if i >= mp.locks_held.len() {
         throw("too many locks held concurrently for rank checking");
     }
@@ -123,6 +127,7 @@ fn check_ranks(mp: &M, prev: i32, rank: LockRank) {
 pub(crate) fn unlock_with_rank(mp: Option<&'static M>, l: &Mutex) {
     if let Some(mp) = mp
         && !note_released(mp, addr(l), None)
+        && get_lock_rank(l) != LockRank::HCHAN
     {
         eprintln!("{} : {} {:#x}", mp.id.get(), get_lock_rank(l), addr(l));
         throw("unlock without matching lock acquire");

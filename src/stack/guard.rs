@@ -92,6 +92,10 @@ pub(crate) fn reserve(n: usize) -> io::Result<Guards> {
     if REGIONS.load(Ordering::Relaxed) {
         return Ok(Guards::Regions);
     }
+    reserve_mappings(n)
+}
+
+fn reserve_mappings(n: usize) -> io::Result<Guards> {
     let n = n as isize;
     if BUDGET.fetch_sub(n, Ordering::Relaxed) >= n {
         return Ok(Guards::Mprotect);
@@ -126,8 +130,12 @@ impl Guards {
     pub(crate) fn install(&self, base: *mut u8, stride: usize, count: usize) -> io::Result<()> {
         match self {
             Guards::None => Ok(()),
-            // SAFETY: fresh pages that nobody uses.
-            Guards::Regions => unsafe { advise_each(base, stride, count, MADV_GUARD_INSTALL) },
+            Guards::Regions => {
+                // SAFETY: fresh pages that nobody uses.
+                let installed = unsafe { advise_each(base, stride, count, MADV_GUARD_INSTALL) };
+                // Memory that is locked (mlockall) can have no guard regions.
+                installed.or_else(|_| reserve_mappings(count)?.install(base, stride, count))
+            }
             Guards::Mprotect => {
                 for i in 0..count {
                     // SAFETY: within the mapping, a page that nobody uses.

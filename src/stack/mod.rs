@@ -97,6 +97,12 @@ pub(crate) fn overflow_header(gp: &G, sp: usize) {
     eprintln!("fatal error: stack overflow\n");
     goroutineheader(gp);
     printcreatedby(gp);
+    if std::thread::panicking() && gp.ext.kind.get() == StackKind::Copying {
+        eprintln!(
+            "it was panicking, which takes more than a copying stack has: run what may panic on g0 \
+             (systemstack) or on a goroutine with a fixed stack"
+        );
+    }
 }
 
 /// A goroutine without a guard page left its stack below its end: it has written over what

@@ -31,6 +31,7 @@ impl Barrier {
     ///
     /// # Panics
     /// If it would have to wait and is on no goroutine.
+    #[track_caller]
     pub fn wait(&self) -> BarrierWaitResult {
         let mut arrived = self.arrived.lock();
         if arrived.count + 1 < self.n {

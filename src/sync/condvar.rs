@@ -26,6 +26,7 @@ impl Condvar {
     ///
     /// # Panics
     /// If it is called on no goroutine.
+    #[track_caller]
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         must_wait("Condvar::wait");
         let mutex = guard.mutex();
@@ -39,6 +40,7 @@ impl Condvar {
     ///
     /// # Panics
     /// If it has to wait and is on no goroutine.
+    #[track_caller]
     pub fn wait_while<'a, T: ?Sized>(
         &self,
         mut guard: MutexGuard<'a, T>,

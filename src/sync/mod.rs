@@ -28,6 +28,7 @@ use crate::proc::park::on_goroutine;
 
 /// Panics where `what` has to wait and there is no goroutine to park.
 #[inline(always)]
+#[track_caller]
 fn must_wait(what: &str) {
     if !on_goroutine() {
         cannot_wait(what);
@@ -35,6 +36,7 @@ fn must_wait(what: &str) {
 }
 
 #[cold]
+#[track_caller]
 fn cannot_wait(what: &str) -> ! {
     panic!(
         "gosched: {what} would have to wait, and this thread isn't a goroutine's: use it inside gosched::run"

@@ -62,6 +62,7 @@ impl<T: ?Sized> Mutex<T> {
     /// # Panics
     /// If it would have to wait and is on no goroutine.
     #[inline]
+    #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.raw.lock();
         MutexGuard { mutex: self, value: PhantomData }
@@ -69,7 +70,7 @@ impl<T: ?Sized> Mutex<T> {
 
     /// Locks if it can be done at once.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        self.raw.try_lock().then_some(MutexGuard { mutex: self, value: PhantomData })
+        self.raw.try_lock().then(|| MutexGuard { mutex: self, value: PhantomData })
     }
 
     /// The value, without a lock: nobody else has the mutex.

@@ -27,6 +27,7 @@ impl Once {
     ///
     /// # Panics
     /// If it would have to wait and is on no goroutine; or as `f` does.
+    #[track_caller]
     pub fn call_once(&self, f: impl FnOnce()) {
         if !self.is_completed() {
             self.call_slow(f);
@@ -34,6 +35,7 @@ impl Once {
     }
 
     #[cold]
+    #[track_caller]
     fn call_slow(&self, f: impl FnOnce()) {
         struct Unlock<'a>(&'a RawMutex);
         impl Drop for Unlock<'_> {
@@ -113,6 +115,7 @@ impl<T> OnceLock<T> {
     ///
     /// # Panics
     /// If it would have to wait and is on no goroutine; or as `f` does.
+    #[track_caller]
     pub fn get_or_init(&self, f: impl FnOnce() -> T) -> &T {
         self.once.call_once(|| {
             let value = f();

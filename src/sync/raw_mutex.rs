@@ -55,6 +55,7 @@ impl RawMutex {
     }
 
     #[inline(always)]
+    #[track_caller]
     pub(super) fn lock(&self) {
         // Acquire, here and below: pairs with the release in unlock.
         if self.state.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -70,6 +71,7 @@ impl RawMutex {
 
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn lock_slow(&self) {
         must_wait("lock");
         let mut waiting_since = None;

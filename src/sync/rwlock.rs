@@ -73,9 +73,11 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Panics
     /// If it would have to wait and is on no goroutine.
+    #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         if !on_goroutine() {
-            return self.try_read().unwrap_or_else(|| cannot_wait("read"));
+            let Some(guard) = self.try_read() else { cannot_wait("read") };
+            return guard;
         }
         // Acquire: pairs with the release of the writer that was last.
         if self.reader_count.fetch_add(1, Ordering::Acquire) + 1 < 0 {
@@ -100,9 +102,11 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Panics
     /// If it would have to wait and is on no goroutine.
+    #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         if !on_goroutine() {
-            return self.try_write().unwrap_or_else(|| cannot_wait("write"));
+            let Some(guard) = self.try_write() else { cannot_wait("write") };
+            return guard;
         }
         self.writers.lock();
         // Acquire and release: readers before and after.
@@ -124,7 +128,7 @@ impl<T: ?Sized> RwLock<T> {
         if !announced {
             self.writers.unlock();
         }
-        announced.then_some(RwLockWriteGuard { lock: self })
+        announced.then(|| RwLockWriteGuard { lock: self })
     }
 
     /// The value, without a lock: nobody else has it.

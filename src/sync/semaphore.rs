@@ -94,6 +94,7 @@ impl Semaphore {
     ///
     /// # Panics
     /// If it would have to wait and is on no goroutine.
+    #[track_caller]
     pub fn acquire(&self) -> SemaphorePermit<'_> {
         self.acquire_many(1)
     }
@@ -102,6 +103,7 @@ impl Semaphore {
     ///
     /// # Panics
     /// If it would have to wait and is on no goroutine.
+    #[track_caller]
     pub fn acquire_many(&self, n: usize) -> SemaphorePermit<'_> {
         let granted = AtomicU32::new(0);
         lock(&self.lock);
@@ -128,7 +130,7 @@ impl Semaphore {
         lock(&self.lock);
         let taken = self.take(n);
         unlock(&self.lock);
-        taken.then_some(SemaphorePermit { semaphore: self, n })
+        taken.then(|| SemaphorePermit { semaphore: self, n })
     }
 
     /// Adds permits, for good.

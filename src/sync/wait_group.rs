@@ -50,6 +50,7 @@ impl WaitGroup {
     /// # Panics
     /// If somebody waits already and the count was 0: the wait may be over or not.
     #[inline]
+    #[track_caller]
     pub fn add(&self, n: u32) {
         let state = self.change(u64::from(n) << 32);
         assert!(
@@ -63,6 +64,7 @@ impl WaitGroup {
     /// # Panics
     /// If the count is 0.
     #[inline]
+    #[track_caller]
     pub fn done(&self) {
         let state = self.change(ONE.wrapping_neg());
         if count(state) == 0 && waiters(state) != 0 {
@@ -72,6 +74,7 @@ impl WaitGroup {
 
     /// Changes the count; returns the new state.
     #[inline(always)]
+    #[track_caller]
     fn change(&self, delta: u64) -> u64 {
         // Release: what was done before comes before what a waiter does after. Acquire: for
         // the one that wakes it.
@@ -99,6 +102,7 @@ impl WaitGroup {
     ///
     /// # Panics
     /// If it would have to wait and is on no goroutine.
+    #[track_caller]
     pub fn wait(&self) {
         loop {
             let state = self.state.load(Ordering::Acquire);

@@ -1,0 +1,122 @@
+//! Tests that have a process each: for what ends a process, for what needs an environment or a
+//! limit of its own, and because a deadlock is found only where no foreign thread could end it,
+//! and libtest's threads could.
+//!
+//! The test binary has no harness; [`tests!`] makes its `main`. A test is a function, and what it
+//! passes to [`Test::process`] runs in a new process: the binary again, which calls the same
+//! function and stays in that call.
+
+use std::env;
+use std::panic::catch_unwind;
+use std::process::{Command, ExitCode, ExitStatus, Stdio, exit};
+
+/// The environment variable that says which test a process is for.
+const PROCESS_OF: &str = "GOSCHED_TEST_PROCESS_OF";
+
+/// What the runtime and std read: a test sets what it needs, and nothing else is set.
+const SETTINGS: [&str; 5] =
+    ["GODEBUG", "GOMAXPROCS", "GOSCHED_GUARD", "RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
+
+/// Seconds after which a process is killed, by SIGALRM.
+const TIME_LIMIT: u32 = 60;
+
+/// A test, by its name.
+#[derive(Clone, Copy)]
+pub struct Test {
+    pub name: &'static str,
+    pub f: fn(Test),
+}
+
+/// Makes the `main` of a test binary of these functions.
+macro_rules! tests {
+    ($($test:ident)*) => {
+        fn main() -> std::process::ExitCode {
+            common::main(&[$(common::Test { name: stringify!($test), f: $test }),*])
+        }
+    };
+}
+
+pub(crate) use tests;
+
+/// Runs the tests that the command line names a part of, all if it names none.
+pub fn main(tests: &[Test]) -> ExitCode {
+    if let Ok(name) = env::var(PROCESS_OF) {
+        let test = tests.iter().find(|test| test.name == name).expect("a process is for one of the tests");
+        (test.f)(*test);
+        unreachable!("{name} has no process");
+    }
+    let filters: Vec<String> = env::args().skip(1).take_while(|arg| !arg.starts_with('-')).collect();
+    let wanted = |test: &&Test| filters.is_empty() || filters.iter().any(|part| test.name.contains(part));
+    let mut failed = 0;
+    for test in tests.iter().filter(wanted) {
+        let ok = catch_unwind(|| (test.f)(*test)).is_ok();
+        failed += usize::from(!ok);
+        println!("test {} ... {}", test.name, if ok { "ok" } else { "FAILED" });
+    }
+    println!("{} tests, {failed} failed", tests.iter().filter(wanted).count());
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+impl Test {
+    /// A process that does `body` on its first thread, and then ends well.
+    pub fn process(self, body: impl FnOnce()) -> Process {
+        if env::var_os(PROCESS_OF).is_some() {
+            // SAFETY: sets a timer.
+            unsafe { libc::alarm(TIME_LIMIT) };
+            body();
+            exit(0);
+        }
+        let mut command = Command::new(env::current_exe().expect("this binary has a path"));
+        command.env(PROCESS_OF, self.name).stdin(Stdio::null());
+        for setting in SETTINGS {
+            command.env_remove(setting);
+        }
+        Process(command)
+    }
+}
+
+/// A process to be started.
+pub struct Process(Command);
+
+impl Process {
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.0.env(name, value);
+        self
+    }
+
+    /// Starts it, and waits for its end.
+    pub fn end(mut self) -> Ended {
+        let output = self.0.output().expect("a process can be made");
+        Ended { status: output.status, stderr: String::from_utf8_lossy(&output.stderr).into_owned() }
+    }
+}
+
+/// How a process ended, and what it wrote to stderr.
+pub struct Ended {
+    pub status: ExitStatus,
+    pub stderr: String,
+}
+
+impl Ended {
+    /// Fails unless it ended like this: `exit status: 0`, `signal: 11`.
+    #[track_caller]
+    pub fn with(&self, status: &str) -> &Self {
+        let ended = self.status.to_string();
+        let same = ended.strip_prefix(status).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+        assert!(same, "expected {status}, found {ended}, after:\n{}", self.stderr);
+        self
+    }
+
+    /// Fails unless it wrote this.
+    #[track_caller]
+    pub fn says(&self, text: &str) -> &Self {
+        assert!(self.stderr.contains(text), "expected {text:?} in:\n{}", self.stderr);
+        self
+    }
+}
+
+/// [`gosched::run`], with the promise that every test here makes.
+pub fn run<T: Send>(main: impl FnOnce() -> T + Send) -> T {
+    // SAFETY: nothing obtained from a thread-local is kept across a point that can park.
+    unsafe { gosched::run(main) }
+}

@@ -129,11 +129,12 @@ fn every_raw_function_fits_a_copying_stack() {
                 let c = makechan(&WORD, 2).expect("memory for a channel");
                 CHANNEL.store(c.as_ptr(), Ordering::Relaxed);
                 proc::newproc(Some(measure), ptr::from_ref(case).cast_mut().cast());
-                // The receivers park until a value comes.
+                // The receivers park until a value comes; the channel neither fills nor stays full.
                 while case.took.load(Ordering::Acquire) == 0 {
                     gosched::yield_now();
-                    let value = 7u64;
+                    let mut value = 7u64;
                     selectnbsend(Some(c), (&raw const value).cast());
+                    selectnbrecv((&raw mut value).cast(), Some(c));
                 }
                 freechan(c);
             }

@@ -209,7 +209,7 @@ END gosched_mcall
 
 // void gosched_gogo(Gobuf *buf): resumes the G that buf belongs to, where it
 // says. One way: nothing comes back here. Jumped to, never called, and with
-// rdi = buf still set on arrival, which is how gostart finds its G. Go's gogo.
+// rdi = buf still set on arrival, which is how goexit finds its G. Go's gogo.
 FUNCTION gosched_gogo
         endbr64
         .cfi_undefined %rip                     // there is nothing to return to
@@ -221,23 +221,19 @@ FUNCTION gosched_gogo
         jmpq    *GOBUF_PC(%rdi)
 END gosched_gogo
 
-// The base of every G's stack. A new G's sched.pc is gostart, so gogo starts
-// it there, on an empty stack, with rdi = &g->sched:
+// The base of every G's stack. A new G's sched.pc is here, so gogo starts
+// it, on an empty stack, with rdi = &g->sched:
 //
-//     stack.hi -> |  spare words          |
-//     sched.sp -> |                       |  16-byte aligned
-//                 |  goexit, past gostart |  the return address of fn
-//                 |  frames of fn         |
+//     stack.hi -> |  spare words           |
+//     sched.sp -> |                        |  16-byte aligned
+//                 |  goexit, past its call |  the return address of fn
+//                 |  frames of fn          |
 //
 // It calls startpc(sched.ctxt). When that returns, the G ends: mcall(goexit0),
 // which is what goexit1 does, by a jump. Unwinders stop here: no return address,
 // and rbp was null when fn was called.
 FUNCTION gosched_goexit
         .cfi_undefined %rip
-        .globl  gosched_gostart
-        .hidden gosched_gostart
-        .type   gosched_gostart, @function
-gosched_gostart:
         endbr64
         movq    G_STARTPC-G_SCHED(%rdi), %rax
         movq    GOBUF_CTXT(%rdi), %rdi

@@ -9,7 +9,7 @@ use crate::runtime2::{G, Gobuf};
 unsafe extern "C" {
     fn gosched_mcall(f: *const c_void);
     fn gosched_gogo();
-    fn gosched_gostart();
+    fn gosched_goexit();
     fn gosched_newproc(f: Option<Entry>, arg: *mut c_void);
     fn gosched_mstart(g0: *mut c_void) -> *mut c_void;
     fn gosched_sigreport();
@@ -102,8 +102,8 @@ pub(crate) unsafe fn newproc_here(f: Option<Entry>, arg: *mut c_void) {
 }
 
 /// The address that a new G starts at.
-pub(crate) fn gostart_pc() -> usize {
-    gosched_gostart as *const () as usize
+pub(crate) fn goexit_pc() -> usize {
+    gosched_goexit as *const () as usize
 }
 
 /// The start routine of every thread that we make; its argument is the g0.

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::io;
 use std::sync::atomic::Ordering;
 
-use crate::arch::{getg, gostart_pc, systemstack};
+use crate::arch::{getg, goexit_pc, systemstack};
 use crate::panic::{fatal, throw};
 use crate::print::eprintln;
 use crate::proc::allgs::{allgadd, allglen};
@@ -70,7 +70,7 @@ pub(crate) fn newproc1(f: Entry, kind: StackKind, callerpc: usize) -> io::Result
     let sp = newg.stack.get().hi - SPARE;
     newg.sched.sp.set(sp);
     newg.stktopsp.set(sp);
-    newg.sched.pc.set(gostart_pc());
+    newg.sched.pc.set(goexit_pc());
     newg.sched.g.set(Some(newg));
     newg.sched.bp.set(0);
     newg.startpc.set(f as usize);

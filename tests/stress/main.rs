@@ -1,0 +1,159 @@
+//! A stress of everything at once, random but for its seed: no value is lost, nothing hangs, no
+//! goroutine is left over.
+//!
+//! | variable | |
+//! | --- | --- |
+//! | `STRESS_SECONDS` | how long each process runs, 1 at first; 300 is thorough |
+//! | `STRESS_SEED` | the seed; without it, another one each time |
+//! | `GOMAXPROCS` | if it is set, one process runs with it; otherwise one for each of several settings |
+
+mod channels;
+mod ledger;
+mod locks;
+mod panics;
+mod raw;
+mod rng;
+mod selects;
+mod spawns;
+mod tally;
+mod threads;
+
+use std::env;
+use std::panic;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use rng::Rng;
+use tally::{Op, count};
+
+/// What a goroutine of the stress does; it returns when all that it has begun has ended.
+type Scenario = fn(&mut Rng);
+
+const SCENARIOS: [Scenario; 25] = [
+    nested,
+    channels::crowd,
+    channels::requests,
+    channels::ring,
+    selects::mesh,
+    selects::fan_in,
+    selects::poll,
+    locks::counter,
+    locks::readers_and_writers,
+    locks::queue,
+    locks::permits,
+    locks::rounds,
+    locks::once,
+    spawns::tree,
+    spawns::dropped_handles,
+    spawns::borrowers,
+    spawns::large_results,
+    spawns::locked_threads,
+    panics::joined,
+    panics::parking_destructors,
+    panics::failing_scopes,
+    raw::hand_off,
+    raw::words,
+    raw::injected,
+    threads::outsiders,
+];
+
+/// How long nothing may happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Several scenarios beside each other.
+fn many(rng: &mut Rng, n: usize) {
+    gosched::scope(|s| {
+        for _ in 0..n {
+            let mut rng = rng.fork();
+            s.go(move || {
+                assert!(!thread::panicking(), "a new goroutine has another one's panic");
+                let scenario = rng.pick(&SCENARIOS);
+                scenario(&mut rng);
+                count(Op::Scenario);
+            });
+        }
+    });
+}
+
+fn nested(rng: &mut Rng) {
+    many(rng, 3);
+}
+
+/// Two calls of `run` at once, and then nothing is left of them.
+fn round(rng: &mut Rng) {
+    thread::scope(|s| {
+        for mut rng in [rng.fork(), rng.fork()] {
+            // SAFETY: no thread-local is kept across a point that can park.
+            s.spawn(move || unsafe { gosched::run(move || many(&mut rng, 16)) });
+        }
+    });
+    while gosched::num_goroutine() > 0 {
+        thread::yield_now();
+    }
+    count(Op::Round);
+}
+
+/// The stress with the settings of this process.
+fn here(seed: u64, length: Duration) {
+    // Scopes that fail on purpose print nothing.
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if info.payload_as_str() != Some("a scoped goroutine panicked") {
+            print(info);
+        }
+    }));
+    thread::spawn(move || watch(seed));
+    let (mut rng, since) = (Rng::new(seed), Instant::now());
+    while since.elapsed() < length {
+        round(&mut rng);
+    }
+}
+
+/// Ends the process when nothing happens any more: a plain thread, so the runtime can't find a
+/// deadlock itself.
+fn watch(seed: u64) {
+    let mut seen = tally::total();
+    let mut since = Instant::now();
+    loop {
+        thread::sleep(Duration::from_millis(100));
+        let now = tally::total();
+        if now != seen {
+            (seen, since) = (now, Instant::now());
+        } else if since.elapsed() > PATIENCE {
+            eprintln!("STRESS_SEED={seed} hangs with {} goroutines", gosched::num_goroutine());
+            eprintln!("{}", tally::report());
+            std::process::abort();
+        }
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is no number")))
+}
+
+#[test]
+fn stress() {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let seed = number("STRESS_SEED").unwrap_or_else(|| since_1970.map_or(0, |time| time.as_nanos() as u64));
+    if env::var_os("GOMAXPROCS").is_some() {
+        return here(seed, Duration::from_secs(number("STRESS_SECONDS").unwrap_or(1)));
+    }
+    for procs in [1, 2, 8] {
+        for randomize in [0, 1] {
+            let settings = [
+                ("GOMAXPROCS", procs.to_string()),
+                ("GODEBUG", format!("randomizescheduler={randomize}")),
+                ("STRESS_SEED", seed.to_string()),
+            ];
+            for (name, value) in &settings {
+                eprint!("{name}={value} ");
+            }
+            eprintln!();
+            let mut child = Command::new(env::current_exe().expect("this binary has a path"));
+            child.args(["--exact", "stress", "--nocapture"]).envs(settings);
+            let status = child.status().expect("a process can be made");
+            assert!(status.success(), "{status}");
+        }
+    }
+}

@@ -11,7 +11,7 @@ use std::thread;
 
 use gosched::chan::{Sender, bounded};
 use gosched::{Builder, JoinError, JoinHandle, go, goexit, goid, num_goroutine, proc, scope, yield_now};
-use inside::counting::{run, run_alone};
+use inside::counting::{not_alone, run, run_alone};
 
 fn wait_for<T>(handle: &JoinHandle<T>) {
     while !handle.is_finished() {
@@ -226,15 +226,16 @@ fn catch_unwind_stops_goexit() {
 
 #[test]
 fn run_borrows_and_goroutines_outlive_it() {
+    let _shared = not_alone();
     let mut text = String::from("borrowed");
     let (tx, rx) = bounded(0);
-    let handle = run(|| {
+    let handle = inside::run(|| {
         text.push_str(" here");
         go(move || rx.recv())
     });
     assert_eq!(text, "borrowed here");
     assert!(!handle.is_finished());
-    run(move || {
+    inside::run(move || {
         tx.send(5).unwrap();
         assert_eq!(handle.join().unwrap(), Ok(5));
     });

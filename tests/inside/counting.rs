@@ -1,12 +1,17 @@
 //! For a file with tests that count goroutines or threads.
 
-use std::sync::RwLock;
+use std::sync::{RwLock, RwLockReadGuard};
 
 /// Held to read by each test, and to write by one that counts goroutines or threads.
 static COUNTING: RwLock<()> = RwLock::new(());
 
+/// Keeps those that count away, for a test whose goroutines outlive its `run`.
+pub fn not_alone() -> RwLockReadGuard<'static, ()> {
+    COUNTING.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 pub fn run<T: Send>(main: impl FnOnce() -> T + Send) -> T {
-    let _shared = COUNTING.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _shared = not_alone();
     super::run(main)
 }
 

@@ -99,7 +99,7 @@ fn here(seed: u64, length: Duration) {
     // Scopes that fail on purpose print nothing.
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        if info.payload_as_str() != Some("a scoped goroutine panicked") {
+        if info.payload().downcast_ref() != Some(&"a scoped goroutine panicked") {
             print(info);
         }
     }));

@@ -1,0 +1,26 @@
+//! What the table was measured on.
+
+use std::fs;
+use std::process::Command;
+use std::thread::available_parallelism;
+
+/// Prints the processor, the kernel, and the versions of the compilers.
+pub fn describe(go: Option<&str>) {
+    let cores = available_parallelism().map_or(1, usize::from);
+    let rustc = Command::new("rustc").arg("--version").output();
+    let rustc = rustc.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string());
+    println!("- processor: {}, {cores} cores", processor());
+    println!("- kernel: {}", read("/proc/sys/kernel/osrelease"));
+    println!("- compilers: {}, {}", rustc.unwrap_or_else(|_| "no rustc".into()), go.unwrap_or("no Go"));
+    println!();
+}
+
+fn processor() -> String {
+    let cpuinfo = read("/proc/cpuinfo");
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name"));
+    model.map_or("unknown".into(), |model| model.trim_start_matches(['\t', ':', ' ']).into())
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().into()
+}

@@ -1,0 +1,97 @@
+//! Runs each workload on gosched and on its peers, and prints a table of how they compare.
+//!
+//! `cargo bench -- [--rounds N] [--procs 1,2] [--quick] [WORKLOAD ...]`; `--quick` is one
+//! round, in place of 7. Machines are noisy: so each round runs all contenders, one after the
+//! other, each in a fresh process, and the ratio is the median of the rounds' ratios.
+//!
+//! The Go program is built with the `go` on the PATH, or the one that the environment variable
+//! `GO` names.
+
+mod contender;
+mod machine;
+mod table;
+
+use std::env;
+use std::process::exit;
+
+use contender::{Contender, Outcome, contenders};
+use table::Table;
+
+/// What `src/lib.rs` explains, in the table's order.
+const WORKLOADS: [&str; 12] = [
+    "gosched",
+    "spawn",
+    "spawn_wait",
+    "pingpong",
+    "bufchan",
+    "select4",
+    "skynet",
+    "fib",
+    "mutex",
+    "parked",
+    "switch_pair",
+    "two_cpu",
+];
+
+fn main() {
+    let options = Options::parse(env::args().skip(1)).unwrap_or_else(|| {
+        eprintln!("usage: cargo bench -- [--rounds N] [--procs 1,2] [--quick] [WORKLOAD ...]");
+        eprintln!("workloads: {}", WORKLOADS.join(" "));
+        exit(2)
+    });
+    let go = contender::build_go();
+    machine::describe(go.as_ref().map(|go| go.version.as_str()));
+    let contenders = contenders(go.as_ref());
+    let table = Table::start(&contenders);
+    for workload in &options.workloads {
+        for &procs in &options.procs {
+            table.print(workload, procs, &rounds(&contenders, workload, procs, options.rounds));
+        }
+    }
+}
+
+/// The outcomes of each round, in the contenders' order. Who has died isn't asked again.
+fn rounds(contenders: &[Contender], workload: &str, procs: usize, rounds: usize) -> Vec<Vec<Outcome>> {
+    let mut outcomes: Vec<Vec<Outcome>> = Vec::new();
+    for _ in 0..rounds {
+        let round = contenders.iter().enumerate().map(|(i, contender)| match outcomes.last() {
+            Some(before) if before[i].is_none() => None,
+            _ => contender.run(procs, workload),
+        });
+        let round = round.collect();
+        outcomes.push(round);
+    }
+    outcomes
+}
+
+/// What the command line asks for.
+struct Options {
+    rounds: usize,
+    procs: Vec<usize>,
+    workloads: Vec<String>,
+}
+
+impl Options {
+    fn parse(mut words: impl Iterator<Item = String>) -> Option<Self> {
+        let mut options = Options { rounds: 7, procs: vec![1, 2], workloads: Vec::new() };
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                // Cargo adds it.
+                "--bench" => {}
+                "--quick" => options.rounds = 1,
+                "--rounds" => options.rounds = positive(&words.next()?)?,
+                "--procs" => options.procs = words.next()?.split(',').map(positive).collect::<Option<_>>()?,
+                _ if WORKLOADS.contains(&word.as_str()) => options.workloads.push(word),
+                _ => return None,
+            }
+        }
+        if options.workloads.is_empty() {
+            options.workloads = WORKLOADS.map(String::from).to_vec();
+        }
+        Some(options)
+    }
+}
+
+fn positive(word: &str) -> Option<usize> {
+    word.parse().ok().filter(|&n| n > 0)
+}

@@ -1,0 +1,3 @@
+module gosched-benches
+
+go 1.22

@@ -1,0 +1,157 @@
+//! The workloads on the safe API, as a program would be written with it.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use gosched::chan::{Sender, bounded};
+use gosched::sync::{Mutex, WaitGroup};
+use gosched::{go, scope, select, yield_now};
+use gosched_benches::Args;
+
+pub fn run(args: &Args) {
+    args.timed("gosched", 5_000_000, gosched);
+    args.timed("spawn", 2_000_000, spawn);
+    args.timed("spawn_wait", 1_000_000, spawn_wait);
+    args.timed("pingpong", 2_000_000, pingpong);
+    args.timed("bufchan", 10_000_000, bufchan);
+    args.timed("select4", 2_000_000, select4);
+    args.timed("skynet", 5, skynet);
+    args.timed("fib", 200, |n| (0..n).for_each(|_| assert_eq!(fib(27), 196_418)));
+    args.timed("mutex", 10_000_000, mutex);
+    if args.wants("two_cpu") && args.procs >= 2 {
+        two_cpu(args);
+    }
+}
+
+fn gosched(n: u64) {
+    scope(|s| {
+        for _ in 0..2 {
+            s.go(|| (0..n / 2).for_each(|_| yield_now()));
+        }
+    });
+}
+
+fn spawn(n: u64) {
+    static RUNNING: WaitGroup = WaitGroup::new();
+    for i in 0..n {
+        RUNNING.add(1);
+        go(|| RUNNING.done());
+        if i % 100 == 99 {
+            RUNNING.wait();
+        }
+    }
+    RUNNING.wait();
+}
+
+fn spawn_wait(n: u64) {
+    for _ in 0..n {
+        go(|| ()).join().unwrap();
+    }
+}
+
+fn pingpong(n: u64) {
+    let (ping, pinged) = bounded(0);
+    let (pong, ponged) = bounded(0);
+    go(move || {
+        for value in pinged {
+            pong.send(value).unwrap();
+        }
+    });
+    for i in 0..n {
+        ping.send(i).unwrap();
+        assert_eq!(ponged.recv(), Ok(i));
+    }
+}
+
+fn bufchan(n: u64) {
+    let (tx, rx) = bounded(128);
+    go(move || {
+        for i in 0..n {
+            tx.send(i).unwrap();
+        }
+    });
+    assert_eq!(rx.iter().sum::<u64>(), n * (n - 1) / 2);
+}
+
+fn select4(n: u64) {
+    let channels = [(); 4].map(|()| bounded(0));
+    let [(_, a), (_, b), (_, c), (_, d)] = &channels;
+    scope(|s| {
+        for (tx, _) in &channels {
+            s.go(|| (0..n / 4).for_each(|i| tx.send(i).unwrap()));
+        }
+        for _ in 0..n / 4 * 4 {
+            let value = select! {
+                recv(a) -> value => value,
+                recv(b) -> value => value,
+                recv(c) -> value => value,
+                recv(d) -> value => value,
+            };
+            value.unwrap();
+        }
+    });
+}
+
+fn skynet(n: u64) {
+    for _ in 0..n {
+        let (out, sum) = bounded(0);
+        go(move || node(out, 0, 1_000_000));
+        assert_eq!(sum.recv(), Ok(499_999_500_000));
+    }
+}
+
+fn node(out: Sender<u64>, first: u64, size: u64) {
+    if size == 1 {
+        out.send(first).unwrap();
+        return;
+    }
+    let (part, parts) = bounded(0);
+    for i in 0..10 {
+        let part = part.clone();
+        go(move || node(part, first + i * (size / 10), size / 10));
+    }
+    out.send(parts.iter().take(10).sum()).unwrap();
+}
+
+fn fib(n: u32) -> u64 {
+    if n < 2 {
+        return n.into();
+    }
+    if n < 12 {
+        return fib(n - 1) + fib(n - 2);
+    }
+    let (tx, rx) = bounded(1);
+    go(move || tx.send(fib(n - 1)).unwrap());
+    fib(n - 2) + rx.recv().unwrap()
+}
+
+fn mutex(n: u64) {
+    let mutex = Mutex::new(());
+    scope(|s| {
+        for _ in 0..8 {
+            s.go(|| (0..n / 8).for_each(|_| drop(mutex.lock())));
+        }
+    });
+}
+
+/// A second P is worth a second processor if two goroutines take as long as one.
+fn two_cpu(args: &Args) {
+    // The best of each: what else the machine does can only add to it.
+    let (mut one, mut two) = (Duration::MAX, Duration::MAX);
+    for _ in 0..10 {
+        one = one.min(time_of(1));
+        two = two.min(time_of(2));
+    }
+    args.report("two_cpu", two.as_secs_f64() / one.as_secs_f64(), "ratio");
+}
+
+/// How long so many goroutines compute.
+fn time_of(goroutines: usize) -> Duration {
+    let start = Instant::now();
+    scope(|s| {
+        for _ in 0..goroutines {
+            s.go(|| (0..50_000_000_u64).fold(0, |sum, i| black_box(sum ^ i)));
+        }
+    });
+    start.elapsed()
+}

@@ -1,0 +1,106 @@
+//! tokio: tasks without stacks of their own. It has no unbuffered channel; one of 1 stands in.
+
+use gosched_benches::Args;
+use std::pin::Pin;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::task::{spawn, yield_now};
+
+fn main() {
+    let args = Args::parse();
+    let runtime = Builder::new_multi_thread().worker_threads(args.procs).build().unwrap();
+    args.timed("gosched", 2_000_000, |n| on_worker(&runtime, gosched(n)));
+    args.timed("spawn", 1_000_000, |n| on_worker(&runtime, spawn_batches(n)));
+    args.timed("spawn_wait", 500_000, |n| on_worker(&runtime, spawn_wait(n)));
+    args.timed("pingpong", 500_000, |n| on_worker(&runtime, pingpong(n)));
+    args.timed("bufchan", 5_000_000, |n| on_worker(&runtime, bufchan(n)));
+    args.timed("skynet", 5, |n| on_worker(&runtime, skynet(n)));
+}
+
+/// Runs it as a task: what `block_on` is given itself would run on no worker.
+fn on_worker(runtime: &Runtime, workload: impl Future<Output = ()> + Send + 'static) {
+    runtime.block_on(runtime.spawn(workload)).unwrap();
+}
+
+async fn gosched(n: u64) {
+    async fn yields(n: u64) {
+        for _ in 0..n {
+            yield_now().await;
+        }
+    }
+    for task in [spawn(yields(n / 2)), spawn(yields(n / 2))] {
+        task.await.unwrap();
+    }
+}
+
+async fn spawn_batches(n: u64) {
+    let mut batch = Vec::with_capacity(100);
+    for i in 0..n {
+        batch.push(spawn(async {}));
+        if i % 100 == 99 {
+            for task in batch.drain(..) {
+                task.await.unwrap();
+            }
+        }
+    }
+}
+
+async fn spawn_wait(n: u64) {
+    for _ in 0..n {
+        spawn(async {}).await.unwrap();
+    }
+}
+
+async fn pingpong(n: u64) {
+    let (ping, mut pinged) = channel(1);
+    let (pong, mut ponged) = channel(1);
+    spawn(async move {
+        while let Some(value) = pinged.recv().await {
+            pong.send(value).await.unwrap();
+        }
+    });
+    for i in 0..n {
+        ping.send(i).await.unwrap();
+        assert_eq!(ponged.recv().await, Some(i));
+    }
+}
+
+async fn bufchan(n: u64) {
+    let (tx, mut rx) = channel(128);
+    spawn(async move {
+        for i in 0..n {
+            tx.send(i).await.unwrap();
+        }
+    });
+    let mut sum = 0;
+    while let Some(value) = rx.recv().await {
+        sum += value;
+    }
+    assert_eq!(sum, n * (n - 1) / 2);
+}
+
+async fn skynet(n: u64) {
+    for _ in 0..n {
+        let (out, mut sum) = channel(1);
+        spawn(node(out, 0, 1_000_000));
+        assert_eq!(sum.recv().await, Some(499_999_500_000));
+    }
+}
+
+fn node(out: Sender<u64>, first: u64, size: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        if size == 1 {
+            out.send(first).await.unwrap();
+            return;
+        }
+        let (part, mut parts) = channel(1);
+        for i in 0..10 {
+            spawn(node(part.clone(), first + i * (size / 10), size / 10));
+        }
+        let mut sum = 0;
+        for _ in 0..10 {
+            sum += parts.recv().await.unwrap();
+        }
+        out.send(sum).await.unwrap();
+    })
+}

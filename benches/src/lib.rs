@@ -1,0 +1,77 @@
+//! The same workloads on several schedulers, one program for each. This is what the programs
+//! share: their command line, and what they print.
+//!
+//! `PROGRAM PROCS [WORKLOAD ...]` runs the workloads that it is told and has; without any, all
+//! that it has. Each prints a line or more: name, procs, value, unit, separated by tabs. The
+//! Go program, in `go/`, does the same; `cargo bench` puts all of them side by side.
+//!
+//! | workload | what one op is |
+//! | --- | --- |
+//! | `gosched` | one yield; two goroutines yield in turn |
+//! | `spawn` | one goroutine made, run and gone; waited for in batches of 100 |
+//! | `spawn_wait` | the same, waited for one at a time |
+//! | `pingpong` | a round trip over two unbuffered channels |
+//! | `bufchan` | one value through a channel of 128 |
+//! | `select4` | one receive by a select over four unbuffered channels, a sender behind each |
+//! | `skynet` | a tree of 1,111,111 goroutines, ten children each, sums coming up over unbuffered channels |
+//! | `fib` | fib(27), a goroutine and a buffered channel for each call above fib(11) |
+//! | `mutex` | one lock and unlock, eight goroutines on one mutex |
+//! | `parked` | one goroutine made and parked on a channel, of 1,000,000; `parked_rss` its memory, `parked_pte` its page tables, `parked_release` its wake and exit |
+//! | `two_cpu` | two goroutines that only compute: their time in units of one's alone |
+//! | `switch_pair` | into a coroutine and back, without a scheduler |
+//! | `create_run_drop` | a coroutine made on a stack that is used again, run to its end, dropped |
+//!
+//! A workload called `raw_...` does the same on gosched's raw layer.
+
+use std::fs;
+use std::process::exit;
+use std::time::Instant;
+
+/// A program's command line.
+pub struct Args {
+    /// How many threads run at once: `GOMAXPROCS`, or what the scheduler calls it.
+    pub procs: usize,
+    workloads: Vec<String>,
+}
+
+impl Args {
+    /// This program's; ends it if there is no number of procs.
+    pub fn parse() -> Self {
+        let mut words = std::env::args().skip(1);
+        let Some(procs) = words.next().and_then(|word| word.parse().ok()).filter(|&procs| procs > 0) else {
+            eprintln!("usage: PROGRAM PROCS [WORKLOAD ...]");
+            exit(2)
+        };
+        Args { procs, workloads: words.collect() }
+    }
+
+    /// Whether this workload is to be run.
+    pub fn wants(&self, workload: &str) -> bool {
+        self.workloads.is_empty() || self.workloads.iter().any(|wanted| wanted == workload)
+    }
+
+    /// Runs `f(ops)`, if it is wanted: with a tenth of the ops to warm up, and then timed.
+    pub fn timed(&self, workload: &str, ops: u64, mut f: impl FnMut(u64)) {
+        if !self.wants(workload) {
+            return;
+        }
+        f(ops.div_ceil(10));
+        let start = Instant::now();
+        f(ops);
+        self.report(workload, start.elapsed().as_nanos() as f64 / ops as f64, "ns/op");
+    }
+
+    /// Prints a line of the output.
+    pub fn report(&self, name: &str, value: f64, unit: &str) {
+        println!("{name}\t{}\t{value:.3}\t{unit}", self.procs);
+    }
+}
+
+/// Bytes of memory of this process, of the kind that a line of `/proc/self/status` tells:
+/// `VmRSS`, `VmPTE`.
+pub fn memory(kind: &str) -> f64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(kind)).unwrap();
+    let kib: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kib * 1024.0
+}

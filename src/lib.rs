@@ -1,4 +1,72 @@
-//! Go's scheduler for Rust and C programs.
+//! Go's scheduler for Rust and C programs: goroutines by the million, run by work stealing on all
+//! processors, with channels, `select!`, and locks that park a goroutine and not its thread.
+//!
+//! ```
+//! use gosched::chan::bounded;
+//! use gosched::go;
+//!
+//! // SAFETY: nothing in this program keeps a thread-local across a point that can park.
+//! unsafe {
+//!     gosched::run(|| {
+//!         let (tx, rx) = bounded(0);
+//!         for i in 0..10 {
+//!             let tx = tx.clone();
+//!             go(move || tx.send(i * i).unwrap());
+//!         }
+//!         drop(tx);
+//!         assert_eq!(rx.iter().sum::<u32>(), 285);
+//!     })
+//! }
+//! ```
+//!
+//! # What there is
+//!
+//! | to | use | in Go |
+//! | --- | --- | --- |
+//! | start | [`run`] | `main` |
+//! | make a goroutine | [`go()`], [`Builder`], [`scope()`] for one that borrows | `go` |
+//! | get its result, or its panic | [`JoinHandle::join`] | |
+//! | pass values | [`chan`], [`select!`](select!), [`chan::Select`] | `chan`, `select` |
+//! | wait for each other | [`sync`]: `Mutex`, `RwLock`, `Condvar`, `WaitGroup`, `Semaphore`, ... | `sync` |
+//! | let others run | [`yield_now`] | `runtime.Gosched` |
+//! | keep to one thread | [`lock_os_thread`] | `runtime.LockOSThread` |
+//! | port a runtime, or build on 2 KiB stacks | [`proc`], [`runtime2`], [`chan::hchan`] | `proc.go` |
+//!
+//! # How goroutines run
+//!
+//! As many run at once as there are P's ([`gomaxprocs`]); each of the others waits in a queue, or
+//! is parked. A goroutine goes on until it parks, yields or ends: **nothing interrupts it**, so
+//! one that computes for long should [`yield_now`] at times, and one that blocks its thread (a
+//! read from a file, `std::sync::Mutex` under contention, `thread::sleep`) holds up a P.
+//!
+//! Each has a stack of its own, 256 KiB unless [`Builder::stack_size`] says otherwise, that takes
+//! memory as it is used: a goroutine that waits near its base takes 4 KiB in all. Below each is a
+//! guard page. A goroutine that overflows its stack is reported, with a backtrace, and the
+//! process ends with status 2.
+//!
+//! # Panics
+//!
+//! A panic ends its goroutine, and nothing else: [`JoinHandle::join`] returns it. If the handle is
+//! gone, what the panic hook has printed is all that is left of it. While a goroutine unwinds it
+//! keeps its thread, because std counts panics by thread: so one that parks in a destructor
+//! meanwhile takes a thread of its own, and ten thousand of them ten thousand threads. With
+//! `panic = "abort"` the first panic ends the process.
+//!
+//! # Fatal errors
+//!
+//! What can't be an error value or a panic prints `fatal error: ` and Go's words, then each
+//! goroutine with its state, and ends the process with status 2: a deadlock, an overflow, a
+//! corrupted run queue.
+//!
+//! # The environment
+//!
+//! It is read once, when the runtime starts.
+//!
+//! | variable | |
+//! | --- | --- |
+//! | `GOMAXPROCS` | how many P's there are; otherwise as many as processors that the process may use |
+//! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
+//! | `GODEBUG` | `randomizescheduler=1` runs goroutines in an order that is hard to rely on |
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("gosched supports x86_64 Linux and no other target");
@@ -27,6 +95,11 @@ mod slot;
 mod stack;
 pub mod sync;
 mod traceback;
+
+/// The readme's examples are tested as this item's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 pub use current::{OsThreadLock, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, yield_now};
 pub use go::{Builder, go};

@@ -93,7 +93,7 @@ pub const PDEAD: u32 = 4;
 // ---------------------------------------------------------------------------
 // Small structs
 
-/// A futex lock for the runtime's own data: [`lock`](crate::lock). Go's `mutex`.
+/// A futex lock for the runtime's own data: `lock/key.rs`. Go's `mutex`.
 ///
 /// Zero is unlocked. It is ranked in debug builds, and must be released by the
 /// thread that took it.
@@ -155,12 +155,9 @@ pub struct Slice<T> {
 /// A G in a wait queue. Go's `sudog`.
 ///
 /// A G can wait in many places (a select), and a place can have many waiters, so
-/// the queues hold these and not G's. From [`acquire_sudog`] to
-/// [`release_sudog`]; a channel's lock protects the fields up to `elem`, a
+/// the queues hold these and not G's. From `acquire_sudog` to
+/// `release_sudog`; a channel's lock protects the fields up to `elem`, a
 /// semaphore root's lock all of them.
-///
-/// [`acquire_sudog`]: crate::proc::acquire_sudog
-/// [`release_sudog`]: crate::proc::release_sudog
 #[repr(C)]
 #[derive(Default)]
 pub struct Sudog {

@@ -27,6 +27,10 @@ pub(crate) unsafe fn gosched() {
     unsafe { mcall(gosched_m) }
 }
 
+/// [`gosched`] on g0. Go's `gosched_m`.
+///
+/// # Safety
+/// [`mcall`] calls it.
 unsafe extern "C" fn gosched_m(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it.
     unsafe { gosched_impl(&*gp) }
@@ -61,6 +65,10 @@ pub(crate) unsafe fn goyield() {
     unsafe { mcall(goyield_m) }
 }
 
+/// [`goyield`] on g0. Go's `goyield_m`.
+///
+/// # Safety
+/// [`mcall`] calls it.
 unsafe extern "C" fn goyield_m(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it.
     let gp: &'static G = unsafe { &*gp };

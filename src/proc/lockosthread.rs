@@ -10,6 +10,7 @@ use crate::proc::m::getm;
 use crate::proc::park::goroutine;
 use crate::runtime2::{G, M};
 
+/// Ties the two to each other. Go's `dolockOSThread`.
 fn dolock_os_thread(gp: &'static G, mp: &'static M) {
     mp.lockedg.set(Some(gp));
     gp.lockedm.set(Some(mp));

@@ -60,6 +60,7 @@
 //! | `lockosthread.rs` | `LockOSThread` |
 //! | `checkdead.rs` | `checkdead` |
 //! | `hooks.rs` | what an embedder registers |
+//! | `raw.rs` | this layer's functions for those outside |
 //! | `bad.rs` | `badmcall` and its kin |
 //!
 //! Functions inside of the crate trust each other: that a G passed to one is owned as that

@@ -107,6 +107,10 @@ pub(crate) fn goparkunlock(lock: &Mutex, reason: WaitReason, trace_reason: Trace
     unsafe { gopark(Some(parkunlock_c), lock, reason, trace_reason, traceskip) }
 }
 
+/// What a park of [`goparkunlock`] does on g0. Go's `parkunlock_c`.
+///
+/// # Safety
+/// `lock` is a [`Mutex`] that this M holds.
 unsafe extern "C" fn parkunlock_c(_gp: *mut G, lock: *mut c_void) -> bool {
     // SAFETY: goparkunlock passed a mutex that outlives the park.
     unlock(unsafe { &*lock.cast::<Mutex>() });

@@ -94,6 +94,8 @@ mod signal;
 mod slot;
 mod stack;
 pub mod sync;
+#[cfg(test)]
+mod testing;
 mod traceback;
 
 /// The readme's examples are tested as this item's.

@@ -223,3 +223,20 @@ pub(crate) fn assert_world_stopped_or_lock_held(l: &Mutex) {
         throw("no world stop or required lock!");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{dies, zeroed};
+
+    #[test]
+    fn a_wrong_order_is_reported() {
+        let report = dies(|| {
+            let mp = zeroed::<M>();
+            note_held(mp, 0x10, LockRank::HCHAN);
+            note_held(mp, 0x20, LockRank::SCHED);
+        });
+        assert!(report.starts_with("0 ======\n0 : HCHAN 0x10\n1 : SCHED 0x20\n"), "{report}");
+        assert!(report.contains("fatal error: lock ordering problem\n"), "{report}");
+    }
+}

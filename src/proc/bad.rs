@@ -38,3 +38,18 @@ pub(crate) fn badmorestackgsignal() -> ! {
     eprintln!("fatal: morestack on gsignal");
     exit(2)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::dies;
+
+    #[test]
+    fn each_says_what_went_wrong() {
+        assert!(dies(|| gosched_badmcall()).contains("fatal error: runtime: mcall called on m->g0 stack\n"));
+        assert!(dies(|| gosched_badmcall2()).contains("fatal error: runtime: mcall function returned\n"));
+        let message = dies(|| gosched_badsystemstack());
+        assert_eq!(message, "fatal: systemstack called from unexpected goroutine\n");
+        assert_eq!(dies(|| badmorestackgsignal()), "fatal: morestack on gsignal\n");
+    }
+}

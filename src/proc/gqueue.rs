@@ -119,3 +119,22 @@ impl GList {
         Some(gp)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::testing::zeroed;
+
+    #[test]
+    fn a_queue_becomes_a_list() {
+        let q = GQueue::default();
+        let gs: [&G; 3] = [zeroed(), zeroed(), zeroed()];
+        gs.iter().for_each(|gp| q.push_back(gp));
+        let list = q.pop_list();
+        assert!(q.empty() && q.pop().is_none());
+        for gp in gs {
+            assert!(list.pop().is_some_and(|popped| std::ptr::eq(popped, gp)));
+        }
+        assert!(list.empty());
+    }
+}

@@ -155,3 +155,49 @@ pub(crate) fn procresize(nprocs: i32) -> Option<&'static P> {
     }
     runnable
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::rank::{world_started, world_stopped};
+    use crate::proc::gfree::{gfget, gfput};
+    use crate::proc::global::globrunqput;
+    use crate::proc::procs::procs;
+    use crate::proc::runq::runqput;
+    use crate::proc::wake::pidleget;
+    use crate::runtime2::{G, GDEAD, StackKind};
+    use crate::testing::zeroed;
+
+    /// No other test of this binary starts the runtime.
+    #[test]
+    fn a_p_that_goes_leaves_what_it_has() {
+        let gs: [&G; 6] = std::array::from_fn(|_| zeroed());
+        let dead = zeroed::<G>();
+        dead.atomicstatus.store(GDEAD, Ordering::Relaxed);
+        world_stopped();
+        lock(&sched().lock);
+        assert!(procresize(4).is_none(), "none has work yet");
+        // A world that has been stopped has no idle P.
+        while pidleget().is_some() {}
+
+        let ps = procs().allp.clone();
+        gs[1..4].iter().for_each(|gp| runqput(ps[3], gp, false));
+        runqput(ps[3], gs[0], true);
+        globrunqput(gs[4]);
+        runqput(ps[1], gs[5], false);
+        gfput(Some(ps[3]), dead);
+        let runnable = procresize(2);
+
+        assert!(runnable.is_some_and(|pp| pp.id.get() == 1 && pp.link.get().is_none()));
+        assert!(pidleget().is_some_and(|pp| pp.id.get() == 0) && pidleget().is_none());
+        assert_eq!([0, 1, 2, 3].map(|i| ps[i].status.load(Ordering::Relaxed)), [PIDLE, PIDLE, PDEAD, PDEAD]);
+        assert_eq!(sched().runqsize.load(Ordering::Relaxed), 5);
+        for gp in &gs[..5] {
+            assert!(sched().runq.pop().is_some_and(|popped| std::ptr::eq(popped, *gp)), "another order");
+        }
+        sched().runqsize.store(0, Ordering::Relaxed);
+        unlock(&sched().lock);
+        world_started();
+        assert!(gfget(None, StackKind::Copying).is_some_and(|gp| std::ptr::eq(gp, dead)));
+    }
+}

@@ -4,7 +4,7 @@ use std::env;
 use std::path::Path;
 
 /// The architectures that have a folder under `asm/`.
-const SUPPORTED: &str = "gosched supports x86_64 Linux (glibc or musl) and no other target";
+const SUPPORTED: &str = "gosched supports x86_64 Linux and no other target";
 
 fn main() {
     println!("cargo::rerun-if-changed=asm");

@@ -151,6 +151,7 @@ FUNCTION gosched_mcall
         jne     .Lmcall_own_words
 .Lmcall_switch:
         movq    %r9, G_SCHED+GOBUF_PC(%rsi)
+.Lleave:                                        // rsi = g, rdx = g0, rax = TLS_G, rdi = fn
         movq    %rdx, %fs:(%rax)                // g = g0
         movq    G_SCHED+GOBUF_SP(%rdx), %rsp
         .cfi_remember_state
@@ -213,7 +214,7 @@ END gosched_mcall
 FUNCTION gosched_gogo
         endbr64
         .cfi_undefined %rip                     // there is nothing to return to
-        movq    GOBUF_G(%rdi), %rdx
+        leaq    -G_SCHED(%rdi), %rdx            // buf->g, without a load that the next mcall waits for
         TLS_G   %rax
         movq    %rdx, %fs:(%rax)
         movq    GOBUF_SP(%rdi), %rsp
@@ -230,8 +231,9 @@ END gosched_gogo
 //                 |  frames of fn          |
 //
 // It calls startpc(sched.ctxt). When that returns, the G ends: mcall(goexit0),
-// which is what goexit1 does, by a jump. Unwinders stop here: no return address,
-// and rbp was null when fn was called.
+// as goexit1 does, but for what mcall saves. Nothing resumes this G, and the
+// control words are what they were, for a call preserves them. Unwinders stop
+// here: no return address, and rbp was null when fn was called.
 FUNCTION gosched_goexit
         .cfi_undefined %rip
         endbr64
@@ -239,8 +241,11 @@ FUNCTION gosched_goexit
         movq    GOBUF_CTXT(%rdi), %rdi
         callq   *%rax
         leaq    gosched_goexit0(%rip), %rdi
-        pushq   $0                              // where mcall's caller would be
-        jmp     gosched_mcall
+        TLS_G   %rax
+        movq    %fs:(%rax), %rsi
+        movq    G_M(%rsi), %rdx
+        movq    M_G0(%rdx), %rdx
+        jmp     .Lleave
 END gosched_goexit
 
 // void gosched_systemstack(void (*fn)(void *), void *arg): calls fn(arg) on

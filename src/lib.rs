@@ -40,8 +40,8 @@
 //! read from a file, `std::sync::Mutex` under contention, `thread::sleep`) holds up a P.
 //!
 //! Each has a stack of its own, 256 KiB unless [`Builder::stack_size`] says otherwise, that takes
-//! memory as it is used: a goroutine that waits near its base takes 4 KiB in all. Below each is a
-//! guard page. A goroutine that overflows its stack is reported, with a backtrace, and the
+//! memory as it is used: a goroutine that waits near its base takes one page, and half a KiB of page
+//! tables. Below each is a guard page. A goroutine that overflows its stack is reported, with a backtrace, and the
 //! process ends with status 2.
 //!
 //! # Panics

@@ -17,7 +17,7 @@
 //! | `fib` | fib(27), a goroutine and a buffered channel for each call above fib(11) |
 //! | `mutex` | one lock and unlock, eight goroutines on one mutex |
 //! | `parked` | one goroutine made and parked on a channel, of 1,000,000; `parked_rss` its memory, `parked_pte` its page tables, `parked_release` its wake and exit |
-//! | `two_cpu` | two goroutines that only compute: their time in units of one's alone |
+//! | `two_cpu` | two goroutines that only compute: their time in units of one's alone; `two_cpu_threads` the same of threads, which is what the machine can do |
 //! | `switch_pair` | into a coroutine and back, without a scheduler |
 //! | `create_run_drop` | a coroutine made on a stack that is used again, run to its end, dropped |
 //!

@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -- [--rounds N] [--procs 1,2] [--quick] [WORKLOAD ...]`; `--quick` is one
 //! round, in place of 7. Machines are noisy: so each round runs all contenders, one after the
-//! other, each in a fresh process and each first in its turn, and the ratio is the median of the
-//! rounds' ratios.
+//! other, each in a fresh process, forth in one round and back in the next; and the ratio is the
+//! median of the rounds' ratios.
 //!
 //! The Go program is built with the `go` on the PATH, or the one that the environment variable
 //! `GO` names.
@@ -53,15 +53,15 @@ fn main() {
 
 /// The outcomes of each round, in the contenders' order. Who has died isn't asked again.
 ///
-/// Each round begins with the next contender: what one leaves behind (memory that is warm, a
-/// processor that is hot) may help or hinder the one after it.
+/// Every other round goes backwards: what one leaves behind (memory that is warm, a processor that
+/// is hot) may help or hinder the one after it.
 fn rounds(contenders: &[Contender], workload: &str, procs: usize, rounds: usize) -> Vec<Vec<Outcome>> {
     let mut outcomes: Vec<Vec<Outcome>> = Vec::new();
     for round in 0..rounds {
         let died = |i: usize| outcomes.last().is_some_and(|before| before[i].is_none());
         let mut these: Vec<Outcome> = contenders.iter().map(|_| None).collect();
         for turn in 0..contenders.len() {
-            let i = (round + turn) % contenders.len();
+            let i = if round % 2 == 0 { turn } else { contenders.len() - 1 - turn };
             if !died(i) {
                 these[i] = contenders[i].run(procs, workload);
             }

@@ -238,3 +238,36 @@ fn a_goroutine_starts_with_the_default_control_words() {
     let words = WORDS.each_ref().map(|word| word.load(Ordering::Relaxed));
     assert_eq!(words, [MXCSR, u32::from(FCW)]);
 }
+
+#[test]
+fn a_goroutine_that_ends_leaves_no_control_words() {
+    two_threads();
+    static LEFT: AtomicUsize = AtomicUsize::new(0);
+
+    /// As a C function does that sets the rounding and returns.
+    unsafe extern "C" fn spoil(_: *mut c_void) {
+        // SAFETY: nothing computes before this returns.
+        unsafe { asm!("ldmxcsr [{}]", "fldcw [{}]", in(reg) &(MXCSR | 0xe040), in(reg) &0x0c7f_u16) };
+    }
+
+    unsafe extern "C" fn look(_: *mut c_void) {
+        let (mut mxcsr, mut fcw) = (0u32, 0u16);
+        // SAFETY: stores both words.
+        unsafe { asm!("stmxcsr [{}]", "fnstcw [{}]", in(reg) &raw mut mxcsr, in(reg) &raw mut fcw) };
+        LEFT.fetch_add(usize::from(mxcsr & 0xffc0 == MXCSR && fcw == FCW), Ordering::Relaxed);
+    }
+
+    // SAFETY: both fit their stacks; no thread-local is kept.
+    unsafe {
+        gosched::run(|| {
+            for round in 1..=1000 {
+                proc::newproc(Some(look), std::ptr::null_mut());
+                proc::newproc(Some(spoil), std::ptr::null_mut());
+                while gosched::num_goroutine() > 1 && LEFT.load(Ordering::Relaxed) < round {
+                    gosched::yield_now();
+                }
+            }
+        })
+    };
+    assert_eq!(LEFT.load(Ordering::Relaxed), 1000);
+}

@@ -151,7 +151,6 @@ FUNCTION gosched_mcall
         jne     .Lmcall_own_words
 .Lmcall_switch:
         movq    %r9, G_SCHED+GOBUF_PC(%rsi)
-.Lleave:                                        // rsi = g, rdx = g0, rax = TLS_G, rdi = fn
         movq    %rdx, %fs:(%rax)                // g = g0
         movq    G_SCHED+GOBUF_SP(%rdx), %rsp
         .cfi_remember_state
@@ -231,9 +230,9 @@ END gosched_gogo
 //                 |  frames of fn          |
 //
 // It calls startpc(sched.ctxt). When that returns, the G ends: mcall(goexit0),
-// as goexit1 does, but for what mcall saves. Nothing resumes this G, and the
-// control words are what they were, for a call preserves them. Unwinders stop
-// here: no return address, and rbp was null when fn was called.
+// which is what goexit1 does, by a jump. All that mcall saves is for nothing,
+// but it sees to the control words, which a fesetround may have changed.
+// Unwinders stop here: no return address, and rbp was null when fn was called.
 FUNCTION gosched_goexit
         .cfi_undefined %rip
         endbr64
@@ -241,11 +240,8 @@ FUNCTION gosched_goexit
         movq    GOBUF_CTXT(%rdi), %rdi
         callq   *%rax
         leaq    gosched_goexit0(%rip), %rdi
-        TLS_G   %rax
-        movq    %fs:(%rax), %rsi
-        movq    G_M(%rsi), %rdx
-        movq    M_G0(%rdx), %rdx
-        jmp     .Lleave
+        pushq   $0                              // where mcall's caller would be
+        jmp     gosched_mcall
 END gosched_goexit
 
 // void gosched_systemstack(void (*fn)(void *), void *arg): calls fn(arg) on

@@ -207,7 +207,7 @@ FUNCTION gosched_mcall
         ud2
 END gosched_mcall
 
-// void gosched_gogo(Gobuf *buf): resumes the G that buf belongs to, where it
+// void gosched_gogo(Gobuf *buf): resumes the G whose sched buf is, where it
 // says. One way: nothing comes back here. Jumped to, never called, and with
 // rdi = buf still set on arrival, which is how goexit finds its G. Go's gogo.
 FUNCTION gosched_gogo

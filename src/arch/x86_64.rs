@@ -61,7 +61,7 @@ pub(crate) unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
     unsafe { gosched_mcall(f as *const c_void) }
 }
 
-/// Resumes the G that `buf` belongs to. Go's `gogo`.
+/// Resumes the G whose `sched` is `buf`. Go's `gogo`.
 ///
 /// A jump and not a call, and inlined with everything that leads here from mcall,
 /// so that the return predictor stays in step (`asm.S` explains).

@@ -102,7 +102,7 @@ pub fn locked_threads(rng: &mut Rng) {
                     assert_eq!(proc::getm().addr(), here);
                     count(Op::Thread);
                 }
-                // Half of them end with their thread.
+                // Half of them end without unlocking their thread.
                 if rng.one_in(2) {
                     std::mem::forget(locked);
                 }

@@ -13,7 +13,7 @@ pub(crate) struct Goexit;
 /// Panics if the caller isn't on a goroutine.
 #[inline(always)]
 #[track_caller]
-fn need_goroutine(what: &str) {
+pub(crate) fn need_goroutine(what: &str) {
     assert!(
         on_goroutine(),
         "gosched::{what} called on a thread that isn't a goroutine's: use it inside gosched::run"

@@ -9,8 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use crate::current::Goexit;
 use crate::panic::fatal;
 use crate::proc::join::{drop_handle, ended, wait};
-use crate::proc::park::on_goroutine;
 use crate::runtime2::G;
+use crate::sync::must_wait;
 
 /// What a goroutine ends with: its result, or what it panicked with.
 pub(crate) type Outcome<T> = Result<T, Box<dyn Any + Send>>;
@@ -56,10 +56,7 @@ impl<T> JoinHandle<T> {
     #[track_caller]
     pub fn join(self) -> Result<T, JoinError> {
         if !ended(self.gp) {
-            assert!(
-                on_goroutine(),
-                "gosched: join would have to wait, and this thread isn't a goroutine's: use it inside gosched::run"
-            );
+            must_wait("join");
             wait(self.gp);
         }
         let mut outcome = MaybeUninit::uninit();

@@ -6,9 +6,9 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::current::need_goroutine;
 use crate::go::{Builder, cannot};
 use crate::join_handle::{JoinError, JoinHandle, drop_outcome};
-use crate::proc::park::on_goroutine;
 use crate::sync::WaitGroup;
 
 /// Where goroutines are made that may borrow from outside: see [`scope`].
@@ -46,10 +46,7 @@ pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    assert!(
-        on_goroutine(),
-        "gosched::scope called on a thread that isn't a goroutine's: use it inside gosched::run"
-    );
+    need_goroutine("scope");
     let scope = Scope {
         running: WaitGroup::new(),
         panicked: AtomicBool::new(false),

@@ -29,7 +29,7 @@ use crate::proc::park::on_goroutine;
 /// Panics where `what` has to wait and there is no goroutine to park.
 #[inline(always)]
 #[track_caller]
-fn must_wait(what: &str) {
+pub(crate) fn must_wait(what: &str) {
     if !on_goroutine() {
         cannot_wait(what);
     }

@@ -21,9 +21,15 @@ fn main() {
         return;
     }
     let folder = Path::new("asm").join(&arch);
-    let built = cc::Build::new()
+    let mut build = cc::Build::new();
+    // The word that compilers' stack checks look at is glibc's.
+    if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|libc| libc == "gnu") {
+        build.define("SPLIT_STACK", None);
+    }
+    let built = build
         .include("asm")
         .file(folder.join("asm.S"))
+        .file(folder.join("morestack.S"))
         .cargo_warnings(false)
         .try_compile("gosched_asm");
     if let Err(error) = built {

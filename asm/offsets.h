@@ -9,13 +9,20 @@
 #define GOBUF_CTXT 24
 #define GOBUF_BP 48
 
+// Stack
+#define STACK_LO 0
+#define STACK_HI 8
+
 // G
+#define G_STACK 0
+#define G_STACKGUARD0 16
 #define G_M 48
 #define G_SCHED 56
 #define G_STARTPC 296
 
 // M
 #define M_G0 0
+#define M_MOREBUF 8
 #define M_GSIGNAL 80
 #define M_CURG 312
 

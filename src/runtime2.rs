@@ -374,6 +374,23 @@ pub struct PGFree {
     pub n: AtomicI32,
 }
 
+/// Free segments for stacks, all of one size. Go's `stackfreelist`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct StackFreeList {
+    /// One past the end of the first, 0 for none; its last word is the next.
+    pub list: Cell<usize>,
+    /// The bytes of all of them.
+    pub size: Cell<usize>,
+}
+
+impl StackFreeList {
+    /// An empty list.
+    pub(crate) const fn new() -> Self {
+        StackFreeList { list: Cell::new(0), size: Cell::new(0) }
+    }
+}
+
 /// Go's `mspancache` of a P; the embedder's allocator's.
 #[repr(C)]
 pub struct MspanCache {
@@ -560,6 +577,8 @@ pub struct GExt {
     pub created_at: Cell<Option<&'static Location<'static>>>,
     /// Its name, cut to what fits.
     pub name: Cell<Name>,
+    /// Blocks that its code has instead of room on the stack, the newest first: `stack/side.rs`.
+    pub side_blocks: Cell<*mut c_void>,
     /// Room for the closure and the result of a spawn.
     pub slot: Slot,
 }
@@ -594,7 +613,7 @@ impl Name {
 pub struct Slot(pub(crate) UnsafeCell<[MaybeUninit<u8>; SLOT_SIZE]>);
 
 /// How many bytes a [`Slot`] has: what is left of the half page.
-pub const SLOT_SIZE: usize = 1552;
+pub const SLOT_SIZE: usize = 1536;
 
 const _: () = assert!(size_of::<G>() == G_SIZE);
 
@@ -881,7 +900,12 @@ pub struct PExt {
     pub n_held: AtomicI32,
     /// Channels that nobody uses.
     pub hchans: HchanList,
+    /// Free segments for stacks, by the power of two of their pages. Go has them in `mcache`.
+    pub stackcache: [StackFreeList; NUM_STACK_ORDERS],
 }
+
+/// How many sizes of segments have a list in each P: 4, 8 and 16 KiB.
+pub const NUM_STACK_ORDERS: usize = 3;
 
 // ---------------------------------------------------------------------------
 // The scheduler

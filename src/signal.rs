@@ -201,7 +201,8 @@ extern "C" fn gosched_overflow(addr: usize) -> ! {
         throw("overflow of no goroutine")
     };
     startpanic(ThrowType::User);
-    overflow_header(gp, addr);
+    let stack = gp.stack.get();
+    overflow_header(gp, addr, stack.hi - stack.lo);
     print_backtrace();
     exit(2)
 }

@@ -32,35 +32,13 @@
 // With one call too many, every `ret` up the resumed stack is mispredicted
 // (measured: 14 ns a switch pair instead of 3, and 4 ns more for each frame).
 
-#include "offsets.h"
+#include "macros.h"
 
 #define DEFAULT_MXCSR 0x1f80
 #define DEFAULT_FCW 0x037f
 // The control bits of mxcsr; the six below them are sticky exception flags,
 // which a call need not preserve.
 #define MXCSR_CONTROL 0xffc0
-
-.macro FUNCTION name
-        .text
-        .p2align 4
-        .globl  \name
-        .hidden \name
-        .type   \name, @function
-\name:
-        .cfi_startproc
-.endm
-
-.macro END name
-        .cfi_endproc
-        .size   \name, . - \name
-.endm
-
-// The offset of gosched_g from the thread pointer. Initial-exec: valid in an
-// executable, a static library and a shared object loaded at start, and one
-// load (the linker turns it into a constant where it can).
-.macro TLS_G reg
-        movq    gosched_g@GOTTPOFF(%rip), \reg
-.endm
 
 // The G that this thread runs, null on a thread that isn't ours. It lives here
 // and not in a Rust thread_local!, whose address the compiler may keep across a
@@ -89,11 +67,21 @@ FUNCTION gosched_getg
         ret
 END gosched_getg
 
-// void gosched_setg(G *gp): changes only what getg says, not the stack.
+// void gosched_setg(G *gp): changes only what getg says, and the limit that goes
+// with it, not the stack.
 FUNCTION gosched_setg
         endbr64
         TLS_G   %rax
         movq    %rdi, %fs:(%rax)
+        xorl    %ecx, %ecx
+        testq   %rdi, %rdi
+        je      .Lsetg_limit
+        movq    G_M(%rdi), %rdx
+        cmpq    %rdi, M_CURG(%rdx)
+        jne     .Lsetg_limit                    // g0 or gsignal
+        movq    G_STACKGUARD0(%rdi), %rcx
+.Lsetg_limit:
+        SET_STACK_LIMIT %rcx
         ret
 END gosched_setg
 
@@ -152,6 +140,7 @@ FUNCTION gosched_mcall
 .Lmcall_switch:
         movq    %r9, G_SCHED+GOBUF_PC(%rsi)
         movq    %rdx, %fs:(%rax)                // g = g0
+        SET_STACK_LIMIT $0
         movq    G_SCHED+GOBUF_SP(%rdx), %rsp
         .cfi_remember_state
         // The G may be running elsewhere by the time somebody unwinds g0: its
@@ -216,6 +205,8 @@ FUNCTION gosched_gogo
         leaq    -G_SCHED(%rdi), %rdx            // buf->g, without a load that the next mcall waits for
         TLS_G   %rax
         movq    %rdx, %fs:(%rax)
+        movq    G_STACKGUARD0(%rdx), %rcx
+        SET_STACK_LIMIT %rcx
         movq    GOBUF_SP(%rdi), %rsp
         movq    GOBUF_BP(%rdi), %rbp
         jmpq    *GOBUF_PC(%rdi)
@@ -323,6 +314,7 @@ systemstack_switch:
         movq    %rcx, G_SCHED+GOBUF_PC(%rdx)
 
         movq    %r8, %fs:(%rax)                 // g = g0
+        SET_STACK_LIMIT $0
         movq    G_SCHED+GOBUF_SP(%r8), %rsp
         movq    %rdi, %rcx
         movq    %rsi, %rdi
@@ -331,6 +323,8 @@ systemstack_switch:
         movq    -8(%rbp), %rdx
         TLS_G   %rax
         movq    %rdx, %fs:(%rax)                // g = the G again
+        movq    G_STACKGUARD0(%rdx), %rcx
+        SET_STACK_LIMIT %rcx
         leave
         .cfi_def_cfa %rsp, 8
         .cfi_restore %rbp
@@ -400,21 +394,9 @@ FUNCTION gosched_sigreport
         movq    G_M(%rdx), %rdx
         movq    M_G0(%rdx), %rdx
         movq    %rdx, %fs:(%rax)                // g = g0
+        SET_STACK_LIMIT $0
         callq   gosched_overflow
         ud2
 END gosched_sigreport
 
-        .section .note.GNU-stack, "", @progbits
-
-// Every indirect branch target above is a landing pad (endbr64); say so, or the
-// linker drops indirect-branch tracking for the whole program.
-        .section .note.gnu.property, "a"
-        .p2align 3
-        .long   4                               // length of "GNU\0"
-        .long   16                              // length of the property
-        .long   5                               // NT_GNU_PROPERTY_TYPE_0
-        .asciz  "GNU"
-        .long   0xc0000002                      // GNU_PROPERTY_X86_FEATURE_1_AND
-        .long   4
-        .long   1                               // IBT
-        .long   0
+        NOTES

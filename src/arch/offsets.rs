@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use crate::runtime2::{G, Gobuf, M};
+use crate::runtime2::{G, Gobuf, M, Stack};
 use crate::signal::Regs;
 
 const HEADER: &[u8] = include_bytes!("../../asm/offsets.h");
@@ -26,10 +26,15 @@ assert_offsets! {
     "GOBUF_G": Gobuf, g;
     "GOBUF_CTXT": Gobuf, ctxt;
     "GOBUF_BP": Gobuf, bp;
+    "STACK_LO": Stack, lo;
+    "STACK_HI": Stack, hi;
+    "G_STACK": G, stack;
+    "G_STACKGUARD0": G, stackguard0;
     "G_M": G, m;
     "G_SCHED": G, sched;
     "G_STARTPC": G, startpc;
     "M_G0": M, g0;
+    "M_MOREBUF": M, morebuf;
     "M_GSIGNAL": M, gsignal;
     "M_CURG": M, curg;
     "REGS_RIP": Regs, rip;

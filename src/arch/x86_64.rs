@@ -1,7 +1,9 @@
 //! The Rust side of `asm/x86_64/asm.S`.
 
 use std::arch::asm;
+use std::arch::x86_64::{__cpuid, __cpuid_count};
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::proc::newproc::Entry;
 use crate::runtime2::{G, Gobuf};
@@ -14,6 +16,9 @@ unsafe extern "C" {
     fn gosched_mstart(g0: *mut c_void) -> *mut c_void;
     fn gosched_sigreport();
     fn gosched_setg(gp: *mut c_void);
+    fn gosched_morestack();
+    static gosched_vector_size: AtomicUsize;
+    static gosched_xsave_mask: AtomicU32;
 }
 
 unsafe extern "C-unwind" {
@@ -99,6 +104,53 @@ pub(crate) unsafe fn systemstack_raw(f: unsafe extern "C-unwind" fn(*mut c_void)
 pub(crate) unsafe fn newproc_here(f: Option<Entry>, arg: *mut c_void) {
     // SAFETY: the caller's.
     unsafe { gosched_newproc(f, arg) }
+}
+
+/// Makes sure that `n` bytes of stack remain below the caller's frame: grows a copying stack if
+/// they don't, and ends the process, with a report, if it can't. Go's `morestack`, with the check
+/// that leads there.
+///
+/// Inlined, as a check in a function's prologue would be; what needs the bytes must not be.
+#[inline(always)]
+pub(crate) fn morestack_check(n: usize) {
+    let Some(gp) = getg() else { return };
+    // SAFETY: gosched_morestack changes no register but these two, and moves what is on the stack
+    // with every address in it that the compiler may keep there.
+    unsafe {
+        asm!(
+            "neg r10",
+            "lea r11, [rsp + r10]",
+            "cmp r11, {guard}",
+            "jae 2f",
+            "neg r10",
+            "call {morestack}",
+            "2:",
+            guard = in(reg) gp.stackguard0.load(Ordering::Relaxed),
+            morestack = sym gosched_morestack,
+            inout("r10") n => _,
+            out("r11") _,
+        )
+    }
+}
+
+/// Finds out how morestack saves the vector registers.
+pub(crate) fn init_vector_state() {
+    const OSXSAVE: u32 = 1 << 27;
+    // Of xsave's parts, those that hold arguments: xmm, the upper halves of ymm, and of zmm.
+    const ARGUMENTS: u32 = 1 << 1 | 1 << 2 | 1 << 6;
+    let (mut size, mut mask) = (512, 0); // fxsave
+    if __cpuid(1).ecx & OSXSAVE != 0 {
+        let xcr0: u32;
+        // SAFETY: the processor has the instruction, and the system has enabled it.
+        unsafe { asm!("xgetbv", in("ecx") 0, out("eax") xcr0, out("edx") _, options(nomem, nostack)) };
+        size = __cpuid_count(0xd, 0).ebx as usize;
+        mask = xcr0 & ARGUMENTS;
+    }
+    // SAFETY: statics of morestack.S, which no goroutine reads yet.
+    unsafe {
+        gosched_vector_size.store(size, Ordering::Relaxed);
+        gosched_xsave_mask.store(mask, Ordering::Relaxed);
+    }
 }
 
 /// The address that a new G starts at.

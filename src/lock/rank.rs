@@ -48,9 +48,11 @@ ranks! {
     SUDOG = 9
     ROOT = 10
     GSCAN = 11
-    STACKPOOL = 12
-    PANIC = 13
-    DEADLOCK = 14
+    HCHAN_LEAF = 12
+    STACKPOOL = 13
+    STACK_LARGE = 14
+    PANIC = 15
+    DEADLOCK = 16
     LEAF = 1000
 }
 
@@ -68,12 +70,17 @@ pub(crate) const PARTIAL_ORDER: &[(LockRank, &[LockRank])] = {
         (R::HCHAN, &[R::SYSMON, R::HCHAN]),
         (R::SUDOG, &[R::SYSMON, R::HCHAN, R::NOTIFY_LIST]),
         (R::GSCAN, &[R::SYSMON, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT]),
-        (
-            R::STACKPOOL,
-            &[R::SYSMON, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT, R::GSCAN],
-        ),
+        (R::HCHAN_LEAF, &[R::GSCAN, R::HCHAN_LEAF]),
+        (R::STACKPOOL, STACK_LOCKS),
+        (R::STACK_LARGE, STACK_LOCKS),
         (R::DEADLOCK, &[R::PANIC, R::DEADLOCK]),
     ]
+};
+
+/// What may be held when a stack's lock is taken.
+const STACK_LOCKS: &[LockRank] = {
+    type R = LockRank;
+    &[R::SYSMON, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT, R::GSCAN]
 };
 
 impl Mutex {

@@ -56,7 +56,8 @@ pub(crate) fn lock_with_rank(mp: Option<&'static M>, l: &Mutex, rank: LockRank) 
 /// Adds a lock to those that `mp` holds, and checks that it may be added.
 fn note_held(mp: &M, lock_addr: usize, rank: LockRank) {
     let i = mp.locks_held_len.get();
-    if rank == LockRank::HCHAN && i > 0 && mp.locks_held[i - 1].get().rank == rank.0 {
+    let channel = rank == LockRank::HCHAN || rank == LockRank::HCHAN_LEAF;
+    if channel && i > 0 && mp.locks_held[i - 1].get().rank == rank.0 {
         return;
     }
     if i >= mp.locks_held.len() {

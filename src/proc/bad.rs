@@ -1,6 +1,7 @@
 //! Where assembly and signal handlers go when something can't be: Go's `badmcall` and its
 //! kin.
 
+use crate::arch::getg;
 use crate::panic::{exit, throw};
 use crate::print::eprintln;
 use crate::runtime2::G;
@@ -9,6 +10,19 @@ use crate::runtime2::G;
 #[unsafe(no_mangle)]
 extern "C" fn gosched_badmcall() -> ! {
     throw("runtime: mcall called on m->g0 stack")
+}
+
+/// morestack was called on g0, whose stack has its size. Go's `badmorestackg0`.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_badmorestackg0() -> ! {
+    let Some(g0) = getg() else { throw("morestack on g0") };
+    badmorestackg0(g0, g0.stack.get().lo)
+}
+
+/// morestack was called in a signal handler. Go's `badmorestackgsignal`.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_badmorestackgsignal() -> ! {
+    badmorestackgsignal()
 }
 
 /// The function of an mcall returned; nobody knows where to. Go's `badmcall2`.

@@ -1,4 +1,7 @@
 //! Dead G's, to be used again: a list for each P and one for all, of each kind of stack.
+//!
+//! A copying G whose stack has grown keeps it while it is on a P's list, if it isn't too large: the
+//! next goroutine need not grow from scratch.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -9,7 +12,7 @@ use crate::proc::gqueue::{GList, GQueue};
 use crate::proc::procs::procs;
 use crate::proc::status::readgstatus;
 use crate::runtime2::{G, GDEAD, P, PGFree, StackKind, sched};
-use crate::stack::DEFAULT_ROOM;
+use crate::stack::{DEFAULT_ROOM, go_home};
 
 /// A P with so many gives some to the others,
 const LOCAL_MAX: i32 = 64;
@@ -62,6 +65,7 @@ impl PGFree {
         while self.n.load(Ordering::Relaxed) > keep
             && let Some(gp) = self.pop()
         {
+            go_home(gp, false);
             q.push(gp);
             inc += 1;
         }
@@ -93,7 +97,9 @@ pub(crate) fn gfput(pp: Option<&P>, gp: &'static G) {
         throw("gfput: bad status (not Gdead)");
     }
     let kind = gp.ext.kind.get();
-    match pp.and_then(|pp| local(pp, kind)) {
+    let free = pp.and_then(|pp| local(pp, kind));
+    go_home(gp, free.is_some());
+    match free {
         Some(free) => {
             free.push(gp);
             if free.n.load(Ordering::Relaxed) >= LOCAL_MAX {

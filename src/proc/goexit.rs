@@ -11,6 +11,7 @@ use crate::proc::m::getm;
 use crate::proc::schedule::{dropg, schedule};
 use crate::proc::status::casgstatus;
 use crate::runtime2::{G, GDEAD, GRUNNING, M, WaitReason};
+use crate::stack::side::free_side_blocks;
 
 /// Ends the running goroutine, without unwinding: no destructor on its stack runs. Go's
 /// `goexit1`.
@@ -53,6 +54,9 @@ fn gdestroy(mp: &'static M, gp: &'static G) {
     gp.param.store(ptr::null_mut(), Ordering::Relaxed);
     gp.labels.set(ptr::null_mut());
     gp.timer.set(ptr::null_mut());
+    if !gp.ext.side_blocks.get().is_null() {
+        free_side_blocks(gp, usize::MAX);
+    }
     dropg(mp, gp);
     if mp.locked_int.get() != 0 {
         throw("internal lockOSThread error");

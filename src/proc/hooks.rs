@@ -5,6 +5,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::runtime2::{G, P};
+use crate::stack::copystack::AdjustInfo;
 
 /// Functions of an embedder, called by the scheduler; none at first.
 ///
@@ -26,6 +27,10 @@ pub struct Hooks {
     /// A goroutine has ended: drop its `_defer` and `_panic` chains and its labels. Go's
     /// `gdestroy`.
     pub gdestroy: Option<fn(&G)>,
+    /// The stack of a goroutine has been moved: adjust what is in its `_defer` and `_panic` chains,
+    /// whose heads are adjusted already. The old stack is still there. Go's `adjustdefers` and
+    /// `adjustpanics`, in `copystack`.
+    pub copystack: Option<fn(&G, &AdjustInfo)>,
 }
 
 /// The hooks in force, and whether somebody has registered any.
@@ -44,6 +49,7 @@ static REGISTRY: Registry = Registry {
         acquirep: None,
         find_runnable_gc_worker: None,
         gdestroy: None,
+        copystack: None,
     }),
     taken: AtomicBool::new(false),
 };

@@ -102,3 +102,8 @@ pub(crate) mod wake;
 pub use gqueue::{GList, GQueue};
 pub use hooks::{Hooks, set_hooks};
 pub use raw::*;
+
+#[doc(hidden)]
+pub use crate::stack::check::with_stack;
+pub use crate::stack::copystack::AdjustInfo;
+pub use crate::stack::frame_map::{Frame, FrameMap, FrameMapRegistration, register_frame_map};

@@ -18,7 +18,7 @@ use crate::proc::status::{casgstatus, readgstatus};
 use crate::proc::wake::wakep;
 use crate::runtime2::{G, GDEAD, GIDLE, GRUNNABLE, Name, P, Stack, StackKind, sched};
 use crate::stack::home::{Homes, cut};
-use crate::stack::{DEFAULT_ROOM, STACK_GUARD};
+use crate::stack::{DEFAULT_ROOM, running_guard};
 
 /// The function of a goroutine; it gets `sched.ctxt`.
 pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
@@ -67,13 +67,7 @@ pub(crate) fn newproc1(f: Entry, kind: StackKind, callerpc: usize) -> io::Result
     if readgstatus(newg) != GDEAD {
         throw("newproc1: new g is not Gdead");
     }
-    let sp = newg.stack.get().hi - SPARE;
-    newg.sched.sp.set(sp);
-    newg.stktopsp.set(sp);
-    newg.sched.pc.set(goexit_pc());
-    newg.sched.g.set(Some(newg));
-    newg.sched.bp.set(0);
-    newg.startpc.set(f as usize);
+    gostartcallfn(newg, f);
     newg.gopc.set(callerpc);
     detach_new(newg);
     newg.ext.created_at.set(None);
@@ -92,6 +86,19 @@ pub(crate) fn newproc1(f: Entry, kind: StackKind, callerpc: usize) -> io::Result
     });
     releasem(mp);
     Ok(newg)
+}
+
+/// Lets the G begin at the base of its stack, whose first call is `f(sched.ctxt)`. Go's
+/// `gostartcallfn`.
+#[inline(always)]
+fn gostartcallfn(newg: &'static G, f: Entry) {
+    let sp = newg.stack.get().hi - SPARE;
+    newg.sched.sp.set(sp);
+    newg.stktopsp.set(sp);
+    newg.sched.pc.set(goexit_pc());
+    newg.sched.g.set(Some(newg));
+    newg.sched.bp.set(0);
+    newg.startpc.set(f as usize);
 }
 
 /// The next number from the P's batch.
@@ -138,11 +145,11 @@ fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'static G> {
     let homes = cut(kind, n)?;
     let first = settle(&homes, 0, kind);
     let mut batch = [first; BATCH];
-    for (i, newg) in batch[..homes.count].iter_mut().enumerate().skip(1) {
+    for (i, newg) in batch[..homes.count()].iter_mut().enumerate().skip(1) {
         *newg = settle(&homes, i, kind);
     }
-    allgadd(&batch[..homes.count])?;
-    for gp in &batch[1..homes.count] {
+    allgadd(&batch[..homes.count()])?;
+    for gp in &batch[1..homes.count()] {
         gfput(pp, gp);
     }
     Ok(first)
@@ -152,9 +159,9 @@ fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'static G> {
 fn settle(homes: &Homes, i: usize, kind: StackKind) -> &'static G {
     let (newg, lo) = homes.home(i);
     newg.stack.set(Stack { lo, hi: newg.as_ptr().addr() });
-    newg.stackguard0.store(lo + STACK_GUARD, Ordering::Relaxed);
-    newg.stackguard1.set(usize::MAX);
     newg.ext.kind.set(kind);
+    newg.stackguard0.store(running_guard(newg), Ordering::Relaxed);
+    newg.stackguard1.set(usize::MAX);
     casgstatus(newg, GIDLE, GDEAD);
     newg
 }

@@ -23,6 +23,7 @@ use crate::proc::runq::runqempty;
 use crate::proc::sudog::reset_sudogcache;
 use crate::proc::wake::pidleput;
 use crate::runtime2::{Mutex, P, PDEAD, PGCSTOP, PIDLE, PRUNNING, sched};
+use crate::stack::segment::stackcache_clear;
 
 /// Protects the list of P's. Go's `allpLock`.
 pub(crate) static ALLP_LOCK: SharedMutex = SharedMutex(Mutex::new());
@@ -84,6 +85,7 @@ impl P {
             self.runnext.set(None);
         }
         reset_sudogcache(self);
+        stackcache_clear(self);
         gfpurge(self);
         spill(self, 0);
         if let Some(p_destroy) = hooks().p_destroy {
@@ -166,6 +168,7 @@ mod tests {
     use crate::proc::runq::runqput;
     use crate::proc::wake::pidleget;
     use crate::runtime2::{G, GDEAD, StackKind};
+    use crate::stack::home::home_stack;
     use crate::testing::zeroed;
 
     /// No other test of this binary starts the runtime.
@@ -185,6 +188,7 @@ mod tests {
         runqput(ps[3], gs[0], true);
         globrunqput(gs[4]);
         runqput(ps[1], gs[5], false);
+        dead.stack.set(home_stack(dead));
         gfput(Some(ps[3]), dead);
         let runnable = procresize(2);
 

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use crate::arch;
 use crate::proc::{gfree, inject, lockosthread, m, park, status};
 use crate::runtime2::{G, M, Schedt, TraceBlockReason, Unlockf, WaitReason};
+use crate::stack::newstack::set_max_stack as set_max_stack_size;
 
 /// Makes a goroutine on a copying stack that runs `f(arg)`, next on this P. Go's `newproc`, in
 /// `proc.go`.
@@ -226,6 +227,44 @@ pub fn mcount() -> i32 {
 /// more than that is a fatal error. Go's `debug.SetMaxThreads`.
 pub fn set_max_threads(max: i32) -> i32 {
     m::set_max_threads(max)
+}
+
+/// Sets how many bytes a goroutine's copying stack may have, 1 GiB at first; returns what it was. To
+/// need more ends the process with a report. Go's `debug.SetMaxStack`.
+pub fn set_max_stack(bytes: usize) -> usize {
+    set_max_stack_size(bytes)
+}
+
+/// Halves the copying stack of a goroutine that uses less than a quarter of it. Does nothing if it
+/// uses more, if the stack is fixed, or if this is no time to move it. Go's `shrinkstack`, in
+/// `stack.go`.
+///
+/// # Safety
+/// `gp` is a goroutine that isn't running and can't begin to: its state has the scan bit, set by
+/// [`castogscanstatus`]; or it is the one that called the [`mcall`] that this is called in.
+pub unsafe fn shrinkstack(gp: *mut G) {
+    // SAFETY: the caller's; G's are never freed.
+    crate::stack::shrink::shrinkstack(unsafe { &*gp })
+}
+
+/// Sets the scan bit, which keeps a G from running and its stack where it is, if its state is
+/// `oldval`; says whether it was. `newval` is `oldval` with [`GSCAN`](crate::runtime2::GSCAN). Go's
+/// `castogscanstatus`, in `proc.go`.
+///
+/// # Safety
+/// `gp` is a G; who sets the bit clears it, soon, by [`casfrom_gscanstatus`].
+pub unsafe fn castogscanstatus(gp: *mut G, oldval: u32, newval: u32) -> bool {
+    // SAFETY: the caller's.
+    status::castogscanstatus(unsafe { &*gp }, oldval, newval)
+}
+
+/// Clears the scan bit. Go's `casfrom_Gscanstatus`, in `proc.go`.
+///
+/// # Safety
+/// The caller has set it.
+pub unsafe fn casfrom_gscanstatus(gp: *mut G, oldval: u32, newval: u32) {
+    // SAFETY: the caller's.
+    status::casfrom_gscanstatus(unsafe { &*gp }, oldval, newval)
 }
 
 /// Ends the process for a broken invariant: the message, a backtrace and every goroutine go to

@@ -15,7 +15,7 @@ use crate::proc::status::casgstatus;
 use crate::proc::steal::steal_work;
 use crate::proc::wake::{Dropped, drop_p, resetspinning, wakep};
 use crate::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, P, sched};
-use crate::stack::{STACK_GUARD, unguarded_overflow};
+use crate::stack::{running_guard, unguarded_overflow};
 
 /// One round of the scheduler: finds a goroutine and runs it. Go's `schedule`.
 ///
@@ -73,7 +73,7 @@ pub(crate) unsafe fn execute(mp: &'static M, gp: &'static G, inherit_time: bool)
     casgstatus(gp, GRUNNABLE, GRUNNING);
     gp.waitsince.set(0);
     gp.preempt.store(false, Ordering::Relaxed);
-    gp.stackguard0.store(gp.stack.get().lo + STACK_GUARD, Ordering::Relaxed);
+    gp.stackguard0.store(running_guard(gp), Ordering::Relaxed);
     if !inherit_time && let Some(pp) = mp.p.get() {
         pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }

@@ -16,7 +16,7 @@ use crate::lock::rank::{LockRank, acquire_lock_rank, release_lock_rank};
 use crate::os::{nanotime, osyield};
 use crate::panic::throw;
 use crate::print::eprintln;
-use crate::runtime2::{G, GCOPYSTACK, GRUNNABLE, GSCAN, GWAITING, WaitReason};
+use crate::runtime2::{G, GCOPYSTACK, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, WaitReason};
 
 /// The G's state. Go's `readgstatus`.
 #[inline(always)]
@@ -67,6 +67,31 @@ fn casgstatus_slow(gp: &G, oldval: u32, newval: u32) {
             next_yield = nanotime() + YIELD_DELAY / 2;
         }
     }
+}
+
+/// Sets the scan bit, if the state is `oldval`; says whether it was. Go's `castogscanstatus`.
+pub(crate) fn castogscanstatus(gp: &G, oldval: u32, newval: u32) -> bool {
+    if !matches!(oldval, GRUNNABLE | GRUNNING | GWAITING | GSYSCALL) || newval != oldval | GSCAN {
+        throw("castogscanstatus: bad incoming values");
+    }
+    let set = gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    if set {
+        acquire_lock_rank(LockRank::GSCAN);
+    }
+    set
+}
+
+/// Clears the scan bit, which the caller has set. Go's `casfrom_Gscanstatus`.
+pub(crate) fn casfrom_gscanstatus(gp: &G, oldval: u32, newval: u32) {
+    let cleared = oldval & GSCAN != 0
+        && newval == oldval & !GSCAN
+        && gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    if !cleared {
+        eprintln!("runtime: casfrom_Gscanstatus gp={gp:p}, oldval={oldval:#x}, newval={newval:#x}");
+        dumpgstatus(gp);
+        throw("casfrom_Gscanstatus: gp->status is not in scan state");
+    }
+    release_lock_rank(LockRank::GSCAN);
 }
 
 /// Makes the G waiting, and notes why. Go's `casGToWaiting`.

@@ -104,6 +104,13 @@ fn reserve_mappings(n: usize) -> io::Result<Guards> {
     without_guard(&io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
+/// Takes back what [`reserve`] gave: the memory of `n` stacks is unmapped, guards and all.
+pub(crate) fn release(n: usize) {
+    if !REGIONS.load(Ordering::Relaxed) {
+        BUDGET.fetch_add(n as isize, Ordering::Relaxed);
+    }
+}
+
 /// There can be no more guards: `why`.
 #[cold]
 fn without_guard(why: &io::Error) -> io::Result<Guards> {

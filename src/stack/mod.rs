@@ -9,23 +9,41 @@
 //!     fixed G     [guard][ room, untouched until used ][ home: 2 KiB stack | G ]
 //! ```
 //!
-//! - The stack of a **copying** G is meant to be copied to a larger place when it is full.
-//!   Growing isn't in yet: an overflow ends in the guard page. Such a G is for code that
-//!   knows how little it has; [`newproc`](crate::proc::newproc) makes them.
+//! - The stack of a **copying** G is copied to a *segment* of twice the size when a check finds
+//!   that it is full, and half of it when little is used; it comes back to the home page when
+//!   that is enough. [`newproc`](crate::proc::newproc) makes such G's.
 //! - The stack of a **fixed** G never moves and grows down into its room. It is for Rust
 //!   closures, which may keep pointers to their locals anywhere.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`home`] | the arenas that home pages are cut from |
+//! | [`home`] | home pages |
+//! | [`segment`] | what a stack grows into: `stackalloc`, `stackfree` |
+//! | [`arena`] | where home pages and small segments are cut from |
 //! | [`guard`] | guard pages, and what to do when there can be no more of them |
+//! | [`newstack`] | a check has failed |
+//! | [`copystack`] | moving a stack, and adjusting what points into it |
+//! | [`frame_map`] | what an embedder knows of its frames |
+//! | [`side`] | blocks instead of room on the stack |
+//! | [`shrink`] | making a stack smaller |
+//! | [`verify`] | a search for what a move has missed |
 
+mod arena;
+pub(crate) mod check;
+pub(crate) mod copystack;
+pub(crate) mod frame_map;
 pub(crate) mod guard;
 pub(crate) mod home;
+pub(crate) mod newstack;
+pub(crate) mod segment;
+pub(crate) mod shrink;
+pub(crate) mod side;
+mod verify;
 
 use std::io;
 
-use crate::arch::{getg, systemstack};
+use crate::arch::{getg, init_vector_state, systemstack};
+use crate::debug::{stack_force_move, stack_keep_off};
 use crate::panic::{ThrowType, exit, startpanic};
 use crate::print::eprintln;
 use crate::runtime2::{G, G_SIZE, StackKind};
@@ -41,8 +59,18 @@ pub(crate) const STACK_MIN: usize = 2048;
 const _: () = assert!(STACK_MIN + G_SIZE == PAGE);
 
 /// How far above `stack.lo` a check already fails: room for what runs without one. Go's
-/// `stackGuard`.
-pub(crate) const STACK_GUARD: usize = 928;
+/// `stackGuard`, with its `stackGuardMultiplier`.
+pub(crate) const STACK_GUARD: usize = 928 * if cfg!(debug_assertions) { 4 } else { 1 };
+
+/// A `stackguard0` that is above every stack: the stack is to be moved. Go's `stackForceMove`.
+const STACK_FORCE_MOVE: usize = -275_isize as usize;
+
+/// What `GODEBUG=efence=1` fills a home page's stack with when it has moved on. Go's
+/// `stackPoisonCopy`.
+pub(crate) const POISON: u8 = 0xfc;
+
+/// A dead G keeps a segment of at most so many bytes for the next goroutine.
+const KEPT_MAX: usize = 128 << 10;
 
 /// The room below a fixed G's home page, as a power of two in pages: 256 KiB.
 pub(crate) const DEFAULT_ROOM: u8 = 6;
@@ -68,6 +96,27 @@ pub(crate) fn room_size(kind: StackKind) -> usize {
     }
 }
 
+/// What `stackguard0` is while `gp` runs, if nobody wants it to stop.
+#[inline(always)]
+pub(crate) fn running_guard(gp: &G) -> usize {
+    if stack_force_move() && gp.ext.kind.get() == StackKind::Copying {
+        return STACK_FORCE_MOVE;
+    }
+    gp.stack.get().lo + STACK_GUARD
+}
+
+/// Takes a dead G's segment away, unless it is one that `keep` allows: it has its home page's stack
+/// again. On g0, or on a thread that isn't ours.
+#[inline]
+pub(crate) fn go_home(gp: &G, keep: bool) {
+    let stack = gp.stack.get();
+    if stack.hi == gp.as_ptr().addr() || (keep && stack.hi - stack.lo <= KEPT_MAX && !stack_keep_off()) {
+        return;
+    }
+    segment::stackfree(stack);
+    gp.stack.set(home::home_stack(gp));
+}
+
 /// The smallest room that makes a stack of at least `size` bytes, if there is one so large.
 pub(crate) fn room_for(size: usize) -> Option<StackKind> {
     let pages = size.saturating_sub(STACK_MIN).div_ceil(PAGE).max(1);
@@ -85,14 +134,16 @@ pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> R {
 /// Prepares stacks. Go's `stackinit`.
 pub(crate) fn stackinit() -> io::Result<()> {
     home::init();
+    segment::init();
+    init_vector_state();
     guard::init()
 }
 
 /// Ends the process because a goroutine has used more stack than it has: what is known
 /// without reading its frames.
-pub(crate) fn overflow_header(gp: &G, sp: usize) {
+pub(crate) fn overflow_header(gp: &G, sp: usize, limit: usize) {
     let stack = gp.stack.get();
-    eprintln!("runtime: goroutine stack exceeds {}-byte limit", stack.hi - stack.lo);
+    eprintln!("runtime: goroutine stack exceeds {limit}-byte limit");
     eprintln!("runtime: sp={sp:#x} stack=[{:#x}, {:#x}]", stack.lo, stack.hi);
     eprintln!("fatal error: stack overflow\n");
     goroutineheader(gp);
@@ -110,6 +161,7 @@ pub(crate) fn overflow_header(gp: &G, sp: usize) {
 #[cold]
 pub(crate) fn unguarded_overflow(gp: &G) -> ! {
     startpanic(ThrowType::User);
-    overflow_header(gp, gp.sched.sp.get());
+    let stack = gp.stack.get();
+    overflow_header(gp, gp.sched.sp.get(), stack.hi - stack.lo);
     exit(2)
 }

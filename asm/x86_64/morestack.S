@@ -1,0 +1,288 @@
+// Growing a stack: Go's morestack, and the entries that compilers and linkers
+// call for code that is compiled with -fsplit-stack.
+//
+// A function's prologue has found that its frame doesn't fit, and calls one of
+// these before it has a frame of its own:
+//
+//     __morestack             save every register that may be live or hold an
+//                             address of the stack; move the stack; go on in
+//                             the function's body
+//     __morestack_non_split   likewise, for a function that calls code without
+//                             checks; first look whether there isn't room
+//     gosched_morestack       likewise, called like any other function
+//
+// What a prologue looks like (gcc; rsp itself is compared if the frame is small):
+//
+//         lea     -FRAME(%rsp), %r11
+//         cmp     %fs:0x70, %r11
+//         jae     body
+//         mov     $FRAME, %r10           how much it needs
+//         mov     $ARGUMENTS, %r11       how many bytes of arguments are on the stack
+//         call    __morestack
+//         ret                            one byte, which is skipped
+//     body:
+//         lea     0x18(%rbp), %r11       only in a function of variable arguments
+//
+// libgcc's __morestack *calls* the body, on a second stack, and the `ret` is
+// where that call returns from. Ours moves the stack and has nothing to come
+// back to: it steps over the `ret`, and all is as if the check had passed. The
+// `lea` means libgcc's frame by rbp, which has the place of ours, and finds the
+// stack's arguments by it: ours does that in its place, and steps over it too.
+//
+// Before and after; the words are the same, the place is another:
+//
+//                  |  arguments on the stack  |
+//     24(%rbp)  -> |                          |  <- m.morebuf.sp
+//                  |  return address          |  into the caller: m.morebuf.pc
+//                  |  return address          |  into the prologue
+//     sched.bp  -> |  rbp                     |
+//                  |  rbx, r12-r15            |  may hold anything of the callers'
+//                  |  rdi, rsi, rdx, rcx,     |  the arguments,
+//                  |  r8, r9                  |
+//     sched.sp  -> |  rax                     |  their number, or the static chain
+//
+// They are all in the stack when it moves, so an address among them is adjusted
+// like any other. The vector registers hold arguments too, but no addresses: they
+// are saved on g0's stack, whole, as a caller may have passed 32 or 64 bytes in
+// each.
+
+#include "macros.h"
+
+// What the linker takes for granted when it rewrites a call of code without
+// checks: so much room below the frame.
+#define NON_SPLIT_ROOM 0x4000
+// Bytes of the page below a stack, where an overflow faults.
+#define GUARD_PAGE 4096
+
+// `lea 0x18(%rbp), %r11`, little end first.
+#define VARARGS_LEA 0x185d8d4c
+
+// The parts of xsave's header that must be zero.
+#define XSAVE_HEADER 512
+
+FUNCTION __morestack
+        endbr64
+        pushq   %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        // The walk goes from g0's stack to the goroutine's in this frame: see
+        // gosched_systemstack.
+        .cfi_signal_frame
+        pushq   %rbx
+        .cfi_offset %rbx, -24
+        pushq   %r12
+        .cfi_offset %r12, -32
+        pushq   %r13
+        .cfi_offset %r13, -40
+        pushq   %r14
+        .cfi_offset %r14, -48
+        pushq   %r15
+        .cfi_offset %r15, -56
+        pushq   %rdi
+        pushq   %rsi
+        pushq   %rdx
+        pushq   %rcx
+        pushq   %r8
+        pushq   %r9
+        pushq   %rax
+
+        TLS_G   %rax
+        movq    %fs:(%rax), %rdx                // rdx = g
+        testq   %rdx, %rdx
+        je      .Lmorestack_foreign
+        movq    G_M(%rdx), %rcx                 // rcx = m
+        movq    M_G0(%rcx), %r8                 // r8 = g0
+        cmpq    %rdx, %r8
+        je      .Lmorestack_g0
+        cmpq    %rdx, M_GSIGNAL(%rcx)
+        je      .Lmorestack_gsignal
+        // A signal handler of the program's, which interrupted the goroutine, has
+        // the signal stack: its limit is another's, and it goes on.
+        cmpq    G_STACK+STACK_HI(%rdx), %rsp
+        jae     .Lmorestack_resume
+        movq    G_STACK+STACK_LO(%rdx), %r9
+        subq    $GUARD_PAGE, %r9
+        cmpq    %r9, %rsp
+        jb      .Lmorestack_resume
+
+        movq    %rsp, G_SCHED+GOBUF_SP(%rdx)
+        movq    %rbp, G_SCHED+GOBUF_BP(%rdx)
+        leaq    .Lmorestack_moved(%rip), %r9
+        movq    %r9, G_SCHED+GOBUF_PC(%rdx)
+        movq    16(%rbp), %r9
+        movq    %r9, M_MOREBUF+GOBUF_PC(%rcx)
+        leaq    24(%rbp), %r9
+        movq    %r9, M_MOREBUF+GOBUF_SP(%rcx)
+        movq    %rdx, M_MOREBUF+GOBUF_G(%rcx)
+
+        movq    %r8, %fs:(%rax)                 // g = g0
+        SET_STACK_LIMIT $0
+        movq    G_SCHED+GOBUF_SP(%r8), %rsp
+        movq    %r10, %rdi
+        subq    gosched_vector_size(%rip), %rsp
+        andq    $-64, %rsp
+        movq    %rsp, %rbx                      // rbx = the vector registers
+        movl    gosched_xsave_mask(%rip), %eax
+        xorl    %edx, %edx
+        testl   %eax, %eax
+        je      .Lmorestack_fxsave
+        .irp    word, 0, 8, 16, 24, 32, 40, 48, 56
+        movq    %rdx, XSAVE_HEADER+\word(%rbx)
+        .endr
+        xsave64 (%rbx)
+        callq   gosched_newstack
+.Lmorestack_moved:
+        movl    gosched_xsave_mask(%rip), %eax
+        xorl    %edx, %edx
+        xrstor64 (%rbx)
+.Lmorestack_back:
+        TLS_G   %rax
+        movq    %fs:(%rax), %rdx
+        movq    G_M(%rdx), %rdx
+        movq    M_CURG(%rdx), %rdx
+        movq    %rdx, %fs:(%rax)                // g = the goroutine again
+        movq    G_STACKGUARD0(%rdx), %r9
+        SET_STACK_LIMIT %r9
+        movq    G_SCHED+GOBUF_SP(%rdx), %rsp    // where the words are now
+        movq    G_SCHED+GOBUF_BP(%rdx), %rbp
+.Lmorestack_resume:
+        movq    8(%rbp), %r10
+        leaq    24(%rbp), %r11
+        cmpl    $VARARGS_LEA, 1(%r10)
+        jne     .Lmorestack_no_varargs
+        addq    $4, %r10
+.Lmorestack_no_varargs:
+        incq    %r10
+        movq    %r10, 8(%rbp)
+        popq    %rax
+        popq    %r9
+        popq    %r8
+        popq    %rcx
+        popq    %rdx
+        popq    %rsi
+        popq    %rdi
+        popq    %r15
+        popq    %r14
+        popq    %r13
+        popq    %r12
+        popq    %rbx
+        .cfi_remember_state
+        popq    %rbp
+        .cfi_def_cfa %rsp, 8
+        .cfi_restore %rbp
+        .cfi_restore %rbx
+        .cfi_restore %r12
+        .cfi_restore %r13
+        .cfi_restore %r14
+        .cfi_restore %r15
+        // A `ret` and no jump: the call that came here is taken off the return
+        // predictor's stack, though it guesses the address wrong.
+        ret
+
+.Lmorestack_fxsave:
+        .cfi_restore_state
+        fxsave64 (%rbx)
+        callq   gosched_newstack
+        fxrstor64 (%rbx)
+        jmp     .Lmorestack_back
+
+        // No check fails on these stacks, whose limit is 0. If one did, the limit
+        // was somebody else's: set it right and go on.
+.Lmorestack_g0:
+#ifdef SPLIT_STACK
+        cmpq    $0, %fs:0x70
+        jne     .Lmorestack_foreign
+#endif
+        andq    $-16, %rsp
+        callq   gosched_badmorestackg0
+        ud2
+.Lmorestack_gsignal:
+#ifdef SPLIT_STACK
+        cmpq    $0, %fs:0x70
+        jne     .Lmorestack_foreign
+#endif
+        andq    $-16, %rsp
+        callq   gosched_badmorestackgsignal
+        ud2
+.Lmorestack_foreign:
+        SET_STACK_LIMIT $0
+        jmp     .Lmorestack_resume
+END __morestack
+
+// Makes room for r10 bytes below the caller's frame, and returns like any other
+// function, with all registers but r10 and r11 as they were. For a check that is
+// made by hand, after the prologue. To __morestack, the second `ret` is the body of
+// the function that needs room, and the caller is its caller.
+FUNCTION gosched_morestack
+        endbr64
+        callq   __morestack
+        ret
+        ret
+END gosched_morestack
+
+#ifdef SPLIT_STACK
+
+// The linker has found that a function calls code without checks, and has its
+// prologue call this, always if its frame is small. The room that such code may
+// need is added to r10 if the frame is small; for a large one the linker has added
+// as much, and a few KiB too many do no harm.
+FUNCTION __morestack_non_split
+        endbr64
+        addq    $NON_SPLIT_ROOM, %r10
+        movq    %rsp, %r11
+        subq    %r10, %r11
+        jb      __morestack
+        cmpq    %fs:0x70, %r11
+        jb      __morestack
+        movq    (%rsp), %r10
+        cmpl    $VARARGS_LEA, 1(%r10)
+        je      .Lnon_split_varargs
+        incq    (%rsp)
+        ret
+.Lnon_split_varargs:
+        leaq    16(%rsp), %r11
+        addq    $5, (%rsp)
+        ret
+END __morestack_non_split
+
+// void *__morestack_allocate_stack_space(size_t size): memory for an alloca that
+// finds no room on the stack, with rbp the frame pointer of the function that asks.
+// First the stack grows, as for a frame of that size, so that the next one finds
+// room; this one gets a block elsewhere (src/stack/side.rs).
+FUNCTION __morestack_allocate_stack_space
+        endbr64
+        movq    %rdi, %r10
+        callq   __morestack
+        ret
+        movq    %rbp, %rsi
+        jmp     gosched_allocate_side_block
+END __morestack_allocate_stack_space
+
+#endif
+
+// How the vector registers are saved; src/arch/x86_64.rs asks the processor.
+        .bss
+        .p2align 3
+        .globl  gosched_vector_size
+        .hidden gosched_vector_size
+        .type   gosched_vector_size, @object
+        .size   gosched_vector_size, 8
+gosched_vector_size:
+        .zero   8
+// xsave's mask: 0 if there is no xsave.
+        .globl  gosched_xsave_mask
+        .hidden gosched_xsave_mask
+        .type   gosched_xsave_mask, @object
+        .size   gosched_xsave_mask, 4
+gosched_xsave_mask:
+        .zero   4
+
+// Functions here are called by code with checks and need none: the linker must not
+// take them for code that may need 16 KiB. And what they call has none: nor must it
+// look for a prologue to rewrite.
+        .section .note.GNU-split-stack, "", @progbits
+        .section .note.GNU-no-split-stack, "", @progbits
+
+        NOTES

@@ -1,0 +1,264 @@
+//! Moving a stack: Go's `copystack`, and what it adjusts.
+//!
+//! The used part is copied to the end of the new segment, so that every address in it moves by
+//! the same distance, and then each word that points into the old stack is made to point into
+//! the new one:
+//!
+//! - in the G: `sched`, and the heads of the embedder's chains of defers and panics, which its
+//!   hook goes on with;
+//! - in the sudogs that the G waits on: where a value is to be sent from or received to;
+//! - in the stack itself: the slots that a [frame map](crate::proc::FrameMap) names, and where
+//!   there is none, every aligned word that looks like such an address;
+//! - in the blocks that code has got instead of room on the stack ([`side`](crate::stack::side)).
+//!
+//! Callee-saved registers are in the stack by then: mcall and morestack have saved them there.
+//!
+//! **A parked receiver** is the delicate case. Its sudog points into its stack, and whoever sends
+//! writes there, with the channel locked, at any time. So the sudogs are adjusted, and the part
+//! of the stack up to the highest of those places is copied, with all its channels locked; and
+//! since senders then write to the new stack while its words are being adjusted, words in that
+//! part are changed by compare-and-swap: one that has just been received stays as it is.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::chan::hchan::Hchan;
+use crate::debug::{efence, stack_verify};
+use crate::lock::mutex::lock_ranked;
+use crate::lock::rank::LockRank;
+use crate::lock::unlock;
+use crate::panic::throw;
+use crate::proc::hooks::hooks;
+use crate::runtime2::{G, Stack, Sudog};
+use crate::stack::frame_map::{Frame, adjustframes};
+use crate::stack::home::home_stack;
+use crate::stack::segment::{SEGMENT_MIN, stackalloc, stackfree};
+use crate::stack::side::adjust_side_blocks;
+use crate::stack::{POISON, running_guard, verify};
+
+/// A move of a stack. Go's `adjustinfo`.
+#[derive(Debug)]
+pub struct AdjustInfo {
+    /// Where the stack was.
+    pub old: Stack,
+    /// What is added to an address in it, wrapping.
+    pub delta: usize,
+    /// One past the highest place that a sudog receives to; addresses of the new stack. Go's
+    /// `sghi`.
+    sghi: Cell<usize>,
+}
+
+impl AdjustInfo {
+    pub(crate) fn new(old: Stack, new: Stack) -> Self {
+        AdjustInfo { old, delta: new.hi.wrapping_sub(old.hi), sghi: Cell::new(0) }
+    }
+
+    /// Where what was at `p` is now: another place if `p` is in the old stack.
+    #[inline(always)]
+    pub fn moved(&self, p: usize) -> usize {
+        if (self.old.lo..self.old.hi).contains(&p) { p.wrapping_add(self.delta) } else { p }
+    }
+
+    /// If the word at `vpp` points into the old stack, makes it point into the new one. Go's
+    /// `adjustpointer`.
+    ///
+    /// # Safety
+    /// `vpp` is a word, aligned, which nobody else reads or writes meanwhile.
+    #[inline(always)]
+    pub unsafe fn adjustpointer(&self, vpp: *mut usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            let p = vpp.read();
+            if (self.old.lo..self.old.hi).contains(&p) {
+                vpp.write(p.wrapping_add(self.delta));
+            }
+        }
+    }
+
+    /// [`adjustpointer`](Self::adjustpointer) for each word of the new stack from `from` to `to`.
+    /// Go's `adjustpointers`.
+    ///
+    /// # Safety
+    /// They are words of memory that is the G's.
+    pub(crate) unsafe fn adjustpointers(&self, from: usize, to: usize) {
+        let racy = self.sghi.get().clamp(from, to).next_multiple_of(size_of::<usize>());
+        // SAFETY: the caller's.
+        unsafe {
+            self.adjust_received(from, racy);
+            for word in (racy..to).step_by(size_of::<usize>()) {
+                self.adjustpointer(ptr::with_exposed_provenance_mut(word));
+            }
+        }
+    }
+
+    /// [`adjustpointers`](Self::adjustpointers) where a sender may write at the same time.
+    ///
+    /// # Safety
+    /// They are words of memory that is the G's.
+    pub(crate) unsafe fn adjust_received(&self, from: usize, to: usize) {
+        for word in (from..to).step_by(size_of::<usize>()) {
+            // SAFETY: the caller's.
+            let word = unsafe { AtomicUsize::from_ptr(ptr::with_exposed_provenance_mut(word)) };
+            let p = word.load(Ordering::Relaxed);
+            if self.moved(p) != p {
+                // If it fails, a value was received, which is no address in this stack.
+                let _ = word.compare_exchange(p, self.moved(p), Ordering::Relaxed, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// The smallest stack of at least `n` bytes that `gp` can move to.
+pub(crate) fn size_for(gp: &G, n: usize) -> usize {
+    let home = home_stack(gp);
+    let home_size = home.hi - home.lo;
+    if n <= home_size && gp.stack.get() != home { home_size } else { n.max(SEGMENT_MIN).next_power_of_two() }
+}
+
+/// Moves the stack of `gp` to one of `newsize` bytes, which [`size_for`] has said. The state of
+/// the G is [`GCOPYSTACK`](crate::runtime2::GCOPYSTACK), or otherwise the caller's to hold;
+/// `innermost` is its innermost frame. Go's `copystack`.
+pub(crate) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
+    if gp.syscallsp.get() != 0 {
+        throw("stack growth not allowed in system call");
+    }
+    let old = gp.stack.get();
+    if old.lo == 0 {
+        throw("nil stackbase");
+    }
+    let used = old.hi - gp.sched.sp.get();
+    let home = home_stack(gp);
+    let new = if newsize == home.hi - home.lo {
+        home
+    } else {
+        match stackalloc(newsize) {
+            Ok(new) => new,
+            Err(error) => throw(&format!("out of memory (stackalloc of {newsize} bytes: {error})")),
+        }
+    };
+    let adjinfo = AdjustInfo::new(old, new);
+
+    let mut ncopy = used;
+    if gp.active_stack_chans.get() {
+        ncopy -= syncadjustsudogs(gp, used, &adjinfo);
+    } else {
+        if newsize < old.hi - old.lo && gp.parking_on_chan.load(Ordering::Acquire) {
+            // Growing is a G's own doing, and then it isn't parking.
+            throw("racy sudog adjustment due to parking on channel");
+        }
+        adjustsudogs(gp, &adjinfo);
+    }
+    // SAFETY: the upper ends of two stacks that are the G's, both larger than `used`.
+    unsafe { copy(old.hi - ncopy, new.hi - ncopy, ncopy) };
+
+    adjustctxt(gp, &adjinfo);
+    adjustdefers(gp, &adjinfo);
+    adjustpanics(gp, &adjinfo);
+
+    gp.stack.set(new);
+    gp.stackguard0.store(running_guard(gp), Ordering::Relaxed);
+    gp.sched.sp.set(new.hi - used);
+    gp.stktopsp.set(gp.stktopsp.get().wrapping_add(adjinfo.delta));
+
+    // SAFETY: the used part of the new stack, which nobody runs on yet.
+    unsafe {
+        adjustframes(gp, &adjinfo, innermost);
+        adjust_side_blocks(gp, &adjinfo);
+    }
+    if let Some(copystack) = hooks().copystack {
+        copystack(gp, &adjinfo);
+    }
+    if stack_verify() {
+        verify::no_stale_word(gp, &adjinfo);
+    }
+
+    if old != home {
+        stackfree(old);
+    } else if efence() {
+        // SAFETY: the home page's stack, which the G has left.
+        unsafe { ptr::with_exposed_provenance_mut::<u8>(old.lo).write_bytes(POISON, old.hi - old.lo) };
+    }
+}
+
+/// Copies `n` bytes of a stack.
+///
+/// # Safety
+/// Both places are the G's.
+unsafe fn copy(from: usize, to: usize, n: usize) {
+    let (from, to) = (ptr::with_exposed_provenance::<u8>(from), ptr::with_exposed_provenance_mut(to));
+    // SAFETY: the caller's; two stacks don't overlap.
+    unsafe { ptr::copy_nonoverlapping(from, to, n) }
+}
+
+/// Adjusts where the G goes on. Go's `adjustctxt`.
+fn adjustctxt(gp: &G, adjinfo: &AdjustInfo) {
+    gp.sched.ctxt.set(gp.sched.ctxt.get().map_addr(|p| adjinfo.moved(p)));
+    gp.sched.bp.set(adjinfo.moved(gp.sched.bp.get()));
+}
+
+/// Adjusts the head of the chain of defers; what is in the chain is the embedder's. Go's
+/// `adjustdefers`.
+fn adjustdefers(gp: &G, adjinfo: &AdjustInfo) {
+    gp._defer.set(gp._defer.get().map_addr(|p| adjinfo.moved(p)));
+}
+
+/// Adjusts the head of the chain of panics. Go's `adjustpanics`.
+fn adjustpanics(gp: &G, adjinfo: &AdjustInfo) {
+    gp._panic.set(gp._panic.get().map_addr(|p| adjinfo.moved(p)));
+}
+
+/// The sudogs that `gp` waits on, in lock order.
+fn waiting(gp: &G) -> impl Iterator<Item = &'static Sudog> {
+    std::iter::successors(gp.waiting.get(), |sg| sg.waitlink.get())
+}
+
+/// Adjusts the places that sudogs point to. Go's `adjustsudogs`.
+fn adjustsudogs(gp: &G, adjinfo: &AdjustInfo) {
+    for sg in waiting(gp) {
+        let elem = sg.elem.load(Ordering::Relaxed);
+        sg.elem.store(elem.map_addr(|p| adjinfo.moved(p)), Ordering::Relaxed);
+    }
+}
+
+/// One past the highest place in the stack that a sudog points to; 0 if none does. Go's
+/// `findsghi`.
+fn findsghi(gp: &G, stk: Stack) -> usize {
+    waiting(gp).fold(0, |sghi, sg| {
+        // SAFETY: the G waits on this channel, so it is there.
+        let elemsize = usize::from(unsafe { (*sg.c.get()).elemsize });
+        let p = sg.elem.load(Ordering::Relaxed).addr();
+        if (stk.lo..stk.hi).contains(&p) { sghi.max(p + elemsize) } else { sghi }
+    })
+}
+
+/// Adjusts the sudogs, and copies the part of the stack that they point to, while nobody can
+/// send or receive; returns how many bytes. Go's `syncadjustsudogs`.
+fn syncadjustsudogs(gp: &G, used: usize, adjinfo: &AdjustInfo) -> usize {
+    // Each channel once: equal ones are next to each other.
+    let each_channel = |f: fn(&Hchan)| {
+        let mut last: *const Hchan = ptr::null();
+        for sg in waiting(gp) {
+            if sg.c.get() != last {
+                last = sg.c.get();
+                // SAFETY: the G waits on this channel, so it is there.
+                f(unsafe { &*last });
+            }
+        }
+    };
+    // A rank of its own: as a rule the scan bit is set after a channel was locked, and here it is
+    // the other way round. The G is suspended, so nobody who has its channels waits for it.
+    each_channel(|c| lock_ranked(&c.lock, LockRank::HCHAN_LEAF));
+    // An operation that was done meanwhile has taken its sudog's elem away.
+    let sghi = findsghi(gp, adjinfo.old);
+    adjustsudogs(gp, adjinfo);
+    let bottom = adjinfo.old.hi - used;
+    let sgsize = sghi.saturating_sub(bottom);
+    if sgsize != 0 {
+        adjinfo.sghi.set(sghi.wrapping_add(adjinfo.delta));
+        // SAFETY: within the used part of the stack.
+        unsafe { copy(bottom, bottom.wrapping_add(adjinfo.delta), sgsize) };
+    }
+    each_channel(|c| unlock(&c.lock));
+    sgsize
+}

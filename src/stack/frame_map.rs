@@ -1,0 +1,190 @@
+//! Frame maps: what an embedder that compiles code knows of its frames.
+
+use std::fmt;
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use crate::panic::throw;
+use crate::print::eprintln;
+use crate::runtime2::G;
+use crate::stack::copystack::AdjustInfo;
+
+/// A frame of a goroutine that isn't running, or whose stack is about to grow.
+///
+/// ```text
+///     fp + 16 -> |  the caller's frame    |
+///                |  return address        |
+///          fp -> |  the caller's rbp      |
+///                |  locals                |
+///                |  stack arguments of    |
+///          sp -> |  the function called   |
+///                |  return address: pc    |
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Where the function goes on: the address that its call, or its check, returns to.
+    pub pc: usize,
+    /// The frame's low end, above the return address of the function that it called.
+    pub sp: usize,
+    /// Its frame pointer. The words up to `fp + 16` belong to it.
+    pub fp: usize,
+}
+
+/// Where the frames of a range of code keep addresses of the stack: what Go's compiler writes down
+/// as stack maps.
+///
+/// A frame that has a map is adjusted precisely: the words that the map names, if they point into
+/// the stack, and the caller's rbp. No other word of it is changed, whatever it looks like.
+///
+/// # Safety
+/// [`slots`](Self::slots) names every word of the frame that may hold an address of the stack when
+/// the function goes on at `pc`; and functions of the range keep frame pointers: each begins with
+/// `push rbp; mov rbp, rsp`, and calls nothing before.
+pub unsafe trait FrameMap: Sync {
+    /// Calls `slot` with the address of each word of `frame` that may hold an address of the stack.
+    /// Naming one that is outside the frame, or not aligned, is a fatal error.
+    ///
+    /// On g0: it must not park and must not panic.
+    fn slots(&self, frame: &Frame, slot: &mut dyn FnMut(usize));
+}
+
+struct Registered {
+    code: Range<usize>,
+    map: &'static dyn FrameMap,
+}
+
+static MAPS: RwLock<Vec<Registered>> = RwLock::new(Vec::new());
+/// How many there are.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// A registration by [`register_frame_map`], until this is dropped.
+#[must_use = "dropping it takes the map back"]
+pub struct FrameMapRegistration(Range<usize>);
+
+impl fmt::Debug for FrameMapRegistration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FrameMapRegistration({:#x}..{:#x})", self.0.start, self.0.end)
+    }
+}
+
+impl Drop for FrameMapRegistration {
+    fn drop(&mut self) {
+        let mut maps = MAPS.write().unwrap_or_else(PoisonError::into_inner);
+        maps.retain(|registered| registered.code != self.0);
+        COUNT.store(maps.len(), Ordering::Relaxed);
+    }
+}
+
+/// Registers the frame map of the functions whose code is in `code`, until what it returns is
+/// dropped.
+///
+/// Frames are found by their frame pointers, from the innermost on. A function without a map is
+/// passed over if it keeps frame pointers too; if it uses rbp for something else, the frames above
+/// it aren't found, and are adjusted as if they had no map, with every word that looks like an
+/// address of the stack taken for one.
+///
+/// # Panics
+/// If the range is empty, or overlaps one that is registered.
+///
+/// # Safety
+/// The map is right for that code, as [`FrameMap`] says, and no goroutine is in it when the
+/// registration is dropped.
+pub unsafe fn register_frame_map(code: Range<usize>, map: &'static dyn FrameMap) -> FrameMapRegistration {
+    let mut maps = MAPS.write().unwrap_or_else(PoisonError::into_inner);
+    let free = maps.iter().all(|other| code.end <= other.code.start || other.code.end <= code.start);
+    let at = maps.partition_point(|other| other.code.start < code.start);
+    if free && !code.is_empty() {
+        maps.insert(at, Registered { code: code.clone(), map });
+        COUNT.store(maps.len(), Ordering::Relaxed);
+    }
+    drop(maps);
+    assert!(free && !code.is_empty(), "gosched: a frame map's range must be its own and not empty");
+    FrameMapRegistration(code)
+}
+
+/// The frame that a parked G's mcall returns to.
+pub(crate) fn parked_frame(gp: &G) -> Frame {
+    let bp = gp.sched.bp.get();
+    Frame { pc: word(bp + 8), sp: bp + 16, fp: word(bp) }
+}
+
+/// A word of a stack.
+fn word(at: usize) -> usize {
+    // SAFETY: callers pass an address in the stack of a G that isn't running. A sender may write
+    // to the stack, but not to a frame's record.
+    unsafe { ptr::with_exposed_provenance::<usize>(at).read() }
+}
+
+/// Whether the frame's record, which `fp` points to, can be where it says.
+fn plausible(frame: &Frame, hi: usize) -> bool {
+    frame.fp >= frame.sp
+        && frame.fp.is_multiple_of(size_of::<usize>())
+        && hi - frame.sp >= 16
+        && frame.fp <= hi - 16
+}
+
+/// Whether each frame can be found that may have a map: there are no maps, or the frame pointers
+/// lead to the stack's base.
+pub(crate) fn frames_known(gp: &G, innermost: Frame) -> bool {
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return true;
+    }
+    let hi = gp.stack.get().hi;
+    let mut frame = innermost;
+    while frame.sp < hi && plausible(&frame, hi) {
+        frame = Frame { pc: word(frame.fp + 8), sp: frame.fp + 16, fp: word(frame.fp) };
+    }
+    frame.fp == 0
+}
+
+/// Adjusts the words of the new stack, to which everything was copied; `innermost` is a frame of the
+/// old one.
+///
+/// # Safety
+/// Nobody runs on the new stack.
+pub(crate) unsafe fn adjustframes(gp: &G, adjinfo: &AdjustInfo, innermost: Frame) {
+    let hi = gp.stack.get().hi;
+    // Below this, all is adjusted.
+    let mut done = gp.sched.sp.get();
+    if COUNT.load(Ordering::Relaxed) != 0 {
+        let maps = MAPS.read().unwrap_or_else(PoisonError::into_inner);
+        let moved =
+            |frame: Frame| Frame { sp: adjinfo.moved(frame.sp), fp: adjinfo.moved(frame.fp), ..frame };
+        let mut frame = moved(innermost);
+        while plausible(&frame, hi) {
+            let next = Frame { pc: word(frame.fp + 8), sp: frame.fp + 16, fp: word(frame.fp) };
+            let at = maps.partition_point(|registered| registered.code.end <= frame.pc);
+            if let Some(registered) = maps.get(at).filter(|registered| registered.code.contains(&frame.pc)) {
+                // SAFETY: words of the new stack, each adjusted once.
+                unsafe {
+                    adjinfo.adjustpointers(done, frame.sp);
+                    adjustframe(&frame, registered.map, adjinfo);
+                }
+                done = frame.fp + 16;
+            }
+            // What is above isn't adjusted yet, the frame pointer neither.
+            frame = Frame { fp: adjinfo.moved(next.fp), ..next };
+        }
+    }
+    // SAFETY: the caller's.
+    unsafe { adjinfo.adjustpointers(done, hi) }
+}
+
+/// Adjusts the words of a frame that its map names. Go's `adjustframe`.
+///
+/// # Safety
+/// The frame is in the new stack, and not adjusted yet.
+unsafe fn adjustframe(frame: &Frame, map: &dyn FrameMap, adjinfo: &AdjustInfo) {
+    // SAFETY: aligned words of the frame.
+    let adjust = |slot: usize| unsafe { adjinfo.adjustpointers(slot, slot + size_of::<usize>()) };
+    adjust(frame.fp);
+    map.slots(frame, &mut |slot| {
+        if !(frame.sp..frame.fp).contains(&slot) || !slot.is_multiple_of(size_of::<usize>()) {
+            eprintln!("runtime: slot {slot:#x}, frame [{:#x}, {:#x}] pc={:#x}", frame.sp, frame.fp, frame.pc);
+            throw("frame map names a slot outside its frame");
+        }
+        adjust(slot);
+    });
+}

@@ -1,0 +1,87 @@
+//! A check has failed: the other half of `morestack.S`. Go's `newstack`.
+
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::panic::{ThrowType, exit, startpanic, throw};
+use crate::print::eprintln;
+use crate::proc::m::getm;
+use crate::proc::status::casgstatus;
+use crate::runtime2::{GCOPYSTACK, GRUNNING, StackKind};
+use crate::stack::copystack::{copystack, size_for};
+use crate::stack::frame_map::Frame;
+use crate::stack::side::free_side_blocks;
+use crate::stack::{STACK_GUARD, overflow_header, running_guard};
+use crate::traceback::print_backtrace;
+
+/// A stack may have so many bytes. Go's `maxstacksize`.
+static MAXSTACKSIZE: AtomicUsize = AtomicUsize::new(1 << 30);
+
+/// Sets how large a stack may become; returns what it was. Go's `debug.SetMaxStack`.
+pub(crate) fn set_max_stack(bytes: usize) -> usize {
+    MAXSTACKSIZE.swap(bytes, Ordering::Relaxed)
+}
+
+/// A power of two that is at least `x`. Go's `round2`.
+fn round2(x: usize) -> usize {
+    x.checked_next_power_of_two().unwrap_or(1 << (usize::BITS - 1))
+}
+
+/// Makes room for `framesize` bytes on the stack of the goroutine that has called morestack: moves
+/// it, or, if there was room all along, does nothing. Assembly calls this on g0, with the caller's
+/// caller in `m.morebuf`, and then goes on where the goroutine's `sched` says. Go's `newstack`.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_newstack(framesize: usize) {
+    let mp = getm();
+    let morebuf = &mp.morebuf;
+    let (Some(gp), (pc, sp)) = (mp.curg.get(), (morebuf.pc.take(), morebuf.sp.take())) else {
+        throw("runtime: newstack on no goroutine")
+    };
+    if !morebuf.g.get().is_some_and(|caller| ptr::eq(caller, gp)) {
+        throw("runtime: wrong goroutine in newstack");
+    }
+    morebuf.g.set(None);
+
+    let stack = gp.stack.get();
+    if gp.throwsplit.get() || std::thread::panicking() {
+        eprintln!(
+            "runtime: newstack at {pc:#x} sp={sp:#x} stack=[{:#x}, {:#x}]{}",
+            stack.lo,
+            stack.hi,
+            if gp.throwsplit.get() { "" } else { ", while it panics" },
+        );
+        throw("runtime: stack split at bad time");
+    }
+    if gp.sched.sp.get() < stack.lo {
+        eprintln!("runtime: gp={gp:p}, goid={}, gp->status={:#x}", gp.goid.get(), GRUNNING);
+        eprintln!("runtime: split stack overflow: {:#x} < {:#x}", gp.sched.sp.get(), stack.lo);
+        throw("runtime: split stack overflow");
+    }
+
+    // From where the function's frame begins, below its return address.
+    let needed = (stack.hi - sp).saturating_add(framesize).saturating_add(STACK_GUARD + size_of::<usize>());
+    let moves = gp.ext.kind.get() == StackKind::Copying;
+    let oldsize = stack.hi - stack.lo;
+    let newsize = if needed > oldsize {
+        round2(needed.max(oldsize * 2))
+    } else if moves && running_guard(gp) >= stack.hi {
+        oldsize // it is to be moved at every check
+    } else {
+        // The word that the check looked at wasn't ours; it will be.
+        return;
+    };
+    let limit = if moves { MAXSTACKSIZE.load(Ordering::Relaxed) } else { oldsize };
+    if newsize > limit {
+        startpanic(ThrowType::User);
+        overflow_header(gp, sp, limit);
+        print_backtrace();
+        exit(2)
+    }
+
+    free_side_blocks(gp, sp);
+    // SAFETY: morestack has saved the caller's frame pointer there.
+    let fp = unsafe { ptr::with_exposed_provenance::<usize>(gp.sched.bp.get()).read() };
+    casgstatus(gp, GRUNNING, GCOPYSTACK);
+    copystack(gp, size_for(gp, newsize), Frame { pc, sp, fp });
+    casgstatus(gp, GCOPYSTACK, GRUNNING);
+}

@@ -1,0 +1,291 @@
+//! Segments: what a copying stack grows into. The allocator of Go's `stack.go`.
+//!
+//! A segment is a power of two of bytes, from a page on, with a guard page below.
+//!
+//! - Small ones, of 4, 8 and 16 KiB, are cut from arenas, and go from hand to hand by lists:
+//!   one for each P and size, and one for all. A P takes and gives by halves of what it may
+//!   have, so that it seldom needs the common list.
+//! - A large one is a mapping of its own. Some are kept when they are freed, on a list for each
+//!   size; the others go back to the system.
+//!
+//! A free segment's last word is the list's link, in the page that the next user touches first.
+
+use std::cell::Cell;
+use std::io;
+use std::ptr;
+
+use crossbeam_utils::CachePadded;
+use memmap2::{Advice, MmapOptions};
+
+use crate::arch::getg;
+use crate::debug::efence;
+use crate::lock::rank::{LockRank, lock_init};
+use crate::lock::{lock, unlock};
+use crate::panic::throw;
+use crate::proc::park::on_goroutine;
+use crate::runtime2::{Mutex, NUM_STACK_ORDERS, P, Stack, StackFreeList};
+use crate::stack::PAGE;
+use crate::stack::arena::Arena;
+use crate::stack::guard;
+
+/// The smallest segment. Go's `fixedStack`, which is half of it: a G's first stack is in its
+/// home page.
+pub(crate) const SEGMENT_MIN: usize = PAGE;
+
+/// Bytes of free segments of one size that a P has at most, and that are cut at once. Go's
+/// `_StackCacheSize`.
+const STACK_CACHE_SIZE: usize = 32 << 10;
+
+/// Bytes of free large segments that are kept, in all.
+const LARGE_KEPT: usize = 64 << 20;
+
+/// ⌊log₂ n⌋. Go's `stacklog2`.
+fn stacklog2(n: usize) -> usize {
+    n.ilog2() as usize
+}
+
+/// The list that small segments of `n` bytes are on; none if they are large.
+fn order_of(n: usize) -> Option<usize> {
+    Some(stacklog2(n / SEGMENT_MIN)).filter(|&order| order < NUM_STACK_ORDERS)
+}
+
+impl StackFreeList {
+    fn push(&self, s: Stack) {
+        link(s).set(self.list.replace(s.hi));
+        self.size.set(self.size.get() + (s.hi - s.lo));
+    }
+
+    /// Takes one; all are of `n` bytes.
+    fn pop(&self, n: usize) -> Option<Stack> {
+        let hi = self.list.get();
+        if hi == 0 {
+            return None;
+        }
+        let s = Stack { lo: hi - n, hi };
+        self.list.set(link(s).get());
+        self.size.set(self.size.get() - n);
+        Some(s)
+    }
+}
+
+/// The last word of a free segment.
+fn link(s: Stack) -> &'static Cell<usize> {
+    // SAFETY: a segment that nobody uses, and that isn't unmapped while it is on a list.
+    unsafe { &*ptr::with_exposed_provenance((s.hi - size_of::<usize>()) & !7) }
+}
+
+/// Free small segments of one size that no P has. Go's `stackpool`.
+struct Stackpool {
+    mu: Mutex,
+    free: StackFreeList,
+    arena: Arena,
+}
+
+/// Free large segments. Go's `stackLarge`.
+struct StackLarge {
+    lock: Mutex,
+    /// By the power of two of their pages.
+    free: [StackFreeList; usize::BITS as usize],
+    /// The bytes of all of them.
+    kept: Cell<usize>,
+}
+
+// SAFETY: each list is touched with its lock held.
+unsafe impl Sync for Stackpool {}
+// SAFETY: likewise.
+unsafe impl Sync for StackLarge {}
+
+static STACKPOOL: [CachePadded<Stackpool>; NUM_STACK_ORDERS] = [const {
+    CachePadded::new(Stackpool { mu: Mutex::new(), free: StackFreeList::new(), arena: Arena::new() })
+}; NUM_STACK_ORDERS];
+
+static STACK_LARGE: StackLarge = StackLarge {
+    lock: Mutex::new(),
+    free: [const { StackFreeList::new() }; usize::BITS as usize],
+    kept: Cell::new(0),
+};
+
+/// Ranks the locks.
+pub(crate) fn init() {
+    for pool in &STACKPOOL {
+        lock_init(&pool.mu, LockRank::STACKPOOL);
+        pool.arena.init();
+    }
+    lock_init(&STACK_LARGE.lock, LockRank::STACK_LARGE);
+}
+
+/// Takes a small segment that no P has, or cuts some. Go's `stackpoolalloc`.
+fn stackpoolalloc(order: usize) -> io::Result<Stack> {
+    let (pool, n) = (&STACKPOOL[order], SEGMENT_MIN << order);
+    lock(&pool.mu);
+    let free = pool.free.pop(n);
+    unlock(&pool.mu);
+    if let Some(s) = free {
+        return Ok(s);
+    }
+    let pieces = pool.arena.cut(PAGE + n, STACK_CACHE_SIZE / n)?;
+    let piece = |i| {
+        let (lo, hi) = pieces.bounds(i);
+        Stack { lo: lo.addr(), hi: hi.addr() }
+    };
+    for i in 1..pieces.count {
+        stackpoolfree(piece(i), order);
+    }
+    Ok(piece(0))
+}
+
+/// Gives a small segment to all. Go's `stackpoolfree`.
+fn stackpoolfree(s: Stack, order: usize) {
+    let pool = &STACKPOOL[order];
+    lock(&pool.mu);
+    pool.free.push(s);
+    unlock(&pool.mu);
+}
+
+/// Fills half of an empty list of a P's; fails if there is none to be had. Go's
+/// `stackcacherefill`.
+#[cold]
+fn stackcacherefill(pp: &P, order: usize) -> io::Result<()> {
+    let cache = &pp.ext.stackcache[order];
+    while cache.size.get() < STACK_CACHE_SIZE / 2 {
+        match stackpoolalloc(order) {
+            Ok(s) => cache.push(s),
+            Err(error) if cache.size.get() == 0 => return Err(error),
+            Err(_) => break,
+        }
+    }
+    Ok(())
+}
+
+/// Gives half of a full list of a P's to all. Go's `stackcacherelease`.
+#[cold]
+fn stackcacherelease(pp: &P, order: usize) {
+    give(pp, order, STACK_CACHE_SIZE / 2);
+}
+
+/// Gives all of a P's free segments to all. Go's `stackcache_clear`.
+pub(crate) fn stackcache_clear(pp: &P) {
+    (0..NUM_STACK_ORDERS).for_each(|order| give(pp, order, 0));
+}
+
+/// Gives to all what a P has above `keep` bytes.
+fn give(pp: &P, order: usize, keep: usize) {
+    let cache = &pp.ext.stackcache[order];
+    while cache.size.get() > keep
+        && let Some(s) = cache.pop(SEGMENT_MIN << order)
+    {
+        stackpoolfree(s, order);
+    }
+}
+
+/// The P of who runs on g0; none for a thread that isn't ours.
+fn this_p() -> Option<&'static P> {
+    getg().and_then(|gp| gp.m.get()).and_then(|mp| mp.p.get())
+}
+
+/// Allocates a segment of `n` bytes, a power of two. On g0, or on a thread that isn't ours: it
+/// may take more stack than who asks for it has. Go's `stackalloc`.
+pub(crate) fn stackalloc(n: usize) -> io::Result<Stack> {
+    on_system_stack();
+    if !n.is_power_of_two() || n < SEGMENT_MIN {
+        throw("stack size not a power of 2");
+    }
+    if efence() {
+        return map_large(n);
+    }
+    match (order_of(n), this_p()) {
+        (Some(order), Some(pp)) => {
+            let cache = &pp.ext.stackcache[order];
+            if cache.list.get() == 0 {
+                stackcacherefill(pp, order)?;
+            }
+            Ok(cache.pop(n).unwrap_or_else(|| throw("stackalloc: empty cache")))
+        }
+        (Some(order), None) => stackpoolalloc(order),
+        (None, _) => {
+            lock(&STACK_LARGE.lock);
+            let s = STACK_LARGE.free[stacklog2(n / PAGE)].pop(n);
+            STACK_LARGE.kept.set(STACK_LARGE.kept.get() - s.map_or(0, |_| n));
+            unlock(&STACK_LARGE.lock);
+            s.map_or_else(|| map_large(n), Ok)
+        }
+    }
+}
+
+/// Frees a segment. As [`stackalloc`]. Go's `stackfree`.
+pub(crate) fn stackfree(s: Stack) {
+    on_system_stack();
+    let n = s.hi - s.lo;
+    if !n.is_power_of_two() {
+        throw("stack not a power of 2");
+    }
+    if efence() {
+        return fault(s);
+    }
+    match (order_of(n), this_p()) {
+        (Some(order), Some(pp)) => {
+            let cache = &pp.ext.stackcache[order];
+            if cache.size.get() >= STACK_CACHE_SIZE {
+                stackcacherelease(pp, order);
+            }
+            cache.push(s);
+        }
+        (Some(order), None) => stackpoolfree(s, order),
+        (None, _) => {
+            lock(&STACK_LARGE.lock);
+            let keep = STACK_LARGE.kept.get() + n <= LARGE_KEPT;
+            if keep {
+                STACK_LARGE.free[stacklog2(n / PAGE)].push(s);
+                STACK_LARGE.kept.set(STACK_LARGE.kept.get() + n);
+            }
+            unlock(&STACK_LARGE.lock);
+            if !keep {
+                unmap_large(s);
+            }
+        }
+    }
+}
+
+/// What takes more stack than a goroutine may have was called on one's. Go's `morestackc`.
+#[cold]
+fn morestackc() -> ! {
+    throw("attempt to execute system stack code on user stack")
+}
+
+/// Throws on a goroutine's stack.
+fn on_system_stack() {
+    if on_goroutine() {
+        morestackc()
+    }
+}
+
+/// Maps a segment and its guard.
+fn map_large(n: usize) -> io::Result<Stack> {
+    let guards = guard::reserve(1)?;
+    let mut mapping = MmapOptions::new().len(PAGE + n).no_reserve_swap().map_anon()?;
+    // Kernels without huge pages say EINVAL.
+    let _ = mapping.advise(Advice::NoHugePage);
+    let base = mapping.as_mut_ptr();
+    guards.install(base, PAGE + n, 1)?;
+    std::mem::forget(mapping);
+    let lo = base.expose_provenance() + PAGE;
+    Ok(Stack { lo, hi: lo + n })
+}
+
+/// Gives a segment of [`map_large`] back to the system.
+fn unmap_large(s: Stack) {
+    // SAFETY: map_large's mapping, which nobody uses.
+    unsafe { libc::munmap(ptr::with_exposed_provenance_mut(s.lo - PAGE), s.hi - s.lo + PAGE) };
+    guard::release(1);
+}
+
+/// Makes a segment inaccessible for good: who still has a pointer into it finds out.
+fn fault(s: Stack) {
+    let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let (base, len) = (ptr::with_exposed_provenance_mut(s.lo - PAGE), s.hi - s.lo + PAGE);
+    // SAFETY: replaces a segment that nobody uses, and its guard.
+    if unsafe { libc::mmap(base, len, libc::PROT_NONE, flags, -1, 0) } == libc::MAP_FAILED {
+        throw("runtime: cannot make a freed stack inaccessible");
+    }
+    guard::release(1);
+}

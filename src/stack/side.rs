@@ -1,0 +1,104 @@
+//! Side blocks: memory for `alloca` and arrays of variable length, when the stack is too short.
+//!
+//! Compiled code can't be told that its stack pointer has moved in the middle of a function, so
+//! what it asks for there it gets elsewhere. The stack grows at the same time, so that the next
+//! request finds room: a loop doesn't collect blocks.
+//!
+//! A block belongs to the frame that asked for it, and is freed once the stack pointer has passed
+//! that frame, or when the goroutine ends. It may hold addresses of the stack, and is adjusted
+//! with it; it never moves itself.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ffi::c_void;
+
+use crate::arch::{getg, systemstack};
+use crate::runtime2::G;
+use crate::stack::copystack::AdjustInfo;
+
+/// What is in front of a block's bytes.
+#[repr(C, align(16))]
+struct SideBlock {
+    next: *mut SideBlock,
+    /// The frame pointer of who asked for it: a function that asks has one.
+    bp: usize,
+    size: usize,
+}
+
+fn layout(size: usize) -> Layout {
+    let size = size.checked_add(size_of::<SideBlock>());
+    let layout = size.and_then(|size| Layout::from_size_align(size, align_of::<SideBlock>()).ok());
+    layout.unwrap_or_else(|| crate::panic::throw("alloca: too large"))
+}
+
+/// Allocates `size` bytes for the function whose frame pointer is `bp`. `__morestack_allocate_stack_space`
+/// comes here, after the stack has grown.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_allocate_side_block(size: usize, bp: usize) -> *mut c_void {
+    systemstack(|| {
+        let Some(gp) = getg().and_then(|g0| g0.m.get()).and_then(|mp| mp.curg.get()) else {
+            crate::panic::throw("alloca on no goroutine's stack")
+        };
+        free_side_blocks(gp, bp);
+        let layout = layout(size.next_multiple_of(16));
+        // SAFETY: the layout isn't empty.
+        let block = unsafe { alloc(layout).cast::<SideBlock>() };
+        if block.is_null() {
+            handle_alloc_error(layout);
+        }
+        // SAFETY: just allocated. The block's bytes are zeroed, or what was there before would be
+        // adjusted as if it were addresses.
+        unsafe {
+            block.write(SideBlock { next: gp.ext.side_blocks.get().cast(), bp, size });
+            let bytes = block.add(1).cast::<u8>();
+            bytes.write_bytes(0, layout.size() - size_of::<SideBlock>());
+            gp.ext.side_blocks.set(block.cast());
+            bytes.cast()
+        }
+    })
+}
+
+/// Frees the blocks of frames that a stack pointer of `sp` has passed.
+pub(crate) fn free_side_blocks(gp: &G, sp: usize) {
+    let mut block: *mut SideBlock = gp.ext.side_blocks.get().cast();
+    // SAFETY: the list's blocks are as they were allocated; frames end in the opposite order to the
+    // one they began in, so those to free are in front.
+    unsafe {
+        while let Some(first) = block.as_ref()
+            && first.bp < sp
+        {
+            let next = first.next;
+            dealloc(block.cast(), layout(first.size.next_multiple_of(16)));
+            block = next;
+        }
+    }
+    gp.ext.side_blocks.set(block.cast());
+}
+
+/// Calls `f` with the bounds of each block, as addresses.
+pub(crate) fn each_side_block(gp: &G, mut f: impl FnMut(usize, usize)) {
+    let mut block: *const SideBlock = gp.ext.side_blocks.get().cast();
+    // SAFETY: the list's blocks are as they were allocated.
+    while let Some(header) = unsafe { block.as_ref() } {
+        // SAFETY: the bytes are behind the header.
+        let bytes = unsafe { block.add(1) }.expose_provenance();
+        f(bytes, bytes + header.size.next_multiple_of(16));
+        block = header.next;
+    }
+}
+
+/// Adjusts the blocks' words, and notes where their frames have moved.
+///
+/// # Safety
+/// The G isn't running.
+pub(crate) unsafe fn adjust_side_blocks(gp: &G, adjinfo: &AdjustInfo) {
+    let mut block: *mut SideBlock = gp.ext.side_blocks.get().cast();
+    // SAFETY: the list's blocks are the G's.
+    unsafe {
+        while !block.is_null() {
+            (*block).bp = adjinfo.moved((*block).bp);
+            block = (*block).next;
+        }
+        // One may be the place that a channel's value is received to.
+        each_side_block(gp, |from, to| adjinfo.adjust_received(from, to));
+    }
+}

@@ -1,0 +1,47 @@
+//! `GODEBUG=stackverify=1`: after a move, nothing of the G may point into its old stack.
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::panic::throw;
+use crate::print::eprintln;
+use crate::runtime2::G;
+use crate::stack::copystack::AdjustInfo;
+use crate::stack::side::each_side_block;
+
+/// Throws if a word of the G's stack, of its side blocks or of the G itself points into the old
+/// stack.
+pub(crate) fn no_stale_word(gp: &G, adjinfo: &AdjustInfo) {
+    let (sched, stack) = (&gp.sched, gp.stack.get());
+    words("its stack", sched.sp.get(), stack.hi, adjinfo);
+    each_side_block(gp, |from, to| words("a side block", from, to, adjinfo));
+    one("sched.bp", sched.bp.get(), adjinfo);
+    one("sched.ctxt", sched.ctxt.get().addr(), adjinfo);
+    one("_defer", gp._defer.get().addr(), adjinfo);
+    one("_panic", gp._panic.get().addr(), adjinfo);
+    let mut next = gp.waiting.get();
+    while let Some(sg) = next {
+        one("a sudog", sg.elem.load(Ordering::Relaxed).addr(), adjinfo);
+        next = sg.waitlink.get();
+    }
+}
+
+/// Looks at the words from `from` to `to`.
+fn words(what: &str, from: usize, to: usize, adjinfo: &AdjustInfo) {
+    for at in (from..to).step_by(size_of::<usize>()) {
+        // SAFETY: a word of the G's. A sender may be writing it: volatile, so that it is read once.
+        let p = unsafe { ptr::with_exposed_provenance::<usize>(at).read_volatile() };
+        if adjinfo.moved(p) != p {
+            eprintln!("runtime: the word at {at:#x}, {} bytes from the end of {what}, is stale", to - at);
+        }
+        one(what, p, adjinfo);
+    }
+}
+
+fn one(what: &str, p: usize, adjinfo: &AdjustInfo) {
+    if adjinfo.moved(p) != p {
+        let old = adjinfo.old;
+        eprintln!("runtime: {p:#x} in {what} points into the old stack [{:#x}, {:#x}]", old.lo, old.hi);
+        throw("stale stack pointer after a move");
+    }
+}

@@ -121,7 +121,7 @@ unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
 ///
 /// # Safety
 /// On a goroutine.
-pub unsafe fn block() {
+pub(crate) unsafe fn block() {
     // SAFETY: nobody will make it ready.
     unsafe { gopark(None, ptr::null_mut(), WaitReason::SelectNoCases, TraceBlockReason::Forever, 1) }
 }
@@ -133,7 +133,7 @@ pub unsafe fn block() {
 /// `scases` are `nsends` values to send and places to receive to, each of its channel's type;
 /// the channels stay until this returns. `order` has room for two numbers a case.
 #[inline(never)]
-pub unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize, block: bool) -> Chosen {
+pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize, block: bool) -> Chosen {
     let (pollorder, lockorder) = order.split_at_mut(scases.len());
     let (gp, mp) = whoami();
 

@@ -10,6 +10,7 @@ use std::ffi::{c_int, c_void};
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::atomic::Ordering;
 
 use memmap2::MmapOptions;
 
@@ -17,7 +18,7 @@ use crate::arch::{getg, setg, sigreport_pc};
 use crate::panic::{ThrowType, exit, startpanic, throw};
 use crate::proc::bad::{badmorestackg0, badmorestackgsignal};
 use crate::runtime2::{G, M, Stack};
-use crate::stack::{PAGE, overflow_header};
+use crate::stack::{PAGE, STACK_GUARD, overflow_header};
 use crate::traceback::print_backtrace;
 
 /// The registers of a goroutine that a signal stopped, as far as an unwinder needs them;
@@ -109,6 +110,7 @@ pub(crate) fn mpreinit(mp: &'static M) -> io::Result<()> {
     unsafe { libc::mprotect(base.cast(), PAGE, libc::PROT_NONE) };
     let gsignal = &mp.ext.gsignal;
     gsignal.stack.set(Stack { lo: base.addr() + PAGE, hi: base.addr() + PAGE + size });
+    gsignal.stackguard0.store(base.addr() + PAGE + STACK_GUARD, Ordering::Relaxed);
     gsignal.m.set(Some(mp));
     mp.gsignal.set(Some(gsignal));
     Ok(())

@@ -118,13 +118,13 @@ pub(crate) fn morestack_check(n: usize) {
     // with every address in it that the compiler may keep there.
     unsafe {
         asm!(
-            "neg r10",
-            "lea r11, [rsp + r10]",
+            "mov r11, rsp",
+            "sub r11, r10",
+            "jb 2f",
             "cmp r11, {guard}",
-            "jae 2f",
-            "neg r10",
-            "call {morestack}",
-            "2:",
+            "jae 3f",
+            "2: call {morestack}",
+            "3:",
             guard = in(reg) gp.stackguard0.load(Ordering::Relaxed),
             morestack = sym gosched_morestack,
             inout("r10") n => _,

@@ -11,24 +11,16 @@
 //!
 //! The typed channels of the safe layer are in [`chan`](crate::chan).
 
-use std::alloc::{Layout, alloc, dealloc};
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use crate::chan::ops::typedmemclr;
-pub use crate::chan::ops::{
-    Received, Sent, chanrecv, chanrecv1, chanrecv2, chansend, chansend1, selectnbrecv, selectnbsend,
-};
-use crate::chan::pool;
-use crate::lock::rank::{LockRank, lock_init};
-use crate::lock::{lock, unlock};
+pub use crate::chan::entry::*;
+pub use crate::chan::ops::{Received, Sent};
 use crate::panic::throw;
-use crate::proc::gqueue::GList;
-use crate::proc::park::goready;
 use crate::runtime2::{Link, Mutex, Sudog};
-use crate::stack::with_room;
+pub use crate::select::{Chosen, Scase};
 
 /// A channel. Go's `hchan`.
 #[repr(C)]
@@ -90,124 +82,6 @@ pub struct Waitq {
     pub first: Link<Sudog>,
     /// The one that came last.
     pub last: Link<Sudog>,
-}
-
-/// The largest alignment of a value.
-pub(crate) const MAX_ALIGN: usize = 8;
-
-/// The layout of a buffer that is too large to stand behind its channel.
-fn buffer_layout(elem: &Type, size: usize) -> Option<Layout> {
-    Layout::from_size_align(elem.size_.checked_mul(size)?, MAX_ALIGN).ok()
-}
-
-/// A channel of values of type `elem` with room for `size` of them; `None` if there is no
-/// memory for it. To be freed with [`freechan`]. Go's `makechan`.
-pub fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan>> {
-    if elem.size_ >= 1 << 16 {
-        throw("makechan: invalid channel element type");
-    }
-    if elem.align_ > MAX_ALIGN {
-        throw("makechan: bad alignment");
-    }
-    let layout = buffer_layout(elem, size)?;
-    // An allocator needs more stack than a copying goroutine has.
-    let (c, buf) = with_room(|| {
-        let c = pool::alloc()?;
-        // SAFETY: the bytes behind the channel are its own; the layout isn't empty.
-        let buf = NonNull::new(unsafe {
-            if layout.size() <= pool::SMALL { c.as_ptr().add(1).cast() } else { alloc(layout) }
-        });
-        if buf.is_none() {
-            pool::free(c);
-        }
-        Some((c, buf?))
-    })?;
-    let fresh = c.as_ptr();
-    // SAFETY: nobody uses this channel, but that its lock may be read once more by who unlocked
-    // it last: the lock is as it should be, and left alone.
-    unsafe {
-        (&raw mut (*fresh).qcount).write(AtomicUsize::new(0));
-        (&raw mut (*fresh).dataqsiz).write(size);
-        (&raw mut (*fresh).buf).write(buf.as_ptr().cast());
-        (&raw mut (*fresh).elemsize).write(elem.size_ as u16);
-        (&raw mut (*fresh).closed).write(AtomicU32::new(0));
-        (&raw mut (*fresh).elemtype).write(elem);
-        (&raw mut (*fresh).sendx).write(Cell::new(0));
-        (&raw mut (*fresh).recvx).write(Cell::new(0));
-        (&raw mut (*fresh).recvq).write(Waitq::default());
-        (&raw mut (*fresh).sendq).write(Waitq::default());
-        (&raw mut (*fresh).ext).write(HchanExt {
-            senders: AtomicU32::new(1),
-            receivers: AtomicU32::new(1),
-            sides: AtomicU32::new(2),
-            free: Cell::new(ptr::null_mut()),
-        });
-        lock_init(&c.as_ref().lock, LockRank::HCHAN);
-    }
-    Some(c)
-}
-
-/// Frees a channel; values in its buffer are forgotten.
-///
-/// # Safety
-/// It came from [`makechan`], and nobody uses it any more.
-pub unsafe fn freechan(c: NonNull<Hchan>) {
-    // SAFETY: the caller's.
-    let (elem, size, buf) = unsafe { (c.as_ref().elemtype, c.as_ref().dataqsiz, c.as_ref().buf) };
-    with_room(|| {
-        if let Some(layout) = buffer_layout(elem, size)
-            && layout.size() > pool::SMALL
-        {
-            // SAFETY: as makechan allocated it.
-            unsafe { dealloc(buf.cast(), layout) };
-        }
-        pool::free(c);
-    });
-}
-
-/// Closes the channel: receivers get what is in the buffer and then nothing, senders fail.
-/// False if it was closed before, where Go panics. Go's `closechan`.
-///
-/// # Safety
-/// The channel stays until this returns.
-#[inline(never)]
-pub unsafe fn closechan(c: NonNull<Hchan>) -> bool {
-    // SAFETY: the caller's.
-    let c = unsafe { c.as_ref() };
-    lock(&c.lock);
-    if c.closed.load(Ordering::Relaxed) != 0 {
-        unlock(&c.lock);
-        return false;
-    }
-    c.closed.store(1, Ordering::SeqCst);
-    let list = GList::default();
-    while let Some(sg) = c.recvq.dequeue() {
-        let elem = sg.elem.swap(ptr::null_mut(), Ordering::Relaxed);
-        if !elem.is_null() {
-            // SAFETY: the waiting receiver's place for a value.
-            unsafe { typedmemclr(c.elemtype, elem) };
-        }
-        release_waiter(sg, &list);
-    }
-    while let Some(sg) = c.sendq.dequeue() {
-        sg.elem.store(ptr::null_mut(), Ordering::Relaxed);
-        release_waiter(sg, &list);
-    }
-    unlock(&c.lock);
-    // Only now: a G must not change its state while a channel's lock is held.
-    while let Some(gp) = list.pop() {
-        gp.schedlink.set(None);
-        goready(gp, 3);
-    }
-    true
-}
-
-/// Notes that the channel of `sg` was closed, and puts its G on `list`.
-fn release_waiter(sg: &'static Sudog, list: &GList) {
-    let Some(gp) = sg.g.get() else { throw("sudog without a g") };
-    gp.param.store(ptr::from_ref(sg).cast_mut().cast(), Ordering::Relaxed);
-    sg.success.set(false);
-    list.push(gp);
 }
 
 impl Waitq {

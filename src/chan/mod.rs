@@ -31,8 +31,10 @@
 //!
 //! Underneath is Go's [`hchan`], without types.
 
+mod entry;
 pub mod hchan;
 mod iter;
+mod make;
 pub(crate) mod ops;
 pub(crate) mod pool;
 mod select;
@@ -49,8 +51,10 @@ use std::process::abort;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hchan::{Hchan, MAX_ALIGN, Received, Sent, Type, chanrecv, chansend, closechan, freechan, makechan};
+use hchan::{Hchan, Received, Sent, Type};
 pub use iter::{IntoIter, Iter, TryIter};
+use make::{MAX_ALIGN, closechan, freechan, makechan};
+use ops::{chanrecv, chansend};
 #[doc(hidden)]
 pub use select::{RecvArm, SendArm, arms};
 pub use select_set::{Select, Selected};

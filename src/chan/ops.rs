@@ -124,15 +124,6 @@ fn empty(c: &Hchan) -> bool {
     }
 }
 
-/// Sends the value at `elem`, and waits for room. Go's `chansend1`.
-///
-/// # Safety
-/// As [`chansend`].
-pub unsafe fn chansend1(c: Option<NonNull<Hchan>>, elem: *const c_void) -> Sent {
-    // SAFETY: the caller's.
-    unsafe { chansend(c, elem, true) }
-}
-
 /// Sends the value at `ep`; waits if it must and `block` is set. A send to no channel waits
 /// forever. Go's `chansend`.
 ///
@@ -140,7 +131,7 @@ pub unsafe fn chansend1(c: Option<NonNull<Hchan>>, elem: *const c_void) -> Sent 
 /// `ep` points to a value of the channel's type, which is the receiver's if the result is
 /// [`Sent::Done`]. The channel stays until this returns.
 #[inline(never)]
-pub unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool) -> Sent {
+pub(crate) unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool) -> Sent {
     let Some(c) = c else {
         if !block || !on_goroutine() {
             return Sent::Full;
@@ -187,26 +178,6 @@ pub unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool
     if success { Sent::Done } else { Sent::Closed }
 }
 
-/// Receives to `elem`, which may be null; waits for a value, and doesn't tell one from a closed
-/// channel. Go's `chanrecv1`.
-///
-/// # Safety
-/// As [`chanrecv`].
-pub unsafe fn chanrecv1(c: Option<NonNull<Hchan>>, elem: *mut c_void) {
-    // SAFETY: the caller's.
-    unsafe { chanrecv(c, elem, true) };
-}
-
-/// Receives to `elem`, which may be null; waits for a value; says whether there is one. Go's
-/// `chanrecv2`.
-///
-/// # Safety
-/// As [`chanrecv`].
-pub unsafe fn chanrecv2(c: Option<NonNull<Hchan>>, elem: *mut c_void) -> bool {
-    // SAFETY: the caller's.
-    unsafe { chanrecv(c, elem, true) == Received::Done }
-}
-
 /// Receives to `ep`; waits if it must and `block` is set. A receive from no channel waits
 /// forever. Go's `chanrecv`.
 ///
@@ -214,7 +185,7 @@ pub unsafe fn chanrecv2(c: Option<NonNull<Hchan>>, elem: *mut c_void) -> bool {
 /// `ep` is null or a place for a value of the channel's type. The channel stays until this
 /// returns.
 #[inline(never)]
-pub unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block: bool) -> Received {
+pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block: bool) -> Received {
     let Some(c) = c else {
         if !block || !on_goroutine() {
             return Received::Empty;
@@ -419,22 +390,4 @@ unsafe extern "C" fn chanparkcommit(gp: *mut G, chan_lock: *mut c_void) -> bool 
     // Last: the G may run at once.
     unlock(chan_lock);
     true
-}
-
-/// A send that doesn't wait: a select with one send and a default. Go's `selectnbsend`.
-///
-/// # Safety
-/// As [`chansend`].
-pub unsafe fn selectnbsend(c: Option<NonNull<Hchan>>, elem: *const c_void) -> Sent {
-    // SAFETY: the caller's.
-    unsafe { chansend(c, elem, false) }
-}
-
-/// A receive that doesn't wait: a select with one receive and a default. Go's `selectnbrecv`.
-///
-/// # Safety
-/// As [`chanrecv`].
-pub unsafe fn selectnbrecv(elem: *mut c_void, c: Option<NonNull<Hchan>>) -> Received {
-    // SAFETY: the caller's.
-    unsafe { chanrecv(c, elem, false) }
 }

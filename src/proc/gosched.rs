@@ -57,6 +57,7 @@ unsafe fn gosched_impl(gp: &'static G) -> ! {
 ///
 /// # Safety
 /// On a goroutine.
+#[inline(never)]
 pub(crate) unsafe fn goyield() {
     check_timeouts();
     let (gp, mp) = goroutine();

@@ -141,6 +141,7 @@ unsafe extern "C" fn park_m(gp: *mut G) -> ! {
 
 /// Makes a parked goroutine ready to run. On a goroutine or g0 it is next on this P; on a
 /// thread that isn't ours it goes to the global queue. Go's `goready`.
+#[inline(never)]
 pub(crate) fn goready(gp: &'static G, traceskip: i32) {
     ready(gp, traceskip, true);
 }

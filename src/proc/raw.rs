@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use crate::arch;
 use crate::proc::{gfree, inject, lockosthread, m, park, status};
 use crate::runtime2::{G, M, Schedt, TraceBlockReason, Unlockf, WaitReason};
+use crate::stack::check::entry_check;
 use crate::stack::newstack::set_max_stack as set_max_stack_size;
 
 /// Makes a goroutine on a copying stack that runs `f(arg)`, next on this P. Go's `newproc`, in
@@ -26,7 +27,9 @@ pub unsafe fn newproc(f: Option<unsafe extern "C" fn(*mut c_void)>, arg: *mut c_
 ///
 /// # Safety
 /// On a goroutine; nothing obtained from a thread-local is kept across this.
+#[inline(always)]
 pub unsafe fn gosched() {
+    entry_check();
     // SAFETY: the caller's.
     unsafe { crate::proc::gosched::gosched() }
 }
@@ -36,7 +39,9 @@ pub unsafe fn gosched() {
 ///
 /// # Safety
 /// As [`gosched`].
+#[inline(always)]
 pub unsafe fn goyield() {
+    entry_check();
     // SAFETY: the caller's.
     unsafe { crate::proc::gosched::goyield() }
 }
@@ -49,6 +54,7 @@ pub unsafe fn goyield() {
 /// On a goroutine; nothing obtained from a thread-local is kept across this. `unlockf` must
 /// not touch the goroutine's stack, park, or unwind; it must not return false if somebody may
 /// have made the goroutine ready. Without one, whoever will make it ready knows of it already.
+#[inline(always)]
 pub unsafe fn gopark(
     unlockf: Option<Unlockf>,
     lock: *mut c_void,
@@ -56,6 +62,7 @@ pub unsafe fn gopark(
     trace_reason: TraceBlockReason,
     traceskip: i32,
 ) {
+    entry_check();
     // SAFETY: the caller's.
     unsafe { park::gopark(unlockf, lock, reason, trace_reason, traceskip) }
 }
@@ -66,7 +73,9 @@ pub unsafe fn gopark(
 /// # Safety
 /// `gp` is a G that has parked, or is about to and whose `unlockf` has been called; and nobody
 /// else makes it ready. (A second time is a fatal error, if it is noticed.)
+#[inline(always)]
 pub unsafe fn goready(gp: *mut G, traceskip: i32) {
+    entry_check();
     // SAFETY: the caller's; G's are never freed.
     park::goready(unsafe { &*gp }, traceskip)
 }
@@ -75,7 +84,9 @@ pub unsafe fn goready(gp: *mut G, traceskip: i32) {
 ///
 /// # Safety
 /// As [`goready`], for each of them.
+#[inline(always)]
 pub unsafe fn injectglist(list: &crate::proc::GList) {
+    entry_check();
     inject::injectglist(list)
 }
 

@@ -80,10 +80,14 @@ impl Drop for FrameMapRegistration {
 /// Registers the frame map of the functions whose code is in `code`, until what it returns is
 /// dropped.
 ///
-/// Frames are found by their frame pointers, from the innermost on. A function without a map is
-/// passed over if it keeps frame pointers too; if it uses rbp for something else, the frames above
-/// it aren't found, and are adjusted as if they had no map, with every word that looks like an
-/// address of the stack taken for one.
+/// Frames are found by their frame pointers, from the one whose check has failed on. A function
+/// without a map is passed over if it keeps frame pointers too. If it doesn't, its caller's frame
+/// isn't found, or none above it is; those frames are adjusted as if they had no map, with every
+/// word that looks like an address of the stack taken for one.
+///
+/// While a map is registered, a parked goroutine's stack is made smaller only if the function that
+/// called [`mcall`](crate::proc::mcall) has one: which frames are below, those of this crate for
+/// example, can't be told.
 ///
 /// # Panics
 /// If the range is empty, or overlaps one that is registered.
@@ -125,11 +129,20 @@ fn plausible(frame: &Frame, hi: usize) -> bool {
         && frame.fp <= hi - 16
 }
 
-/// Whether each frame can be found that may have a map: there are no maps, or the frame pointers
-/// lead to the stack's base.
+/// The map of the code at `pc`.
+fn find(maps: &[Registered], pc: usize) -> Option<&'static dyn FrameMap> {
+    let at = maps.partition_point(|registered| registered.code.end <= pc);
+    maps.get(at).filter(|registered| registered.code.contains(&pc)).map(|registered| registered.map)
+}
+
+/// Whether each frame can be found that may have a map: there are no maps; or the innermost has
+/// one, and the frame pointers lead to the stack's base.
 pub(crate) fn frames_known(gp: &G, innermost: Frame) -> bool {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return true;
+    }
+    if find(&MAPS.read().unwrap_or_else(PoisonError::into_inner), innermost.pc).is_none() {
+        return false;
     }
     let hi = gp.stack.get().hi;
     let mut frame = innermost;
@@ -155,12 +168,11 @@ pub(crate) unsafe fn adjustframes(gp: &G, adjinfo: &AdjustInfo, innermost: Frame
         let mut frame = moved(innermost);
         while plausible(&frame, hi) {
             let next = Frame { pc: word(frame.fp + 8), sp: frame.fp + 16, fp: word(frame.fp) };
-            let at = maps.partition_point(|registered| registered.code.end <= frame.pc);
-            if let Some(registered) = maps.get(at).filter(|registered| registered.code.contains(&frame.pc)) {
+            if let Some(map) = find(&maps, frame.pc) {
                 // SAFETY: words of the new stack, each adjusted once.
                 unsafe {
                     adjinfo.adjustpointers(done, frame.sp);
-                    adjustframe(&frame, registered.map, adjinfo);
+                    adjustframe(&frame, map, adjinfo);
                 }
                 done = frame.fp + 16;
             }

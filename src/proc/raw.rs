@@ -254,8 +254,11 @@ pub fn set_max_stack(bytes: usize) -> usize {
 /// `gp` is a goroutine that isn't running and can't begin to: its state has the scan bit, set by
 /// [`castogscanstatus`]; or it is the one that called the [`mcall`] that this is called in.
 pub unsafe fn shrinkstack(gp: *mut G) {
+    if getg() == gp {
+        throw("shrinkstack on the stack that is to shrink");
+    }
     // SAFETY: the caller's; G's are never freed.
-    crate::stack::shrink::shrinkstack(unsafe { &*gp })
+    arch::systemstack(|| crate::stack::shrink::shrinkstack(unsafe { &*gp }))
 }
 
 /// Sets the scan bit, which keeps a G from running and its stack where it is, if its state is

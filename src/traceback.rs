@@ -2,7 +2,9 @@
 //! goroutines.
 
 use std::backtrace::Backtrace;
-use std::fmt::{self, Write};
+use std::ffi::{c_int, c_void};
+use std::fmt::Write;
+use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::print::{Stderr, eprintln};
@@ -65,26 +67,51 @@ pub(crate) fn tracebackothers(me: Option<&G>) {
     }
 }
 
-/// Lines of a backtrace that are printed at most: two a frame.
-const BACKTRACE_LINES: usize = 200;
+/// So many frames of a backtrace are printed at most. Go's `tracebackInnerFrames`.
+const INNER_FRAMES: usize = 100;
 
-/// Prints the calling stack, through the switch to the goroutine that it was made
-/// from. It needs memory, unlike the rest of a report, so it comes last or has a
-/// watchdog ([`startpanic`](crate::panic::startpanic)).
+/// Prints the calling stack, through the switch to the goroutine that it was made from, and nothing
+/// can go on after that: a deep stack is cut. It needs memory, unlike the rest of a report, so it
+/// comes last or has a watchdog ([`startpanic`](crate::panic::startpanic)).
 pub(crate) fn print_backtrace() {
-    struct Head {
-        out: Stderr,
-        lines: usize,
+    let elided = cut_stack();
+    // It ends with a newline.
+    let _ = write!(Stderr::new(), "{}", Backtrace::force_capture());
+    if elided {
+        eprintln!("...additional frames elided...");
     }
-    impl Write for Head {
-        fn write_str(&mut self, s: &str) -> fmt::Result {
-            self.lines += s.bytes().filter(|&b| b == b'\n').count();
-            self.out.write_str(s)?;
-            if self.lines < BACKTRACE_LINES { Ok(()) } else { Err(fmt::Error) }
+}
+
+/// If the calling stack has more frames than are printed, makes it end there: to walk the millions
+/// that an overflow can have would take seconds. Says whether it was so.
+fn cut_stack() -> bool {
+    unsafe extern "C" {
+        fn _Unwind_Backtrace(trace: Trace, argument: *mut c_void) -> c_int;
+        fn _Unwind_GetIP(context: *mut c_void) -> usize;
+        fn _Unwind_GetCFA(context: *mut c_void) -> usize;
+    }
+    type Trace = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
+    const GO_ON: c_int = 0;
+    const STOP: c_int = 4;
+
+    unsafe extern "C" fn trace(context: *mut c_void, frames: *mut c_void) -> c_int {
+        // SAFETY: the unwinder's context, and cut_stack's count. A frame's address is the word
+        // below the end of its callee's frame, but where a stack leads to another.
+        unsafe {
+            let frames = &mut *frames.cast::<usize>();
+            *frames += 1;
+            let ip = ptr::with_exposed_provenance_mut::<usize>(_Unwind_GetCFA(context) - size_of::<usize>());
+            if *frames <= INNER_FRAMES || ip.read() != _Unwind_GetIP(context) {
+                return GO_ON;
+            }
+            // Unwinders stop there.
+            ip.write(0);
+            STOP
         }
     }
-    let mut head = Head { out: Stderr::new(), lines: 0 };
-    if write!(head, "{}", Backtrace::force_capture()).is_err() {
-        let _ = head.out.write_str("\n...additional frames elided...\n");
-    }
+
+    let mut frames = 0_usize;
+    // SAFETY: `trace` gets what it expects.
+    unsafe { _Unwind_Backtrace(trace, (&raw mut frames).cast()) };
+    frames > INNER_FRAMES
 }

@@ -2,7 +2,7 @@
 //!
 //! This is for those who port a runtime onto the scheduler, or write goroutines that live in
 //! 4 KiB. Everything is `unsafe`, because here nothing catches a panic, nothing owns a result,
-//! and a goroutine's stack is [2 KiB](#copying-stacks) unless you say otherwise. Most programs
+//! and a goroutine's stack [moves](#copying-stacks) as it grows. Most programs
 //! want [`go`](crate::go) and never this.
 //!
 //! ```no_run
@@ -10,7 +10,7 @@
 //! use gosched::proc;
 //!
 //! unsafe extern "C" fn hello(arg: *mut c_void) {
-//!     // 2 KiB of stack: no println! here, but on g0 there is room.
+//!     // println! has no checks of its stack: on g0 there is room.
 //!     // SAFETY: the closure doesn't park.
 //!     unsafe { proc::systemstack(|| println!("hello from {}", arg.addr())) };
 //! }
@@ -26,17 +26,20 @@
 //!
 //! # Copying stacks
 //!
-//! A goroutine made with [`newproc`] runs on a *copying* stack. It begins in 2,048 bytes, at the
-//! end of which is a guard page; it is meant to be copied elsewhere when it is full, which isn't
-//! in yet: an overflow ends the process with a report. (With debug assertions it has 8 KiB more,
-//! as frames are several times larger then.) Code on such a stack
+//! A goroutine made with [`newproc`] runs on a *copying* stack, which starts in 2,048 bytes and moves
+//! to a larger place when a check finds it full. (With debug assertions it starts with 8 KiB more, as
+//! frames are several times larger then.) Code on such a stack
 //!
-//! - must fit, its deepest call into this crate included; what needs more runs in
-//!   [`systemstack`]. The functions here and of [`hchan`](crate::chan::hchan) take less than 300
-//!   bytes in a release build;
+//! - checks before it needs more than a few hundred bytes: by
+//!   [`morestack_check!`](crate::morestack_check), or because a compiler put the check into each
+//!   prologue. The functions here and of [`hchan`](crate::chan::hchan) do that themselves, and take
+//!   less than 400 bytes of a release build. What has no checks runs in [`systemstack`];
 //! - must not panic: the unwinder alone needs more;
-//! - must not keep a pointer into the stack anywhere but on it, or in what it passes to a
-//!   function of this crate for the time of that call.
+//! - must not keep an address of the stack anywhere but on it, or in what it passes to a function of
+//!   this crate for the time of that call;
+//! - must not have a number on it that looks like one, unless a [`FrameMap`] says so.
+//!
+//! [`copying_stacks`] has all of it, for those who write such code or a compiler.
 //!
 //! # The chapters
 //!
@@ -66,6 +69,12 @@
 //! Functions inside of the crate trust each other: that a G passed to one is owned as that
 //! function says, that the lock it names is held, that it is called on g0 or with a P where it
 //! says so. What is offered here, outside, is `unsafe` for just that reason.
+
+#[doc = include_str!("../../docs/copying-stacks.md")]
+pub mod copying_stacks {
+    #[cfg(doc)]
+    use super::FrameMap;
+}
 
 pub(crate) mod allgs;
 pub(crate) mod bad;

@@ -16,8 +16,7 @@ pub(crate) fn entry_check() {
     morestack_check(ENTRY_ROOM);
 }
 
-/// Calls `f` when `n` bytes of stack remain below the caller's frame, for `f`, all that it calls
-/// without a check of its own, and 200 bytes of a debug build's frames around it.
+/// Calls `f` with `n` bytes of stack below the caller's frame: see [`morestack_check!`](crate::morestack_check).
 #[doc(hidden)]
 #[inline(always)]
 pub fn with_stack<R>(n: usize, f: impl FnOnce() -> R) -> R {
@@ -29,7 +28,30 @@ pub fn with_stack<R>(n: usize, f: impl FnOnce() -> R) -> R {
     call(f)
 }
 
-/// Calls a function when there is room for it on a copying stack.
+/// `morestack_check!(bytes, f, args..)` makes sure that so many bytes of stack remain below the caller's
+/// frame, and then calls `f(args..)`, and returns what it returns. Go's compiler puts such a check, and
+/// the call of `morestack`, into each prologue; in Rust it is made before the call, and `f` isn't
+/// inlined.
+///
+/// A copying stack that has no room moves; with it, every address in it of the stack. A fixed stack
+/// without room, or a copying one that would be larger than
+/// [`set_max_stack`](crate::proc::set_max_stack) allows, ends the process with a report. On a thread
+/// that isn't ours nothing is checked.
+///
+/// `bytes` is for the frames of `f`, with some 100 bytes for the call, and of all that it calls without
+/// a check of its own. The arguments are evaluated after the check. [What code on copying stacks must
+/// do](crate::proc::copying_stacks) has the rest.
+///
+/// ```
+/// use gosched::morestack_check;
+///
+/// fn depth(tree: &[Vec<usize>], node: usize) -> usize {
+///     // In a debug build, with its larger frames, 1,000 bytes are enough.
+///     let below = tree[node].iter().map(|&child| morestack_check!(1_000, depth, tree, child));
+///     1 + below.max().unwrap_or(0)
+/// }
+/// assert_eq!(depth(&[vec![1, 2], vec![], vec![3], vec![]], 0), 3);
+/// ```
 #[macro_export]
 macro_rules! morestack_check {
     ($n:expr, $f:expr $(, $arg:expr)* $(,)?) => {

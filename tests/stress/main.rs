@@ -15,6 +15,7 @@ mod raw;
 mod rng;
 mod selects;
 mod spawns;
+mod stacks;
 mod tally;
 mod threads;
 
@@ -30,7 +31,7 @@ use tally::{Op, count};
 /// What a goroutine of the stress does; it returns when all that it has begun has ended.
 type Scenario = fn(&mut Rng);
 
-const SCENARIOS: [Scenario; 25] = [
+const SCENARIOS: [Scenario; 26] = [
     nested,
     channels::crowd,
     channels::requests,
@@ -55,6 +56,7 @@ const SCENARIOS: [Scenario; 25] = [
     raw::hand_off,
     raw::words,
     raw::injected,
+    stacks::dives,
     threads::outsiders,
 ];
 
@@ -140,20 +142,25 @@ fn stress() {
         return here(seed, Duration::from_secs(number("STRESS_SECONDS").unwrap_or(1)));
     }
     for procs in [1, 2, 8] {
-        for randomize in [0, 1] {
-            let settings = [
-                ("GOMAXPROCS", procs.to_string()),
-                ("GODEBUG", format!("randomizescheduler={randomize}")),
-                ("STRESS_SEED", seed.to_string()),
-            ];
-            for (name, value) in &settings {
-                eprint!("{name}={value} ");
-            }
-            eprintln!();
-            let mut child = Command::new(env::current_exe().expect("this binary has a path"));
-            child.args(["--exact", "stress", "--nocapture"]).envs(settings);
-            let status = child.status().expect("a process can be made");
-            assert!(status.success(), "{status}");
-        }
+        process(seed, procs, "randomizescheduler=0");
+        process(seed, procs, "randomizescheduler=1");
     }
+    process(seed, 2, "stackforcemove=1,efence=1,stackverify=1");
+}
+
+/// Runs the stress in a process with these settings.
+fn process(seed: u64, procs: usize, godebug: &str) {
+    let settings = [
+        ("GOMAXPROCS", procs.to_string()),
+        ("GODEBUG", godebug.to_string()),
+        ("STRESS_SEED", seed.to_string()),
+    ];
+    for (name, value) in &settings {
+        eprint!("{name}={value} ");
+    }
+    eprintln!();
+    let mut child = Command::new(env::current_exe().expect("this binary has a path"));
+    child.args(["--exact", "stress", "--nocapture"]).envs(settings);
+    let status = child.status().expect("a process can be made");
+    assert!(status.success(), "{status}");
 }

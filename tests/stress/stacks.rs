@@ -1,0 +1,131 @@
+//! Copying stacks that grow, shrink, and are received into while they do.
+
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+use gosched::chan::hchan::{Hchan, Type, chanrecv1, chansend1, freechan, makechan};
+use gosched::runtime2::{G, GSCANWAITING, GWAITING};
+use gosched::{go, morestack_check, proc, yield_now};
+
+use crate::rng::Rng;
+use crate::tally::{Op, count};
+
+/// What a frame of `descend` takes in a debug build, and more.
+const FRAME: usize = 1500;
+
+/// A goroutine that goes down and up again.
+struct Diver {
+    c: NonNull<Hchan>,
+    depth: usize,
+    /// A value is received in every so many frames.
+    every: usize,
+    times: usize,
+    gp: AtomicPtr<G>,
+    /// Of what was received, as each frame has it at the end.
+    sum: AtomicU64,
+    left: AtomicUsize,
+}
+
+// SAFETY: a channel is for all threads.
+unsafe impl Send for Diver {}
+// SAFETY: likewise.
+unsafe impl Sync for Diver {}
+
+/// What is in each frame of a dive: what it has received, and where the frame above has the same.
+struct Frame {
+    above: *const Frame,
+    received: u64,
+}
+
+/// Goes `n` frames down and receives, and then adds up what the frames above have.
+fn descend(diver: &Diver, n: usize, above: *const Frame) -> u64 {
+    let mut frame = Frame { above, received: 0 };
+    if n.is_multiple_of(diver.every) {
+        // SAFETY: a place for a word, of a channel of words.
+        unsafe { chanrecv1(Some(diver.c), (&raw mut frame.received).cast()) };
+        count(Op::Receive);
+    }
+    if n > 0 {
+        return morestack_check!(FRAME, descend, diver, n - 1, &raw const frame);
+    }
+    let (mut sum, mut at) = (0, &raw const frame);
+    // SAFETY: the frames above are still there.
+    while let Some(frame) = unsafe { at.as_ref() } {
+        sum += frame.received;
+        at = frame.above;
+    }
+    sum
+}
+
+unsafe extern "C" fn dive(diver: *mut c_void) {
+    // SAFETY: `dives` passes an Arc's pointer.
+    let diver = unsafe { Arc::from_raw(diver.cast::<Diver>()) };
+    diver.gp.store(proc::getg(), Ordering::Release);
+    for _ in 0..diver.times {
+        let sum = morestack_check!(FRAME, descend, &diver, diver.depth, ptr::null());
+        diver.sum.fetch_add(sum, Ordering::Relaxed);
+    }
+    diver.left.fetch_sub(1, Ordering::Release);
+}
+
+/// Halves the stack of a diver that waits.
+fn shrink(diver: &Diver) {
+    let gp = diver.gp.load(Ordering::Acquire);
+    if gp.is_null() {
+        return;
+    }
+    // SAFETY: G's are never freed; while one has the scan bit, it is ours.
+    unsafe {
+        if proc::castogscanstatus(gp, GWAITING, GSCANWAITING) {
+            proc::shrinkstack(gp);
+            proc::casfrom_gscanstatus(gp, GSCANWAITING, GWAITING);
+        }
+    }
+}
+
+static WORD: Type = Type { size_: size_of::<u64>(), align_: align_of::<u64>() };
+
+/// Some divers, who get their values from as many senders, while their stacks are made smaller.
+pub fn dives(rng: &mut Rng) {
+    let c = makechan(&WORD, rng.below(3)).expect("memory for a channel");
+    let divers: Vec<_> = (0..rng.up_to(4))
+        .map(|_| {
+            Arc::new(Diver {
+                c,
+                depth: rng.below(200),
+                every: rng.up_to(20),
+                times: rng.up_to(10),
+                gp: AtomicPtr::default(),
+                sum: AtomicU64::new(0),
+                left: AtomicUsize::new(1),
+            })
+        })
+        .collect();
+    let mut sent = 0;
+    for diver in &divers {
+        let values = (diver.depth / diver.every + 1) * diver.times;
+        sent += (1..=values as u64).sum::<u64>();
+        // SAFETY: `dive` checks its stack and doesn't panic.
+        unsafe { proc::newproc(Some(dive), Arc::into_raw(diver.clone()).cast_mut().cast()) };
+        let sender = diver.clone();
+        go(move || {
+            for value in 1..=values as u64 {
+                // SAFETY: a word, for a channel of words.
+                unsafe { chansend1(Some(sender.c), (&raw const value).cast()) };
+                count(Op::Send);
+            }
+        });
+    }
+    while divers.iter().any(|diver| diver.left.load(Ordering::Acquire) > 0) {
+        shrink(&divers[rng.below(divers.len())]);
+        yield_now();
+    }
+    assert_eq!(divers.iter().map(|diver| diver.sum.load(Ordering::Relaxed)).sum::<u64>(), sent);
+    while divers.iter().any(|diver| Arc::strong_count(diver) > 1) {
+        yield_now();
+    }
+    // SAFETY: nobody has the channel any more.
+    unsafe { freechan(c) };
+}

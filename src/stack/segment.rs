@@ -289,3 +289,76 @@ fn fault(s: Stack) {
     }
     guard::release(1);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{dies, zeroed};
+
+    fn cached(pp: &P, order: usize) -> usize {
+        pp.ext.stackcache[order].size.get()
+    }
+
+    fn pooled(order: usize) -> usize {
+        STACKPOOL[order].free.size.get()
+    }
+
+    /// The lists are the process's: one test, so that nobody else takes from them.
+    #[test]
+    fn small_segments_go_from_hand_to_hand_by_halves() {
+        guard::init().unwrap();
+        let pp = zeroed::<P>();
+        for order in 0..NUM_STACK_ORDERS {
+            let (n, before) = (SEGMENT_MIN << order, pooled(order));
+            stackcacherefill(pp, order).unwrap();
+            assert_eq!(cached(pp, order), STACK_CACHE_SIZE / 2);
+            let cut = pooled(order) - before + cached(pp, order);
+            assert!(cut <= STACK_CACHE_SIZE && cut.is_multiple_of(n), "{cut} bytes were cut");
+
+            let s = pp.ext.stackcache[order].pop(n).unwrap();
+            assert_eq!((s.hi - s.lo, s.hi % PAGE), (n, 0));
+            // SAFETY: the segment is ours, all of it.
+            unsafe { ptr::with_exposed_provenance_mut::<u8>(s.lo).write_bytes(1, n) };
+            while cached(pp, order) < STACK_CACHE_SIZE {
+                pp.ext.stackcache[order].push(stackpoolalloc(order).unwrap());
+            }
+            let before = pooled(order);
+            stackcacherelease(pp, order);
+            assert_eq!(cached(pp, order), STACK_CACHE_SIZE / 2);
+            assert_eq!(pooled(order), before + STACK_CACHE_SIZE / 2);
+            stackpoolfree(s, order);
+            assert_eq!(stackpoolalloc(order).unwrap(), s, "what was used last is warm");
+        }
+        stackcache_clear(pp);
+        assert!((0..NUM_STACK_ORDERS).all(|order| cached(pp, order) == 0));
+    }
+
+    #[test]
+    fn large_segments_are_kept_up_to_a_limit() {
+        guard::init().unwrap();
+        let n = 16 << 20;
+        let segments: [Stack; 5] = std::array::from_fn(|_| stackalloc(n).unwrap());
+        for s in segments {
+            // SAFETY: the segment is ours.
+            unsafe { ptr::with_exposed_provenance_mut::<u8>(s.lo).write(1) };
+            stackfree(s);
+        }
+        assert_eq!(STACK_LARGE.kept.get(), LARGE_KEPT, "the fifth was one too many");
+        let again = stackalloc(n).unwrap();
+        assert_eq!((again, STACK_LARGE.kept.get()), (segments[3], LARGE_KEPT - n));
+        unmap_large(again);
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!([1, 2, 3, 4, 1 << 30].map(stacklog2), [0, 1, 1, 2, 30]);
+        assert_eq!(
+            [4096, 8192, 16_384, 32_768, 1 << 30].map(order_of),
+            [Some(0), Some(1), Some(2), None, None]
+        );
+        assert!(dies(|| stackalloc(5000).is_ok()).contains("fatal error: stack size not a power of 2\n"));
+        assert!(
+            dies(|| stackfree(Stack { lo: 4096, hi: 4096 + 12_288 })).contains("stack not a power of 2\n")
+        );
+    }
+}

@@ -129,7 +129,8 @@ fn no_memory_for_a_larger_stack(test: Test) {
     ended
         .with("exit status: 2")
         .says("fatal error: out of memory (stackalloc of 536870912 bytes: Cannot allocate memory");
-    ended.says("\n\ngoroutine 1 [");
+    // From g0's stack to the goroutine's, and to its base.
+    ended.says("no_memory_for_a_larger_stack::more").says("gosched_goexit").says("\n\ngoroutine 1 [");
 }
 
 fn at_a_bad_time(test: Test) {

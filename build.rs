@@ -29,7 +29,9 @@ fn main() {
     let built = build
         .include("asm")
         .file(folder.join("asm.S"))
+        .file(folder.join("entry.S"))
         .file(folder.join("morestack.S"))
+        .file(folder.join("wrap.S"))
         .cargo_warnings(false)
         .try_compile("gosched_asm");
     if let Err(error) = built {

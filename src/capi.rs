@@ -1,20 +1,21 @@
-//! What C programs call. `include/gosched.h` is made of this file.
+//! What C programs call: `include/gosched.h` is made of this file. A Rust program has
+//! [`proc`](crate::proc) and [`chan::hchan`](crate::chan::hchan), which are the same.
 //!
-//! Each function is a stub in `asm/x86_64/entry.S`: it makes sure of its stack, while the arguments
-//! are still in registers and no Rust frame exists, and goes on in the Rust function of the same name
-//! with `_impl` behind it. (`gosched_getg` and `gosched_systemstack` are whole in `asm.S`, and
-//! need no room.)
+//! The header begins with what there is to know: the kinds of stack, the rules for code on a copying
+//! one, and how to compile and link. `examples/c/primes.c` is a program.
 //!
-//! A Rust program has [`proc`](crate::proc) and [`chan::hchan`](crate::chan::hchan), which are the
-//! same.
+//! Each function is a stub in `asm/x86_64/entry.S`. It makes sure of its stack while the arguments are
+//! still in registers and no Rust frame exists, and then goes on in a Rust function, which has the
+//! same name with `_impl` behind it. (`gosched_getg` and `gosched_systemstack` need no stack, and are
+//! whole in `asm.S`.)
 
 mod chan;
 mod goroutine;
 
 use std::ffi::{c_int, c_void};
 
-/// A goroutine: Go's `g`. Once there is one its address is good forever: the memory of one that has
-/// ended is kept, and becomes another goroutine's.
+/// A goroutine: Go's `g`. Its address is good forever: the memory of one that has ended becomes
+/// another's, and nothing else.
 pub struct Goroutine {
     _opaque: (),
 }
@@ -31,18 +32,18 @@ pub struct Chan {
 pub enum OpResult {
     /// The value was sent, or received.
     Done,
-    /// Nothing was done: it would have had to wait, and was not to, or is on no goroutine.
+    /// Nothing was done: it would have had to wait, and was not to, or was on no goroutine.
     WouldBlock,
-    /// The channel is closed. Nothing was sent; or there was nothing left to receive, and the place
-    /// for the value was filled with zeros.
+    /// The channel is closed. Nothing was sent; or nothing was left to receive, and the place for a
+    /// value was filled with zeros.
     Closed,
 }
 
-/// Why a goroutine is parked, as reports show it: Go's `waitReason`. Any other of Go's numbers will
-/// do as well, up to 36.
+/// Why a goroutine is parked, for reports: Go's `waitReason`. Go's other numbers, up to 36, will do as
+/// well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
-pub enum ParkReason {
+pub enum WaitReason {
     /// No reason: "waiting".
     None = 0,
     /// "IO wait"
@@ -83,3 +84,225 @@ pub struct Selected {
     pub result: OpResult,
 }
 
+// C has only addresses of the opaque types. And to Rust, what `gosched_systemstack` calls may unwind.
+#[allow(improper_ctypes, clashing_extern_declarations)]
+unsafe extern "C" {
+    /// Starts the runtime, unless it runs already; runs `main(arg)` on a goroutine, with a fixed stack
+    /// of 8 MiB; waits until it returns, and stores at `result`, unless that is NULL, what it has
+    /// returned. Go's `main`, in `proc.go`.
+    ///
+    /// The calling thread is no goroutine, and sleeps meanwhile. When `main` has returned, other
+    /// goroutines go on, and `gosched_run` may be called again, by several threads at once too.
+    ///
+    /// If `main` waits and every other goroutine does, and there is no thread left that could wake
+    /// one, that is a deadlock: it is reported, and the process ends with status 2.
+    ///
+    /// Returns 0, or an errno value:
+    /// - `EDEADLK`: this is a goroutine already;
+    /// - `EINVAL`: `main` is NULL;
+    /// - `ENOMEM`: there is no memory for a stack;
+    /// - `EAGAIN`: there is no thread to start with;
+    /// - `ENOTSUP`: the environment asks for guard pages that this kernel can't make.
+    ///
+    /// # Safety
+    /// `main` doesn't unwind: no C++ exception leaves it, and no `longjmp`. While there are
+    /// goroutines, the program keeps the rules at the head of this file.
+    pub fn gosched_run(
+        main: Option<unsafe extern "C" fn(arg: *mut c_void) -> *mut c_void>,
+        arg: *mut c_void,
+        result: *mut *mut c_void,
+    ) -> c_int;
+
+    /// Makes a goroutine on a copying stack that runs `fn(arg)`, and puts it next on this processor.
+    /// It ends when `fn` returns. Go's `newproc`, in `proc.go`, which is its `go` statement.
+    ///
+    /// It ends the process, with a report, if `fn` is NULL or there is no memory for a goroutine.
+    ///
+    /// # Safety
+    /// The runtime has started. `fn` keeps the rules for copying stacks, and doesn't unwind.
+    pub fn gosched_newproc(r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>, arg: *mut c_void);
+
+    /// Makes a goroutine as `gosched_newproc` does, but on a fixed stack, of at least `stack_size`
+    /// bytes: up to 1 GiB, and 0 stands for 256 KiB. Only what is used of it takes memory.
+    ///
+    /// Returns 0, or an errno value:
+    /// - `EINVAL`: `fn` is NULL, or `stack_size` too large;
+    /// - `EPERM`: the runtime hasn't started;
+    /// - `ENOMEM`: there is no memory or address space for a stack, or, where the environment asks
+    ///   for that, none for its guard page.
+    ///
+    /// # Safety
+    /// `fn` doesn't unwind.
+    pub fn gosched_newproc_fixed(
+        r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>,
+        arg: *mut c_void,
+        stack_size: usize,
+    ) -> c_int;
+
+    /// Lets other goroutines run; this one goes to the end of the queue that all processors share.
+    /// Go's `Gosched`, in `proc.go`.
+    ///
+    /// # Safety
+    /// On a goroutine.
+    pub fn gosched_yield();
+
+    /// Ends the running goroutine, as if its function had returned. Go's `goexit1`, in `proc.go`.
+    ///
+    /// # Safety
+    /// On a goroutine that `gosched_newproc` or `gosched_newproc_fixed` has made. C++ destructors
+    /// don't run.
+    pub fn gosched_exit() -> !;
+
+    /// The running goroutine; NULL on a thread that isn't one of the runtime's. Go's `getg`.
+    ///
+    /// On the scheduler's stack, in what `gosched_systemstack` and `gosched_park` call, it is what the
+    /// scheduler itself runs on, and no goroutine.
+    ///
+    /// # Safety
+    /// It can be called anywhere.
+    pub fn gosched_getg() -> *mut Goroutine;
+
+    /// Parks the running goroutine until somebody passes it to `gosched_ready`. Go's `gopark`, in
+    /// `proc.go`. `reason` is what reports show.
+    ///
+    /// Parking has two steps, so that no wake-up is lost in between: when the goroutine is off its
+    /// stack, `unlockf(g, lock)` is called on the scheduler's stack. There it may publish `g`, or
+    /// release the lock of the list that `g` is in. If it returns false, the goroutine goes on at once.
+    ///
+    /// If `unlockf` is NULL, who will make the goroutine ready knows of it already, and must see to
+    /// it that it has parked.
+    ///
+    /// # Safety
+    /// On a goroutine. `unlockf` must not touch the goroutine's stack, park, or unwind; and it must not
+    /// return false if somebody may have made the goroutine ready.
+    pub fn gosched_park(
+        unlockf: Option<unsafe extern "C" fn(g: *mut Goroutine, lock: *mut c_void) -> bool>,
+        lock: *mut c_void,
+        reason: WaitReason,
+    );
+
+    /// Makes a parked goroutine ready: it runs next on this processor or, if this thread isn't one of
+    /// the runtime's, goes to the queue that all share. Go's `goready`, in `proc.go`.
+    ///
+    /// # Safety
+    /// `g` has parked, or its `unlockf` has been called, and nobody else makes it ready. (To do so
+    /// twice ends the process, if it is noticed.)
+    pub fn gosched_ready(g: *mut Goroutine);
+
+    /// Calls `fn(arg)` on the scheduler's stack, of which there are some 200 KiB, and returns when it
+    /// has: for what a copying stack has no room for. Anywhere but on a goroutine it just calls. Go's
+    /// `systemstack`, in `asm_amd64.s`.
+    ///
+    /// Addresses of the goroutine's stack stay good meanwhile: `arg` may be one.
+    ///
+    /// # Safety
+    /// `fn` must not park, yield, exit, or do a channel operation that has to wait; nor unwind.
+    pub fn gosched_systemstack(r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>, arg: *mut c_void);
+
+    /// Sets how many bytes a copying stack may have, 1 GiB at first, and returns what it was. A
+    /// goroutine that needs more ends the process with a report. Go's `debug.SetMaxStack`.
+    ///
+    /// # Safety
+    /// It can be called anywhere.
+    pub fn gosched_set_max_stack(bytes: usize) -> usize;
+
+    /// Halves the running goroutine's stack if it is a copying one and less than a quarter of it is in
+    /// use: for one that was deep once, and lives long. Go's `shrinkstack`, in `stack.go`.
+    ///
+    /// # Safety
+    /// On a goroutine.
+    pub fn gosched_shrink_stack();
+
+    /// Makes a channel with room for `capacity` values of `elem_size` bytes, and stores it at `chan`.
+    /// Without room, each send waits for its receive. Go's `makechan`, in `chan.go`.
+    ///
+    /// Values are copied in and out, as bytes.
+    ///
+    /// Returns 0, or an errno value, with NULL at `chan`:
+    /// - `EINVAL`: `elem_size` is 64 KiB or more;
+    /// - `ENOMEM`: there is no memory.
+    ///
+    /// # Safety
+    /// `chan` is a place for an address.
+    pub fn gosched_chan_make(elem_size: usize, capacity: usize, chan: *mut *mut Chan) -> c_int;
+
+    /// Frees a channel, with what is in it; does nothing with NULL.
+    ///
+    /// # Safety
+    /// Nobody uses it any more.
+    pub fn gosched_chan_free(chan: *mut Chan);
+
+    /// Sends the value at `elem`; waits while there is no room for it or, without a buffer, nobody who
+    /// receives. To NULL it waits forever. Go's `chansend1`, in `chan.go`.
+    ///
+    /// Returns
+    /// - `GOSCHED_RESULT_DONE`;
+    /// - `GOSCHED_RESULT_CLOSED`: the channel is closed, or was meanwhile, where Go panics;
+    /// - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and this is no goroutine.
+    ///
+    /// # Safety
+    /// At `elem` is a value of the channel's size. The channel isn't freed meanwhile.
+    pub fn gosched_chan_send(chan: *mut Chan, elem: *const c_void) -> OpResult;
+
+    /// Sends the value at `elem` if that can be done at once; otherwise returns
+    /// `GOSCHED_RESULT_WOULD_BLOCK`. Go's `selectnbsend`, in `chan.go`.
+    ///
+    /// # Safety
+    /// As `gosched_chan_send`.
+    pub fn gosched_chan_try_send(chan: *mut Chan, elem: *const c_void) -> OpResult;
+
+    /// Receives a value to `elem`, or drops it if that is NULL; waits until there is one. From NULL it
+    /// waits forever. Go's `chanrecv2`, in `chan.go`.
+    ///
+    /// Returns
+    /// - `GOSCHED_RESULT_DONE`;
+    /// - `GOSCHED_RESULT_CLOSED`: the channel is closed and empty, and there are zeros at `elem`;
+    /// - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and this is no goroutine.
+    ///
+    /// # Safety
+    /// `elem` is NULL or a place for a value of the channel's size. The channel isn't freed meanwhile.
+    pub fn gosched_chan_recv(chan: *mut Chan, elem: *mut c_void) -> OpResult;
+
+    /// Receives a value to `elem` if there is one; otherwise returns `GOSCHED_RESULT_WOULD_BLOCK`, or
+    /// `GOSCHED_RESULT_CLOSED`. Go's `selectnbrecv`, in `chan.go`.
+    ///
+    /// # Safety
+    /// As `gosched_chan_recv`.
+    pub fn gosched_chan_try_recv(chan: *mut Chan, elem: *mut c_void) -> OpResult;
+
+    /// Closes a channel, and returns true; returns false if it was closed before, where Go panics.
+    /// From now on sends end with `GOSCHED_RESULT_CLOSED`, those that wait too; receives do when
+    /// what is in the channel has been received. Go's `closechan`, in `chan.go`.
+    ///
+    /// # Safety
+    /// It isn't NULL, and isn't freed meanwhile.
+    pub fn gosched_chan_close(chan: *mut Chan) -> bool;
+
+    /// How many values are in the channel at this moment, waiting senders' not among them; 0 for NULL.
+    /// Go's `len`.
+    ///
+    /// # Safety
+    /// The channel isn't freed meanwhile.
+    pub fn gosched_chan_len(chan: *mut Chan) -> usize;
+
+    /// How many values the channel has room for; 0 for NULL. Go's `cap`.
+    ///
+    /// # Safety
+    /// The channel isn't freed meanwhile.
+    pub fn gosched_chan_cap(chan: *mut Chan) -> usize;
+
+    /// Does one of several channel operations, by chance one of those that can be done at once. If
+    /// there is none, waits until there is, or, with `block` false, returns. Go's `selectgo`, in
+    /// `select.go`.
+    ///
+    /// The first `nsends` of the cases send, the other `nrecvs` receive; there may be 65,536 of them.
+    ///
+    /// Returns which it was, from 0 on, with `GOSCHED_RESULT_DONE` or `GOSCHED_RESULT_CLOSED`. Or -1,
+    /// with `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and `block` is false, or this is no
+    /// goroutine.
+    ///
+    /// # Safety
+    /// The cases are what `gosched_chan_send` and `gosched_chan_recv` want. No channel is freed
+    /// meanwhile.
+    pub fn gosched_select(cases: *const Case, nsends: usize, nrecvs: usize, block: bool) -> Selected;
+}

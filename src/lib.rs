@@ -30,7 +30,8 @@
 //! | wait for each other | [`sync`]: `Mutex`, `RwLock`, `Condvar`, `WaitGroup`, `Semaphore`, ... | `sync` |
 //! | let others run | [`yield_now`] | `runtime.Gosched` |
 //! | keep to one thread | [`lock_os_thread`] | `runtime.LockOSThread` |
-//! | port a runtime, or build on 2 KiB stacks | [`proc`], [`runtime2`], [`chan::hchan`] | `proc.go` |
+//! | call it from C | [`capi`], `include/gosched.h` | |
+//! | port a runtime, or build on stacks that start at 2 KiB and grow | [`proc`], [`runtime2`], [`chan::hchan`] | `proc.go` |
 //!
 //! # How goroutines run
 //!
@@ -66,13 +67,14 @@
 //! | --- | --- |
 //! | `GOMAXPROCS` | how many P's there are; otherwise as many as processors that the process may use |
 //! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
-//! | `GODEBUG` | `randomizescheduler=1` runs goroutines in an order that is hard to rely on |
+//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; the others are for [copying stacks](proc::copying_stacks#finding-out) |
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("gosched supports x86_64 Linux and no other target");
 
 mod arch;
 mod atomic;
+pub mod capi;
 pub mod chan;
 mod current;
 mod debug;

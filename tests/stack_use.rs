@@ -1,7 +1,8 @@
 //! How much of a copying stack the raw layer's functions take, below the check at their heads and
-//! without one: painted before, read after.
+//! without one.
 
-use std::arch::asm;
+mod painted;
+
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -12,6 +13,7 @@ use gosched::chan::hchan::{
 };
 use gosched::proc;
 use gosched::runtime2::{G, GRUNNING, TraceBlockReason, WaitReason};
+use painted::bytes_used;
 
 /// What the check at the head of a function makes sure of, beyond the guard.
 const ENTRY_ROOM: usize = if cfg!(debug_assertions) { 4096 } else { 0 };
@@ -150,36 +152,17 @@ static CASES: [Case; 14] = cases! {
     unchecked: work_on_g0 hold_the_m look;
 };
 
-const PAINT: u64 = 0x7a17_ed00_7a17_ed00;
-
-/// Bytes below `measure`'s frame that aren't painted: what painting itself calls is there.
-const UNPAINTED: usize = if cfg!(debug_assertions) { 512 } else { 128 };
-
-/// Runs a case between painting the stack below and looking for what is left of the paint.
+/// Runs a case, and notes what it took.
 unsafe extern "C" fn measure(case: *mut c_void) {
-    let sp: usize;
-    // SAFETY: a copy of a register; and the words from `lo` up to some way below sp are this
-    // goroutine's and not in use. On a goroutine, so getg isn't null.
+    // SAFETY: the test passes a Case, on a goroutine; so getg isn't null.
     unsafe {
-        asm!("mov {}, rsp", out(reg) sp);
         let case = &*case.cast::<Case>();
-        let lo = (*proc::getg()).stack.get().lo;
-        let mut at = lo;
-        while at < sp - UNPAINTED {
-            ptr::with_exposed_provenance_mut::<u64>(at).write_volatile(PAINT);
-            at += size_of::<u64>();
-        }
-        (case.f)();
-        let mut at = lo;
-        while at < sp - UNPAINTED && ptr::with_exposed_provenance::<u64>(at).read_volatile() == PAINT {
-            at += size_of::<u64>();
-        }
+        let took = bytes_used(case.f);
         let gp = &*proc::getg();
-        assert_eq!(gp.stack.get().lo, lo, "it has grown, and the paint is elsewhere");
-        let guard = gp.stackguard0.load(Ordering::Relaxed) - lo;
+        let guard = gp.stackguard0.load(Ordering::Relaxed) - gp.stack.get().lo;
         let limit = if case.checked { guard + ENTRY_ROOM } else { guard - SMALL_FRAME };
         case.limit.store(limit - MORESTACK, Ordering::Relaxed);
-        case.took.store(sp - at, Ordering::Release);
+        case.took.store(took, Ordering::Release);
     }
 }
 

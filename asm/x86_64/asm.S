@@ -34,6 +34,11 @@
 
 #include "macros.h"
 
+// What is called in Rust: hidden too, or a shared object would have calls of its own
+// go through a table, and what is bound at the first call needs a thread's stack.
+        .hidden gosched_badmcall, gosched_badmcall2, gosched_badsystemstack
+        .hidden gosched_goexit0, gosched_mstart0, gosched_overflow
+
 #define DEFAULT_MXCSR 0x1f80
 #define DEFAULT_FCW 0x037f
 // The control bits of mxcsr; the six below them are sticky exception flags,
@@ -331,14 +336,6 @@ systemstack_switch:
         ret
         .cfi_endproc
         .size   systemstack_switch, . - systemstack_switch
-
-// void gosched_newproc(void (*fn)(void *), void *arg): makes a goroutine, and notes the pc
-// of whoever called this: Go's getcallerpc, which only assembly can say.
-FUNCTION gosched_newproc
-        endbr64
-        movq    (%rsp), %rdx
-        jmp     gosched_newproc_from
-END gosched_newproc
 
 // void *gosched_mstart(void *g0): where a new thread begins; a pthread start
 // routine. Go's mstart. What it saves in g0.sched is the stack that every later

@@ -34,11 +34,18 @@
 #endif
 .endm
 
-// Every indirect branch target is a landing pad (endbr64). Each file says so at
-// its end, or the linker drops indirect-branch tracking for the whole program;
-// and that its stack need not be executable.
+// Each file tells the linker at its end that
+//
+//   - its stack need not be executable;
+//   - its functions see to their stack themselves: one with a check that calls them
+//     need not look for the 16 KiB that code without checks may need;
+//   - what they call in turn has no checks, and there is no prologue to rewrite;
+//   - every indirect branch target is a landing pad (endbr64), or the linker drops
+//     indirect-branch tracking for the whole program.
 .macro NOTES
         .section .note.GNU-stack, "", @progbits
+        .section .note.GNU-split-stack, "", @progbits
+        .section .note.GNU-no-split-stack, "", @progbits
         .section .note.gnu.property, "a"
         .p2align 3
         .long   4                               // length of "GNU\0"

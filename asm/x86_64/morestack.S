@@ -48,6 +48,10 @@
 
 #include "macros.h"
 
+// What is called in Rust; see asm.S.
+        .hidden gosched_newstack, gosched_badmorestackg0, gosched_badmorestackgsignal
+        .hidden gosched_allocate_side_block
+
 // What the linker takes for granted when it rewrites a call of code without
 // checks: so much room below the frame.
 #define NON_SPLIT_ROOM 0x4000
@@ -278,11 +282,5 @@ gosched_vector_size:
         .size   gosched_xsave_mask, 4
 gosched_xsave_mask:
         .zero   4
-
-// Functions here are called by code with checks and need none: the linker must not
-// take them for code that may need 16 KiB. And what they call has none: nor must it
-// look for a prologue to rewrite.
-        .section .note.GNU-split-stack, "", @progbits
-        .section .note.GNU-no-split-stack, "", @progbits
 
         NOTES

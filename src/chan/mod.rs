@@ -34,7 +34,7 @@
 mod entry;
 pub mod hchan;
 mod iter;
-mod make;
+pub(crate) mod make;
 pub(crate) mod ops;
 pub(crate) mod pool;
 mod select;

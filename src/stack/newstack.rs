@@ -58,16 +58,19 @@ extern "C" fn gosched_newstack(framesize: usize) {
         throw("runtime: split stack overflow");
     }
 
-    // From where the function's frame begins, below its return address.
-    let needed = (stack.hi - sp).saturating_add(framesize).saturating_add(STACK_GUARD + size_of::<usize>());
     let moves = gp.ext.kind.get() == StackKind::Copying;
+    // A fixed stack may be used to its end: there is nothing to be done there but to report it.
+    let guard = if moves { STACK_GUARD } else { 0 };
+    // From where the function's frame begins, below its return address.
+    let needed = (stack.hi - sp).saturating_add(framesize).saturating_add(guard + size_of::<usize>());
     let oldsize = stack.hi - stack.lo;
     let newsize = if needed > oldsize {
         round2(needed.max(oldsize * 2))
     } else if moves && running_guard(gp) >= stack.hi {
         oldsize // it is to be moved at every check
     } else {
-        // The word that the check looked at wasn't ours; it will be.
+        // There is room: the stack is fixed, or the limit that the check looked at wasn't ours and
+        // will be.
         return;
     };
     let limit = if moves { MAXSTACKSIZE.load(Ordering::Relaxed) } else { oldsize };

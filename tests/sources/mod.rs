@@ -95,6 +95,7 @@ fn in_rust(item: &Item) -> Vec<Function> {
 }
 
 fn in_assembly(line: &str) -> Option<Function> {
-    let name = line.strip_prefix("FUNCTION ")?;
+    let name = line.strip_prefix("FUNCTION ").or_else(|| line.strip_prefix("ENTRY "))?;
+    let name = name.split(',').next()?;
     Some(Function { owner: None, name: name.to_owned() })
 }

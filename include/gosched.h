@@ -1,0 +1,469 @@
+/*
+ * gosched: goroutines for C programs, by the million, run by Go's scheduler on all processors.
+ *
+ * This file is made of src/capi.rs; edit that.
+ *
+ *     #include <stdint.h>
+ *     #include "gosched.h"
+ *
+ *     static struct gosched_chan *squares;
+ *
+ *     static void square(void *i)
+ *     {
+ *         intptr_t value = (intptr_t)i * (intptr_t)i;
+ *         gosched_chan_send(squares, &value);
+ *     }
+ *
+ *     static void *sum_of_squares(void *n)
+ *     {
+ *         intptr_t sum = 0, value, i;
+ *         gosched_chan_make(sizeof value, 0, &squares);
+ *         for (i = 0; i < (intptr_t)n; i++)
+ *             gosched_newproc(square, (void *)i);
+ *         while (i-- > 0) {
+ *             gosched_chan_recv(squares, &value);
+ *             sum += value;
+ *         }
+ *         return (void *)sum;
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *         void *sum;
+ *         return gosched_run(sum_of_squares, (void *)10, &sum) != 0 || (intptr_t)sum != 285;
+ *     }
+ *
+ * Goroutines
+ *
+ *   gosched_run starts the runtime, with a first goroutine; gosched_newproc and
+ *   gosched_newproc_fixed make others. As many run at once as there are processors (or
+ *   GOMAXPROCS says); the others wait in queues. They wait for each other at channels, in a
+ *   select, or parked: gosched_park and gosched_ready are what locks are made of.
+ *
+ *   Nothing interrupts a goroutine. One that computes for long should call gosched_yield at
+ *   times, and one that blocks its thread (read, sleep, a mutex of pthreads) holds up a
+ *   processor.
+ *
+ * Stacks
+ *
+ *   A fixed stack is like a thread's: any code may run there. The main goroutine's is fixed,
+ *   and those of gosched_newproc_fixed are. It takes address space at once, memory as it is
+ *   used, and ends in a guard page.
+ *
+ *   A copying stack, which gosched_newproc makes, begins with 2 KiB. When a function finds that
+ *   its frame doesn't fit, the stack is moved to a place of twice the size, and every address in
+ *   it that is one of the stack itself is adjusted. Recursion may be deep, up to 1 GiB, and what
+ *   isn't deep is small. But the code must keep these rules:
+ *
+ *   1. It is compiled with -fsplit-stack, so that each function begins with a check. Code that
+ *      isn't (libc, other libraries) finds some 600 bytes: enough for memcpy or strlen, and not
+ *      for printf. What needs more is called through gosched_systemstack. Or the program is linked
+ *      by gold or lld, -fuse-ld=gold: then the linker has each function that calls such code
+ *      make sure of 16 KiB first, unless it calls through a pointer.
+ *   2. No address of the stack is anywhere but on it: not in a static, not in the heap, not with
+ *      another goroutine. Those in arguments are right, also of a function of this file; and a
+ *      channel may send from, and receive to, the stack.
+ *   3. On the stack, an address is a plain pointer, and aligned: not in a packed struct, not
+ *      hashed, not masked. An integer that happens to look like an address of the stack would be
+ *      adjusted as well.
+ *   4. No setjmp and longjmp, no C++ exception, and no nested function (GNU C) whose address is
+ *      taken. alloca and arrays of variable length are fine.
+ *
+ * Threads
+ *
+ *   A goroutine that waits may go on on another thread. Nothing that belongs to a thread may be
+ *   kept across such a call: no lock of pthreads, no address of a thread-local variable. (errno
+ *   is one, and compilers keep its address: use it in functions that don't wait.)
+ *
+ *   A thread that the program made itself is no goroutine. It may use everything here that
+ *   doesn't need one: make and ready goroutines, try to send and receive, close channels.
+ *
+ *   Signal handlers that are installed while there are goroutines use SA_ONSTACK.
+ *
+ * Errors
+ *
+ *   Functions that can fail return 0 or an errno value, and leave errno alone. A program error
+ *   that is noticed, a deadlock or an overflow of a stack ends the process with status 2, and a
+ *   report on stderr.
+ *
+ * Compiling and linking
+ *
+ *     cargo rustc --release --lib --crate-type staticlib
+ *     gcc -O2 -fsplit-stack -Iinclude program.c target/release/libgosched.a -Wl,-z,now
+ *
+ *   -z now, because to bind a function of libc when it is first called takes more stack than
+ *   there may be. The library is named before libgcc, so that its __morestack is the one that
+ *   is linked; gcc adds libgcc at the end by itself. Before glibc 2.34, add -lpthread -ldl.
+ */
+
+#ifndef GOSCHED_H
+#define GOSCHED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/**
+ * Why a goroutine is parked, for reports: Go's `waitReason`. Go's other numbers, up to 36, will do as
+ * well.
+ */
+enum gosched_wait_reason {
+    /**
+     * No reason: "waiting".
+     */
+    GOSCHED_WAIT_REASON_NONE = 0,
+    /**
+     * "IO wait"
+     */
+    GOSCHED_WAIT_REASON_IO_WAIT = 2,
+    /**
+     * "semacquire"
+     */
+    GOSCHED_WAIT_REASON_SEMACQUIRE = 18,
+    /**
+     * "sleep"
+     */
+    GOSCHED_WAIT_REASON_SLEEP = 19,
+    /**
+     * "sync.Cond.Wait"
+     */
+    GOSCHED_WAIT_REASON_COND_WAIT = 20,
+    /**
+     * "sync.Mutex.Lock"
+     */
+    GOSCHED_WAIT_REASON_MUTEX_LOCK = 21,
+    /**
+     * "sync.RWMutex.RLock"
+     */
+    GOSCHED_WAIT_REASON_RWMUTEX_RLOCK = 22,
+    /**
+     * "sync.RWMutex.Lock"
+     */
+    GOSCHED_WAIT_REASON_RWMUTEX_LOCK = 23,
+    /**
+     * "coroutine"
+     */
+    GOSCHED_WAIT_REASON_COROUTINE = 36,
+};
+
+/**
+ * How a channel operation ended.
+ */
+enum gosched_result {
+    /**
+     * The value was sent, or received.
+     */
+    GOSCHED_RESULT_DONE,
+    /**
+     * Nothing was done: it would have had to wait, and was not to, or was on no goroutine.
+     */
+    GOSCHED_RESULT_WOULD_BLOCK,
+    /**
+     * The channel is closed. Nothing was sent; or nothing was left to receive, and the place for a
+     * value was filled with zeros.
+     */
+    GOSCHED_RESULT_CLOSED,
+};
+
+/**
+ * A channel of values of one size: Go's `chan`. Any number of goroutines and threads may use one at
+ * the same time.
+ */
+struct gosched_chan;
+
+/**
+ * A goroutine: Go's `g`. Its address is good forever: the memory of one that has ended becomes
+ * another's, and nothing else.
+ */
+struct gosched_g;
+
+/**
+ * What `gosched_select` has done.
+ */
+struct gosched_selected {
+    /**
+     * The chosen case, counted from 0; -1 if none was ready.
+     */
+    ptrdiff_t index;
+    /**
+     * How that case ended.
+     */
+    enum gosched_result result;
+};
+
+/**
+ * A case of `gosched_select`: Go's `scase`.
+ */
+struct gosched_case {
+    /**
+     * The channel. One that is NULL is never chosen.
+     */
+    struct gosched_chan *chan;
+    /**
+     * The value to send, or the place to receive to, which may be NULL.
+     */
+    void *elem;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Starts the runtime, unless it runs already; runs `main(arg)` on a goroutine, with a fixed stack
+ * of 8 MiB; waits until it returns, and stores at `result`, unless that is NULL, what it has
+ * returned. Go's `main`, in `proc.go`.
+ *
+ * The calling thread is no goroutine, and sleeps meanwhile. When `main` has returned, other
+ * goroutines go on, and `gosched_run` may be called again, by several threads at once too.
+ *
+ * If `main` waits and every other goroutine does, and there is no thread left that could wake
+ * one, that is a deadlock: it is reported, and the process ends with status 2.
+ *
+ * Returns 0, or an errno value:
+ * - `EDEADLK`: this is a goroutine already;
+ * - `EINVAL`: `main` is NULL;
+ * - `ENOMEM`: there is no memory for a stack;
+ * - `EAGAIN`: there is no thread to start with;
+ * - `ENOTSUP`: the environment asks for guard pages that this kernel can't make.
+ *
+ * # Safety
+ * `main` doesn't unwind: no C++ exception leaves it, and no `longjmp`. While there are
+ * goroutines, the program keeps the rules at the head of this file.
+ */
+extern int gosched_run(void *(*main)(void *arg), void *arg, void **result);
+
+/**
+ * Makes a goroutine on a copying stack that runs `fn(arg)`, and puts it next on this processor.
+ * It ends when `fn` returns. Go's `newproc`, in `proc.go`, which is its `go` statement.
+ *
+ * It ends the process, with a report, if `fn` is NULL or there is no memory for a goroutine.
+ *
+ * # Safety
+ * The runtime has started. `fn` keeps the rules for copying stacks, and doesn't unwind.
+ */
+extern void gosched_newproc(void (*fn)(void *arg), void *arg);
+
+/**
+ * Makes a goroutine as `gosched_newproc` does, but on a fixed stack, of at least `stack_size`
+ * bytes: up to 1 GiB, and 0 stands for 256 KiB. Only what is used of it takes memory.
+ *
+ * Returns 0, or an errno value:
+ * - `EINVAL`: `fn` is NULL, or `stack_size` too large;
+ * - `EPERM`: the runtime hasn't started;
+ * - `ENOMEM`: there is no memory or address space for a stack, or, where the environment asks
+ *   for that, none for its guard page.
+ *
+ * # Safety
+ * `fn` doesn't unwind.
+ */
+extern int gosched_newproc_fixed(void (*fn)(void *arg), void *arg, size_t stack_size);
+
+/**
+ * Lets other goroutines run; this one goes to the end of the queue that all processors share.
+ * Go's `Gosched`, in `proc.go`.
+ *
+ * # Safety
+ * On a goroutine.
+ */
+extern void gosched_yield(void);
+
+/**
+ * Ends the running goroutine, as if its function had returned. Go's `goexit1`, in `proc.go`.
+ *
+ * # Safety
+ * On a goroutine that `gosched_newproc` or `gosched_newproc_fixed` has made. C++ destructors
+ * don't run.
+ */
+extern void gosched_exit(void) __attribute__((noreturn));
+
+/**
+ * The running goroutine; NULL on a thread that isn't one of the runtime's. Go's `getg`.
+ *
+ * On the scheduler's stack, in what `gosched_systemstack` and `gosched_park` call, it is what the
+ * scheduler itself runs on, and no goroutine.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern struct gosched_g *gosched_getg(void);
+
+/**
+ * Parks the running goroutine until somebody passes it to `gosched_ready`. Go's `gopark`, in
+ * `proc.go`. `reason` is what reports show.
+ *
+ * Parking has two steps, so that no wake-up is lost in between: when the goroutine is off its
+ * stack, `unlockf(g, lock)` is called on the scheduler's stack. There it may publish `g`, or
+ * release the lock of the list that `g` is in. If it returns false, the goroutine goes on at once.
+ *
+ * If `unlockf` is NULL, who will make the goroutine ready knows of it already, and must see to
+ * it that it has parked.
+ *
+ * # Safety
+ * On a goroutine. `unlockf` must not touch the goroutine's stack, park, or unwind; and it must not
+ * return false if somebody may have made the goroutine ready.
+ */
+extern void gosched_park(bool (*unlockf)(struct gosched_g *g, void *lock),
+                         void *lock,
+                         enum gosched_wait_reason reason);
+
+/**
+ * Makes a parked goroutine ready: it runs next on this processor or, if this thread isn't one of
+ * the runtime's, goes to the queue that all share. Go's `goready`, in `proc.go`.
+ *
+ * # Safety
+ * `g` has parked, or its `unlockf` has been called, and nobody else makes it ready. (To do so
+ * twice ends the process, if it is noticed.)
+ */
+extern void gosched_ready(struct gosched_g *g);
+
+/**
+ * Calls `fn(arg)` on the scheduler's stack, of which there are some 200 KiB, and returns when it
+ * has: for what a copying stack has no room for. Anywhere but on a goroutine it just calls. Go's
+ * `systemstack`, in `asm_amd64.s`.
+ *
+ * Addresses of the goroutine's stack stay good meanwhile: `arg` may be one.
+ *
+ * # Safety
+ * `fn` must not park, yield, exit, or do a channel operation that has to wait; nor unwind.
+ */
+extern void gosched_systemstack(void (*fn)(void *arg), void *arg);
+
+/**
+ * Sets how many bytes a copying stack may have, 1 GiB at first, and returns what it was. A
+ * goroutine that needs more ends the process with a report. Go's `debug.SetMaxStack`.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern size_t gosched_set_max_stack(size_t bytes);
+
+/**
+ * Halves the running goroutine's stack if it is a copying one and less than a quarter of it is in
+ * use: for one that was deep once, and lives long. Go's `shrinkstack`, in `stack.go`.
+ *
+ * # Safety
+ * On a goroutine.
+ */
+extern void gosched_shrink_stack(void);
+
+/**
+ * Makes a channel with room for `capacity` values of `elem_size` bytes, and stores it at `chan`.
+ * Without room, each send waits for its receive. Go's `makechan`, in `chan.go`.
+ *
+ * Values are copied in and out, as bytes.
+ *
+ * Returns 0, or an errno value, with NULL at `chan`:
+ * - `EINVAL`: `elem_size` is 64 KiB or more;
+ * - `ENOMEM`: there is no memory.
+ *
+ * # Safety
+ * `chan` is a place for an address.
+ */
+extern int gosched_chan_make(size_t elem_size, size_t capacity, struct gosched_chan **chan);
+
+/**
+ * Frees a channel, with what is in it; does nothing with NULL.
+ *
+ * # Safety
+ * Nobody uses it any more.
+ */
+extern void gosched_chan_free(struct gosched_chan *chan);
+
+/**
+ * Sends the value at `elem`; waits while there is no room for it or, without a buffer, nobody who
+ * receives. To NULL it waits forever. Go's `chansend1`, in `chan.go`.
+ *
+ * Returns
+ * - `GOSCHED_RESULT_DONE`;
+ * - `GOSCHED_RESULT_CLOSED`: the channel is closed, or was meanwhile, where Go panics;
+ * - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and this is no goroutine.
+ *
+ * # Safety
+ * At `elem` is a value of the channel's size. The channel isn't freed meanwhile.
+ */
+extern enum gosched_result gosched_chan_send(struct gosched_chan *chan, const void *elem);
+
+/**
+ * Sends the value at `elem` if that can be done at once; otherwise returns
+ * `GOSCHED_RESULT_WOULD_BLOCK`. Go's `selectnbsend`, in `chan.go`.
+ *
+ * # Safety
+ * As `gosched_chan_send`.
+ */
+extern enum gosched_result gosched_chan_try_send(struct gosched_chan *chan, const void *elem);
+
+/**
+ * Receives a value to `elem`, or drops it if that is NULL; waits until there is one. From NULL it
+ * waits forever. Go's `chanrecv2`, in `chan.go`.
+ *
+ * Returns
+ * - `GOSCHED_RESULT_DONE`;
+ * - `GOSCHED_RESULT_CLOSED`: the channel is closed and empty, and there are zeros at `elem`;
+ * - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and this is no goroutine.
+ *
+ * # Safety
+ * `elem` is NULL or a place for a value of the channel's size. The channel isn't freed meanwhile.
+ */
+extern enum gosched_result gosched_chan_recv(struct gosched_chan *chan, void *elem);
+
+/**
+ * Receives a value to `elem` if there is one; otherwise returns `GOSCHED_RESULT_WOULD_BLOCK`, or
+ * `GOSCHED_RESULT_CLOSED`. Go's `selectnbrecv`, in `chan.go`.
+ *
+ * # Safety
+ * As `gosched_chan_recv`.
+ */
+extern enum gosched_result gosched_chan_try_recv(struct gosched_chan *chan, void *elem);
+
+/**
+ * Closes a channel, and returns true; returns false if it was closed before, where Go panics.
+ * From now on sends end with `GOSCHED_RESULT_CLOSED`, those that wait too; receives do when
+ * what is in the channel has been received. Go's `closechan`, in `chan.go`.
+ *
+ * # Safety
+ * It isn't NULL, and isn't freed meanwhile.
+ */
+extern bool gosched_chan_close(struct gosched_chan *chan);
+
+/**
+ * How many values are in the channel at this moment, waiting senders' not among them; 0 for NULL.
+ * Go's `len`.
+ *
+ * # Safety
+ * The channel isn't freed meanwhile.
+ */
+extern size_t gosched_chan_len(struct gosched_chan *chan);
+
+/**
+ * How many values the channel has room for; 0 for NULL. Go's `cap`.
+ *
+ * # Safety
+ * The channel isn't freed meanwhile.
+ */
+extern size_t gosched_chan_cap(struct gosched_chan *chan);
+
+/**
+ * Does one of several channel operations, by chance one of those that can be done at once. If
+ * there is none, waits until there is, or, with `block` false, returns. Go's `selectgo`, in
+ * `select.go`.
+ *
+ * The first `nsends` of the cases send, the other `nrecvs` receive; there may be 65,536 of them.
+ *
+ * Returns which it was, from 0 on, with `GOSCHED_RESULT_DONE` or `GOSCHED_RESULT_CLOSED`. Or -1,
+ * with `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and `block` is false, or this is no
+ * goroutine.
+ *
+ * # Safety
+ * The cases are what `gosched_chan_send` and `gosched_chan_recv` want. No channel is freed
+ * meanwhile.
+ */
+extern struct gosched_selected gosched_select(const struct gosched_case *cases,
+                                              size_t nsends,
+                                              size_t nrecvs,
+                                              bool block);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* GOSCHED_H */

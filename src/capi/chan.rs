@@ -1,0 +1,183 @@
+//! Channels and select, for C: what the stubs of `asm/x86_64/entry.S` go on in.
+
+use std::alloc::{Layout, alloc};
+use std::ffi::{c_int, c_void};
+use std::iter;
+use std::mem::offset_of;
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::capi::{Case, OpResult, Selected};
+use crate::chan::hchan::{Hchan, Received, Sent, Type};
+use crate::chan::make::{MAX_ALIGN, closechan, freechan, makechan};
+use crate::chan::ops::{chanrecv, chansend};
+use crate::panic::fatal;
+use crate::select::{Chosen, Scase, selectgo};
+use crate::stack::with_room;
+
+/// The types that channels were made of: one for each size of values. A channel refers to its own.
+static SIZES: AtomicPtr<Size> = AtomicPtr::new(ptr::null_mut());
+
+/// One of the list of [`SIZES`].
+struct Size {
+    elem: Type,
+    next: *const Size,
+}
+
+/// The type of values of `size` bytes; none if there is no memory for it.
+fn type_of(size: usize) -> Option<&'static Type> {
+    let mut first = SIZES.load(Ordering::Acquire);
+    // SAFETY: here and below, what is in the list stays as it is.
+    let known = iter::successors(unsafe { first.as_ref() }, |known| unsafe { known.next.as_ref() });
+    if let Some(known) = known.map(|known| &known.elem).find(|elem| elem.size_ == size) {
+        return Some(known);
+    }
+    // SAFETY: the layout isn't empty.
+    let fresh = with_room(|| unsafe { alloc(Layout::new::<Size>()).cast::<Size>() });
+    if fresh.is_null() {
+        return None;
+    }
+    loop {
+        // SAFETY: nobody knows it yet. If the same size came in between, it is there twice.
+        unsafe { fresh.write(Size { elem: Type { size_: size, align_: MAX_ALIGN }, next: first }) };
+        match SIZES.compare_exchange(first, fresh, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: likewise in the list.
+            Ok(_) => return Some(unsafe { &(*fresh).elem }),
+            Err(other) => first = other,
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_chan_make_impl(
+    elem_size: usize,
+    capacity: usize,
+    chan: *mut *mut Hchan,
+) -> c_int {
+    let (made, errno) = if elem_size > usize::from(u16::MAX) {
+        (None, libc::EINVAL)
+    } else {
+        (type_of(elem_size).and_then(|elem| makechan(elem, capacity)), libc::ENOMEM)
+    };
+    // SAFETY: the caller's.
+    unsafe { chan.write(made.map_or(ptr::null_mut(), NonNull::as_ptr)) };
+    if made.is_some() { 0 } else { errno }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_chan_free_impl(chan: Option<NonNull<Hchan>>) {
+    if let Some(c) = chan {
+        // SAFETY: the caller's.
+        unsafe { freechan(c) }
+    }
+}
+
+impl From<Sent> for OpResult {
+    fn from(sent: Sent) -> Self {
+        match sent {
+            Sent::Done => OpResult::Done,
+            Sent::Full => OpResult::WouldBlock,
+            Sent::Closed => OpResult::Closed,
+        }
+    }
+}
+
+impl From<Received> for OpResult {
+    fn from(received: Received) -> Self {
+        match received {
+            Received::Done => OpResult::Done,
+            Received::Empty => OpResult::WouldBlock,
+            Received::Closed => OpResult::Closed,
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_chan_send_impl(chan: Option<NonNull<Hchan>>, elem: *const c_void) -> OpResult {
+    // SAFETY: the caller's.
+    unsafe { chansend(chan, elem, true) }.into()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_chan_try_send_impl(
+    chan: Option<NonNull<Hchan>>,
+    elem: *const c_void,
+) -> OpResult {
+    // SAFETY: the caller's.
+    unsafe { chansend(chan, elem, false) }.into()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_chan_recv_impl(chan: Option<NonNull<Hchan>>, elem: *mut c_void) -> OpResult {
+    // SAFETY: the caller's.
+    unsafe { chanrecv(chan, elem, true) }.into()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_chan_try_recv_impl(chan: Option<NonNull<Hchan>>, elem: *mut c_void) -> OpResult {
+    // SAFETY: the caller's.
+    unsafe { chanrecv(chan, elem, false) }.into()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_chan_close_impl(chan: Option<NonNull<Hchan>>) -> bool {
+    let Some(c) = chan else { fatal("close of nil channel") };
+    // SAFETY: the caller's.
+    unsafe { closechan(c) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_chan_len_impl(chan: *mut Hchan) -> usize {
+    // SAFETY: the caller's.
+    unsafe { chan.as_ref() }.map_or(0, |c| c.qcount.load(Ordering::Relaxed))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_chan_cap_impl(chan: *mut Hchan) -> usize {
+    // SAFETY: the caller's.
+    unsafe { chan.as_ref() }.map_or(0, |c| c.dataqsiz)
+}
+
+/// So many cases are put in order on the stack; for more, memory is allocated.
+const FEW: usize = 16;
+
+/// So many cases have numbers.
+const MANY: usize = 1 << 16;
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_select_impl(
+    cases: *const Scase,
+    nsends: usize,
+    nrecvs: usize,
+    block: bool,
+) -> Selected {
+    let n = nsends.saturating_add(nrecvs);
+    if n > MANY {
+        fatal("select of more than 65536 cases");
+    }
+    // SAFETY: the caller's; a C Case is an Scase.
+    let scases = if n == 0 { &[] } else { unsafe { slice::from_raw_parts(cases, n) } };
+    let chosen = if n <= FEW {
+        let mut order = [0; 2 * FEW];
+        // SAFETY: the caller's.
+        unsafe { selectgo(scases, &mut order[..2 * n], nsends, block) }
+    } else {
+        let mut order = with_room(|| vec![0; 2 * n]);
+        // SAFETY: the caller's.
+        let chosen = unsafe { selectgo(scases, &mut order, nsends, block) };
+        with_room(|| drop(order));
+        chosen
+    };
+    let (index, result) = match chosen {
+        Chosen::Sent(i) | Chosen::Received(i) => (i as isize, OpResult::Done),
+        Chosen::SendClosed(i) | Chosen::RecvClosed(i) => (i as isize, OpResult::Closed),
+        Chosen::None => (-1, OpResult::WouldBlock),
+    };
+    Selected { index, result }
+}
+
+// A case in C is one in Rust.
+const _: () = assert!(size_of::<Case>() == size_of::<Scase>());
+const _: () = assert!(offset_of!(Case, chan) == offset_of!(Scase, c));
+const _: () = assert!(offset_of!(Case, elem) == offset_of!(Scase, elem));

@@ -1,0 +1,157 @@
+//! Goroutines, for C: what the stubs of `asm/x86_64/entry.S` go on in.
+
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::ptr;
+
+use crate::arch::{getg, gogo, mcall, systemstack};
+use crate::capi;
+use crate::panic::throw;
+use crate::proc::boot::started;
+use crate::proc::goexit::goexit1;
+use crate::proc::gosched::gosched;
+use crate::proc::main::run_main;
+use crate::proc::newproc::{Entry, enqueue, newproc1};
+use crate::proc::park::{gopark, goready, goroutine};
+use crate::runtime2::{G, StackKind, TraceBlockReason, Unlockf, WaitReason};
+use crate::stack::newstack::set_max_stack;
+use crate::stack::shrink::shrinkstack;
+use crate::stack::{DEFAULT_ROOM, room_for};
+
+/// What the functions behind the stubs may need beyond [`STACK_GUARD`](crate::stack::STACK_GUARD),
+/// which is there for them: without optimisation, their frames are several times as large.
+/// `tests/capi.rs` measures what they take.
+#[unsafe(no_mangle)]
+static gosched_entry_room: usize = if cfg!(debug_assertions) { 4096 } else { 0 };
+
+/// The errno value for an error of the runtime's.
+fn errno(error: &io::Error) -> c_int {
+    error.raw_os_error().unwrap_or(match error.kind() {
+        io::ErrorKind::Unsupported => libc::ENOTSUP,
+        _ => libc::ENOMEM,
+    })
+}
+
+/// A call of `gosched_run`.
+struct Call {
+    main: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+    arg: *mut c_void,
+    result: *mut c_void,
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_run_impl(
+    main: Option<unsafe extern "C" fn(*mut c_void) -> *mut c_void>,
+    arg: *mut c_void,
+    result: *mut *mut c_void,
+) -> c_int {
+    unsafe fn call(call: *mut c_void) {
+        // SAFETY: the Call below, which nobody else touches before this has returned.
+        let call = unsafe { &mut *call.cast::<Call>() };
+        // SAFETY: gosched_run's caller's.
+        call.result = unsafe { (call.main)(call.arg) };
+    }
+
+    if getg().is_some() {
+        return libc::EDEADLK;
+    }
+    let Some(main) = main else { return libc::EINVAL };
+    let mut this = Call { main, arg, result: ptr::null_mut() };
+    // SAFETY: the caller's; C doesn't unwind.
+    if let Err(error) = unsafe { run_main(call, (&raw mut this).cast()) } {
+        return errno(&error);
+    }
+    if !result.is_null() {
+        // SAFETY: the caller's.
+        unsafe { result.write(this.result) };
+    }
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_newproc_fixed_from(
+    f: Option<Entry>,
+    arg: *mut c_void,
+    stack_size: usize,
+    callerpc: usize,
+) -> c_int {
+    // A copying stack may be too small for what a new one takes.
+    systemstack(|| {
+        let kind = if stack_size == 0 { Some(StackKind::Fixed(DEFAULT_ROOM)) } else { room_for(stack_size) };
+        let (Some(f), Some(kind)) = (f, kind) else { return libc::EINVAL };
+        if !started() {
+            return libc::EPERM;
+        }
+        match newproc1(f, kind, callerpc) {
+            Ok(newg) => {
+                newg.sched.ctxt.set(arg);
+                enqueue(newg);
+                0
+            }
+            Err(error) => errno(&error),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_yield_impl() {
+    // SAFETY: the caller's.
+    unsafe { gosched() }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_exit_impl() -> ! {
+    // SAFETY: the caller's.
+    unsafe { goexit1() }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_park_impl(unlockf: Option<Unlockf>, lock: *mut c_void, reason: u32) {
+    let Some(&reason) = WaitReason::ALL.get(reason as usize) else { throw("gopark: bad wait reason") };
+    // SAFETY: the caller's.
+    unsafe { gopark(unlockf, lock, reason, TraceBlockReason::Generic, 1) }
+}
+
+/// C's reasons have Go's numbers.
+const _: () = {
+    use capi::WaitReason as C;
+    assert!(C::None as u8 == WaitReason::Zero as u8);
+    assert!(C::IoWait as u8 == WaitReason::IOWait as u8);
+    assert!(C::Semacquire as u8 == WaitReason::Semacquire as u8);
+    assert!(C::Sleep as u8 == WaitReason::Sleep as u8);
+    assert!(C::CondWait as u8 == WaitReason::SyncCondWait as u8);
+    assert!(C::MutexLock as u8 == WaitReason::SyncMutexLock as u8);
+    assert!(C::RwmutexRlock as u8 == WaitReason::SyncRWMutexRLock as u8);
+    assert!(C::RwmutexLock as u8 == WaitReason::SyncRWMutexLock as u8);
+    assert!(C::Coroutine as u8 == WaitReason::Coroutine as u8);
+};
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_ready_impl(gp: *mut G) {
+    // SAFETY: the caller's; G's are never freed.
+    goready(unsafe { &*gp }, 1)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_set_max_stack_impl(bytes: usize) -> usize {
+    set_max_stack(bytes)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_shrink_stack_impl() {
+    goroutine();
+    // SAFETY: on a goroutine, which shrink_m resumes.
+    unsafe { mcall(shrink_m) }
+}
+
+/// What `gosched_shrink_stack` does on g0.
+///
+/// # Safety
+/// [`mcall`] calls it.
+unsafe extern "C" fn shrink_m(gp: *mut G) -> ! {
+    // SAFETY: mcall passes the G that called it, which is this M's until it is resumed.
+    unsafe {
+        shrinkstack(&*gp);
+        gogo(&(*gp).sched)
+    }
+}

@@ -1,0 +1,60 @@
+//! `include/gosched.h` is what cbindgen makes of `src/capi.rs`, and C and C++ compilers take it.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The environment variable that has the header written instead of compared.
+const WRITE: &str = "GOSCHED_WRITE_HEADER";
+
+const HEADER: &str = "include/gosched.h";
+
+#[test]
+fn the_header_is_up_to_date() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("a configuration");
+    let bindings = cbindgen::Builder::new().with_config(config).with_src(root.join("src/capi.rs")).generate();
+    let mut made = Vec::new();
+    bindings.expect("bindings").write(&mut made);
+    let made = String::from_utf8(made).expect("text");
+    let path = root.join(HEADER);
+    if env::var_os(WRITE).is_some() {
+        fs::write(path, made).expect("the header can be written");
+        return;
+    }
+    let found = fs::read_to_string(path).unwrap_or_default();
+    let differs = made.lines().zip(found.lines()).position(|(made, found)| made != found);
+    assert!(
+        made == found,
+        "{HEADER} isn't what src/capi.rs and cbindgen.toml make it, from line {} on. To write it:\n    \
+         {WRITE}=1 cargo test --test header up_to_date",
+        differs.unwrap_or(made.lines().count().min(found.lines().count())) + 1
+    );
+}
+
+/// Compiles the header and nothing else. Without the compiler, says that this was skipped, or
+/// fails where all tools must be there.
+fn compiles(compiler: &str, language: &str, standard: &str) {
+    let arguments = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x", language, standard];
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(HEADER);
+    match Command::new(compiler).args(arguments).arg(path).output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{compiler}:\n{}", String::from_utf8_lossy(&output.stderr));
+        }
+        Err(error) => {
+            assert!(env::var_os("GOSCHED_REQUIRE_TOOLS").is_none(), "{compiler}: {error}");
+            eprintln!("skipped: {compiler} is missing");
+        }
+    }
+}
+
+#[test]
+fn the_header_is_c11() {
+    compiles("gcc", "c", "-std=c11");
+}
+
+#[test]
+fn the_header_is_cpp17() {
+    compiles("g++", "c++", "-std=c++17");
+}

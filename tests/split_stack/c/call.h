@@ -1,0 +1,100 @@
+/* What Rust tells a case, and what it hears back. The same struct is in src/call.rs; at_depth.S
+   uses the offsets. */
+
+#define CALL_BYTES 0
+#define CALL_DRIVER 8
+#define CALL_SP 16
+#define CALL_GUARD 24
+#define CALL_RESULT 32
+#define CALL_DONE 40
+
+#ifndef __ASSEMBLER__
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint64_t word;
+
+struct Call;
+
+/* What split-stack code can do only through Rust. Called through pointers, so that no linker
+   knows that the callee makes no checks: what there is below the guard must do. */
+struct Bridge {
+    void (*send)(void *partner, const word *value);
+    void (*receive)(void *partner, word *place);
+    void (*yield)(void);
+    /* Calls f(local, n), where local is the callee's. */
+    word (*back)(word (*f)(word *local, word n), word n);
+    /* Multiplies what place holds by n, on another stack. */
+    void (*scale)(word *place, word n);
+};
+
+struct Call {
+    /* For at_depth: how far it lowers rsp, and what it calls there. */
+    word bytes;
+    word (*driver)(struct Call *);
+    /* From at_depth: rsp as it calls the driver, and what a prologue compared with then. */
+    word sp;
+    word guard;
+    word result;
+    uint32_t done;
+    /* For the case: what its values are made of, and how many levels a recursion has. */
+    word seed;
+    word levels;
+    word deep_levels;
+    const struct Bridge *bridge;
+    void *partner;
+    /* From the case: rsp as the first function under test is entered, and at least how many
+       prologues that check have run. */
+    word entry;
+    word checks;
+};
+
+_Static_assert(offsetof(struct Call, bytes) == CALL_BYTES, "");
+_Static_assert(offsetof(struct Call, driver) == CALL_DRIVER, "");
+_Static_assert(offsetof(struct Call, sp) == CALL_SP, "");
+_Static_assert(offsetof(struct Call, guard) == CALL_GUARD, "");
+_Static_assert(offsetof(struct Call, result) == CALL_RESULT, "");
+_Static_assert(offsetof(struct Call, done) == CALL_DONE, "");
+
+struct Case {
+    const char *name;
+    word (*driver)(struct Call *);
+};
+
+/* A table of cases ends with one that has no name. */
+#define CASE(f) { #f, f }
+#define END { NULL, NULL }
+
+/* Compiled as it stands here: not inlined, not cloned, all arguments where the ABI has them. */
+#define UNDER_TEST static __attribute__((noipa))
+
+/* Calls a function under test. It makes no check itself, so the function's own prologue is the
+   first to find out how little there is. */
+#define DRIVER static __attribute__((noipa, no_split_stack))
+
+/* For a driver, before its call: notes how low it goes, with so many bytes of arguments. */
+#define ABOUT_TO_CALL(call, arguments)                                                            \
+    do {                                                                                          \
+        word rsp;                                                                                 \
+        __asm__ volatile("movq %%rsp, %0" : "=r"(rsp));                                           \
+        (call)->entry = rsp - (arguments)-8;                                                      \
+    } while (0)
+
+static inline __attribute__((always_inline)) word mix(word sum, word value) {
+    word mixed = (sum ^ value) * 0x9e3779b97f4a7c15;
+    return mixed ^ mixed >> 29;
+}
+
+/* How many KiB the stack grows in the middle of a case: beyond any stack that a G starts with. */
+#define MORE 13
+
+/* Takes n KiB more of stack, frame by frame. */
+UNDER_TEST word grow(word n) {
+    volatile word frame[120];
+    frame[n] = n;
+    word below = n > 0 ? grow(n - 1) : 1;
+    return mix(below, frame[n]);
+}
+
+#endif

@@ -1,0 +1,121 @@
+//! A case at every depth of a fresh stack.
+
+use std::thread;
+
+use gosched::proc;
+
+use crate::call::{Call, Settings};
+use crate::moves::moves;
+use crate::{Case, Partner};
+
+/// The lowest a function under test is entered, above the end of the stack: no compiled code comes
+/// further down on its own.
+const LOWEST: usize = 256;
+
+/// What a plain thread of so many bytes has room for: the deepest recursion, unoptimised.
+const THREAD_STACK: usize = 256 << 20;
+
+/// What a case did on a plain thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Reference {
+    result: u64,
+    /// From the driver's rsp to the first function's under test.
+    frame: usize,
+}
+
+/// Runs the cases on a plain thread.
+pub fn references(cases: &[Case], settings: Settings) -> Vec<Reference> {
+    let each = || cases.iter().map(|case| Reference::of(case, settings)).collect();
+    thread::scope(|s| {
+        let thread = thread::Builder::new().stack_size(THREAD_STACK).spawn_scoped(s, each);
+        thread.expect("a thread can be made").join().expect("no case panics")
+    })
+}
+
+impl Reference {
+    fn of(case: &Case, settings: Settings) -> Self {
+        let partner = Partner::thread();
+        let call = Call::new(case, 0, settings, &partner);
+        let result = call.on_this_thread();
+        Reference { result, frame: (call.sp.get() - call.entry.get()) as usize }
+    }
+
+    /// Whether a call has returned what it must.
+    pub fn agrees(&self, result: u64) -> bool {
+        self.result == result
+    }
+}
+
+/// What a new goroutine has.
+#[derive(Clone, Copy, Debug)]
+pub struct FreshStack {
+    /// From rsp as a driver is called to the end of the stack.
+    room: usize,
+}
+
+impl FreshStack {
+    /// Asks one.
+    pub fn measure() -> Self {
+        /// Returns the end of the stack.
+        unsafe extern "C" fn lo(_: *const Call) -> u64 {
+            // SAFETY: on a goroutine.
+            unsafe { (*proc::getg()).stack.get().lo as u64 }
+        }
+        let partner = Partner::thread();
+        let case = Case { name: "lo", driver: lo };
+        let call = Call::new(&case, 0, Settings { seed: 0, levels: 0, deep_levels: 0 }, &partner);
+        let lo = call.on_a_goroutine();
+        FreshStack { room: (call.sp.get() - lo) as usize }
+    }
+
+    /// How far down a case can begin: in bytes.
+    pub fn lowest(&self, reference: &Reference) -> usize {
+        self.room.checked_sub(reference.frame + LOWEST).expect("a stack has room for a driver")
+    }
+}
+
+/// What came of a sweep.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Summary {
+    /// Goroutines, one for each case and depth.
+    pub goroutines: usize,
+    /// How many of them came to the first function with less than its check asks for.
+    pub short: usize,
+    /// How often their stacks were moved.
+    pub moves: usize,
+}
+
+/// Bytes from one depth to the next. Without optimisation there are several times as many depths, and
+/// a move takes several times as long.
+fn step(forced: bool) -> usize {
+    if forced && cfg!(debug_assertions) { 256 } else { 16 }
+}
+
+/// Runs each case at each depth, on a new goroutine each, and compares; on a goroutine. If `forced`,
+/// each check must have moved the stack; otherwise, the first must where there was too little.
+///
+/// # Panics
+/// At the first case that returns something else, or whose stack was moved less often than it must.
+pub fn sweep(cases: &[Case], references: &[Reference], settings: Settings, forced: bool) -> Summary {
+    let (fresh, partner) = (FreshStack::measure(), Partner::goroutines());
+    let mut summary = Summary::default();
+    for (case, reference) in cases.iter().zip(references) {
+        let before = summary.short;
+        for bytes in (0..=fresh.lowest(reference)).step_by(step(forced)) {
+            let call = Call::new(case, bytes, settings, &partner);
+            let moved = moves();
+            let result = call.on_a_goroutine();
+            let moved = moves() - moved;
+            let short = call.entry.get() < call.guard.get();
+            let least = if forced { call.checks.get() as usize } else { usize::from(short) };
+            let name = case.name;
+            assert_eq!(result, reference.result, "{name} with {bytes} bytes less, in {moved} moves");
+            assert!(moved >= least, "{name} with {bytes} bytes less: {moved} moves, not {least}");
+            summary.goroutines += 1;
+            summary.short += usize::from(short);
+            summary.moves += moved;
+        }
+        assert!(summary.short > before, "{}: the first check never fails", case.name);
+    }
+    summary
+}

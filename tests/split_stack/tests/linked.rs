@@ -1,0 +1,99 @@
+//! Whose `__morestack` the program has, and what the linker has done about calls of code without
+//! checks.
+
+#[path = "../../common/mod.rs"]
+mod common;
+
+use std::env;
+use std::fs;
+use std::process::Command;
+
+use common::{Test, run};
+use gosched_split_stack::{
+    LEVELS, Settings, available, count_moves, references, rewrites_calls, sweep, unchecked_cases,
+};
+
+common::tests! {
+    the_family_is_of_one_object
+    calls_into_libc
+    formats_with_little_stack
+    formats_on_fenced_stacks
+    formats_on_moving_stacks
+}
+
+/// What asm/x86_64/morestack.S defines.
+const FAMILY: [&str; 4] =
+    ["__morestack", "__morestack_allocate_stack_space", "__morestack_non_split", "gosched_morestack"];
+
+fn the_family_is_of_one_object(_: Test) {
+    if !available() {
+        return;
+    }
+    let exe = env::current_exe().expect("this binary has a path");
+    let nm = Command::new("nm").arg("--numeric-sort").arg(exe).output().expect("nm comes with the linker");
+    let nm = String::from_utf8(nm.stdout).expect("names are text");
+    // Address, kind, name.
+    let functions: Vec<&str> = nm
+        .lines()
+        .filter_map(|line| line.split_ascii_whitespace().collect::<Vec<_>>().try_into().ok())
+        .filter(|[_, kind, _]: &[&str; 3]| matches!(*kind, "T" | "t"))
+        .map(|[_, _, name]| name)
+        .collect();
+    // The functions of one file are next to each other.
+    let first = functions.iter().position(|name| FAMILY.contains(name)).expect("__morestack is there");
+    let mut together = functions[first..first + FAMILY.len()].to_vec();
+    together.sort_unstable();
+    assert_eq!(together, FAMILY);
+    assert_eq!(functions.iter().filter(|name| FAMILY.contains(name)).count(), FAMILY.len());
+    // libgcc's own comes with this.
+    assert!(!nm.contains("__generic_morestack"), "libgcc's __morestack is there");
+}
+
+fn calls_into_libc(_: Test) {
+    if !available() {
+        return;
+    }
+    let exe = env::current_exe().and_then(fs::read).expect("this binary can be read");
+    let lld = exe.windows(11).any(|bytes| bytes == b"Linker: LLD");
+    let rewritten = rewrites_calls();
+    println!("calls of code without checks: rewritten {rewritten}, linked by lld {lld}");
+    // There are others that rewrite.
+    assert!(rewritten || !lld);
+}
+
+fn formats_with_little_stack(test: Test) {
+    sweep_with(test, "stackkeep=0");
+}
+
+fn formats_on_fenced_stacks(test: Test) {
+    sweep_with(test, "stackkeep=0,stackverify=1,efence=1");
+}
+
+fn formats_on_moving_stacks(test: Test) {
+    sweep_with(test, "stackkeep=0,stackverify=1,efence=1,stackforcemove=1");
+}
+
+/// Calls of libc and Rust at every depth; with a linker that doesn't see to the room for them, they
+/// must not be made there.
+fn sweep_with(test: Test, godebug: &str) {
+    if !available() {
+        return;
+    }
+    if !rewrites_calls() {
+        println!("skipped: this linker has split-stack code call libc with what stack there is");
+        return;
+    }
+    let forced = godebug.contains("stackforcemove=1");
+    let process = test.process(|| {
+        let settings = Settings { seed: 0x0123_4567_89ab_cdef, levels: 30, deep_levels: 100 };
+        count_moves();
+        for level in LEVELS {
+            let cases = unchecked_cases(level);
+            let references = references(&cases, settings);
+            let summary = run(|| sweep(&cases, &references, settings, forced));
+            eprintln!("{level}, {godebug}: {} cases, {summary:?}", cases.len());
+        }
+    });
+    let ended = process.env("GOMAXPROCS", "1").env("GODEBUG", godebug).end();
+    print!("{}", ended.with("exit status: 0").says("cases").stderr);
+}

@@ -1,0 +1,128 @@
+//! Cases at random, but for the seed: eight goroutines at a time, on two threads.
+//!
+//! | variable | |
+//! | --- | --- |
+//! | `STRESS_SECONDS` | how long each process runs, 5 at first |
+//! | `STRESS_SEED` | the seed; without it, another one each time |
+
+#[path = "../../common/mod.rs"]
+mod common;
+
+use std::env;
+use std::time::{Duration, Instant, SystemTime};
+
+use common::{Test, run};
+use gosched_split_stack::{
+    Call, Case, FreshStack, LEVELS, Partner, Reference, Settings, available, cases, count_moves, moves,
+    references,
+};
+
+common::tests! {
+    kept_stacks
+    fresh_stacks
+    moving_stacks
+}
+
+/// So many run at a time.
+const GOROUTINES: usize = 8;
+
+/// Seconds after which a process is killed that should have ended.
+const PATIENCE: u64 = 60;
+
+/// Grown stacks go from goroutine to goroutine.
+fn kept_stacks(test: Test) {
+    storm(test, "stackverify=1", 2000);
+}
+
+/// Each begins with a small one.
+fn fresh_stacks(test: Test) {
+    storm(test, "stackkeep=0,stackverify=1,randomizescheduler=1", 2000);
+}
+
+/// Each check moves them.
+fn moving_stacks(test: Test) {
+    storm(test, "stackforcemove=1,stackverify=1,randomizescheduler=1", 50);
+}
+
+/// splitmix64.
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is no number")))
+}
+
+fn storm(test: Test, godebug: &str, deep_levels: u64) {
+    if !available() {
+        return;
+    }
+    let seconds = number("STRESS_SECONDS").unwrap_or(5);
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let seed = number("STRESS_SEED").unwrap_or_else(|| since_1970.map_or(0, |time| time.as_nanos() as u64));
+    let process = test.process(|| {
+        // SAFETY: sets a timer.
+        unsafe { libc::alarm((seconds + PATIENCE) as u32) };
+        here(seed, seconds, deep_levels);
+    });
+    println!("STRESS_SEED={seed} GODEBUG={godebug}");
+    let process =
+        process.env("GOMAXPROCS", "2").env("GODEBUG", godebug).env("STRESS_SEED", &seed.to_string());
+    print!("{}", process.end().with("exit status: 0").says("moves").stderr);
+}
+
+/// The storm of this process.
+fn here(seed: u64, seconds: u64, deep_levels: u64) {
+    let mut rng = Rng(seed);
+    let settings = Settings { seed: rng.next(), levels: 30, deep_levels };
+    let cases: Vec<Case> = LEVELS.into_iter().flat_map(cases).collect();
+    let references = references(&cases, settings);
+    let all: Vec<(Case, Reference)> = cases.into_iter().zip(references).collect();
+    count_moves();
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let calls: usize = run(|| {
+        let fresh = FreshStack::measure();
+        gosched::scope(|s| {
+            let worker = |_| {
+                let (mut rng, all) = (Rng(rng.next()), &all);
+                s.go(move || at_random(&mut rng, all, settings, fresh, end))
+            };
+            let workers: Vec<_> = (0..GOROUTINES).map(worker).collect();
+            workers.into_iter().map(|worker| worker.join().expect("no worker panics")).sum()
+        })
+    });
+    assert!(calls > 0 && moves() > 0);
+    eprintln!("{calls} calls, {} moves", moves());
+}
+
+/// Runs one case after the other; returns how many.
+fn at_random(
+    rng: &mut Rng,
+    all: &[(Case, Reference)],
+    settings: Settings,
+    fresh: FreshStack,
+    end: Instant,
+) -> usize {
+    let partner = Partner::goroutines();
+    let mut calls = 0;
+    while Instant::now() < end {
+        let (case, reference) = &all[rng.below(all.len())];
+        let bytes = 16 * rng.below(fresh.lowest(reference) / 16 + 1);
+        let result = Call::new(case, bytes, settings, &partner).on_a_goroutine();
+        assert!(reference.agrees(result), "{} with {bytes} bytes less, after {calls} calls", case.name);
+        calls += 1;
+    }
+    calls
+}

@@ -9,6 +9,11 @@ const SUPPORTED: &str = "gosched supports x86_64 Linux and no other target";
 fn main() {
     println!("cargo::rerun-if-changed=asm");
     println!("cargo::rustc-check-cfg=cfg(loom)");
+    println!("cargo::rustc-check-cfg=cfg(unoptimized)");
+    // Frames are several times as large then: src/stack/mod.rs makes room.
+    if env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
+        println!("cargo::rustc-cfg=unoptimized");
+    }
     // docs.rs and `cargo doc` need no machine code.
     if env::var_os("DOCS_RS").is_some() {
         return;

@@ -904,8 +904,8 @@ pub struct PExt {
     pub stackcache: [StackFreeList; NUM_STACK_ORDERS],
 }
 
-/// How many sizes of segments have a list in each P: 4, 8 and 16 KiB.
-pub const NUM_STACK_ORDERS: usize = 3;
+/// How many sizes of segments have a list in each P: 4 to 128 KiB.
+pub const NUM_STACK_ORDERS: usize = 6;
 
 // ---------------------------------------------------------------------------
 // The scheduler

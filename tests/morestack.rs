@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::arch::global_asm;
+use std::arch::{asm, global_asm};
 use std::ffi::{c_int, c_void};
 use std::fs;
 use std::hint::black_box;
@@ -37,6 +37,7 @@ common::tests! {
     a_stale_pointer_into_the_home_page
     shrinking_where_it_stands
     shrinking_what_runs
+    a_stub_asks_for_little
     a_stack_that_is_kept
     a_stack_that_is_not_kept
     a_stack_too_large_to_keep
@@ -369,6 +370,48 @@ fn shrinking_what_runs(test: Test) {
 fn rx_forever() {
     let (_tx, rx) = bounded::<()>(0);
     let _ = rx.recv();
+}
+
+fn a_stub_asks_for_little(test: Test) {
+    static SIZE: AtomicUsize = AtomicUsize::new(0);
+
+    unsafe extern "C" fn ends(_: *mut c_void) {}
+
+    extern "C" fn spawn() {
+        // SAFETY: `ends` needs no stack.
+        unsafe { proc::newproc(Some(ends), ptr::null_mut()) };
+    }
+
+    unsafe extern "C" fn near_the_guard(_: *mut c_void) {
+        // One of these calls is the first that finds no room.
+        for bytes in (0..1600_usize).step_by(16) {
+            // SAFETY: calls a function without arguments; rsp is back when it has returned.
+            unsafe {
+                asm!(
+                    "mov r12, rsp",
+                    "sub rsp, {bytes}",
+                    "and rsp, -16",
+                    "call {spawn}",
+                    "mov rsp, r12",
+                    bytes = in(reg) bytes,
+                    spawn = sym spawn,
+                    out("r12") _,
+                    clobber_abi("C"),
+                );
+            }
+        }
+        // SAFETY: the running G.
+        let stack = unsafe { (*proc::getg()).stack.get() };
+        SIZE.store(stack.hi - stack.lo, Ordering::Relaxed);
+    }
+
+    let process = test.process(|| {
+        run(|| raw(near_the_guard));
+        // A linker that took the stub for code without checks would have it ask for 16 KiB.
+        let size = SIZE.load(Ordering::Relaxed);
+        assert!(size <= if cfg!(debug_assertions) { 16 << 10 } else { 4096 }, "{size} bytes");
+    });
+    process.end().with("exit status: 0");
 }
 
 static MOVES: AtomicUsize = AtomicUsize::new(0);

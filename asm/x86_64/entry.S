@@ -56,7 +56,7 @@
         jmp     \name\suffix
 2:
         movq    gosched_entry_room(%rip), %r10
-        callq   __morestack
+        callq   gosched_morestack_prologue
         ret                                     // which morestack steps over
         jmp     1b
         .cfi_endproc

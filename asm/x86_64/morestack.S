@@ -64,6 +64,13 @@
 // The parts of xsave's header that must be zero.
 #define XSAVE_HEADER 512
 
+// What this crate's own assembly calls has a name of its own: lld turns each call of
+// __morestack into one of __morestack_non_split where it follows a jump to code
+// without checks, and 16 KiB would be asked for where some hundred bytes will do.
+        .globl  gosched_morestack_prologue
+        .hidden gosched_morestack_prologue
+        .set    gosched_morestack_prologue, __morestack
+
 FUNCTION __morestack
         endbr64
         pushq   %rbp
@@ -221,7 +228,7 @@ END __morestack
 // the function that needs room, and the caller is its caller.
 FUNCTION gosched_morestack
         endbr64
-        callq   __morestack
+        callq   gosched_morestack_prologue
         ret
         ret
 END gosched_morestack
@@ -258,7 +265,7 @@ END __morestack_non_split
 FUNCTION __morestack_allocate_stack_space
         endbr64
         movq    %rdi, %r10
-        callq   __morestack
+        callq   gosched_morestack_prologue
         ret
         movq    %rbp, %rsi
         jmp     gosched_allocate_side_block

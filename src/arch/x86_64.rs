@@ -134,16 +134,19 @@ pub(crate) fn morestack_check(n: usize) {
 }
 
 /// Finds out how morestack saves the vector registers.
+#[allow(unused_unsafe)] // __cpuid is safe, but not in each version of Rust that this is for
 pub(crate) fn init_vector_state() {
     const OSXSAVE: u32 = 1 << 27;
     // Of xsave's parts, those that hold arguments: xmm, the upper halves of ymm, and of zmm.
     const ARGUMENTS: u32 = 1 << 1 | 1 << 2 | 1 << 6;
     let (mut size, mut mask) = (512, 0); // fxsave
-    if __cpuid(1).ecx & OSXSAVE != 0 {
+    // SAFETY: every x86-64 processor has the instruction, here and below.
+    if unsafe { __cpuid(1) }.ecx & OSXSAVE != 0 {
         let xcr0: u32;
         // SAFETY: the processor has the instruction, and the system has enabled it.
         unsafe { asm!("xgetbv", in("ecx") 0, out("eax") xcr0, out("edx") _, options(nomem, nostack)) };
-        size = __cpuid_count(0xd, 0).ebx as usize;
+        // SAFETY: likewise.
+        size = unsafe { __cpuid_count(0xd, 0) }.ebx as usize;
         mask = xcr0 & ARGUMENTS;
     }
     // SAFETY: statics of morestack.S, which no goroutine reads yet.

@@ -14,15 +14,14 @@ use crate::proc::main::run_main;
 use crate::proc::newproc::{Entry, enqueue, newproc1};
 use crate::proc::park::{gopark, goready, goroutine};
 use crate::runtime2::{G, StackKind, TraceBlockReason, Unlockf, WaitReason};
+use crate::stack::check::ENTRY_ROOM;
 use crate::stack::newstack::set_max_stack;
 use crate::stack::shrink::shrinkstack;
 use crate::stack::{DEFAULT_ROOM, room_for};
 
-/// What the functions behind the stubs may need beyond [`STACK_GUARD`](crate::stack::STACK_GUARD),
-/// which is there for them: without optimisation, their frames are several times as large.
-/// `tests/capi.rs` measures what they take.
+/// [`ENTRY_ROOM`] for the stubs. `tests/capi.rs` measures what the functions behind them take.
 #[unsafe(no_mangle)]
-static gosched_entry_room: usize = if cfg!(debug_assertions) { 4096 } else { 0 };
+static gosched_entry_room: usize = ENTRY_ROOM;
 
 /// The errno value for an error of the runtime's.
 fn errno(error: &io::Error) -> c_int {

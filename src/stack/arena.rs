@@ -28,6 +28,8 @@ use crate::stack::guard::{self, advise_each};
 pub(crate) struct Pieces {
     base: *mut u8,
     stride: usize,
+    /// The bytes at the end of each that its user will touch.
+    wanted: usize,
     pub(crate) count: usize,
 }
 
@@ -42,8 +44,8 @@ impl Pieces {
         }
     }
 
-    /// Has the kernel fill in the last page of each now, several at a time, which is cheaper
-    /// than a fault for each.
+    /// Has the kernel fill in what is wanted of each now, several at a time, which is cheaper than
+    /// a fault for each page.
     fn populate(&self) -> io::Result<()> {
         if self.count == 1 {
             return Ok(());
@@ -51,8 +53,9 @@ impl Pieces {
         // SAFETY: pages of the mapping that nobody uses yet; populating doesn't change what
         // they read as.
         let populated = unsafe {
-            let first = self.base.add(self.stride - PAGE);
-            advise_each(first, self.stride, self.count, libc::MADV_POPULATE_WRITE)
+            let len = self.wanted;
+            let first = self.base.add(self.stride - len);
+            advise_each(first, len, self.stride, self.count, libc::MADV_POPULATE_WRITE)
         };
         match populated {
             Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => Err(error),
@@ -98,21 +101,22 @@ impl Arena {
     }
 
     /// Cuts up to `n` pieces of `stride` bytes, at least one, with their guards; they read as
-    /// zero. Fails when there is no address space, no memory, or, if the program asked for
+    /// zero, and of each, whole pages, `wanted` bytes at the end will be used soon. Fails when there is no address space, no memory, or, if the program asked for
     /// that, no guard to be had. The stride is the same each time.
-    pub(crate) fn cut(&self, stride: usize, n: usize) -> io::Result<Pieces> {
+    pub(crate) fn cut(&self, stride: usize, wanted: usize, n: usize) -> io::Result<Pieces> {
         let guards = guard::reserve(n)?;
         lock(&self.lock);
         let bumped = self.bump(stride, n);
         unlock(&self.lock);
-        let pieces = bumped?;
+        let (base, count) = bumped?;
+        let pieces = Pieces { base, stride, wanted, count };
         guards.install(pieces.base, pieces.stride, pieces.count)?;
         pieces.populate()?;
         Ok(pieces)
     }
 
-    /// Takes up to `n` pieces. The lock is held.
-    fn bump(&self, stride: usize, n: usize) -> io::Result<Pieces> {
+    /// Takes up to `n` pieces; returns where they are, and how many. The lock is held.
+    fn bump(&self, stride: usize, n: usize) -> io::Result<(*mut u8, usize)> {
         let left = self.end.get().addr() - self.next.get().addr();
         if left < stride {
             self.map(stride)?;
@@ -121,7 +125,7 @@ impl Arena {
         let count = n.min((self.end.get().addr() - base.addr()) / stride);
         // SAFETY: within the chunk.
         self.next.set(unsafe { base.add(count * stride) });
-        Ok(Pieces { base, stride, count })
+        Ok((base, count))
     }
 
     /// Maps another chunk, a smaller one if there is no room for as much as we would like.

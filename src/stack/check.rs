@@ -1,10 +1,11 @@
 //! Checks made by hand.
 
 use crate::arch::morestack_check;
+use crate::stack::LARGE_FRAMES;
 
 /// What the runtime's own functions may need beyond [`STACK_GUARD`](crate::stack::STACK_GUARD),
-/// which is there for them: without optimisation, their frames are several times as large.
-const ENTRY_ROOM: usize = if cfg!(debug_assertions) { 4096 } else { 0 };
+/// which is there for them.
+pub(crate) const ENTRY_ROOM: usize = if LARGE_FRAMES { 4096 } else { 0 };
 
 /// The check at the head of a function that is called on copying stacks and takes more than a few
 /// words. `tests/stack_use.rs` measures what they take.

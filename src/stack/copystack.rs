@@ -31,7 +31,7 @@ use crate::lock::unlock;
 use crate::panic::throw;
 use crate::proc::hooks::hooks;
 use crate::runtime2::{G, Stack, Sudog};
-use crate::stack::frame_map::{Frame, adjustframes};
+use crate::stack::frame_map::{self, Frame, adjustframes};
 use crate::stack::home::home_stack;
 use crate::stack::segment::{SEGMENT_MIN, stackalloc, stackfree};
 use crate::stack::side::adjust_side_blocks;
@@ -57,7 +57,9 @@ impl AdjustInfo {
     /// Where what was at `p` is now: another place if `p` is in the old stack.
     #[inline(always)]
     pub fn moved(&self, p: usize) -> usize {
-        if (self.old.lo..self.old.hi).contains(&p) { p.wrapping_add(self.delta) } else { p }
+        // One comparison and no branch: it is asked for each word of a stack.
+        let inside = p.wrapping_sub(self.old.lo) < self.old.hi - self.old.lo;
+        p.wrapping_add(if inside { self.delta } else { 0 })
     }
 
     /// If the word at `vpp` points into the old stack, makes it point into the new one. Go's
@@ -69,10 +71,7 @@ impl AdjustInfo {
     pub unsafe fn adjustpointer(&self, vpp: *mut usize) {
         // SAFETY: the caller's.
         unsafe {
-            let p = vpp.read();
-            if (self.old.lo..self.old.hi).contains(&p) {
-                vpp.write(p.wrapping_add(self.delta));
-            }
+            vpp.write(self.moved(vpp.read()));
         }
     }
 
@@ -82,13 +81,27 @@ impl AdjustInfo {
     /// # Safety
     /// They are words of memory that is the G's.
     pub(crate) unsafe fn adjustpointers(&self, from: usize, to: usize) {
-        let racy = self.sghi.get().clamp(from, to).next_multiple_of(size_of::<usize>());
+        let racy = self.sghi.get().clamp(from, to);
         // SAFETY: the caller's.
         unsafe {
             self.adjust_received(from, racy);
             for word in (racy..to).step_by(size_of::<usize>()) {
                 self.adjustpointer(ptr::with_exposed_provenance_mut(word));
             }
+        }
+    }
+
+    /// Copies `n` bytes to the new stack, and adjusts each word on the way: to go over the stack once
+    /// more would take as long again.
+    ///
+    /// # Safety
+    /// Both are words of memory that is the G's, and nobody else writes there.
+    unsafe fn copy_adjusted(&self, from: usize, to: usize, n: usize) {
+        let from = ptr::with_exposed_provenance::<usize>(from);
+        let to = ptr::with_exposed_provenance_mut::<usize>(to);
+        for i in 0..n / size_of::<usize>() {
+            // SAFETY: the caller's.
+            unsafe { to.add(i).write(self.moved(from.add(i).read())) }
         }
     }
 
@@ -149,8 +162,17 @@ pub(crate) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
         }
         adjustsudogs(gp, &adjinfo);
     }
+    // Without maps each word is adjusted as it is copied, but for those that were copied already.
+    let maps = frame_map::any();
     // SAFETY: the upper ends of two stacks that are the G's, both larger than `used`.
-    unsafe { copy(old.hi - ncopy, new.hi - ncopy, ncopy) };
+    unsafe {
+        if maps {
+            copy(old.hi - ncopy, new.hi - ncopy, ncopy);
+        } else {
+            adjinfo.adjust_received(new.hi - used, new.hi - ncopy);
+            adjinfo.copy_adjusted(old.hi - ncopy, new.hi - ncopy, ncopy);
+        }
+    }
 
     adjustctxt(gp, &adjinfo);
     adjustdefers(gp, &adjinfo);
@@ -163,7 +185,9 @@ pub(crate) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
 
     // SAFETY: the used part of the new stack, which nobody runs on yet.
     unsafe {
-        adjustframes(gp, &adjinfo, innermost);
+        if maps {
+            adjustframes(gp, &adjinfo, innermost);
+        }
         adjust_side_blocks(gp, &adjinfo);
     }
     if let Some(copystack) = hooks().copystack {
@@ -253,9 +277,9 @@ fn syncadjustsudogs(gp: &G, used: usize, adjinfo: &AdjustInfo) -> usize {
     let sghi = findsghi(gp, adjinfo.old);
     adjustsudogs(gp, adjinfo);
     let bottom = adjinfo.old.hi - used;
-    let sgsize = sghi.saturating_sub(bottom);
+    let sgsize = sghi.saturating_sub(bottom).next_multiple_of(size_of::<usize>());
     if sgsize != 0 {
-        adjinfo.sghi.set(sghi.wrapping_add(adjinfo.delta));
+        adjinfo.sghi.set((bottom + sgsize).wrapping_add(adjinfo.delta));
         // SAFETY: within the used part of the stack.
         unsafe { copy(bottom, bottom.wrapping_add(adjinfo.delta), sgsize) };
     }

@@ -129,6 +129,11 @@ fn plausible(frame: &Frame, hi: usize) -> bool {
         && frame.fp <= hi - 16
 }
 
+/// Whether there is a map.
+pub(crate) fn any() -> bool {
+    COUNT.load(Ordering::Relaxed) != 0
+}
+
 /// The map of the code at `pc`.
 fn find(maps: &[Registered], pc: usize) -> Option<&'static dyn FrameMap> {
     let at = maps.partition_point(|registered| registered.code.end <= pc);
@@ -138,7 +143,7 @@ fn find(maps: &[Registered], pc: usize) -> Option<&'static dyn FrameMap> {
 /// Whether each frame can be found that may have a map: there are no maps; or the innermost has
 /// one, and the frame pointers lead to the stack's base.
 pub(crate) fn frames_known(gp: &G, innermost: Frame) -> bool {
-    if COUNT.load(Ordering::Relaxed) == 0 {
+    if !any() {
         return true;
     }
     if find(&MAPS.read().unwrap_or_else(PoisonError::into_inner), innermost.pc).is_none() {
@@ -161,24 +166,20 @@ pub(crate) unsafe fn adjustframes(gp: &G, adjinfo: &AdjustInfo, innermost: Frame
     let hi = gp.stack.get().hi;
     // Below this, all is adjusted.
     let mut done = gp.sched.sp.get();
-    if COUNT.load(Ordering::Relaxed) != 0 {
-        let maps = MAPS.read().unwrap_or_else(PoisonError::into_inner);
-        let moved =
-            |frame: Frame| Frame { sp: adjinfo.moved(frame.sp), fp: adjinfo.moved(frame.fp), ..frame };
-        let mut frame = moved(innermost);
-        while plausible(&frame, hi) {
-            let next = Frame { pc: word(frame.fp + 8), sp: frame.fp + 16, fp: word(frame.fp) };
-            if let Some(map) = find(&maps, frame.pc) {
-                // SAFETY: words of the new stack, each adjusted once.
-                unsafe {
-                    adjinfo.adjustpointers(done, frame.sp);
-                    adjustframe(&frame, map, adjinfo);
-                }
-                done = frame.fp + 16;
+    let maps = MAPS.read().unwrap_or_else(PoisonError::into_inner);
+    let mut frame = Frame { sp: adjinfo.moved(innermost.sp), fp: adjinfo.moved(innermost.fp), ..innermost };
+    while plausible(&frame, hi) {
+        let next = Frame { pc: word(frame.fp + 8), sp: frame.fp + 16, fp: word(frame.fp) };
+        if let Some(map) = find(&maps, frame.pc) {
+            // SAFETY: words of the new stack, each adjusted once.
+            unsafe {
+                adjinfo.adjustpointers(done, frame.sp);
+                adjustframe(&frame, map, adjinfo);
             }
-            // What is above isn't adjusted yet, the frame pointer neither.
-            frame = Frame { fp: adjinfo.moved(next.fp), ..next };
+            done = frame.fp + 16;
         }
+        // What is above isn't adjusted yet, the frame pointer neither.
+        frame = Frame { fp: adjinfo.moved(next.fp), ..next };
     }
     // SAFETY: the caller's.
     unsafe { adjinfo.adjustpointers(done, hi) }

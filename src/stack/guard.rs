@@ -139,7 +139,7 @@ impl Guards {
             Guards::None => Ok(()),
             Guards::Regions => {
                 // SAFETY: fresh pages that nobody uses.
-                let installed = unsafe { advise_each(base, stride, count, MADV_GUARD_INSTALL) };
+                let installed = unsafe { advise_each(base, PAGE, stride, count, MADV_GUARD_INSTALL) };
                 // Memory that is locked (mlockall) can have no guard regions.
                 installed.or_else(|_| reserve_mappings(count)?.install(base, stride, count))
             }
@@ -159,13 +159,14 @@ impl Guards {
     }
 }
 
-/// Calls `madvise` for the first page of each of `count` pieces, with one system call if the
+/// Calls `madvise` for the first `len` bytes of each of `count` pieces, with one system call if the
 /// kernel has one for that.
 ///
 /// # Safety
-/// The pages are mapped, and the advice doesn't take anything from anyone.
+/// They are mapped pages, and the advice doesn't take anything from anyone.
 pub(crate) unsafe fn advise_each(
     base: *mut u8,
+    len: usize,
     stride: usize,
     count: usize,
     advice: libc::c_int,
@@ -173,7 +174,7 @@ pub(crate) unsafe fn advise_each(
     const VECTOR: usize = 32;
     let mut done = 0;
     while done < count {
-        let mut pages = [libc::iovec { iov_base: ptr::null_mut(), iov_len: PAGE }; VECTOR];
+        let mut pages = [libc::iovec { iov_base: ptr::null_mut(), iov_len: len }; VECTOR];
         let n = VECTOR.min(count - done);
         for (i, page) in pages[..n].iter_mut().enumerate() {
             page.iov_base = base.wrapping_add((done + i) * stride).cast();
@@ -181,11 +182,11 @@ pub(crate) unsafe fn advise_each(
         // SAFETY: the caller's. An older kernel refuses the call or the pidfd.
         let advised = n > 1
             && unsafe { libc::syscall(libc::SYS_process_madvise, PIDFD_SELF, pages.as_ptr(), n, advice, 0) }
-                == (n * PAGE) as i64;
+                == (n * len) as i64;
         if !advised {
             for page in &pages[..n] {
                 // SAFETY: the caller's.
-                if unsafe { libc::madvise(page.iov_base, PAGE, advice) } != 0 {
+                if unsafe { libc::madvise(page.iov_base, len, advice) } != 0 {
                     return Err(io::Error::last_os_error());
                 }
             }

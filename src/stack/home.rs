@@ -47,7 +47,7 @@ pub(crate) fn cut(kind: StackKind, n: usize) -> io::Result<Homes> {
         StackKind::Copying => ROOM_CLASSES,
         StackKind::Fixed(room) => usize::from(room),
     }];
-    arena.cut(PAGE + room_size(kind) + PAGE, n).map(Homes)
+    arena.cut(PAGE + room_size(kind) + PAGE, PAGE, n).map(Homes)
 }
 
 /// The first stack of a G of this kind, in its home page and the room below.

@@ -58,9 +58,13 @@ pub(crate) const STACK_MIN: usize = 2048;
 
 const _: () = assert!(STACK_MIN + G_SIZE == PAGE);
 
+/// Whether frames are several times as large as they need be: without optimisation, or with the
+/// checks of a debug build. Go's `stackGuardMultiplier` is for that.
+pub(crate) const LARGE_FRAMES: bool = cfg!(any(debug_assertions, unoptimized));
+
 /// How far above `stack.lo` a check already fails: room for what runs without one. Go's
-/// `stackGuard`, with its `stackGuardMultiplier`.
-pub(crate) const STACK_GUARD: usize = 928 * if cfg!(debug_assertions) { 4 } else { 1 };
+/// `stackGuard`.
+pub(crate) const STACK_GUARD: usize = if LARGE_FRAMES { 4 * 928 } else { 928 };
 
 /// A `stackguard0` that is above every stack: the stack is to be moved. Go's `stackForceMove`.
 const STACK_FORCE_MOVE: usize = -275_isize as usize;
@@ -84,9 +88,8 @@ const MAX_ROOM: u8 = 18;
 /// How many sizes of room there are.
 pub(crate) const ROOM_CLASSES: usize = MAX_ROOM as usize + 1;
 
-/// The room below a copying G's home page: none. Without optimisation, frames are several times as
-/// large, and what fits in 2 KiB doesn't: Go has its `stackGuardMultiplier` for that.
-const COPYING_ROOM: usize = if cfg!(debug_assertions) { 2 * PAGE } else { 0 };
+/// The room below a copying G's home page: none, unless what fits in 2 KiB otherwise doesn't.
+const COPYING_ROOM: usize = if LARGE_FRAMES { 2 * PAGE } else { 0 };
 
 /// The bytes of room below a home page.
 pub(crate) fn room_size(kind: StackKind) -> usize {

@@ -2,9 +2,10 @@
 //!
 //! A segment is a power of two of bytes, from a page on, with a guard page below.
 //!
-//! - Small ones, of 4, 8 and 16 KiB, are cut from arenas, and go from hand to hand by lists:
+//! - Small ones, of 4 to 128 KiB, are cut from arenas, and go from hand to hand by lists:
 //!   one for each P and size, and one for all. A P takes and gives by halves of what it may
-//!   have, so that it seldom needs the common list.
+//!   have, so that it seldom needs the common list. (Go's end at 16 KiB: to take a larger one
+//!   from its heap costs it less than a mapping costs here.)
 //! - A large one is a mapping of its own. Some are kept when they are freed, on a list for each
 //!   size; the others go back to the system.
 //!
@@ -32,9 +33,18 @@ use crate::stack::guard;
 /// home page.
 pub(crate) const SEGMENT_MIN: usize = PAGE;
 
-/// Bytes of free segments of one size that a P has at most, and that are cut at once. Go's
-/// `_StackCacheSize`.
+/// Bytes of free segments of one size that a P has at most, unless that is less than one; and that
+/// are cut at once. Go's `_StackCacheSize`.
 const STACK_CACHE_SIZE: usize = 32 << 10;
+
+/// So many are cut at once when there are many already.
+const BATCH: usize = 16;
+
+/// From this size on a segment is worth huge pages: two at least, of which one is used at once.
+const HUGE: usize = 4 << 20;
+
+/// The size of a huge page.
+const HUGE_PAGE: usize = 2 << 20;
 
 /// Bytes of free large segments that are kept, in all.
 const LARGE_KEPT: usize = 64 << 20;
@@ -78,6 +88,8 @@ fn link(s: Stack) -> &'static Cell<usize> {
 struct Stackpool {
     mu: Mutex,
     free: StackFreeList,
+    /// How many there are, free or not.
+    cut: Cell<usize>,
     arena: Arena,
 }
 
@@ -96,7 +108,12 @@ unsafe impl Sync for Stackpool {}
 unsafe impl Sync for StackLarge {}
 
 static STACKPOOL: [CachePadded<Stackpool>; NUM_STACK_ORDERS] = [const {
-    CachePadded::new(Stackpool { mu: Mutex::new(), free: StackFreeList::new(), arena: Arena::new() })
+    CachePadded::new(Stackpool {
+        mu: Mutex::new(),
+        free: StackFreeList::new(),
+        cut: Cell::new(0),
+        arena: Arena::new(),
+    })
 }; NUM_STACK_ORDERS];
 
 static STACK_LARGE: StackLarge = StackLarge {
@@ -118,19 +135,24 @@ pub(crate) fn init() {
 fn stackpoolalloc(order: usize) -> io::Result<Stack> {
     let (pool, n) = (&STACKPOOL[order], SEGMENT_MIN << order);
     lock(&pool.mu);
-    let free = pool.free.pop(n);
+    let (free, cut) = (pool.free.pop(n), pool.cut.get());
     unlock(&pool.mu);
     if let Some(s) = free {
         return Ok(s);
     }
-    let pieces = pool.arena.cut(PAGE + n, STACK_CACHE_SIZE / n)?;
+    let at_once = (STACK_CACHE_SIZE / n).max((cut / 4).min(BATCH)).max(1);
+    // Who takes one has filled one of half the size.
+    let pieces = pool.arena.cut(PAGE + n, (n / 2).max(PAGE), at_once)?;
     let piece = |i| {
         let (lo, hi) = pieces.bounds(i);
         Stack { lo: lo.addr(), hi: hi.addr() }
     };
+    lock(&pool.mu);
+    pool.cut.set(pool.cut.get() + pieces.count);
     for i in 1..pieces.count {
-        stackpoolfree(piece(i), order);
+        pool.free.push(piece(i));
     }
+    unlock(&pool.mu);
     Ok(piece(0))
 }
 
@@ -259,16 +281,23 @@ fn on_system_stack() {
     }
 }
 
-/// Maps a segment and its guard.
+/// Maps a segment and its guard; a large one where huge pages can be.
 fn map_large(n: usize) -> io::Result<Stack> {
+    let (align, advice) = if n < HUGE { (PAGE, Advice::NoHugePage) } else { (HUGE_PAGE, Advice::HugePage) };
     let guards = guard::reserve(1)?;
-    let mut mapping = MmapOptions::new().len(PAGE + n).no_reserve_swap().map_anon()?;
+    let mut mapping = MmapOptions::new().len(align + n).no_reserve_swap().map_anon()?;
     // Kernels without huge pages say EINVAL.
-    let _ = mapping.advise(Advice::NoHugePage);
-    let base = mapping.as_mut_ptr();
-    guards.install(base, PAGE + n, 1)?;
+    let _ = mapping.advise(advice);
+    let base = mapping.as_mut_ptr().expose_provenance();
+    let lo = (base + PAGE).next_multiple_of(align);
+    guards.install(ptr::with_exposed_provenance_mut(lo - PAGE), PAGE + n, 1)?;
     std::mem::forget(mapping);
-    let lo = base.expose_provenance() + PAGE;
+    for (from, to) in [(base, lo - PAGE), (lo + n, base + align + n)] {
+        if from != to {
+            // SAFETY: a part of the mapping that isn't needed.
+            unsafe { libc::munmap(ptr::with_exposed_provenance_mut(from), to - from) };
+        }
+    }
     Ok(Stack { lo, hi: lo + n })
 }
 
@@ -311,9 +340,9 @@ mod tests {
         for order in 0..NUM_STACK_ORDERS {
             let (n, before) = (SEGMENT_MIN << order, pooled(order));
             stackcacherefill(pp, order).unwrap();
-            assert_eq!(cached(pp, order), STACK_CACHE_SIZE / 2);
+            assert_eq!(cached(pp, order), n.max(STACK_CACHE_SIZE / 2));
             let cut = pooled(order) - before + cached(pp, order);
-            assert!(cut <= STACK_CACHE_SIZE && cut.is_multiple_of(n), "{cut} bytes were cut");
+            assert!(cut <= n.max(STACK_CACHE_SIZE) && cut.is_multiple_of(n), "{cut} bytes were cut");
 
             let s = pp.ext.stackcache[order].pop(n).unwrap();
             assert_eq!((s.hi - s.lo, s.hi % PAGE), (n, 0));
@@ -322,10 +351,10 @@ mod tests {
             while cached(pp, order) < STACK_CACHE_SIZE {
                 pp.ext.stackcache[order].push(stackpoolalloc(order).unwrap());
             }
-            let before = pooled(order);
+            let (full, before) = (cached(pp, order), pooled(order));
             stackcacherelease(pp, order);
-            assert_eq!(cached(pp, order), STACK_CACHE_SIZE / 2);
-            assert_eq!(pooled(order), before + STACK_CACHE_SIZE / 2);
+            let kept = if n <= STACK_CACHE_SIZE / 2 { STACK_CACHE_SIZE / 2 } else { 0 };
+            assert_eq!((cached(pp, order), pooled(order)), (kept, before + full - kept));
             stackpoolfree(s, order);
             assert_eq!(stackpoolalloc(order).unwrap(), s, "what was used last is warm");
         }
@@ -352,10 +381,8 @@ mod tests {
     #[test]
     fn sizes() {
         assert_eq!([1, 2, 3, 4, 1 << 30].map(stacklog2), [0, 1, 1, 2, 30]);
-        assert_eq!(
-            [4096, 8192, 16_384, 32_768, 1 << 30].map(order_of),
-            [Some(0), Some(1), Some(2), None, None]
-        );
+        let orders = [4096, 8192, 131_072, 262_144, 1 << 30].map(order_of);
+        assert_eq!(orders, [Some(0), Some(1), Some(5), None, None]);
         assert!(dies(|| stackalloc(5000).is_ok()).contains("fatal error: stack size not a power of 2\n"));
         assert!(
             dies(|| stackfree(Stack { lo: 4096, hi: 4096 + 12_288 })).contains("stack not a power of 2\n")

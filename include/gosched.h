@@ -65,9 +65,13 @@
  *      channel may send from, and receive to, the stack.
  *   3. On the stack, an address is a plain pointer, and aligned: not in a packed struct, not
  *      hashed, not masked. An integer that happens to look like an address of the stack would be
- *      adjusted as well.
+ *      adjusted as well. So would the half of a word that a short or a string has left of an old
+ *      address: compile with -ftrivial-auto-var-init=zero (gcc 12, clang).
  *   4. No setjmp and longjmp, no C++ exception, and no nested function (GNU C) whose address is
- *      taken. alloca and arrays of variable length are fine.
+ *      taken. alloca is fine; a function with an array of variable length is compiled with
+ *      -fno-forward-propagate.
+ *
+ *   docs/copying-stacks.md tells more, and how GODEBUG makes mistakes show.
  *
  * Threads
  *
@@ -89,7 +93,8 @@
  * Compiling and linking
  *
  *     cargo rustc --release --lib --crate-type staticlib
- *     gcc -O2 -fsplit-stack -Iinclude program.c target/release/libgosched.a -Wl,-z,now
+ *     gcc -O2 -fsplit-stack -ftrivial-auto-var-init=zero -Iinclude program.c \
+ *         target/release/libgosched.a -Wl,-z,now
  *
  *   -z now, because to bind a function of libc when it is first called takes more stack than
  *   there may be. The library is named before libgcc, so that its __morestack is the one that

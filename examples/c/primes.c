@@ -5,7 +5,8 @@
  * To build and run it, in the crate's folder:
  *
  *     cargo rustc --release --lib --crate-type staticlib
- *     gcc -O2 -fsplit-stack -Iinclude examples/c/primes.c target/release/libgosched.a -Wl,-z,now -o primes
+ *     gcc -O2 -fsplit-stack -ftrivial-auto-var-init=zero -Iinclude examples/c/primes.c \
+ *         target/release/libgosched.a -Wl,-z,now -o primes
  *     ./primes
  */
 #include <stdio.h>

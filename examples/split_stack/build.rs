@@ -1,6 +1,10 @@
-//! Compiles the C code. All that it takes is the flag: the linker finds `__morestack` in gosched.
+//! Compiles the C code. All that it takes is the first flag: the linker finds `__morestack` in gosched.
+//! The second one sees to it that no half-written word is taken for an address of the stack
+//! (docs/copying-stacks.md).
 
 fn main() {
     println!("cargo::rerun-if-changed=tree.c");
-    cc::Build::new().file("tree.c").flag("-fsplit-stack").opt_level(2).compile("tree");
+    let mut build = cc::Build::new();
+    build.flag("-fsplit-stack").flag_if_supported("-ftrivial-auto-var-init=zero").opt_level(2);
+    build.file("tree.c").compile("tree");
 }

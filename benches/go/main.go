@@ -29,6 +29,10 @@ func main() {
 	}
 	wanted = os.Args[2:]
 	runtime.GOMAXPROCS(procs)
+	if slices.Equal(wanted, []string{"grow_cold"}) {
+		growCold(1_000)
+		return
+	}
 	timed("gosched", 5_000_000, gosched)
 	timed("spawn", 2_000_000, spawn)
 	timed("spawn_wait", 1_000_000, spawnWait)
@@ -37,6 +41,7 @@ func main() {
 	timed("select4", 2_000_000, select4)
 	timed("skynet", 5, skynet)
 	timed("fib", 200, fibs)
+	timed("grow", 20_000, grow)
 	timed("mutex", 10_000_000, mutex)
 	if wants("parked") {
 		parked(1_000_000)
@@ -193,6 +198,49 @@ func fib(n int) int {
 	c := make(chan int, 1)
 	go func() { c <- fib(n - 1) }()
 	return fib(n-2) + <-c
+}
+
+//go:noinline
+func deep(n int) int {
+	var pad [16]int // 128 bytes a frame, at the least
+	pad[n%16] = n
+	if n == 0 {
+		return 0
+	}
+	return deep(n-1) + pad[n%16]
+}
+
+func grow(n int) {
+	for range n {
+		var running sync.WaitGroup
+		running.Add(1)
+		go func() {
+			deep(300)
+			running.Done()
+		}()
+		running.Wait()
+	}
+}
+
+// growCold is to be run once in a process, which hasn't done anything before.
+func growCold(n int) {
+	var growing, running sync.WaitGroup
+	gate := make(chan struct{})
+	start := time.Now()
+	growing.Add(n)
+	running.Add(n)
+	for range n {
+		go func() {
+			deep(300)
+			growing.Done()
+			<-gate
+			running.Done()
+		}()
+	}
+	growing.Wait()
+	close(gate)
+	running.Wait()
+	report("grow_cold", float64(time.Since(start).Nanoseconds())/float64(n), "ns/op")
 }
 
 func mutex(n int) {

@@ -15,6 +15,8 @@
 //! | `select4` | one receive by a select over four unbuffered channels, a sender behind each |
 //! | `skynet` | a tree of 1,111,111 goroutines, ten children each, sums coming up over unbuffered channels |
 //! | `fib` | fib(27), a goroutine and a buffered channel for each call above fib(11) |
+//! | `grow` | one goroutine that recurses 300 frames of 128 bytes or more, from the smallest stack there is, waited for one at a time |
+//! | `grow_cold` | the same, of 1,000 that are there at once, in a fresh process: every one makes its stack grow. Only run if it is the one workload named |
 //! | `mutex` | one lock and unlock, eight goroutines on one mutex |
 //! | `parked` | one goroutine made and parked on a channel, of 1,000,000; `parked_rss` its memory, `parked_pte` its page tables, `parked_release` its wake and exit |
 //! | `two_cpu` | two goroutines that only compute: their time in units of one's alone; `two_cpu_threads` the same of threads, which is what the machine can do |
@@ -22,6 +24,10 @@
 //! | `create_run_drop` | a coroutine made on a stack that is used again, run to its end, dropped |
 //!
 //! A workload called `raw_...` does the same on gosched's raw layer.
+
+pub mod deep;
+pub mod machine;
+pub mod median;
 
 use std::fs;
 use std::process::exit;
@@ -48,6 +54,11 @@ impl Args {
     /// Whether this workload is to be run.
     pub fn wants(&self, workload: &str) -> bool {
         self.workloads.is_empty() || self.workloads.iter().any(|wanted| wanted == workload)
+    }
+
+    /// Whether this workload, and no other, is to be run.
+    pub fn is_only(&self, workload: &str) -> bool {
+        self.workloads == [workload]
     }
 
     /// Runs `f(ops)`, if it is wanted: with a tenth of the ops to warm up, and then timed.

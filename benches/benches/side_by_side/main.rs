@@ -9,17 +9,18 @@
 //! `GO` names.
 
 mod contender;
-mod machine;
 mod table;
 
 use std::env;
 use std::process::exit;
 
+use gosched_benches::machine::describe;
+
 use contender::{Contender, Outcome, contenders};
 use table::Table;
 
 /// What `src/lib.rs` explains, in the table's order.
-const WORKLOADS: [&str; 12] = [
+const WORKLOADS: [&str; 14] = [
     "gosched",
     "spawn",
     "spawn_wait",
@@ -28,6 +29,8 @@ const WORKLOADS: [&str; 12] = [
     "select4",
     "skynet",
     "fib",
+    "grow",
+    "grow_cold",
     "mutex",
     "parked",
     "switch_pair",
@@ -41,7 +44,7 @@ fn main() {
         exit(2)
     });
     let go = contender::build_go();
-    machine::describe(go.as_ref().map(|go| go.version.as_str()));
+    describe(&[go.as_ref().map_or("no Go", |go| &go.version)]);
     let contenders = contenders(go.as_ref());
     let table = Table::start(&contenders);
     for workload in &options.workloads {

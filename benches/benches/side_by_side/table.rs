@@ -1,5 +1,7 @@
 //! The table: medians, ratios, and whether they are what they should be.
 
+use gosched_benches::median::median;
+
 use crate::contender::{Contender, Measurement, Outcome};
 
 /// Prints a row for each measurement.
@@ -14,6 +16,8 @@ fn target(name: &str, procs: usize) -> Option<f64> {
         "gosched" | "pingpong" => Some(0.4),
         "bufchan" | "select4" | "fib" => Some(0.6),
         "skynet" => Some(0.8),
+        "grow" => Some(0.5),
+        "grow_cold" => Some(0.8),
         "mutex" => Some(1.0),
         "parked" => Some(if procs == 1 { 1.0 } else { 1.3 }),
         "switch_pair" => Some(1.6),
@@ -34,7 +38,7 @@ impl<'a> Table<'a> {
     /// Prints the rows of a workload: one for each thing that gosched says of it; or one that
     /// says that it died.
     pub fn print(&self, workload: &str, procs: usize, rounds: &[Vec<Outcome>]) {
-        let ours = rounds.iter().find_map(|round| round[0].as_ref());
+        let ours = rounds.iter().find_map(|round| ours(round).as_ref());
         let rows = ours.map_or(vec![(workload, "")], |ours| {
             ours.iter().map(|Measurement { name, unit, .. }| (name.as_str(), unit.as_str())).collect()
         });
@@ -55,18 +59,23 @@ impl<'a> Table<'a> {
     /// have. What is a ratio of its own is that.
     fn ratio(&self, name: &str, unit: &str, rounds: &[Vec<Outcome>]) -> Option<f64> {
         if unit == "ratio" {
-            return median(rounds.iter().filter_map(|round| value(name, &round[0])));
+            return median(rounds.iter().filter_map(|round| value(name, ours(round))));
         }
         let to = |reference: &str| {
             let column = self.contenders.iter().position(|contender| contender.name == reference)?;
             median(
                 rounds
                     .iter()
-                    .filter_map(|round| Some(value(name, &round[0])? / value(name, &round[column])?)),
+                    .filter_map(|round| Some(value(name, ours(round))? / value(name, &round[column])?)),
             )
         };
         to("go").or_else(|| to("corosensei"))
     }
+}
+
+/// What gosched says, in a round: on its raw layer, if the safe one has no such workload.
+fn ours(round: &[Outcome]) -> &Outcome {
+    if round[0].as_ref().is_some_and(Vec::is_empty) { &round[1] } else { &round[0] }
 }
 
 /// A contender's median.
@@ -80,13 +89,6 @@ fn cell(name: &str, unit: &str, column: usize, rounds: &[Vec<Outcome>]) -> Strin
 
 fn value(name: &str, outcome: &Outcome) -> Option<f64> {
     outcome.as_ref()?.iter().find(|measurement| measurement.name == name).map(|measurement| measurement.value)
-}
-
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
-    Some((low + high) / 2.0)
 }
 
 fn readable(value: f64, unit: &str) -> String {

@@ -22,8 +22,13 @@ common::tests! {
 }
 
 /// What asm/x86_64/morestack.S defines.
-const FAMILY: [&str; 4] =
-    ["__morestack", "__morestack_allocate_stack_space", "__morestack_non_split", "gosched_morestack"];
+const FAMILY: [&str; 5] = [
+    "__morestack",
+    "__morestack_allocate_stack_space",
+    "__morestack_non_split",
+    "gosched_morestack",
+    "gosched_morestack_prologue",
+];
 
 fn the_family_is_of_one_object(_: Test) {
     if !available() {

@@ -1,20 +1,34 @@
 //! gosched: the workloads on its safe API, and the `raw_` ones on its raw layer.
 
+mod grow;
 mod parked;
 mod raw;
 mod safe;
+
+use std::env::set_var;
 
 use gosched_benches::Args;
 
 fn main() {
     let args = Args::parse();
+    let cold = args.is_only(grow::COLD);
     // SAFETY: there is no other thread yet.
-    unsafe { std::env::set_var("GOMAXPROCS", args.procs.to_string()) };
+    unsafe {
+        set_var("GOMAXPROCS", args.procs.to_string());
+        if cold {
+            // Who has ended keeps no stack for the next.
+            set_var("GODEBUG", "stackkeep=0");
+        }
+    }
     // SAFETY: no workload has a thread-local, and what prints doesn't park.
     unsafe {
         gosched::run(|| {
+            if cold {
+                return grow::run_cold(&args);
+            }
             safe::run(&args);
             raw::run(&args);
+            grow::run(&args);
             parked::run(&args);
         });
     }

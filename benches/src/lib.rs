@@ -15,7 +15,7 @@
 //! | `select4` | one receive by a select over four unbuffered channels, a sender behind each |
 //! | `skynet` | a tree of 1,111,111 goroutines, ten children each, sums coming up over unbuffered channels |
 //! | `fib` | fib(27), a goroutine and a buffered channel for each call above fib(11) |
-//! | `grow` | one goroutine that recurses 300 frames of 128 bytes or more, from the smallest stack there is, waited for one at a time |
+//! | `grow` | one goroutine that recurses 300 frames of 128 bytes or more, from the smallest stack there is, waited for one at a time; who keeps grown stacks for the next may use them |
 //! | `grow_cold` | the same, of 1,000 that are there at once, in a fresh process: every one makes its stack grow. Only run if it is the one workload named |
 //! | `mutex` | one lock and unlock, eight goroutines on one mutex |
 //! | `parked` | one goroutine made and parked on a channel, of 1,000,000; `parked_rss` its memory, `parked_pte` its page tables, `parked_release` its wake and exit |

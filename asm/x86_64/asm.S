@@ -201,16 +201,16 @@ FUNCTION gosched_mcall
         ud2
 END gosched_mcall
 
-// void gosched_gogo(Gobuf *buf): resumes the G whose sched buf is, where it
-// says. One way: nothing comes back here. Jumped to, never called, and with
-// rdi = buf still set on arrival, which is how goexit finds its G. Go's gogo.
+// void gosched_gogo(Gobuf *buf, ..., guard in rcx): resumes the G whose sched buf
+// is, where it says, with its stackguard0, which the caller has at hand, as limit.
+// One way: nothing comes back here. Jumped to, never called, and with rdi = buf
+// still set on arrival, which is how goexit finds its G. Go's gogo.
 FUNCTION gosched_gogo
         endbr64
         .cfi_undefined %rip                     // there is nothing to return to
         leaq    -G_SCHED(%rdi), %rdx            // buf->g, without a load that the next mcall waits for
         TLS_G   %rax
         movq    %rdx, %fs:(%rax)
-        movq    G_STACKGUARD0(%rdx), %rcx
         SET_STACK_LIMIT %rcx
         movq    GOBUF_SP(%rdi), %rsp
         movq    GOBUF_BP(%rdi), %rbp

@@ -66,7 +66,7 @@ pub(crate) unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
     unsafe { gosched_mcall(f as *const c_void) }
 }
 
-/// Resumes the G whose `sched` is `buf`. Go's `gogo`.
+/// Resumes the G whose `sched` is `buf`, and whose `stackguard0` is `guard`. Go's `gogo`.
 ///
 /// A jump and not a call, and inlined with everything that leads here from mcall,
 /// so that the return predictor stays in step (`asm.S` explains).
@@ -75,13 +75,14 @@ pub(crate) unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
 /// On g0. The G is this M's alone, and `buf` was filled by mcall or newproc1 and
 /// not resumed since.
 #[inline(always)]
-pub(crate) unsafe fn gogo(buf: &Gobuf) -> ! {
+pub(crate) unsafe fn gogo(buf: &Gobuf, guard: usize) -> ! {
     // SAFETY: the caller's; what is on g0's stack now is given up.
     unsafe {
         asm!(
             "jmp {gogo}",
             gogo = sym gosched_gogo,
             in("rdi") buf,
+            in("rcx") guard,
             options(noreturn, nostack),
         )
     }
@@ -108,12 +109,12 @@ pub(crate) unsafe fn newproc_here(f: Option<Entry>, arg: *mut c_void) {
 
 /// Makes sure that `n` bytes of stack remain below the caller's frame: grows a copying stack if
 /// they don't, and ends the process, with a report, if it can't. Go's `morestack`, with the check
-/// that leads there.
+/// that leads there. On g0, and on a thread that isn't ours, nothing is checked.
 ///
 /// Inlined, as a check in a function's prologue would be; what needs the bytes must not be.
 #[inline(always)]
 pub(crate) fn morestack_check(n: usize) {
-    let Some(gp) = getg() else { return };
+    #[cfg(target_env = "gnu")]
     // SAFETY: gosched_morestack changes no register but these two, and moves what is on the stack
     // with every address in it that the compiler may keep there.
     unsafe {
@@ -121,15 +122,28 @@ pub(crate) fn morestack_check(n: usize) {
             "mov r11, rsp",
             "sub r11, r10",
             "jb 2f",
-            "cmp r11, {guard}",
+            "cmp r11, fs:[0x70]", // what SET_STACK_LIMIT sets
             "jae 3f",
             "2: call {morestack}",
             "3:",
-            guard = in(reg) gp.stackguard0.load(Ordering::Relaxed),
             morestack = sym gosched_morestack,
             inout("r10") n => _,
             out("r11") _,
         )
+    }
+    #[cfg(not(target_env = "gnu"))]
+    {
+        let Some(gp) = getg() else { return };
+        let sp: usize;
+        // SAFETY: a copy of a register.
+        unsafe { asm!("mov {}, rsp", out(reg) sp, options(nomem, nostack, preserves_flags)) };
+        let guard = gp.stackguard0.load(Ordering::Relaxed);
+        if sp.checked_sub(n).is_none_or(|low| low < guard) {
+            // SAFETY: as above.
+            unsafe {
+                asm!("call {}", sym gosched_morestack, inout("r10") n => _, out("r11") _);
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::ptr;
+use std::sync::atomic::Ordering;
 
 use crate::arch::{getg, gogo, mcall, systemstack};
 use crate::capi;
@@ -151,6 +152,6 @@ unsafe extern "C" fn shrink_m(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it, which is this M's until it is resumed.
     unsafe {
         shrinkstack(&*gp);
-        gogo(&(*gp).sched)
+        gogo(&(*gp).sched, (*gp).stackguard0.load(Ordering::Relaxed))
     }
 }

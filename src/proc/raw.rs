@@ -1,6 +1,7 @@
 //! The raw layer's functions, as they are offered outside.
 
 use std::ffi::c_void;
+use std::sync::atomic::Ordering;
 
 use crate::arch;
 use crate::proc::{gfree, inject, lockosthread, m, park, status};
@@ -146,7 +147,7 @@ pub unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
 #[inline(always)]
 pub unsafe fn gogo(gp: *mut G) -> ! {
     // SAFETY: the caller's.
-    unsafe { arch::gogo(&(*gp).sched) }
+    unsafe { arch::gogo(&(*gp).sched, (*gp).stackguard0.load(Ordering::Relaxed)) }
 }
 
 /// The G's state: one of the constants of [`runtime2`](crate::runtime2). Go's `readgstatus`, in

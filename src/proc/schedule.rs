@@ -73,12 +73,13 @@ pub(crate) unsafe fn execute(mp: &'static M, gp: &'static G, inherit_time: bool)
     casgstatus(gp, GRUNNABLE, GRUNNING);
     gp.waitsince.set(0);
     gp.preempt.store(false, Ordering::Relaxed);
-    gp.stackguard0.store(running_guard(gp), Ordering::Relaxed);
+    let guard = running_guard(gp);
+    gp.stackguard0.store(guard, Ordering::Relaxed);
     if !inherit_time && let Some(pp) = mp.p.get() {
         pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
     // SAFETY: the G is ours, and where it left off is in sched.
-    unsafe { gogo(&gp.sched) }
+    unsafe { gogo(&gp.sched, guard) }
 }
 
 /// Parts the M and the goroutine that has just left its stack. Go's `dropg`.

@@ -36,8 +36,8 @@ pub fn with_stack<R>(n: usize, f: impl FnOnce() -> R) -> R {
 ///
 /// A copying stack that has no room moves; with it, every address in it of the stack. A fixed stack
 /// without room, or a copying one that would be larger than
-/// [`set_max_stack`](crate::proc::set_max_stack) allows, ends the process with a report. On a thread
-/// that isn't ours nothing is checked.
+/// [`set_max_stack`](crate::proc::set_max_stack) allows, ends the process with a report. On g0 and on
+/// a thread that isn't ours nothing is checked.
 ///
 /// `bytes` is for the frames of `f`, with some 100 bytes for the call, and of all that it calls without
 /// a check of its own. The arguments are evaluated after the check. [What code on copying stacks must

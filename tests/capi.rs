@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use gosched::capi::*;
 use gosched::proc;
-use painted::bytes_used;
 
 unsafe extern "C" {
     /// What a stub makes sure of, beyond the guard.
@@ -142,36 +141,18 @@ unsafe fn select_of_many() {
     assert_eq!(selected, Selected { index: MANY as isize - 1, result: OpResult::Done });
 }
 
-/// A function under test, and what it took and may take; 0 until it has run.
-struct Test {
-    name: &'static str,
-    f: unsafe fn(),
-    took: AtomicUsize,
-    limit: AtomicUsize,
+macro_rules! functions {
+    ($($f:ident)*) => { [$(painted::Case::new(stringify!($f), $f)),*] };
 }
 
-macro_rules! tests {
-    ($($f:ident)*) => {
-        [$(Test { name: stringify!($f), f: $f, took: AtomicUsize::new(0), limit: AtomicUsize::new(0) }),*]
-    };
-}
-
-static TESTS: [Test; 12] = tests! {
+static FUNCTIONS: [painted::Case; 12] = functions! {
     run_within make_goroutines let_others_run park ready set_limits make_and_free send receive
     look_and_close select_of_two select_of_many
 };
 
-/// Runs a test, and notes what it took.
-unsafe extern "C" fn measure(test: *mut c_void) {
-    // SAFETY: a Test is passed, on a goroutine; so getg isn't null.
-    unsafe {
-        let test = &*test.cast::<Test>();
-        let took = bytes_used(test.f);
-        let gp = &*proc::getg();
-        let guard = gp.stackguard0.load(Ordering::Relaxed) - gp.stack.get().lo;
-        test.limit.store(guard + gosched_entry_room, Ordering::Relaxed);
-        test.took.store(took, Ordering::Release);
-    }
+unsafe extern "C" fn measure(function: *mut c_void) {
+    // SAFETY: one of FUNCTIONS is passed, on a goroutine.
+    unsafe { (*function.cast::<painted::Case>()).measure(|guard| guard + gosched_entry_room) };
 }
 
 #[test]
@@ -183,7 +164,7 @@ fn every_function_keeps_to_its_room() {
             while PARKED.load(Ordering::Acquire).is_null() {
                 gosched::yield_now();
             }
-            for test in &TESTS {
+            for function in &FUNCTIONS {
                 let (mut chan, mut value) = (ptr::null_mut(), 7u64);
                 let elem = (&raw mut value).cast();
                 assert_eq!(gosched_chan_make(size_of::<u64>(), 2, &mut chan), 0);
@@ -191,9 +172,9 @@ fn every_function_keeps_to_its_room() {
                 let mut cases = [Case { chan: ptr::null_mut(), elem: ptr::null_mut() }; MANY];
                 cases[MANY - 1].chan = chan;
                 MANY_CASES.store(cases.as_mut_ptr(), Ordering::Relaxed);
-                gosched_newproc(Some(measure), ptr::from_ref(test).cast_mut().cast());
+                gosched_newproc(Some(measure), ptr::from_ref(function).cast_mut().cast());
                 // The receivers park until a value comes; the channel neither fills nor stays full.
-                while test.took.load(Ordering::Acquire) == 0 {
+                while !function.measured() {
                     gosched::yield_now();
                     gosched_chan_try_send(chan, elem);
                     gosched_chan_try_recv(chan, elem);
@@ -202,11 +183,8 @@ fn every_function_keeps_to_its_room() {
             }
         })
     };
-    for test in &TESTS {
-        let took = test.took.load(Ordering::Relaxed);
-        let limit = test.limit.load(Ordering::Relaxed);
-        println!("{}: {took} of {limit} bytes", test.name);
-        assert!(took <= limit, "{} took {took} bytes of stack, more than {limit}", test.name);
+    for function in &FUNCTIONS {
+        function.check(usize::MAX);
     }
 }
 

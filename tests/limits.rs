@@ -1,13 +1,14 @@
 //! What happens when there is no memory for a stack, and when a thread can't be made.
 
 mod common;
+#[path = "common/memory.rs"]
+mod memory;
 #[path = "common/panics.rs"]
 mod panics;
 
 use std::array;
 use std::env;
 use std::ffi::c_void;
-use std::fs;
 use std::io::ErrorKind;
 use std::ptr;
 use std::thread;
@@ -17,6 +18,7 @@ use common::{Process, Test, run};
 use gosched::chan::bounded;
 use gosched::sync::Barrier;
 use gosched::{Builder, go, lock_os_thread, proc, scope, yield_now};
+use memory::{allow, set_limit};
 use panics::panics;
 
 common::tests! {
@@ -27,28 +29,6 @@ common::tests! {
     fewer_threads_than_wanted
     memory_for_part_of_a_thread
     no_thread_for_the_last_p
-}
-
-/// Lets the process have so many bytes of address space more than it has now.
-fn allow(more: u64) {
-    let statm = fs::read_to_string("/proc/self/statm").expect("Linux has it");
-    let pages: u64 = statm.split(' ').next().and_then(|size| size.parse().ok()).expect("the size in pages");
-    set_limit(pages * 4096 + more);
-}
-
-/// Lets the process have as much as it may.
-fn allow_all() {
-    set_limit(libc::RLIM_INFINITY);
-}
-
-fn set_limit(bytes: u64) {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel fills and reads `limit`.
-    unsafe {
-        libc::getrlimit(libc::RLIMIT_AS, &mut limit);
-        limit.rlim_cur = bytes.min(limit.rlim_max);
-        libc::setrlimit(libc::RLIMIT_AS, &limit);
-    }
 }
 
 /// Has malloc keep a reserve, and make no arenas of 64 MiB for new threads: what runs out is the
@@ -89,7 +69,7 @@ fn no_memory_for_a_stack(test: Test) {
             // Their stacks are there to be used again.
             assert_eq!(go(|| 7).join().unwrap(), 7);
 
-            allow_all();
+            set_limit(libc::RLIM_INFINITY);
             let more: Vec<_> = (0..2 * made).map(|_| make().unwrap()).collect();
             for i in 0..more.len() {
                 tx.send(i).unwrap();
@@ -107,7 +87,7 @@ fn no_memory_for_a_large_stack(test: Test) {
             let error = Builder::new().stack_size(64 << 20).go(|| 7).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::OutOfMemory);
             assert_eq!(go(|| 7).join().unwrap(), 7);
-            allow_all();
+            set_limit(libc::RLIM_INFINITY);
             assert_eq!(Builder::new().stack_size(64 << 20).go(|| 7).unwrap().join().unwrap(), 7);
         });
     });
@@ -141,7 +121,7 @@ fn no_memory_at_the_start(test: Test) {
             let message = panics(|| run(|| ()));
             assert!(message.starts_with("gosched::run: can't start: "), "{more}: {message}");
         }
-        allow_all();
+        set_limit(libc::RLIM_INFINITY);
         assert_eq!(run(|| go(|| 7).join().unwrap()), 7);
     });
     process.env("GOMAXPROCS", "2").end().with("exit status: 0");
@@ -164,7 +144,7 @@ fn fewer_threads_than_wanted(test: Test) {
                 start.wait();
             });
             assert!(proc::mcount() < 50, "threads were made all the same");
-            allow_all();
+            set_limit(libc::RLIM_INFINITY);
             // Each of these needs a thread of its own.
             let meeting = Barrier::new(60);
             scope(|s| {

@@ -1,10 +1,11 @@
 //! What can go wrong when a stack is to grow: each in a process of its own, as most of it ends one.
 
 mod common;
+#[path = "common/memory.rs"]
+mod memory;
 
 use std::arch::{asm, global_asm};
 use std::ffi::{c_int, c_void};
-use std::fs;
 use std::hint::black_box;
 use std::panic::catch_unwind;
 use std::ptr;
@@ -117,12 +118,7 @@ fn no_memory_for_a_larger_stack(test: Test) {
     }
     let process = test.process(|| {
         run(|| {
-            let statm = fs::read_to_string("/proc/self/statm").expect("Linux has it");
-            let pages: u64 =
-                statm.split(' ').next().and_then(|size| size.parse().ok()).expect("the size in pages");
-            let limit = libc::rlimit { rlim_cur: pages * 4096 + (400 << 20), rlim_max: libc::RLIM_INFINITY };
-            // SAFETY: the kernel reads `limit`.
-            unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) };
+            memory::allow(400 << 20);
             raw(more);
         });
     });

@@ -5,7 +5,7 @@ mod painted;
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use gosched::chan::hchan::{
     Hchan, Scase, Type, chanrecv1, chanrecv2, chansend1, closechan, freechan, makechan, selectgo,
@@ -13,7 +13,7 @@ use gosched::chan::hchan::{
 };
 use gosched::proc;
 use gosched::runtime2::{G, GRUNNING, TraceBlockReason, WaitReason};
-use painted::bytes_used;
+use painted::Case;
 
 /// What the check at the head of a function makes sure of, beyond the guard.
 const ENTRY_ROOM: usize = if cfg!(debug_assertions) { 4096 } else { 0 };
@@ -35,15 +35,6 @@ static CHANNEL: AtomicPtr<Hchan> = AtomicPtr::new(ptr::null_mut());
 
 fn channel() -> Option<NonNull<Hchan>> {
     NonNull::new(CHANNEL.load(Ordering::Relaxed))
-}
-
-/// A function under test, and what it took and may take; 0 until it has run.
-struct Case {
-    name: &'static str,
-    f: unsafe fn(),
-    checked: bool,
-    took: AtomicUsize,
-    limit: AtomicUsize,
 }
 
 unsafe extern "C" fn nothing(_: *mut c_void) {}
@@ -136,60 +127,57 @@ unsafe fn yield_to_one() {
     unsafe { proc::goyield() }
 }
 
-const fn case(name: &'static str, f: unsafe fn(), checked: bool) -> Case {
-    Case { name, f, checked, took: AtomicUsize::new(0), limit: AtomicUsize::new(0) }
-}
-
 macro_rules! cases {
-    (checked: $($checked:ident)*; unchecked: $($unchecked:ident)*;) => {
-        [$(case(stringify!($checked), $checked, true),)* $(case(stringify!($unchecked), $unchecked, false)),*]
-    };
+    ($($f:ident)*) => { [$(Case::new(stringify!($f), $f)),*] };
 }
 
-static CASES: [Case; 14] = cases! {
-    checked: send receive receive_if_open try_both select make_and_free close make_a_goroutine park
-        yield_to_all yield_to_one;
-    unchecked: work_on_g0 hold_the_m look;
+/// Those that begin with a check,
+static CHECKED: [Case; 11] = cases! {
+    send receive receive_if_open try_both select make_and_free close make_a_goroutine park
+    yield_to_all yield_to_one
 };
 
-/// Runs a case, and notes what it took.
-unsafe extern "C" fn measure(case: *mut c_void) {
-    // SAFETY: the test passes a Case, on a goroutine; so getg isn't null.
-    unsafe {
-        let case = &*case.cast::<Case>();
-        let took = bytes_used(case.f);
-        let gp = &*proc::getg();
-        let guard = gp.stackguard0.load(Ordering::Relaxed) - gp.stack.get().lo;
-        let limit = if case.checked { guard + ENTRY_ROOM } else { guard - SMALL_FRAME };
-        case.limit.store(limit - MORESTACK, Ordering::Relaxed);
-        case.took.store(took, Ordering::Release);
+/// and those that don't.
+static UNCHECKED: [Case; 3] = cases! { work_on_g0 hold_the_m look };
+
+unsafe extern "C" fn measure_checked(case: *mut c_void) {
+    // SAFETY: the test passes a Case, on a goroutine.
+    unsafe { (*case.cast::<Case>()).measure(|guard| guard + ENTRY_ROOM - MORESTACK) };
+}
+
+unsafe extern "C" fn measure_unchecked(case: *mut c_void) {
+    // SAFETY: likewise.
+    unsafe { (*case.cast::<Case>()).measure(|guard| guard - SMALL_FRAME - MORESTACK) };
+}
+
+/// Has each case measured by a goroutine.
+fn measure(cases: &'static [Case], measure: unsafe extern "C" fn(*mut c_void)) {
+    for case in cases {
+        let c = makechan(&WORD, 2).expect("memory for a channel");
+        CHANNEL.store(c.as_ptr(), Ordering::Relaxed);
+        // SAFETY: the cases fit their stacks and don't panic; the channel is freed when nobody uses it.
+        unsafe {
+            proc::newproc(Some(measure), ptr::from_ref(case).cast_mut().cast());
+            // The receivers park until a value comes; the channel neither fills nor stays full.
+            while !case.measured() {
+                gosched::yield_now();
+                let mut value = 7u64;
+                selectnbsend(Some(c), (&raw const value).cast());
+                selectnbrecv((&raw mut value).cast(), Some(c));
+            }
+            freechan(c);
+        }
     }
 }
 
 #[test]
 fn every_raw_function_fits_a_copying_stack() {
-    // SAFETY: `measure` and its cases fit their stacks and don't panic; no thread-local is kept.
+    // SAFETY: no thread-local is kept.
     unsafe {
         gosched::run(|| {
-            for case in &CASES {
-                let c = makechan(&WORD, 2).expect("memory for a channel");
-                CHANNEL.store(c.as_ptr(), Ordering::Relaxed);
-                proc::newproc(Some(measure), ptr::from_ref(case).cast_mut().cast());
-                // The receivers park until a value comes; the channel neither fills nor stays full.
-                while case.took.load(Ordering::Acquire) == 0 {
-                    gosched::yield_now();
-                    let mut value = 7u64;
-                    selectnbsend(Some(c), (&raw const value).cast());
-                    selectnbrecv((&raw mut value).cast(), Some(c));
-                }
-                freechan(c);
-            }
+            measure(&CHECKED, measure_checked);
+            measure(&UNCHECKED, measure_unchecked);
         })
     };
-    for case in &CASES {
-        let took = case.took.load(Ordering::Relaxed);
-        let limit = case.limit.load(Ordering::Relaxed).min(PROMISED);
-        println!("{}: {took} of {limit} bytes", case.name);
-        assert!(took <= limit, "{} took {took} bytes of stack, more than {limit}", case.name);
-    }
+    CHECKED.iter().chain(&UNCHECKED).for_each(|case| case.check(PROMISED));
 }

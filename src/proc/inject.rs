@@ -1,10 +1,9 @@
 //! Work that comes from outside: many goroutines at once, or from a thread without a P.
 
-use crate::arch::getg;
 use crate::lock::{lock, unlock};
 use crate::proc::global::globrunqputbatch;
 use crate::proc::gqueue::{GList, GQueue};
-use crate::proc::m::{acquirem, getm, releasem};
+use crate::proc::m::{acquirem, getm, releasem, this_p};
 use crate::proc::runq::{runqempty, runqputbatch};
 use crate::proc::startstop::startm;
 use crate::proc::status::casgstatus;
@@ -31,7 +30,7 @@ pub(crate) fn inject_runnable(q: &GQueue, mut qsize: i32) {
     if q.empty() {
         return;
     }
-    let Some(pp) = getg().and_then(|gp| gp.m.get()).and_then(|mp| mp.p.get()) else {
+    let Some(pp) = this_p() else {
         lock(&sched().lock);
         globrunqputbatch(q, qsize);
         unlock(&sched().lock);

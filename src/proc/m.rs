@@ -34,6 +34,12 @@ pub(crate) fn getm() -> &'static M {
     }
 }
 
+/// The P of this thread's M; none if it has none, and on a thread that isn't ours.
+#[inline(always)]
+pub(crate) fn this_p() -> Option<&'static P> {
+    getg().and_then(|gp| gp.m.get()).and_then(|mp| mp.p.get())
+}
+
 /// Keeps the caller on its M, and the M on its P, until [`releasem`]; none on a thread
 /// that isn't ours. Go's `acquirem`.
 #[inline(always)]

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::io;
 use std::sync::atomic::Ordering;
 
-use crate::arch::{getg, goexit_pc, systemstack};
+use crate::arch::{goexit_pc, systemstack};
 use crate::panic::{fatal, throw};
 use crate::print::eprintln;
 use crate::proc::allgs::{allgadd, allglen};
@@ -12,7 +12,7 @@ use crate::proc::gfree::{gfget, gfput};
 use crate::proc::gqueue::GQueue;
 use crate::proc::inject::inject_runnable;
 use crate::proc::join::detach_new;
-use crate::proc::m::{acquirem, releasem};
+use crate::proc::m::{acquirem, releasem, this_p};
 use crate::proc::runq::runqput;
 use crate::proc::status::{casgstatus, readgstatus};
 use crate::proc::wake::wakep;
@@ -116,7 +116,7 @@ fn next_goid(pp: &P) -> u64 {
 /// global queue.
 #[inline(always)]
 pub(crate) fn enqueue(newg: &'static G) {
-    match getg().and_then(|gp| gp.m.get()).and_then(|mp| mp.p.get()) {
+    match this_p() {
         Some(pp) => {
             runqput(pp, newg, true);
             wakep();

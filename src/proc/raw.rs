@@ -7,7 +7,7 @@ use crate::arch;
 use crate::proc::{gfree, inject, lockosthread, m, park, status};
 use crate::runtime2::{G, M, Schedt, TraceBlockReason, Unlockf, WaitReason};
 use crate::stack::check::entry_check;
-use crate::stack::newstack::set_max_stack as set_max_stack_size;
+use crate::stack::{newstack, shrink};
 
 /// Makes a goroutine on a copying stack that runs `f(arg)`, next on this P. Go's `newproc`, in
 /// `proc.go`.
@@ -244,7 +244,7 @@ pub fn set_max_threads(max: i32) -> i32 {
 /// Sets how many bytes a goroutine's copying stack may have, 1 GiB at first; returns what it was. To
 /// need more ends the process with a report. Go's `debug.SetMaxStack`.
 pub fn set_max_stack(bytes: usize) -> usize {
-    set_max_stack_size(bytes)
+    newstack::set_max_stack(bytes)
 }
 
 /// Halves the copying stack of a goroutine that uses less than a quarter of it. Does nothing if it
@@ -259,7 +259,7 @@ pub unsafe fn shrinkstack(gp: *mut G) {
         throw("shrinkstack on the stack that is to shrink");
     }
     // SAFETY: the caller's; G's are never freed.
-    arch::systemstack(|| crate::stack::shrink::shrinkstack(unsafe { &*gp }))
+    arch::systemstack(|| shrink::shrinkstack(unsafe { &*gp }))
 }
 
 /// Sets the scan bit, which keeps a G from running and its stack where it is, if its state is

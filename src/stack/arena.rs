@@ -101,8 +101,9 @@ impl Arena {
     }
 
     /// Cuts up to `n` pieces of `stride` bytes, at least one, with their guards; they read as
-    /// zero, and of each, whole pages, `wanted` bytes at the end will be used soon. Fails when there is no address space, no memory, or, if the program asked for
-    /// that, no guard to be had. The stride is the same each time.
+    /// zero. The last `wanted` bytes of each, whole pages, will be used soon. Fails when there is
+    /// no address space, no memory, or, if the program asked for that, no guard to be had. The
+    /// stride is the same each time.
     pub(crate) fn cut(&self, stride: usize, wanted: usize, n: usize) -> io::Result<Pieces> {
         let guards = guard::reserve(n)?;
         lock(&self.lock);

@@ -233,7 +233,7 @@ fn adjustpanics(gp: &G, adjinfo: &AdjustInfo) {
 }
 
 /// The sudogs that `gp` waits on, in lock order.
-fn waiting(gp: &G) -> impl Iterator<Item = &'static Sudog> {
+pub(crate) fn waiting(gp: &G) -> impl Iterator<Item = &'static Sudog> {
     std::iter::successors(gp.waiting.get(), |sg| sg.waitlink.get())
 }
 

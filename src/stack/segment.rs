@@ -18,11 +18,11 @@ use std::ptr;
 use crossbeam_utils::CachePadded;
 use memmap2::{Advice, MmapOptions};
 
-use crate::arch::getg;
 use crate::debug::efence;
 use crate::lock::rank::{LockRank, lock_init};
 use crate::lock::{lock, unlock};
 use crate::panic::throw;
+use crate::proc::m::this_p;
 use crate::proc::park::on_goroutine;
 use crate::runtime2::{Mutex, NUM_STACK_ORDERS, P, Stack, StackFreeList};
 use crate::stack::PAGE;
@@ -198,11 +198,6 @@ fn give(pp: &P, order: usize, keep: usize) {
     {
         stackpoolfree(s, order);
     }
-}
-
-/// The P of who runs on g0; none for a thread that isn't ours.
-fn this_p() -> Option<&'static P> {
-    getg().and_then(|gp| gp.m.get()).and_then(|mp| mp.p.get())
 }
 
 /// Allocates a segment of `n` bytes, a power of two. On g0, or on a thread that isn't ours: it

@@ -11,7 +11,9 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ffi::c_void;
 
-use crate::arch::{getg, systemstack};
+use crate::arch::systemstack;
+use crate::panic::throw;
+use crate::proc::m::getm;
 use crate::runtime2::G;
 use crate::stack::copystack::AdjustInfo;
 
@@ -21,13 +23,14 @@ struct SideBlock {
     next: *mut SideBlock,
     /// The frame pointer of who asked for it: a function that asks has one.
     bp: usize,
+    /// The bytes behind this, a multiple of the alignment.
     size: usize,
 }
 
 fn layout(size: usize) -> Layout {
     let size = size.checked_add(size_of::<SideBlock>());
     let layout = size.and_then(|size| Layout::from_size_align(size, align_of::<SideBlock>()).ok());
-    layout.unwrap_or_else(|| crate::panic::throw("alloca: too large"))
+    layout.unwrap_or_else(|| throw("alloca: too large"))
 }
 
 /// Allocates `size` bytes for the function whose frame pointer is `bp`. `__morestack_allocate_stack_space`
@@ -35,11 +38,10 @@ fn layout(size: usize) -> Layout {
 #[unsafe(no_mangle)]
 extern "C" fn gosched_allocate_side_block(size: usize, bp: usize) -> *mut c_void {
     systemstack(|| {
-        let Some(gp) = getg().and_then(|g0| g0.m.get()).and_then(|mp| mp.curg.get()) else {
-            crate::panic::throw("alloca on no goroutine's stack")
-        };
+        let Some(gp) = getm().curg.get() else { throw("alloca on no goroutine's stack") };
         free_side_blocks(gp, bp);
-        let layout = layout(size.next_multiple_of(16));
+        let size = size.next_multiple_of(align_of::<SideBlock>());
+        let layout = layout(size);
         // SAFETY: the layout isn't empty.
         let block = unsafe { alloc(layout).cast::<SideBlock>() };
         if block.is_null() {
@@ -50,7 +52,7 @@ extern "C" fn gosched_allocate_side_block(size: usize, bp: usize) -> *mut c_void
         unsafe {
             block.write(SideBlock { next: gp.ext.side_blocks.get().cast(), bp, size });
             let bytes = block.add(1).cast::<u8>();
-            bytes.write_bytes(0, layout.size() - size_of::<SideBlock>());
+            bytes.write_bytes(0, size);
             gp.ext.side_blocks.set(block.cast());
             bytes.cast()
         }
@@ -67,7 +69,7 @@ pub(crate) fn free_side_blocks(gp: &G, sp: usize) {
             && first.bp < sp
         {
             let next = first.next;
-            dealloc(block.cast(), layout(first.size.next_multiple_of(16)));
+            dealloc(block.cast(), layout(first.size));
             block = next;
         }
     }
@@ -81,7 +83,7 @@ pub(crate) fn each_side_block(gp: &G, mut f: impl FnMut(usize, usize)) {
     while let Some(header) = unsafe { block.as_ref() } {
         // SAFETY: the bytes are behind the header.
         let bytes = unsafe { block.add(1) }.expose_provenance();
-        f(bytes, bytes + header.size.next_multiple_of(16));
+        f(bytes, bytes + header.size);
         block = header.next;
     }
 }

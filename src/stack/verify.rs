@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::panic::throw;
 use crate::print::eprintln;
 use crate::runtime2::G;
-use crate::stack::copystack::AdjustInfo;
+use crate::stack::copystack::{AdjustInfo, waiting};
 use crate::stack::side::each_side_block;
 
 /// Throws if a word of the G's stack, of its side blocks or of the G itself points into the old
@@ -19,10 +19,8 @@ pub(crate) fn no_stale_word(gp: &G, adjinfo: &AdjustInfo) {
     one("sched.ctxt", sched.ctxt.get().addr(), adjinfo);
     one("_defer", gp._defer.get().addr(), adjinfo);
     one("_panic", gp._panic.get().addr(), adjinfo);
-    let mut next = gp.waiting.get();
-    while let Some(sg) = next {
+    for sg in waiting(gp) {
         one("a sudog", sg.elem.load(Ordering::Relaxed).addr(), adjinfo);
-        next = sg.waitlink.get();
     }
 }
 

@@ -1,7 +1,8 @@
-//! How much of a stack a function uses: painted before, read after.
+//! How much of a stack functions use: painted before, read after.
 
 use std::arch::asm;
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gosched::proc::getg;
 
@@ -10,13 +11,53 @@ const PAINT: u64 = 0x7a17_ed00_7a17_ed00;
 /// Bytes below a frame that aren't painted: what painting itself calls is there.
 const UNPAINTED: usize = if cfg!(debug_assertions) { 512 } else { 128 };
 
+/// A function under test, and what it took and may take; 0 until it has run.
+pub struct Case {
+    name: &'static str,
+    f: unsafe fn(),
+    took: AtomicUsize,
+    limit: AtomicUsize,
+}
+
+impl Case {
+    pub const fn new(name: &'static str, f: unsafe fn()) -> Self {
+        Case { name, f, took: AtomicUsize::new(0), limit: AtomicUsize::new(0) }
+    }
+
+    /// Runs it, and notes what it took. It may take `limit(guard)`, for the bytes that are below the
+    /// goroutine's guard.
+    ///
+    /// # Safety
+    /// As [`bytes_used`].
+    pub unsafe fn measure(&self, limit: impl FnOnce(usize) -> usize) {
+        // SAFETY: the caller's; on a goroutine, so getg isn't null.
+        let (took, gp) = unsafe { (bytes_used(self.f), &*getg()) };
+        let guard = gp.stackguard0.load(Ordering::Relaxed) - gp.stack.get().lo;
+        self.limit.store(limit(guard), Ordering::Relaxed);
+        self.took.store(took, Ordering::Release);
+    }
+
+    /// Whether it has run.
+    pub fn measured(&self) -> bool {
+        self.took.load(Ordering::Acquire) != 0
+    }
+
+    /// Fails if it took more than it may, or than `most`.
+    pub fn check(&self, most: usize) {
+        let (name, took) = (self.name, self.took.load(Ordering::Relaxed));
+        let limit = self.limit.load(Ordering::Relaxed).min(most);
+        println!("{name}: {took} of {limit} bytes");
+        assert!(took <= limit, "{name} took {took} bytes of stack, more than {limit}");
+    }
+}
+
 /// Calls `f`, and returns how many bytes of stack it has used, the frame of this function not among
 /// them.
 ///
 /// # Safety
 /// On a goroutine with a copying stack, near its base; `f` may be called there.
 #[inline(never)]
-pub unsafe fn bytes_used(f: unsafe fn()) -> usize {
+unsafe fn bytes_used(f: unsafe fn()) -> usize {
     let sp: usize;
     // SAFETY: a copy of a register; and the words from `lo` up to some way below sp are this
     // goroutine's and not in use. On a goroutine, so getg isn't null.

@@ -11,6 +11,8 @@ mod channels;
 mod ledger;
 mod locks;
 mod panics;
+#[path = "../common/rng.rs"]
+mod random;
 mod raw;
 mod rng;
 mod selects;
@@ -23,7 +25,7 @@ use std::env;
 use std::panic;
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use rng::Rng;
 use tally::{Op, count};
@@ -130,16 +132,11 @@ fn watch(seed: u64) {
     }
 }
 
-fn number(variable: &str) -> Option<u64> {
-    env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is no number")))
-}
-
 #[test]
 fn stress() {
-    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let seed = number("STRESS_SEED").unwrap_or_else(|| since_1970.map_or(0, |time| time.as_nanos() as u64));
+    let seed = random::seed();
     if env::var_os("GOMAXPROCS").is_some() {
-        return here(seed, Duration::from_secs(number("STRESS_SECONDS").unwrap_or(1)));
+        return here(seed, Duration::from_secs(random::number("STRESS_SECONDS").unwrap_or(1)));
     }
     for procs in [1, 2, 8] {
         process(seed, procs, "randomizescheduler=0");

@@ -3,15 +3,15 @@
 
 #[path = "../../common/mod.rs"]
 mod common;
+mod sweeping;
 
 use std::env;
 use std::fs;
 use std::process::Command;
 
-use common::{Test, run};
-use gosched_split_stack::{
-    LEVELS, Settings, available, count_moves, references, rewrites_calls, sweep, unchecked_cases,
-};
+use common::Test;
+use gosched_split_stack::{LEVELS, available, rewrites_calls, unchecked_cases};
+use sweeping::sweep_with;
 
 common::tests! {
     the_family_is_of_one_object
@@ -67,20 +67,20 @@ fn calls_into_libc(_: Test) {
 }
 
 fn formats_with_little_stack(test: Test) {
-    sweep_with(test, "stackkeep=0");
+    formats(test, "stackkeep=0");
 }
 
 fn formats_on_fenced_stacks(test: Test) {
-    sweep_with(test, "stackkeep=0,stackverify=1,efence=1");
+    formats(test, "stackkeep=0,stackverify=1,efence=1");
 }
 
 fn formats_on_moving_stacks(test: Test) {
-    sweep_with(test, "stackkeep=0,stackverify=1,efence=1,stackforcemove=1");
+    formats(test, "stackkeep=0,stackverify=1,efence=1,stackforcemove=1");
 }
 
 /// Calls of libc and Rust at every depth; with a linker that doesn't see to the room for them, they
 /// must not be made there.
-fn sweep_with(test: Test, godebug: &str) {
+fn formats(test: Test, godebug: &str) {
     if !available() {
         return;
     }
@@ -88,17 +88,5 @@ fn sweep_with(test: Test, godebug: &str) {
         println!("skipped: this linker has split-stack code call libc with what stack there is");
         return;
     }
-    let forced = godebug.contains("stackforcemove=1");
-    let process = test.process(|| {
-        let settings = Settings { seed: 0x0123_4567_89ab_cdef, levels: 30, deep_levels: 100 };
-        count_moves();
-        for level in LEVELS {
-            let cases = unchecked_cases(level);
-            let references = references(&cases, settings);
-            let summary = run(|| sweep(&cases, &references, settings, forced));
-            eprintln!("{level}, {godebug}: {} cases, {summary:?}", cases.len());
-        }
-    });
-    let ended = process.env("GOMAXPROCS", "1").env("GODEBUG", godebug).end();
-    print!("{}", ended.with("exit status: 0").says("cases").stderr);
+    sweep_with(test, &LEVELS, unchecked_cases, godebug, 100);
 }

@@ -7,15 +7,17 @@
 
 #[path = "../../common/mod.rs"]
 mod common;
+#[path = "../../common/rng.rs"]
+mod rng;
 
-use std::env;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use common::{Test, run};
 use gosched_split_stack::{
     Call, Case, FreshStack, LEVELS, Partner, Reference, Settings, available, cases, count_moves, moves,
     references,
 };
+use rng::{Rng, number, seed};
 
 common::tests! {
     kept_stacks
@@ -44,34 +46,12 @@ fn moving_stacks(test: Test) {
     storm(test, "stackforcemove=1,stackverify=1,randomizescheduler=1", 50);
 }
 
-/// splitmix64.
-struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-}
-
-fn number(variable: &str) -> Option<u64> {
-    env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is no number")))
-}
-
 fn storm(test: Test, godebug: &str, deep_levels: u64) {
     if !available() {
         return;
     }
     let seconds = number("STRESS_SECONDS").unwrap_or(5);
-    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let seed = number("STRESS_SEED").unwrap_or_else(|| since_1970.map_or(0, |time| time.as_nanos() as u64));
+    let seed = seed();
     let process = test.process(|| {
         // SAFETY: sets a timer.
         unsafe { libc::alarm((seconds + PATIENCE) as u32) };
@@ -85,7 +65,7 @@ fn storm(test: Test, godebug: &str, deep_levels: u64) {
 
 /// The storm of this process.
 fn here(seed: u64, seconds: u64, deep_levels: u64) {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::new(seed);
     let settings = Settings { seed: rng.next(), levels: 30, deep_levels };
     let cases: Vec<Case> = LEVELS.into_iter().flat_map(cases).collect();
     let references = references(&cases, settings);
@@ -96,7 +76,7 @@ fn here(seed: u64, seconds: u64, deep_levels: u64) {
         let fresh = FreshStack::measure();
         gosched::scope(|s| {
             let worker = |_| {
-                let (mut rng, all) = (Rng(rng.next()), &all);
+                let (mut rng, all) = (rng.fork(), &all);
                 s.go(move || at_random(&mut rng, all, settings, fresh, end))
             };
             let workers: Vec<_> = (0..GOROUTINES).map(worker).collect();

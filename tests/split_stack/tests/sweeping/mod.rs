@@ -1,0 +1,34 @@
+//! A sweep in a process of its own.
+
+use std::time::Instant;
+
+use gosched_split_stack::{Case, Settings, count_moves, references, sweep};
+
+use crate::common::{Test, run};
+
+/// Where the random words begin that cases are called with.
+pub const SEED: u64 = 0x0123_4567_89ab_cdef;
+
+/// Sweeps over `cases(level)`, for each of the levels, with stacks as `godebug` wants them; the deepest
+/// recursion makes so many calls.
+pub fn sweep_with(
+    test: Test,
+    levels: &[&str],
+    cases: fn(&str) -> Vec<Case>,
+    godebug: &str,
+    deep_levels: u64,
+) {
+    let forced = godebug.contains("stackforcemove=1");
+    let process = test.process(|| {
+        let settings = Settings { seed: SEED, levels: 30, deep_levels };
+        count_moves();
+        for level in levels {
+            let (cases, since) = (cases(level), Instant::now());
+            let references = references(&cases, settings);
+            let summary = run(|| sweep(&cases, &references, settings, forced));
+            eprintln!("{level}, {godebug}: {} cases, {summary:?}, {:?}", cases.len(), since.elapsed());
+        }
+    });
+    let ended = process.env("GOMAXPROCS", "1").env("GODEBUG", godebug).end();
+    print!("{}", ended.with("exit status: 0").says("cases").stderr);
+}

@@ -84,6 +84,7 @@ mod link;
 mod lock;
 mod os;
 mod panic;
+mod preempt;
 mod print;
 pub mod proc;
 mod rand;
@@ -99,6 +100,7 @@ pub mod sync;
 #[cfg(test)]
 mod testing;
 mod traceback;
+mod xregs;
 
 /// The readme's examples are tested as this item's.
 #[cfg(doctest)]

@@ -40,6 +40,7 @@ pub use crate::lock::rank_off::LockRankStruct;
 #[cfg(debug_assertions)]
 pub use crate::lock::rank_on::LockRankStruct;
 pub use crate::proc::gqueue::{GList, GQueue};
+pub use crate::xregs::{XRegList, XRegPool, XRegState};
 
 // ---------------------------------------------------------------------------
 // States
@@ -476,9 +477,9 @@ pub struct G {
     /// It was asked to give up its P; doubles the poisoned `stackguard0`.
     pub preempt: AtomicBool,
     /// When preempted, become [`GPREEMPTED`] and not just runnable.
-    pub preempt_stop: Cell<bool>,
+    pub preempt_stop: AtomicBool,
     /// Shrink the stack at the next synchronous safe point.
-    pub preempt_shrink: Cell<bool>,
+    pub preempt_shrink: AtomicBool,
     /// Stopped at an asynchronous safe point: frames without exact maps.
     pub async_safe_point: Cell<bool>,
     /// Turn an unexpected fault into a panic; the embedder's.
@@ -579,6 +580,8 @@ pub struct GExt {
     pub name: Cell<Name>,
     /// Blocks that its code has instead of room on the stack, the newest first: `stack/side.rs`.
     pub side_blocks: Cell<*mut c_void>,
+    /// Its vector registers, while it is preempted: `xregs.rs`.
+    pub x_regs: Cell<*mut XRegState>,
     /// Room for the closure and the result of a spawn.
     pub slot: Slot,
 }
@@ -782,6 +785,10 @@ pub struct MExt {
     pub g0: G,
     /// What [`M::gsignal`] points to.
     pub gsignal: G,
+    /// Protects the next field, and the word that it points to while another thread writes there.
+    pub stack_limit_lock: Mutex,
+    /// The word of this thread that compilers' checks compare rsp with: `stack/limit.rs`.
+    pub stack_limit: Cell<Option<&'static AtomicUsize>>,
 }
 
 // ---------------------------------------------------------------------------
@@ -902,6 +909,8 @@ pub struct PExt {
     pub hchans: HchanList,
     /// Free segments for stacks, by the power of two of their pages. Go has them in `mcache`.
     pub stackcache: [StackFreeList; NUM_STACK_ORDERS],
+    /// Places for the vector registers of preempted goroutines.
+    pub x_regs: XRegList,
 }
 
 /// How many sizes of segments have a list in each P: 4 to 128 KiB.
@@ -1023,6 +1032,8 @@ pub struct SchedtExt {
     /// Threads that wait in [`run`](crate::run): not ours, and yet unable to wake
     /// anyone.
     pub nrunwait: AtomicI32,
+    /// Places for the vector registers of preempted goroutines that no P has.
+    pub x_regs: XRegPool,
 }
 
 // SAFETY: the plain cells are protected by the lock that each names.

@@ -162,10 +162,10 @@ fn while_it_panics(test: Test) {
     ended.says("fatal error: runtime: stack split at bad time\n");
 }
 
-/// Calls morestack where no check does.
+/// Calls morestack where no check does, for more than any thread has.
 fn ask_for_stack() {
     // SAFETY: it changes no register but these.
-    unsafe { asm!("call {}", sym gosched_morestack, inout("r10") 1000_usize => _, out("r11") _) };
+    unsafe { asm!("call {}", sym gosched_morestack, inout("r10") 1_usize << 40 => _, out("r11") _) };
 }
 
 fn on_g0(test: Test) {

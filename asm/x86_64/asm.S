@@ -201,6 +201,28 @@ FUNCTION gosched_mcall
         ud2
 END gosched_mcall
 
+// Where morestack and asyncPreempt leave a goroutine that they have saved, for
+// rax = fn(g), which never returns: the end of an mcall. On g0 of the M whose
+// goroutine it is; what is on that stack is given up.
+FUNCTION gosched_leave
+        .cfi_undefined %rip                     // as in mcall
+        TLS_G   %rcx
+        movq    %fs:(%rcx), %rdx                // rdx = g0
+        movq    G_M(%rdx), %rcx
+        movq    M_CURG(%rcx), %rdi
+        movq    G_SCHED+GOBUF_SP(%rdx), %rsp
+        xorl    %ebp, %ebp
+        ldmxcsr default_mxcsr(%rip)             // the goroutine's own are with its
+        fldcw   default_fcw(%rip)               // vector registers
+        leaq    .Lleave_returned(%rip), %rcx
+        pushq   %rcx
+        jmpq    *%rax
+        nop                                     // so that .Lleave_returned - 1 is in here
+.Lleave_returned:
+        callq   gosched_badmcall2
+        ud2
+END gosched_leave
+
 // void gosched_gogo(Gobuf *buf, ..., guard in rcx): resumes the G whose sched buf
 // is, where it says, with its stackguard0, which the caller has at hand, as limit.
 // One way: nothing comes back here. Jumped to, never called, and with rdi = buf

@@ -45,11 +45,16 @@
 // like any other. The vector registers hold arguments too, but no addresses: they
 // are saved on g0's stack, whole, as a caller may have passed 32 or 64 bytes in
 // each.
+//
+// A goroutine that is asked to stop is left like that. g0's stack is given up then,
+// so newstack has moved the vector registers to a block that hangs on the G
+// (src/xregs.rs).
 
 #include "macros.h"
 
 // What is called in Rust; see asm.S.
         .hidden gosched_newstack, gosched_badmorestackg0, gosched_badmorestackgsignal
+        .hidden gosched_x_reg_restore
         .hidden gosched_allocate_side_block
 
 // What the linker takes for granted when it rewrites a call of code without
@@ -120,7 +125,7 @@ FUNCTION __morestack
 
         movq    %rsp, G_SCHED+GOBUF_SP(%rdx)
         movq    %rbp, G_SCHED+GOBUF_BP(%rdx)
-        leaq    .Lmorestack_moved(%rip), %r9
+        leaq    gosched_morestack_preempted(%rip), %r9
         movq    %r9, G_SCHED+GOBUF_PC(%rdx)
         movq    16(%rbp), %r9
         movq    %r9, M_MOREBUF+GOBUF_PC(%rcx)
@@ -135,6 +140,7 @@ FUNCTION __morestack
         subq    gosched_vector_size(%rip), %rsp
         andq    $-64, %rsp
         movq    %rsp, %rbx                      // rbx = the vector registers
+        movq    %rsp, %rsi
         movl    gosched_xsave_mask(%rip), %eax
         xorl    %edx, %edx
         testl   %eax, %eax
@@ -143,8 +149,10 @@ FUNCTION __morestack
         movq    %rdx, XSAVE_HEADER+\word(%rbx)
         .endr
         xsave64 (%rbx)
+        fnstcw  (%rbx)                          // where xsave has it, if it saves the x87 too
         callq   gosched_newstack
-.Lmorestack_moved:
+        testq   %rax, %rax
+        jne     gosched_leave
         movl    gosched_xsave_mask(%rip), %eax
         xorl    %edx, %edx
         xrstor64 (%rbx)
@@ -196,26 +204,52 @@ FUNCTION __morestack
         .cfi_restore_state
         fxsave64 (%rbx)
         callq   gosched_newstack
+        testq   %rax, %rax
+        jne     gosched_leave
         fxrstor64 (%rbx)
         jmp     .Lmorestack_back
 
-        // No check fails on these stacks, whose limit is 0. If one did, the limit
-        // was somebody else's: set it right and go on.
+        // gogo jumps here with a goroutine that was preempted, rsp and rbp as they
+        // were saved. Below rsp there is what STACK_GUARD leaves.
+        .globl  gosched_morestack_preempted
+        .hidden gosched_morestack_preempted
+gosched_morestack_preempted:
+        endbr64
+        movq    %rsp, %rbx
+        andq    $-16, %rsp
+        callq   gosched_x_reg_restore
+        movq    %rbx, %rsp
+        movq    %rax, %rbx
+        fldcw   (%rbx)
+        movl    gosched_xsave_mask(%rip), %eax
+        xorl    %edx, %edx
+        testl   %eax, %eax
+        je      .Lmorestack_fxrstor
+        xrstor64 (%rbx)
+        jmp     .Lmorestack_resume
+.Lmorestack_fxrstor:
+        fxrstor64 (%rbx)
+        jmp     .Lmorestack_resume
+
+        // These stacks don't grow, and their limit is 0. But it may have been somebody
+        // else's when the check looked, that of a goroutine which is asked to stop;
+        // a signal handler may have put that right since, or be what is running. So
+        // only a frame that is on this stack and doesn't fit is an error.
 .Lmorestack_g0:
-#ifdef SPLIT_STACK
-        cmpq    $0, %fs:0x70
-        jne     .Lmorestack_foreign
-#endif
-        andq    $-16, %rsp
-        callq   gosched_badmorestackg0
-        ud2
+        leaq    gosched_badmorestackg0(%rip), %rsi
+        jmp     .Lmorestack_fits
 .Lmorestack_gsignal:
-#ifdef SPLIT_STACK
-        cmpq    $0, %fs:0x70
-        jne     .Lmorestack_foreign
-#endif
+        leaq    gosched_badmorestackgsignal(%rip), %rsi
+.Lmorestack_fits:
+        cmpq    G_STACK+STACK_HI(%rdx), %rsp
+        jae     .Lmorestack_foreign
+        movq    %rsp, %r9
+        subq    G_STACK+STACK_LO(%rdx), %r9     // so much is left
+        jb      .Lmorestack_foreign
+        cmpq    %r10, %r9
+        jae     .Lmorestack_foreign
         andq    $-16, %rsp
-        callq   gosched_badmorestackgsignal
+        callq   *%rsi
         ud2
 .Lmorestack_foreign:
         SET_STACK_LIMIT $0

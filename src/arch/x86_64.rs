@@ -17,6 +17,7 @@ unsafe extern "C" {
     fn gosched_sigreport();
     fn gosched_setg(gp: *mut c_void);
     fn gosched_morestack();
+    fn gosched_morestack_preempted();
     static gosched_vector_size: AtomicUsize;
     static gosched_xsave_mask: AtomicU32;
 }
@@ -145,6 +146,32 @@ pub(crate) fn morestack_check(n: usize) {
             }
         }
     }
+}
+
+/// The word of this thread that compilers' checks compare rsp with, while the thread lives; none where
+/// there is no such word.
+pub(crate) fn stack_limit() -> Option<&'static AtomicUsize> {
+    #[cfg(target_env = "gnu")]
+    {
+        let thread: *const u8;
+        // SAFETY: the thread's descriptor begins with its own address.
+        unsafe { asm!("mov {}, fs:0", out(reg) thread, options(nostack, preserves_flags, readonly)) };
+        // SAFETY: a word of the descriptor, which only checks and SET_STACK_LIMIT look at.
+        Some(unsafe { &*thread.add(0x70).cast() })
+    }
+    #[cfg(not(target_env = "gnu"))]
+    None
+}
+
+/// How many bytes the saved vector registers take.
+pub(crate) fn vector_size() -> usize {
+    // SAFETY: a static of morestack.S, written before there is a goroutine.
+    unsafe { gosched_vector_size.load(Ordering::Relaxed) }
+}
+
+/// Where a goroutine goes on that was preempted at a check.
+pub(crate) fn morestack_preempted_pc() -> usize {
+    gosched_morestack_preempted as *const () as usize
 }
 
 /// Finds out how morestack saves the vector registers.

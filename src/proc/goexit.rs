@@ -43,7 +43,7 @@ fn gdestroy(mp: &'static M, gp: &'static G) {
     casgstatus(gp, GRUNNING, GDEAD);
     gp.lockedm.set(None);
     mp.lockedg.set(None);
-    gp.preempt_stop.set(false);
+    gp.preempt_stop.store(false, Ordering::Relaxed);
     gp.paniconfault.set(false);
     if let Some(gdestroy) = hooks().gdestroy {
         gdestroy(gp);

@@ -41,7 +41,7 @@ unsafe extern "C" fn gosched_m(gp: *mut G) -> ! {
 /// # Safety
 /// On g0, with a P, for the G that was running.
 #[inline(always)]
-unsafe fn gosched_impl(gp: &'static G) -> ! {
+pub(crate) unsafe fn gosched_impl(gp: &'static G) -> ! {
     let mp = getm();
     casgstatus(gp, GRUNNING, GRUNNABLE);
     dropg(mp, gp);

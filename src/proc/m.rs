@@ -21,6 +21,7 @@ use crate::rand::mrandinit;
 use crate::runtime2::{G, Link, M, P, Stack, sched};
 use crate::signal::{initsig, minit_signals, mpreinit};
 use crate::stack::STACK_GUARD;
+use crate::stack::limit::remember_stack_limit;
 
 /// The list of all M's, linked through `alllink`. Go's `allm`.
 pub(crate) static ALLM: Link<M> = Link::null();
@@ -225,5 +226,6 @@ fn mstartm0() {
 /// What each thread sets up for itself. Go's `minit`.
 fn minit(mp: &M) {
     minit_signals(mp);
+    remember_stack_limit(mp);
     mp.procid.store(gettid(), Ordering::Relaxed);
 }

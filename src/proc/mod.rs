@@ -59,6 +59,7 @@
 //! | `startstop.rs`, `idlem.rs` | `startm`, `stopm`, `handoffp`, `mput`, `mget` |
 //! | `park.rs`, `gosched.rs`, `sudog.rs` | `gopark`, `goready`, `Gosched`, `goyield`, sudogs |
 //! | `inject.rs` | `injectglist`: work from outside |
+//! | `preempt.rs` | `preemptone`, `preemptall`, `preemptPark` |
 //! | `status.rs` | `casgstatus` and its kin |
 //! | `lockosthread.rs` | `LockOSThread` |
 //! | `checkdead.rs` | `checkdead` |
@@ -97,6 +98,7 @@ pub(crate) mod order;
 pub(crate) mod p;
 pub(crate) mod park;
 pub(crate) mod pmask;
+pub(crate) mod preempt;
 pub(crate) mod procresize;
 pub(crate) mod procs;
 mod raw;
@@ -112,6 +114,7 @@ pub use gqueue::{GList, GQueue};
 pub use hooks::{Hooks, set_hooks};
 pub use raw::*;
 
+pub use crate::preempt::SuspendGState;
 #[doc(hidden)]
 pub use crate::stack::check::with_stack;
 pub use crate::stack::copystack::AdjustInfo;

@@ -24,6 +24,7 @@ use crate::proc::sudog::reset_sudogcache;
 use crate::proc::wake::pidleput;
 use crate::runtime2::{Mutex, P, PDEAD, PGCSTOP, PIDLE, PRUNNING, sched};
 use crate::stack::segment::stackcache_clear;
+use crate::xregs;
 
 /// Protects the list of P's. Go's `allpLock`.
 pub(crate) static ALLP_LOCK: SharedMutex = SharedMutex(Mutex::new());
@@ -88,6 +89,7 @@ impl P {
         stackcache_clear(self);
         gfpurge(self);
         spill(self, 0);
+        xregs::spill(self, 0);
         if let Some(p_destroy) = hooks().p_destroy {
             p_destroy(self);
         }

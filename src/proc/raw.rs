@@ -4,10 +4,12 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
 use crate::arch;
-use crate::proc::{gfree, inject, lockosthread, m, park, status};
+use crate::preempt::SuspendGState;
+use crate::proc::boot::started;
+use crate::proc::{gfree, inject, lockosthread, m, park, preempt, status};
 use crate::runtime2::{G, M, Schedt, TraceBlockReason, Unlockf, WaitReason};
 use crate::stack::check::entry_check;
-use crate::stack::{newstack, shrink};
+use crate::stack::{newstack, scan, shrink};
 
 /// Makes a goroutine on a copying stack that runs `f(arg)`, next on this P. Go's `newproc`, in
 /// `proc.go`.
@@ -280,6 +282,49 @@ pub unsafe fn castogscanstatus(gp: *mut G, oldval: u32, newval: u32) -> bool {
 pub unsafe fn casfrom_gscanstatus(gp: *mut G, oldval: u32, newval: u32) {
     // SAFETY: the caller's.
     status::casfrom_gscanstatus(unsafe { &*gp }, oldval, newval)
+}
+
+/// Asks every goroutine that runs now to stop at its next safe point and let others run; says whether
+/// there is one, other than the caller. Best effort: a goroutine that is just being switched may miss
+/// it, and who needs it asks again. On any thread. Go's `preemptall`, in `proc.go`.
+pub fn preemptall() -> bool {
+    started() && arch::systemstack(preempt::preemptall)
+}
+
+/// Stops `gp` at a safe point, and keeps it there until [`resume_g`]. Its stack and its registers can
+/// be read meanwhile: see [`scan_stack`]. Waits, without parking, until it has come to one. Go's
+/// `suspendG`, in `preempt.go`.
+///
+/// # Safety
+/// `gp` is a G that has been made. The caller's own goroutine doesn't run: this is called in
+/// [`systemstack`] after [`cas_g_to_waiting`], or on a thread that isn't ours. (Otherwise it is a
+/// fatal error, because two that suspend each other would wait forever.) Who holds what the goroutine
+/// may need to get to a safe point, a lock for example, waits forever.
+pub unsafe fn suspend_g(gp: *mut G) -> SuspendGState {
+    // SAFETY: the caller's; G's are never freed.
+    crate::preempt::suspend_g(unsafe { &*gp })
+}
+
+/// Lets a goroutine go on that was suspended. Go's `resumeG`, in `preempt.go`.
+///
+/// # Safety
+/// `state` is what [`suspend_g`] returned, as it was.
+pub unsafe fn resume_g(state: SuspendGState) {
+    crate::preempt::resume_g(state)
+}
+
+/// Calls `f` with each range of addresses that a collector has to scan which doesn't know the frames
+/// of `gp`: the used part of its stack, with its general registers; its vector registers, if it was
+/// preempted; the blocks that `alloca` has got; the argument of a goroutine that hasn't begun. Go's
+/// `scanstack`, in `mgcmark.go`, does more.
+///
+/// # Safety
+/// The goroutine is suspended ([`suspend_g`]), or parked and can't be made ready meanwhile, or its
+/// state has the scan bit for another reason. A sender may write to the stack of one that waits for
+/// a value.
+pub unsafe fn scan_stack(gp: *mut G, f: impl FnMut(std::ops::Range<usize>)) {
+    // SAFETY: the caller's; G's are never freed.
+    scan::scan_stack(unsafe { &*gp }, f)
 }
 
 /// Ends the process for a broken invariant: the message, a backtrace and every goroutine go to

@@ -4,6 +4,7 @@
 //!     idle -> dead <-> runnable <-> running -> waiting -> runnable
 //!                                      |                     ^
 //!                                      +-----> dead          +-- ready
+//!                                      +-----> preempted -> waiting
 //! ```
 //!
 //! A state is also a lock on the G's stack: who makes a G running owns it, and a scan
@@ -16,7 +17,9 @@ use crate::lock::rank::{LockRank, acquire_lock_rank, release_lock_rank};
 use crate::os::{nanotime, osyield};
 use crate::panic::throw;
 use crate::print::eprintln;
-use crate::runtime2::{G, GCOPYSTACK, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, WaitReason};
+use crate::runtime2::{
+    G, GCOPYSTACK, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSCANPREEMPTED, GSYSCALL, GWAITING, WaitReason,
+};
 
 /// The G's state. Go's `readgstatus`.
 #[inline(always)]
@@ -92,6 +95,29 @@ pub(crate) fn casfrom_gscanstatus(gp: &G, oldval: u32, newval: u32) {
         throw("casfrom_Gscanstatus: gp->status is not in scan state");
     }
     release_lock_rank(LockRank::GSCAN);
+}
+
+/// Makes a running G preempted, with the scan bit set: nobody can claim it before the bit is cleared.
+/// Go's `casGToPreemptScan`.
+pub(crate) fn cas_g_to_preempt_scan(gp: &G, old: u32, new: u32) {
+    if old != GRUNNING || new != GSCANPREEMPTED {
+        throw("bad g transition");
+    }
+    acquire_lock_rank(LockRank::GSCAN);
+    // What holds it up is a scan bit, which a suspension holds for some stores.
+    while gp.atomicstatus.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        procyield(1);
+    }
+}
+
+/// Claims a preempted G: makes it waiting, and says whether it was the caller who did. Who did makes it
+/// ready again. Go's `casGFromPreempted`.
+pub(crate) fn cas_g_from_preempted(gp: &G, old: u32, new: u32) -> bool {
+    if old != GPREEMPTED || new != GWAITING {
+        throw("bad g transition");
+    }
+    gp.waitreason.set(WaitReason::Preempted);
+    gp.atomicstatus.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
 /// Makes the G waiting, and notes why. Go's `casGToWaiting`.

@@ -39,6 +39,9 @@ pub fn with_stack<R>(n: usize, f: impl FnOnce() -> R) -> R {
 /// [`set_max_stack`](crate::proc::set_max_stack) allows, ends the process with a report. On g0 and on
 /// a thread that isn't ours nothing is checked.
 ///
+/// It is also where a goroutine stops that is asked to: others may run before `f` is called, and it may
+/// be called on another thread. Nothing obtained from a thread-local may be kept across a check.
+///
 /// `bytes` is for the frames of `f`, with some 100 bytes for the call, and of all that it calls without
 /// a check of its own. The arguments are evaluated after the check. [What code on copying stacks must
 /// do](crate::proc::copying_stacks) has the rest.

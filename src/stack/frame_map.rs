@@ -6,6 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 
+use crate::arch::morestack_preempted_pc;
 use crate::panic::throw;
 use crate::print::eprintln;
 use crate::runtime2::G;
@@ -108,10 +109,12 @@ pub unsafe fn register_frame_map(code: Range<usize>, map: &'static dyn FrameMap)
     FrameMapRegistration(code)
 }
 
-/// The frame that a parked G's mcall returns to.
+/// The frame that a parked G's mcall returns to, or that has called the function at whose check it was
+/// preempted: morestack's own return address is no frame.
 pub(crate) fn parked_frame(gp: &G) -> Frame {
     let bp = gp.sched.bp.get();
-    Frame { pc: word(bp + 8), sp: bp + 16, fp: word(bp) }
+    let record = if gp.sched.pc.get() == morestack_preempted_pc() { bp + 8 } else { bp };
+    Frame { pc: word(record + 8), sp: record + 16, fp: word(bp) }
 }
 
 /// A word of a stack.

@@ -22,10 +22,12 @@
 //! | [`arena`] | where home pages and small segments are cut from |
 //! | [`guard`] | guard pages, and what to do when there can be no more of them |
 //! | [`newstack`] | a check has failed |
+//! | [`limit`] | making a check of another thread fail |
 //! | [`copystack`] | moving a stack, and adjusting what points into it |
 //! | [`frame_map`] | what an embedder knows of its frames |
 //! | [`side`] | blocks instead of room on the stack |
 //! | [`shrink`] | making a stack smaller |
+//! | [`scan`] | what a collector looks at |
 //! | [`verify`] | a search for what a move has missed |
 
 mod arena;
@@ -34,7 +36,9 @@ pub(crate) mod copystack;
 pub(crate) mod frame_map;
 pub(crate) mod guard;
 pub(crate) mod home;
+pub(crate) mod limit;
 pub(crate) mod newstack;
+pub(crate) mod scan;
 pub(crate) mod segment;
 pub(crate) mod shrink;
 pub(crate) mod side;
@@ -65,6 +69,9 @@ pub(crate) const LARGE_FRAMES: bool = cfg!(any(debug_assertions, unoptimized));
 /// How far above `stack.lo` a check already fails: room for what runs without one. Go's
 /// `stackGuard`.
 pub(crate) const STACK_GUARD: usize = if LARGE_FRAMES { 4 * 928 } else { 928 };
+
+/// A `stackguard0` that is above every stack: the goroutine is to stop. Go's `stackPreempt`.
+pub(crate) const STACK_PREEMPT: usize = -1314_isize as usize;
 
 /// A `stackguard0` that is above every stack: the stack is to be moved. Go's `stackForceMove`.
 const STACK_FORCE_MOVE: usize = -275_isize as usize;

@@ -4,15 +4,18 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::panic::{ThrowType, exit, startpanic, throw};
+use crate::preempt::{Leave, can_preempt_m, stop_here};
 use crate::print::eprintln;
 use crate::proc::m::getm;
 use crate::proc::status::casgstatus;
-use crate::runtime2::{GCOPYSTACK, GRUNNING, StackKind};
+use crate::runtime2::{G, GCOPYSTACK, GRUNNING, StackKind};
 use crate::stack::copystack::{copystack, size_for};
 use crate::stack::frame_map::Frame;
+use crate::stack::shrink::shrinkstack;
 use crate::stack::side::free_side_blocks;
-use crate::stack::{STACK_GUARD, overflow_header, running_guard};
+use crate::stack::{STACK_GUARD, STACK_PREEMPT, overflow_header, running_guard};
 use crate::traceback::print_backtrace;
+use crate::xregs::RESTORE_STACK;
 
 /// A stack may have so many bytes. Go's `maxstacksize`.
 static MAXSTACKSIZE: AtomicUsize = AtomicUsize::new(1 << 30);
@@ -27,11 +30,15 @@ fn round2(x: usize) -> usize {
     x.checked_next_power_of_two().unwrap_or(1 << (usize::BITS - 1))
 }
 
-/// Makes room for `framesize` bytes on the stack of the goroutine that has called morestack: moves
-/// it, or, if there was room all along, does nothing. Assembly calls this on g0, with the caller's
-/// caller in `m.morebuf`, and then goes on where the goroutine's `sched` says. Go's `newstack`.
+/// Makes room for `framesize` bytes on the stack of the goroutine that has called morestack, if there
+/// isn't, and preempts it, if it is asked to stop. Assembly calls this on g0, with the caller's
+/// caller in `m.morebuf` and the vector registers at `regs`, and lets the goroutine go on where its
+/// `sched` says; or calls what this returns and leaves it. Go's `newstack`.
+///
+/// Go's prologue checks once more after this, and ours doesn't: so whoever is preempted has got his
+/// room before.
 #[unsafe(no_mangle)]
-extern "C" fn gosched_newstack(framesize: usize) {
+extern "C" fn gosched_newstack(framesize: usize, regs: *const u8) -> Option<Leave> {
     let mp = getm();
     let morebuf = &mp.morebuf;
     let (Some(gp), (pc, sp)) = (mp.curg.get(), (morebuf.pc.take(), morebuf.sp.take())) else {
@@ -42,27 +49,42 @@ extern "C" fn gosched_newstack(framesize: usize) {
     }
     morebuf.g.set(None);
 
-    let stack = gp.stack.get();
-    if gp.throwsplit.get() || std::thread::panicking() {
-        eprintln!(
-            "runtime: newstack at {pc:#x} sp={sp:#x} stack=[{:#x}, {:#x}]{}",
-            stack.lo,
-            stack.hi,
-            if gp.throwsplit.get() { "" } else { ", while it panics" },
-        );
-        throw("runtime: stack split at bad time");
+    // Read once: another thread may ask at any time.
+    let asked = gp.preempt.load(Ordering::Relaxed) || gp.stackguard0.load(Ordering::Relaxed) == STACK_PREEMPT;
+    if asked {
+        // What it goes on with if this is no time to stop. Who asked asks again.
+        gp.stackguard0.store(running_guard(gp), Ordering::Relaxed);
     }
+    let preempt = asked && can_preempt_m(mp);
+
+    let stack = gp.stack.get();
     if gp.sched.sp.get() < stack.lo {
         eprintln!("runtime: gp={gp:p}, goid={}, gp->status={:#x}", gp.goid.get(), GRUNNING);
         eprintln!("runtime: split stack overflow: {:#x} < {:#x}", gp.sched.sp.get(), stack.lo);
         throw("runtime: split stack overflow");
     }
 
+    // The same distance wherever the stack is.
+    let above = stack.hi - sp;
+    if preempt && gp.preempt_shrink.swap(false, Ordering::Relaxed) {
+        shrinkstack(gp);
+    }
+    make_room(gp, framesize, pc, above);
+    // A fixed stack may be all but full.
+    let room = gp.sched.sp.get() - gp.stack.get().lo >= RESTORE_STACK;
+    if preempt && room { stop_here(mp, gp, regs) } else { None }
+}
+
+/// Moves the stack of `gp` if `framesize` bytes don't fit below a frame that begins `above` bytes from
+/// its high end, and whose function goes on at `pc`.
+fn make_room(gp: &'static G, framesize: usize, pc: usize, above: usize) {
+    let stack = gp.stack.get();
+    let sp = stack.hi - above;
     let moves = gp.ext.kind.get() == StackKind::Copying;
     // A fixed stack may be used to its end: there is nothing to be done there but to report it.
     let guard = if moves { STACK_GUARD } else { 0 };
     // From where the function's frame begins, below its return address.
-    let needed = (stack.hi - sp).saturating_add(framesize).saturating_add(guard + size_of::<usize>());
+    let needed = above.saturating_add(framesize).saturating_add(guard + size_of::<usize>());
     let oldsize = stack.hi - stack.lo;
     let newsize = if needed > oldsize {
         round2(needed.max(oldsize * 2))
@@ -73,6 +95,15 @@ extern "C" fn gosched_newstack(framesize: usize) {
         // will be.
         return;
     };
+    if gp.throwsplit.get() || std::thread::panicking() {
+        eprintln!(
+            "runtime: newstack at {pc:#x} sp={sp:#x} stack=[{:#x}, {:#x}]{}",
+            stack.lo,
+            stack.hi,
+            if gp.throwsplit.get() { "" } else { ", while it panics" },
+        );
+        throw("runtime: stack split at bad time");
+    }
     let limit = if moves { MAXSTACKSIZE.load(Ordering::Relaxed) } else { oldsize };
     if newsize > limit {
         startpanic(ThrowType::User);

@@ -1,0 +1,145 @@
+//! Preemption: Go's `preempt.go`.
+//!
+//! A goroutine stops where it can be left for any time and seen by anybody: at a *safe point*. It is
+//! at one whenever it isn't running. While it runs, its checks are safe points: to ask it to stop,
+//! `g.preempt` is set and what its checks compare with is made larger than any address, so that the
+//! next one fails and leads to [`newstack`](crate::stack::newstack).
+//!
+//! There are two reasons to ask. One is that others should run: it goes to the end of the global
+//! queue. The other is that somebody wants to look at its stack: [`suspend_g`] has `g.preempt_stop`
+//! set as well, and it parks as [`GPREEMPTED`].
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::arch::{getg, procyield};
+use crate::os::{nanotime, osyield};
+use crate::panic::throw;
+use crate::proc::lockosthread::wire_while_panicking;
+use crate::proc::park::ready;
+use crate::proc::preempt::{ask, gopreempt_m, preempt_park};
+use crate::proc::status::{
+    cas_g_from_preempted, casfrom_gscanstatus, castogscanstatus, dumpgstatus, readgstatus,
+};
+use crate::runtime2::{
+    G, GCOPYSTACK, GDEAD, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSCANRUNNABLE, GSCANRUNNING, GSCANSYSCALL,
+    GSCANWAITING, GSYSCALL, GWAITING, M, PRUNNING,
+};
+use crate::stack::running_guard;
+use crate::xregs::x_reg_save;
+
+/// What [`suspend_g`](crate::proc::suspend_g) has done. Go's `suspendGState`.
+#[derive(Debug)]
+#[must_use = "a suspended goroutine waits for resume_g"]
+pub struct SuspendGState {
+    /// Who is suspended; null if it is dead.
+    pub g: *mut G,
+    /// It had ended. It may be another goroutine by now.
+    pub dead: bool,
+    /// It was running, and [`resume_g`](crate::proc::resume_g) makes it ready.
+    pub stopped: bool,
+}
+
+/// Stops `gp` at a safe point and keeps it there. Go's `suspendG`.
+pub(crate) fn suspend_g(gp: &'static G) -> SuspendGState {
+    let mp = getg().and_then(|gp| gp.m.get());
+    if mp.and_then(|mp| mp.curg.get()).is_some_and(|curg| readgstatus(curg) == GRUNNING) {
+        // Two that suspend each other would wait forever.
+        throw("suspendG from non-preemptible goroutine");
+    }
+    /// Spin so many nanoseconds between yields.
+    const YIELD_DELAY: i64 = 10_000;
+    let mut stopped = false;
+    let mut next_yield = nanotime() + YIELD_DELAY;
+    let mut next_ask = 0;
+    loop {
+        let mut status = readgstatus(gp);
+        if status == GPREEMPTED && cas_g_from_preempted(gp, GPREEMPTED, GWAITING) {
+            stopped = true;
+            status = GWAITING;
+        }
+        match status {
+            GDEAD => return SuspendGState { g: ptr::null_mut(), dead: true, stopped: false },
+            GRUNNABLE | GSYSCALL | GWAITING => {
+                if castogscanstatus(gp, status, status | GSCAN) {
+                    // Nobody else asks for anything while the bit is set.
+                    gp.preempt_stop.store(false, Ordering::Relaxed);
+                    gp.preempt.store(false, Ordering::Relaxed);
+                    gp.stackguard0.store(running_guard(gp), Ordering::Relaxed);
+                    return SuspendGState { g: gp.as_ptr(), dead: false, stopped };
+                }
+            }
+            // Go asks once. Here a request may get lost: see `poison_stack_limit`.
+            GRUNNING if nanotime() >= next_ask => {
+                next_ask = nanotime() + YIELD_DELAY / 2;
+                ask_to_park(gp);
+            }
+            // Another has claimed it, or suspends it, or it is about to be at a safe point.
+            GRUNNING | GCOPYSTACK | GPREEMPTED => {}
+            _ if status & GSCAN != 0 => {}
+            _ => {
+                dumpgstatus(gp);
+                throw("invalid g status");
+            }
+        }
+        if nanotime() < next_yield {
+            procyield(10);
+        } else {
+            osyield();
+            next_yield = nanotime() + YIELD_DELAY / 2;
+        }
+    }
+}
+
+/// Asks a running goroutine to park, if it still runs.
+fn ask_to_park(gp: &'static G) {
+    // With the scan bit it stays on its M.
+    if !castogscanstatus(gp, GRUNNING, GSCANRUNNING) {
+        return;
+    }
+    let mp = gp.m.get();
+    if let Some(mp) = mp {
+        gp.preempt_stop.store(true, Ordering::Relaxed);
+        ask(mp, gp);
+    }
+    casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
+}
+
+/// Lets a suspended goroutine go on. Go's `resumeG`.
+pub(crate) fn resume_g(state: SuspendGState) {
+    // SAFETY: null, or the G that suspend_g was called for; G's are never freed.
+    let Some(gp) = (unsafe { state.g.as_ref::<'static>() }) else { return };
+    match readgstatus(gp) {
+        s @ (GSCANRUNNABLE | GSCANWAITING | GSCANSYSCALL) => casfrom_gscanstatus(gp, s, s & !GSCAN),
+        _ => {
+            dumpgstatus(gp);
+            throw("unexpected g status");
+        }
+    }
+    if state.stopped {
+        ready(gp, 0, true);
+    }
+}
+
+/// Whether the goroutine of `mp` may be preempted now. Go's `canPreemptM`.
+pub(crate) fn can_preempt_m(mp: &M) -> bool {
+    mp.locks.get() == 0
+        && mp.mallocing.get() == 0
+        && mp.preemptoff.get().is_null()
+        && mp.p.get().is_some_and(|pp| pp.status.load(Ordering::Relaxed) == PRUNNING)
+}
+
+/// What the assembly that has saved a goroutine calls to leave it, as mcall calls its function.
+pub(crate) type Leave = unsafe extern "C" fn(*mut G) -> !;
+
+/// Prepares `gp`, which this M runs and which may be preempted, to be left where it is: its vector
+/// registers are at `regs`, everything else of it is on its stack and in `sched`. None if it must go
+/// on, because there is no memory. On g0.
+pub(crate) fn stop_here(mp: &'static M, gp: &'static G, regs: *const u8) -> Option<Leave> {
+    let Some(pp) = mp.p.get() else { throw("runtime: g is running but p is not") };
+    if !x_reg_save(pp, gp, regs) {
+        return None;
+    }
+    wire_while_panicking(gp, mp);
+    Some(if gp.preempt_stop.load(Ordering::Relaxed) { preempt_park } else { gopreempt_m })
+}

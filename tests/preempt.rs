@@ -1,0 +1,158 @@
+//! Goroutines that are asked to stop, and where they do. Nobody asks but these tests, on a thread that
+//! isn't the runtime's.
+
+#[path = "common/asked.rs"]
+mod asked;
+mod common;
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use asked::{ASKED, run_asked};
+use common::Test;
+use gosched::proc;
+use gosched::{go, morestack_check, yield_now};
+
+common::tests! {
+    a_check_stops_a_fixed_goroutine
+    a_check_stops_a_copying_goroutine
+    a_loop_without_checks_goes_on
+    a_goroutine_that_holds_its_m_goes_on
+    a_goroutine_that_panics_stops_on_its_thread
+    a_check_that_needs_room_gets_it_first
+}
+
+/// Whether another goroutine has run; there is one P.
+static OTHER_RAN: AtomicBool = AtomicBool::new(false);
+
+fn let_other_run() {
+    go(|| OTHER_RAN.store(true, Ordering::Relaxed));
+}
+
+#[inline(never)]
+fn nothing() {}
+
+fn check_until_other_ran() {
+    while !OTHER_RAN.load(Ordering::Relaxed) {
+        morestack_check!(100, nothing);
+    }
+}
+
+fn a_check_stops_a_fixed_goroutine(test: Test) {
+    let process = test.process(|| {
+        run_asked(|| {
+            let_other_run();
+            check_until_other_ran();
+        });
+    });
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+}
+
+fn a_check_stops_a_copying_goroutine(test: Test) {
+    unsafe extern "C" fn checks(_: *mut c_void) {
+        check_until_other_ran();
+    }
+    let process = || {
+        test.process(|| {
+            run_asked(|| {
+                // SAFETY: it fits its stack and doesn't panic.
+                unsafe { proc::newproc(Some(checks), ptr::null_mut()) };
+                // Next on this P is `checks`, and then nobody but who preempts it.
+                yield_now();
+                OTHER_RAN.store(true, Ordering::Relaxed);
+            });
+        })
+        .env("GOMAXPROCS", "1")
+    };
+    process().end().with("exit status: 0");
+    process().env("GODEBUG", "stackforcemove=1,efence=1,stackverify=1").end().with("exit status: 0");
+}
+
+/// Goes on until there were many requests, and says whether another goroutine ran meanwhile.
+fn other_runs_after_requests(mut f: impl FnMut()) -> bool {
+    let_other_run();
+    while ASKED.load(Ordering::Relaxed) < 100 {
+        f();
+    }
+    OTHER_RAN.load(Ordering::Relaxed)
+}
+
+fn a_loop_without_checks_goes_on(test: Test) {
+    let process = test.process(|| run_asked(|| assert!(!other_runs_after_requests(|| ()))));
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+}
+
+fn a_goroutine_that_holds_its_m_goes_on(test: Test) {
+    let process = test.process(|| {
+        run_asked(|| {
+            let mp = proc::acquirem();
+            assert!(!other_runs_after_requests(|| morestack_check!(100, nothing)));
+            // SAFETY: released once.
+            unsafe { proc::releasem(mp) };
+            check_until_other_ran();
+        });
+    });
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+}
+
+fn a_goroutine_that_panics_stops_on_its_thread(test: Test) {
+    struct ChecksWhenDropped;
+    impl Drop for ChecksWhenDropped {
+        fn drop(&mut self) {
+            let thread = thread::current().id();
+            check_until_other_ran();
+            assert!(thread::panicking() && thread::current().id() == thread);
+        }
+    }
+    let process = test.process(|| {
+        run_asked(|| {
+            let panics = go(|| {
+                let_other_run();
+                let _checks = ChecksWhenDropped;
+                panic!("as it should");
+            });
+            assert!(panics.join().unwrap_err().is_panic());
+            assert!(!thread::panicking());
+        });
+    });
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0").says("as it should");
+}
+
+fn a_check_that_needs_room_gets_it_first(test: Test) {
+    /// Fills its frame, and checks that nobody else has it.
+    #[inline(never)]
+    fn deeper(depth: usize) -> usize {
+        let frame = std::hint::black_box([depth; 128]);
+        let below = if depth == 0 { 0 } else { morestack_check!(4096, deeper, depth - 1) };
+        if frame.iter().all(|&word| word == depth) { below + 1 } else { 0 }
+    }
+    static ENDED: AtomicUsize = AtomicUsize::new(0);
+    static WRONG: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn grows(_: *mut c_void) {
+        for _ in 0..50 {
+            if morestack_check!(4096, deeper, 20) != 21 {
+                WRONG.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        ENDED.fetch_add(1, Ordering::Relaxed);
+    }
+    let process = || {
+        test.process(|| {
+            run_asked(|| {
+                for _ in 0..20 {
+                    // SAFETY: it checks its stack and doesn't panic.
+                    unsafe { proc::newproc(Some(grows), ptr::null_mut()) };
+                }
+                while ENDED.load(Ordering::Relaxed) < 20 {
+                    yield_now();
+                }
+            });
+            assert_eq!(WRONG.load(Ordering::Relaxed), 0);
+        })
+        .env("GOMAXPROCS", "2")
+    };
+    process().env("GODEBUG", "stackkeep=0").end().with("exit status: 0");
+    process().env("GODEBUG", "stackforcemove=1").end().with("exit status: 0");
+}

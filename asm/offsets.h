@@ -25,6 +25,7 @@
 #define M_MOREBUF 8
 #define M_GSIGNAL 80
 #define M_CURG 312
+#define M_SYSCALL_REGS 5856
 
 // Regs, the registers of a goroutine that a signal stopped (src/signal.rs)
 #define REGS_RIP 0

@@ -1,11 +1,14 @@
 //! What a goroutine can do and ask about itself.
 
 use std::marker::PhantomData;
+use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 
 use crate::arch::getg;
 use crate::proc;
 use crate::proc::park::on_goroutine;
+use crate::proc::procresize::MAX_GOMAXPROCS;
+use crate::wait::must_wait;
 
 /// What [`goexit`] unwinds with.
 pub(crate) struct Goexit;
@@ -69,6 +72,23 @@ pub fn num_goroutine() -> usize {
 /// `runtime.GOMAXPROCS(0)`.
 pub fn gomaxprocs() -> usize {
     proc::procs::gomaxprocs() as usize
+}
+
+/// Sets how many goroutines can run at once; returns how many could before. It takes effect when every
+/// goroutine that runs has come to a point where it could park. Go's `runtime.GOMAXPROCS`.
+///
+/// # Panics
+/// If `n` is more than 16,384, which is more than the kernel has processors; inside
+/// [`blocking`](crate::blocking); and before the first call of [`run`](crate::run), when the environment
+/// variable is the way to set it.
+#[track_caller]
+pub fn set_gomaxprocs(n: NonZeroUsize) -> usize {
+    let _guest = must_wait("set_gomaxprocs");
+    assert!(
+        n.get() <= MAX_GOMAXPROCS as usize,
+        "gosched::set_gomaxprocs: {n} is more than {MAX_GOMAXPROCS}, the most P's that there can be"
+    );
+    proc::stw::set_gomaxprocs(n.get() as i32) as usize
 }
 
 /// A goroutine that is locked to its thread, until this is dropped. See [`lock_os_thread`].

@@ -10,7 +10,7 @@ use crate::current::Goexit;
 use crate::panic::fatal;
 use crate::proc::join::{drop_handle, ended, wait};
 use crate::runtime2::G;
-use crate::sync::must_wait;
+use crate::wait::must_wait;
 
 /// What a goroutine ends with: its result, or what it panicked with.
 pub(crate) type Outcome<T> = Result<T, Box<dyn Any + Send>>;
@@ -56,7 +56,7 @@ impl<T> JoinHandle<T> {
     #[track_caller]
     pub fn join(self) -> Result<T, JoinError> {
         if !ended(self.gp) {
-            must_wait("join");
+            let _guest = must_wait("join");
             wait(self.gp);
         }
         let mut outcome = MaybeUninit::uninit();

@@ -74,6 +74,7 @@ compile_error!("gosched supports x86_64 Linux and no other target");
 
 mod arch;
 mod atomic;
+mod blocking;
 pub mod capi;
 pub mod chan;
 mod current;
@@ -100,6 +101,7 @@ pub mod sync;
 #[cfg(test)]
 mod testing;
 mod traceback;
+mod wait;
 mod xregs;
 
 /// The readme's examples are tested as this item's.
@@ -107,7 +109,10 @@ mod xregs;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub use current::{OsThreadLock, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, yield_now};
+pub use blocking::blocking;
+pub use current::{
+    OsThreadLock, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, set_gomaxprocs, yield_now,
+};
 pub use go::{Builder, go};
 pub use join_handle::{JoinError, JoinHandle};
 pub use run::run;

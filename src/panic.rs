@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::arch::{getg, systemstack};
 use crate::print::eprintln;
+use crate::proc::stw::freezetheworld;
 use crate::traceback::{print_backtrace, tracebackothers};
 
 /// How many threads are reporting a fatal error; none once it was reported, as the
@@ -75,6 +76,7 @@ pub(crate) fn startpanic(kind: ThrowType) {
         }
     }
     give_up_after_a_second();
+    freezetheworld();
 }
 
 /// The report may need a lock that the failing code holds (malloc's, if a stack

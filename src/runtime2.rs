@@ -404,8 +404,8 @@ pub struct MspanCache {
 /// Go's `sched.disable`: user goroutines that may not run now.
 #[repr(C)]
 pub struct SchedDisable {
-    /// User goroutines are disabled.
-    pub user: Cell<bool>,
+    /// User goroutines are disabled; read without the lock.
+    pub user: AtomicBool,
     /// Those that would run.
     pub runnable: GQueue,
     /// How many.
@@ -572,6 +572,8 @@ pub struct GExt {
     pub kind: Cell<StackKind>,
     /// It parked while it panicked, and is locked to its M until it has unwound.
     pub panic_wired: Cell<bool>,
+    /// It is the runtime's own: not counted, and run while user goroutines are disabled.
+    pub system: Cell<bool>,
     /// Who waits for its end, or how far that is: see `proc/join.rs`.
     pub joiner: AtomicPtr<G>,
     /// Where in the source it was made, if the safe layer made it.
@@ -785,6 +787,11 @@ pub struct MExt {
     pub g0: G,
     /// What [`M::gsignal`] points to.
     pub gsignal: G,
+    /// The callee-saved registers of its goroutine when it entered a system call: a scan of the stack
+    /// doesn't see them. Assembly knows the offset.
+    pub syscall_regs: [Cell<usize>; 6],
+    /// It is the runtime's own, without a P, and counted in [`Schedt::nmsys`].
+    pub system: Cell<bool>,
     /// Protects the next field, and the word that it points to while another thread writes there.
     pub stack_limit_lock: Mutex,
     /// The word of this thread that compilers' checks compare rsp with: `stack/limit.rs`.

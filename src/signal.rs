@@ -134,6 +134,23 @@ pub(crate) fn minit_signals(mp: &M) {
     }
 }
 
+/// Blocks all signals on this thread, which is about to end. Go's `sigblock`.
+pub(crate) fn sigblock() {
+    let mut all = MaybeUninit::uninit();
+    // SAFETY: the call before fills `all`.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), ptr::null_mut());
+    }
+}
+
+/// Takes this thread's signal stack away: another thread will have it. Go's `unminitSignals`.
+pub(crate) fn unminit_signals() {
+    let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    // SAFETY: the thread isn't on its signal stack.
+    unsafe { libc::sigaltstack(&none, ptr::null_mut()) };
+}
+
 /// Handles a fault, on the signal stack. Go's `sighandler`.
 extern "C" fn sighandler(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let gp = getg();

@@ -1,5 +1,6 @@
-//! What a thread that is no goroutine's can do, before the runtime has started and after: what would
-//! wait panics and says what to do, and everything else works.
+//! What a thread that is no goroutine's can do. Before the runtime has started, what would wait panics and
+//! says what to do, and everything else works; so it does inside `blocking`. Afterwards a thread waits
+//! as a goroutine does.
 
 mod common;
 #[path = "common/panics.rs"]
@@ -9,17 +10,20 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Test, run};
-use gosched::chan::{RecvError, Select, TryRecvError, TrySendError, bounded, never};
+use gosched::chan::{RecvError, Select, Sender, TryRecvError, TrySendError, bounded, never};
 use gosched::sync::{Barrier, Condvar, Mutex, Once, OnceLock, RwLock, Semaphore, WaitGroup};
 use gosched::{
-    Builder, go, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, scope, select, yield_now,
+    Builder, blocking, go, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, scope, select, yield_now,
 };
 use panics::panics;
 
 common::tests! {
     before_the_first_run
     panic_names_the_caller
-    on_a_foreign_thread
+    about_a_goroutine
+    inside_blocking
+    a_thread_waits
+    threads_and_goroutines
     join_on_a_foreign_thread
     foreign_thread_wakes_goroutines
 }
@@ -33,7 +37,7 @@ const ABOUT_A_GOROUTINE: [(&str, fn()); 5] = [
     ("scope", || scope(|_| ())),
 ];
 
-/// Ways to wait, by what a panic calls them on a thread that can't.
+/// Ways to wait, by what a panic calls them where nothing can.
 const WAITS: [(&str, fn()); 15] = [
     ("send", || {
         let (tx, _rx) = bounded(0);
@@ -89,23 +93,26 @@ const WAITS: [(&str, fn()); 15] = [
     ("acquire", || drop(Semaphore::new(1).acquire_many(2))),
 ];
 
-/// Checks what must not be done on the running thread, which is no goroutine's.
-fn refused() {
+/// Checks what is about a goroutine, on a thread that is none's.
+fn no_goroutine() {
     for (name, f) in ABOUT_A_GOROUTINE {
         let expected = format!(
             "gosched::{name} called on a thread that isn't a goroutine's: use it inside gosched::run"
         );
         assert_eq!(panics(f), expected);
     }
+}
+
+/// Checks that what would wait panics, and says why.
+fn refused(why: &str) {
     for (what, wait) in WAITS {
-        let message = panics(wait);
-        let why = format!("gosched: {what} would have to wait, and this thread isn't a goroutine's: use ");
-        assert!(message.starts_with(&why) && message.contains(" inside gosched::run"), "{what}: {message}");
+        assert_eq!(panics(wait), format!("gosched: {what} would have to wait, {why}"));
     }
 }
 
-/// Checks what can be done on any thread, because it needn't wait.
-fn allowed() {
+/// Checks what can be done on any thread, because it needn't wait. Where nothing can wait, what had to has left
+/// nothing behind.
+fn allowed(cant_wait: bool) {
     let (tx, rx) = bounded(2);
     tx.send(1).unwrap();
     tx.try_send(2).unwrap();
@@ -125,9 +132,11 @@ fn allowed() {
     *mutex.lock() += 1;
     let held = mutex.lock();
     assert!(mutex.try_lock().is_none());
-    // The wait fails, and has unlocked the mutex.
-    panics(|| drop(Condvar::new().wait(held)));
-    assert_eq!(*mutex.try_lock().unwrap(), 1);
+    if cant_wait {
+        // The wait fails, and has unlocked the mutex.
+        panics(|| drop(Condvar::new().wait(held)));
+        assert_eq!(*mutex.try_lock().unwrap(), 1);
+    }
 
     let lock = RwLock::new(0);
     *lock.write() += 1;
@@ -135,14 +144,17 @@ fn allowed() {
     assert!(lock.try_write().is_none());
     drop(readers);
     let writer = lock.write();
-    panics(|| drop(lock.read()));
+    if cant_wait {
+        panics(|| drop(lock.read()));
+    }
     drop(writer);
-    // Whoever failed to wait has left nothing behind.
     assert_eq!(*lock.write(), 1);
 
     let group = WaitGroup::new();
     group.add(1);
-    panics(|| group.wait());
+    if cant_wait {
+        panics(|| group.wait());
+    }
     group.done();
     group.wait();
 
@@ -151,7 +163,9 @@ fn allowed() {
 
     let permits = Semaphore::new(1);
     let permit = permits.acquire();
-    panics(|| drop(permits.acquire()));
+    if cant_wait {
+        panics(|| drop(permits.acquire()));
+    }
     drop(permit);
     drop(permits.try_acquire().unwrap());
     assert_eq!(permits.available_permits(), 1);
@@ -168,8 +182,9 @@ fn before_the_first_run(test: Test) {
         assert_eq!(error.to_string(), "the runtime isn't running: the first call of gosched::run starts it");
         assert_eq!(panics(|| go(|| ())), format!("gosched::go: can't make a goroutine: {error}"));
         assert_eq!((num_goroutine(), gomaxprocs()), (0, 0));
-        refused();
-        allowed();
+        no_goroutine();
+        refused("and nobody could end that before the first gosched::run: use it inside, or afterwards");
+        allowed(true);
         assert_eq!(run(|| go(|| 7).join().unwrap()), 7);
     });
     process.end().with("exit status: 0");
@@ -180,22 +195,159 @@ fn panic_names_the_caller(test: Test) {
     ended.with("exit status: 101").says(&format!("panicked at {}:", file!()));
 }
 
-fn on_a_foreign_thread(test: Test) {
+fn about_a_goroutine(test: Test) {
     let process = test.process(|| {
         run(|| {
             let thread = thread::spawn(|| {
-                refused();
-                allowed();
+                no_goroutine();
+                allowed(false);
             });
-            while !thread.is_finished() {
-                yield_now();
-            }
-            thread.join().unwrap();
+            blocking(|| thread.join()).unwrap();
         });
-        refused();
-        allowed();
+        no_goroutine();
+        allowed(false);
     });
     process.end().with("exit status: 0");
+}
+
+fn inside_blocking(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            blocking(|| {
+                refused("which nothing can inside gosched::blocking: do it outside");
+                allowed(true);
+                let made = go(|| 7);
+                while !made.is_finished() {
+                    thread::yield_now();
+                }
+                assert_eq!(made.join().unwrap(), 7);
+            });
+            yield_now();
+        });
+    });
+    process.end().with("exit status: 0");
+}
+
+/// Calls `wait` on this thread, which is none of a goroutine's, and `end` on a goroutine that runs
+/// when it waits.
+fn wait_for(end: impl FnOnce() + Send + 'static, wait: impl FnOnce()) {
+    let handle = go(move || {
+        for _ in 0..100 {
+            yield_now();
+        }
+        end();
+    });
+    wait();
+    handle.join().unwrap();
+}
+
+/// Whatever a thread waits for, it waits until there is something.
+fn waits() {
+    let (tx, rx) = bounded(0);
+    wait_for(move || assert_eq!(rx.recv(), Ok(1)), move || tx.send(1).unwrap());
+    let (tx, rx) = bounded(0);
+    wait_for(move || tx.send(2).unwrap(), move || assert_eq!(rx.recv(), Ok(2)));
+    let (tx, rx) = bounded::<()>(0);
+    wait_for(move || drop(tx), move || assert_eq!(rx.iter().count(), 0));
+    let (tx, rx) = bounded(0);
+    wait_for(
+        move || tx.send(3).unwrap(),
+        || {
+            select! {
+                recv(rx) -> value => assert_eq!(value, Ok(3)),
+                recv(never::<()>()) -> _ => unreachable!("never has a value"),
+            }
+        },
+    );
+    let (tx, rx) = bounded(0);
+    wait_for(
+        move || assert_eq!(rx.recv(), Ok(4)),
+        || {
+            let mut select = Select::new();
+            select.send(&tx, 4);
+            select.select();
+        },
+    );
+    SHARED.group.add(1);
+    wait_for(|| SHARED.group.done(), || SHARED.group.wait());
+    wait_for(|| SHARED.permits.add_permits(3), || SHARED.permits.acquire_many(3).forget());
+    wait_for(
+        || {
+            *SHARED.flag.lock() = true;
+            SHARED.flag_is_set.notify_one();
+        },
+        || *SHARED.flag_is_set.wait_while(SHARED.flag.lock(), |set| !*set) = false,
+    );
+    static MEETING: Barrier = Barrier::new(2);
+    wait_for(|| _ = MEETING.wait(), || _ = MEETING.wait());
+    for goroutine_first in [true, false] {
+        let (locked, is_locked) = bounded(0);
+        let hold = move || {
+            let mut value = SHARED.lock.write();
+            locked.send(()).unwrap();
+            (0..100).for_each(|_| thread::yield_now());
+            *value += 1;
+        };
+        let wait = move || {
+            is_locked.recv().unwrap();
+            drop(SHARED.lock.read());
+        };
+        if goroutine_first { wait_for(hold, wait) } else { wait_for(wait, hold) }
+    }
+    // A panic while it waits leaves the thread as it was.
+    let (tx, rx) = bounded::<()>(0);
+    drop(rx);
+    assert!(panics(|| tx.send(()).unwrap()).contains("SendError"));
+}
+
+fn a_thread_waits(test: Test) {
+    for procs in ["1", "4"] {
+        let process = test.process(|| {
+            run(|| ());
+            waits();
+            run(|| blocking(|| thread::spawn(waits).join()).unwrap());
+            let threads: Vec<_> = (0..4).map(|_| thread::spawn(|| (0..20).for_each(|_| pass_on()))).collect();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+        process.env("GOMAXPROCS", procs).end().with("exit status: 0");
+    }
+}
+
+/// Sends values through a goroutine, and waits for each.
+fn pass_on() {
+    let (tx, through) = bounded(0);
+    let (from, rx) = bounded(0);
+    let goroutine = go(move || through.iter().for_each(|value: u32| from.send(value + 1).unwrap()));
+    for i in 0..50 {
+        tx.send(i).unwrap();
+        assert_eq!(rx.recv(), Ok(i + 1));
+    }
+    drop(tx);
+    goroutine.join().unwrap();
+}
+
+/// A lock, and a channel, between goroutines and threads: none is lost, whoever waits.
+fn threads_and_goroutines(test: Test) {
+    fn work(tx: &Sender<u32>) {
+        for i in 0..500 {
+            *SHARED.mutex.lock() += 1;
+            tx.send(i).unwrap();
+        }
+    }
+    let process = test.process(|| {
+        run(|| {
+            let (tx, rx) = bounded(3);
+            let threads: Vec<_> =
+                (0..3).map(|_| tx.clone()).map(|tx| thread::spawn(move || work(&tx))).collect();
+            let goroutines: Vec<_> = (0..3).map(|_| tx.clone()).map(|tx| go(move || work(&tx))).collect();
+            drop(tx);
+            assert_eq!(rx.iter().sum::<u32>(), 6 * (0..500).sum::<u32>());
+            goroutines.into_iter().for_each(|handle| handle.join().unwrap());
+            threads.into_iter().for_each(|thread| blocking(|| thread.join()).unwrap());
+            assert_eq!(*SHARED.mutex.lock(), 3000);
+        });
+    });
+    process.env("GOMAXPROCS", "2").end().with("exit status: 0");
 }
 
 fn join_on_a_foreign_thread(test: Test) {
@@ -211,11 +363,9 @@ fn join_on_a_foreign_thread(test: Test) {
         });
         assert_eq!(ended.join().unwrap(), "ended");
         assert!(!waiting.is_finished());
-        let message = panics(|| waiting.join());
-        assert!(message.starts_with("gosched: join would have to wait, and this thread isn't"), "{message}");
-        assert!(message.ends_with("use it inside gosched::run"), "{message}");
-        // The handle is gone, the goroutine isn't.
-        assert_eq!(run(move || rx.recv()), Ok("went on"));
+        let receiver = thread::spawn(move || rx.recv());
+        waiting.join().unwrap();
+        assert_eq!(receiver.join().unwrap(), Ok("went on"));
     });
     process.end().with("exit status: 0");
 }

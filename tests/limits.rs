@@ -194,6 +194,6 @@ fn no_thread_for_the_last_p(test: Test) {
         .unwrap();
     });
     let ended = with_reserve(process).env("GOMAXPROCS", "1").end();
-    ended.with("exit status: 2").says("runtime: failed to create a new OS thread (have 1 already): ");
+    ended.with("exit status: 2").says("runtime: failed to create a new OS thread (have 3 already): ");
     ended.says("fatal error: newosproc\n").says("\ngoroutine 1 [chan receive, locked to thread]:\n");
 }

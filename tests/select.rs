@@ -7,7 +7,7 @@ mod panics;
 use std::sync::Arc;
 
 use gosched::chan::{Receiver, RecvError, SendError, TrySendError, bounded, never};
-use gosched::{go, scope, select};
+use gosched::{blocking, go, scope, select};
 use inside::{go_until_it_waits, run};
 use panics::panics;
 
@@ -154,16 +154,20 @@ fn a_value_that_is_not_sent_is_dropped_once() {
         assert_eq!(Arc::strong_count(&value), 1);
     });
     // Where it can't wait it panics, and the value goes too.
-    let value = Arc::new(());
-    let (tx, rx) = bounded(0);
-    let message = panics(|| {
-        select! {
-            send(tx, value.clone()) -> _ => (),
-            recv(rx) -> _ => (),
-        }
+    run(|| {
+        let value = Arc::new(());
+        let (tx, rx) = bounded(0);
+        let message = blocking(|| {
+            panics(|| {
+                select! {
+                    send(tx, value.clone()) -> _ => (),
+                    recv(rx) -> _ => (),
+                }
+            })
+        });
+        assert!(message.contains("select would have to wait"));
+        assert_eq!(Arc::strong_count(&value), 1);
     });
-    assert!(message.contains("select would have to wait"));
-    assert_eq!(Arc::strong_count(&value), 1);
 }
 
 #[test]

@@ -37,7 +37,7 @@
 // What is called in Rust: hidden too, or a shared object would have calls of its own
 // go through a table, and what is bound at the first call needs a thread's stack.
         .hidden gosched_badmcall, gosched_badmcall2, gosched_badsystemstack
-        .hidden gosched_goexit0, gosched_mstart0, gosched_overflow
+        .hidden gosched_goexit0, gosched_mstart0, gosched_mexit, gosched_overflow
 
 #define DEFAULT_MXCSR 0x1f80
 #define DEFAULT_FCW 0x037f
@@ -363,11 +363,32 @@ systemstack_switch:
 // routine. Go's mstart. What it saves in g0.sched is the stack that every later
 // mcall and systemstack of this thread starts from, just below this frame;
 // mstart0 and what it calls are gone from there once the scheduler runs.
+//
+// When the goroutine of a locked thread has ended, goexit0 jumps to where mstart0 would
+// have returned to, and the thread ends as one does: by returning to who started it,
+// with the callee-saved registers as they were.
+//
+//     | return address        |  into the C library
+//     | rbp, rbx, r12-r15     |
+//     |                       | <- g0.sched.sp, 8 below r15
 FUNCTION gosched_mstart
         endbr64
         .cfi_undefined %rip                     // the thread's outermost frame
+        pushq   %rbp
+        .cfi_def_cfa_offset 16
+        pushq   %rbx
+        .cfi_def_cfa_offset 24
+        pushq   %r12
+        .cfi_def_cfa_offset 32
+        pushq   %r13
+        .cfi_def_cfa_offset 40
+        pushq   %r14
+        .cfi_def_cfa_offset 48
+        pushq   %r15
+        .cfi_def_cfa_offset 56
+        subq    $8, %rsp                        // aligns rsp for the call
+        .cfi_def_cfa_offset 64
         xorl    %ebp, %ebp
-        pushq   %rbp                            // aligns rsp for the call
         TLS_G   %rax
         movq    %rdi, %fs:(%rax)                // g = g0
         ldmxcsr default_mxcsr(%rip)             // what mcall relies on, whatever
@@ -379,7 +400,24 @@ FUNCTION gosched_mstart
         movq    %rdi, G_SCHED+GOBUF_G(%rdi)
         callq   gosched_mstart0
 .Lmstart_returned:
-        ud2
+        endbr64
+        callq   gosched_mexit
+        addq    $8, %rsp
+        .cfi_def_cfa_offset 56
+        popq    %r15
+        .cfi_def_cfa_offset 48
+        popq    %r14
+        .cfi_def_cfa_offset 40
+        popq    %r13
+        .cfi_def_cfa_offset 32
+        popq    %r12
+        .cfi_def_cfa_offset 24
+        popq    %rbx
+        .cfi_def_cfa_offset 16
+        popq    %rbp
+        .cfi_def_cfa_offset 8
+        xorl    %eax, %eax
+        ret
 END gosched_mstart
 
 // Where the signal handler sends a thread whose goroutine ran into its guard

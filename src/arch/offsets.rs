@@ -37,6 +37,7 @@ assert_offsets! {
     "M_MOREBUF": M, morebuf;
     "M_GSIGNAL": M, gsignal;
     "M_CURG": M, curg;
+    "M_SYSCALL_REGS": M, ext.syscall_regs;
     "REGS_RIP": Regs, rip;
     "REGS_RSP": Regs, rsp;
     "REGS_RBP": Regs, rbp;

@@ -2,7 +2,7 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::proc::newproc::Entry;
@@ -18,6 +18,9 @@ unsafe extern "C" {
     fn gosched_setg(gp: *mut c_void);
     fn gosched_morestack();
     fn gosched_morestack_preempted();
+    fn gosched_asmcgocall(f: unsafe extern "C" fn(*mut c_void) -> c_int, arg: *mut c_void) -> c_int;
+    fn gosched_entersyscall();
+    fn gosched_entersyscallblock();
     static gosched_vector_size: AtomicUsize;
     static gosched_xsave_mask: AtomicU32;
 }
@@ -106,6 +109,37 @@ pub(crate) unsafe fn systemstack_raw(f: unsafe extern "C-unwind" fn(*mut c_void)
 pub(crate) unsafe fn newproc_here(f: Option<Entry>, arg: *mut c_void) {
     // SAFETY: the caller's.
     unsafe { gosched_newproc(f, arg) }
+}
+
+/// Calls `f(arg)` on g0's stack. Go's `asmcgocall`.
+///
+/// # Safety
+/// As calling `f(arg)`, which must not unwind.
+#[inline(always)]
+pub(crate) unsafe fn asmcgocall(f: unsafe extern "C" fn(*mut c_void) -> c_int, arg: *mut c_void) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { gosched_asmcgocall(f, arg) }
+}
+
+/// Notes where the caller is, and its callee-saved registers, and enters a system call. Go's
+/// `entersyscall`.
+///
+/// # Safety
+/// As [`entersyscall`](crate::proc::syscall::entersyscall).
+#[inline(always)]
+pub(crate) unsafe fn entersyscall_here() {
+    // SAFETY: the caller's.
+    unsafe { gosched_entersyscall() }
+}
+
+/// The same for one that blocks. Go's `entersyscallblock`.
+///
+/// # Safety
+/// As [`entersyscall`](crate::proc::syscall::entersyscall).
+#[inline(always)]
+pub(crate) unsafe fn entersyscallblock_here() {
+    // SAFETY: the caller's.
+    unsafe { gosched_entersyscallblock() }
 }
 
 /// Makes sure that `n` bytes of stack remain below the caller's frame: grows a copying stack if

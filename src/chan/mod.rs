@@ -55,6 +55,8 @@ use hchan::{Hchan, Received, Sent, Type};
 pub use iter::{IntoIter, Iter, TryIter};
 use make::{MAX_ALIGN, closechan, freechan, makechan};
 use ops::{chanrecv, chansend};
+
+use crate::wait::must_wait;
 #[doc(hidden)]
 pub use select::{RecvArm, SendArm, arms};
 pub use select_set::{Select, Selected};
@@ -159,15 +161,6 @@ impl<T> RefUnwindSafe for Sender<T> {}
 impl<T> UnwindSafe for Receiver<T> {}
 impl<T> RefUnwindSafe for Receiver<T> {}
 
-#[cold]
-#[track_caller]
-fn would_block(what: &str) -> ! {
-    panic!(
-        "gosched: {what} would have to wait, and this thread isn't a goroutine's: \
-         use {what} inside gosched::run, or try_{what}"
-    )
-}
-
 impl<T> Sender<T> {
     #[inline(always)]
     fn hchan(&self) -> &Hchan {
@@ -187,7 +180,10 @@ impl<T> Sender<T> {
         match Elem::send(value, |elem| unsafe { chansend(Some(self.c), elem, true) }) {
             Ok(()) => Ok(()),
             Err((Sent::Closed, value)) => Err(SendError(value)),
-            Err(_) => would_block("send"),
+            Err((_, value)) => {
+                let _guest = must_wait("send");
+                self.send(value)
+            }
         }
     }
 
@@ -233,7 +229,10 @@ impl<T> Receiver<T> {
         match Elem::recv(|elem| unsafe { chanrecv(self.c, elem, true) }) {
             Ok(value) => Ok(value),
             Err(Received::Closed) => Err(RecvError),
-            Err(_) => would_block("recv"),
+            Err(_) => {
+                let _guest = must_wait("recv");
+                self.recv()
+            }
         }
     }
 

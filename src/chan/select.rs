@@ -8,8 +8,9 @@ use std::ptr::{self, NonNull};
 use std::sync::mpsc::{RecvError, SendError};
 
 use crate::chan::hchan::Hchan;
-use crate::chan::{Elem, Receiver, Sender, would_block};
+use crate::chan::{Elem, Receiver, Sender};
 use crate::select::{Chosen, Scase, selectgo};
+use crate::wait::must_wait;
 
 /// What a select made of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,11 +166,15 @@ pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) {
     let mut order = [[0; N]; 2];
     // SAFETY: each arm's place is for a value of its channel's type; the handles that the arms
     // borrow keep the channels.
-    let chosen = unsafe { selectgo(&scases, order.as_flattened_mut(), nsends, wait) };
+    let mut choose = || unsafe { selectgo(&scases, order.as_flattened_mut(), nsends, wait) };
+    let mut chosen = choose();
+    if wait && matches!(chosen, Chosen::None) {
+        let _guest = must_wait("select");
+        chosen = choose();
+    }
     let (i, outcome) = match chosen {
         Chosen::Sent(i) | Chosen::Received(i) => (i, Outcome::Done),
         Chosen::SendClosed(i) | Chosen::RecvClosed(i) => (i, Outcome::Closed),
-        Chosen::None if wait => would_block("select"),
         Chosen::None => return,
     };
     if let Some(cell) = outcomes[i] {

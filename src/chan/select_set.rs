@@ -8,9 +8,9 @@ use std::sync::mpsc::{RecvError, SendError};
 
 use crate::chan::hchan::Hchan;
 use crate::chan::select::{Outcome, Place};
-use crate::chan::{Receiver, Sender, would_block};
-use crate::proc::park::on_goroutine;
+use crate::chan::{Receiver, Sender};
 use crate::select::{Chosen, Scase, block, selectgo};
+use crate::wait::must_wait;
 
 /// A set of channel operations that is put together at run time.
 ///
@@ -145,10 +145,13 @@ impl<'a> Select<'a> {
     /// If it would have to wait and is on no goroutine.
     #[track_caller]
     pub fn select(&mut self) -> Selected<'_, 'a> {
-        match self.choose(true) {
-            Some((index, outcome)) => Selected { select: self, index, outcome },
-            None => would_block("select"),
+        let mut chosen = self.choose(true);
+        if chosen.is_none() {
+            let _guest = must_wait("select");
+            chosen = self.choose(true);
         }
+        let Some((index, outcome)) = chosen else { unreachable!("a goroutine waits") };
+        Selected { select: self, index, outcome }
     }
 
     /// Does one of the operations if one can be done at once.
@@ -160,9 +163,7 @@ impl<'a> Select<'a> {
     #[doc(hidden)]
     #[track_caller]
     pub fn wait_forever(self) -> ! {
-        if !on_goroutine() {
-            would_block("select");
-        }
+        let _guest = must_wait("select");
         // SAFETY: on a goroutine.
         unsafe { block() };
         unreachable!("a select without operations has ended")

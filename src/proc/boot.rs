@@ -14,6 +14,7 @@ use crate::panic::throw;
 use crate::proc::allgs::ALLGLOCK;
 use crate::proc::m::{m_reserve_id, newm};
 use crate::proc::procresize::{ALLP_LOCK, procresize};
+use crate::proc::sysmon::sysmon;
 use crate::proc::wake::pidleget;
 use crate::runtime2::{Note, sched};
 use crate::signal::sigsave;
@@ -58,25 +59,43 @@ pub(crate) fn started() -> bool {
     STARTED.load(Ordering::Acquire)
 }
 
-/// Starts the runtime, unless it has started. If the first thread can't be made, the next
-/// call tries again. Go's `rt0_go`; here it is called by a thread that isn't ours and
+/// Starts the runtime, unless it has started. If a thread can't be made, the next call tries again. Go's `rt0_go`; here it is called by a thread that isn't ours and
 /// won't be.
 pub(crate) fn rt0_go() -> io::Result<()> {
-    static STARTING: std::sync::Mutex<bool> = std::sync::Mutex::new(false);
-    let mut initialised = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    static STARTING: std::sync::Mutex<Stage> = std::sync::Mutex::new(Stage::Nothing);
+    let mut stage = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if started() {
         return Ok(());
     }
-    if !*initialised {
+    if *stage == Stage::Nothing {
         schedinit()?;
-        *initialised = true;
+        *stage = Stage::Initialised;
     }
+    if *stage == Stage::Initialised {
+        start_m0()?;
+        *stage = Stage::Runs;
+    }
+    start_sysmon()?;
+    STARTED.store(true, Ordering::Release);
+    Ok(())
+}
+
+/// How far the start is: what fails for want of memory or threads is tried again by the next call.
+#[derive(PartialEq, Eq)]
+enum Stage {
+    Nothing,
+    Initialised,
+    Runs,
+}
+
+/// Makes the first M, and waits until it runs.
+fn start_m0() -> io::Result<()> {
     lock(&sched().lock);
     let id = m_reserve_id();
     let pp = pidleget();
     unlock(&sched().lock);
     let Some(pp) = pp else { throw("rt0_go: no p") };
-    if let Err(error) = newm(None, pp, id) {
+    if let Err(error) = newm(None, Some(pp), id) {
         lock(&sched().lock);
         crate::proc::wake::pidleput(pp);
         // It is to be number 0 again, the one that installs the signal handlers.
@@ -86,8 +105,15 @@ pub(crate) fn rt0_go() -> io::Result<()> {
         return Err(error);
     }
     notesleep(&BOOTED);
-    STARTED.store(true, Ordering::Release);
     Ok(())
+}
+
+/// Makes sysmon's M, which has no P. Go's `main` does this.
+fn start_sysmon() -> io::Result<()> {
+    lock(&sched().lock);
+    let id = m_reserve_id();
+    unlock(&sched().lock);
+    newm(Some(sysmon), None, id)
 }
 
 /// Sets up the scheduler, without a thread. Go's `schedinit`.

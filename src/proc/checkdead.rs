@@ -7,6 +7,8 @@ use crate::os::thread_count;
 use crate::panic::{fatal, panicking, throw};
 use crate::print::eprintln;
 use crate::proc::allgs::for_each_g;
+use crate::proc::extram::extram_length;
+use crate::proc::gfree::gcount;
 use crate::proc::m::mcount;
 use crate::proc::status::readgstatus;
 use crate::runtime2::{GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, sched};
@@ -29,8 +31,7 @@ pub(crate) fn checkdead() {
     if panicking() {
         return;
     }
-    let idle = sched().nmidle.get() + sched().nmidlelocked.get() + sched().nmsys.get();
-    let run = mcount() - idle;
+    let run = running();
     if run > 0 {
         return;
     }
@@ -66,10 +67,21 @@ pub(crate) fn checkdead() {
     }
 }
 
+/// How many M's run, or are in a system call. `sched.lock` is held.
+fn running() -> i32 {
+    mcount() - sched().nmidle.get() - sched().nmidlelocked.get() - sched().nmsys.get()
+}
+
+/// Whether goroutines wait and only a thread that isn't ours could wake one: when the last such thread
+/// ends, that is a deadlock, and nobody tells. `sched.lock` is held.
+pub(crate) fn foreign_threads_matter() -> bool {
+    running() == 0 && gcount() > 0
+}
+
 /// Whether this process has a thread that is neither an M nor waiting in
 /// [`run`](crate::run) for its main goroutine. Where that can't be told, it has.
 fn foreign_thread_may_wake() -> bool {
-    let known = mcount() + sched().ext.nrunwait.load(Ordering::SeqCst);
+    let known = mcount() - extram_length() + sched().ext.nrunwait.load(Ordering::SeqCst);
     // A /proc that counts fewer than we know of doesn't count threads.
     thread_count() != Some(known)
 }

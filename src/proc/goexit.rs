@@ -3,14 +3,14 @@
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::arch::mcall;
+use crate::arch::{gogo, mcall};
 use crate::panic::throw;
 use crate::proc::hooks::hooks;
 use crate::proc::join::exited;
 use crate::proc::m::getm;
 use crate::proc::schedule::{dropg, schedule};
 use crate::proc::status::casgstatus;
-use crate::runtime2::{G, GDEAD, GRUNNING, M, WaitReason};
+use crate::runtime2::{G, GDEAD, GRUNNING, M, WaitReason, sched};
 use crate::stack::side::free_side_blocks;
 
 /// Ends the running goroutine, without unwinding: no destructor on its stack runs. Go's
@@ -31,19 +31,28 @@ pub(crate) unsafe fn goexit1() -> ! {
 pub(crate) unsafe extern "C" fn gosched_goexit0(gp: *mut G) -> ! {
     let mp = getm();
     // SAFETY: mcall passes the G that called it.
-    gdestroy(mp, unsafe { &*gp });
+    if gdestroy(mp, unsafe { &*gp }) {
+        // To mstart, which ends the thread.
+        // SAFETY: nothing on g0's stack is needed any more.
+        unsafe { gogo(&mp.ext.g0.sched, 0) }
+    }
     // SAFETY: on g0 with a P.
     unsafe { schedule(mp) }
 }
 
-/// Takes everything from a G that has ended, and the G itself if nobody holds it. Go's
-/// `gdestroy`.
+/// Takes everything from a G that has ended, and the G itself if nobody holds it. Says whether it was
+/// locked to this thread, which must end then: the goroutine may have changed it in ways that others
+/// don't expect. Go's `gdestroy`.
 #[inline(always)]
-fn gdestroy(mp: &'static M, gp: &'static G) {
+fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
     casgstatus(gp, GRUNNING, GDEAD);
+    let locked = !gp.lockedm.is_null();
     gp.lockedm.set(None);
     mp.lockedg.set(None);
     gp.preempt_stop.store(false, Ordering::Relaxed);
+    if gp.ext.system.take() {
+        sched().ngsys.fetch_sub(1, Ordering::Relaxed);
+    }
     gp.paniconfault.set(false);
     if let Some(gdestroy) = hooks().gdestroy {
         gdestroy(gp);
@@ -61,7 +70,7 @@ fn gdestroy(mp: &'static M, gp: &'static G) {
     if mp.locked_int.get() != 0 {
         throw("internal lockOSThread error");
     }
-    // It ended without unlocking its thread, which goes on with other goroutines.
     mp.locked_ext.set(0);
     exited(mp, gp);
+    locked
 }

@@ -1,9 +1,12 @@
 //! Giving up the P and coming back.
 
-use crate::arch::mcall;
+use std::sync::atomic::Ordering;
+
+use crate::arch::{gogo, mcall};
 use crate::lock::note::check_timeouts;
 use crate::lock::{lock_on, unlock_on};
 use crate::panic::throw;
+use crate::preempt::can_preempt_m;
 use crate::proc::global::globrunqput;
 use crate::proc::lockosthread::wire_while_panicking;
 use crate::proc::m::getm;
@@ -34,6 +37,46 @@ pub(crate) unsafe fn gosched() {
 unsafe extern "C" fn gosched_m(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it.
     unsafe { gosched_impl(&*gp) }
+}
+
+/// [`gosched`], if somebody wants this goroutine to stop, or no P is idle. Go's `goschedIfBusy`.
+///
+/// # Safety
+/// On a goroutine.
+#[inline(never)]
+pub(crate) unsafe fn gosched_if_busy() {
+    let (gp, _) = goroutine();
+    if gp.preempt.load(Ordering::Relaxed) || sched().npidle.load(Ordering::SeqCst) == 0 {
+        // SAFETY: the caller's.
+        unsafe { gosched() }
+    }
+}
+
+/// [`gosched`], unless this is no time for it. Go's `goschedguarded`.
+///
+/// # Safety
+/// On a goroutine.
+#[inline(never)]
+pub(crate) unsafe fn goschedguarded() {
+    let (gp, mp) = goroutine();
+    wire_while_panicking(gp, mp);
+    // SAFETY: on a goroutine; goschedguarded_m puts it on a queue, or goes on.
+    unsafe { mcall(goschedguarded_m) }
+}
+
+/// [`goschedguarded`] on g0. Go's `goschedguarded_m`.
+///
+/// # Safety
+/// [`mcall`] calls it.
+unsafe extern "C" fn goschedguarded_m(gp: *mut G) -> ! {
+    // SAFETY: mcall passes the G that called it.
+    let gp: &'static G = unsafe { &*gp };
+    if !can_preempt_m(getm()) {
+        // SAFETY: it has just left, and nobody else has it.
+        unsafe { gogo(&gp.sched, gp.stackguard0.load(Ordering::Relaxed)) }
+    }
+    // SAFETY: on g0 with a P, for the G that was running.
+    unsafe { gosched_impl(gp) }
 }
 
 /// What [`gosched`] does on g0. Go's `goschedImpl`.

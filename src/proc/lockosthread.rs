@@ -8,7 +8,9 @@
 use crate::panic::throw;
 use crate::proc::m::getm;
 use crate::proc::park::goroutine;
+use crate::proc::template::start_template_thread;
 use crate::runtime2::{G, M};
+use crate::stack::with_room;
 
 /// Ties the two to each other. Go's `dolockOSThread`.
 fn dolock_os_thread(gp: &'static G, mp: &'static M) {
@@ -26,6 +28,8 @@ fn dounlock_os_thread(gp: &'static G, mp: &'static M) {
 
 /// Locks the running goroutine to its thread; nests. Go's `LockOSThread`.
 pub(crate) fn lock_os_thread() {
+    // Before this thread may become one that no other should be made from.
+    with_room(start_template_thread);
     let (gp, mp) = goroutine();
     let Some(nested) = mp.locked_ext.get().checked_add(1) else {
         throw("LockOSThread nesting overflow");

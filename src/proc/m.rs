@@ -8,20 +8,23 @@ use std::ffi::c_void;
 use std::io;
 use std::sync::atomic::Ordering;
 
-use crate::arch::getg;
+use crate::arch::{getg, setg};
 use crate::lock::note::notewakeup;
 use crate::lock::{assert_lock_held, lock, unlock};
 use crate::os::{gettid, newosproc};
 use crate::panic::throw;
 use crate::print::eprintln;
 use crate::proc::boot::{BOOTED, INIT_SIGMASK};
-use crate::proc::p::acquirep;
+use crate::proc::checkdead::checkdead;
+use crate::proc::p::{acquirep, releasep};
 use crate::proc::schedule::schedule;
+use crate::proc::startstop::handoffp;
+use crate::proc::template::newm_by_template;
 use crate::rand::mrandinit;
 use crate::runtime2::{G, Link, M, P, Stack, sched};
-use crate::signal::{initsig, minit_signals, mpreinit};
+use crate::signal::{initsig, minit_signals, mpreinit, sigblock, unminit_signals};
 use crate::stack::STACK_GUARD;
-use crate::stack::limit::remember_stack_limit;
+use crate::stack::limit::{forget_stack_limit, remember_stack_limit};
 
 /// The list of all M's, linked through `alllink`. Go's `allm`.
 pub(crate) static ALLM: Link<M> = Link::null();
@@ -92,6 +95,20 @@ pub(crate) fn m_reserve_id() -> i64 {
     id
 }
 
+/// Gives back what [`m_reserve_id`] has counted: there is no such M after all.
+pub(crate) fn m_unreserve_id() {
+    lock(&sched().lock);
+    sched().nmfreed.set(sched().nmfreed.get() + 1);
+    unlock(&sched().lock);
+}
+
+/// This M runs no goroutines: for deadlock it doesn't count. `sched.lock` is held.
+pub(crate) fn become_system_m() {
+    getm().ext.system.set(true);
+    sched().nmsys.set(sched().nmsys.get() + 1);
+    checkdead();
+}
+
 /// Sets up what every M has. Go's `mcommoninit`.
 fn mcommoninit(mp: &'static M, id: i64) {
     mp.id.set(id);
@@ -104,7 +121,7 @@ fn mcommoninit(mp: &'static M, id: i64) {
 }
 
 /// An M without a thread. `f` is what it will run before the scheduler. Go's `allocm`.
-fn allocm(f: Option<fn()>, id: i64) -> io::Result<&'static M> {
+pub(crate) fn allocm(f: Option<fn()>, id: i64) -> io::Result<&'static M> {
     let mp = match reuse_m() {
         Some(mp) => {
             mp.id.set(id);
@@ -125,42 +142,54 @@ fn allocm(f: Option<fn()>, id: i64) -> io::Result<&'static M> {
     Ok(mp)
 }
 
-/// An M whose thread could not be made, to try again with.
+/// An M whose thread has ended, or could not be made.
 fn reuse_m() -> Option<&'static M> {
     lock(&sched().lock);
-    let mp = sched().freem.get();
-    if let Some(mp) = mp {
-        sched().freem.set(mp.freelink.get());
-    }
+    let mut link = &sched().freem;
+    let found = loop {
+        let Some(mp) = link.get() else { break None };
+        // Acquire pairs with mexit: the thread has done with it.
+        if mp.free_wait.load(Ordering::Acquire) != FREE_M_WAIT {
+            link.set(mp.freelink.get());
+            break Some(mp);
+        }
+        link = &mp.freelink;
+    };
     unlock(&sched().lock);
-    mp
+    found
 }
 
-/// Makes an M that will run `f` and then the scheduler, with `pp`. Go's `newm`.
-pub(crate) fn newm(f: Option<fn()>, pp: &'static P, id: i64) -> io::Result<()> {
+/// A value of `m.free_wait`: its thread is still at its end. Go's `freeMWait`.
+const FREE_M_WAIT: u32 = 2;
+
+/// Another: it can be used again. Go's `freeMRef`.
+const FREE_M_REF: u32 = 1;
+
+/// Makes an M that will run `f` and then the scheduler, with `pp`; without one if `f` never returns.
+/// Go's `newm`.
+pub(crate) fn newm(f: Option<fn()>, pp: Option<&'static P>, id: i64) -> io::Result<()> {
     let locked = acquirem();
     let made = allocm(f, id).and_then(|mp| {
-        mp.nextp.set(Some(pp));
+        mp.nextp.set(pp);
         mp.sigmask.set(INIT_SIGMASK.get());
-        newm1(mp)
+        // The kernel's state of this thread may be strange, and a new one would have it too.
+        let strange = locked.is_none_or(|mine| mine.locked_ext.get() != 0 || mine.isextra.get());
+        let made = if strange { newm_by_template(mp) } else { None };
+        made.unwrap_or_else(|| newm1(mp))
     });
-    if made.is_err() {
-        lock(&sched().lock);
-        sched().nmfreed.set(sched().nmfreed.get() + 1);
-        unlock(&sched().lock);
-    }
     releasem(locked);
     made
 }
 
-/// Gives an M a thread. Go's `newm1`.
-fn newm1(mp: &'static M) -> io::Result<()> {
+/// Gives an M a thread; fails if none can be made. Go's `newm1`.
+pub(crate) fn newm1(mp: &'static M) -> io::Result<()> {
     let g0: *const G = &mp.ext.g0;
     newosproc(g0.cast_mut().cast::<c_void>()).inspect_err(|_| {
         mp.nextp.set(None);
         lock(&sched().lock);
         mp.freelink.set(sched().freem.get());
         sched().freem.set(Some(mp));
+        sched().nmfreed.set(sched().nmfreed.get() + 1);
         unlock(&sched().lock);
     })
 }
@@ -185,7 +214,7 @@ extern "C" fn gosched_mstart0() -> ! {
 }
 
 /// The bounds of this thread's stack.
-fn thread_stack() -> Stack {
+pub(crate) fn thread_stack() -> Stack {
     // SAFETY: each object is filled by the call that it is passed to, and the
     // attributes are destroyed once.
     unsafe {
@@ -228,4 +257,37 @@ fn minit(mp: &M) {
     minit_signals(mp);
     remember_stack_limit(mp);
     mp.procid.store(gettid(), Ordering::Relaxed);
+}
+
+/// Undoes [`minit`]. Go's `unminit`.
+fn unminit(mp: &M) {
+    forget_stack_limit(mp);
+    mp.procid.store(0, Ordering::Relaxed);
+    unminit_signals();
+}
+
+/// Ends this thread, whose goroutine has ended while it was locked to it: assembly calls this at the base
+/// of g0's stack, and returns to where the thread came from. Go's `mexit`.
+///
+/// What the thread's own destructors do then is a foreign thread's doing.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_mexit() {
+    let mp = getm();
+    sigblock();
+    unminit(mp);
+    lock(&sched().lock);
+    mp.free_wait.store(FREE_M_WAIT, Ordering::Relaxed);
+    mp.freelink.set(sched().freem.get());
+    sched().freem.set(Some(mp));
+    unlock(&sched().lock);
+    handoffp(releasep(mp));
+    // Only now: another M may have been started for that P.
+    lock(&sched().lock);
+    sched().nmfreed.set(sched().nmfreed.get() + 1);
+    checkdead();
+    unlock(&sched().lock);
+    // SAFETY: the thread isn't ours any more.
+    unsafe { setg(None) };
+    // Release: who finds it so may give the M to another thread.
+    mp.free_wait.store(FREE_M_REF, Ordering::Release);
 }

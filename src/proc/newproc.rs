@@ -137,7 +137,7 @@ const BATCH: usize = 32;
 /// cheaper by the dozen.
 #[cold]
 #[inline(never)]
-fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'static G> {
+pub(crate) fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'static G> {
     let n = match kind {
         StackKind::Fixed(room) if room != DEFAULT_ROOM => 1,
         _ => (allglen() / 8).clamp(1, BATCH),

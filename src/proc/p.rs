@@ -16,7 +16,7 @@ pub(crate) fn acquirep(mp: &'static M, pp: &'static P) {
 }
 
 /// Links `pp` and `mp`. Go's `wirep`.
-fn wirep(mp: &'static M, pp: &'static P) {
+pub(crate) fn wirep(mp: &'static M, pp: &'static P) {
     if !mp.p.is_null() {
         throw("wirep: already in go");
     }

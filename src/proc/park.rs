@@ -84,18 +84,19 @@ pub(crate) fn goroutine() -> (&'static G, &'static M) {
     }
 }
 
-/// Whether the caller could park: it is on a goroutine, not on g0 or a foreign thread.
+/// Whether the caller could park: it is on a goroutine with a P, not on g0, in a system call, or on a
+/// foreign thread.
 pub(crate) fn on_goroutine() -> bool {
     matches!(whoami(), (Some(_), _))
 }
 
 /// The running goroutine, if the caller could park, and its M, if it has one: g0 has no
-/// goroutine, a foreign thread neither.
+/// goroutine, a foreign thread neither, and one in a system call has no P.
 #[inline(always)]
 pub(crate) fn whoami() -> (Option<&'static G>, Option<&'static M>) {
     let gp = getg();
     let mp = gp.and_then(|gp| gp.m.get());
-    (gp.filter(|gp| mp.is_some_and(|mp| !ptr::eq(*gp, &mp.ext.g0))), mp)
+    (gp.filter(|gp| mp.is_some_and(|mp| !ptr::eq(*gp, &mp.ext.g0) && !mp.p.is_null())), mp)
 }
 
 /// [`gopark`] that releases `lock`, a runtime lock which the caller holds, and whose memory is

@@ -29,6 +29,9 @@ use crate::xregs;
 /// Protects the list of P's. Go's `allpLock`.
 pub(crate) static ALLP_LOCK: SharedMutex = SharedMutex(Mutex::new());
 
+/// There may be so many P's: more than Linux has processors, and few enough to look at all.
+pub(crate) const MAX_GOMAXPROCS: i32 = 16_384;
+
 /// Every P ever made, those beyond GOMAXPROCS too: an M in a system call may still
 /// point to one.
 static EVERY_P: EveryP = EveryP(UnsafeCell::new(Vec::new()));

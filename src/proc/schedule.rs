@@ -6,13 +6,16 @@ use crate::arch::gogo;
 use crate::lock::note::before_idle;
 use crate::lock::{lock_on, unlock_on};
 use crate::panic::throw;
+use crate::proc::disable::{hold_back, user_disabled};
 use crate::proc::global::globrunqget;
 use crate::proc::hooks::hooks;
 use crate::proc::procs::gomaxprocs;
 use crate::proc::runq::runqget;
+use crate::proc::safepoint::{asked_to_stop, run_safe_point_fn};
 use crate::proc::startstop::{startlockedm, stoplockedm, stopm};
 use crate::proc::status::casgstatus;
 use crate::proc::steal::steal_work;
+use crate::proc::stw::gcstopm;
 use crate::proc::wake::{Dropped, drop_p, resetspinning, wakep};
 use crate::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, P, sched};
 use crate::stack::{running_guard, unguarded_overflow};
@@ -43,6 +46,9 @@ pub(crate) unsafe fn schedule(mp: &'static M) -> ! {
         let (gp, inherit_time, try_wake_p) = find_runnable(mp);
         if mp.spinning.get() {
             resetspinning(mp);
+        }
+        if user_disabled() && hold_back(gp) {
+            continue;
         }
         if try_wake_p {
             // It isn't a normal goroutine, so what else there is needs another P.
@@ -95,7 +101,7 @@ pub(crate) fn dropg(mp: &'static M, gp: &'static G) {
 
 /// Finds a goroutine to run, and waits until there is one; returns whether it inherits the
 /// time slice, and whether a P should be woken for other work. Go's `findRunnable`, in its
-/// order:
+/// order, once nobody wants this M to stop:
 ///
 /// 1. timers, which don't exist yet;
 /// 2. a worker of the embedder's collector;
@@ -111,6 +117,10 @@ pub(crate) fn dropg(mp: &'static M, gp: &'static G) {
 fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
     loop {
         let Some(pp) = mp.p.get() else { throw("findrunnable: no p") };
+        if asked_to_stop(pp) {
+            stop_as_asked(mp, pp);
+            continue;
+        }
         if let Some(worker) = hooks().find_runnable_gc_worker
             && let Some(gp) = gc_worker(worker, pp)
         {
@@ -127,6 +137,16 @@ fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
         if let Some(gp) = look_further(mp, pp) {
             return (gp, false, false);
         }
+    }
+}
+
+/// The world is to be stopped, or a function to be run on this P.
+#[cold]
+fn stop_as_asked(mp: &'static M, pp: &'static P) {
+    if sched().gcwaiting.load(Ordering::SeqCst) {
+        gcstopm(mp);
+    } else {
+        run_safe_point_fn(pp);
     }
 }
 

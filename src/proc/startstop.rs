@@ -14,7 +14,9 @@ use crate::proc::m::{acquirem, getm, m_reserve_id, mcount, newm, releasem};
 use crate::proc::p::{acquirep, releasep};
 use crate::proc::procs::gomaxprocs;
 use crate::proc::runq::{runqdrain, runqempty};
+use crate::proc::safepoint::run_safe_point_fn_locked;
 use crate::proc::status::{dumpgstatus, readgstatus};
+use crate::proc::stw::stopped_for_another;
 use crate::proc::wake::{pidleget, pidleput};
 use crate::runtime2::{G, GRUNNABLE, GSCAN, M, P, sched};
 
@@ -80,7 +82,7 @@ pub(crate) fn startm(pp: Option<&'static P>, spinning: bool, lockheld: bool) {
         // could find work and nobody to do it.
         let id = m_reserve_id();
         unlock(&sched().lock);
-        let made = newm(if spinning { Some(mspinning) } else { None }, pp, id);
+        let made = newm(if spinning { Some(mspinning) } else { None }, Some(pp), id);
         if let Err(error) = made {
             no_thread(pp, spinning, &error);
         }
@@ -111,7 +113,7 @@ pub(crate) fn startm(pp: Option<&'static P>, spinning: bool, lockheld: bool) {
 /// No thread could be made to run `pp`: it goes back to the idle list, and its work to
 /// the global queue, for the M's that there are. If there is none, this is the end.
 #[cold]
-fn no_thread(pp: &'static P, spinning: bool, error: &io::Error) {
+pub(crate) fn no_thread(pp: &'static P, spinning: bool, error: &io::Error) {
     static SAID: AtomicBool = AtomicBool::new(false);
     lock(&sched().lock);
     if spinning && sched().nmspinning.fetch_sub(1, Ordering::SeqCst) <= 0 {
@@ -119,9 +121,14 @@ fn no_thread(pp: &'static P, spinning: bool, error: &io::Error) {
     }
     let (q, n) = runqdrain(pp);
     globrunqputbatch(&q, n);
-    pidleput(pp);
+    if sched().gcwaiting.load(Ordering::SeqCst) {
+        stopped_for_another(pp);
+    } else {
+        pidleput(pp);
+    }
     // An M that holds no P is about to stop (handoffp), and won't do the work either.
-    let stopping = crate::arch::getg().and_then(|gp| gp.m.get()).is_some_and(|mp| mp.p.is_null());
+    let mp = crate::arch::getg().and_then(|gp| gp.m.get());
+    let stopping = mp.is_some_and(|mp| mp.p.is_null() && !mp.ext.system.get());
     let running = mcount() - sched().nmidlelocked.get() - sched().nmsys.get() - i32::from(stopping);
     unlock(&sched().lock);
     if running <= 0 {
@@ -150,6 +157,12 @@ pub(crate) fn handoffp(pp: &'static P) {
         return startm(Some(pp), true, false);
     }
     lock(&sched().lock);
+    if sched().gcwaiting.load(Ordering::SeqCst) {
+        stopped_for_another(pp);
+        unlock(&sched().lock);
+        return;
+    }
+    run_safe_point_fn_locked(pp);
     if sched().runqsize.load(Ordering::Relaxed) != 0 {
         unlock(&sched().lock);
         return startm(Some(pp), false, false);

@@ -53,7 +53,9 @@ use crate::proc::global::globrunqget;
 use crate::proc::p::{acquirep, releasep};
 use crate::proc::procs::{Procs, procs};
 use crate::proc::runq::runqempty;
+use crate::proc::safepoint::asked_to_stop;
 use crate::proc::startstop::startm;
+use crate::proc::sysmon::wake_sysmon;
 use crate::runtime2::{G, M, P, sched};
 use crate::stack::with_room;
 
@@ -76,6 +78,7 @@ pub(crate) fn pidleget() -> Option<&'static P> {
     procs().idlep_mask.clear(pp.id.get());
     sched().pidle.set(pp.link.get());
     sched().npidle.fetch_sub(1, Ordering::SeqCst);
+    wake_sysmon();
     Some(pp)
 }
 
@@ -98,7 +101,7 @@ impl M {
     }
 
     /// Takes it out again.
-    fn stop_spinning(&self) {
+    pub(crate) fn stop_spinning(&self) {
         self.spinning.set(false);
         if sched().nmspinning.fetch_sub(1, Ordering::SeqCst) <= 0 {
             throw("findrunnable: negative nmspinning");
@@ -170,6 +173,10 @@ pub(crate) fn drop_p(mp: &'static M, pp: &'static P) -> Dropped {
     let procs = procs();
 
     lock(&sched().lock);
+    if asked_to_stop(pp) {
+        unlock(&sched().lock);
+        return Dropped::Again;
+    }
     if sched().runqsize.load(Ordering::Relaxed) != 0 {
         let gp = globrunqget(pp, 0);
         unlock(&sched().lock);

@@ -18,7 +18,6 @@ pub(crate) fn remember_stack_limit(mp: &M) {
 }
 
 /// Ends that, before the thread does.
-#[expect(dead_code, reason = "no M ends yet")]
 pub(crate) fn forget_stack_limit(mp: &M) {
     lock(&mp.ext.stack_limit_lock);
     mp.ext.stack_limit.set(None);

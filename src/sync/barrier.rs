@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::sync::{Condvar, Mutex, must_wait};
+use crate::sync::{Condvar, Mutex};
+use crate::wait::must_wait;
 
 /// Lets goroutines wait until all have come. Go has none; this is std's.
 pub struct Barrier {
@@ -35,7 +36,7 @@ impl Barrier {
     pub fn wait(&self) -> BarrierWaitResult {
         let mut arrived = self.arrived.lock();
         if arrived.count + 1 < self.n {
-            must_wait("Barrier::wait");
+            let _guest = must_wait("Barrier::wait");
             arrived.count += 1;
             let generation = arrived.generation;
             drop(self.all_here.wait_while(arrived, |arrived| arrived.generation == generation));

@@ -5,7 +5,8 @@ use std::fmt;
 use crate::sema::notify_list::{
     NotifyList, notify_list_add, notify_list_notify_all, notify_list_notify_one, notify_list_wait,
 };
-use crate::sync::{MutexGuard, must_wait};
+use crate::sync::MutexGuard;
+use crate::wait::must_wait;
 
 /// A condition that goroutines wait for. Go's `sync.Cond`.
 ///
@@ -28,7 +29,7 @@ impl Condvar {
     /// If it is called on no goroutine.
     #[track_caller]
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        must_wait("Condvar::wait");
+        let _guest = must_wait("Condvar::wait");
         let mutex = guard.mutex();
         let ticket = notify_list_add(&self.waiters);
         drop(guard);

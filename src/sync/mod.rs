@@ -4,8 +4,9 @@
 //! The names are std's, and `new` is `const`. There is no poisoning: `lock` returns the guard,
 //! and what a panic leaves behind is whatever it was.
 //!
-//! What waits, waits on a goroutine. A thread that isn't one may use whatever doesn't have to
-//! wait (`try_lock`, a free lock, dropping a guard, notifying); it panics where it would.
+//! A thread that is no goroutine's may use them too, once the runtime has started: it waits as a thread does.
+//! Inside [`blocking`](crate::blocking) what doesn't have to wait works (`try_lock`, a free lock, dropping a
+//! guard, notifying); it panics where it would.
 
 mod barrier;
 mod condvar;
@@ -23,22 +24,3 @@ pub use once::{Once, OnceLock};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::{Semaphore, SemaphorePermit};
 pub use wait_group::WaitGroup;
-
-use crate::proc::park::on_goroutine;
-
-/// Panics where `what` has to wait and there is no goroutine to park.
-#[inline(always)]
-#[track_caller]
-pub(crate) fn must_wait(what: &str) {
-    if !on_goroutine() {
-        cannot_wait(what);
-    }
-}
-
-#[cold]
-#[track_caller]
-fn cannot_wait(what: &str) -> ! {
-    panic!(
-        "gosched: {what} would have to wait, and this thread isn't a goroutine's: use it inside gosched::run"
-    )
-}

@@ -17,7 +17,7 @@ use crate::proc::procs::gomaxprocs;
 use crate::proc::runq::runqempty;
 use crate::runtime2::{WaitReason, sched};
 use crate::sema::{semacquire1, semrelease1};
-use crate::sync::must_wait;
+use crate::wait::must_wait;
 
 /// A mutex without what it protects.
 pub(super) struct RawMutex {
@@ -73,7 +73,7 @@ impl RawMutex {
     #[inline(never)]
     #[track_caller]
     fn lock_slow(&self) {
-        must_wait("lock");
+        let _guest = must_wait("lock");
         let mut waiting_since = None;
         let mut starving = false;
         let mut awoke = false;

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use crate::proc::park::on_goroutine;
 use crate::runtime2::WaitReason;
 use crate::sema::{semacquire1, semrelease};
-use crate::sync::cannot_wait;
 use crate::sync::raw_mutex::RawMutex;
+use crate::wait::must_wait;
 
 /// More readers than there can be.
 const MAX_READERS: i32 = 1 << 30;
@@ -75,10 +75,12 @@ impl<T: ?Sized> RwLock<T> {
     /// If it would have to wait and is on no goroutine.
     #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
-        if !on_goroutine() {
-            let Some(guard) = self.try_read() else { cannot_wait("read") };
+        if !on_goroutine()
+            && let Some(guard) = self.try_read()
+        {
             return guard;
         }
+        let _guest = must_wait("read");
         // Acquire: pairs with the release of the writer that was last.
         if self.reader_count.fetch_add(1, Ordering::Acquire) + 1 < 0 {
             semacquire1(&self.reader_sem, false, WaitReason::SyncRWMutexRLock);
@@ -104,10 +106,12 @@ impl<T: ?Sized> RwLock<T> {
     /// If it would have to wait and is on no goroutine.
     #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
-        if !on_goroutine() {
-            let Some(guard) = self.try_write() else { cannot_wait("write") };
+        if !on_goroutine()
+            && let Some(guard) = self.try_write()
+        {
             return guard;
         }
+        let _guest = must_wait("write");
         self.writers.lock();
         // Acquire and release: readers before and after.
         let readers = self.reader_count.fetch_sub(MAX_READERS, Ordering::AcqRel);

@@ -6,9 +6,10 @@ use std::fmt;
 use std::sync::atomic::AtomicU32;
 
 use crate::lock::{lock, unlock};
+use crate::proc::park::on_goroutine;
 use crate::runtime2::Mutex;
 use crate::sema::{semacquire, semrelease};
-use crate::sync::must_wait;
+use crate::wait::must_wait;
 
 /// A number of permits, which goroutines take and give back: Go's
 /// `golang.org/x/sync/semaphore`, with tokio's names.
@@ -105,16 +106,21 @@ impl Semaphore {
     /// If it would have to wait and is on no goroutine.
     #[track_caller]
     pub fn acquire_many(&self, n: usize) -> SemaphorePermit<'_> {
+        if !on_goroutine()
+            && let Some(permit) = self.try_acquire_many(n)
+        {
+            return permit;
+        }
+        let _guest = must_wait("acquire");
         let granted = AtomicU32::new(0);
         lock(&self.lock);
         let taken = self.take(n);
-        if !taken && crate::proc::park::on_goroutine() {
+        if !taken {
             // SAFETY: the lock is held.
             unsafe { self.waiters() }.push_back(Waiter { n, granted: &granted });
         }
         unlock(&self.lock);
         if !taken {
-            must_wait("acquire");
             semacquire(&granted);
         }
         SemaphorePermit { semaphore: self, n }

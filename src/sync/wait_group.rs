@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::sema::{semacquire, semrelease};
-use crate::sync::must_wait;
+use crate::wait::must_wait;
 
 /// Waits for a number of goroutines to be done. Go's `sync.WaitGroup`.
 ///
@@ -109,7 +109,7 @@ impl WaitGroup {
             if count(state) == 0 {
                 return;
             }
-            must_wait("WaitGroup::wait");
+            let _guest = must_wait("WaitGroup::wait");
             if self.state.compare_exchange(state, state + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 semacquire(&self.sema);
                 assert!(

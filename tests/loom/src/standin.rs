@@ -105,6 +105,20 @@ pub(crate) mod procs {
     }
 }
 
+/// Stopping for others, which no model asks for.
+pub(crate) mod safepoint {
+    use crate::runtime2::P;
+
+    pub(crate) fn asked_to_stop(_: &P) -> bool {
+        false
+    }
+}
+
+/// A monitor that never sleeps.
+pub(crate) mod sysmon {
+    pub(crate) fn wake_sysmon() {}
+}
+
 /// Which M has which P.
 pub(crate) mod p {
     use crate::runtime2::{M, P};

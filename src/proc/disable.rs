@@ -1,0 +1,66 @@
+//! Keeping user goroutines from running, while a collector's may: Go's `schedEnableUser`.
+
+use std::sync::atomic::Ordering;
+
+use crate::lock::{assert_lock_held, lock, unlock};
+use crate::proc::global::globrunqputbatch;
+use crate::proc::park::goroutine;
+use crate::proc::startstop::startm;
+use crate::runtime2::{G, sched};
+
+/// Whether user goroutines may not run now; read without the lock.
+#[inline(always)]
+pub(crate) fn user_disabled() -> bool {
+    sched().disable.user.load(Ordering::Relaxed)
+}
+
+/// Lets user goroutines run, or not. Those that run go on: to disable them, stop the world first. Go's
+/// `schedEnableUser`.
+pub(crate) fn sched_enable_user(enable: bool) {
+    lock(&sched().lock);
+    let disable = &sched().disable;
+    let n = if disable.user.load(Ordering::Relaxed) == enable {
+        disable.user.store(!enable, Ordering::Relaxed);
+        if enable { disable.n.take() } else { 0 }
+    } else {
+        0
+    };
+    if n > 0 {
+        globrunqputbatch(&disable.runnable, n);
+    }
+    unlock(&sched().lock);
+    for _ in 0..n {
+        if sched().npidle.load(Ordering::SeqCst) == 0 {
+            break;
+        }
+        startm(None, false, false);
+    }
+}
+
+/// Makes the running goroutine one that runs all the same, and that isn't counted, until it ends.
+pub(crate) fn become_system_goroutine() {
+    let (gp, _) = goroutine();
+    if !gp.ext.system.replace(true) {
+        sched().ngsys.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether `gp` may run. `sched.lock` is held. Go's `schedEnabled`.
+pub(crate) fn sched_enabled(gp: &G) -> bool {
+    assert_lock_held(&sched().lock);
+    !user_disabled() || gp.ext.system.get()
+}
+
+/// Keeps `gp`, which was taken from a queue, until user goroutines may run; false if it may run. For
+/// `schedule`.
+#[cold]
+pub(crate) fn hold_back(gp: &'static G) -> bool {
+    lock(&sched().lock);
+    let held = !sched_enabled(gp);
+    if held {
+        sched().disable.runnable.push_back(gp);
+        sched().disable.n.set(sched().disable.n.get() + 1);
+    }
+    unlock(&sched().lock);
+    held
+}

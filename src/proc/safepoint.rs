@@ -1,0 +1,142 @@
+//! Running a function on every P, without stopping the world: Go's `forEachP`.
+
+use std::sync::atomic::Ordering;
+
+use crate::arch::systemstack;
+use crate::lock::note::{noteclear, notetsleep, notewakeup};
+use crate::lock::{lock, unlock};
+use crate::panic::throw;
+use crate::proc::m::{acquirem, releasem};
+use crate::proc::park::goroutine;
+use crate::proc::preempt::preemptall;
+use crate::proc::procs::{gomaxprocs, procs};
+use crate::proc::startstop::handoffp;
+use crate::proc::status::{cas_g_to_waiting, casgstatus};
+use crate::proc::stw::{ASK_AGAIN_NS, WORLDSEMA};
+use crate::runtime2::{GRUNNING, GWAITING, M, P, PIDLE, PSYSCALL, WaitReason, sched};
+use crate::sema::{semacquire, semrelease};
+
+/// Calls `f` for every P, when it reaches a point where its goroutine could have parked: on the M that
+/// has it, or here, if it is idle or left by an M in a system call. When this returns, every P has
+/// passed such a point since it was called. Go's `forEachP`, which leaves it to the caller to hold
+/// `worldsema`.
+///
+/// On a goroutine. `f` runs on g0, and must not park; nor may it look at the caller's stack, which may
+/// move meanwhile.
+pub(crate) fn for_each_p(reason: WaitReason, f: fn(*mut P)) {
+    semacquire(&WORLDSEMA);
+    let (gp, mp) = goroutine();
+    systemstack(|| {
+        // As in stop_the_world.
+        cas_g_to_waiting(gp, GRUNNING, reason);
+        for_each_p_internal(mp, f);
+        casgstatus(gp, GWAITING, GRUNNING);
+    });
+    semrelease(&WORLDSEMA);
+}
+
+/// [`for_each_p`] on g0. Go's `forEachPInternal`.
+fn for_each_p_internal(mp: &'static M, f: fn(*mut P)) {
+    let locked = acquirem();
+    let Some(mine) = mp.p.get() else { throw("forEachP: no p") };
+    lock(&sched().lock);
+    if sched().safe_point_wait.get() != 0 {
+        throw("forEachP: sched.safePointWait != 0");
+    }
+    sched().safe_point_wait.set(gomaxprocs() - 1);
+    sched().safe_point_fn.set(Some(f));
+    let others = || procs().allp.iter().copied().filter(|pp| !std::ptr::eq(*pp, mine));
+    others().for_each(|pp| pp.run_safe_point_fn.store(1, Ordering::SeqCst));
+    preemptall();
+    // A P that becomes idle, or is left in a system call, from here on sees the mark. Those that are
+    // idle stay so, as the lock is held.
+    let mut idle = sched().pidle.get();
+    while let Some(pp) = idle {
+        if claim(pp) {
+            f(pointer(pp));
+            sched().safe_point_wait.set(sched().safe_point_wait.get() - 1);
+        }
+        idle = pp.link.get();
+    }
+    let wait = sched().safe_point_wait.get() > 0;
+    unlock(&sched().lock);
+
+    f(pointer(mine));
+    // Who gets a P that an M in a system call has left runs the function.
+    for pp in others() {
+        if pp.run_safe_point_fn.load(Ordering::SeqCst) == 1
+            && pp.status.compare_exchange(PSYSCALL, PIDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        {
+            pp.syscalltick.store(pp.syscalltick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+            handoffp(pp);
+        }
+    }
+    if wait {
+        while !notetsleep(&sched().safe_point_note, ASK_AGAIN_NS) {
+            preemptall();
+        }
+        noteclear(&sched().safe_point_note);
+    }
+
+    if sched().safe_point_wait.get() != 0 {
+        throw("forEachP: not done");
+    }
+    if procs().allp.iter().any(|pp| pp.run_safe_point_fn.load(Ordering::SeqCst) != 0) {
+        throw("forEachP: P did not run fn");
+    }
+    lock(&sched().lock);
+    sched().safe_point_fn.set(None);
+    unlock(&sched().lock);
+    releasem(locked);
+}
+
+/// Whether `pp`'s M has to stop for somebody before it runs another goroutine: the world is to be
+/// stopped, or a function to be run.
+#[inline(always)]
+pub(crate) fn asked_to_stop(pp: &P) -> bool {
+    sched().gcwaiting.load(Ordering::SeqCst) || pp.run_safe_point_fn.load(Ordering::SeqCst) != 0
+}
+
+/// Takes the right to run the function for `pp`, if it is still to be run.
+fn claim(pp: &P) -> bool {
+    pp.run_safe_point_fn.compare_exchange(1, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+}
+
+/// The P as the function gets it.
+fn pointer(pp: &P) -> *mut P {
+    std::ptr::from_ref(pp).cast_mut()
+}
+
+/// Runs the function for `pp`, this M's, unless somebody has. On g0, wherever a P's state is about to
+/// change and its mark is set. Go's `runSafePointFn`.
+#[cold]
+pub(crate) fn run_safe_point_fn(pp: &P) {
+    if !claim(pp) {
+        return;
+    }
+    if let Some(f) = sched().safe_point_fn.get() {
+        f(pointer(pp));
+    }
+    lock(&sched().lock);
+    ran();
+    unlock(&sched().lock);
+}
+
+/// Runs the function for `pp`, which is nobody's, unless somebody has. `sched.lock` is held.
+pub(crate) fn run_safe_point_fn_locked(pp: &P) {
+    if pp.run_safe_point_fn.load(Ordering::SeqCst) != 0
+        && claim(pp)
+        && let Some(f) = sched().safe_point_fn.get()
+    {
+        f(pointer(pp));
+        ran();
+    }
+}
+
+/// One P less to wait for. `sched.lock` is held.
+fn ran() {
+    sched().safe_point_wait.set(sched().safe_point_wait.get() - 1);
+    if sched().safe_point_wait.get() == 0 {
+        notewakeup(&sched().safe_point_note);
+    }
+}

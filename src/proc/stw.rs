@@ -1,0 +1,269 @@
+//! Stopping the world: all P's but one, each at a point where its goroutine could have parked.
+//!
+//! `sched.gcwaiting` says that the world is to stop, and `sched.stopwait` how many P's haven't. An idle
+//! P, and one that an M in a system call has left, is stopped by the stopper; a running one stops itself
+//! (`gcstopm`) when its goroutine parks, or is preempted. Who sets `gcwaiting` looks at a P's state after
+//! that, and who changes the state looks at `gcwaiting` after that, so one of the two counts the P.
+
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+use crate::arch::systemstack;
+use crate::lock::note::{noteclear, notetsleep, notewakeup};
+use crate::lock::rank::{assert_world_stopped, world_started, world_stopped};
+use crate::lock::{lock, unlock};
+use crate::os::usleep;
+use crate::panic::throw;
+use crate::proc::m::{acquirem, m_reserve_id, newm, releasem};
+use crate::proc::p::releasep;
+use crate::proc::park::goroutine;
+use crate::proc::preempt::preemptall;
+use crate::proc::procresize::procresize;
+use crate::proc::procs::{gomaxprocs, procs};
+use crate::proc::startstop::{no_thread, stopm};
+use crate::proc::status::{cas_g_to_waiting, casgstatus};
+use crate::proc::sysmon::wake_sysmon;
+use crate::proc::wake::{pidleget, wakep};
+use crate::runtime2::{GRUNNING, GWAITING, M, P, PGCSTOP, PSYSCALL, WaitReason, sched};
+use crate::sema::{semacquire, semrelease1};
+
+/// How often who waits for P's to stop asks again, in nanoseconds: a request can be missed.
+pub(crate) const ASK_AGAIN_NS: i64 = 100 * 1000;
+
+/// `sched.stopwait` while a fatal error is being reported: no M may get a P. Go's `freezeStopWait`.
+pub(crate) const FREEZE_STOP_WAIT: i32 = 0x7fff_ffff;
+
+/// A semaphore, one: who has it may stop the world, and nobody else may. Go's `worldsema`.
+pub(crate) static WORLDSEMA: AtomicU32 = AtomicU32::new(1);
+
+/// How many P's there are to be when the world starts, 0 for as many as now. Whoever holds
+/// [`WORLDSEMA`] sets it. Go's `newprocs`.
+pub(crate) static NEWPROCS: AtomicI32 = AtomicI32::new(0);
+
+macro_rules! reasons {
+    ($($name:ident $text:literal)*) => {
+        /// Why the world is stopped. Go's `stwReason`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum StwReason {
+            $(#[doc = concat!("\"", $text, "\"")] $name,)*
+        }
+
+        impl StwReason {
+            /// What a report shows.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(StwReason::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    Unknown "unknown"
+    GcMarkTerm "GC mark termination"
+    GcSweepTerm "GC sweep termination"
+    WriteHeapDump "write heap dump"
+    GoroutineProfile "goroutine profile"
+    GoroutineProfileCleanup "goroutine profile cleanup"
+    AllGoroutinesStack "all goroutines stack trace"
+    ReadMemStats "read mem stats"
+    AllThreadsSyscall "AllThreadsSyscall"
+    GoMaxProcs "GOMAXPROCS"
+    StartTrace "start trace"
+    StopTrace "stop trace"
+}
+
+/// A stopped world, to be started again. Go's `worldStop`.
+#[must_use = "the world is stopped until it is started"]
+#[derive(Debug)]
+pub struct WorldStop {
+    reason: StwReason,
+}
+
+impl WorldStop {
+    /// Why it was stopped.
+    pub fn reason(&self) -> StwReason {
+        self.reason
+    }
+}
+
+/// Stops every P but the caller's, and returns when they have stopped. The caller must not park until
+/// it has called [`start_the_world`]. Others that want to stop the world wait until then. Go's
+/// `stopTheWorld`.
+///
+/// On a goroutine, which holds no lock of the runtime.
+#[inline(never)]
+pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
+    let (_, mp) = goroutine();
+    if !mp.preemptoff.get().is_null() {
+        throw("stopTheWorld: the world is stopped already, by this goroutine");
+    }
+    semacquire(&WORLDSEMA);
+    // Maybe another M's.
+    let (gp, mp) = goroutine();
+    mp.preemptoff.set(reason.as_str().as_ptr().cast());
+    systemstack(|| {
+        // Waiting, so that its stack can be scanned meanwhile: who scans it would wait for it to stop,
+        // and it for who scans.
+        cas_g_to_waiting(gp, GRUNNING, WaitReason::StoppingTheWorld);
+        stop_the_world_with_sema(mp);
+        casgstatus(gp, GWAITING, GRUNNING);
+    });
+    WorldStop { reason }
+}
+
+/// Lets all P's run again. Go's `startTheWorld`.
+///
+/// On the goroutine that has stopped the world.
+#[inline(never)]
+pub(crate) fn start_the_world(w: WorldStop) {
+    let WorldStop { reason: _ } = w;
+    systemstack(start_the_world_with_sema);
+    // Not to be descheduled between the two, and to hand the semaphore over directly: one that stops the
+    // world in a loop must not keep others from it.
+    let mp = acquirem();
+    mp.inspect(|mp| mp.preemptoff.set(std::ptr::null()));
+    semrelease1(&WORLDSEMA, true);
+    releasem(mp);
+}
+
+/// Stops the world, for who has [`WORLDSEMA`] and can't be preempted. On g0, with a P. Go's
+/// `stopTheWorldWithSema`.
+fn stop_the_world_with_sema(mp: &'static M) {
+    if mp.locks.get() > 0 {
+        throw("stopTheWorld: holding locks");
+    }
+    let Some(mine) = mp.p.get() else { throw("stopTheWorld: no p") };
+    lock(&sched().lock);
+    sched().stopwait.set(gomaxprocs());
+    sched().gcwaiting.store(true, Ordering::SeqCst);
+    preemptall();
+    stopped(mine);
+    for pp in &procs().allp {
+        if pp.status.compare_exchange(PSYSCALL, PGCSTOP, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            pp.syscalltick.store(pp.syscalltick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+            sched().stopwait.set(sched().stopwait.get() - 1);
+        }
+    }
+    while let Some(pp) = pidleget() {
+        stopped(pp);
+    }
+    let wait = sched().stopwait.get() > 0;
+    unlock(&sched().lock);
+
+    while wait && !notetsleep(&sched().stopnote, ASK_AGAIN_NS) {
+        preemptall();
+    }
+    noteclear(&sched().stopnote);
+
+    if sched().stopwait.get() != 0 {
+        throw("stopTheWorld: not stopped (stopwait != 0)");
+    }
+    if procs().allp.iter().any(|pp| pp.status.load(Ordering::SeqCst) != PGCSTOP) {
+        throw("stopTheWorld: not stopped (status != _Pgcstop)");
+    }
+    world_stopped();
+}
+
+/// Counts `pp`, which is the caller's, as stopped, for the one who stops the world. `sched.lock` is held.
+fn stopped(pp: &P) {
+    pp.status.store(PGCSTOP, Ordering::SeqCst);
+    sched().stopwait.set(sched().stopwait.get() - 1);
+}
+
+/// The same for who is asked to stop: the last one wakes the stopper. `sched.lock` is held.
+pub(crate) fn stopped_for_another(pp: &P) {
+    stopped(pp);
+    if sched().stopwait.get() == 0 {
+        notewakeup(&sched().stopnote);
+    }
+}
+
+/// Stops this M because the world is to be stopped; returns with a P when it runs again. Go's `gcstopm`.
+pub(crate) fn gcstopm(mp: &'static M) {
+    if !sched().gcwaiting.load(Ordering::SeqCst) {
+        throw("gcstopm: not waiting for gc");
+    }
+    if !mp.preemptoff.get().is_null() {
+        throw("gcstopm: a goroutine parks while the world is stopped, by itself");
+    }
+    if mp.spinning.get() {
+        mp.stop_spinning();
+    }
+    let pp = releasep(mp);
+    lock(&sched().lock);
+    stopped_for_another(pp);
+    unlock(&sched().lock);
+    stopm(mp);
+}
+
+/// Sets how many P's there are; returns how many there were. On a goroutine. Go's `GOMAXPROCS`.
+pub(crate) fn set_gomaxprocs(n: i32) -> i32 {
+    let was = gomaxprocs();
+    if n != was {
+        let w = stop_the_world(StwReason::GoMaxProcs);
+        NEWPROCS.store(n, Ordering::Relaxed);
+        start_the_world(w);
+    }
+    was
+}
+
+/// Starts the world, with [`NEWPROCS`] P's. On g0 of the M that has stopped it. Go's
+/// `startTheWorldWithSema`.
+fn start_the_world_with_sema() {
+    assert_world_stopped();
+    let locked = acquirem();
+    lock(&sched().lock);
+    let newprocs = NEWPROCS.swap(0, Ordering::Relaxed);
+    let mut runnable = procresize(if newprocs == 0 { gomaxprocs() } else { newprocs });
+    sched().gcwaiting.store(false, Ordering::SeqCst);
+    wake_sysmon();
+    unlock(&sched().lock);
+    world_started();
+
+    while let Some(pp) = runnable {
+        runnable = pp.link.get();
+        match pp.m.get() {
+            Some(idle) => {
+                pp.m.set(None);
+                if !idle.nextp.is_null() {
+                    throw("startTheWorld: inconsistent mp->nextp");
+                }
+                idle.nextp.set(Some(pp));
+                notewakeup(&idle.park);
+            }
+            None => start_thread(pp),
+        }
+    }
+    // There may be more to run than these have in their queues. If not, it goes back to sleep.
+    wakep();
+    releasem(locked);
+}
+
+/// Keeps other M's from running goroutines, as well as it can, while a fatal error is reported: takes no
+/// lock, as the failing code may hold any. Go's `freezetheworld`.
+pub(crate) fn freezetheworld() {
+    if gomaxprocs() == 0 {
+        return; // nobody has started it
+    }
+    // Each round is a millisecond; as long as somebody runs, it may help to ask again.
+    for _ in 0..5 {
+        sched().stopwait.set(FREEZE_STOP_WAIT);
+        sched().gcwaiting.store(true, Ordering::SeqCst);
+        if !preemptall() {
+            break;
+        }
+        usleep(1000);
+    }
+}
+
+/// Makes an M for `pp`.
+fn start_thread(pp: &'static P) {
+    lock(&sched().lock);
+    let id = m_reserve_id();
+    unlock(&sched().lock);
+    if let Err(error) = newm(None, Some(pp), id) {
+        no_thread(pp, false, &error);
+    }
+}

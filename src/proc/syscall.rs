@@ -1,0 +1,284 @@
+//! System calls: a goroutine that blocks its thread, and nobody else.
+//!
+//! [`entersyscall`] leaves the P in state [`PSYSCALL`]: it belongs to nobody, but the M remembers it in
+//! `oldp`. If the call is short, [`exitsyscall`] takes it back with one CAS, and nothing else has
+//! happened. If it isn't, sysmon takes the P, with a CAS too, and hands it to another M
+//! (`retake`); then the goroutine needs some other P, or a place in a queue.
+//!
+//! ```text
+//!     P:  running --entersyscall--> syscall --exitsyscall--> idle, running
+//!                                      |
+//!                                      +--sysmon, stopTheWorld--> idle or gcstop
+//! ```
+//!
+//! Meanwhile the goroutine's state is [`GSYSCALL`]: it runs code, but none that needs a P, and its stack
+//! stays where it is, as the kernel may have been given addresses of it.
+
+use std::arch::asm;
+use std::sync::atomic::Ordering;
+
+use crate::arch::{entersyscall_here, entersyscallblock_here, mcall, systemstack};
+use crate::lock::note::notewakeup;
+use crate::lock::{lock, unlock};
+use crate::panic::throw;
+use crate::print::eprintln;
+use crate::proc::disable::{sched_enabled, user_disabled};
+use crate::proc::global::globrunqput;
+use crate::proc::gosched::gosched;
+use crate::proc::lockosthread::wire_while_panicking;
+use crate::proc::m::getm;
+use crate::proc::p::{acquirep, releasep, wirep};
+use crate::proc::preempt::ask;
+use crate::proc::safepoint::run_safe_point_fn;
+use crate::proc::schedule::{dropg, execute, schedule};
+use crate::proc::startstop::{handoffp, stoplockedm, stopm};
+use crate::proc::status::casgstatus;
+use crate::proc::stw::FREEZE_STOP_WAIT;
+use crate::proc::sysmon::wake_sysmon;
+use crate::proc::wake::pidleget;
+use crate::runtime2::{G, GRUNNABLE, GRUNNING, GSYSCALL, M, P, PGCSTOP, PIDLE, PSYSCALL, StackKind, sched};
+
+/// Where a goroutine is that leaves: what a traceback or a scan of its stack begins with. Go's `save`.
+#[inline(always)]
+fn save(gp: &G, pc: usize, sp: usize, bp: usize) {
+    gp.sched.pc.set(pc);
+    gp.sched.sp.set(sp);
+    gp.sched.bp.set(bp);
+}
+
+/// The goroutine is about to enter a system call, and needs its P no longer. Go's `entersyscall`.
+///
+/// # Safety
+/// On a goroutine, which holds no runtime lock. [`exitsyscall`] follows, in the same function or one
+/// that it calls; in between nothing parks, and nothing needs a P.
+#[inline(always)]
+pub(crate) unsafe fn entersyscall() {
+    // SAFETY: the caller's.
+    unsafe { entersyscall_here() }
+}
+
+/// Where the assembly of [`entersyscall`] goes on, with its caller's pc, sp and frame pointer; the
+/// callee-saved registers are in `m.ext.syscall_regs`. Go's `reentersyscall`.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize) {
+    let mp = getm();
+    let Some((gp, pp)) = mp.curg.get().zip(mp.p.get()) else { throw("entersyscall: no p") };
+    // From here on gp.sched is what others see, and systemstack would change it.
+    let save = || save(gp, pc, sp, bp);
+    begin(gp, mp, pc, sp);
+    save();
+    casgstatus(gp, GRUNNING, GSYSCALL);
+    if sched().sysmonwait.load(Ordering::SeqCst) {
+        systemstack(entersyscall_sysmon);
+        save();
+    }
+    if pp.run_safe_point_fn.load(Ordering::SeqCst) != 0 {
+        systemstack(|| run_safe_point_fn(pp));
+        save();
+    }
+    mp.syscalltick.set(pp.syscalltick.load(Ordering::Relaxed));
+    pp.m.set(None);
+    mp.oldp.set(Some(pp));
+    mp.p.set(None);
+    // Before the look at gcwaiting: either this sees that the world is to stop, or who stops it
+    // sees this.
+    pp.status.store(PSYSCALL, Ordering::SeqCst);
+    if sched().gcwaiting.load(Ordering::SeqCst) {
+        systemstack(|| entersyscall_gcwait(pp));
+        save();
+    }
+    mp.locks.set(mp.locks.get() - 1);
+}
+
+/// The first steps of both ways in: no more preemption, until the state is consistent again; and a
+/// stack that moves must not.
+#[inline(always)]
+fn begin(gp: &G, mp: &M, pc: usize, sp: usize) {
+    mp.locks.set(mp.locks.get() + 1);
+    gp.throwsplit.set(gp.ext.kind.get() == StackKind::Copying);
+    gp.syscallsp.set(sp);
+    gp.syscallpc.set(pc);
+    let stack = gp.stack.get();
+    if sp < stack.lo || stack.hi < sp {
+        eprintln!("entersyscall inconsistent {sp:#x} [{:#x}, {:#x}]", stack.lo, stack.hi);
+        throw("entersyscall");
+    }
+}
+
+/// Go's `entersyscall_sysmon`.
+#[cold]
+fn entersyscall_sysmon() {
+    lock(&sched().lock);
+    wake_sysmon();
+    unlock(&sched().lock);
+}
+
+/// The world is being stopped: counts the P as stopped, unless the stopper has done so. Go's
+/// `entersyscall_gcwait`.
+#[cold]
+fn entersyscall_gcwait(pp: &P) {
+    lock(&sched().lock);
+    if sched().stopwait.get() > 0
+        && pp.status.compare_exchange(PSYSCALL, PGCSTOP, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    {
+        tick(pp);
+        sched().stopwait.set(sched().stopwait.get() - 1);
+        if sched().stopwait.get() == 0 {
+            notewakeup(&sched().stopnote);
+        }
+    }
+    unlock(&sched().lock);
+}
+
+/// Counts a system call of `pp`.
+#[inline(always)]
+fn tick(pp: &P) {
+    pp.syscalltick.store(pp.syscalltick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+}
+
+/// [`entersyscall`] for a call that is known to block: the P is handed on at once. Go's
+/// `entersyscallblock`.
+///
+/// # Safety
+/// As [`entersyscall`].
+#[inline(always)]
+pub(crate) unsafe fn entersyscallblock() {
+    // SAFETY: the caller's.
+    unsafe { entersyscallblock_here() }
+}
+
+/// Where the assembly of [`entersyscallblock`] goes on.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_entersyscallblock_from(pc: usize, sp: usize, bp: usize) {
+    let mp = getm();
+    let Some((gp, pp)) = mp.curg.get().zip(mp.p.get()) else { throw("entersyscallblock: no p") };
+    begin(gp, mp, pc, sp);
+    mp.syscalltick.set(pp.syscalltick.load(Ordering::Relaxed));
+    tick(pp);
+    save(gp, pc, sp, bp);
+    casgstatus(gp, GRUNNING, GSYSCALL);
+    systemstack(|| entersyscallblock_handoff(mp));
+    save(gp, pc, sp, bp);
+    mp.locks.set(mp.locks.get() - 1);
+}
+
+/// Go's `entersyscallblock_handoff`.
+fn entersyscallblock_handoff(mp: &'static M) {
+    handoffp(releasep(mp));
+}
+
+/// The system call is over: the goroutine goes on when it has a P. Go's `exitsyscall`.
+///
+/// # Safety
+/// After [`entersyscall`] or [`entersyscallblock`]; nothing obtained from a thread-local is kept across
+/// this.
+#[inline(never)]
+pub(crate) unsafe fn exitsyscall() {
+    let mp = getm();
+    let Some(gp) = mp.curg.get() else { throw("exitsyscall: no g") };
+    let sp: usize;
+    // SAFETY: a copy of a register.
+    unsafe { asm!("mov {}, rsp", out(reg) sp, options(nomem, nostack, preserves_flags)) };
+    if sp > gp.syscallsp.get() {
+        throw("exitsyscall: syscall frame is no longer valid");
+    }
+    mp.locks.set(mp.locks.get() + 1);
+    gp.waitsince.set(0);
+    let oldp = mp.oldp.get();
+    mp.oldp.set(None);
+    let fast = exitsyscallfast(mp, oldp);
+    if fast {
+        mp.p.get().inspect(|pp| tick(pp));
+        casgstatus(gp, GSYSCALL, GRUNNING);
+        mp.locks.set(mp.locks.get() - 1);
+    } else {
+        mp.locks.set(mp.locks.get() - 1);
+        wire_while_panicking(gp, mp);
+        // SAFETY: on a goroutine; exitsyscall0 puts it on a queue or runs it.
+        unsafe { mcall(exitsyscall0) };
+        // Maybe another M's, on another thread.
+        getm().p.get().inspect(|pp| tick(pp));
+    }
+    gp.syscallsp.set(0);
+    gp.throwsplit.set(false);
+    if fast {
+        if gp.preempt.load(Ordering::Relaxed) {
+            // What it was asked by may have been put right meanwhile.
+            ask(mp, gp);
+        }
+        if user_disabled() {
+            // SAFETY: on a goroutine again, and the caller lets it park.
+            unsafe { gosched() }
+        }
+    }
+}
+
+/// Gets a P without a switch, if one is to be had. Go's `exitsyscallfast`.
+#[inline(always)]
+fn exitsyscallfast(mp: &'static M, oldp: Option<&'static P>) -> bool {
+    if sched().stopwait.get() == FREEZE_STOP_WAIT {
+        return false;
+    }
+    if let Some(pp) = oldp
+        && pp.status.load(Ordering::Relaxed) == PSYSCALL
+        && pp.status.compare_exchange(PSYSCALL, PIDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    {
+        wirep(mp, pp);
+        exitsyscallfast_reacquired(mp, pp);
+        return true;
+    }
+    !sched().pidle.is_null() && systemstack(|| exitsyscallfast_pidle(mp))
+}
+
+/// Go's `exitsyscallfast_reacquired`.
+#[inline(always)]
+fn exitsyscallfast_reacquired(mp: &M, pp: &P) {
+    if mp.syscalltick.get() != pp.syscalltick.load(Ordering::Relaxed) {
+        // It was taken meanwhile, and left again in a system call of somebody else.
+        tick(pp);
+    }
+}
+
+/// Go's `exitsyscallfast_pidle`.
+fn exitsyscallfast_pidle(mp: &'static M) -> bool {
+    lock(&sched().lock);
+    let pp = pidleget();
+    unlock(&sched().lock);
+    if let Some(pp) = pp {
+        acquirep(mp, pp);
+    }
+    pp.is_some()
+}
+
+/// The rest of [`exitsyscall`] on g0: there was no P. Go's `exitsyscall0`.
+///
+/// # Safety
+/// [`mcall`] calls it.
+unsafe extern "C" fn exitsyscall0(gp: *mut G) -> ! {
+    // SAFETY: mcall passes the G that called it.
+    let gp: &'static G = unsafe { &*gp };
+    let mp = getm();
+    casgstatus(gp, GSYSCALL, GRUNNABLE);
+    dropg(mp, gp);
+    lock(&sched().lock);
+    let pp = if sched_enabled(gp) { pidleget() } else { None };
+    if pp.is_none() {
+        globrunqput(gp);
+    }
+    // Once the lock is gone, the G is somebody else's, unless it is locked to this M.
+    let locked = !gp.lockedm.is_null();
+    unlock(&sched().lock);
+    if let Some(pp) = pp {
+        acquirep(mp, pp);
+        // SAFETY: on g0 with a P, and the G is on no queue.
+        unsafe { execute(mp, gp, false) }
+    }
+    if locked {
+        stoplockedm(mp);
+        // SAFETY: stoplockedm returned with a P, and the G runnable and ours alone.
+        unsafe { execute(mp, gp, false) }
+    }
+    stopm(mp);
+    // SAFETY: on g0, and stopm returned with a P.
+    unsafe { schedule(mp) }
+}

@@ -1,0 +1,149 @@
+//! The monitor: a thread without a P that sees to it that nobody holds one for ever.
+//!
+//! It looks at every P, at first each 20 µs. A P whose M is in a system call is taken away and handed to
+//! another M, if there is anything to run; a goroutine that has run for 10 ms is asked to stop.
+//! When a millisecond has passed in which there was nothing to do, it looks less and less often, at last
+//! each 10 ms. When no P is in use it sleeps until one is ([`wake_sysmon`]).
+
+use std::sync::atomic::Ordering;
+
+use crate::lock::note::{noteclear, notetsleep, notewakeup};
+use crate::lock::{assert_lock_held, lock, unlock};
+use crate::os::{nanotime, usleep};
+use crate::proc::checkdead::{checkdead, foreign_threads_matter, incidlelocked};
+use crate::proc::m::become_system_m;
+use crate::proc::preempt::preemptone;
+use crate::proc::procs::{gomaxprocs, procs};
+use crate::proc::runq::runqempty;
+use crate::proc::startstop::handoffp;
+use crate::runtime2::{P, PIDLE, PRUNNING, PSYSCALL, sched};
+
+/// How long a goroutine may run before it is asked to stop. Go's `forcePreemptNS`.
+const FORCE_PREEMPT_NS: i64 = 10 * 1000 * 1000;
+
+/// How long a P is left to an M in a system call if nobody needs it.
+const SYSCALL_NS: i64 = 10 * 1000 * 1000;
+
+/// The shortest and the longest pause between two rounds, in microseconds.
+const MIN_DELAY: u32 = 20;
+const MAX_DELAY: u32 = 10 * 1000;
+
+/// How long sysmon sleeps when no P is in use: there is nothing that it would be late for.
+const IDLE_NS: i64 = 60 * 1000 * 1000 * 1000;
+
+/// The same while it depends on threads that aren't ours whether there is a deadlock: they may end.
+const FOREIGN_NS: i64 = 1000 * 1000 * 1000;
+
+/// What sysmon's M runs; it never ends. Go's `sysmon`.
+pub(crate) fn sysmon() {
+    lock(&sched().lock);
+    become_system_m();
+    unlock(&sched().lock);
+
+    // Rounds in succession in which nothing was done.
+    let mut idle = 0_u32;
+    let mut delay = MIN_DELAY;
+    loop {
+        if idle == 0 {
+            delay = MIN_DELAY;
+        } else if idle > 50 {
+            delay = (delay * 2).min(MAX_DELAY);
+        }
+        usleep(delay);
+        if nothing_runs() && sleep_deeply() {
+            idle = 0;
+            delay = MIN_DELAY;
+        }
+
+        lock(&sched().sysmonlock);
+        idle = if retake(nanotime()) != 0 { 0 } else { idle.saturating_add(1) };
+        unlock(&sched().sysmonlock);
+    }
+}
+
+/// Whether there is nothing to monitor.
+fn nothing_runs() -> bool {
+    sched().gcwaiting.load(Ordering::SeqCst) || sched().npidle.load(Ordering::SeqCst) == gomaxprocs()
+}
+
+/// Sleeps until a P is used again, unless one is; says whether that was what ended it.
+fn sleep_deeply() -> bool {
+    lock(&sched().lock);
+    let mut woken = false;
+    if nothing_runs() {
+        sched().sysmonwait.store(true, Ordering::SeqCst);
+        let ns = if foreign_threads_matter() { FOREIGN_NS } else { IDLE_NS };
+        unlock(&sched().lock);
+        woken = notetsleep(&sched().sysmonnote, ns);
+        lock(&sched().lock);
+        sched().sysmonwait.store(false, Ordering::SeqCst);
+        noteclear(&sched().sysmonnote);
+        if !woken {
+            checkdead();
+        }
+    }
+    unlock(&sched().lock);
+    woken
+}
+
+/// Wakes sysmon if it sleeps because there was nothing to do. `sched.lock` is held.
+#[inline]
+pub(crate) fn wake_sysmon() {
+    assert_lock_held(&sched().lock);
+    if sched().sysmonwait.load(Ordering::SeqCst) {
+        sched().sysmonwait.store(false, Ordering::SeqCst);
+        notewakeup(&sched().sysmonnote);
+    }
+}
+
+/// Takes P's back from M's in system calls, and asks goroutines that have run for long to stop;
+/// returns how many P's it took. Go's `retake`.
+fn retake(now: i64) -> u32 {
+    // A table is never freed, and a P that is no longer in it is dead, which its state says.
+    procs().allp.iter().copied().filter(|pp| retake_one(pp, now)).count() as u32
+}
+
+fn retake_one(pp: &'static P, now: i64) -> bool {
+    let seen = &pp.sysmontick;
+    let status = pp.status.load(Ordering::SeqCst);
+    if status != PRUNNING && status != PSYSCALL {
+        return false;
+    }
+    let schedtick = pp.schedtick.load(Ordering::Relaxed);
+    let mut long = false;
+    if seen.schedtick.get() != schedtick {
+        seen.schedtick.set(schedtick);
+        seen.schedwhen.set(now);
+    } else if seen.schedwhen.get() + FORCE_PREEMPT_NS <= now {
+        preemptone(pp);
+        // An M in a system call has no P to be asked by: take it away.
+        long = true;
+    }
+    if status != PSYSCALL {
+        return false;
+    }
+    // It must have been in the same system call in the round before.
+    let syscalltick = pp.syscalltick.load(Ordering::Relaxed);
+    if !long && seen.syscalltick.get() != syscalltick {
+        seen.syscalltick.set(syscalltick);
+        seen.syscallwhen.set(now);
+        return false;
+    }
+    // If there is nothing else for it to run, it may stay for a while; not for ever, or sysmon
+    // couldn't sleep.
+    let wanted = !runqempty(pp)
+        || sched().nmspinning.load(Ordering::SeqCst) + sched().npidle.load(Ordering::SeqCst) == 0;
+    if !wanted && seen.syscallwhen.get() + SYSCALL_NS > now {
+        return false;
+    }
+    // As if one locked M less were idle: the M that the P is taken from may come back, find nothing
+    // to do, and see a deadlock before the P is handed on.
+    incidlelocked(-1);
+    let taken = pp.status.compare_exchange(PSYSCALL, PIDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    if taken {
+        pp.syscalltick.store(syscalltick.wrapping_add(1), Ordering::Relaxed);
+        handoffp(pp);
+    }
+    incidlelocked(1);
+    taken
+}

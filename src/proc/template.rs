@@ -1,0 +1,114 @@
+//! The template thread: a thread in a known good state that makes threads for those that may not be.
+//!
+//! A new thread inherits from the one that makes it: processors it may run on, priorities, name spaces,
+//! capabilities. Who locks a goroutine to its thread may do so to change such things, and a thread that
+//! isn't ours may have anything. None of that must get into the pool of M's.
+
+use std::cell::Cell;
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use crate::arch::systemstack;
+use crate::lock::note::{noteclear, notesleep, notewakeup};
+use crate::lock::{lock, unlock};
+use crate::proc::m::{acquirem, become_system_m, m_reserve_id, newm, newm1, releasem};
+use crate::runtime2::{M, Mutex, Note, sched};
+
+/// An M that waits for its thread, and who waits for that.
+struct Request {
+    mp: &'static M,
+    next: *const Request,
+    made: Cell<Option<io::Result<()>>>,
+    done: Note,
+}
+
+/// Requests, and the thread that sees to them. Go's `newmHandoff`.
+struct NewmHandoff {
+    lock: Mutex,
+    /// A list, on the stacks of those who wait; protected by the lock.
+    newm: Cell<*const Request>,
+    /// The template thread sleeps until `wake`; protected by the lock.
+    waiting: Cell<bool>,
+    wake: Note,
+    /// Somebody makes that thread, or has made it.
+    started: AtomicBool,
+    /// It has been made.
+    have_template_thread: AtomicBool,
+}
+
+// SAFETY: the cells are protected by the lock.
+unsafe impl Sync for NewmHandoff {}
+
+static NEWM_HANDOFF: NewmHandoff = NewmHandoff {
+    lock: Mutex::new(),
+    newm: Cell::new(ptr::null()),
+    waiting: Cell::new(false),
+    wake: Note { key: AtomicU32::new(0) },
+    started: AtomicBool::new(false),
+    have_template_thread: AtomicBool::new(false),
+};
+
+/// Starts the template thread, unless there is one. The calling thread is in a good state. If no thread
+/// can be made, threads go on to be made by whoever needs them. Go's `startTemplateThread`.
+pub(crate) fn start_template_thread() {
+    let NewmHandoff { started, have_template_thread, .. } = &NEWM_HANDOFF;
+    if started.load(Ordering::Relaxed) {
+        return;
+    }
+    let mp = acquirem();
+    if !started.swap(true, Ordering::Relaxed) {
+        lock(&sched().lock);
+        let id = m_reserve_id();
+        unlock(&sched().lock);
+        let made = newm(Some(template_thread), None, id).is_ok();
+        have_template_thread.store(made, Ordering::Relaxed);
+        started.store(made, Ordering::Relaxed);
+    }
+    releasem(mp);
+}
+
+/// What the template thread's M runs; it never ends. Go's `templateThread`.
+fn template_thread() {
+    lock(&sched().lock);
+    become_system_m();
+    unlock(&sched().lock);
+    let handoff = &NEWM_HANDOFF;
+    loop {
+        lock(&handoff.lock);
+        let mut next = handoff.newm.replace(ptr::null());
+        if next.is_null() {
+            handoff.waiting.set(true);
+            noteclear(&handoff.wake);
+            unlock(&handoff.lock);
+            notesleep(&handoff.wake);
+            continue;
+        }
+        unlock(&handoff.lock);
+        // SAFETY: who made a request keeps it until it is done.
+        while let Some(request) = unsafe { next.as_ref() } {
+            next = request.next;
+            request.made.set(Some(newm1(request.mp)));
+            notewakeup(&request.done);
+        }
+    }
+}
+
+/// Has the template thread make the thread of `mp`, and waits for that; none if there is no such thread.
+pub(crate) fn newm_by_template(mp: &'static M) -> Option<io::Result<()>> {
+    let handoff = &NEWM_HANDOFF;
+    if !handoff.have_template_thread.load(Ordering::Relaxed) {
+        return None;
+    }
+    lock(&handoff.lock);
+    let done = Note { key: AtomicU32::new(0) };
+    let request = Request { mp, next: handoff.newm.get(), made: Cell::new(None), done };
+    handoff.newm.set(&request);
+    let wake = handoff.waiting.replace(false);
+    unlock(&handoff.lock);
+    if wake {
+        notewakeup(&handoff.wake);
+    }
+    systemstack(|| notesleep(&request.done));
+    request.made.take()
+}

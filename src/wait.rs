@@ -1,0 +1,32 @@
+//! What a caller needs that has to wait: to be a goroutine, or to become one for that time.
+
+use crate::arch::getg;
+use crate::proc::boot::started;
+use crate::proc::extram::Guest;
+use crate::proc::park::on_goroutine;
+
+/// Lets the caller park while the result lives: nothing is needed on a goroutine, and a thread that isn't
+/// ours is made one. Panics where neither can be.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn must_wait(what: &str) -> Option<Guest> {
+    if on_goroutine() { None } else { Some(become_goroutine(what)) }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn become_goroutine(what: &str) -> Guest {
+    if let Some(gp) = getg() {
+        let place = if gp.syscallsp.get() != 0 { "gosched::blocking" } else { "gosched::proc::systemstack" };
+        panic!("gosched: {what} would have to wait, which nothing can inside {place}: do it outside");
+    }
+    assert!(
+        started(),
+        "gosched: {what} would have to wait, and nobody could end that before the first gosched::run: \
+         use it inside, or afterwards"
+    );
+    Guest::new().unwrap_or_else(|error| {
+        panic!("gosched: {what} would have to wait, and this thread can't be made a goroutine: {error}")
+    })
+}

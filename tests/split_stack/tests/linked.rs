@@ -22,11 +22,12 @@ common::tests! {
 }
 
 /// What asm/x86_64/morestack.S defines.
-const FAMILY: [&str; 5] = [
+const FAMILY: [&str; 6] = [
     "__morestack",
     "__morestack_allocate_stack_space",
     "__morestack_non_split",
     "gosched_morestack",
+    "gosched_morestack_preempted",
     "gosched_morestack_prologue",
 ];
 

@@ -22,6 +22,7 @@ impl Setting {
     }
 }
 
+static ASYNC_PREEMPT_OFF: Setting = Setting::new("asyncpreemptoff", "1");
 static EFENCE: Setting = Setting::new("efence", "1");
 static GC_SHRINK_STACK_OFF: Setting = Setting::new("gcshrinkstackoff", "1");
 static RANDOMIZE_SCHEDULER: Setting = Setting::new("randomizescheduler", "1");
@@ -29,8 +30,20 @@ static STACK_FORCE_MOVE: Setting = Setting::new("stackforcemove", "1");
 static STACK_KEEP_OFF: Setting = Setting::new("stackkeep", "0");
 static STACK_VERIFY: Setting = Setting::new("stackverify", "1");
 
-static SETTINGS: [&Setting; 6] =
-    [&EFENCE, &GC_SHRINK_STACK_OFF, &RANDOMIZE_SCHEDULER, &STACK_FORCE_MOVE, &STACK_KEEP_OFF, &STACK_VERIFY];
+static SETTINGS: [&Setting; 7] = [
+    &ASYNC_PREEMPT_OFF,
+    &EFENCE,
+    &GC_SHRINK_STACK_OFF,
+    &RANDOMIZE_SCHEDULER,
+    &STACK_FORCE_MOVE,
+    &STACK_KEEP_OFF,
+    &STACK_VERIFY,
+];
+
+/// Whether goroutines are stopped at their checks only. Go's `asyncpreemptoff`.
+pub(crate) fn async_preempt_off() -> bool {
+    ASYNC_PREEMPT_OFF.is_set()
+}
 
 /// Whether a freed segment becomes inaccessible for good, and a home page that a stack has left
 /// is filled with [`POISON`](crate::stack::POISON). Go's `efence`, with its `stackPoisonCopy`.

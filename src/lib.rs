@@ -86,6 +86,7 @@ mod lock;
 mod os;
 mod panic;
 mod preempt;
+mod preemptible;
 mod print;
 pub mod proc;
 mod rand;

@@ -5,6 +5,12 @@
 //! `g.preempt` is set and what its checks compare with is made larger than any address, so that the
 //! next one fails and leads to [`newstack`](crate::stack::newstack).
 //!
+//! Code that has none, but that the program has registered as [preemptible](crate::preemptible), is
+//! stopped *asynchronously*: its thread gets a signal, SIGURG, as in Go, because hardly a program uses
+//! it, and those that do expect it at any time. The handler looks whether it is a safe point
+//! ([`is_async_safe_point`]), and has the goroutine call `gosched_async_preempt` (`preempt.S`), which
+//! leaves it just as a check would have. Everywhere else it goes on, to its next check.
+//!
 //! There are two reasons to ask. One is that others should run: it goes to the end of the global
 //! queue. The other is that somebody wants to look at its stack: [`suspend_g`] has `g.preempt_stop`
 //! set as well, and it parks as [`GPREEMPTED`].
@@ -12,10 +18,12 @@
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::arch::{getg, procyield};
+use crate::arch::{ASYNC_PREEMPT_FRAME, RED_ZONE, getg, procyield};
 use crate::os::{nanotime, osyield};
 use crate::panic::throw;
+use crate::preemptible;
 use crate::proc::lockosthread::wire_while_panicking;
+use crate::proc::m::getm;
 use crate::proc::park::ready;
 use crate::proc::preempt::{ask, gopreempt_m, preempt_park};
 use crate::proc::status::{
@@ -25,8 +33,9 @@ use crate::runtime2::{
     G, GCOPYSTACK, GDEAD, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSCANRUNNABLE, GSCANRUNNING, GSCANSYSCALL,
     GSCANWAITING, GSYSCALL, GWAITING, M, PRUNNING,
 };
+use crate::signal::preempt_m;
 use crate::stack::running_guard;
-use crate::xregs::x_reg_save;
+use crate::xregs::{RESTORE_STACK, x_reg_save};
 
 /// What [`suspend_g`](crate::proc::suspend_g) has done. Go's `suspendGState`.
 #[derive(Debug)]
@@ -103,6 +112,9 @@ fn ask_to_park(gp: &'static G) {
         ask(mp, gp);
     }
     casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
+    if let Some(mp) = mp {
+        preempt_m(mp);
+    }
 }
 
 /// Lets a suspended goroutine go on. Go's `resumeG`.
@@ -127,6 +139,42 @@ pub(crate) fn can_preempt_m(mp: &M) -> bool {
         && mp.mallocing.get() == 0
         && mp.preemptoff.get().is_null()
         && mp.p.get().is_some_and(|pp| pp.status.load(Ordering::Relaxed) == PRUNNING)
+}
+
+/// Whether somebody wants `gp`, which runs on `mp`, to stop. Go's `wantAsyncPreempt`.
+pub(crate) fn want_async_preempt(mp: &M, gp: &G) -> bool {
+    (gp.preempt.load(Ordering::Relaxed) || mp.p.get().is_some_and(|pp| pp.preempt.load(Ordering::Relaxed)))
+        && readgstatus(gp) & !GSCAN == GRUNNING
+}
+
+/// What the goroutine's stack must have left, in bytes, for an asynchronous preemption. Go's
+/// `asyncPreemptStack`.
+pub(crate) const ASYNC_PREEMPT_STACK: usize = RED_ZONE + ASYNC_PREEMPT_FRAME + RESTORE_STACK;
+
+/// Whether `gp`, which the thread of `mp` ran when a signal came, may be stopped where it is: no lock is
+/// held, its stack has room for what that takes, and its code is preemptible. In a signal handler. Go's
+/// `isAsyncSafePoint`.
+pub(crate) fn is_async_safe_point(mp: &M, gp: &G, pc: usize, sp: usize) -> bool {
+    let stack = gp.stack.get();
+    mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp))
+        && can_preempt_m(mp)
+        // In a handler of the program's that has interrupted the goroutine it is another stack.
+        && sp >= stack.lo + ASYNC_PREEMPT_STACK
+        && sp < stack.hi
+        && preemptible::contains(pc)
+}
+
+/// Prepares a goroutine to be left that `gosched_async_preempt` has saved, its vector registers at
+/// `regs`. On g0. Go's `asyncPreempt2`.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_async_preempt2(regs: *const u8) -> Option<Leave> {
+    let mp = getm();
+    let Some(gp) = mp.curg.get() else { throw("asyncPreempt2 on no goroutine") };
+    // Nobody may move its stack now. It is cleared when the goroutine goes on.
+    gp.async_safe_point.set(true);
+    let leave = stop_here(mp, gp, regs);
+    gp.async_safe_point.set(leave.is_some());
+    leave
 }
 
 /// What the assembly that has saved a goroutine calls to leave it, as mcall calls its function.

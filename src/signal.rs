@@ -3,6 +3,7 @@
 //! - A fault in the guard page of a goroutine's stack is reported as Go reports a stack
 //!   overflow, and ends the process with status 2. Every other fault goes to whoever
 //!   handled it before.
+//! - A goroutine that is asked to stop, and that can be stopped where it is, is: see `preempt.rs`.
 //! - Every handler in the process runs on the alternate signal stack of its thread: a
 //!   goroutine's stack may be smaller than the frame that the kernel pushes.
 
@@ -14,8 +15,11 @@ use std::sync::atomic::Ordering;
 
 use memmap2::MmapOptions;
 
-use crate::arch::{getg, setg, sigreport_pc};
+use crate::arch::{Sigctxt, getg, setg, sigreport_pc};
+use crate::debug::async_preempt_off;
 use crate::panic::{ThrowType, exit, startpanic, throw};
+use crate::preempt::{is_async_safe_point, want_async_preempt};
+use crate::preemptible;
 use crate::proc::bad::{badmorestackg0, badmorestackgsignal};
 use crate::runtime2::{G, M, Stack};
 use crate::stack::{PAGE, STACK_GUARD, overflow_header};
@@ -38,10 +42,16 @@ pub(crate) struct Regs {
 /// The signals that a guard page raises.
 const FAULTS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
-/// What handled [`FAULTS`] before us.
-static PREVIOUS: Previous = Previous(std::cell::UnsafeCell::new([MaybeUninit::zeroed(); 2]));
+/// The signal that asks a thread to look whether its goroutine can stop. Go's `sigPreempt`.
+const SIG_PREEMPT: c_int = libc::SIGURG;
 
-struct Previous(std::cell::UnsafeCell<[MaybeUninit<libc::sigaction>; 2]>);
+/// The signals that are handled here.
+const HANDLED: [c_int; 3] = [FAULTS[0], FAULTS[1], SIG_PREEMPT];
+
+/// What handled [`HANDLED`] before us.
+static PREVIOUS: Previous = Previous(std::cell::UnsafeCell::new([MaybeUninit::zeroed(); 3]));
+
+struct Previous(std::cell::UnsafeCell<[MaybeUninit<libc::sigaction>; 3]>);
 
 // SAFETY: written once, before the handler that reads it is installed.
 unsafe impl Sync for Previous {}
@@ -57,11 +67,11 @@ pub(crate) fn sigsave() -> MaybeUninit<libc::sigset_t> {
 /// Installs the handlers, once. Go's `initsig`.
 pub(crate) fn initsig() {
     for sig in 1..=libc::SIGRTMAX() {
-        if !FAULTS.contains(&sig) {
+        if !HANDLED.contains(&sig) {
             setsigstack(sig);
         }
     }
-    for (i, sig) in FAULTS.into_iter().enumerate() {
+    for (i, sig) in HANDLED.into_iter().enumerate() {
         // SAFETY: `sighandler` is a handler with three arguments, as the flags say.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
@@ -151,7 +161,7 @@ pub(crate) fn unminit_signals() {
     unsafe { libc::sigaltstack(&none, ptr::null_mut()) };
 }
 
-/// Handles a fault, on the signal stack. Go's `sighandler`.
+/// Handles a fault, or a request to stop, on the signal stack. Go's `sighandler`.
 extern "C" fn sighandler(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let gp = getg();
     let mp = gp.and_then(|gp| gp.m.get());
@@ -161,9 +171,13 @@ extern "C" fn sighandler(sig: c_int, info: *mut libc::siginfo_t, context: *mut c
         if let Some(mp) = mp {
             setg(mp.gsignal.get());
         }
-        let addr = (*info).si_addr().addr();
+        let ucontext = &mut *context.cast::<libc::ucontext_t>();
         let handled = match (mp, gp) {
-            (Some(mp), Some(gp)) => guard_hit(mp, gp, addr, &mut *context.cast::<libc::ucontext_t>()),
+            (Some(mp), Some(gp)) if sig == SIG_PREEMPT => {
+                do_sig_preempt(mp, gp, &mut Sigctxt(ucontext));
+                false // one of the program's own may have come at the same time
+            }
+            (Some(mp), Some(gp)) => guard_hit(mp, gp, (*info).si_addr().addr(), ucontext),
             _ => false,
         };
         if !handled {
@@ -171,6 +185,37 @@ extern "C" fn sighandler(sig: c_int, info: *mut libc::siginfo_t, context: *mut c
         }
         setg(gp);
     }
+}
+
+/// A preemption signal has come while the thread of `mp` ran `gp`: stops that if it is wanted, and if it
+/// can be. Go's `doSigPreempt`.
+fn do_sig_preempt(mp: &M, gp: &G, context: &mut Sigctxt) {
+    if !async_preempt_off()
+        && want_async_preempt(mp, gp)
+        && is_async_safe_point(mp, gp, context.sigpc(), context.sigsp())
+    {
+        // SAFETY: is_async_safe_point has seen to the room.
+        unsafe { context.push_call() };
+    }
+    mp.preempt_gen.fetch_add(1, Ordering::Relaxed);
+    mp.signal_pending.store(0, Ordering::Relaxed);
+}
+
+/// Sends a preemption signal to the thread of `mp`, unless one is on its way, or it would be no use: then
+/// a system call of that thread would be cut short for nothing. Go's `preemptM`.
+pub(crate) fn preempt_m(mp: &M) {
+    if async_preempt_off() || !preemptible::any() {
+        return;
+    }
+    if mp.signal_pending.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        signal_m(mp, SIG_PREEMPT);
+    }
+}
+
+/// Sends a signal to the thread of `mp`, if it is there. Go's `signalM`.
+fn signal_m(mp: &M, sig: c_int) {
+    // SAFETY: no memory is passed. To a thread that has ended, nothing is sent.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), mp.procid.load(Ordering::Relaxed), sig) };
 }
 
 /// If `addr` is in the guard page below the stack of `gp`, the G that was running, makes the
@@ -232,10 +277,12 @@ extern "C" fn gosched_overflow(addr: usize) -> ! {
 /// In a signal handler, with its arguments.
 unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-    let Some(i) = FAULTS.iter().position(|&fault| fault == sig) else { return };
+    let Some(i) = HANDLED.iter().position(|&handled| handled == sig) else { return };
     // SAFETY: initsig wrote it before it installed our handler.
     let previous = unsafe { (*PREVIOUS.0.get())[i].assume_init_ref() };
     match previous.sa_sigaction {
+        // Nobody else cares for a SIGURG.
+        libc::SIG_DFL | libc::SIG_IGN if sig == SIG_PREEMPT => {}
         libc::SIG_DFL | libc::SIG_IGN => {
             // The kernel doesn't let a fault be ignored either. Let it happen again,
             // without us.

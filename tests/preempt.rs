@@ -5,7 +5,7 @@
 mod asked;
 mod common;
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -13,7 +13,7 @@ use std::thread;
 use asked::{ASKED, run_asked};
 use common::Test;
 use gosched::proc;
-use gosched::{go, morestack_check, yield_now};
+use gosched::{go, morestack_check, preemptible, yield_now};
 
 common::tests! {
     a_check_stops_a_fixed_goroutine
@@ -22,6 +22,11 @@ common::tests! {
     a_goroutine_that_holds_its_m_goes_on
     a_goroutine_that_panics_stops_on_its_thread
     a_check_that_needs_room_gets_it_first
+    a_preemptible_loop_is_stopped
+    a_preemptible_loop_on_a_copying_stack_is_stopped
+    without_signals_it_goes_on
+    a_preemptible_loop_that_panics_stops_on_its_thread
+    the_programs_own_signals_arrive
 }
 
 /// Whether another goroutine has run; there is one P.
@@ -155,4 +160,130 @@ fn a_check_that_needs_room_gets_it_first(test: Test) {
     };
     process().env("GODEBUG", "stackkeep=0").end().with("exit status: 0");
     process().env("GODEBUG", "stackforcemove=1").end().with("exit status: 0");
+}
+
+preemptible! {
+    /// Goes on until another goroutine has run, or there were so many requests; says how many.
+    unsafe fn spin(most: usize) -> usize {
+        loop {
+            let asked = ASKED.load(Ordering::Relaxed);
+            if OTHER_RAN.load(Ordering::Relaxed) || asked >= most {
+                return asked;
+            }
+        }
+    }
+}
+
+/// Never, for a loop that is stopped.
+const FOREVER: usize = usize::MAX;
+
+fn a_preemptible_loop_is_stopped(test: Test) {
+    let process = test.process(|| {
+        run_asked(|| {
+            let_other_run();
+            // SAFETY: no lock is held, and no thread-local in use.
+            unsafe { spin(FOREVER) };
+        });
+    });
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+}
+
+fn a_preemptible_loop_on_a_copying_stack_is_stopped(test: Test) {
+    unsafe extern "C" fn spins(_: *mut c_void) {
+        // SAFETY: as above.
+        unsafe { spin(FOREVER) };
+    }
+    let process = || {
+        test.process(|| {
+            run_asked(|| {
+                // SAFETY: it fits its stack and doesn't panic.
+                unsafe { proc::newproc(Some(spins), ptr::null_mut()) };
+                // Next on this P is `spins`.
+                yield_now();
+                OTHER_RAN.store(true, Ordering::Relaxed);
+            });
+        })
+        .env("GOMAXPROCS", "1")
+    };
+    process().end().with("exit status: 0");
+    process().env("GODEBUG", "stackforcemove=1,efence=1").end().with("exit status: 0");
+}
+
+fn without_signals_it_goes_on(test: Test) {
+    let process = test.process(|| {
+        run_asked(|| {
+            let_other_run();
+            // SAFETY: as above.
+            assert!(unsafe { spin(100) } >= 100);
+            assert!(!OTHER_RAN.load(Ordering::Relaxed));
+            // SAFETY: on a goroutine, which has an M.
+            assert_eq!(unsafe { (*proc::getm()).preempt_gen.load(Ordering::Relaxed) }, 0);
+        });
+    });
+    process.env("GOMAXPROCS", "1").env("GODEBUG", "asyncpreemptoff=1").end().with("exit status: 0");
+}
+
+fn a_preemptible_loop_that_panics_stops_on_its_thread(test: Test) {
+    struct SpinsWhenDropped;
+    impl Drop for SpinsWhenDropped {
+        fn drop(&mut self) {
+            let thread = thread::current().id();
+            // SAFETY: as above. The panic's count stays with the thread, and so does the goroutine.
+            unsafe { spin(FOREVER) };
+            assert!(thread::panicking() && thread::current().id() == thread);
+        }
+    }
+    let process = test.process(|| {
+        run_asked(|| {
+            let panics = go(|| {
+                let_other_run();
+                let _spins = SpinsWhenDropped;
+                panic!("as it should");
+            });
+            assert!(panics.join().unwrap_err().is_panic());
+            assert!(!thread::panicking());
+        });
+    });
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0").says("as it should");
+}
+
+fn the_programs_own_signals_arrive(test: Test) {
+    static BEFORE: AtomicUsize = AtomicUsize::new(0);
+    extern "C" fn handler(sig: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+        assert_eq!(sig, libc::SIGURG);
+        // SAFETY: the handler has SA_SIGINFO; what `sigqueue` has sent.
+        if unsafe { (*info).si_code == libc::SI_QUEUE } {
+            BEFORE.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let process = test.process(|| {
+        // SAFETY: a handler with three arguments.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as extern "C" fn(_, _, _) as usize;
+            action.sa_flags = libc::SA_SIGINFO;
+            libc::sigaction(libc::SIGURG, &action, ptr::null_mut());
+        }
+        let send = || {
+            let before = BEFORE.load(Ordering::Relaxed);
+            // SAFETY: no memory is passed; to this process, which may take it on any thread.
+            unsafe {
+                libc::sigqueue(libc::getpid(), libc::SIGURG, libc::sigval { sival_ptr: ptr::null_mut() })
+            };
+            while BEFORE.load(Ordering::Relaxed) == before {
+                std::hint::spin_loop();
+            }
+        };
+        run_asked(|| {
+            for _ in 0..100 {
+                OTHER_RAN.store(false, Ordering::Relaxed);
+                let_other_run();
+                // SAFETY: as above.
+                unsafe { spin(FOREVER) };
+                send();
+            }
+        });
+        send();
+    });
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
 }

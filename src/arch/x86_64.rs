@@ -3,7 +3,8 @@
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::proc::newproc::Entry;
 use crate::runtime2::{G, Gobuf};
@@ -21,8 +22,11 @@ unsafe extern "C" {
     fn gosched_asmcgocall(f: unsafe extern "C" fn(*mut c_void) -> c_int, arg: *mut c_void) -> c_int;
     fn gosched_entersyscall();
     fn gosched_entersyscallblock();
+    fn gosched_async_preempt();
+    fn gosched_preemptible_section() -> Section;
     static gosched_vector_size: AtomicUsize;
     static gosched_xsave_mask: AtomicU32;
+    static gosched_preempt_mask: AtomicU64;
 }
 
 unsafe extern "C-unwind" {
@@ -208,26 +212,80 @@ pub(crate) fn morestack_preempted_pc() -> usize {
     gosched_morestack_preempted as *const () as usize
 }
 
-/// Finds out how morestack saves the vector registers.
+/// What `gosched_preemptible_section` returns.
+#[repr(C)]
+struct Section {
+    start: usize,
+    end: usize,
+}
+
+/// Where the functions of [`preemptible!`](crate::preemptible) are; empty if there are none.
+#[inline(always)]
+pub(crate) fn preemptible_section() -> Range<usize> {
+    // SAFETY: it returns two addresses.
+    let Section { start, end } = unsafe { gosched_preemptible_section() };
+    start..end
+}
+
+/// What the ABI lets a function use below its stack pointer.
+pub(crate) const RED_ZONE: usize = 128;
+
+/// What `gosched_async_preempt` pushes on the goroutine's stack, below the red zone: pc, flags and 15
+/// registers, and a word of alignment.
+pub(crate) const ASYNC_PREEMPT_FRAME: usize = 18 * size_of::<usize>();
+
+/// A goroutine's registers, as a signal handler can change them. Go's `sigctxt`.
+pub(crate) struct Sigctxt<'a>(pub(crate) &'a mut libc::ucontext_t);
+
+impl Sigctxt<'_> {
+    /// Where it was interrupted. Go's `sigpc`.
+    pub(crate) fn sigpc(&self) -> usize {
+        self.0.uc_mcontext.gregs[libc::REG_RIP as usize] as usize
+    }
+
+    /// Its stack pointer. Go's `sigsp`.
+    pub(crate) fn sigsp(&self) -> usize {
+        self.0.uc_mcontext.gregs[libc::REG_RSP as usize] as usize
+    }
+
+    /// Lets it go on as if it had just called `gosched_async_preempt`. Go's `pushCall`, which knows no
+    /// red zone.
+    ///
+    /// # Safety
+    /// There is room for that on its stack.
+    pub(crate) unsafe fn push_call(&mut self) {
+        let sp = self.sigsp() - RED_ZONE - size_of::<usize>();
+        // SAFETY: the caller's.
+        unsafe { std::ptr::with_exposed_provenance_mut::<usize>(sp).write(self.sigpc()) };
+        let registers = &mut self.0.uc_mcontext.gregs;
+        registers[libc::REG_RSP as usize] = sp as i64;
+        registers[libc::REG_RIP as usize] = gosched_async_preempt as *const () as i64;
+    }
+}
+
+/// Finds out how morestack and asyncPreempt save the vector registers.
 #[allow(unused_unsafe)] // __cpuid is safe, but not in each version of Rust that this is for
 pub(crate) fn init_vector_state() {
     const OSXSAVE: u32 = 1 << 27;
     // Of xsave's parts, those that hold arguments: xmm, the upper halves of ymm, and of zmm.
     const ARGUMENTS: u32 = 1 << 1 | 1 << 2 | 1 << 6;
-    let (mut size, mut mask) = (512, 0); // fxsave
+    // The keys to memory's protection belong to the thread.
+    const PKRU: u64 = 1 << 9;
+    let (mut size, mut xcr0) = (512, 0_u64); // fxsave
     // SAFETY: every x86-64 processor has the instruction, here and below.
     if unsafe { __cpuid(1) }.ecx & OSXSAVE != 0 {
-        let xcr0: u32;
+        let (low, high): (u32, u32);
         // SAFETY: the processor has the instruction, and the system has enabled it.
-        unsafe { asm!("xgetbv", in("ecx") 0, out("eax") xcr0, out("edx") _, options(nomem, nostack)) };
+        unsafe { asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nomem, nostack)) };
+        xcr0 = u64::from(high) << 32 | u64::from(low);
         // SAFETY: likewise.
         size = unsafe { __cpuid_count(0xd, 0) }.ebx as usize;
-        mask = xcr0 & ARGUMENTS;
     }
-    // SAFETY: statics of morestack.S, which no goroutine reads yet.
+    // SAFETY: statics of morestack.S and preempt.S, which no goroutine reads yet.
     unsafe {
         gosched_vector_size.store(size, Ordering::Relaxed);
-        gosched_xsave_mask.store(mask, Ordering::Relaxed);
+        gosched_xsave_mask.store(xcr0 as u32 & ARGUMENTS, Ordering::Relaxed);
+        gosched_preempt_mask.store(xcr0 & !PKRU, Ordering::Relaxed);
     }
 }
 

@@ -126,6 +126,7 @@ pub use raw_world::*;
 pub use stw::{StwReason, WorldStop};
 
 pub use crate::preempt::SuspendGState;
+pub use crate::preemptible::{PreemptibleError, PreemptibleRegistration, register_preemptible};
 #[doc(hidden)]
 pub use crate::stack::check::with_stack;
 pub use crate::stack::copystack::AdjustInfo;

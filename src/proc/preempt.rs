@@ -11,6 +11,7 @@ use crate::proc::procs::procs;
 use crate::proc::schedule::{dropg, schedule};
 use crate::proc::status::{cas_g_to_preempt_scan, casfrom_gscanstatus, dumpgstatus, readgstatus};
 use crate::runtime2::{G, GPREEMPTED, GRUNNING, GSCAN, GSCANPREEMPTED, M, P, PRUNNING};
+use crate::signal::preempt_m;
 use crate::stack::STACK_PREEMPT;
 use crate::stack::limit::poison_stack_limit;
 
@@ -35,6 +36,8 @@ pub(crate) fn preemptone(pp: &P) -> bool {
     let Some(mp) = pp.m.get().filter(|mp| !mine.is_some_and(|mine| ptr::eq(*mp, mine))) else { return false };
     let Some(gp) = mp.curg.get().filter(|gp| !ptr::eq(*gp, &mp.ext.g0)) else { return false };
     ask(mp, gp);
+    pp.preempt.store(true, Ordering::Relaxed);
+    preempt_m(mp);
     true
 }
 

@@ -6,7 +6,10 @@ use std::ffi::c_void;
 use std::process::Command;
 use std::ptr;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
+use gosched::preemptible;
 use gosched::proc;
 use gosched::runtime2::G;
 
@@ -121,35 +124,90 @@ fn missing(tool: &str) {
     eprintln!("skipped: {tool} is missing");
 }
 
+/// What gdb writes that has a debuggee stop at a breakpoint and looks at its stack.
+fn gdb(debuggee: &str, breakpoint: &str) -> String {
+    let gdb = Command::new("gdb")
+        .args(["-nx", "-batch", "-ex", "set confirm off", "-ex", "set debuginfod enabled off"])
+        .args(["-ex", &format!("break {breakpoint}"), "-ex", "run", "-ex", "backtrace"])
+        .arg("--args")
+        .arg(env::current_exe().unwrap())
+        .args(["--exact", "the_debuggee", "--nocapture"])
+        .env("DEBUGGEE", debuggee)
+        .env("GOMAXPROCS", "1")
+        .output()
+        .unwrap();
+    let output = String::from_utf8_lossy(&gdb.stdout).into_owned() + &String::from_utf8_lossy(&gdb.stderr);
+    for complaint in ["corrupt stack", "Backtrace stopped", "previous frame"] {
+        assert!(!output.contains(complaint), "{debuggee}: gdb complains:\n{output}");
+    }
+    output
+}
+
 #[test]
 fn gdb_sees_the_goroutine_to_its_base() {
     if Command::new("gdb").arg("--version").output().is_err() {
         return missing("gdb");
     }
     for case in &CASES {
-        let gdb = Command::new("gdb")
-            .args(["-nx", "-batch", "-ex", "set confirm off", "-ex", "set debuginfod enabled off"])
-            .args(["-ex", "break stop_here", "-ex", "run", "-ex", "backtrace"])
-            .arg("--args")
-            .arg(env::current_exe().unwrap())
-            .args(["--exact", "the_debuggee", "--nocapture"])
-            .env("DEBUGGEE", case.name)
-            .output()
-            .unwrap();
-        let output =
-            String::from_utf8_lossy(&gdb.stdout).into_owned() + &String::from_utf8_lossy(&gdb.stderr);
-        for complaint in ["corrupt stack", "Backtrace stopped", "previous frame"] {
-            assert!(!output.contains(complaint), "{}: gdb complains:\n{output}", case.name);
-        }
+        let output = gdb(case.name, "stop_here");
         let frame = |line: &&str| line.starts_with('#');
         assert_frames(case, &output.lines().filter(frame).collect::<Vec<_>>(), &output);
     }
+}
+
+/// Stopped between two instructions, and going on: what is saved on g0's stack is the goroutine's.
+#[test]
+fn gdb_sees_what_was_interrupted() {
+    if Command::new("gdb").arg("--version").output().is_err() {
+        return missing("gdb");
+    }
+    let case = Case {
+        name: INTERRUPTED,
+        run: interrupted,
+        frames: &["<signal handler called>", "until_others_ran", "on_the_goroutine", "gosched_goexit"],
+    };
+    for breakpoint in ["gosched_async_preempt2", "gosched_x_reg_restore"] {
+        let output = gdb(case.name, breakpoint);
+        let frame = |line: &&str| line.starts_with('#');
+        assert_frames(&case, &output.lines().filter(frame).collect::<Vec<_>>(), &output);
+    }
+}
+
+const INTERRUPTED: &str = "interrupted";
+
+/// Whether another goroutine has run; there is one P.
+static OTHERS_RAN: AtomicBool = AtomicBool::new(false);
+
+preemptible! {
+    unsafe fn until_others_ran() {
+        while !OTHERS_RAN.load(Ordering::Relaxed) {}
+    }
+}
+
+/// Interrupts a goroutine once, or more often.
+fn interrupted() {
+    let asking = thread::spawn(|| {
+        while !OTHERS_RAN.load(Ordering::Relaxed) {
+            proc::preemptall();
+            thread::yield_now();
+        }
+    });
+    // SAFETY: no lock is held, and no thread-local in use.
+    let waiting = gosched::go(|| on_the_goroutine(|| unsafe { until_others_ran() }));
+    gosched::yield_now();
+    OTHERS_RAN.store(true, Ordering::Relaxed);
+    waiting.join().unwrap();
+    asking.join().unwrap();
 }
 
 /// What gdb runs: the case that the environment names.
 #[test]
 fn the_debuggee() {
     let Ok(name) = env::var("DEBUGGEE") else { return };
+    if name == INTERRUPTED {
+        // SAFETY: no thread-local is kept across a point that can park.
+        return unsafe { gosched::run(interrupted) };
+    }
     let case = CASES.iter().find(|case| case.name == name).expect("a case");
     // SAFETY: no thread-local is kept across a point that can park.
     unsafe { gosched::run(case.run) };

@@ -4,16 +4,20 @@
 #[path = "common/asked.rs"]
 mod asked;
 mod common;
+mod painted;
 
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::thread;
 
 use asked::{ASKED, run_asked};
 use common::Test;
-use gosched::proc;
+use gosched::proc::{self, PreemptibleError, register_preemptible};
+use gosched::runtime2::G;
 use gosched::{go, morestack_check, preemptible, yield_now};
+use painted::Case;
 
 common::tests! {
     a_check_stops_a_fixed_goroutine
@@ -27,6 +31,8 @@ common::tests! {
     without_signals_it_goes_on
     a_preemptible_loop_that_panics_stops_on_its_thread
     the_programs_own_signals_arrive
+    ranges_that_cannot_be_registered
+    an_interruption_takes_little_of_a_stack
 }
 
 /// Whether another goroutine has run; there is one P.
@@ -286,4 +292,86 @@ fn the_programs_own_signals_arrive(test: Test) {
         send();
     });
     process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+}
+
+fn ranges_that_cannot_be_registered(test: Test) {
+    let process = test.process(|| {
+        let register = |code: Range<usize>| {
+            // SAFETY: nothing is there that could be run.
+            unsafe { register_preemptible(code) }
+        };
+        let error = |code: Range<usize>| register(code).unwrap_err();
+        assert_eq!(error(0x1000..0x1000), PreemptibleError::Empty(0x1000..0x1000));
+        #[expect(clippy::reversed_empty_ranges, reason = "it is what is tested")]
+        let reversed = 0x2000..0x1000;
+        assert_eq!(error(reversed.clone()).to_string(), "no code is in 0x2000..0x1000");
+        assert_eq!(error(reversed.clone()), PreemptibleError::Empty(reversed));
+
+        let first = register(0x1000..0x2000).unwrap();
+        let second = register(0x3000..0x4000).unwrap();
+        for (code, other) in [
+            (0x1000..0x2000, 0x1000..0x2000),
+            (0x0fff..0x1001, 0x1000..0x2000),
+            (0x1fff..0x3000, 0x1000..0x2000),
+            (0x2000..0x3001, 0x3000..0x4000),
+            (0x3800..0x3801, 0x3000..0x4000),
+        ] {
+            assert_eq!(error(code), PreemptibleError::Overlaps(other));
+        }
+        let between = register(0x2000..0x3000).unwrap();
+        assert_eq!(format!("{between:?}"), "PreemptibleRegistration(0x2000..0x3000)");
+        drop(first);
+        assert_eq!(error(0x2000..0x2001), PreemptibleError::Overlaps(0x2000..0x3000));
+        drop((register(0x1000..0x2000).unwrap(), second, between));
+
+        // What the macro has made is registered, once and for all.
+        let spin = spin as *const () as usize;
+        let message = error(spin..spin + 1).to_string();
+        assert!(message.ends_with(", which is preemptible already"), "{message}");
+    });
+    process.end().with("exit status: 0");
+}
+
+fn an_interruption_takes_little_of_a_stack(test: Test) {
+    /// What the documentation promises, and some words of this test's own.
+    const LIMIT: usize = if cfg!(debug_assertions) { 2320 + 400 } else { 400 + 64 };
+    static GP: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+    static INTERRUPTED: Case = Case::new("an interruption", be_interrupted);
+
+    unsafe fn be_interrupted() {
+        // SAFETY: as above.
+        unsafe { spin(FOREVER) };
+    }
+    unsafe extern "C" fn measure(_: *mut c_void) {
+        GP.store(proc::getg(), Ordering::Release);
+        // SAFETY: on a goroutine, near the base of its stack.
+        unsafe { INTERRUPTED.measure(|_| LIMIT) };
+    }
+    let process = test.process(|| {
+        run_asked(|| {
+            // SAFETY: it fits its stack and doesn't panic.
+            unsafe { proc::newproc(Some(measure), ptr::null_mut()) };
+            let interrupted = || {
+                let mut times = 0;
+                while times < 10 {
+                    let gp = GP.load(Ordering::Acquire);
+                    if !gp.is_null() {
+                        // SAFETY: the thread isn't the runtime's; the goroutine ends after this.
+                        unsafe {
+                            let state = proc::suspend_g(gp);
+                            times += usize::from((*gp).async_safe_point.get());
+                            proc::resume_g(state);
+                        }
+                    }
+                }
+                OTHER_RAN.store(true, Ordering::Relaxed);
+            };
+            thread::spawn(interrupted).join().unwrap();
+            while !INTERRUPTED.measured() {
+                yield_now();
+            }
+        });
+        INTERRUPTED.check(LIMIT);
+    });
+    process.env("GOMAXPROCS", "2").end().with("exit status: 0");
 }

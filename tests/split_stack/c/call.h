@@ -66,8 +66,9 @@ struct Case {
 #define CASE(f) { #f, f }
 #define END { NULL, NULL }
 
-/* Compiled as it stands here: not inlined, not cloned, all arguments where the ABI has them. */
-#define UNDER_TEST static __attribute__((noipa))
+/* Compiled as it stands here: not inlined, not cloned, all arguments where the ABI has them. A
+   goroutine that is asked to stop may be stopped between any two instructions of it. */
+#define UNDER_TEST static __attribute__((noipa, section("gosched_preemptible")))
 
 /* Calls a function under test. It makes no check itself, so the function's own prologue is the
    first to find out how little there is. */

@@ -5,6 +5,8 @@
 //! | `STRESS_SECONDS` | how long each process runs, 5 at first |
 //! | `STRESS_SEED` | the seed; without it, another one each time |
 
+#[path = "../../common/asked.rs"]
+mod asked;
 #[path = "../../common/mod.rs"]
 mod common;
 #[path = "../../common/rng.rs"]
@@ -12,6 +14,7 @@ mod rng;
 
 use std::time::{Duration, Instant};
 
+use asked::run_asked;
 use common::{Test, run};
 use gosched_split_stack::{
     Call, Case, FreshStack, LEVELS, Partner, Reference, Settings, available, cases, count_moves, moves,
@@ -23,6 +26,8 @@ common::tests! {
     kept_stacks
     fresh_stacks
     moving_stacks
+    stopped_goroutines
+    stopped_goroutines_on_moving_stacks
 }
 
 /// So many run at a time.
@@ -33,20 +38,30 @@ const PATIENCE: u64 = 60;
 
 /// Grown stacks go from goroutine to goroutine.
 fn kept_stacks(test: Test) {
-    storm(test, "stackverify=1", 2000);
+    storm(test, false, "stackverify=1", 2000);
 }
 
 /// Each begins with a small one.
 fn fresh_stacks(test: Test) {
-    storm(test, "stackkeep=0,stackverify=1,randomizescheduler=1", 2000);
+    storm(test, false, "stackkeep=0,stackverify=1,randomizescheduler=1", 2000);
 }
 
 /// Each check moves them.
 fn moving_stacks(test: Test) {
-    storm(test, "stackforcemove=1,stackverify=1,randomizescheduler=1", 50);
+    storm(test, false, "stackforcemove=1,stackverify=1,randomizescheduler=1", 50);
 }
 
-fn storm(test: Test, godebug: &str, deep_levels: u64) {
+/// They are asked to stop all the time: they do at their checks, and between any two instructions.
+fn stopped_goroutines(test: Test) {
+    storm(test, true, "stackkeep=0,stackverify=1", 2000);
+}
+
+/// Both.
+fn stopped_goroutines_on_moving_stacks(test: Test) {
+    storm(test, true, "stackforcemove=1,stackverify=1", 50);
+}
+
+fn storm(test: Test, asked: bool, godebug: &str, deep_levels: u64) {
     if !available() {
         return;
     }
@@ -55,7 +70,7 @@ fn storm(test: Test, godebug: &str, deep_levels: u64) {
     let process = test.process(|| {
         // SAFETY: sets a timer.
         unsafe { libc::alarm((seconds + PATIENCE) as u32) };
-        here(seed, seconds, deep_levels);
+        here(seed, seconds, asked, deep_levels);
     });
     println!("STRESS_SEED={seed} GODEBUG={godebug}");
     let process =
@@ -64,7 +79,7 @@ fn storm(test: Test, godebug: &str, deep_levels: u64) {
 }
 
 /// The storm of this process.
-fn here(seed: u64, seconds: u64, deep_levels: u64) {
+fn here(seed: u64, seconds: u64, asked: bool, deep_levels: u64) {
     let mut rng = Rng::new(seed);
     let settings = Settings { seed: rng.next(), levels: 30, deep_levels };
     let cases: Vec<Case> = LEVELS.into_iter().flat_map(cases).collect();
@@ -72,7 +87,7 @@ fn here(seed: u64, seconds: u64, deep_levels: u64) {
     let all: Vec<(Case, Reference)> = cases.into_iter().zip(references).collect();
     count_moves();
     let end = Instant::now() + Duration::from_secs(seconds);
-    let calls: usize = run(|| {
+    let storm = || {
         let fresh = FreshStack::measure();
         gosched::scope(|s| {
             let worker = |_| {
@@ -80,9 +95,10 @@ fn here(seed: u64, seconds: u64, deep_levels: u64) {
                 s.go(move || at_random(&mut rng, all, settings, fresh, end))
             };
             let workers: Vec<_> = (0..GOROUTINES).map(worker).collect();
-            workers.into_iter().map(|worker| worker.join().expect("no worker panics")).sum()
+            workers.into_iter().map(|worker| worker.join().expect("no worker panics")).sum::<usize>()
         })
-    });
+    };
+    let calls = if asked { run_asked(storm) } else { run(storm) };
     assert!(calls > 0 && moves() > 0);
     eprintln!("{calls} calls, {} moves", moves());
 }

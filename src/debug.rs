@@ -3,6 +3,8 @@
 use std::env;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::proc::procresize::MAX_GOMAXPROCS;
+
 /// A name that `GODEBUG` may give a value.
 struct Setting {
     name: &'static str,
@@ -91,12 +93,12 @@ pub(crate) fn parsedebugvars() {
     }
 }
 
-/// The number of P's that `GOMAXPROCS` asks for; none if it isn't a positive
-/// number, which Go ignores too.
+/// The number of P's that `GOMAXPROCS` asks for; none if it isn't a positive number, which Go
+/// ignores too, or more than there can be.
 pub(crate) fn gomaxprocs_from_env() -> Option<i32> {
     let value = env::var("GOMAXPROCS").ok()?;
     if !value.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;
     }
-    value.parse().ok().filter(|&n| n > 0)
+    value.parse().ok().filter(|n| (1..=MAX_GOMAXPROCS).contains(n))
 }

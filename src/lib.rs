@@ -83,8 +83,10 @@ mod go;
 mod join_handle;
 mod link;
 mod lock;
+mod netpoll;
 mod os;
 mod panic;
+mod pool;
 mod preempt;
 mod preemptible;
 mod print;
@@ -101,6 +103,7 @@ mod stack;
 pub mod sync;
 #[cfg(test)]
 mod testing;
+pub mod time;
 mod traceback;
 mod wait;
 mod xregs;

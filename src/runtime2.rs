@@ -32,14 +32,16 @@ use std::sync::atomic::{
 };
 
 use crate::chan::hchan::Hchan;
-pub use crate::chan::pool::{HchanList, HchanPool};
 pub use crate::link::Link;
 pub use crate::lock::key::MutexKey;
 #[cfg(not(debug_assertions))]
 pub use crate::lock::rank_off::LockRankStruct;
 #[cfg(debug_assertions)]
 pub use crate::lock::rank_on::LockRankStruct;
+pub use crate::pool::{FreeList, Pool};
 pub use crate::proc::gqueue::{GList, GQueue};
+pub use crate::time::heap::TimerWhen;
+pub use crate::time::timer::*;
 pub use crate::xregs::{XRegList, XRegPool, XRegState};
 
 // ---------------------------------------------------------------------------
@@ -537,7 +539,7 @@ pub struct G {
     /// Profiler labels, inherited by the goroutines it makes; the embedder's.
     pub labels: Cell<*mut c_void>,
     /// A timer kept for the next sleep.
-    pub timer: Cell<*mut c_void>,
+    pub timer: Link<Timer>,
     /// In a select: whether somebody has won the right to wake it.
     pub select_done: AtomicU32,
     /// Argument of a coroutine switch.
@@ -880,7 +882,7 @@ pub struct P {
     /// Protects the timers.
     pub timers_lock: Mutex,
     /// The timer heap.
-    pub timers: Slice<*mut c_void>,
+    pub timers: Slice<TimerWhen>,
     /// Its length.
     pub num_timers: AtomicU32,
     /// How many of them are deleted.
@@ -913,7 +915,9 @@ pub struct PExt {
     /// here: the sum over all P's is what counts.
     pub n_held: AtomicI32,
     /// Channels that nobody uses.
-    pub hchans: HchanList,
+    pub hchans: FreeList<Hchan>,
+    /// Timers that nobody uses.
+    pub timers: FreeList<Timer>,
     /// Free segments for stacks, by the power of two of their pages. Go has them in `mcache`.
     pub stackcache: [StackFreeList; NUM_STACK_ORDERS],
     /// Places for the vector registers of preempted goroutines.
@@ -1035,7 +1039,9 @@ pub struct SchedtExt {
     /// [`PExt::n_held`].
     pub n_held: AtomicI32,
     /// Channels that nobody uses and no P has.
-    pub hchans: HchanPool,
+    pub hchans: Pool<Hchan>,
+    /// Timers that nobody uses and no P has.
+    pub timers: Pool<Timer>,
     /// Threads that wait in [`run`](crate::run): not ours, and yet unable to wake
     /// anyone.
     pub nrunwait: AtomicI32,

@@ -60,8 +60,8 @@ pub struct HchanExt {
     pub receivers: AtomicU32,
     /// How many of these two counts have not come to 0; the safe layer's.
     pub sides: AtomicU32,
-    /// The next unused channel, while this is one.
-    pub(crate) free: Cell<*mut Hchan>,
+    /// The timer that feeds it, if one does; the next unused channel, while this is one.
+    pub(crate) link: Cell<*mut c_void>,
 }
 
 /// What a channel must know of its values. Go's `_type`, as far as it concerns a channel.

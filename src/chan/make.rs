@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::chan::hchan::{Hchan, HchanExt, Type, Waitq};
 use crate::chan::ops::typedmemclr;
-use crate::chan::pool;
+use crate::chan::pool::SMALL;
 use crate::lock::rank::{LockRank, lock_init};
 use crate::lock::{lock, unlock};
 use crate::panic::throw;
+use crate::pool;
 use crate::proc::gqueue::GList;
 use crate::proc::park::goready;
 use crate::runtime2::Sudog;
@@ -37,10 +38,10 @@ pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan
     let layout = buffer_layout(elem, size)?;
     // An allocator needs more stack than a copying goroutine has.
     let (c, buf) = with_room(|| {
-        let c = pool::alloc()?;
+        let c = pool::alloc::<Hchan>()?;
         // SAFETY: the bytes behind the channel are its own; the layout isn't empty.
         let buf = NonNull::new(unsafe {
-            if layout.size() <= pool::SMALL { c.as_ptr().add(1).cast() } else { alloc(layout) }
+            if layout.size() <= SMALL { c.as_ptr().add(1).cast() } else { alloc(layout) }
         });
         if buf.is_none() {
             pool::free(c);
@@ -65,7 +66,7 @@ pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan
             senders: AtomicU32::new(1),
             receivers: AtomicU32::new(1),
             sides: AtomicU32::new(2),
-            free: Cell::new(ptr::null_mut()),
+            link: Cell::new(ptr::null_mut()),
         });
         lock_init(&c.as_ref().lock, LockRank::HCHAN);
     }
@@ -82,7 +83,7 @@ pub(crate) unsafe fn freechan(c: NonNull<Hchan>) {
     let (elem, size, buf) = unsafe { (c.as_ref().elemtype, c.as_ref().dataqsiz, c.as_ref().buf) };
     with_room(|| {
         if let Some(layout) = buffer_layout(elem, size)
-            && layout.size() > pool::SMALL
+            && layout.size() > SMALL
         {
             // SAFETY: as makechan allocated it.
             unsafe { dealloc(buf.cast(), layout) };

@@ -38,21 +38,22 @@ macro_rules! ranks {
 
 ranks! {
     SYSMON = 1
-    DEFER = 2
-    SCHED = 3
-    ALLG = 4
-    ALLP = 5
-    TIMERS = 6
-    HCHAN = 7
-    NOTIFY_LIST = 8
-    SUDOG = 9
-    ROOT = 10
-    GSCAN = 11
-    HCHAN_LEAF = 12
-    STACKPOOL = 13
-    STACK_LARGE = 14
-    PANIC = 15
-    DEADLOCK = 16
+    TIMER_SEND = 2
+    DEFER = 3
+    SCHED = 4
+    ALLG = 5
+    ALLP = 6
+    TIMERS = 7
+    HCHAN = 8
+    NOTIFY_LIST = 9
+    SUDOG = 10
+    ROOT = 11
+    GSCAN = 12
+    HCHAN_LEAF = 13
+    STACKPOOL = 14
+    STACK_LARGE = 15
+    PANIC = 16
+    DEADLOCK = 17
     LEAF = 1000
 }
 
@@ -63,11 +64,12 @@ ranks! {
 pub(crate) const PARTIAL_ORDER: &[(LockRank, &[LockRank])] = {
     type R = LockRank;
     &[
-        (R::SCHED, &[R::SYSMON]),
+        (R::SCHED, &[R::SYSMON, R::TIMER_SEND]),
         (R::ALLG, &[R::SYSMON, R::SCHED]),
         (R::ALLP, &[R::SYSMON, R::SCHED]),
-        (R::TIMERS, &[R::SYSMON, R::SCHED, R::ALLP, R::TIMERS]),
-        (R::HCHAN, &[R::SYSMON, R::HCHAN]),
+        (R::TIMERS, &[R::SYSMON, R::TIMER_SEND, R::SCHED, R::ALLP, R::TIMERS]),
+        (R::HCHAN, &[R::SYSMON, R::TIMER_SEND, R::HCHAN]),
+        (R::NOTIFY_LIST, &[R::TIMER_SEND]),
         (R::SUDOG, &[R::SYSMON, R::HCHAN, R::NOTIFY_LIST]),
         (R::GSCAN, &[R::SYSMON, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT]),
         (R::HCHAN_LEAF, &[R::GSCAN, R::HCHAN_LEAF]),

@@ -10,6 +10,7 @@ use crate::proc::allgs::for_each_g;
 use crate::proc::extram::extram_length;
 use crate::proc::gfree::gcount;
 use crate::proc::m::mcount;
+use crate::proc::procs::procs;
 use crate::proc::status::readgstatus;
 use crate::runtime2::{GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, sched};
 
@@ -24,8 +25,8 @@ pub(crate) fn incidlelocked(v: i32) {
     unlock(&sched().lock);
 }
 
-/// Ends the process if no M runs and goroutines wait: none can ever be woken, unless by a
-/// thread that isn't ours. `sched.lock` is held. Go's `checkdead`.
+/// Ends the process if no M runs, goroutines wait and there is no timer: none can ever be woken,
+/// unless by a thread that isn't ours. `sched.lock` is held. Go's `checkdead`.
 pub(crate) fn checkdead() {
     assert_lock_held(&sched().lock);
     if panicking() {
@@ -61,8 +62,10 @@ pub(crate) fn checkdead() {
             _ => {}
         }
     });
+    // No M runs, so nobody changes that.
+    let timers = procs().allp.iter().any(|pp| pp.num_timers.load(Ordering::SeqCst) != 0);
     // No goroutine at all: between two calls of run.
-    if grunning != 0 {
+    if grunning != 0 && !timers {
         fatal("all goroutines are asleep - deadlock!");
     }
 }

@@ -12,6 +12,7 @@ use crate::proc::schedule::{dropg, schedule};
 use crate::proc::status::casgstatus;
 use crate::runtime2::{G, GDEAD, GRUNNING, M, WaitReason, sched};
 use crate::stack::side::free_side_blocks;
+use crate::time::timer::release_timer;
 
 /// Ends the running goroutine, without unwinding: no destructor on its stack runs. Go's
 /// `goexit1`.
@@ -62,7 +63,10 @@ fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
     gp.waitreason.set(WaitReason::Zero);
     gp.param.store(ptr::null_mut(), Ordering::Relaxed);
     gp.labels.set(ptr::null_mut());
-    gp.timer.set(ptr::null_mut());
+    if let Some(t) = gp.timer.get() {
+        gp.timer.set(None);
+        release_timer(t);
+    }
     if !gp.ext.side_blocks.get().is_null() {
         free_side_blocks(gp, usize::MAX);
     }

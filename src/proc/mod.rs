@@ -56,6 +56,7 @@
 //! | `steal.rs`, `order.rs` | `stealWork` and the order of victims |
 //! | `runq.rs`, `global.rs`, `gqueue.rs` | run queues: local, global, and lists |
 //! | `wake.rs` | when P's are woken and let go: `wakep`, the "delicate dance" |
+//! | `timers.rs` | `checkTimers`, `wakeNetPoller`, and the M that sleeps until a timer is due |
 //! | `startstop.rs`, `idlem.rs` | `startm`, `stopm`, `handoffp`, `mput`, `mget` |
 //! | `park.rs`, `gosched.rs`, `sudog.rs` | `gopark`, `goready`, `Gosched`, `goyield`, sudogs |
 //! | `inject.rs` | `injectglist`: work from outside |
@@ -117,6 +118,7 @@ pub(crate) mod sudog;
 pub(crate) mod syscall;
 pub(crate) mod sysmon;
 pub(crate) mod template;
+pub(crate) mod timers;
 pub(crate) mod wake;
 
 pub use gqueue::{GList, GQueue};

@@ -5,11 +5,12 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering;
 
 use crate::arch::getg;
-use crate::chan::pool::spill;
+use crate::chan::hchan::Hchan;
 use crate::lock::rank::{LockRank, assert_world_stopped, lock_init};
 use crate::lock::{assert_lock_held, lock, unlock};
 use crate::os::nanotime;
 use crate::panic::throw;
+use crate::pool::spill;
 use crate::proc::allgs::SharedMutex;
 use crate::proc::gfree::gfpurge;
 use crate::proc::global::globrunqputhead;
@@ -24,6 +25,8 @@ use crate::proc::sudog::reset_sudogcache;
 use crate::proc::wake::pidleput;
 use crate::runtime2::{Mutex, P, PDEAD, PGCSTOP, PIDLE, PRUNNING, sched};
 use crate::stack::segment::stackcache_clear;
+use crate::time::adjust::hand_timers;
+use crate::time::timer::Timer;
 use crate::xregs;
 
 /// Protects the list of P's. Go's `allpLock`.
@@ -32,20 +35,26 @@ pub(crate) static ALLP_LOCK: SharedMutex = SharedMutex(Mutex::new());
 /// There may be so many P's: more than Linux has processors, and few enough to look at all.
 pub(crate) const MAX_GOMAXPROCS: i32 = 16_384;
 
-/// Every P ever made, those beyond GOMAXPROCS too: an M in a system call may still
-/// point to one.
-static EVERY_P: EveryP = EveryP(UnsafeCell::new(Vec::new()));
+/// What is kept for the next change.
+static KEPT: Kept = Kept { every_p: UnsafeCell::new(Vec::new()), tables: UnsafeCell::new(Vec::new()) };
 
-struct EveryP(UnsafeCell<Vec<&'static P>>);
+struct Kept {
+    /// Every P ever made, those beyond GOMAXPROCS too: an M in a system call may still
+    /// point to one.
+    every_p: UnsafeCell<Vec<&'static P>>,
+    /// Every table, as GOMAXPROCS may go to and fro for ever. One of each length will do: who still
+    /// looks at one that was in use before finds the same P's there, and hints that may be wrong.
+    tables: UnsafeCell<Vec<&'static Procs>>,
+}
 
-// SAFETY: the vector is touched with ALLP_LOCK held.
-unsafe impl Sync for EveryP {}
+// SAFETY: the vectors are touched with ALLP_LOCK held.
+unsafe impl Sync for Kept {}
 
 /// The first `nprocs` of all P's; makes those that are missing.
 fn first_ps(nprocs: i32) -> Box<[&'static P]> {
     lock(&ALLP_LOCK.0);
     // SAFETY: the lock is held.
-    let every = unsafe { &mut *EVERY_P.0.get() };
+    let every = unsafe { &mut *KEPT.every_p.get() };
     while every.len() < nprocs as usize {
         // SAFETY: all zero is a valid P, and it is leaked.
         let pp = unsafe { alloc_zeroed(Layout::new::<P>()).cast::<P>().as_ref::<'static>() };
@@ -54,6 +63,30 @@ fn first_ps(nprocs: i32) -> Box<[&'static P]> {
     let first = every[..nprocs as usize].into();
     unlock(&ALLP_LOCK.0);
     first
+}
+
+/// A table of these P's, of which none is noted as idle.
+fn table(allp: &[&'static P]) -> &'static Procs {
+    lock(&ALLP_LOCK.0);
+    // SAFETY: the lock is held.
+    let tables = unsafe { &mut *KEPT.tables.get() };
+    let procs = match tables.iter().find(|procs| procs.allp.len() == allp.len()) {
+        Some(procs) => procs,
+        None => {
+            let nprocs = allp.len() as i32;
+            let mut steal_order = RandomOrder::new();
+            steal_order.reset(nprocs as u32);
+            let (idlep_mask, timerp_mask) = (PMask::new(nprocs), PMask::new(nprocs));
+            let procs: &Procs =
+                Box::leak(Box::new(Procs { allp: allp.into(), idlep_mask, timerp_mask, steal_order }));
+            tables.push(procs);
+            procs
+        }
+    };
+    unlock(&ALLP_LOCK.0);
+    // Until it is idle, a P may have timers.
+    (0..allp.len() as i32).for_each(|id| procs.timerp_mask.set(id));
+    procs
 }
 
 impl P {
@@ -68,9 +101,9 @@ impl P {
         }
     }
 
-    /// Gives up what the P has. `sched.lock` is held and the world is stopped. Go's
-    /// `p.destroy`.
-    fn destroy(&self) {
+    /// Gives up what the P has; its timers to `heir`. `sched.lock` is held and the world is
+    /// stopped. Go's `p.destroy`.
+    fn destroy(&'static self, heir: &'static P) {
         assert_lock_held(&sched().lock);
         assert_world_stopped();
         // From the tail, to the head of the global queue: the order stays.
@@ -88,10 +121,12 @@ impl P {
             globrunqputhead(gp);
             self.runnext.set(None);
         }
+        hand_timers(heir, self);
         reset_sudogcache(self);
         stackcache_clear(self);
         gfpurge(self);
-        spill(self, 0);
+        spill::<Hchan>(self, 0);
+        spill::<Timer>(self, 0);
         xregs::spill(self, 0);
         if let Some(p_destroy) = hooks().p_destroy {
             p_destroy(self);
@@ -121,10 +156,7 @@ pub(crate) fn procresize(nprocs: i32) -> Option<&'static P> {
     for id in old..nprocs {
         every[id as usize].init(id);
     }
-    let mut steal_order = RandomOrder::new();
-    steal_order.reset(nprocs as u32);
-    let allp: Box<[_]> = every[..nprocs as usize].into();
-    set_procs(Box::leak(Box::new(Procs { allp, idlep_mask: PMask::new(nprocs), steal_order })));
+    set_procs(table(&every[..nprocs as usize]));
 
     let mp = getg().and_then(|gp| gp.m.get());
     if let Some(mp) = mp {
@@ -142,8 +174,9 @@ pub(crate) fn procresize(nprocs: i32) -> Option<&'static P> {
             }
         }
     }
+    let heir = mp.and_then(|mp| mp.p.get()).unwrap_or(every[0]);
     for id in nprocs..old {
-        every[id as usize].destroy();
+        every[id as usize].destroy(heir);
     }
 
     let mut runnable: Option<&'static P> = None;

@@ -6,17 +6,18 @@ use crate::proc::order::RandomOrder;
 use crate::proc::pmask::PMask;
 use crate::runtime2::P;
 
-/// The P's in use and what is kept for each: Go's `allp`, `idlepMask` and
-/// `stealOrder`, which change together, when the world is stopped.
+/// The P's in use and what is kept for each: Go's `allp`, `idlepMask`,
+/// `timerpMask` and `stealOrder`, which change together, when the world is stopped.
 ///
-/// A table is never freed or changed: who dropped its P goes on with the one that it
-/// read before.
+/// A table is never freed: who dropped its P goes on with the one that it read before.
 pub(crate) struct Procs {
     /// The P's, by their numbers.
     pub(crate) allp: Box<[&'static P]>,
     /// Those that are idle. A P's bit changes with its place on the idle list, under
     /// `sched.lock`.
     pub(crate) idlep_mask: PMask,
+    /// Those that may have timers: see [`update_timer_p_mask`](crate::proc::timers).
+    pub(crate) timerp_mask: PMask,
     /// The orders to steal in.
     pub(crate) steal_order: RandomOrder,
 }

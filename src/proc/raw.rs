@@ -7,9 +7,10 @@ use crate::arch;
 use crate::preempt::SuspendGState;
 use crate::proc::boot::started;
 use crate::proc::{gfree, inject, lockosthread, m, park, preempt, status};
-use crate::runtime2::{G, M, Schedt, TraceBlockReason, Unlockf, WaitReason};
+use crate::runtime2::{G, M, Schedt, Timer, TimerFn, TraceBlockReason, Unlockf, WaitReason};
 use crate::stack::check::entry_check;
-use crate::stack::{newstack, scan, shrink};
+use crate::stack::{newstack, scan, shrink, with_room};
+use crate::time::{modify, sleep};
 
 /// Makes a goroutine on a copying stack that runs `f(arg)`, next on this P. Go's `newproc`, in
 /// `proc.go`.
@@ -81,6 +82,81 @@ pub unsafe fn goready(gp: *mut G, traceskip: i32) {
     entry_check();
     // SAFETY: the caller's; G's are never freed.
     park::goready(unsafe { &*gp }, traceskip)
+}
+
+/// Parks the running goroutine for at least `ns` nanoseconds. Go's `timeSleep`, in `time.go`.
+///
+/// # Safety
+/// On a goroutine; nothing obtained from a thread-local is kept across this.
+#[inline(always)]
+pub unsafe fn time_sleep(ns: i64) {
+    entry_check();
+    // SAFETY: the caller's.
+    unsafe { sleep::time_sleep(ns) }
+}
+
+/// Starts a new timer: from `t.when` on it runs `t.f`, on g0 of some M, once or each `t.period`. Go's
+/// `startTimer`, in `time.go`.
+///
+/// # Safety
+/// On an M with a P. `t` is zero but for what its owner sets, and stays where it is: see [`Timer`].
+/// `f` may be called with its arguments on any thread; no other call changes the timer meanwhile.
+#[inline(always)]
+pub unsafe fn start_timer(t: *const Timer) {
+    entry_check();
+    // SAFETY: the caller's.
+    with_room(|| modify::start_timer(unsafe { &*t }))
+}
+
+/// Stops a timer; says whether it was active. If not, it has fired, and `f` may be running. Go's
+/// `stopTimer`, in `time.go`.
+///
+/// # Safety
+/// `t` is a timer; no other call changes it meanwhile.
+#[inline(always)]
+pub unsafe fn stop_timer(t: *const Timer) -> bool {
+    entry_check();
+    // SAFETY: the caller's.
+    with_room(|| modify::stop_timer(unsafe { &*t }))
+}
+
+/// Sets a timer to another time, and starts it if it isn't active; says whether it was. Go's
+/// `resetTimer`, in `time.go`.
+///
+/// # Safety
+/// As [`start_timer`], but that the timer may have been used before.
+#[inline(always)]
+pub unsafe fn reset_timer(t: *const Timer, when: i64) -> bool {
+    entry_check();
+    // SAFETY: the caller's.
+    with_room(|| modify::reset_timer(unsafe { &*t }, when))
+}
+
+/// Sets all of a timer, and starts it if it isn't active; says whether it was. Go's `modTimer`, in
+/// `time.go`.
+///
+/// # Safety
+/// As [`reset_timer`].
+#[inline(always)]
+pub unsafe fn mod_timer(
+    t: *const Timer,
+    when: i64,
+    period: i64,
+    f: Option<TimerFn>,
+    arg: *mut c_void,
+    seq: usize,
+) -> bool {
+    entry_check();
+    // SAFETY: the caller's.
+    with_room(|| modify::mod_timer(unsafe { &*t }, when, period, f, arg, seq))
+}
+
+/// The monotonic clock, in nanoseconds: what the time of a timer is compared with. Go's `nanotime`,
+/// in `time_nofake.go`.
+#[inline(always)]
+pub fn nanotime() -> i64 {
+    entry_check();
+    with_room(crate::os::nanotime)
 }
 
 /// Makes the waiting G's of a list runnable, and empties it. Go's `injectglist`, in `proc.go`.

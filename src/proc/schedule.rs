@@ -9,13 +9,14 @@ use crate::panic::throw;
 use crate::proc::disable::{hold_back, user_disabled};
 use crate::proc::global::globrunqget;
 use crate::proc::hooks::hooks;
-use crate::proc::procs::gomaxprocs;
+use crate::proc::procs::{gomaxprocs, procs};
 use crate::proc::runq::runqget;
 use crate::proc::safepoint::{asked_to_stop, run_safe_point_fn};
-use crate::proc::startstop::{startlockedm, stoplockedm, stopm};
+use crate::proc::startstop::{startlockedm, stoplockedm};
 use crate::proc::status::casgstatus;
-use crate::proc::steal::steal_work;
+use crate::proc::steal::{Stolen, steal_work};
 use crate::proc::stw::gcstopm;
+use crate::proc::timers::{Checked, check_timers, earlier, poll_now, poll_or_stop};
 use crate::proc::wake::{Dropped, drop_p, resetspinning, wakep};
 use crate::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, P, sched};
 use crate::stack::{running_guard, unguarded_overflow};
@@ -103,16 +104,16 @@ pub(crate) fn dropg(mp: &'static M, gp: &'static G) {
 /// time slice, and whether a P should be woken for other work. Go's `findRunnable`, in its
 /// order, once nobody wants this M to stop:
 ///
-/// 1. timers, which don't exist yet;
+/// 1. timers that are due;
 /// 2. a worker of the embedder's collector;
 /// 3. every 61st time, the global queue, or two goroutines that make each other ready could
 ///    keep all others out;
 /// 4. the local queue;
 /// 5. the global queue;
-/// 6. the network, which isn't polled yet;
-/// 7. other P's queues;
+/// 6. the network;
+/// 7. other P's queues and timers;
 /// 8. letting the P go, and all of that again without one ([`drop_p`]);
-/// 9. sleep.
+/// 9. sleep, until the next timer is due or there is work ([`poll_or_stop`]).
 #[inline(always)]
 fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
     loop {
@@ -121,6 +122,7 @@ fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
             stop_as_asked(mp, pp);
             continue;
         }
+        let checked = check_timers(mp, pp, 0);
         if let Some(worker) = hooks().find_runnable_gc_worker
             && let Some(gp) = gc_worker(worker, pp)
         {
@@ -134,8 +136,8 @@ fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
         if let Some((gp, inherit_time)) = runqget(pp) {
             return (gp, inherit_time, false);
         }
-        if let Some(gp) = look_further(mp, pp) {
-            return (gp, false, false);
+        if let Some((gp, inherit_time)) = look_further(mp, pp, checked) {
+            return (gp, inherit_time, false);
         }
     }
 }
@@ -153,10 +155,15 @@ fn stop_as_asked(mp: &'static M, pp: &'static P) {
 /// The second half of [`find_runnable`], when there is no local work; none if it must begin
 /// again, with what P it has now.
 #[inline(never)]
-fn look_further(mp: &'static M, pp: &'static P) -> Option<&'static G> {
+fn look_further(mp: &'static M, pp: &'static P, checked: Checked) -> Option<(&'static G, bool)> {
+    let fresh = |gp| (gp, false);
     if let Some(gp) = globrunqget_locked(mp, pp, 0) {
-        return Some(gp);
+        return Some(fresh(gp));
     }
+    if let Some(gp) = poll_now() {
+        return Some(fresh(gp));
+    }
+    let mut poll_until = checked.poll_until;
     // No more spinning M's than half the busy P's: with many P's and little to do, they would
     // only burn time.
     let busy = gomaxprocs() - sched().npidle.load(Ordering::SeqCst);
@@ -164,21 +171,23 @@ fn look_further(mp: &'static M, pp: &'static P) -> Option<&'static G> {
         if !mp.spinning.get() {
             mp.become_spinning();
         }
-        if let Some(gp) = steal_work(pp) {
-            return Some(gp);
+        match steal_work(mp, pp, checked.now) {
+            Stolen::Work(gp, inherit_time) => return Some((gp, inherit_time)),
+            Stolen::Again => return None,
+            Stolen::Nothing { poll_until: others } => poll_until = earlier(poll_until, others),
         }
     }
     if let Some(gp) = before_idle() {
         casgstatus(gp, GWAITING, GRUNNABLE);
-        return Some(gp);
+        return Some(fresh(gp));
     }
-    match drop_p(mp, pp) {
-        Dropped::Run(gp) => Some(gp),
+    // What comes after the P is gone must not look at a newer table.
+    let procs = procs();
+    let was_spinning = mp.spinning.get();
+    match drop_p(mp, pp, procs) {
+        Dropped::Run(gp) => Some(fresh(gp)),
         Dropped::Again => None,
-        Dropped::Stop => {
-            stopm(mp);
-            None
-        }
+        Dropped::Stop => poll_or_stop(mp, procs, poll_until, was_spinning).map(fresh),
     }
 }
 

@@ -17,8 +17,10 @@ use crate::proc::runq::{runqdrain, runqempty};
 use crate::proc::safepoint::run_safe_point_fn_locked;
 use crate::proc::status::{dumpgstatus, readgstatus};
 use crate::proc::stw::stopped_for_another;
+use crate::proc::timers::wake_net_poller;
 use crate::proc::wake::{pidleget, pidleput};
 use crate::runtime2::{G, GRUNNABLE, GSCAN, M, P, sched};
+use crate::time::run::nobarrier_wake_time;
 
 /// Sleeps until somebody wakes this M. Go's `mPark`.
 fn m_park(mp: &M) {
@@ -174,8 +176,13 @@ pub(crate) fn handoffp(pp: &'static P) {
         unlock(&sched().lock);
         return startm(Some(pp), false, false);
     }
+    // Not with the lock: it may have to wake somebody.
+    let when = nobarrier_wake_time(pp);
     pidleput(pp);
     unlock(&sched().lock);
+    if when != 0 {
+        wake_net_poller(when);
+    }
 }
 
 /// Stops this M, to which a goroutine is locked, until that goroutine can run; returns

@@ -1,30 +1,60 @@
 //! Stealing work from other P's.
 
 use crate::proc::procs::procs;
-use crate::proc::runq::runqsteal;
+use crate::proc::runq::{runqget, runqsteal};
+use crate::proc::timers::{check_timers, earlier};
 use crate::rand::cheaprand;
-use crate::runtime2::{G, P};
+use crate::runtime2::{G, M, P};
 
 /// Goes round all P's this often.
 const STEAL_TRIES: u32 = 4;
 
-/// Takes work from another P, in a random order of them; `pp`'s own queue is empty. What is
-/// in a `runnext` only in the last round: it is its owner's to run next. Go's `stealWork`.
-pub(crate) fn steal_work(pp: &P) -> Option<&'static G> {
+/// What [`steal_work`] has found.
+pub(crate) enum Stolen {
+    /// A goroutine, and whether it inherits the time slice.
+    Work(&'static G, bool),
+    /// Timers have run, so there may be work elsewhere.
+    Again,
+    /// Nothing to do before `poll_until`, when a timer is due; 0 if there is none.
+    Nothing {
+        /// In nanoseconds.
+        poll_until: i64,
+    },
+}
+
+/// Takes work from another P, in a random order of them; `pp`, which `mp` has, has none. In the last
+/// round also their timers, and what is in a `runnext`: it is its owner's to run next. `now` is the
+/// time, or 0. Go's `stealWork`.
+pub(crate) fn steal_work(mp: &M, pp: &'static P, mut now: i64) -> Stolen {
     let procs = procs();
+    let (mut poll_until, mut ran_timer) = (0, false);
     for i in 0..STEAL_TRIES {
-        let steal_run_next_g = i == STEAL_TRIES - 1;
+        let steal_timers_or_run_next_g = i == STEAL_TRIES - 1;
         let mut order = procs.steal_order.start(cheaprand());
         while !order.done() {
             let p2 = procs.allp[order.position() as usize];
-            if !std::ptr::eq(pp, p2)
-                && !procs.idlep_mask.read(p2.id.get())
-                && let Some(gp) = runqsteal(pp, p2, steal_run_next_g)
-            {
-                return Some(gp);
-            }
             order.next();
+            if std::ptr::eq(pp, p2) {
+                continue;
+            }
+            if steal_timers_or_run_next_g && procs.timerp_mask.read(p2.id.get()) {
+                let checked = check_timers(mp, p2, now);
+                now = checked.now;
+                poll_until = earlier(poll_until, checked.poll_until);
+                if checked.ran {
+                    // What it has made ready is on our queue, and runqsteal wants that empty.
+                    if let Some((gp, inherit_time)) = runqget(pp) {
+                        return Stolen::Work(gp, inherit_time);
+                    }
+                    ran_timer = true;
+                }
+            }
+            if !procs.idlep_mask.read(p2.id.get())
+                && let Some(gp) = runqsteal(pp, p2, steal_timers_or_run_next_g)
+            {
+                return Stolen::Work(gp, false);
+            }
         }
     }
-    None
+    if ran_timer { Stolen::Again } else { Stolen::Nothing { poll_until } }
 }

@@ -17,6 +17,7 @@ use crate::proc::procs::{gomaxprocs, procs};
 use crate::proc::runq::runqempty;
 use crate::proc::startstop::handoffp;
 use crate::runtime2::{P, PIDLE, PRUNNING, PSYSCALL, sched};
+use crate::time::run::time_sleep_until;
 
 /// How long a goroutine may run before it is asked to stop. Go's `forcePreemptNS`.
 const FORCE_PREEMPT_NS: i64 = 10 * 1000 * 1000;
@@ -70,11 +71,13 @@ fn nothing_runs() -> bool {
 fn sleep_deeply() -> bool {
     lock(&sched().lock);
     let mut woken = false;
-    if nothing_runs() {
+    // When the next timer is due, goroutines will run.
+    let next = time_sleep_until() - nanotime();
+    if nothing_runs() && next > 0 {
         sched().sysmonwait.store(true, Ordering::SeqCst);
         let ns = if foreign_threads_matter() { FOREIGN_NS } else { IDLE_NS };
         unlock(&sched().lock);
-        woken = notetsleep(&sched().sysmonnote, ns);
+        woken = notetsleep(&sched().sysmonnote, ns.min(next));
         lock(&sched().lock);
         sched().sysmonwait.store(false, Ordering::SeqCst);
         noteclear(&sched().sysmonnote);

@@ -43,6 +43,9 @@
 //! wanted a P and got none says so in `sched.needspinning`, under the lock, and an M
 //! that finds it set, under the same lock, keeps its P and becomes a spinner.
 //!
+//! Timers are work too. Who sets one looks for a spinner in the same way (`wake_net_poller`), and a
+//! spinner that gives up looks at all timers once more before it sleeps (`poll_or_stop`).
+//!
 //! `loom` checks both on this file (`tests/loom`); without the second look, or without
 //! `needspinning`, its models fail.
 
@@ -56,6 +59,7 @@ use crate::proc::runq::runqempty;
 use crate::proc::safepoint::asked_to_stop;
 use crate::proc::startstop::startm;
 use crate::proc::sysmon::wake_sysmon;
+use crate::proc::timers::update_timer_p_mask;
 use crate::runtime2::{G, M, P, sched};
 use crate::stack::with_room;
 
@@ -65,6 +69,7 @@ pub(crate) fn pidleput(pp: &'static P) {
     if !runqempty(pp) {
         throw("pidleput: P has non-empty run queue");
     }
+    update_timer_p_mask(pp);
     procs().idlep_mask.set(pp.id.get());
     pp.link.set(sched().pidle.get());
     sched().pidle.set(Some(pp));
@@ -75,6 +80,8 @@ pub(crate) fn pidleput(pp: &'static P) {
 pub(crate) fn pidleget() -> Option<&'static P> {
     assert_lock_held(&sched().lock);
     let pp = sched().pidle.get()?;
+    // It may get a timer at any time now.
+    procs().timerp_mask.set(pp.id.get());
     procs().idlep_mask.clear(pp.id.get());
     sched().pidle.set(pp.link.get());
     sched().npidle.fetch_sub(1, Ordering::SeqCst);
@@ -167,11 +174,9 @@ pub(crate) enum Dropped {
 }
 
 /// Lets `pp` go, for an M that has found no work: the last part of Go's
-/// `findRunnable`, with its "delicate dance".
-pub(crate) fn drop_p(mp: &'static M, pp: &'static P) -> Dropped {
-    // What comes after the P is gone must not look at a newer table.
-    let procs = procs();
-
+/// `findRunnable`, with its "delicate dance". `procs` is the table in use, and is looked at when the P
+/// is gone.
+pub(crate) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
     lock(&sched().lock);
     if asked_to_stop(pp) {
         unlock(&sched().lock);

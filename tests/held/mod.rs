@@ -142,7 +142,7 @@ impl Held {
     }
 
     /// What is wrong with `found`.
-    pub fn difference<'a>(&self, found: &'a Held) -> impl fmt::Display {
+    pub fn difference(&self, found: &Held) -> impl fmt::Display {
         struct Difference<'a>(Held, &'a Held);
         impl fmt::Display for Difference<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -27,7 +27,7 @@ fn search_and_drop(mp: &'static M, may_spin: bool) -> bool {
                 }
             }
         }
-        match drop_p(mp, pp) {
+        match drop_p(mp, pp, procs()) {
             Dropped::Run(_) => {
                 if mp.spinning.get() {
                     resetspinning(mp);

@@ -11,4 +11,4 @@ pub(crate) mod runq;
 #[path = "../../../src/proc/wake.rs"]
 pub(crate) mod wake;
 
-pub(crate) use crate::standin::{p, procs, safepoint, startstop, sysmon};
+pub(crate) use crate::standin::{p, procs, safepoint, startstop, sysmon, timers};

@@ -86,14 +86,18 @@ pub(crate) mod procs {
     pub(crate) struct Procs {
         pub(crate) allp: Box<[&'static P]>,
         pub(crate) idlep_mask: PMask,
+        pub(crate) timerp_mask: PMask,
     }
 
     // SAFETY: P's are made to be shared.
     unsafe impl Sync for Procs {}
 
     loom::lazy_static! {
-        static ref PROCS: Procs =
-            Procs { allp: (0..gomaxprocs()).map(P::new).collect(), idlep_mask: PMask::new(gomaxprocs()) };
+        static ref PROCS: Procs = Procs {
+            allp: (0..gomaxprocs()).map(P::new).collect(),
+            idlep_mask: PMask::new(gomaxprocs()),
+            timerp_mask: PMask::new(gomaxprocs()),
+        };
     }
 
     pub(crate) fn procs() -> &'static Procs {
@@ -132,6 +136,16 @@ pub(crate) mod p {
         let pp = mp.p.get().expect("the M has a P");
         mp.p.set(None);
         pp
+    }
+}
+
+/// Timers, of which no P has any.
+pub(crate) mod timers {
+    use crate::proc::procs::procs;
+    use crate::runtime2::P;
+
+    pub(crate) fn update_timer_p_mask(pp: &P) {
+        procs().timerp_mask.clear(pp.id.get());
     }
 }
 

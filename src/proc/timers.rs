@@ -1,0 +1,192 @@
+//! What the scheduler has to do with timers: running those that are due, and sleeping until the next
+//! one is.
+
+use std::sync::atomic::Ordering;
+
+use crate::lock::{lock, unlock};
+use crate::netpoll::{netpoll, netpoll_adjust_waiters, netpoll_any_waiters, netpoll_break, netpollinited};
+use crate::os::nanotime;
+use crate::panic::throw;
+use crate::proc::inject::injectglist;
+use crate::proc::p::acquirep;
+use crate::proc::procs::{Procs, procs};
+use crate::proc::startstop::stopm;
+use crate::proc::status::casgstatus;
+use crate::proc::wake::{pidleget, wakep};
+use crate::runtime2::{G, GRUNNABLE, GWAITING, M, P, sched};
+use crate::time::adjust::{adjusttimers, clear_deleted_timers};
+use crate::time::run::{Next, nobarrier_wake_time, runtimer};
+
+/// What [`check_timers`] knows.
+#[derive(Clone, Copy)]
+pub(crate) struct Checked {
+    /// The time, 0 if nobody had to ask for it.
+    pub(crate) now: i64,
+    /// When the next timer is due, 0 if there is none; later than `now`.
+    pub(crate) poll_until: i64,
+    /// Whether a timer has run.
+    pub(crate) ran: bool,
+}
+
+/// Runs the timers of `pp` that are due. `now` is the time, or 0. `mp` is this thread's M. Go's
+/// `checkTimers`.
+#[inline(always)]
+pub(crate) fn check_timers(mp: &M, pp: &'static P, now: i64) -> Checked {
+    match nobarrier_wake_time(pp) {
+        0 => Checked { now, poll_until: 0, ran: false },
+        next => check_timers_at(mp, pp, now, next),
+    }
+}
+
+/// [`check_timers`] of a P that has some, or an earlier time for one: nothing is to be done before
+/// `next`.
+#[inline(never)]
+fn check_timers_at(mp: &M, pp: &'static P, now: i64, next: i64) -> Checked {
+    let now = if now == 0 { nanotime() } else { now };
+    // Other P's are left in peace: less contention for the lock.
+    let own = mp.p.get().is_some_and(|mine| std::ptr::eq(mine, pp));
+    let many_deleted =
+        || own && pp.deleted_timers.load(Ordering::Relaxed) > pp.num_timers.load(Ordering::Relaxed) / 4;
+    if now < next && !many_deleted() {
+        return Checked { now, poll_until: next, ran: false };
+    }
+    let mut checked = Checked { now, poll_until: 0, ran: false };
+    lock(&pp.timers_lock);
+    if pp.timers.len.get() > 0 {
+        adjusttimers(pp, now);
+        loop {
+            match runtimer(pp, now) {
+                Next::Ran => checked.ran = true,
+                Next::At(when) => {
+                    checked.poll_until = when;
+                    break;
+                }
+                Next::Never => break,
+            }
+        }
+    }
+    if many_deleted() {
+        clear_deleted_timers(pp);
+    }
+    unlock(&pp.timers_lock);
+    checked
+}
+
+/// The earlier of two times, where 0 is no time.
+pub(crate) fn earlier(a: i64, b: i64) -> i64 {
+    if a == 0 || (b != 0 && b < a) { b } else { a }
+}
+
+/// `poll_until`, or when a timer of any P is due, if that is earlier. For an M without a P. Go's
+/// `checkTimersNoP`.
+fn check_timers_no_p(procs: &Procs, poll_until: i64) -> i64 {
+    let with_timers = procs.allp.iter().filter(|pp| procs.timerp_mask.read(pp.id.get()));
+    with_timers.map(|pp| nobarrier_wake_time(pp)).fold(poll_until, earlier)
+}
+
+/// Notes that `pp`, which is going to be idle, has no timers, if so: nobody looks for them then. A P
+/// that runs may get one at any time, and is always noted. `sched.lock` is held. Go's
+/// `updateTimerPMask`.
+pub(crate) fn update_timer_p_mask(pp: &P) {
+    if pp.num_timers.load(Ordering::SeqCst) > 0 {
+        return;
+    }
+    // Another may have taken one out, and be about to put it back.
+    lock(&pp.timers_lock);
+    if pp.num_timers.load(Ordering::SeqCst) == 0 {
+        procs().timerp_mask.clear(pp.id.get());
+    }
+    unlock(&pp.timers_lock);
+}
+
+/// There is a timer that is due at `when`: ends the poll in progress, if it would sleep longer, or
+/// wakes a P, if nobody polls. Go's `wakeNetPoller`.
+///
+/// The timer is noted before that, and who goes to sleep looks for timers after it has stopped
+/// spinning, and once more by way of `lastpoll`: all of them sequentially consistent, so one of the
+/// two sees the other.
+pub(crate) fn wake_net_poller(when: i64) {
+    if sched().lastpoll.load(Ordering::SeqCst) == 0 {
+        // 0 until the poller has said how long: then it is woken in vain, perhaps.
+        let poller_poll_until = sched().poll_until.load(Ordering::SeqCst);
+        if poller_poll_until == 0 || poller_poll_until > when {
+            netpoll_break();
+        }
+    } else {
+        wakep();
+    }
+}
+
+/// A goroutine that the network has made ready; doesn't wait. Part of Go's `findRunnable`.
+pub(crate) fn poll_now() -> Option<&'static G> {
+    if !netpollinited() || !netpoll_any_waiters() || sched().lastpoll.load(Ordering::SeqCst) == 0 {
+        return None;
+    }
+    let (list, delta) = netpoll(0);
+    let gp = list.pop()?;
+    injectglist(&list);
+    netpoll_adjust_waiters(delta);
+    casgstatus(gp, GWAITING, GRUNNABLE);
+    Some(gp)
+}
+
+/// Waits until there is something to do, for an M without a P: in the poller, until the next timer
+/// is due, if nobody else is there; otherwise until it is woken. Returns with a P. The last part of
+/// Go's `findRunnable`.
+///
+/// `procs` is the table that the M has seen while it had a P; at `poll_until` the next timer is due
+/// that it knows of, 0 if it knows of none.
+pub(crate) fn poll_or_stop(
+    mp: &'static M,
+    procs: &Procs,
+    mut poll_until: i64,
+    was_spinning: bool,
+) -> Option<&'static G> {
+    if was_spinning {
+        // As drop_p for work: a timer may have come while this M was looking.
+        poll_until = check_timers_no_p(procs, poll_until);
+    }
+    let to_poll = netpollinited() && (netpoll_any_waiters() || poll_until != 0);
+    if to_poll && sched().lastpoll.swap(0, Ordering::SeqCst) != 0 {
+        sched().poll_until.store(poll_until, Ordering::SeqCst);
+        if !mp.p.is_null() {
+            throw("findrunnable: netpoll with p");
+        }
+        if mp.spinning.get() {
+            throw("findrunnable: netpoll with spinning");
+        }
+        let delay = if poll_until == 0 { -1 } else { (poll_until - nanotime()).max(0) };
+        let (list, delta) = netpoll(delay);
+        sched().poll_until.store(0, Ordering::SeqCst);
+        sched().lastpoll.store(nanotime(), Ordering::SeqCst);
+        lock(&sched().lock);
+        let pp = pidleget();
+        unlock(&sched().lock);
+        let Some(pp) = pp else {
+            injectglist(&list);
+            netpoll_adjust_waiters(delta);
+            stopm(mp);
+            return None;
+        };
+        acquirep(mp, pp);
+        if let Some(gp) = list.pop() {
+            injectglist(&list);
+            netpoll_adjust_waiters(delta);
+            casgstatus(gp, GWAITING, GRUNNABLE);
+            return Some(gp);
+        }
+        if was_spinning {
+            mp.become_spinning();
+        }
+        return None;
+    }
+    if to_poll && poll_until != 0 {
+        // Somebody polls, for longer perhaps.
+        let poller_poll_until = sched().poll_until.load(Ordering::SeqCst);
+        if poller_poll_until == 0 || poller_poll_until > poll_until {
+            netpoll_break();
+        }
+    }
+    stopm(mp);
+    None
+}

@@ -1,0 +1,94 @@
+//! Running the timers whose time has come, and knowing when the next one's will.
+
+use std::sync::atomic::Ordering;
+
+use crate::lock::{assert_lock_held, lock, unlock};
+use crate::os::osyield;
+use crate::proc::procresize::ALLP_LOCK;
+use crate::proc::procs::procs;
+use crate::runtime2::P;
+use crate::time::adjust::{move_first, take_out_first};
+use crate::time::heap::{TimerWhen, check_p, dodeltimer0, siftdown_timer, update_timer0_when};
+use crate::time::timer::*;
+
+/// When a timer of `pp` may be due, 0 if there is none; without the lock. Go's `nobarrierWakeTime`.
+#[inline(always)]
+pub(crate) fn nobarrier_wake_time(pp: &P) -> i64 {
+    let next = pp.timer0_when.load(Ordering::SeqCst);
+    let next_adj = pp.timer_modified_earliest.load(Ordering::SeqCst);
+    if next == 0 || (next_adj != 0 && next_adj < next) { next_adj } else { next }
+}
+
+/// What [`runtimer`] found.
+pub(crate) enum Next {
+    /// The first timer was due, and has run.
+    Ran,
+    /// The first timer is due then.
+    At(i64),
+    /// There is no timer.
+    Never,
+}
+
+/// Runs the first timer of `pp` if it is due; the lock is held, and dropped for that time. Go's
+/// `runtimer`.
+pub(crate) fn runtimer(pp: &'static P, now: i64) -> Next {
+    assert_lock_held(&pp.timers_lock);
+    loop {
+        let Some(first) = pp.timers.entries().first() else { return Next::Never };
+        let t = first.get().timer;
+        check_p(pp, t);
+        match t.status.load(Ordering::Acquire) {
+            TIMER_WAITING => {
+                if first.get().when > now {
+                    return Next::At(first.get().when);
+                }
+                if t.cas(TIMER_WAITING, TIMER_RUNNING) {
+                    run_one_timer(pp, t, now);
+                    return Next::Ran;
+                }
+            }
+            s @ (TIMER_DELETED | TIMER_DROPPED) => take_out_first(pp, t, s),
+            s @ (TIMER_MODIFIED_EARLIER | TIMER_MODIFIED_LATER) => move_first(pp, t, s),
+            TIMER_MODIFYING => osyield(),
+            _ => bad_timer(),
+        }
+    }
+}
+
+/// Runs `t`, the first timer of `pp`, in state [`TIMER_RUNNING`]; the lock is held, and dropped for
+/// that time. Go's `runOneTimer`.
+fn run_one_timer(pp: &'static P, t: &'static Timer, now: i64) {
+    let (f, arg, seq) = (t.f.get(), t.arg.get(), t.seq.load(Ordering::Relaxed));
+    let period = t.period.get();
+    if period > 0 {
+        // It stays, for the first multiple of its period that is to come.
+        let late = now - t.when.get();
+        let ahead = period.saturating_mul(1 + late / period);
+        t.when.set(t.when.get().saturating_add(ahead));
+        let timers = pp.timers.entries();
+        timers[0].set(TimerWhen { timer: t, when: t.when.get() });
+        siftdown_timer(timers, 0);
+        t.settle(TIMER_RUNNING, TIMER_WAITING);
+        update_timer0_when(pp);
+    } else {
+        dodeltimer0(pp);
+        t.settle(TIMER_RUNNING, TIMER_NO_STATUS);
+    }
+    // From here on the timer is its owner's: it may be set anew, and even be another's.
+    unlock(&pp.timers_lock);
+    if let Some(f) = f {
+        // SAFETY: on g0 with a P and no lock, and with what the timer was set for.
+        unsafe { f(arg, seq) };
+    }
+    lock(&pp.timers_lock);
+}
+
+/// When the next timer of any P may be due, [`MAX_WHEN`] if there is none: for who has no P. Go's
+/// `timeSleepUntil`.
+pub(crate) fn time_sleep_until() -> i64 {
+    lock(&ALLP_LOCK.0);
+    let times = procs().allp.iter().map(|pp| nobarrier_wake_time(pp));
+    let next = times.filter(|&when| when != 0).min().unwrap_or(MAX_WHEN);
+    unlock(&ALLP_LOCK.0);
+    next
+}

@@ -1,0 +1,54 @@
+//! Putting a goroutine to sleep: Go's `timeSleep`.
+
+use std::ffi::c_void;
+
+use crate::os::nanotime;
+use crate::proc::park::{gopark_on, goready, goroutine};
+use crate::runtime2::{G, TraceBlockReason, WaitReason};
+use crate::stack::with_room;
+use crate::time::modify::resettimer;
+use crate::time::timer::{MAX_WHEN, Timer, acquire_timer};
+
+/// Parks the running goroutine for at least `ns` nanoseconds. Go's `timeSleep`.
+///
+/// The timer stays with the goroutine, for its next sleep.
+///
+/// # Safety
+/// On a goroutine.
+#[inline(never)]
+pub(crate) unsafe fn time_sleep(ns: i64) {
+    if ns <= 0 {
+        return;
+    }
+    let (gp, mp) = goroutine();
+    // An allocator and the clock take more stack than a copying goroutine has.
+    let t = with_room(|| {
+        let t = gp.timer.get().unwrap_or_else(acquire_timer);
+        t.f.set(Some(goroutine_ready));
+        t.arg.set(gp.as_ptr().cast());
+        t.nextwhen.set(nanotime().checked_add(ns).unwrap_or(MAX_WHEN));
+        t
+    });
+    gp.timer.set(Some(t));
+    // SAFETY: reset_for_sleep starts the timer, which makes the goroutine ready, and touches nothing
+    // of its stack.
+    unsafe {
+        let (reason, trace_reason) = (WaitReason::Sleep, TraceBlockReason::Sleep);
+        gopark_on(gp, mp, Some(reset_for_sleep), t.as_arg(), reason, trace_reason, 1);
+    }
+}
+
+/// Starts the timer of a goroutine that has parked: before that, it could be made ready too early.
+/// Go's `resetForSleep`.
+unsafe extern "C" fn reset_for_sleep(_gp: *mut G, t: *mut c_void) -> bool {
+    // SAFETY: time_sleep passes its timer, which is never freed.
+    let t: &'static Timer = unsafe { &*t.cast() };
+    resettimer(t, t.nextwhen.get());
+    true
+}
+
+/// Makes a sleeping goroutine ready. Go's `goroutineReady`.
+unsafe extern "C" fn goroutine_ready(gp: *mut c_void, _seq: usize) {
+    // SAFETY: time_sleep passes the G that parked.
+    goready(unsafe { &*gp.cast::<G>() }, 0);
+}

@@ -180,7 +180,9 @@ static OTHERS_RAN: AtomicBool = AtomicBool::new(false);
 
 preemptible! {
     unsafe fn until_others_ran() {
-        while !OTHERS_RAN.load(Ordering::Relaxed) {}
+        while !OTHERS_RAN.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
     }
 }
 

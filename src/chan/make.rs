@@ -16,6 +16,7 @@ use crate::proc::gqueue::GList;
 use crate::proc::park::goready;
 use crate::runtime2::Sudog;
 use crate::stack::with_room;
+use crate::time::channel::drop_timer_of;
 
 /// The largest alignment of a value.
 pub(crate) const MAX_ALIGN: usize = 8;
@@ -82,6 +83,8 @@ pub(crate) unsafe fn freechan(c: NonNull<Hchan>) {
     // SAFETY: the caller's.
     let (elem, size, buf) = unsafe { (c.as_ref().elemtype, c.as_ref().dataqsiz, c.as_ref().buf) };
     with_room(|| {
+        // SAFETY: the caller's.
+        unsafe { drop_timer_of(c) };
         if let Some(layout) = buffer_layout(elem, size)
             && layout.size() > SMALL
         {

@@ -39,6 +39,7 @@ pub(crate) mod ops;
 pub(crate) mod pool;
 mod select;
 mod select_set;
+mod timed;
 
 pub use std::sync::mpsc::{RecvError, SendError, TryRecvError, TrySendError};
 
@@ -60,6 +61,9 @@ use crate::wait::must_wait;
 #[doc(hidden)]
 pub use select::{RecvArm, SendArm, arms};
 pub use select_set::{Select, Selected};
+#[doc(hidden)]
+pub use timed::deadline;
+pub use timed::{RecvTimeoutError, SendTimeoutError};
 
 /// How a `T` travels through an [`Hchan`]: as it is, or in a box if it is too large or too
 /// aligned for one.
@@ -172,7 +176,7 @@ impl<T> Sender<T> {
     /// if the channel is closed, or is closed meanwhile.
     ///
     /// # Panics
-    /// If it would have to wait and is on no goroutine.
+    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[inline]
     #[track_caller]
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
@@ -221,7 +225,7 @@ impl<T> Receiver<T> {
     /// Receives a value; waits until there is one. Fails if the channel is empty and closed.
     ///
     /// # Panics
-    /// If it would have to wait and is on no goroutine.
+    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[inline]
     #[track_caller]
     pub fn recv(&self) -> Result<T, RecvError> {

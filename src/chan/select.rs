@@ -123,16 +123,21 @@ impl<'a, T> SendArm<'a, T> {
 
     /// How the send ended, if this arm was chosen; otherwise drops the value.
     pub fn chosen(&self) -> Option<Result<(), SendError<T>>> {
+        match self.sent() {
+            Ok(()) => Some(Ok(())),
+            Err((true, value)) => Some(Err(SendError(value))),
+            Err((false, _)) => None,
+        }
+    }
+
+    /// Whether the value was sent; if not, whether that is because the channel is closed, and the
+    /// value.
+    pub(super) fn sent(&self) -> Result<(), (bool, T)> {
         self.full.set(false);
         match self.outcome.get() {
-            Outcome::Done => Some(Ok(())),
+            Outcome::Done => Ok(()),
             // SAFETY: the value wasn't sent, and this takes it once.
-            Outcome::Closed => Some(Err(SendError(unsafe { self.place.take() }))),
-            Outcome::Passed => {
-                // SAFETY: likewise.
-                drop(unsafe { self.place.take() });
-                None
-            }
+            outcome => Err((outcome == Outcome::Closed, unsafe { self.place.take() })),
         }
     }
 }
@@ -147,11 +152,12 @@ impl<T> Drop for SendArm<'_, T> {
     }
 }
 
-/// Does one of the operations, and tells the arm; if `wait`, waits until one is ready.
+/// Does one of the operations, and tells the arm; if `wait`, waits until one is ready. Says whether
+/// one was done.
 #[doc(hidden)]
 #[inline]
 #[track_caller]
-pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) {
+pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) -> bool {
     let mut scases = [Scase { c: None, elem: ptr::null_mut() }; N];
     let mut outcomes = [const { None }; N];
     // selectgo wants the sends first.
@@ -175,11 +181,12 @@ pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) {
     let (i, outcome) = match chosen {
         Chosen::Sent(i) | Chosen::Received(i) => (i, Outcome::Done),
         Chosen::SendClosed(i) | Chosen::RecvClosed(i) => (i, Outcome::Closed),
-        Chosen::None => return,
+        Chosen::None => return false,
     };
     if let Some(cell) = outcomes[i] {
         cell.set(outcome);
     }
+    true
 }
 
 /// Waits until one of several channel operations can be done, and does it.
@@ -189,6 +196,8 @@ pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) {
 ///   SendError<T>>`. The value is evaluated before, as all the handles are, and dropped if
 ///   another arm is chosen.
 /// - `default => body` is chosen if no other can be done at once.
+/// - `default(timeout) => body` is chosen if no other can be done until the timeout, a
+///   [`Duration`](std::time::Duration), is over. It is evaluated before, too.
 ///
 /// If several can be done, one of them is chosen at random, so that none starves. An arm
 /// whose channel is closed can be done: with an error. `select! {}` waits forever. The bodies
@@ -226,7 +235,7 @@ pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) {
 /// ```
 ///
 /// # Panics
-/// If it would have to wait and is on no goroutine.
+/// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
 #[macro_export]
 macro_rules! select {
     () => { $crate::chan::Select::new().wait_forever() };
@@ -269,10 +278,20 @@ macro_rules! __select {
     (@parse $arms:tt [] default => $body:expr $(, $($rest:tt)*)?) => {
         $crate::__select!(@parse $arms [($body)] $($($rest)*)?)
     };
+    (@parse $arms:tt [] default($t:expr) => $body:block $(, $($rest:tt)*)?) => {
+        $crate::__select!(@parse $arms [($t) ($body)] $($($rest)*)?)
+    };
+    (@parse $arms:tt [] default($t:expr) => $body:block $($rest:tt)+) => {
+        $crate::__select!(@parse $arms [($t) ($body)] $($rest)+)
+    };
+    (@parse $arms:tt [] default($t:expr) => $body:expr $(, $($rest:tt)*)?) => {
+        $crate::__select!(@parse $arms [($t) ($body)] $($($rest)*)?)
+    };
     (@parse $arms:tt $default:tt $($rest:tt)+) => {
         compile_error!(concat!(
             "select! takes arms of the form `recv(receiver) -> result => body`, ",
-            "`send(sender, value) -> result => body`, and at most one `default => body`; found: ",
+            "`send(sender, value) -> result => body`, and at most one `default => body` or ",
+            "`default(timeout) => body`; found: ",
             stringify!($($rest)+),
         ))
     };
@@ -288,6 +307,19 @@ macro_rules! __select {
         }
     };
     (@make [] [($default:expr)]) => { $default };
+    (@make [] [($timeout:expr) ($default:expr)]) => {{
+        $crate::time::sleep($timeout);
+        $default
+    }};
+    (@make [$(($arm:ident $p:tt $body:tt))+] [($timeout:expr) ($default:expr)]) => {{
+        let timeout = $timeout;
+        if !$crate::chan::arms([$($arm.raw()),+], false) {
+            let deadline = $crate::chan::deadline(timeout);
+            let mut late = $crate::chan::RecvArm::new(&deadline);
+            $crate::chan::arms([$($arm.raw(),)+ late.raw()], true);
+        }
+        $crate::__select!(@body [($default)] $(($arm $p $body))+)
+    }};
     (@make [$(($arm:ident $p:tt $body:tt))+] [$(($default:expr))?]) => {{
         $crate::chan::arms([$($arm.raw()),+], $crate::__select!(@waits $($default)?));
         $crate::__select!(@body [$(($default))?] $(($arm $p $body))+)

@@ -5,11 +5,14 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::mpsc::{RecvError, SendError};
+use std::time::{Duration, Instant};
 
 use crate::chan::hchan::Hchan;
 use crate::chan::select::{Outcome, Place};
+use crate::chan::timed::deadline;
 use crate::chan::{Receiver, Sender};
 use crate::select::{Chosen, Scase, block, selectgo};
+use crate::time::until;
 use crate::wait::must_wait;
 
 /// A set of channel operations that is put together at run time.
@@ -142,13 +145,13 @@ impl<'a> Select<'a> {
     /// can. A send that is done takes no part in later calls.
     ///
     /// # Panics
-    /// If it would have to wait and is on no goroutine.
+    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn select(&mut self) -> Selected<'_, 'a> {
-        let mut chosen = self.choose(true);
+        let mut chosen = self.choose(true, None);
         if chosen.is_none() {
             let _guest = must_wait("select");
-            chosen = self.choose(true);
+            chosen = self.choose(true, None);
         }
         let Some((index, outcome)) = chosen else { unreachable!("a goroutine waits") };
         Selected { select: self, index, outcome }
@@ -156,8 +159,34 @@ impl<'a> Select<'a> {
 
     /// Does one of the operations if one can be done at once.
     pub fn try_select(&mut self) -> Option<Selected<'_, 'a>> {
-        let (index, outcome) = self.choose(false)?;
+        let (index, outcome) = self.choose(false, None)?;
         Some(Selected { select: self, index, outcome })
+    }
+
+    /// [`select`](Self::select) that waits until `timeout` is over, and then has done nothing.
+    ///
+    /// # Panics
+    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn select_timeout(&mut self, timeout: Duration) -> Option<Selected<'_, 'a>> {
+        let (index, outcome) = match self.choose(false, None) {
+            Some(chosen) => chosen,
+            None if timeout.is_zero() => return None,
+            None => {
+                let _guest = must_wait("select");
+                self.choose(true, Some(&deadline(timeout)))?
+            }
+        };
+        Some(Selected { select: self, index, outcome })
+    }
+
+    /// [`select_timeout`](Self::select_timeout) until `deadline` has come.
+    ///
+    /// # Panics
+    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn select_deadline(&mut self, deadline: Instant) -> Option<Selected<'_, 'a>> {
+        self.select_timeout(until(deadline))
     }
 
     #[doc(hidden)]
@@ -169,7 +198,9 @@ impl<'a> Select<'a> {
         unreachable!("a select without operations has ended")
     }
 
-    fn choose(&mut self, wait: bool) -> Option<(usize, Outcome)> {
+    /// Does one of the operations; if `wait`, waits until one can be done, or something comes from
+    /// `deadline`.
+    fn choose(&mut self, wait: bool, deadline: Option<&Receiver<()>>) -> Option<(usize, Outcome)> {
         // selectgo wants the sends first.
         let mut indices: Vec<usize> = (0..self.arms.len()).collect();
         indices.sort_by_key(|&i| !self.arms[i].sends);
@@ -177,6 +208,7 @@ impl<'a> Select<'a> {
         let scases: Vec<Scase> = indices
             .iter()
             .map(|&i| Scase { c: self.arms[i].c.filter(|_| !self.arms[i].done), elem: self.arms[i].place })
+            .chain(deadline.map(|deadline| Scase { c: deadline.c, elem: std::ptr::null_mut() }))
             .collect();
         let mut order = vec![0; 2 * scases.len()];
         // SAFETY: each place is for a value of its channel's type, and a send's is full; the
@@ -186,6 +218,9 @@ impl<'a> Select<'a> {
             Chosen::SendClosed(i) | Chosen::RecvClosed(i) => (i, Outcome::Closed),
             Chosen::None => return None,
         };
+        if i == indices.len() {
+            return None; // the deadline
+        }
         let arm = &mut self.arms[indices[i]];
         if outcome == Outcome::Done {
             arm.full = !arm.sends;

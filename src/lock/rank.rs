@@ -70,13 +70,20 @@ pub(crate) const PARTIAL_ORDER: &[(LockRank, &[LockRank])] = {
         (R::TIMERS, &[R::SYSMON, R::TIMER_SEND, R::SCHED, R::ALLP, R::TIMERS]),
         (R::HCHAN, &[R::SYSMON, R::TIMER_SEND, R::HCHAN]),
         (R::NOTIFY_LIST, &[R::TIMER_SEND]),
+        (R::ROOT, &[R::TIMER_SEND]),
         (R::SUDOG, &[R::SYSMON, R::HCHAN, R::NOTIFY_LIST]),
-        (R::GSCAN, &[R::SYSMON, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT]),
+        (R::GSCAN, MAY_READY),
         (R::HCHAN_LEAF, &[R::GSCAN, R::HCHAN_LEAF]),
         (R::STACKPOOL, STACK_LOCKS),
         (R::STACK_LARGE, STACK_LOCKS),
         (R::DEADLOCK, &[R::PANIC, R::DEADLOCK]),
     ]
+};
+
+/// What may be held when a G's status changes.
+const MAY_READY: &[LockRank] = {
+    type R = LockRank;
+    &[R::SYSMON, R::TIMER_SEND, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT]
 };
 
 /// What may be held when a stack's lock is taken.

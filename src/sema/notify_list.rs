@@ -3,6 +3,8 @@
 //! A waiter draws a number, then gives up its lock, then sleeps; a notification names a number.
 //! So whoever has drawn one before the notification is woken by it, asleep already or not.
 
+use std::cell::Cell;
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crossbeam_utils::CachePadded;
@@ -14,8 +16,9 @@ use crate::proc::allgs::SharedMutex;
 use crate::proc::m::getm;
 use crate::proc::park::{goparkunlock, goroutine};
 use crate::proc::sudog::{acquire_sudog, release_sudog};
-use crate::runtime2::{Link, Mutex, Sudog, TraceBlockReason, WaitReason};
+use crate::runtime2::{Link, Mutex, Sudog, Timer, TraceBlockReason, WaitReason};
 use crate::sema::ready_with_time;
+use crate::time::channel;
 
 /// A list of waiters. Go's `notifyList`.
 #[repr(C)]
@@ -26,6 +29,9 @@ pub(crate) struct NotifyList {
     notify: AtomicU32,
     head: Link<Sudog>,
     tail: Link<Sudog>,
+    /// One past the highest number that has left without being notified, or `notify`, if that is
+    /// higher; written with the lock held.
+    left: AtomicU32,
 }
 
 // SAFETY: the list is protected by its lock.
@@ -40,6 +46,62 @@ impl NotifyList {
             notify: AtomicU32::new(0),
             head: Link::null(),
             tail: Link::null(),
+            left: AtomicU32::new(0),
+        }
+    }
+
+    /// Adds `s` at the end. The lock is held.
+    fn push_back(&self, s: &'static Sudog) {
+        match self.tail.get() {
+            None => self.head.set(Some(s)),
+            Some(tail) => tail.next.set(Some(s)),
+        }
+        self.tail.set(Some(s));
+    }
+
+    /// Takes out the first that `wanted` wants. The lock is held.
+    fn take(&self, wanted: impl Fn(&Sudog) -> bool) -> Option<&'static Sudog> {
+        let mut prev: Option<&'static Sudog> = None;
+        let mut next = self.head.get();
+        while let Some(s) = next {
+            next = s.next.get();
+            if !wanted(s) {
+                prev = Some(s);
+                continue;
+            }
+            match prev {
+                Some(prev) => prev.next.set(next),
+                None => self.head.set(next),
+            }
+            if next.is_none() {
+                self.tail.set(prev);
+            }
+            s.next.set(None);
+            return Some(s);
+        }
+        None
+    }
+
+    /// Takes out the one with the lowest number, of which none is below `t`. The lock is held.
+    fn take_lowest(&self, t: u32) -> Option<&'static Sudog> {
+        let sleepers = std::iter::successors(self.head.get(), |s| s.next.get());
+        let lowest = sleepers.min_by_key(|s| s.ticket.get().wrapping_sub(t))?;
+        self.take(|s| std::ptr::eq(s, lowest))
+    }
+
+    /// All numbers below `next` are notified. The lock is held.
+    fn notified(&self, next: u32) {
+        // Who has drawn and isn't on the list will see this and not sleep.
+        self.notify.store(next, Ordering::SeqCst);
+        if less(self.left.load(Ordering::Relaxed), next) {
+            self.left.store(next, Ordering::Relaxed);
+        }
+    }
+
+    /// Number `t` isn't to be notified any more. The lock is held.
+    fn leave(&self, t: u32) {
+        if !less(t, self.left.load(Ordering::Relaxed)) {
+            self.left.store(t.wrapping_add(1), Ordering::Relaxed);
         }
     }
 }
@@ -70,18 +132,73 @@ pub(crate) fn notify_list_wait(l: &NotifyList, t: u32) {
         unlock(lock_for(l));
         return;
     }
+    let s = enter(l, t);
+    goparkunlock(lock_for(l), WaitReason::SyncCondWait, TraceBlockReason::CondWait, 3);
+    release_sudog(getm(), s);
+}
+
+/// Enters the running goroutine in the list, with number `t`. The lock is held.
+fn enter(l: &NotifyList, t: u32) -> &'static Sudog {
     let (gp, mp) = goroutine();
     let s = acquire_sudog(mp);
     s.g.set(Some(gp));
     s.ticket.set(t);
     s.releasetime.set(0);
-    match l.tail.get() {
-        None => l.head.set(Some(s)),
-        Some(tail) => tail.next.set(Some(s)),
+    l.push_back(s);
+    s
+}
+
+/// What a wait with a time limit and its timer know of each other; on the stack of the one that
+/// waits. The list's lock protects it.
+struct TimedWait<'a> {
+    l: &'a NotifyList,
+    t: u32,
+    /// Who sleeps, once it does.
+    s: Cell<Option<&'static Sudog>>,
+    /// The time was over before a notification came.
+    over: Cell<bool>,
+}
+
+/// [`notify_list_wait`] until `when`; says whether the number was notified.
+pub(crate) fn notify_list_wait_until(l: &NotifyList, t: u32, when: i64) -> bool {
+    let wait = TimedWait { l, t, s: Cell::new(None), over: Cell::new(false) };
+    let timer = channel::start(when, 0, give_up, std::ptr::from_ref(&wait).cast_mut().cast());
+    lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
+    if less(t, l.notify.load(Ordering::Relaxed)) || wait.over.get() {
+        let notified = less(t, l.notify.load(Ordering::Relaxed));
+        unlock(lock_for(l));
+        channel::end(timer);
+        return notified;
     }
-    l.tail.set(Some(s));
+    let s = enter(l, t);
+    wait.s.set(Some(s));
     goparkunlock(lock_for(l), WaitReason::SyncCondWait, TraceBlockReason::CondWait, 3);
+    // The timer first: until then it may be looking for the sudog.
+    channel::end(timer);
     release_sudog(getm(), s);
+    !wait.over.get()
+}
+
+/// The time of a [`TimedWait`] is over: wakes who waits, if it hasn't been notified.
+unsafe extern "C" fn give_up(t: *mut c_void, seq: usize) {
+    // SAFETY: `start` passes the timer, which is never freed.
+    let t = unsafe { &*t.cast::<Timer>() };
+    let woken = channel::fire(t, seq, |wait| {
+        // SAFETY: it stays until the timer has ended.
+        let wait = unsafe { &*wait.cast::<TimedWait<'_>>() };
+        lock_ranked(lock_for(wait.l), LockRank::NOTIFY_LIST);
+        let s = wait.s.get().and_then(|s| wait.l.take(|other| std::ptr::eq(other, s)));
+        // It sleeps no more, or hasn't yet begun; or it was notified.
+        if s.is_some() || wait.s.get().is_none() {
+            wait.over.set(true);
+            wait.l.leave(wait.t);
+        }
+        unlock(lock_for(wait.l));
+        s
+    });
+    if let Some(s) = woken.flatten() {
+        ready_with_time(s, 4);
+    }
 }
 
 /// Notifies all numbers drawn. Go's `notifyListNotifyAll`.
@@ -93,8 +210,7 @@ pub(crate) fn notify_list_notify_all(l: &NotifyList) {
     let mut next = l.head.get();
     l.head.set(None);
     l.tail.set(None);
-    // Who has drawn and isn't on the list will see this and not sleep.
-    l.notify.store(l.wait.load(Ordering::SeqCst), Ordering::SeqCst);
+    l.notified(l.wait.load(Ordering::SeqCst));
     unlock(lock_for(l));
     while let Some(s) = next {
         next = s.next.get();
@@ -114,28 +230,19 @@ pub(crate) fn notify_list_notify_one(l: &NotifyList) {
         unlock(lock_for(l));
         return;
     }
-    l.notify.store(t.wrapping_add(1), Ordering::SeqCst);
+    let may_have_left = less(t, l.left.load(Ordering::Relaxed));
+    l.notified(t.wrapping_add(1));
     // As a rule it is near the head: the list is in the order of coming to sleep, which is
     // almost that of the numbers. If it isn't there, it will see the number and not sleep.
-    let mut prev: Option<&'static Sudog> = None;
-    let mut next = l.head.get();
-    while let Some(s) = next {
-        next = s.next.get();
-        if s.ticket.get() != t {
-            prev = Some(s);
-            continue;
-        }
-        match prev {
-            Some(prev) => prev.next.set(next),
-            None => l.head.set(next),
-        }
-        if next.is_none() {
-            l.tail.set(prev);
-        }
-        unlock(lock_for(l));
-        s.next.set(None);
-        ready_with_time(s, 4);
-        return;
+    let mut s = l.take(|s| s.ticket.get() == t);
+    if s.is_none() && may_have_left {
+        // Or it has left, and the notification is for the next that sleeps. Who is below that and
+        // has yet to come won't sleep either; if nobody sleeps, nobody who has drawn will.
+        s = l.take_lowest(t);
+        l.notified(s.map_or(l.wait.load(Ordering::SeqCst), |s| s.ticket.get().wrapping_add(1)));
     }
     unlock(lock_for(l));
+    if let Some(s) = s {
+        ready_with_time(s, 4);
+    }
 }

@@ -1,11 +1,15 @@
 //! [`Condvar`]: Go's `sync/cond.go`.
 
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use crate::sema::notify_list::{
     NotifyList, notify_list_add, notify_list_notify_all, notify_list_notify_one, notify_list_wait,
+    notify_list_wait_until,
 };
 use crate::sync::MutexGuard;
+use crate::time::channel::when;
+use crate::time::nanos;
 use crate::wait::must_wait;
 
 /// A condition that goroutines wait for. Go's `sync.Cond`.
@@ -26,7 +30,7 @@ impl Condvar {
     /// notification after the unlock is missed.
     ///
     /// # Panics
-    /// If it is called on no goroutine.
+    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         let _guest = must_wait("Condvar::wait");
@@ -40,7 +44,7 @@ impl Condvar {
     /// Waits until `condition` is false of the value.
     ///
     /// # Panics
-    /// If it has to wait and is on no goroutine.
+    /// If it has to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn wait_while<'a, T: ?Sized>(
         &self,
@@ -53,6 +57,51 @@ impl Condvar {
         guard
     }
 
+    /// [`wait`](Self::wait) until `timeout` is over; says whether it was, and no notification came.
+    ///
+    /// When such a wait has ended, a notification may wake one more than it should.
+    ///
+    /// # Panics
+    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn wait_timeout<'a, T: ?Sized>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        timeout: Duration,
+    ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
+        let _guest = must_wait("Condvar::wait_timeout");
+        let mutex = guard.mutex();
+        let until = when(nanos(timeout));
+        let ticket = notify_list_add(&self.waiters);
+        drop(guard);
+        let notified = notify_list_wait_until(&self.waiters, ticket, until);
+        (mutex.lock(), WaitTimeoutResult(!notified))
+    }
+
+    /// Waits until `condition` is false of the value, or `timeout` is over; says whether it was, and
+    /// the condition still true.
+    ///
+    /// # Panics
+    /// If it has to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn wait_timeout_while<'a, T: ?Sized>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        timeout: Duration,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
+        let start = Instant::now();
+        loop {
+            if !condition(&mut *guard) {
+                return (guard, WaitTimeoutResult(false));
+            }
+            let Some(left) = timeout.checked_sub(start.elapsed()) else {
+                return (guard, WaitTimeoutResult(true));
+            };
+            guard = self.wait_timeout(guard, left).0;
+        }
+    }
+
     /// Wakes one who waits, the one that has waited longest. Go's `Signal`.
     pub fn notify_one(&self) {
         notify_list_notify_one(&self.waiters);
@@ -61,6 +110,17 @@ impl Condvar {
     /// Wakes all who wait. Go's `Broadcast`.
     pub fn notify_all(&self) {
         notify_list_notify_all(&self.waiters);
+    }
+}
+
+/// How a wait with a timeout ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitTimeoutResult(bool);
+
+impl WaitTimeoutResult {
+    /// Whether the time was over before what was waited for.
+    pub fn timed_out(&self) -> bool {
+        self.0
     }
 }
 

@@ -2,13 +2,16 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
+use std::ffi::c_void;
 use std::fmt;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 use crate::lock::{lock, unlock};
 use crate::proc::park::on_goroutine;
-use crate::runtime2::Mutex;
+use crate::runtime2::{Mutex, Timer};
 use crate::sema::{semacquire, semrelease};
+use crate::time::{channel, nanos};
 use crate::wait::must_wait;
 
 /// A number of permits, which goroutines take and give back: Go's
@@ -94,7 +97,7 @@ impl Semaphore {
     /// Takes a permit; waits until there is one.
     ///
     /// # Panics
-    /// If it would have to wait and is on no goroutine.
+    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn acquire(&self) -> SemaphorePermit<'_> {
         self.acquire_many(1)
@@ -103,7 +106,7 @@ impl Semaphore {
     /// Takes `n` permits at once; waits until there are so many.
     ///
     /// # Panics
-    /// If it would have to wait and is on no goroutine.
+    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn acquire_many(&self, n: usize) -> SemaphorePermit<'_> {
         if !on_goroutine()
@@ -113,17 +116,75 @@ impl Semaphore {
         }
         let _guest = must_wait("acquire");
         let granted = AtomicU32::new(0);
+        if !self.take_or_queue(n, &granted) {
+            semacquire(&granted);
+        }
+        SemaphorePermit { semaphore: self, n }
+    }
+
+    /// Takes a permit; waits until there is one, or `timeout` is over, and then has none.
+    ///
+    /// # Panics
+    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn acquire_timeout(&self, timeout: Duration) -> Option<SemaphorePermit<'_>> {
+        self.acquire_many_timeout(1, timeout)
+    }
+
+    /// Takes `n` permits at once; waits until there are so many, or `timeout` is over, and then has
+    /// none.
+    ///
+    /// # Panics
+    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn acquire_many_timeout(&self, n: usize, timeout: Duration) -> Option<SemaphorePermit<'_>> {
+        if !on_goroutine()
+            && let Some(permit) = self.try_acquire_many(n)
+        {
+            return Some(permit);
+        }
+        let _guest = must_wait("acquire_timeout");
+        let wait = TimedWait { semaphore: self, granted: AtomicU32::new(0), over: Cell::new(false) };
+        if !self.take_or_queue(n, &wait.granted) {
+            let until = channel::when(nanos(timeout));
+            let timer = channel::start(until, 0, give_up, std::ptr::from_ref(&wait).cast_mut().cast());
+            semacquire(&wait.granted);
+            channel::end(timer);
+            if wait.over.get() {
+                return None;
+            }
+        }
+        Some(SemaphorePermit { semaphore: self, n })
+    }
+
+    /// Takes `n` permits if there are so many and nobody waits, and says whether it did; otherwise
+    /// queues up for them.
+    fn take_or_queue(&self, n: usize, granted: &AtomicU32) -> bool {
         lock(&self.lock);
         let taken = self.take(n);
         if !taken {
             // SAFETY: the lock is held.
-            unsafe { self.waiters() }.push_back(Waiter { n, granted: &granted });
+            unsafe { self.waiters() }.push_back(Waiter { n, granted });
         }
         unlock(&self.lock);
-        if !taken {
-            semacquire(&granted);
+        taken
+    }
+
+    /// Takes the one who sleeps at `granted` off the queue, if it is there: others may have waited
+    /// behind it for less.
+    fn leave(&self, granted: &AtomicU32) -> bool {
+        lock(&self.lock);
+        // SAFETY: the lock is held.
+        let waiters = unsafe { self.waiters() };
+        let place = waiters.iter().position(|waiter| std::ptr::eq(waiter.granted, granted));
+        if let Some(place) = place {
+            waiters.remove(place);
         }
-        SemaphorePermit { semaphore: self, n }
+        unlock(&self.lock);
+        if place == Some(0) {
+            self.add_permits(0);
+        }
+        place.is_some()
     }
 
     /// Takes a permit if there is one and nobody waits.
@@ -175,6 +236,31 @@ impl Semaphore {
         unlock(&self.lock);
         permits
     }
+}
+
+/// What a wait with a time limit and its timer know of each other; on the stack of the one that
+/// waits.
+struct TimedWait<'a> {
+    semaphore: &'a Semaphore,
+    /// Released when the permits are granted, or when the time is over: by who has taken the wait off
+    /// the queue.
+    granted: AtomicU32,
+    /// It was the latter; set before the release.
+    over: Cell<bool>,
+}
+
+/// The time of a [`TimedWait`] is over: wakes who waits, if nothing was granted.
+unsafe extern "C" fn give_up(t: *mut c_void, seq: usize) {
+    // SAFETY: `start` passes the timer, which is never freed.
+    let t = unsafe { &*t.cast::<Timer>() };
+    channel::fire(t, seq, |wait| {
+        // SAFETY: it stays until the timer has ended.
+        let wait = unsafe { &*wait.cast::<TimedWait<'_>>() };
+        if wait.semaphore.leave(&wait.granted) {
+            wait.over.set(true);
+            semrelease(&wait.granted);
+        }
+    });
 }
 
 impl SemaphorePermit<'_> {

@@ -101,7 +101,7 @@ impl WaitGroup {
     /// Waits until the count is 0.
     ///
     /// # Panics
-    /// If it would have to wait and is on no goroutine.
+    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn wait(&self) {
         loop {

@@ -1,28 +1,81 @@
-//! Time: sleeping, and timers.
+//! Sleeping, timers, and channels that tell the time. Go's `time`, as far as it waits.
+//!
+//! ```
+//! use std::time::Duration;
+//! use gosched::chan::bounded;
+//! use gosched::{select, time};
+//!
+//! # // SAFETY: no thread-local is kept across a point that can park.
+//! # unsafe {
+//! gosched::run(|| {
+//!     let (tx, rx) = bounded(0);
+//!     gosched::go(move || {
+//!         time::sleep(Duration::from_millis(5));
+//!         tx.send("done").unwrap();
+//!     });
+//!     let ticks = time::tick(Duration::from_millis(1));
+//!     let done = loop {
+//!         select! {
+//!             recv(rx) -> done => break done,
+//!             recv(ticks) -> _ => {} // still working
+//!         }
+//!     };
+//!     assert_eq!(done, Ok("done"));
+//!
+//!     let late = select! {
+//!         recv(rx) -> _ => false,
+//!         default(Duration::from_millis(1)) => true,
+//!     };
+//!     # let _ = late;
+//! })
+//! # };
+//! ```
+//!
+//! To limit a wait, there is `default(timeout)` in [`select!`](crate::select), and
+//! [`recv_timeout`](crate::chan::Receiver::recv_timeout) and its like. (There is no `timeout` for any
+//! function: what is in the middle of something can't be stopped from outside.)
+//!
+//! A wait is never too short. It may be longer: until a P is free. A time that has passed is now, and
+//! one beyond the end of the clock, 292 years after the machine's start, is the end of the clock.
+//!
+//! A timer belongs to the P that it was set on, and is set by a goroutine: on a thread that isn't one,
+//! these functions panic. Stopping or dropping one works anywhere.
 
 pub(crate) mod adjust;
+pub(crate) mod channel;
 pub(crate) mod heap;
 pub(crate) mod modify;
+mod one_shot;
 pub(crate) mod run;
 pub(crate) mod sleep;
+mod ticker;
 pub(crate) mod timer;
+
+pub use one_shot::Timer;
+pub use ticker::{Ticker, tick};
 
 use std::time::{Duration, Instant};
 
-use crate::current::need_goroutine;
+use crate::chan::Receiver;
+use crate::wait::must_wait;
 
-/// A duration in nanoseconds, at most some 292 years.
-fn nanos(d: Duration) -> i64 {
+/// A duration in nanoseconds, 292 years at most.
+pub(crate) fn nanos(d: Duration) -> i64 {
     i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// How long it is until `deadline`, nothing if it has passed.
+pub(crate) fn until(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
 }
 
 /// Parks the running goroutine for at least `d`; its thread goes on with others. Go's `time.Sleep`.
 ///
 /// # Panics
-/// If it is called on no goroutine.
+/// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
 #[track_caller]
 pub fn sleep(d: Duration) {
-    need_goroutine("time::sleep");
+    let _guest = must_wait("time::sleep");
     // SAFETY: on a goroutine.
     unsafe { sleep::time_sleep(nanos(d)) }
 }
@@ -30,8 +83,21 @@ pub fn sleep(d: Duration) {
 /// [`sleep`] until `deadline` has come.
 ///
 /// # Panics
-/// If it is called on no goroutine.
+/// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
 #[track_caller]
 pub fn sleep_until(deadline: Instant) {
-    sleep(deadline.saturating_duration_since(Instant::now()));
+    let _guest = must_wait("time::sleep_until");
+    // SAFETY: on a goroutine.
+    unsafe { sleep::time_sleep(nanos(until(deadline))) }
+}
+
+/// A channel that gets the time once, when `d` is over. It isn't closed then: a second receive waits
+/// forever. When the last receiver is dropped, nothing is left of it. Go's `time.After`.
+///
+/// # Panics
+/// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or there is no memory for it.
+#[track_caller]
+pub fn after(d: Duration) -> Receiver<Instant> {
+    let _guest = must_wait("time::after");
+    Receiver::of_timer(channel::when(nanos(d)), 0)
 }

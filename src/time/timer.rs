@@ -98,6 +98,8 @@ pub struct TimerExt {
     pub send_lock: Mutex,
     /// What waits for it, protected by that lock; in the pool, the next unused timer.
     pub waiter: Cell<*mut c_void>,
+    /// Whether that is still to hear of it; protected likewise.
+    pub set: Cell<bool>,
 }
 
 // SAFETY: the cells belong to whoever has won the state, or, while the timer isn't started, has the
@@ -149,7 +151,7 @@ impl Pooled for Timer {
     }
 }
 
-/// A timer from the pool, which is in no heap. Where there may be little stack, by way of
+/// A new timer, from the pool. Where there may be little stack, by way of
 /// [`with_room`](crate::stack::with_room).
 ///
 /// Its `seq` goes on where it was: what its last user's timer may still be about to do is known by an
@@ -168,7 +170,8 @@ pub(crate) fn acquire_timer() -> &'static Timer {
 pub(crate) fn release_timer(t: &'static Timer) {
     loop {
         match t.status.load(Ordering::Acquire) {
-            TIMER_NO_STATUS | TIMER_REMOVED => return pool::free(NonNull::from(t)),
+            TIMER_NO_STATUS => return pool::free(NonNull::from(t)),
+            TIMER_REMOVED => t.settle(TIMER_REMOVED, TIMER_NO_STATUS),
             TIMER_DELETED if t.cas(TIMER_DELETED, TIMER_DROPPED) => return,
             TIMER_DELETED => {}
             TIMER_REMOVING => osyield(),
@@ -180,8 +183,10 @@ pub(crate) fn release_timer(t: &'static Timer) {
 /// A timer that was `deleted` (deleted or dropped) and that the caller was removing is out of its
 /// heap.
 pub(crate) fn removed(t: &'static Timer, deleted: u32) {
-    t.settle(TIMER_REMOVING, TIMER_REMOVED);
     if deleted == TIMER_DROPPED {
+        t.settle(TIMER_REMOVING, TIMER_NO_STATUS);
         pool::free(NonNull::from(t));
+    } else {
+        t.settle(TIMER_REMOVING, TIMER_REMOVED);
     }
 }

@@ -1,0 +1,163 @@
+//! [`Timer`]: Go's `time/sleep.go`.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::chan::{Receiver, never};
+use crate::go::Builder;
+use crate::join_handle::JoinHandle;
+use crate::panic::throw;
+use crate::print::eprintln;
+use crate::runtime2;
+use crate::time::channel::{cancel, end, fire, set, start, when};
+use crate::time::nanos;
+use crate::wait::must_wait;
+
+/// Something that happens once, at a time that can be changed: a channel gets the time, or a function
+/// is called. Go's `time.Timer`.
+///
+/// It may be set again when it has fired or was stopped. After [`stop`](Self::stop) or
+/// [`reset`](Self::reset) nothing comes of the time that it was set to before; what was in its channel
+/// is gone. (Go has promised that since 1.23.) Dropping it stops it, and closes its channel.
+///
+/// ```
+/// use std::time::Duration;
+/// use gosched::select;
+/// use gosched::time::Timer;
+///
+/// # // SAFETY: no thread-local is kept across a point that can park.
+/// # unsafe {
+/// gosched::run(|| {
+///     let (_tx, rx) = gosched::chan::bounded::<()>(0);
+///     let timer = Timer::new(Duration::from_secs(3600));
+///     assert!(timer.reset(Duration::from_millis(1)));
+///     select! {
+///         recv(rx) -> _ => unreachable!(),
+///         recv(timer.c()) -> time => drop(time.unwrap()),
+///     }
+///     assert!(!timer.stop(), "it has fired");
+/// })
+/// # };
+/// ```
+pub struct Timer {
+    kind: Kind,
+}
+
+enum Kind {
+    /// Its channel has the timer.
+    Channel(Receiver<Instant>),
+    Function {
+        t: &'static runtime2::Timer,
+        /// What the timer waits to call.
+        _f: Arc<Function>,
+    },
+}
+
+struct Function {
+    f: Box<dyn Fn() + Send + Sync>,
+    created_at: &'static Location<'static>,
+}
+
+impl Timer {
+    /// A timer whose channel gets the time when `d` is over. Go's `time.NewTimer`.
+    ///
+    /// # Panics
+    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or there is no memory for it.
+    #[track_caller]
+    pub fn new(d: Duration) -> Self {
+        let _guest = must_wait("time::Timer::new");
+        Timer { kind: Kind::Channel(Receiver::of_timer(when(nanos(d)), 0)) }
+    }
+
+    /// A timer that calls `f` on a goroutine of its own when `d` is over; and each time that it is
+    /// reset and its time comes, perhaps while the last call still goes on. Go's `time.AfterFunc`.
+    ///
+    /// Whoever doesn't want to stop it sleeps in a goroutine of their own instead.
+    ///
+    /// # Panics
+    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[must_use = "dropping the timer stops it"]
+    #[track_caller]
+    pub fn after_func(d: Duration, f: impl Fn() + Send + Sync + 'static) -> Self {
+        let _guest = must_wait("time::Timer::after_func");
+        let f = Arc::new(Function { f: Box::new(f), created_at: Location::caller() });
+        let t = start(when(nanos(d)), 0, go_func, Arc::as_ptr(&f).cast_mut().cast());
+        Timer { kind: Kind::Function { t, _f: f } }
+    }
+
+    /// The channel that gets the time; one that never has a value, if the timer calls a function.
+    pub fn c(&self) -> &Receiver<Instant> {
+        static NEVER: Receiver<Instant> = never();
+        match &self.kind {
+            Kind::Channel(c) => c,
+            Kind::Function { .. } => &NEVER,
+        }
+    }
+
+    /// Stops it. True if it was set, and nothing comes of that any more; false if it was stopped
+    /// before, or has fired: its time was received, or its function is being called, or was.
+    pub fn stop(&self) -> bool {
+        match &self.kind {
+            Kind::Channel(c) => c.stop_timer(),
+            Kind::Function { t, .. } => cancel(t),
+        }
+    }
+
+    /// Sets it to fire when `d` is over, whether it was set or not; returns what
+    /// [`stop`](Self::stop) would.
+    ///
+    /// # Panics
+    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn reset(&self, d: Duration) -> bool {
+        let _guest = must_wait("time::Timer::reset");
+        match &self.kind {
+            Kind::Channel(c) => c.reset_timer(when(nanos(d)), 0),
+            Kind::Function { t, .. } => set(t, when(nanos(d)), 0, go_func),
+        }
+    }
+}
+
+/// Calls the function of a timer on a new goroutine. Go's `goFunc`, in `time/sleep.go`.
+unsafe extern "C" fn go_func(t: *mut c_void, seq: usize) {
+    // SAFETY: `set` passes the timer, which is never freed.
+    let t = unsafe { &*t.cast::<runtime2::Timer>() };
+    let function = fire(t, seq, |f| {
+        let f: *const Function = f.cast_const().cast();
+        // SAFETY: the handle has an Arc of it, and cancels the timer before that goes.
+        unsafe {
+            Arc::increment_strong_count(f);
+            Arc::from_raw(f)
+        }
+    });
+    let Some(function) = function else { return };
+    let created_at = function.created_at;
+    // SAFETY: the function is 'static, and this is the one handle.
+    unsafe {
+        match Builder::new().spawn(created_at, move || (function.f)(), |_| {}) {
+            Ok(gp) => drop(JoinHandle::<()>::new(gp)),
+            Err(error) => {
+                eprintln!("gosched::time::Timer::after_func: {error}");
+                throw("out of memory for a goroutine");
+            }
+        }
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        match &self.kind {
+            Kind::Channel(c) => c.end_timer(),
+            Kind::Function { t, .. } => end(t),
+        }
+    }
+}
+
+impl fmt::Debug for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Timer { .. }")
+    }
+}

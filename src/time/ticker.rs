@@ -1,0 +1,104 @@
+//! [`Ticker`]: Go's `time/tick.go`.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crate::chan::Receiver;
+use crate::time::channel::when;
+use crate::time::nanos;
+use crate::wait::must_wait;
+
+/// A channel that gets the time again and again. Go's `time.Ticker`.
+///
+/// If the last one hasn't been received when the next is due, that one is left out: a slow receiver
+/// misses some. After [`stop`](Self::stop) or [`reset`](Self::reset) no tick comes of what was set
+/// before. Dropping it stops it, and closes its channel.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use gosched::time::Ticker;
+///
+/// # // SAFETY: no thread-local is kept across a point that can park.
+/// # unsafe {
+/// gosched::run(|| {
+///     let start = Instant::now();
+///     let ticker = Ticker::new(Duration::from_millis(2));
+///     assert_eq!(ticker.c().iter().take(3).count(), 3);
+///     assert!(start.elapsed() >= Duration::from_millis(6));
+/// })
+/// # };
+/// ```
+pub struct Ticker {
+    c: Receiver<Instant>,
+}
+
+/// Nanoseconds from tick to tick.
+#[track_caller]
+fn interval(d: Duration, what: &str) -> i64 {
+    assert!(
+        !d.is_zero(),
+        "gosched: non-positive interval for {what}: time can't tick without passing, so give it at least a nanosecond"
+    );
+    nanos(d)
+}
+
+impl Ticker {
+    /// A channel that gets the time when `d` is over, and then each `d`. Go's `time.NewTicker`.
+    ///
+    /// # Panics
+    /// If `d` is zero; if it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or there is no memory for it.
+    #[track_caller]
+    pub fn new(d: Duration) -> Self {
+        Ticker { c: ticks(d, "Ticker::new") }
+    }
+
+    /// The channel.
+    pub fn c(&self) -> &Receiver<Instant> {
+        &self.c
+    }
+
+    /// Stops it. The channel stays open: a receive waits until it is [`reset`](Self::reset).
+    pub fn stop(&self) {
+        self.c.stop_timer();
+    }
+
+    /// Sets it to tick when `d` is over, and then each `d`, whether it was stopped or not.
+    ///
+    /// # Panics
+    /// If `d` is zero; if it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn reset(&self, d: Duration) {
+        let _guest = must_wait("time::Ticker::reset");
+        let period = interval(d, "Ticker::reset");
+        self.c.reset_timer(when(period), period);
+    }
+}
+
+/// A channel that gets the time each `d`, as a [`Ticker`]'s, until its last receiver is dropped. Go's
+/// `time.Tick`.
+///
+/// # Panics
+/// If `d` is zero; if it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or there is no memory for it.
+#[track_caller]
+pub fn tick(d: Duration) -> Receiver<Instant> {
+    ticks(d, "tick")
+}
+
+#[track_caller]
+fn ticks(d: Duration, what: &str) -> Receiver<Instant> {
+    let _guest = must_wait(&format!("time::{what}"));
+    let period = interval(d, what);
+    Receiver::of_timer(when(period), period)
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.c.end_timer();
+    }
+}
+
+impl fmt::Debug for Ticker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Ticker { .. }")
+    }
+}

@@ -42,6 +42,7 @@ func main() {
 	timed("skynet", 5, skynet)
 	timed("fib", 200, fibs)
 	timed("grow", 20_000, grow)
+	timed("sleepers", 100_000, sleepers)
 	timed("mutex", 10_000_000, mutex)
 	if wants("parked") {
 		parked(1_000_000)
@@ -241,6 +242,18 @@ func growCold(n int) {
 	close(gate)
 	running.Wait()
 	report("grow_cold", float64(time.Since(start).Nanoseconds())/float64(n), "ns/op")
+}
+
+func sleepers(n int) {
+	var running sync.WaitGroup
+	running.Add(n)
+	for range n {
+		go func() {
+			time.Sleep(10 * time.Millisecond)
+			running.Done()
+		}()
+	}
+	running.Wait()
 }
 
 func mutex(n int) {

@@ -17,6 +17,7 @@
 //! | `fib` | fib(27), a goroutine and a buffered channel for each call above fib(11) |
 //! | `grow` | one goroutine that recurses 300 frames of 128 bytes or more, from the smallest stack there is, waited for one at a time; who keeps grown stacks for the next may use them |
 //! | `grow_cold` | the same, of 1,000 that are there at once, in a fresh process: every one makes its stack grow. Only run if it is the one workload named |
+//! | `sleepers` | one goroutine that sleeps 10 ms, of 100,000 that are made one after the other |
 //! | `mutex` | one lock and unlock, eight goroutines on one mutex |
 //! | `parked` | one goroutine made and parked on a channel, of 1,000,000; `parked_rss` its memory, `parked_pte` its page tables, `parked_release` its wake and exit |
 //! | `two_cpu` | two goroutines that only compute: their time in units of one's alone; `two_cpu_threads` the same of threads, which is what the machine can do |

@@ -20,7 +20,7 @@ use contender::{Contender, Outcome, contenders};
 use table::Table;
 
 /// What `src/lib.rs` explains, in the table's order.
-const WORKLOADS: [&str; 14] = [
+const WORKLOADS: [&str; 15] = [
     "gosched",
     "spawn",
     "spawn_wait",
@@ -31,6 +31,7 @@ const WORKLOADS: [&str; 14] = [
     "fib",
     "grow",
     "grow_cold",
+    "sleepers",
     "mutex",
     "parked",
     "switch_pair",

@@ -18,7 +18,7 @@ fn target(name: &str, procs: usize) -> Option<f64> {
         "skynet" => Some(0.8),
         "grow" => Some(0.5),
         "grow_cold" => Some(0.8),
-        "mutex" => Some(1.0),
+        "sleepers" | "mutex" => Some(1.0),
         "parked" => Some(if procs == 1 { 1.0 } else { 1.3 }),
         "switch_pair" => Some(1.6),
         "two_cpu" => Some(1.1),

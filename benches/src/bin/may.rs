@@ -3,6 +3,7 @@
 use gosched_benches::Args;
 use may::sync::mpsc::{Sender, channel};
 use may::{coroutine, go};
+use std::time::Duration;
 
 fn main() {
     let args = Args::parse();
@@ -13,6 +14,7 @@ fn main() {
         args.timed("spawn_wait", 20_000, spawn_wait);
         args.timed("pingpong", 500_000, pingpong);
         args.timed("skynet", 1, skynet);
+        args.timed("sleepers", 100_000, sleepers);
     });
     main.join().unwrap();
 }
@@ -64,6 +66,11 @@ fn skynet(n: u64) {
         go!(move || node(out, 0, 1_000_000));
         assert_eq!(sum.recv(), Ok(499_999_500_000));
     }
+}
+
+fn sleepers(n: u64) {
+    let handles: Vec<_> = (0..n).map(|_| go!(|| coroutine::sleep(Duration::from_millis(10)))).collect();
+    handles.into_iter().for_each(|handle| handle.join().unwrap());
 }
 
 fn node(out: Sender<u64>, first: u64, size: u64) {

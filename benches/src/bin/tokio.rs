@@ -2,19 +2,22 @@
 
 use gosched_benches::Args;
 use std::pin::Pin;
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::{spawn, yield_now};
+use tokio::time::sleep;
 
 fn main() {
     let args = Args::parse();
-    let runtime = Builder::new_multi_thread().worker_threads(args.procs).build().unwrap();
+    let runtime = Builder::new_multi_thread().worker_threads(args.procs).enable_time().build().unwrap();
     args.timed("gosched", 2_000_000, |n| on_worker(&runtime, gosched(n)));
     args.timed("spawn", 1_000_000, |n| on_worker(&runtime, spawn_batches(n)));
     args.timed("spawn_wait", 500_000, |n| on_worker(&runtime, spawn_wait(n)));
     args.timed("pingpong", 500_000, |n| on_worker(&runtime, pingpong(n)));
     args.timed("bufchan", 5_000_000, |n| on_worker(&runtime, bufchan(n)));
     args.timed("skynet", 5, |n| on_worker(&runtime, skynet(n)));
+    args.timed("sleepers", 100_000, |n| on_worker(&runtime, sleepers(n)));
 }
 
 /// Runs it as a task: what `block_on` is given itself would run on no worker.
@@ -84,6 +87,13 @@ async fn skynet(n: u64) {
         let (out, mut sum) = channel(1);
         spawn(node(out, 0, 1_000_000));
         assert_eq!(sum.recv().await, Some(499_999_500_000));
+    }
+}
+
+async fn sleepers(n: u64) {
+    let tasks: Vec<_> = (0..n).map(|_| spawn(sleep(Duration::from_millis(10)))).collect();
+    for task in tasks {
+        task.await.unwrap();
     }
 }
 

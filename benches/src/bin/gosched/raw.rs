@@ -20,6 +20,7 @@ pub fn run(args: &Args) {
         // SAFETY: on a goroutine, and each tree is done when its sum is there.
         (0..n).for_each(|_| assert_eq!(unsafe { sum_of(1, 0, 1_000_000) }, 499_999_500_000));
     });
+    args.timed("raw_sleepers", 100_000, sleepers);
     args.timed("switch_pair", 50_000_000, switch_pair);
 }
 
@@ -152,6 +153,20 @@ unsafe fn leave(family: *mut Family) {
             proc::systemstack(|| drop(Box::from_raw(family)));
         }
     }
+}
+
+fn sleepers(n: u64) {
+    unsafe extern "C" fn sleeps(_: *mut c_void) {
+        // SAFETY: on a goroutine that has no thread-local.
+        unsafe { proc::time_sleep(10_000_000) };
+        RUNNING.done();
+    }
+    RUNNING.add(n as u32);
+    for _ in 0..n {
+        // SAFETY: `sleeps` needs little stack.
+        unsafe { proc::newproc(Some(sleeps), ptr::null_mut()) };
+    }
+    RUNNING.wait();
 }
 
 fn switch_pair(n: u64) {

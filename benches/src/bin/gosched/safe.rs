@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use gosched::chan::{Sender, bounded};
 use gosched::sync::{Mutex, WaitGroup};
+use gosched::time::sleep;
 use gosched::{go, scope, select, yield_now};
 use gosched_benches::Args;
 
@@ -18,6 +19,7 @@ pub fn run(args: &Args) {
     args.timed("select4", 2_000_000, select4);
     args.timed("skynet", 5, skynet);
     args.timed("fib", 200, |n| (0..n).for_each(|_| assert_eq!(fib(27), 196_418)));
+    args.timed("sleepers", 100_000, sleepers);
     args.timed("mutex", 10_000_000, mutex);
     if args.wants("two_cpu") && args.procs >= 2 {
         two_cpu(args);
@@ -124,6 +126,18 @@ fn fib(n: u32) -> u64 {
     let (tx, rx) = bounded(1);
     go(move || tx.send(fib(n - 1)).unwrap());
     fib(n - 2) + rx.recv().unwrap()
+}
+
+fn sleepers(n: u64) {
+    static RUNNING: WaitGroup = WaitGroup::new();
+    RUNNING.add(n as u32);
+    for _ in 0..n {
+        go(|| {
+            sleep(Duration::from_millis(10));
+            RUNNING.done();
+        });
+    }
+    RUNNING.wait();
 }
 
 fn mutex(n: u64) {

@@ -46,14 +46,14 @@ where
 {
     match Builder::new().go(f) {
         Ok(handle) => handle,
-        Err(error) => cannot(&error),
+        Err(error) => cannot("go", &error),
     }
 }
 
 #[cold]
 #[track_caller]
-pub(crate) fn cannot(error: &io::Error) -> ! {
-    panic!("gosched::go: can't make a goroutine: {error}")
+pub(crate) fn cannot(what: &str, error: &io::Error) -> ! {
+    panic!("gosched::{what}: can't make a goroutine: {error}")
 }
 
 /// A goroutine to be made, with a name or a stack of another size.
@@ -154,19 +154,33 @@ impl Builder {
         T: Send,
         N: FnOnce(bool) + Send,
     {
-        if !started() {
-            return Err(not_running());
-        }
-        let kind = self.stack.map_err(too_large)?;
-        let gp = newproc1(body::<F, T, N>, kind, 0)?;
-        gp.ext.created_at.set(Some(created_at));
-        gp.ext.name.set(self.name);
+        let gp = newproc1(body::<F, T, N>, self.kind()?, 0)?;
+        self.label(gp, created_at);
         attach_new(gp);
         // SAFETY: the G is ours until it is queued, and its slot empty.
         unsafe { gp.ext.slot.put((f, then)) };
         gp.sched.ctxt.set(gp.as_ptr().cast());
         enqueue(gp);
         Ok(gp)
+    }
+
+    /// The kind of stack that it asks for.
+    ///
+    /// # Errors
+    /// If there can be none.
+    #[inline(always)]
+    pub(crate) fn kind(&self) -> io::Result<StackKind> {
+        if !started() {
+            return Err(not_running());
+        }
+        self.stack.map_err(too_large)
+    }
+
+    /// Notes what reports say of a new G.
+    #[inline(always)]
+    pub(crate) fn label(&self, gp: &G, created_at: &'static Location<'static>) {
+        gp.ext.created_at.set(Some(created_at));
+        gp.ext.name.set(self.name);
     }
 }
 

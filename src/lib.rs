@@ -81,6 +81,7 @@ pub mod chan;
 mod current;
 mod debug;
 mod go;
+pub mod iter;
 mod join_handle;
 mod link;
 mod lock;

@@ -39,6 +39,7 @@ pub use crate::lock::rank_off::LockRankStruct;
 #[cfg(debug_assertions)]
 pub use crate::lock::rank_on::LockRankStruct;
 pub use crate::pool::{FreeList, Pool};
+use crate::proc::coro::Coro;
 pub use crate::proc::gqueue::{GList, GQueue};
 pub use crate::time::heap::TimerWhen;
 pub use crate::time::timer::*;
@@ -542,8 +543,8 @@ pub struct G {
     pub timer: Link<Timer>,
     /// In a select: whether somebody has won the right to wake it.
     pub select_done: AtomicU32,
-    /// Argument of a coroutine switch.
-    pub coroarg: Cell<*mut c_void>,
+    /// Argument of a coroutine switch: which.
+    pub coroarg: Cell<*mut Coro>,
     /// State of a goroutine profile; the embedder's.
     pub goroutine_profiled: AtomicU32,
     /// The tracer's state.

@@ -76,7 +76,7 @@ impl<'scope> Scope<'scope, '_> {
     {
         match self.spawn(Builder::new(), Location::caller(), f) {
             Ok(handle) => handle,
-            Err(error) => cannot(&error),
+            Err(error) => cannot("go", &error),
         }
     }
 

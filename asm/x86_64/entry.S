@@ -66,6 +66,7 @@
 ENTRY gosched_run
 ENTRY gosched_newproc, _from, %rdx
 ENTRY gosched_newproc_fixed, _from, %rcx
+ENTRY gosched_newcoro, _from, %rcx
 ENTRY gosched_yield
 ENTRY gosched_exit
 ENTRY gosched_park

@@ -6,6 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::proc::coro::{Coro, CoroFn};
 use crate::proc::newproc::Entry;
 use crate::runtime2::{G, Gobuf};
 
@@ -14,6 +15,7 @@ unsafe extern "C" {
     fn gosched_gogo();
     fn gosched_goexit();
     fn gosched_newproc(f: Option<Entry>, arg: *mut c_void);
+    fn gosched_newcoro(c: *mut c_void, f: *const c_void, arg: *mut c_void);
     fn gosched_mstart(g0: *mut c_void) -> *mut c_void;
     fn gosched_sigreport();
     fn gosched_setg(gp: *mut c_void);
@@ -144,6 +146,16 @@ pub(crate) unsafe fn entersyscall_here() {
 pub(crate) unsafe fn entersyscallblock_here() {
     // SAFETY: the caller's.
     unsafe { gosched_entersyscallblock() }
+}
+
+/// Makes a coroutine on a copying stack, noting the caller's pc. Go's `newcoro`.
+///
+/// # Safety
+/// As [`newcoro`](crate::proc::newcoro).
+#[inline(always)]
+pub(crate) unsafe fn newcoro_here(c: *mut Coro, f: CoroFn, arg: *mut c_void) {
+    // SAFETY: the caller's.
+    unsafe { gosched_newcoro(c.cast(), f as *const c_void, arg) }
 }
 
 /// Makes sure that `n` bytes of stack remain below the caller's frame: grows a copying stack if

@@ -45,7 +45,7 @@ pub(crate) unsafe extern "C" fn gosched_goexit0(gp: *mut G) -> ! {
 /// locked to this thread, which must end then: the goroutine may have changed it in ways that others
 /// don't expect. Go's `gdestroy`.
 #[inline(always)]
-fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
+pub(crate) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
     casgstatus(gp, GRUNNING, GDEAD);
     let locked = !gp.lockedm.is_null();
     gp.lockedm.set(None);

@@ -43,7 +43,8 @@
 //!
 //! # The chapters
 //!
-//! A G, an M and a P are in [`runtime2`](crate::runtime2). `proc.go` is cut into these files:
+//! A G, an M and a P are in [`runtime2`](crate::runtime2). `proc.go` is cut into these files, and
+//! `coro.go` is one of them:
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -59,6 +60,7 @@
 //! | `timers.rs` | `checkTimers`, `wakeNetPoller`, and the M that sleeps until a timer is due |
 //! | `startstop.rs`, `idlem.rs` | `startm`, `stopm`, `handoffp`, `mput`, `mget` |
 //! | `park.rs`, `gosched.rs`, `sudog.rs` | `gopark`, `goready`, `Gosched`, `goyield`, sudogs |
+//! | `coro.rs` | coroutines: `newcoro`, `coroswitch` |
 //! | `inject.rs` | `injectglist`: work from outside |
 //! | `preempt.rs` | `preemptone`, `preemptall`, `preemptPark` |
 //! | `status.rs` | `casgstatus` and its kin |
@@ -82,6 +84,7 @@ pub(crate) mod allgs;
 pub(crate) mod bad;
 pub(crate) mod boot;
 pub(crate) mod checkdead;
+pub(crate) mod coro;
 pub(crate) mod disable;
 pub(crate) mod extram;
 pub(crate) mod gfree;
@@ -121,6 +124,7 @@ pub(crate) mod template;
 pub(crate) mod timers;
 pub(crate) mod wake;
 
+pub use coro::{Coro, CoroFn};
 pub use gqueue::{GList, GQueue};
 pub use hooks::{Hooks, set_hooks};
 pub use raw::*;

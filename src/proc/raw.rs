@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::arch;
 use crate::preempt::SuspendGState;
 use crate::proc::boot::started;
-use crate::proc::{gfree, inject, lockosthread, m, park, preempt, status};
+use crate::proc::{Coro, CoroFn, coro, gfree, inject, lockosthread, m, park, preempt, status};
 use crate::runtime2::{G, M, Schedt, Timer, TimerFn, TraceBlockReason, Unlockf, WaitReason};
 use crate::stack::check::entry_check;
 use crate::stack::{newstack, scan, shrink, with_room};
@@ -24,6 +24,39 @@ use crate::time::{modify, sleep};
 pub unsafe fn newproc(f: Option<unsafe extern "C" fn(*mut c_void)>, arg: *mut c_void) {
     // SAFETY: the caller's.
     unsafe { arch::newproc_here(f, arg) }
+}
+
+/// Makes a goroutine on a copying stack that waits in `c` to run `f(c, arg)`, until
+/// [`coroswitch`]. When `f` returns the coroutine has ended, and the goroutine that waits in `c`
+/// then goes on. Go's `newcoro`, in `coro.go`.
+///
+/// To be out of memory for it is a fatal error.
+///
+/// # Safety
+/// The runtime runs. `c` is no coroutine, or one that has ended; it is on no copying stack, and
+/// stays until the coroutine has ended. `f(c, arg)` may be called on another thread, keeps the rules
+/// for copying stacks (see [`proc`](crate::proc)), doesn't unwind, and ends by returning.
+#[inline(always)]
+pub unsafe fn newcoro(c: *mut Coro, f: CoroFn, arg: *mut c_void) {
+    // SAFETY: the caller's.
+    unsafe { arch::newcoro_here(c, f, arg) }
+}
+
+/// Waits in `c` in place of the goroutine that waits there, which goes on at once, on this
+/// thread and in this time slice; returns when another switches in turn, or when the coroutine
+/// ends. In a coroutine that has ended it is a fatal error, if it is noticed. Go's `coroswitch`,
+/// in `coro.go`.
+///
+/// If one of the two is locked to its thread, the other goes by way of the run queue.
+///
+/// # Safety
+/// On a goroutine; nothing obtained from a thread-local is kept across this. [`newcoro`] was
+/// called with `c`, which stays until this returns.
+#[inline(always)]
+pub unsafe fn coroswitch(c: *mut Coro) {
+    entry_check();
+    // SAFETY: the caller's.
+    unsafe { coro::coroswitch(c) }
 }
 
 /// Lets other goroutines run; the running one goes to the end of the global queue. Go's

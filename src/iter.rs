@@ -1,0 +1,291 @@
+//! Iterators made of code that yields values: Go's package `iter`.
+//!
+//! ```
+//! use gosched::iter::{Yielder, pull};
+//!
+//! enum Tree {
+//!     Leaf,
+//!     Node(Box<(Tree, u32, Tree)>),
+//! }
+//!
+//! /// Yields what is in the tree, in order.
+//! fn walk(tree: &Tree, out: &Yielder<u32>) {
+//!     if let Tree::Node(node) = tree {
+//!         walk(&node.0, out);
+//!         out.yield_(node.1);
+//!         walk(&node.2, out);
+//!     }
+//! }
+//!
+//! let leaf = |n| Tree::Node(Box::new((Tree::Leaf, n, Tree::Leaf)));
+//! let tree = Tree::Node(Box::new((leaf(1), 2, leaf(3))));
+//! # // SAFETY: no thread-local is kept across a point that can park.
+//! # unsafe {
+//! gosched::run(|| {
+//!     let values = pull(move |out| walk(&tree, out));
+//!     assert_eq!(values.collect::<Vec<_>>(), [1, 2, 3]);
+//! })
+//! # };
+//! ```
+
+use std::any::Any;
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::fmt;
+use std::io;
+use std::iter::FusedIterator;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
+use std::thread::panicking;
+
+use crate::current::need_goroutine;
+use crate::go::{Builder, cannot};
+use crate::proc::coro::{Coro, coroswitch, newcoro};
+use crate::proc::lockosthread::unwire;
+use crate::proc::park::{goroutine, on_goroutine};
+
+/// Makes an iterator of the values that `f` yields. Go's `iter.Pull`.
+///
+/// `f` runs on a goroutine of its own, a *generator*, but never beside who iterates: it goes on when
+/// the next value is asked for, until it yields one. It may recurse, park, and use other such
+/// iterators. It begins with the first [`next`](Iterator::next).
+///
+/// A value costs two switches, which go from one goroutine to the other without the scheduler, and
+/// no memory; the iterator one goroutine, as [`go`](crate::go()) makes it, and one allocation.
+/// [`Builder::pull`] gives it a name or a larger stack.
+///
+/// It can be called on any thread once the runtime runs.
+///
+/// ```
+/// # // SAFETY: no thread-local is kept across a point that can park.
+/// # unsafe {
+/// gosched::run(|| {
+///     let fibonacci = gosched::iter::pull(|out| {
+///         let (mut a, mut b) = (0, 1);
+///         loop {
+///             out.yield_(a);
+///             (a, b) = (b, a + b);
+///         }
+///     });
+///     assert_eq!(fibonacci.skip(10).step_by(10).take(3).collect::<Vec<u64>>(), [55, 6765, 832_040]);
+/// })
+/// # };
+/// ```
+///
+/// # Panics
+/// If the runtime doesn't run, or there is no memory for a goroutine; [`Builder::pull`] returns that
+/// as an error.
+#[track_caller]
+pub fn pull<F, T>(f: F) -> Pull<T>
+where
+    F: FnOnce(&Yielder<T>) + Send + 'static,
+    T: Send + 'static,
+{
+    match Builder::new().pull(f) {
+        Ok(pull) => pull,
+        Err(error) => cannot("iter::pull", &error),
+    }
+}
+
+impl Builder {
+    /// Makes an iterator of the values that `f` yields: see [`iter::pull`](pull).
+    ///
+    /// # Errors
+    /// As [`go`](Self::go).
+    #[track_caller]
+    pub fn pull<F, T>(self, f: F) -> io::Result<Pull<T>>
+    where
+        F: FnOnce(&Yielder<T>) + Send + 'static,
+        T: Send + 'static,
+    {
+        let kind = self.kind()?;
+        let shared = Box::new(Shared {
+            coro: Coro::new(),
+            value: Cell::new(None),
+            payload: Cell::new(None),
+            stopped: Cell::new(false),
+            done: Cell::new(false),
+        });
+        let arg = NonNull::from(&*shared).as_ptr().cast();
+        let gp = newcoro(&shared.coro, body::<F, T>, arg, kind, 0)?;
+        self.label(gp, Location::caller());
+        // SAFETY: nobody switches to it yet, and its slot is empty.
+        unsafe { gp.ext.slot.put(f) };
+        Ok(Pull { shared: NonNull::from(Box::leak(shared)) })
+    }
+}
+
+/// What the iterator and its generator have in common. One of the two waits while the other uses it.
+struct Shared<T> {
+    coro: Coro,
+    /// Yielded, and not taken yet.
+    value: Cell<Option<T>>,
+    /// What the generator panicked with.
+    payload: Cell<Option<Box<dyn Any + Send>>>,
+    /// The generator is to end.
+    stopped: Cell<bool>,
+    /// It has ended, or is about to.
+    done: Cell<bool>,
+}
+
+/// What a generator unwinds with that is to end.
+struct Stopped;
+
+/// The function of a generator's goroutine.
+unsafe extern "C" fn body<F, T>(_: *mut Coro, shared: *mut c_void)
+where
+    F: FnOnce(&Yielder<T>),
+{
+    // SAFETY: Builder::pull passes it, and a Pull keeps it until this has ended.
+    let shared = unsafe { &*shared.cast::<Shared<T>>() };
+    let (gp, _) = goroutine();
+    // SAFETY: Builder::pull put it there.
+    let f = unsafe { gp.ext.slot.take::<F>() };
+    let outcome = catch_unwind(AssertUnwindSafe(move || {
+        if !shared.stopped.get() {
+            f(&Yielder { shared });
+        }
+    }));
+    unwire(gp);
+    shared.payload.set(outcome.err().filter(|payload| !payload.is::<Stopped>()));
+    shared.done.set(true);
+}
+
+/// Where a generator's values go: what [`pull`] calls its function with.
+///
+/// No other goroutine can have it:
+///
+/// ```compile_fail
+/// gosched::iter::pull(|out| {
+///     gosched::scope(|s| {
+///         s.go(|| out.yield_(1));
+///     });
+/// });
+/// ```
+pub struct Yielder<'a, T> {
+    shared: &'a Shared<T>,
+}
+
+impl<T> Yielder<'_, T> {
+    /// Passes `value` to who iterates, and waits until the next one is asked for.
+    ///
+    /// If the iterator is dropped instead, this doesn't return: the generator unwinds, as by
+    /// [`goexit`](crate::goexit), so that destructors run. A `catch_unwind` stops that until the next
+    /// `yield_`. In a destructor that runs because of it, `yield_` drops the value and returns.
+    pub fn yield_(&self, value: T) {
+        if !self.shared.stopped.get() {
+            self.shared.value.set(Some(value));
+            // SAFETY: the coroutine that runs this.
+            unsafe { coroswitch(&self.shared.coro) };
+        }
+        if self.shared.stopped.get() {
+            unwind();
+        }
+    }
+}
+
+#[cold]
+fn unwind() {
+    if !panicking() {
+        resume_unwind(Box::new(Stopped));
+    }
+}
+
+impl<T> fmt::Debug for Yielder<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Yielder").finish_non_exhaustive()
+    }
+}
+
+/// An iterator of the values that a generator yields, made by [`pull`].
+///
+/// It may go to another goroutine, or thread. After the last value, `next` returns `None`, however
+/// often it is called.
+///
+/// # Panics
+/// `next` panics on a thread that isn't a goroutine's. A panic in the generator goes on in the `next`
+/// that was waiting for it; so does a [`goexit`](crate::goexit), which ends the caller too. The
+/// iterator is at its end then.
+///
+/// # Dropping it
+/// If the generator hasn't ended, it is made to, and destructors on its stack have run when the drop
+/// is over. What these panic with goes on in the caller, unless that is panicking already. (Who drops
+/// it while panicking takes a thread of its own meanwhile, as whoever parks then.) On a thread that
+/// isn't a goroutine's, the generator ends later.
+///
+/// If it is leaked, the generator waits for good.
+///
+/// With `panic = "abort"` there is no unwinding: to drop it before its end ends the process, unless
+/// the generator hasn't begun.
+#[must_use = "an iterator does nothing until it is asked for a value"]
+pub struct Pull<T: Send + 'static> {
+    shared: NonNull<Shared<T>>,
+}
+
+// SAFETY: whoever has it is the only one to use what is shared, while the generator waits; and F and
+// T, which go from one goroutine to the other, are Send.
+unsafe impl<T: Send> Send for Pull<T> {}
+// SAFETY: a shared reference is good for nothing.
+unsafe impl<T: Send> Sync for Pull<T> {}
+
+impl<T: Send> Iterator for Pull<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        // SAFETY: it is freed when this is dropped.
+        let shared = unsafe { self.shared.as_ref() };
+        if shared.done.get() {
+            return None;
+        }
+        need_goroutine("iter::Pull::next");
+        // SAFETY: a coroutine that hasn't ended.
+        unsafe { coroswitch(&shared.coro) };
+        let value = shared.value.take();
+        if value.is_none()
+            && let Some(payload) = shared.payload.take()
+        {
+            resume_unwind(payload);
+        }
+        value
+    }
+}
+
+impl<T: Send> FusedIterator for Pull<T> {}
+
+impl<T: Send> Drop for Pull<T> {
+    fn drop(&mut self) {
+        // SAFETY: it is freed below.
+        let shared = unsafe { self.shared.as_ref() };
+        if !shared.done.get() {
+            if !on_goroutine() {
+                return drop_on_a_goroutine(Pull { shared: self.shared });
+            }
+            shared.stopped.set(true);
+            // SAFETY: a coroutine that hasn't ended.
+            unsafe { coroswitch(&shared.coro) };
+        }
+        let payload = shared.payload.take();
+        // SAFETY: Builder::pull leaked it, and the generator has ended.
+        drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
+        if let Some(payload) = payload
+            && !panicking()
+        {
+            resume_unwind(payload);
+        }
+    }
+}
+
+/// Drops it where it can wait for the generator.
+#[cold]
+fn drop_on_a_goroutine<T: Send>(pull: Pull<T>) {
+    let pull = ManuallyDrop::new(pull);
+    // If there is no memory for that, it is leaked.
+    let _ = Builder::new().go(move || drop(ManuallyDrop::into_inner(pull)));
+}
+
+impl<T: Send> fmt::Debug for Pull<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pull").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,178 @@
+//! Coroutine switches: Go's `coro.go`.
+//!
+//! A [`Coro`] is like a channel in which one goroutine always waits. Who calls [`coroswitch`]
+//! waits there instead, and the one that was waiting goes on, on the same M, in the same time
+//! slice. No run queue and no lock is touched: that is what it is for. When the function that
+//! the coroutine was made with returns, its goroutine ends and the other goes on.
+//!
+//! ```text
+//!     the caller          c.gp        the coroutine
+//!                         coroutine   waits to begin
+//!     coroswitch(c) --->  caller      f(c, arg)
+//!                         coroutine   <--- coroswitch(c)
+//!     coroswitch(c) --->  caller      goes on
+//!                         null        <--- f returns
+//! ```
+//!
+//! A goroutine that is locked to its thread can't lend it. Where one of the two is, the other is
+//! made ready and runs by way of the run queue, as it would after a channel operation. Go 1.22
+//! doesn't look at that, and later ones end the process unless both are meant for that thread.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::io;
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::arch::{gogo, mcall, systemstack};
+use crate::panic::throw;
+use crate::print::eprintln;
+use crate::proc::goexit::gdestroy;
+use crate::proc::lockosthread::wire_while_panicking;
+use crate::proc::newproc::newproc1;
+use crate::proc::park::{goroutine, ready_on};
+use crate::proc::schedule::{dropg, schedule};
+use crate::proc::status::{cas_g_to_waiting, casgstatus};
+use crate::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, Link, StackKind, WaitReason};
+use crate::stack::running_guard;
+
+/// The function of a coroutine; it gets what [`newcoro`](crate::proc::newcoro) got.
+pub type CoroFn = unsafe extern "C" fn(c: *mut Coro, arg: *mut c_void);
+
+/// Where one goroutine waits for another that switches to it. Go's `coro`.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Coro {
+    /// Who waits; null when the coroutine has ended.
+    gp: Link<G>,
+    f: Cell<Option<CoroFn>>,
+}
+
+impl Coro {
+    /// One that [`newcoro`](crate::proc::newcoro) is to be called with.
+    pub const fn new() -> Self {
+        Coro { gp: Link::null(), f: Cell::new(None) }
+    }
+}
+
+/// Where the assembly stub of `newcoro` goes on, with its caller's pc. Makes a coroutine on a
+/// copying stack.
+///
+/// # Safety
+/// As [`newcoro`](crate::proc::newcoro).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_newcoro_from(c: *mut Coro, f: CoroFn, arg: *mut c_void, callerpc: usize) {
+    // A copying stack may be too small for what a new one takes.
+    systemstack(|| {
+        // SAFETY: the caller's.
+        if let Err(error) = newcoro(unsafe { &*c }, f, arg, StackKind::Copying, callerpc) {
+            eprintln!("runtime: newcoro: {error}");
+            throw("out of memory for a goroutine");
+        }
+    })
+}
+
+/// Makes a goroutine that waits in `c` to run `f(c, arg)`. Go's `newcoro`.
+pub(crate) fn newcoro(
+    c: &Coro,
+    f: CoroFn,
+    arg: *mut c_void,
+    kind: StackKind,
+    callerpc: usize,
+) -> io::Result<&'static G> {
+    let newg = newproc1(corostart, kind, callerpc)?;
+    newg.sched.ctxt.set(arg);
+    newg.coroarg.set(ptr::from_ref(c).cast_mut());
+    // What execute does for others.
+    newg.stackguard0.store(running_guard(newg), Ordering::Relaxed);
+    cas_g_to_waiting(newg, GRUNNABLE, WaitReason::Coroutine);
+    c.f.set(Some(f));
+    // Release pairs with the CAS of who switches to it.
+    c.gp.store(Some(newg), Ordering::Release);
+    Ok(newg)
+}
+
+/// The function of a coroutine's goroutine. Go's `corostart`.
+unsafe extern "C" fn corostart(arg: *mut c_void) {
+    let (gp, _) = goroutine();
+    let c = gp.coroarg.replace(ptr::null_mut());
+    // SAFETY: newcoro was called with a Coro that stays until the coroutine has ended, and its
+    // caller vouches for the function.
+    unsafe {
+        let Some(f) = (*c).f.get() else { throw("corostart: no function") };
+        f(c, arg);
+        coroexit(c)
+    }
+}
+
+/// Ends the coroutine, and with it the running goroutine: the other one goes on. Go's
+/// `coroexit`.
+///
+/// # Safety
+/// In the coroutine of `c`, with nothing on the stack that is still needed.
+unsafe fn coroexit(c: *mut Coro) -> ! {
+    let (gp, _) = goroutine();
+    gp.coroarg.set(c);
+    gp.coroexit.set(true);
+    // SAFETY: on a goroutine, which nobody resumes.
+    unsafe { mcall(coroswitch_m) };
+    throw("coroexit: a dead goroutine runs")
+}
+
+/// Switches to the goroutine that waits in `c`, and waits there until somebody switches back.
+/// Go's `coroswitch`.
+///
+/// # Safety
+/// `c` is a coroutine that hasn't ended, and stays until it has.
+#[inline(never)]
+pub(crate) unsafe fn coroswitch(c: *const Coro) {
+    let (gp, mp) = goroutine();
+    wire_while_panicking(gp, mp);
+    gp.coroarg.set(c.cast_mut());
+    // SAFETY: on a goroutine; coroswitch_m leaves it in the coroutine, where it will be found.
+    unsafe { mcall(coroswitch_m) }
+}
+
+/// What [`coroswitch`] and [`coroexit`] do on g0. Go's `coroswitch_m`.
+///
+/// It is to be fast: three CASes, and nothing else that waits.
+unsafe extern "C" fn coroswitch_m(gp: *mut G) -> ! {
+    // SAFETY: mcall passes the G that called it.
+    let gp: &'static G = unsafe { &*gp };
+    // SAFETY: the caller of coroswitch vouches for it.
+    let c = unsafe { &*gp.coroarg.replace(ptr::null_mut()) };
+    let exit = gp.coroexit.replace(false);
+    let Some(mp) = gp.m.get() else { throw("coroswitch: no m") };
+    let mut locked = !gp.lockedm.is_null();
+
+    if !exit {
+        // Before it can be found, for who finds it may run it at once.
+        gp.waitreason.set(WaitReason::Coroutine);
+        casgstatus(gp, GRUNNING, GWAITING);
+        dropg(mp, gp);
+    }
+    let gnext = loop {
+        let next = c.gp.get();
+        let Some(gnext) = next else { throw("coroswitch on exited coro") };
+        if c.gp.cas(next, if exit { None } else { Some(gp) }) {
+            break gnext;
+        }
+    };
+    // From here on `c` may be gone.
+    locked |= !gnext.lockedm.is_null();
+    if locked {
+        ready_on(Some(mp), gnext, true);
+    }
+    if exit {
+        gdestroy(mp, gp);
+    }
+    if locked {
+        // SAFETY: on g0 with a P.
+        unsafe { schedule(mp) }
+    }
+    mp.curg.set(Some(gnext));
+    gnext.m.set(Some(mp));
+    casgstatus(gnext, GWAITING, GRUNNING);
+    // SAFETY: the G is ours, and where it left off is in sched.
+    unsafe { gogo(&gnext.sched, gnext.stackguard0.load(Ordering::Relaxed)) }
+}

@@ -17,10 +17,15 @@ pub(crate) struct Goexit;
 #[inline(always)]
 #[track_caller]
 pub(crate) fn need_goroutine(what: &str) {
-    assert!(
-        on_goroutine(),
-        "gosched::{what} called on a thread that isn't a goroutine's: use it inside gosched::run"
-    );
+    if !on_goroutine() {
+        not_a_goroutine(what);
+    }
+}
+
+#[cold]
+#[track_caller]
+pub(crate) fn not_a_goroutine(what: &str) -> ! {
+    panic!("gosched::{what} called on a thread that isn't a goroutine's: use it inside gosched::run")
 }
 
 /// Lets other goroutines run, and goes on later. Go's `runtime.Gosched`.

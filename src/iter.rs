@@ -39,11 +39,11 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::thread::panicking;
 
-use crate::current::need_goroutine;
+use crate::current::not_a_goroutine;
 use crate::go::{Builder, cannot};
-use crate::proc::coro::{Coro, coroswitch, newcoro};
+use crate::proc::coro::{Coro, coroswitch, coroswitch_on, newcoro};
 use crate::proc::lockosthread::unwire;
-use crate::proc::park::{goroutine, on_goroutine};
+use crate::proc::park::{goroutine, on_goroutine, whoami};
 
 /// Makes an iterator of the values that `f` yields. Go's `iter.Pull`.
 ///
@@ -238,9 +238,9 @@ impl<T: Send> Iterator for Pull<T> {
         if shared.done.get() {
             return None;
         }
-        need_goroutine("iter::Pull::next");
+        let (Some(gp), Some(mp)) = whoami() else { not_a_goroutine("iter::Pull::next") };
         // SAFETY: a coroutine that hasn't ended.
-        unsafe { coroswitch(&shared.coro) };
+        unsafe { coroswitch_on(gp, mp, &shared.coro) };
         let value = shared.value.take();
         if value.is_none()
             && let Some(payload) = shared.payload.take()

@@ -223,6 +223,24 @@ FUNCTION gosched_leave
         ud2
 END gosched_leave
 
+// mcall(fn) for goroutines that switch to each other from different places, as
+// coroutines do; jumped to, with rsi = where to go on. A `ret` there would go where
+// the other one has called from, which the predictor of returns can't know. That of
+// jumps learns it; and the one call in here has the same address for both.
+FUNCTION gosched_mcall_by_jump
+        .cfi_def_cfa_offset 0
+        .cfi_register %rip, %rsi
+        endbr64
+        pushq   %rsi
+        .cfi_def_cfa_offset 8
+        .cfi_offset %rip, -8
+        callq   gosched_mcall
+        popq    %rcx
+        .cfi_def_cfa_offset 0
+        .cfi_register %rip, %rcx
+        jmpq    *%rcx
+END gosched_mcall_by_jump
+
 // void gosched_gogo(Gobuf *buf, ..., guard in rcx): resumes the G whose sched buf
 // is, where it says, with its stackguard0, which the caller has at hand, as limit.
 // One way: nothing comes back here. Jumped to, never called, and with rdi = buf

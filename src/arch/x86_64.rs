@@ -12,6 +12,7 @@ use crate::runtime2::{G, Gobuf};
 
 unsafe extern "C" {
     fn gosched_mcall(f: *const c_void);
+    fn gosched_mcall_by_jump();
     fn gosched_gogo();
     fn gosched_goexit();
     fn gosched_newproc(f: Option<Entry>, arg: *mut c_void);
@@ -74,6 +75,26 @@ pub(crate) unsafe fn setg(gp: Option<&'static G>) {
 pub(crate) unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
     // SAFETY: the caller's.
     unsafe { gosched_mcall(f as *const c_void) }
+}
+
+/// [`mcall`] that neither calls nor returns, as far as the return predictor is concerned: for
+/// goroutines that switch to each other from different places (`asm.S` explains).
+///
+/// # Safety
+/// As [`mcall`].
+#[inline(always)]
+pub(crate) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -> !) {
+    // SAFETY: the caller's; when the G is resumed, what a call preserves is as it was.
+    unsafe {
+        asm!(
+            "lea rsi, [rip + 2f]",
+            "jmp {mcall}",
+            "2: endbr64",
+            mcall = sym gosched_mcall_by_jump,
+            inout("rdi") f as *const c_void => _,
+            clobber_abi("C"),
+        )
+    }
 }
 
 /// Resumes the G whose `sched` is `buf`, and whose `stackguard0` is `guard`. Go's `gogo`.

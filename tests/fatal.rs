@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread;
@@ -9,6 +10,8 @@ use std::time::Duration;
 
 use common::{Ended, Test, run};
 use gosched::chan::{bounded, never};
+use gosched::iter::{Yielder, pull};
+use gosched::proc::Coro;
 use gosched::runtime2::{G, GRUNNABLE, GWAITING, TraceBlockReason, WaitReason};
 use gosched::sync::{Condvar, Mutex, RwLock, WaitGroup};
 use gosched::{Builder, go, goid, lock_os_thread, proc, select, yield_now};
@@ -25,6 +28,9 @@ common::tests! {
     park_on_g0
     park_on_a_foreign_thread
     mcall_on_g0
+    coroswitch_on_g0
+    coroswitch_on_a_foreign_thread
+    coroswitch_when_it_has_ended
     wrong_state
     unlock_of_unlocked_mutex
     result_that_panics_when_dropped
@@ -64,7 +70,7 @@ fn deadlock_of_main(test: Test) {
 }
 
 /// Ways to wait forever, by what a report calls them.
-const WAITS: [(&str, fn()); 10] = [
+const WAITS: [(&str, fn()); 11] = [
     ("chan receive", forever),
     ("chan receive (nil chan)", || {
         let _ = never::<()>().recv();
@@ -97,6 +103,7 @@ const WAITS: [(&str, fn()); 10] = [
         let mutex = Mutex::new(());
         drop(Condvar::new().wait(mutex.lock()));
     }),
+    ("coroutine", || _ = pull(|_: &Yielder<()>| forever()).next()),
     ("semacquire", || {
         let group = WaitGroup::new();
         group.add(1);
@@ -238,6 +245,44 @@ fn mcall_on_g0(test: Test) {
         run(|| unsafe { proc::systemstack(|| proc::mcall(never)) });
     });
     process.end().fatal("runtime: mcall called on m->g0 stack");
+}
+
+/// A coroutine that ends when it is switched to.
+fn coroutine() -> *mut Coro {
+    unsafe extern "C" fn nothing(_: *mut Coro, _: *mut c_void) {}
+    let c = Box::into_raw(Box::new(Coro::new()));
+    // SAFETY: the runtime runs, and it is never freed.
+    unsafe { proc::newcoro(c, nothing, ptr::null_mut()) };
+    c
+}
+
+fn coroswitch_on_g0(test: Test) {
+    // SAFETY: a fatal error is all that comes of it.
+    let process = test.process(|| run(|| unsafe { proc::systemstack(|| proc::coroswitch(coroutine())) }));
+    process.end().fatal("park on g0: only a goroutine can");
+}
+
+fn coroswitch_on_a_foreign_thread(test: Test) {
+    let process = test.process(|| {
+        run(|| {});
+        // SAFETY: likewise.
+        unsafe { proc::coroswitch(coroutine()) };
+    });
+    process.end().fatal("park on a thread that isn't a goroutine's");
+}
+
+fn coroswitch_when_it_has_ended(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let c = coroutine();
+            // SAFETY: the second is what is tested.
+            unsafe {
+                proc::coroswitch(c);
+                proc::coroswitch(c);
+            }
+        });
+    });
+    process.end().fatal("coroswitch on exited coro").says("\ngoroutine 1 [coroutine]:\n");
 }
 
 fn wrong_state(test: Test) {

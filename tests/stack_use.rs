@@ -11,7 +11,7 @@ use gosched::chan::hchan::{
     Hchan, Scase, Type, chanrecv1, chanrecv2, chansend1, closechan, freechan, makechan, selectgo,
     selectnbrecv, selectnbsend,
 };
-use gosched::proc;
+use gosched::proc::{self, Coro};
 use gosched::runtime2::{G, GRUNNING, TraceBlockReason, WaitReason};
 use painted::Case;
 
@@ -127,14 +127,29 @@ unsafe fn yield_to_one() {
     unsafe { proc::goyield() }
 }
 
+/// A coroutine that ends when it is switched to.
+static CORO: Coro = Coro::new();
+
+unsafe extern "C" fn end(_: *mut Coro, _: *mut c_void) {}
+
+unsafe fn make_a_coroutine() {
+    // SAFETY: `end` needs nothing.
+    unsafe { proc::newcoro((&raw const CORO).cast_mut(), end, ptr::null_mut()) }
+}
+
+unsafe fn switch_to_it() {
+    // SAFETY: it was made just before.
+    unsafe { proc::coroswitch((&raw const CORO).cast_mut()) }
+}
+
 macro_rules! cases {
     ($($f:ident)*) => { [$(Case::new(stringify!($f), $f)),*] };
 }
 
 /// Those that begin with a check,
-static CHECKED: [Case; 11] = cases! {
+static CHECKED: [Case; 13] = cases! {
     send receive receive_if_open try_both select make_and_free close make_a_goroutine park
-    yield_to_all yield_to_one
+    yield_to_all yield_to_one make_a_coroutine switch_to_it
 };
 
 /// and those that don't.

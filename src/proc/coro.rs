@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering;
 use crate::arch::{gogo, mcall, mcall_by_jump, systemstack};
 use crate::panic::throw;
 use crate::print::eprintln;
-use crate::proc::goexit::gdestroy;
+use crate::proc::goexit::{end_thread, gdestroy};
 use crate::proc::lockosthread::wire_while_panicking;
 use crate::proc::newproc::newproc1;
 use crate::proc::park::{goroutine, ready_on};
@@ -47,6 +47,9 @@ pub struct Coro {
     gp: Link<G>,
     f: Cell<Option<CoroFn>>,
 }
+
+// SAFETY: the function is set before anybody else has it; the link is for all threads.
+unsafe impl Sync for Coro {}
 
 impl Coro {
     /// One that [`newcoro`](crate::proc::newcoro) is to be called with.
@@ -179,7 +182,9 @@ fn coroexit_m(mp: &'static M, gp: &'static G, c: &Coro) -> ! {
     if locked || !gnext.lockedm.is_null() {
         // First, in case that this thread ends with the goroutine that locked it.
         ready_on(Some(mp), gnext, true);
-        gdestroy(mp, gp);
+        if gdestroy(mp, gp) {
+            end_thread(mp)
+        }
         // SAFETY: on g0 with a P.
         unsafe { schedule(mp) }
     }

@@ -33,12 +33,17 @@ pub(crate) unsafe extern "C" fn gosched_goexit0(gp: *mut G) -> ! {
     let mp = getm();
     // SAFETY: mcall passes the G that called it.
     if gdestroy(mp, unsafe { &*gp }) {
-        // To mstart, which ends the thread.
-        // SAFETY: nothing on g0's stack is needed any more.
-        unsafe { gogo(&mp.ext.g0.sched, 0) }
+        end_thread(mp)
     }
     // SAFETY: on g0 with a P.
     unsafe { schedule(mp) }
+}
+
+/// Goes back to mstart, which ends the thread. On g0, of which nothing is needed any more.
+#[cold]
+pub(crate) fn end_thread(mp: &M) -> ! {
+    // SAFETY: mstart has left there where it goes on.
+    unsafe { gogo(&mp.ext.g0.sched, 0) }
 }
 
 /// Takes everything from a G that has ended, and the G itself if nobody holds it. Says whether it was

@@ -110,9 +110,12 @@ pub unsafe fn register_frame_map(code: Range<usize>, map: &'static dyn FrameMap)
 }
 
 /// The frame that a parked G's mcall returns to, or that has called the function at whose check it was
-/// preempted: morestack's own return address is no frame.
+/// preempted: morestack's own return address is no frame. If the G hasn't begun, the base of its stack.
 pub(crate) fn parked_frame(gp: &G) -> Frame {
     let bp = gp.sched.bp.get();
+    if bp == 0 {
+        return Frame { pc: gp.sched.pc.get(), sp: gp.sched.sp.get(), fp: 0 };
+    }
     let record = if gp.sched.pc.get() == morestack_preempted_pc() { bp + 8 } else { bp };
     Frame { pc: word(record + 8), sp: record + 16, fp: word(bp) }
 }

@@ -8,6 +8,7 @@
 //! | `GOMAXPROCS` | if it is set, one process runs with it; otherwise one for each of several settings |
 
 mod channels;
+mod coros;
 mod ledger;
 mod locks;
 mod panics;
@@ -33,7 +34,7 @@ use tally::{Op, count};
 /// What a goroutine of the stress does; it returns when all that it has begun has ended.
 type Scenario = fn(&mut Rng);
 
-const SCENARIOS: [Scenario; 26] = [
+const SCENARIOS: [Scenario; 29] = [
     nested,
     channels::crowd,
     channels::requests,
@@ -60,6 +61,9 @@ const SCENARIOS: [Scenario; 26] = [
     raw::injected,
     stacks::dives,
     threads::outsiders,
+    coros::wanders,
+    coros::failing,
+    coros::divers,
 ];
 
 /// How long nothing may happen.

@@ -68,7 +68,7 @@
 //! | --- | --- |
 //! | `GOMAXPROCS` | how many P's there are; otherwise as many as processors that the process may use |
 //! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
-//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; the others are for [copying stacks](proc::copying_stacks#finding-out) |
+//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; the others are for [copying stacks](proc::copying_stacks#finding-out) |
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("gosched supports x86_64 Linux and no other target");

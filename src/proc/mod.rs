@@ -39,7 +39,8 @@
 //!   this crate for the time of that call;
 //! - must not have a number on it that looks like one, unless a [`FrameMap`] says so.
 //!
-//! [`copying_stacks`] has all of it, for those who write such code or a compiler.
+//! [`copying_stacks`] has all of it, for those who write such code or a compiler; [`preemption`], where
+//! a goroutine stops that is asked to.
 //!
 //! # The chapters
 //!
@@ -79,6 +80,9 @@ pub mod copying_stacks {
     #[cfg(doc)]
     use super::FrameMap;
 }
+
+#[doc = include_str!("../../docs/preemption.md")]
+pub mod preemption {}
 
 pub(crate) mod allgs;
 pub(crate) mod bad;

@@ -2,7 +2,6 @@
 //! values, and say at the end what is there. Some check their stack, and hold what a check preserves.
 
 use std::arch::global_asm;
-use std::fmt;
 use std::mem::offset_of;
 use std::ops::Range;
 
@@ -43,7 +42,7 @@ pub enum Stops {
 
 /// What the registers are.
 #[repr(C, align(64))]
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     vectors: [[u64; 8]; 32],
     masks: [u64; 8],
@@ -122,12 +121,15 @@ impl Held {
         held
     }
 
-    /// Whether `found` is what is there after the loop.
-    pub fn check(&self, found: &Held) -> bool {
-        let mut found = found.clone();
+    /// Fails with all that is there, if `found` isn't what must be there after the loop.
+    pub fn check(&self, found: &Held) {
+        let (expected, mut found) = (self.after(), found.clone());
         found.flags &= FLAGS;
         found.mxcsr &= MXCSR_CONTROL;
-        found == self.after()
+        if found != expected {
+            eprintln!("found {found:#x?}\ninstead of {expected:#x?}");
+            std::process::exit(1);
+        }
     }
 
     /// What is there after the loop, which counts, and subtracts the borrow of a comparison.
@@ -139,30 +141,6 @@ impl Held {
         after.rounds = 0;
         after.mxcsr &= MXCSR_CONTROL;
         after
-    }
-
-    /// What is wrong with `found`.
-    pub fn difference(&self, found: &Held) -> impl fmt::Display {
-        struct Difference<'a>(Held, &'a Held);
-        impl fmt::Display for Difference<'_> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let Difference(expected, found) = self;
-                for i in 0..32 {
-                    if expected.vectors[i] != found.vectors[i] {
-                        writeln!(f, "vector {i}: {:x?}, not {:x?}", found.vectors[i], expected.vectors[i])?;
-                    }
-                }
-                writeln!(f, "masks {:x?}, not {:x?}", found.masks, expected.masks)?;
-                writeln!(f, "rax rcx rdx rbx rbp rsi rdi r8-15 {:x?}", found.general)?;
-                writeln!(f, "                                not {:x?}", expected.general)?;
-                writeln!(f, "red zone {:x?}, not {:x?}", found.red_zone, expected.red_zone)?;
-                writeln!(f, "x87 {:x?}, not {:x?}", found.x87, expected.x87)?;
-                writeln!(f, "flags {:x}, not {:x}", found.flags & FLAGS, expected.flags)?;
-                writeln!(f, "mxcsr {:x}, not {:x}", found.mxcsr & MXCSR_CONTROL, expected.mxcsr)?;
-                writeln!(f, "fcw {:x}, not {:x}", found.fcw, expected.fcw)
-            }
-        }
-        Difference(self.after(), found)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::os::nanotime;
 use crate::panic::throw;
 use crate::pool::spill;
 use crate::proc::allgs::SharedMutex;
-use crate::proc::gfree::gfpurge;
+use crate::proc::gfree::{count_held, gfpurge};
 use crate::proc::global::globrunqputhead;
 use crate::proc::hooks::hooks;
 use crate::proc::idlem::mget;
@@ -125,6 +125,7 @@ impl P {
         reset_sudogcache(self);
         stackcache_clear(self);
         gfpurge(self);
+        count_held(None, self.ext.n_held.swap(0, Ordering::Relaxed));
         spill::<Hchan>(self, 0);
         spill::<Timer>(self, 0);
         xregs::spill(self, 0);

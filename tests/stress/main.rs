@@ -21,6 +21,7 @@ mod spawns;
 mod stacks;
 mod tally;
 mod threads;
+mod world;
 
 use std::env;
 use std::panic;
@@ -34,7 +35,7 @@ use tally::{Op, count};
 /// What a goroutine of the stress does; it returns when all that it has begun has ended.
 type Scenario = fn(&mut Rng);
 
-const SCENARIOS: [Scenario; 29] = [
+const SCENARIOS: [Scenario; 35] = [
     nested,
     channels::crowd,
     channels::requests,
@@ -64,6 +65,12 @@ const SCENARIOS: [Scenario; 29] = [
     coros::wanders,
     coros::failing,
     coros::divers,
+    world::stops,
+    world::resizes,
+    world::safe_points,
+    world::syscalls,
+    world::guests,
+    world::hogs,
 ];
 
 /// How long nothing may happen.

@@ -126,11 +126,10 @@ impl Drop for PreemptibleRegistration {
 /// # Safety
 /// Between any two instructions of the range the goroutine may park, and go on on another thread. So
 /// there no lock of the operating system's threads is held, nor anything else that belongs to the
-/// thread: the address of a thread-local, what the thread pointer points to, a signal mask. The range
-/// isn't run by anything but goroutines, or by signal handlers, or on g0. If a collector looks at goroutines
-/// there ([`suspend_g`](crate::proc::suspend_g)), it finds pointers on the stack or in registers. The code uses no
-/// more than 128 bytes below rsp, and stays as it is. When the registration is dropped, no goroutine is
-/// in that code.
+/// thread: the address of a thread-local, what the thread pointer points to, a signal mask. No signal
+/// handler runs the code on a goroutine's own stack. It keeps pointers that a collector must find in
+/// registers or on the stack ([`scan_stack`](crate::proc::scan_stack)), and uses no more than 128 bytes
+/// below rsp. It stays as it is, and when the registration is dropped, no goroutine is in it.
 pub unsafe fn register_preemptible(code: Range<usize>) -> Result<PreemptibleRegistration, PreemptibleError> {
     if code.is_empty() {
         return Err(PreemptibleError::Empty(code));

@@ -4,6 +4,7 @@
 mod painted;
 
 use std::ffi::c_void;
+use std::mem::zeroed;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -12,7 +13,7 @@ use gosched::chan::hchan::{
     selectnbrecv, selectnbsend,
 };
 use gosched::proc::{self, Coro};
-use gosched::runtime2::{G, GRUNNING, TraceBlockReason, WaitReason};
+use gosched::runtime2::{G, GRUNNING, Timer, TraceBlockReason, WaitReason};
 use painted::Case;
 
 /// What the check at the head of a function makes sure of, beyond the guard.
@@ -142,14 +143,30 @@ unsafe fn switch_to_it() {
     unsafe { proc::coroswitch((&raw const CORO).cast_mut()) }
 }
 
+unsafe fn sleep() {
+    // SAFETY: likewise.
+    unsafe { proc::time_sleep(1_000) }
+}
+
+unsafe fn set_a_timer() {
+    // SAFETY: zero is a timer, and this one stays; only this test changes it.
+    unsafe {
+        static TIMER: Timer = unsafe { zeroed() };
+        let when = proc::nanotime() + 1_000_000;
+        proc::mod_timer(&TIMER, when, 0, None, ptr::null_mut(), 0);
+        proc::reset_timer(&TIMER, when + 1_000_000);
+        proc::stop_timer(&TIMER);
+    }
+}
+
 macro_rules! cases {
     ($($f:ident)*) => { [$(Case::new(stringify!($f), $f)),*] };
 }
 
 /// Those that begin with a check,
-static CHECKED: [Case; 13] = cases! {
+static CHECKED: [Case; 15] = cases! {
     send receive receive_if_open try_both select make_and_free close make_a_goroutine park
-    yield_to_all yield_to_one make_a_coroutine switch_to_it
+    yield_to_all yield_to_one make_a_coroutine switch_to_it sleep set_a_timer
 };
 
 /// and those that don't.

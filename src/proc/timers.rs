@@ -15,14 +15,14 @@ use crate::proc::status::casgstatus;
 use crate::proc::wake::{pidleget, wakep};
 use crate::runtime2::{G, GRUNNABLE, GWAITING, M, P, sched};
 use crate::time::adjust::{adjusttimers, clear_deleted_timers};
-use crate::time::run::{Next, nobarrier_wake_time, runtimer};
+use crate::time::run::{nobarrier_wake_time, runtimer};
 
 /// What [`check_timers`] knows.
 #[derive(Clone, Copy)]
 pub(crate) struct Checked {
     /// The time, 0 if nobody had to ask for it.
     pub(crate) now: i64,
-    /// When the next timer is due, 0 if there is none; later than `now`.
+    /// When the next timer is due, 0 if there is none.
     pub(crate) poll_until: i64,
     /// Whether a timer has run.
     pub(crate) ran: bool,
@@ -50,26 +50,19 @@ fn check_timers_at(mp: &M, pp: &'static P, now: i64, next: i64) -> Checked {
     if now < next && !many_deleted() {
         return Checked { now, poll_until: next, ran: false };
     }
-    let mut checked = Checked { now, poll_until: 0, ran: false };
+    let mut ran = false;
     lock(&pp.timers_lock);
     if pp.timers.len.get() > 0 {
         adjusttimers(pp, now);
-        loop {
-            match runtimer(pp, now) {
-                Next::Ran => checked.ran = true,
-                Next::At(when) => {
-                    checked.poll_until = when;
-                    break;
-                }
-                Next::Never => break,
-            }
+        while runtimer(pp, now) {
+            ran = true;
         }
     }
     if many_deleted() {
         clear_deleted_timers(pp);
     }
     unlock(&pp.timers_lock);
-    checked
+    Checked { now, poll_until: nobarrier_wake_time(pp), ran }
 }
 
 /// The earlier of two times, where 0 is no time.

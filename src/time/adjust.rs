@@ -212,3 +212,140 @@ fn keep(timers: &[std::cell::Cell<TimerWhen>], to: &mut usize, t: &'static Timer
     siftup_timer(&timers[..=*to], *to);
     *to += 1;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rand::cheaprandn;
+    use crate::testing::{dies, zeroed};
+    use crate::time::run::{nobarrier_wake_time, runtimer};
+
+    /// A timer in the heap of `pp`.
+    fn timer_at(pp: &'static P, when: i64) -> &'static Timer {
+        let t = zeroed::<Timer>();
+        t.when.set(when);
+        t.status.store(TIMER_WAITING, Ordering::Relaxed);
+        doaddtimer(pp, t);
+        t
+    }
+
+    /// What another P would do to a timer of `pp`: delete it, or set it to another time.
+    fn leave_word(pp: &P, t: &Timer, word: u32, when: i64) {
+        t.nextwhen.set(when);
+        t.status.store(word, Ordering::Relaxed);
+        match word {
+            TIMER_DELETED => _ = pp.deleted_timers.fetch_add(1, Ordering::Relaxed),
+            TIMER_MODIFIED_EARLIER => {
+                let first = pp.timer_modified_earliest.load(Ordering::Relaxed);
+                let earliest = if first == 0 { when } else { first.min(when) };
+                pp.timer_modified_earliest.store(earliest, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+
+    fn random_time() -> i64 {
+        1 + i64::from(cheaprandn(1_000))
+    }
+
+    /// Random timers, of which random ones are deleted and modified; returns the times of those that
+    /// are left.
+    fn fill(pp: &'static P) -> Vec<i64> {
+        let timers: Vec<_> = (0..cheaprandn(100)).map(|_| timer_at(pp, random_time())).collect();
+        let left = timers.iter().filter_map(|t| {
+            let (was, when) = (t.when.get(), random_time());
+            match cheaprandn(3) {
+                0 => return Some(was),
+                1 => {
+                    leave_word(pp, t, TIMER_DELETED, 0);
+                    return None;
+                }
+                _ if when < was => leave_word(pp, t, TIMER_MODIFIED_EARLIER, when),
+                _ => leave_word(pp, t, TIMER_MODIFIED_LATER, when),
+            }
+            Some(when)
+        });
+        left.collect()
+    }
+
+    /// Runs all timers of `pp`, one after the other; returns when each was due.
+    fn drain(pp: &'static P) -> Vec<i64> {
+        let mut times = Vec::new();
+        let mut now = 0;
+        lock(&pp.timers_lock);
+        loop {
+            adjusttimers(pp, now);
+            if runtimer(pp, now) {
+                times.push(now);
+                continue;
+            }
+            now = nobarrier_wake_time(pp);
+            if now == 0 {
+                break;
+            }
+        }
+        unlock(&pp.timers_lock);
+        times
+    }
+
+    #[test]
+    fn timers_run_in_order_whatever_was_done_to_them() {
+        for round in 0..500 {
+            let (pp, heir) = (zeroed::<P>(), zeroed::<P>());
+            let mut expected = fill(pp);
+            let mut from = pp;
+            match round % 4 {
+                0 => clear_deleted_timers(pp),
+                1 => cleantimers(pp),
+                2 => {
+                    expected.extend(fill(heir));
+                    hand_timers(heir, pp);
+                    assert_eq!((pp.timers.len.get(), nobarrier_wake_time(pp)), (0, 0));
+                    from = heir;
+                }
+                _ => adjusttimers(pp, random_time()),
+            }
+            verify_timer_heap(from);
+            expected.sort_unstable();
+            assert_eq!(drain(from), expected);
+            let counts = [&from.num_timers, &from.deleted_timers].map(|n| n.load(Ordering::Relaxed));
+            assert_eq!((counts, nobarrier_wake_time(from)), ([0, 0], 0));
+        }
+    }
+
+    #[test]
+    fn a_dropped_timer_goes_back_to_the_pool() {
+        let pp = zeroed::<P>();
+        let acquired = |i: i64| {
+            let t = acquire_timer();
+            t.when.set(1 + i);
+            t.status.store(TIMER_WAITING, Ordering::Relaxed);
+            doaddtimer(pp, t);
+            t
+        };
+        let timers: Vec<_> = (0..10).map(acquired).collect();
+        for t in &timers {
+            leave_word(pp, t, TIMER_DELETED, 0);
+            release_timer(t);
+            assert_eq!(t.status.load(Ordering::Relaxed), TIMER_DROPPED);
+        }
+        clear_deleted_timers(pp);
+        // The last that came is the first that goes.
+        let again: Vec<_> = timers.iter().map(|_| acquire_timer()).collect();
+        assert!(again.iter().zip(timers.iter().rev()).all(|(again, t)| std::ptr::eq(*again, *t)));
+        assert!(again.iter().all(|t| t.status.load(Ordering::Relaxed) == TIMER_NO_STATUS));
+    }
+
+    #[test]
+    fn a_heap_out_of_order_is_noticed() {
+        let report = dies(|| {
+            let pp = zeroed::<P>();
+            (1..=6).for_each(|when| _ = timer_at(pp, when));
+            let entries = pp.timers.entries();
+            entries[5].swap(&entries[1]);
+            verify_timer_heap(pp);
+        });
+        assert!(report.starts_with("bad timer heap at 5: 1: 6, 5: 2\n"), "{report}");
+        assert!(report.contains("fatal error: bad timer heap\n"), "{report}");
+    }
+}

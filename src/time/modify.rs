@@ -14,21 +14,25 @@ use crate::time::heap::doaddtimer;
 use crate::time::timer::*;
 
 /// Starts a new timer. Go's `startTimer`.
+#[inline(never)]
 pub(crate) fn start_timer(t: &'static Timer) {
     addtimer(t);
 }
 
 /// Stops a timer; says whether it was active, and so won't fire. Go's `stopTimer`.
+#[inline(never)]
 pub(crate) fn stop_timer(t: &'static Timer) -> bool {
     deltimer(t)
 }
 
 /// Sets a timer to another time; says whether it was active. Go's `resetTimer`.
+#[inline(never)]
 pub(crate) fn reset_timer(t: &'static Timer, when: i64) -> bool {
     resettimer(t, when)
 }
 
 /// Sets all of a timer; says whether it was active. Go's `modTimer`.
+#[inline(never)]
 pub(crate) fn mod_timer(
     t: &'static Timer,
     when: i64,

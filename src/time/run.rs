@@ -19,32 +19,25 @@ pub(crate) fn nobarrier_wake_time(pp: &P) -> i64 {
     if next == 0 || (next_adj != 0 && next_adj < next) { next_adj } else { next }
 }
 
-/// What [`runtimer`] found.
-pub(crate) enum Next {
-    /// The first timer was due, and has run.
-    Ran,
-    /// The first timer is due then.
-    At(i64),
-    /// There is no timer.
-    Never,
-}
-
-/// Runs the first timer of `pp` if it is due; the lock is held, and dropped for that time. Go's
-/// `runtimer`.
-pub(crate) fn runtimer(pp: &'static P, now: i64) -> Next {
+/// Runs the first timer of `pp` if it is due, and says whether it was; the lock is held, and dropped for
+/// that time. Go's `runtimer`.
+///
+/// Go's returns when the next one is due. That would leave out one that is to be moved to an earlier
+/// time; [`nobarrier_wake_time`] doesn't.
+pub(crate) fn runtimer(pp: &'static P, now: i64) -> bool {
     assert_lock_held(&pp.timers_lock);
     loop {
-        let Some(first) = pp.timers.entries().first() else { return Next::Never };
+        let Some(first) = pp.timers.entries().first() else { return false };
         let t = first.get().timer;
         check_p(pp, t);
         match t.status.load(Ordering::Acquire) {
             TIMER_WAITING => {
                 if first.get().when > now {
-                    return Next::At(first.get().when);
+                    return false;
                 }
                 if t.cas(TIMER_WAITING, TIMER_RUNNING) {
                     run_one_timer(pp, t, now);
-                    return Next::Ran;
+                    return true;
                 }
             }
             s @ (TIMER_DELETED | TIMER_DROPPED) => take_out_first(pp, t, s),

@@ -21,6 +21,7 @@ mod spawns;
 mod stacks;
 mod tally;
 mod threads;
+mod timers;
 mod world;
 
 use std::env;
@@ -35,7 +36,7 @@ use tally::{Op, count};
 /// What a goroutine of the stress does; it returns when all that it has begun has ended.
 type Scenario = fn(&mut Rng);
 
-const SCENARIOS: [Scenario; 35] = [
+const SCENARIOS: [Scenario; 39] = [
     nested,
     channels::crowd,
     channels::requests,
@@ -71,6 +72,10 @@ const SCENARIOS: [Scenario; 35] = [
     world::syscalls,
     world::guests,
     world::hogs,
+    timers::naps,
+    timers::impatient,
+    timers::fickle,
+    timers::few_permits,
 ];
 
 /// How long nothing may happen.

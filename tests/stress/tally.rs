@@ -13,7 +13,9 @@ macro_rules! ops {
     };
 }
 
-ops! { Round Scenario Spawn Yield Send Receive Select Lock Wait Panic Goexit Thread Park Switch Stop Resize Syscall }
+ops! {
+    Round Scenario Spawn Yield Send Receive Select Lock Wait Sleep Panic Goexit Thread Park Switch Stop Resize Syscall
+}
 
 pub fn count(op: Op) {
     COUNTS[op as usize].fetch_add(1, Ordering::Relaxed);

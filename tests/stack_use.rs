@@ -151,6 +151,7 @@ unsafe fn sleep() {
 unsafe fn set_a_timer() {
     // SAFETY: zero is a timer, and this one stays; only this test changes it.
     unsafe {
+        // SAFETY: all zero is a timer.
         static TIMER: Timer = unsafe { zeroed() };
         let when = proc::nanotime() + 1_000_000;
         proc::mod_timer(&TIMER, when, 0, None, ptr::null_mut(), 0);

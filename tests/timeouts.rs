@@ -207,7 +207,8 @@ fn a_condition() {
 fn a_notification_finds_who_still_waits() {
     run(|| {
         for round in 0..20 {
-            let (mutex, condvar) = (Mutex::new((0, 0)), Condvar::new());
+            // How many have come, were woken, have left.
+            let (mutex, condvar) = (Mutex::new((0, 0, 0)), Condvar::new());
             scope(|s| {
                 // Before, between and after those who wait.
                 for i in 0..12 {
@@ -217,19 +218,20 @@ fn a_notification_finds_who_still_waits() {
                         let mut guard = mutex.lock();
                         guard.0 += 1;
                         if patient {
-                            guard = condvar.wait(guard);
-                            guard.1 += 1;
+                            condvar.wait(guard).1 += 1;
                         } else {
-                            guard = condvar.wait_timeout(guard, MS / 10).0;
+                            condvar.wait_timeout(guard, MS / 10).0.2 += 1;
                         }
-                        drop(guard);
                     });
                 }
-                while mutex.lock().0 < 12 {
+                let three_are_left = || {
+                    let guard = mutex.lock();
+                    guard.0 == 12 && guard.2 == 9
+                };
+                while !three_are_left() {
                     yield_now();
                 }
-                time::sleep(MS);
-                // Three are left. Each notification wakes one at least.
+                // Each notification wakes one at least.
                 for woken in 1..=3 {
                     condvar.notify_one();
                     while mutex.lock().1 < woken {

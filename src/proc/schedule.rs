@@ -16,10 +16,11 @@ use crate::proc::startstop::{startlockedm, stoplockedm};
 use crate::proc::status::casgstatus;
 use crate::proc::steal::{Stolen, steal_work};
 use crate::proc::stw::gcstopm;
-use crate::proc::timers::{Checked, check_timers, earlier, poll_now, poll_or_stop};
+use crate::proc::timers::{check_own_timers, earlier, poll_now, poll_or_stop};
 use crate::proc::wake::{Dropped, drop_p, resetspinning, wakep};
 use crate::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, P, sched};
 use crate::stack::{running_guard, unguarded_overflow};
+use crate::time::run::nobarrier_wake_time;
 
 /// One round of the scheduler: finds a goroutine and runs it. Go's `schedule`.
 ///
@@ -122,7 +123,7 @@ fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
             stop_as_asked(mp, pp);
             continue;
         }
-        let checked = check_timers(mp, pp, 0);
+        check_own_timers(mp, pp);
         if let Some(worker) = hooks().find_runnable_gc_worker
             && let Some(gp) = gc_worker(worker, pp)
         {
@@ -136,7 +137,7 @@ fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
         if let Some((gp, inherit_time)) = runqget(pp) {
             return (gp, inherit_time, false);
         }
-        if let Some((gp, inherit_time)) = look_further(mp, pp, checked) {
+        if let Some((gp, inherit_time)) = look_further(mp, pp) {
             return (gp, inherit_time, false);
         }
     }
@@ -155,7 +156,7 @@ fn stop_as_asked(mp: &'static M, pp: &'static P) {
 /// The second half of [`find_runnable`], when there is no local work; none if it must begin
 /// again, with what P it has now.
 #[inline(never)]
-fn look_further(mp: &'static M, pp: &'static P, checked: Checked) -> Option<(&'static G, bool)> {
+fn look_further(mp: &'static M, pp: &'static P) -> Option<(&'static G, bool)> {
     let fresh = |gp| (gp, false);
     if let Some(gp) = globrunqget_locked(mp, pp, 0) {
         return Some(fresh(gp));
@@ -163,7 +164,7 @@ fn look_further(mp: &'static M, pp: &'static P, checked: Checked) -> Option<(&'s
     if let Some(gp) = poll_now() {
         return Some(fresh(gp));
     }
-    let mut poll_until = checked.poll_until;
+    let mut poll_until = nobarrier_wake_time(pp);
     // No more spinning M's than half the busy P's: with many P's and little to do, they would
     // only burn time.
     let busy = gomaxprocs() - sched().npidle.load(Ordering::SeqCst);
@@ -171,7 +172,7 @@ fn look_further(mp: &'static M, pp: &'static P, checked: Checked) -> Option<(&'s
         if !mp.spinning.get() {
             mp.become_spinning();
         }
-        match steal_work(mp, pp, checked.now) {
+        match steal_work(mp, pp) {
             Stolen::Work(gp, inherit_time) => return Some((gp, inherit_time)),
             Stolen::Again => return None,
             Stolen::Nothing { poll_until: others } => poll_until = earlier(poll_until, others),

@@ -23,11 +23,11 @@ pub(crate) enum Stolen {
 }
 
 /// Takes work from another P, in a random order of them; `pp`, which `mp` has, has none. In the last
-/// round also their timers, and what is in a `runnext`: it is its owner's to run next. `now` is the
-/// time, or 0. Go's `stealWork`.
-pub(crate) fn steal_work(mp: &M, pp: &'static P, mut now: i64) -> Stolen {
+/// round also their timers, and what is in a `runnext`: it is its owner's to run next. Go's
+/// `stealWork`.
+pub(crate) fn steal_work(mp: &M, pp: &'static P) -> Stolen {
     let procs = procs();
-    let (mut poll_until, mut ran_timer) = (0, false);
+    let (mut now, mut poll_until, mut ran_timer) = (0, 0, false);
     for i in 0..STEAL_TRIES {
         let steal_timers_or_run_next_g = i == STEAL_TRIES - 1;
         let mut order = procs.steal_order.start(cheaprand());

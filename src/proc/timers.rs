@@ -18,7 +18,6 @@ use crate::time::adjust::{adjusttimers, clear_deleted_timers};
 use crate::time::run::{nobarrier_wake_time, runtimer};
 
 /// What [`check_timers`] knows.
-#[derive(Clone, Copy)]
 pub(crate) struct Checked {
     /// The time, 0 if nobody had to ask for it.
     pub(crate) now: i64,
@@ -28,20 +27,24 @@ pub(crate) struct Checked {
     pub(crate) ran: bool,
 }
 
-/// Runs the timers of `pp` that are due. `now` is the time, or 0. `mp` is this thread's M. Go's
-/// `checkTimers`.
+/// Runs the timers of `pp` that are due, for `mp`, which has it: in each round of the scheduler, so
+/// with as little as can be where there are none.
 #[inline(always)]
-pub(crate) fn check_timers(mp: &M, pp: &'static P, now: i64) -> Checked {
-    match nobarrier_wake_time(pp) {
-        0 => Checked { now, poll_until: 0, ran: false },
-        next => check_timers_at(mp, pp, now, next),
+pub(crate) fn check_own_timers(mp: &M, pp: &'static P) {
+    // A heap that isn't empty has a first timer, modified ones or not.
+    if pp.timer0_when.load(Ordering::Relaxed) != 0 {
+        check_timers(mp, pp, 0);
     }
 }
 
-/// [`check_timers`] of a P that has some, or an earlier time for one: nothing is to be done before
-/// `next`.
+/// Runs the timers of `pp` that are due. `now` is the time, or 0. `mp` is this thread's M. Go's
+/// `checkTimers`.
 #[inline(never)]
-fn check_timers_at(mp: &M, pp: &'static P, now: i64, next: i64) -> Checked {
+pub(crate) fn check_timers(mp: &M, pp: &'static P, now: i64) -> Checked {
+    let next = nobarrier_wake_time(pp);
+    if next == 0 {
+        return Checked { now, poll_until: 0, ran: false };
+    }
     let now = if now == 0 { nanotime() } else { now };
     // Other P's are left in peace: less contention for the lock.
     let own = mp.p.get().is_some_and(|mine| std::ptr::eq(mine, pp));

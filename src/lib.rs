@@ -29,6 +29,7 @@
 //! | pass values | [`chan`], [`select!`](select!), [`chan::Select`] | `chan`, `select` |
 //! | wait for each other | [`sync`]: `Mutex`, `RwLock`, `Condvar`, `WaitGroup`, `Semaphore`, ... | `sync` |
 //! | sleep, and be told the time | [`time`]: `sleep`, `after`, `tick`, `Timer`, `Ticker`; `recv_timeout` and its like | `time` |
+//! | make an iterator of code that yields | [`iter::pull`] | `iter.Pull` |
 //! | let others run | [`yield_now`] | `runtime.Gosched` |
 //! | keep to one thread | [`lock_os_thread`] | `runtime.LockOSThread` |
 //! | call it from C | [`capi`], `include/gosched.h` | |

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"runtime"
 	"slices"
@@ -44,6 +45,7 @@ func main() {
 	timed("grow", 20_000, grow)
 	timed("sleepers", 100_000, sleepers)
 	timed("mutex", 10_000_000, mutex)
+	timed("coroswitch", 10_000_000, coroswitch)
 	if wants("parked") {
 		parked(1_000_000)
 	}
@@ -122,6 +124,19 @@ func pingpong(n int) {
 		check("pingpong", <-pong, i)
 	}
 	close(ping)
+}
+
+func coroswitch(n int) {
+	next, stop := iter.Pull(func(yield func(int) bool) {
+		for i := 0; i < n && yield(i); i++ {
+		}
+	})
+	defer stop()
+	sum := 0
+	for value, ok := next(); ok; value, ok = next() {
+		sum += value
+	}
+	check("coroswitch", sum, n*(n-1)/2)
 }
 
 func bufchan(n int) {

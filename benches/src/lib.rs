@@ -22,6 +22,7 @@
 //! | `parked` | one goroutine made and parked on a channel, of 1,000,000; `parked_rss` its memory, `parked_pte` its page tables, `parked_release` its wake and exit |
 //! | `two_cpu` | two goroutines that only compute: their time in units of one's alone; `two_cpu_threads` the same of threads, which is what the machine can do |
 //! | `switch_pair` | into a coroutine and back, without a scheduler |
+//! | `coroswitch` | one value from a generator, a goroutine that runs only when it is asked: two switches; `coroswitch_pairs` the same in units of `switch_pair` |
 //! | `create_run_drop` | a coroutine made on a stack that is used again, run to its end, dropped |
 //!
 //! A workload called `raw_...` does the same on gosched's raw layer.

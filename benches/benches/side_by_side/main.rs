@@ -35,6 +35,7 @@ const WORKLOADS: [&str; 15] = [
     "mutex",
     "parked",
     "switch_pair",
+    "coroswitch",
     "two_cpu",
 ];
 

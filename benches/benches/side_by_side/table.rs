@@ -21,6 +21,8 @@ fn target(name: &str, procs: usize) -> Option<f64> {
         "sleepers" | "mutex" => Some(1.0),
         "parked" => Some(if procs == 1 { 1.0 } else { 1.3 }),
         "switch_pair" => Some(1.6),
+        "coroswitch" => Some(0.6),
+        "coroswitch_pairs" => Some(4.0),
         "two_cpu" => Some(1.1),
         _ => None,
     }

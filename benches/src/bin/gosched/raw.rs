@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gosched::chan::hchan::{
     Hchan, Received, Type, chanrecv, chanrecv1, chansend1, closechan, freechan, makechan,
 };
-use gosched::proc;
+use gosched::proc::{self, Coro};
 use gosched::runtime2::G;
 use gosched::sync::WaitGroup;
 use gosched_benches::Args;
@@ -22,6 +22,7 @@ pub fn run(args: &Args) {
     });
     args.timed("raw_sleepers", 100_000, sleepers);
     args.timed("switch_pair", 50_000_000, switch_pair);
+    args.timed("raw_coroswitch", 10_000_000, coroswitch);
 }
 
 static RUNNING: WaitGroup = WaitGroup::new();
@@ -169,7 +170,7 @@ fn sleepers(n: u64) {
     RUNNING.wait();
 }
 
-fn switch_pair(n: u64) {
+pub fn switch_pair(n: u64) {
     unsafe extern "C" fn back(gp: *mut G) -> ! {
         // SAFETY: mcall was called by this goroutine just now.
         unsafe { proc::gogo(gp) }
@@ -177,5 +178,22 @@ fn switch_pair(n: u64) {
     for _ in 0..n {
         // SAFETY: on a goroutine, which `back` resumes.
         unsafe { proc::mcall(back) };
+    }
+}
+
+fn coroswitch(n: u64) {
+    unsafe extern "C" fn back(c: *mut Coro, n: *mut c_void) {
+        for _ in 0..n.addr() {
+            // SAFETY: its own coroutine.
+            unsafe { proc::coroswitch(c) };
+        }
+    }
+    let mut c = Coro::new();
+    // SAFETY: `back` needs little stack; it ends with the last switch.
+    unsafe {
+        proc::newcoro(&raw mut c, back, ptr::without_provenance_mut(n as usize));
+        for _ in 0..=n {
+            proc::coroswitch(&raw mut c);
+        }
     }
 }

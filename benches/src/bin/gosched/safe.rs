@@ -5,10 +5,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gosched::chan::{Sender, bounded};
+use gosched::iter::pull;
 use gosched::sync::{Mutex, WaitGroup};
 use gosched::time::sleep;
 use gosched::{go, scope, select, yield_now};
 use gosched_benches::Args;
+use gosched_benches::median::median;
+
+use crate::raw::switch_pair;
 
 pub fn run(args: &Args) {
     args.timed("gosched", 5_000_000, gosched);
@@ -21,6 +25,10 @@ pub fn run(args: &Args) {
     args.timed("fib", 200, |n| (0..n).for_each(|_| assert_eq!(fib(27), 196_418)));
     args.timed("sleepers", 100_000, sleepers);
     args.timed("mutex", 10_000_000, mutex);
+    args.timed("coroswitch", 10_000_000, coroswitch);
+    if args.wants("coroswitch") {
+        coroswitch_pairs(args);
+    }
     if args.wants("two_cpu") && args.procs >= 2 {
         two_cpu(args);
     }
@@ -147,6 +155,23 @@ fn mutex(n: u64) {
             s.go(|| (0..n / 8).for_each(|_| drop(mutex.lock())));
         }
     });
+}
+
+fn coroswitch(n: u64) {
+    let values = pull(move |out| (0..n).for_each(|i| out.yield_(i)));
+    assert_eq!(values.sum::<u64>(), n * (n - 1) / 2);
+}
+
+/// The median of many short rounds, each of about as long for both.
+fn coroswitch_pairs(args: &Args) {
+    const N: u64 = 50_000;
+    let time = |f: fn(u64), n| {
+        let start = Instant::now();
+        f(n);
+        start.elapsed().as_secs_f64() / n as f64
+    };
+    let ratio = median((0..100).map(|_| time(coroswitch, N) / time(switch_pair, 4 * N)));
+    args.report("coroswitch_pairs", ratio.unwrap_or_default(), "ratio");
 }
 
 /// A second P is worth a second processor if two goroutines take as long as one: as far as two

@@ -72,9 +72,12 @@ pub fn num_goroutine() -> usize {
 /// How many goroutines can run at once: how many P's there are. Before the runtime has
 /// started, 0.
 ///
-/// It is the number of processors that the process may use when the runtime starts, or what
-/// the environment variable `GOMAXPROCS` says, if it is a positive number. Go's
-/// `runtime.GOMAXPROCS(0)`.
+/// It is what the environment variable `GOMAXPROCS` says when the runtime starts, if that is a
+/// positive number. Otherwise it is the number of processors that the process may use, or, if that
+/// is less, how many its control group (a container's, as a rule) has time for: the quota over the
+/// period, rounded up, but at least 2. Of nested groups the lowest limit counts.
+/// `GODEBUG=containermaxprocs=0` ignores control groups. Go's `runtime.GOMAXPROCS(0)`, as it is since
+/// 1.25.
 pub fn gomaxprocs() -> usize {
     proc::procs::gomaxprocs() as usize
 }

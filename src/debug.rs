@@ -25,6 +25,7 @@ impl Setting {
 }
 
 static ASYNC_PREEMPT_OFF: Setting = Setting::new("asyncpreemptoff", "1");
+static CONTAINER_MAXPROCS_OFF: Setting = Setting::new("containermaxprocs", "0");
 static EFENCE: Setting = Setting::new("efence", "1");
 static GC_SHRINK_STACK_OFF: Setting = Setting::new("gcshrinkstackoff", "1");
 static RANDOMIZE_SCHEDULER: Setting = Setting::new("randomizescheduler", "1");
@@ -32,8 +33,9 @@ static STACK_FORCE_MOVE: Setting = Setting::new("stackforcemove", "1");
 static STACK_KEEP_OFF: Setting = Setting::new("stackkeep", "0");
 static STACK_VERIFY: Setting = Setting::new("stackverify", "1");
 
-static SETTINGS: [&Setting; 7] = [
+static SETTINGS: [&Setting; 8] = [
     &ASYNC_PREEMPT_OFF,
+    &CONTAINER_MAXPROCS_OFF,
     &EFENCE,
     &GC_SHRINK_STACK_OFF,
     &RANDOMIZE_SCHEDULER,
@@ -45,6 +47,12 @@ static SETTINGS: [&Setting; 7] = [
 /// Whether goroutines are stopped at their checks only. Go's `asyncpreemptoff`.
 pub(crate) fn async_preempt_off() -> bool {
     ASYNC_PREEMPT_OFF.is_set()
+}
+
+/// Whether the default of GOMAXPROCS ignores the limit of the control group. Go's
+/// `containermaxprocs`, since 1.25.
+pub(crate) fn container_maxprocs_off() -> bool {
+    CONTAINER_MAXPROCS_OFF.is_set()
 }
 
 /// Whether a freed segment becomes inaccessible for good, and a home page that a stack has left

@@ -31,6 +31,7 @@
 //! | sleep, and be told the time | [`time`]: `sleep`, `after`, `tick`, `Timer`, `Ticker`; `recv_timeout` and its like | `time` |
 //! | make an iterator of code that yields | [`iter::pull`] | `iter.Pull` |
 //! | let others run | [`yield_now`] | `runtime.Gosched` |
+//! | block the thread, and nobody else | [`blocking`] | a system call |
 //! | keep to one thread | [`lock_os_thread`] | `runtime.LockOSThread` |
 //! | call it from C | [`capi`], `include/gosched.h` | |
 //! | port a runtime, or build on stacks that start at 2 KiB and grow | [`proc`], [`runtime2`], [`chan::hchan`] | `proc.go` |
@@ -38,9 +39,15 @@
 //! # How goroutines run
 //!
 //! As many run at once as there are P's ([`gomaxprocs`]); each of the others waits in a queue, or
-//! is parked. A goroutine goes on until it parks, yields or ends: **nothing interrupts it**, so
-//! one that computes for long should [`yield_now`] at times, and one that blocks its thread (a
-//! read from a file, `std::sync::Mutex` under contention, `thread::sleep`) holds up a P.
+//! is parked. One that has run for 10 ms is asked to stop, and **stops where it can**: at a
+//! [check](morestack_check), or anywhere in code that was declared
+//! [`preemptible!`](preemptible!). Elsewhere nothing interrupts it, as nobody knows what it holds (Go's
+//! compiler does): so one that computes for long without either should [`yield_now`] at times.
+//! One that blocks its thread (a read from a file, `std::sync::Mutex` under contention,
+//! `thread::sleep`) does that in [`blocking`], or it holds up a P.
+//!
+//! Threads that aren't goroutines' can make goroutines, send and receive, and use locks, once the runtime
+//! has started: who has to wait there, waits as a thread does.
 //!
 //! Each has a stack of its own, 256 KiB unless [`Builder::stack_size`] says otherwise, that takes
 //! memory as it is used: a goroutine that waits near its base takes one page, and half a KiB of page
@@ -67,9 +74,9 @@
 //!
 //! | variable | |
 //! | --- | --- |
-//! | `GOMAXPROCS` | how many P's there are; otherwise as many as processors that the process may use |
+//! | `GOMAXPROCS` | how many P's there are; [otherwise](gomaxprocs) as many as processors that the process may use, and has time for |
 //! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
-//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; the others are for [copying stacks](proc::copying_stacks#finding-out) |
+//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; with `containermaxprocs=0` the limit of the control group doesn't count for GOMAXPROCS; the others are for [copying stacks](proc::copying_stacks#finding-out) |
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("gosched supports x86_64 Linux and no other target");
@@ -78,6 +85,7 @@ mod arch;
 mod atomic;
 mod blocking;
 pub mod capi;
+mod cgroup;
 pub mod chan;
 mod current;
 mod debug;

@@ -5,14 +5,15 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::cgroup::default_gomaxprocs;
 use crate::debug::{gomaxprocs_from_env, parsedebugvars};
 use crate::lock::note::notesleep;
 use crate::lock::rank::{LockRank, lock_init, world_started, world_stopped};
 use crate::lock::{lock, unlock};
-use crate::os::{getproccount, init_barriers};
+use crate::os::init_barriers;
 use crate::panic::throw;
 use crate::proc::allgs::ALLGLOCK;
-use crate::proc::m::{m_reserve_id, newm};
+use crate::proc::m::{m_reserve_id, new_system_m, newm};
 use crate::proc::procresize::{ALLP_LOCK, procresize};
 use crate::proc::sysmon::sysmon;
 use crate::proc::wake::pidleget;
@@ -75,7 +76,8 @@ pub(crate) fn rt0_go() -> io::Result<()> {
         start_m0()?;
         *stage = Stage::Runs;
     }
-    start_sysmon()?;
+    // Go's `main` does this.
+    new_system_m(sysmon)?;
     STARTED.store(true, Ordering::Release);
     Ok(())
 }
@@ -108,14 +110,6 @@ fn start_m0() -> io::Result<()> {
     Ok(())
 }
 
-/// Makes sysmon's M, which has no P. Go's `main` does this.
-fn start_sysmon() -> io::Result<()> {
-    lock(&sched().lock);
-    let id = m_reserve_id();
-    unlock(&sched().lock);
-    newm(Some(sysmon), None, id)
-}
-
 /// Sets up the scheduler, without a thread. Go's `schedinit`.
 fn schedinit() -> io::Result<()> {
     lock_init(&sched().lock, LockRank::SCHED);
@@ -131,8 +125,9 @@ fn schedinit() -> io::Result<()> {
     parsedebugvars();
     stackinit()?;
     INIT_SIGMASK.0.set(sigsave());
+    let procs = gomaxprocs_from_env().unwrap_or_else(default_gomaxprocs);
     lock(&sched().lock);
-    if procresize(gomaxprocs_from_env().unwrap_or_else(getproccount)).is_some() {
+    if procresize(procs).is_some() {
         throw("unknown runnable goroutine during bootstrap");
     }
     unlock(&sched().lock);

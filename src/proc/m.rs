@@ -102,11 +102,19 @@ pub(crate) fn m_unreserve_id() {
     unlock(&sched().lock);
 }
 
-/// This M runs no goroutines: for deadlock it doesn't count. `sched.lock` is held.
-pub(crate) fn become_system_m() {
-    getm().ext.system.set(true);
-    sched().nmsys.set(sched().nmsys.get() + 1);
-    checkdead();
+/// Makes an M that runs `f`, which never returns, and no goroutines: it has no P, and from here on it
+/// doesn't count for deadlock. Go's sysmon and template thread count themselves, once they run.
+pub(crate) fn new_system_m(f: fn()) -> io::Result<()> {
+    let count = |n| sched().nmsys.set(sched().nmsys.get() + n);
+    lock(&sched().lock);
+    let id = m_reserve_id();
+    count(1);
+    unlock(&sched().lock);
+    newm(Some(f), None, id).inspect_err(|_| {
+        lock(&sched().lock);
+        count(-1);
+        unlock(&sched().lock);
+    })
 }
 
 /// Sets up what every M has. Go's `mcommoninit`.
@@ -171,6 +179,7 @@ pub(crate) fn newm(f: Option<fn()>, pp: Option<&'static P>, id: i64) -> io::Resu
     let locked = acquirem();
     let made = allocm(f, id).and_then(|mp| {
         mp.nextp.set(pp);
+        mp.ext.system.set(pp.is_none());
         mp.sigmask.set(INIT_SIGMASK.get());
         // The kernel's state of this thread may be strange, and a new one would have it too.
         let strange = locked.is_none_or(|mine| mine.locked_ext.get() != 0 || mine.isextra.get());

@@ -11,7 +11,6 @@ use crate::lock::note::{noteclear, notetsleep, notewakeup};
 use crate::lock::{assert_lock_held, lock, unlock};
 use crate::os::{nanotime, usleep};
 use crate::proc::checkdead::{checkdead, foreign_threads_matter, incidlelocked};
-use crate::proc::m::become_system_m;
 use crate::proc::preempt::preemptone;
 use crate::proc::procs::{gomaxprocs, procs};
 use crate::proc::runq::runqempty;
@@ -37,10 +36,6 @@ const FOREIGN_NS: i64 = 1000 * 1000 * 1000;
 
 /// What sysmon's M runs; it never ends. Go's `sysmon`.
 pub(crate) fn sysmon() {
-    lock(&sched().lock);
-    become_system_m();
-    unlock(&sched().lock);
-
     // Rounds in succession in which nothing was done.
     let mut idle = 0_u32;
     let mut delay = MIN_DELAY;

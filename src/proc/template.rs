@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::arch::systemstack;
 use crate::lock::note::{noteclear, notesleep, notewakeup};
 use crate::lock::{lock, unlock};
-use crate::proc::m::{acquirem, become_system_m, m_reserve_id, newm, newm1, releasem};
-use crate::runtime2::{M, Mutex, Note, sched};
+use crate::proc::m::{acquirem, new_system_m, newm1, releasem};
+use crate::runtime2::{M, Mutex, Note};
 
 /// An M that waits for its thread, and who waits for that.
 struct Request {
@@ -58,10 +58,7 @@ pub(crate) fn start_template_thread() {
     }
     let mp = acquirem();
     if !started.swap(true, Ordering::Relaxed) {
-        lock(&sched().lock);
-        let id = m_reserve_id();
-        unlock(&sched().lock);
-        let made = newm(Some(template_thread), None, id).is_ok();
+        let made = new_system_m(template_thread).is_ok();
         have_template_thread.store(made, Ordering::Relaxed);
         started.store(made, Ordering::Relaxed);
     }
@@ -70,9 +67,6 @@ pub(crate) fn start_template_thread() {
 
 /// What the template thread's M runs; it never ends. Go's `templateThread`.
 fn template_thread() {
-    lock(&sched().lock);
-    become_system_m();
-    unlock(&sched().lock);
     let handoff = &NEWM_HANDOFF;
     loop {
         lock(&handoff.lock);

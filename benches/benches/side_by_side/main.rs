@@ -20,7 +20,7 @@ use contender::{Contender, Outcome, contenders};
 use table::Table;
 
 /// What `src/lib.rs` explains, in the table's order.
-const WORKLOADS: [&str; 15] = [
+const WORKLOADS: [&str; 16] = [
     "gosched",
     "spawn",
     "spawn_wait",

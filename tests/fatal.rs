@@ -22,6 +22,8 @@ common::tests! {
     deadlock_of_locked_goroutines
     deadlock_of_two_calls_of_run
     no_deadlock_while_a_thread_may_send
+    deadlock_when_the_last_thread_has_ended
+    deadlock_of_threads_that_wait
     no_deadlock_between_two_calls_of_run
     go_of_nil
     ready_twice
@@ -37,6 +39,8 @@ common::tests! {
     more_threads_than_allowed
     fewer_threads_allowed_than_there_are
     panic_while_panicking
+    stopping_a_stopped_world
+    parking_in_a_stopped_world
 }
 
 const DEADLOCK: &str = "all goroutines are asleep - deadlock!";
@@ -175,6 +179,25 @@ fn no_deadlock_while_a_thread_may_send(test: Test) {
         sender.join().unwrap();
     });
     process.end().with("exit status: 0");
+}
+
+fn deadlock_when_the_last_thread_has_ended(test: Test) {
+    let process = test.process(|| {
+        thread::spawn(|| thread::sleep(Duration::from_millis(50)));
+        run(forever);
+    });
+    process.end().fatal(DEADLOCK).says("\ngoroutine 1 [chan receive]:\n");
+}
+
+/// A thread that waits as a goroutine does is one of those that are asleep.
+fn deadlock_of_threads_that_wait(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            thread::spawn(forever);
+            forever();
+        });
+    });
+    process.end().fatal(DEADLOCK).says(" [chan receive, locked to thread]:\n");
 }
 
 fn no_deadlock_between_two_calls_of_run(test: Test) {
@@ -357,4 +380,29 @@ fn panic_while_panicking(test: Test) {
         });
     });
     process.end().says("the first").says("a bomb was dropped").with("signal: 6");
+}
+
+fn stop_the_world() -> proc::WorldStop {
+    // SAFETY: on a goroutine. What it does wrong is what is tested.
+    unsafe { proc::stop_the_world(proc::StwReason::Unknown) }
+}
+
+fn stopping_a_stopped_world(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let _stopped = stop_the_world();
+            let _twice = stop_the_world();
+        });
+    });
+    process.end().fatal("stopTheWorld: the world is stopped already, by this goroutine");
+}
+
+fn parking_in_a_stopped_world(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let _stopped = stop_the_world();
+            yield_now();
+        });
+    });
+    process.end().fatal("gcstopm: a goroutine parks while the world is stopped, by itself");
 }

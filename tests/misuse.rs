@@ -6,16 +6,18 @@ mod common;
 mod panics;
 
 use std::io::ErrorKind;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Test, run};
 use gosched::sync::WaitGroup;
-use gosched::{Builder, go, goexit, gomaxprocs, yield_now};
+use gosched::{Builder, go, goexit, gomaxprocs, set_gomaxprocs, yield_now};
 use panics::{panics, text};
 
 common::tests! {
     run_inside_run
     settings_of_gomaxprocs
+    gomaxprocs_that_cannot_be
     stack_that_cannot_be
     more_done_than_added
     wait_group_used_again_too_early
@@ -48,7 +50,7 @@ fn settings_of_gomaxprocs(test: Test) {
     };
     let unset = process().end();
     assert_ne!(unset.with("exit status: 0").stderr, "0");
-    for ignored in ["", "0", "-3", "abc", "4x", " 4", "99999999999"] {
+    for ignored in ["", "0", "-3", "abc", "4x", " 4", "99999999999", "16385"] {
         let ended = process().env("GOMAXPROCS", ignored).end();
         assert_eq!(ended.with("exit status: 0").stderr, unset.stderr, "GOMAXPROCS={ignored:?}");
     }
@@ -56,6 +58,32 @@ fn settings_of_gomaxprocs(test: Test) {
         let ended = process().env("GOMAXPROCS", taken).end();
         assert_eq!(ended.with("exit status: 0").stderr, procs, "GOMAXPROCS={taken:?}");
     }
+}
+
+fn gomaxprocs_that_cannot_be(test: Test) {
+    let set = |n| set_gomaxprocs(NonZeroUsize::new(n).expect("not 0"));
+    let process = test.process(move || {
+        let text = panics(|| set(2));
+        assert!(
+            text.starts_with("gosched: set_gomaxprocs would have to wait, and nobody could end that"),
+            "{text}"
+        );
+        run(|| {
+            let before = gomaxprocs();
+            for n in [16_385, usize::MAX] {
+                let text = panics(|| set(n));
+                let expected = format!(
+                    "gosched::set_gomaxprocs: {n} is more than 16384, the most P's that there can be"
+                );
+                assert_eq!(text, expected);
+            }
+            assert_eq!(gomaxprocs(), before);
+            assert_eq!((set(300), set(before), gomaxprocs()), (before, 300, before));
+        });
+        set(5);
+        assert_eq!(run(gomaxprocs), 5);
+    });
+    process.end().with("exit status: 0");
 }
 
 fn stack_that_cannot_be(test: Test) {

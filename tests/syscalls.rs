@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::proc::{self, getg};
-use gosched::runtime2::GSYSCALL;
-use gosched::sync::WaitGroup;
+use gosched::runtime2::{GSYSCALL, Note};
+use gosched::sync::{Mutex, WaitGroup};
 use gosched::{blocking, go, lock_os_thread, scope, yield_now};
 use inside::counting::{run, run_alone};
 
@@ -134,6 +134,18 @@ unsafe extern "C" fn raw_calls(_: *mut c_void) {
                     proc::throw("not in a system call");
                 }
             }
+        }
+        static NOTE: Note = Note { key: AtomicU32::new(0) };
+        static MINE: Mutex<()> = Mutex::new(());
+        if let Some(_mine) = MINE.try_lock() {
+            if proc::notetsleepg(&NOTE, 1_000) {
+                proc::throw("nobody has woken it");
+            }
+            proc::notewakeup(&NOTE);
+            if !proc::notetsleepg(&NOTE, -1) {
+                proc::throw("it was woken");
+            }
+            proc::noteclear(&NOTE);
         }
         let me = getg();
         if proc::asmcgocall(on_g0, me.cast()) != -7 {

@@ -47,7 +47,9 @@ pub(crate) fn notetsleep(n: &Note, ns: i64) -> bool {
     notetsleep_internal(n, ns, mp)
 }
 
-fn notetsleep_internal(n: &Note, ns: i64, mp: Option<&'static M>) -> bool {
+/// The loop of all sleeps on a note; `mp`, if there is one, is noted as blocked. Go's
+/// `notetsleep_internal`.
+pub(crate) fn notetsleep_internal(n: &Note, ns: i64, mp: Option<&'static M>) -> bool {
     let woken = || n.key.load(Ordering::Acquire) != 0;
     let deadline = nanotime() + ns;
     let mut left = ns;

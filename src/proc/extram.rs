@@ -70,8 +70,13 @@ fn get_extra_m() -> io::Result<&'static M> {
     }
 }
 
-/// Puts an M on the list, a new one too. Go's `putExtraM`, and `addExtraM`.
+/// Puts an M back on the list. Go's `putExtraM`.
 fn put_extra_m(mp: &'static M) {
+    add_extra_m(mp);
+}
+
+/// Adds an M to the list. Go's `addExtraM`.
+fn add_extra_m(mp: &'static M) {
     mp.schedlink.set(lockextra());
     unlockextra(Some(mp), 1);
 }
@@ -107,7 +112,7 @@ fn one_new_extra_m(id: i64) -> io::Result<()> {
     gp.goid.set(sched().goidgen.fetch_add(1, Ordering::Relaxed) + 1);
     // It counts as a goroutine only while a thread has it.
     sched().ngsys.fetch_add(1, Ordering::Relaxed);
-    put_extra_m(mp);
+    add_extra_m(mp);
     Ok(())
 }
 

@@ -3,9 +3,10 @@
 use std::ffi::{c_int, c_void};
 
 use crate::arch;
+use crate::lock::note;
 use crate::proc::stw::{StwReason, WorldStop};
 use crate::proc::{disable, gosched, pin, safepoint, stw, syscall};
-use crate::runtime2::{P, WaitReason};
+use crate::runtime2::{Note, P, WaitReason};
 use crate::stack::check::entry_check;
 
 /// Lets the running goroutine's P go, before a system call: it is taken back by [`exitsyscall`], or given to
@@ -42,6 +43,38 @@ pub unsafe fn entersyscallblock() {
 pub unsafe fn exitsyscall() {
     // SAFETY: the caller's.
     unsafe { syscall::exitsyscall() }
+}
+
+/// Makes a note ready to be slept on. Go's `noteclear`, in `lock_futex.go`.
+///
+/// # Safety
+/// Nobody sleeps on the note, and nobody is about to wake it.
+pub unsafe fn noteclear(n: *const Note) {
+    // SAFETY: the caller's.
+    note::noteclear(unsafe { &*n })
+}
+
+/// Wakes who sleeps on the note, or lets a sleep to come return at once; on any thread, and in a signal
+/// handler. A second time is a fatal error. Go's `notewakeup`, in `lock_futex.go`.
+///
+/// # Safety
+/// `n` is a note.
+pub unsafe fn notewakeup(n: *const Note) {
+    // SAFETY: the caller's.
+    note::notewakeup(unsafe { &*n })
+}
+
+/// Sleeps on a note until it is woken, or, if `ns` isn't negative, for so many nanoseconds; says whether it was
+/// woken. Its thread sleeps, and its P goes to another. For a wakeup from where nothing can be readied, such as a
+/// signal handler. Go's `notetsleepg`, in `lock_futex.go`.
+///
+/// # Safety
+/// On a goroutine; one at a time, and nothing obtained from a thread-local is kept across this. The note isn't on
+/// a copying stack.
+pub unsafe fn notetsleepg(n: *const Note, ns: i64) -> bool {
+    entry_check();
+    // SAFETY: the caller's.
+    unsafe { syscall::notetsleepg(&*n, ns) }
 }
 
 /// Calls `f(arg)`, C code that needs a thread's stack, on g0, of which there are some 200 KiB; returns what it

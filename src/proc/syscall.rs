@@ -18,7 +18,7 @@ use std::arch::asm;
 use std::sync::atomic::Ordering;
 
 use crate::arch::{entersyscall_here, entersyscallblock_here, mcall, systemstack};
-use crate::lock::note::notewakeup;
+use crate::lock::note::{notetsleep_internal, notewakeup};
 use crate::lock::{lock, unlock};
 use crate::panic::throw;
 use crate::print::eprintln;
@@ -36,7 +36,9 @@ use crate::proc::status::casgstatus;
 use crate::proc::stw::FREEZE_STOP_WAIT;
 use crate::proc::sysmon::wake_sysmon;
 use crate::proc::wake::pidleget;
-use crate::runtime2::{G, GRUNNABLE, GRUNNING, GSYSCALL, M, P, PGCSTOP, PIDLE, PSYSCALL, StackKind, sched};
+use crate::runtime2::{
+    G, GRUNNABLE, GRUNNING, GSYSCALL, M, Note, P, PGCSTOP, PIDLE, PSYSCALL, StackKind, sched,
+};
 
 /// Where a goroutine is that leaves: what a traceback or a scan of its stack begins with. Go's `save`.
 #[inline(always)]
@@ -211,6 +213,20 @@ pub(crate) unsafe fn exitsyscall() {
             unsafe { gosched() }
         }
     }
+}
+
+/// Sleeps on a note as a system call: the goroutine's P goes to another M. Go's `notetsleepg`.
+///
+/// # Safety
+/// As [`entersyscall`], and nothing obtained from a thread-local is kept across this.
+#[inline(never)]
+pub(crate) unsafe fn notetsleepg(n: &Note, ns: i64) -> bool {
+    // SAFETY: the caller's.
+    unsafe { entersyscallblock() };
+    let woken = notetsleep_internal(n, ns, None);
+    // SAFETY: after entersyscallblock, in the same function.
+    unsafe { exitsyscall() };
+    woken
 }
 
 /// Gets a P without a switch, if one is to be had. Go's `exitsyscallfast`.

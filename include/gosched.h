@@ -40,9 +40,13 @@
  *   GOMAXPROCS says); the others wait in queues. They wait for each other at channels, in a
  *   select, or parked: gosched_park and gosched_ready are what locks are made of.
  *
- *   Nothing interrupts a goroutine. One that computes for long should call gosched_yield at
- *   times, and one that blocks its thread (read, sleep, a mutex of pthreads) holds up a
- *   processor.
+ *   A goroutine that has run for 10 ms is asked to stop, and does so in the next function with a
+ *   check of its stack (see below), or, in a function with
+ *   __attribute__((section("gosched_preemptible"))), at any instruction. One that computes for long
+ *   without either should call gosched_yield at times. One that blocks its thread (read, sleep, a
+ *   mutex of pthreads) does so through gosched_blocking, or it holds up a processor.
+ *
+ *   A thread that isn't the runtime's can make goroutines, and send and receive, waiting too.
  *
  * Stacks
  *
@@ -106,6 +110,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /**
  * Why a goroutine is parked, for reports: Go's `waitReason`. Go's other numbers, up to 36, will do as
@@ -159,7 +164,7 @@ enum gosched_result {
      */
     GOSCHED_RESULT_DONE,
     /**
-     * Nothing was done: it would have had to wait, and was not to, or was on no goroutine.
+     * Nothing was done: it would have had to wait, and was not to, or could not.
      */
     GOSCHED_RESULT_WOULD_BLOCK,
     /**
@@ -352,6 +357,37 @@ extern size_t gosched_set_max_stack(size_t bytes);
 extern void gosched_shrink_stack(void);
 
 /**
+ * Calls `fn(arg)`, which may block its thread (read, a mutex of pthreads), on the scheduler's stack, and lets other
+ * goroutines have this one's processor meanwhile: at once if it takes 10 ms, sooner if they
+ * wait. Anywhere but on a goroutine it just calls. Go's `cgocall`, in `cgocall.go`.
+ *
+ * # Safety
+ * As `gosched_systemstack`.
+ */
+extern void gosched_blocking(void (*fn)(void *arg),
+                             void *arg);
+
+/**
+ * Parks the running goroutine for at least so many nanoseconds; on a thread that isn't one of the
+ * runtime's, sleeps. Go's `time.Sleep`.
+ *
+ * # Safety
+ * The runtime runs. Not on the scheduler's stack.
+ */
+extern void gosched_sleep(int64_t ns);
+
+/**
+ * Sets how many goroutines can run at once, from 1 to 16,384, and returns how many could before;
+ * with 0, only returns that. It waits until every goroutine that runs has come to a point where it could park.
+ * Returns -1, and does nothing, if `n` is another number, if the runtime doesn't run, or if it
+ * can't wait here: on the scheduler's stack. Go's `GOMAXPROCS`.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern int gosched_set_gomaxprocs(int n);
+
+/**
  * Makes a channel with room for `capacity` values of `elem_size` bytes, and stores it at `chan`.
  * Without room, each send waits for its receive. Go's `makechan`, in `chan.go`.
  *
@@ -381,7 +417,8 @@ extern void gosched_chan_free(struct gosched_chan *chan);
  * Returns
  * - `GOSCHED_RESULT_DONE`;
  * - `GOSCHED_RESULT_CLOSED`: the channel is closed, or was meanwhile, where Go panics;
- * - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and this is no goroutine.
+ * - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and can't here: on the scheduler's stack,
+ *   or before the runtime runs.
  *
  * # Safety
  * At `elem` is a value of the channel's size. The channel isn't freed meanwhile.
@@ -404,7 +441,7 @@ extern enum gosched_result gosched_chan_try_send(struct gosched_chan *chan, cons
  * Returns
  * - `GOSCHED_RESULT_DONE`;
  * - `GOSCHED_RESULT_CLOSED`: the channel is closed and empty, and there are zeros at `elem`;
- * - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and this is no goroutine.
+ * - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and can't here, as `gosched_chan_send`.
  *
  * # Safety
  * `elem` is NULL or a place for a value of the channel's size. The channel isn't freed meanwhile.
@@ -455,8 +492,8 @@ extern size_t gosched_chan_cap(struct gosched_chan *chan);
  * The first `nsends` of the cases send, the other `nrecvs` receive; there may be 65,536 of them.
  *
  * Returns which it was, from 0 on, with `GOSCHED_RESULT_DONE` or `GOSCHED_RESULT_CLOSED`. Or -1,
- * with `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and `block` is false, or this is no
- * goroutine.
+ * with `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and `block` is false, or it can't here, as
+ * `gosched_chan_send`.
  *
  * # Safety
  * The cases are what `gosched_chan_send` and `gosched_chan_recv` want. No channel is freed

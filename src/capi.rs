@@ -32,7 +32,7 @@ pub struct Chan {
 pub enum OpResult {
     /// The value was sent, or received.
     Done,
-    /// Nothing was done: it would have had to wait, and was not to, or was on no goroutine.
+    /// Nothing was done: it would have had to wait, and was not to, or could not.
     WouldBlock,
     /// The channel is closed. Nothing was sent; or nothing was left to receive, and the place for a
     /// value was filled with zeros.
@@ -213,6 +213,30 @@ unsafe extern "C" {
     /// On a goroutine.
     pub fn gosched_shrink_stack();
 
+    /// Calls `fn(arg)`, which may block its thread (read, a mutex of pthreads), on the scheduler's stack, and lets other
+    /// goroutines have this one's processor meanwhile: at once if it takes 10 ms, sooner if they
+    /// wait. Anywhere but on a goroutine it just calls. Go's `cgocall`, in `cgocall.go`.
+    ///
+    /// # Safety
+    /// As `gosched_systemstack`.
+    pub fn gosched_blocking(r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>, arg: *mut c_void);
+
+    /// Parks the running goroutine for at least so many nanoseconds; on a thread that isn't one of the
+    /// runtime's, sleeps. Go's `time.Sleep`.
+    ///
+    /// # Safety
+    /// The runtime runs. Not on the scheduler's stack.
+    pub fn gosched_sleep(ns: i64);
+
+    /// Sets how many goroutines can run at once, from 1 to 16,384, and returns how many could before;
+    /// with 0, only returns that. It waits until every goroutine that runs has come to a point where it could park.
+    /// Returns -1, and does nothing, if `n` is another number, if the runtime doesn't run, or if it
+    /// can't wait here: on the scheduler's stack. Go's `GOMAXPROCS`.
+    ///
+    /// # Safety
+    /// It can be called anywhere.
+    pub fn gosched_set_gomaxprocs(n: c_int) -> c_int;
+
     /// Makes a channel with room for `capacity` values of `elem_size` bytes, and stores it at `chan`.
     /// Without room, each send waits for its receive. Go's `makechan`, in `chan.go`.
     ///
@@ -238,7 +262,8 @@ unsafe extern "C" {
     /// Returns
     /// - `GOSCHED_RESULT_DONE`;
     /// - `GOSCHED_RESULT_CLOSED`: the channel is closed, or was meanwhile, where Go panics;
-    /// - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and this is no goroutine.
+    /// - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and can't here: on the scheduler's stack,
+    ///   or before the runtime runs.
     ///
     /// # Safety
     /// At `elem` is a value of the channel's size. The channel isn't freed meanwhile.
@@ -257,7 +282,7 @@ unsafe extern "C" {
     /// Returns
     /// - `GOSCHED_RESULT_DONE`;
     /// - `GOSCHED_RESULT_CLOSED`: the channel is closed and empty, and there are zeros at `elem`;
-    /// - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and this is no goroutine.
+    /// - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and can't here, as `gosched_chan_send`.
     ///
     /// # Safety
     /// `elem` is NULL or a place for a value of the channel's size. The channel isn't freed meanwhile.
@@ -298,8 +323,8 @@ unsafe extern "C" {
     /// The first `nsends` of the cases send, the other `nrecvs` receive; there may be 65,536 of them.
     ///
     /// Returns which it was, from 0 on, with `GOSCHED_RESULT_DONE` or `GOSCHED_RESULT_CLOSED`. Or -1,
-    /// with `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and `block` is false, or this is no
-    /// goroutine.
+    /// with `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and `block` is false, or it can't here, as
+    /// `gosched_chan_send`.
     ///
     /// # Safety
     /// The cases are what `gosched_chan_send` and `gosched_chan_recv` want. No channel is freed

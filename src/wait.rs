@@ -13,6 +13,14 @@ pub(crate) fn must_wait(what: &str) -> Option<Guest> {
     if on_goroutine() { None } else { Some(become_goroutine(what)) }
 }
 
+/// [`must_wait`] for C: makes a goroutine of a thread that isn't ours; none where nothing can wait, and on a
+/// goroutine, which needs nothing.
+#[cold]
+#[inline(never)]
+pub(crate) fn guest() -> Option<Guest> {
+    if getg().is_none() && started() { Guest::new().ok() } else { None }
+}
+
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -79,9 +79,21 @@ unsafe fn ready() {
     unsafe { gosched_ready(PARKED.swap(ptr::null_mut(), Ordering::Acquire)) }
 }
 
+unsafe fn block_and_sleep() {
+    // SAFETY: on a goroutine; `nothing` doesn't park.
+    unsafe {
+        gosched_blocking(Some(nothing), ptr::null_mut());
+        gosched_sleep(1);
+    }
+}
+
 unsafe fn set_limits() {
     // SAFETY: on a goroutine.
     unsafe {
+        assert_eq!(gosched_set_gomaxprocs(-1), -1);
+        let procs = gosched_set_gomaxprocs(0);
+        assert_eq!(gosched_set_gomaxprocs(procs + 1), procs);
+        assert_eq!(gosched_set_gomaxprocs(procs), procs + 1);
         gosched_set_max_stack(1 << 30);
         gosched_shrink_stack();
     }
@@ -145,8 +157,8 @@ macro_rules! functions {
     ($($f:ident)*) => { [$(painted::Case::new(stringify!($f), $f)),*] };
 }
 
-static FUNCTIONS: [painted::Case; 12] = functions! {
-    run_within make_goroutines let_others_run park ready set_limits make_and_free send receive
+static FUNCTIONS: [painted::Case; 13] = functions! {
+    run_within make_goroutines let_others_run park ready block_and_sleep set_limits make_and_free send receive
     look_and_close select_of_two select_of_many
 };
 

@@ -73,6 +73,9 @@ ENTRY gosched_park
 ENTRY gosched_ready
 ENTRY gosched_set_max_stack
 ENTRY gosched_shrink_stack
+ENTRY gosched_blocking
+ENTRY gosched_sleep
+ENTRY gosched_set_gomaxprocs
 
 ENTRY gosched_chan_make
 ENTRY gosched_chan_free

@@ -15,6 +15,7 @@ use crate::chan::ops::{chanrecv, chansend};
 use crate::panic::fatal;
 use crate::select::{Chosen, Scase, selectgo};
 use crate::stack::with_room;
+use crate::wait::guest;
 
 /// The types that channels were made of: one for each size of values. A channel refers to its own.
 static SIZES: AtomicPtr<Size> = AtomicPtr::new(ptr::null_mut());
@@ -96,7 +97,14 @@ impl From<Received> for OpResult {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_send_impl(chan: Option<NonNull<Hchan>>, elem: *const c_void) -> OpResult {
     // SAFETY: the caller's.
-    unsafe { chansend(chan, elem, true) }.into()
+    let sent = unsafe { chansend(chan, elem, true) };
+    if sent == Sent::Full
+        && let Some(_guest) = guest()
+    {
+        // SAFETY: the caller's.
+        return unsafe { chansend(chan, elem, true) }.into();
+    }
+    sent.into()
 }
 
 #[unsafe(no_mangle)]
@@ -111,7 +119,14 @@ unsafe extern "C" fn gosched_chan_try_send_impl(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_recv_impl(chan: Option<NonNull<Hchan>>, elem: *mut c_void) -> OpResult {
     // SAFETY: the caller's.
-    unsafe { chanrecv(chan, elem, true) }.into()
+    let received = unsafe { chanrecv(chan, elem, true) };
+    if received == Received::Empty
+        && let Some(_guest) = guest()
+    {
+        // SAFETY: the caller's.
+        return unsafe { chanrecv(chan, elem, true) }.into();
+    }
+    received.into()
 }
 
 #[unsafe(no_mangle)]
@@ -158,7 +173,25 @@ unsafe extern "C" fn gosched_select_impl(
     }
     // SAFETY: the caller's; a C Case is an Scase.
     let scases = if n == 0 { &[] } else { unsafe { slice::from_raw_parts(cases, n) } };
-    let chosen = if n <= FEW {
+    let mut chosen = select(scases, nsends, block);
+    if block
+        && chosen == Chosen::None
+        && let Some(_guest) = guest()
+    {
+        chosen = select(scases, nsends, block);
+    }
+    let (index, result) = match chosen {
+        Chosen::Sent(i) | Chosen::Received(i) => (i as isize, OpResult::Done),
+        Chosen::SendClosed(i) | Chosen::RecvClosed(i) => (i as isize, OpResult::Closed),
+        Chosen::None => (-1, OpResult::WouldBlock),
+    };
+    Selected { index, result }
+}
+
+/// Does one of the cases.
+fn select(scases: &[Scase], nsends: usize, block: bool) -> Chosen {
+    let n = scases.len();
+    if n <= FEW {
         let mut order = [0; 2 * FEW];
         // SAFETY: the caller's.
         unsafe { selectgo(scases, &mut order[..2 * n], nsends, block) }
@@ -168,13 +201,7 @@ unsafe extern "C" fn gosched_select_impl(
         let chosen = unsafe { selectgo(scases, &mut order, nsends, block) };
         with_room(|| drop(order));
         chosen
-    };
-    let (index, result) = match chosen {
-        Chosen::Sent(i) | Chosen::Received(i) => (i as isize, OpResult::Done),
-        Chosen::SendClosed(i) | Chosen::RecvClosed(i) => (i as isize, OpResult::Closed),
-        Chosen::None => (-1, OpResult::WouldBlock),
-    };
-    Selected { index, result }
+    }
 }
 
 // A case in C is one in Rust.

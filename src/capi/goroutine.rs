@@ -7,18 +7,24 @@ use std::sync::atomic::Ordering;
 
 use crate::arch::{getg, gogo, mcall, systemstack};
 use crate::capi;
-use crate::panic::throw;
+use crate::panic::{fatal, throw};
 use crate::proc::boot::started;
 use crate::proc::goexit::goexit1;
 use crate::proc::gosched::gosched;
 use crate::proc::main::run_main;
 use crate::proc::newproc::{Entry, enqueue, newproc1};
-use crate::proc::park::{gopark, goready, goroutine};
+use crate::proc::park::{gopark, goready, goroutine, on_goroutine};
+use crate::proc::procresize::MAX_GOMAXPROCS;
+use crate::proc::procs::gomaxprocs;
+use crate::proc::stw::set_gomaxprocs;
+use crate::proc::syscall::{entersyscall, exitsyscall};
 use crate::runtime2::{G, StackKind, TraceBlockReason, Unlockf, WaitReason};
 use crate::stack::check::ENTRY_ROOM;
 use crate::stack::newstack::set_max_stack;
 use crate::stack::shrink::shrinkstack;
 use crate::stack::{DEFAULT_ROOM, room_for};
+use crate::time::sleep::time_sleep;
+use crate::wait::guest;
 
 /// [`ENTRY_ROOM`] for the stubs. `tests/capi.rs` measures what the functions behind them take.
 #[unsafe(no_mangle)]
@@ -142,6 +148,41 @@ unsafe extern "C" fn gosched_shrink_stack_impl() {
     goroutine();
     // SAFETY: on a goroutine, which shrink_m resumes.
     unsafe { mcall(shrink_m) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_blocking_impl(f: Option<unsafe extern "C" fn(*mut c_void)>, arg: *mut c_void) {
+    let Some(f) = f else { fatal("call of nil func value") };
+    // SAFETY: the caller's.
+    let call = || systemstack(|| unsafe { f(arg) });
+    if !on_goroutine() {
+        return call();
+    }
+    // SAFETY: on a goroutine, and nothing parks in between.
+    unsafe {
+        entersyscall();
+        call();
+        exitsyscall();
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_sleep_impl(ns: i64) {
+    let _guest = guest();
+    // SAFETY: on a goroutine.
+    unsafe { time_sleep(ns) }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_set_gomaxprocs_impl(n: c_int) -> c_int {
+    if n == 0 && started() {
+        return gomaxprocs();
+    }
+    let _guest = guest();
+    if !on_goroutine() || !(1..=MAX_GOMAXPROCS).contains(&n) {
+        return -1;
+    }
+    set_gomaxprocs(n)
 }
 
 /// What `gosched_shrink_stack` does on g0.

@@ -22,6 +22,7 @@ use crate::arch::{getg, setg};
 use crate::lock::{lock, unlock};
 use crate::os::{G0_STACK, gettid};
 use crate::panic::throw;
+use crate::proc::gfree::gfput;
 use crate::proc::m::{allocm, getm, m_reserve_id, m_unreserve_id, thread_stack};
 use crate::proc::newproc::malg;
 use crate::proc::status::casgstatus;
@@ -30,7 +31,7 @@ use crate::proc::template::start_template_thread;
 use crate::runtime2::{GDEAD, GSYSCALL, Link, M, Stack, StackKind, sched};
 use crate::stack::STACK_GUARD;
 use crate::stack::limit::{forget_stack_limit, remember_stack_limit};
-use crate::stack::segment::stackalloc;
+use crate::stack::segment::{stackalloc, stackfree};
 
 /// The extra M's that no thread has, through `schedlink`; protected by `sched.lock`. Go's `extraM`.
 static EXTRAM: Link<M> = Link::null();
@@ -92,9 +93,12 @@ fn newextram() -> io::Result<()> {
 
 /// Makes an M with its goroutine, and puts it on the list. Go's `oneNewExtraM`.
 fn one_new_extra_m(id: i64) -> io::Result<()> {
-    let g0_stack = stackalloc(G0_STACK)?;
     let gp = malg(None, StackKind::Fixed(0))?;
-    let mp = allocm(None, id)?;
+    let g0_stack = stackalloc(G0_STACK).inspect_err(|_| gfput(None, gp))?;
+    let mp = allocm(None, id).inspect_err(|_| {
+        stackfree(g0_stack);
+        gfput(None, gp);
+    })?;
     let g0 = &mp.ext.g0;
     g0.stack.set(g0_stack);
     g0.stackguard0.store(g0_stack.lo + STACK_GUARD, Ordering::Relaxed);

@@ -102,19 +102,19 @@ pub(crate) fn m_unreserve_id() {
     unlock(&sched().lock);
 }
 
-/// Makes an M that runs `f`, which never returns, and no goroutines: it has no P, and from here on it
-/// doesn't count for deadlock. Go's sysmon and template thread count themselves, once they run.
+/// Makes an M that runs `f`, which never returns, and no goroutines: it has no P, and once this returns it
+/// doesn't count for deadlock. (In Go it sees to that itself, later.)
 pub(crate) fn new_system_m(f: fn()) -> io::Result<()> {
-    let count = |n| sched().nmsys.set(sched().nmsys.get() + n);
     lock(&sched().lock);
     let id = m_reserve_id();
-    count(1);
     unlock(&sched().lock);
-    newm(Some(f), None, id).inspect_err(|_| {
-        lock(&sched().lock);
-        count(-1);
-        unlock(&sched().lock);
-    })
+    newm(Some(f), None, id)?;
+    // Not before there is a thread: checkdead compares its count of M's with that of threads.
+    lock(&sched().lock);
+    sched().nmsys.set(sched().nmsys.get() + 1);
+    checkdead();
+    unlock(&sched().lock);
+    Ok(())
 }
 
 /// Sets up what every M has. Go's `mcommoninit`.

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "gosched.h"
@@ -281,6 +282,70 @@ static void system_stack(void)
     CHECK(seen.g != NULL && seen.g != g && strcmp(seen.text, "from there") == 0);
 }
 
+static void read_a_byte(void *pipe)
+{
+    char byte;
+    CHECK(read(*(int *)pipe, &byte, 1) == 1 && byte == 'x');
+}
+
+static void write_a_byte(void *pipe)
+{
+    gosched_sleep(1000000);
+    CHECK(write(*(int *)pipe, "x", 1) == 1);
+    end(pipe);
+}
+
+/* Where nobody else could write, this would wait forever. */
+static void blocking(void)
+{
+    static int ends[2];
+    CHECK(pipe(ends) == 0);
+    int before = gosched_set_gomaxprocs(1);
+    CHECK(before >= 1 && gosched_set_gomaxprocs(0) == 1);
+    gosched_newproc(write_a_byte, &ends[1]);
+    gosched_blocking(read_a_byte, &ends[0]);
+    wait_for_end();
+    CHECK(gosched_set_gomaxprocs(before) == 1 && gosched_set_gomaxprocs(20000) == -1);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void *send_from_a_thread(void *chan)
+{
+    for (intptr_t i = 0; i < 100; i++)
+        CHECK(gosched_chan_send(chan, &i) == DONE);
+    intptr_t last;
+    struct gosched_case receive = {chan, &last};
+    struct gosched_selected selected = gosched_select(&receive, 0, 1, true);
+    CHECK(selected.index == 0 && selected.result == DONE && last == -1);
+    return NULL;
+}
+
+static pthread_t sender;
+
+static void start(void *chan)
+{
+    CHECK(pthread_create(&sender, NULL, send_from_a_thread, chan) == 0);
+}
+
+static void join(void *unused)
+{
+    (void)unused;
+    CHECK(pthread_join(sender, NULL) == 0);
+}
+
+static void threads(void)
+{
+    struct gosched_chan *chan = make_chan(sizeof(intptr_t), 0);
+    intptr_t value, last = -1;
+    gosched_systemstack(start, chan);
+    for (intptr_t i = 0; i < 100; i++)
+        CHECK(gosched_chan_recv(chan, &value) == DONE && value == i);
+    CHECK(gosched_chan_send(chan, &last) == DONE);
+    gosched_blocking(join, NULL);
+    gosched_chan_free(chan);
+}
+
 static void *give_back(void *arg)
 {
     return arg;
@@ -304,7 +369,8 @@ static void errors(void)
 }
 
 static void (*const tests[])(void) = {
-    unbuffered, buffered, selects, select_of_many, parks, fixed_stacks, recursion, exits, system_stack, errors,
+    unbuffered, buffered, selects, select_of_many, parks, fixed_stacks, recursion, exits, system_stack, blocking, threads,
+    errors,
 };
 
 enum { TESTS = sizeof tests / sizeof *tests };
@@ -339,9 +405,9 @@ static void *foreign(void *arg)
     char word = 1;
     struct gosched_case receive = {chan, &word};
     CHECK(gosched_chan_send(chan, &word) == DONE);
-    CHECK(gosched_chan_send(chan, &word) == WOULD_BLOCK);
+    CHECK(gosched_chan_try_send(chan, &word) == WOULD_BLOCK);
     CHECK(chosen(gosched_select(&receive, 0, 1, true), 0, DONE));
-    CHECK(chosen(gosched_select(&receive, 0, 1, true), -1, WOULD_BLOCK));
+    CHECK(chosen(gosched_select(&receive, 0, 1, false), -1, WOULD_BLOCK));
     CHECK(gosched_chan_close(chan));
     gosched_chan_free(chan);
     gosched_newproc(park_and_end, NULL);

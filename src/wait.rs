@@ -21,6 +21,16 @@ pub(crate) fn guest() -> Option<Guest> {
     if getg().is_none() && started() { Guest::new().ok() } else { None }
 }
 
+/// Calls `f` as [`must_wait`] lets it. For what is at the end of a function that is to be inlined, and that
+/// hardly ever comes here.
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(crate) fn as_goroutine<R>(what: &str, f: impl FnOnce() -> R) -> R {
+    let _guest = must_wait(what);
+    f()
+}
+
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -57,7 +57,7 @@ pub use iter::{IntoIter, Iter, TryIter};
 use make::{MAX_ALIGN, closechan, freechan, makechan};
 use ops::{chanrecv, chansend};
 
-use crate::wait::must_wait;
+use crate::wait::as_goroutine;
 #[doc(hidden)]
 pub use select::{RecvArm, SendArm, arms};
 pub use select_set::{Select, Selected};
@@ -184,10 +184,7 @@ impl<T> Sender<T> {
         match Elem::send(value, |elem| unsafe { chansend(Some(self.c), elem, true) }) {
             Ok(()) => Ok(()),
             Err((Sent::Closed, value)) => Err(SendError(value)),
-            Err((_, value)) => {
-                let _guest = must_wait("send");
-                self.send(value)
-            }
+            Err((_, value)) => as_goroutine("send", || self.send(value)),
         }
     }
 
@@ -233,10 +230,7 @@ impl<T> Receiver<T> {
         match Elem::recv(|elem| unsafe { chanrecv(self.c, elem, true) }) {
             Ok(value) => Ok(value),
             Err(Received::Closed) => Err(RecvError),
-            Err(_) => {
-                let _guest = must_wait("recv");
-                self.recv()
-            }
+            Err(_) => as_goroutine("recv", || self.recv()),
         }
     }
 

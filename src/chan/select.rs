@@ -10,7 +10,7 @@ use std::sync::mpsc::{RecvError, SendError};
 use crate::chan::hchan::Hchan;
 use crate::chan::{Elem, Receiver, Sender};
 use crate::select::{Chosen, Scase, selectgo};
-use crate::wait::must_wait;
+use crate::wait::as_goroutine;
 
 /// What a select made of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,8 +175,7 @@ pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) -> bool {
     let mut choose = || unsafe { selectgo(&scases, order.as_flattened_mut(), nsends, wait) };
     let mut chosen = choose();
     if wait && matches!(chosen, Chosen::None) {
-        let _guest = must_wait("select");
-        chosen = choose();
+        chosen = as_goroutine("select", choose);
     }
     let (i, outcome) = match chosen {
         Chosen::Sent(i) | Chosen::Received(i) => (i, Outcome::Done),

@@ -3,14 +3,17 @@
 mod common;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Ended, Test, run};
+use gosched::chan::bounded;
 use gosched::sync::Mutex;
 use gosched::{JoinHandle, go, yield_now};
 
 common::tests! {
     the_last_made_runs_first
     yields_take_turns
+    a_pair_does_not_starve_a_third
 }
 
 /// How `main` ends in a process with one P.
@@ -53,6 +56,33 @@ fn yields_take_turns(test: Test) {
             let turns = handle.join().unwrap();
             assert!(turns.iter().all(|&turns| turns > 800), "{turns:?}");
         }
+    });
+    ended.with("exit status: 0");
+}
+
+/// Two that make each other ready are always next, in one time slice; it ends all the same.
+fn a_pair_does_not_starve_a_third(test: Test) {
+    let ended = with_one_p(test, || {
+        static THIRD_HAS_RUN: AtomicBool = AtomicBool::new(false);
+        let (to, at_other) = bounded(0);
+        let (back, from_other) = bounded(0);
+        let other = go(move || at_other.iter().for_each(|i: u32| back.send(i).unwrap()));
+        let one = go(move || {
+            for i in 0.. {
+                to.send(i).unwrap();
+                assert_eq!(from_other.recv(), Ok(i));
+                if THIRD_HAS_RUN.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        // To the end of the global queue, where they are never.
+        for _ in 0..5 {
+            yield_now();
+        }
+        THIRD_HAS_RUN.store(true, Ordering::Relaxed);
+        one.join().unwrap();
+        other.join().unwrap();
     });
     ended.with("exit status: 0");
 }

@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering;
 
 use crate::arch::gogo;
 use crate::lock::note::before_idle;
-use crate::lock::{lock_on, unlock_on};
+use crate::lock::{lock, lock_on, unlock, unlock_on};
 use crate::panic::throw;
 use crate::proc::disable::{hold_back, user_disabled};
-use crate::proc::global::globrunqget;
+use crate::proc::global::{globrunqget, globrunqput};
 use crate::proc::hooks::hooks;
 use crate::proc::procs::{gomaxprocs, procs};
 use crate::proc::runq::runqget;
@@ -41,7 +41,9 @@ pub(crate) unsafe fn schedule(mp: &'static M) -> ! {
     }
     loop {
         let Some(pp) = mp.p.get() else { throw("schedule: no p") };
-        pp.preempt.store(false, Ordering::Relaxed);
+        if pp.preempt.load(Ordering::Relaxed) {
+            end_time_slice(pp);
+        }
         if mp.spinning.get() && has_local_work(pp) {
             throw("schedule: spinning with local work");
         }
@@ -62,6 +64,23 @@ pub(crate) unsafe fn schedule(mp: &'static M) -> ! {
         }
         // SAFETY: on g0 with a P; find_runnable has taken gp from where others could.
         unsafe { execute(mp, gp, inherit_time) }
+    }
+}
+
+/// Somebody wants others to run on `pp`. Who was to be next goes on in the time slice that is over: it waits
+/// as the others do. Go's goroutines meet a check soon, and are sent to the global queue there; two of ours
+/// that make each other ready may have none, and would keep all others out.
+#[cold]
+#[inline(never)]
+fn end_time_slice(pp: &P) {
+    pp.preempt.store(false, Ordering::Relaxed);
+    let next = pp.runnext.get();
+    if let Some(gp) = next
+        && pp.runnext.cas(next, None)
+    {
+        lock(&sched().lock);
+        globrunqput(gp);
+        unlock(&sched().lock);
     }
 }
 

@@ -3,21 +3,24 @@
 //!
 //! Such a thing stays what it is. Who comes too late, and still has its address, finds another one
 //! of its kind there at worst, with a lock that works as before. And to get one costs two list
-//! operations.
+//! operations. Where zero, a thing that has never been used, would do as well, what nobody has needed
+//! for a while goes [back](crate::proc::scavenge) to the arena that it was cut from.
 
-use std::alloc::{Layout, alloc_zeroed};
 use std::cell::Cell;
 use std::ffi::c_void;
+use std::iter::from_fn;
 use std::ptr::{self, NonNull};
 
 use crate::lock::{lock, unlock};
 use crate::proc::m::{acquirem, releasem};
+use crate::proc::scavenge::{BATCH, Level};
 use crate::runtime2::{Mutex, P};
+use crate::stack::arena::Arena;
 
 /// What can be in a pool. All zero is one that has never been used.
 pub trait Pooled: Sized + 'static {
-    /// The bytes that one takes, and its alignment.
-    const LAYOUT: Layout;
+    /// The bytes that one takes, a multiple of its alignment.
+    const SIZE: usize;
 
     /// Where the next unused one stands, while this is one.
     ///
@@ -30,6 +33,9 @@ pub trait Pooled: Sized + 'static {
 
     /// Those that no P has.
     fn pool() -> &'static Pool<Self>;
+
+    /// What they are cut from: pieces of that size.
+    fn arena() -> &'static Arena;
 }
 
 /// A P with so many gives half of them to the others; one with none takes half as many.
@@ -50,6 +56,7 @@ pub struct FreeList<T> {
 pub struct Pool<T> {
     lock: Mutex,
     list: FreeList<T>,
+    level: Level,
 }
 
 impl<T: Pooled> FreeList<T> {
@@ -104,6 +111,7 @@ pub(crate) fn free<T: Pooled>(thing: NonNull<T>) {
             let shared = T::pool();
             lock(&shared.lock);
             shared.list.push(thing);
+            shared.level.put(1);
             unlock(&shared.lock);
         }
     }
@@ -113,9 +121,10 @@ pub(crate) fn free<T: Pooled>(thing: NonNull<T>) {
 /// Gives the P's things to the others, but `keep`.
 #[cold]
 pub(crate) fn spill<T: Pooled>(pp: &P, keep: usize) {
-    let shared = T::pool();
+    let (cache, shared) = (T::cache(pp), T::pool());
     lock(&shared.lock);
-    T::cache(pp).give(&shared.list, keep);
+    shared.level.put(cache.len.get().saturating_sub(keep));
+    cache.give(&shared.list, keep);
     unlock(&shared.lock);
 }
 
@@ -123,6 +132,7 @@ fn take_shared<T: Pooled>() -> Option<NonNull<T>> {
     let shared = T::pool();
     lock(&shared.lock);
     let thing = shared.list.pop();
+    shared.level.get(1);
     unlock(&shared.lock);
     thing
 }
@@ -134,6 +144,7 @@ fn refill<T: Pooled>(pp: &P) -> Option<NonNull<T>> {
     let (cache, shared) = (T::cache(pp), T::pool());
     lock(&shared.lock);
     let keep = shared.list.len.get().saturating_sub(LOCAL_MAX / 2);
+    shared.level.get(shared.list.len.get() - keep);
     shared.list.give(cache, keep);
     unlock(&shared.lock);
     cache.pop().or_else(|| block(|thing| cache.push(thing)))
@@ -141,14 +152,33 @@ fn refill<T: Pooled>(pp: &P) -> Option<NonNull<T>> {
 
 /// Makes some; passes all but one to `others`.
 fn block<T: Pooled>(others: impl Fn(NonNull<T>)) -> Option<NonNull<T>> {
-    let layout = Layout::from_size_align(BLOCK * T::LAYOUT.size(), T::LAYOUT.align()).ok()?;
-    // SAFETY: the layout isn't empty. It is leaked, see above.
-    let block = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-    for i in 1..BLOCK {
-        // SAFETY: within the block.
-        others(unsafe { block.byte_add(i * T::LAYOUT.size()) }.cast());
-    }
-    Some(block.cast())
+    let cut = T::arena().cut(BLOCK).ok()?;
+    let thing = |i| NonNull::new(cut.bounds(i).0.cast());
+    (1..cut.count).filter_map(thing).for_each(others);
+    thing(0)
+}
+
+/// Hands a batch of things back that nobody has needed, and of which nothing is to stay; false if there
+/// is none.
+pub(crate) fn hand_back<T: Pooled>() -> bool {
+    let shared = T::pool();
+    let mut ends = Vec::with_capacity(BATCH);
+    lock(&shared.lock);
+    let unused = from_fn(|| shared.list.pop()).take(shared.level.take(BATCH));
+    ends.extend(unused.map(|thing| thing.addr().get() + T::SIZE));
+    unlock(&shared.lock);
+    T::arena().put_back(&mut ends);
+    !ends.is_empty()
+}
+
+/// For those that no P has an interval ends; says whether there are any.
+pub(crate) fn age<T: Pooled>() -> bool {
+    let shared = T::pool();
+    lock(&shared.lock);
+    shared.level.age();
+    let len = shared.level.len();
+    unlock(&shared.lock);
+    len != 0
 }
 
 impl<T> Default for FreeList<T> {

@@ -41,6 +41,7 @@ pub use crate::lock::rank_on::LockRankStruct;
 pub use crate::pool::{FreeList, Pool};
 use crate::proc::coro::Coro;
 pub use crate::proc::gqueue::{GList, GQueue};
+pub use crate::proc::scavenge::Level;
 pub use crate::time::heap::TimerWhen;
 pub use crate::time::timer::*;
 pub use crate::xregs::{XRegList, XRegPool, XRegState};
@@ -577,6 +578,8 @@ pub struct GExt {
     pub panic_wired: Cell<bool>,
     /// It is the runtime's own: not counted, and run while user goroutines are disabled.
     pub system: Cell<bool>,
+    /// Where it is among all G's: `proc/allgs.rs`.
+    pub allg: Cell<u32>,
     /// Who waits for its end, or how far that is: see `proc/join.rs`.
     pub joiner: AtomicPtr<G>,
     /// Where in the source it was made, if the safe layer made it.
@@ -912,6 +915,11 @@ pub const RUNQ_SIZE: usize = 256;
 pub struct PExt {
     /// Dead fixed G's with the default room.
     pub g_free_fixed: PGFree,
+    /// How many dead G's of each kind it may have before it gives some away; 0 if it is to give away
+    /// all that it has on its lists.
+    pub max_free: AtomicI32,
+    /// [`P::schedtick`] when its lists were last looked at; protected by [`Schedt::lock`].
+    pub idle_tick: Cell<u32>,
     /// G's that ended here and are held by a handle, less those whose handle was dropped
     /// here: the sum over all P's is what counts.
     pub n_held: AtomicI32,
@@ -1036,6 +1044,11 @@ pub struct SchedtExt {
     /// Dead fixed G's that no P has, by the power of two of their room in pages;
     /// protected by [`SchedGFree::lock`].
     pub g_free_fixed: [GList; crate::stack::ROOM_CLASSES],
+    /// How many dead G's of each kind are on the common lists, and whether they are needed; protected
+    /// by [`SchedGFree::lock`].
+    pub g_free_levels: [Level; crate::stack::home::KINDS],
+    /// The same of sudogs, protected by [`Schedt::sudoglock`].
+    pub sudog_level: Level,
     /// Handles of G's that have ended, dropped by threads without a P: negative, see
     /// [`PExt::n_held`].
     pub n_held: AtomicI32,

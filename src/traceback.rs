@@ -54,9 +54,7 @@ pub(crate) fn printcreatedby(gp: &G) {
 /// Prints every goroutine but `me` that has begun and not ended. Takes no lock: it
 /// may be that of the thread that failed. Go's `tracebackothers`.
 pub(crate) fn tracebackothers(me: Option<&G>) {
-    let (ptr, len) = atomic_all_g();
-    for i in 0..len {
-        let gp = atomic_all_g_index(ptr, i);
+    for gp in (0..atomic_all_g()).filter_map(atomic_all_g_index) {
         let status = gp.atomicstatus.load(Ordering::Relaxed) & !GSCAN;
         if me.is_some_and(|me| std::ptr::eq(me, gp)) || status == GIDLE || status == GDEAD {
             continue;

@@ -4,12 +4,13 @@
 mod common;
 #[path = "common/panics.rs"]
 mod panics;
+#[path = "common/probe.rs"]
+mod probe;
 
 use std::ffi::c_void;
 use std::fs;
 use std::hint::black_box;
-use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read};
-use std::os::fd::AsRawFd;
+use std::io::{self, ErrorKind};
 use std::ptr;
 use std::sync::Mutex;
 
@@ -18,6 +19,7 @@ use gosched::chan::{Receiver, Sender, bounded};
 use gosched::runtime2::{Stack, TraceBlockReason, WaitReason};
 use gosched::{Builder, JoinHandle, go, goid, proc, yield_now};
 use panics::panics;
+use probe::Probe;
 
 common::tests! {
     below_every_stack
@@ -29,30 +31,6 @@ common::tests! {
     strict_about_mappings_used_up_by_the_program
     overflow_without_a_guard
     overflow_of_a_raw_goroutine_without_a_guard
-}
-
-/// Asks the kernel whether memory can be read.
-struct Probe {
-    reader: PipeReader,
-    writer: PipeWriter,
-}
-
-impl Probe {
-    fn new() -> Self {
-        let (reader, writer) = io::pipe().expect("there can be a pipe");
-        Probe { reader, writer }
-    }
-
-    fn readable(&mut self, addr: usize) -> bool {
-        let byte = ptr::without_provenance(addr);
-        // SAFETY: the kernel reads the byte, or says that it can't.
-        if unsafe { libc::write(self.writer.as_raw_fd(), byte, 1) } == 1 {
-            self.reader.read_exact(&mut [0]).expect("what was written");
-            return true;
-        }
-        assert_eq!(io::Error::last_os_error().raw_os_error(), Some(libc::EFAULT));
-        false
-    }
 }
 
 /// The running goroutine's stack.

@@ -2,12 +2,11 @@
 //!
 //! A channel's memory stays a channel. Whoever unlocks one reads its lock once more after that
 //! (`lock/key.rs`), and a goroutine that has just been parked may run by then, and its channel be
-//! gone. Here it is another channel at worst, whose lock doesn't mind.
+//! gone. Here it is another channel at worst, whose lock doesn't mind, or zero, which is an unlocked one.
 //!
 //! Each is [`SIZE`] bytes, with room for a small buffer behind it; a larger buffer comes from
 //! the allocator, and goes back.
 
-use std::alloc::Layout;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -15,6 +14,7 @@ use std::ptr::NonNull;
 use crate::chan::hchan::Hchan;
 use crate::pool::{FreeList, Pool, Pooled};
 use crate::runtime2::{P, sched};
+use crate::stack::arena::Arena;
 
 /// The size of a channel with its small buffer: two cache lines of its own, and more where a
 /// lock has a rank.
@@ -23,11 +23,11 @@ const SIZE: usize = if cfg!(debug_assertions) { 256 } else { 128 };
 /// The bytes of a small buffer.
 pub(crate) const SMALL: usize = SIZE - size_of::<Hchan>();
 
+/// Where channels are cut from.
+static ARENA: Arena = Arena::new(SIZE, 0);
+
 impl Pooled for Hchan {
-    const LAYOUT: Layout = match Layout::from_size_align(SIZE, SIZE) {
-        Ok(layout) => layout,
-        Err(_) => unreachable!(),
-    };
+    const SIZE: usize = SIZE;
 
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {
         // SAFETY: the caller's; one that was never used is no reference, for lack of a type.
@@ -40,6 +40,10 @@ impl Pooled for Hchan {
 
     fn pool() -> &'static Pool<Self> {
         &sched().ext.hchans
+    }
+
+    fn arena() -> &'static Arena {
+        &ARENA
     }
 }
 

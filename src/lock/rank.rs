@@ -71,7 +71,7 @@ pub(crate) const PARTIAL_ORDER: &[(LockRank, &[LockRank])] = {
         (R::HCHAN, &[R::SYSMON, R::TIMER_SEND, R::HCHAN]),
         (R::NOTIFY_LIST, &[R::TIMER_SEND]),
         (R::ROOT, &[R::TIMER_SEND]),
-        (R::SUDOG, &[R::SYSMON, R::HCHAN, R::NOTIFY_LIST]),
+        (R::SUDOG, &[R::SYSMON, R::SCHED, R::HCHAN, R::NOTIFY_LIST]),
         (R::GSCAN, MAY_READY),
         (R::HCHAN_LEAF, &[R::GSCAN, R::HCHAN_LEAF]),
         (R::STACKPOOL, STACK_LOCKS),

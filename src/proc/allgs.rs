@@ -1,7 +1,14 @@
-//! All G's ever made, the dead ones too: Go's `allgs`.
+//! All G's, the dead ones too: Go's `allgs`. Only a G whose page was handed back to the kernel
+//! isn't there, until it is made again.
+//!
+//! The array is in parts, each twice as large as the one before, which never move: a reader needs no
+//! lock. A G that goes leaves a hole, which the next one fills. A hole is an odd number, and says
+//! where the next hole is.
 
-use std::cell::UnsafeCell;
+use std::alloc::{Layout, alloc_zeroed};
+use std::cell::Cell;
 use std::io;
+use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::lock::rank::assert_world_stopped_or_lock_held;
@@ -10,7 +17,7 @@ use crate::panic::throw;
 use crate::proc::status::readgstatus;
 use crate::runtime2::{G, GIDLE, Mutex};
 
-/// Protects additions. Go's `allglock`.
+/// Protects changes. Go's `allglock`.
 pub(crate) static ALLGLOCK: SharedMutex = SharedMutex(Mutex::new());
 
 /// A [`Mutex`] in a static.
@@ -19,18 +26,64 @@ pub(crate) struct SharedMutex(pub(crate) Mutex);
 // SAFETY: a mutex is made to be shared; its rank is set before threads use it.
 unsafe impl Sync for SharedMutex {}
 
-/// The array, as its readers see it. `ALLGPTR` is set before `ALLGLEN`, and read after.
-static ALLGPTR: AtomicPtr<&'static G> = AtomicPtr::new(std::ptr::null_mut());
+/// Entries in the first part.
+const FIRST: usize = 64;
+
+/// An entry of the array: a G or a hole.
+type Entry = AtomicPtr<G>;
+
+/// The array. A part is there before `ALLGLEN` reaches it.
+static PARTS: [AtomicPtr<Entry>; 32] = [const { AtomicPtr::new(ptr::null_mut()) }; 32];
 static ALLGLEN: AtomicUsize = AtomicUsize::new(0);
 
-/// The array, as its writers see it. It grows by halves into a new one; the old ones
-/// are not freed, because a reader without the lock may be in one.
-static ALLGS: AllGs = AllGs(UnsafeCell::new(Vec::new()));
+/// How many entries are G's.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-struct AllGs(UnsafeCell<Vec<&'static G>>);
+/// The first hole.
+static HOLES: Holes = Holes(Cell::new(NO_HOLE));
 
-// SAFETY: the vector is touched with ALLGLOCK held.
-unsafe impl Sync for AllGs {}
+struct Holes(Cell<*mut G>);
+
+// SAFETY: touched with ALLGLOCK held.
+unsafe impl Sync for Holes {}
+
+/// What the last hole says.
+const NO_HOLE: *mut G = hole(usize::MAX >> 1);
+
+/// A hole that says that the next one is entry `next`.
+const fn hole(next: usize) -> *mut G {
+    ptr::without_provenance_mut(next << 1 | 1)
+}
+
+/// The part that entry `i` is in, and its place there.
+fn place(i: usize) -> (usize, usize) {
+    let part = ((i + FIRST) / FIRST).ilog2() as usize;
+    (part, i + FIRST - (FIRST << part))
+}
+
+/// Entry `i`, which is there.
+fn entry(i: usize) -> &'static Entry {
+    let (part, at) = place(i);
+    // SAFETY: parts have room for twice as many entries as those before, and are never freed.
+    // Acquire pairs with make_room.
+    unsafe { &*PARTS[part].load(Ordering::Acquire).add(at) }
+}
+
+/// Makes sure that there is room for `len` entries. The lock is held.
+fn make_room(len: usize) -> io::Result<()> {
+    for (part, to) in PARTS.iter().enumerate().take(place(len.max(1) - 1).0 + 1) {
+        if to.load(Ordering::Relaxed).is_null() {
+            let layout = Layout::array::<Entry>(FIRST << part).map_err(io::Error::other)?;
+            // SAFETY: it isn't empty. Pages of a large one are the kernel's until they are used.
+            let made = unsafe { alloc_zeroed(layout) };
+            if made.is_null() {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
+            to.store(made.cast(), Ordering::Release);
+        }
+    }
+    Ok(())
+}
 
 /// Adds G's to all G's; fails if there is no memory for the list. Go's `allgadd`, for a
 /// batch.
@@ -39,69 +92,107 @@ pub(crate) fn allgadd(batch: &[&'static G]) -> io::Result<()> {
         throw("allgadd: bad status Gidle");
     }
     lock(&ALLGLOCK.0);
-    // SAFETY: the lock is held.
-    let allgs = unsafe { &mut *ALLGS.0.get() };
-    let added = grow(allgs, batch.len());
-    if added.is_ok() {
-        allgs.extend_from_slice(batch);
-        // Release: who reads the length finds the array, and in it the G's.
-        ALLGPTR.store(allgs.as_mut_ptr(), Ordering::Release);
-        ALLGLEN.store(allgs.len(), Ordering::Release);
+    let room = make_room(ALLGLEN.load(Ordering::Relaxed) + batch.len());
+    if room.is_ok() {
+        for &gp in batch {
+            let (first, len) = (HOLES.0.get(), ALLGLEN.load(Ordering::Relaxed));
+            let i = if first == NO_HOLE { len } else { first.addr() >> 1 };
+            if i != len {
+                HOLES.0.set(entry(i).load(Ordering::Relaxed));
+            }
+            gp.ext.allg.set(i as u32);
+            // Release: who reads the entry finds the G as it was made.
+            entry(i).store(gp.as_ptr(), Ordering::Release);
+            ALLGLEN.store(len.max(i + 1), Ordering::Release);
+        }
+        COUNT.fetch_add(batch.len(), Ordering::Relaxed);
     }
     unlock(&ALLGLOCK.0);
-    added
+    room
 }
 
-/// Makes room for `more` in a new array, if there is none in this one.
-fn grow(allgs: &mut Vec<&'static G>, more: usize) -> io::Result<()> {
-    if allgs.capacity() - allgs.len() >= more {
-        return Ok(());
+/// Takes G's out again whose pages are to be handed back; [`uncount`] follows.
+pub(crate) fn allgremove(batch: &[&'static G]) {
+    lock(&ALLGLOCK.0);
+    for gp in batch {
+        let i = gp.ext.allg.get() as usize;
+        if entry(i).swap(HOLES.0.get(), Ordering::Relaxed) != gp.as_ptr() {
+            throw("allgremove: another g is there");
+        }
+        HOLES.0.set(hole(i));
     }
-    let mut larger = Vec::new();
-    larger
-        .try_reserve_exact((allgs.len() + more).max(allgs.len() * 3 / 2).max(64))
-        .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-    larger.extend_from_slice(allgs);
-    std::mem::forget(std::mem::replace(allgs, larger));
-    Ok(())
+    unlock(&ALLGLOCK.0);
+}
+
+/// Counts so many G's less, which were taken out.
+pub(crate) fn uncount(n: usize) {
+    // Release: who sees it sees that they don't count as free either.
+    COUNT.fetch_sub(n, Ordering::Release);
 }
 
 /// The list of all G's. The world is stopped, or `allglock` is held. Go's
 /// `allGsSnapshot`.
-pub(crate) fn all_gs_snapshot() -> &'static [&'static G] {
+pub(crate) fn all_gs_snapshot() -> impl Iterator<Item = &'static G> {
     assert_world_stopped_or_lock_held(&ALLGLOCK.0);
-    let (ptr, len) = atomic_all_g();
-    if len == 0 {
-        return &[];
-    }
-    // SAFETY: `len` elements are written for good, and the array is never freed.
-    unsafe { std::slice::from_raw_parts(ptr, len) }
+    (0..atomic_all_g()).filter_map(atomic_all_g_index)
 }
 
-/// The list of all G's without the lock; G's that are being added are missed. Go's
-/// `atomicAllG`.
-pub(crate) fn atomic_all_g() -> (*const &'static G, usize) {
-    // Acquire pairs with allgadd. The length first: a newer array has it too.
-    let len = ALLGLEN.load(Ordering::Acquire);
-    (ALLGPTR.load(Ordering::Acquire), len)
+/// How many entries the list of all G's has, for a reader without the lock; G's that are being
+/// added are missed. Go's `atomicAllG`.
+pub(crate) fn atomic_all_g() -> usize {
+    // Acquire pairs with allgadd.
+    ALLGLEN.load(Ordering::Acquire)
 }
 
-/// Element `i` of what [`atomic_all_g`] returned. Go's `atomicAllGIndex`.
-pub(crate) fn atomic_all_g_index(ptr: *const &'static G, i: usize) -> &'static G {
-    // SAFETY: the caller got ptr with a length above i; arrays are never freed.
-    unsafe { *ptr.add(i) }
+/// The G in entry `i`, less than what [`atomic_all_g`] returned, if there is one. Its page may be
+/// handed back meanwhile: then it reads as zero, as `GIDLE`. Go's `atomicAllGIndex`.
+pub(crate) fn atomic_all_g_index(i: usize) -> Option<&'static G> {
+    // Acquire pairs with allgadd.
+    let gp = entry(i).load(Ordering::Acquire);
+    // SAFETY: what isn't a hole is a G, whose page is never unmapped.
+    (gp.addr() & 1 == 0).then(|| unsafe { &*gp })
 }
 
 /// Calls `f` with every G, while none can be added. Go's `forEachG`.
-pub(crate) fn for_each_g(mut f: impl FnMut(&'static G)) {
+pub(crate) fn for_each_g(f: impl FnMut(&'static G)) {
     lock(&ALLGLOCK.0);
-    for &gp in all_gs_snapshot() {
-        f(gp);
-    }
+    all_gs_snapshot().for_each(f);
     unlock(&ALLGLOCK.0);
 }
 
-/// How many G's were ever made.
+/// How many G's there are.
 pub(crate) fn allglen() -> usize {
-    ALLGLEN.load(Ordering::Relaxed)
+    // Acquire: before the counts of those that are free, see gcount.
+    COUNT.load(Ordering::Acquire)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime2::GDEAD;
+    use crate::testing::zeroed;
+
+    /// The list is the process's: no other test adds to it.
+    #[test]
+    fn a_hole_is_filled_again() {
+        let gs: [&'static G; 300] = std::array::from_fn(|_| {
+            let gp: &'static G = zeroed();
+            gp.atomicstatus.store(GDEAD, Ordering::Relaxed);
+            gp
+        });
+        let listed = |gs: &[&'static G]| {
+            let mut found = Vec::new();
+            for_each_g(|gp| found.push(gp.as_ptr()));
+            found.len() == gs.len() && gs.iter().all(|gp| found.contains(&gp.as_ptr()))
+        };
+        allgadd(&gs[..200]).unwrap();
+        assert!(listed(&gs[..200]));
+        allgremove(&gs[50..150]);
+        uncount(100);
+        assert!(listed(&[&gs[..50], &gs[150..200]].concat()));
+        allgadd(&gs[200..]).unwrap();
+        allgadd(&gs[50..150]).unwrap();
+        assert!(listed(&gs) && allglen() == 300);
+        assert_eq!(atomic_all_g(), 300, "there were holes for the second hundred");
+    }
 }

@@ -1,21 +1,25 @@
 //! Dead G's, to be used again: a list for each P and one for all, of each kind of stack.
 //!
 //! A copying G whose stack has grown keeps it while it is on a P's list, if it isn't too large: the
-//! next goroutine need not grow from scratch.
+//! next goroutine need not grow from scratch. On the common list its stack is its home page's, and the
+//! [level](crate::proc::scavenge) of the list says when its page goes back to the kernel.
 
+use std::iter::from_fn;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use crate::arch::systemstack;
 use crate::lock::{lock, unlock};
 use crate::panic::throw;
-use crate::proc::allgs::allglen;
+use crate::proc::allgs::{allgadd, allglen, allgremove, uncount};
 use crate::proc::gqueue::{GList, GQueue};
 use crate::proc::procs::procs;
+use crate::proc::scavenge::{BATCH, Level, purge};
 use crate::proc::status::readgstatus;
 use crate::runtime2::{G, GDEAD, P, PGFree, StackKind, sched};
-use crate::stack::{DEFAULT_ROOM, go_home};
+use crate::stack::{DEFAULT_ROOM, go_home, home};
 
 /// A P with so many gives some to the others,
-const LOCAL_MAX: i32 = 64;
+pub(crate) const LOCAL_MAX: i32 = 64;
 /// until it has fewer than this; and takes so many when it has none.
 const LOCAL_HALF: i32 = 32;
 
@@ -34,6 +38,11 @@ fn global(kind: StackKind) -> &'static GList {
         StackKind::Copying => &sched().g_free.stack,
         StackKind::Fixed(room) => &sched().ext.g_free_fixed[usize::from(room)],
     }
+}
+
+/// The level of the common list.
+fn level(kind: StackKind) -> &'static Level {
+    &sched().ext.g_free_levels[home::number(kind)]
 }
 
 /// Changes a count that one thread at a time writes and others read.
@@ -61,17 +70,17 @@ impl PGFree {
     #[inline(never)]
     fn spill(&self, kind: StackKind, keep: i32) {
         let q = GQueue::default();
-        let mut inc = 0;
-        while self.n.load(Ordering::Relaxed) > keep
-            && let Some(gp) = self.pop()
-        {
+        let surplus = (self.n.load(Ordering::Relaxed) - keep).max(0);
+        for gp in from_fn(|| self.g_list.pop()).take(surplus as usize) {
             go_home(gp, false);
             q.push(gp);
-            inc += 1;
         }
         lock(&sched().g_free.lock);
         global(kind).push_all(&q);
-        add(&sched().g_free.n, inc);
+        level(kind).put(surplus as usize);
+        // One right after the other: gcount mustn't miss them for long.
+        add(&self.n, -surplus);
+        add(&sched().g_free.n, surplus);
         unlock(&sched().g_free.lock);
     }
 
@@ -83,6 +92,7 @@ impl PGFree {
         while self.n.load(Ordering::Relaxed) < LOCAL_HALF
             && let Some(gp) = global(kind).pop()
         {
+            level(kind).get(1);
             add(&sched().g_free.n, -1);
             self.push(gp);
         }
@@ -97,22 +107,39 @@ pub(crate) fn gfput(pp: Option<&P>, gp: &'static G) {
         throw("gfput: bad status (not Gdead)");
     }
     let kind = gp.ext.kind.get();
-    let free = pp.and_then(|pp| local(pp, kind));
+    let free = pp.and_then(|pp| Some((pp, local(pp, kind)?)));
     go_home(gp, free.is_some());
     match free {
-        Some(free) => {
+        Some((pp, free)) => {
             free.push(gp);
-            if free.n.load(Ordering::Relaxed) >= LOCAL_MAX {
-                free.spill(kind, LOCAL_HALF - 1);
+            if free.n.load(Ordering::Relaxed) >= pp.ext.max_free.load(Ordering::Relaxed) {
+                too_many(pp, free, kind);
             }
         }
         None => {
             lock(&sched().g_free.lock);
             global(kind).push(gp);
+            level(kind).put(1);
             add(&sched().g_free.n, 1);
             unlock(&sched().g_free.lock);
         }
     }
+}
+
+/// Gives the others some of what `pp` has, or all if it was asked to.
+#[cold]
+#[inline(never)]
+fn too_many(pp: &P, free: &PGFree, kind: StackKind) {
+    if pp.ext.max_free.swap(LOCAL_MAX, Ordering::Relaxed) == LOCAL_MAX {
+        free.spill(kind, LOCAL_HALF - 1);
+    } else {
+        systemstack(|| purge(pp));
+    }
+}
+
+/// Asks a P to empty its lists when the next goroutine ends there.
+pub(crate) fn ask_to_purge(pp: &P) {
+    pp.ext.max_free.store(0, Ordering::Relaxed);
 }
 
 /// Takes a dead G of this kind from the free list of `pp`, or from the common one. Go's
@@ -133,6 +160,7 @@ pub(crate) fn gfget(pp: Option<&P>, kind: StackKind) -> Option<&'static G> {
             lock(&sched().g_free.lock);
             let gp = global(kind).pop();
             if gp.is_some() {
+                level(kind).get(1);
                 add(&sched().g_free.n, -1);
             }
             unlock(&sched().g_free.lock);
@@ -160,12 +188,58 @@ pub(crate) fn count_held(pp: Option<&P>, more: i32) {
     }
 }
 
+/// Hands dead G's that nobody has needed back, with their pages: a batch of one kind. Says whether
+/// there were any.
+pub(crate) fn hand_back() -> bool {
+    home::kinds().any(hand_back_kind)
+}
+
+fn hand_back_kind(kind: StackKind) -> bool {
+    let g_free = &sched().g_free;
+    let mut dead = Vec::with_capacity(BATCH);
+    lock(&g_free.lock);
+    dead.extend(from_fn(|| global(kind).pop()).take(level(kind).take(BATCH)));
+    unlock(&g_free.lock);
+    if dead.is_empty() {
+        return false;
+    }
+
+    allgremove(&dead);
+    lock(&g_free.lock);
+    // One right after the other: gcount mustn't take them for goroutines for long.
+    add(&g_free.n, -(dead.len() as i32));
+    uncount(dead.len());
+    unlock(&g_free.lock);
+    let kept = home::discard(kind, &dead);
+
+    // Their memory is locked. They don't count in the level, so that they aren't tried again for ever.
+    if allgadd(&kept).is_ok() {
+        lock(&g_free.lock);
+        kept.iter().for_each(|gp| global(kind).push(gp));
+        add(&g_free.n, kept.len() as i32);
+        unlock(&g_free.lock);
+    }
+    true
+}
+
+/// For each common list an interval ends; says whether there is anything on one.
+pub(crate) fn age() -> bool {
+    let levels = &sched().ext.g_free_levels;
+    lock(&sched().g_free.lock);
+    levels.iter().for_each(Level::age);
+    let any = levels.iter().any(|level| level.len() != 0);
+    unlock(&sched().g_free.lock);
+    any
+}
+
 /// How many goroutines there are that have not ended; a moment's estimate. Go's `gcount`.
 pub(crate) fn gcount() -> i32 {
+    // First: what is handed back meanwhile counts too often then, and not too seldom.
+    let all = allglen();
     let count = |n: &AtomicI32| n.load(Ordering::Relaxed);
     let mut unused = count(&sched().g_free.n) + count(&sched().ngsys) + count(&sched().ext.n_held);
     for pp in &procs().allp {
         unused += count(&pp.g_free.n) + count(&pp.ext.g_free_fixed.n) + count(&pp.ext.n_held);
     }
-    (allglen() as i32 - unused).max(0)
+    (all as i32 - unused).max(0)
 }

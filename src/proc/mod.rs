@@ -65,6 +65,7 @@
 //! | `inject.rs` | `injectglist`: work from outside |
 //! | `preempt.rs` | `preemptone`, `preemptall`, `preemptPark` |
 //! | `status.rs` | `casgstatus` and its kin |
+//! | `scavenge.rs` | handing memory back |
 //! | `lockosthread.rs` | `LockOSThread` |
 //! | `checkdead.rs` | `checkdead` |
 //! | `hooks.rs` | what an embedder registers |
@@ -116,6 +117,7 @@ mod raw;
 mod raw_world;
 pub(crate) mod runq;
 pub(crate) mod safepoint;
+pub(crate) mod scavenge;
 pub(crate) mod schedule;
 pub(crate) mod startstop;
 pub(crate) mod status;

@@ -5,14 +5,12 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering;
 
 use crate::arch::getg;
-use crate::chan::hchan::Hchan;
 use crate::lock::rank::{LockRank, assert_world_stopped, lock_init};
 use crate::lock::{assert_lock_held, lock, unlock};
 use crate::os::nanotime;
 use crate::panic::throw;
-use crate::pool::spill;
 use crate::proc::allgs::SharedMutex;
-use crate::proc::gfree::{count_held, gfpurge};
+use crate::proc::gfree::{LOCAL_MAX, count_held};
 use crate::proc::global::globrunqputhead;
 use crate::proc::hooks::hooks;
 use crate::proc::idlem::mget;
@@ -21,13 +19,11 @@ use crate::proc::p::acquirep;
 use crate::proc::pmask::PMask;
 use crate::proc::procs::{Procs, gomaxprocs, set_procs};
 use crate::proc::runq::runqempty;
+use crate::proc::scavenge::purge;
 use crate::proc::sudog::reset_sudogcache;
 use crate::proc::wake::pidleput;
 use crate::runtime2::{Mutex, P, PDEAD, PGCSTOP, PIDLE, PRUNNING, sched};
-use crate::stack::segment::stackcache_clear;
 use crate::time::adjust::hand_timers;
-use crate::time::timer::Timer;
-use crate::xregs;
 
 /// Protects the list of P's. Go's `allpLock`.
 pub(crate) static ALLP_LOCK: SharedMutex = SharedMutex(Mutex::new());
@@ -95,6 +91,7 @@ impl P {
         self.id.set(id);
         self.status.store(PGCSTOP, Ordering::Relaxed);
         reset_sudogcache(self);
+        self.ext.max_free.store(LOCAL_MAX, Ordering::Relaxed);
         lock_init(&self.timers_lock, LockRank::TIMERS);
         if let Some(p_init) = hooks().p_init {
             p_init(self);
@@ -122,13 +119,8 @@ impl P {
             self.runnext.set(None);
         }
         hand_timers(heir, self);
-        reset_sudogcache(self);
-        stackcache_clear(self);
-        gfpurge(self);
+        purge(self);
         count_held(None, self.ext.n_held.swap(0, Ordering::Relaxed));
-        spill::<Hchan>(self, 0);
-        spill::<Timer>(self, 0);
-        xregs::spill(self, 0);
         if let Some(p_destroy) = hooks().p_destroy {
             p_destroy(self);
         }

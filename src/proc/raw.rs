@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::arch;
 use crate::preempt::SuspendGState;
 use crate::proc::boot::started;
-use crate::proc::{Coro, CoroFn, coro, gfree, inject, lockosthread, m, park, preempt, status};
+use crate::proc::{Coro, CoroFn, coro, gfree, inject, lockosthread, m, park, preempt, scavenge, status};
 use crate::runtime2::{G, M, Schedt, Timer, TimerFn, TraceBlockReason, Unlockf, WaitReason};
 use crate::stack::check::entry_check;
 use crate::stack::{newstack, scan, shrink, with_room};
@@ -356,6 +356,19 @@ pub fn set_max_threads(max: i32) -> i32 {
 /// need more ends the process with a report. Go's `debug.SetMaxStack`.
 pub fn set_max_stack(bytes: usize) -> usize {
     newstack::set_max_stack(bytes)
+}
+
+/// Gives memory back to the system that the runtime keeps for later: that of goroutines that have
+/// ended, of stacks that were larger, of channels. All of it, however long that takes, some 500 ms for
+/// a million goroutines; but what a P keeps for itself that is running something else now comes later.
+/// The next goroutines take as long as the first ones did. Does nothing before the runtime runs. Go's
+/// `debug.FreeOSMemory`.
+///
+/// The runtime does so by itself with what nobody has needed for a second or two. This is for those
+/// who know that a burst is over.
+pub fn free_os_memory() {
+    entry_check();
+    arch::systemstack(scavenge::free_os_memory)
 }
 
 /// Halves the copying stack of a goroutine that uses less than a quarter of it. Does nothing if it

@@ -1,12 +1,19 @@
-//! The sudogs that nobody uses: a cache for each P, and one for all.
+//! The sudogs that nobody uses: a cache for each P, and one for all. What has been on that for a while
+//! goes [back](crate::proc::scavenge) to the arena that all are cut from.
 
+use std::iter::from_fn;
 use std::sync::atomic::Ordering;
 
 use crate::lock::rank::{LockRank, lock_with_rank_may_acquire};
 use crate::lock::{lock, unlock};
 use crate::panic::throw;
+use crate::proc::scavenge::{BATCH, Level};
 use crate::runtime2::{M, P, Slice, Sudog, sched};
+use crate::stack::arena::Arena;
 use crate::stack::with_room;
+
+/// Where sudogs are cut from.
+static ARENA: Arena = Arena::new(size_of::<Sudog>(), 0);
 
 type Cached = Option<&'static Sudog>;
 
@@ -54,23 +61,33 @@ pub(crate) fn acquire_sudog(mp: &'static M) -> &'static Sudog {
 fn refill(pp: &P) -> &'static Sudog {
     let half = pp.sudogcache.cap.get() / 2;
     lock(&sched().sudoglock);
-    while pp.sudogcache.len.get() < half
-        && let Some(s) = sched().sudogcache.get()
-    {
-        sched().sudogcache.set(s.next.get());
-        s.next.set(None);
+    for s in from_fn(pop_central).take(half) {
+        level().get(1);
         pp.sudogcache.push(s);
     }
     unlock(&sched().sudoglock);
     pp.sudogcache.pop().unwrap_or_else(|| {
-        // A block at a time: a million waiters' sudogs shouldn't each pay malloc's
-        // header. They are never freed.
-        let block: Box<[Sudog]> = (0..half).map(|_| Sudog::default()).collect();
-        let mut block = Box::leak(block).iter();
-        let s = block.next();
-        block.for_each(|s| pp.sudogcache.push(s));
-        s.unwrap_or_else(|| throw("acquireSudog: empty block"))
+        let cut =
+            ARENA.cut(half).unwrap_or_else(|error| throw(&format!("out of memory for a sudog ({error})")));
+        for i in 0..cut.count {
+            // SAFETY: a sudog that nobody has: all zero, which is a new one, or as it was released.
+            pp.sudogcache.push(unsafe { &*cut.bounds(i).0.cast() });
+        }
+        pp.sudogcache.pop().unwrap_or_else(|| throw("acquireSudog: nothing was cut"))
     })
+}
+
+/// The level of the central cache; its lock protects it.
+fn level() -> &'static Level {
+    &sched().ext.sudog_level
+}
+
+/// Takes a sudog from the central cache. `sudoglock` is held.
+fn pop_central() -> Option<&'static Sudog> {
+    let s = sched().sudogcache.get()?;
+    sched().sudogcache.set(s.next.get());
+    s.next.set(None);
+    Some(s)
 }
 
 /// Gives a sudog back to the cache of this M's P. Go's `releaseSudog`.
@@ -80,7 +97,7 @@ pub(crate) fn release_sudog(mp: &'static M, s: &'static Sudog) {
     let Some(pp) = mp.p.get() else { throw("releaseSudog: no p") };
     lock_with_rank_may_acquire(&sched().sudoglock, LockRank::SUDOG);
     if pp.sudogcache.len.get() == pp.sudogcache.cap.get() {
-        spill(pp);
+        spill(pp, pp.sudogcache.cap.get() / 2);
     }
     pp.sudogcache.push(s);
 }
@@ -107,14 +124,14 @@ fn check_unused(s: &Sudog) {
     }
 }
 
-/// Moves half of the P's cache to the central one.
+/// Moves what the P has in its cache to the central one, but `keep`.
 #[cold]
 #[inline(never)]
-fn spill(pp: &P) {
-    let half = pp.sudogcache.cap.get() / 2;
+fn spill(pp: &P, keep: usize) {
+    let surplus = pp.sudogcache.len.get() - keep;
     let first = pp.sudogcache.pop();
     let mut last = first;
-    while pp.sudogcache.len.get() > half {
+    while pp.sudogcache.len.get() > keep {
         let s = pp.sudogcache.pop();
         if let Some(last) = last {
             last.next.set(s);
@@ -126,5 +143,33 @@ fn spill(pp: &P) {
         last.next.set(sched().sudogcache.get());
     }
     sched().sudogcache.set(first);
+    level().put(surplus);
     unlock(&sched().sudoglock);
+}
+
+/// Empties the P's cache.
+pub(crate) fn purge(pp: &P) {
+    if pp.sudogcache.len.get() > 0 {
+        spill(pp, 0);
+    }
+}
+
+/// Hands a batch of sudogs back that nobody has needed; false if there is none.
+pub(crate) fn hand_back() -> bool {
+    let mut ends = Vec::with_capacity(BATCH);
+    lock(&sched().sudoglock);
+    let unused = from_fn(pop_central).take(level().take(BATCH));
+    ends.extend(unused.map(|s| std::ptr::from_ref(s).addr() + size_of::<Sudog>()));
+    unlock(&sched().sudoglock);
+    ARENA.put_back(&mut ends);
+    !ends.is_empty()
+}
+
+/// For the central cache an interval ends; says whether there is anything in it.
+pub(crate) fn age() -> bool {
+    lock(&sched().sudoglock);
+    level().age();
+    let len = level().len();
+    unlock(&sched().sudoglock);
+    len != 0
 }

@@ -1,26 +1,39 @@
 //! Arenas: address space that pieces of one size are cut from.
 //!
-//! An arena maps ever larger chunks, and cuts them from one end to the other. A piece is a
-//! guard page and what is above it. Nothing is given back: who has done with a piece keeps it
-//! for the next.
+//! An arena maps ever larger chunks, and a bit for each piece of a chunk says whether somebody has it.
+//! Address space is never given back. Who has done with a piece keeps it on a list for the next, and
+//! when nobody has wanted it for a while, the piece comes back here and its memory goes to the kernel:
+//! then it is as it was before it was cut, and reads as zero.
+//!
+//! A piece of a page or more begins with a guard page, which goes with the rest, if that is cheap;
+//! otherwise the kernel couldn't free the page tables, which are half a KiB for a goroutine whose
+//! stack has a room of 256. Smaller pieces, and those of more than one page table together, come back
+//! one by one, and the page or page table goes with the last of them.
 //!
 //! Cutting costs more than handing out: each guard is a system call's work, and the first
 //! touch of a page is a fault, unless the kernel is asked to fill in several at once. So pieces
 //! are cut by the dozen where many are needed.
 
-use std::cell::Cell;
+use std::cell::UnsafeCell;
 use std::io;
+use std::iter;
+use std::ops::Range;
 use std::ptr;
 
 use memmap2::{Advice, MmapOptions};
 
-use crate::lock::rank::{LockRank, lock_init};
 use crate::lock::{lock, unlock};
+use crate::panic::throw;
 use crate::runtime2::Mutex;
 use crate::stack::PAGE;
-use crate::stack::guard::{self, advise_each};
+use crate::stack::advise::advise_each;
+use crate::stack::guard::{self, Guards};
 
-/// What [`Arena::cut`] cut: `count` pieces of `stride` bytes, the first page of each a guard.
+/// What one page table maps.
+const PAGE_TABLE: usize = 2 << 20;
+
+/// What [`Arena::cut`] cut: `count` pieces of `stride` bytes, the first page of each a guard, if it
+/// has as much as that.
 ///
 /// ```text
 ///     base -> [guard][...] [guard][...] ...
@@ -28,8 +41,6 @@ use crate::stack::guard::{self, advise_each};
 pub(crate) struct Pieces {
     base: *mut u8,
     stride: usize,
-    /// The bytes at the end of each that its user will touch.
-    wanted: usize,
     pub(crate) count: usize,
 }
 
@@ -40,24 +51,24 @@ impl Pieces {
         // SAFETY: the piece is within the mapping.
         unsafe {
             let piece = self.base.add(i * self.stride);
-            (piece.add(PAGE), piece.add(self.stride))
+            (piece.add(guard_size(self.stride)), piece.add(self.stride))
         }
     }
 
-    /// Has the kernel fill in what is wanted of each now, several at a time, which is cheaper than
-    /// a fault for each page.
-    fn populate(&self) -> io::Result<()> {
-        if self.count == 1 {
+    /// The end of each.
+    fn ends(&self) -> impl Iterator<Item = usize> {
+        (1..=self.count).map(|i| self.base.addr() + i * self.stride)
+    }
+
+    /// Has the kernel fill in the last `wanted` bytes of each now, several at a time, which is cheaper
+    /// than a fault for each page.
+    fn populate(&self, wanted: usize) -> io::Result<()> {
+        if self.count == 1 || wanted == 0 {
             return Ok(());
         }
         // SAFETY: pages of the mapping that nobody uses yet; populating doesn't change what
         // they read as.
-        let populated = unsafe {
-            let len = self.wanted;
-            let first = self.base.add(self.stride - len);
-            advise_each(first, len, self.stride, self.count, libc::MADV_POPULATE_WRITE)
-        };
-        match populated {
+        match unsafe { advise_each(self.ends().map(|end| end - wanted..end), libc::MADV_POPULATE_WRITE) } {
             Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => Err(error),
             // An older kernel: the pages will be touched one by one.
             _ => Ok(()),
@@ -65,93 +76,308 @@ impl Pieces {
     }
 }
 
-/// Address space to cut from.
-pub(crate) struct Arena {
-    lock: Mutex,
-    /// The first byte that isn't cut yet.
-    next: Cell<*mut u8>,
-    /// The end of the chunk.
-    end: Cell<*mut u8>,
-    /// How many pieces the next chunk shall have.
-    grow: Cell<usize>,
+/// The bytes of guard that a piece of `stride` bytes begins with.
+fn guard_size(stride: usize) -> usize {
+    if stride < PAGE { 0 } else { PAGE }
 }
 
-// SAFETY: the cells are touched with the lock held.
+/// A mapping.
+struct Chunk {
+    base: *mut u8,
+    /// A bit for each piece that nobody has.
+    free: Box<[u64]>,
+    /// How many those are.
+    count: usize,
+    /// The first that was never cut, and all after it.
+    fresh: usize,
+    /// How many pieces there are.
+    len: usize,
+}
+
+impl Chunk {
+    /// The pieces from `base` on, all free.
+    fn new(base: *mut u8, len: usize) -> io::Result<Self> {
+        let mut free = Vec::new();
+        free.try_reserve_exact(len.div_ceil(64)).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        free.resize(len.div_ceil(64), u64::MAX);
+        Ok(Chunk { base, free: free.into(), count: len, fresh: 0, len })
+    }
+
+    fn is_free(&self, i: usize) -> bool {
+        i < self.len && self.free[i / 64] >> (i % 64) & 1 != 0
+    }
+
+    /// The first up to `n` free pieces that are next to each other, all of them fresh or none. There
+    /// is one.
+    fn first(&self, n: usize) -> Range<usize> {
+        let word = self.free.iter().position(|&word| word != 0).unwrap_or(0);
+        let start = word * 64 + self.free[word].trailing_zeros() as usize;
+        let end = if start < self.fresh { self.fresh } else { self.len };
+        let free = (start..end.min(start + n)).take_while(|&i| self.is_free(i));
+        start..start + free.count()
+    }
+
+    fn take(&mut self, pieces: Range<usize>) {
+        self.count -= pieces.len();
+        self.fresh = self.fresh.max(pieces.end);
+        pieces.for_each(|i| self.free[i / 64] &= !(1 << (i % 64)));
+    }
+
+    fn put_back(&mut self, i: usize) {
+        self.count += 1;
+        self.free[i / 64] |= 1 << (i % 64);
+    }
+
+    /// The piece that ends there; none if it is in another chunk.
+    fn piece(&self, end: usize, stride: usize) -> Option<usize> {
+        let i = end.checked_sub(self.base.addr() + stride)? / stride;
+        (i < self.len).then_some(i)
+    }
+
+    /// The whole `unit`s of addresses that piece `i` is in, at least in part, and that nobody has
+    /// any of.
+    fn unused(&self, i: usize, stride: usize, unit: usize) -> Range<usize> {
+        let base = self.base.addr();
+        let (lo, hi) = (base + i * stride, base + (i + 1) * stride);
+        let (down, up) = (lo / unit * unit, hi.next_multiple_of(unit));
+        let below = down >= base && ((down - base) / stride..i).rev().all(|i| self.is_free(i));
+        let above = (i + 1..(up - base).div_ceil(stride)).all(|i| self.is_free(i));
+        let start = if below { down } else { lo.next_multiple_of(unit) };
+        start..if above { up } else { hi / unit * unit }
+    }
+}
+
+/// Address space to cut from.
+pub struct Arena {
+    /// A leaf: no other is taken under it.
+    lock: Mutex,
+    /// The bytes of a piece,
+    pub(super) stride: usize,
+    /// and how many at its end will be used at once, whole pages.
+    wanted: usize,
+    /// The mappings, the oldest first.
+    chunks: UnsafeCell<Vec<Chunk>>,
+}
+
+// SAFETY: the chunks are touched with the lock held.
 unsafe impl Sync for Arena {}
 
-/// Pieces in the first chunk of an arena,
+/// The first chunk of an arena has so many pieces, or more if they are smaller than 4 KiB;
 const FIRST_CHUNK: usize = 16;
-/// and at most so many bytes in a later one.
+/// a later one has at most so many bytes,
 const MAX_CHUNK: usize = 1 << 30;
+/// and so many pieces.
+const MAX_PIECES: usize = 1 << 17;
 
 impl Arena {
-    /// An arena without a chunk.
-    pub(crate) const fn new() -> Self {
-        Arena {
-            lock: Mutex::new(),
-            next: Cell::new(ptr::null_mut()),
-            end: Cell::new(ptr::null_mut()),
-            grow: Cell::new(FIRST_CHUNK),
-        }
+    /// An arena of pieces of `stride` bytes, whole pages or less than one, whose last `wanted` bytes
+    /// will be used soon when they are cut; whole pages.
+    pub(crate) const fn new(stride: usize, wanted: usize) -> Self {
+        Arena { lock: Mutex::new(), stride, wanted, chunks: UnsafeCell::new(Vec::new()) }
     }
 
-    /// Ranks its lock.
-    pub(crate) fn init(&self) {
-        lock_init(&self.lock, LockRank::STACKPOOL);
-    }
-
-    /// Cuts up to `n` pieces of `stride` bytes, at least one, with their guards; they read as
-    /// zero. The last `wanted` bytes of each, whole pages, will be used soon. Fails when there is
-    /// no address space, no memory, or, if the program asked for that, no guard to be had. The
-    /// stride is the same each time.
-    pub(crate) fn cut(&self, stride: usize, wanted: usize, n: usize) -> io::Result<Pieces> {
-        let guards = guard::reserve(n)?;
+    /// Cuts up to `n` pieces, at least one, with their guards; whole pages of them read as zero, and
+    /// smaller ones do so or as they were put back. Fails when there is no address space, no memory,
+    /// or, if the program asked for that, no guard to be had.
+    pub(crate) fn cut(&self, n: usize) -> io::Result<Pieces> {
         lock(&self.lock);
-        let bumped = self.bump(stride, n);
+        let taken = self.take(n);
         unlock(&self.lock);
-        let (base, count) = bumped?;
-        let pieces = Pieces { base, stride, wanted, count };
-        guards.install(pieces.base, pieces.stride, pieces.count)?;
-        pieces.populate()?;
+        let (pieces, guards) = taken?;
+        if guard_size(pieces.stride) != 0 {
+            guards.install(pieces.base, pieces.stride, pieces.count)?;
+        }
+        if let Err(error) = pieces.populate(self.wanted) {
+            pieces.ends().for_each(|end| self.put_back(&mut [end]));
+            return Err(error);
+        }
         Ok(pieces)
     }
 
-    /// Takes up to `n` pieces; returns where they are, and how many. The lock is held.
-    fn bump(&self, stride: usize, n: usize) -> io::Result<(*mut u8, usize)> {
-        let left = self.end.get().addr() - self.next.get().addr();
-        if left < stride {
-            self.map(stride)?;
-        }
-        let base = self.next.get();
-        let count = n.min((self.end.get().addr() - base.addr()) / stride);
-        // SAFETY: within the chunk.
-        self.next.set(unsafe { base.add(count * stride) });
-        Ok((base, count))
-    }
-
-    /// Maps another chunk, a smaller one if there is no room for as much as we would like.
-    fn map(&self, stride: usize) -> io::Result<()> {
-        let mut pieces = self.grow.get().min((MAX_CHUNK / stride).max(1));
-        let mut chunk = loop {
-            // Reserved only: most of it will never be touched.
-            match MmapOptions::new().len(pieces * stride).no_reserve_swap().map_anon() {
-                Ok(chunk) => break chunk,
-                Err(error) if pieces == 1 => return Err(error),
-                Err(_) => pieces /= 2,
+    /// Takes up to `n` pieces, and the right to make their guards. The lock is held.
+    fn take(&self, n: usize) -> io::Result<(Pieces, Guards)> {
+        let stride = self.stride;
+        // SAFETY: the lock is held.
+        let chunks = unsafe { &mut *self.chunks.get() };
+        let i = match chunks.iter().position(|chunk| chunk.count > 0) {
+            Some(i) => i,
+            None => {
+                chunks.try_reserve(1).map_err(|_| io::ErrorKind::OutOfMemory)?;
+                chunks.push(map(stride, chunks.last().map_or(0, |last| last.len))?);
+                chunks.len() - 1
             }
         };
-        // A huge page would be 500 times what a goroutine needs. Kernels without them say
-        // EINVAL.
-        let _ = chunk.advise(Advice::NoHugePage);
-        let len = chunk.len();
-        let base = chunk.as_mut_ptr();
-        std::mem::forget(chunk);
-        // A stack is known by its bounds, and what is made of those is a pointer again.
-        base.expose_provenance();
-        self.next.set(base);
-        // SAFETY: one past the mapping.
-        self.end.set(unsafe { base.add(len) });
-        self.grow.set(pieces * 2);
-        Ok(())
+        let chunk = &mut chunks[i];
+        let taken = chunk.first(n);
+        let guards = match guard_size(stride) {
+            0 => Guards::None,
+            _ if taken.start < chunk.fresh => guard::again(),
+            _ => guard::reserve(taken.len())?,
+        };
+        // SAFETY: within the chunk.
+        let base = unsafe { chunk.base.add(taken.start * stride) };
+        let count = taken.len();
+        chunk.take(taken);
+        Ok((Pieces { base, stride, count }, guards))
+    }
+
+    /// Hands the memory of pieces to the kernel, and their guards, if they cost nothing to make again:
+    /// all whole pages of them, which nobody uses. Pieces are known by their ends. Returns how many of
+    /// them read as zero now, which are moved to the front: memory that the program has locked stays
+    /// as it is.
+    pub(crate) fn discard(&self, ends: &mut [usize]) -> usize {
+        let stride = self.stride;
+        ends.sort_unstable();
+        let discard = |ends: &[usize]| {
+            let runs = ends.chunk_by(|end, next| end + stride == *next);
+            let runs = runs.map(|run| run[0] - stride..run[run.len() - 1]);
+            // SAFETY: pages that nobody uses. Guards stay where they are.
+            let discarded = unsafe {
+                advise_each(runs.clone().map(|run| run.start + PAGE..run.end), libc::MADV_DONTNEED)
+            };
+            discarded.map(|()| guard::remove(runs)).is_ok()
+        };
+        if discard(ends) {
+            return ends.len();
+        }
+        // A piece is in one mapping, but for its guard, and is locked or isn't.
+        let mut done = 0;
+        for i in 0..ends.len() {
+            if discard(&ends[i..=i]) {
+                ends.swap(done, i);
+                done += 1;
+            }
+        }
+        done
+    }
+
+    /// Puts pieces back that nobody uses, known by their ends; those of a page or more were discarded.
+    pub(crate) fn put_back(&self, ends: &mut [usize]) {
+        let stride = self.stride;
+        let unit = if guard_size(stride) == 0 { PAGE } else { PAGE_TABLE };
+        ends.sort_unstable();
+        lock(&self.lock);
+        // SAFETY: the lock is held.
+        let chunks = unsafe { &mut *self.chunks.get() };
+        // As a rule it is in the chunk that the one before was in.
+        let mut at = 0;
+        let mut find = |chunks: &mut [Chunk], end| {
+            let in_chunk = |at: &usize| chunks[*at].piece(end, stride).is_some();
+            at = iter::once(at).chain(0..chunks.len()).find(in_chunk)?;
+            Some((at, chunks[at].piece(end, stride)?))
+        };
+        for &end in &*ends {
+            let Some((at, i)) = find(chunks, end) else { throw("a piece of no arena") };
+            chunks[at].put_back(i);
+        }
+        let mut done = 0;
+        for &end in &*ends {
+            let Some((at, i)) = find(chunks, end) else { continue };
+            let Range { start, end } = chunks[at].unused(i, stride, unit);
+            let start = start.max(done);
+            if start < end {
+                // SAFETY: nobody has any of it, or gets it as long as the lock is held. What is locked
+                // stays as it is.
+                unsafe {
+                    libc::madvise(ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED)
+                };
+                done = end;
+            }
+        }
+        unlock(&self.lock);
+    }
+}
+
+/// Maps a chunk for twice as many pieces as the last one had, for fewer if there is no room for as
+/// much as we would like.
+fn map(stride: usize, last: usize) -> io::Result<Chunk> {
+    let first = FIRST_CHUNK.max(FIRST_CHUNK * PAGE / stride);
+    let mut len = (last * 2).max(first).min((MAX_CHUNK / stride).clamp(1, MAX_PIECES));
+    let mut mapping = loop {
+        // Reserved only: most of it will never be touched.
+        match MmapOptions::new().len(len * stride).no_reserve_swap().map_anon() {
+            Ok(mapping) => break mapping,
+            Err(error) if len == 1 => return Err(error),
+            Err(_) => len /= 2,
+        }
+    };
+    // A huge page would be 500 times what a goroutine needs. Kernels without them say
+    // EINVAL.
+    let _ = mapping.advise(Advice::NoHugePage);
+    let base = mapping.as_mut_ptr();
+    let chunk = Chunk::new(base, len)?;
+    std::mem::forget(mapping);
+    // A stack is known by its bounds, and what is made of those is a pointer again.
+    base.expose_provenance();
+    Ok(chunk)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many pages from `lo` to `hi` take memory.
+    fn resident(lo: usize, hi: usize) -> usize {
+        let mut pages = vec![0_u8; (hi - lo).div_ceil(PAGE)];
+        // SAFETY: our own mapping; a byte is written for each page.
+        let ret = unsafe {
+            libc::mincore(ptr::with_exposed_provenance_mut(lo), hi - lo, pages.as_mut_ptr().cast())
+        };
+        assert_eq!(ret, 0);
+        pages.iter().filter(|&page| page & 1 != 0).count()
+    }
+
+    /// The words of a piece, which somebody has.
+    fn words(lo: *mut u8, hi: *mut u8) -> &'static mut [usize] {
+        // SAFETY: the piece is the test's alone.
+        unsafe { std::slice::from_raw_parts_mut(lo.cast(), (hi.addr() - lo.addr()) / size_of::<usize>()) }
+    }
+
+    #[test]
+    fn pages_come_back_as_zero() {
+        guard::init().unwrap();
+        let arena = Arena::new(3 * PAGE, PAGE);
+        let first = arena.cut(8).unwrap();
+        assert_eq!(first.count, 8);
+        (0..8).for_each(|i| words(first.bounds(i).0, first.bounds(i).1).fill(i + 1));
+        let mut ends: Vec<usize> = [6, 2, 3, 4].map(|i| first.bounds(i).1.addr()).into();
+        assert_eq!(arena.discard(&mut ends), 4);
+        arena.put_back(&mut ends);
+        let (lo, hi) = (first.bounds(0).0.addr(), first.bounds(7).1.addr());
+        assert!((8..=16).contains(&resident(lo, hi)));
+
+        // Those that are next to each other come at once, and before what nobody ever had.
+        let counts: [usize; 3] = std::array::from_fn(|_| {
+            let again = arena.cut(8).unwrap();
+            for i in 0..again.count {
+                let (lo, hi) = again.bounds(i);
+                assert!(words(lo, hi).iter().all(|&word| word == 0), "not as fresh");
+                words(lo, hi).fill(100);
+            }
+            again.count
+        });
+        assert_eq!(counts, [3, 1, 8]);
+        for i in [0, 1, 5, 7] {
+            assert!(words(first.bounds(i).0, first.bounds(i).1).iter().all(|&word| word == i + 1));
+        }
+    }
+
+    #[test]
+    fn a_page_goes_with_the_last_of_its_pieces() {
+        const STRIDE: usize = 88;
+        let arena = Arena::new(STRIDE, 0);
+        let cut = arena.cut(200).unwrap();
+        (0..200).for_each(|i| words(cut.bounds(i).0, cut.bounds(i).1).fill(i + 1));
+        let (base, third) = (cut.bounds(0).0.addr(), 2 * PAGE / STRIDE);
+        let end = |i: usize| cut.bounds(i).1.addr();
+        assert_eq!(resident(base, end(199)), 5);
+        // All that have a part in the second and the third page, but for one in the middle.
+        let mut ends: Vec<usize> =
+            (PAGE / STRIDE..=3 * PAGE / STRIDE).filter(|&i| i != third).map(end).collect();
+        arena.put_back(&mut ends);
+        assert_eq!(resident(base, end(199)), 5);
+        arena.put_back(&mut [end(third)]);
+        assert_eq!(resident(base, end(199)), 3);
+        assert_eq!(words(cut.bounds(45).0, cut.bounds(45).1)[0], 46);
     }
 }

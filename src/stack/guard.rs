@@ -21,16 +21,17 @@
 //! | `strict` | no stack without a guard: making a goroutine is an error instead |
 
 use std::io;
-use std::ptr;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
 use crate::print::eprintln;
 use crate::stack::PAGE;
+use crate::stack::advise::advise_each;
 
 /// `MADV_GUARD_INSTALL`, which the libc crate doesn't name yet.
 const MADV_GUARD_INSTALL: libc::c_int = 102;
-/// `PIDFD_SELF_THREAD_GROUP`: this process, where a pidfd is asked for.
-const PIDFD_SELF: libc::c_int = -10001;
+/// `MADV_GUARD_REMOVE`.
+const MADV_GUARD_REMOVE: libc::c_int = 103;
 
 /// Guard regions work, and nobody forbade them.
 static REGIONS: AtomicBool = AtomicBool::new(false);
@@ -56,13 +57,19 @@ pub(crate) fn init() -> io::Result<()> {
     Ok(())
 }
 
-/// Tries a guard region: the kernel itself must fail to read from it.
+/// Tries a guard region: the kernel itself must fail to read from it, also when what was in the page
+/// isn't needed any more.
 fn regions_work() -> bool {
     let Ok(page) = memmap2::MmapOptions::new().len(PAGE).map_anon() else { return false };
     let page = page.as_ptr();
-    // SAFETY: our own page; access() reads a string, or finds that it can't.
+    let advise = |advice| {
+        // SAFETY: our own page, which nothing is in.
+        unsafe { libc::madvise(page.cast_mut().cast(), PAGE, advice) == 0 }
+    };
+    // SAFETY: access() reads a string, or finds that it can't.
     unsafe {
-        libc::madvise(page.cast_mut().cast(), PAGE, MADV_GUARD_INSTALL) == 0
+        advise(MADV_GUARD_INSTALL)
+            && advise(libc::MADV_DONTNEED)
             && libc::access(page.cast(), libc::F_OK) != 0
             && io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
     }
@@ -104,6 +111,21 @@ fn reserve_mappings(n: usize) -> io::Result<Guards> {
     without_guard(&io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
+/// The right to make guards again for what had them before, where they were removed.
+pub(crate) fn again() -> Guards {
+    if REGIONS.load(Ordering::Relaxed) { Guards::Regions } else { Guards::None }
+}
+
+/// Removes the guards in ranges of pages that nobody uses, if they cost nothing to make again: not
+/// those by `mprotect`.
+pub(crate) fn remove(ranges: impl Iterator<Item = Range<usize>>) {
+    if REGIONS.load(Ordering::Relaxed) {
+        // One that stays does no harm.
+        // SAFETY: the caller's pages; nothing is in a guard.
+        let _ = unsafe { advise_each(ranges, MADV_GUARD_REMOVE) };
+    }
+}
+
 /// Takes back what [`reserve`] gave: the memory of `n` stacks is unmapped, guards and all.
 pub(crate) fn release(n: usize) {
     if !REGIONS.load(Ordering::Relaxed) {
@@ -138,8 +160,10 @@ impl Guards {
         match self {
             Guards::None => Ok(()),
             Guards::Regions => {
+                let first = base.addr();
+                let pages = (0..count).map(|i| first + i * stride..first + i * stride + PAGE);
                 // SAFETY: fresh pages that nobody uses.
-                let installed = unsafe { advise_each(base, PAGE, stride, count, MADV_GUARD_INSTALL) };
+                let installed = unsafe { advise_each(pages, MADV_GUARD_INSTALL) };
                 // Memory that is locked (mlockall) can have no guard regions.
                 installed.or_else(|_| reserve_mappings(count)?.install(base, stride, count))
             }
@@ -157,41 +181,4 @@ impl Guards {
             }
         }
     }
-}
-
-/// Calls `madvise` for the first `len` bytes of each of `count` pieces, with one system call if the
-/// kernel has one for that.
-///
-/// # Safety
-/// They are mapped pages, and the advice doesn't take anything from anyone.
-pub(crate) unsafe fn advise_each(
-    base: *mut u8,
-    len: usize,
-    stride: usize,
-    count: usize,
-    advice: libc::c_int,
-) -> io::Result<()> {
-    const VECTOR: usize = 32;
-    let mut done = 0;
-    while done < count {
-        let mut pages = [libc::iovec { iov_base: ptr::null_mut(), iov_len: len }; VECTOR];
-        let n = VECTOR.min(count - done);
-        for (i, page) in pages[..n].iter_mut().enumerate() {
-            page.iov_base = base.wrapping_add((done + i) * stride).cast();
-        }
-        // SAFETY: the caller's. An older kernel refuses the call or the pidfd.
-        let advised = n > 1
-            && unsafe { libc::syscall(libc::SYS_process_madvise, PIDFD_SELF, pages.as_ptr(), n, advice, 0) }
-                == (n * len) as i64;
-        if !advised {
-            for page in &pages[..n] {
-                // SAFETY: the caller's.
-                if unsafe { libc::madvise(page.iov_base, len, advice) } != 0 {
-                    return Err(io::Error::last_os_error());
-                }
-            }
-        }
-        done += n;
-    }
-    Ok(())
 }

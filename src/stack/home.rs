@@ -1,11 +1,14 @@
 //! Home pages: where they come from.
 //!
 //! For each kind of stack there is an arena that home pages are cut from, each with its room
-//! and its guard page below. Nothing is given back: a G lives on in its page and is used again.
+//! and its guard page below. A G lives on in its page and is used again, or, if nobody has needed it
+//! for a while, is no G any more until its page is cut again: its memory was handed back, and it
+//! reads as zero.
 
 use std::io;
+use std::ptr;
 
-use crate::runtime2::{G, Stack, StackKind};
+use crate::runtime2::{G, G_SIZE, Stack, StackKind};
 use crate::stack::arena::{Arena, Pieces};
 use crate::stack::{PAGE, ROOM_CLASSES, STACK_MIN, room_size};
 
@@ -30,24 +33,53 @@ impl Homes {
     }
 }
 
-/// One for the copying G's, and one for each size of room.
-static ARENAS: [Arena; ROOM_CLASSES + 1] = [const { Arena::new() }; ROOM_CLASSES + 1];
+/// One for each size of room, and one for the copying G's.
+static ARENAS: [Arena; KINDS] = {
+    const fn stride(kind: StackKind) -> usize {
+        PAGE + room_size(kind) + PAGE
+    }
+    let mut arenas = [const { Arena::new(stride(StackKind::Copying), PAGE) }; KINDS];
+    let mut room = 0;
+    while room < ROOM_CLASSES {
+        arenas[room].stride = stride(StackKind::Fixed(room as u8));
+        room += 1;
+    }
+    arenas
+};
 
-/// Prepares the arenas.
-pub(crate) fn init() {
-    for arena in &ARENAS {
-        arena.init();
+/// How many kinds of stack there are.
+pub(crate) const KINDS: usize = ROOM_CLASSES + 1;
+
+/// Each kind.
+pub(crate) fn kinds() -> impl Iterator<Item = StackKind> {
+    (0..ROOM_CLASSES).map(|room| StackKind::Fixed(room as u8)).chain([StackKind::Copying])
+}
+
+/// The number of a kind.
+pub(crate) fn number(kind: StackKind) -> usize {
+    match kind {
+        StackKind::Fixed(room) => usize::from(room),
+        StackKind::Copying => ROOM_CLASSES,
     }
 }
 
 /// Cuts up to `n` home pages of this kind, at least one, with their guards; their pages read
 /// as zero. Fails as [`Arena::cut`] does.
 pub(crate) fn cut(kind: StackKind, n: usize) -> io::Result<Homes> {
-    let arena = &ARENAS[match kind {
-        StackKind::Copying => ROOM_CLASSES,
-        StackKind::Fixed(room) => usize::from(room),
-    }];
-    arena.cut(PAGE + room_size(kind) + PAGE, PAGE, n).map(Homes)
+    ARENAS[number(kind)].cut(n).map(Homes)
+}
+
+/// Hands the memory of dead G's of this kind to the kernel, which nobody will use before they are cut
+/// again: the home pages, and the rooms below. Returns those whose memory can't go, because the
+/// program has locked it.
+pub(crate) fn discard(kind: StackKind, dead: &[&'static G]) -> Vec<&'static G> {
+    let arena = &ARENAS[number(kind)];
+    let mut ends: Vec<usize> = dead.iter().map(|gp| gp.as_ptr().expose_provenance() + G_SIZE).collect();
+    let discarded = arena.discard(&mut ends);
+    arena.put_back(&mut ends[..discarded]);
+    // SAFETY: the ends of pages with G's in them.
+    let kept = ends[discarded..].iter().map(|end| unsafe { &*ptr::with_exposed_provenance(end - G_SIZE) });
+    kept.collect()
 }
 
 /// The first stack of a G of this kind, in its home page and the room below.

@@ -19,7 +19,9 @@
 //! | --- | --- |
 //! | [`home`] | home pages |
 //! | [`segment`] | what a stack grows into: `stackalloc`, `stackfree` |
-//! | [`arena`] | where home pages and small segments are cut from |
+//! | [`large`] | large segments |
+//! | [`arena`] | where home pages and small segments are cut from, and go back to |
+//! | [`advise`] | `madvise` for many places at once |
 //! | [`guard`] | guard pages, and what to do when there can be no more of them |
 //! | [`newstack`] | a check has failed |
 //! | [`limit`] | making a check of another thread fail |
@@ -30,12 +32,14 @@
 //! | [`scan`] | what a collector looks at |
 //! | [`verify`] | a search for what a move has missed |
 
-mod arena;
+mod advise;
+pub(crate) mod arena;
 pub(crate) mod check;
 pub(crate) mod copystack;
 pub(crate) mod frame_map;
 pub(crate) mod guard;
 pub(crate) mod home;
+pub(crate) mod large;
 pub(crate) mod limit;
 pub(crate) mod newstack;
 pub(crate) mod scan;
@@ -99,7 +103,7 @@ pub(crate) const ROOM_CLASSES: usize = MAX_ROOM as usize + 1;
 const COPYING_ROOM: usize = if LARGE_FRAMES { 2 * PAGE } else { 0 };
 
 /// The bytes of room below a home page.
-pub(crate) fn room_size(kind: StackKind) -> usize {
+pub(crate) const fn room_size(kind: StackKind) -> usize {
     match kind {
         StackKind::Copying => COPYING_ROOM,
         StackKind::Fixed(room) => PAGE << room,
@@ -143,7 +147,6 @@ pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> R {
 
 /// Prepares stacks. Go's `stackinit`.
 pub(crate) fn stackinit() -> io::Result<()> {
-    home::init();
     segment::init();
     init_vector_state();
     guard::init()

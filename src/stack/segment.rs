@@ -6,17 +6,17 @@
 //!   one for each P and size, and one for all. A P takes and gives by halves of what it may
 //!   have, so that it seldom needs the common list. (Go's end at 16 KiB: to take a larger one
 //!   from its heap costs it less than a mapping costs here.)
-//! - A large one is a mapping of its own. Some are kept when they are freed, on a list for each
-//!   size; the others go back to the system.
+//! - A large one is a mapping of its own ([`large`]).
 //!
-//! A free segment's last word is the list's link, in the page that the next user touches first.
+//! A free segment's last word is the list's link, in the page that the next user touches first. What
+//! has been on the common list for a while goes [back](crate::proc::scavenge) to its arena.
 
 use std::cell::Cell;
 use std::io;
+use std::iter::from_fn;
 use std::ptr;
 
 use crossbeam_utils::CachePadded;
-use memmap2::{Advice, MmapOptions};
 
 use crate::debug::efence;
 use crate::lock::rank::{LockRank, lock_init};
@@ -24,10 +24,10 @@ use crate::lock::{lock, unlock};
 use crate::panic::throw;
 use crate::proc::m::this_p;
 use crate::proc::park::on_goroutine;
+use crate::proc::scavenge::{BATCH, Level};
 use crate::runtime2::{Mutex, NUM_STACK_ORDERS, P, Stack, StackFreeList};
-use crate::stack::PAGE;
 use crate::stack::arena::Arena;
-use crate::stack::guard;
+use crate::stack::{PAGE, large};
 
 /// The smallest segment. Go's `fixedStack`, which is half of it: a G's first stack is in its
 /// home page.
@@ -38,19 +38,10 @@ pub(crate) const SEGMENT_MIN: usize = PAGE;
 const STACK_CACHE_SIZE: usize = 32 << 10;
 
 /// So many are cut at once when there are many already.
-const BATCH: usize = 16;
-
-/// From this size on a segment is worth huge pages: two at least, of which one is used at once.
-const HUGE: usize = 4 << 20;
-
-/// The size of a huge page.
-const HUGE_PAGE: usize = 2 << 20;
-
-/// Bytes of free large segments that are kept, in all.
-const LARGE_KEPT: usize = 64 << 20;
+const CUT_MAX: usize = 16;
 
 /// ⌊log₂ n⌋. Go's `stacklog2`.
-fn stacklog2(n: usize) -> usize {
+pub(super) fn stacklog2(n: usize) -> usize {
     n.ilog2() as usize
 }
 
@@ -60,13 +51,13 @@ fn order_of(n: usize) -> Option<usize> {
 }
 
 impl StackFreeList {
-    fn push(&self, s: Stack) {
+    pub(super) fn push(&self, s: Stack) {
         link(s).set(self.list.replace(s.hi));
         self.size.set(self.size.get() + (s.hi - s.lo));
     }
 
     /// Takes one; all are of `n` bytes.
-    fn pop(&self, n: usize) -> Option<Stack> {
+    pub(super) fn pop(&self, n: usize) -> Option<Stack> {
         let hi = self.list.get();
         if hi == 0 {
             return None;
@@ -88,47 +79,37 @@ fn link(s: Stack) -> &'static Cell<usize> {
 struct Stackpool {
     mu: Mutex,
     free: StackFreeList,
+    level: Level,
     /// How many there are, free or not.
     cut: Cell<usize>,
     arena: Arena,
 }
 
-/// Free large segments. Go's `stackLarge`.
-struct StackLarge {
-    lock: Mutex,
-    /// By the power of two of their pages.
-    free: [StackFreeList; usize::BITS as usize],
-    /// The bytes of all of them.
-    kept: Cell<usize>,
-}
-
 // SAFETY: each list is touched with its lock held.
 unsafe impl Sync for Stackpool {}
-// SAFETY: likewise.
-unsafe impl Sync for StackLarge {}
+static STACKPOOL: [CachePadded<Stackpool>; NUM_STACK_ORDERS] =
+    [pool(0), pool(1), pool(2), pool(3), pool(4), pool(5)];
 
-static STACKPOOL: [CachePadded<Stackpool>; NUM_STACK_ORDERS] = [const {
+/// A pool of segments of `1 << order` pages.
+const fn pool(order: usize) -> CachePadded<Stackpool> {
+    let n = SEGMENT_MIN << order;
+    // Who takes one has filled one of half the size.
+    let wanted = if n == PAGE { PAGE } else { n / 2 };
     CachePadded::new(Stackpool {
         mu: Mutex::new(),
         free: StackFreeList::new(),
+        level: Level::new(),
         cut: Cell::new(0),
-        arena: Arena::new(),
+        arena: Arena::new(PAGE + n, wanted),
     })
-}; NUM_STACK_ORDERS];
-
-static STACK_LARGE: StackLarge = StackLarge {
-    lock: Mutex::new(),
-    free: [const { StackFreeList::new() }; usize::BITS as usize],
-    kept: Cell::new(0),
-};
+}
 
 /// Ranks the locks.
 pub(crate) fn init() {
     for pool in &STACKPOOL {
         lock_init(&pool.mu, LockRank::STACKPOOL);
-        pool.arena.init();
     }
-    lock_init(&STACK_LARGE.lock, LockRank::STACK_LARGE);
+    large::init();
 }
 
 /// Takes a small segment that no P has, or cuts some. Go's `stackpoolalloc`.
@@ -136,13 +117,13 @@ fn stackpoolalloc(order: usize) -> io::Result<Stack> {
     let (pool, n) = (&STACKPOOL[order], SEGMENT_MIN << order);
     lock(&pool.mu);
     let (free, cut) = (pool.free.pop(n), pool.cut.get());
+    pool.level.get(1);
     unlock(&pool.mu);
     if let Some(s) = free {
         return Ok(s);
     }
-    let at_once = (STACK_CACHE_SIZE / n).max((cut / 4).min(BATCH)).max(1);
-    // Who takes one has filled one of half the size.
-    let pieces = pool.arena.cut(PAGE + n, (n / 2).max(PAGE), at_once)?;
+    let at_once = (STACK_CACHE_SIZE / n).max((cut / 4).min(CUT_MAX)).max(1);
+    let pieces = pool.arena.cut(at_once)?;
     let piece = |i| {
         let (lo, hi) = pieces.bounds(i);
         Stack { lo: lo.addr(), hi: hi.addr() }
@@ -152,6 +133,7 @@ fn stackpoolalloc(order: usize) -> io::Result<Stack> {
     for i in 1..pieces.count {
         pool.free.push(piece(i));
     }
+    pool.level.put(pieces.count - 1);
     unlock(&pool.mu);
     Ok(piece(0))
 }
@@ -161,7 +143,46 @@ fn stackpoolfree(s: Stack, order: usize) {
     let pool = &STACKPOOL[order];
     lock(&pool.mu);
     pool.free.push(s);
+    pool.level.put(1);
     unlock(&pool.mu);
+}
+
+/// Hands small segments that nobody has needed back: a batch of one size. Says whether there were
+/// any.
+pub(crate) fn hand_back() -> bool {
+    (0..NUM_STACK_ORDERS).any(hand_back_order)
+}
+
+fn hand_back_order(order: usize) -> bool {
+    let (pool, n) = (&STACKPOOL[order], SEGMENT_MIN << order);
+    let mut ends = Vec::with_capacity(BATCH);
+    lock(&pool.mu);
+    ends.extend(from_fn(|| pool.free.pop(n)).map(|s| s.hi).take(pool.level.take(BATCH)));
+    pool.cut.set(pool.cut.get() - ends.len());
+    unlock(&pool.mu);
+    if ends.is_empty() {
+        return false;
+    }
+    let discarded = pool.arena.discard(&mut ends);
+    pool.arena.put_back(&mut ends[..discarded]);
+    // The memory of the others is locked. They don't count in the level, so that they aren't tried
+    // again for ever.
+    lock(&pool.mu);
+    ends[discarded..].iter().for_each(|&hi| pool.free.push(Stack { lo: hi - n, hi }));
+    pool.cut.set(pool.cut.get() + ends.len() - discarded);
+    unlock(&pool.mu);
+    true
+}
+
+/// For each common list an interval ends; says whether there is anything on one.
+pub(crate) fn age() -> bool {
+    STACKPOOL.iter().fold(false, |any, pool| {
+        lock(&pool.mu);
+        pool.level.age();
+        let len = pool.level.len();
+        unlock(&pool.mu);
+        any || len != 0
+    })
 }
 
 /// Fills half of an empty list of a P's; fails if there is none to be had. Go's
@@ -208,7 +229,7 @@ pub(crate) fn stackalloc(n: usize) -> io::Result<Stack> {
         throw("stack size not a power of 2");
     }
     if efence() {
-        return map_large(n);
+        return large::map(n);
     }
     match (order_of(n), this_p()) {
         (Some(order), Some(pp)) => {
@@ -219,13 +240,7 @@ pub(crate) fn stackalloc(n: usize) -> io::Result<Stack> {
             Ok(cache.pop(n).unwrap_or_else(|| throw("stackalloc: empty cache")))
         }
         (Some(order), None) => stackpoolalloc(order),
-        (None, _) => {
-            lock(&STACK_LARGE.lock);
-            let s = STACK_LARGE.free[stacklog2(n / PAGE)].pop(n);
-            STACK_LARGE.kept.set(STACK_LARGE.kept.get() - s.map_or(0, |_| n));
-            unlock(&STACK_LARGE.lock);
-            s.map_or_else(|| map_large(n), Ok)
-        }
+        (None, _) => large::alloc(n),
     }
 }
 
@@ -237,7 +252,7 @@ pub(crate) fn stackfree(s: Stack) {
         throw("stack not a power of 2");
     }
     if efence() {
-        return fault(s);
+        return large::fault(s);
     }
     match (order_of(n), this_p()) {
         (Some(order), Some(pp)) => {
@@ -248,18 +263,7 @@ pub(crate) fn stackfree(s: Stack) {
             cache.push(s);
         }
         (Some(order), None) => stackpoolfree(s, order),
-        (None, _) => {
-            lock(&STACK_LARGE.lock);
-            let keep = STACK_LARGE.kept.get() + n <= LARGE_KEPT;
-            if keep {
-                STACK_LARGE.free[stacklog2(n / PAGE)].push(s);
-                STACK_LARGE.kept.set(STACK_LARGE.kept.get() + n);
-            }
-            unlock(&STACK_LARGE.lock);
-            if !keep {
-                unmap_large(s);
-            }
-        }
+        (None, _) => large::free(s),
     }
 }
 
@@ -276,47 +280,10 @@ fn on_system_stack() {
     }
 }
 
-/// Maps a segment and its guard; a large one where huge pages can be.
-fn map_large(n: usize) -> io::Result<Stack> {
-    let (align, advice) = if n < HUGE { (PAGE, Advice::NoHugePage) } else { (HUGE_PAGE, Advice::HugePage) };
-    let guards = guard::reserve(1)?;
-    let mut mapping = MmapOptions::new().len(align + n).no_reserve_swap().map_anon()?;
-    // Kernels without huge pages say EINVAL.
-    let _ = mapping.advise(advice);
-    let base = mapping.as_mut_ptr().expose_provenance();
-    let lo = (base + PAGE).next_multiple_of(align);
-    guards.install(ptr::with_exposed_provenance_mut(lo - PAGE), PAGE + n, 1)?;
-    std::mem::forget(mapping);
-    for (from, to) in [(base, lo - PAGE), (lo + n, base + align + n)] {
-        if from != to {
-            // SAFETY: a part of the mapping that isn't needed.
-            unsafe { libc::munmap(ptr::with_exposed_provenance_mut(from), to - from) };
-        }
-    }
-    Ok(Stack { lo, hi: lo + n })
-}
-
-/// Gives a segment of [`map_large`] back to the system.
-fn unmap_large(s: Stack) {
-    // SAFETY: map_large's mapping, which nobody uses.
-    unsafe { libc::munmap(ptr::with_exposed_provenance_mut(s.lo - PAGE), s.hi - s.lo + PAGE) };
-    guard::release(1);
-}
-
-/// Makes a segment inaccessible for good: who still has a pointer into it finds out.
-fn fault(s: Stack) {
-    let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let (base, len) = (ptr::with_exposed_provenance_mut(s.lo - PAGE), s.hi - s.lo + PAGE);
-    // SAFETY: replaces a segment that nobody uses, and its guard.
-    if unsafe { libc::mmap(base, len, libc::PROT_NONE, flags, -1, 0) } == libc::MAP_FAILED {
-        throw("runtime: cannot make a freed stack inaccessible");
-    }
-    guard::release(1);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stack::stackinit;
     use crate::testing::{dies, zeroed};
 
     fn cached(pp: &P, order: usize) -> usize {
@@ -330,7 +297,7 @@ mod tests {
     /// The lists are the process's: one test, so that nobody else takes from them.
     #[test]
     fn small_segments_go_from_hand_to_hand_by_halves() {
-        guard::init().unwrap();
+        stackinit().unwrap();
         let pp = zeroed::<P>();
         for order in 0..NUM_STACK_ORDERS {
             let (n, before) = (SEGMENT_MIN << order, pooled(order));
@@ -355,22 +322,6 @@ mod tests {
         }
         stackcache_clear(pp);
         assert!((0..NUM_STACK_ORDERS).all(|order| cached(pp, order) == 0));
-    }
-
-    #[test]
-    fn large_segments_are_kept_up_to_a_limit() {
-        guard::init().unwrap();
-        let n = 16 << 20;
-        let segments: [Stack; 5] = std::array::from_fn(|_| stackalloc(n).unwrap());
-        for s in segments {
-            // SAFETY: the segment is ours.
-            unsafe { ptr::with_exposed_provenance_mut::<u8>(s.lo).write(1) };
-            stackfree(s);
-        }
-        assert_eq!(STACK_LARGE.kept.get(), LARGE_KEPT, "the fifth was one too many");
-        let again = stackalloc(n).unwrap();
-        assert_eq!((again, STACK_LARGE.kept.get()), (segments[3], LARGE_KEPT - n));
-        unmap_large(again);
     }
 
     #[test]

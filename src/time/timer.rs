@@ -21,7 +21,6 @@
 //! Go's collector keeps a timer that is stopped and dropped until it is out of its heap. Here there
 //! is a state for that, `DROPPED`: who takes such a timer out gives it back to the pool.
 
-use std::alloc::Layout;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -32,6 +31,7 @@ use crate::os::osyield;
 use crate::panic::throw;
 use crate::pool::{self, FreeList, Pool, Pooled};
 use crate::runtime2::{Link, Mutex, P, sched};
+use crate::stack::arena::Arena;
 
 /// It isn't in a heap: new, or it has fired.
 pub const TIMER_NO_STATUS: u32 = 0;
@@ -134,8 +134,11 @@ pub(crate) fn bad_timer() -> ! {
     throw("timer data corruption")
 }
 
+/// Where timers are cut from.
+static ARENA: Arena = Arena::new(size_of::<Timer>(), 0);
+
 impl Pooled for Timer {
-    const LAYOUT: Layout = Layout::new::<Timer>();
+    const SIZE: usize = size_of::<Timer>();
 
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {
         // SAFETY: the caller's; all zero is a timer.
@@ -148,6 +151,10 @@ impl Pooled for Timer {
 
     fn pool() -> &'static Pool<Self> {
         &sched().ext.timers
+    }
+
+    fn arena() -> &'static Arena {
+        &ARENA
     }
 }
 

@@ -36,7 +36,7 @@ use tally::{Op, count};
 /// What a goroutine of the stress does; it returns when all that it has begun has ended.
 type Scenario = fn(&mut Rng);
 
-const SCENARIOS: [Scenario; 39] = [
+const SCENARIOS: [Scenario; 40] = [
     nested,
     channels::crowd,
     channels::requests,
@@ -55,6 +55,7 @@ const SCENARIOS: [Scenario; 39] = [
     spawns::borrowers,
     spawns::large_results,
     spawns::locked_threads,
+    spawns::memory_back,
     panics::joined,
     panics::parking_destructors,
     panics::failing_scopes,

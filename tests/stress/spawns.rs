@@ -112,3 +112,12 @@ pub fn locked_threads(rng: &mut Rng) {
         rx.iter().for_each(drop);
     });
 }
+
+/// What others don't need goes back to the system, and they need it.
+pub fn memory_back(rng: &mut Rng) {
+    for _ in 0..rng.up_to(3) {
+        proc::free_os_memory();
+        rng.pause();
+        count(Op::Memory);
+    }
+}

@@ -41,7 +41,7 @@ use crate::pool;
 use crate::proc::boot::started;
 use crate::proc::gfree::{self, gfpurge};
 use crate::proc::m::this_p;
-use crate::proc::procs::procs;
+use crate::proc::procs::{gomaxprocs, procs};
 use crate::proc::sudog;
 use crate::runtime2::{P, sched};
 use crate::stack::large;
@@ -52,9 +52,9 @@ use crate::xregs;
 /// Nanoseconds of an interval.
 const INTERVAL: i64 = 1_000_000_000;
 /// For so many [`scavenge`] works at once,
-const SLICE: i64 = 2_000_000;
-/// and then it lets others work for so many.
-const PAUSE: i64 = 8_000_000;
+const SLICE: i64 = 4_000_000;
+/// and then it lets others work for so many, if all P's are in use, and less if there are fewer.
+const PAUSE: i64 = 16_000_000;
 
 /// So many pieces are taken from a list at once.
 pub(crate) const BATCH: usize = 64;
@@ -182,7 +182,9 @@ pub(crate) fn scavenge(now: i64) -> Option<i64> {
     while hand_back() {
         let now = nanotime();
         if now >= until {
-            next = next.min(now + PAUSE);
+            let ps = i64::from(gomaxprocs());
+            let in_use = ps - i64::from(sched().npidle.load(Ordering::Relaxed));
+            next = next.min(now + PAUSE * in_use / ps);
             break;
         }
     }

@@ -230,12 +230,11 @@ impl Arena {
         ends.sort_unstable();
         let discard = |ends: &[usize]| {
             let runs = ends.chunk_by(|end, next| end + stride == *next);
-            let runs = runs.map(|run| run[0] - stride..run[run.len() - 1]);
-            // SAFETY: pages that nobody uses. Guards stay where they are.
-            let discarded = unsafe {
-                advise_each(runs.clone().map(|run| run.start + PAGE..run.end), libc::MADV_DONTNEED)
-            };
-            discarded.map(|()| guard::remove(runs)).is_ok()
+            let runs = runs.map(|run| run[0] - stride + PAGE..run[run.len() - 1]);
+            // SAFETY: pages that nobody uses. Guards in between stay where they are.
+            let discarded = unsafe { advise_each(runs, libc::MADV_DONTNEED) };
+            let guards = ends.iter().map(|end| end - stride..end - stride + PAGE);
+            discarded.map(|()| guard::remove(guards)).is_ok()
         };
         if discard(ends) {
             return ends.len();

@@ -30,8 +30,8 @@ use crate::proc::status::{
     cas_g_from_preempted, casfrom_gscanstatus, castogscanstatus, dumpgstatus, readgstatus,
 };
 use crate::runtime2::{
-    G, GCOPYSTACK, GDEAD, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSCANRUNNABLE, GSCANRUNNING, GSCANSYSCALL,
-    GSCANWAITING, GSYSCALL, GWAITING, M, PRUNNING,
+    G, GCOPYSTACK, GDEAD, GIDLE, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSCANRUNNABLE, GSCANRUNNING,
+    GSCANSYSCALL, GSCANWAITING, GSYSCALL, GWAITING, M, PRUNNING,
 };
 use crate::signal::preempt_m;
 use crate::stack::running_guard;
@@ -68,7 +68,8 @@ pub(crate) fn suspend_g(gp: &'static G) -> SuspendGState {
             status = GWAITING;
         }
         match status {
-            GDEAD => return SuspendGState { g: ptr::null_mut(), dead: true, stopped: false },
+            // One whose page went back to the kernel has ended, too.
+            GDEAD | GIDLE => return SuspendGState { g: ptr::null_mut(), dead: true, stopped: false },
             GRUNNABLE | GSYSCALL | GWAITING => {
                 if castogscanstatus(gp, status, status | GSCAN) {
                     // Nobody else asks for anything while the bit is set.

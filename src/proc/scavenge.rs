@@ -162,7 +162,6 @@ fn age() -> bool {
 /// run again: all P's are idle, and nothing is left on a list. `now` is [`nanotime`].
 ///
 /// Called by one thread, which has no P.
-#[expect(dead_code, reason = "sysmon will call it")]
 pub(crate) fn scavenge(now: i64) -> Option<i64> {
     /// When there will be something to do,
     static NEXT: AtomicI64 = AtomicI64::new(0);

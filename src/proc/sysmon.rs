@@ -3,7 +3,8 @@
 //! It looks at every P, at first each 20 µs. A P whose M is in a system call is taken away and handed to
 //! another M, if there is anything to run; a goroutine that has run for 10 ms is asked to stop.
 //! When a millisecond has passed in which there was nothing to do, it looks less and less often, at last
-//! each 10 ms. When no P is in use it sleeps until one is ([`wake_sysmon`]).
+//! each 10 ms. When no P is in use it sleeps until one is ([`wake_sysmon`]). It also hands back memory that
+//! nobody has needed for a while ([`scavenge`]).
 
 use std::sync::atomic::Ordering;
 
@@ -14,6 +15,7 @@ use crate::proc::checkdead::{checkdead, foreign_threads_matter, incidlelocked};
 use crate::proc::preempt::preemptone;
 use crate::proc::procs::{gomaxprocs, procs};
 use crate::proc::runq::runqempty;
+use crate::proc::scavenge::scavenge;
 use crate::proc::startstop::handoffp;
 use crate::runtime2::{P, PIDLE, PRUNNING, PSYSCALL, sched};
 use crate::time::run::time_sleep_until;
@@ -46,7 +48,8 @@ pub(crate) fn sysmon() {
             delay = (delay * 2).min(MAX_DELAY);
         }
         usleep(delay);
-        if nothing_runs() && sleep_deeply() {
+        let scavenge_at = scavenge(nanotime());
+        if nothing_runs() && sleep_deeply(scavenge_at) {
             idle = 0;
             delay = MIN_DELAY;
         }
@@ -62,12 +65,13 @@ fn nothing_runs() -> bool {
     sched().gcwaiting.load(Ordering::SeqCst) || sched().npidle.load(Ordering::SeqCst) == gomaxprocs()
 }
 
-/// Sleeps until a P is used again, unless one is; says whether that was what ended it.
-fn sleep_deeply() -> bool {
+/// Sleeps until a P is used again, unless one is, or there is memory to be handed back; says whether it
+/// was woken by a P.
+fn sleep_deeply(scavenge_at: Option<i64>) -> bool {
     lock(&sched().lock);
     let mut woken = false;
     // When the next timer is due, goroutines will run.
-    let next = time_sleep_until() - nanotime();
+    let next = time_sleep_until().min(scavenge_at.unwrap_or(i64::MAX)) - nanotime();
     if nothing_runs() && next > 0 {
         sched().sysmonwait.store(true, Ordering::SeqCst);
         let ns = if foreign_threads_matter() { FOREIGN_NS } else { IDLE_NS };

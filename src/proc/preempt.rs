@@ -34,9 +34,10 @@ pub(crate) fn preemptall() -> bool {
 pub(crate) fn preemptone(pp: &P) -> bool {
     let mine = getg().and_then(|gp| gp.m.get());
     let Some(mp) = pp.m.get().filter(|mp| !mine.is_some_and(|mine| ptr::eq(*mp, mine))) else { return false };
+    // Also if it is between two goroutines, as one that changes them all the time often is: its slice ends.
+    pp.preempt.store(true, Ordering::Relaxed);
     let Some(gp) = mp.curg.get().filter(|gp| !ptr::eq(*gp, &mp.ext.g0)) else { return false };
     ask(mp, gp);
-    pp.preempt.store(true, Ordering::Relaxed);
     preempt_m(mp);
     true
 }

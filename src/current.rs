@@ -111,6 +111,9 @@ pub struct OsThreadLock {
 /// else runs there. For libraries that keep state in the thread. Nests. Go's
 /// `runtime.LockOSThread`.
 ///
+/// A goroutine that ends without having unlocked (the guard was leaked) takes the thread with it: it may have
+/// changed it in ways that others don't expect. No new thread is made by one that is locked, for the same reason.
+///
 /// Such a thread sleeps while its goroutine is parked, so this costs a thread for each; and
 /// each switch to it is the kernel's.
 ///

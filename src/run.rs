@@ -35,7 +35,8 @@ use crate::proc::main::run_main;
 ///   goroutine that parks may go on on another thread. A point that can park is a channel
 ///   operation, a lock of [`sync`](crate::sync), a join, a yield: whatever waits in this
 ///   crate. (`std::sync::MutexGuard` isn't `Send` for a like reason: don't hold one across
-///   such a point either. It also holds up the whole thread.)
+///   such a point either. It also holds up the whole thread.) The end of [`blocking`](crate::blocking) is one, and
+///   each instruction of what was declared [`preemptible!`](crate::preemptible).
 /// - **Code that isn't Rust touches the pages of its stack in order**, as rustc's code does,
 ///   so that an overflow meets the guard page. Where the kernel has no guard regions (before
 ///   Linux 6.13) and the mappings have run out, a line on stderr says so; further stacks then

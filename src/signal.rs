@@ -20,6 +20,7 @@ use crate::debug::async_preempt_off;
 use crate::panic::{ThrowType, exit, startpanic, throw};
 use crate::preempt::{is_async_safe_point, want_async_preempt};
 use crate::preemptible;
+use crate::print::eprintln;
 use crate::proc::bad::{badmorestackg0, badmorestackgsignal};
 use crate::runtime2::{G, M, Stack};
 use crate::stack::{PAGE, STACK_GUARD, overflow_header};
@@ -108,11 +109,15 @@ fn setsigstack(sig: c_int) {
 /// Bytes for a handler's own frames, beside what the kernel pushes.
 const SIGSTACK_USE: usize = 64 << 10;
 
+/// What the kernel pushes for a signal: it grows with the CPU's vector registers.
+fn min_signal_frame() -> usize {
+    // SAFETY: no memory is passed.
+    unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) as usize }
+}
+
 /// Allocates the signal stack of an M, with a guard below it. Go's `mpreinit`.
 pub(crate) fn mpreinit(mp: &'static M) -> io::Result<()> {
-    // SAFETY: no memory is passed. The kernel's frame grows with the CPU's vector state.
-    let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
-    let size = (SIGSTACK_USE + frame).next_multiple_of(PAGE);
+    let size = (SIGSTACK_USE + min_signal_frame()).next_multiple_of(PAGE);
     let mut stack = MmapOptions::new().len(PAGE + size).map_anon()?;
     let base = stack.as_mut_ptr();
     std::mem::forget(stack);
@@ -135,6 +140,13 @@ pub(crate) fn minit_signals(mp: &M) {
     // SAFETY: the memory is this M's for good; the faults must reach their handler.
     unsafe {
         if libc::sigaltstack(&stack, ptr::null_mut()) != 0 {
+            let error = io::Error::last_os_error();
+            eprintln!(
+                "runtime: a signal stack of {} bytes is refused ({error}): the kernel asks for {} at least, \
+                 with this CPU's vector registers",
+                hi - lo,
+                min_signal_frame(),
+            );
             throw("sigaltstack failed");
         }
         for sig in FAULTS {
@@ -204,7 +216,9 @@ fn do_sig_preempt(mp: &M, gp: &G, context: &mut Sigctxt) {
 /// Sends a preemption signal to the thread of `mp`, unless one is on its way, or it would be no use: then
 /// a system call of that thread would be cut short for nothing. Go's `preemptM`.
 pub(crate) fn preempt_m(mp: &M) {
-    if async_preempt_off() || !preemptible::any() {
+    // A thread that isn't ours runs what has to wait, no code for long; and its signal stack, if it has one,
+    // may be too small for this CPU's vector registers.
+    if async_preempt_off() || mp.isextra.get() || !preemptible::any() {
         return;
     }
     if mp.signal_pending.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_ok() {

@@ -50,7 +50,8 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `boot.rs`, `main.rs` | `rt0_go`, `schedinit`, `main`: how the runtime starts |
-//! | `m.rs` | M's: `newm`, `allocm`, `mstart` |
+//! | `m.rs`, `template.rs` | M's: `newm`, `allocm`, `mstart`, `mexit`, and the thread that makes threads |
+//! | `extram.rs` | `needm`, `dropm`: threads that aren't ours |
 //! | `p.rs`, `procs.rs`, `procresize.rs`, `pmask.rs` | P's: `acquirep`, `releasep`, `procresize`, `allp` |
 //! | `newproc.rs`, `gfree.rs`, `allgs.rs` | G's: `newproc`, `malg`, `gfget`, `gfput`, `allgs` |
 //! | `goexit.rs`, `join.rs` | the end of a G: `goexit0`, `gdestroy`, and who waits for it |
@@ -63,13 +64,17 @@
 //! | `park.rs`, `gosched.rs`, `sudog.rs` | `gopark`, `goready`, `Gosched`, `goyield`, sudogs |
 //! | `coro.rs` | coroutines: `newcoro`, `coroswitch` |
 //! | `inject.rs` | `injectglist`: work from outside |
+//! | `sysmon.rs` | `sysmon`, `retake` |
 //! | `preempt.rs` | `preemptone`, `preemptall`, `preemptPark` |
+//! | `syscall.rs` | `entersyscall`, `exitsyscall` and their slow paths |
+//! | `stw.rs`, `safepoint.rs` | `stopTheWorld`, `startTheWorld`; `forEachP` |
+//! | `disable.rs`, `pin.rs` | `schedEnableUser`; `procPin` |
 //! | `status.rs` | `casgstatus` and its kin |
 //! | `scavenge.rs` | handing memory back |
 //! | `lockosthread.rs` | `LockOSThread` |
 //! | `checkdead.rs` | `checkdead` |
 //! | `hooks.rs` | what an embedder registers |
-//! | `raw.rs` | this layer's functions for those outside |
+//! | `raw.rs`, `raw_world.rs` | this layer's functions for those outside |
 //! | `bad.rs` | `badmcall` and its kin |
 //!
 //! Functions inside of the crate trust each other: that a G passed to one is owned as that

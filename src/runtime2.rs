@@ -488,7 +488,7 @@ pub struct G {
     pub async_safe_point: Cell<bool>,
     /// Turn an unexpected fault into a panic; the embedder's.
     pub paniconfault: Cell<bool>,
-    /// A scan has seen this stack; protected by the scan bit.
+    /// A scan has seen this stack; the embedder's collector's, protected by the scan bit.
     pub gcscandone: Cell<bool>,
     /// Its stack must not grow now.
     pub throwsplit: Cell<bool>,

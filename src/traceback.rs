@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::print::{Stderr, eprintln};
-use crate::proc::allgs::{atomic_all_g, atomic_all_g_index};
+use crate::proc::allgs::for_each_g_race;
 use crate::runtime2::{
     G, GCOPYSTACK, GDEAD, GIDLE, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, WaitReason,
 };
@@ -54,15 +54,15 @@ pub(crate) fn printcreatedby(gp: &G) {
 /// Prints every goroutine but `me` that has begun and not ended. Takes no lock: it
 /// may be that of the thread that failed. Go's `tracebackothers`.
 pub(crate) fn tracebackothers(me: Option<&G>) {
-    for gp in (0..atomic_all_g()).filter_map(atomic_all_g_index) {
+    for_each_g_race(|gp| {
         let status = gp.atomicstatus.load(Ordering::Relaxed) & !GSCAN;
         if me.is_some_and(|me| std::ptr::eq(me, gp)) || status == GIDLE || status == GDEAD {
-            continue;
+            return;
         }
         goroutineheader(gp);
         printcreatedby(gp);
         eprintln!();
-    }
+    });
 }
 
 /// So many frames of a backtrace are printed at most. Go's `tracebackInnerFrames`.

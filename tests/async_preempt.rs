@@ -1,5 +1,5 @@
 //! Goroutines that are stopped anywhere: whatever a register holds, it holds it again when they go on,
-//! and nobody has written to what is theirs on the stack.
+//! and nobody has written to what is theirs on the stack. Meanwhile a collector finds all of it.
 //!
 //! For long, run with `STRESS_SECONDS`, for each of the tests: then each instruction of the loop in
 //! assembly must have been one that was interrupted.
@@ -177,21 +177,46 @@ impl Places {
     }
 }
 
-/// Suspends goroutines, and notes where they are, until that is enough.
-fn suspend_some(rng: &mut Rng, enough: impl Fn(&Places) -> bool) -> Places {
+/// Fails unless a scan of `gp`, which runs a loop that holds this, finds what is there all the time.
+///
+/// # Safety
+/// As [`proc::scan_stack`].
+unsafe fn finds(gp: *mut G, held: &Held) {
+    let mut missing = held.kept();
+    let word = |at| ptr::with_exposed_provenance::<u64>(at);
+    // SAFETY: the caller's; what is scanned can be read.
+    unsafe {
+        proc::scan_stack(gp, |range| {
+            range.step_by(8).for_each(|at| _ = missing.remove(&word(at).read_volatile()));
+        });
+    }
+    assert!(missing.is_empty(), "a scan missed {missing:x?} of {held:x?}");
+}
+
+/// Suspends goroutines, notes where they are, and scans those in a loop, until that is enough.
+fn suspend_some(tasks: &[usize], rng: &mut Rng, enough: impl Fn(&Places) -> bool) -> Places {
     let mut places = Places::default();
     while !enough(&places) {
-        let gp = GS[rng.below(GS.len())].load(Ordering::Acquire);
+        let number = rng.below(GS.len());
+        let gp = GS[number].load(Ordering::Acquire);
         if !gp.is_null() {
             // SAFETY: on a thread that isn't the runtime's, for a goroutine that ends after this. What
             // is on the stack of one that was interrupted is as preempt.S says.
             unsafe {
                 let state = proc::suspend_g(gp);
+                let task = &*ptr::with_exposed_provenance::<Task>(tasks[number]);
+                let mut in_loop = false;
                 if (*gp).async_safe_point.get() {
                     let bp = (*gp).sched.bp.get();
-                    places.pcs.insert(ptr::with_exposed_provenance::<usize>(bp + 8).read());
+                    let pc = ptr::with_exposed_provenance::<usize>(bp + 8).read();
+                    in_loop = instructions(task.vectors).contains(&pc);
+                    places.pcs.insert(pc);
                 } else if state.stopped {
+                    in_loop = true;
                     places.at_checks += 1;
+                }
+                if in_loop {
+                    finds(gp, &task.load);
                 }
                 proc::resume_g(state);
             }
@@ -240,7 +265,7 @@ fn torture(copying: bool) {
         let suspender = thread::spawn(move || {
             let begin = Instant::now();
             let over = || time.map_or_else(|| slices() >= SHORT, |time| begin.elapsed() >= time);
-            let places = suspend_some(&mut rng, |places| over() && places.of_each_kind());
+            let places = suspend_some(&tasks, &mut rng, |places| over() && places.of_each_kind());
             OVER.store(true, Ordering::Relaxed);
             places
         });

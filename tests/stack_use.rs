@@ -12,7 +12,7 @@ use gosched::chan::hchan::{
     Hchan, Scase, Type, chanrecv1, chanrecv2, chansend1, closechan, freechan, makechan, selectgo,
     selectnbrecv, selectnbsend,
 };
-use gosched::proc::{self, Coro};
+use gosched::proc::{self, Coro, StwReason};
 use gosched::runtime2::{G, GRUNNING, Timer, TraceBlockReason, WaitReason};
 use painted::Case;
 
@@ -107,6 +107,18 @@ unsafe fn work_on_g0() {
     assert_eq!(sum, 190);
 }
 
+unsafe fn stop_all() {
+    // SAFETY: started at once.
+    unsafe { proc::start_the_world(proc::stop_the_world(StwReason::Unknown)) }
+}
+
+unsafe fn count_all() {
+    let mut count = 0;
+    // SAFETY: it does nothing but count.
+    unsafe { proc::for_each_g(|_| count += 1) };
+    assert_ne!(count, 0);
+}
+
 unsafe fn hold_the_m() {
     // SAFETY: released once.
     unsafe { proc::releasem(proc::acquirem()) };
@@ -165,9 +177,9 @@ macro_rules! cases {
 }
 
 /// Those that begin with a check,
-static CHECKED: [Case; 15] = cases! {
+static CHECKED: [Case; 17] = cases! {
     send receive receive_if_open try_both select make_and_free close make_a_goroutine park
-    yield_to_all yield_to_one make_a_coroutine switch_to_it sleep set_a_timer
+    yield_to_all yield_to_one make_a_coroutine switch_to_it sleep set_a_timer stop_all count_all
 };
 
 /// and those that don't.

@@ -25,6 +25,7 @@ common::tests! {
     whoever_is_suspended_stands_still
     so_it_does_when_stacks_always_move
     goroutines_suspend_each_other
+    the_stack_of_one_that_works_on_g0_stays
     a_dead_one_stays_dead
     a_running_goroutine_suspends_nobody
 }
@@ -198,6 +199,56 @@ fn goroutines_suspend_each_other(test: Test) {
             let both = [0, 1].map(|i| go(move || suspend_the_other(i)));
             both.into_iter().for_each(|handle| handle.join().unwrap());
             assert_ne!(SUSPENSIONS.load(Ordering::Relaxed), 0);
+        });
+    });
+    process.env("GOMAXPROCS", "2").end().with("exit status: 0");
+}
+
+/// A stack that has grown, and of which little is in use, could be made smaller. But a goroutine that works on
+/// g0 has addresses of it there.
+fn the_stack_of_one_that_works_on_g0_stays(test: Test) {
+    static WORKER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+    static STAGE: AtomicUsize = AtomicUsize::new(0);
+    fn wait_for(stage: usize) {
+        while STAGE.load(Ordering::Acquire) != stage {
+            std::hint::spin_loop();
+        }
+    }
+    fn work() {
+        WORKER.store(proc::getg(), Ordering::Release);
+        let kept = black_box([marker(0); 2]);
+        // SAFETY: on a goroutine; nothing parks.
+        unsafe {
+            while_it_waits(|| {
+                STAGE.store(1, Ordering::Release);
+                wait_for(2);
+            });
+        }
+        STAGE.store(if black_box(kept) == [marker(0); 2] { 3 } else { 0 }, Ordering::Release);
+    }
+    unsafe extern "C" fn start(_: *mut c_void) {
+        morestack_check!(60_000, work);
+    }
+    let process = test.process(|| {
+        run(|| {
+            // SAFETY: it fits its stack.
+            unsafe { proc::newproc(Some(start), ptr::null_mut()) };
+            let look = || {
+                wait_for(1);
+                let gp = WORKER.load(Ordering::Acquire);
+                // SAFETY: on a thread that isn't the runtime's; its state has the scan bit.
+                unsafe {
+                    let state = proc::suspend_g(gp);
+                    let stack = (*gp).stack.get();
+                    assert!((stack.hi - (*gp).sched.sp.get()) * 8 < stack.hi - stack.lo);
+                    proc::shrinkstack(gp);
+                    assert_eq!((*gp).stack.get(), stack);
+                    proc::resume_g(state);
+                }
+                STAGE.store(2, Ordering::Release);
+                wait_for(3);
+            };
+            thread::spawn(look).join().unwrap();
         });
     });
     process.env("GOMAXPROCS", "2").end().with("exit status: 0");

@@ -48,3 +48,16 @@ pub(crate) fn systemstack<R, F: FnOnce() -> R>(f: F) -> R {
     // SAFETY: `call` returned, so it wrote the result.
     unsafe { this.result.assume_init() }
 }
+
+/// [`systemstack`] for who is waiting while `f` runs, and whose stack others may scan meanwhile: the
+/// registers that a call preserves are saved there, and not in frames of g0's. (Go's compiler keeps
+/// nothing in registers across a call.)
+///
+/// Not inlined, so that the caller has no value in a register that it hadn't when they were saved.
+#[inline(never)]
+pub(crate) fn systemstack_scannable<R, F: FnOnce() -> R>(f: F) -> R {
+    let saved = callee_saved_registers();
+    let result = systemstack(f);
+    std::hint::black_box(&saved);
+    result
+}

@@ -234,6 +234,25 @@ pub(crate) fn stack_limit() -> Option<&'static AtomicUsize> {
     None
 }
 
+/// What is in the registers that a call preserves, but for rbp, which every switch saves.
+#[inline(always)]
+pub(crate) fn callee_saved_registers() -> [usize; 5] {
+    let mut registers = [0; 5];
+    // SAFETY: stores copies of registers there.
+    unsafe {
+        asm!(
+            "mov [{0}], rbx",
+            "mov [{0} + 8], r12",
+            "mov [{0} + 16], r13",
+            "mov [{0} + 24], r14",
+            "mov [{0} + 32], r15",
+            in(reg) &mut registers,
+            options(nostack, preserves_flags),
+        );
+    }
+    registers
+}
+
 /// How many bytes the saved vector registers take.
 pub(crate) fn vector_size() -> usize {
     // SAFETY: a static of morestack.S, written before there is a goroutine.

@@ -160,6 +160,12 @@ pub(crate) fn for_each_g(f: impl FnMut(&'static G)) {
     unlock(&ALLGLOCK.0);
 }
 
+/// Calls `f` with every G that there is now; those that are added meanwhile may be missed, and one whose
+/// page goes back to the kernel reads as zero. Go's `forEachGRace`.
+pub(crate) fn for_each_g_race(f: impl FnMut(&'static G)) {
+    (0..atomic_all_g()).filter_map(atomic_all_g_index).for_each(f);
+}
+
 /// How many G's there are.
 pub(crate) fn allglen() -> usize {
     // Acquire: before the counts of those that are free, see gcount.

@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 use crate::arch;
 use crate::preempt::SuspendGState;
 use crate::proc::boot::started;
-use crate::proc::{Coro, CoroFn, coro, gfree, inject, lockosthread, m, park, preempt, scavenge, status};
+use crate::proc::{
+    Coro, CoroFn, allgs, coro, gfree, inject, lockosthread, m, park, preempt, scavenge, status,
+};
 use crate::runtime2::{G, M, Schedt, Timer, TimerFn, TraceBlockReason, Unlockf, WaitReason};
 use crate::stack::check::entry_check;
 use crate::stack::{newstack, scan, shrink, with_room};
@@ -233,10 +235,13 @@ pub fn sched() -> *mut Schedt {
 /// calls it. If it panics, the panic goes on in the caller. Go's `systemstack`, in
 /// `asm_amd64.s`.
 ///
+/// `f` may make the goroutine waiting ([`cas_g_to_waiting`]), and running again: meanwhile its stack, with
+/// its registers, can be scanned, by `f` itself too.
+///
 /// # Safety
 /// `f` must not park. On a copying stack it must not panic.
 pub unsafe fn systemstack<R>(f: impl FnOnce() -> R) -> R {
-    arch::systemstack(f)
+    arch::systemstack_scannable(f)
 }
 
 /// Leaves the running goroutine and calls `f` with it on g0; the goroutine goes on when
@@ -386,6 +391,22 @@ pub unsafe fn shrinkstack(gp: *mut G) {
     arch::systemstack(|| shrink::shrinkstack(unsafe { &*gp }))
 }
 
+/// Calls `f` with every G that was ever made, while none can be added. Those whose goroutine has ended are
+/// [`GDEAD`](crate::runtime2::GDEAD), and will be used again. Go's `forEachG`, in `proc.go`.
+///
+/// # Safety
+/// `f` is called on g0 with a lock held: it must not make a goroutine, wait for one, suspend one, or unwind.
+pub unsafe fn for_each_g(mut f: impl FnMut(*mut G)) {
+    entry_check();
+    arch::systemstack(|| allgs::for_each_g(|gp| f(gp.as_ptr())))
+}
+
+/// [`for_each_g`] without the lock: `f` may do anything, and isn't called with G's that are added meanwhile.
+/// In a stopped world, no goroutine can add one. Go's `forEachGRace`, in `proc.go`.
+pub fn for_each_g_race(mut f: impl FnMut(*mut G)) {
+    allgs::for_each_g_race(|gp| f(gp.as_ptr()))
+}
+
 /// Sets the scan bit, which keeps a G from running and its stack where it is, if its state is
 /// `oldval`; says whether it was. `newval` is `oldval` with [`GSCAN`](crate::runtime2::GSCAN). Go's
 /// `castogscanstatus`, in `proc.go`.
@@ -435,15 +456,19 @@ pub unsafe fn resume_g(state: SuspendGState) {
     crate::preempt::resume_g(state)
 }
 
-/// Calls `f` with each range of addresses that a collector has to scan which doesn't know the frames
-/// of `gp`: the used part of its stack, with its general registers; its vector registers, if it was
-/// preempted; the blocks that `alloca` has got; the argument of a goroutine that hasn't begun. Go's
-/// `scanstack`, in `mgcmark.go`, does more.
+/// Calls `f` with each range of addresses in which `gp` may keep a pointer, for a collector that doesn't
+/// know its frames: the used part of its stack, with its general registers, wherever it was stopped; its
+/// vector registers, if it was preempted; the blocks that `alloca` has got; `param`, and the sudogs that it
+/// waits on; the argument or the closure of a goroutine that hasn't begun; the result of one that has ended,
+/// until its handle takes it. Each range begins at a multiple of 8, and so do pointers in it. Go's `scanstack`,
+/// in `mgcmark.go`, does more.
+///
+/// [What it doesn't name](crate::proc::preemption#for-a-collector) is for the embedder to find.
 ///
 /// # Safety
-/// The goroutine is suspended ([`suspend_g`]), or parked and can't be made ready meanwhile, or its
-/// state has the scan bit for another reason. A sender may write to the stack of one that waits for
-/// a value.
+/// The goroutine is suspended ([`suspend_g`]), or its state has the scan bit for another reason. While the
+/// world is stopped, it may be one that is parked, in a queue, or dead. (One in a system call goes on
+/// also then.) A sender may write to the stack of one that waits for a value.
 pub unsafe fn scan_stack(gp: *mut G, f: impl FnMut(std::ops::Range<usize>)) {
     // SAFETY: the caller's; G's are never freed.
     scan::scan_stack(unsafe { &*gp }, f)

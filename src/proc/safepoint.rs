@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::arch::systemstack;
+use crate::arch::systemstack_scannable;
 use crate::lock::note::{noteclear, notetsleep, notewakeup};
 use crate::lock::{lock, unlock};
 use crate::panic::throw;
@@ -26,7 +26,7 @@ use crate::sema::{semacquire, semrelease};
 pub(crate) fn for_each_p(reason: WaitReason, f: fn(*mut P)) {
     semacquire(&WORLDSEMA);
     let (gp, mp) = goroutine();
-    systemstack(|| {
+    systemstack_scannable(|| {
         // As in stop_the_world.
         cas_g_to_waiting(gp, GRUNNING, reason);
         for_each_p_internal(mp, f);

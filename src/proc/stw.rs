@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use crate::arch::systemstack;
+use crate::arch::{systemstack, systemstack_scannable};
 use crate::lock::note::{noteclear, notetsleep, notewakeup};
 use crate::lock::rank::{assert_world_stopped, world_started, world_stopped};
 use crate::lock::{lock, unlock};
@@ -103,7 +103,7 @@ pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
     // Maybe another M's.
     let (gp, mp) = goroutine();
     mp.preemptoff.set(reason.as_str().as_ptr().cast());
-    systemstack(|| {
+    systemstack_scannable(|| {
         // Waiting, so that its stack can be scanned meanwhile: who scans it would wait for it to stop,
         // and it for who scans.
         cas_g_to_waiting(gp, GRUNNING, WaitReason::StoppingTheWorld);

@@ -15,12 +15,14 @@ use crate::stack::side::free_side_blocks;
 
 /// Whether the stack of `gp` could be moved to a smaller one now. Go's `isShrinkStackSafe`.
 ///
-/// Not in a system call, which may have addresses of it; not at an asynchronous safe point, where
+/// Not in a system call, which may have addresses of it; not while it waits for what it does itself on
+/// g0, where it keeps its M, and some; not at an asynchronous safe point, where
 /// some are in registers; not while it is about to park on a channel, when its sudogs are there
 /// and nobody has said so; and not if there are frame maps and its frames can't all be found: what
 /// is exact when the stack grows must not be guessed here.
 fn is_shrink_stack_safe(gp: &G) -> bool {
     gp.syscallsp.get() == 0
+        && (readgstatus(gp) & !GSCAN == GRUNNING || gp.m.is_null())
         && !gp.async_safe_point.get()
         && !gp.parking_on_chan.load(Ordering::Acquire)
         && frames_known(gp, parked_frame(gp))

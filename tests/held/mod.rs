@@ -2,6 +2,7 @@
 //! values, and say at the end what is there. Some check their stack, and hold what a check preserves.
 
 use std::arch::global_asm;
+use std::collections::BTreeSet;
 use std::mem::offset_of;
 use std::ops::Range;
 
@@ -130,6 +131,15 @@ impl Held {
             eprintln!("found {found:#x?}\ninstead of {expected:#x?}");
             std::process::exit(1);
         }
+    }
+
+    /// What is in a register or in the red zone at each instruction of the loop: but for rax, rbx, r9, some
+    /// vectors and a word of the red zone, which it changes, and r10 and r11, which a check needs.
+    pub fn kept(&self) -> BTreeSet<u64> {
+        let general = [1, 2, 4, 5, 6, 7, 11, 12, 13, 14].map(|i| self.general[i]);
+        let vectors = (0..32).filter(|i| ![0, 15, 16].contains(i)).flat_map(|i| self.vectors[i]);
+        let red_zone = (0..15).filter(|&i| i != 7).map(|i| self.red_zone[i]);
+        vectors.filter(|&word| word != 0).chain(general).chain(red_zone).collect()
     }
 
     /// What is there after the loop, which counts, and subtracts the borrow of a comparison.

@@ -1,0 +1,119 @@
+//! The collector: Go's `mgc.go` and `mgcmark.go`, as small as they can be.
+
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gosched::proc::{self, StwReason};
+use gosched::runtime2::{G, GRUNNING, GSCANSYSCALL, GWAITING, WaitReason};
+
+use crate::heap;
+
+/// Whether goroutines run while the collector marks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum World {
+    /// It is stopped from the first step to the last: nothing changes.
+    Stopped,
+    /// It is stopped twice, for an instant. In between the collector suspends goroutine after goroutine, and
+    /// scans its stack: from then on that is black. The barrier sees to it that no white object is hidden
+    /// there.
+    Running,
+}
+
+/// Marks and sweeps; returns how many objects were swept, and how many are left. Go's `gcStart`, and all that
+/// follows from it.
+///
+/// # Safety
+/// On a goroutine; one at a time.
+pub unsafe fn cycle(world: World) -> (usize, usize) {
+    // SAFETY: the caller's. This goroutine doesn't park while the world is stopped.
+    unsafe {
+        let mut stop = proc::stop_the_world(StwReason::GcSweepTerm);
+        // Go's gcResetMarkState.
+        proc::for_each_g(|gp| (*gp).gcscandone.set(false));
+        heap::begin_marking();
+        if world == World::Running {
+            proc::start_the_world(stop);
+            mark_stacks();
+            drain();
+            stop = proc::stop_the_world(StwReason::GcMarkTerm);
+        } else {
+            mark_stacks();
+        }
+        // Nothing is left to be found but from what is grey: here, or by a barrier since the last drain.
+        drain();
+        let counts = heap::sweep();
+        proc::start_the_world(stop);
+        counts
+    }
+}
+
+/// Shades what is on any goroutine's stack. Goroutines that are made meanwhile begin with nothing but an
+/// argument that was shaded. Go's `markroot`, which has other roots too: globals, and channels and results
+/// that this program has no references in.
+///
+/// # Safety
+/// On a goroutine.
+unsafe fn mark_stacks() {
+    let me = proc::getg();
+    // SAFETY: the caller's; nobody makes this goroutine ready.
+    unsafe {
+        // On g0, because its own stack is scanned like any other. Two that suspend each other would wait
+        // forever, so it waits meanwhile and can be suspended itself.
+        proc::systemstack(|| {
+            proc::cas_g_to_waiting(me, GRUNNING, WaitReason::GarbageCollectionScan);
+            proc::for_each_g_race(|gp| mark_stack(gp));
+            proc::casgstatus(me, GWAITING, GRUNNING);
+        });
+    }
+}
+
+/// Suspends a goroutine, and shades what it has. Also in a stopped world: a goroutine that is in a system
+/// call may come out of it at any time.
+///
+/// # Safety
+/// As [`proc::suspend_g`].
+unsafe fn mark_stack(gp: *mut G) {
+    // SAFETY: the caller's. While the G has the scan bit, `gcscandone` is this goroutine's, and what a scan
+    // names can be read.
+    unsafe {
+        let state = proc::suspend_g(gp);
+        if state.dead {
+            return;
+        }
+        if (*gp).gcscandone.replace(true) {
+            proc::throw("g already scanned");
+        }
+        count(gp, state.stopped);
+        proc::scan_stack(gp, |range| {
+            for at in range.step_by(size_of::<usize>()) {
+                let word = ptr::with_exposed_provenance::<usize>(at).read_volatile();
+                heap::find(word).inspect(|object| object.shade());
+            }
+        });
+        proc::resume_g(state);
+    }
+}
+
+/// Shades what grey objects refer to, until there is none. Go's `gcDrain`.
+fn drain() {
+    while let Some(object) = heap::grey() {
+        (0..2).filter_map(|field| object.get(field)).for_each(|object| object.shade());
+    }
+}
+
+/// How many stacks were scanned; of goroutines that were stopped for it at a check, or between two
+/// instructions; and that were in a system call.
+pub static SCANNED: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+
+/// Counts a goroutine that is suspended.
+///
+/// # Safety
+/// It is.
+unsafe fn count(gp: *mut G, stopped: bool) {
+    // SAFETY: the caller's.
+    let (is_async, status) = unsafe { ((*gp).async_safe_point.get(), proc::readgstatus(gp)) };
+    let kinds = [true, stopped && !is_async, is_async, status == GSCANSYSCALL];
+    for (count, is) in SCANNED.iter().zip(kinds) {
+        count.fetch_add(usize::from(is), Ordering::Relaxed);
+    }
+}

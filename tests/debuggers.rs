@@ -194,9 +194,18 @@ fn interrupted() {
             thread::yield_now();
         }
     });
-    // SAFETY: no lock is held, and no thread-local in use.
-    let waiting = gosched::go(|| on_the_goroutine(|| unsafe { until_others_ran() }));
-    gosched::yield_now();
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    let waiting = gosched::go(|| {
+        on_the_goroutine(|| {
+            BEGUN.store(true, Ordering::Relaxed);
+            // SAFETY: no lock is held, and no thread-local in use.
+            unsafe { until_others_ran() }
+        })
+    });
+    // Only an interruption brings it back here after that.
+    while !BEGUN.load(Ordering::Relaxed) {
+        gosched::yield_now();
+    }
     OTHERS_RAN.store(true, Ordering::Relaxed);
     waiting.join().unwrap();
     asking.join().unwrap();

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -46,6 +47,8 @@ func main() {
 	timed("sleepers", 100_000, sleepers)
 	timed("mutex", 10_000_000, mutex)
 	timed("coroswitch", 10_000_000, coroswitch)
+	timed("syscall", 5_000_000, getppid)
+	monitor()
 	if wants("parked") {
 		parked(1_000_000)
 	}
@@ -287,6 +290,12 @@ func mutex(n int) {
 	running.Wait()
 }
 
+func getppid(n int) {
+	for range n {
+		syscall.Syscall(syscall.SYS_GETPPID, 0, 0, 0)
+	}
+}
+
 func parked(n int) {
 	var running sync.WaitGroup
 	gate := make(chan struct{})
@@ -315,9 +324,14 @@ func parked(n int) {
 
 // memory is bytes of this process, of the kind that a line of /proc/self/status tells.
 func memory(kind string) float64 {
-	status, _ := os.ReadFile("/proc/self/status")
-	_, line, _ := strings.Cut(string(status), kind+":")
-	var kib float64
-	fmt.Sscan(line, &kib)
-	return kib * 1024
+	return status(kind) * 1024
+}
+
+// status is the number in such a line.
+func status(kind string) float64 {
+	lines, _ := os.ReadFile("/proc/self/status")
+	_, line, _ := strings.Cut(string(lines), kind+":")
+	var value float64
+	fmt.Sscan(line, &value)
+	return value
 }

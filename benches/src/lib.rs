@@ -19,17 +19,27 @@
 //! | `grow_cold` | the same, of 1,000 that are there at once, in a fresh process: every one makes its stack grow. Only run if it is the one workload named |
 //! | `sleepers` | one goroutine that sleeps 10 ms, of 100,000 that are made one after the other |
 //! | `mutex` | one lock and unlock, eight goroutines on one mutex |
+//! | `syscall` | one system call that is back at once, `getppid`, entered and left as any |
+//! | `preempt_p99` | one yield, after 1 ms of work, while each P has a goroutine that spins: the 99th percentile of 500 |
 //! | `parked` | one goroutine made and parked on a channel, of 1,000,000; `parked_rss` its memory, `parked_pte` its page tables, `parked_release` its wake and exit |
 //! | `two_cpu` | two goroutines that only compute: their time in units of one's alone; `two_cpu_threads` the same of threads, which is what the machine can do |
 //! | `switch_pair` | into a coroutine and back, without a scheduler |
 //! | `coroswitch` | one value from a generator, a goroutine that runs only when it is asked: two switches; `coroswitch_pairs` the same in units of `switch_pair` |
 //! | `create_run_drop` | a coroutine made on a stack that is used again, run to its end, dropped |
+//! | `wake` | from when a goroutine could run until it does, while each P has one that spins: `wake_timer` has slept, `wake_thread` was sent something by a thread; of 1,000 |
+//! | `pair` | one yield while, for each P, two goroutines hand a value to and fro; of 1,000 |
+//! | `blocked` | a goroutine that computes while another waits in a system call: its time in units of what it takes alone |
+//! | `threads` | how many threads the process has in the end, of 10,000 goroutines that each make ten system calls of 1 ms; `threads_call` is one of those |
+//! | `idle` | the processor's time in 10 s in which all goroutines are parked, 1,000 and one that sleeps |
+//!
+//! From `wake` on they take their time, and are only run if they are named.
 //!
 //! A workload called `raw_...` does the same on gosched's raw layer.
 
 pub mod deep;
 pub mod machine;
 pub mod median;
+pub mod quantile;
 
 use std::fs;
 use std::process::exit;
@@ -55,7 +65,12 @@ impl Args {
 
     /// Whether this workload is to be run.
     pub fn wants(&self, workload: &str) -> bool {
-        self.workloads.is_empty() || self.workloads.iter().any(|wanted| wanted == workload)
+        self.workloads.is_empty() || self.names(workload)
+    }
+
+    /// Whether this workload is to be run and was named: for those that take long.
+    pub fn names(&self, workload: &str) -> bool {
+        self.workloads.iter().any(|wanted| wanted == workload)
     }
 
     /// Whether this workload, and no other, is to be run.
@@ -83,8 +98,27 @@ impl Args {
 /// Bytes of memory of this process, of the kind that a line of `/proc/self/status` tells:
 /// `VmRSS`, `VmPTE`.
 pub fn memory(kind: &str) -> f64 {
+    status(kind) * 1024.0
+}
+
+/// How many threads this process has.
+pub fn threads() -> f64 {
+    status("Threads")
+}
+
+/// The number in a line of `/proc/self/status`.
+fn status(kind: &str) -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with(kind)).unwrap();
-    let kib: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kib * 1024.0
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// How many nanoseconds the threads of this process have run.
+pub fn cpu_time() -> f64 {
+    let ran = |task: fs::DirEntry| -> Option<f64> {
+        // None if it has ended meanwhile.
+        let line = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    fs::read_dir("/proc/self/task").unwrap().filter_map(|task| ran(task.ok()?)).sum()
 }

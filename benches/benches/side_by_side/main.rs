@@ -20,7 +20,7 @@ use contender::{Contender, Outcome, contenders};
 use table::Table;
 
 /// What `src/lib.rs` explains, in the table's order.
-const WORKLOADS: [&str; 16] = [
+const WORKLOADS: [&str; 18] = [
     "gosched",
     "spawn",
     "spawn_wait",
@@ -33,16 +33,21 @@ const WORKLOADS: [&str; 16] = [
     "grow_cold",
     "sleepers",
     "mutex",
+    "syscall",
+    "preempt_p99",
     "parked",
     "switch_pair",
     "coroswitch",
     "two_cpu",
 ];
 
+/// Those that are only run if they are named.
+const LONG: [&str; 5] = ["wake", "pair", "blocked", "threads", "idle"];
+
 fn main() {
     let options = Options::parse(env::args().skip(1)).unwrap_or_else(|| {
         eprintln!("usage: cargo bench -- [--rounds N] [--procs 1,2] [--quick] [WORKLOAD ...]");
-        eprintln!("workloads: {}", WORKLOADS.join(" "));
+        eprintln!("workloads: {}; if named: {}", WORKLOADS.join(" "), LONG.join(" "));
         exit(2)
     });
     let go = contender::build_go();
@@ -93,7 +98,9 @@ impl Options {
                 "--quick" => options.rounds = 1,
                 "--rounds" => options.rounds = positive(&words.next()?)?,
                 "--procs" => options.procs = words.next()?.split(',').map(positive).collect::<Option<_>>()?,
-                _ if WORKLOADS.contains(&word.as_str()) => options.workloads.push(word),
+                word if WORKLOADS.contains(&word) || LONG.contains(&word) => {
+                    options.workloads.push(word.into())
+                }
                 _ => return None,
             }
         }

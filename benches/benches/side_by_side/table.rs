@@ -18,7 +18,9 @@ fn target(name: &str, procs: usize) -> Option<f64> {
         "skynet" => Some(0.8),
         "grow" => Some(0.5),
         "grow_cold" => Some(0.8),
-        "sleepers" | "mutex" => Some(1.0),
+        "sleepers" | "mutex" | "syscall" | "threads" => Some(1.0),
+        "preempt_p99" => Some(1.1),
+        "blocked" => Some(1.05),
         "parked" => Some(if procs == 1 { 1.0 } else { 1.3 }),
         "switch_pair" => Some(1.6),
         "coroswitch" => Some(0.6),
@@ -95,9 +97,9 @@ fn value(name: &str, outcome: &Outcome) -> Option<f64> {
 
 fn readable(value: f64, unit: &str) -> String {
     match unit {
-        "ns/op" if value >= 1e6 => format!("{:.2} ms", value / 1e6),
-        "ns/op" if value >= 1e4 => format!("{:.1} µs", value / 1e3),
-        "ns/op" => format!("{value:.1} ns"),
+        "ns/op" | "ns" if value >= 1e6 => format!("{:.2} ms", value / 1e6),
+        "ns/op" | "ns" if value >= 1e4 => format!("{:.1} µs", value / 1e3),
+        "ns/op" | "ns" => format!("{value:.1} ns"),
         "bytes" => format!("{value:.0} B"),
         _ => format!("{value:.2}"),
     }

@@ -1,6 +1,7 @@
 //! gosched: the workloads on its safe API, and the `raw_` ones on its raw layer.
 
 mod grow;
+mod monitor;
 mod parked;
 mod raw;
 mod safe;
@@ -29,6 +30,7 @@ fn main() {
             safe::run(&args);
             raw::run(&args);
             grow::run(&args);
+            monitor::run(&args);
             parked::run(&args);
         });
     }

@@ -1,6 +1,7 @@
 //! Workloads on the raw layer: goroutines on copying stacks of 2 KiB, channels without types.
 
 use std::ffi::c_void;
+use std::os::unix::process::parent_id;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,6 +22,7 @@ pub fn run(args: &Args) {
         (0..n).for_each(|_| assert_eq!(unsafe { sum_of(1, 0, 1_000_000) }, 499_999_500_000));
     });
     args.timed("raw_sleepers", 100_000, sleepers);
+    args.timed("raw_syscall", 5_000_000, syscall);
     args.timed("switch_pair", 50_000_000, switch_pair);
     args.timed("raw_coroswitch", 10_000_000, coroswitch);
 }
@@ -167,6 +169,24 @@ fn sleepers(n: u64) {
         // SAFETY: `sleeps` needs little stack.
         unsafe { proc::newproc(Some(sleeps), ptr::null_mut()) };
     }
+    RUNNING.wait();
+}
+
+fn syscall(n: u64) {
+    unsafe extern "C" fn calls(n: *mut c_void) {
+        for _ in 0..n.addr() {
+            // SAFETY: on a goroutine that has no thread-local; the call needs no P.
+            unsafe {
+                proc::entersyscall();
+                _ = parent_id();
+                proc::exitsyscall();
+            }
+        }
+        RUNNING.done();
+    }
+    RUNNING.add(1);
+    // SAFETY: `calls` needs little stack.
+    unsafe { proc::newproc(Some(calls), ptr::without_provenance_mut(n as usize)) };
     RUNNING.wait();
 }
 

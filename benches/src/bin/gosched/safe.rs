@@ -1,6 +1,7 @@
 //! The workloads on the safe API, as a program would be written with it.
 
 use std::hint::black_box;
+use std::os::unix::process::parent_id;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use gosched::chan::{Sender, bounded};
 use gosched::iter::pull;
 use gosched::sync::{Mutex, WaitGroup};
 use gosched::time::sleep;
-use gosched::{go, scope, select, yield_now};
+use gosched::{blocking, go, scope, select, yield_now};
 use gosched_benches::Args;
 use gosched_benches::median::median;
 
@@ -29,6 +30,7 @@ pub fn run(args: &Args) {
     if args.wants("coroswitch") {
         coroswitch_pairs(args);
     }
+    args.timed("syscall", 5_000_000, |n| (0..n).for_each(|_| _ = blocking(parent_id)));
     if args.wants("two_cpu") && args.procs >= 2 {
         two_cpu(args);
     }

@@ -171,6 +171,10 @@ pub(crate) fn scavenge(now: i64) -> Option<i64> {
     if now < NEXT.load(Ordering::Relaxed) {
         return Some(NEXT.load(Ordering::Relaxed));
     }
+    if INTERVAL_ENDS.load(Ordering::Relaxed) == 0 {
+        // The first one begins: what is on the lists by now isn't old.
+        INTERVAL_ENDS.store(now + INTERVAL, Ordering::Relaxed);
+    }
     let mut needed = true;
     if now >= INTERVAL_ENDS.load(Ordering::Relaxed) {
         INTERVAL_ENDS.store(now + INTERVAL, Ordering::Relaxed);

@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
@@ -207,10 +208,13 @@ fn a_locked_thread_has_no_heirs() {
         let _locked = lock_os_thread();
         fs::write("/proc/thread-self/comm", "strange").unwrap();
         let before = proc::mcount();
-        while proc::mcount() < before + 5 {
-            let blocked: Vec<_> = (0..10).map(|_| go(|| blocking(|| thread::sleep(5 * MS)))).collect();
-            blocked.into_iter().for_each(|handle| handle.join().unwrap());
-        }
+        // More than there are threads, each in one at the same time.
+        let n = before as usize + 5;
+        let all = Arc::new(Barrier::new(n));
+        let blocked: Vec<_> =
+            (0..n).map(|_| all.clone()).map(|all| go(move || blocking(|| all.wait()))).collect();
+        blocked.into_iter().for_each(|handle| _ = handle.join().unwrap());
+        assert!(proc::mcount() >= before + 5);
         assert_eq!(strange(), 1);
         fs::write("/proc/thread-self/comm", "ordinary").unwrap();
     });

@@ -60,6 +60,8 @@ fn timers_of_one_p_fire_in_order(test: Test) {
             let end = nanotime() + 20_000_000;
             let mut when = || end - rng.below(20_000_000) as i64;
             let mut left = timers.len();
+            // Not to be preempted, or some fire before others are set.
+            let mp = proc::acquirem();
             for (i, t) in timers.iter().enumerate() {
                 t.when.set(when());
                 t.f.set(Some(fire));
@@ -78,6 +80,8 @@ fn timers_of_one_p_fire_in_order(test: Test) {
             }
             // All are due when the scheduler looks at them.
             while nanotime() <= end {}
+            // SAFETY: what acquirem has returned.
+            unsafe { proc::releasem(mp) };
             drop_timers(timers);
             let fired = FIRED.lock().unwrap();
             assert!(fired.is_sorted());

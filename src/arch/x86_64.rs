@@ -320,7 +320,8 @@ impl Sigctxt<'_> {
 pub(crate) fn init_vector_state() {
     const OSXSAVE: u32 = 1 << 27;
     // Of xsave's parts, those that hold arguments: xmm, the upper halves of ymm, and of zmm.
-    const ARGUMENTS: u32 = 1 << 1 | 1 << 2 | 1 << 6;
+    // And what else a compiler may keep across a check that is made by hand: the masks, and zmm16 to 31.
+    const KEPT: u32 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 7;
     // The keys to memory's protection belong to the thread.
     const PKRU: u64 = 1 << 9;
     let (mut size, mut xcr0) = (512, 0_u64); // fxsave
@@ -336,7 +337,7 @@ pub(crate) fn init_vector_state() {
     // SAFETY: statics of morestack.S and preempt.S, which no goroutine reads yet.
     unsafe {
         gosched_vector_size.store(size, Ordering::Relaxed);
-        gosched_xsave_mask.store(xcr0 as u32 & ARGUMENTS, Ordering::Relaxed);
+        gosched_xsave_mask.store(xcr0 as u32 & KEPT, Ordering::Relaxed);
         gosched_preempt_mask.store(xcr0 & !PKRU, Ordering::Relaxed);
     }
 }

@@ -51,8 +51,9 @@
 //!
 //! Each has a stack of its own, 256 KiB unless [`Builder::stack_size`] says otherwise, that takes
 //! memory as it is used: a goroutine that waits near its base takes one page, and half a KiB of page
-//! tables. Below each is a guard page. A goroutine that overflows its stack is reported, with a backtrace, and the
-//! process ends with status 2.
+//! tables. What nobody has needed for a second or two goes back to the system
+//! ([`proc::free_os_memory`] doesn't wait). Below each stack is a guard page. A goroutine that overflows
+//! its stack is reported, with a backtrace, and the process ends with status 2.
 //!
 //! # Panics
 //!

@@ -364,8 +364,8 @@ pub fn set_max_stack(bytes: usize) -> usize {
 }
 
 /// Gives memory back to the system that the runtime keeps for later: that of goroutines that have
-/// ended, of stacks that were larger, of channels. All of it, however long that takes, some 500 ms for
-/// a million goroutines; but what a P keeps for itself that is running something else now comes later.
+/// ended, of stacks that were larger, of channels. All of it, however long that takes, a second or two
+/// for a million goroutines; but what a P keeps at hand that is running something else now comes later.
 /// The next goroutines take as long as the first ones did. Does nothing before the runtime runs. Go's
 /// `debug.FreeOSMemory`.
 ///
@@ -391,8 +391,9 @@ pub unsafe fn shrinkstack(gp: *mut G) {
     arch::systemstack(|| shrink::shrinkstack(unsafe { &*gp }))
 }
 
-/// Calls `f` with every G that was ever made, while none can be added. Those whose goroutine has ended are
-/// [`GDEAD`](crate::runtime2::GDEAD), and will be used again. Go's `forEachG`, in `proc.go`.
+/// Calls `f` with every G, while none can be added. Those whose goroutine has ended are
+/// [`GDEAD`](crate::runtime2::GDEAD), and will be used again; one whose memory has gone back to the system
+/// isn't among them. Go's `forEachG`, in `proc.go`.
 ///
 /// # Safety
 /// `f` is called on g0 with a lock held: it must not make a goroutine, wait for one, suspend one, or unwind.
@@ -402,6 +403,7 @@ pub unsafe fn for_each_g(mut f: impl FnMut(*mut G)) {
 }
 
 /// [`for_each_g`] without the lock: `f` may do anything, and isn't called with G's that are added meanwhile.
+/// The memory of a dead one may go back meanwhile: then it is all zero, and [`GIDLE`](crate::runtime2::GIDLE).
 /// In a stopped world, no goroutine can add one. Go's `forEachGRace`, in `proc.go`.
 pub fn for_each_g_race(mut f: impl FnMut(*mut G)) {
     allgs::for_each_g_race(|gp| f(gp.as_ptr()))

@@ -41,14 +41,16 @@ pub(crate) fn sysmon() {
     // Rounds in succession in which nothing was done.
     let mut idle = 0_u32;
     let mut delay = MIN_DELAY;
+    // When there may be memory to hand back.
+    let mut scavenge_at = None;
     loop {
         if idle == 0 {
             delay = MIN_DELAY;
         } else if idle > 50 {
             delay = (delay * 2).min(MAX_DELAY);
         }
-        usleep(delay);
-        let scavenge_at = scavenge(nanotime());
+        usleep(delay.min(scavenge_at.map_or(MAX_DELAY, microseconds_until)).max(MIN_DELAY));
+        scavenge_at = scavenge(nanotime());
         if nothing_runs() && sleep_deeply(scavenge_at) {
             idle = 0;
             delay = MIN_DELAY;
@@ -58,6 +60,10 @@ pub(crate) fn sysmon() {
         idle = if retake(nanotime()) != 0 { 0 } else { idle.saturating_add(1) };
         unlock(&sched().sysmonlock);
     }
+}
+
+fn microseconds_until(when: i64) -> u32 {
+    u32::try_from((when - nanotime()).max(0) / 1000).unwrap_or(u32::MAX)
 }
 
 /// Whether there is nothing to monitor.

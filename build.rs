@@ -36,6 +36,7 @@ fn main() {
         .file(folder.join("asm.S"))
         .file(folder.join("entry.S"))
         .file(folder.join("morestack.S"))
+        .file(folder.join("mstart.S"))
         .file(folder.join("preempt.S"))
         .file(folder.join("syscall.S"))
         .file(folder.join("wrap.S"))

@@ -2,6 +2,11 @@
 
 #include "offsets.h"
 
+// The control words that a thread starts with: all exceptions masked, to nearest, and
+// on the x87 the full precision.
+#define DEFAULT_MXCSR 0x1f80
+#define DEFAULT_FCW 0x037f
+
 .macro FUNCTION name
         .text
         .p2align 4

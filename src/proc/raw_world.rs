@@ -4,10 +4,13 @@ use std::ffi::{c_int, c_void};
 
 use crate::arch;
 use crate::lock::note;
+use crate::preempt::SuspendGState;
+use crate::proc::boot::started;
 use crate::proc::stw::{StwReason, WorldStop};
-use crate::proc::{disable, gosched, pin, safepoint, stw, syscall};
-use crate::runtime2::{Note, P, WaitReason};
+use crate::proc::{allgs, disable, gosched, pin, preempt, safepoint, status, stw, syscall};
+use crate::runtime2::{G, Note, P, WaitReason};
 use crate::stack::check::entry_check;
+use crate::stack::scan;
 
 /// Lets the running goroutine's P go, before a system call: it is taken back by [`exitsyscall`], or given to
 /// another M if that takes long. Where the goroutine is, and what its callee-saved registers are, is noted
@@ -183,4 +186,89 @@ pub unsafe fn goschedguarded() {
     entry_check();
     // SAFETY: the caller's.
     unsafe { gosched::goschedguarded() }
+}
+
+/// Calls `f` with every G, while none can be added. Those whose goroutine has ended are
+/// [`GDEAD`](crate::runtime2::GDEAD), and will be used again; one whose memory has gone back to the system
+/// isn't among them. Go's `forEachG`, in `proc.go`.
+///
+/// # Safety
+/// `f` is called on g0 with a lock held: it must not make a goroutine, wait for one, suspend one, or unwind.
+pub unsafe fn for_each_g(mut f: impl FnMut(*mut G)) {
+    entry_check();
+    arch::systemstack(|| allgs::for_each_g(|gp| f(gp.as_ptr())))
+}
+
+/// [`for_each_g`] without the lock: `f` may do anything, and isn't called with G's that are added meanwhile.
+/// The memory of a dead one may go back meanwhile: then it is all zero, and [`GIDLE`](crate::runtime2::GIDLE).
+/// In a stopped world, no goroutine can add one. Go's `forEachGRace`, in `proc.go`.
+pub fn for_each_g_race(mut f: impl FnMut(*mut G)) {
+    allgs::for_each_g_race(|gp| f(gp.as_ptr()))
+}
+
+/// Sets the scan bit, which keeps a G from running and its stack where it is, if its state is
+/// `oldval`; says whether it was. `newval` is `oldval` with [`GSCAN`](crate::runtime2::GSCAN). Go's
+/// `castogscanstatus`, in `proc.go`.
+///
+/// # Safety
+/// `gp` is a G; who sets the bit clears it, soon, by [`casfrom_gscanstatus`].
+pub unsafe fn castogscanstatus(gp: *mut G, oldval: u32, newval: u32) -> bool {
+    // SAFETY: the caller's.
+    status::castogscanstatus(unsafe { &*gp }, oldval, newval)
+}
+
+/// Clears the scan bit. Go's `casfrom_Gscanstatus`, in `proc.go`.
+///
+/// # Safety
+/// The caller has set it.
+pub unsafe fn casfrom_gscanstatus(gp: *mut G, oldval: u32, newval: u32) {
+    // SAFETY: the caller's.
+    status::casfrom_gscanstatus(unsafe { &*gp }, oldval, newval)
+}
+
+/// Asks every goroutine that runs now to stop at its next safe point and let others run; says whether
+/// there is one, other than the caller. Best effort: a goroutine that is just being switched may miss
+/// it, and who needs it asks again. On any thread. Go's `preemptall`, in `proc.go`.
+pub fn preemptall() -> bool {
+    started() && arch::systemstack(preempt::preemptall)
+}
+
+/// Stops `gp` at a safe point, and keeps it there until [`resume_g`]. Its stack and its registers can
+/// be read meanwhile: see [`scan_stack`]. Waits, without parking, until it has come to one. Go's
+/// `suspendG`, in `preempt.go`.
+///
+/// # Safety
+/// `gp` is a G that has been made. The caller's own goroutine doesn't run: this is called in
+/// [`systemstack`] after [`cas_g_to_waiting`], or on a thread that isn't ours. (Otherwise it is a
+/// fatal error, because two that suspend each other would wait forever.) Who holds what the goroutine
+/// may need to get to a safe point, a lock for example, waits forever.
+pub unsafe fn suspend_g(gp: *mut G) -> SuspendGState {
+    // SAFETY: the caller's; G's are never freed.
+    crate::preempt::suspend_g(unsafe { &*gp })
+}
+
+/// Lets a goroutine go on that was suspended. Go's `resumeG`, in `preempt.go`.
+///
+/// # Safety
+/// `state` is what [`suspend_g`] returned, as it was.
+pub unsafe fn resume_g(state: SuspendGState) {
+    crate::preempt::resume_g(state)
+}
+
+/// Calls `f` with each range of addresses in which `gp` may keep a pointer, for a collector that doesn't
+/// know its frames: the used part of its stack, with its general registers, wherever it was stopped; its
+/// vector registers, if it was preempted; the blocks that `alloca` has got; `param`, and the sudogs that it
+/// waits on; the argument or the closure of a goroutine that hasn't begun; the result of one that has ended,
+/// until its handle takes it. Each range begins at a multiple of 8, and so do pointers in it. Go's `scanstack`,
+/// in `mgcmark.go`, does more.
+///
+/// [What it doesn't name](crate::proc::preemption#for-a-collector) is for the embedder to find.
+///
+/// # Safety
+/// The goroutine is suspended ([`suspend_g`]), or its state has the scan bit for another reason. While the
+/// world is stopped, it may be one that is parked, in a queue, or dead. (One in a system call goes on
+/// also then.) A sender may write to the stack of one that waits for a value.
+pub unsafe fn scan_stack(gp: *mut G, f: impl FnMut(std::ops::Range<usize>)) {
+    // SAFETY: the caller's; G's are never freed.
+    scan::scan_stack(unsafe { &*gp }, f)
 }

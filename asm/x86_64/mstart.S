@@ -1,0 +1,108 @@
+// Where a thread begins and ends (Go's mstart, in asm_amd64.s), and where one goes on whose
+// goroutine has overflowed its stack.
+
+#include "macros.h"
+
+        .hidden gosched_mstart0, gosched_mexit, gosched_overflow
+
+// void *gosched_mstart(void *g0): where a new thread begins; a pthread start
+// routine. Go's mstart. What it saves in g0.sched is the stack that every later
+// mcall and systemstack of this thread starts from, just below this frame;
+// mstart0 and what it calls are gone from there once the scheduler runs.
+//
+// When the goroutine of a locked thread has ended, goexit0 jumps to where mstart0 would
+// have returned to, and the thread ends as one does: by returning to who started it,
+// with the callee-saved registers as they were.
+//
+//     | return address        |  into the C library
+//     | rbp, rbx, r12-r15     |
+//     |                       | <- g0.sched.sp, 8 below r15
+FUNCTION gosched_mstart
+        endbr64
+        .cfi_undefined %rip                     // the thread's outermost frame
+        pushq   %rbp
+        .cfi_def_cfa_offset 16
+        pushq   %rbx
+        .cfi_def_cfa_offset 24
+        pushq   %r12
+        .cfi_def_cfa_offset 32
+        pushq   %r13
+        .cfi_def_cfa_offset 40
+        pushq   %r14
+        .cfi_def_cfa_offset 48
+        pushq   %r15
+        .cfi_def_cfa_offset 56
+        subq    $8, %rsp                        // aligns rsp for the call
+        .cfi_def_cfa_offset 64
+        xorl    %ebp, %ebp
+        TLS_G   %rax
+        movq    %rdi, %fs:(%rax)                // g = g0
+        // What mcall relies on, whatever the creating thread had; by way of the 8 free bytes.
+        movl    $DEFAULT_MXCSR, (%rsp)
+        ldmxcsr (%rsp)
+        movl    $DEFAULT_FCW, 4(%rsp)
+        fldcw   4(%rsp)
+        movq    %rsp, G_SCHED+GOBUF_SP(%rdi)
+        movq    %rbp, G_SCHED+GOBUF_BP(%rdi)
+        leaq    .Lmstart_returned(%rip), %rax
+        movq    %rax, G_SCHED+GOBUF_PC(%rdi)
+        movq    %rdi, G_SCHED+GOBUF_G(%rdi)
+        callq   gosched_mstart0
+.Lmstart_returned:
+        endbr64
+        callq   gosched_mexit
+        addq    $8, %rsp
+        .cfi_def_cfa_offset 56
+        popq    %r15
+        .cfi_def_cfa_offset 48
+        popq    %r14
+        .cfi_def_cfa_offset 40
+        popq    %r13
+        .cfi_def_cfa_offset 32
+        popq    %r12
+        .cfi_def_cfa_offset 24
+        popq    %rbx
+        .cfi_def_cfa_offset 16
+        popq    %rbp
+        .cfi_def_cfa_offset 8
+        xorl    %eax, %eax
+        ret
+END gosched_mstart
+
+// Where the signal handler sends a thread whose goroutine ran into its guard
+// page: it edits the interrupted context so that the thread goes on here, on
+// g0's stack, with rbx = the Regs of the goroutine (src/signal.rs) and
+// rdi = what to tell the report.
+//
+//     the g0 stack:   | frames of mstart | Regs <- rbx | ... <- rsp
+//
+// To an unwinder this is a signal frame whose caller is the instruction that
+// faulted: every register is found in Regs, the stack pointer too, so the walk
+// goes from g0 to the goroutine. In words of DWARF, each rule is an expression
+// `DW_OP_breg3 offset` (0x73: rbx + offset), and the CFA, which is the value of
+// rsp in the caller, is what stands there (DW_OP_deref, 0x06).
+FUNCTION gosched_sigreport
+        .cfi_signal_frame
+        // DW_CFA_def_cfa_expression, 3 bytes: breg3 REGS_RSP, deref
+        .cfi_escape 0x0f, 3, 0x73, REGS_RSP, 0x06
+        // DW_CFA_expression, register, 2 bytes: breg3 offset
+        .cfi_escape 0x10, 16, 2, 0x73, REGS_RIP
+        .cfi_escape 0x10, 6, 2, 0x73, REGS_RBP
+        .cfi_escape 0x10, 3, 2, 0x73, REGS_RBX
+        .cfi_escape 0x10, 12, 2, 0x73, REGS_R12
+        .cfi_escape 0x10, 13, 2, 0x73, REGS_R13
+        .cfi_escape 0x10, 14, 2, 0x73, REGS_R14
+        .cfi_escape 0x10, 15, 2, 0x73, REGS_R15
+        nop                                     // an unwinder that looks at pc - 1 is still in here
+        endbr64
+        TLS_G   %rax
+        movq    %fs:(%rax), %rdx
+        movq    G_M(%rdx), %rdx
+        movq    M_G0(%rdx), %rdx
+        movq    %rdx, %fs:(%rax)                // g = g0
+        SET_STACK_LIMIT $0
+        callq   gosched_overflow
+        ud2
+END gosched_sigreport
+
+        NOTES

@@ -305,9 +305,15 @@ fn grab(handles: &AtomicU32) {
 fn release(c: NonNull<Hchan>, handles: &AtomicU32, disconnect: impl FnOnce()) {
     // Release: what was done with this handle comes before what the last one does. Acquire:
     // for that one.
-    if handles.fetch_sub(1, Ordering::AcqRel) != 1 {
-        return;
+    if handles.fetch_sub(1, Ordering::AcqRel) == 1 {
+        release_side(c, disconnect);
     }
+}
+
+/// The rest of [`release`], for the last handle. Not inlined: whoever drops a handle would save registers
+/// for it from its first instruction on.
+#[inline(never)]
+fn release_side(c: NonNull<Hchan>, disconnect: impl FnOnce()) {
     disconnect();
     // SAFETY: the other side's count is 0 and its disconnect done, which its release and our
     // acquire order before this; no handle is left.

@@ -16,7 +16,7 @@ use asked::{ASKED, run_asked};
 use common::Test;
 use gosched::proc::{self, PreemptibleError, register_preemptible};
 use gosched::runtime2::G;
-use gosched::{go, morestack_check, preemptible, yield_now};
+use gosched::{go, morestack_check, preemptible, scope, yield_now};
 use painted::Case;
 
 common::tests! {
@@ -26,6 +26,7 @@ common::tests! {
     a_goroutine_that_holds_its_m_goes_on
     a_goroutine_that_panics_stops_on_its_thread
     a_check_that_needs_room_gets_it_first
+    who_was_to_be_next_is_next
     a_preemptible_loop_is_stopped
     a_preemptible_loop_on_a_copying_stack_is_stopped
     without_signals_it_goes_on
@@ -182,6 +183,34 @@ preemptible! {
 
 /// Never, for a loop that is stopped.
 const FOREVER: usize = usize::MAX;
+
+/// Not who has waited in the queue for all: that would cost it the other's time and one more.
+fn who_was_to_be_next_is_next(test: Test) {
+    const TRIES: usize = 100;
+    let process = test.process(|| {
+        run_asked(|| {
+            let next_was_first = || {
+                let (queued, next) = (AtomicBool::new(false), AtomicBool::new(false));
+                scope(|s| {
+                    s.go(|| {
+                        yield_now();
+                        queued.store(true, Ordering::Relaxed);
+                    });
+                    yield_now();
+                    s.go(|| next.store(!queued.load(Ordering::Relaxed), Ordering::Relaxed));
+                    while !queued.load(Ordering::Relaxed) && !next.load(Ordering::Relaxed) {
+                        morestack_check!(100, nothing);
+                    }
+                });
+                next.load(Ordering::Relaxed)
+            };
+            // Every 61st time it is the other's turn, and a request may come at any time.
+            let first = (0..TRIES).filter(|_| next_was_first()).count();
+            assert!(first > TRIES / 2, "{first} times of {TRIES}");
+        });
+    });
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+}
 
 fn a_preemptible_loop_is_stopped(test: Test) {
     let process = test.process(|| {

@@ -54,6 +54,10 @@ pub(crate) fn ask(mp: &M, gp: &G) {
 /// # Safety
 /// As [`gosched_impl`].
 pub(crate) unsafe extern "C" fn gopreempt_m(gp: *mut G) -> ! {
+    // The slice ends with this goroutine: who was to be next has its turn.
+    if let Some(pp) = getm().p.get() {
+        pp.preempt.store(false, Ordering::Relaxed);
+    }
     // SAFETY: the caller's.
     unsafe { gosched_impl(&*gp) }
 }

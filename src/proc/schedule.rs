@@ -67,9 +67,10 @@ pub(crate) unsafe fn schedule(mp: &'static M) -> ! {
     }
 }
 
-/// Somebody wants others to run on `pp`. Who was to be next goes on in the time slice that is over: it waits
-/// as the others do. Go's goroutines meet a check soon, and are sent to the global queue there; two of ours
-/// that make each other ready may have none, and would keep all others out.
+/// Somebody wants others to run on `pp`, and the goroutine that ran has left by itself. Who was to be next
+/// would go on in the time slice that is over: it waits as the others do. Go's goroutines meet a check soon,
+/// and are sent to the global queue there; two of ours that make each other ready may have none, and would
+/// keep all others out.
 #[cold]
 #[inline(never)]
 fn end_time_slice(pp: &P) {

@@ -3,8 +3,10 @@
 //! It looks at every P, at first each 20 µs. A P whose M is in a system call is taken away and handed to
 //! another M, if there is anything to run; a goroutine that has run for 10 ms is asked to stop.
 //! When a millisecond has passed in which there was nothing to do, it looks less and less often, at last
-//! each 10 ms. When no P is in use it sleeps until one is ([`wake_sysmon`]). It also hands back memory that
-//! nobody has needed for a while ([`scavenge`]).
+//! each 10 ms; but while goroutines take turns it looks each 2 ms, and then when one's time ends, so that
+//! this is after 10 to 12 ms. (Go's sees the beginning and the end up to 10 ms late.) When no P is in use
+//! it sleeps until one is ([`wake_sysmon`]). It also hands back memory that nobody has needed for a while
+//! ([`scavenge`]).
 
 use std::sync::atomic::Ordering;
 
@@ -22,6 +24,9 @@ use crate::time::run::time_sleep_until;
 
 /// How long a goroutine may run before it is asked to stop. Go's `forcePreemptNS`.
 const FORCE_PREEMPT_NS: i64 = 10 * 1000 * 1000;
+
+/// How late sysmon may notice that a goroutine has begun to run.
+const LAG_NS: i64 = 2 * 1000 * 1000;
 
 /// How long a P is left to an M in a system call if nobody needs it.
 const SYSCALL_NS: i64 = 10 * 1000 * 1000;
@@ -41,24 +46,26 @@ pub(crate) fn sysmon() {
     // Rounds in succession in which nothing was done.
     let mut idle = 0_u32;
     let mut delay = MIN_DELAY;
-    // When there may be memory to hand back.
-    let mut scavenge_at = None;
+    // Until when it may sleep at most.
+    let mut until = i64::MAX;
     loop {
         if idle == 0 {
             delay = MIN_DELAY;
         } else if idle > 50 {
             delay = (delay * 2).min(MAX_DELAY);
         }
-        usleep(delay.min(scavenge_at.map_or(MAX_DELAY, microseconds_until)).max(MIN_DELAY));
-        scavenge_at = scavenge(nanotime());
+        usleep(delay.min(microseconds_until(until)).max(MIN_DELAY));
+        let scavenge_at = scavenge(nanotime());
         if nothing_runs() && sleep_deeply(scavenge_at) {
             idle = 0;
             delay = MIN_DELAY;
         }
 
         lock(&sched().sysmonlock);
-        idle = if retake(nanotime()) != 0 { 0 } else { idle.saturating_add(1) };
+        let (taken, slice_ends) = retake(nanotime());
         unlock(&sched().sysmonlock);
+        idle = if taken != 0 { 0 } else { idle.saturating_add(1) };
+        until = slice_ends.min(scavenge_at.unwrap_or(i64::MAX));
     }
 }
 
@@ -105,31 +112,48 @@ pub(crate) fn wake_sysmon() {
 }
 
 /// Takes P's back from M's in system calls, and asks goroutines that have run for long to stop;
-/// returns how many P's it took. Go's `retake`.
-fn retake(now: i64) -> u32 {
+/// returns how many P's it took, and when the next goroutine's time ends. Go's `retake`.
+fn retake(now: i64) -> (u32, i64) {
     // A table is never freed, and a P that is no longer in it is dead, which its state says.
-    procs().allp.iter().copied().filter(|pp| retake_one(pp, now)).count() as u32
+    procs().allp.iter().fold((0, i64::MAX), |(taken, next), pp| {
+        let (retaken, slice_ends) = retake_one(pp, now);
+        (taken + u32::from(retaken), next.min(slice_ends))
+    })
 }
 
-fn retake_one(pp: &'static P, now: i64) -> bool {
-    let seen = &pp.sysmontick;
+/// [`retake`] of one P: whether it was taken, and when to look at it again.
+fn retake_one(pp: &'static P, now: i64) -> (bool, i64) {
     let status = pp.status.load(Ordering::SeqCst);
     if status != PRUNNING && status != PSYSCALL {
-        return false;
+        return (false, i64::MAX);
     }
+    let (long, slice_ends) = end_slice(pp, now);
+    (status == PSYSCALL && retake_from_syscall(pp, now, long), slice_ends)
+}
+
+/// Asks the goroutine that runs on `pp` to stop, if its time is over. Says whether it is, and when to look
+/// again.
+fn end_slice(pp: &P, now: i64) -> (bool, i64) {
+    let seen = &pp.sysmontick;
     let schedtick = pp.schedtick.load(Ordering::Relaxed);
-    let mut long = false;
     if seen.schedtick.get() != schedtick {
         seen.schedtick.set(schedtick);
         seen.schedwhen.set(now);
-    } else if seen.schedwhen.get() + FORCE_PREEMPT_NS <= now {
-        preemptone(pp);
-        // An M in a system call has no P to be asked by: take it away.
-        long = true;
+        return (false, now + LAG_NS);
     }
-    if status != PSYSCALL {
-        return false;
+    let end = seen.schedwhen.get() + FORCE_PREEMPT_NS;
+    if now < end {
+        return (false, end);
     }
+    preemptone(pp);
+    // Who can't be stopped now is asked again each 10 ms, as in Go.
+    (true, if now < end + LAG_NS { now + LAG_NS } else { i64::MAX })
+}
+
+/// Takes `pp` from an M that is in a system call, if this is seen for the second time, or if it has been in
+/// there for `long`: there is no asking an M to give up its P while it isn't using it.
+fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> bool {
+    let seen = &pp.sysmontick;
     // It must have been in the same system call in the round before.
     let syscalltick = pp.syscalltick.load(Ordering::Relaxed);
     if !long && seen.syscalltick.get() != syscalltick {

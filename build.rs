@@ -4,7 +4,8 @@ use std::env;
 use std::path::Path;
 
 /// The architectures that have a folder under `asm/`.
-const SUPPORTED: &str = "gosched supports x86_64 Linux and no other target";
+const ARCHS: [&str; 2] = ["x86_64", "aarch64"];
+const SUPPORTED: &str = "gosched supports x86_64 and aarch64 Linux and no other target";
 
 fn main() {
     println!("cargo::rerun-if-changed=asm");
@@ -21,15 +22,18 @@ fn main() {
     let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
     let pointer = env::var("CARGO_CFG_TARGET_POINTER_WIDTH").unwrap_or_default();
-    if arch != "x86_64" || os != "linux" || pointer != "64" {
+    if !ARCHS.contains(&arch.as_str()) || os != "linux" || pointer != "64" {
         println!("cargo::error={SUPPORTED}; this build is for {arch}-{os}");
         return;
     }
     let folder = Path::new("asm").join(&arch);
     let mut build = cc::Build::new();
-    // The word that compilers' stack checks look at is glibc's.
-    if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|libc| libc == "gnu") {
-        build.define("SPLIT_STACK", None);
+    if arch == "x86_64" {
+        // The word that compilers' stack checks look at is glibc's.
+        if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|libc| libc == "gnu") {
+            build.define("SPLIT_STACK", None);
+        }
+        build.file(folder.join("wrap.S"));
     }
     let built = build
         .include("asm")
@@ -39,7 +43,6 @@ fn main() {
         .file(folder.join("mstart.S"))
         .file(folder.join("preempt.S"))
         .file(folder.join("syscall.S"))
-        .file(folder.join("wrap.S"))
         .cargo_warnings(false)
         .try_compile("gosched_asm");
     if let Err(error) = built {

@@ -27,12 +27,8 @@
 #define M_CURG 312
 #define M_SYSCALL_REGS 5856
 
-// Regs, the registers of a goroutine that a signal stopped (src/signal.rs)
-#define REGS_RIP 0
-#define REGS_RSP 8
-#define REGS_RBP 16
-#define REGS_RBX 24
-#define REGS_R12 32
-#define REGS_R13 40
-#define REGS_R14 48
-#define REGS_R15 56
+// Regs, the registers of a goroutine that a signal stopped (src/arch/*/sigctxt.rs)
+#define REGS_PC 0
+#define REGS_SP 8
+#define REGS_FP 16
+#define REGS_SAVED 24

@@ -79,8 +79,8 @@
 //! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
 //! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; with `containermaxprocs=0` the limit of the control group doesn't count for GOMAXPROCS; the others are for [copying stacks](proc::copying_stacks#finding-out) |
 
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-compile_error!("gosched supports x86_64 Linux and no other target");
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+compile_error!("gosched supports x86_64 and aarch64 Linux and no other target");
 
 mod arch;
 mod atomic;

@@ -18,7 +18,7 @@
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::arch::{ASYNC_PREEMPT_FRAME, RED_ZONE, getg, procyield};
+use crate::arch::{ASYNC_PREEMPT_FRAME, RED_ZONE, SP_ALIGN, getg, procyield, vectors_fit};
 use crate::os::{nanotime, osyield};
 use crate::panic::throw;
 use crate::preemptible;
@@ -162,6 +162,8 @@ pub(crate) fn is_async_safe_point(mp: &M, gp: &G, pc: usize, sp: usize) -> bool 
         // In a handler of the program's that has interrupted the goroutine it is another stack.
         && sp >= stack.lo + ASYNC_PREEMPT_STACK
         && sp < stack.hi
+        && sp.is_multiple_of(SP_ALIGN)
+        && vectors_fit()
         && preemptible::contains(pc)
 }
 

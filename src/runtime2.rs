@@ -31,6 +31,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 };
 
+use crate::arch::SYSCALL_REGS;
 use crate::chan::hchan::Hchan;
 pub use crate::link::Link;
 pub use crate::lock::key::MutexKey;
@@ -795,7 +796,7 @@ pub struct MExt {
     pub gsignal: G,
     /// The callee-saved registers of its goroutine when it entered a system call: a scan of the stack
     /// doesn't see them. Assembly knows the offset.
-    pub syscall_regs: [Cell<usize>; 6],
+    pub syscall_regs: [Cell<usize>; SYSCALL_REGS],
     /// It is the runtime's own, without a P, and counted in [`Schedt::nmsys`].
     pub system: Cell<bool>,
     /// Protects the next field, and the word that it points to while another thread writes there.

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 use memmap2::MmapOptions;
 
-use crate::arch::{Sigctxt, getg, setg, sigreport_pc};
+use crate::arch::{Sigctxt, getg, setg};
 use crate::debug::async_preempt_off;
 use crate::panic::{ThrowType, exit, startpanic, throw};
 use crate::preempt::{is_async_safe_point, want_async_preempt};
@@ -25,20 +25,6 @@ use crate::proc::bad::{badmorestackg0, badmorestackgsignal};
 use crate::runtime2::{G, M, Stack};
 use crate::stack::{PAGE, STACK_GUARD, overflow_header};
 use crate::traceback::print_backtrace;
-
-/// The registers of a goroutine that a signal stopped, as far as an unwinder needs them;
-/// assembly knows the layout.
-#[repr(C)]
-pub(crate) struct Regs {
-    pub(crate) rip: usize,
-    pub(crate) rsp: usize,
-    pub(crate) rbp: usize,
-    pub(crate) rbx: usize,
-    pub(crate) r12: usize,
-    pub(crate) r13: usize,
-    pub(crate) r14: usize,
-    pub(crate) r15: usize,
-}
 
 /// The signals that a guard page raises.
 const FAULTS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
@@ -248,26 +234,8 @@ fn guard_hit(mp: &M, gp: &'static G, addr: usize, context: &mut libc::ucontext_t
     if ptr::eq(gp, &mp.ext.gsignal) {
         badmorestackgsignal();
     }
-    let regs = &mut context.uc_mcontext.gregs;
-    let reg = |name: c_int| regs[name as usize] as usize;
-    let saved = Regs {
-        rip: reg(libc::REG_RIP),
-        rsp: reg(libc::REG_RSP),
-        rbp: reg(libc::REG_RBP),
-        rbx: reg(libc::REG_RBX),
-        r12: reg(libc::REG_R12),
-        r13: reg(libc::REG_R13),
-        r14: reg(libc::REG_R14),
-        r15: reg(libc::REG_R15),
-    };
-    let at = (g0.sched.sp.get() - size_of::<Regs>()) & !15;
     // SAFETY: below g0.sched.sp, g0's stack is free while a goroutine runs.
-    unsafe { ptr::with_exposed_provenance_mut::<Regs>(at).write(saved) };
-    regs[libc::REG_RBX as usize] = at as i64;
-    regs[libc::REG_RSP as usize] = at as i64;
-    regs[libc::REG_RBP as usize] = 0;
-    regs[libc::REG_RDI as usize] = addr as i64;
-    regs[libc::REG_RIP as usize] = sigreport_pc() as i64;
+    unsafe { Sigctxt(context).report_overflow(g0.sched.sp.get(), addr) };
     true
 }
 

@@ -71,7 +71,7 @@ END gosched_mstart
 
 // Where the signal handler sends a thread whose goroutine ran into its guard
 // page: it edits the interrupted context so that the thread goes on here, on
-// g0's stack, with rbx = the Regs of the goroutine (src/signal.rs) and
+// g0's stack, with rbx = the Regs of the goroutine (src/arch/x86_64/sigctxt.rs) and
 // rdi = what to tell the report.
 //
 //     the g0 stack:   | frames of mstart | Regs <- rbx | ... <- rsp
@@ -83,16 +83,16 @@ END gosched_mstart
 // rsp in the caller, is what stands there (DW_OP_deref, 0x06).
 FUNCTION gosched_sigreport
         .cfi_signal_frame
-        // DW_CFA_def_cfa_expression, 3 bytes: breg3 REGS_RSP, deref
-        .cfi_escape 0x0f, 3, 0x73, REGS_RSP, 0x06
+        // DW_CFA_def_cfa_expression, 3 bytes: breg3 REGS_SP, deref
+        .cfi_escape 0x0f, 3, 0x73, REGS_SP, 0x06
         // DW_CFA_expression, register, 2 bytes: breg3 offset
-        .cfi_escape 0x10, 16, 2, 0x73, REGS_RIP
-        .cfi_escape 0x10, 6, 2, 0x73, REGS_RBP
-        .cfi_escape 0x10, 3, 2, 0x73, REGS_RBX
-        .cfi_escape 0x10, 12, 2, 0x73, REGS_R12
-        .cfi_escape 0x10, 13, 2, 0x73, REGS_R13
-        .cfi_escape 0x10, 14, 2, 0x73, REGS_R14
-        .cfi_escape 0x10, 15, 2, 0x73, REGS_R15
+        .cfi_escape 0x10, 16, 2, 0x73, REGS_PC
+        .cfi_escape 0x10, 6, 2, 0x73, REGS_FP
+        .cfi_escape 0x10, 3, 2, 0x73, REGS_SAVED
+        .cfi_escape 0x10, 12, 2, 0x73, REGS_SAVED+8
+        .cfi_escape 0x10, 13, 2, 0x73, REGS_SAVED+16
+        .cfi_escape 0x10, 14, 2, 0x73, REGS_SAVED+24
+        .cfi_escape 0x10, 15, 2, 0x73, REGS_SAVED+32
         nop                                     // an unwinder that looks at pc - 1 is still in here
         endbr64
         TLS_G   %rax

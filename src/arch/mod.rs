@@ -1,9 +1,15 @@
 //! What is written per architecture: the switches in `asm/`, and their Rust side.
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 mod offsets;
+mod routines;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
+#[cfg(target_arch = "aarch64")]
+pub(crate) use aarch64::*;
+pub(crate) use routines::*;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::*;
 

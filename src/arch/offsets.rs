@@ -2,8 +2,8 @@
 
 use std::mem::offset_of;
 
+use crate::arch::Regs;
 use crate::runtime2::{G, Gobuf, M, Stack};
-use crate::signal::Regs;
 
 const HEADER: &[u8] = include_bytes!("../../asm/offsets.h");
 
@@ -38,14 +38,10 @@ assert_offsets! {
     "M_GSIGNAL": M, gsignal;
     "M_CURG": M, curg;
     "M_SYSCALL_REGS": M, ext.syscall_regs;
-    "REGS_RIP": Regs, rip;
-    "REGS_RSP": Regs, rsp;
-    "REGS_RBP": Regs, rbp;
-    "REGS_RBX": Regs, rbx;
-    "REGS_R12": Regs, r12;
-    "REGS_R13": Regs, r13;
-    "REGS_R14": Regs, r14;
-    "REGS_R15": Regs, r15;
+    "REGS_PC": Regs, pc;
+    "REGS_SP": Regs, sp;
+    "REGS_FP": Regs, fp;
+    "REGS_SAVED": Regs, saved;
 }
 
 const DEFINE: &[u8] = b"#define ";

@@ -14,10 +14,9 @@
 //! Meanwhile the goroutine's state is [`GSYSCALL`]: it runs code, but none that needs a P, and its stack
 //! stays where it is, as the kernel may have been given addresses of it.
 
-use std::arch::asm;
 use std::sync::atomic::Ordering;
 
-use crate::arch::{entersyscall_here, entersyscallblock_here, mcall, systemstack};
+use crate::arch::{entersyscall_here, entersyscallblock_here, mcall, stack_pointer, systemstack};
 use crate::lock::note::{notetsleep_internal, notewakeup};
 use crate::lock::{lock, unlock};
 use crate::panic::throw;
@@ -178,10 +177,7 @@ fn entersyscallblock_handoff(mp: &'static M) {
 pub(crate) unsafe fn exitsyscall() {
     let mp = getm();
     let Some(gp) = mp.curg.get() else { throw("exitsyscall: no g") };
-    let sp: usize;
-    // SAFETY: a copy of a register.
-    unsafe { asm!("mov {}, rsp", out(reg) sp, options(nomem, nostack, preserves_flags)) };
-    if sp > gp.syscallsp.get() {
+    if stack_pointer() > gp.syscallsp.get() {
         throw("exitsyscall: syscall frame is no longer valid");
     }
     mp.locks.set(mp.locks.get() + 1);

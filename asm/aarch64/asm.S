@@ -1,0 +1,358 @@
+// The context switches of aarch64 Linux: Go's asm_arm64.s.
+//
+// A goroutine (G) runs on a stack of its own, the scheduler on its thread's
+// stack, which belongs to a G too: g0. All switching is between those two:
+//
+//     mcall       G  -> g0   saves the G, calls a function that doesn't return
+//     gogo        g0 -> G    resumes a saved G, or starts a new one
+//     systemstack G  -> g0   calls a function on g0 and comes back
+//
+// What a call preserves in the procedure call standard is what these preserve: x19-x29,
+// sp, the lower halves of v8-v15 (d8-d15) and fpcr. Everything else the caller of mcall
+// has given up by calling a C function.
+//
+// A G that left through mcall looks like this; nothing of it is anywhere else:
+//
+//                 |  ...                  |
+//                 |  fpcr                 |  160
+//                 |  d8-d15               |  96
+//                 |  x19-x28              |  16
+//                 |  x30                  |  into mcall's caller
+//     sched.sp,   |                       |
+//     sched.bp -> |  x29 of the caller    |  a frame record: the chain goes on
+//
+// The return predictor. The CPU guesses each `ret` from a stack of the calls
+// it has seen. A switch changes the real stack and not that one, so what
+// matters is that the two agree again afterwards: mcall is called, and what
+// resumes a G ends in mcall's own `ret`; in between nothing may be called that
+// doesn't return. Hence mcall *jumps* to its function, the scheduler's chain
+// from there to gogo is inlined, gogo is jumped to, and goexit jumps to mcall.
+// (asm/x86_64/asm.S has what a call too many was measured to cost.)
+//
+// Return addresses are not signed here: sp, which would be part of the signature, is
+// another when the stack has moved.
+
+#include "macros.h"
+
+// What is called in Rust: hidden too, or a shared object would have calls of its own
+// go through a table, and what is bound at the first call needs a thread's stack.
+        .hidden gosched_badmcall, gosched_badmcall2, gosched_badsystemstack
+        .hidden gosched_goexit0
+
+#define MCALL_FRAME 176
+
+// The G that this thread runs, null on a thread that isn't ours. It lives here
+// and not in a Rust thread_local!, whose address the compiler may keep across a
+// switch after which the G is on another thread.
+        .section .tbss, "awT", %nobits
+        .p2align 3
+        .globl  gosched_g
+        .hidden gosched_g
+        .type   gosched_g, %object
+        .size   gosched_g, 8
+gosched_g:
+        .zero   8
+
+// G *gosched_getg(void): the running G, null on a foreign thread.
+FUNCTION gosched_getg
+        BTI_C
+        TLS_G   x0, x1
+        ldr     x0, [x0]
+        ret
+END gosched_getg
+
+// void gosched_setg(G *gp): changes only what getg says, not the stack.
+FUNCTION gosched_setg
+        BTI_C
+        TLS_G   x1, x2
+        str     x0, [x1]
+        ret
+END gosched_setg
+
+// void gosched_mcall(void (*fn)(G *)): leaves the running G and calls fn(g) on
+// g0's stack. fn never returns; the G runs on when something calls
+// gogo(&g->sched), and to it that looks like this call's return. Go's mcall.
+//
+//     the G's stack, after                the g0 stack, as fn finds it
+//     | fpcr, d8-d15, x19-x28 |           | frames of mstart     |
+//     | x30, x29              |           | ...                  | <- g0.sched.sp, sp
+//
+// Every G that is not running has the default fpcr, which is 0, in no register but in
+// its own frame, if it changed that: mcall puts the default back for the scheduler and
+// for whoever runs next. So the common G, which never touched it, pays for a read and
+// a compare, and no write of a control register.
+FUNCTION gosched_mcall
+        BTI_C
+        stp     x29, x30, [sp, #-MCALL_FRAME]!
+        .cfi_def_cfa_offset MCALL_FRAME
+        .cfi_offset x29, -MCALL_FRAME
+        .cfi_offset x30, 8 - MCALL_FRAME
+        mov     x29, sp
+        .cfi_def_cfa_register x29
+        SAVE_PAIR x19, x20, 16, MCALL_FRAME
+        SAVE_PAIR x21, x22, 32, MCALL_FRAME
+        SAVE_PAIR x23, x24, 48, MCALL_FRAME
+        SAVE_PAIR x25, x26, 64, MCALL_FRAME
+        SAVE_PAIR x27, x28, 80, MCALL_FRAME
+        SAVE_PAIR d8, d9, 96, MCALL_FRAME
+        SAVE_PAIR d10, d11, 112, MCALL_FRAME
+        SAVE_PAIR d12, d13, 128, MCALL_FRAME
+        SAVE_PAIR d14, d15, 144, MCALL_FRAME
+        mrs     x9, fpcr
+        str     x9, [x29, #160]
+
+        TLS_G   x10, x11
+        ldr     x1, [x10]                       // x1 = g
+        ldr     x11, [x1, #G_M]
+        ldr     x11, [x11, #M_G0]               // x11 = g0
+        cmp     x1, x11
+        b.eq    .Lmcall_on_g0
+
+        str     x29, [x1, #G_SCHED+GOBUF_SP]
+        str     x29, [x1, #G_SCHED+GOBUF_BP]
+        adr     x12, .Lmcall_resume
+        cbnz    x9, .Lmcall_own_fpcr
+.Lmcall_switch:
+        str     x12, [x1, #G_SCHED+GOBUF_PC]
+        str     x11, [x10]                      // g = g0
+        ldr     x13, [x11, #G_SCHED+GOBUF_SP]
+        mov     sp, x13
+        .cfi_remember_state
+        // The G may be running elsewhere by the time somebody unwinds g0: its
+        // frames are none of this stack's business. A walk ends here, by CFI
+        // (no return address) and by frame pointers (x29 is null).
+        .cfi_undefined x30
+        .cfi_def_cfa sp, 0
+        mov     x29, xzr
+        adr     x30, .Lmcall_returned           // all is as after a call
+        mov     x16, x0
+        mov     x0, x1
+        br      x16                             // a jump: see "The return predictor"
+        nop                                     // so that .Lmcall_returned - 4 is in this row of the CFI
+.Lmcall_returned:
+        bl      gosched_badmcall2
+        brk     #1
+
+.Lmcall_own_fpcr:
+        .cfi_restore_state
+        .cfi_remember_state
+        adr     x12, .Lmcall_resume_own_fpcr
+        msr     fpcr, xzr
+        b       .Lmcall_switch
+
+        // gogo jumps here, with sp and x29 as they were saved.
+.Lmcall_resume_own_fpcr:
+        BTI_J
+        ldr     x9, [x29, #160]
+        msr     fpcr, x9
+.Lmcall_resume:
+        BTI_J
+        RESTORE_PAIR x19, x20, 16
+        RESTORE_PAIR x21, x22, 32
+        RESTORE_PAIR x23, x24, 48
+        RESTORE_PAIR x25, x26, 64
+        RESTORE_PAIR x27, x28, 80
+        RESTORE_PAIR d8, d9, 96
+        RESTORE_PAIR d10, d11, 112
+        RESTORE_PAIR d12, d13, 128
+        RESTORE_PAIR d14, d15, 144
+        .irp    reg, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
+        .cfi_restore \reg
+        .endr
+        .irp    reg, d8, d9, d10, d11, d12, d13, d14, d15
+        .cfi_restore \reg
+        .endr
+        .cfi_def_cfa_register sp
+        ldp     x29, x30, [sp], #MCALL_FRAME
+        .cfi_def_cfa_offset 0
+        .cfi_restore x29
+        .cfi_restore x30
+        ret                                     // pairs with the call that entered mcall
+
+.Lmcall_on_g0:
+        .cfi_restore_state
+        bl      gosched_badmcall
+        brk     #1
+END gosched_mcall
+
+// Where morestack and asyncPreempt leave a goroutine that they have saved, for
+// x0 = fn(g), which never returns: the end of an mcall. On g0 of the M whose
+// goroutine it is; what is on that stack is given up.
+FUNCTION gosched_leave
+        .cfi_undefined x30                      // as in mcall
+        TLS_G   x9, x10
+        ldr     x11, [x9]                       // x11 = g0
+        ldr     x12, [x11, #G_M]
+        mov     x16, x0
+        ldr     x0, [x12, #M_CURG]
+        ldr     x13, [x11, #G_SCHED+GOBUF_SP]
+        mov     sp, x13
+        mov     x29, xzr
+        msr     fpcr, xzr                       // the goroutine's own is with its vector registers
+        adr     x30, .Lleave_returned
+        br      x16
+        nop                                     // so that .Lleave_returned - 4 is in here
+.Lleave_returned:
+        bl      gosched_badmcall2
+        brk     #1
+END gosched_leave
+
+// mcall(fn) for goroutines that switch to each other from different places, as
+// coroutines do; jumped to, with x1 = where to go on. A `ret` there would go where
+// the other one has called from, which the predictor of returns can't know. That of
+// jumps learns it; and the one call in here has the same address for both.
+FUNCTION gosched_mcall_by_jump
+        .cfi_register x30, x1
+        str     x1, [sp, #-16]!
+        .cfi_def_cfa_offset 16
+        .cfi_offset x30, -16
+        bl      gosched_mcall
+        ldr     x16, [sp], #16
+        .cfi_def_cfa_offset 0
+        .cfi_register x30, x16
+        br      x16
+END gosched_mcall_by_jump
+
+// void gosched_gogo(Gobuf *buf): resumes the G whose sched buf is, where it says. One
+// way: nothing comes back here. Jumped to, never called, and with x0 = buf still set on
+// arrival, which is how goexit finds its G. Go's gogo.
+FUNCTION gosched_gogo
+        .cfi_undefined x30                      // there is nothing to return to
+        sub     x9, x0, #G_SCHED                // buf->g, without a load that the next mcall waits for
+        TLS_G   x10, x11
+        str     x9, [x10]
+        ldr     x12, [x0, #GOBUF_SP]
+        ldr     x29, [x0, #GOBUF_BP]
+        ldr     x16, [x0, #GOBUF_PC]
+        mov     sp, x12
+        br      x16
+END gosched_gogo
+
+// The base of every G's stack. A new G's sched.pc is here, so gogo starts
+// it, on an empty stack, with x0 = &g->sched:
+//
+//     stack.hi -> |  spare words           |
+//     sched.sp -> |                        |  16-byte aligned
+//                 |  frames of fn          |  fn's return address is goexit's, past its call
+//
+// It calls startpc(sched.ctxt). When that returns, the G ends: mcall(goexit0),
+// which is what goexit1 does, by a jump. All that mcall saves is for nothing,
+// but it sees to fpcr, which a fesetround may have changed. Unwinders stop here: no
+// return address, and x29 was null when fn was called.
+FUNCTION gosched_goexit
+        .cfi_undefined x30
+        BTI_J
+        ldr     x16, [x0, #G_STARTPC-G_SCHED]
+        ldr     x0, [x0, #GOBUF_CTXT]
+        blr     x16
+        ADDRESS x0, gosched_goexit0
+        mov     x30, xzr                        // where mcall's caller would be
+        b       gosched_mcall
+END gosched_goexit
+
+// void gosched_systemstack(void (*fn)(void *), void *arg): calls fn(arg) on
+// g0's stack and returns. On g0, on the signal stack and on a foreign thread it
+// just calls. Go's systemstack.
+//
+//     the G's stack                        the g0 stack
+//     | x30, x29                 |         | frames of mstart         |
+//     | g                        |         | ...                      | <- g0.sched.sp
+//     | x30, x29          <- x29 |         | frames of fn             |
+//
+// An unwind of fn goes through both frames: x29, which fn preserves, leads from
+// one stack to the other. The frame that does so is marked as a signal frame,
+// because gdb takes a caller whose stack lies below its callee's for a corrupt
+// stack, and only a signal frame may do that. Unwinders look up the caller of a
+// signal frame at its exact pc, not one byte before, which in a Rust caller
+// could be the next landing pad: so that caller is the outer half of this
+// routine, which has none. Rust's wrapper puts g back after an unwind.
+FUNCTION gosched_systemstack
+        SIGN_LR
+        stp     x29, x30, [sp, #-16]!
+        .cfi_def_cfa_offset 16
+        .cfi_offset x29, -16
+        .cfi_offset x30, -8
+        mov     x29, sp
+        .cfi_def_cfa_register x29
+        TLS_G   x9, x10
+        ldr     x2, [x9]                        // x2 = g
+        cbz     x2, .Lsystemstack_here
+        ldr     x3, [x2, #G_M]
+        ldr     x4, [x3, #M_G0]                 // x4 = g0
+        cmp     x2, x4
+        b.eq    .Lsystemstack_here
+        ldr     x5, [x3, #M_GSIGNAL]
+        cmp     x2, x5
+        b.eq    .Lsystemstack_here
+        ldr     x5, [x3, #M_CURG]
+        cmp     x2, x5
+        b.ne    .Lsystemstack_bad
+        bl      systemstack_switch
+        nop
+        .cfi_remember_state
+        .cfi_def_cfa_register sp
+        ldp     x29, x30, [sp], #16
+        .cfi_def_cfa_offset 0
+        .cfi_restore x29
+        .cfi_restore x30
+        AUTHENTICATE_LR
+        ret
+.Lsystemstack_here:
+        .cfi_restore_state
+        .cfi_remember_state
+        mov     x16, x0
+        mov     x0, x1
+        .cfi_def_cfa_register sp
+        ldp     x29, x30, [sp], #16
+        .cfi_def_cfa_offset 0
+        .cfi_restore x29
+        .cfi_restore x30
+        AUTHENTICATE_LR
+        br      x16
+.Lsystemstack_bad:
+        .cfi_restore_state
+        bl      gosched_badsystemstack
+        brk     #1
+END gosched_systemstack
+
+// The half of systemstack that changes stacks. In: x0 = fn, x1 = arg, x9 = where
+// gosched_g is, x2 = g, x4 = g0.
+        .p2align 4
+        .type   systemstack_switch, %function
+systemstack_switch:
+        .cfi_startproc
+        .cfi_signal_frame
+        stp     x29, x30, [sp, #-32]!
+        .cfi_def_cfa_offset 32
+        .cfi_offset x29, -32
+        .cfi_offset x30, -24
+        mov     x29, sp
+        .cfi_def_cfa_register x29
+        str     x2, [x29, #16]                  // g, for the way back
+        // Where a traceback of this G by another thread starts.
+        str     x29, [x2, #G_SCHED+GOBUF_SP]
+        str     x29, [x2, #G_SCHED+GOBUF_BP]
+        adr     x10, .Lsystemstack_back
+        str     x10, [x2, #G_SCHED+GOBUF_PC]
+
+        str     x4, [x9]                        // g = g0
+        ldr     x10, [x4, #G_SCHED+GOBUF_SP]
+        mov     sp, x10
+        mov     x16, x0
+        mov     x0, x1
+        blr     x16
+.Lsystemstack_back:
+        ldr     x2, [x29, #16]
+        TLS_G   x9, x10
+        str     x2, [x9]                        // g = the G again
+        mov     sp, x29
+        .cfi_def_cfa_register sp
+        ldp     x29, x30, [sp], #32
+        .cfi_def_cfa_offset 0
+        .cfi_restore x29
+        .cfi_restore x30
+        ret
+        .cfi_endproc
+        .size   systemstack_switch, . - systemstack_switch
+
+        NOTES

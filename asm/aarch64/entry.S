@@ -1,0 +1,94 @@
+// What C calls: a stub for each function of include/gosched.h, but for gosched_getg
+// and gosched_systemstack, which are in asm.S and take next to nothing.
+//
+// A copying stack may be all but full when C calls into the runtime, and Rust code
+// has no checks. So each stub is one: it compares sp with the limit, has the stack moved
+// if need be, and then jumps to the function in Rust, which finds everything as its
+// caller has left it. The arguments are in registers, and those that are addresses
+// of the stack are right after a move, because morestack has them in the stack by
+// then.
+//
+//                     |  frames of the caller  |
+//     sp -----------> |                        |  at least gosched_entry_room
+//                     |                        |  bytes, and then
+//     stackguard0 --> |                        |
+//                     |                        |  STACK_GUARD bytes
+//     stack.lo -----> |                        |
+//
+// x9 to x17 are nobody's at a call.
+
+#include "macros.h"
+
+        .hidden gosched_entry_room
+
+// A stub that goes on in name_impl, or in what has another suffix. One that notes
+// who called it, Go's getcallerpc, passes that on in a register: the return address.
+//
+// A section each, so that a program has those that it calls and no others.
+.macro ENTRY name, suffix=_impl, callerpc
+        .section .text.\name, "ax", %progbits
+        .p2align 4
+        .globl  \name
+        .hidden \name
+        .type   \name, %function
+        .hidden \name\suffix
+\name:
+        .cfi_startproc
+        BTI_C
+        TLS_G   x9, x10
+        ldr     x9, [x9]                        // x9 = g
+        cbz     x9, 1f                          // a foreign thread has a thread's stack
+        adrp    x16, gosched_entry_room
+        ldr     x16, [x16, :lo12:gosched_entry_room]
+        ldr     x10, [x9, #G_STACKGUARD0]
+        mov     x11, sp
+        sub     x11, x11, x16
+        cmp     x11, x10
+        b.lo    2f
+1:
+.ifnb \callerpc
+        mov     \callerpc, x30
+.endif
+        b       \name\suffix
+2:
+        stp     x29, x30, [sp, #-16]!
+        .cfi_def_cfa_offset 16
+        .cfi_offset x29, -16
+        .cfi_offset x30, -8
+        mov     x29, sp
+        bl      gosched_morestack
+        ldp     x29, x30, [sp], #16
+        .cfi_def_cfa_offset 0
+        .cfi_restore x29
+        .cfi_restore x30
+        b       1b
+        .cfi_endproc
+        .size   \name, . - \name
+.endm
+
+ENTRY gosched_run
+ENTRY gosched_newproc, _from, x2
+ENTRY gosched_newproc_fixed, _from, x3
+ENTRY gosched_newcoro, _from, x3
+ENTRY gosched_yield
+ENTRY gosched_exit
+ENTRY gosched_park
+ENTRY gosched_ready
+ENTRY gosched_set_max_stack
+ENTRY gosched_shrink_stack
+ENTRY gosched_blocking
+ENTRY gosched_sleep
+ENTRY gosched_set_gomaxprocs
+
+ENTRY gosched_chan_make
+ENTRY gosched_chan_free
+ENTRY gosched_chan_send
+ENTRY gosched_chan_try_send
+ENTRY gosched_chan_recv
+ENTRY gosched_chan_try_recv
+ENTRY gosched_chan_close
+ENTRY gosched_chan_len
+ENTRY gosched_chan_cap
+ENTRY gosched_select
+
+        NOTES

@@ -1,0 +1,102 @@
+// What the files of this folder share.
+//
+// A constant that assembly and C compilers of this architecture know by other names:
+//
+//     x29      the frame pointer: it leads to a frame record, the caller's x29 and where to return to
+//     x30, lr  where to return to
+//     x16, x17 may change at any call; a branch through one of them may land where a call may (bti c)
+//     x18      the platform's: never used here, and kept where a goroutine is left in the middle of its code
+
+#include "offsets.h"
+
+.macro FUNCTION name
+        .text
+        .p2align 4
+        .globl  \name
+        .hidden \name
+        .type   \name, %function
+\name:
+        .cfi_startproc
+.endm
+
+.macro END name
+        .cfi_endproc
+        .size   \name, . - \name
+.endm
+
+// The address of symbol, of this program.
+.macro ADDRESS reg, symbol
+        adrp    \reg, \symbol
+        add     \reg, \reg, :lo12:\symbol
+.endm
+
+// Where this thread's gosched_g is. Initial-exec: valid in an executable, a static
+// library and a shared object loaded at start, and one load (the linker turns it into
+// a constant where it can).
+.macro TLS_G reg, scratch
+        adrp    \reg, :gottprel:gosched_g
+        ldr     \reg, [\reg, :gottprel_lo12:gosched_g]
+        mrs     \scratch, tpidr_el0
+        add     \reg, \reg, \scratch
+.endm
+
+// A pair of registers at an offset from x29, which is `cfa` below the CFA.
+.macro SAVE_PAIR a, b, at, cfa
+        stp     \a, \b, [x29, #\at]
+        .cfi_offset \a, \at - \cfa
+        .cfi_offset \b, \at + 8 - \cfa
+.endm
+.macro RESTORE_PAIR a, b, at
+        ldp     \a, \b, [x29, #\at]
+.endm
+
+// Pointer authentication, where the build asks for it (-mbranch-protection): the return
+// address is signed with sp at the function's head. Only in frames that stay where they
+// are: one that is moved with its stack could never be left again.
+.macro SIGN_LR
+#ifdef __ARM_FEATURE_PAC_DEFAULT
+        paciasp
+        .cfi_negate_ra_state
+#else
+        hint    #34                             // bti c, which paciasp is, too
+#endif
+.endm
+.macro AUTHENTICATE_LR
+#ifdef __ARM_FEATURE_PAC_DEFAULT
+        autiasp
+        .cfi_negate_ra_state
+#endif
+.endm
+
+// Landing pads of indirect branches, spelled so that every assembler knows them: where
+// a call may land, where a jump may, and where either may.
+.macro BTI_C
+        hint    #34
+.endm
+.macro BTI_J
+        hint    #36
+.endm
+.macro BTI_JC
+        hint    #38
+.endm
+
+// The column of CFI that stands for the pc of code that was interrupted, whose x30 is
+// one more register.
+#define PC_COLUMN 32
+
+// Each file tells the linker at its end that its stack need not be executable, and that
+// every target of an indirect branch is a landing pad, or the linker drops their checks
+// for the whole program.
+.macro NOTES
+        .section .note.GNU-stack, "", %progbits
+        .section .note.gnu.property, "a"
+        .p2align 3
+        .long   4                               // length of "GNU\0"
+        .long   16                              // length of the property
+        .long   5                               // NT_GNU_PROPERTY_TYPE_0
+        .asciz  "GNU"
+        .long   0xc0000000                      // GNU_PROPERTY_AARCH64_FEATURE_1_AND
+        .long   4
+        .long   1                               // BTI
+        .long   0
+.endm

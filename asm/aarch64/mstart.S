@@ -1,0 +1,112 @@
+// Where a thread begins and ends (Go's mstart, in asm_arm64.s), and where one goes on whose
+// goroutine has overflowed its stack.
+
+#include "macros.h"
+
+        .hidden gosched_mstart0, gosched_mexit, gosched_overflow
+
+#define MSTART_FRAME 160
+
+// void *gosched_mstart(void *g0): where a new thread begins; a pthread start
+// routine. Go's mstart. What it saves in g0.sched is the stack that every later
+// mcall and systemstack of this thread starts from, just below this frame;
+// mstart0 and what it calls are gone from there once the scheduler runs.
+//
+// When the goroutine of a locked thread has ended, goexit0 jumps to where mstart0 would
+// have returned to, and the thread ends as one does: by returning to who started it,
+// with the callee-saved registers as they were.
+//
+//     | d8-d15, x19-x28       |
+//     | x30                   |  into the C library
+//     | x29                   | <- g0.sched.sp
+FUNCTION gosched_mstart
+        SIGN_LR
+        .cfi_undefined x30                      // the thread's outermost frame
+        stp     x29, x30, [sp, #-MSTART_FRAME]!
+        .cfi_def_cfa_offset MSTART_FRAME
+        stp     x19, x20, [sp, #16]
+        stp     x21, x22, [sp, #32]
+        stp     x23, x24, [sp, #48]
+        stp     x25, x26, [sp, #64]
+        stp     x27, x28, [sp, #80]
+        stp     d8, d9, [sp, #96]
+        stp     d10, d11, [sp, #112]
+        stp     d12, d13, [sp, #128]
+        stp     d14, d15, [sp, #144]
+        mov     x29, xzr
+        TLS_G   x9, x10
+        str     x0, [x9]                        // g = g0
+        msr     fpcr, xzr                       // what mcall relies on, whatever the creating thread had
+        mov     x10, sp
+        str     x10, [x0, #G_SCHED+GOBUF_SP]
+        str     xzr, [x0, #G_SCHED+GOBUF_BP]
+        adr     x10, .Lmstart_returned
+        str     x10, [x0, #G_SCHED+GOBUF_PC]
+        str     x0, [x0, #G_SCHED+GOBUF_G]
+        bl      gosched_mstart0
+.Lmstart_returned:
+        BTI_J
+        bl      gosched_mexit
+        ldp     x19, x20, [sp, #16]
+        ldp     x21, x22, [sp, #32]
+        ldp     x23, x24, [sp, #48]
+        ldp     x25, x26, [sp, #64]
+        ldp     x27, x28, [sp, #80]
+        ldp     d8, d9, [sp, #96]
+        ldp     d10, d11, [sp, #112]
+        ldp     d12, d13, [sp, #128]
+        ldp     d14, d15, [sp, #144]
+        ldp     x29, x30, [sp], #MSTART_FRAME
+        .cfi_def_cfa_offset 0
+        mov     x0, xzr
+        AUTHENTICATE_LR
+        ret
+END gosched_mstart
+
+// Where the signal handler sends a thread whose goroutine ran into its guard
+// page: it edits the interrupted context so that the thread goes on here, on
+// g0's stack, with x19 = the Regs of the goroutine (src/arch/aarch64/sigctxt.rs) and
+// x0 = what to tell the report.
+//
+//     the g0 stack:   | frames of mstart | Regs <- x19 | ... <- sp
+//
+// To an unwinder this is a signal frame whose caller is the instruction that
+// faulted: every register is found in Regs, the stack pointer too, so the walk
+// goes from g0 to the goroutine. In words of DWARF, each rule is an expression
+// `DW_OP_breg19 offset` (0x83: x19 + offset), and the CFA, which is the value of
+// sp in the caller, is what stands there (DW_OP_deref, 0x06). The caller goes on at
+// its pc, not at what its x30 holds: so the return address is a column of its own.
+FUNCTION gosched_sigreport
+        .cfi_signal_frame
+        .cfi_return_column PC_COLUMN
+        // DW_CFA_def_cfa_expression, 3 bytes: breg19 REGS_SP, deref
+        .cfi_escape 0x0f, 3, 0x83, REGS_SP, 0x06
+        // DW_CFA_expression, register, 3 bytes: breg19 and an offset of two bytes
+        .macro  FOUND reg, at
+        .cfi_escape 0x10, \reg, 3, 0x83, 0x80 | (\at), 0
+        .endm
+        FOUND   PC_COLUMN, REGS_PC
+        FOUND   29, REGS_FP
+        FOUND   30, REGS_SAVED
+        FOUND   19, REGS_SAVED+8
+        FOUND   20, REGS_SAVED+16
+        FOUND   21, REGS_SAVED+24
+        FOUND   22, REGS_SAVED+32
+        FOUND   23, REGS_SAVED+40
+        FOUND   24, REGS_SAVED+48
+        FOUND   25, REGS_SAVED+56
+        FOUND   26, REGS_SAVED+64
+        FOUND   27, REGS_SAVED+72
+        FOUND   28, REGS_SAVED+80
+        nop                                     // an unwinder that looks at pc - 4 is still in here
+        BTI_JC                                  // the interrupted instruction may have been a landing pad's
+        TLS_G   x9, x10
+        ldr     x10, [x9]
+        ldr     x10, [x10, #G_M]
+        ldr     x10, [x10, #M_G0]
+        str     x10, [x9]                       // g = g0
+        bl      gosched_overflow
+        brk     #1
+END gosched_sigreport
+
+        NOTES

@@ -1,0 +1,145 @@
+//! The Rust side of `asm/aarch64`.
+
+mod sigctxt;
+
+use std::arch::asm;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::runtime2::{G, Gobuf};
+
+pub(crate) use sigctxt::*;
+
+unsafe extern "C" {
+    fn gosched_mcall_by_jump();
+    fn gosched_gogo();
+    fn gosched_morestack();
+}
+
+/// The running G; none on a thread that isn't ours. Go's `getg`.
+///
+/// Not `pure`: after a switch the G may be on another thread, and what was read
+/// before must not be used again.
+#[inline(always)]
+pub(crate) fn getg() -> Option<&'static G> {
+    let gp: *const G;
+    // SAFETY: reads this thread's gosched_g, which holds null or a G, and G's are
+    // never freed.
+    unsafe {
+        asm!(
+            "adrp {0}, :gottprel:gosched_g",
+            "ldr {0}, [{0}, :gottprel_lo12:gosched_g]",
+            "mrs {1}, tpidr_el0",
+            "ldr {0}, [{0}, {1}]",
+            out(reg) gp,
+            out(reg) _,
+            options(nostack, preserves_flags, readonly),
+        );
+        gp.as_ref()
+    }
+}
+
+/// [`mcall`](super::mcall) that neither calls nor returns, as far as the return predictor is concerned: for
+/// goroutines that switch to each other from different places (`asm.S` explains).
+///
+/// # Safety
+/// As [`mcall`](super::mcall).
+#[inline(always)]
+pub(crate) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -> !) {
+    // SAFETY: the caller's; when the G is resumed, what a call preserves is as it was.
+    unsafe {
+        asm!(
+            "adr x1, 2f",
+            "b {mcall}",
+            "2: hint #36", // bti j
+            mcall = sym gosched_mcall_by_jump,
+            inout("x0") f as *const c_void => _,
+            clobber_abi("C"),
+        )
+    }
+}
+
+/// Resumes the G whose `sched` is `buf`. Go's `gogo`.
+///
+/// A jump and not a call, and inlined with everything that leads here from mcall,
+/// so that the return predictor stays in step (`asm.S` explains).
+///
+/// # Safety
+/// On g0. The G is this M's alone, and `buf` was filled by mcall or newproc1 and
+/// not resumed since.
+#[inline(always)]
+pub(crate) unsafe fn gogo(buf: &Gobuf, _guard: usize) -> ! {
+    // SAFETY: the caller's; what is on g0's stack now is given up.
+    unsafe {
+        asm!(
+            "b {gogo}",
+            gogo = sym gosched_gogo,
+            in("x0") buf,
+            options(noreturn, nostack),
+        )
+    }
+}
+
+/// Makes sure that `n` bytes of stack remain below the caller's frame: grows a copying stack if
+/// they don't, and ends the process, with a report, if it can't. Go's `morestack`, with the check
+/// that leads there. On a thread that isn't ours, nothing is checked.
+///
+/// Inlined, as a check in a function's prologue would be; what needs the bytes must not be.
+#[inline(always)]
+pub(crate) fn morestack_check(n: usize) {
+    let Some(gp) = getg() else { return };
+    let guard = gp.stackguard0.load(Ordering::Relaxed);
+    if stack_pointer().checked_sub(n).is_none_or(|low| low < guard) {
+        // SAFETY: gosched_morestack changes no register but these three, and moves what is on the stack
+        // with every address in it that the compiler may keep there.
+        unsafe {
+            asm!(
+                "bl {morestack}",
+                morestack = sym gosched_morestack,
+                inout("x16") n => _,
+                out("x17") _,
+                out("x30") _,
+            )
+        }
+    }
+}
+
+/// The word of this thread that compilers' checks compare sp with: there are no such checks.
+pub(crate) fn stack_limit() -> Option<&'static AtomicUsize> {
+    None
+}
+
+/// The caller's stack pointer.
+#[inline(always)]
+pub(crate) fn stack_pointer() -> usize {
+    let sp;
+    // SAFETY: a copy of a register.
+    unsafe { asm!("mov {}, sp", out(reg) sp, options(nomem, nostack, preserves_flags)) };
+    sp
+}
+
+/// How many words `entersyscall` saves of a goroutine's registers: x19 to x28, d8 to d15, x29.
+pub(crate) const SYSCALL_REGS: usize = 19;
+
+/// What is in the registers that a call preserves, but for x29, which every switch saves.
+#[inline(always)]
+pub(crate) fn callee_saved_registers() -> [usize; 18] {
+    let mut registers = [0; 18];
+    // SAFETY: stores copies of registers there.
+    unsafe {
+        asm!(
+            "stp x19, x20, [{0}]",
+            "stp x21, x22, [{0}, #16]",
+            "stp x23, x24, [{0}, #32]",
+            "stp x25, x26, [{0}, #48]",
+            "stp x27, x28, [{0}, #64]",
+            "stp d8, d9, [{0}, #80]",
+            "stp d10, d11, [{0}, #96]",
+            "stp d12, d13, [{0}, #112]",
+            "stp d14, d15, [{0}, #128]",
+            in(reg) &mut registers,
+            options(nostack, preserves_flags),
+        );
+    }
+    registers
+}

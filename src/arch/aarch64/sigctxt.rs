@@ -1,0 +1,236 @@
+//! What signal handlers know of aarch64: the registers of what they interrupt, and how much of it there is;
+//! and the frame that a goroutine which was interrupted goes on from.
+
+use std::ffi::c_int;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::arch::routines::{set_vector_size, vector_size};
+
+unsafe extern "C" {
+    fn gosched_sigreport();
+    fn gosched_async_preempt();
+    static gosched_sve: AtomicU32;
+}
+
+/// The registers of a goroutine that a signal stopped, as far as an unwinder needs them;
+/// assembly knows the layout.
+#[repr(C)]
+pub(crate) struct Regs {
+    pub(crate) pc: usize,
+    pub(crate) sp: usize,
+    pub(crate) fp: usize,
+    /// x30, x19 to x28.
+    pub(crate) saved: [usize; 11],
+}
+
+/// What the ABI lets a function use below its stack pointer: nothing.
+pub(crate) const RED_ZONE: usize = 0;
+
+/// What a stack pointer is a multiple of, or the goroutine can't be stopped there: the processor checks it
+/// whenever the stack is used.
+pub(crate) const SP_ALIGN: usize = 16;
+
+/// Whether a goroutine can go on where a signal has stopped it, with vector registers of this size: they go
+/// into a signal's frame, where SVE registers of up to 96 bytes have room.
+pub(crate) fn vectors_fit() -> bool {
+    vector_size() <= RESERVED - size_of::<Head>()
+}
+
+/// What the handler and `gosched_async_preempt` push on the goroutine's stack.
+pub(crate) const ASYNC_PREEMPT_FRAME: usize = size_of::<Preempted>();
+
+/// What is on the stack of a goroutine that was interrupted (`preempt.S` has a picture).
+#[repr(C)]
+struct Preempted {
+    x29: u64,
+    pc: u64,
+    /// x0 to x28.
+    x: [u64; 29],
+    _pad: u64,
+    pushed: Pushed,
+}
+
+/// The part that the handler pushes.
+#[repr(C)]
+struct Pushed {
+    x30: u64,
+    pstate: u64,
+}
+
+/// A goroutine's registers, as a signal handler can change them. Go's `sigctxt`.
+pub(crate) struct Sigctxt<'a>(pub(crate) &'a mut libc::ucontext_t);
+
+impl Sigctxt<'_> {
+    /// Where it was interrupted. Go's `sigpc`.
+    pub(crate) fn sigpc(&self) -> usize {
+        self.0.uc_mcontext.pc as usize
+    }
+
+    /// Its stack pointer. Go's `sigsp`.
+    pub(crate) fn sigsp(&self) -> usize {
+        self.0.uc_mcontext.sp as usize
+    }
+
+    /// Lets it go on as if it had just called `gosched_async_preempt`. Go's `pushCall`.
+    ///
+    /// # Safety
+    /// There is room for that on its stack.
+    pub(crate) unsafe fn push_call(&mut self) {
+        let registers = &mut self.0.uc_mcontext;
+        registers.sp -= size_of::<Pushed>() as u64;
+        let pushed = Pushed { x30: registers.regs[30], pstate: registers.pstate };
+        // SAFETY: the caller's.
+        unsafe { ptr::with_exposed_provenance_mut::<Pushed>(registers.sp as usize).write(pushed) };
+        registers.regs[30] = registers.pc;
+        registers.pc = gosched_async_preempt as *const () as u64;
+    }
+
+    /// Lets the thread go on in `gosched_sigreport`, with the goroutine's registers and `addr`, on g0's
+    /// stack below `sp`.
+    ///
+    /// # Safety
+    /// That is free.
+    pub(crate) unsafe fn report_overflow(&mut self, sp: usize, addr: usize) {
+        let registers = &mut self.0.uc_mcontext;
+        let reg = |n: usize| registers.regs[n] as usize;
+        let regs = Regs {
+            pc: registers.pc as usize,
+            sp: registers.sp as usize,
+            fp: reg(29),
+            saved: [30, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28].map(reg),
+        };
+        let at = (sp - size_of::<Regs>()) & !15;
+        // SAFETY: the caller's.
+        unsafe { ptr::with_exposed_provenance_mut::<Regs>(at).write(regs) };
+        registers.regs[19] = at as u64;
+        registers.sp = at as u64;
+        registers.regs[29] = 0;
+        registers.regs[0] = addr as u64;
+        registers.pc = gosched_sigreport as *const () as u64;
+    }
+}
+
+/// The size of `mcontext_t.__reserved`, at its end.
+const RESERVED: usize = 4096;
+
+/// The head of each part of `mcontext_t.__reserved`: the kernel's `_aarch64_ctx`.
+#[repr(C)]
+struct Head {
+    magic: u32,
+    size: u32,
+}
+
+/// `fpsimd_context`, as `vectors.h` fills it but for the head.
+#[repr(C, align(16))]
+struct Fpsimd {
+    head: Head,
+    fpsr: u32,
+    fpcr: u32,
+    v: [u128; 32],
+}
+
+/// The head of `sve_context`, whose registers follow.
+#[repr(C)]
+struct Sve {
+    head: Head,
+    /// The length of a register in bytes.
+    vl: u16,
+    flags: u16,
+    reserved: [u16; 2],
+}
+
+const FPSIMD_MAGIC: u32 = 0x4650_8001;
+const SVE_MAGIC: u32 = 0x5356_4501;
+
+/// The length in bytes of z0 to z31, p0 to p15 and ffr if each z has `vl`.
+const fn sve_registers(vl: usize) -> usize {
+    32 * vl + 17 * vl / 8
+}
+
+/// The length in bytes of an SVE register; 0 if there are none.
+fn vector_length() -> usize {
+    // Of prctl; the libc crate lacks them.
+    const PR_SVE_GET_VL: c_int = 51;
+    const PR_SVE_VL_LEN_MASK: c_int = 0xffff;
+    // SAFETY: no memory is passed.
+    unsafe {
+        if libc::getauxval(libc::AT_HWCAP) & libc::HWCAP_SVE == 0 {
+            return 0;
+        }
+        (libc::prctl(PR_SVE_GET_VL) & PR_SVE_VL_LEN_MASK) as usize
+    }
+}
+
+/// Finds out how morestack and asyncPreempt save the vector registers.
+pub(crate) fn init_vector_state() {
+    let vl = vector_length();
+    let sve = if vl == 0 { 0 } else { (size_of::<Sve>() + sve_registers(vl)).next_multiple_of(16) };
+    set_vector_size(size_of::<Fpsimd>() + sve);
+    // SAFETY: a static of morestack.S, which no goroutine reads yet.
+    unsafe { gosched_sve.store(vl as u32, Ordering::Relaxed) };
+}
+
+/// The frame of a signal, as the kernel's `rt_sigframe`.
+#[repr(C)]
+struct Sigframe {
+    info: [u64; 16],
+    uc: libc::ucontext_t,
+}
+
+/// `SIGFRAME` in `preempt.S`.
+const _: () = assert!(size_of::<Sigframe>() == 4688);
+
+/// Makes the frame of a signal that has interrupted a goroutine in this thread, where it was preempted:
+/// `rt_sigreturn` lets it go on from there. Assembly calls this on g0's stack.
+///
+/// What the frame says of the thread is that of the one which runs now: its signal stack and its mask.
+///
+/// # Safety
+/// `vectors` are the saved vector registers, `words` all others, and `frame` has room for the frame.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_sigframe(vectors: *const u8, words: *const Preempted, frame: *mut Sigframe) {
+    // SAFETY: the caller's. The kernel fills what it is asked for.
+    unsafe {
+        let uc = &raw mut (*frame).uc;
+        libc::sigaltstack(ptr::null(), &raw mut (*uc).uc_stack);
+        libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), &raw mut (*uc).uc_sigmask);
+        let Preempted { x29, pc, x, ref pushed, .. } = *words;
+        let registers = &mut (*uc).uc_mcontext;
+        registers.regs[..29].copy_from_slice(&x);
+        registers.regs[29] = x29;
+        registers.regs[30] = pushed.x30;
+        registers.sp = words.add(1).addr() as u64;
+        registers.pc = pc;
+        registers.pstate = pushed.pstate;
+        add_vectors(
+            vectors,
+            (&raw mut (*uc).uc_mcontext).cast::<u8>().add(size_of::<libc::mcontext_t>() - RESERVED),
+        );
+    }
+}
+
+/// Puts the saved vector registers, with their heads, at `reserved`.
+///
+/// # Safety
+/// `vectors` are the saved vector registers, and there is room for them at `reserved`.
+unsafe fn add_vectors(vectors: *const u8, reserved: *mut u8) {
+    let size = vector_size();
+    // SAFETY: the caller's.
+    unsafe {
+        ptr::copy_nonoverlapping(vectors, reserved, size);
+        let fpsimd = reserved.cast::<Fpsimd>();
+        (*fpsimd).head = Head { magic: FPSIMD_MAGIC, size: size_of::<Fpsimd>() as u32 };
+        if size > size_of::<Fpsimd>() {
+            let sve = fpsimd.add(1).cast::<Sve>();
+            let head = Head { magic: SVE_MAGIC, size: (size - size_of::<Fpsimd>()) as u32 };
+            sve.write(Sve {
+                head,
+                vl: gosched_sve.load(Ordering::Relaxed) as u16,
+                flags: 0,
+                reserved: [0; 2],
+            });
+        }
+        reserved.add(size).cast::<Head>().write(Head { magic: 0, size: 0 });
+    }
+}

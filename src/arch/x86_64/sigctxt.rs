@@ -1,0 +1,118 @@
+//! What signal handlers know of x86-64: the registers of what they interrupt, and how much of it there is.
+
+use std::arch::asm;
+use std::arch::x86_64::{__cpuid, __cpuid_count};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::arch::routines::set_vector_size;
+
+unsafe extern "C" {
+    fn gosched_sigreport();
+    fn gosched_async_preempt();
+    static gosched_xsave_mask: AtomicU32;
+    static gosched_preempt_mask: AtomicU64;
+}
+
+/// The registers of a goroutine that a signal stopped, as far as an unwinder needs them;
+/// assembly knows the layout.
+#[repr(C)]
+pub(crate) struct Regs {
+    pub(crate) pc: usize,
+    pub(crate) sp: usize,
+    pub(crate) fp: usize,
+    /// rbx, r12 to r15.
+    pub(crate) saved: [usize; 5],
+}
+
+/// What the ABI lets a function use below its stack pointer.
+pub(crate) const RED_ZONE: usize = 128;
+
+/// What `gosched_async_preempt` pushes on the goroutine's stack, below the red zone: pc, flags and 15
+/// registers, and a word of alignment.
+pub(crate) const ASYNC_PREEMPT_FRAME: usize = 18 * size_of::<usize>();
+
+/// What a stack pointer is a multiple of, or the goroutine can't be stopped there.
+pub(crate) const SP_ALIGN: usize = 1;
+
+/// Whether a goroutine can go on where a signal has stopped it, with vector registers of this size.
+pub(crate) fn vectors_fit() -> bool {
+    true
+}
+
+/// A goroutine's registers, as a signal handler can change them. Go's `sigctxt`.
+pub(crate) struct Sigctxt<'a>(pub(crate) &'a mut libc::ucontext_t);
+
+impl Sigctxt<'_> {
+    /// Where it was interrupted. Go's `sigpc`.
+    pub(crate) fn sigpc(&self) -> usize {
+        self.0.uc_mcontext.gregs[libc::REG_RIP as usize] as usize
+    }
+
+    /// Its stack pointer. Go's `sigsp`.
+    pub(crate) fn sigsp(&self) -> usize {
+        self.0.uc_mcontext.gregs[libc::REG_RSP as usize] as usize
+    }
+
+    /// Lets it go on as if it had just called `gosched_async_preempt`. Go's `pushCall`, which knows no
+    /// red zone.
+    ///
+    /// # Safety
+    /// There is room for that on its stack.
+    pub(crate) unsafe fn push_call(&mut self) {
+        let sp = self.sigsp() - RED_ZONE - size_of::<usize>();
+        // SAFETY: the caller's.
+        unsafe { ptr::with_exposed_provenance_mut::<usize>(sp).write(self.sigpc()) };
+        let registers = &mut self.0.uc_mcontext.gregs;
+        registers[libc::REG_RSP as usize] = sp as i64;
+        registers[libc::REG_RIP as usize] = gosched_async_preempt as *const () as i64;
+    }
+
+    /// Lets the thread go on in `gosched_sigreport`, with the goroutine's registers and `addr`, on g0's
+    /// stack below `sp`.
+    ///
+    /// # Safety
+    /// That is free.
+    pub(crate) unsafe fn report_overflow(&mut self, sp: usize, addr: usize) {
+        let registers = &mut self.0.uc_mcontext.gregs;
+        let reg = |name: libc::c_int| registers[name as usize] as usize;
+        let saved = [libc::REG_RBX, libc::REG_R12, libc::REG_R13, libc::REG_R14, libc::REG_R15].map(reg);
+        let (pc, fp) = (reg(libc::REG_RIP), reg(libc::REG_RBP));
+        let regs = Regs { pc, sp: reg(libc::REG_RSP), fp, saved };
+        let at = (sp - size_of::<Regs>()) & !15;
+        // SAFETY: the caller's.
+        unsafe { ptr::with_exposed_provenance_mut::<Regs>(at).write(regs) };
+        registers[libc::REG_RBX as usize] = at as i64;
+        registers[libc::REG_RSP as usize] = at as i64;
+        registers[libc::REG_RBP as usize] = 0;
+        registers[libc::REG_RDI as usize] = addr as i64;
+        registers[libc::REG_RIP as usize] = gosched_sigreport as *const () as i64;
+    }
+}
+
+/// Finds out how morestack and asyncPreempt save the vector registers.
+#[allow(unused_unsafe)] // __cpuid is safe, but not in each version of Rust that this is for
+pub(crate) fn init_vector_state() {
+    const OSXSAVE: u32 = 1 << 27;
+    // Of xsave's parts, those that hold arguments: xmm, the upper halves of ymm, and of zmm.
+    // And what else a compiler may keep across a check that is made by hand: the masks, and zmm16 to 31.
+    const KEPT: u32 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 7;
+    // The keys to memory's protection belong to the thread.
+    const PKRU: u64 = 1 << 9;
+    let (mut size, mut xcr0) = (512, 0_u64); // fxsave
+    // SAFETY: every x86-64 processor has the instruction, here and below.
+    if unsafe { __cpuid(1) }.ecx & OSXSAVE != 0 {
+        let (low, high): (u32, u32);
+        // SAFETY: the processor has the instruction, and the system has enabled it.
+        unsafe { asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nomem, nostack)) };
+        xcr0 = u64::from(high) << 32 | u64::from(low);
+        // SAFETY: likewise.
+        size = unsafe { __cpuid_count(0xd, 0) }.ebx as usize;
+    }
+    set_vector_size(size);
+    // SAFETY: statics of morestack.S and preempt.S, which no goroutine reads yet.
+    unsafe {
+        gosched_xsave_mask.store(xcr0 as u32 & KEPT, Ordering::Relaxed);
+        gosched_preempt_mask.store(xcr0 & !PKRU, Ordering::Relaxed);
+    }
+}

@@ -1,10 +1,12 @@
 //! What can go wrong when a stack is to grow: each in a process of its own, as most of it ends one.
 
 mod common;
+#[cfg_attr(target_arch = "x86_64", path = "grows/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "grows/aarch64.rs")]
+mod grows;
 #[path = "common/memory.rs"]
 mod memory;
 
-use std::arch::{asm, global_asm};
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
 use std::panic::catch_unwind;
@@ -17,6 +19,7 @@ use gosched::proc::{self, AdjustInfo, Frame, FrameMap, Hooks};
 use gosched::runtime2::G;
 use gosched::sync::WaitGroup;
 use gosched::{go, morestack_check};
+use grows::{ask_for_stack, call_below, mapped, mapped_end};
 
 common::tests! {
     beyond_the_limit
@@ -162,12 +165,6 @@ fn while_it_panics(test: Test) {
     ended.says("fatal error: runtime: stack split at bad time\n");
 }
 
-/// Calls morestack where no check does, for more than any thread has.
-fn ask_for_stack() {
-    // SAFETY: it changes no register but these.
-    unsafe { asm!("call {}", sym gosched_morestack, inout("r10") 1_usize << 40 => _, out("r11") _) };
-}
-
 fn on_g0(test: Test) {
     // SAFETY: a fatal error is all that comes of it.
     let process = test.process(|| run(|| unsafe { proc::systemstack(ask_for_stack) }));
@@ -198,42 +195,6 @@ fn off_goroutines(test: Test) {
         assert_eq!(morestack_check!(1 << 40, usize::pow, 2, 3), 8);
     });
     process.end().with("exit status: 0");
-}
-
-// Code with a frame map: it grows by a check by hand, with the address of a local in its frame twice, at
-// 8 and 16 below the frame pointer. Returns whether the first has moved with the stack, plus 2 if the
-// second has.
-global_asm!(
-    ".p2align 4",
-    ".globl mapped, mapped_end",
-    ".hidden mapped, mapped_end",
-    "mapped:",
-    "    push rbp",
-    "    mov rbp, rsp",
-    "    sub rsp, 32",
-    "    lea rax, [rbp - 32]",
-    "    mov [rbp - 8], rax",
-    "    mov [rbp - 16], rax",
-    "    xor eax, eax",
-    "    mov r10d, 100000",
-    "    call {morestack}",
-    "    lea rcx, [rbp - 32]",
-    "    cmp rcx, [rbp - 8]",
-    "    sete al",
-    "    xor edx, edx",
-    "    cmp rcx, [rbp - 16]",
-    "    sete dl",
-    "    lea eax, [rax + 2 * rdx]",
-    "    leave",
-    "    ret",
-    "mapped_end:",
-    morestack = sym gosched_morestack,
-);
-
-unsafe extern "C" {
-    fn gosched_morestack();
-    fn mapped() -> usize;
-    fn mapped_end();
 }
 
 /// Names the word so far below the frame pointer.
@@ -386,20 +347,7 @@ fn a_stub_asks_for_little(test: Test) {
     unsafe extern "C" fn near_the_guard(_: *mut c_void) {
         // One of these calls is the first that finds no room.
         for bytes in (0..1600_usize).step_by(16) {
-            // SAFETY: calls a function without arguments; rsp is back when it has returned.
-            unsafe {
-                asm!(
-                    "mov r12, rsp",
-                    "sub rsp, {bytes}",
-                    "and rsp, -16",
-                    "call {spawn}",
-                    "mov rsp, r12",
-                    bytes = in(reg) bytes,
-                    spawn = sym spawn,
-                    out("r12") _,
-                    clobber_abi("C"),
-                );
-            }
+            call_below(bytes, spawn);
         }
         // SAFETY: the running G.
         let stack = unsafe { (*proc::getg()).stack.get() };

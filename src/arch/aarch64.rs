@@ -143,3 +143,15 @@ pub(crate) fn callee_saved_registers() -> [usize; 18] {
     }
     registers
 }
+
+/// Whether every frame's record of its caller is its uppermost part: compilers put it anywhere.
+pub(crate) const RECORD_ON_TOP: bool = false;
+
+/// Of a G that mcall has left, or morestack if it was stopped `at_check`, with `bp`: where its caller's pc
+/// is, and what its caller's stack pointer was.
+pub(crate) fn parked_caller(bp: usize, at_check: bool) -> (usize, usize) {
+    // `asm.S` and `morestack.S` have the pictures.
+    const MCALL_FRAME: usize = 176;
+    const MORESTACK_FRAME: usize = 240;
+    (bp + 8, bp + if at_check { MORESTACK_FRAME } else { MCALL_FRAME })
+}

@@ -161,3 +161,13 @@ pub(crate) fn callee_saved_registers() -> [usize; 5] {
     }
     registers
 }
+
+/// Whether every frame's record of its caller is its uppermost part.
+pub(crate) const RECORD_ON_TOP: bool = true;
+
+/// Of a G that mcall has left, or morestack if it was stopped `at_check`, with `bp`: where its caller's pc
+/// is, and what its caller's stack pointer was. Morestack's own return address is no frame.
+pub(crate) fn parked_caller(bp: usize, at_check: bool) -> (usize, usize) {
+    let pc = bp + if at_check { 16 } else { 8 };
+    (pc, pc + 8)
+}

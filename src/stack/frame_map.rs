@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use crate::arch::morestack_preempted_pc;
+use crate::arch::{RECORD_ON_TOP, morestack_preempted_pc, parked_caller};
 use crate::panic::throw;
 use crate::print::eprintln;
 use crate::runtime2::G;
@@ -15,19 +15,19 @@ use crate::stack::copystack::AdjustInfo;
 /// A frame of a goroutine that isn't running, or whose stack is about to grow.
 ///
 /// ```text
-///     fp + 16 -> |  the caller's frame    |
-///                |  return address        |
-///          fp -> |  the caller's rbp      |
-///                |  locals                |
-///                |  stack arguments of    |
-///          sp -> |  the function called   |
-///                |  return address: pc    |
+///     fp + 16 -> |  the caller's frame          |
+///                |  return address              |
+///          fp -> |  the caller's frame pointer  |
+///                |  locals                      |
+///                |  stack arguments of          |
+///          sp -> |  the function called         |
+///                |  its frame, with pc in it    |
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Where the function goes on: the address that its call, or its check, returns to.
     pub pc: usize,
-    /// The frame's low end, above the return address of the function that it called.
+    /// The frame's low end, above that of the function that it called.
     pub sp: usize,
     /// Its frame pointer. The words up to `fp + 16` belong to it.
     pub fp: usize,
@@ -37,12 +37,15 @@ pub struct Frame {
 /// as stack maps.
 ///
 /// A frame that has a map is adjusted precisely: the words that the map names, if they point into
-/// the stack, and the caller's rbp. No other word of it is changed, whatever it looks like.
+/// the stack, and the caller's frame pointer. No other word of it is changed, whatever it looks like.
+/// (On aarch64, if the function that it called has one too, or is this crate's: where the frame of
+/// another ends isn't known there, and the frame is adjusted as if it had no map.)
 ///
 /// # Safety
 /// [`slots`](Self::slots) names every word of the frame that may hold an address of the stack when
 /// the function goes on at `pc`; and functions of the range keep frame pointers: each begins with
-/// `push rbp; mov rbp, rsp`, and calls nothing before.
+/// `push rbp; mov rbp, rsp`, on aarch64 with `stp x29, x30, [sp, #-16]!; mov x29, sp`, and calls nothing
+/// before.
 pub unsafe trait FrameMap: Sync {
     /// Calls `slot` with the address of each word of `frame` that may hold an address of the stack.
     /// Naming one that is outside the frame, or not aligned, is a fatal error.
@@ -116,8 +119,8 @@ pub(crate) fn parked_frame(gp: &G) -> Frame {
     if bp == 0 {
         return Frame { pc: gp.sched.pc.get(), sp: gp.sched.sp.get(), fp: 0 };
     }
-    let record = if gp.sched.pc.get() == morestack_preempted_pc() { bp + 8 } else { bp };
-    Frame { pc: word(record + 8), sp: record + 16, fp: word(bp) }
+    let (pc, sp) = parked_caller(bp, gp.sched.pc.get() == morestack_preempted_pc());
+    Frame { pc: word(pc), sp, fp: word(bp) }
 }
 
 /// A word of a stack.
@@ -174,9 +177,12 @@ pub(crate) unsafe fn adjustframes(gp: &G, adjinfo: &AdjustInfo, innermost: Frame
     let mut done = gp.sched.sp.get();
     let maps = MAPS.read().unwrap_or_else(PoisonError::into_inner);
     let mut frame = Frame { sp: adjinfo.moved(innermost.sp), fp: adjinfo.moved(innermost.fp), ..innermost };
+    // Whether that is where the frame ends.
+    let mut exact = true;
     while plausible(&frame, hi) {
         let next = Frame { pc: word(frame.fp + 8), sp: frame.fp + 16, fp: word(frame.fp) };
-        if let Some(map) = find(&maps, frame.pc) {
+        let map = find(&maps, frame.pc);
+        if exact && let Some(map) = map {
             // SAFETY: words of the new stack, each adjusted once.
             unsafe {
                 adjinfo.adjustpointers(done, frame.sp);
@@ -184,6 +190,7 @@ pub(crate) unsafe fn adjustframes(gp: &G, adjinfo: &AdjustInfo, innermost: Frame
             }
             done = frame.fp + 16;
         }
+        exact = RECORD_ON_TOP || map.is_some();
         // What is above isn't adjusted yet, the frame pointer neither.
         frame = Frame { fp: adjinfo.moved(next.fp), ..next };
     }

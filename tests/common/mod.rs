@@ -17,8 +17,11 @@ const PROCESS_OF: &str = "GOSCHED_TEST_PROCESS_OF";
 const SETTINGS: [&str; 5] =
     ["GODEBUG", "GOMAXPROCS", "GOSCHED_GUARD", "RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
 
-/// Seconds after which a process is killed, by SIGALRM.
-const TIME_LIMIT: u32 = 60;
+/// What cargo runs these binaries with where the system can't: an emulator, which runs their processes, too.
+const RUNNER: &str = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER";
+
+/// Seconds after which a process is killed, by SIGALRM. An emulator takes its time.
+const TIME_LIMIT: u32 = if cfg!(target_arch = "aarch64") { 300 } else { 60 };
 
 /// A test, by its name.
 #[derive(Clone, Copy)]
@@ -66,13 +69,23 @@ impl Test {
             body();
             exit(0);
         }
-        let mut command = Command::new(env::current_exe().expect("this binary has a path"));
+        let mut command = this_binary();
         command.env(PROCESS_OF, self.name).stdin(Stdio::null());
         for setting in SETTINGS {
             command.env_remove(setting);
         }
         Process(command)
     }
+}
+
+fn this_binary() -> Command {
+    let path = env::current_exe().expect("this binary has a path");
+    let runner = env::var(RUNNER).ok().filter(|_| cfg!(target_arch = "aarch64"));
+    let Some(runner) = runner else { return Command::new(path) };
+    let mut words = runner.split_whitespace();
+    let mut command = Command::new(words.next().expect("a runner has a name"));
+    command.args(words).arg(path);
+    command
 }
 
 /// A process to be started.

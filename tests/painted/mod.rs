@@ -62,7 +62,10 @@ unsafe fn bytes_used(f: unsafe fn()) -> usize {
     // SAFETY: a copy of a register; and the words from `lo` up to some way below sp are this
     // goroutine's and not in use. On a goroutine, so getg isn't null.
     unsafe {
+        #[cfg(target_arch = "x86_64")]
         asm!("mov {}, rsp", out(reg) sp);
+        #[cfg(target_arch = "aarch64")]
+        asm!("mov {}, sp", out(reg) sp);
         let lo = (*getg()).stack.get().lo;
         let mut at = lo;
         while at < sp - UNPAINTED {

@@ -4,7 +4,7 @@
 //! The header begins with what there is to know: the kinds of stack, the rules for code on a copying
 //! one, and how to compile and link. `examples/c/primes.c` is a program.
 //!
-//! Each function is a stub in `asm/x86_64/entry.S`. It makes sure of its stack while the arguments are
+//! Each function is a stub in `asm/*/entry.S`. It makes sure of its stack while the arguments are
 //! still in registers and no Rust frame exists, and then goes on in a Rust function, which has the
 //! same name with `_impl` behind it. (`gosched_getg` and `gosched_systemstack` need no stack, and are
 //! whole in `asm.S`.)

@@ -1,4 +1,4 @@
-//! Channels and select, for C: what the stubs of `asm/x86_64/entry.S` go on in.
+//! Channels and select, for C: what the stubs of `asm/*/entry.S` go on in.
 
 use std::alloc::{Layout, alloc};
 use std::ffi::{c_int, c_void};

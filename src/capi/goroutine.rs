@@ -1,4 +1,4 @@
-//! Goroutines, for C: what the stubs of `asm/x86_64/entry.S` go on in.
+//! Goroutines, for C: what the stubs of `asm/*/entry.S` go on in.
 
 use std::ffi::{c_int, c_void};
 use std::io;

@@ -61,6 +61,15 @@ pub fn main(tests: &[Test]) -> ExitCode {
 }
 
 impl Test {
+    /// Whether an emulator runs this, and so the test is skipped, which is said: `why`.
+    pub fn skipped_in_emulator(self, why: &str) -> bool {
+        let skipped = emulator().is_some();
+        if skipped {
+            println!("skipped: {}: in an emulator, {why}", self.name);
+        }
+        skipped
+    }
+
     /// A process that does `body` on its first thread, and then ends well.
     pub fn process(self, body: impl FnOnce()) -> Process {
         if env::var_os(PROCESS_OF).is_some() {
@@ -78,10 +87,14 @@ impl Test {
     }
 }
 
+/// The emulator that runs this, if one does.
+fn emulator() -> Option<String> {
+    env::var(RUNNER).ok().filter(|_| cfg!(target_arch = "aarch64"))
+}
+
 fn this_binary() -> Command {
     let path = env::current_exe().expect("this binary has a path");
-    let runner = env::var(RUNNER).ok().filter(|_| cfg!(target_arch = "aarch64"));
-    let Some(runner) = runner else { return Command::new(path) };
+    let Some(runner) = emulator() else { return Command::new(path) };
     let mut words = runner.split_whitespace();
     let mut command = Command::new(words.next().expect("a runner has a name"));
     command.args(words).arg(path);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::{Ended, Test, run};
+use common::{Ended, Test, run, until_it_waits};
 use gosched::chan::{bounded, never};
 use gosched::iter::{Yielder, pull};
 use gosched::proc::Coro;
@@ -252,17 +252,7 @@ fn ready_twice(test: Test) {
                 PARKED.store(proc::getg(), Ordering::Relaxed);
                 park();
             });
-            let parked = || {
-                let gp = PARKED.load(Ordering::Relaxed);
-                // SAFETY: G's are never freed.
-                (!gp.is_null() && unsafe { proc::readgstatus(gp) } == GWAITING).then_some(gp)
-            };
-            let gp = loop {
-                if let Some(gp) = parked() {
-                    break gp;
-                }
-                yield_now();
-            };
+            let gp = until_it_waits(&PARKED);
             // There is one P: it doesn't run in between.
             // SAFETY: it is parked. The second is what is tested.
             unsafe {

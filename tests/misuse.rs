@@ -7,11 +7,14 @@ mod panics;
 
 use std::io::ErrorKind;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use common::{Test, run};
+use common::{Test, run, until_it_waits};
+use gosched::proc;
+use gosched::runtime2::G;
 use gosched::sync::WaitGroup;
-use gosched::{Builder, go, goexit, gomaxprocs, set_gomaxprocs, yield_now};
+use gosched::{Builder, go, goexit, gomaxprocs, set_gomaxprocs};
 use panics::{panics, text};
 
 common::tests! {
@@ -115,12 +118,16 @@ fn more_done_than_added(test: Test) {
 
 fn wait_group_used_again_too_early(test: Test) {
     static GROUP: WaitGroup = WaitGroup::new();
+    static WAITER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
     let process = test.process(|| {
         run(|| {
             GROUP.add(1);
-            let waiter = go(|| GROUP.wait());
-            // There is one P: the waiter waits now, and doesn't run between the next two.
-            yield_now();
+            let waiter = go(|| {
+                WAITER.store(proc::getg(), Ordering::Relaxed);
+                GROUP.wait();
+            });
+            until_it_waits(&WAITER);
+            // There is one P: the waiter doesn't run between the two.
             GROUP.done();
             GROUP.add(1);
             let payload = waiter.join().unwrap_err().into_panic();

@@ -9,6 +9,9 @@
 use std::env;
 use std::panic::catch_unwind;
 use std::process::{Command, ExitCode, ExitStatus, Stdio, exit};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use gosched::runtime2::{G, GWAITING};
 
 /// The environment variable that says which test a process is for.
 const PROCESS_OF: &str = "GOSCHED_TEST_PROCESS_OF";
@@ -62,6 +65,7 @@ pub fn main(tests: &[Test]) -> ExitCode {
 
 impl Test {
     /// Whether an emulator runs this, and so the test is skipped, which is said: `why`.
+    #[allow(dead_code)] // not every test needs it
     pub fn skipped_in_emulator(self, why: &str) -> bool {
         let skipped = emulator().is_some();
         if skipped {
@@ -145,4 +149,18 @@ impl Ended {
 pub fn run<T: Send>(main: impl FnOnce() -> T + Send) -> T {
     // SAFETY: nothing obtained from a thread-local is kept across a point that can park.
     unsafe { gosched::run(main) }
+}
+
+/// Lets others run until the goroutine that has stored its G here waits. With one P, it then doesn't run
+/// before the caller lets others run again.
+#[allow(dead_code)] // not every test needs it
+pub fn until_it_waits(parked: &AtomicPtr<G>) -> *mut G {
+    loop {
+        let gp = parked.load(Ordering::Relaxed);
+        // SAFETY: G's are never freed.
+        if !gp.is_null() && unsafe { gosched::proc::readgstatus(gp) } == GWAITING {
+            return gp;
+        }
+        gosched::yield_now();
+    }
 }

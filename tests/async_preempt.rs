@@ -242,7 +242,7 @@ fn torture(copying: bool) {
     unsafe { proc::set_hooks(Hooks { p_init: Some(p_init), ..Hooks::default() }) };
     let task = |number| {
         // The processor's state is larger the more of it is used: some use less.
-        let vectors = if number == 0 { Vectors::Sse } else { vectors };
+        let vectors = if number == 0 { Vectors::LEAST } else { vectors };
         let stops = if let Work::Hold(stops) = WORK[number] { stops } else { Stops::Anywhere };
         let task = Task { number, rng: rng.fork(), vectors, stops, load: Held::zero(), found: Held::zero() };
         Box::into_raw(Box::new(task)).expose_provenance()

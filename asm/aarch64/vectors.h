@@ -40,7 +40,7 @@
         addvl   x10, x10, #1
 .endm
 
-// These change x9 and x10, so `base` is neither.
+// These change x9 and x10, so `base` is neither. The first one changes p0, once it is saved.
 .macro SAVE_VECTORS base
         mrs     x9, fpsr
         mrs     x10, fpcr
@@ -51,7 +51,6 @@
         EACH_P  str, x10
         rdffr   p0.b
         str     p0, [x10, #16, mul vl]
-        ldr     p0, [x10]
 9:
 .endm
 .macro RESTORE_VECTORS base

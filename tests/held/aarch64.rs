@@ -152,7 +152,7 @@ impl Held {
 }
 
 /// How many instructions a loop has.
-const INSTRUCTIONS: usize = 16;
+const INSTRUCTIONS: usize = 18;
 
 unsafe extern "C" {
     fn held_simd(load: *const Held, store: *mut Held);
@@ -311,11 +311,14 @@ global_asm!(
     "mov x17, xzr",
     "mov x30, xzr",
     ".endif",
-    // What is changed is changed back, but for x0, which counts, and what depends on the flags.
+    // What is changed is changed back, but for x0, which counts, and what depends on the flags. An
+    // emulator interrupts code only where a branch leads: hence the two that lead to the next instruction.
     "IN_LOOP sub x0, x0, #1",
     "IN_LOOP msr nzcv, x1",
     "IN_LOOP \\flip",
     "IN_LOOP mvn x9, x9",
+    "IN_LOOP b 4f",
+    "4:",
     "IN_LOOP adc x2, x2, x3",
     "IN_LOOP cinc x4, x4, mi",
     "IN_LOOP cinc x5, x5, eq",
@@ -323,6 +326,8 @@ global_asm!(
     "IN_LOOP msr nzcv, x7",
     "IN_LOOP \\flip",
     "IN_LOOP mvn x9, x9",
+    "IN_LOOP b 5f",
+    "5:",
     "IN_LOOP sbc x2, x2, x8",
     "IN_LOOP cinc x4, x4, mi",
     "IN_LOOP cinc x5, x5, eq",

@@ -80,9 +80,11 @@
         hint    #38
 .endm
 
-// The column of CFI that stands for the pc of code that was interrupted, whose x30 is
-// one more register.
+// Where code that was interrupted goes on, whose x30 is one more register: two columns of
+// CFI. gdb looks in that of the pc. But libgcc's unwinder ends the process if that is the
+// return column, having no register there; so that is x18, which nobody's CFI is about.
 #define PC_COLUMN 32
+#define RETURN_COLUMN 18
 
 // Each file tells the linker at its end that its stack need not be executable, and that
 // every target of an indirect branch is a landing pad, or the linker drops their checks

@@ -75,16 +75,17 @@ END gosched_mstart
 // goes from g0 to the goroutine. In words of DWARF, each rule is an expression
 // `DW_OP_breg19 offset` (0x83: x19 + offset), and the CFA, which is the value of
 // sp in the caller, is what stands there (DW_OP_deref, 0x06). The caller goes on at
-// its pc, not at what its x30 holds: so the return address is a column of its own.
+// its pc, not at what its x30 holds (macros.h has the columns).
 FUNCTION gosched_sigreport
         .cfi_signal_frame
-        .cfi_return_column PC_COLUMN
+        .cfi_return_column RETURN_COLUMN
         // DW_CFA_def_cfa_expression, 3 bytes: breg19 REGS_SP, deref
         .cfi_escape 0x0f, 3, 0x83, REGS_SP, 0x06
         // DW_CFA_expression, register, 3 bytes: breg19 and an offset of two bytes
         .macro  FOUND reg, at
         .cfi_escape 0x10, \reg, 3, 0x83, 0x80 | (\at), 0
         .endm
+        FOUND   RETURN_COLUMN, REGS_PC
         FOUND   PC_COLUMN, REGS_PC
         FOUND   29, REGS_FP
         FOUND   30, REGS_SAVED
@@ -98,7 +99,6 @@ FUNCTION gosched_sigreport
         FOUND   26, REGS_SAVED+64
         FOUND   27, REGS_SAVED+72
         FOUND   28, REGS_SAVED+80
-        nop                                     // an unwinder that looks at pc - 4 is still in here
         BTI_JC                                  // the interrupted instruction may have been a landing pad's
         TLS_G   x9, x10
         ldr     x10, [x9]

@@ -47,7 +47,8 @@
 
 FUNCTION gosched_async_preempt
         .cfi_signal_frame
-        .cfi_return_column PC_COLUMN
+        .cfi_return_column RETURN_COLUMN
+        .cfi_register RETURN_COLUMN, x30
         .cfi_register PC_COLUMN, x30
         .cfi_def_cfa_offset PUSHED
         .cfi_offset x30, -PUSHED
@@ -55,6 +56,7 @@ FUNCTION gosched_async_preempt
         stp     x29, x30, [sp, #PUSHED-PREEMPT_FRAME]!
         .cfi_def_cfa_offset PREEMPT_FRAME
         .cfi_offset x29, -PREEMPT_FRAME
+        .cfi_offset RETURN_COLUMN, 8 - PREEMPT_FRAME
         .cfi_offset PC_COLUMN, 8 - PREEMPT_FRAME
         mov     x29, sp
         .cfi_def_cfa_register x29
@@ -67,7 +69,8 @@ FUNCTION gosched_async_preempt
         SAVE_PAIR x12, x13, 112, PREEMPT_FRAME
         SAVE_PAIR x14, x15, 128, PREEMPT_FRAME
         SAVE_PAIR x16, x17, 144, PREEMPT_FRAME
-        SAVE_PAIR x18, x19, 160, PREEMPT_FRAME
+        stp     x18, x19, [x29, #160]
+        .cfi_offset x19, 168 - PREEMPT_FRAME
         SAVE_PAIR x20, x21, 176, PREEMPT_FRAME
         SAVE_PAIR x22, x23, 192, PREEMPT_FRAME
         SAVE_PAIR x24, x25, 208, PREEMPT_FRAME

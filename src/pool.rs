@@ -19,9 +19,6 @@ use crate::stack::arena::Arena;
 
 /// What can be in a pool. All zero is one that has never been used.
 pub trait Pooled: Sized + 'static {
-    /// The bytes that one takes, a multiple of its alignment.
-    const SIZE: usize;
-
     /// Where the next unused one stands, while this is one.
     ///
     /// # Safety
@@ -34,7 +31,7 @@ pub trait Pooled: Sized + 'static {
     /// Those that no P has.
     fn pool() -> &'static Pool<Self>;
 
-    /// What they are cut from: pieces of that size.
+    /// What they are cut from.
     fn arena() -> &'static Arena;
 }
 
@@ -153,7 +150,7 @@ fn refill<T: Pooled>(pp: &P) -> Option<NonNull<T>> {
 /// Makes some; passes all but one to `others`.
 fn block<T: Pooled>(others: impl Fn(NonNull<T>)) -> Option<NonNull<T>> {
     let cut = T::arena().cut(BLOCK).ok()?;
-    let thing = |i| NonNull::new(cut.bounds(i).0.cast());
+    let thing = |i| NonNull::new(cut.start(i).cast());
     (1..cut.count).filter_map(thing).for_each(others);
     thing(0)
 }
@@ -162,13 +159,13 @@ fn block<T: Pooled>(others: impl Fn(NonNull<T>)) -> Option<NonNull<T>> {
 /// is none.
 pub(crate) fn hand_back<T: Pooled>() -> bool {
     let shared = T::pool();
-    let mut ends = Vec::with_capacity(BATCH);
+    let mut starts = Vec::with_capacity(BATCH);
     lock(&shared.lock);
     let unused = from_fn(|| shared.list.pop()).take(shared.level.take(BATCH));
-    ends.extend(unused.map(|thing| thing.addr().get() + T::SIZE));
+    starts.extend(unused.map(|thing| thing.addr().get()));
     unlock(&shared.lock);
-    T::arena().put_back(&mut ends);
-    !ends.is_empty()
+    T::arena().put_back(&mut starts);
+    !starts.is_empty()
 }
 
 /// For those that no P has an interval ends; says whether there are any.

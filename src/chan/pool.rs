@@ -27,8 +27,6 @@ pub(crate) const SMALL: usize = SIZE - size_of::<Hchan>();
 static ARENA: Arena = Arena::new(SIZE, 0);
 
 impl Pooled for Hchan {
-    const SIZE: usize = SIZE;
-
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {
         // SAFETY: the caller's; one that was never used is no reference, for lack of a type.
         unsafe { &(*this.as_ptr()).ext.link }

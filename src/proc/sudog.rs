@@ -71,7 +71,7 @@ fn refill(pp: &P) -> &'static Sudog {
             ARENA.cut(half).unwrap_or_else(|error| throw(&format!("out of memory for a sudog ({error})")));
         for i in 0..cut.count {
             // SAFETY: a sudog that nobody has: all zero, which is a new one, or as it was released.
-            pp.sudogcache.push(unsafe { &*cut.bounds(i).0.cast() });
+            pp.sudogcache.push(unsafe { &*cut.start(i).cast() });
         }
         pp.sudogcache.pop().unwrap_or_else(|| throw("acquireSudog: nothing was cut"))
     })
@@ -156,13 +156,13 @@ pub(crate) fn purge(pp: &P) {
 
 /// Hands a batch of sudogs back that nobody has needed; false if there is none.
 pub(crate) fn hand_back() -> bool {
-    let mut ends = Vec::with_capacity(BATCH);
+    let mut starts = Vec::with_capacity(BATCH);
     lock(&sched().sudoglock);
     let unused = from_fn(pop_central).take(level().take(BATCH));
-    ends.extend(unused.map(|s| std::ptr::from_ref(s).addr() + size_of::<Sudog>()));
+    starts.extend(unused.map(|s| std::ptr::from_ref(s).addr()));
     unlock(&sched().sudoglock);
-    ARENA.put_back(&mut ends);
-    !ends.is_empty()
+    ARENA.put_back(&mut starts);
+    !starts.is_empty()
 }
 
 /// For the central cache an interval ends; says whether there is anything in it.

@@ -45,14 +45,11 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// Piece `i`: its first byte above the guard, and one past its last.
-    pub(crate) fn bounds(&self, i: usize) -> (*mut u8, *mut u8) {
+    /// The first byte of piece `i` above its guard, by which the piece is known.
+    pub(crate) fn start(&self, i: usize) -> *mut u8 {
         assert!(i < self.count);
         // SAFETY: the piece is within the mapping.
-        unsafe {
-            let piece = self.base.add(i * self.stride);
-            (piece.add(guard_size(self.stride)), piece.add(self.stride))
-        }
+        unsafe { self.base.add(i * self.stride + guard_size(self.stride)) }
     }
 
     /// The end of each.
@@ -128,9 +125,9 @@ impl Chunk {
         self.free[i / 64] |= 1 << (i % 64);
     }
 
-    /// The piece that ends there; none if it is in another chunk.
-    fn piece(&self, end: usize, stride: usize) -> Option<usize> {
-        let i = end.checked_sub(self.base.addr() + stride)? / stride;
+    /// The piece that an address is in; none if it is in another chunk.
+    fn piece(&self, addr: usize, stride: usize) -> Option<usize> {
+        let i = addr.checked_sub(self.base.addr())? / stride;
         (i < self.len).then_some(i)
     }
 
@@ -188,7 +185,7 @@ impl Arena {
             guards.install(pieces.base, pieces.stride, pieces.count)?;
         }
         if let Err(error) = pieces.populate(self.wanted) {
-            pieces.ends().for_each(|end| self.put_back(&mut [end]));
+            (0..pieces.count).for_each(|i| self.put_back(&mut [pieces.start(i).addr()]));
             return Err(error);
         }
         Ok(pieces)
@@ -222,56 +219,56 @@ impl Arena {
     }
 
     /// Hands the memory of pieces to the kernel, and their guards, if they cost nothing to make again:
-    /// all whole pages of them, which nobody uses. Pieces are known by their ends. Returns how many of
+    /// all whole pages of them, which nobody uses. Pieces are known by their starts. Returns how many of
     /// them read as zero now, which are moved to the front: memory that the program has locked stays
     /// as it is.
-    pub(crate) fn discard(&self, ends: &mut [usize]) -> usize {
+    pub(crate) fn discard(&self, starts: &mut [usize]) -> usize {
         let stride = self.stride;
-        ends.sort_unstable();
-        let discard = |ends: &[usize]| {
-            let runs = ends.chunk_by(|end, next| end + stride == *next);
-            let runs = runs.map(|run| run[0] - stride + PAGE..run[run.len() - 1]);
+        starts.sort_unstable();
+        let discard = |starts: &[usize]| {
+            let runs = starts.chunk_by(|start, next| start + stride == *next);
+            let runs = runs.map(|run| run[0]..run[run.len() - 1] + stride - PAGE);
             // SAFETY: pages that nobody uses. Guards in between stay where they are.
             let discarded = unsafe { advise_each(runs, libc::MADV_DONTNEED) };
-            let guards = ends.iter().map(|end| end - stride..end - stride + PAGE);
+            let guards = starts.iter().map(|start| start - PAGE..*start);
             discarded.map(|()| guard::remove(guards)).is_ok()
         };
-        if discard(ends) {
-            return ends.len();
+        if discard(starts) {
+            return starts.len();
         }
         // A piece is in one mapping, but for its guard, and is locked or isn't.
         let mut done = 0;
-        for i in 0..ends.len() {
-            if discard(&ends[i..=i]) {
-                ends.swap(done, i);
+        for i in 0..starts.len() {
+            if discard(&starts[i..=i]) {
+                starts.swap(done, i);
                 done += 1;
             }
         }
         done
     }
 
-    /// Puts pieces back that nobody uses, known by their ends; those of a page or more were discarded.
-    pub(crate) fn put_back(&self, ends: &mut [usize]) {
+    /// Puts pieces back that nobody uses, known by their starts; those of a page or more were discarded.
+    pub(crate) fn put_back(&self, starts: &mut [usize]) {
         let stride = self.stride;
         let unit = if guard_size(stride) == 0 { PAGE } else { PAGE_TABLE };
-        ends.sort_unstable();
+        starts.sort_unstable();
         lock(&self.lock);
         // SAFETY: the lock is held.
         let chunks = unsafe { &mut *self.chunks.get() };
         // As a rule it is in the chunk that the one before was in.
         let mut at = 0;
-        let mut find = |chunks: &mut [Chunk], end| {
-            let in_chunk = |at: &usize| chunks[*at].piece(end, stride).is_some();
+        let mut find = |chunks: &mut [Chunk], start| {
+            let in_chunk = |at: &usize| chunks[*at].piece(start, stride).is_some();
             at = iter::once(at).chain(0..chunks.len()).find(in_chunk)?;
-            Some((at, chunks[at].piece(end, stride)?))
+            Some((at, chunks[at].piece(start, stride)?))
         };
-        for &end in &*ends {
-            let Some((at, i)) = find(chunks, end) else { throw("a piece of no arena") };
+        for &start in &*starts {
+            let Some((at, i)) = find(chunks, start) else { throw("a piece of no arena") };
             chunks[at].put_back(i);
         }
         let mut done = 0;
-        for &end in &*ends {
-            let Some((at, i)) = find(chunks, end) else { continue };
+        for &start in &*starts {
+            let Some((at, i)) = find(chunks, start) else { continue };
             let Range { start, end } = chunks[at].unused(i, stride, unit);
             let start = start.max(done);
             if start < end {
@@ -326,38 +323,39 @@ mod tests {
         pages.iter().filter(|&page| page & 1 != 0).count()
     }
 
-    /// The words of a piece, which somebody has.
-    fn words(lo: *mut u8, hi: *mut u8) -> &'static mut [usize] {
+    /// The words of a piece of `len` bytes, which somebody has.
+    fn words(start: *mut u8, len: usize) -> &'static mut [usize] {
         // SAFETY: the piece is the test's alone.
-        unsafe { std::slice::from_raw_parts_mut(lo.cast(), (hi.addr() - lo.addr()) / size_of::<usize>()) }
+        unsafe { std::slice::from_raw_parts_mut(start.cast(), len / size_of::<usize>()) }
     }
 
     #[test]
     fn pages_come_back_as_zero() {
+        const LEN: usize = 2 * PAGE;
         guard::init().unwrap();
-        let arena = Arena::new(3 * PAGE, PAGE);
+        let arena = Arena::new(PAGE + LEN, PAGE);
         let first = arena.cut(8).unwrap();
         assert_eq!(first.count, 8);
-        (0..8).for_each(|i| words(first.bounds(i).0, first.bounds(i).1).fill(i + 1));
-        let mut ends: Vec<usize> = [6, 2, 3, 4].map(|i| first.bounds(i).1.addr()).into();
-        assert_eq!(arena.discard(&mut ends), 4);
-        arena.put_back(&mut ends);
-        let (lo, hi) = (first.bounds(0).0.addr(), first.bounds(7).1.addr());
+        (0..8).for_each(|i| words(first.start(i), LEN).fill(i + 1));
+        let mut starts: Vec<usize> = [6, 2, 3, 4].map(|i| first.start(i).addr()).into();
+        assert_eq!(arena.discard(&mut starts), 4);
+        arena.put_back(&mut starts);
+        let (lo, hi) = (first.start(0).addr(), first.start(7).addr() + LEN);
         assert!((8..=16).contains(&resident(lo, hi)));
 
         // Those that are next to each other come at once, and before what nobody ever had.
         let counts: [usize; 3] = std::array::from_fn(|_| {
             let again = arena.cut(8).unwrap();
             for i in 0..again.count {
-                let (lo, hi) = again.bounds(i);
-                assert!(words(lo, hi).iter().all(|&word| word == 0), "not as fresh");
-                words(lo, hi).fill(100);
+                let words = words(again.start(i), LEN);
+                assert!(words.iter().all(|&word| word == 0), "not as fresh");
+                words.fill(100);
             }
             again.count
         });
         assert_eq!(counts, [3, 1, 8]);
         for i in [0, 1, 5, 7] {
-            assert!(words(first.bounds(i).0, first.bounds(i).1).iter().all(|&word| word == i + 1));
+            assert!(words(first.start(i), LEN).iter().all(|&word| word == i + 1));
         }
     }
 
@@ -366,17 +364,17 @@ mod tests {
         const STRIDE: usize = 88;
         let arena = Arena::new(STRIDE, 0);
         let cut = arena.cut(200).unwrap();
-        (0..200).for_each(|i| words(cut.bounds(i).0, cut.bounds(i).1).fill(i + 1));
-        let (base, third) = (cut.bounds(0).0.addr(), 2 * PAGE / STRIDE);
-        let end = |i: usize| cut.bounds(i).1.addr();
-        assert_eq!(resident(base, end(199)), 5);
+        (0..200).for_each(|i| words(cut.start(i), STRIDE).fill(i + 1));
+        let start = |i: usize| cut.start(i).addr();
+        let (base, end, third) = (start(0), start(199) + STRIDE, 2 * PAGE / STRIDE);
+        assert_eq!(resident(base, end), 5);
         // All that have a part in the second and the third page, but for one in the middle.
-        let mut ends: Vec<usize> =
-            (PAGE / STRIDE..=3 * PAGE / STRIDE).filter(|&i| i != third).map(end).collect();
-        arena.put_back(&mut ends);
-        assert_eq!(resident(base, end(199)), 5);
-        arena.put_back(&mut [end(third)]);
-        assert_eq!(resident(base, end(199)), 3);
-        assert_eq!(words(cut.bounds(45).0, cut.bounds(45).1)[0], 46);
+        let mut starts: Vec<usize> =
+            (PAGE / STRIDE..=3 * PAGE / STRIDE).filter(|&i| i != third).map(start).collect();
+        arena.put_back(&mut starts);
+        assert_eq!(resident(base, end), 5);
+        arena.put_back(&mut [start(third)]);
+        assert_eq!(resident(base, end), 3);
+        assert_eq!(words(cut.start(45), STRIDE)[0], 46);
     }
 }

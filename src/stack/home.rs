@@ -8,28 +8,31 @@
 use std::io;
 use std::ptr;
 
-use crate::runtime2::{G, G_SIZE, Stack, StackKind};
+use crate::runtime2::{G, Stack, StackKind};
 use crate::stack::arena::{Arena, Pieces};
-use crate::stack::{PAGE, ROOM_CLASSES, STACK_MIN, room_size};
+use crate::stack::{PAGE, ROOM_CLASSES, room_size, stack_size};
 
 /// Home pages that were cut together:
 ///
 /// ```text
 ///     [guard][room][home] [guard][room][home] ...
 /// ```
-pub(crate) struct Homes(Pieces);
+pub(crate) struct Homes {
+    pieces: Pieces,
+    kind: StackKind,
+}
 
 impl Homes {
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        self.0.count
+        self.pieces.count
     }
 
     /// The G of home `i`, in the upper half, and the low end of its stack.
     pub(crate) fn home(&self, i: usize) -> (&'static G, usize) {
-        let (lo, end) = self.0.bounds(i);
+        let lo = self.pieces.start(i);
         // SAFETY: the page is never unmapped; it is zero, as a G may be, and aligned.
-        unsafe { (&*end.sub(PAGE - STACK_MIN).cast::<G>(), lo.addr()) }
+        unsafe { (&*lo.add(stack_size(self.kind)).cast::<G>(), lo.addr()) }
     }
 }
 
@@ -66,7 +69,7 @@ pub(crate) fn number(kind: StackKind) -> usize {
 /// Cuts up to `n` home pages of this kind, at least one, with their guards; their pages read
 /// as zero. Fails as [`Arena::cut`] does.
 pub(crate) fn cut(kind: StackKind, n: usize) -> io::Result<Homes> {
-    ARENAS[number(kind)].cut(n).map(Homes)
+    Ok(Homes { pieces: ARENAS[number(kind)].cut(n)?, kind })
 }
 
 /// Hands the memory of dead G's of this kind to the kernel, which nobody will use before they are cut
@@ -74,16 +77,16 @@ pub(crate) fn cut(kind: StackKind, n: usize) -> io::Result<Homes> {
 /// program has locked it.
 pub(crate) fn discard(kind: StackKind, dead: &[&'static G]) -> Vec<&'static G> {
     let arena = &ARENAS[number(kind)];
-    let mut ends: Vec<usize> = dead.iter().map(|gp| gp.as_ptr().expose_provenance() + G_SIZE).collect();
-    let discarded = arena.discard(&mut ends);
-    arena.put_back(&mut ends[..discarded]);
-    // SAFETY: the ends of pages with G's in them.
-    let kept = ends[discarded..].iter().map(|end| unsafe { &*ptr::with_exposed_provenance(end - G_SIZE) });
-    kept.collect()
+    let mut starts: Vec<usize> = dead.iter().map(|gp| home_stack(gp).lo).collect();
+    let discarded = arena.discard(&mut starts);
+    arena.put_back(&mut starts[..discarded]);
+    let g = |lo| ptr::with_exposed_provenance(lo + stack_size(kind));
+    // SAFETY: the G's of home pages whose memory is as it was.
+    starts[discarded..].iter().map(|&lo| unsafe { &*g(lo) }).collect()
 }
 
 /// The first stack of a G of this kind, in its home page and the room below.
 pub(crate) fn home_stack(gp: &G) -> Stack {
     let hi = gp.as_ptr().addr();
-    Stack { lo: hi - STACK_MIN - room_size(gp.ext.kind.get()), hi }
+    Stack { lo: hi - stack_size(gp.ext.kind.get()), hi }
 }

@@ -110,6 +110,11 @@ pub(crate) const fn room_size(kind: StackKind) -> usize {
     }
 }
 
+/// The bytes of a G's first stack: in its home, and the room below.
+pub(crate) const fn stack_size(kind: StackKind) -> usize {
+    room_size(kind) + STACK_MIN
+}
+
 /// What `stackguard0` is while `gp` runs, if nobody wants it to stop.
 #[inline(always)]
 pub(crate) fn running_guard(gp: &G) -> usize {

@@ -125,8 +125,8 @@ fn stackpoolalloc(order: usize) -> io::Result<Stack> {
     let at_once = (STACK_CACHE_SIZE / n).max((cut / 4).min(CUT_MAX)).max(1);
     let pieces = pool.arena.cut(at_once)?;
     let piece = |i| {
-        let (lo, hi) = pieces.bounds(i);
-        Stack { lo: lo.addr(), hi: hi.addr() }
+        let lo = pieces.start(i).addr();
+        Stack { lo, hi: lo + n }
     };
     lock(&pool.mu);
     pool.cut.set(pool.cut.get() + pieces.count);
@@ -155,21 +155,21 @@ pub(crate) fn hand_back() -> bool {
 
 fn hand_back_order(order: usize) -> bool {
     let (pool, n) = (&STACKPOOL[order], SEGMENT_MIN << order);
-    let mut ends = Vec::with_capacity(BATCH);
+    let mut starts = Vec::with_capacity(BATCH);
     lock(&pool.mu);
-    ends.extend(from_fn(|| pool.free.pop(n)).map(|s| s.hi).take(pool.level.take(BATCH)));
-    pool.cut.set(pool.cut.get() - ends.len());
+    starts.extend(from_fn(|| pool.free.pop(n)).map(|s| s.lo).take(pool.level.take(BATCH)));
+    pool.cut.set(pool.cut.get() - starts.len());
     unlock(&pool.mu);
-    if ends.is_empty() {
+    if starts.is_empty() {
         return false;
     }
-    let discarded = pool.arena.discard(&mut ends);
-    pool.arena.put_back(&mut ends[..discarded]);
+    let discarded = pool.arena.discard(&mut starts);
+    pool.arena.put_back(&mut starts[..discarded]);
     // The memory of the others is locked. They don't count in the level, so that they aren't tried
     // again for ever.
     lock(&pool.mu);
-    ends[discarded..].iter().for_each(|&hi| pool.free.push(Stack { lo: hi - n, hi }));
-    pool.cut.set(pool.cut.get() + ends.len() - discarded);
+    starts[discarded..].iter().for_each(|&lo| pool.free.push(Stack { lo, hi: lo + n }));
+    pool.cut.set(pool.cut.get() + starts.len() - discarded);
     unlock(&pool.mu);
     true
 }

@@ -138,8 +138,6 @@ pub(crate) fn bad_timer() -> ! {
 static ARENA: Arena = Arena::new(size_of::<Timer>(), 0);
 
 impl Pooled for Timer {
-    const SIZE: usize = size_of::<Timer>();
-
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {
         // SAFETY: the caller's; all zero is a timer.
         unsafe { &(*this.as_ptr()).ext.waiter }

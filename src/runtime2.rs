@@ -636,7 +636,7 @@ pub enum StackKind {
     /// 2 KiB in the home page, copied to a larger segment when it grows.
     #[default]
     Copying,
-    /// Never moves: `1 << n` pages of room below the home page.
+    /// Never moves: `4096 << n` bytes of room below the home page.
     Fixed(u8),
 }
 
@@ -928,7 +928,7 @@ pub struct PExt {
     pub hchans: FreeList<Hchan>,
     /// Timers that nobody uses.
     pub timers: FreeList<Timer>,
-    /// Free segments for stacks, by the power of two of their pages. Go has them in `mcache`.
+    /// Free segments for stacks, by the power of two of their bytes, from 4 KiB on. Go has them in `mcache`.
     pub stackcache: [StackFreeList; NUM_STACK_ORDERS],
     /// Places for the vector registers of preempted goroutines.
     pub x_regs: XRegList,
@@ -1042,7 +1042,7 @@ pub struct Schedt {
 /// What this port adds to [`Schedt`].
 #[repr(C)]
 pub struct SchedtExt {
-    /// Dead fixed G's that no P has, by the power of two of their room in pages;
+    /// Dead fixed G's that no P has, by the power of two of their room in 4 KiB;
     /// protected by [`SchedGFree::lock`].
     pub g_free_fixed: [GList; crate::stack::ROOM_CLASSES],
     /// How many dead G's of each kind are on the common lists, and whether they are needed; protected

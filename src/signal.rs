@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 use memmap2::MmapOptions;
 
-use crate::arch::{Sigctxt, getg, setg};
+use crate::arch::{Sigctxt, getg, page_size, setg};
 use crate::debug::async_preempt_off;
 use crate::panic::{ThrowType, exit, startpanic, throw};
 use crate::preempt::{is_async_safe_point, want_async_preempt};
@@ -23,7 +23,7 @@ use crate::preemptible;
 use crate::print::eprintln;
 use crate::proc::bad::{badmorestackg0, badmorestackgsignal};
 use crate::runtime2::{G, M, Stack};
-use crate::stack::{PAGE, STACK_GUARD, overflow_header};
+use crate::stack::{STACK_GUARD, overflow_header};
 use crate::traceback::print_backtrace;
 
 /// The signals that a guard page raises.
@@ -103,15 +103,16 @@ fn min_signal_frame() -> usize {
 
 /// Allocates the signal stack of an M, with a guard below it. Go's `mpreinit`.
 pub(crate) fn mpreinit(mp: &'static M) -> io::Result<()> {
-    let size = (SIGSTACK_USE + min_signal_frame()).next_multiple_of(PAGE);
-    let mut stack = MmapOptions::new().len(PAGE + size).map_anon()?;
+    let page = page_size();
+    let size = (SIGSTACK_USE + min_signal_frame()).next_multiple_of(page);
+    let mut stack = MmapOptions::new().len(page + size).map_anon()?;
     let base = stack.as_mut_ptr();
     std::mem::forget(stack);
     // SAFETY: our own page. Without the guard, all is as well as it can be.
-    unsafe { libc::mprotect(base.cast(), PAGE, libc::PROT_NONE) };
+    unsafe { libc::mprotect(base.cast(), page, libc::PROT_NONE) };
     let gsignal = &mp.ext.gsignal;
-    gsignal.stack.set(Stack { lo: base.addr() + PAGE, hi: base.addr() + PAGE + size });
-    gsignal.stackguard0.store(base.addr() + PAGE + STACK_GUARD, Ordering::Relaxed);
+    gsignal.stack.set(Stack { lo: base.addr() + page, hi: base.addr() + page + size });
+    gsignal.stackguard0.store(base.addr() + page + STACK_GUARD, Ordering::Relaxed);
     gsignal.m.set(Some(mp));
     mp.gsignal.set(Some(gsignal));
     Ok(())
@@ -224,7 +225,7 @@ fn signal_m(mp: &M, sig: c_int) {
 /// The report is made from g0, not from here: it needs more than a signal handler may use.
 fn guard_hit(mp: &M, gp: &'static G, addr: usize, context: &mut libc::ucontext_t) -> bool {
     let stack = gp.stack.get();
-    if addr >= stack.lo || addr < stack.lo - PAGE {
+    if addr >= stack.lo || addr < stack.lo - page_size() {
         return false;
     }
     let g0 = &mp.ext.g0;

@@ -31,7 +31,7 @@
         .hidden gosched_x_reg_restore, gosched_leave
 
 #define MORESTACK_FRAME 240
-// Bytes of the page below a stack, where an overflow faults.
+// Bytes below a stack where an overflow faults: a page, and no page is smaller.
 #define GUARD_PAGE 4096
 
 // Makes room for x16 bytes below the caller's frame.

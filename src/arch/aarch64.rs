@@ -16,6 +16,12 @@ unsafe extern "C" {
     fn gosched_morestack();
 }
 
+/// The kernel's page size: 4, 16 or 64 KiB, as it was built.
+pub(crate) fn page_size() -> usize {
+    // SAFETY: no memory is passed.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
+
 /// The running G; none on a thread that isn't ours. Go's `getg`.
 ///
 /// Not `pure`: after a switch the G may be on another thread, and what was read

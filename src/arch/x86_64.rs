@@ -16,6 +16,12 @@ unsafe extern "C" {
     fn gosched_morestack();
 }
 
+/// The kernel's page size.
+#[inline(always)]
+pub(crate) const fn page_size() -> usize {
+    4096
+}
+
 /// The running G; none on a thread that isn't ours. Go's `getg`.
 ///
 /// Not `pure`: after a switch the G may be on another thread, and what was read

@@ -22,24 +22,28 @@ use std::ptr;
 
 use memmap2::{Advice, MmapOptions};
 
+use crate::arch::page_size;
 use crate::lock::{lock, unlock};
 use crate::panic::throw;
 use crate::runtime2::Mutex;
-use crate::stack::PAGE;
+use crate::stack::PAGE_MIN;
 use crate::stack::advise::advise_each;
 use crate::stack::guard::{self, Guards};
 
-/// What one page table maps.
-const PAGE_TABLE: usize = 2 << 20;
+/// What one page table maps, a page of entries of 8 bytes: 2 MiB, and with larger pages 32 or 512.
+fn page_table() -> usize {
+    page_size() / 8 * page_size()
+}
 
-/// What [`Arena::cut`] cut: `count` pieces of `stride` bytes, the first page of each a guard, if it
-/// has as much as that.
+/// What [`Arena::cut`] cut: `count` pieces, `stride` bytes from one to the next, and below each a guard
+/// page, if it has as much as that.
 ///
 /// ```text
 ///     base -> [guard][...] [guard][...] ...
 /// ```
 pub(crate) struct Pieces {
     base: *mut u8,
+    guard: usize,
     stride: usize,
     pub(crate) count: usize,
 }
@@ -49,33 +53,25 @@ impl Pieces {
     pub(crate) fn start(&self, i: usize) -> *mut u8 {
         assert!(i < self.count);
         // SAFETY: the piece is within the mapping.
-        unsafe { self.base.add(i * self.stride + guard_size(self.stride)) }
+        unsafe { self.base.add(i * self.stride + self.guard) }
     }
 
-    /// The end of each.
-    fn ends(&self) -> impl Iterator<Item = usize> {
-        (1..=self.count).map(|i| self.base.addr() + i * self.stride)
-    }
-
-    /// Has the kernel fill in the last `wanted` bytes of each now, several at a time, which is cheaper
-    /// than a fault for each page.
+    /// Has the kernel fill in the last pages of each now, with `wanted` bytes, several at a time, which
+    /// is cheaper than a fault for each page.
     fn populate(&self, wanted: usize) -> io::Result<()> {
         if self.count == 1 || wanted == 0 {
             return Ok(());
         }
+        let wanted = wanted.next_multiple_of(page_size());
+        let ends = (1..=self.count).map(|i| self.base.addr() + i * self.stride);
         // SAFETY: pages of the mapping that nobody uses yet; populating doesn't change what
         // they read as.
-        match unsafe { advise_each(self.ends().map(|end| end - wanted..end), libc::MADV_POPULATE_WRITE) } {
+        match unsafe { advise_each(ends.map(|end| end - wanted..end), libc::MADV_POPULATE_WRITE) } {
             Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => Err(error),
             // An older kernel: the pages will be touched one by one.
             _ => Ok(()),
         }
     }
-}
-
-/// The bytes of guard that a piece of `stride` bytes begins with.
-fn guard_size(stride: usize) -> usize {
-    if stride < PAGE { 0 } else { PAGE }
 }
 
 /// A mapping.
@@ -149,8 +145,8 @@ pub struct Arena {
     /// A leaf: no other is taken under it.
     lock: Mutex,
     /// The bytes of a piece,
-    pub(super) stride: usize,
-    /// and how many at its end will be used at once, whole pages.
+    pub(super) size: usize,
+    /// and how many at its end will be used at once.
     wanted: usize,
     /// The mappings, the oldest first.
     chunks: UnsafeCell<Vec<Chunk>>,
@@ -159,7 +155,7 @@ pub struct Arena {
 // SAFETY: the chunks are touched with the lock held.
 unsafe impl Sync for Arena {}
 
-/// The first chunk of an arena has so many pieces, or more if they are smaller than 4 KiB;
+/// The first chunk of an arena has so many pieces, or pages if those are larger;
 const FIRST_CHUNK: usize = 16;
 /// a later one has at most so many bytes,
 const MAX_CHUNK: usize = 1 << 30;
@@ -167,10 +163,23 @@ const MAX_CHUNK: usize = 1 << 30;
 const MAX_PIECES: usize = 1 << 17;
 
 impl Arena {
-    /// An arena of pieces of `stride` bytes, whole pages or less than one, whose last `wanted` bytes
-    /// will be used soon when they are cut; whole pages.
-    pub(crate) const fn new(stride: usize, wanted: usize) -> Self {
-        Arena { lock: Mutex::new(), stride, wanted, chunks: UnsafeCell::new(Vec::new()) }
+    /// An arena of pieces of `size` bytes, whose last `wanted` will be used soon when they are cut. From
+    /// 4 KiB on, each has pages of its own.
+    pub(crate) const fn new(size: usize, wanted: usize) -> Self {
+        Arena { lock: Mutex::new(), size, wanted, chunks: UnsafeCell::new(Vec::new()) }
+    }
+
+    /// The bytes of guard below a piece.
+    fn guard_size(&self) -> usize {
+        if self.size < PAGE_MIN { 0 } else { page_size() }
+    }
+
+    /// The bytes from a piece to the next.
+    fn stride(&self) -> usize {
+        match self.guard_size() {
+            0 => self.size,
+            page => page + self.size.next_multiple_of(page),
+        }
     }
 
     /// Cuts up to `n` pieces, at least one, with their guards; whole pages of them read as zero, and
@@ -181,7 +190,7 @@ impl Arena {
         let taken = self.take(n);
         unlock(&self.lock);
         let (pieces, guards) = taken?;
-        if guard_size(pieces.stride) != 0 {
+        if pieces.guard != 0 {
             guards.install(pieces.base, pieces.stride, pieces.count)?;
         }
         if let Err(error) = pieces.populate(self.wanted) {
@@ -193,7 +202,7 @@ impl Arena {
 
     /// Takes up to `n` pieces, and the right to make their guards. The lock is held.
     fn take(&self, n: usize) -> io::Result<(Pieces, Guards)> {
-        let stride = self.stride;
+        let (guard, stride) = (self.guard_size(), self.stride());
         // SAFETY: the lock is held.
         let chunks = unsafe { &mut *self.chunks.get() };
         let i = match chunks.iter().position(|chunk| chunk.count > 0) {
@@ -206,7 +215,7 @@ impl Arena {
         };
         let chunk = &mut chunks[i];
         let taken = chunk.first(n);
-        let guards = match guard_size(stride) {
+        let guards = match guard {
             0 => Guards::None,
             _ if taken.start < chunk.fresh => guard::again(),
             _ => guard::reserve(taken.len())?,
@@ -215,7 +224,7 @@ impl Arena {
         let base = unsafe { chunk.base.add(taken.start * stride) };
         let count = taken.len();
         chunk.take(taken);
-        Ok((Pieces { base, stride, count }, guards))
+        Ok((Pieces { base, guard, stride, count }, guards))
     }
 
     /// Hands the memory of pieces to the kernel, and their guards, if they cost nothing to make again:
@@ -223,14 +232,14 @@ impl Arena {
     /// them read as zero now, which are moved to the front: memory that the program has locked stays
     /// as it is.
     pub(crate) fn discard(&self, starts: &mut [usize]) -> usize {
-        let stride = self.stride;
+        let (guard, stride) = (self.guard_size(), self.stride());
         starts.sort_unstable();
         let discard = |starts: &[usize]| {
             let runs = starts.chunk_by(|start, next| start + stride == *next);
-            let runs = runs.map(|run| run[0]..run[run.len() - 1] + stride - PAGE);
+            let runs = runs.map(|run| run[0]..run[run.len() - 1] + stride - guard);
             // SAFETY: pages that nobody uses. Guards in between stay where they are.
             let discarded = unsafe { advise_each(runs, libc::MADV_DONTNEED) };
-            let guards = starts.iter().map(|start| start - PAGE..*start);
+            let guards = starts.iter().map(|start| start - guard..*start);
             discarded.map(|()| guard::remove(guards)).is_ok()
         };
         if discard(starts) {
@@ -249,8 +258,8 @@ impl Arena {
 
     /// Puts pieces back that nobody uses, known by their starts; those of a page or more were discarded.
     pub(crate) fn put_back(&self, starts: &mut [usize]) {
-        let stride = self.stride;
-        let unit = if guard_size(stride) == 0 { PAGE } else { PAGE_TABLE };
+        let stride = self.stride();
+        let unit = if self.guard_size() == 0 { page_size() } else { page_table() };
         starts.sort_unstable();
         lock(&self.lock);
         // SAFETY: the lock is held.
@@ -287,7 +296,7 @@ impl Arena {
 /// Maps a chunk for twice as many pieces as the last one had, for fewer if there is no room for as
 /// much as we would like.
 fn map(stride: usize, last: usize) -> io::Result<Chunk> {
-    let first = FIRST_CHUNK.max(FIRST_CHUNK * PAGE / stride);
+    let first = FIRST_CHUNK.max(FIRST_CHUNK * page_size() / stride);
     let mut len = (last * 2).max(first).min((MAX_CHUNK / stride).clamp(1, MAX_PIECES));
     let mut mapping = loop {
         // Reserved only: most of it will never be touched.
@@ -312,17 +321,6 @@ fn map(stride: usize, last: usize) -> io::Result<Chunk> {
 mod tests {
     use super::*;
 
-    /// How many pages from `lo` to `hi` take memory.
-    fn resident(lo: usize, hi: usize) -> usize {
-        let mut pages = vec![0_u8; (hi - lo).div_ceil(PAGE)];
-        // SAFETY: our own mapping; a byte is written for each page.
-        let ret = unsafe {
-            libc::mincore(ptr::with_exposed_provenance_mut(lo), hi - lo, pages.as_mut_ptr().cast())
-        };
-        assert_eq!(ret, 0);
-        pages.iter().filter(|&page| page & 1 != 0).count()
-    }
-
     /// The words of a piece of `len` bytes, which somebody has.
     fn words(start: *mut u8, len: usize) -> &'static mut [usize] {
         // SAFETY: the piece is the test's alone.
@@ -331,23 +329,21 @@ mod tests {
 
     #[test]
     fn pages_come_back_as_zero() {
-        const LEN: usize = 2 * PAGE;
         guard::init().unwrap();
-        let arena = Arena::new(PAGE + LEN, PAGE);
+        let len = 2 * page_size();
+        let arena = Arena::new(len, 1);
         let first = arena.cut(8).unwrap();
         assert_eq!(first.count, 8);
-        (0..8).for_each(|i| words(first.start(i), LEN).fill(i + 1));
+        (0..8).for_each(|i| words(first.start(i), len).fill(i + 1));
         let mut starts: Vec<usize> = [6, 2, 3, 4].map(|i| first.start(i).addr()).into();
         assert_eq!(arena.discard(&mut starts), 4);
         arena.put_back(&mut starts);
-        let (lo, hi) = (first.start(0).addr(), first.start(7).addr() + LEN);
-        assert!((8..=16).contains(&resident(lo, hi)));
 
         // Those that are next to each other come at once, and before what nobody ever had.
         let counts: [usize; 3] = std::array::from_fn(|_| {
             let again = arena.cut(8).unwrap();
             for i in 0..again.count {
-                let words = words(again.start(i), LEN);
+                let words = words(again.start(i), len);
                 assert!(words.iter().all(|&word| word == 0), "not as fresh");
                 words.fill(100);
             }
@@ -355,26 +351,29 @@ mod tests {
         });
         assert_eq!(counts, [3, 1, 8]);
         for i in [0, 1, 5, 7] {
-            assert!(words(first.start(i), LEN).iter().all(|&word| word == i + 1));
+            assert!(words(first.start(i), len).iter().all(|&word| word == i + 1));
         }
     }
 
     #[test]
     fn a_page_goes_with_the_last_of_its_pieces() {
-        const STRIDE: usize = 88;
-        let arena = Arena::new(STRIDE, 0);
-        let cut = arena.cut(200).unwrap();
-        (0..200).for_each(|i| words(cut.start(i), STRIDE).fill(i + 1));
+        const SIZE: usize = 88;
+        const PAGES: usize = 5;
+        let page = page_size();
+        let arena = Arena::new(SIZE, 0);
+        let cut = arena.cut((PAGES * page).div_ceil(SIZE)).unwrap();
+        (0..cut.count).for_each(|i| words(cut.start(i), SIZE).fill(i + 1));
         let start = |i: usize| cut.start(i).addr();
-        let (base, end, third) = (start(0), start(199) + STRIDE, 2 * PAGE / STRIDE);
-        assert_eq!(resident(base, end), 5);
+        // A page that has gone reads as zero.
+        let there = || (0..PAGES).map(|i| words(cut.start(0).wrapping_add(i * page), page)[0] != 0);
+        let third = 2 * page / SIZE;
         // All that have a part in the second and the third page, but for one in the middle.
         let mut starts: Vec<usize> =
-            (PAGE / STRIDE..=3 * PAGE / STRIDE).filter(|&i| i != third).map(start).collect();
+            (page / SIZE..=3 * page / SIZE).filter(|&i| i != third).map(start).collect();
         arena.put_back(&mut starts);
-        assert_eq!(resident(base, end), 5);
+        assert!(there().eq([true; PAGES]));
         arena.put_back(&mut [start(third)]);
-        assert_eq!(resident(base, end), 3);
-        assert_eq!(words(cut.start(45), STRIDE)[0], 46);
+        assert!(there().eq([true, false, false, true, true]));
+        assert_eq!(words(cut.start(45), SIZE)[0], 46);
     }
 }

@@ -23,6 +23,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::arch::page_size;
 use crate::chan::hchan::Hchan;
 use crate::debug::{efence, stack_verify};
 use crate::lock::mutex::lock_ranked;
@@ -33,7 +34,7 @@ use crate::proc::hooks::hooks;
 use crate::runtime2::{G, Stack, Sudog};
 use crate::stack::frame_map::{self, Frame, adjustframes};
 use crate::stack::home::home_stack;
-use crate::stack::segment::{SEGMENT_MIN, stackalloc, stackfree};
+use crate::stack::segment::{stackalloc, stackfree};
 use crate::stack::side::adjust_side_blocks;
 use crate::stack::{POISON, running_guard, verify};
 
@@ -126,7 +127,7 @@ impl AdjustInfo {
 pub(crate) fn size_for(gp: &G, n: usize) -> usize {
     let home = home_stack(gp);
     let home_size = home.hi - home.lo;
-    if n <= home_size && gp.stack.get() != home { home_size } else { n.max(SEGMENT_MIN).next_power_of_two() }
+    if n <= home_size && gp.stack.get() != home { home_size } else { n.max(page_size()).next_power_of_two() }
 }
 
 /// Moves the stack of `gp` to one of `newsize` bytes, which [`size_for`] has said. The state of

@@ -24,8 +24,8 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
+use crate::arch::page_size;
 use crate::print::eprintln;
-use crate::stack::PAGE;
 use crate::stack::advise::advise_each;
 
 /// `MADV_GUARD_INSTALL`, which the libc crate doesn't name yet.
@@ -60,11 +60,11 @@ pub(crate) fn init() -> io::Result<()> {
 /// Tries a guard region: the kernel itself must fail to read from it, also when what was in the page
 /// isn't needed any more.
 fn regions_work() -> bool {
-    let Ok(page) = memmap2::MmapOptions::new().len(PAGE).map_anon() else { return false };
+    let Ok(page) = memmap2::MmapOptions::new().len(page_size()).map_anon() else { return false };
     let page = page.as_ptr();
     let advise = |advice| {
         // SAFETY: our own page, which nothing is in.
-        unsafe { libc::madvise(page.cast_mut().cast(), PAGE, advice) == 0 }
+        unsafe { libc::madvise(page.cast_mut().cast(), page_size(), advice) == 0 }
     };
     // SAFETY: access() reads a string, or finds that it can't.
     unsafe {
@@ -157,11 +157,12 @@ fn without_guard(why: &io::Error) -> io::Result<Guards> {
 impl Guards {
     /// Makes the first page of each piece a guard.
     pub(crate) fn install(&self, base: *mut u8, stride: usize, count: usize) -> io::Result<()> {
+        let page = page_size();
         match self {
             Guards::None => Ok(()),
             Guards::Regions => {
                 let first = base.addr();
-                let pages = (0..count).map(|i| first + i * stride..first + i * stride + PAGE);
+                let pages = (0..count).map(|i| first + i * stride..first + i * stride + page);
                 // SAFETY: fresh pages that nobody uses.
                 let installed = unsafe { advise_each(pages, MADV_GUARD_INSTALL) };
                 // Memory that is locked (mlockall) can have no guard regions.
@@ -170,7 +171,7 @@ impl Guards {
             Guards::Mprotect => {
                 for i in 0..count {
                     // SAFETY: within the mapping, a page that nobody uses.
-                    let done = unsafe { libc::mprotect(base.add(i * stride).cast(), PAGE, libc::PROT_NONE) };
+                    let done = unsafe { libc::mprotect(base.add(i * stride).cast(), page, libc::PROT_NONE) };
                     if done != 0 {
                         // Somebody else used up the mappings.
                         BUDGET.store(0, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use std::ptr;
 
 use crate::runtime2::{G, Stack, StackKind};
 use crate::stack::arena::{Arena, Pieces};
-use crate::stack::{PAGE, ROOM_CLASSES, room_size, stack_size};
+use crate::stack::{PAGE_MIN, ROOM_CLASSES, room_size, stack_size};
 
 /// Home pages that were cut together:
 ///
@@ -38,13 +38,13 @@ impl Homes {
 
 /// One for each size of room, and one for the copying G's.
 static ARENAS: [Arena; KINDS] = {
-    const fn stride(kind: StackKind) -> usize {
-        PAGE + room_size(kind) + PAGE
+    const fn size(kind: StackKind) -> usize {
+        room_size(kind) + PAGE_MIN
     }
-    let mut arenas = [const { Arena::new(stride(StackKind::Copying), PAGE) }; KINDS];
+    let mut arenas = [const { Arena::new(size(StackKind::Copying), PAGE_MIN) }; KINDS];
     let mut room = 0;
     while room < ROOM_CLASSES {
-        arenas[room].stride = stride(StackKind::Fixed(room as u8));
+        arenas[room].size = size(StackKind::Fixed(room as u8));
         room += 1;
     }
     arenas

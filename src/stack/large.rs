@@ -9,18 +9,20 @@ use std::ptr;
 
 use memmap2::{Advice, MmapOptions};
 
+use crate::arch::page_size;
 use crate::lock::rank::{LockRank, lock_init};
 use crate::lock::{lock, unlock};
 use crate::panic::throw;
 use crate::proc::scavenge::Level;
 use crate::runtime2::{Mutex, Stack, StackFreeList};
-use crate::stack::segment::stacklog2;
-use crate::stack::{PAGE, guard};
+use crate::stack::guard;
+use crate::stack::segment::{SEGMENT_MIN, stacklog2};
 
 /// From this size on a segment is worth huge pages: two at least, of which one is used at once.
 const HUGE: usize = 4 << 20;
 
-/// The size of a huge page.
+/// The size of a huge page, or, where pages are larger than 4 KiB, of several that a TLB can have in one
+/// entry.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Bytes of free large segments that are kept, in all.
@@ -32,7 +34,7 @@ const SIZES: usize = usize::BITS as usize;
 /// Free large segments. Go's `stackLarge`.
 struct StackLarge {
     lock: Mutex,
-    /// By the power of two of their pages.
+    /// By the power of two, as those of small ones.
     free: [StackFreeList; SIZES],
     levels: [Level; SIZES],
     /// The bytes of all of them.
@@ -56,7 +58,7 @@ pub(super) fn init() {
 
 /// The number of a size.
 fn size_class(n: usize) -> usize {
-    stacklog2(n / PAGE)
+    stacklog2(n / SEGMENT_MIN)
 }
 
 /// Takes a segment of `n` bytes, a power of two, that was kept, or maps one.
@@ -93,7 +95,7 @@ pub(super) fn free(s: Stack) {
 pub(crate) fn hand_back() -> bool {
     lock(&STACK_LARGE.lock);
     let class = (0..SIZES).find(|&class| STACK_LARGE.levels[class].take(1) == 1);
-    let s = class.and_then(|class| STACK_LARGE.free[class].pop(PAGE << class));
+    let s = class.and_then(|class| STACK_LARGE.free[class].pop(SEGMENT_MIN << class));
     STACK_LARGE.kept.set(STACK_LARGE.kept.get() - s.map_or(0, |s| s.hi - s.lo));
     unlock(&STACK_LARGE.lock);
     s.map(unmap).is_some()
@@ -110,16 +112,17 @@ pub(crate) fn age() -> bool {
 
 /// Maps a segment and its guard; a large one where huge pages can be.
 pub(super) fn map(n: usize) -> io::Result<Stack> {
-    let (align, advice) = if n < HUGE { (PAGE, Advice::NoHugePage) } else { (HUGE_PAGE, Advice::HugePage) };
+    let page = page_size();
+    let (align, advice) = if n < HUGE { (page, Advice::NoHugePage) } else { (HUGE_PAGE, Advice::HugePage) };
     let guards = guard::reserve(1)?;
     let mut mapping = MmapOptions::new().len(align + n).no_reserve_swap().map_anon()?;
     // Kernels without huge pages say EINVAL.
     let _ = mapping.advise(advice);
     let base = mapping.as_mut_ptr().expose_provenance();
-    let lo = (base + PAGE).next_multiple_of(align);
-    guards.install(ptr::with_exposed_provenance_mut(lo - PAGE), PAGE + n, 1)?;
+    let lo = (base + page).next_multiple_of(align);
+    guards.install(ptr::with_exposed_provenance_mut(lo - page), page + n, 1)?;
     std::mem::forget(mapping);
-    for (from, to) in [(base, lo - PAGE), (lo + n, base + align + n)] {
+    for (from, to) in [(base, lo - page), (lo + n, base + align + n)] {
         if from != to {
             // SAFETY: a part of the mapping that isn't needed.
             unsafe { libc::munmap(ptr::with_exposed_provenance_mut(from), to - from) };
@@ -130,17 +133,19 @@ pub(super) fn map(n: usize) -> io::Result<Stack> {
 
 /// Gives a segment of [`map`] back to the system.
 fn unmap(s: Stack) {
+    let base = s.lo - page_size();
     // SAFETY: map's mapping, which nobody uses.
-    unsafe { libc::munmap(ptr::with_exposed_provenance_mut(s.lo - PAGE), s.hi - s.lo + PAGE) };
+    unsafe { libc::munmap(ptr::with_exposed_provenance_mut(base), s.hi - base) };
     guard::release(1);
 }
 
 /// Makes a segment inaccessible for good: who still has a pointer into it finds out.
 pub(super) fn fault(s: Stack) {
     let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let (base, len) = (ptr::with_exposed_provenance_mut(s.lo - PAGE), s.hi - s.lo + PAGE);
+    let base = s.lo - page_size();
+    let place = ptr::with_exposed_provenance_mut(base);
     // SAFETY: replaces a segment that nobody uses, and its guard.
-    if unsafe { libc::mmap(base, len, libc::PROT_NONE, flags, -1, 0) } == libc::MAP_FAILED {
+    if unsafe { libc::mmap(place, s.hi - base, libc::PROT_NONE, flags, -1, 0) } == libc::MAP_FAILED {
         throw("runtime: cannot make a freed stack inaccessible");
     }
     guard::release(1);

@@ -9,6 +9,15 @@
 //!     fixed G     [guard][ room, untouched until used ][ home: 2 KiB stack | G ]
 //! ```
 //!
+//! That is with pages of 4 KiB. Where they have 16 or 64, a guard has as much, and a home: a fixed
+//! stack has what is left of it, and the stack of a copying G is 2 KiB all the same, and where it was,
+//! right above the guard.
+//!
+//! ```text
+//!     copying G   [guard][ home: 2 KiB stack | G | unused ]
+//!     fixed G     [guard][ room, untouched until used ][ home: 62 KiB stack | G ]
+//! ```
+//!
 //! - The stack of a **copying** G is copied to a *segment* of twice the size when a check finds
 //!   that it is full, and half of it when little is used; it comes back to the home page when
 //!   that is enough. [`newproc`](crate::proc::newproc) makes such G's.
@@ -50,21 +59,22 @@ mod verify;
 
 use std::io;
 
-use crate::arch::{getg, init_vector_state, systemstack};
+use crate::arch::{getg, init_vector_state, page_size, systemstack};
 use crate::debug::{stack_force_move, stack_keep_off};
 use crate::panic::{ThrowType, exit, startpanic};
 use crate::print::eprintln;
 use crate::runtime2::{G, G_SIZE, StackKind};
 use crate::traceback::{goroutineheader, printcreatedby};
 
-/// The page size: of a home, of a guard, and what a stack's room is counted in.
-pub(crate) const PAGE: usize = 4096;
+/// The smallest page that a kernel has: what a G and its first stack take, and what rooms and segments
+/// are counted in.
+pub(crate) const PAGE_MIN: usize = 4096;
 
 /// The first stack of every G: the half of its home that the G doesn't fill. Go's
 /// `stackMin`.
 pub(crate) const STACK_MIN: usize = 2048;
 
-const _: () = assert!(STACK_MIN + G_SIZE == PAGE);
+const _: () = assert!(STACK_MIN + G_SIZE == PAGE_MIN);
 
 /// Whether frames are several times as large as they need be: without optimisation, or with the
 /// checks of a debug build. Go's `stackGuardMultiplier` is for that.
@@ -87,7 +97,7 @@ pub(crate) const POISON: u8 = 0xfc;
 /// A dead G keeps a segment of at most so many bytes for the next goroutine.
 const KEPT_MAX: usize = 128 << 10;
 
-/// The room below a fixed G's home page, as a power of two in pages: 256 KiB.
+/// The room below a fixed G's home page, as a power of two in [`PAGE_MIN`]: 256 KiB.
 pub(crate) const DEFAULT_ROOM: u8 = 6;
 
 /// The room of a main goroutine: 8 MiB, what a process's main thread has.
@@ -100,19 +110,23 @@ const MAX_ROOM: u8 = 18;
 pub(crate) const ROOM_CLASSES: usize = MAX_ROOM as usize + 1;
 
 /// The room below a copying G's home page: none, unless what fits in 2 KiB otherwise doesn't.
-const COPYING_ROOM: usize = if LARGE_FRAMES { 2 * PAGE } else { 0 };
+const COPYING_ROOM: usize = if LARGE_FRAMES { 2 * PAGE_MIN } else { 0 };
 
 /// The bytes of room below a home page.
 pub(crate) const fn room_size(kind: StackKind) -> usize {
     match kind {
         StackKind::Copying => COPYING_ROOM,
-        StackKind::Fixed(room) => PAGE << room,
+        StackKind::Fixed(room) => PAGE_MIN << room,
     }
 }
 
-/// The bytes of a G's first stack: in its home, and the room below.
-pub(crate) const fn stack_size(kind: StackKind) -> usize {
-    room_size(kind) + STACK_MIN
+/// The bytes of a G's first stack: in its home page, and the room below.
+pub(crate) fn stack_size(kind: StackKind) -> usize {
+    let size = room_size(kind) + STACK_MIN;
+    match kind {
+        StackKind::Copying => size,
+        StackKind::Fixed(_) => (size + G_SIZE).next_multiple_of(page_size()) - G_SIZE,
+    }
 }
 
 /// What `stackguard0` is while `gp` runs, if nobody wants it to stop.
@@ -138,7 +152,7 @@ pub(crate) fn go_home(gp: &G, keep: bool) {
 
 /// The smallest room that makes a stack of at least `size` bytes, if there is one so large.
 pub(crate) fn room_for(size: usize) -> Option<StackKind> {
-    let pages = size.saturating_sub(STACK_MIN).div_ceil(PAGE).max(1);
+    let pages = size.saturating_sub(STACK_MIN).div_ceil(PAGE_MIN).max(1);
     let room = pages.checked_next_power_of_two()?.trailing_zeros() as u8;
     (room <= MAX_ROOM).then_some(StackKind::Fixed(room))
 }

@@ -1,6 +1,7 @@
 //! Segments: what a copying stack grows into. The allocator of Go's `stack.go`.
 //!
-//! A segment is a power of two of bytes, from a page on, with a guard page below.
+//! A segment is a power of two of bytes, from a page on, with a guard page below. Where pages are larger
+//! than 4 KiB, there are none of the sizes below that.
 //!
 //! - Small ones, of 4 to 128 KiB, are cut from arenas, and go from hand to hand by lists:
 //!   one for each P and size, and one for all. A P takes and gives by halves of what it may
@@ -18,6 +19,7 @@ use std::ptr;
 
 use crossbeam_utils::CachePadded;
 
+use crate::arch::page_size;
 use crate::debug::efence;
 use crate::lock::rank::{LockRank, lock_init};
 use crate::lock::{lock, unlock};
@@ -27,11 +29,11 @@ use crate::proc::park::on_goroutine;
 use crate::proc::scavenge::{BATCH, Level};
 use crate::runtime2::{Mutex, NUM_STACK_ORDERS, P, Stack, StackFreeList};
 use crate::stack::arena::Arena;
-use crate::stack::{PAGE, large};
+use crate::stack::{PAGE_MIN, large};
 
-/// The smallest segment. Go's `fixedStack`, which is half of it: a G's first stack is in its
+/// The smallest segment, with pages of 4 KiB. Go's `fixedStack`, which is half of it: a G's first stack is in its
 /// home page.
-pub(crate) const SEGMENT_MIN: usize = PAGE;
+pub(crate) const SEGMENT_MIN: usize = PAGE_MIN;
 
 /// Bytes of free segments of one size that a P has at most, unless that is less than one; and that
 /// are cut at once. Go's `_StackCacheSize`.
@@ -90,17 +92,17 @@ unsafe impl Sync for Stackpool {}
 static STACKPOOL: [CachePadded<Stackpool>; NUM_STACK_ORDERS] =
     [pool(0), pool(1), pool(2), pool(3), pool(4), pool(5)];
 
-/// A pool of segments of `1 << order` pages.
+/// A pool of segments of [`SEGMENT_MIN`]` << order` bytes.
 const fn pool(order: usize) -> CachePadded<Stackpool> {
     let n = SEGMENT_MIN << order;
     // Who takes one has filled one of half the size.
-    let wanted = if n == PAGE { PAGE } else { n / 2 };
+    let wanted = if n == SEGMENT_MIN { n } else { n / 2 };
     CachePadded::new(Stackpool {
         mu: Mutex::new(),
         free: StackFreeList::new(),
         level: Level::new(),
         cut: Cell::new(0),
-        arena: Arena::new(PAGE + n, wanted),
+        arena: Arena::new(n, wanted),
     })
 }
 
@@ -221,11 +223,11 @@ fn give(pp: &P, order: usize, keep: usize) {
     }
 }
 
-/// Allocates a segment of `n` bytes, a power of two. On g0, or on a thread that isn't ours: it
+/// Allocates a segment of `n` bytes, a power of two and a page at least. On g0, or on a thread that isn't ours: it
 /// may take more stack than who asks for it has. Go's `stackalloc`.
 pub(crate) fn stackalloc(n: usize) -> io::Result<Stack> {
     on_system_stack();
-    if !n.is_power_of_two() || n < SEGMENT_MIN {
+    if !n.is_power_of_two() || n < page_size() {
         throw("stack size not a power of 2");
     }
     if efence() {
@@ -307,7 +309,7 @@ mod tests {
             assert!(cut <= n.max(STACK_CACHE_SIZE) && cut.is_multiple_of(n), "{cut} bytes were cut");
 
             let s = pp.ext.stackcache[order].pop(n).unwrap();
-            assert_eq!((s.hi - s.lo, s.hi % PAGE), (n, 0));
+            assert_eq!((s.hi - s.lo, s.lo % page_size()), (n, 0));
             // SAFETY: the segment is ours, all of it.
             unsafe { ptr::with_exposed_provenance_mut::<u8>(s.lo).write_bytes(1, n) };
             while cached(pp, order) < STACK_CACHE_SIZE {

@@ -18,8 +18,8 @@ use gosched::runtime2::{G, TraceBlockReason, WaitReason};
 /// How many guard pages are tried.
 const PROBES: usize = 10_000;
 
-/// Bytes of memory that a goroutine takes at most, and some to spare.
-const NEEDED: usize = 5_500;
+/// Bytes of memory that a goroutine takes at most, and some to spare, beside a page.
+const NEEDED: usize = 1_400;
 
 static PARKED: AtomicUsize = AtomicUsize::new(0);
 
@@ -27,7 +27,7 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let raw = args.iter().any(|arg| arg == "raw");
     let wanted = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(1_000_000);
-    let n = wanted.min(available_memory() / NEEDED);
+    let n = wanted.min(available_memory() / (page_size() + NEEDED));
     if n < wanted {
         println!("{n} goroutines: there is no memory for {wanted}");
     }
@@ -154,6 +154,11 @@ fn field(path: &str, name: &str) -> Option<usize> {
 /// What this process takes.
 fn memory() -> usize {
     ["VmRSS:", "VmPTE:"].iter().filter_map(|name| field("/proc/self/status", name)).sum()
+}
+
+fn page_size() -> usize {
+    // SAFETY: no memory is passed.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
 /// What it may take more: what is free, and what the cgroup allows.

@@ -2,6 +2,8 @@
 //! more of them.
 
 mod common;
+#[path = "common/pages.rs"]
+mod pages;
 #[path = "common/panics.rs"]
 mod panics;
 #[path = "common/probe.rs"]
@@ -18,6 +20,7 @@ use common::{Ended, Test, run};
 use gosched::chan::{Receiver, Sender, bounded};
 use gosched::runtime2::{Stack, TraceBlockReason, WaitReason};
 use gosched::{Builder, JoinHandle, go, goid, proc, yield_now};
+use pages::page_size;
 use panics::panics;
 use probe::Probe;
 
@@ -59,15 +62,15 @@ struct Pieces {
 impl Pieces {
     /// Makes up to so many mappings, as many as there can be.
     fn new(count: usize) -> Self {
-        const PAGE: usize = 4096;
-        let len = (count + 1) * PAGE;
+        let page = page_size();
+        let len = (count + 1) * page;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a fresh mapping, of which every second page becomes readable.
         unsafe {
             let base = libc::mmap(ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0);
             assert_ne!(base, libc::MAP_FAILED);
-            let pages = (1..count).step_by(2).map(|i| base.byte_add(i * PAGE));
-            let _ = pages.take_while(|&page| libc::mprotect(page, PAGE, libc::PROT_READ) == 0).count();
+            let pages = (1..count).step_by(2).map(|i| base.byte_add(i * page));
+            let _ = pages.take_while(|&at| libc::mprotect(at, page, libc::PROT_READ) == 0).count();
             Pieces { base, len }
         }
     }
@@ -109,7 +112,8 @@ fn check_guards() {
         }
         let mut probe = Probe::new();
         for &Stack { lo, hi } in &*STACKS.lock().unwrap() {
-            assert!(!probe.readable(lo - 1) && !probe.readable(lo - 4096), "[{lo:#x}, {hi:#x}] has no guard");
+            let guard = [lo - page_size(), lo - 1];
+            assert!(!guard.iter().any(|&addr| probe.readable(addr)), "[{lo:#x}, {hi:#x}] has no guard");
             assert!(probe.readable(lo) && probe.readable(hi - 1), "[{lo:#x}, {hi:#x}] is no stack");
         }
     });

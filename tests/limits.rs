@@ -31,6 +31,9 @@ common::tests! {
     no_thread_for_the_last_p
 }
 
+/// Why an emulator can run none of these.
+const NO_LIMIT: &str = "address space has no limit";
+
 /// Has malloc keep a reserve, and make no arenas of 64 MiB for new threads: what runs out is the
 /// memory for stacks.
 fn with_reserve(process: Process) -> Process {
@@ -38,6 +41,9 @@ fn with_reserve(process: Process) -> Process {
 }
 
 fn no_memory_for_a_stack(test: Test) {
+    if test.skipped_in_emulator(NO_LIMIT) {
+        return;
+    }
     let process = test.process(|| {
         run(|| {
             let (tx, rx) = bounded(0);
@@ -81,6 +87,9 @@ fn no_memory_for_a_stack(test: Test) {
 }
 
 fn no_memory_for_a_large_stack(test: Test) {
+    if test.skipped_in_emulator(NO_LIMIT) {
+        return;
+    }
     let process = test.process(|| {
         run(|| {
             allow(8 << 20);
@@ -95,6 +104,9 @@ fn no_memory_for_a_large_stack(test: Test) {
 }
 
 fn no_memory_for_a_raw_goroutine(test: Test) {
+    if test.skipped_in_emulator(NO_LIMIT) {
+        return;
+    }
     unsafe extern "C" fn wait(channel: *mut c_void) {
         // SAFETY: main passes an empty channel, and keeps it.
         unsafe { gosched::chan::hchan::chanrecv1(ptr::NonNull::new(channel.cast()), ptr::null_mut()) }
@@ -115,6 +127,9 @@ fn no_memory_for_a_raw_goroutine(test: Test) {
 }
 
 fn no_memory_at_the_start(test: Test) {
+    if test.skipped_in_emulator(NO_LIMIT) {
+        return;
+    }
     let process = test.process(|| {
         for more in [32 << 10, 128 << 10, 512 << 10, 4 << 20] {
             allow(more);
@@ -128,6 +143,9 @@ fn no_memory_at_the_start(test: Test) {
 }
 
 fn fewer_threads_than_wanted(test: Test) {
+    if test.skipped_in_emulator(NO_LIMIT) {
+        return;
+    }
     let process = test.process(|| {
         run(|| {
             let start = Barrier::new(51);
@@ -164,6 +182,9 @@ fn fewer_threads_than_wanted(test: Test) {
 
 /// Whatever memory there is: a thread that can be made runs, and without one it goes on.
 fn memory_for_part_of_a_thread(test: Test) {
+    if test.skipped_in_emulator(NO_LIMIT) {
+        return;
+    }
     for kib in (0..500).step_by(4) {
         let process = test.process(|| {
             run(|| {
@@ -182,6 +203,9 @@ fn memory_for_part_of_a_thread(test: Test) {
 }
 
 fn no_thread_for_the_last_p(test: Test) {
+    if test.skipped_in_emulator(NO_LIMIT) {
+        return;
+    }
     let process = test.process(|| {
         run(|| {
             let (tx, rx) = bounded(0);

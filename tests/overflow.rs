@@ -1,6 +1,8 @@
 //! What becomes of a goroutine that uses more stack than it has, and of faults that are no overflow.
 
 mod common;
+#[path = "common/pages.rs"]
+mod pages;
 
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
@@ -13,6 +15,7 @@ use common::{Ended, Test, run};
 use gosched::chan::bounded;
 use gosched::runtime2::Stack;
 use gosched::{go, proc, yield_now};
+use pages::page_size;
 
 common::tests! {
     overflow_of_a_fixed_stack
@@ -49,7 +52,7 @@ impl Ended {
         assert!(after_sp.starts_with(&report), "expected {report:?} in:\n{}", self.stderr);
         let address = |text: &str| usize::from_str_radix(text.trim_start_matches("0x"), 16).ok();
         let lo = stack.trim_start_matches('[').split(',').next().and_then(address);
-        assert_eq!(address(sp).map(|sp| sp.next_multiple_of(4096)), lo, "that is no guard page");
+        assert_eq!(address(sp).map(|sp| sp.next_multiple_of(page_size())), lo, "that is no guard page");
         self.with("exit status: 2")
     }
 }
@@ -233,7 +236,7 @@ fn handler_of_the_program(test: Test) {
         // SAFETY: a signal handler's argument; the page is nobody's but the test's.
         unsafe {
             assert_eq!((*info).si_addr(), page);
-            libc::mprotect(page, 4096, libc::PROT_READ);
+            libc::mprotect(page, page_size(), libc::PROT_READ);
         }
     }
 
@@ -241,7 +244,7 @@ fn handler_of_the_program(test: Test) {
         // SAFETY: a fresh mapping, and a handler with three arguments, as its flag says.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            let page = libc::mmap(ptr::null_mut(), 4096, libc::PROT_NONE, flags, -1, 0);
+            let page = libc::mmap(ptr::null_mut(), page_size(), libc::PROT_NONE, flags, -1, 0);
             PAGE.store(page.cast(), Ordering::Relaxed);
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;

@@ -1,6 +1,9 @@
 //! A goroutine that receives into its own stack, while another sends there and a third makes that
 //! stack smaller.
 
+#[path = "common/pages.rs"]
+mod pages;
+
 use std::ffi::c_void;
 use std::hint::spin_loop;
 use std::ptr::{self, NonNull};
@@ -10,13 +13,17 @@ use gosched::chan::hchan::{Hchan, Type, chanrecv1, chansend1, freechan, makechan
 use gosched::proc::{AdjustInfo, Hooks};
 use gosched::runtime2::{G, GSCANWAITING, GWAITING};
 use gosched::{morestack_check, proc};
+use pages::page_size;
 
 /// So many values are received at least, and so many times the stack is made smaller; or as many as
 /// the environment variable `STRESS_TIMES` says.
 const TIMES: usize = if cfg!(debug_assertions) { 5_000 } else { 20_000 };
 
-/// What makes the stack grow so far that the rest fits into a quarter.
-const MUCH: usize = if cfg!(debug_assertions) { 60_000 } else { 15_000 };
+/// What makes the stack grow so far that the rest fits into a quarter, and to two pages or more.
+fn much() -> usize {
+    let much = if cfg!(debug_assertions) { 60_000 } else { 15_000 };
+    much.max(page_size())
+}
 
 /// What `receive` takes, with copies of a value.
 const FRAME: usize = if cfg!(debug_assertions) { 4096 } else { 2048 };
@@ -54,7 +61,7 @@ unsafe extern "C" fn receiver(_: *mut c_void) {
 /// Receives a value per round, until one is 0; its stack grows before each.
 fn receive() {
     for round in 1.. {
-        morestack_check!(MUCH, nothing);
+        morestack_check!(much(), nothing);
         // An address of the stack, in each word: all are adjusted, unless the value is there first.
         let mut value = [0; WORDS];
         let place = &raw mut value;

@@ -4,9 +4,10 @@ use std::fs;
 
 /// Lets the process have so many bytes more than it has now.
 pub fn allow(more: u64) {
-    let statm = fs::read_to_string("/proc/self/statm").expect("Linux has it");
-    let pages: u64 = statm.split(' ').next().and_then(|size| size.parse().ok()).expect("the size in pages");
-    set_limit(pages * 4096 + more);
+    let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).expect("the size");
+    let kib: u64 = size.trim().trim_end_matches(" kB").parse().expect("a number of kB");
+    set_limit(kib * 1024 + more);
 }
 
 /// Sets the limit, as far as that is allowed.

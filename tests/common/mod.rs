@@ -6,6 +6,8 @@
 //! passes to [`Test::process`] runs in a new process: the binary again, which calls the same
 //! function and stays in that call.
 
+mod emulator;
+
 use std::env;
 use std::panic::catch_unwind;
 use std::process::{Command, ExitCode, ExitStatus, Stdio, exit};
@@ -13,15 +15,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use gosched::runtime2::{G, GWAITING};
 
+use emulator::{emulator, this_binary};
+
 /// The environment variable that says which test a process is for.
 const PROCESS_OF: &str = "GOSCHED_TEST_PROCESS_OF";
 
 /// What the runtime and std read: a test sets what it needs, and nothing else is set.
 const SETTINGS: [&str; 5] =
     ["GODEBUG", "GOMAXPROCS", "GOSCHED_GUARD", "RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
-
-/// What cargo runs these binaries with where the system can't: an emulator, which runs their processes, too.
-const RUNNER: &str = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER";
 
 /// Seconds after which a process is killed, by SIGALRM. An emulator takes its time.
 const TIME_LIMIT: u32 = if cfg!(target_arch = "aarch64") { 300 } else { 60 };
@@ -89,20 +90,6 @@ impl Test {
         }
         Process(command)
     }
-}
-
-/// The emulator that runs this, if one does.
-fn emulator() -> Option<String> {
-    env::var(RUNNER).ok().filter(|_| cfg!(target_arch = "aarch64"))
-}
-
-fn this_binary() -> Command {
-    let path = env::current_exe().expect("this binary has a path");
-    let Some(runner) = emulator() else { return Command::new(path) };
-    let mut words = runner.split_whitespace();
-    let mut command = Command::new(words.next().expect("a runner has a name"));
-    command.args(words).arg(path);
-    command
 }
 
 /// A process to be started.

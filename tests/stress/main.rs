@@ -9,6 +9,8 @@
 
 mod channels;
 mod coros;
+#[path = "../common/emulator.rs"]
+mod emulator;
 mod ledger;
 mod locks;
 mod panics;
@@ -26,10 +28,10 @@ mod world;
 
 use std::env;
 use std::panic;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use emulator::this_binary;
 use rng::Rng;
 use tally::{Op, count};
 
@@ -173,7 +175,7 @@ fn process(seed: u64, procs: usize, godebug: &str) {
         eprint!("{name}={value} ");
     }
     eprintln!();
-    let mut child = Command::new(env::current_exe().expect("this binary has a path"));
+    let mut child = this_binary();
     child.args(["--exact", "stress", "--nocapture"]).envs(settings);
     let status = child.status().expect("a process can be made");
     assert!(status.success(), "{status}");

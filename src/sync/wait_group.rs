@@ -92,7 +92,8 @@ impl WaitGroup {
             self.state.load(Ordering::Relaxed) == state,
             "gosched: WaitGroup::add called concurrently with wait"
         );
-        self.state.store(0, Ordering::Relaxed);
+        // Release: who comes now and needs not wait sees what was done before, as those who sleep.
+        self.state.store(0, Ordering::Release);
         for _ in 0..waiters(state) {
             semrelease(&self.sema);
         }

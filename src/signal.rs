@@ -197,7 +197,8 @@ fn do_sig_preempt(mp: &M, gp: &G, context: &mut Sigctxt) {
         unsafe { context.push_call() };
     }
     mp.preempt_gen.fetch_add(1, Ordering::Relaxed);
-    mp.signal_pending.store(0, Ordering::Relaxed);
+    // Release: as in minit.
+    mp.signal_pending.store(0, Ordering::Release);
 }
 
 /// Sends a preemption signal to the thread of `mp`, unless one is on its way, or it would be no use: then
@@ -208,7 +209,8 @@ pub(crate) fn preempt_m(mp: &M) {
     if async_preempt_off() || mp.isextra.get() || !preemptible::any() {
         return;
     }
-    if mp.signal_pending.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+    // Acquire pairs with minit. A signal that went to no thread would be on its way for ever.
+    if mp.signal_pending.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
         signal_m(mp, SIG_PREEMPT);
     }
 }

@@ -266,8 +266,9 @@ fn minit(mp: &M) {
     minit_signals(mp);
     remember_stack_limit(mp);
     mp.procid.store(gettid(), Ordering::Relaxed);
-    // One may have been sent to a thread that it had before.
-    mp.signal_pending.store(0, Ordering::Relaxed);
+    // One may have been sent to a thread that it had before. Release: who sends the next knows this
+    // one's id.
+    mp.signal_pending.store(0, Ordering::Release);
 }
 
 /// Undoes [`minit`]. Go's `unminit`.

@@ -25,7 +25,8 @@ pub(crate) fn wirep(mp: &'static M, pp: &'static P) {
         throw("wirep: invalid p state");
     }
     mp.p.set(Some(pp));
-    pp.m.set(Some(mp));
+    // Release pairs with preemptone: who finds the M here finds its thread, too.
+    pp.m.store(Some(mp), Ordering::Release);
     pp.status.store(PRUNNING, Ordering::Relaxed);
 }
 

@@ -33,7 +33,9 @@ pub(crate) fn preemptall() -> bool {
 /// lost. Who needs it asks again. Go's `preemptone`.
 pub(crate) fn preemptone(pp: &P) -> bool {
     let mine = getg().and_then(|gp| gp.m.get());
-    let Some(mp) = pp.m.get().filter(|mp| !mine.is_some_and(|mine| ptr::eq(*mp, mine))) else { return false };
+    // Acquire pairs with wirep.
+    let theirs = pp.m.load(Ordering::Acquire);
+    let Some(mp) = theirs.filter(|mp| !mine.is_some_and(|mine| ptr::eq(*mp, mine))) else { return false };
     // Also if it is between two goroutines, as one that changes them all the time often is: its slice ends.
     pp.preempt.store(true, Ordering::Relaxed);
     let Some(gp) = mp.curg.get().filter(|gp| !ptr::eq(*gp, &mp.ext.g0)) else { return false };

@@ -115,7 +115,8 @@ pub(crate) fn adjusttimers(pp: &'static P, now: i64) {
         }
         return;
     }
-    // Before they are looked at: new ones may come meanwhile.
+    // Before they are looked at: new ones may come meanwhile. Who modifies a timer changes its state
+    // first and this then: all SeqCst, so either its new state is seen here or its time stays noted.
     pp.timer_modified_earliest.store(0, Ordering::SeqCst);
 
     // They go back when all are out, or an entry that has moved might not be looked at.
@@ -124,7 +125,7 @@ pub(crate) fn adjusttimers(pp: &'static P, now: i64) {
     while let Some(entry) = pp.timers.entries().get(i) {
         let t = entry.get().timer;
         check_p(pp, t);
-        match t.status.load(Ordering::Acquire) {
+        match t.status.load(Ordering::SeqCst) {
             TIMER_WAITING => i += 1,
             s @ (TIMER_DELETED | TIMER_DROPPED) => {
                 if t.cas(s, TIMER_REMOVING) {
@@ -163,7 +164,8 @@ fn add_adjusted_timers(pp: &'static P, moved: &[&'static Timer]) {
 /// timers for a late time, and stop them. Go's `clearDeletedTimers`.
 pub(crate) fn clear_deleted_timers(pp: &'static P) {
     assert_lock_held(&pp.timers_lock);
-    // All modified ones are moved; those that are modified meanwhile will be noted after this.
+    // All modified ones are moved; those that are modified meanwhile will be noted after this: as in
+    // adjusttimers.
     pp.timer_modified_earliest.store(0, Ordering::SeqCst);
     let timers = pp.timers.entries();
     let mut cdel = 0;
@@ -171,7 +173,7 @@ pub(crate) fn clear_deleted_timers(pp: &'static P) {
     for entry in timers {
         let t = entry.get().timer;
         loop {
-            match t.status.load(Ordering::Acquire) {
+            match t.status.load(Ordering::SeqCst) {
                 TIMER_WAITING => {
                     keep(timers, &mut to, t);
                     break;

@@ -107,11 +107,12 @@ pub struct TimerExt {
 unsafe impl Sync for Timer {}
 
 impl Timer {
-    /// Changes the state from `old` to `new`, if it is `old`. Acquire and release: what the one who
-    /// had the timer wrote to it is seen by the next.
+    /// Changes the state from `old` to `new`, if it is `old`: what the one who had the timer wrote to it
+    /// is seen by the next. Sequentially consistent, which
+    /// [`adjusttimers`](crate::time::adjust::adjusttimers) needs.
     #[inline(always)]
     pub(crate) fn cas(&self, old: u32, new: u32) -> bool {
-        self.status.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.status.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     /// [`cas`](Self::cas) by who has the timer, and so can't fail.

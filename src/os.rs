@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence, fence};
 
 use crate::panic::throw;
 use crate::print::eprintln;
@@ -68,8 +68,9 @@ pub(crate) fn light_barrier() {
 }
 
 /// Makes every running thread of this process execute a full memory barrier. Where
-/// that can't be had, nobody relies on it.
+/// that can't be had, the caller still does, and each of the others has its own.
 pub(crate) fn barrier_in_all_threads() {
+    fence(Ordering::SeqCst);
     // SAFETY: no memory is passed.
     unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) };
 }

@@ -41,5 +41,6 @@ pub(crate) fn set_procs(procs: &'static Procs) {
 /// How many P's there are; 0 before the runtime has started. Go's `gomaxprocs`.
 #[inline]
 pub(crate) fn gomaxprocs() -> i32 {
-    GOMAXPROCS.load(Ordering::Relaxed)
+    // Acquire: who finds that there are some may ask for their table.
+    GOMAXPROCS.load(Ordering::Acquire)
 }

@@ -997,8 +997,8 @@ pub struct Schedt {
     pub freem: Link<M>,
     /// The world is to be stopped.
     pub gcwaiting: AtomicBool,
-    /// P's that haven't stopped yet.
-    pub stopwait: Cell<i32>,
+    /// P's that haven't stopped yet; changed under the lock, and read without it.
+    pub stopwait: AtomicI32,
     /// What the stopper sleeps on.
     pub stopnote: Note,
     /// Sysmon is asleep.

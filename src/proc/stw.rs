@@ -136,20 +136,20 @@ fn stop_the_world_with_sema(mp: &'static M) {
     }
     let Some(mine) = mp.p.get() else { throw("stopTheWorld: no p") };
     lock(&sched().lock);
-    sched().stopwait.set(gomaxprocs());
+    sched().stopwait.store(gomaxprocs(), Ordering::Relaxed);
     sched().gcwaiting.store(true, Ordering::SeqCst);
     preemptall();
     stopped(mine);
     for pp in &procs().allp {
         if pp.status.compare_exchange(PSYSCALL, PGCSTOP, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             pp.syscalltick.store(pp.syscalltick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-            sched().stopwait.set(sched().stopwait.get() - 1);
+            sched().stopwait.fetch_sub(1, Ordering::Relaxed);
         }
     }
     while let Some(pp) = pidleget() {
         stopped(pp);
     }
-    let wait = sched().stopwait.get() > 0;
+    let wait = sched().stopwait.load(Ordering::Relaxed) > 0;
     unlock(&sched().lock);
 
     while wait && !notetsleep(&sched().stopnote, ASK_AGAIN_NS) {
@@ -157,7 +157,7 @@ fn stop_the_world_with_sema(mp: &'static M) {
     }
     noteclear(&sched().stopnote);
 
-    if sched().stopwait.get() != 0 {
+    if sched().stopwait.load(Ordering::Relaxed) != 0 {
         throw("stopTheWorld: not stopped (stopwait != 0)");
     }
     if procs().allp.iter().any(|pp| pp.status.load(Ordering::SeqCst) != PGCSTOP) {
@@ -169,13 +169,13 @@ fn stop_the_world_with_sema(mp: &'static M) {
 /// Counts `pp`, which is the caller's, as stopped, for the one who stops the world. `sched.lock` is held.
 fn stopped(pp: &P) {
     pp.status.store(PGCSTOP, Ordering::SeqCst);
-    sched().stopwait.set(sched().stopwait.get() - 1);
+    sched().stopwait.fetch_sub(1, Ordering::Relaxed);
 }
 
 /// The same for who is asked to stop: the last one wakes the stopper. `sched.lock` is held.
 pub(crate) fn stopped_for_another(pp: &P) {
     stopped(pp);
-    if sched().stopwait.get() == 0 {
+    if sched().stopwait.load(Ordering::Relaxed) == 0 {
         notewakeup(&sched().stopnote);
     }
 }
@@ -249,7 +249,7 @@ pub(crate) fn freezetheworld() {
     }
     // Each round is a millisecond; as long as somebody runs, it may help to ask again.
     for _ in 0..5 {
-        sched().stopwait.set(FREEZE_STOP_WAIT);
+        sched().stopwait.store(FREEZE_STOP_WAIT, Ordering::Relaxed);
         sched().gcwaiting.store(true, Ordering::SeqCst);
         if !preemptall() {
             break;

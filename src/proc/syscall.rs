@@ -119,12 +119,11 @@ fn entersyscall_sysmon() {
 #[cold]
 fn entersyscall_gcwait(pp: &P) {
     lock(&sched().lock);
-    if sched().stopwait.get() > 0
+    if sched().stopwait.load(Ordering::Relaxed) > 0
         && pp.status.compare_exchange(PSYSCALL, PGCSTOP, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     {
         tick(pp);
-        sched().stopwait.set(sched().stopwait.get() - 1);
-        if sched().stopwait.get() == 0 {
+        if sched().stopwait.fetch_sub(1, Ordering::Relaxed) == 1 {
             notewakeup(&sched().stopnote);
         }
     }
@@ -228,7 +227,7 @@ pub(crate) unsafe fn notetsleepg(n: &Note, ns: i64) -> bool {
 /// Gets a P without a switch, if one is to be had. Go's `exitsyscallfast`.
 #[inline(always)]
 fn exitsyscallfast(mp: &'static M, oldp: Option<&'static P>) -> bool {
-    if sched().stopwait.get() == FREEZE_STOP_WAIT {
+    if sched().stopwait.load(Ordering::Relaxed) == FREEZE_STOP_WAIT {
         return false;
     }
     if let Some(pp) = oldp

@@ -1,7 +1,7 @@
 //! What signal handlers know of aarch64: the registers of what they interrupt, and how much of it there is;
 //! and the frame that a goroutine which was interrupted goes on from.
 
-use std::ffi::c_int;
+use std::arch::asm;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -150,16 +150,21 @@ const fn sve_registers(vl: usize) -> usize {
 
 /// The length in bytes of an SVE register; 0 if there are none.
 fn vector_length() -> usize {
-    // Of prctl; the libc crate lacks them.
-    const PR_SVE_GET_VL: c_int = 51;
-    const PR_SVE_VL_LEN_MASK: c_int = 0xffff;
     // SAFETY: no memory is passed.
-    unsafe {
-        if libc::getauxval(libc::AT_HWCAP) & libc::HWCAP_SVE == 0 {
-            return 0;
-        }
-        (libc::prctl(PR_SVE_GET_VL) & PR_SVE_VL_LEN_MASK) as usize
+    if unsafe { libc::getauxval(libc::AT_HWCAP) } & libc::HWCAP_SVE == 0 {
+        return 0;
     }
+    let length;
+    // SAFETY: the processor has SVE.
+    unsafe {
+        asm!(
+            ".arch_extension sve",
+            "rdvl {}, #1",
+            out(reg) length,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    length
 }
 
 /// Finds out how morestack and asyncPreempt save the vector registers.

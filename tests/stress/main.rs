@@ -131,6 +131,7 @@ fn here(seed: u64, length: Duration) {
     while since.elapsed() < length {
         round(&mut rng);
     }
+    eprintln!("done: {}", tally::report());
 }
 
 /// Ends the process when nothing happens any more: a plain thread, so the runtime can't find a

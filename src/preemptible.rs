@@ -128,8 +128,10 @@ impl Drop for PreemptibleRegistration {
 /// there no lock of the operating system's threads is held, nor anything else that belongs to the
 /// thread: the address of a thread-local, what the thread pointer points to, a signal mask. No signal
 /// handler runs the code on a goroutine's own stack. It keeps pointers that a collector must find in
-/// registers or on the stack ([`scan_stack`](crate::proc::scan_stack)), and uses no more than 128 bytes
-/// below rsp. It stays as it is, and when the registration is dropped, no goroutine is in it.
+/// registers or on the stack ([`scan_stack`](crate::proc::scan_stack)), and uses no more below its stack
+/// pointer than the ABI lets it: 128 bytes on x86-64, nothing on aarch64. It isn't in SME's streaming mode,
+/// and its SVE registers have the process's length. It stays as it is, and when the registration is
+/// dropped, no goroutine is in it.
 pub unsafe fn register_preemptible(code: Range<usize>) -> Result<PreemptibleRegistration, PreemptibleError> {
     if code.is_empty() {
         return Err(PreemptibleError::Empty(code));

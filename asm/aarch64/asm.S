@@ -177,7 +177,8 @@ END gosched_mcall
 
 // Where morestack and asyncPreempt leave a goroutine that they have saved, for
 // x0 = fn(g), which never returns: the end of an mcall. On g0 of the M whose
-// goroutine it is; what is on that stack is given up.
+// goroutine it is; what is on that stack is given up. They have put fpcr's default back:
+// the goroutine's own is with its vector registers.
 FUNCTION gosched_leave
         .cfi_undefined x30                      // as in mcall
         TLS_G   x9, x10
@@ -188,7 +189,6 @@ FUNCTION gosched_leave
         ldr     x13, [x11, #G_SCHED+GOBUF_SP]
         mov     sp, x13
         mov     x29, xzr
-        msr     fpcr, xzr                       // the goroutine's own is with its vector registers
         adr     x30, .Lleave_returned
         br      x16
         nop                                     // so that .Lleave_returned - 4 is in here

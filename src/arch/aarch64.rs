@@ -4,8 +4,9 @@ mod sigctxt;
 
 use std::arch::asm;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 
+use crate::arch::routines::lacks_room;
 use crate::runtime2::{G, Gobuf};
 
 pub(crate) use sigctxt::*;
@@ -93,9 +94,7 @@ pub(crate) unsafe fn gogo(buf: &Gobuf, _guard: usize) -> ! {
 /// Inlined, as a check in a function's prologue would be; what needs the bytes must not be.
 #[inline(always)]
 pub(crate) fn morestack_check(n: usize) {
-    let Some(gp) = getg() else { return };
-    let guard = gp.stackguard0.load(Ordering::Relaxed);
-    if stack_pointer().checked_sub(n).is_none_or(|low| low < guard) {
+    if lacks_room(n) {
         // SAFETY: gosched_morestack changes no register but these three, and moves what is on the stack
         // with every address in it that the compiler may keep there.
         unsafe {

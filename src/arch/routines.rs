@@ -4,6 +4,8 @@ use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+#[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
+use crate::arch::{getg, stack_pointer};
 use crate::proc::coro::{Coro, CoroFn};
 use crate::proc::newproc::Entry;
 use crate::runtime2::G;
@@ -106,6 +108,16 @@ pub(crate) unsafe fn entersyscallblock_here() {
 pub(crate) unsafe fn newcoro_here(c: *mut Coro, f: CoroFn, arg: *mut c_void) {
     // SAFETY: the caller's.
     unsafe { gosched_newcoro(c.cast(), f as *const c_void, arg) }
+}
+
+/// Whether less than `n` bytes remain between the stack pointer and the running G's guard: what a check
+/// compares where no word of the thread has the guard, too. Never on a thread that isn't ours.
+#[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
+#[inline(always)]
+pub(super) fn lacks_room(n: usize) -> bool {
+    let Some(gp) = getg() else { return false };
+    let guard = gp.stackguard0.load(Ordering::Relaxed);
+    stack_pointer().checked_sub(n).is_none_or(|low| low < guard)
 }
 
 /// How many bytes the saved vector registers take.

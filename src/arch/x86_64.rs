@@ -109,15 +109,10 @@ pub(crate) fn morestack_check(n: usize) {
         )
     }
     #[cfg(not(target_env = "gnu"))]
-    {
-        let Some(gp) = getg() else { return };
-        let sp = stack_pointer();
-        let guard = gp.stackguard0.load(std::sync::atomic::Ordering::Relaxed);
-        if sp.checked_sub(n).is_none_or(|low| low < guard) {
-            // SAFETY: as above.
-            unsafe {
-                asm!("call {}", sym gosched_morestack, inout("r10") n => _, out("r11") _);
-            }
+    if crate::arch::routines::lacks_room(n) {
+        // SAFETY: as above.
+        unsafe {
+            asm!("call {}", sym gosched_morestack, inout("r10") n => _, out("r11") _);
         }
     }
 }

@@ -378,7 +378,8 @@ pub fn free_os_memory() {
 ///
 /// # Safety
 /// `gp` is a goroutine that isn't running and can't begin to: its state has the scan bit, set by
-/// [`castogscanstatus`](super::castogscanstatus); or it is the one that called the [`mcall`] that this is called in.
+/// [`castogscanstatus`](super::castogscanstatus); or it is the one that called the [`mcall`] that this is
+/// called in.
 pub unsafe fn shrinkstack(gp: *mut G) {
     if getg() == gp {
         throw("shrinkstack on the stack that is to shrink");

@@ -239,9 +239,10 @@ pub fn preemptall() -> bool {
 ///
 /// # Safety
 /// `gp` is a G that has been made. The caller's own goroutine doesn't run: this is called in
-/// [`systemstack`](super::systemstack) after [`cas_g_to_waiting`](super::cas_g_to_waiting), or on a thread that isn't ours. (Otherwise it is a
-/// fatal error, because two that suspend each other would wait forever.) Who holds what the goroutine
-/// may need to get to a safe point, a lock for example, waits forever.
+/// [`systemstack`](super::systemstack) after [`cas_g_to_waiting`](super::cas_g_to_waiting), or on a
+/// thread that isn't ours. (Otherwise it is a fatal error, because two that suspend each other would
+/// wait forever.) Who holds what the goroutine may need to get to a safe point, a lock for example,
+/// waits forever.
 pub unsafe fn suspend_g(gp: *mut G) -> SuspendGState {
     // SAFETY: the caller's; G's are never freed.
     crate::preempt::suspend_g(unsafe { &*gp })

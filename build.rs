@@ -43,6 +43,7 @@ fn main() {
         .file(folder.join("mstart.S"))
         .file(folder.join("preempt.S"))
         .file(folder.join("syscall.S"))
+        .file(folder.join("traceback.S"))
         .cargo_warnings(false)
         .try_compile("gosched_asm");
     if let Err(error) = built {

@@ -1,19 +1,15 @@
-//! The atomics of the protocol code: std's, or loom's when loom checks it.
+//! The atomics of the protocol code, and the cells that its parties hand to one another.
 //!
-//! Only what is compiled both ways takes them from here: the links, the run queue, the waking of
-//! P's, the mutex. `tests/loom` compiles these files under `cfg(loom)`.
+//! What `loom` checks, too, takes them from here: the links, the run queue, the waking of P's, the
+//! mutex, timers, the wait group. `tests/loom` has its own in place of this file.
 
-#[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering, fence};
+pub(crate) use std::cell::Cell;
+pub(crate) use std::sync::atomic::{
+    AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
 
-/// Stands between a sequentially consistent write and sequentially consistent reads after it,
-/// where their total order matters, and does nothing: the order is theirs. But loom takes such
-/// accesses for acquire and release, and needs a fence.
-#[inline(always)]
-pub(crate) fn seq_cst_accesses() {
-    #[cfg(loom)]
-    fence(Ordering::SeqCst);
+/// Statics of the protocol code: `loom` makes them anew for each run of a model.
+macro_rules! statics {
+    ($(static $name:ident: $type:ty = $value:expr;)*) => { $(static $name: $type = $value;)* };
 }
-
-#[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering, fence};
+pub(crate) use statics;

@@ -1,5 +1,7 @@
 //! Blocking a thread without blocking a P.
 
+use std::io::{self, ErrorKind};
+
 use crate::proc::park::on_goroutine;
 use crate::proc::syscall::{entersyscall, exitsyscall};
 
@@ -47,4 +49,15 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     unsafe { entersyscall() };
     let _exit = Exit;
     f()
+}
+
+/// Calls `f`, as [`blocking`] does, again each time that a signal has interrupted it. Go's `ignoringEINTRIO`,
+/// in `internal/poll/fd_unix.go`.
+pub(crate) fn ignoring_eintr<R>(mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
+    loop {
+        match blocking(&mut f) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
 }

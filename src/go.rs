@@ -8,7 +8,7 @@ use crate::join_handle::{JoinHandle, Outcome, drop_outcome};
 use crate::proc::boot::started;
 use crate::proc::join::{attach_new, detached, end};
 use crate::proc::lockosthread::unwire;
-use crate::proc::newproc::{enqueue, newproc1};
+use crate::proc::newproc::{Maker, enqueue, newproc1};
 use crate::runtime2::{G, Name, StackKind};
 use crate::scope::{Scope, ScopedJoinHandle};
 use crate::stack::{DEFAULT_ROOM, room_for};
@@ -83,7 +83,7 @@ impl Builder {
     /// A goroutine as [`go`] makes one.
     #[inline(always)]
     pub fn new() -> Self {
-        Builder { name: Name::default(), stack: Ok(StackKind::Fixed(DEFAULT_ROOM)) }
+        Builder { name: Name::NONE, stack: Ok(StackKind::Fixed(DEFAULT_ROOM)) }
     }
 
     /// Gives it a name, which reports of fatal errors show: its first 31 bytes.
@@ -154,8 +154,7 @@ impl Builder {
         T: Send,
         N: FnOnce(bool) + Send,
     {
-        let gp = newproc1(body::<F, T, N>, self.kind()?, 0)?;
-        self.label(gp, created_at);
+        let gp = newproc1(body::<F, T, N>, self.kind()?, &self.maker(created_at))?;
         attach_new(gp);
         // SAFETY: the G is ours until it is queued, and its slot empty.
         unsafe { gp.ext.slot.put((f, then)) };
@@ -176,11 +175,10 @@ impl Builder {
         self.stack.map_err(too_large)
     }
 
-    /// Notes what reports say of a new G.
+    /// What reports say of a new one.
     #[inline(always)]
-    pub(crate) fn label(&self, gp: &G, created_at: &'static Location<'static>) {
-        gp.ext.created_at.set(Some(created_at));
-        gp.ext.name.set(self.name);
+    pub(crate) fn maker(&self, created_at: &'static Location<'static>) -> Maker<'_> {
+        Maker { name: &self.name, created_at: Some(created_at), callerpc: 0 }
     }
 }
 

@@ -108,8 +108,7 @@ impl Builder {
             done: Cell::new(false),
         });
         let arg = NonNull::from(&*shared).as_ptr().cast();
-        let gp = newcoro(&shared.coro, body::<F, T>, arg, kind, 0)?;
-        self.label(gp, Location::caller());
+        let gp = newcoro(&shared.coro, body::<F, T>, arg, kind, &self.maker(Location::caller()))?;
         // SAFETY: nobody switches to it yet, and its slot is empty.
         unsafe { gp.ext.slot.put(f) };
         Ok(Pull { shared: NonNull::from(Box::leak(shared)) })

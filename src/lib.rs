@@ -29,9 +29,14 @@
 //! | pass values | [`chan`], [`select!`](select!), [`chan::Select`] | `chan`, `select` |
 //! | wait for each other | [`sync`]: `Mutex`, `RwLock`, `Condvar`, `WaitGroup`, `Semaphore`, ... | `sync` |
 //! | sleep, and be told the time | [`time`]: `sleep`, `after`, `tick`, `Timer`, `Ticker`; `recv_timeout` and its like | `time` |
+//! | read and write without blocking a thread | [`net`]: `TcpListener`, `TcpStream`, `UdpSocket`, `UnixStream`, ..., `Pollable` for whatever can be polled | `net` |
+//! | read standard input, write to standard output | [`io`]: `stdin`, `stdout`, `stderr` | `os.Stdin`, `os.Stdout` |
 //! | make an iterator of code that yields | [`iter::pull`] | `iter.Pull` |
 //! | let others run | [`yield_now`] | `runtime.Gosched` |
 //! | block the thread, and nobody else | [`blocking`] | a system call |
+//! | know how it is | [`metrics`]; `GODEBUG=schedtrace=1000` | `runtime/metrics` |
+//! | be told of signals | [`signal`]: `notify`, `ignore`, `reset` | `os/signal` |
+//! | tell goroutines apart in a trace | [`labels`] | `pprof.Do` |
 //! | keep to one thread | [`lock_os_thread`] | `runtime.LockOSThread` |
 //! | call it from C | [`capi`], `include/gosched.h` | |
 //! | port a runtime, or build on stacks that start at 2 KiB and grow | [`proc`], [`runtime2`], [`chan::hchan`] | `proc.go` |
@@ -43,7 +48,7 @@
 //! [check](morestack_check), or anywhere in code that was declared
 //! [`preemptible!`](preemptible!). Elsewhere nothing interrupts it, as nobody knows what it holds (Go's
 //! compiler does): so one that computes for long without either should [`yield_now`] at times.
-//! One that blocks its thread (a read from a file, `std::sync::Mutex` under contention,
+//! One that blocks its thread (a read from a file, `println!` into a full pipe, `std::sync::Mutex` under contention,
 //! `thread::sleep`) does that in [`blocking`], or it holds up a P.
 //!
 //! Threads that aren't goroutines' can make goroutines, send and receive, and use locks, once the runtime
@@ -66,8 +71,11 @@
 //! # Fatal errors
 //!
 //! What can't be an error value or a panic prints `fatal error: ` and Go's words, then each
-//! goroutine with its state, and ends the process with status 2: a deadlock, an overflow, a
-//! corrupted run queue.
+//! goroutine with its state, its stack and who made it, and ends the process with status 2: a deadlock, an
+//! overflow, a corrupted run queue. So does SIGQUIT (`Ctrl-\`), unless the program handles that; a program
+//! that goes on calls [`dump_goroutines`]. Functions have names if the program has symbols, files and lines if
+//! it has debug information. In gdb, `info goroutines` and `goroutine 7 bt` show the same of a process and of a
+//! core file; `tools/gosched-gdb.py` says how.
 //!
 //! # The environment
 //!
@@ -77,7 +85,10 @@
 //! | --- | --- |
 //! | `GOMAXPROCS` | how many P's there are; [otherwise](gomaxprocs) as many as processors that the process may use, and has time for |
 //! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
-//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; with `containermaxprocs=0` the limit of the control group doesn't count for GOMAXPROCS; the others are for [copying stacks](proc::copying_stacks#finding-out) |
+//! | `GOTRACEBACK` | how much such a report prints: `none`, `single`, `all`, `system`, `crash` ([`Traceback`]) |
+//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; with `containermaxprocs=0` the limit of the control group doesn't count for GOMAXPROCS; with `schedtrace=1000` each second a line goes to stderr that says how the scheduler is, and with `scheddetail=1` besides, each P, M and G; with `tracebackancestors=5` a report says where a goroutine's maker was, and that one's maker, and so on, as far as five; the others are for [copying stacks](proc::copying_stacks#finding-out) |
+
+#![debugger_visualizer(gdb_script_file = "../tools/gosched-gdb.py")]
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!("gosched supports x86_64 and aarch64 Linux and no other target");
@@ -91,11 +102,16 @@ pub mod chan;
 mod current;
 mod debug;
 mod go;
+mod histogram;
+pub mod io;
 pub mod iter;
 mod join_handle;
+pub mod labels;
 mod link;
 mod lock;
-mod netpoll;
+pub mod metrics;
+pub mod net;
+pub mod netpoll;
 mod os;
 mod panic;
 mod pool;
@@ -103,13 +119,17 @@ mod preempt;
 mod preemptible;
 mod print;
 pub mod proc;
+mod proflabel;
 mod rand;
 mod run;
 pub mod runtime2;
 mod scope;
 mod select;
 mod sema;
-mod signal;
+mod sigaction;
+pub mod signal;
+mod signal_unix;
+mod sigqueue;
 mod slot;
 mod stack;
 pub mod sync;
@@ -129,7 +149,9 @@ pub use blocking::blocking;
 pub use current::{
     OsThreadLock, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, set_gomaxprocs, yield_now,
 };
+pub use debug::{Traceback, set_traceback};
 pub use go::{Builder, go};
 pub use join_handle::{JoinError, JoinHandle};
 pub use run::run;
 pub use scope::{Scope, ScopedJoinHandle, scope};
+pub use traceback::dump::dump_goroutines;

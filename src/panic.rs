@@ -7,9 +7,11 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::arch::{getg, systemstack};
+use crate::debug::gotraceback;
 use crate::print::eprintln;
 use crate::proc::stw::freezetheworld;
-use crate::traceback::{print_backtrace, tracebackothers};
+use crate::runtime2::G;
+use crate::traceback::{Mine, print_backtrace, tracebackothers};
 
 /// How many threads are reporting a fatal error; none once it was reported, as the
 /// process is gone by then. Go's `panicking`.
@@ -48,13 +50,52 @@ pub(crate) fn fatal(s: &str) -> ! {
 fn die(s: &str, kind: ThrowType) -> ! {
     startpanic(kind);
     eprintln!("fatal error: {s}");
-    if kind == ThrowType::Runtime {
+    dopanic(kind, None)
+}
+
+/// Prints the stacks that `GOTRACEBACK` asks for, that of `first` before others, and ends the process. Go's
+/// `dopanic_m`.
+pub(crate) fn dopanic(kind: ThrowType, first: Option<&'static G>) -> ! {
+    let level = gotraceback();
+    if level.frames > 0 {
+        if kind == ThrowType::Runtime {
+            eprintln!();
+            print_backtrace();
+        }
         eprintln!();
-        print_backtrace();
+        if level.all {
+            tracebackothers(Mine::ToPrint { first });
+        }
     }
-    eprintln!();
-    tracebackothers(None);
+    end()
+}
+
+/// Ends the process after an overflow was reported, and the stack that it has filled: prints others', if
+/// `GOTRACEBACK` asks for them.
+pub(crate) fn die_of_overflow() -> ! {
+    let level = gotraceback();
+    if level.frames > 0 && level.always_all {
+        eprintln!();
+        tracebackothers(Mine::Printed);
+    }
+    end()
+}
+
+/// Ends the process after a report, as `GOTRACEBACK` asks for.
+fn end() -> ! {
+    if gotraceback().crash {
+        crash()
+    }
     exit(2)
+}
+
+/// Ends the process with a core dump. Go's `crash`.
+fn crash() -> ! {
+    // SAFETY: no handler of the program's gets it, and it isn't blocked.
+    unsafe {
+        libc::signal(libc::SIGABRT, libc::SIG_DFL);
+        libc::abort()
+    }
 }
 
 /// Claims the right to report a fatal error; a thread that comes second waits for
@@ -97,6 +138,13 @@ fn give_up_after_a_second() {
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &alarm, std::ptr::null_mut());
         libc::alarm(1);
     }
+}
+
+/// The report gets on: there are many goroutines to be printed, and the first may take long, when the symbols of
+/// a large program are read.
+pub(crate) fn more_time() {
+    // SAFETY: sets a timer.
+    unsafe { libc::alarm(10) };
 }
 
 /// Ends the process at once, with no destructor or atexit handler run.

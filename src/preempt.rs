@@ -22,10 +22,11 @@ use crate::arch::{ASYNC_PREEMPT_FRAME, RED_ZONE, SP_ALIGN, getg, procyield, vect
 use crate::os::{nanotime, osyield};
 use crate::panic::throw;
 use crate::preemptible;
+use crate::proc::gosched::{gopreempt_m, preempt_park};
 use crate::proc::lockosthread::wire_while_panicking;
 use crate::proc::m::getm;
 use crate::proc::park::ready;
-use crate::proc::preempt::{ask, gopreempt_m, preempt_park};
+use crate::proc::preempt::ask;
 use crate::proc::status::{
     cas_g_from_preempted, casfrom_gscanstatus, castogscanstatus, dumpgstatus, readgstatus,
 };
@@ -33,7 +34,7 @@ use crate::runtime2::{
     G, GCOPYSTACK, GDEAD, GIDLE, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSCANRUNNABLE, GSCANRUNNING,
     GSCANSYSCALL, GSCANWAITING, GSYSCALL, GWAITING, M, PRUNNING,
 };
-use crate::signal::preempt_m;
+use crate::signal_unix::preempt_m;
 use crate::stack::running_guard;
 use crate::xregs::{RESTORE_STACK, x_reg_save};
 
@@ -51,6 +52,13 @@ pub struct SuspendGState {
 
 /// Stops `gp` at a safe point and keeps it there. Go's `suspendG`.
 pub(crate) fn suspend_g(gp: &'static G) -> SuspendGState {
+    let Some(state) = suspend_g_until(gp, i64::MAX) else { throw("suspendG: the end of time") };
+    state
+}
+
+/// [`suspend_g`] that gives up at a time, by the monotonic clock: one that runs code without checks may
+/// not stop for long.
+pub(crate) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<SuspendGState> {
     let mp = getg().and_then(|gp| gp.m.get());
     if mp.and_then(|mp| mp.curg.get()).is_some_and(|curg| readgstatus(curg) == GRUNNING) {
         // Two that suspend each other would wait forever.
@@ -69,14 +77,22 @@ pub(crate) fn suspend_g(gp: &'static G) -> SuspendGState {
         }
         match status {
             // One whose page went back to the kernel has ended, too.
-            GDEAD | GIDLE => return SuspendGState { g: ptr::null_mut(), dead: true, stopped: false },
+            GDEAD | GIDLE => return Some(SuspendGState { g: ptr::null_mut(), dead: true, stopped: false }),
             GRUNNABLE | GSYSCALL | GWAITING => {
                 if castogscanstatus(gp, status, status | GSCAN) {
                     // Nobody else asks for anything while the bit is set.
                     gp.preempt_stop.store(false, Ordering::Relaxed);
                     gp.preempt.store(false, Ordering::Relaxed);
                     gp.stackguard0.store(running_guard(gp), Ordering::Relaxed);
-                    return SuspendGState { g: gp.as_ptr(), dead: false, stopped };
+                    return Some(SuspendGState { g: gp.as_ptr(), dead: false, stopped });
+                }
+            }
+            GRUNNING if nanotime() >= limit => {
+                if castogscanstatus(gp, GRUNNING, GSCANRUNNING) {
+                    // Who is stopped by this all the same, see `preempt_park`, goes on.
+                    gp.preempt_stop.store(false, Ordering::Relaxed);
+                    casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
+                    return None;
                 }
             }
             // Go asks once. Here a request may get lost: see `poison_stack_limit`.

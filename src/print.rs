@@ -56,4 +56,12 @@ macro_rules! eprintln {
     }};
 }
 
-pub(crate) use eprintln;
+/// [`eprintln`] without the end of the line, and with what is written so far.
+macro_rules! eprint {
+    ($($arg:tt)*) => {{
+        use std::fmt::Write as _;
+        let _ = $crate::print::Stderr::new().write_fmt(format_args!($($arg)*));
+    }};
+}
+
+pub(crate) use {eprint, eprintln};

@@ -23,7 +23,7 @@
 //! under which lock. That is what is unsafe about the dereference.
 
 use std::cell::{Cell, UnsafeCell};
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::panic::Location;
@@ -359,8 +359,7 @@ pub struct WbBuf {
 }
 
 /// Go's `timeHistogram`: durations in power-of-two buckets with four linear
-/// steps each. For an embedder's metrics: the scheduler doesn't read the clock
-/// on a switch, so it records nothing itself.
+/// steps each.
 #[repr(C)]
 pub struct TimeHistogram {
     /// The buckets.
@@ -505,7 +504,7 @@ pub struct G {
     pub raceignore: Cell<i8>,
     /// Callbacks from C are not allowed; the embedder's.
     pub nocgocallback: Cell<bool>,
-    /// Its latencies are being measured; for an embedder's metrics.
+    /// Its latencies are being measured.
     pub tracking: Cell<bool>,
     /// Decides whether they are.
     pub tracking_seq: Cell<u8>,
@@ -529,7 +528,7 @@ pub struct G {
     pub parent_goid: Cell<u64>,
     /// The pc of the call that made it; 0 if [`GExt::created_at`] knows better.
     pub gopc: Cell<usize>,
-    /// Who made the makers; the embedder's.
+    /// Who made the makers, with `GODEBUG=tracebackancestors=N`: `traceback/ancestors.rs`.
     pub ancestors: Cell<*mut c_void>,
     /// Its function. Assembly knows the offset.
     pub startpc: Cell<usize>,
@@ -539,7 +538,7 @@ pub struct G {
     pub waiting: Link<Sudog>,
     /// Traceback context of C calls; the embedder's.
     pub cgo_ctxt: Slice<usize>,
-    /// Profiler labels, inherited by the goroutines it makes; the embedder's.
+    /// Profiler labels, inherited by the goroutines it makes: an `Arc` that [`labels`](crate::labels) has.
     pub labels: Cell<*mut c_void>,
     /// A timer kept for the next sleep.
     pub timer: Link<Timer>,
@@ -598,13 +597,16 @@ pub struct GExt {
 /// The name of a goroutine, as reports show it: the first bytes of what it was
 /// given, so that a report can read it at any time. Empty if it has none.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Name {
     len: u8,
     bytes: [u8; 31],
 }
 
 impl Name {
+    /// Of one that has none.
+    pub(crate) const NONE: Name = Name { len: 0, bytes: [0; 31] };
+
     /// The longest prefix of `name` that fits.
     pub(crate) fn new(name: &str) -> Self {
         let mut bytes = [0; 31];
@@ -680,8 +682,8 @@ pub struct M {
     pub mallocing: Cell<i32>,
     /// It is reporting a fatal error.
     pub throwing: Cell<u32>,
-    /// If not null, why its goroutine must stay on it; the embedder's.
-    pub preemptoff: Cell<*const c_void>,
+    /// If not null, why its goroutine must stay on it, in words that stay; also the embedder's.
+    pub preemptoff: Cell<*const c_char>,
     /// Locks held, and other reasons not to be descheduled.
     pub locks: Cell<i32>,
     /// How deep in dying it is.
@@ -870,7 +872,7 @@ pub struct P {
     pub gc_assist_time: Cell<i64>,
     /// Nanoseconds in fractional marking; the embedder's collector's.
     pub gc_fractional_mark_time: AtomicI64,
-    /// The collector's CPU limiter's event; the embedder's.
+    /// Since when it is idle, in nanoseconds; 0 if it isn't. (Go's CPU limiter notes more there.)
     pub limiter_event: AtomicU64,
     /// The mode of the next mark worker; the embedder's collector's.
     pub gc_mark_worker_mode: Cell<u32>,
@@ -1019,17 +1021,17 @@ pub struct Schedt {
     pub totaltime: Cell<i64>,
     /// Held to keep sysmon out.
     pub sysmonlock: Mutex,
-    /// Scheduling latencies; for an embedder's metrics.
+    /// How long goroutines that could run waited.
     pub time_to_run: TimeHistogram,
-    /// Nanoseconds that P's were idle; for an embedder's metrics.
+    /// Nanoseconds that P's were idle.
     pub idle_time: AtomicI64,
-    /// Nanoseconds waited for mutexes; for an embedder's metrics.
+    /// Nanoseconds waited for mutexes.
     pub total_mutex_wait_time: AtomicI64,
-    /// How long stopping the world took; for an embedder's metrics.
+    /// How long stopping the world took.
     pub stw_stopping_time_gc: TimeHistogram,
     /// Likewise, for other reasons.
     pub stw_stopping_time_other: TimeHistogram,
-    /// How long the world was stopped; for an embedder's metrics.
+    /// How long the world was stopped.
     pub stw_total_time_gc: TimeHistogram,
     /// Likewise, for other reasons.
     pub stw_total_time_other: TimeHistogram,
@@ -1069,6 +1071,8 @@ unsafe impl Sync for Schedt {}
 
 static SCHED: ZeroInit<Schedt> = ZeroInit(UnsafeCell::new(MaybeUninit::zeroed()));
 
+/// Where cache lines begin mustn't depend on what the linker puts before.
+#[repr(align(128))]
 struct ZeroInit<T>(UnsafeCell<MaybeUninit<T>>);
 
 // SAFETY: it is only reached as `&T`.
@@ -1099,11 +1103,12 @@ macro_rules! wait_reasons {
 
             /// The text that a report shows.
             pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(WaitReason::$name => $text,)*
-                }
+                WAIT_REASON_STRINGS[self as usize]
             }
         }
+
+        /// Debuggers read it, too. Go's `waitReasonStrings`.
+        static WAIT_REASON_STRINGS: [&str; WaitReason::ALL.len()] = [$($text),*];
     };
 }
 

@@ -1,17 +1,42 @@
-//! What a report says of goroutines: Go's `traceback.go`, without frames of other
-//! goroutines.
+//! What a report says of goroutines: Go's `traceback.go`.
+//!
+//! - [`callers`] finds the frames of a goroutine that stands still, [`snapshot`] lets one that doesn't leave
+//!   a copy of its stack.
+//! - [`symbols`] finds the functions, files and lines.
+//! - [`ancestors`] knows who made it, and [`waits`] since when it waits.
+//! - [`dump`] is for a program that goes on, [`quit`] for SIGQUIT, and `tracebackothers`, here, for one that
+//!   ends.
+
+pub(crate) mod ancestors;
+mod callers;
+pub(crate) mod dump;
+pub(crate) mod quit;
+pub(crate) mod snapshot;
+mod symbols;
+pub(crate) mod waits;
 
 use std::backtrace::Backtrace;
 use std::ffi::{c_int, c_void};
-use std::fmt::Write;
-use std::ptr;
+use std::fmt::{self, Write};
 use std::sync::atomic::Ordering;
+use std::{mem, ptr};
 
+use crate::arch::getg;
+use crate::debug::gotraceback;
+use crate::os::nanotime;
+use crate::panic::more_time;
 use crate::print::{Stderr, eprintln};
 use crate::proc::allgs::for_each_g_race;
 use crate::runtime2::{
     G, GCOPYSTACK, GDEAD, GIDLE, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, WaitReason,
 };
+use crate::traceback::ancestors::Origin;
+use crate::traceback::callers::{
+    _Unwind_Backtrace, _Unwind_GetCFA, _Unwind_GetIP, GO_ON, INNER_FRAMES, Pcs, STOP, callers_of_still,
+    gcallers, left_at,
+};
+use crate::traceback::symbols::Symbols;
+use crate::traceback::waits::MINUTE;
 
 fn status_name(status: u32) -> &'static str {
     match status {
@@ -29,20 +54,32 @@ fn status_name(status: u32) -> &'static str {
 
 /// Prints a goroutine's number, state and wait reason. Go's `goroutineheader`.
 pub(crate) fn goroutineheader(gp: &G) {
-    let atomicstatus = gp.atomicstatus.load(Ordering::Relaxed);
+    write_header(&mut Stderr::new(), gp, gp.atomicstatus.load(Ordering::Relaxed));
+}
+
+/// [`goroutineheader`] of one that is in this state, and is looked at.
+pub(crate) fn write_header(out: &mut impl Write, gp: &G, atomicstatus: u32) {
     let status = match (atomicstatus & !GSCAN, gp.waitreason.get()) {
         (GWAITING, reason) if reason != WaitReason::Zero => reason.as_str(),
         (status, _) => status_name(status),
     };
     let scan = if atomicstatus & GSCAN != 0 { " (scan)" } else { "" };
+    let minutes = match (atomicstatus & !GSCAN, gp.waitsince.get()) {
+        (GWAITING | GSYSCALL, since) if since != 0 => (nanotime() - since) / MINUTE,
+        _ => 0,
+    };
     let locked = if gp.lockedm.is_null() { "" } else { ", locked to thread" };
     let name = gp.ext.name.get();
     let quote = if name.as_str().is_empty() { "" } else { "\"" };
     let space = if name.as_str().is_empty() { "" } else { " " };
-    eprintln!("goroutine {}{space}{quote}{}{quote} [{status}{scan}{locked}]:", gp.goid.get(), name.as_str());
+    let _ = write!(out, "goroutine {}{space}{quote}{}{quote} [{status}{scan}", gp.goid.get(), name.as_str());
+    if minutes >= 1 {
+        let _ = write!(out, ", {minutes} minutes");
+    }
+    let _ = writeln!(out, "{locked}]:");
 }
 
-/// Prints who made a goroutine, and where.
+/// Prints who made a goroutine, and where, as far as that takes no memory. Go's `printcreatedby`.
 pub(crate) fn printcreatedby(gp: &G) {
     if let Some(location) = gp.ext.created_at.get() {
         eprintln!("created at {location} in goroutine {}", gp.parent_goid.get());
@@ -51,27 +88,86 @@ pub(crate) fn printcreatedby(gp: &G) {
     }
 }
 
-/// Prints every goroutine but `me` that has begun and not ended. Takes no lock: it
-/// may be that of the thread that failed. Go's `tracebackothers`.
-pub(crate) fn tracebackothers(me: Option<&G>) {
-    for_each_g_race(|gp| {
-        let status = gp.atomicstatus.load(Ordering::Relaxed) & !GSCAN;
-        if me.is_some_and(|me| std::ptr::eq(me, gp)) || status == GIDLE || status == GDEAD {
+/// Prints the frames of a goroutine, if there are any to be had, and who made it. Go's `traceback`.
+fn traceback(out: &mut impl Write, symbols: &mut Symbols, pcs: Option<&Pcs>, origin: &Origin) -> fmt::Result {
+    match pcs {
+        Some(pcs) => symbols.print(out, pcs.as_slice())?,
+        None => writeln!(out, "\tgoroutine running on other thread; stack unavailable")?,
+    }
+    origin.print(out, symbols)
+}
+
+/// What a report has still to print of this thread's goroutine.
+#[derive(Clone, Copy)]
+pub(crate) enum Mine {
+    /// The goroutine, and before others this one.
+    ToPrint { first: Option<&'static G> },
+    /// Its stack was printed.
+    Printed,
+}
+
+/// Prints every goroutine that has begun and not ended, for a report after which nothing goes on. Takes no lock of
+/// the runtime's: it may be that of the thread that failed. Go's `tracebackothers`.
+pub(crate) fn tracebackothers(mine: Mine) {
+    let mut symbols = Symbols::new();
+    let me = getg().and_then(|gp| gp.m.get()).and_then(|mp| mp.curg.get());
+    let is_me = |gp: &G| me.is_some_and(|me| ptr::eq(me, gp));
+    let mut print = |gp: &'static G| {
+        let status = gp.atomicstatus.load(Ordering::Relaxed);
+        if matches!(status & !GSCAN, GIDLE | GDEAD) {
             return;
         }
+        more_time();
         goroutineheader(gp);
-        printcreatedby(gp);
+        let (pcs, origin) = if is_me(gp) {
+            (frames_of_mine(gp), Origin::of(gp))
+        } else if held(gp, status) {
+            // SAFETY: it can't go on while the scan bit is set.
+            (Some(unsafe { callers_of_still(gp) }), Origin::of(gp))
+        } else {
+            (snapshot::running(gp), Origin::without_ancestors(gp))
+        };
+        let _ = traceback(&mut Stderr::new(), &mut symbols, pcs.as_ref(), &origin);
         eprintln!();
+    };
+    let first = match mine {
+        Mine::ToPrint { first } => {
+            me.map(&mut print);
+            first.filter(|first| !is_me(first))
+        }
+        Mine::Printed => None,
+    };
+    first.map(&mut print);
+    for_each_g_race(|gp| {
+        if !is_me(gp) && !first.is_some_and(|first| ptr::eq(first, gp)) {
+            print(gp);
+        }
     });
 }
 
-/// So many frames of a backtrace are printed at most. Go's `tracebackInnerFrames`.
-const INNER_FRAMES: usize = 100;
+/// The frames of this thread's goroutine, if that has left for g0.
+fn frames_of_mine(gp: &G) -> Option<Pcs> {
+    let on_g0 = getg().zip(gp.m.get()).is_some_and(|(g, mp)| ptr::eq(g, &mp.ext.g0));
+    // SAFETY: its stack is as it has left it.
+    on_g0.then(|| unsafe { gcallers(gp, &left_at(gp)) })
+}
+
+/// Whether `gp`, which was in this state, is held where it is, for good; one that runs isn't.
+fn held(gp: &G, status: u32) -> bool {
+    let hold = || {
+        gp.atomicstatus.compare_exchange(status, status | GSCAN, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+    };
+    !matches!(status & !GSCAN, GRUNNING | GCOPYSTACK) && (status & GSCAN != 0 || hold())
+}
 
 /// Prints the calling stack, through the switch to the goroutine that it was made from, and nothing
 /// can go on after that: a deep stack is cut. It needs memory, unlike the rest of a report, so it
 /// comes last or has a watchdog ([`startpanic`](crate::panic::startpanic)).
 pub(crate) fn print_backtrace() {
+    if gotraceback().frames == 0 {
+        return;
+    }
+    more_time();
     let elided = cut_stack();
     // It ends with a newline.
     let _ = write!(Stderr::new(), "{}", Backtrace::force_capture());
@@ -83,33 +179,48 @@ pub(crate) fn print_backtrace() {
 /// If the calling stack has more frames than are printed, makes it end there: to walk the millions
 /// that an overflow can have would take seconds. Says whether it was so.
 fn cut_stack() -> bool {
-    unsafe extern "C" {
-        fn _Unwind_Backtrace(trace: Trace, argument: *mut c_void) -> c_int;
-        fn _Unwind_GetIP(context: *mut c_void) -> usize;
-        fn _Unwind_GetCFA(context: *mut c_void) -> usize;
-    }
-    type Trace = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
-    const GO_ON: c_int = 0;
-    const STOP: c_int = 4;
+    /// No frame is larger, or it is no frame.
+    const MAX_FRAME: usize = 1 << 20;
 
-    unsafe extern "C" fn trace(context: *mut c_void, frames: *mut c_void) -> c_int {
-        // SAFETY: the unwinder's context, and cut_stack's count. A frame's address is the word
-        // below the end of its callee's frame, but where a stack leads to another.
+    /// How many frames there were, at most how many there may be, where the last one's callee ends, and
+    /// whether a stack was cut.
+    struct Walk {
+        frames: usize,
+        most: usize,
+        sp: usize,
+        cut: bool,
+    }
+
+    unsafe extern "C" fn trace(context: *mut c_void, walk: *mut c_void) -> c_int {
+        // SAFETY: the unwinder's context, and cut_stack's walk. Between two frames of a stack is what the
+        // callee has saved; where a stack leads to another nothing is.
         unsafe {
-            let frames = &mut *frames.cast::<usize>();
-            *frames += 1;
-            let ip = ptr::with_exposed_provenance_mut::<usize>(_Unwind_GetCFA(context) - size_of::<usize>());
-            if *frames <= INNER_FRAMES || ip.read() != _Unwind_GetIP(context) {
+            let walk = &mut *walk.cast::<Walk>();
+            walk.frames += 1;
+            let (ip, cfa) = (_Unwind_GetIP(context), _Unwind_GetCFA(context));
+            let low = mem::replace(&mut walk.sp, cfa);
+            if walk.frames <= walk.most || cfa.saturating_sub(low) > MAX_FRAME {
                 return GO_ON;
             }
+            let mut words = (low..cfa).step_by(size_of::<usize>()).rev();
+            let saved = words.find(|word| ptr::with_exposed_provenance::<usize>(*word).read() == ip);
+            let Some(word) = saved else { return GO_ON };
             // Unwinders stop there.
-            ip.write(0);
+            ptr::with_exposed_provenance_mut::<usize>(word).write(0);
+            walk.cut = true;
             STOP
         }
     }
 
-    let mut frames = 0_usize;
-    // SAFETY: `trace` gets what it expects.
-    unsafe { _Unwind_Backtrace(trace, (&raw mut frames).cast()) };
-    frames > INNER_FRAMES
+    let mut most = INNER_FRAMES;
+    loop {
+        let mut walk = Walk { frames: 0, most, sp: 0, cut: false };
+        // SAFETY: `trace` gets what it expects.
+        unsafe { _Unwind_Backtrace(trace, (&raw mut walk).cast()) };
+        if !walk.cut {
+            return most > INNER_FRAMES;
+        }
+        // Once more: it may have been another word of the frame that looked like the return address.
+        most += 1;
+    }
 }

@@ -31,6 +31,11 @@ pub(crate) fn as_goroutine<R>(what: &str, f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// Whether the caller is inside [`blocking`](crate::blocking), or on g0: nothing can wait there.
+pub(crate) fn in_blocking() -> bool {
+    getg().is_some() && !on_goroutine()
+}
+
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -6,17 +6,19 @@ mod emulator;
 
 use std::backtrace::Backtrace;
 use std::env;
-use std::ffi::c_void;
+use std::ffi::{OsStr, c_void};
+use std::fs;
+use std::io::{self, Write};
 use std::process::Command;
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::thread;
 
 use emulator::emulator;
 use gosched::preemptible;
 use gosched::proc;
-use gosched::runtime2::G;
+use gosched::runtime2::{G, GWAITING, TraceBlockReason, WaitReason};
 
 /// The backtrace taken in [`stop_here`], when there is no debugger to take one.
 static SEEN: Mutex<Option<String>> = Mutex::new(None);
@@ -126,7 +128,9 @@ fn std_backtrace_ends_at_the_base() {
 /// fails.
 fn skipped_without_gdb() -> bool {
     if emulator().is_some() {
-        eprintln!("skipped: gdb can't start a program in an emulator");
+        // Past what keeps the output of tests that pass.
+        let name = thread::current().name().unwrap_or_default().to_string();
+        let _ = writeln!(io::stderr(), "skipped: {name}: gdb can't start a program in an emulator");
         return true;
     }
     let missing = Command::new("gdb").arg("--version").output().is_err();
@@ -186,6 +190,104 @@ fn gdb_sees_what_was_interrupted() {
     }
 }
 
+/// A goroutine that waits, while another stops the debugger.
+const PARKED: &str = "parked";
+
+fn parked() {
+    let (tx, rx) = gosched::chan::bounded::<()>(0);
+    static WAITING: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+    let waiting = gosched::go(move || {
+        WAITING.store(proc::getg(), Ordering::Relaxed);
+        waits(&rx);
+    });
+    let waits = || {
+        let gp = WAITING.load(Ordering::Relaxed);
+        // SAFETY: G's are never freed.
+        !gp.is_null() && unsafe { proc::readgstatus(gp) } == GWAITING
+    };
+    for reason in WaitReason::ALL {
+        // SAFETY: nothing wakes it, and `parks` only counts.
+        drop(gosched::go(move || unsafe {
+            proc::gopark(Some(parks), ptr::null_mut(), reason, TraceBlockReason::Generic, 1)
+        }));
+    }
+    while !waits() || PARKS.load(Ordering::Relaxed) < WaitReason::ALL.len() {
+        gosched::yield_now();
+    }
+    stop_here();
+    drop(tx);
+    waiting.join().unwrap();
+}
+
+/// How many wait for ever, each for a reason of its own.
+static PARKS: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn parks(_: *mut G, _: *mut c_void) -> bool {
+    PARKS.fetch_add(1, Ordering::Relaxed);
+    true
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn waits(rx: &gosched::chan::Receiver<()>) {
+    _ = std::hint::black_box(rx.recv());
+}
+
+/// Gdb's commands of the crate's own, for a process and for its core file.
+#[test]
+#[cfg_attr(not(debug_assertions), ignore = "the release profile has no types in its debug information")]
+fn gdb_knows_goroutines() {
+    if skipped_without_gdb() {
+        return;
+    }
+    let core = env::temp_dir().join(format!("gosched-{}.core", std::process::id()));
+    let script = concat!("source ", env!("CARGO_MANIFEST_DIR"), "/tools/gosched-gdb.py");
+    // From a thread that runs none of them.
+    let look = [
+        &[script, "thread 2", "up", "info goroutines", "goroutine 2 bt", "goroutine 2 frame"][..],
+        &["goroutine 1 frame", "goroutine all bt 1", "echo still selected\\n", "thread", "frame"],
+    ]
+    .concat();
+    let begin = ["set debuginfod enabled off", "break stop_here", "run"];
+    let save = format!("generate-core-file {}", core.display());
+    let gdb = |commands: &[&str], args: &[&OsStr]| {
+        let mut gdb = Command::new("gdb");
+        gdb.args(["-nx", "-batch", "-ex", "set confirm off"]);
+        for command in commands {
+            gdb.args(["-ex", command]);
+        }
+        // Guard regions can't be read: gdb leaves a mapping that has one out of the core file.
+        gdb.args(args).env("DEBUGGEE", PARKED).env("GOMAXPROCS", "1").env("GOSCHED_GUARD", "mprotect");
+        let output = gdb.output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    };
+    let this = env::current_exe().unwrap();
+    let run = ["--args".as_ref(), this.as_os_str(), "--exact".as_ref(), "the_debuggee".as_ref()];
+    let live = gdb(&[&begin[..], &look, &[&save]].concat(), &run);
+    let dead = gdb(&look, &[this.as_os_str(), core.as_os_str()]);
+    _ = fs::remove_file(core);
+    for output in [live, dead] {
+        let shown = output.find("goroutine 2 [chan receive]:").expect(&output);
+        assert!(output.contains("  2 chan receive gosched_mcall\n"), "{output}");
+        assert!(output.contains("* 1 running debuggers::stop_here\n"), "{output}");
+        for (goid, reason) in (3..).zip(WaitReason::ALL) {
+            let text = if reason == WaitReason::Zero { "waiting" } else { reason.as_str() };
+            assert!(output.contains(&format!("\n  {goid} {text} gosched_mcall\n")), "{text}:\n{output}");
+        }
+        assert!(output.contains("goroutine 1 [running]:"), "{output}");
+        let stack = output[shown..].split("\n\n").next().unwrap_or_default();
+        let frame = |name: &str| stack.lines().position(|line| line.starts_with('#') && line.contains(name));
+        let frames = ["gosched_mcall", "waits", "gosched_goexit"].map(frame);
+        assert!(frames.is_sorted() && frames[0].is_some(), "{frames:?} in:\n{output}");
+        assert!(!stack.contains("stop_here") && !stack.contains("corrupt"), "{output}");
+        let last = output.rfind("goroutine 2 [chan receive]:\n").expect(&output);
+        let frame = output[last..].lines().nth(1).unwrap_or_default();
+        assert!(frame.starts_with("#1 ") && frame.contains("gosched_mcall"), "{output}");
+        let selected = output.split_once("still selected\n[Current thread is 2 ").expect(&output).1;
+        assert!(selected.contains("\n#1 "), "{output}");
+    }
+}
+
 const INTERRUPTED: &str = "interrupted";
 
 /// Whether another goroutine has run; there is one P.
@@ -232,7 +334,10 @@ fn the_debuggee() {
         // SAFETY: no thread-local is kept across a point that can park.
         return unsafe { gosched::run(interrupted) };
     }
-    let case = CASES.iter().find(|case| case.name == name).expect("a case");
+    let run = match name.as_str() {
+        PARKED => parked,
+        name => CASES.iter().find(|case| case.name == name).expect("a case").run,
+    };
     // SAFETY: no thread-local is kept across a point that can park.
-    unsafe { gosched::run(case.run) };
+    unsafe { gosched::run(run) };
 }

@@ -10,6 +10,7 @@ use std::array;
 use std::env;
 use std::ffi::c_void;
 use std::io::ErrorKind;
+use std::num::NonZeroUsize;
 use std::ptr;
 use std::thread;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use common::{Process, Test, run};
 use gosched::chan::bounded;
 use gosched::sync::Barrier;
-use gosched::{Builder, go, lock_os_thread, proc, scope, yield_now};
+use gosched::{Builder, go, lock_os_thread, proc, scope, set_gomaxprocs, yield_now};
 use memory::{allow, set_limit};
 use panics::panics;
 
@@ -46,16 +47,13 @@ fn no_memory_for_a_stack(test: Test) {
     }
     let process = test.process(|| {
         run(|| {
-            let (tx, rx) = bounded(0);
-            let make = || {
-                let rx = rx.clone();
-                Builder::new().go(move || rx.recv().unwrap())
-            };
+            // None runs before this one waits for them: what they need when they wait is no matter here.
+            let make = |i| Builder::new().go(move || i);
             let mut handles = Vec::with_capacity(1000);
-            handles.push(make().unwrap());
+            handles.push(make(0).unwrap());
             allow(8 << 20);
             let error = loop {
-                match make() {
+                match make(handles.len()) {
                     Ok(handle) => handles.push(handle),
                     Err(error) => break error,
                 }
@@ -66,9 +64,6 @@ fn no_memory_for_a_stack(test: Test) {
             let message = panics(|| scope(|s| drop(s.go(|| ()))));
             assert_eq!(message, format!("gosched::go: can't make a goroutine: {error}"));
 
-            for i in 0..handles.len() {
-                tx.send(i).unwrap();
-            }
             let made = handles.len();
             let sum: usize = handles.into_iter().map(|handle| handle.join().unwrap()).sum();
             assert_eq!(sum, made * (made - 1) / 2);
@@ -76,14 +71,11 @@ fn no_memory_for_a_stack(test: Test) {
             assert_eq!(go(|| 7).join().unwrap(), 7);
 
             set_limit(libc::RLIM_INFINITY);
-            let more: Vec<_> = (0..2 * made).map(|_| make().unwrap()).collect();
-            for i in 0..more.len() {
-                tx.send(i).unwrap();
-            }
-            more.into_iter().for_each(|handle| _ = handle.join().unwrap());
+            let more: Vec<_> = (0..3 * made).map(|i| make(i).unwrap()).collect();
+            more.into_iter().enumerate().for_each(|(i, handle)| assert_eq!(handle.join().unwrap(), i));
         });
     });
-    with_reserve(process).end().with("exit status: 0");
+    with_reserve(process).env("GOMAXPROCS", "1").end().with("exit status: 0");
 }
 
 fn no_memory_for_a_large_stack(test: Test) {
@@ -149,6 +141,8 @@ fn fewer_threads_than_wanted(test: Test) {
     let process = test.process(|| {
         run(|| {
             let start = Barrier::new(51);
+            // One P: nobody makes threads yet.
+            let procs = set_gomaxprocs(NonZeroUsize::MIN);
             scope(|s| {
                 for _ in 0..50 {
                     s.go(|| {
@@ -159,6 +153,7 @@ fn fewer_threads_than_wanted(test: Test) {
                 }
                 // Enough for a signal stack, not for a thread.
                 allow(200 << 10);
+                set_gomaxprocs(NonZeroUsize::new(procs).expect("there were some"));
                 start.wait();
             });
             assert!(proc::mcount() < 50, "threads were made all the same");

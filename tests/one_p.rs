@@ -4,6 +4,7 @@ mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use common::{Ended, Test, run};
 use gosched::chan::bounded;
@@ -14,6 +15,7 @@ common::tests! {
     the_last_made_runs_first
     yields_take_turns
     a_pair_does_not_starve_a_third
+    an_impatient_one_does_not_starve_another
 }
 
 /// How `main` ends in a process with one P.
@@ -87,6 +89,20 @@ fn a_pair_does_not_starve_a_third(test: Test) {
         }
         THIRD_HAS_RUN.store(true, Ordering::Relaxed);
         one.join().unwrap();
+        other.join().unwrap();
+    });
+    ended.with("exit status: 0");
+}
+
+/// One whose timer is due as soon as it waits is always next, too.
+fn an_impatient_one_does_not_starve_another(test: Test) {
+    let ended = with_one_p(test, || {
+        static OTHER_HAS_RUN: AtomicBool = AtomicBool::new(false);
+        let (_tx, rx) = bounded::<()>(0);
+        let other = go(|| OTHER_HAS_RUN.store(true, Ordering::Relaxed));
+        while !OTHER_HAS_RUN.load(Ordering::Relaxed) {
+            assert!(rx.recv_timeout(Duration::from_nanos(1)).is_err());
+        }
         other.join().unwrap();
     });
     ended.with("exit status: 0");

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::thread;
 
-use common::{Ended, Test, run};
+use common::{Ended, Test, run, until_it_waits};
 use gosched::chan::bounded;
-use gosched::runtime2::Stack;
+use gosched::runtime2::{G, Stack};
 use gosched::{go, proc, yield_now};
 use pages::page_size;
 
@@ -21,6 +21,7 @@ common::tests! {
     overflow_of_a_fixed_stack
     overflow_of_a_copying_stack
     overflow_with_large_frames
+    overflow_while_others_wait
     overflow_among_neighbours
     overflows_at_the_same_time
     overflow_of_g0
@@ -125,6 +126,28 @@ fn overflow_with_large_frames(test: Test) {
     ended.overflow().says("overflow::recurse");
     let last = ended.stderr.lines().rfind(|line| !line.trim_start().starts_with("at "));
     assert!(last.is_some_and(|frame| frame.ends_with(": gosched_goexit")), "ends at {last:?}");
+}
+
+/// They are reported if all are asked for.
+fn overflow_while_others_wait(test: Test) {
+    static WAITER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+    for (setting, reported) in [("single", false), ("all", true)] {
+        let process = test.process(|| {
+            run(|| {
+                go(|| {
+                    WAITER.store(proc::getg(), Ordering::Relaxed);
+                    forever()
+                });
+                until_it_waits(&WAITER);
+                go(overflow).join().unwrap();
+            });
+        });
+        let ended = process.env("GOTRACEBACK", setting).end();
+        ended.overflow().says("overflow::recurse");
+        let waits =
+            ended.stderr.contains(" [chan receive]:\n") && ended.stderr.contains("overflow::forever(...)");
+        assert_eq!(waits, reported, "{setting}:\n{}", ended.stderr);
+    }
 }
 
 fn overflow_among_neighbours(test: Test) {

@@ -125,8 +125,9 @@ fn a_park_without_unlockf_stays_parked() {
         // SAFETY: `body` fits its stack.
         unsafe { proc::newproc(Some(body), ptr::null_mut()) };
         let gp = take(&ME);
+        // It waits before it has left its thread, and may be made ready after that.
         // SAFETY: G's are never freed.
-        wait_until(|| unsafe { proc::readgstatus(gp) } == GWAITING);
+        wait_until(|| unsafe { proc::readgstatus(gp) == GWAITING && (*gp).m.is_null() });
         (0..100).for_each(|_| yield_now());
         assert!(!WOKEN.load(Ordering::Acquire));
         // SAFETY: it has parked; its reason is written while it hasn't been made ready.

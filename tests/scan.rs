@@ -315,7 +315,7 @@ fn in_a_block_in_place_of_room(test: Test) {
         }
     }
     if KEEP_IN_BLOCK.is_none() {
-        return eprintln!("skipped: no compiler makes such code for this architecture");
+        return println!("skipped: {}: no compiler makes such code for this architecture", test.name);
     }
     with_procs(test, 2, || {
         // SAFETY: it doesn't panic.

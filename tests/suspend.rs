@@ -108,7 +108,7 @@ unsafe fn look(i: usize, gp: *mut G, rng: &mut Rng, found: &[AtomicUsize; 3]) {
     }
 }
 
-/// Has threads that aren't the runtime's suspend goroutines, again and again.
+/// Has threads that aren't the runtime's suspend goroutines, so often at least, and until each kind was found.
 fn suspend_from_threads(rounds: usize) {
     let seed = rng::seed();
     eprintln!("STRESS_SEED={seed}");
@@ -128,7 +128,8 @@ fn suspend_from_threads(rounds: usize) {
         for _ in 0..2 {
             let (found, looking, mut rng) = (&found, &looking, seeds.fork());
             s.spawn(move || {
-                for _ in 0..rounds {
+                let missing = || found.iter().any(|times| times.load(Ordering::Relaxed) == 0);
+                for _ in (0..).take_while(|round| *round < rounds || missing()) {
                     let i = rng.below(GOROUTINES);
                     // SAFETY: a thread that isn't the runtime's; they end after this.
                     unsafe { look(i, GS[i].load(Ordering::Acquire), &mut rng, found) };
@@ -140,8 +141,7 @@ fn suspend_from_threads(rounds: usize) {
             yield_now();
         }
     });
-    let found = found.map(AtomicUsize::into_inner);
-    assert!(found.iter().all(|&times| times > 0), "found running, in a queue, waiting: {found:?}");
+    eprintln!("found running, in a queue, waiting: {found:?}");
 }
 
 fn whoever_is_suspended_stands_still(test: Test) {
@@ -179,12 +179,12 @@ fn goroutines_suspend_each_other(test: Test) {
             static SUSPENSIONS: AtomicUsize = AtomicUsize::new(0);
             let suspend_the_other = |i: usize| {
                 GS[i].store(proc::getg(), Ordering::Release);
+                let mut other: *mut G = ptr::null_mut();
+                while other.is_null() {
+                    yield_now();
+                    other = GS[1 - i].load(Ordering::Acquire);
+                }
                 for _ in 0..1000 {
-                    let other = GS[1 - i].load(Ordering::Acquire);
-                    if other.is_null() {
-                        yield_now();
-                        continue;
-                    }
                     // SAFETY: on a goroutine, which waits.
                     unsafe {
                         while_it_waits(|| {

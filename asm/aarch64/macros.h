@@ -86,6 +86,35 @@
 #define PC_COLUMN 32
 #define RETURN_COLUMN 18
 
+// To an unwinder, the caller of this frame is whoever has the registers at x19, a Regs
+// (src/arch/aarch64/sigctxt.rs): every register is found there, the stack pointer too, so
+// the walk goes on in another stack. In words of DWARF, each rule is an expression
+// `DW_OP_breg19 offset` (0x83: x19 + offset), and the CFA, which is the value of sp in the
+// caller, is what stands there (DW_OP_deref, 0x06). For signal frames, whose return column
+// is RETURN_COLUMN: the caller goes on at its pc, not at what its x30 holds.
+.macro CALLER_IN_REGS
+        // DW_CFA_def_cfa_expression, 3 bytes: breg19 REGS_SP, deref
+        .cfi_escape 0x0f, 3, 0x83, REGS_SP, 0x06
+        FOUND   RETURN_COLUMN, REGS_PC
+        FOUND   PC_COLUMN, REGS_PC
+        FOUND   29, REGS_FP
+        FOUND   30, REGS_SAVED
+        FOUND   19, REGS_SAVED+8
+        FOUND   20, REGS_SAVED+16
+        FOUND   21, REGS_SAVED+24
+        FOUND   22, REGS_SAVED+32
+        FOUND   23, REGS_SAVED+40
+        FOUND   24, REGS_SAVED+48
+        FOUND   25, REGS_SAVED+56
+        FOUND   26, REGS_SAVED+64
+        FOUND   27, REGS_SAVED+72
+        FOUND   28, REGS_SAVED+80
+.endm
+// DW_CFA_expression, register, 3 bytes: breg19 and an offset of two bytes
+.macro FOUND reg, at
+        .cfi_escape 0x10, \reg, 3, 0x83, 0x80 | (\at), 0
+.endm
+
 // Each file tells the linker at its end that its stack need not be executable, and that
 // every target of an indirect branch is a landing pad, or the linker drops their checks
 // for the whole program.

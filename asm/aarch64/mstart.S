@@ -71,34 +71,11 @@ END gosched_mstart
 //     the g0 stack:   | frames of mstart | Regs <- x19 | ... <- sp
 //
 // To an unwinder this is a signal frame whose caller is the instruction that
-// faulted: every register is found in Regs, the stack pointer too, so the walk
-// goes from g0 to the goroutine. In words of DWARF, each rule is an expression
-// `DW_OP_breg19 offset` (0x83: x19 + offset), and the CFA, which is the value of
-// sp in the caller, is what stands there (DW_OP_deref, 0x06). The caller goes on at
-// its pc, not at what its x30 holds (macros.h has the columns).
+// faulted (CALLER_IN_REGS, macros.h): the walk goes from g0 to the goroutine.
 FUNCTION gosched_sigreport
         .cfi_signal_frame
         .cfi_return_column RETURN_COLUMN
-        // DW_CFA_def_cfa_expression, 3 bytes: breg19 REGS_SP, deref
-        .cfi_escape 0x0f, 3, 0x83, REGS_SP, 0x06
-        // DW_CFA_expression, register, 3 bytes: breg19 and an offset of two bytes
-        .macro  FOUND reg, at
-        .cfi_escape 0x10, \reg, 3, 0x83, 0x80 | (\at), 0
-        .endm
-        FOUND   RETURN_COLUMN, REGS_PC
-        FOUND   PC_COLUMN, REGS_PC
-        FOUND   29, REGS_FP
-        FOUND   30, REGS_SAVED
-        FOUND   19, REGS_SAVED+8
-        FOUND   20, REGS_SAVED+16
-        FOUND   21, REGS_SAVED+24
-        FOUND   22, REGS_SAVED+32
-        FOUND   23, REGS_SAVED+40
-        FOUND   24, REGS_SAVED+48
-        FOUND   25, REGS_SAVED+56
-        FOUND   26, REGS_SAVED+64
-        FOUND   27, REGS_SAVED+72
-        FOUND   28, REGS_SAVED+80
+        CALLER_IN_REGS
         BTI_JC                                  // the interrupted instruction may have been a landing pad's
         TLS_G   x9, x10
         ldr     x10, [x9]

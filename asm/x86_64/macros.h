@@ -39,6 +39,25 @@
 #endif
 .endm
 
+// To an unwinder, the caller of this frame is whoever has the registers at rbx, a Regs
+// (src/arch/x86_64/sigctxt.rs): every register is found there, the stack pointer too,
+// so the walk goes on in another stack. In words of DWARF, each rule is an expression
+// `DW_OP_breg3 offset` (0x73: rbx + offset), and the CFA, which is the value of rsp in
+// the caller, is what stands there (DW_OP_deref, 0x06). For signal frames: the caller's
+// pc is where it goes on, and not behind a call.
+.macro CALLER_IN_REGS
+        // DW_CFA_def_cfa_expression, 3 bytes: breg3 REGS_SP, deref
+        .cfi_escape 0x0f, 3, 0x73, REGS_SP, 0x06
+        // DW_CFA_expression, register, 2 bytes: breg3 offset
+        .cfi_escape 0x10, 16, 2, 0x73, REGS_PC
+        .cfi_escape 0x10, 6, 2, 0x73, REGS_FP
+        .cfi_escape 0x10, 3, 2, 0x73, REGS_SAVED
+        .cfi_escape 0x10, 12, 2, 0x73, REGS_SAVED+8
+        .cfi_escape 0x10, 13, 2, 0x73, REGS_SAVED+16
+        .cfi_escape 0x10, 14, 2, 0x73, REGS_SAVED+24
+        .cfi_escape 0x10, 15, 2, 0x73, REGS_SAVED+32
+.endm
+
 // Each file tells the linker at its end that
 //
 //   - its stack need not be executable;

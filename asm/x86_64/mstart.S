@@ -77,22 +77,10 @@ END gosched_mstart
 //     the g0 stack:   | frames of mstart | Regs <- rbx | ... <- rsp
 //
 // To an unwinder this is a signal frame whose caller is the instruction that
-// faulted: every register is found in Regs, the stack pointer too, so the walk
-// goes from g0 to the goroutine. In words of DWARF, each rule is an expression
-// `DW_OP_breg3 offset` (0x73: rbx + offset), and the CFA, which is the value of
-// rsp in the caller, is what stands there (DW_OP_deref, 0x06).
+// faulted (CALLER_IN_REGS, macros.h): the walk goes from g0 to the goroutine.
 FUNCTION gosched_sigreport
         .cfi_signal_frame
-        // DW_CFA_def_cfa_expression, 3 bytes: breg3 REGS_SP, deref
-        .cfi_escape 0x0f, 3, 0x73, REGS_SP, 0x06
-        // DW_CFA_expression, register, 2 bytes: breg3 offset
-        .cfi_escape 0x10, 16, 2, 0x73, REGS_PC
-        .cfi_escape 0x10, 6, 2, 0x73, REGS_FP
-        .cfi_escape 0x10, 3, 2, 0x73, REGS_SAVED
-        .cfi_escape 0x10, 12, 2, 0x73, REGS_SAVED+8
-        .cfi_escape 0x10, 13, 2, 0x73, REGS_SAVED+16
-        .cfi_escape 0x10, 14, 2, 0x73, REGS_SAVED+24
-        .cfi_escape 0x10, 15, 2, 0x73, REGS_SAVED+32
+        CALLER_IN_REGS
         nop                                     // an unwinder that looks at pc - 1 is still in here
         endbr64
         TLS_G   %rax

@@ -6,6 +6,7 @@ use std::arch::asm;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicUsize;
 
+use crate::arch::offsets::defined;
 use crate::arch::routines::lacks_room;
 use crate::runtime2::{G, Gobuf};
 
@@ -127,9 +128,12 @@ pub(crate) fn stack_pointer() -> usize {
 pub(crate) const SYSCALL_REGS: usize = 19;
 
 /// What is in the registers that a call preserves, but for x29, which every switch saves.
+pub(crate) type CalleeSaved = [usize; 18];
+
+/// Copies them. To where they are to stay: compilers would make a second copy of what is returned, on a stack
+/// that may be small.
 #[inline(always)]
-pub(crate) fn callee_saved_registers() -> [usize; 18] {
-    let mut registers = [0; 18];
+pub(crate) fn callee_saved_registers(registers: &mut CalleeSaved) {
     // SAFETY: stores copies of registers there.
     unsafe {
         asm!(
@@ -142,11 +146,10 @@ pub(crate) fn callee_saved_registers() -> [usize; 18] {
             "stp d10, d11, [{0}, #96]",
             "stp d12, d13, [{0}, #112]",
             "stp d14, d15, [{0}, #128]",
-            in(reg) &mut registers,
+            in(reg) registers,
             options(nostack, preserves_flags),
         );
     }
-    registers
 }
 
 /// Whether every frame's record of its caller is its uppermost part: compilers put it anywhere.
@@ -155,8 +158,9 @@ pub(crate) const RECORD_ON_TOP: bool = false;
 /// Of a G that mcall has left, or morestack if it was stopped `at_check`, with `bp`: where its caller's pc
 /// is, and what its caller's stack pointer was.
 pub(crate) fn parked_caller(bp: usize, at_check: bool) -> (usize, usize) {
-    // `asm.S` and `morestack.S` have the pictures.
-    const MCALL_FRAME: usize = 176;
-    const MORESTACK_FRAME: usize = 240;
+    // They have the pictures.
+    const MCALL_FRAME: usize = defined(include_bytes!("../../asm/aarch64/asm.S"), b"MCALL_FRAME");
+    const MORESTACK_FRAME: usize =
+        defined(include_bytes!("../../asm/aarch64/morestack.S"), b"MORESTACK_FRAME");
     (bp + 8, bp + if at_check { MORESTACK_FRAME } else { MCALL_FRAME })
 }

@@ -62,7 +62,8 @@ pub(crate) fn systemstack<R, F: FnOnce() -> R>(f: F) -> R {
 /// Not inlined, so that the caller has no value in a register that it hadn't when they were saved.
 #[inline(never)]
 pub(crate) fn systemstack_scannable<R, F: FnOnce() -> R>(f: F) -> R {
-    let saved = callee_saved_registers();
+    let mut saved = CalleeSaved::default();
+    callee_saved_registers(&mut saved);
     let result = systemstack(f);
     std::hint::black_box(&saved);
     result

@@ -1,4 +1,4 @@
-//! Asserts each line of `asm/offsets.h` against the structs, at compile time.
+//! Asserts each line of `asm/offsets.h` against the structs, at compile time; and what else assembly defines.
 
 use std::mem::offset_of;
 
@@ -10,7 +10,7 @@ const HEADER: &[u8] = include_bytes!("../../asm/offsets.h");
 macro_rules! assert_offsets {
     ($($name:literal: $struct:ident, $($field:tt).+;)*) => {
         $(const _: () = assert!(
-            defined($name.as_bytes()) == offset_of!($struct, $($field).+),
+            defined(HEADER, $name.as_bytes()) == offset_of!($struct, $($field).+),
             concat!("asm/offsets.h: ", $name, " is not the offset of ", stringify!($struct.$($field).+)),
         );)*
         const _: () = assert!(
@@ -46,11 +46,11 @@ assert_offsets! {
 
 const DEFINE: &[u8] = b"#define ";
 
-/// Whether `word` stands in the header at `at`.
-const fn stands_at(at: usize, word: &[u8]) -> bool {
+/// Whether `word` stands in `file` at `at`.
+const fn stands_at(file: &[u8], at: usize, word: &[u8]) -> bool {
     let mut i = 0;
     while i < word.len() {
-        if at + i >= HEADER.len() || HEADER[at + i] != word[i] {
+        if at + i >= file.len() || file[at + i] != word[i] {
             return false;
         }
         i += 1;
@@ -58,17 +58,17 @@ const fn stands_at(at: usize, word: &[u8]) -> bool {
     true
 }
 
-/// The number that the header defines `name` as.
-const fn defined(name: &[u8]) -> usize {
+/// The number that `file`, a file of assembly, defines `name` as.
+pub(crate) const fn defined(file: &[u8], name: &[u8]) -> usize {
     let mut at = 0;
-    while at < HEADER.len() {
-        if stands_at(at, DEFINE) && stands_at(at + DEFINE.len(), name) {
+    while at < file.len() {
+        if stands_at(file, at, DEFINE) && stands_at(file, at + DEFINE.len(), name) {
             let mut digit = at + DEFINE.len() + name.len();
-            if HEADER[digit] == b' ' {
+            if file[digit] == b' ' {
                 let mut value = 0;
                 digit += 1;
-                while HEADER[digit].is_ascii_digit() {
-                    value = value * 10 + (HEADER[digit] - b'0') as usize;
+                while file[digit].is_ascii_digit() {
+                    value = value * 10 + (file[digit] - b'0') as usize;
                     digit += 1;
                 }
                 return value;
@@ -76,7 +76,7 @@ const fn defined(name: &[u8]) -> usize {
         }
         at += 1;
     }
-    panic!("asm/offsets.h lacks a line that src/arch/offsets.rs checks")
+    panic!("assembly doesn't define that")
 }
 
 /// How many lines the header defines.
@@ -84,7 +84,7 @@ const fn defines() -> usize {
     let mut count = 0;
     let mut at = 0;
     while at < HEADER.len() {
-        count += stands_at(at, DEFINE) as usize;
+        count += stands_at(HEADER, at, DEFINE) as usize;
         at += 1;
     }
     count

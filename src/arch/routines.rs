@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::arch::Regs;
 #[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
 use crate::arch::{getg, stack_pointer};
 use crate::proc::coro::{Coro, CoroFn};
@@ -22,6 +23,7 @@ unsafe extern "C" {
     fn gosched_entersyscall();
     fn gosched_entersyscallblock();
     fn gosched_preemptible_section() -> Section;
+    fn gosched_called_from(regs: &Regs, f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void);
     static gosched_vector_size: AtomicUsize;
 }
 
@@ -130,6 +132,38 @@ pub(crate) fn vector_size() -> usize {
 pub(super) fn set_vector_size(size: usize) {
     // SAFETY: as above.
     unsafe { gosched_vector_size.store(size, Ordering::Relaxed) }
+}
+
+impl Regs {
+    /// What a goroutine goes on with that is at `pc`, in a frame that has saved its caller's registers.
+    pub(crate) fn new(pc: usize, sp: usize, fp: usize) -> Regs {
+        Regs { pc, sp, fp, saved: Default::default() }
+    }
+
+    /// At `pc`, with this word in every register.
+    pub(crate) fn all(pc: usize, word: usize) -> Regs {
+        let mut regs = Regs::new(pc, word, word);
+        regs.saved.fill(word);
+        regs
+    }
+
+    /// Changes every register but the pc.
+    pub(crate) fn change(&mut self, mut f: impl FnMut(&mut usize)) {
+        [&mut self.sp, &mut self.fp].into_iter().chain(&mut self.saved).for_each(&mut f);
+    }
+}
+
+/// Calls `f` in a frame whose caller, to an unwinder, is whoever has these registers.
+///
+/// # Safety
+/// What an unwinder reads there can be read meanwhile, and `f` doesn't unwind.
+pub(crate) unsafe fn called_from<F: FnMut()>(regs: &Regs, mut f: F) {
+    unsafe extern "C" fn call<F: FnMut()>(f: *mut c_void) {
+        // SAFETY: the closure below.
+        unsafe { (*f.cast::<F>())() }
+    }
+    // SAFETY: the caller's.
+    unsafe { gosched_called_from(regs, call::<F>, (&raw mut f).cast()) }
 }
 
 /// Where a goroutine goes on that was preempted at a check.

@@ -145,9 +145,12 @@ pub(crate) fn stack_pointer() -> usize {
 pub(crate) const SYSCALL_REGS: usize = 6;
 
 /// What is in the registers that a call preserves, but for rbp, which every switch saves.
+pub(crate) type CalleeSaved = [usize; 5];
+
+/// Copies them. To where they are to stay: compilers would make a second copy of what is returned, on a stack
+/// that may be small.
 #[inline(always)]
-pub(crate) fn callee_saved_registers() -> [usize; 5] {
-    let mut registers = [0; 5];
+pub(crate) fn callee_saved_registers(registers: &mut CalleeSaved) {
     // SAFETY: stores copies of registers there.
     unsafe {
         asm!(
@@ -156,11 +159,10 @@ pub(crate) fn callee_saved_registers() -> [usize; 5] {
             "mov [{0} + 16], r13",
             "mov [{0} + 24], r14",
             "mov [{0} + 32], r15",
-            in(reg) &mut registers,
+            in(reg) registers,
             options(nostack, preserves_flags),
         );
     }
-    registers
 }
 
 /// Whether every frame's record of its caller is its uppermost part.

@@ -12,7 +12,7 @@ use crate::proc::boot::started;
 use crate::proc::goexit::goexit1;
 use crate::proc::gosched::gosched;
 use crate::proc::main::run_main;
-use crate::proc::newproc::{Entry, enqueue, newproc1};
+use crate::proc::newproc::{Entry, Maker, enqueue, newproc1};
 use crate::proc::park::{gopark, goready, goroutine, on_goroutine};
 use crate::proc::procresize::MAX_GOMAXPROCS;
 use crate::proc::procs::gomaxprocs;
@@ -88,7 +88,7 @@ unsafe extern "C" fn gosched_newproc_fixed_from(
         if !started() {
             return libc::EPERM;
         }
-        match newproc1(f, kind, callerpc) {
+        match newproc1(f, kind, &Maker::at(callerpc)) {
             Ok(newg) => {
                 newg.sched.ctxt.set(arg);
                 enqueue(newg);

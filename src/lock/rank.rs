@@ -40,20 +40,21 @@ ranks! {
     SYSMON = 1
     TIMER_SEND = 2
     DEFER = 3
-    SCHED = 4
-    ALLG = 5
-    ALLP = 6
-    TIMERS = 7
-    HCHAN = 8
-    NOTIFY_LIST = 9
-    SUDOG = 10
-    ROOT = 11
-    GSCAN = 12
-    HCHAN_LEAF = 13
-    STACKPOOL = 14
-    STACK_LARGE = 15
-    PANIC = 16
-    DEADLOCK = 17
+    POLL_DESC = 4
+    SCHED = 5
+    ALLG = 6
+    ALLP = 7
+    TIMERS = 8
+    HCHAN = 9
+    NOTIFY_LIST = 10
+    SUDOG = 11
+    ROOT = 12
+    GSCAN = 13
+    HCHAN_LEAF = 14
+    STACKPOOL = 15
+    STACK_LARGE = 16
+    PANIC = 17
+    DEADLOCK = 18
     LEAF = 1000
 }
 
@@ -64,10 +65,11 @@ ranks! {
 pub(crate) const PARTIAL_ORDER: &[(LockRank, &[LockRank])] = {
     type R = LockRank;
     &[
-        (R::SCHED, &[R::SYSMON, R::TIMER_SEND]),
+        (R::POLL_DESC, &[]),
+        (R::SCHED, &[R::SYSMON, R::TIMER_SEND, R::POLL_DESC]),
         (R::ALLG, &[R::SYSMON, R::SCHED]),
         (R::ALLP, &[R::SYSMON, R::SCHED]),
-        (R::TIMERS, &[R::SYSMON, R::TIMER_SEND, R::SCHED, R::ALLP, R::TIMERS]),
+        (R::TIMERS, &[R::SYSMON, R::TIMER_SEND, R::POLL_DESC, R::SCHED, R::ALLP, R::TIMERS]),
         (R::HCHAN, &[R::SYSMON, R::TIMER_SEND, R::HCHAN]),
         (R::NOTIFY_LIST, &[R::TIMER_SEND]),
         (R::ROOT, &[R::TIMER_SEND]),

@@ -18,7 +18,7 @@ use crate::proc::procresize::{ALLP_LOCK, procresize};
 use crate::proc::sysmon::sysmon;
 use crate::proc::wake::pidleget;
 use crate::runtime2::{Note, sched};
-use crate::signal::sigsave;
+use crate::signal_unix::sigsave;
 use crate::stack::stackinit;
 
 /// Woken by the first M once the runtime runs.

@@ -29,11 +29,12 @@ use crate::panic::throw;
 use crate::print::eprintln;
 use crate::proc::goexit::{end_thread, gdestroy};
 use crate::proc::lockosthread::wire_while_panicking;
-use crate::proc::newproc::newproc1;
+use crate::proc::newproc::{Maker, newproc1};
 use crate::proc::park::{goroutine, ready_on};
 use crate::proc::schedule::{dropg, schedule};
-use crate::proc::status::{cas_g_to_waiting, casgstatus};
-use crate::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, Link, M, StackKind, WaitReason};
+use crate::proc::status::{cas_g_to_waiting, casgstatus_untracked};
+use crate::proc::trace::{Event, trace};
+use crate::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, Link, M, StackKind, TraceBlockReason, WaitReason};
 use crate::stack::running_guard;
 
 /// The function of a coroutine; it gets what [`newcoro`](crate::proc::newcoro) got.
@@ -68,7 +69,7 @@ unsafe extern "C" fn gosched_newcoro_from(c: *mut Coro, f: CoroFn, arg: *mut c_v
     // A copying stack may be too small for what a new one takes.
     systemstack(|| {
         // SAFETY: the caller's.
-        if let Err(error) = newcoro(unsafe { &*c }, f, arg, StackKind::Copying, callerpc) {
+        if let Err(error) = newcoro(unsafe { &*c }, f, arg, StackKind::Copying, &Maker::at(callerpc)) {
             eprintln!("runtime: newcoro: {error}");
             throw("out of memory for a goroutine");
         }
@@ -81,14 +82,16 @@ pub(crate) fn newcoro(
     f: CoroFn,
     arg: *mut c_void,
     kind: StackKind,
-    callerpc: usize,
+    maker: &Maker<'_>,
 ) -> io::Result<&'static G> {
-    let newg = newproc1(corostart, kind, callerpc)?;
+    let newg = newproc1(corostart, kind, maker)?;
     newg.sched.ctxt.set(arg);
     newg.coroarg.set(ptr::from_ref(c).cast_mut());
     // What execute does for others.
     newg.stackguard0.store(running_guard(newg), Ordering::Relaxed);
     cas_g_to_waiting(newg, GRUNNABLE, WaitReason::Coroutine);
+    // Whoever switches to it takes no time.
+    newg.tracking.set(false);
     c.f.set(Some(f));
     // Release pairs with the CAS of who switches to it.
     c.gp.store(Some(newg), Ordering::Release);
@@ -161,8 +164,9 @@ unsafe extern "C" fn coroswitch_m(gp: *mut G) -> ! {
     }
     let locked = !gp.lockedm.is_null();
     // Before it can be found, for who finds it may run it at once.
+    trace(|| Event::GoPark(gp, TraceBlockReason::Generic));
     gp.waitreason.set(WaitReason::Coroutine);
-    casgstatus(gp, GRUNNING, GWAITING);
+    casgstatus_untracked(gp, GRUNNING, GWAITING);
     dropg(mp, gp);
     let gnext = swap(c, Some(gp));
     if locked || !gnext.lockedm.is_null() {
@@ -214,7 +218,10 @@ fn swap(c: &Coro, gp: Option<&'static G>) -> &'static G {
 unsafe fn run_waiting(mp: &'static M, gnext: &'static G) -> ! {
     mp.curg.set(Some(gnext));
     gnext.m.set(Some(mp));
-    casgstatus(gnext, GWAITING, GRUNNING);
+    trace(|| Event::GoUnpark(gnext));
+    casgstatus_untracked(gnext, GWAITING, GRUNNING);
+    gnext.waitsince.set(0);
+    trace(|| Event::GoStart(gnext));
     // SAFETY: the G is ours, and where it left off is in sched.
     unsafe { gogo(&gnext.sched, gnext.stackguard0.load(Ordering::Relaxed)) }
 }

@@ -28,6 +28,7 @@ use crate::proc::newproc::malg;
 use crate::proc::status::casgstatus;
 use crate::proc::syscall::{entersyscallblock, exitsyscall};
 use crate::proc::template::start_template_thread;
+use crate::proc::trace::{Event, trace};
 use crate::runtime2::{GDEAD, GSYSCALL, Link, M, Stack, StackKind, sched};
 use crate::stack::STACK_GUARD;
 use crate::stack::limit::{forget_stack_limit, remember_stack_limit};
@@ -142,9 +143,12 @@ fn needm() -> io::Result<()> {
     gp.stackguard0.store(stack.lo + STACK_GUARD, Ordering::Relaxed);
     gp.stktopsp.set(stack.hi);
     gp.syscallsp.set(stack.hi);
-    mp.procid.store(gettid(), Ordering::Relaxed);
+    // There is no frame to be seen.
+    gp.syscallpc.set(0);
+    mp.has_thread(gettid());
     remember_stack_limit(mp);
     casgstatus(gp, GDEAD, GSYSCALL);
+    trace(|| Event::GoCreateSyscall(gp));
     sched().ngsys.fetch_sub(1, Ordering::Relaxed);
     // SAFETY: the G's stack is the thread's.
     unsafe { setg(Some(gp)) };
@@ -155,13 +159,14 @@ fn needm() -> io::Result<()> {
 fn dropm() {
     let mp = getm();
     let Some(gp) = mp.curg.get() else { throw("dropm: no g") };
+    trace(|| Event::GoDestroySyscall(gp));
     casgstatus(gp, GSYSCALL, GDEAD);
     gp.preempt_stop.store(false, Ordering::Relaxed);
     sched().ngsys.fetch_add(1, Ordering::Relaxed);
     forget_stack_limit(mp);
     // SAFETY: the thread isn't ours any more.
     unsafe { setg(None) };
-    mp.procid.store(0, Ordering::Relaxed);
+    mp.has_no_thread();
     put_extra_m(mp);
 }
 

@@ -17,6 +17,7 @@ use crate::proc::scavenge::{BATCH, Level, purge};
 use crate::proc::status::readgstatus;
 use crate::runtime2::{G, GDEAD, P, PGFree, StackKind, sched};
 use crate::stack::{DEFAULT_ROOM, go_home, home};
+use crate::traceback::ancestors::forget_ancestors;
 
 /// A P with so many gives some to the others,
 pub(crate) const LOCAL_MAX: i32 = 64;
@@ -101,29 +102,32 @@ impl PGFree {
 }
 
 /// Puts a dead G on the free list of `pp`; on the common one without a P. Go's `gfput`.
-#[inline]
+#[inline(always)]
 pub(crate) fn gfput(pp: Option<&P>, gp: &'static G) {
     if readgstatus(gp) != GDEAD {
         throw("gfput: bad status (not Gdead)");
     }
     let kind = gp.ext.kind.get();
-    let free = pp.and_then(|pp| Some((pp, local(pp, kind)?)));
-    go_home(gp, free.is_some());
-    match free {
-        Some((pp, free)) => {
-            free.push(gp);
-            if free.n.load(Ordering::Relaxed) >= pp.ext.max_free.load(Ordering::Relaxed) {
-                too_many(pp, free, kind);
-            }
-        }
-        None => {
-            lock(&sched().g_free.lock);
-            global(kind).push(gp);
-            level(kind).put(1);
-            add(&sched().g_free.n, 1);
-            unlock(&sched().g_free.lock);
-        }
+    let Some((pp, free)) = pp.and_then(|pp| Some((pp, local(pp, kind)?))) else {
+        return globgfput(gp, kind);
+    };
+    go_home(gp, true);
+    free.push(gp);
+    if free.n.load(Ordering::Relaxed) >= pp.ext.max_free.load(Ordering::Relaxed) {
+        too_many(pp, free, kind);
     }
+}
+
+/// Puts a dead G on the common list.
+#[cold]
+#[inline(never)]
+fn globgfput(gp: &'static G, kind: StackKind) {
+    go_home(gp, false);
+    lock(&sched().g_free.lock);
+    global(kind).push(gp);
+    level(kind).put(1);
+    add(&sched().g_free.n, 1);
+    unlock(&sched().g_free.lock);
 }
 
 /// Gives the others some of what `pp` has, or all if it was asked to.
@@ -144,29 +148,30 @@ pub(crate) fn ask_to_purge(pp: &P) {
 
 /// Takes a dead G of this kind from the free list of `pp`, or from the common one. Go's
 /// `gfget`.
-#[inline]
+#[inline(always)]
 pub(crate) fn gfget(pp: Option<&P>, kind: StackKind) -> Option<&'static G> {
-    match pp.and_then(|pp| local(pp, kind)) {
-        Some(free) => {
-            if free.g_list.empty() && !global(kind).empty() {
-                free.refill(kind);
-            }
-            free.pop()
-        }
-        None => {
-            if global(kind).empty() {
-                return None;
-            }
-            lock(&sched().g_free.lock);
-            let gp = global(kind).pop();
-            if gp.is_some() {
-                level(kind).get(1);
-                add(&sched().g_free.n, -1);
-            }
-            unlock(&sched().g_free.lock);
-            gp
-        }
+    let Some(free) = pp.and_then(|pp| local(pp, kind)) else { return globgfget(kind) };
+    if free.g_list.empty() && !global(kind).empty() {
+        free.refill(kind);
     }
+    free.pop()
+}
+
+/// Takes a dead G from the common list.
+#[cold]
+#[inline(never)]
+fn globgfget(kind: StackKind) -> Option<&'static G> {
+    if global(kind).empty() {
+        return None;
+    }
+    lock(&sched().g_free.lock);
+    let gp = global(kind).pop();
+    if gp.is_some() {
+        level(kind).get(1);
+        add(&sched().g_free.n, -1);
+    }
+    unlock(&sched().g_free.lock);
+    gp
 }
 
 /// Moves all of `pp`'s dead G's to the common lists. Go's `gfpurge`.
@@ -204,6 +209,7 @@ fn hand_back_kind(kind: StackKind) -> bool {
         return false;
     }
 
+    dead.iter().for_each(|gp| forget_ancestors(gp));
     allgremove(&dead);
     lock(&g_free.lock);
     // One right after the other: gcount mustn't take them for goroutines for long.

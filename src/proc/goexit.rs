@@ -10,6 +10,8 @@ use crate::proc::join::exited;
 use crate::proc::m::getm;
 use crate::proc::schedule::{dropg, schedule};
 use crate::proc::status::casgstatus;
+use crate::proc::trace::{Event, trace};
+use crate::proflabel::drop_labels;
 use crate::runtime2::{G, GDEAD, GRUNNING, M, WaitReason, sched};
 use crate::stack::side::free_side_blocks;
 use crate::time::timer::release_timer;
@@ -51,6 +53,7 @@ pub(crate) fn end_thread(mp: &M) -> ! {
 /// don't expect. Go's `gdestroy`.
 #[inline(always)]
 pub(crate) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
+    trace(|| Event::GoEnd(gp));
     casgstatus(gp, GRUNNING, GDEAD);
     let locked = !gp.lockedm.is_null();
     gp.lockedm.set(None);
@@ -67,7 +70,7 @@ pub(crate) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
     gp._panic.set(ptr::null_mut());
     gp.waitreason.set(WaitReason::Zero);
     gp.param.store(ptr::null_mut(), Ordering::Relaxed);
-    gp.labels.set(ptr::null_mut());
+    drop_labels(gp);
     if let Some(t) = gp.timer.get() {
         gp.timer.set(None);
         release_timer(t);

@@ -2,7 +2,8 @@
 //! for its allocator, its collector and its deferred calls.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::runtime2::{G, P};
 use crate::stack::copystack::AdjustInfo;
@@ -24,8 +25,7 @@ pub struct Hooks {
     /// [`GWAITING`](crate::runtime2::GWAITING), or null; asked before all other work.
     /// Go's `findRunnableGCWorker`.
     pub find_runnable_gc_worker: Option<fn(&P) -> *mut G>,
-    /// A goroutine has ended: drop its `_defer` and `_panic` chains and its labels. Go's
-    /// `gdestroy`.
+    /// A goroutine has ended: drop its `_defer` and `_panic` chains. Go's `gdestroy`.
     pub gdestroy: Option<fn(&G)>,
     /// The stack of a goroutine has been moved: adjust what is in its `_defer` and `_panic` chains,
     /// whose heads are adjusted already. The old stack is still there. Go's `adjustdefers` and
@@ -33,14 +33,20 @@ pub struct Hooks {
     pub copystack: Option<fn(&G, &AdjustInfo)>,
 }
 
-/// The hooks in force, and whether somebody has registered any.
+/// The hooks in force, and whether somebody has registered any. All is in one cache line, which each round of
+/// the scheduler reads.
+#[repr(align(64))]
 struct Registry {
     hooks: UnsafeCell<Hooks>,
+    /// A [`Tracer`](crate::proc::Tracer), or null.
+    tracer: AtomicPtr<()>,
     taken: AtomicBool,
 }
 
 // SAFETY: written once, before there is an M that reads it.
 unsafe impl Sync for Registry {}
+
+const _: () = assert!(size_of::<Registry>() == 64);
 
 static REGISTRY: Registry = Registry {
     hooks: UnsafeCell::new(Hooks {
@@ -51,6 +57,7 @@ static REGISTRY: Registry = Registry {
         gdestroy: None,
         copystack: None,
     }),
+    tracer: AtomicPtr::new(ptr::null_mut()),
     taken: AtomicBool::new(false),
 };
 
@@ -75,4 +82,10 @@ pub unsafe fn set_hooks(hooks: Hooks) {
 pub(crate) fn hooks() -> &'static Hooks {
     // SAFETY: not written once the runtime has started.
     unsafe { &*REGISTRY.hooks.get() }
+}
+
+/// Where the tracer is, for `trace.rs`.
+#[inline(always)]
+pub(crate) fn tracer() -> &'static AtomicPtr<()> {
+    &REGISTRY.tracer
 }

@@ -7,6 +7,8 @@ use crate::proc::m::{acquirem, getm, releasem, this_p};
 use crate::proc::runq::{runqempty, runqputbatch};
 use crate::proc::startstop::startm;
 use crate::proc::status::casgstatus;
+use crate::proc::timers::{inject_polled, worth_polling};
+use crate::proc::trace::{Event, trace};
 use crate::proc::wake::pidleget_spinning;
 use crate::runtime2::{GRUNNABLE, GWAITING, sched};
 use std::sync::atomic::Ordering;
@@ -19,6 +21,7 @@ pub(crate) fn injectglist(list: &GList) {
     let mut qsize = 0;
     while let Some(gp) = list.pop() {
         casgstatus(gp, GWAITING, GRUNNABLE);
+        trace(|| Event::GoUnpark(gp));
         q.push_back(gp);
         qsize += 1;
     }
@@ -77,5 +80,7 @@ fn start_idle(n: i32) {
 /// Whether there is work for this P: for background work that should then step aside. Go's
 /// `pollWork`.
 pub(crate) fn poll_work() -> bool {
-    sched().runqsize.load(Ordering::Relaxed) != 0 || getm().p.get().is_some_and(|pp| !runqempty(pp))
+    sched().runqsize.load(Ordering::Relaxed) != 0
+        || getm().p.get().is_some_and(|pp| !runqempty(pp))
+        || worth_polling() && inject_polled()
 }

@@ -30,22 +30,26 @@ const EXITED: *mut G = ptr::without_provenance_mut(2);
 const DETACHED: *mut G = ptr::without_provenance_mut(3);
 
 /// A new G gets no handle.
+#[inline]
 pub(crate) fn detach_new(gp: &G) {
     gp.ext.joiner.store(DETACHED, Ordering::Relaxed);
 }
 
 /// A new G gets a handle.
+#[inline]
 pub(crate) fn attach_new(gp: &G) {
     gp.ext.joiner.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
 /// Whether the handle is gone: nobody will ask for a result.
+#[inline]
 pub(crate) fn detached(gp: &G) -> bool {
     // Acquire pairs with drop_handle.
     gp.ext.joiner.load(Ordering::Acquire) == DETACHED
 }
 
 /// Whether the goroutine has ended.
+#[inline]
 pub(crate) fn ended(gp: &G) -> bool {
     // Acquire pairs with end: the result is there.
     let joiner = gp.ext.joiner.load(Ordering::Acquire);
@@ -84,18 +88,23 @@ pub(crate) fn exited(mp: &'static M, gp: &'static G) {
 
 /// The handle is being dropped. If the goroutine has ended, `take` is called to move or drop
 /// its result.
+#[inline]
 pub(crate) fn drop_handle(gp: &'static G, take: impl FnOnce()) {
     // Release pairs with detached: what was done with the handle comes before the G's reuse.
-    if !ended(gp)
-        && gp
+    if ended(gp)
+        || gp
             .ext
             .joiner
             .compare_exchange(ptr::null_mut(), DETACHED, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok()
+            .is_err()
     {
-        return;
+        take();
+        detach_ended(gp);
     }
-    take();
+}
+
+/// The handle of a goroutine that has ended is gone: frees the G, unless that has yet to leave its stack.
+fn detach_ended(gp: &'static G) {
     // Acquire pairs with exited: the G has left its stack.
     if gp.ext.joiner.swap(DETACHED, Ordering::AcqRel) == EXITED {
         let mp = acquirem();

@@ -20,9 +20,10 @@ use crate::proc::p::{acquirep, releasep};
 use crate::proc::schedule::schedule;
 use crate::proc::startstop::handoffp;
 use crate::proc::template::newm_by_template;
+use crate::proc::trace::{Event, trace};
 use crate::rand::mrandinit;
 use crate::runtime2::{G, Link, M, P, Stack, sched};
-use crate::signal::{initsig, minit_signals, mpreinit, sigblock, unminit_signals};
+use crate::signal_unix::{initsig, minit_signals, mpreinit, sigblock, unminit_signals};
 use crate::stack::STACK_GUARD;
 use crate::stack::limit::{forget_stack_limit, remember_stack_limit};
 
@@ -242,6 +243,7 @@ pub(crate) fn thread_stack() -> Stack {
 /// Prepares the thread and enters the scheduler. Go's `mstart1`.
 fn mstart1(mp: &'static M) -> ! {
     minit(mp);
+    trace(|| Event::ThreadStart(mp));
     if mp.id.get() == 0 {
         mstartm0();
     }
@@ -265,16 +267,13 @@ fn mstartm0() {
 fn minit(mp: &M) {
     minit_signals(mp);
     remember_stack_limit(mp);
-    mp.procid.store(gettid(), Ordering::Relaxed);
-    // One may have been sent to a thread that it had before. Release: who sends the next knows this
-    // one's id.
-    mp.signal_pending.store(0, Ordering::Release);
+    mp.has_thread(gettid());
 }
 
 /// Undoes [`minit`]. Go's `unminit`.
 fn unminit(mp: &M) {
     forget_stack_limit(mp);
-    mp.procid.store(0, Ordering::Relaxed);
+    mp.has_no_thread();
     unminit_signals();
 }
 
@@ -293,6 +292,7 @@ extern "C" fn gosched_mexit() {
     sched().freem.set(Some(mp));
     unlock(&sched().lock);
     handoffp(releasep(mp));
+    trace(|| Event::ThreadDestroy(mp));
     // Only now: another M may have been started for that P.
     lock(&sched().lock);
     sched().nmfreed.set(sched().nmfreed.get() + 1);

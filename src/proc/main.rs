@@ -10,7 +10,7 @@ use crate::lock::{lock, unlock};
 use crate::proc::boot::rt0_go;
 use crate::proc::checkdead::checkdead;
 use crate::proc::lockosthread::unwire;
-use crate::proc::newproc::{enqueue, newproc1};
+use crate::proc::newproc::{Maker, enqueue, newproc1};
 use crate::proc::park::goroutine;
 use crate::runtime2::{Note, StackKind, sched};
 use crate::stack::MAIN_ROOM;
@@ -30,7 +30,7 @@ struct Main {
 pub(crate) unsafe fn run_main(f: unsafe fn(*mut c_void), arg: *mut c_void) -> io::Result<()> {
     rt0_go()?;
     let waiting = Main { f, arg, done: Note { key: AtomicU32::new(0) } };
-    let newg = newproc1(main, StackKind::Fixed(MAIN_ROOM), 0)?;
+    let newg = newproc1(main, StackKind::Fixed(MAIN_ROOM), &Maker::at(0))?;
     newg.sched.ctxt.set(ptr::from_ref(&waiting).cast_mut().cast());
     enqueue(newg);
     // From here on this thread wakes nobody. If all others wait already, nobody else will notice.

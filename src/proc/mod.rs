@@ -33,7 +33,7 @@
 //! - checks before it needs more than a few hundred bytes: by
 //!   [`morestack_check!`](crate::morestack_check), or because a compiler put the check into each
 //!   prologue. The functions here and of [`hchan`](crate::chan::hchan) do that themselves, and take
-//!   less than 400 bytes of a release build. What has no checks runs in [`systemstack`];
+//!   less than 400 bytes of a release build, 450 on aarch64. What has no checks runs in [`systemstack`];
 //! - must not panic: the unwinder alone needs more;
 //! - must not keep an address of the stack anywhere but on it, or in what it passes to a function of
 //!   this crate for the time of that call;
@@ -73,7 +73,7 @@
 //! | `scavenge.rs` | handing memory back |
 //! | `lockosthread.rs` | `LockOSThread` |
 //! | `checkdead.rs` | `checkdead` |
-//! | `hooks.rs` | what an embedder registers |
+//! | `hooks.rs`, `trace.rs` | what an embedder registers, and what a tracer is told |
 //! | `raw.rs`, `raw_world.rs` | this layer's functions for those outside |
 //! | `bad.rs` | `badmcall` and its kin |
 //!
@@ -116,6 +116,7 @@ pub(crate) mod park;
 pub(crate) mod pin;
 pub(crate) mod pmask;
 pub(crate) mod preempt;
+pub(crate) mod procid;
 pub(crate) mod procresize;
 pub(crate) mod procs;
 mod raw;
@@ -123,6 +124,7 @@ mod raw_world;
 pub(crate) mod runq;
 pub(crate) mod safepoint;
 pub(crate) mod scavenge;
+pub(crate) mod schedtrace;
 pub(crate) mod schedule;
 pub(crate) mod startstop;
 pub(crate) mod status;
@@ -133,6 +135,8 @@ pub(crate) mod syscall;
 pub(crate) mod sysmon;
 pub(crate) mod template;
 pub(crate) mod timers;
+pub(crate) mod trace;
+pub(crate) mod tracking;
 pub(crate) mod wake;
 
 pub use coro::{Coro, CoroFn};
@@ -140,7 +144,9 @@ pub use gqueue::{GList, GQueue};
 pub use hooks::{Hooks, set_hooks};
 pub use raw::*;
 pub use raw_world::*;
+pub use schedtrace::schedtrace;
 pub use stw::{StwReason, WorldStop};
+pub use trace::{Event, Tracer, set_tracer};
 
 pub use crate::preempt::SuspendGState;
 pub use crate::preemptible::{PreemptibleError, PreemptibleRegistration, register_preemptible};

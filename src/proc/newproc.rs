@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::io;
+use std::panic::Location;
 use std::sync::atomic::Ordering;
 
 use crate::arch::{goexit_pc, systemstack};
@@ -15,10 +16,14 @@ use crate::proc::join::detach_new;
 use crate::proc::m::{acquirem, releasem, this_p};
 use crate::proc::runq::runqput;
 use crate::proc::status::{casgstatus, readgstatus};
+use crate::proc::trace::{Event, trace};
+use crate::proc::tracking::next_turn;
 use crate::proc::wake::wakep;
+use crate::proflabel::inherit_labels;
 use crate::runtime2::{G, GDEAD, GIDLE, GRUNNABLE, Name, P, Stack, StackKind, sched};
 use crate::stack::home::{Homes, cut};
 use crate::stack::{DEFAULT_ROOM, running_guard};
+use crate::traceback::ancestors::save_ancestors;
 
 /// The function of a goroutine; it gets `sched.ctxt`.
 pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
@@ -38,7 +43,7 @@ const SPARE: usize = 4 * size_of::<usize>();
 unsafe extern "C" fn gosched_newproc_from(f: Option<Entry>, arg: *mut c_void, callerpc: usize) {
     let Some(f) = f else { fatal("go of nil func value") };
     // A copying stack may be too small for what a new one takes.
-    systemstack(|| match newproc1(f, StackKind::Copying, callerpc) {
+    systemstack(|| match newproc1(f, StackKind::Copying, &Maker::at(callerpc)) {
         Ok(newg) => {
             newg.sched.ctxt.set(arg);
             enqueue(newg);
@@ -50,8 +55,23 @@ unsafe extern "C" fn gosched_newproc_from(f: Option<Entry>, arg: *mut c_void, ca
     })
 }
 
+/// What reports say of a new goroutine: its name, and the place that made it, as the pc of a call or in the
+/// source.
+pub(crate) struct Maker<'a> {
+    pub(crate) name: &'a Name,
+    pub(crate) created_at: Option<&'static Location<'static>>,
+    pub(crate) callerpc: usize,
+}
+
+impl Maker<'_> {
+    /// A call that returns to `callerpc`.
+    pub(crate) fn at(callerpc: usize) -> Self {
+        Maker { name: &Name::NONE, created_at: None, callerpc }
+    }
+}
+
 /// Makes a G that will run `f(sched.ctxt)`, runnable and on no queue yet. Go's `newproc1`.
-pub(crate) fn newproc1(f: Entry, kind: StackKind, callerpc: usize) -> io::Result<&'static G> {
+pub(crate) fn newproc1(f: Entry, kind: StackKind, maker: &Maker<'_>) -> io::Result<&'static G> {
     let mp = acquirem();
     let pp = mp.and_then(|mp| mp.p.get());
     let newg = match gfget(pp, kind) {
@@ -68,22 +88,23 @@ pub(crate) fn newproc1(f: Entry, kind: StackKind, callerpc: usize) -> io::Result
         throw("newproc1: new g is not Gdead");
     }
     gostartcallfn(newg, f);
-    newg.gopc.set(callerpc);
+    newg.gopc.set(maker.callerpc);
     detach_new(newg);
-    newg.ext.created_at.set(None);
-    newg.ext.name.set(Name::default());
-    match mp.and_then(|mp| mp.curg.get()) {
-        Some(callergp) => {
-            newg.parent_goid.set(callergp.goid.get());
-            newg.labels.set(callergp.labels.get());
-        }
-        None => newg.parent_goid.set(0),
+    newg.ext.created_at.set(maker.created_at);
+    newg.ext.name.set(*maker.name);
+    let callergp = mp.and_then(|mp| mp.curg.get());
+    newg.parent_goid.set(callergp.map_or(0, |callergp| callergp.goid.get()));
+    if let Some(callergp) = callergp {
+        inherit_labels(newg, callergp);
     }
-    casgstatus(newg, GDEAD, GRUNNABLE);
+    save_ancestors(callergp, newg);
     newg.goid.set(match pp {
         Some(pp) => next_goid(pp),
         None => sched().goidgen.fetch_add(1, Ordering::Relaxed) + 1,
     });
+    // Last: a report that is written meanwhile takes it for a goroutine from here on.
+    casgstatus(newg, GDEAD, GRUNNABLE);
+    trace(|| Event::GoCreate(newg));
     releasem(mp);
     Ok(newg)
 }
@@ -162,6 +183,7 @@ fn settle(homes: &Homes, i: usize, kind: StackKind) -> &'static G {
     newg.ext.kind.set(kind);
     newg.stackguard0.store(running_guard(newg), Ordering::Relaxed);
     newg.stackguard1.set(usize::MAX);
+    newg.tracking_seq.set(next_turn());
     casgstatus(newg, GIDLE, GDEAD);
     newg
 }

@@ -67,7 +67,7 @@ fn gcd(mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

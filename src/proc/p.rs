@@ -5,11 +5,13 @@ use std::sync::atomic::Ordering;
 use crate::panic::throw;
 use crate::print::eprintln;
 use crate::proc::hooks::hooks;
+use crate::proc::trace::{Event, trace};
 use crate::runtime2::{M, P, PIDLE, PRUNNING};
 
 /// Gives `pp` to `mp`, this thread's M. Go's `acquirep`.
 pub(crate) fn acquirep(mp: &'static M, pp: &'static P) {
     wirep(mp, pp);
+    trace(|| Event::ProcStart(pp));
     if let Some(acquirep) = hooks().acquirep {
         acquirep(pp);
     }
@@ -37,6 +39,7 @@ pub(crate) fn releasep(mp: &'static M) -> &'static P {
         eprintln!("releasep: m={mp:p} p->m={:?} p->status={}", pp.m, pp.status.load(Ordering::Relaxed));
         throw("releasep: invalid p state");
     }
+    trace(|| Event::ProcStop(pp));
     mp.p.set(None);
     pp.m.set(None);
     pp.status.store(PIDLE, Ordering::Relaxed);

@@ -19,6 +19,7 @@ use crate::proc::m::{acquirem, getm, releasem};
 use crate::proc::runq::runqput;
 use crate::proc::schedule::{dropg, execute, schedule};
 use crate::proc::status::{casgstatus, dumpgstatus, readgstatus};
+use crate::proc::trace::{Event, trace};
 use crate::proc::wake::wakep;
 use crate::runtime2::{
     G, GRUNNABLE, GRUNNING, GSCAN, GWAITING, M, Mutex, TraceBlockReason, Unlockf, WaitReason,
@@ -123,6 +124,7 @@ unsafe extern "C" fn park_m(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it.
     let gp: &'static G = unsafe { &*gp };
     let mp = getm();
+    trace(|| Event::GoPark(gp, mp.wait_trace_block_reason.get()));
     casgstatus(gp, GRUNNING, GWAITING);
     dropg(mp, gp);
     if let Some(unlockf) = mp.waitunlockf.get() {
@@ -131,6 +133,7 @@ unsafe extern "C" fn park_m(gp: *mut G) -> ! {
         mp.waitunlockf.set(None);
         mp.waitlock.set(ptr::null_mut());
         if !stay {
+            trace(|| Event::GoUnpark(gp));
             casgstatus(gp, GWAITING, GRUNNABLE);
             // SAFETY: on g0 with a P, and the G is ours: nobody was to make it ready.
             unsafe { execute(mp, gp, true) }
@@ -165,6 +168,7 @@ pub(crate) fn ready_on(mp: Option<&'static M>, gp: &'static G, next: bool) {
     match pp {
         Some(pp) => {
             casgstatus(gp, GWAITING, GRUNNABLE);
+            trace(|| Event::GoUnpark(gp));
             runqput(pp, gp, next);
             wakep();
         }

@@ -1,7 +1,6 @@
 //! All P's: `allp` and what is indexed as it is.
 
-use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
-
+use crate::atomic::{AtomicI32, AtomicPtr, Ordering, statics};
 use crate::proc::order::RandomOrder;
 use crate::proc::pmask::PMask;
 use crate::runtime2::P;
@@ -22,8 +21,10 @@ pub(crate) struct Procs {
     pub(crate) steal_order: RandomOrder,
 }
 
-static PROCS: AtomicPtr<Procs> = AtomicPtr::new(std::ptr::null_mut());
-static GOMAXPROCS: AtomicI32 = AtomicI32::new(0);
+statics! {
+    static PROCS: AtomicPtr<Procs> = AtomicPtr::new(std::ptr::null_mut());
+    static GOMAXPROCS: AtomicI32 = AtomicI32::new(0);
+}
 
 /// The table in use; panics before the runtime has started.
 #[inline]

@@ -11,9 +11,10 @@ use crate::proc::park::goroutine;
 use crate::proc::preempt::preemptall;
 use crate::proc::procs::{gomaxprocs, procs};
 use crate::proc::startstop::handoffp;
-use crate::proc::status::{cas_g_to_waiting, casgstatus};
+use crate::proc::status::{cas_g_from_waiting, cas_g_to_waiting};
 use crate::proc::stw::{ASK_AGAIN_NS, WORLDSEMA};
-use crate::runtime2::{GRUNNING, GWAITING, M, P, PIDLE, PSYSCALL, WaitReason, sched};
+use crate::proc::trace::{Event, trace};
+use crate::runtime2::{GRUNNING, M, P, PIDLE, PSYSCALL, WaitReason, sched};
 use crate::sema::{semacquire, semrelease};
 
 /// Calls `f` for every P, when it reaches a point where its goroutine could have parked: on the M that
@@ -30,7 +31,7 @@ pub(crate) fn for_each_p(reason: WaitReason, f: fn(*mut P)) {
         // As in stop_the_world.
         cas_g_to_waiting(gp, GRUNNING, reason);
         for_each_p_internal(mp, f);
-        casgstatus(gp, GWAITING, GRUNNING);
+        cas_g_from_waiting(gp);
     });
     semrelease(&WORLDSEMA);
 }
@@ -67,6 +68,7 @@ fn for_each_p_internal(mp: &'static M, f: fn(*mut P)) {
         if pp.run_safe_point_fn.load(Ordering::SeqCst) == 1
             && pp.status.compare_exchange(PSYSCALL, PIDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok()
         {
+            trace(|| Event::ProcSteal(pp));
             pp.syscalltick.store(pp.syscalltick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
             handoffp(pp);
         }

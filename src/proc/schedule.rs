@@ -17,6 +17,7 @@ use crate::proc::status::casgstatus;
 use crate::proc::steal::{Stolen, steal_work};
 use crate::proc::stw::gcstopm;
 use crate::proc::timers::{check_own_timers, earlier, poll_now, poll_or_stop};
+use crate::proc::trace::{Event, trace};
 use crate::proc::wake::{Dropped, drop_p, resetspinning, wakep};
 use crate::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, P, sched};
 use crate::stack::{running_guard, unguarded_overflow};
@@ -41,9 +42,6 @@ pub(crate) unsafe fn schedule(mp: &'static M) -> ! {
     }
     loop {
         let Some(pp) = mp.p.get() else { throw("schedule: no p") };
-        if pp.preempt.load(Ordering::Relaxed) {
-            end_time_slice(pp);
-        }
         if mp.spinning.get() && has_local_work(pp) {
             throw("schedule: spinning with local work");
         }
@@ -70,7 +68,7 @@ pub(crate) unsafe fn schedule(mp: &'static M) -> ! {
 /// Somebody wants others to run on `pp`, and the goroutine that ran has left by itself. Who was to be next
 /// would go on in the time slice that is over: it waits as the others do. Go's goroutines meet a check soon,
 /// and are sent to the global queue there; two of ours that make each other ready may have none, and would
-/// keep all others out.
+/// keep all others out, as one would whose timer is always due already.
 #[cold]
 #[inline(never)]
 fn end_time_slice(pp: &P) {
@@ -106,6 +104,7 @@ pub(crate) unsafe fn execute(mp: &'static M, gp: &'static G, inherit_time: bool)
     if !inherit_time && let Some(pp) = mp.p.get() {
         pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
+    trace(|| Event::GoStart(gp));
     // SAFETY: the G is ours, and where it left off is in sched.
     unsafe { gogo(&gp.sched, guard) }
 }
@@ -125,7 +124,7 @@ pub(crate) fn dropg(mp: &'static M, gp: &'static G) {
 /// time slice, and whether a P should be woken for other work. Go's `findRunnable`, in its
 /// order, once nobody wants this M to stop:
 ///
-/// 1. timers that are due;
+/// 1. timers that are due, and then the end of the time slice, if it was asked for;
 /// 2. a worker of the embedder's collector;
 /// 3. every 61st time, the global queue, or two goroutines that make each other ready could
 ///    keep all others out;
@@ -144,6 +143,9 @@ fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
             continue;
         }
         check_own_timers(mp, pp);
+        if pp.preempt.load(Ordering::Relaxed) {
+            end_time_slice(pp);
+        }
         if let Some(worker) = hooks().find_runnable_gc_worker
             && let Some(gp) = gc_worker(worker, pp)
         {

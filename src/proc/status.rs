@@ -17,8 +17,10 @@ use crate::lock::rank::{LockRank, acquire_lock_rank, release_lock_rank};
 use crate::os::{nanotime, osyield};
 use crate::panic::throw;
 use crate::print::eprintln;
+use crate::proc::tracking::{count_down, track};
 use crate::runtime2::{
-    G, GCOPYSTACK, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSCANPREEMPTED, GSYSCALL, GWAITING, WaitReason,
+    G, GCOPYSTACK, GDEAD, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSCANPREEMPTED, GSYSCALL, GWAITING,
+    WaitReason,
 };
 
 /// The G's state. Go's `readgstatus`.
@@ -31,6 +33,19 @@ pub(crate) fn readgstatus(gp: &G) -> u32 {
 /// while a scan holds it. Go's `casgstatus`.
 #[inline(always)]
 pub(crate) fn casgstatus(gp: &G, oldval: u32, newval: u32) {
+    casgstatus_untracked(gp, oldval, newval);
+    // Nobody else changes its state before the caller has let it go. One that runs isn't tracked.
+    if oldval == GRUNNING && newval != GDEAD || oldval == GDEAD && newval == GRUNNABLE {
+        count_down(gp, oldval, newval);
+    } else if oldval != GRUNNING && gp.tracking.get() {
+        track(gp, oldval, newval);
+    }
+}
+
+/// [`casgstatus`] without taking the time, which is more than a switch between coroutines has to spare. (Go's
+/// `coroswitch_m` has a bare CAS there.) The G isn't tracked.
+#[inline(always)]
+pub(crate) fn casgstatus_untracked(gp: &G, oldval: u32, newval: u32) {
     if (oldval | newval) & GSCAN != 0 || oldval == newval {
         throw("casgstatus: bad incoming values");
     }
@@ -124,6 +139,12 @@ pub(crate) fn cas_g_from_preempted(gp: &G, old: u32, new: u32) -> bool {
 pub(crate) fn cas_g_to_waiting(gp: &G, old: u32, reason: WaitReason) {
     gp.waitreason.set(reason);
     casgstatus(gp, old, GWAITING);
+}
+
+/// Makes a G running that has waited without leaving its M.
+pub(crate) fn cas_g_from_waiting(gp: &G) {
+    casgstatus(gp, GWAITING, GRUNNING);
+    gp.waitsince.set(0);
 }
 
 /// Takes the stack of a waiting or runnable G, to move it; returns the state to put

@@ -5,13 +5,15 @@
 //! (`gcstopm`) when its goroutine parks, or is preempted. Who sets `gcwaiting` looks at a P's state after
 //! that, and who changes the state looks at `gcwaiting` after that, so one of the two counts the P.
 
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use crate::arch::{systemstack, systemstack_scannable};
 use crate::lock::note::{noteclear, notetsleep, notewakeup};
 use crate::lock::rank::{assert_world_stopped, world_started, world_stopped};
 use crate::lock::{lock, unlock};
-use crate::os::usleep;
+use crate::netpoll::netpollinited;
+use crate::os::{nanotime, usleep};
 use crate::panic::throw;
 use crate::proc::m::{acquirem, m_reserve_id, newm, releasem};
 use crate::proc::p::releasep;
@@ -20,10 +22,12 @@ use crate::proc::preempt::preemptall;
 use crate::proc::procresize::procresize;
 use crate::proc::procs::{gomaxprocs, procs};
 use crate::proc::startstop::{no_thread, stopm};
-use crate::proc::status::{cas_g_to_waiting, casgstatus};
+use crate::proc::status::{cas_g_from_waiting, cas_g_to_waiting};
 use crate::proc::sysmon::wake_sysmon;
+use crate::proc::timers::inject_polled;
+use crate::proc::trace::{Event, trace};
 use crate::proc::wake::{pidleget, wakep};
-use crate::runtime2::{GRUNNING, GWAITING, M, P, PGCSTOP, PSYSCALL, WaitReason, sched};
+use crate::runtime2::{GRUNNING, M, P, PGCSTOP, PSYSCALL, TimeHistogram, WaitReason, sched};
 use crate::sema::{semacquire, semrelease1};
 
 /// How often who waits for P's to stop asks again, in nanoseconds: a request can be missed.
@@ -55,6 +59,16 @@ macro_rules! reasons {
                     $(StwReason::$name => $text,)*
                 }
             }
+
+            /// The same for `m.preemptoff`.
+            const fn as_c_str(self) -> &'static CStr {
+                match self {
+                    $(StwReason::$name => match CStr::from_bytes_with_nul(concat!($text, "\0").as_bytes()) {
+                        Ok(text) => text,
+                        Err(_) => unreachable!(),
+                    },)*
+                }
+            }
         }
     };
 }
@@ -74,11 +88,20 @@ reasons! {
     StopTrace "stop trace"
 }
 
+impl StwReason {
+    /// Whether it is a collector's. Go's `isGC`.
+    fn is_gc(self) -> bool {
+        matches!(self, StwReason::GcMarkTerm | StwReason::GcSweepTerm)
+    }
+}
+
 /// A stopped world, to be started again. Go's `worldStop`.
 #[must_use = "the world is stopped until it is started"]
 #[derive(Debug)]
 pub struct WorldStop {
     reason: StwReason,
+    /// When stopping it began.
+    started_stopping: i64,
 }
 
 impl WorldStop {
@@ -102,15 +125,17 @@ pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
     semacquire(&WORLDSEMA);
     // Maybe another M's.
     let (gp, mp) = goroutine();
-    mp.preemptoff.set(reason.as_str().as_ptr().cast());
+    mp.preemptoff.set(reason.as_c_str().as_ptr());
+    let started_stopping = nanotime();
     systemstack_scannable(|| {
         // Waiting, so that its stack can be scanned meanwhile: who scans it would wait for it to stop,
         // and it for who scans.
         cas_g_to_waiting(gp, GRUNNING, WaitReason::StoppingTheWorld);
         stop_the_world_with_sema(mp);
-        casgstatus(gp, GWAITING, GRUNNING);
+        cas_g_from_waiting(gp);
+        stopping_time(reason).record(nanotime() - started_stopping);
     });
-    WorldStop { reason }
+    WorldStop { reason, started_stopping }
 }
 
 /// Lets all P's run again. Go's `startTheWorld`.
@@ -118,14 +143,23 @@ pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
 /// On the goroutine that has stopped the world.
 #[inline(never)]
 pub(crate) fn start_the_world(w: WorldStop) {
-    let WorldStop { reason: _ } = w;
-    systemstack(start_the_world_with_sema);
+    systemstack(|| start_the_world_with_sema(&w));
     // Not to be descheduled between the two, and to hand the semaphore over directly: one that stops the
     // world in a loop must not keep others from it.
     let mp = acquirem();
     mp.inspect(|mp| mp.preemptoff.set(std::ptr::null()));
     semrelease1(&WORLDSEMA, true);
     releasem(mp);
+}
+
+/// How long it took to stop the world, for such reasons.
+fn stopping_time(reason: StwReason) -> &'static TimeHistogram {
+    if reason.is_gc() { &sched().stw_stopping_time_gc } else { &sched().stw_stopping_time_other }
+}
+
+/// How long the world was stopped, stopping it included.
+fn total_time(reason: StwReason) -> &'static TimeHistogram {
+    if reason.is_gc() { &sched().stw_total_time_gc } else { &sched().stw_total_time_other }
 }
 
 /// Stops the world, for who has [`WORLDSEMA`] and can't be preempted. On g0, with a P. Go's
@@ -142,6 +176,7 @@ fn stop_the_world_with_sema(mp: &'static M) {
     stopped(mine);
     for pp in &procs().allp {
         if pp.status.compare_exchange(PSYSCALL, PGCSTOP, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            trace(|| Event::ProcSteal(pp));
             pp.syscalltick.store(pp.syscalltick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
             sched().stopwait.fetch_sub(1, Ordering::Relaxed);
         }
@@ -211,9 +246,12 @@ pub(crate) fn set_gomaxprocs(n: i32) -> i32 {
 
 /// Starts the world, with [`NEWPROCS`] P's. On g0 of the M that has stopped it. Go's
 /// `startTheWorldWithSema`.
-fn start_the_world_with_sema() {
+fn start_the_world_with_sema(w: &WorldStop) {
     assert_world_stopped();
     let locked = acquirem();
+    if netpollinited() {
+        inject_polled();
+    }
     lock(&sched().lock);
     let newprocs = NEWPROCS.swap(0, Ordering::Relaxed);
     let mut runnable = procresize(if newprocs == 0 { gomaxprocs() } else { newprocs });
@@ -236,6 +274,7 @@ fn start_the_world_with_sema() {
             None => start_thread(pp),
         }
     }
+    total_time(w.reason).record(nanotime() - w.started_stopping);
     // There may be more to run than these have in their queues. If not, it goes back to sleep.
     wakep();
     releasem(locked);

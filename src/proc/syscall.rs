@@ -14,6 +14,7 @@
 //! Meanwhile the goroutine's state is [`GSYSCALL`]: it runs code, but none that needs a P, and its stack
 //! stays where it is, as the kernel may have been given addresses of it.
 
+use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::arch::{entersyscall_here, entersyscallblock_here, mcall, stack_pointer, systemstack};
@@ -34,6 +35,7 @@ use crate::proc::startstop::{handoffp, stoplockedm, stopm};
 use crate::proc::status::casgstatus;
 use crate::proc::stw::FREEZE_STOP_WAIT;
 use crate::proc::sysmon::wake_sysmon;
+use crate::proc::trace::{Event, trace};
 use crate::proc::wake::pidleget;
 use crate::runtime2::{
     G, GRUNNABLE, GRUNNING, GSYSCALL, M, Note, P, PGCSTOP, PIDLE, PSYSCALL, StackKind, sched,
@@ -66,6 +68,7 @@ extern "C" fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize) {
     let Some((gp, pp)) = mp.curg.get().zip(mp.p.get()) else { throw("entersyscall: no p") };
     // From here on gp.sched is what others see, and systemstack would change it.
     let save = || save(gp, pc, sp, bp);
+    trace(|| Event::GoSysCall(gp));
     begin(gp, mp, pc, sp);
     save();
     casgstatus(gp, GRUNNING, GSYSCALL);
@@ -123,6 +126,7 @@ fn entersyscall_gcwait(pp: &P) {
         && pp.status.compare_exchange(PSYSCALL, PGCSTOP, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     {
         tick(pp);
+        trace(|| Event::ProcSteal(pp));
         if sched().stopwait.fetch_sub(1, Ordering::Relaxed) == 1 {
             notewakeup(&sched().stopnote);
         }
@@ -152,6 +156,7 @@ pub(crate) unsafe fn entersyscallblock() {
 extern "C" fn gosched_entersyscallblock_from(pc: usize, sp: usize, bp: usize) {
     let mp = getm();
     let Some((gp, pp)) = mp.curg.get().zip(mp.p.get()) else { throw("entersyscallblock: no p") };
+    trace(|| Event::GoSysCall(gp));
     begin(gp, mp, pc, sp);
     mp.syscalltick.set(pp.syscalltick.load(Ordering::Relaxed));
     tick(pp);
@@ -187,6 +192,7 @@ pub(crate) unsafe fn exitsyscall() {
     if fast {
         mp.p.get().inspect(|pp| tick(pp));
         casgstatus(gp, GSYSCALL, GRUNNING);
+        left_syscall(gp, mp, oldp);
         mp.locks.set(mp.locks.get() - 1);
     } else {
         mp.locks.set(mp.locks.get() - 1);
@@ -207,6 +213,16 @@ pub(crate) unsafe fn exitsyscall() {
             // SAFETY: on a goroutine again, and the caller lets it park.
             unsafe { gosched() }
         }
+    }
+}
+
+/// The goroutine runs on, with the P that it had or with another.
+#[inline(always)]
+fn left_syscall(gp: &G, mp: &M, oldp: Option<&P>) {
+    let lost_p = oldp.map(ptr::from_ref) != mp.p.get().map(ptr::from_ref);
+    trace(|| Event::GoSysExit(gp, lost_p));
+    if lost_p {
+        trace(|| Event::GoStart(gp));
     }
 }
 
@@ -269,6 +285,7 @@ unsafe extern "C" fn exitsyscall0(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it.
     let gp: &'static G = unsafe { &*gp };
     let mp = getm();
+    trace(|| Event::GoSysExit(gp, true));
     casgstatus(gp, GSYSCALL, GRUNNABLE);
     dropg(mp, gp);
     lock(&sched().lock);

@@ -5,22 +5,30 @@
 //! When a millisecond has passed in which there was nothing to do, it looks less and less often, at last
 //! each 10 ms; but while goroutines take turns it looks each 2 ms, and then when one's time ends, so that
 //! this is after 10 to 12 ms. (Go's sees the beginning and the end up to 10 ms late.) When no P is in use
-//! it sleeps until one is ([`wake_sysmon`]). It also hands back memory that nobody has needed for a while
-//! ([`scavenge`]).
+//! it sleeps until one is ([`wake_sysmon`]). If nobody has polled the network for 10 ms, it does. It also hands
+//! back memory that nobody has needed for a while ([`scavenge`]), and writes what
+//! [`schedtrace`](crate::proc::schedtrace::schedtrace) has to say.
 
 use std::sync::atomic::Ordering;
 
 use crate::lock::note::{noteclear, notetsleep, notewakeup};
 use crate::lock::{assert_lock_held, lock, unlock};
+use crate::netpoll::{netpoll, netpoll_adjust_waiters};
 use crate::os::{nanotime, usleep};
 use crate::proc::checkdead::{checkdead, foreign_threads_matter, incidlelocked};
+use crate::proc::inject::injectglist;
 use crate::proc::preempt::preemptone;
 use crate::proc::procs::{gomaxprocs, procs};
 use crate::proc::runq::runqempty;
 use crate::proc::scavenge::scavenge;
+use crate::proc::schedtrace::schedtrace_if_due;
 use crate::proc::startstop::handoffp;
+use crate::proc::timers::worth_polling;
+use crate::proc::trace::{Event, trace};
 use crate::runtime2::{P, PIDLE, PRUNNING, PSYSCALL, sched};
 use crate::time::run::time_sleep_until;
+use crate::traceback::quit::{asked_to_quit, quit_if_asked};
+use crate::traceback::waits::note_waits;
 
 /// How long a goroutine may run before it is asked to stop. Go's `forcePreemptNS`.
 const FORCE_PREEMPT_NS: i64 = 10 * 1000 * 1000;
@@ -31,9 +39,16 @@ const LAG_NS: i64 = 2 * 1000 * 1000;
 /// How long a P is left to an M in a system call if nobody needs it.
 const SYSCALL_NS: i64 = 10 * 1000 * 1000;
 
+/// After how long sysmon polls the network if nobody else does.
+const POLL_NS: i64 = 10 * 1000 * 1000;
+
 /// The shortest and the longest pause between two rounds, in microseconds.
 const MIN_DELAY: u32 = 20;
 const MAX_DELAY: u32 = 10 * 1000;
+
+/// After it has slept for so long because no P was in use, it looks often again. Where all are idle again and
+/// again for moments, as in a server, it would do nothing else; there it goes on as if they hadn't been.
+const LONG_NS: i64 = 1000 * 1000;
 
 /// How long sysmon sleeps when no P is in use: there is nothing that it would be late for.
 const IDLE_NS: i64 = 60 * 1000 * 1000 * 1000;
@@ -55,17 +70,37 @@ pub(crate) fn sysmon() {
             delay = (delay * 2).min(MAX_DELAY);
         }
         usleep(delay.min(microseconds_until(until)).max(MIN_DELAY));
-        let scavenge_at = scavenge(nanotime());
-        if nothing_runs() && sleep_deeply(scavenge_at) {
+        let wake_at = scavenge(nanotime()).into_iter().chain(schedtrace_if_due(nanotime())).min();
+        if nothing_runs() && sleep_deeply(wake_at).is_some_and(|slept| slept > LONG_NS) {
             idle = 0;
             delay = MIN_DELAY;
         }
+        quit_if_asked();
+        note_waits(nanotime(), !nothing_runs());
 
         lock(&sched().sysmonlock);
+        poll_if_nobody_does(nanotime());
         let (taken, slice_ends) = retake(nanotime());
         unlock(&sched().sysmonlock);
         idle = if taken != 0 { 0 } else { idle.saturating_add(1) };
-        until = slice_ends.min(scavenge_at.unwrap_or(i64::MAX));
+        until = slice_ends.min(wake_at.unwrap_or(i64::MAX));
+    }
+}
+
+/// Polls the network if goroutines wait for it, and nobody has for 10 ms.
+fn poll_if_nobody_does(now: i64) {
+    let lastpoll = sched().lastpoll.load(Ordering::SeqCst);
+    if !worth_polling() || lastpoll == 0 || lastpoll + POLL_NS > now {
+        return;
+    }
+    let _ = sched().lastpoll.compare_exchange(lastpoll, now, Ordering::SeqCst, Ordering::SeqCst);
+    let (list, delta) = netpoll(0);
+    if !list.empty() {
+        // As if one locked M less were idle: see retake_from_syscall.
+        incidlelocked(-1);
+        injectglist(&list);
+        incidlelocked(1);
+        netpoll_adjust_waiters(delta);
     }
 }
 
@@ -78,18 +113,21 @@ fn nothing_runs() -> bool {
     sched().gcwaiting.load(Ordering::SeqCst) || sched().npidle.load(Ordering::SeqCst) == gomaxprocs()
 }
 
-/// Sleeps until a P is used again, unless one is, or there is memory to be handed back; says whether it
-/// was woken by a P.
-fn sleep_deeply(scavenge_at: Option<i64>) -> bool {
+/// Sleeps until a P is used again, unless one is, or until `wake_at`, when there is something to do all the
+/// same; if a P has woken it, says how long it has slept.
+fn sleep_deeply(wake_at: Option<i64>) -> Option<i64> {
     lock(&sched().lock);
-    let mut woken = false;
+    let mut slept = None;
     // When the next timer is due, goroutines will run.
-    let next = time_sleep_until().min(scavenge_at.unwrap_or(i64::MAX)) - nanotime();
+    let next = time_sleep_until().min(wake_at.unwrap_or(i64::MAX)) - nanotime();
     if nothing_runs() && next > 0 {
         sched().sysmonwait.store(true, Ordering::SeqCst);
         let ns = if foreign_threads_matter() { FOREIGN_NS } else { IDLE_NS };
         unlock(&sched().lock);
-        woken = notetsleep(&sched().sysmonnote, ns.min(next));
+        let begin = nanotime();
+        let ns = if asked_to_quit() { 0 } else { ns.min(next) };
+        let woken = notetsleep(&sched().sysmonnote, ns);
+        slept = woken.then(|| nanotime() - begin);
         lock(&sched().lock);
         sched().sysmonwait.store(false, Ordering::SeqCst);
         noteclear(&sched().sysmonnote);
@@ -98,7 +136,7 @@ fn sleep_deeply(scavenge_at: Option<i64>) -> bool {
         }
     }
     unlock(&sched().lock);
-    woken
+    slept
 }
 
 /// Wakes sysmon if it sleeps because there was nothing to do. `sched.lock` is held.
@@ -106,7 +144,13 @@ fn sleep_deeply(scavenge_at: Option<i64>) -> bool {
 pub(crate) fn wake_sysmon() {
     assert_lock_held(&sched().lock);
     if sched().sysmonwait.load(Ordering::SeqCst) {
-        sched().sysmonwait.store(false, Ordering::SeqCst);
+        wake_sysmon_from_signal();
+    }
+}
+
+/// The same from a signal handler, which takes no lock: only one can change the flag.
+pub(crate) fn wake_sysmon_from_signal() {
+    if sched().sysmonwait.swap(false, Ordering::SeqCst) {
         notewakeup(&sched().sysmonnote);
     }
 }
@@ -173,6 +217,7 @@ fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> bool {
     incidlelocked(-1);
     let taken = pp.status.compare_exchange(PSYSCALL, PIDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if taken {
+        trace(|| Event::ProcSteal(pp));
         pp.syscalltick.store(syscalltick.wrapping_add(1), Ordering::Relaxed);
         handoffp(pp);
     }

@@ -12,6 +12,7 @@ use crate::proc::p::acquirep;
 use crate::proc::procs::{Procs, procs};
 use crate::proc::startstop::stopm;
 use crate::proc::status::casgstatus;
+use crate::proc::trace::{Event, trace};
 use crate::proc::wake::{pidleget, wakep};
 use crate::runtime2::{G, GRUNNABLE, GWAITING, M, P, sched};
 use crate::time::adjust::{adjusttimers, clear_deleted_timers};
@@ -100,7 +101,7 @@ pub(crate) fn update_timer_p_mask(pp: &P) {
 ///
 /// The timer is noted before that, and who goes to sleep looks for timers after it has stopped
 /// spinning, and once more by way of `lastpoll`: all of them sequentially consistent, so one of the
-/// two sees the other.
+/// two sees the other. `loom` checks it on this file (`tests/loom`).
 pub(crate) fn wake_net_poller(when: i64) {
     if sched().lastpoll.load(Ordering::SeqCst) == 0 {
         // 0 until the poller has said how long: then it is woken in vain, perhaps.
@@ -113,9 +114,24 @@ pub(crate) fn wake_net_poller(when: i64) {
     }
 }
 
+/// Whether it makes sense to ask the network without waiting: a goroutine waits for it, and no M does.
+#[inline(always)]
+pub(crate) fn worth_polling() -> bool {
+    netpollinited() && netpoll_any_waiters() && sched().lastpoll.load(Ordering::SeqCst) != 0
+}
+
+/// Makes what the network has made ready runnable, and says whether there was any; doesn't wait.
+pub(crate) fn inject_polled() -> bool {
+    let (list, delta) = netpoll(0);
+    let any = !list.empty();
+    injectglist(&list);
+    netpoll_adjust_waiters(delta);
+    any
+}
+
 /// A goroutine that the network has made ready; doesn't wait. Part of Go's `findRunnable`.
 pub(crate) fn poll_now() -> Option<&'static G> {
-    if !netpollinited() || !netpoll_any_waiters() || sched().lastpoll.load(Ordering::SeqCst) == 0 {
+    if !worth_polling() {
         return None;
     }
     let (list, delta) = netpoll(0);
@@ -123,6 +139,7 @@ pub(crate) fn poll_now() -> Option<&'static G> {
     injectglist(&list);
     netpoll_adjust_waiters(delta);
     casgstatus(gp, GWAITING, GRUNNABLE);
+    trace(|| Event::GoUnpark(gp));
     Some(gp)
 }
 
@@ -151,7 +168,13 @@ pub(crate) fn poll_or_stop(
         if mp.spinning.get() {
             throw("findrunnable: netpoll with spinning");
         }
-        let delay = if poll_until == 0 { -1 } else { (poll_until - nanotime()).max(0) };
+        let delay = match poll_until {
+            // The last wait has ended, and who has ended it may not have seen that somebody polls: either that
+            // sees this, or this sees that there are none.
+            0 if !netpoll_any_waiters() => 0,
+            0 => -1,
+            _ => (poll_until - nanotime()).max(0),
+        };
         let (list, delta) = netpoll(delay);
         sched().poll_until.store(0, Ordering::SeqCst);
         sched().lastpoll.store(nanotime(), Ordering::SeqCst);
@@ -169,6 +192,7 @@ pub(crate) fn poll_or_stop(
             injectglist(&list);
             netpoll_adjust_waiters(delta);
             casgstatus(gp, GWAITING, GRUNNABLE);
+            trace(|| Event::GoUnpark(gp));
             return Some(gp);
         }
         if was_spinning {

@@ -49,8 +49,9 @@
 //! `loom` checks both on this file (`tests/loom`); without the second look, or without
 //! `needspinning`, its models fail.
 
-use crate::atomic::{Ordering, seq_cst_accesses};
+use crate::atomic::Ordering;
 use crate::lock::{assert_lock_held, lock, unlock};
+use crate::os::nanotime;
 use crate::panic::throw;
 use crate::proc::global::globrunqget;
 use crate::proc::p::{acquirep, releasep};
@@ -74,6 +75,7 @@ pub(crate) fn pidleput(pp: &'static P) {
     pp.link.set(sched().pidle.get());
     sched().pidle.set(Some(pp));
     sched().npidle.fetch_add(1, Ordering::SeqCst);
+    pp.limiter_event.store(nanotime() as u64, Ordering::Relaxed);
 }
 
 /// Takes a P from the idle list; it is the caller's. `sched.lock` is held. Go's `pidleget`.
@@ -85,6 +87,8 @@ pub(crate) fn pidleget() -> Option<&'static P> {
     procs().idlep_mask.clear(pp.id.get());
     sched().pidle.set(pp.link.get());
     sched().npidle.fetch_sub(1, Ordering::SeqCst);
+    let since = pp.limiter_event.swap(0, Ordering::Relaxed);
+    sched().idle_time.fetch_add(nanotime() - since as i64, Ordering::Relaxed);
     wake_sysmon();
     Some(pp)
 }
@@ -120,8 +124,7 @@ impl M {
 /// already. Called with a P, after work was submitted. Go's `wakep`.
 #[inline]
 pub(crate) fn wakep() {
-    // After the caller's CAS on runnext, or its use of sched.lock.
-    seq_cst_accesses();
+    // After the caller's CAS on runnext, its use of sched.lock, or its note of a timer.
     if sched().nmspinning.load(Ordering::SeqCst) != 0 {
         return;
     }
@@ -206,7 +209,6 @@ pub(crate) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
     // only the last one that stops has to, but there are those that count for a moment
     // without being one (wakep), so each does.
     mp.stop_spinning();
-    seq_cst_accesses();
 
     lock(&sched().lock);
     if sched().runqsize.load(Ordering::Relaxed) != 0

@@ -21,7 +21,7 @@
 
 use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::arch::page_size;
 use crate::chan::hchan::Hchan;
@@ -123,6 +123,9 @@ impl AdjustInfo {
     }
 }
 
+/// How often a stack was moved to a larger place.
+pub(crate) static GROWTHS: AtomicU64 = AtomicU64::new(0);
+
 /// The smallest stack of at least `n` bytes that `gp` can move to.
 pub(crate) fn size_for(gp: &G, n: usize) -> usize {
     let home = home_stack(gp);
@@ -140,6 +143,9 @@ pub(crate) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
     let old = gp.stack.get();
     if old.lo == 0 {
         throw("nil stackbase");
+    }
+    if newsize > old.hi - old.lo {
+        GROWTHS.fetch_add(1, Ordering::Relaxed);
     }
     let used = old.hi - gp.sched.sp.get();
     let home = home_stack(gp);

@@ -22,7 +22,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 
 use crate::arch::page_size;
 use crate::print::eprintln;
@@ -37,6 +37,8 @@ const MADV_GUARD_REMOVE: libc::c_int = 103;
 static REGIONS: AtomicBool = AtomicBool::new(false);
 /// A stack without a guard is an error.
 static STRICT: AtomicBool = AtomicBool::new(false);
+/// Stacks that were made without a guard.
+pub(crate) static UNGUARDED: AtomicU64 = AtomicU64::new(0);
 /// How many more guards `mprotect` may make.
 static BUDGET: AtomicIsize = AtomicIsize::new(0);
 
@@ -159,7 +161,10 @@ impl Guards {
     pub(crate) fn install(&self, base: *mut u8, stride: usize, count: usize) -> io::Result<()> {
         let page = page_size();
         match self {
-            Guards::None => Ok(()),
+            Guards::None => {
+                UNGUARDED.fetch_add(count as u64, Ordering::Relaxed);
+                Ok(())
+            }
             Guards::Regions => {
                 let first = base.addr();
                 let pages = (0..count).map(|i| first + i * stride..first + i * stride + page);

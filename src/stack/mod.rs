@@ -61,7 +61,7 @@ use std::io;
 
 use crate::arch::{getg, init_vector_state, page_size, systemstack};
 use crate::debug::{stack_force_move, stack_keep_off};
-use crate::panic::{ThrowType, exit, startpanic};
+use crate::panic::{ThrowType, die_of_overflow, startpanic};
 use crate::print::eprintln;
 use crate::runtime2::{G, G_SIZE, StackKind};
 use crate::traceback::{goroutineheader, printcreatedby};
@@ -195,5 +195,5 @@ pub(crate) fn unguarded_overflow(gp: &G) -> ! {
     startpanic(ThrowType::User);
     let stack = gp.stack.get();
     overflow_header(gp, gp.sched.sp.get(), stack.hi - stack.lo);
-    exit(2)
+    die_of_overflow()
 }

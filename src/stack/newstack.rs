@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::panic::{ThrowType, exit, startpanic, throw};
+use crate::panic::{ThrowType, die_of_overflow, startpanic, throw};
 use crate::preempt::{Leave, can_preempt_m, stop_here};
 use crate::print::eprintln;
 use crate::proc::m::getm;
@@ -109,7 +109,7 @@ fn make_room(gp: &'static G, framesize: usize, pc: usize, above: usize) {
         startpanic(ThrowType::User);
         overflow_header(gp, sp, limit);
         print_backtrace();
-        exit(2)
+        die_of_overflow()
     }
 
     free_side_blocks(gp, sp);

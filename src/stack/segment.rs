@@ -16,6 +16,7 @@ use std::cell::Cell;
 use std::io;
 use std::iter::from_fn;
 use std::ptr;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
@@ -223,6 +224,9 @@ fn give(pp: &P, order: usize, keep: usize) {
     }
 }
 
+/// Bytes of segments that are in use.
+pub(crate) static SEGMENT_BYTES: AtomicI64 = AtomicI64::new(0);
+
 /// Allocates a segment of `n` bytes, a power of two and a page at least. On g0, or on a thread that isn't ours: it
 /// may take more stack than who asks for it has. Go's `stackalloc`.
 pub(crate) fn stackalloc(n: usize) -> io::Result<Stack> {
@@ -230,20 +234,20 @@ pub(crate) fn stackalloc(n: usize) -> io::Result<Stack> {
     if !n.is_power_of_two() || n < page_size() {
         throw("stack size not a power of 2");
     }
-    if efence() {
-        return large::map(n);
-    }
-    match (order_of(n), this_p()) {
+    let s = match (order_of(n), this_p()) {
+        _ if efence() => large::map(n)?,
         (Some(order), Some(pp)) => {
             let cache = &pp.ext.stackcache[order];
             if cache.list.get() == 0 {
                 stackcacherefill(pp, order)?;
             }
-            Ok(cache.pop(n).unwrap_or_else(|| throw("stackalloc: empty cache")))
+            cache.pop(n).unwrap_or_else(|| throw("stackalloc: empty cache"))
         }
-        (Some(order), None) => stackpoolalloc(order),
-        (None, _) => large::alloc(n),
-    }
+        (Some(order), None) => stackpoolalloc(order)?,
+        (None, _) => large::alloc(n)?,
+    };
+    SEGMENT_BYTES.fetch_add(n as i64, Ordering::Relaxed);
+    Ok(s)
 }
 
 /// Frees a segment. As [`stackalloc`]. Go's `stackfree`.
@@ -253,6 +257,7 @@ pub(crate) fn stackfree(s: Stack) {
     if !n.is_power_of_two() {
         throw("stack not a power of 2");
     }
+    SEGMENT_BYTES.fetch_sub(n as i64, Ordering::Relaxed);
     if efence() {
         return large::fault(s);
     }

@@ -215,7 +215,7 @@ fn keep(timers: &[std::cell::Cell<TimerWhen>], to: &mut usize, t: &'static Timer
     *to += 1;
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::rand::cheaprandn;

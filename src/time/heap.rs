@@ -74,8 +74,11 @@ impl Slice<TimerWhen> {
 pub(crate) fn doaddtimer(pp: &'static P, t: &'static Timer) {
     assert_lock_held(&pp.timers_lock);
     // An M that has nothing else to do waits for timers in the poller.
-    if !netpollinited() {
-        netpoll_generic_init();
+    if !netpollinited()
+        && let Err(error) = netpoll_generic_init()
+    {
+        eprintln!("runtime: netpollinit failed with {error}");
+        throw("runtime: netpollinit failed");
     }
     if !t.pp.is_null() {
         throw("doaddtimer: P already set in timer");

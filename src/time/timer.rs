@@ -21,11 +21,10 @@
 //! Go's collector keeps a timer that is stopped and dropped until it is out of its heap. Here there
 //! is a state for that, `DROPPED`: who takes such a timer out gives it back to the pool.
 
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use crate::atomic::{AtomicU32, AtomicUsize, Cell, Ordering};
 use crate::lock::rank::{LockRank, lock_init};
 use crate::os::osyield;
 use crate::panic::throw;

@@ -6,11 +6,12 @@
 //! passes to [`Test::process`] runs in a new process: the binary again, which calls the same
 //! function and stays in that call.
 
-mod emulator;
+pub mod emulator;
 
 use std::env;
+use std::io::{BufRead, BufReader};
 use std::panic::catch_unwind;
-use std::process::{Command, ExitCode, ExitStatus, Stdio, exit};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio, exit};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use gosched::runtime2::{G, GWAITING};
@@ -21,11 +22,12 @@ use emulator::{emulator, this_binary};
 const PROCESS_OF: &str = "GOSCHED_TEST_PROCESS_OF";
 
 /// What the runtime and std read: a test sets what it needs, and nothing else is set.
-const SETTINGS: [&str; 5] =
-    ["GODEBUG", "GOMAXPROCS", "GOSCHED_GUARD", "RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
+const SETTINGS: [&str; 6] =
+    ["GODEBUG", "GOMAXPROCS", "GOSCHED_GUARD", "GOTRACEBACK", "RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
 
-/// Seconds after which a process is killed, by SIGALRM. An emulator takes its time.
-const TIME_LIMIT: u32 = if cfg!(target_arch = "aarch64") { 300 } else { 60 };
+/// Seconds after which a process is killed, by SIGALRM: only one that hangs takes so long, on a machine with
+/// much else to do, too. An emulator takes its time.
+const TIME_LIMIT: u32 = if cfg!(target_arch = "aarch64") { 900 } else { 300 };
 
 /// A test, by its name.
 #[derive(Clone, Copy)]
@@ -75,6 +77,12 @@ impl Test {
         skipped
     }
 
+    /// Whether no deadlock is found here, and so the test is skipped.
+    #[allow(dead_code)] // not every test needs it
+    pub fn deadlock_unseen(self) -> bool {
+        self.skipped_in_emulator("a thread of its own could end the deadlock, for all we know")
+    }
+
     /// A process that does `body` on its first thread, and then ends well.
     pub fn process(self, body: impl FnOnce()) -> Process {
         if env::var_os(PROCESS_OF).is_some() {
@@ -85,6 +93,12 @@ impl Test {
         }
         let mut command = this_binary();
         command.env(PROCESS_OF, self.name).stdin(Stdio::null());
+        // The first that a thread allocates would map 128 MiB for an arena of its own, at any time: also
+        // between the look at what the process has and the limit that is set from it. (An emulator limits
+        // nothing, and needs those arenas itself when there are no mappings left.)
+        if emulator().is_none() {
+            command.env("MALLOC_ARENA_MAX", "1");
+        }
         for setting in SETTINGS {
             command.env_remove(setting);
         }
@@ -101,7 +115,28 @@ impl Process {
         self
     }
 
+    /// Starts it, with pipes to and from it.
+    #[allow(dead_code)] // not every test needs it
+    pub fn start(mut self) -> Child {
+        self.0.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.0.spawn().expect("a process can be made")
+    }
+
+    /// Starts it, and waits until what it has written to stderr is enough, or it has ended; then ends it.
+    /// Returns what it has written.
+    #[allow(dead_code)] // not every test needs it
+    pub fn until(self, enough: impl Fn(&str) -> bool) -> String {
+        let mut child = self.start();
+        let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut text = String::new();
+        while stderr.read_line(&mut text).expect("text") > 0 && !enough(&text) {}
+        child.kill().expect("it is a child");
+        child.wait().expect("it is a child");
+        text
+    }
+
     /// Starts it, and waits for its end.
+    #[allow(dead_code)] // not every test needs it
     pub fn end(mut self) -> Ended {
         let output = self.0.output().expect("a process can be made");
         Ended { status: output.status, stderr: String::from_utf8_lossy(&output.stderr).into_owned() }
@@ -125,6 +160,7 @@ impl Ended {
     }
 
     /// Fails unless it wrote this.
+    #[allow(dead_code)] // not every test needs it
     #[track_caller]
     pub fn says(&self, text: &str) -> &Self {
         assert!(self.stderr.contains(text), "expected {text:?} in:\n{}", self.stderr);

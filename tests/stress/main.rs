@@ -19,6 +19,7 @@ mod random;
 mod raw;
 mod rng;
 mod selects;
+mod signals;
 mod spawns;
 mod stacks;
 mod tally;
@@ -38,7 +39,7 @@ use tally::{Op, count};
 /// What a goroutine of the stress does; it returns when all that it has begun has ended.
 type Scenario = fn(&mut Rng);
 
-const SCENARIOS: [Scenario; 40] = [
+const SCENARIOS: [Scenario; 41] = [
     nested,
     channels::crowd,
     channels::requests,
@@ -46,6 +47,7 @@ const SCENARIOS: [Scenario; 40] = [
     selects::mesh,
     selects::fan_in,
     selects::poll,
+    signals::bursts,
     locks::counter,
     locks::readers_and_writers,
     locks::queue,
@@ -82,7 +84,7 @@ const SCENARIOS: [Scenario; 40] = [
 ];
 
 /// How long nothing may happen.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(100);
 
 /// Several scenarios beside each other.
 fn many(rng: &mut Rng, n: usize) {
@@ -127,6 +129,7 @@ fn here(seed: u64, length: Duration) {
         }
     }));
     thread::spawn(move || watch(seed));
+    signals::hold();
     let (mut rng, since) = (Rng::new(seed), Instant::now());
     while since.elapsed() < length {
         round(&mut rng);

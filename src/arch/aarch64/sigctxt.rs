@@ -2,10 +2,14 @@
 //! and the frame that a goroutine which was interrupted goes on from.
 
 use std::arch::asm;
+use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::arch::SYSCALL_REGS;
+use crate::arch::offsets::defined;
 use crate::arch::routines::{set_vector_size, vector_size};
+use crate::runtime2::M;
 
 unsafe extern "C" {
     fn gosched_sigreport();
@@ -13,15 +17,26 @@ unsafe extern "C" {
     static gosched_sve: AtomicU32;
 }
 
-/// The registers of a goroutine that a signal stopped, as far as an unwinder needs them;
-/// assembly knows the layout.
+/// The registers of a goroutine that stands still, as far as an unwinder needs them; assembly knows the
+/// layout.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub(crate) struct Regs {
     pub(crate) pc: usize,
     pub(crate) sp: usize,
     pub(crate) fp: usize,
     /// x30, x19 to x28.
     pub(crate) saved: [usize; 11],
+}
+
+impl Regs {
+    /// What the caller of `entersyscall` had, which is in `mp`.
+    pub(crate) fn in_syscall(mp: &M, pc: usize, sp: usize) -> Regs {
+        let words = mp.ext.syscall_regs.each_ref().map(Cell::get);
+        let mut saved = [0; 11];
+        saved[1..].copy_from_slice(&words[..10]);
+        Regs { pc, sp, fp: words[SYSCALL_REGS - 1], saved }
+    }
 }
 
 /// What the ABI lets a function use below its stack pointer: nothing.
@@ -72,6 +87,13 @@ impl Sigctxt<'_> {
         self.0.uc_mcontext.sp as usize
     }
 
+    /// What an unwinder needs of it.
+    pub(crate) fn regs(&self) -> Regs {
+        let reg = |n: usize| self.0.uc_mcontext.regs[n] as usize;
+        let saved = [30, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28].map(reg);
+        Regs { pc: self.sigpc(), sp: self.sigsp(), fp: reg(29), saved }
+    }
+
     /// Lets it go on as if it had just called `gosched_async_preempt`. Go's `pushCall`.
     ///
     /// # Safety
@@ -92,14 +114,8 @@ impl Sigctxt<'_> {
     /// # Safety
     /// That is free.
     pub(crate) unsafe fn report_overflow(&mut self, sp: usize, addr: usize) {
+        let regs = self.regs();
         let registers = &mut self.0.uc_mcontext;
-        let reg = |n: usize| registers.regs[n] as usize;
-        let regs = Regs {
-            pc: registers.pc as usize,
-            sp: registers.sp as usize,
-            fp: reg(29),
-            saved: [30, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28].map(reg),
-        };
         let at = (sp - size_of::<Regs>()) & !15;
         // SAFETY: the caller's.
         unsafe { ptr::with_exposed_provenance_mut::<Regs>(at).write(regs) };
@@ -183,8 +199,9 @@ struct Sigframe {
     uc: libc::ucontext_t,
 }
 
-/// `SIGFRAME` in `preempt.S`.
-const _: () = assert!(size_of::<Sigframe>() == 4688);
+const PREEMPT_S: &[u8] = include_bytes!("../../../asm/aarch64/preempt.S");
+const _: () = assert!(size_of::<Preempted>() == defined(PREEMPT_S, b"PREEMPT_FRAME"));
+const _: () = assert!(size_of::<Sigframe>() == defined(PREEMPT_S, b"SIGFRAME"));
 
 /// Makes the frame of a signal that has interrupted a goroutine in this thread, where it was preempted:
 /// `rt_sigreturn` lets it go on from there. Assembly calls this on g0's stack.

@@ -2,10 +2,12 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
+use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::arch::routines::set_vector_size;
+use crate::runtime2::M;
 
 unsafe extern "C" {
     fn gosched_sigreport();
@@ -14,15 +16,24 @@ unsafe extern "C" {
     static gosched_preempt_mask: AtomicU64;
 }
 
-/// The registers of a goroutine that a signal stopped, as far as an unwinder needs them;
-/// assembly knows the layout.
+/// The registers of a goroutine that stands still, as far as an unwinder needs them; assembly knows the
+/// layout.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub(crate) struct Regs {
     pub(crate) pc: usize,
     pub(crate) sp: usize,
     pub(crate) fp: usize,
     /// rbx, r12 to r15.
     pub(crate) saved: [usize; 5],
+}
+
+impl Regs {
+    /// What the caller of `entersyscall` had, which is in `mp`.
+    pub(crate) fn in_syscall(mp: &M, pc: usize, sp: usize) -> Regs {
+        let [rbx, rbp, r12, r13, r14, r15] = mp.ext.syscall_regs.each_ref().map(Cell::get);
+        Regs { pc, sp, fp: rbp, saved: [rbx, r12, r13, r14, r15] }
+    }
 }
 
 /// What the ABI lets a function use below its stack pointer.
@@ -54,6 +65,13 @@ impl Sigctxt<'_> {
         self.0.uc_mcontext.gregs[libc::REG_RSP as usize] as usize
     }
 
+    /// What an unwinder needs of it.
+    pub(crate) fn regs(&self) -> Regs {
+        let reg = |name: libc::c_int| self.0.uc_mcontext.gregs[name as usize] as usize;
+        let saved = [libc::REG_RBX, libc::REG_R12, libc::REG_R13, libc::REG_R14, libc::REG_R15].map(reg);
+        Regs { pc: self.sigpc(), sp: self.sigsp(), fp: reg(libc::REG_RBP), saved }
+    }
+
     /// Lets it go on as if it had just called `gosched_async_preempt`. Go's `pushCall`, which knows no
     /// red zone.
     ///
@@ -74,11 +92,8 @@ impl Sigctxt<'_> {
     /// # Safety
     /// That is free.
     pub(crate) unsafe fn report_overflow(&mut self, sp: usize, addr: usize) {
+        let regs = self.regs();
         let registers = &mut self.0.uc_mcontext.gregs;
-        let reg = |name: libc::c_int| registers[name as usize] as usize;
-        let saved = [libc::REG_RBX, libc::REG_R12, libc::REG_R13, libc::REG_R14, libc::REG_R15].map(reg);
-        let (pc, fp) = (reg(libc::REG_RIP), reg(libc::REG_RBP));
-        let regs = Regs { pc, sp: reg(libc::REG_RSP), fp, saved };
         let at = (sp - size_of::<Regs>()) & !15;
         // SAFETY: the caller's.
         unsafe { ptr::with_exposed_provenance_mut::<Regs>(at).write(regs) };

@@ -3,31 +3,34 @@
 #[path = "../../../src/lock/key.rs"]
 pub(crate) mod key;
 
+pub(crate) use crate::standin::{note, rank};
+
 use std::cell::RefCell;
 
 use loom::sync::{Mutex as LoomMutex, MutexGuard};
 
-/// The scheduler's lock. There is one.
-pub(crate) struct Mutex;
+/// One of the locks that there are, by its number: 0 is the scheduler's, then come those of the P's, and
+/// one that no model takes.
+pub(crate) struct Mutex(pub(crate) usize);
 
 loom::lazy_static! {
-    static ref THE_LOCK: LoomMutex<()> = LoomMutex::new(());
+    static ref LOCKS: [LoomMutex<()>; 5] = std::array::from_fn(|_| LoomMutex::new(()));
 }
 
 loom::thread_local! {
-    static HELD: RefCell<Option<MutexGuard<'static, ()>>> = RefCell::new(None);
+    static HELD: RefCell<[Option<MutexGuard<'static, ()>>; 5]> = RefCell::default();
 }
 
-pub(crate) fn lock(_: &Mutex) {
-    let guard = THE_LOCK.lock().unwrap();
-    HELD.with(|held| assert!(held.borrow_mut().replace(guard).is_none()));
+pub(crate) fn lock(l: &Mutex) {
+    let guard = LOCKS[l.0].lock().unwrap();
+    HELD.with(|held| assert!(held.borrow_mut()[l.0].replace(guard).is_none()));
 }
 
-pub(crate) fn unlock(_: &Mutex) {
-    let guard = HELD.with(|held| held.borrow_mut().take());
+pub(crate) fn unlock(l: &Mutex) {
+    let guard = HELD.with(|held| held.borrow_mut()[l.0].take());
     drop(guard.expect("the lock is held"));
 }
 
-pub(crate) fn assert_lock_held(_: &Mutex) {
-    HELD.with(|held| assert!(held.borrow().is_some()));
+pub(crate) fn assert_lock_held(l: &Mutex) {
+    HELD.with(|held| assert!(held.borrow()[l.0].is_some()));
 }

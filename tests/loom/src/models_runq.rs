@@ -2,6 +2,7 @@
 
 use loom::thread;
 
+use crate::atomic::check;
 use crate::proc::gqueue::GQueue;
 use crate::proc::runq::{runqdrain, runqempty, runqget, runqput, runqputbatch, runqsteal};
 use crate::runtime2::{G, P, sched};
@@ -34,7 +35,7 @@ fn assert_each_once(mut got: Vec<u32>, n: u32) {
 
 #[test]
 fn put_and_get_against_one_thief() {
-    loom::model(|| {
+    check(Some(3), || {
         let pp = P::new(0);
         let thief = thread::spawn(move || steal(pp, false));
         let mut got = Vec::new();
@@ -51,7 +52,7 @@ fn put_and_get_against_one_thief() {
 
 #[test]
 fn put_and_get_against_two_thieves() {
-    loom::model(|| {
+    check(Some(2), || {
         let pp = P::new(0);
         runqput(pp, G::new(1), false);
         runqput(pp, G::new(2), false);
@@ -66,7 +67,7 @@ fn put_and_get_against_two_thieves() {
 
 #[test]
 fn runnext_is_kicked_run_or_stolen() {
-    loom::model(|| {
+    check(Some(3), || {
         let pp = P::new(0);
         let thief = thread::spawn(move || steal(pp, true));
         runqput(pp, G::new(1), true);
@@ -80,7 +81,7 @@ fn runnext_is_kicked_run_or_stolen() {
 
 #[test]
 fn a_full_queue_gives_half_to_the_global_one() {
-    loom::model(|| {
+    check(Some(3), || {
         let pp = P::new(0);
         for id in 1..=4 {
             runqput(pp, G::new(id), false);
@@ -96,9 +97,7 @@ fn a_full_queue_gives_half_to_the_global_one() {
 
 #[test]
 fn a_slot_is_used_again_only_when_it_was_read() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(|| {
+    check(Some(3), || {
         let pp = P::new(0);
         for id in 1..=3 {
             runqput(pp, G::new(id), false);
@@ -117,7 +116,7 @@ fn a_slot_is_used_again_only_when_it_was_read() {
 
 #[test]
 fn a_batch_goes_in_whole() {
-    loom::model(|| {
+    check(Some(3), || {
         let pp = P::new(0);
         let thief = thread::spawn(move || steal(pp, false));
         runqput(pp, G::new(1), false);
@@ -135,7 +134,7 @@ fn a_batch_goes_in_whole() {
 
 #[test]
 fn a_drain_takes_what_no_thief_has() {
-    loom::model(|| {
+    check(Some(3), || {
         let pp = P::new(0);
         runqput(pp, G::new(1), false);
         runqput(pp, G::new(2), false);
@@ -151,7 +150,7 @@ fn a_drain_takes_what_no_thief_has() {
 
 #[test]
 fn a_queue_with_work_never_looks_empty() {
-    loom::model(|| {
+    check(Some(3), || {
         let pp = P::new(0);
         runqput(pp, G::new(1), true);
         let looker = thread::spawn(move || runqempty(pp));

@@ -1,8 +1,8 @@
 //! Models of waking: work and an idle P never miss each other.
 
-use loom::sync::atomic::Ordering;
 use loom::thread;
 
+use crate::atomic::{Ordering, check};
 use crate::lock::{lock, unlock};
 use crate::proc::global::globrunqput;
 use crate::proc::procs::procs;
@@ -76,7 +76,7 @@ fn submit_global() {
 
 /// Two busy P's, and a third that is not in the model: its M is in a call that doesn't return.
 fn against_one(submit: fn(), may_spin: bool) {
-    loom::model(move || {
+    check(Some(3), move || {
         let giving_up = thread::spawn(move || search_and_drop(M::new(p(1)), may_spin));
         submit();
         giving_up.join().unwrap();
@@ -108,9 +108,7 @@ fn global_submission_against_one_that_does_not_spin() {
 /// becomes one and takes the note away.
 #[test]
 fn submission_while_the_note_is_taken() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(|| {
+    check(Some(2), || {
         sched().needspinning.store(1, Ordering::SeqCst);
         let spinner = thread::spawn(|| search_and_drop(M::new(p(1)), true));
         let quiet = thread::spawn(|| search_and_drop(M::new(p(2)), false));
@@ -123,7 +121,7 @@ fn submission_while_the_note_is_taken() {
 
 #[test]
 fn an_idle_p_is_woken_once() {
-    loom::model(|| {
+    check(Some(3), || {
         idle(1);
         idle(2);
         let other = thread::spawn(|| {

@@ -25,16 +25,18 @@ DRIVER word doubles(struct Call *call) {
                                 s / 13, s / 14, s / 15, s / 16));
 }
 
-UNDER_TEST float ten_floats(float a, float b, float c, float d, float e, float f, float g, float h, float i,
-                            float j) {
-    return a - 2 * b + 3 * c - 4 * d + 5 * e - 6 * f + 7 * g - 8 * h + 9 * i - 10 * j + (float)grow(MORE);
+/* As many as there are registers for: on the stack each is half of a word, and so is a sum that is kept there as a
+   float. Its other half may be what makes it look like an address. */
+UNDER_TEST float eight_floats(float a, float b, float c, float d, float e, float f, float g, float h) {
+    double sum = a - 2 * b + 3 * c - 4 * d + 5 * e - 6 * f + 7 * g - 8 * h;
+    return (float)(sum + (double)grow(MORE));
 }
 
 DRIVER word floats(struct Call *call) {
     float s = (float)call->seed;
     call->checks = 1 + MORE;
-    ABOUT_TO_CALL(call, 16);
-    return bits(ten_floats(s, s / 2, s / 3, s / 4, s / 5, s / 6, s / 7, s / 8, s / 9, s / 10));
+    ABOUT_TO_CALL(call, 0);
+    return bits(eight_floats(s, s / 2, s / 3, s / 4, s / 5, s / 6, s / 7, s / 8));
 }
 
 UNDER_TEST double by_turns(word a, double b, word *c, double d, word e, double f, word *g, double h, word i,

@@ -4,6 +4,7 @@
 //!   overflow, and ends the process with status 2. Every other fault goes to whoever
 //!   handled it before.
 //! - A goroutine that is asked to stop, and that can be stopped where it is, is: see `preempt.rs`.
+//! - What the program has asked for is passed on: see `sigqueue.rs`.
 //! - Every handler in the process runs on the alternate signal stack of its thread: a
 //!   goroutine's stack may be smaller than the frame that the kernel pushes.
 
@@ -17,20 +18,24 @@ use memmap2::MmapOptions;
 
 use crate::arch::{Sigctxt, getg, page_size, setg};
 use crate::debug::async_preempt_off;
-use crate::panic::{ThrowType, exit, startpanic, throw};
+use crate::os::gettid;
+use crate::panic::{ThrowType, die_of_overflow, startpanic, throw};
 use crate::preempt::{is_async_safe_point, want_async_preempt};
 use crate::preemptible;
 use crate::print::eprintln;
 use crate::proc::bad::{badmorestackg0, badmorestackgsignal};
 use crate::runtime2::{G, M, Stack};
+use crate::sigqueue::{signal_ignored, sigsend};
 use crate::stack::{STACK_GUARD, overflow_header};
 use crate::traceback::print_backtrace;
+use crate::traceback::quit::install_quit_handler;
+use crate::traceback::snapshot::copy_if_asked;
 
 /// The signals that a guard page raises.
 const FAULTS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
 /// The signal that asks a thread to look whether its goroutine can stop. Go's `sigPreempt`.
-const SIG_PREEMPT: c_int = libc::SIGURG;
+pub(crate) const SIG_PREEMPT: c_int = libc::SIGURG;
 
 /// The signals that are handled here.
 const HANDLED: [c_int; 3] = [FAULTS[0], FAULTS[1], SIG_PREEMPT];
@@ -59,37 +64,75 @@ pub(crate) fn initsig() {
         }
     }
     for (i, sig) in HANDLED.into_iter().enumerate() {
-        // SAFETY: `sighandler` is a handler with three arguments, as the flags say.
+        // SAFETY: nobody reads it before the handler is installed.
         unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction =
-                sighandler as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-            libc::sigfillset(&mut action.sa_mask);
             let previous = &mut (*PREVIOUS.0.get())[i];
             libc::sigaction(sig, ptr::null(), previous.as_mut_ptr());
-            libc::sigaction(sig, &action, ptr::null_mut());
+            libc::sigaction(sig, &our_action(), ptr::null_mut());
         }
+    }
+    install_quit_handler();
+}
+
+/// Whether the runtime handles a signal for itself.
+pub(crate) fn is_handled(sig: c_int) -> bool {
+    HANDLED.contains(&sig)
+}
+
+/// A handler's type, with `SA_SIGINFO`.
+pub(crate) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+/// The action that is our handler.
+pub(crate) fn our_action() -> libc::sigaction {
+    action(sighandler, 0)
+}
+
+/// The action that is a handler, with these flags besides those that all of ours have.
+pub(crate) fn action(handler: Handler, flags: c_int) -> libc::sigaction {
+    // SAFETY: all zero is an action; the set is filled.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART | flags;
+        libc::sigfillset(&mut action.sa_mask);
+        action
+    }
+}
+
+/// What a signal does. Go's `getsig`.
+pub(crate) fn getsig(sig: c_int) -> io::Result<libc::sigaction> {
+    let mut action = MaybeUninit::zeroed();
+    // SAFETY: reads an action.
+    match unsafe { libc::sigaction(sig, ptr::null(), action.as_mut_ptr()) } {
+        // SAFETY: it was filled.
+        0 => Ok(unsafe { action.assume_init() }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Sets what a signal does. Go's `setsig`.
+///
+/// # Safety
+/// It may be done in place of whatever code runs when the signal comes.
+pub(crate) unsafe fn setsig(sig: c_int, action: &libc::sigaction) -> io::Result<()> {
+    // SAFETY: the caller's.
+    match unsafe { libc::sigaction(sig, action, ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
 /// Moves a handler that the program installed before us to the alternate stack. Go's
 /// `setsigstack`.
 fn setsigstack(sig: c_int) {
-    // SAFETY: reads an action and writes it back with a flag more.
-    unsafe {
-        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        if libc::sigaction(sig, ptr::null(), action.as_mut_ptr()) != 0 {
-            return; // a signal of libc's own
-        }
-        let mut action = action.assume_init();
-        let handler = action.sa_sigaction;
-        if handler == libc::SIG_DFL || handler == libc::SIG_IGN || action.sa_flags & libc::SA_ONSTACK != 0 {
-            return;
-        }
-        action.sa_flags |= libc::SA_ONSTACK;
-        libc::sigaction(sig, &action, ptr::null_mut());
+    let Ok(mut action) = getsig(sig) else { return }; // a signal of libc's own
+    let handler = action.sa_sigaction;
+    if handler == libc::SIG_DFL || handler == libc::SIG_IGN || action.sa_flags & libc::SA_ONSTACK != 0 {
+        return;
     }
+    action.sa_flags |= libc::SA_ONSTACK;
+    // SAFETY: the action that was there, with a flag more.
+    let _set = unsafe { setsig(sig, &action) };
 }
 
 /// Bytes for a handler's own frames, beside what the kernel pushes.
@@ -160,29 +203,35 @@ pub(crate) fn unminit_signals() {
     unsafe { libc::sigaltstack(&none, ptr::null_mut()) };
 }
 
-/// Handles a fault, or a request to stop, on the signal stack. Go's `sighandler`.
+/// Handles a fault, a request to stop, or what the program has asked for, on the signal stack. Go's
+/// `sighandler`.
 extern "C" fn sighandler(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let gp = getg();
     let mp = gp.and_then(|gp| gp.m.get());
-    // While we are here, getg says what stack this is.
-    // SAFETY: on gsignal's stack until the end of this function.
+    // While we are here, getg says what stack this is; and errno is the interrupted code's.
+    // SAFETY: on gsignal's stack until the end of this function; errno is this thread's.
     unsafe {
+        let errno = *libc::__errno_location();
         if let Some(mp) = mp {
             setg(mp.gsignal.get());
         }
         let ucontext = &mut *context.cast::<libc::ucontext_t>();
         let handled = match (mp, gp) {
             (Some(mp), Some(gp)) if sig == SIG_PREEMPT => {
+                copy_if_asked(mp, gp, Sigctxt(ucontext).regs());
                 do_sig_preempt(mp, gp, &mut Sigctxt(ucontext));
                 false // one of the program's own may have come at the same time
             }
-            (Some(mp), Some(gp)) => guard_hit(mp, gp, (*info).si_addr().addr(), ucontext),
+            (Some(mp), Some(gp)) if FAULTS.contains(&sig) => {
+                guard_hit(mp, gp, (*info).si_addr().addr(), ucontext)
+            }
             _ => false,
         };
-        if !handled {
+        if !handled && !sigsend(sig) && !signal_ignored(sig) {
             sigfwd(sig, info, context);
         }
         setg(gp);
+        *libc::__errno_location() = errno;
     }
 }
 
@@ -196,9 +245,7 @@ fn do_sig_preempt(mp: &M, gp: &G, context: &mut Sigctxt) {
         // SAFETY: is_async_safe_point has seen to the room.
         unsafe { context.push_call() };
     }
-    mp.preempt_gen.fetch_add(1, Ordering::Relaxed);
-    // Release: as in minit.
-    mp.signal_pending.store(0, Ordering::Release);
+    mp.signal_has_come();
 }
 
 /// Sends a preemption signal to the thread of `mp`, unless one is on its way, or it would be no use: then
@@ -209,16 +256,15 @@ pub(crate) fn preempt_m(mp: &M) {
     if async_preempt_off() || mp.isextra.get() || !preemptible::any() {
         return;
     }
-    // Acquire pairs with minit. A signal that went to no thread would be on its way for ever.
-    if mp.signal_pending.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-        signal_m(mp, SIG_PREEMPT);
+    if let Some(thread) = mp.send_signal() {
+        signal_m(thread, SIG_PREEMPT);
     }
 }
 
-/// Sends a signal to the thread of `mp`, if it is there. Go's `signalM`.
-fn signal_m(mp: &M, sig: c_int) {
+/// Sends a signal to a thread of an M's, if it is there. Go's `signalM`.
+pub(crate) fn signal_m(procid: u64, sig: c_int) {
     // SAFETY: no memory is passed. To a thread that has ended, nothing is sent.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), mp.procid.load(Ordering::Relaxed), sig) };
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), procid, sig) };
 }
 
 /// If `addr` is in the guard page below the stack of `gp`, the G that was running, makes the
@@ -253,7 +299,7 @@ extern "C" fn gosched_overflow(addr: usize) -> ! {
     let stack = gp.stack.get();
     overflow_header(gp, addr, stack.hi - stack.lo);
     print_backtrace();
-    exit(2)
+    die_of_overflow()
 }
 
 /// Passes a signal to whoever handled it before us. Go's `sigfwd`.
@@ -261,8 +307,13 @@ extern "C" fn gosched_overflow(addr: usize) -> ! {
 /// # Safety
 /// In a signal handler, with its arguments.
 unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-    let Some(i) = HANDLED.iter().position(|&handled| handled == sig) else { return };
+    let Some(i) = HANDLED.iter().position(|&handled| handled == sig) else {
+        // It is wanted no more, and does again what it did before. That is done with the signal itself, which
+        // is blocked until our handler returns.
+        // SAFETY: the handler's arguments, to this thread.
+        unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), gettid(), sig, info) };
+        return;
+    };
     // SAFETY: initsig wrote it before it installed our handler.
     let previous = unsafe { (*PREVIOUS.0.get())[i].assume_init_ref() };
     match previous.sa_sigaction {

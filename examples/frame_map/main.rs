@@ -13,7 +13,6 @@
 //! `next` is an address of the stack and must move with it. `seal` looks like one and is a number: it
 //! must stay what it was. Only the compiler's own map can tell the two apart.
 
-use std::arch::global_asm;
 use std::env;
 use std::ffi::c_void;
 use std::ptr;
@@ -22,51 +21,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use gosched::proc::{self, Frame, FrameMap};
 use gosched::sync::WaitGroup;
 
-// The frame: check, seal, next and value at 8, 16, 24 and 32 below the saved rbp. In front of it is
-// the check that compilers emit: asm/x86_64/morestack.S explains it.
-global_asm!(
-    ".p2align 4",
-    ".globl count, count_end",
-    ".hidden count, count_end",
-    "count:",
-    "    .cfi_startproc",
-    "    cmp rsp, fs:[0x70]",
-    "    jae 1f",
-    "    mov r10d, 48",
-    "    xor r11d, r11d",
-    "    call {morestack}",
-    "    ret",
-    "1:  push rbp",
-    "    .cfi_def_cfa_offset 16",
-    "    .cfi_offset rbp, -16",
-    "    mov rbp, rsp",
-    "    .cfi_def_cfa_register rbp",
-    "    sub rsp, 32",
-    "    lea rax, [rbp - 32]",
-    "    mov [rbp - 32], rdi",
-    "    mov [rbp - 24], rsi",
-    "    mov [rbp - 16], rax",
-    "    mov [rbp - 8], rax",
-    "    not qword ptr [rbp - 8]",
-    "    mov rsi, rax",
-    "    test rdi, rdi",
-    "    jz 2f",
-    "    dec rdi",
-    "    call count",
-    "    jmp 3f",
-    "2:  mov rdi, rsi",
-    "    call {sum}",
-    "3:  leave",
-    "    .cfi_def_cfa rsp, 8",
-    "    ret",
-    "    .cfi_endproc",
-    "count_end:",
-    morestack = sym __morestack,
-    sum = sym sum,
-);
+#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
+#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
+mod compiled;
 
 unsafe extern "C" {
-    fn __morestack();
     fn count(n: usize, list: *const Cell) -> usize;
     fn count_end();
 }
@@ -113,7 +72,7 @@ static RUNNING: WaitGroup = WaitGroup::new();
 static SUM: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" fn goroutine(_: *mut c_void) {
-    // SAFETY: `count` is what global_asm! says.
+    // SAFETY: it is as it says: a list of none.
     SUM.store(unsafe { count(DEPTH, ptr::null()) }, Ordering::Relaxed);
     RUNNING.done();
 }

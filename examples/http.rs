@@ -1,0 +1,112 @@
+//! A small HTTP/1.1 server with keep-alive and pipelining. It says hello, whatever it is asked, but for
+//! `/sched`: then the scheduler's state goes to stderr.
+//!
+//! ```text
+//!     cargo run --release --example http 127.0.0.1:8080
+//!     wrk -c 5000 http://127.0.0.1:8080/
+//!     curl http://127.0.0.1:8080/sched
+//! ```
+//!
+//! With `GODEBUG=schedtrace=1000` the state is written each second.
+
+use std::env;
+use std::io::{self, ErrorKind, Read, Write};
+use std::str;
+use std::time::Duration;
+
+use gosched::net::{TcpListener, TcpStream};
+use gosched::time::sleep;
+use gosched::{go, proc};
+use httparse::{EMPTY_HEADER, Request, Status};
+
+/// How long a request's head may be.
+const HEAD: usize = 4096;
+
+const HELLO: &[u8] =
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n\r\nHello, world!\n";
+const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+fn main() -> io::Result<()> {
+    let address = env::args().nth(1).unwrap_or("127.0.0.1:8080".into());
+    // SAFETY: nothing keeps a thread-local across a point that can park.
+    unsafe { gosched::run(|| serve(&address)) }
+}
+
+fn serve(address: &str) -> io::Result<()> {
+    let listener = TcpListener::bind(address)?;
+    println!("listening on {}", listener.local_addr()?);
+    for stream in listener.incoming() {
+        match stream {
+            Ok(stream) => drop(go(|| converse(stream))),
+            Err(error) => {
+                // No descriptors, for instance: some will be closed.
+                eprintln!("accept: {error}");
+                sleep(Duration::from_millis(10));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a request asks for.
+struct Asked {
+    /// Bytes of its head.
+    head: usize,
+    /// Bytes of its body.
+    body: usize,
+    /// The connection stays open after it.
+    keep_alive: bool,
+}
+
+/// The request at the front of `bytes`, if its head is there as a whole; an error if it isn't one.
+fn parse(bytes: &[u8]) -> Result<Option<Asked>, ()> {
+    let mut headers = [EMPTY_HEADER; 32];
+    let mut request = Request::new(&mut headers);
+    let Status::Complete(head) = request.parse(bytes).map_err(drop)? else { return Ok(None) };
+    if request.path == Some("/sched") {
+        proc::schedtrace(true);
+    }
+    let mut asked = Asked { head, body: 0, keep_alive: request.version == Some(1) };
+    for header in request.headers {
+        let value = str::from_utf8(header.value).map_err(drop)?.trim();
+        if header.name.eq_ignore_ascii_case("content-length") {
+            asked.body = value.parse().map_err(drop)?;
+        } else if header.name.eq_ignore_ascii_case("connection") {
+            asked.keep_alive = !value.eq_ignore_ascii_case("close");
+        } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+            return Err(());
+        }
+    }
+    Ok(Some(asked))
+}
+
+/// Answers the requests of a connection.
+pub fn converse(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let (mut buf, mut len) = ([0; HEAD], 0);
+    loop {
+        match parse(&buf[..len]) {
+            Ok(Some(asked)) => {
+                let here = asked.body.min(len - asked.head);
+                skip(&mut stream, asked.body - here)?;
+                stream.write_all(HELLO)?;
+                if !asked.keep_alive {
+                    return Ok(());
+                }
+                buf.copy_within(asked.head + here..len, 0);
+                len -= asked.head + here;
+            }
+            Ok(None) if len < buf.len() => match stream.read(&mut buf[len..])? {
+                0 => return Ok(()),
+                n => len += n,
+            },
+            Ok(None) | Err(()) => return stream.write_all(BAD_REQUEST),
+        }
+    }
+}
+
+/// Reads so many bytes of a body, and forgets them.
+fn skip(stream: &mut TcpStream, n: usize) -> io::Result<()> {
+    let skipped = io::copy(&mut stream.take(n as u64), &mut io::sink())?;
+    if skipped < n as u64 { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+}

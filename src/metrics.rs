@@ -1,0 +1,164 @@
+//! What the scheduler measures: Go's `runtime/metrics`, with its names.
+//!
+//! ```
+//! use gosched::metrics::{self, Value};
+//!
+//! // SAFETY: nothing keeps a thread-local across a point that can park.
+//! let goroutines = unsafe { gosched::run(|| metrics::read("/sched/goroutines:goroutines")) };
+//! assert_eq!(goroutines, Some(Value::Uint64(1)));
+//! ```
+//!
+//! Nobody stops while they are read, and each is as it was at some moment near that of the others.
+//!
+//! How long goroutines wait for a P, and for mutexes, is measured of some: of one time in 128 on average (of one in
+//! 8 in Go, whose switches take longer).
+
+use std::sync::atomic::Ordering;
+
+use crate::histogram::time_histogram_metrics_buckets;
+use crate::lock::{lock, unlock};
+use crate::os::nanotime;
+use crate::proc::allgs::allglen;
+use crate::proc::boot::started;
+use crate::proc::gfree::gcount;
+use crate::proc::gosched::PREEMPTIONS;
+use crate::proc::procs::{gomaxprocs, procs};
+use crate::runtime2::{TimeHistogram, sched};
+use crate::stack::copystack::GROWTHS;
+use crate::stack::guard::UNGUARDED;
+use crate::stack::segment::SEGMENT_BYTES;
+use crate::stack::{PAGE_MIN, with_room};
+
+/// A metric. Go's `metrics.Description`.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Description {
+    /// Its name, with its unit.
+    pub name: &'static str,
+    /// What it tells.
+    pub description: &'static str,
+    /// Whether it only grows.
+    pub cumulative: bool,
+    read: fn() -> Value,
+}
+
+/// What a metric is. Go's `metrics.Value`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Value {
+    /// A count.
+    Uint64(u64),
+    /// A measure.
+    Float64(f64),
+    /// A distribution.
+    Float64Histogram(Float64Histogram),
+}
+
+/// How often a measure was between two bounds. Go's `metrics.Float64Histogram`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Float64Histogram {
+    /// How often, between each two bounds that follow each other.
+    pub counts: Vec<u64>,
+    /// The bounds, from the lowest to the highest; each is part of what is above it.
+    pub buckets: Vec<f64>,
+}
+
+/// All metrics, in the order of their names. Go's `metrics.All`.
+pub fn all() -> &'static [Description] {
+    &ALL
+}
+
+/// What the metric of this name is now; none if there is no such metric. Go's `metrics.Read`, of one.
+pub fn read(name: &str) -> Option<Value> {
+    let at = ALL.binary_search_by(|metric| metric.name.cmp(name)).ok()?;
+    Some(ALL[at].read())
+}
+
+impl Description {
+    /// What it is now.
+    pub fn read(&self) -> Value {
+        with_room(self.read)
+    }
+}
+
+const fn gauge(name: &'static str, description: &'static str, read: fn() -> Value) -> Description {
+    Description { name, description, cumulative: false, read }
+}
+
+const fn total(name: &'static str, description: &'static str, read: fn() -> Value) -> Description {
+    Description { name, description, cumulative: true, read }
+}
+
+static ALL: [Description; 14] = [
+    total("/cpu/classes/idle:cpu-seconds", "How long P's had nothing to run, all together.", idle),
+    total("/gosched/preemptions:preemptions", "How often a goroutine was stopped to let others run.", || {
+        Value::Uint64(PREEMPTIONS.load(Ordering::Relaxed))
+    }),
+    total(
+        "/gosched/stacks/growths:growths",
+        "How often a copying stack was moved to a larger place.",
+        || Value::Uint64(GROWTHS.load(Ordering::Relaxed)),
+    ),
+    gauge(
+        "/gosched/stacks/home:bytes",
+        "Home pages: a G and its first stack in each, of goroutines that have ended, too.",
+        || Value::Uint64((allglen() * PAGE_MIN) as u64),
+    ),
+    gauge("/gosched/stacks/segments:bytes", "What stacks have grown into.", || {
+        Value::Uint64(SEGMENT_BYTES.load(Ordering::Relaxed).max(0) as u64)
+    }),
+    total("/gosched/stacks/unguarded:stacks", "Stacks that were made without a guard page.", || {
+        Value::Uint64(UNGUARDED.load(Ordering::Relaxed))
+    }),
+    gauge("/sched/gomaxprocs:threads", "How many goroutines run at once at most.", || {
+        Value::Uint64(gomaxprocs() as u64)
+    }),
+    gauge("/sched/goroutines:goroutines", "How many goroutines there are.", || {
+        Value::Uint64(if started() { gcount() as u64 } else { 0 })
+    }),
+    total(
+        "/sched/latencies:seconds",
+        "How long goroutines that could run waited until they did, of one time in 128 on average.",
+        || histogram(&sched().time_to_run),
+    ),
+    total("/sched/pauses/stopping/gc:seconds", "How long it took to stop the world for a collector.", || {
+        histogram(&sched().stw_stopping_time_gc)
+    }),
+    total("/sched/pauses/stopping/other:seconds", "How long it took to stop the world otherwise.", || {
+        histogram(&sched().stw_stopping_time_other)
+    }),
+    total("/sched/pauses/total/gc:seconds", "How long the world was stopped for a collector.", || {
+        histogram(&sched().stw_total_time_gc)
+    }),
+    total("/sched/pauses/total/other:seconds", "How long the world was stopped otherwise.", || {
+        histogram(&sched().stw_total_time_other)
+    }),
+    total(
+        "/sync/mutex/wait/total:seconds",
+        "How long goroutines waited for mutexes, all together; estimated from one time in 128.",
+        || seconds(sched().total_mutex_wait_time.load(Ordering::Relaxed)),
+    ),
+];
+
+fn histogram(times: &TimeHistogram) -> Value {
+    let (counts, buckets) = (times.counts(), time_histogram_metrics_buckets());
+    Value::Float64Histogram(Float64Histogram { counts, buckets })
+}
+
+fn seconds(ns: i64) -> Value {
+    Value::Float64(ns as f64 / 1e9)
+}
+
+/// The time of those that have been idle, and of those that are.
+fn idle() -> Value {
+    // A P that wakes meanwhile would be missing in both.
+    lock(&sched().lock);
+    let mut idle = sched().idle_time.load(Ordering::Relaxed);
+    if started() {
+        let since = procs().allp.iter().map(|pp| pp.limiter_event.load(Ordering::Relaxed) as i64);
+        let now = nanotime();
+        idle += since.filter(|&since| since != 0).map(|since| now - since).sum::<i64>();
+    }
+    unlock(&sched().lock);
+    seconds(idle)
+}

@@ -1,0 +1,89 @@
+//! Connecting without blocking a thread: std has no way to.
+
+use std::io::{self, ErrorKind};
+use std::mem::zeroed;
+use std::net::{self, SocketAddr};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Instant;
+
+use crate::net::Pollable;
+use crate::netpoll::Mode;
+
+/// A stream that is connected to `addr`, until `deadline` at the latest. Go's `netFD.connect`, in
+/// `net/fd_unix.go`.
+#[track_caller]
+pub(super) fn connect(addr: &SocketAddr, deadline: Option<Instant>) -> io::Result<Pollable<net::TcpStream>> {
+    let socket = socket(addr)?;
+    let (address, len) = sockaddr(addr);
+    // SAFETY: the kernel reads so many bytes of the address.
+    let begun = unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), len) };
+    if begun < 0 {
+        let error = io::Error::last_os_error();
+        // After a signal the kernel goes on with it, too.
+        if !matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) {
+            return Err(error);
+        }
+    }
+    let stream = Pollable::with_drain(net::TcpStream::from(socket), true)?;
+    if begun < 0 {
+        if deadline.is_some() {
+            stream.set_write_deadline(deadline);
+        }
+        stream.io(Mode::Write, "a connect", is_connected)?;
+        if deadline.is_some() {
+            stream.set_write_deadline(None);
+        }
+    }
+    Ok(stream)
+}
+
+/// Whether it is: that it would block, if that isn't known yet.
+fn is_connected(stream: &net::TcpStream) -> io::Result<()> {
+    if let Some(error) = stream.take_error()? {
+        return Err(error);
+    }
+    match stream.peer_addr() {
+        Err(error) if error.kind() == ErrorKind::NotConnected => Err(ErrorKind::WouldBlock.into()),
+        result => result.map(drop),
+    }
+}
+
+/// A new socket for TCP, in non-blocking mode.
+fn socket(addr: &SocketAddr) -> io::Result<OwnedFd> {
+    let family = if addr.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let ty = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: no memory is passed.
+    let fd = unsafe { libc::socket(family, ty, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it is new, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// An address as the kernel wants it, and how long it is.
+fn sockaddr(addr: &SocketAddr) -> (libc::sockaddr_in6, libc::socklen_t) {
+    // SAFETY: all zero is an address.
+    let mut address: libc::sockaddr_in6 = unsafe { zeroed() };
+    match addr {
+        SocketAddr::V4(addr) => {
+            let v4 = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: addr.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(addr.ip().octets()) },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: the other kind is larger, and aligned as much.
+            unsafe { (&raw mut address).cast::<libc::sockaddr_in>().write(v4) };
+            (address, size_of::<libc::sockaddr_in>() as libc::socklen_t)
+        }
+        SocketAddr::V6(addr) => {
+            address.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+            address.sin6_port = addr.port().to_be();
+            address.sin6_flowinfo = addr.flowinfo();
+            address.sin6_addr.s6_addr = addr.ip().octets();
+            address.sin6_scope_id = addr.scope_id();
+            (address, size_of::<libc::sockaddr_in6>() as libc::socklen_t)
+        }
+    }
+}

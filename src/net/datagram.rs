@@ -1,0 +1,50 @@
+//! Sending and receiving datagrams: what [`UdpSocket`](crate::net::UdpSocket) and
+//! [`UnixDatagram`](crate::net::UnixDatagram) have in common.
+
+use std::io;
+use std::net;
+use std::os::unix::net as unix;
+
+use crate::net::Pollable;
+
+macro_rules! datagrams {
+    ($($inner:ty, $addr:ty;)*) => {
+        $(
+            /// Each has the errors of [`read_with`](Pollable::read_with), and panics where
+            /// [`readable`](Pollable::readable) does.
+            impl Pollable<$inner> {
+                /// Receives a datagram, and from where it comes; what doesn't fit is lost. Returns how much did.
+                ///
+                /// # Errors
+                /// As [`read_with`](Self::read_with).
+                #[track_caller]
+                pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, $addr)> {
+                    self.read_with(|socket| socket.recv_from(buf))
+                }
+
+                /// Sends a datagram to where the socket is connected to; returns its length.
+                ///
+                /// # Errors
+                /// As [`write_with`](Self::write_with).
+                #[track_caller]
+                pub fn send(&self, buf: &[u8]) -> io::Result<usize> {
+                    self.write_with(|socket| socket.send(buf))
+                }
+
+                /// Receives a datagram from there; what doesn't fit is lost. Returns how much did.
+                ///
+                /// # Errors
+                /// As [`read_with`](Self::read_with).
+                #[track_caller]
+                pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
+                    self.read_with(|socket| socket.recv(buf))
+                }
+            }
+        )*
+    };
+}
+
+datagrams! {
+    net::UdpSocket, net::SocketAddr;
+    unix::UnixDatagram, unix::SocketAddr;
+}

@@ -1,0 +1,106 @@
+//! Input and output that waits as a goroutine does: no thread waits with it. Go's `net`.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use gosched::go;
+//! use gosched::net::{TcpListener, TcpStream};
+//!
+//! # // SAFETY: no thread-local is kept across a point that can park.
+//! # unsafe {
+//! gosched::run(|| {
+//!     let listener = TcpListener::bind("127.0.0.1:0")?;
+//!     let addr = listener.local_addr()?;
+//!     go(move || {
+//!         for stream in listener.incoming().map_while(Result::ok) {
+//!             go(move || std::io::copy(&mut &stream, &mut &stream));
+//!         }
+//!     });
+//!     let mut stream = TcpStream::connect(addr)?;
+//!     stream.write_all(b"echo")?;
+//!     let mut buf = [0; 4];
+//!     stream.read_exact(&mut buf)?;
+//!     assert_eq!(&buf, b"echo");
+//!     Ok::<(), std::io::Error>(())
+//! })
+//! # }.unwrap();
+//! ```
+//!
+//! [`Pollable`] makes that of anything with a descriptor that the kernel can poll. [`TcpStream`] and its like are
+//! `Pollable`s of std's types of the same names, and have their functions. What is missing, [`get_ref`](Pollable::get_ref)
+//! gives. (Leave `set_nonblocking(false)` alone: a thread would block, and its P with it.)
+//!
+//! | to | in Go | here |
+//! | --- | --- | --- |
+//! | give up at a time | `SetReadDeadline` | [`set_read_deadline`](Pollable::set_read_deadline) |
+//! | give up after a time, each time | | [`set_read_timeout`](Pollable::set_read_timeout), as std's |
+//! | end another goroutine's wait | `Close` | [`close`](Pollable::close) |
+//! | read and write at once | | [`Read`](std::io::Read) and [`Write`](std::io::Write) are there for `&TcpStream`, as std's |
+//!
+//! On a thread that isn't a goroutine's, an operation waits as a thread does, once the runtime has started. Inside
+//! [`blocking`](crate::blocking) what needn't wait works, and what would panics.
+
+mod connect;
+mod datagram;
+mod options;
+mod pollable;
+mod registration;
+mod resolve;
+mod tcp;
+mod udp;
+mod unix;
+
+pub use pollable::Pollable;
+pub use tcp::{Incoming, TcpListener, TcpStream};
+pub use udp::UdpSocket;
+pub use unix::{UnixDatagram, UnixIncoming, UnixListener, UnixStream};
+
+/// The way from std's type to ours and back, and to another of ours.
+macro_rules! conversions {
+    ($($inner:ty, $new:ident;)*) => {
+        $(
+            impl $crate::net::Pollable<$inner> {
+                /// Another handle for the same socket, with no deadlines or timeouts of its own yet.
+                ///
+                /// # Errors
+                /// As [`new`](Self::new), or if there can be no more descriptors.
+                pub fn try_clone(&self) -> std::io::Result<Self> {
+                    Self::with_drain(self.get_ref().try_clone()?, self.short_read_drains())
+                }
+            }
+
+            impl TryFrom<$inner> for $crate::net::Pollable<$inner> {
+                type Error = std::io::Error;
+
+                /// [`Pollable::new`](crate::net::Pollable::new).
+                fn try_from(inner: $inner) -> std::io::Result<Self> {
+                    Self::$new(inner)
+                }
+            }
+
+            impl TryFrom<std::os::fd::OwnedFd> for $crate::net::Pollable<$inner> {
+                type Error = std::io::Error;
+
+                /// [`Pollable::new`](crate::net::Pollable::new) of std's type, made of the descriptor.
+                fn try_from(fd: std::os::fd::OwnedFd) -> std::io::Result<Self> {
+                    Self::$new(fd.into())
+                }
+            }
+
+            impl From<$crate::net::Pollable<$inner>> for $inner {
+                /// [`Pollable::into_inner`](crate::net::Pollable::into_inner).
+                fn from(ours: $crate::net::Pollable<$inner>) -> Self {
+                    ours.into_inner()
+                }
+            }
+        )*
+    };
+}
+
+conversions! {
+    std::net::TcpListener, of_tcp;
+    std::net::TcpStream, of_tcp;
+    std::net::UdpSocket, new;
+    std::os::unix::net::UnixDatagram, new;
+    std::os::unix::net::UnixListener, new;
+    std::os::unix::net::UnixStream, new;
+}

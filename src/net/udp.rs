@@ -1,0 +1,60 @@
+//! [`UdpSocket`].
+
+use std::io;
+use std::net::{self, SocketAddr, ToSocketAddrs};
+
+use crate::net::Pollable;
+use crate::net::resolve::{each_addr, first_addr};
+
+/// A UDP socket: [`std::net::UdpSocket`], on which only goroutines wait. Go's `net.UDPConn`.
+pub type UdpSocket = Pollable<net::UdpSocket>;
+
+/// Each function that waits has the errors of [`read_with`](Pollable::read_with), and panics where
+/// [`readable`](Pollable::readable) does.
+impl Pollable<net::UdpSocket> {
+    /// A socket at the first of the addresses at which there can be one.
+    ///
+    /// # Errors
+    /// What came of the last address, or of resolving the name;
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if there is no address.
+    pub fn bind(addrs: impl ToSocketAddrs) -> io::Result<Self> {
+        Self::new(each_addr(addrs, |addr| net::UdpSocket::bind(addr))?)
+    }
+
+    /// Sets where [`send`](Self::send) sends to, and what [`recv`](Self::recv) receives from: the first of the
+    /// addresses that the kernel accepts.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn connect(&self, addrs: impl ToSocketAddrs) -> io::Result<()> {
+        each_addr(addrs, |addr| self.get_ref().connect(addr))
+    }
+
+    /// Sends a datagram to the first of the addresses; returns its length.
+    ///
+    /// # Errors
+    /// As [`write_with`](Self::write_with), or of resolving the name.
+    #[track_caller]
+    pub fn send_to(&self, buf: &[u8], addrs: impl ToSocketAddrs) -> io::Result<usize> {
+        let addr = first_addr(addrs)?;
+        self.write_with(|socket| socket.send_to(buf, addr))
+    }
+
+    /// [`recv_from`](Self::recv_from) that leaves the datagram to be received again.
+    ///
+    /// # Errors
+    /// As [`read_with`](Self::read_with).
+    #[track_caller]
+    pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.read_with(|socket| socket.peek_from(buf))
+    }
+
+    /// [`recv`](Self::recv) that leaves the datagram to be received again.
+    ///
+    /// # Errors
+    /// As [`read_with`](Self::read_with).
+    #[track_caller]
+    pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.read_with(|socket| socket.peek(buf))
+    }
+}

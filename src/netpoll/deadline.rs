@@ -1,0 +1,145 @@
+//! Deadlines: times after which nobody waits.
+//!
+//! Each direction has a timer, and if both end at the same time, the read timer does for both. A timer
+//! that has fired may come late, when its deadline was moved meanwhile, or the descriptor is another one:
+//! so each setting has a number, as in `time/channel.rs`.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+
+use crate::lock::{lock, unlock};
+use crate::netpoll::block::{netpollgoready, netpollunblock};
+use crate::netpoll::netpoll_adjust_waiters;
+use crate::netpoll::poll_desc::{Mode, PollDesc};
+use crate::os::nanotime;
+use crate::panic::throw;
+use crate::runtime2::{Timer, TimerFn};
+use crate::stack::check::entry_check;
+use crate::stack::with_room;
+use crate::time::modify::{deltimer, modtimer};
+
+/// Sets the deadline for reading, for writing, or for both: `d` nanoseconds from now, none if that is 0,
+/// and if it is negative, it has passed. Who waits meanwhile has the new one. Go's
+/// `poll_runtime_pollSetDeadline`, in `netpoll.go`.
+///
+/// # Safety
+/// On an M with a P. [`poll_runtime_poll_open`](super::poll_runtime_poll_open) has returned `pd`, and
+/// [`poll_runtime_poll_close`](super::poll_runtime_poll_close) wasn't called.
+#[inline(always)]
+pub unsafe fn poll_runtime_poll_set_deadline(pd: &'static PollDesc, d: i64, read: bool, write: bool) {
+    entry_check();
+    with_room(|| set_deadline(pd, d, read, write));
+}
+
+fn set_deadline(pd: &'static PollDesc, d: i64, read: bool, write: bool) {
+    lock(&pd.lock);
+    if pd.closing.get() {
+        unlock(&pd.lock);
+        return;
+    }
+    let (rd0, wd0) = (pd.rd.get(), pd.wd.get());
+    let d = if d > 0 { d.saturating_add(nanotime()) } else { d };
+    if read {
+        pd.rd.set(d);
+    }
+    if write {
+        pd.wd.set(d);
+    }
+    pd.publish_info();
+    let (rd, wd) = (pd.rd.get(), pd.wd.get());
+    let (combo0, combo) = (rd0 > 0 && rd0 == wd0, rd > 0 && rd == wd);
+    let rtf = if combo { netpoll_deadline } else { netpoll_read_deadline };
+    set_timer(pd, &pd.rt, &pd.rseq, rd, rtf, rd != rd0 || combo != combo0);
+    let when = if combo { 0 } else { wd };
+    set_timer(pd, &pd.wt, &pd.wseq, when, netpoll_write_deadline, wd != wd0 || combo != combo0);
+    // If it has passed, who waits is to know.
+    let mut delta = 0;
+    let rg = if rd < 0 { netpollunblock(pd, Mode::Read, false, &mut delta) } else { None };
+    let wg = if wd < 0 { netpollunblock(pd, Mode::Write, false, &mut delta) } else { None };
+    unlock(&pd.lock);
+    rg.into_iter().chain(wg).for_each(|gp| netpollgoready(gp, 3));
+    netpoll_adjust_waiters(delta);
+}
+
+/// Has `t` call `f` at `when`, or never if that isn't positive. If it is set already, and the deadline hasn't
+/// `changed`, it stays. The lock is held.
+fn set_timer(
+    pd: &'static PollDesc,
+    t: &'static Timer,
+    seq: &Cell<usize>,
+    when: i64,
+    f: TimerFn,
+    changed: bool,
+) {
+    let is_set = t.f.get().is_some();
+    if is_set && !changed {
+        return;
+    }
+    if is_set {
+        // What the timer was about to do is stale.
+        seq.set(seq.get().wrapping_add(1));
+    }
+    if when > 0 {
+        modtimer(t, when, 0, Some(f), pd.as_arg(), seq.get());
+    } else if is_set {
+        deltimer(t);
+        t.f.set(None);
+    }
+}
+
+/// A timer has fired: the deadline has passed, unless it was moved since. Go's `netpolldeadlineimpl`.
+fn netpolldeadlineimpl(pd: &'static PollDesc, seq: usize, read: bool, write: bool) {
+    lock(&pd.lock);
+    let current = if read { &pd.rseq } else { &pd.wseq };
+    if seq != current.get() {
+        unlock(&pd.lock);
+        return;
+    }
+    let (mut delta, mut rg, mut wg) = (0, None, None);
+    if read {
+        if pd.rd.get() <= 0 || pd.rt.f.get().is_none() {
+            throw("runtime: inconsistent read deadline");
+        }
+        pd.rd.set(-1);
+        pd.publish_info();
+        rg = netpollunblock(pd, Mode::Read, false, &mut delta);
+    }
+    if write {
+        if pd.wd.get() <= 0 || pd.wt.f.get().is_none() && !read {
+            throw("runtime: inconsistent write deadline");
+        }
+        pd.wd.set(-1);
+        pd.publish_info();
+        wg = netpollunblock(pd, Mode::Write, false, &mut delta);
+    }
+    unlock(&pd.lock);
+    rg.into_iter().chain(wg).for_each(|gp| netpollgoready(gp, 0));
+    netpoll_adjust_waiters(delta);
+}
+
+/// What the timers have as their argument.
+///
+/// # Safety
+/// It is a [`PollDesc`].
+unsafe fn poll_desc<'a>(arg: *mut c_void) -> &'a PollDesc {
+    // SAFETY: the caller's; it is never freed.
+    unsafe { &*arg.cast() }
+}
+
+/// The deadline for both has passed. Go's `netpollDeadline`.
+unsafe extern "C" fn netpoll_deadline(arg: *mut c_void, seq: usize) {
+    // SAFETY: set_timer passes one.
+    netpolldeadlineimpl(unsafe { poll_desc(arg) }, seq, true, true);
+}
+
+/// The read deadline has passed. Go's `netpollReadDeadline`.
+unsafe extern "C" fn netpoll_read_deadline(arg: *mut c_void, seq: usize) {
+    // SAFETY: set_timer passes one.
+    netpolldeadlineimpl(unsafe { poll_desc(arg) }, seq, true, false);
+}
+
+/// The write deadline has passed. Go's `netpollWriteDeadline`.
+unsafe extern "C" fn netpoll_write_deadline(arg: *mut c_void, seq: usize) {
+    // SAFETY: set_timer passes one.
+    netpolldeadlineimpl(unsafe { poll_desc(arg) }, seq, false, true);
+}

@@ -1,0 +1,224 @@
+//! What the poller has for each descriptor.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::fmt;
+use std::os::fd::RawFd;
+use std::ptr;
+use std::sync::atomic::AtomicUsize;
+
+use crate::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::runtime2::{G, Link, Mutex, Timer};
+
+/// What somebody waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// That there is something to read, or an end; Go's `'r'`.
+    Read,
+    /// That there is room to write, or nobody who reads; Go's `'w'`.
+    Write,
+}
+
+/// Why a wait ended, or can't begin. Go's `pollErrClosing` and so on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PollError {
+    /// The descriptor is being closed.
+    Closing = 1,
+    /// The deadline has passed.
+    Timeout = 2,
+    /// The kernel has reported an error and nothing else.
+    NotPollable = 3,
+}
+
+impl fmt::Display for PollError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PollError::Closing => "use of a closed descriptor",
+            PollError::Timeout => "deadline exceeded",
+            PollError::NotPollable => "not pollable",
+        })
+    }
+}
+
+impl std::error::Error for PollError {}
+
+/// In `rg` and `wg`: none of the others. Go's `pdNil`.
+pub(crate) const PD_NIL: *mut G = ptr::null_mut();
+/// It has become ready, and nobody has made use of that yet. Go's `pdReady`.
+pub(crate) const PD_READY: *mut G = ptr::without_provenance_mut(1);
+/// A goroutine is about to park. Go's `pdWait`.
+pub(crate) const PD_WAIT: *mut G = ptr::without_provenance_mut(2);
+
+/// How many bits of `fdseq` fit beside a pointer of 48 bits, of which the lowest three are zero. Go's
+/// `taggedPointerBits`.
+pub(crate) const TAGGED_POINTER_BITS: u32 = 19;
+
+/// What the poller has for a descriptor. Go's `pollDesc`.
+///
+/// Its memory stays a `PollDesc` for ever (`cache.rs`): the kernel has its address, and may
+/// still tell of a descriptor that has been closed, and timers may be about to fire.
+///
+/// `rg` and `wg` are two binary semaphores, for who reads and who writes. Each is `PD_NIL`, or:
+///
+/// - `PD_READY`: it has become ready. Who wants to wait takes that, and needn't.
+/// - `PD_WAIT`: a goroutine is about to park. When it is off its stack, it puts its G there, unless
+///   there is something else by then: `PD_READY`, or `PD_NIL` after a deadline or a close.
+/// - a G that has parked. Who puts something else there makes it ready.
+///
+/// What every wait and every event look at comes first, and is in one cache line.
+#[repr(C, align(64))]
+pub struct PollDesc {
+    /// The next unused one, protected by the cache's lock.
+    pub(crate) link: Link<PollDesc>,
+    /// The descriptor.
+    pub(crate) fd: Cell<RawFd>,
+    /// Which of its uses this is: what the kernel tells of an earlier one is stale.
+    pub(crate) fdseq: AtomicUsize,
+    /// A [`PollInfo`].
+    pub(crate) atomic_info: AtomicU32,
+    /// For reading: `PD_READY`, `PD_WAIT`, the G that waits, or `PD_NIL`.
+    pub(crate) rg: AtomicPtr<G>,
+    /// For writing, likewise.
+    pub(crate) wg: AtomicPtr<G>,
+    /// Protects what follows.
+    pub(crate) lock: Mutex,
+    /// It is being closed.
+    pub(crate) closing: Cell<bool>,
+    /// The embedder's.
+    pub(crate) user: Cell<u32>,
+    /// Which of its settings the read deadline is at: a timer of an earlier one is stale.
+    pub(crate) rseq: Cell<usize>,
+    /// The timer of the read deadline, or of both; it has an `f` if there is one.
+    pub(crate) rt: Timer,
+    /// The read deadline: a time, -1 if it has passed, 0 if there is none.
+    pub(crate) rd: Cell<i64>,
+    /// As `rseq`, for writing.
+    pub(crate) wseq: Cell<usize>,
+    /// The timer of the write deadline, if it isn't the same.
+    pub(crate) wt: Timer,
+    /// The write deadline.
+    pub(crate) wd: Cell<i64>,
+    /// In Go, what its timers point to.
+    pub(crate) self_: Link<PollDesc>,
+}
+
+// SAFETY: the cells are protected by the locks that are named there; `fd` is set before the descriptor
+// is registered.
+unsafe impl Send for PollDesc {}
+// SAFETY: likewise.
+unsafe impl Sync for PollDesc {}
+
+impl PollDesc {
+    /// The semaphore for `mode`.
+    #[inline(always)]
+    pub(crate) fn semaphore(&self, mode: Mode) -> &AtomicPtr<G> {
+        match mode {
+            Mode::Read => &self.rg,
+            Mode::Write => &self.wg,
+        }
+    }
+
+    /// As an argument of a timer's function.
+    pub(crate) fn as_arg(&'static self) -> *mut c_void {
+        ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// What is to be known of it without its lock. Go's `pollDesc.info`.
+    ///
+    /// SeqCst: see [`netpollblock`](super::block::netpollblock).
+    #[inline(always)]
+    pub(crate) fn info(&self) -> PollInfo {
+        PollInfo(self.atomic_info.load(Ordering::SeqCst))
+    }
+
+    /// Makes [`info`](Self::info) what the fields say; whoever changes one of them does that before the
+    /// lock is released, and before somebody is made ready. The lock is held. Go's `pollDesc.publishInfo`.
+    pub(crate) fn publish_info(&self) {
+        let bit = |set: bool, bit: u32| if set { bit } else { 0 };
+        let info = bit(self.closing.get(), POLL_CLOSING)
+            | bit(self.rd.get() < 0, POLL_EXPIRED_READ_DEADLINE)
+            | bit(self.wd.get() < 0, POLL_EXPIRED_WRITE_DEADLINE)
+            | info_seq(self.fdseq.load(Ordering::Relaxed)) << POLL_FD_SEQ;
+        let keep_events = |old: u32| Some(old & (POLL_EVENT_ERR | POLL_EVENT_LAST) | info);
+        let _ = self.atomic_info.fetch_update(Ordering::SeqCst, Ordering::Relaxed, keep_events);
+    }
+
+    /// Notes whether the kernel has reported an error and nothing else, in the use `seq` of it, or, if that
+    /// is 0, in this one. Go's `pollDesc.setEventErr`.
+    pub(crate) fn set_event_err(&self, b: bool, seq: usize) {
+        self.set_event(POLL_EVENT_ERR, b, seq);
+    }
+
+    /// Notes likewise whether there may be something to read of which the kernel won't tell again.
+    pub(crate) fn set_event_last(&self, b: bool, seq: usize) {
+        self.set_event(POLL_EVENT_LAST, b, seq);
+    }
+
+    fn set_event(&self, bit: u32, b: bool, seq: usize) {
+        let change = |old: u32| {
+            let current = seq == 0 || old >> POLL_FD_SEQ & POLL_FD_SEQ_MASK == info_seq(seq);
+            (current && (old & bit != 0) != b).then_some(old ^ bit)
+        };
+        let _ = self.atomic_info.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
+    }
+}
+
+/// As much of `fdseq` as is in a [`PollInfo`].
+fn info_seq(fdseq: usize) -> u32 {
+    fdseq as u32 & POLL_FD_SEQ_MASK
+}
+
+/// What a wait must know without the lock; but for the error, a summary of what the lock protects. Go's
+/// `pollInfo`.
+#[derive(Clone, Copy)]
+pub(crate) struct PollInfo(u32);
+
+const POLL_CLOSING: u32 = 1 << 0;
+const POLL_EVENT_ERR: u32 = 1 << 1;
+const POLL_EXPIRED_READ_DEADLINE: u32 = 1 << 2;
+const POLL_EXPIRED_WRITE_DEADLINE: u32 = 1 << 3;
+/// Where the low bits of `fdseq` are, and how many.
+const POLL_FD_SEQ: u32 = 4;
+const POLL_FD_SEQ_BITS: u32 = 20;
+const POLL_FD_SEQ_MASK: u32 = (1 << POLL_FD_SEQ_BITS) - 1;
+/// Above them. Not one of Go's.
+const POLL_EVENT_LAST: u32 = 1 << (POLL_FD_SEQ + POLL_FD_SEQ_BITS);
+
+impl PollInfo {
+    /// Whether it is being closed. Go's `pollInfo.closing`.
+    #[inline(always)]
+    pub(crate) fn closing(self) -> bool {
+        self.0 & POLL_CLOSING != 0
+    }
+
+    /// Whether the kernel has reported an error and nothing else. Go's `pollInfo.eventErr`.
+    #[inline(always)]
+    pub(crate) fn event_err(self) -> bool {
+        self.0 & POLL_EVENT_ERR != 0
+    }
+
+    /// Whether there may be something to read of which the kernel won't tell again: the end, an error, what
+    /// is behind urgent data.
+    #[inline(always)]
+    pub(crate) fn event_last(self) -> bool {
+        self.0 & POLL_EVENT_LAST != 0
+    }
+
+    /// Whether the read deadline has passed. Go's `pollInfo.expiredReadDeadline`.
+    #[inline(always)]
+    pub(crate) fn expired_read_deadline(self) -> bool {
+        self.0 & POLL_EXPIRED_READ_DEADLINE != 0
+    }
+
+    /// Whether the write deadline has passed. Go's `pollInfo.expiredWriteDeadline`.
+    #[inline(always)]
+    pub(crate) fn expired_write_deadline(self) -> bool {
+        self.0 & POLL_EXPIRED_WRITE_DEADLINE != 0
+    }
+}
+
+impl fmt::Debug for PollDesc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PollDesc").field("fd", &self.fd.get()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,174 @@
+//! What the scheduler does, in a line each time: `GODEBUG=schedtrace=N`, and `scheddetail=1` for more.
+//!
+//! The lines are Go's, field for field, and what reads those reads these. Nobody stops for them, so a field is as
+//! it was at some moment near that of the others; each is a word, which is never half of one thing and half of
+//! another.
+
+use std::ffi::CStr;
+use std::fmt::{self, Display};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::arch::systemstack;
+use crate::debug::{sched_detail, sched_trace};
+use crate::lock::{lock, unlock};
+use crate::os::nanotime;
+use crate::print::{eprint, eprintln};
+use crate::proc::allgs::for_each_g;
+use crate::proc::boot::started;
+use crate::proc::m::{ALLM, mcount};
+use crate::proc::procs::{gomaxprocs, procs};
+use crate::proc::status::readgstatus;
+use crate::runtime2::{G, M, P, sched};
+use crate::stack::check::entry_check;
+
+/// When the first line was written. Go's `starttime`.
+static STARTTIME: AtomicI64 = AtomicI64::new(0);
+
+/// When the last one was. Go's `lasttrace`, in `sysmon`.
+static LASTTRACE: AtomicI64 = AtomicI64::new(i64::MIN);
+
+/// Calls [`schedtrace`] if `GODEBUG` wants it now; returns when it will be next, if ever. For sysmon alone.
+pub(crate) fn schedtrace_if_due(now: i64) -> Option<i64> {
+    let interval = sched_trace()?;
+    let next = LASTTRACE.load(Ordering::Relaxed).saturating_add(interval);
+    if next > now {
+        return Some(next);
+    }
+    LASTTRACE.store(now, Ordering::Relaxed);
+    schedtrace(sched_detail());
+    Some(now + interval)
+}
+
+/// A number, or Go's `nil`.
+struct OrNil<T>(Option<T>);
+
+impl<T: Display> Display for OrNil<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(number) => number.fmt(f),
+            None => f.write_str("nil"),
+        }
+    }
+}
+
+/// Writes to stderr how the scheduler is: a line as `GODEBUG=schedtrace=N` has it, and if `detailed` also each P, M
+/// and G, as with `scheddetail=1`. Does nothing before the first [`run`](crate::run). Go's `schedtrace`, in
+/// `proc.go`.
+pub fn schedtrace(detailed: bool) {
+    entry_check();
+    if started() {
+        systemstack(|| trace(detailed));
+    }
+}
+
+fn trace(detailed: bool) {
+    let now = nanotime();
+    let _ = STARTTIME.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+    let milliseconds = (now - STARTTIME.load(Ordering::Relaxed)) / 1_000_000;
+
+    lock(&sched().lock);
+    let s = sched();
+    eprint!(
+        "SCHED {milliseconds}ms: gomaxprocs={} idleprocs={} threads={} spinningthreads={} needspinning={} \
+         idlethreads={} runqueue={}",
+        gomaxprocs(),
+        s.npidle.load(Ordering::Relaxed),
+        mcount(),
+        s.nmspinning.load(Ordering::Relaxed),
+        s.needspinning.load(Ordering::Relaxed),
+        s.nmidle.get(),
+        s.runqsize.load(Ordering::Relaxed),
+    );
+    if !detailed {
+        let mut before = " [";
+        for pp in &procs().allp {
+            eprint!("{before}{}", runqsize(pp));
+            before = " ";
+        }
+        eprintln!("]");
+        unlock(&sched().lock);
+        return;
+    }
+    eprintln!(
+        " gcwaiting={} nmidlelocked={} stopwait={} sysmonwait={}",
+        s.gcwaiting.load(Ordering::Relaxed),
+        s.nmidlelocked.get(),
+        s.stopwait.load(Ordering::Relaxed),
+        s.sysmonwait.load(Ordering::Relaxed),
+    );
+    for (i, pp) in procs().allp.iter().enumerate() {
+        trace_p(i, pp);
+    }
+    let mut next = ALLM.load(Ordering::Acquire);
+    while let Some(mp) = next {
+        trace_m(mp);
+        next = mp.alllink.get();
+    }
+    for_each_g(trace_g);
+    unlock(&sched().lock);
+}
+
+/// How many goroutines are in the queue of `pp`; how many there were and are, if it changes now.
+fn runqsize(pp: &P) -> u32 {
+    let head = pp.runqhead.load(Ordering::Acquire);
+    pp.runqtail.load(Ordering::Acquire).wrapping_sub(head)
+}
+
+/// How many G's that have ended `pp` has, of both kinds.
+fn gfreecnt(pp: &P) -> i32 {
+    pp.g_free.n.load(Ordering::Relaxed) + pp.ext.g_free_fixed.n.load(Ordering::Relaxed)
+}
+
+fn trace_p(i: usize, pp: &P) {
+    eprintln!(
+        "  P{i}: status={} schedtick={} syscalltick={} m={} runqsize={} gfreecnt={} timerslen={}",
+        pp.status.load(Ordering::Relaxed),
+        pp.schedtick.load(Ordering::Relaxed),
+        pp.syscalltick.load(Ordering::Relaxed),
+        OrNil(pp.m.load(Ordering::Acquire).map(|mp| mp.id.get())),
+        runqsize(pp),
+        gfreecnt(pp),
+        pp.num_timers.load(Ordering::Relaxed),
+    );
+}
+
+fn trace_m(mp: &M) {
+    eprintln!(
+        "  M{}: p={} curg={} mallocing={} throwing={} preemptoff={} locks={} dying={} spinning={} blocked={} \
+         lockedg={}",
+        mp.id.get(),
+        OrNil(mp.p.get().map(|pp| pp.id.get())),
+        OrNil(goid(mp.curg.get())),
+        mp.mallocing.get(),
+        mp.throwing.get(),
+        preemptoff(mp),
+        mp.locks.get(),
+        mp.dying.get(),
+        mp.spinning.get(),
+        mp.blocked.get(),
+        OrNil(goid(mp.lockedg.get())),
+    );
+}
+
+fn trace_g(gp: &G) {
+    let id = |mp: Option<&M>| OrNil(mp.map(|mp| mp.id.get()));
+    eprintln!(
+        "  G{}: status={}({}) m={} lockedm={}",
+        gp.goid.get(),
+        readgstatus(gp),
+        gp.waitreason.get().as_str(),
+        id(gp.m.get()),
+        id(gp.lockedm.get()),
+    );
+}
+
+fn preemptoff(mp: &M) -> &str {
+    let words = mp.preemptoff.get();
+    // SAFETY: what isn't null is a C string that stays.
+    let words = (!words.is_null()).then(|| unsafe { CStr::from_ptr(words) });
+    words.and_then(|words| words.to_str().ok()).unwrap_or_default()
+}
+
+fn goid(gp: Option<&G>) -> Option<u64> {
+    gp.map(|gp| gp.goid.get())
+}

@@ -1,0 +1,61 @@
+//! How long goroutines wait for a P, and for mutexes: measured of some, by what `casgstatus` sees.
+
+use std::sync::atomic::Ordering;
+
+use crate::os::nanotime;
+use crate::rand::cheaprandn;
+use crate::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, sched};
+use crate::stack::with_room;
+
+/// One in so many times, on average, that a goroutine stops running or is made, its time is taken until it runs
+/// again. Go's `gTrackingPeriod`, which is 8: but to look at a clock takes as long here as half of a switch.
+const G_TRACKING_PERIOD: u8 = 128;
+
+/// After so many times it is the turn of the next that is taken: at random, so that it isn't always the same
+/// step of what a goroutine does again and again.
+pub(crate) fn next_turn() -> u8 {
+    1 + cheaprandn(2 * u32::from(G_TRACKING_PERIOD) - 1) as u8
+}
+
+/// The G, which is the caller's, stops running, or is made: counts that, and begins to take its time if it is
+/// the turn.
+#[inline(always)]
+pub(crate) fn count_down(gp: &G, oldval: u32, newval: u32) {
+    let left = gp.tracking_seq.get().wrapping_sub(1);
+    gp.tracking_seq.set(left);
+    if left == 0 {
+        begin(gp, oldval, newval);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn begin(gp: &G, oldval: u32, newval: u32) {
+    gp.tracking_seq.set(next_turn());
+    gp.tracking.set(true);
+    track(gp, oldval, newval);
+}
+
+/// Takes the time of a change of state of a G that is tracked. Part of Go's `casgstatus`.
+#[cold]
+#[inline(never)]
+pub(crate) fn track(gp: &G, oldval: u32, newval: u32) {
+    let for_mutex = gp.waitreason.get().is_mutex_wait();
+    let counts = |state| state == GRUNNABLE || state == GWAITING && for_mutex;
+    // A look at the clock is most of what this costs; and who makes another ready may be on a copying stack.
+    let now = if counts(oldval) || counts(newval) { with_room(nanotime) } else { 0 };
+    let since = now - gp.tracking_stamp.get();
+    match oldval {
+        GRUNNABLE => gp.runnable_time.set(gp.runnable_time.get() + since),
+        GWAITING if for_mutex => {
+            let all = since * i64::from(G_TRACKING_PERIOD);
+            sched().total_mutex_wait_time.fetch_add(all, Ordering::Relaxed);
+        }
+        _ => {}
+    }
+    gp.tracking_stamp.set(now);
+    if newval == GRUNNING {
+        gp.tracking.set(false);
+        sched().time_to_run.record(gp.runnable_time.replace(0));
+    }
+}

@@ -1,0 +1,130 @@
+//! A look at every goroutine of a program that runs on: Go's `runtime.Stack`, for all.
+
+use std::io;
+use std::ptr;
+
+use crate::arch::{getg, systemstack_scannable};
+use crate::os::nanotime;
+use crate::preempt::{resume_g, suspend_g_until};
+use crate::proc::allgs::{atomic_all_g, atomic_all_g_index};
+use crate::proc::status::{
+    cas_g_from_waiting, cas_g_to_waiting, casfrom_gscanstatus, castogscanstatus, readgstatus,
+};
+use crate::runtime2::{G, GRUNNING, GSCAN, GSCANRUNNING, WaitReason};
+use crate::traceback::ancestors::Origin;
+use crate::traceback::callers::{Pcs, callers_of_still, gcallers, left_at};
+use crate::traceback::symbols::Symbols;
+use crate::traceback::{snapshot, traceback, write_header};
+
+/// How long to wait for a goroutine that runs to stop, in nanoseconds.
+const PATIENCE: i64 = 10 * 1000 * 1000;
+
+/// Writes the state and the stack of every goroutine, the caller's first. Go's `runtime.Stack`, of all.
+///
+/// ```text
+/// goroutine 7 "worker" [chan receive, 3 minutes]:
+/// example::work(...)
+///         /src/example.rs:12 +0x1d
+/// created at src/main.rs:7:5 in goroutine 1
+/// ```
+///
+/// Nothing is stopped for it but each goroutine for as long as its stack is looked at. Of one that runs, the
+/// stack is what it was at one time; the line `goroutine running on other thread; stack unavailable` stands
+/// for it if that can't be had. Those that begin or end meanwhile may be missing. The frames of the runtime
+/// itself are left out unless [`set_traceback`](crate::set_traceback) or `GOTRACEBACK` says otherwise.
+///
+/// The thread of one that runs and comes to no check for 10 ms gets a signal, `SIGURG`, also if no code is preemptible,
+/// and with `GODEBUG=asyncpreemptoff=1`. Outside of [`blocking`](crate::blocking), a sleep or a poll in C that the goroutine
+/// is in may then return `EINTR`; and the program hears of the signal if it had a handler for it before the
+/// runtime started, or has asked for it by [`signal::notify`](crate::signal::notify).
+///
+/// From a thread that isn't a goroutine's it can be called, too; but not on a copying stack.
+///
+/// # Errors
+/// Those of `out`.
+///
+/// # Panics
+/// As `out` does.
+pub fn dump_goroutines(out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
+    let me = getg();
+    let mut symbols = Symbols::new();
+    let mut text = String::new();
+    let mut separator = "";
+    let mut dump = |gp: &'static G| {
+        text.clear();
+        while_waiting(me, || print(&mut text, &mut symbols, gp, me));
+        if text.is_empty() {
+            return Ok(());
+        }
+        out.write_all(separator.as_bytes())?;
+        separator = "\n";
+        out.write_all(text.as_bytes())
+    };
+    if let Some(me) = me {
+        dump(me)?;
+    }
+    (0..atomic_all_g())
+        .filter_map(atomic_all_g_index)
+        .filter(|gp| !me.is_some_and(|me| ptr::eq(me, *gp)))
+        .try_for_each(dump)
+}
+
+/// Calls `f` on g0, while the caller's goroutine waits: two that run and suspend each other would do so
+/// forever.
+fn while_waiting(me: Option<&'static G>, f: impl FnOnce()) {
+    systemstack_scannable(|| match me.filter(|me| readgstatus(me) & !GSCAN == GRUNNING) {
+        Some(me) => {
+            cas_g_to_waiting(me, GRUNNING, WaitReason::TraceGoroutineStatus);
+            f();
+            cas_g_from_waiting(me);
+        }
+        None => f(),
+    });
+}
+
+/// Prints `gp`, if it has begun and not ended. On g0, or on a thread that isn't ours.
+fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>) {
+    let Some((pcs, origin)) = look(out, gp, me) else { return };
+    // A string takes everything.
+    let _ = traceback(out, symbols, pcs.as_ref(), &origin);
+}
+
+/// Prints the header of `gp`, if it has begun and not ended, and finds its frames, if they can be had, and
+/// who made it.
+fn look(out: &mut String, gp: &'static G, me: Option<&G>) -> Option<(Option<Pcs>, Origin)> {
+    if me.is_some_and(|me| ptr::eq(me, gp)) {
+        write_header(out, gp, GRUNNING);
+        // SAFETY: it works on g0, where its caller is.
+        return Some((Some(unsafe { gcallers(gp, &left_at(gp)) }), Origin::of(gp)));
+    }
+    let state = loop {
+        match suspend_g_until(gp, nanotime() + PATIENCE) {
+            Some(state) => break state,
+            None => {
+                if let Some(found) = look_at_running(out, gp) {
+                    return Some(found);
+                }
+            }
+        }
+    };
+    if state.dead {
+        return None;
+    }
+    write_header(out, gp, if state.stopped { GRUNNING } else { readgstatus(gp) & !GSCAN });
+    // SAFETY: it is suspended.
+    let found = unsafe { (Some(callers_of_still(gp)), Origin::of(gp)) };
+    resume_g(state);
+    Some(found)
+}
+
+/// [`look`] at one that doesn't stop; none if it has stopped meanwhile.
+fn look_at_running(out: &mut String, gp: &'static G) -> Option<(Option<Pcs>, Origin)> {
+    // With the scan bit it neither ends nor leaves its M.
+    if !castogscanstatus(gp, GRUNNING, GSCANRUNNING) {
+        return None;
+    }
+    write_header(out, gp, GRUNNING);
+    let found = (snapshot::running(gp), Origin::of(gp));
+    casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
+    Some(found)
+}

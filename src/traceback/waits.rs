@@ -1,0 +1,68 @@
+//! Since when goroutines wait: for reports, in minutes.
+//!
+//! A park doesn't ask for the time. So sysmon looks at all of them once a minute, and notes of each that has
+//! begun to wait that it does since now. (In Go the collector does that, which begins each other minute at
+//! least.)
+
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+
+use crate::proc::allgs::{atomic_all_g, atomic_all_g_index};
+use crate::proc::status::{casfrom_gscanstatus, castogscanstatus, readgstatus};
+use crate::runtime2::{G, GSCAN, GSYSCALL, GWAITING};
+
+/// In nanoseconds.
+pub(super) const MINUTE: i64 = 60 * 1000 * 1000 * 1000;
+
+/// How many are looked at while others wait for sysmon: that takes less than a millisecond.
+const AT_ONCE: usize = 4096;
+
+/// Looks at goroutines, if it is time for it: at all if nobody has to wait for that. `now` is
+/// [`nanotime`](crate::os::nanotime). Called by sysmon.
+pub(crate) fn note_waits(now: i64, in_a_hurry: bool) {
+    /// When the next look begins,
+    static NEXT: AtomicI64 = AtomicI64::new(0);
+    /// and where the one in progress is.
+    static AT: AtomicUsize = AtomicUsize::new(0);
+
+    if now < NEXT.load(Ordering::Relaxed) {
+        return;
+    }
+    let (from, all) = (AT.load(Ordering::Relaxed), atomic_all_g());
+    let to = if in_a_hurry { all.min(from + AT_ONCE) } else { all };
+    (from..to).filter_map(atomic_all_g_index).for_each(|gp| note(gp, now));
+    if to == all {
+        NEXT.store(now + MINUTE, Ordering::Relaxed);
+    }
+    AT.store(if to == all { 0 } else { to }, Ordering::Relaxed);
+}
+
+/// Notes that `gp` waits, or is in a system call, if it is, and that wasn't noted yet.
+fn note(gp: &G, now: i64) {
+    let status = readgstatus(gp);
+    if matches!(status, GWAITING | GSYSCALL) && castogscanstatus(gp, status, status | GSCAN) {
+        // Who runs it next sets that to 0.
+        if gp.waitsince.get() == 0 {
+            gp.waitsince.set(now);
+        }
+        casfrom_gscanstatus(gp, status | GSCAN, status);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime2::GRUNNABLE;
+    use crate::testing::zeroed;
+
+    #[test]
+    fn the_first_look_counts() {
+        let gp: &'static G = zeroed();
+        gp.atomicstatus.store(GRUNNABLE, Ordering::Relaxed);
+        note(gp, 1);
+        assert_eq!(gp.waitsince.get(), 0);
+        gp.atomicstatus.store(GWAITING, Ordering::Relaxed);
+        note(gp, 2);
+        note(gp, 3);
+        assert_eq!((gp.waitsince.get(), readgstatus(gp)), (2, GWAITING));
+    }
+}

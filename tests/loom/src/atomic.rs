@@ -1,0 +1,182 @@
+//! The atomics of the protocol code, under loom, and its cells: a model fails if two threads are in one, and
+//! nothing orders them.
+//!
+//! loom takes sequentially consistent accesses for little more than acquire and release, but it knows
+//! such fences. So here one stands between any two such accesses of a thread, which is what their total
+//! order is good for. There may be others between the two, which the fence orders as well, though
+//! nothing does: so [`check`] has it stand once right before the second, and once right after the first.
+
+pub(crate) use loom::cell::Cell;
+use loom::sync::atomic as loom_atomic;
+pub(crate) use loom::sync::atomic::{Ordering, fence};
+
+thread_local! {
+    /// Whether the fence stands after the first of two accesses; a model's threads are all on one of the
+    /// system's.
+    static AFTER_THE_FIRST: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+loom::thread_local! {
+    /// Whether this thread has made a sequentially consistent access; where the fence stands after it,
+    /// whether that was the last one.
+    static FENCE_IS_DUE: std::cell::Cell<bool> = std::cell::Cell::new(false);
+}
+
+/// Checks a model, with at most so many preemptions if there is a bound, and the fences at both places.
+#[cfg(test)]
+pub(crate) fn check(preemption_bound: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
+    let model = std::sync::Arc::new(model);
+    for after_the_first in [false, true] {
+        AFTER_THE_FIRST.set(after_the_first);
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = preemption_bound;
+        let model = model.clone();
+        builder.check(move || model());
+    }
+}
+
+/// Of each atomic. loom remembers the last access, and tries what another thread's would be like before
+/// that: but who reads and then writes is itself the one who was there last, and what others have read
+/// before is forgotten. So who comes to an atomic writes to this, first.
+#[derive(Debug, Default)]
+struct Turn(loom_atomic::AtomicU32);
+
+impl Turn {
+    /// Comes before an access in `order`; returns what is left of that, which is `without` if it was in
+    /// the total order.
+    fn take(&self, order: Ordering, without: Ordering) -> Ordering {
+        self.0.fetch_add(0, Ordering::Relaxed);
+        let in_total_order = order == Ordering::SeqCst;
+        let fence_now = FENCE_IS_DUE.with(|due| {
+            if AFTER_THE_FIRST.get() {
+                due.replace(in_total_order)
+            } else {
+                in_total_order && due.replace(true)
+            }
+        });
+        if fence_now {
+            fence(Ordering::SeqCst);
+        }
+        if in_total_order { without } else { order }
+    }
+}
+
+/// Statics, made anew for each run of a model.
+macro_rules! statics {
+    ($(static $name:ident: $type:ty = $value:expr;)*) => {
+        loom::lazy_static! { $(static ref $name: $type = $value;)* }
+    };
+}
+pub(crate) use statics;
+
+macro_rules! atomics {
+    ($($name:ident $(<$t:ident>)?: $value:ty;)*) => { $(
+        #[derive(Debug)]
+        pub(crate) struct $name $(<$t>)? {
+            value: loom_atomic::$name $(<$t>)?,
+            turn: Turn,
+        }
+
+        impl $(<$t>)? $name $(<$t>)? {
+            #[track_caller]
+            pub(crate) fn new(value: $value) -> Self {
+                Self { value: loom_atomic::$name::new(value), turn: Turn::default() }
+            }
+
+            #[track_caller]
+            pub(crate) fn load(&self, order: Ordering) -> $value {
+                self.value.load(self.turn.take(order, Ordering::Acquire))
+            }
+
+            #[track_caller]
+            pub(crate) fn store(&self, value: $value, order: Ordering) {
+                self.value.store(value, self.turn.take(order, Ordering::Release));
+            }
+
+            #[track_caller]
+            pub(crate) fn swap(&self, value: $value, order: Ordering) -> $value {
+                self.value.swap(value, self.turn.take(order, Ordering::AcqRel))
+            }
+
+            #[track_caller]
+            pub(crate) fn compare_exchange(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                let success = self.turn.take(success, Ordering::AcqRel);
+                let failure = if failure == Ordering::SeqCst { Ordering::Acquire } else { failure };
+                self.value.compare_exchange(current, new, success, failure)
+            }
+        }
+    )* };
+}
+
+macro_rules! numbers {
+    ($($name:ident: $value:ty;)*) => { $(
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new(0)
+            }
+        }
+
+        impl $name {
+            #[track_caller]
+            pub(crate) fn fetch_add(&self, value: $value, order: Ordering) -> $value {
+                self.value.fetch_add(value, self.turn.take(order, Ordering::AcqRel))
+            }
+
+            #[track_caller]
+            pub(crate) fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
+                self.value.fetch_sub(value, self.turn.take(order, Ordering::AcqRel))
+            }
+
+            #[track_caller]
+            pub(crate) fn fetch_or(&self, value: $value, order: Ordering) -> $value {
+                self.value.fetch_or(value, self.turn.take(order, Ordering::AcqRel))
+            }
+
+            #[track_caller]
+            pub(crate) fn fetch_and(&self, value: $value, order: Ordering) -> $value {
+                self.value.fetch_and(value, self.turn.take(order, Ordering::AcqRel))
+            }
+
+            #[track_caller]
+            pub(crate) fn fetch_update(
+                &self,
+                success: Ordering,
+                failure: Ordering,
+                mut f: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                let mut old = self.load(failure);
+                while let Some(new) = f(old) {
+                    match self.compare_exchange(old, new, success, failure) {
+                        Ok(old) => return Ok(old),
+                        Err(now) => old = now,
+                    }
+                }
+                Err(old)
+            }
+        }
+    )* };
+}
+
+atomics! {
+    AtomicBool: bool;
+    AtomicI32: i32;
+    AtomicI64: i64;
+    AtomicPtr<T>: *mut T;
+    AtomicU32: u32;
+    AtomicU64: u64;
+    AtomicUsize: usize;
+}
+
+numbers! {
+    AtomicI32: i32;
+    AtomicI64: i64;
+    AtomicU32: u32;
+    AtomicU64: u64;
+    AtomicUsize: usize;
+}

@@ -1,0 +1,65 @@
+//! Models of signals: they are sent to the thread that an M has. (One that went to another would be on its
+//! way for ever.)
+
+use loom::thread;
+
+use crate::atomic::check;
+use crate::proc::p::wirep;
+use crate::proc::preempt::preemptone;
+use crate::proc::procs::procs;
+use crate::runtime2::{G, M};
+use crate::signal_unix::was_sent;
+
+/// Threads: one that has ended, and the one that the M has then.
+const OLD: u64 = 1;
+const NEW: u64 = 2;
+
+#[test]
+fn a_new_m_is_asked_by_who_finds_it_at_its_p() {
+    check(Some(3), || {
+        let (pp, gp) = (procs().allp[0], G::new(1));
+        let starting = thread::spawn(move || {
+            let mp = M::without_p();
+            mp.has_thread(NEW);
+            wirep(mp, pp);
+            mp.curg.set(Some(gp));
+        });
+        let asked = preemptone(pp);
+        assert_eq!(asked, was_sent(NEW));
+        starting.join().unwrap();
+    });
+}
+
+/// An M gets another thread, which does `then`, while it is asked.
+fn asked_while_it_gets_another_thread(then: fn(&M)) {
+    check(Some(3), move || {
+        let mp = M::without_p();
+        mp.has_thread(OLD);
+        let starting = thread::spawn(move || {
+            mp.has_no_thread();
+            mp.has_thread(NEW);
+            then(mp);
+        });
+        // The first may go to the old thread. But then there is none on its way only when there is a new one.
+        if mp.send_signal().is_some()
+            && let Some(thread) = mp.send_signal()
+        {
+            assert_eq!(thread, NEW);
+        }
+        starting.join().unwrap();
+    });
+}
+
+#[test]
+fn an_m_is_asked_while_it_gets_another_thread() {
+    asked_while_it_gets_another_thread(|_| {});
+}
+
+#[test]
+fn an_m_is_asked_again_when_a_signal_has_come() {
+    asked_while_it_gets_another_thread(|mp| {
+        if mp.send_signal().is_some() {
+            mp.signal_has_come();
+        }
+    });
+}

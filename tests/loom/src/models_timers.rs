@@ -1,0 +1,101 @@
+//! Models of timers: who sets one, and an M that goes to sleep, never miss each other. (loom fails if
+//! all threads are blocked, and who sleeps in the poller for too long is.)
+
+use std::ffi::c_void;
+use std::ptr;
+
+use loom::thread;
+
+use crate::atomic::{Ordering, check};
+use crate::netpoll::{SOON, netpoll_break};
+use crate::proc::m::minit;
+use crate::proc::procs::procs;
+use crate::proc::startstop::started;
+use crate::proc::timers::poll_or_stop;
+use crate::proc::wake::{Dropped, drop_p};
+use crate::runtime2::{M, P, new_timer, sched};
+use crate::time::modify::{addtimer, modtimer};
+use crate::time::timer::Timer;
+
+/// When the timer is due that was there before.
+const LATE: i64 = 10 * SOON;
+
+fn p(id: usize) -> &'static P {
+    procs().allp[id]
+}
+
+/// Nobody looks when this one is due: no model runs it.
+unsafe extern "C" fn nothing(_: *mut c_void, _: usize) {}
+
+fn timer(when: i64) -> &'static Timer {
+    new_timer(when, nothing, ptr::null_mut())
+}
+
+/// P 0 runs, on this thread, and has a timer that is due late, if that is known.
+fn begin(known: i64) -> Option<&'static Timer> {
+    sched().lastpoll.store(1, Ordering::SeqCst);
+    procs().timerp_mask.set(0);
+    minit(M::new(p(0)));
+    (known != 0).then(|| {
+        let late = timer(known);
+        addtimer(late);
+        late
+    })
+}
+
+/// What findRunnable does where there is no work: looks for timers, if it may, and goes to sleep, until
+/// there may be something to do. `known` is when the first timer was due when it last looked.
+fn give_up(mp: &'static M, may_spin: bool, known: i64) {
+    if may_spin {
+        mp.become_spinning();
+    }
+    loop {
+        let pp = mp.p.get().expect("an M that searches has a P");
+        let was_spinning = mp.spinning.get();
+        match drop_p(mp, pp, procs()) {
+            Dropped::Run(_) => unreachable!("there is no work"),
+            Dropped::Again => {}
+            Dropped::Stop => {
+                poll_or_stop(mp, procs(), known, was_spinning);
+                return;
+            }
+        }
+    }
+}
+
+/// P 0 starts a timer that is due soon, or sets an earlier time for the one that it has.
+fn set_timer(late: Option<&'static Timer>) {
+    match late {
+        Some(late) => _ = modtimer(late, SOON, 0, Some(nothing), ptr::null_mut(), 0),
+        None => addtimer(timer(SOON)),
+    }
+    if started() != 0 {
+        // That M looks at all timers, and then ends a poll that is too long.
+        netpoll_break();
+    }
+}
+
+/// One M that goes to sleep, until `known` is due if that isn't 0.
+fn against_one(may_spin: bool, known: i64) {
+    check(Some(3), move || {
+        let late = begin(known);
+        let giving_up = thread::spawn(move || give_up(M::new(p(1)), may_spin, known));
+        set_timer(late);
+        giving_up.join().unwrap();
+    });
+}
+
+#[test]
+fn an_earlier_time_against_the_last_spinner() {
+    against_one(true, LATE);
+}
+
+#[test]
+fn an_earlier_time_against_one_that_does_not_spin() {
+    against_one(false, LATE);
+}
+
+#[test]
+fn a_new_timer_against_the_last_spinner() {
+    against_one(true, 0);
+}

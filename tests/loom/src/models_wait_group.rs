@@ -1,0 +1,71 @@
+//! Models of the wait group: who has waited, asleep or not, sees what was done.
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+
+use crate::atomic::check;
+use crate::wait_group::WaitGroup;
+
+/// Something that is done, and who waits for it: loom fails if nothing orders the two.
+struct Guarded {
+    group: WaitGroup,
+    done: [UnsafeCell<bool>; 2],
+}
+
+// SAFETY: the group orders the accesses; loom checks that.
+unsafe impl Send for Guarded {}
+// SAFETY: likewise.
+unsafe impl Sync for Guarded {}
+
+impl Guarded {
+    fn new() -> Arc<Self> {
+        Arc::new(Guarded { group: WaitGroup::new(), done: [false; 2].map(UnsafeCell::new) })
+    }
+
+    fn work(&self, i: usize) {
+        // SAFETY: nobody else works there, and who looks has waited.
+        self.done[i].with_mut(|done| unsafe { *done = true });
+        self.group.done();
+    }
+
+    fn wait(&self, n: usize) {
+        self.group.wait();
+        for done in &self.done[..n] {
+            // SAFETY: the work is done.
+            assert!(done.with(|done| unsafe { *done }));
+        }
+    }
+}
+
+#[test]
+fn two_wait_for_one() {
+    check(Some(2), || {
+        let guarded = Guarded::new();
+        guarded.group.add(1);
+        let waiters = [(); 2].map(|()| {
+            let guarded = guarded.clone();
+            thread::spawn(move || guarded.wait(1))
+        });
+        guarded.work(0);
+        for waiter in waiters {
+            waiter.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn one_waits_for_two() {
+    check(Some(2), || {
+        let guarded = Guarded::new();
+        guarded.group.add(2);
+        let workers = [0, 1].map(|i| {
+            let guarded = guarded.clone();
+            thread::spawn(move || guarded.work(i))
+        });
+        guarded.wait(2);
+        for worker in workers {
+            worker.join().unwrap();
+        }
+    });
+}

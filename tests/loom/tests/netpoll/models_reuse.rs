@@ -1,0 +1,62 @@
+//! What is late: an event or a deadline of a descriptor that was closed, when the next one has its place.
+
+use libc::{EPOLLERR, EPOLLIN, EPOLLOUT, EPOLLRDHUP};
+
+use crate::*;
+
+/// Neither an error nor an end was told of it.
+fn is_well(pd: &'static PollDesc) {
+    assert!(!pd.info().event_err() && !pd.info().event_last());
+}
+
+#[test]
+fn an_event_after_the_next_open() {
+    for events in [EPOLLERR, EPOLLIN | EPOLLOUT | EPOLLRDHUP] {
+        check(move || {
+            let pd = open();
+            let late = told(events);
+            reopen(pd);
+            late();
+            is_well(pd);
+            for mode in [Mode::Read, Mode::Write] {
+                assert_eq!(poll_runtime_poll_reset(pd, mode), Ok(false), "nothing has become ready");
+            }
+        });
+    }
+}
+
+/// The next one may be found ready for nothing. (Nobody waits before that is over: loom lets a thread see what
+/// was there before the store of an open, if another has changed it meanwhile.)
+#[test]
+fn an_event_during_the_next_open() {
+    for events in [EPOLLERR, EPOLLIN | EPOLLOUT | EPOLLRDHUP] {
+        check(move || {
+            let (pd, pipe) = (open(), Arc::new(Pipe(AtomicU32::new(0))));
+            let late = thread::spawn(told(events));
+            reopen(pd);
+            late.join().unwrap();
+            is_well(pd);
+            let writer = {
+                let pipe = pipe.clone();
+                thread::spawn(move || pipe.write(pd))
+            };
+            assert_eq!(pipe.read(pd), Ok(()));
+            writer.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_deadline_during_the_next_open() {
+    check(|| {
+        let pd = open();
+        set_deadline(pd, LATER, true, true);
+        let late = thread::spawn(fires(&pd.rt));
+        reopen(pd);
+        set_deadline(pd, LATER, true, true);
+        late.join().unwrap();
+        for mode in [Mode::Read, Mode::Write] {
+            assert_eq!(poll_runtime_poll_reset(pd, mode), Ok(false), "it is in the future");
+        }
+    });
+}

@@ -49,6 +49,8 @@ func main() {
 	timed("coroswitch", 10_000_000, coroswitch)
 	timed("syscall", 5_000_000, getppid)
 	monitor()
+	echoes()
+	https()
 	if wants("parked") {
 		parked(1_000_000)
 	}

@@ -31,12 +31,17 @@
 //! | `blocked` | a goroutine that computes while another waits in a system call: its time in units of what it takes alone |
 //! | `threads` | how many threads the process has in the end, of 10,000 goroutines that each make ten system calls of 1 ms; `threads_call` is one of those |
 //! | `idle` | the processor's time in 10 s in which all goroutines are parked, 1,000 and one that sleeps |
+//! | `echo100`, `echo5000` | one round trip of 64 bytes over loopback TCP, of so many clients; they are another process, the same for all. `..._cpu` what the server needs of the processor for one, `..._p99` the 99th percentile |
+//! | `idle_connections` | what one connection on which nothing is said takes of a server's memory, of 19,900; `..._threads` how many threads it has, `..._cpu` its processor's time in 5 s |
+//! | `http100`, `http5000` | one HTTP request of so many connections that are kept alive; the clients are `wrk`'s, which must be there. `..._cpu` and `..._p99` likewise |
 //!
 //! From `wake` on they take their time, and are only run if they are named.
 //!
 //! A workload called `raw_...` does the same on gosched's raw layer.
 
 pub mod deep;
+pub mod echo;
+pub mod http;
 pub mod machine;
 pub mod median;
 pub mod quantile;

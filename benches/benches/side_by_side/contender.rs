@@ -48,7 +48,7 @@ impl Contender {
     pub fn run(&self, procs: usize, workload: &str) -> Outcome {
         let workload = format!("{}{workload}", self.prefix);
         let mut command = Command::new(&self.program);
-        command.arg(procs.to_string()).arg(&workload);
+        command.arg(procs.to_string()).arg(&workload).env("ECHO_CLIENT", env!("CARGO_BIN_EXE_echo_client"));
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let lines = child.ok().and_then(output);
         if lines.is_none() {

@@ -42,7 +42,18 @@ const WORKLOADS: [&str; 18] = [
 ];
 
 /// Those that are only run if they are named.
-const LONG: [&str; 5] = ["wake", "pair", "blocked", "threads", "idle"];
+const LONG: [&str; 10] = [
+    "wake",
+    "pair",
+    "blocked",
+    "threads",
+    "idle",
+    "echo100",
+    "echo5000",
+    "idle_connections",
+    "http100",
+    "http5000",
+];
 
 fn main() {
     let options = Options::parse(env::args().skip(1)).unwrap_or_else(|| {

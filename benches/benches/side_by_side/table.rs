@@ -18,7 +18,10 @@ fn target(name: &str, procs: usize) -> Option<f64> {
         "skynet" => Some(0.8),
         "grow" => Some(0.5),
         "grow_cold" => Some(0.8),
-        "sleepers" | "mutex" | "syscall" | "threads" => Some(1.0),
+        "echo100_cpu" | "echo5000_cpu" => Some(0.9),
+        "echo100" | "echo5000" | "http100" | "http5000" | "sleepers" | "mutex" | "syscall" | "threads" => {
+            Some(1.0)
+        }
         "preempt_p99" => Some(1.1),
         "blocked" => Some(1.05),
         "parked" => Some(if procs == 1 { 1.0 } else { 1.3 }),

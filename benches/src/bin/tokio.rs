@@ -1,8 +1,19 @@
 //! tokio: tasks without stacks of their own. It has no unbuffered channel; one of 1 stands in.
 
 use gosched_benches::Args;
+use gosched_benches::echo::{IDLE, MESSAGE, WORKLOADS, clients, more_descriptors, silent_clients};
+use gosched_benches::http;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::{spawn, yield_now};
@@ -10,7 +21,7 @@ use tokio::time::sleep;
 
 fn main() {
     let args = Args::parse();
-    let runtime = Builder::new_multi_thread().worker_threads(args.procs).enable_time().build().unwrap();
+    let runtime = Builder::new_multi_thread().worker_threads(args.procs).enable_all().build().unwrap();
     args.timed("gosched", 2_000_000, |n| on_worker(&runtime, gosched(n)));
     args.timed("spawn", 1_000_000, |n| on_worker(&runtime, spawn_batches(n)));
     args.timed("spawn_wait", 500_000, |n| on_worker(&runtime, spawn_wait(n)));
@@ -18,6 +29,54 @@ fn main() {
     args.timed("bufchan", 5_000_000, |n| on_worker(&runtime, bufchan(n)));
     args.timed("skynet", 5, |n| on_worker(&runtime, skynet(n)));
     args.timed("sleepers", 100_000, |n| on_worker(&runtime, sleepers(n)));
+    for (workload, connections) in WORKLOADS {
+        if args.names(workload) {
+            more_descriptors();
+            clients(&args, workload, runtime.block_on(serve(echo)), connections);
+        }
+    }
+    if args.names(IDLE) {
+        more_descriptors();
+        silent_clients(&args, runtime.block_on(serve(echo)));
+    }
+    for (workload, connections) in http::WORKLOADS {
+        if args.names(workload) {
+            more_descriptors();
+            http::clients(&args, workload, runtime.block_on(serve(converse)), connections);
+        }
+    }
+}
+
+/// A server, until the process ends.
+async fn serve<F: Future<Output = ()> + Send + 'static>(
+    answer: impl Fn(TcpStream) -> F + Send + 'static,
+) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            spawn(answer(stream));
+        }
+    });
+    address
+}
+
+async fn echo(mut stream: TcpStream) {
+    stream.set_nodelay(true).unwrap();
+    let mut buf = [0; MESSAGE];
+    while stream.read_exact(&mut buf).await.is_ok() && stream.write_all(&buf).await.is_ok() {}
+}
+
+/// hyper's HTTP server.
+async fn converse(stream: TcpStream) {
+    stream.set_nodelay(true).unwrap();
+    let hello = service_fn(|_: Request<Incoming>| async {
+        let response = Response::builder().header("content-type", "text/plain");
+        response.body(Full::new(Bytes::from_static(b"Hello, world!\n")))
+    });
+    // What a client does isn't the server's fault.
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), hello).await;
 }
 
 /// Runs it as a task: what `block_on` is given itself would run on no worker.

@@ -1,6 +1,8 @@
 //! gosched: the workloads on its safe API, and the `raw_` ones on its raw layer.
 
+mod echo;
 mod grow;
+mod http;
 mod monitor;
 mod parked;
 mod raw;
@@ -31,6 +33,8 @@ fn main() {
             raw::run(&args);
             grow::run(&args);
             monitor::run(&args);
+            echo::run(&args);
+            http::run(&args);
             parked::run(&args);
         });
     }

@@ -1,0 +1,79 @@
+//! Echo servers: what they share with each other, and with their clients.
+
+use std::env;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+use crate::{Args, cpu_time, memory, threads};
+
+/// How many bytes a client sends, and gets back.
+pub const MESSAGE: usize = 64;
+
+/// The workloads, and how many clients each has.
+pub const WORKLOADS: [(&str, usize); 2] = [("echo100", 100), ("echo5000", 5_000)];
+
+/// The workload of connections that nothing is said on.
+pub const IDLE: &str = "idle_connections";
+
+/// How many there are: nearly as many as a process may have descriptors, in many places.
+const SILENT: usize = 19_900;
+
+/// How long it is measured, in milliseconds.
+const LENGTH: &str = "3000";
+
+/// Lets this process have as many descriptors as it may, as Go does.
+pub fn more_descriptors() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).unwrap();
+}
+
+/// Runs that many clients of this process's server, in a process of their own that the environment variable
+/// `ECHO_CLIENT` names, and reports how it went: the time of a round trip, what the server needed of the
+/// processor for each, and the 99th percentile. It blocks its thread.
+pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usize) {
+    let mut process = command(server, connections, LENGTH).spawn().unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().unwrap().unwrap();
+    assert_eq!(next(), "begun");
+    let before = cpu_time();
+    let result = next();
+    let cpu = cpu_time() - before;
+    assert!(process.wait().unwrap().success());
+    let numbers: Vec<f64> = result.split(' ').map(|number| number.parse().unwrap()).collect();
+    let [trips, took, p99] = numbers[..] else { panic!("not what clients print: {result}") };
+    args.report(workload, took / trips, "ns/op");
+    args.report(&format!("{workload}_cpu"), cpu / trips, "ns/op");
+    args.report(&format!("{workload}_p99"), p99, "ns");
+}
+
+/// Has many clients connect to this process's server and be silent then, and reports what each takes of the
+/// process's memory; how many threads the process has; and what it needs of the processor in five seconds. It
+/// blocks its thread.
+pub fn silent_clients(args: &Args, server: SocketAddr) {
+    let before = memory("VmRSS");
+    let mut process = command(server, SILENT, "0").stdin(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "begun\n");
+    args.report(IDLE, (memory("VmRSS") - before) / SILENT as f64, "bytes");
+    args.report(&format!("{IDLE}_threads"), threads(), "threads");
+    sleep(Duration::from_secs(1));
+    let cpu = cpu_time();
+    sleep(Duration::from_secs(5));
+    args.report(&format!("{IDLE}_cpu"), cpu_time() - cpu, "ns");
+    drop(process.stdin.take());
+    assert!(process.wait().unwrap().success());
+}
+
+/// The clients' program.
+fn command(server: SocketAddr, connections: usize, milliseconds: &str) -> Command {
+    let mut command = Command::new(env::var("ECHO_CLIENT").expect("ECHO_CLIENT names the clients' program"));
+    command.arg(server.to_string()).arg(connections.to_string()).arg(milliseconds).stdout(Stdio::piped());
+    command
+}

@@ -1,0 +1,39 @@
+//! HTTP servers: what they share with each other, and their clients, which are `wrk`'s.
+
+use std::net::SocketAddr;
+use std::process::Command;
+
+use crate::{Args, cpu_time};
+
+/// The workloads, and how many connections each has.
+pub const WORKLOADS: [(&str, usize); 2] = [("http100", 100), ("http5000", 5_000)];
+
+/// Runs `wrk` against this process's server for three seconds, and reports how it went: the time of a request,
+/// what the server needed of the processor for each, and the 99th percentile. It blocks its thread.
+pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usize) {
+    let before = cpu_time();
+    let mut command = Command::new("wrk");
+    command.args(["--threads", "1", "--duration", "3s", "--latency", "--connections"]);
+    let output = command.arg(connections.to_string()).arg(format!("http://{server}/")).output();
+    let output = output.expect("wrk is installed");
+    let cpu = cpu_time() - before;
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && !text.contains("Non-2xx"), "{text}");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let after = |word: &str| words[words.iter().position(|&w| w == word).unwrap() + 1];
+    let requests: f64 = words[words.iter().position(|&w| w == "requests").unwrap() - 1].parse().unwrap();
+    let per_second: f64 = after("Requests/sec:").parse().unwrap();
+    args.report(workload, 1e9 / per_second, "ns/op");
+    args.report(&format!("{workload}_cpu"), cpu / requests, "ns/op");
+    args.report(&format!("{workload}_p99"), nanoseconds(after("99%")), "ns");
+}
+
+/// A time as wrk writes it: `1.23ms`.
+fn nanoseconds(time: &str) -> f64 {
+    for (unit, ns) in [("us", 1e3), ("ms", 1e6), ("s", 1e9)] {
+        if let Some(number) = time.strip_suffix(unit).and_then(|number| number.parse::<f64>().ok()) {
+            return number * ns;
+        }
+    }
+    panic!("not a time: {time}")
+}

@@ -233,8 +233,11 @@ fn by_itself(test: Test) {
             fixed(many(), FRAMES);
             copying(2, (20 << 20) / FRAME);
         });
-        until_back(before, || thread::sleep(Duration::from_millis(20)));
-        assert_eq!(num_goroutine(), 0);
+        let pause = || thread::sleep(Duration::from_millis(20));
+        until_back(before, pause);
+        while num_goroutine() > 0 {
+            pause();
+        }
     });
     process.end().with("exit status: 0");
 }
@@ -398,7 +401,7 @@ fn a_goroutine_that_is_no_more(test: Test) {
             while GP.swap(ptr::null_mut(), Ordering::Relaxed) != gp {
                 go(|| GP.store(proc::getg(), Ordering::Relaxed)).join().expect("it doesn't panic");
             }
-            assert_eq!(num_goroutine(), 1);
+            ended();
         });
     });
     process.end().with("exit status: 0");

@@ -35,16 +35,9 @@ pub(crate) fn futexwakeup(addr: &AtomicU32, cnt: u32) {
     };
     // A waiter on the stack of a thread that has gone on may be unmapped: EFAULT.
     if ret < 0 && io::Error::last_os_error().raw_os_error() != Some(libc::EFAULT) {
-        futexwakeup_failed(addr);
+        eprintln!("futexwakeup addr={addr:p} returned {}", io::Error::last_os_error());
+        throw("futexwakeup failed")
     }
-}
-
-/// Apart, as who unlocks may be on a copying stack: what is printed has room in this one's frame.
-#[cold]
-#[inline(never)]
-fn futexwakeup_failed(addr: &AtomicU32) -> ! {
-    eprintln!("futexwakeup addr={addr:p} returned {}", io::Error::last_os_error());
-    throw("futexwakeup failed")
 }
 
 /// Whether `membarrier` was found to work; see [`lock::key`](crate::lock::key).

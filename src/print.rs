@@ -42,26 +42,32 @@ impl Drop for Stderr {
     }
 }
 
+/// Writes `args`, and then `end`. Apart, so that whoever has something to report, and may be on a small stack,
+/// has no room for a line in its own frame.
+#[cold]
+#[inline(never)]
+pub(crate) fn print(args: fmt::Arguments<'_>, end: &str) {
+    let mut stderr = Stderr::new();
+    let _ = stderr.write_fmt(args);
+    let _ = stderr.write_str(end);
+}
+
 /// `eprintln!` by way of [`Stderr`]: usable on g0, in a signal handler, with any
 /// lock held.
 macro_rules! eprintln {
     () => {
         $crate::print::eprintln!("")
     };
-    ($($arg:tt)*) => {{
-        use std::fmt::Write as _;
-        let mut stderr = $crate::print::Stderr::new();
-        let _ = stderr.write_fmt(format_args!($($arg)*));
-        let _ = stderr.write_str("\n");
-    }};
+    ($($arg:tt)*) => {
+        $crate::print::print(format_args!($($arg)*), "\n")
+    };
 }
 
-/// [`eprintln`] without the end of the line, and with what is written so far.
+/// [`eprintln`] without the end of the line.
 macro_rules! eprint {
-    ($($arg:tt)*) => {{
-        use std::fmt::Write as _;
-        let _ = $crate::print::Stderr::new().write_fmt(format_args!($($arg)*));
-    }};
+    ($($arg:tt)*) => {
+        $crate::print::print(format_args!($($arg)*), "")
+    };
 }
 
 pub(crate) use {eprint, eprintln};

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use common::Test;
 use gosched::metrics::{self, Value};
 use gosched::net::{TcpStream, UnixDatagram, UnixListener};
+use gosched::sync::WaitGroup;
 use gosched::time::sleep;
 use gosched::{blocking, scope};
 use polled::*;
@@ -158,10 +159,16 @@ fn the_connections_of_a_closed_listener(test: Test) {
         let path = path("closed");
         let unix = &UnixListener::bind(&path).unwrap();
         let _stream = TcpStream::connect(addr).unwrap();
+        let accepted = &WaitGroup::new();
+        accepted.add(1);
         scope(|s| {
             // One after the close would be an error.
-            let tcp_streams = s.go(|| tcp.incoming().take(10).map(Result::unwrap).count());
+            let tcp_streams = s.go(|| {
+                let streams = tcp.incoming().take(10).map(Result::unwrap);
+                streams.inspect(|_| accepted.done()).count()
+            });
             let unix_streams = s.go(|| unix.incoming().take(10).map(Result::unwrap).count());
+            accepted.wait();
             let_them_wait();
             tcp.close();
             unix.close();

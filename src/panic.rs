@@ -116,13 +116,13 @@ pub(crate) fn startpanic(kind: ThrowType) {
             unsafe { libc::pause() };
         }
     }
-    give_up_after_a_second();
+    give_up_after_a_while();
     freezetheworld();
 }
 
 /// The report may need a lock that the failing code holds (malloc's, if a stack
 /// overflowed in there): what was printed until then has to do.
-fn give_up_after_a_second() {
+fn give_up_after_a_while() {
     extern "C" fn give_up(_: libc::c_int) {
         eprintln!("\n(the report took too long)");
         exit(2);
@@ -136,7 +136,7 @@ fn give_up_after_a_second() {
         let mut alarm: libc::sigset_t = std::mem::zeroed();
         libc::sigaddset(&mut alarm, libc::SIGALRM);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &alarm, std::ptr::null_mut());
-        libc::alarm(1);
+        libc::alarm(5);
     }
 }
 
@@ -144,7 +144,7 @@ fn give_up_after_a_second() {
 /// a large program are read.
 pub(crate) fn more_time() {
     // SAFETY: sets a timer.
-    unsafe { libc::alarm(10) };
+    unsafe { libc::alarm(30) };
 }
 
 /// Ends the process at once, with no destructor or atexit handler run.

@@ -13,13 +13,14 @@ use std::io::{self, ErrorKind};
 use std::net::{self, Shutdown};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net as unix;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use common::Test;
+use common::{Test, until_it_waits};
 use gosched::net::{TcpStream, UnixStream};
 use gosched::time::sleep_until;
-use gosched::{blocking, scope, yield_now};
+use gosched::{blocking, proc, scope, yield_now};
 use polled::*;
 use rng::Rng;
 use sockets::*;
@@ -281,9 +282,14 @@ fn descriptors_run_out_while_an_accept_waits(test: Test) {
         let wanting = &AtomicUsize::new(0);
         for _ in 0..3 {
             wanting.store(0, Ordering::Relaxed);
+            let acceptor = &AtomicPtr::new(ptr::null_mut());
             scope(|s| {
-                let accepts = s.go(|| when_there_are_descriptors(|| listener.accept(), wanting).0);
-                let_them_wait();
+                let accepts = s.go(|| {
+                    acceptor.store(proc::getg(), Ordering::Relaxed);
+                    when_there_are_descriptors(|| listener.accept(), wanting).0
+                });
+                // While it tries, it has a descriptor for a moment.
+                until_it_waits(acceptor);
                 let mut all = all_descriptors();
                 // One for the client.
                 all.pop();

@@ -65,10 +65,11 @@ fn others_have_filled_the_queue(test: Test) {
                 });
             }
             let_them_wait();
-            let before = times_run();
+            let (begin, before) = (Instant::now(), times_run());
             sleep(300 * MS);
             let times = times_run() - before;
-            assert!(times < 10, "they go round and round: {times}");
+            let most = begin.elapsed().as_millis() / 30;
+            assert!(u128::from(times) < most, "they go round and round: {times}, not {most}");
             let mut buf = [0; 4];
             (0..n).for_each(|_| assert_eq!(receiver.recv(&mut buf).unwrap(), 1));
             (0..200).for_each(|_| assert_eq!(receiver.recv(&mut buf).unwrap(), 2));
@@ -203,7 +204,7 @@ fn a_burst_of_connections(test: Test) {
         let burst = allowed.trim().parse::<usize>().unwrap().min(300);
         let (listener, addr) = listen();
         // One that finds no room is sent again and again until it gives up.
-        let connect = |_| net::TcpStream::connect_timeout(&addr, Duration::from_secs(3));
+        let connect = |_| net::TcpStream::connect_timeout(&addr, Duration::from_secs(20));
         let streams = blocking(|| (0..burst).map(connect).collect::<Result<Vec<_>, _>>());
         assert_eq!(streams.unwrap().len(), listener.incoming().take(burst).map(Result::unwrap).count());
     });

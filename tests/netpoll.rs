@@ -20,7 +20,7 @@ use gosched::net::Pollable;
 use gosched::netpoll::*;
 use gosched::sync::WaitGroup;
 use gosched::time::sleep;
-use gosched::{blocking, go, proc, scope, yield_now};
+use gosched::{blocking, go, lock_os_thread, proc, scope, yield_now};
 use polled::*;
 
 common::tests! {
@@ -222,6 +222,7 @@ fn no_poller_in_a_sandbox(test: Test) {
     }
     with_one_p_and_several(test, || {
         let (a, _b) = UnixStream::pair().unwrap();
+        let _locked = lock_os_thread();
         forbid(libc::SYS_epoll_create1);
         let error = Pollable::new(a).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EPERM));

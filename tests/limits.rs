@@ -147,8 +147,9 @@ fn fewer_threads_than_wanted(test: Test) {
                 for _ in 0..50 {
                     s.go(|| {
                         start.wait();
-                        // Holds up its thread, so each of them wants one.
-                        thread::sleep(Duration::from_millis(5));
+                        // Holds up its thread, so each of them wants one; not at once if the thread that looks
+                        // for work finds no processor.
+                        thread::sleep(Duration::from_millis(40));
                     });
                 }
                 // Enough for a signal stack, not for a thread.

@@ -86,7 +86,7 @@ fn who_waits_for_a_mutex_gets_it_from_one_who_always_has_it() {
         drop(held);
         // From here on it is free only between two turns of this loop; in starving mode the
         // waiter is handed it there.
-        for _ in 0..500 {
+        for _ in 0..50_000 {
             let guard = MUTEX.lock();
             if GOT_IT.load(Ordering::Relaxed) {
                 break;

@@ -94,7 +94,7 @@ fn comes_back(least: usize, f: impl FnOnce()) {
     let peak = status("VmHWM:");
     assert!(peak >= before + least, "it took {} bytes, and not {least}", peak.saturating_sub(before));
     until_back(before, give_back);
-    assert_eq!(num_goroutine(), 1);
+    ended();
 }
 
 /// Takes so many frames' room on the stack, writes what depends on `seed` there, and reads it when
@@ -185,9 +185,10 @@ fn fixed(n: usize, frames: usize) {
     });
 }
 
-/// Waits until all goroutines but this one have left their stacks.
+/// Waits until all goroutines but this one have left their stacks. The count may be wrong for a moment while
+/// dead ones are handed back.
 fn ended() {
-    while num_goroutine() > 1 {
+    while num_goroutine() != 1 {
         yield_now();
     }
 }
@@ -376,7 +377,6 @@ fn what_is_made_again(test: Test) {
                 check_guards();
                 ended();
                 proc::free_os_memory();
-                assert_eq!(num_goroutine(), 1);
                 check_guards();
             }
         });
@@ -393,7 +393,8 @@ fn a_goroutine_that_is_no_more(test: Test) {
             let gp = GP.load(Ordering::Relaxed);
             // SAFETY: a G, also when its page reads as zero.
             let status = || unsafe { proc::readgstatus(gp) };
-            assert_eq!(status(), GDEAD);
+            // After a second or two it goes back by itself.
+            assert!([GDEAD, GIDLE].contains(&status()));
             while status() != GIDLE {
                 give_back();
             }
@@ -467,7 +468,7 @@ fn come_and_go(rng: &mut Rng) {
     });
     ended();
     proc::free_os_memory();
-    assert_eq!(num_goroutine(), 1);
+    ended();
 }
 
 fn locked_memory_stays(test: Test) {
@@ -484,7 +485,6 @@ fn locked_memory_stays(test: Test) {
                 copying(200, FRAMES);
                 fixed(200, FRAMES);
                 ended();
-                assert_eq!(num_goroutine(), 1);
             }
         });
     });

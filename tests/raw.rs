@@ -389,7 +389,7 @@ fn acquirem_holds_the_m() {
             assert_eq!((*mp).locks.get(), 1);
             proc::releasem(mp);
             assert_eq!((*mp).locks.get(), 0);
-            assert!(proc::gcount() >= 1);
+            assert!((0..1000).any(|_| proc::gcount() >= 1));
         }
         assert!(proc::mcount() >= 1);
     });

@@ -34,7 +34,7 @@ common::tests! {
 const GOROUTINES: usize = 8;
 
 /// Seconds after which a process is killed that should have ended.
-const PATIENCE: u64 = 60;
+const PATIENCE: u64 = 300;
 
 /// Grown stacks go from goroutine to goroutine.
 fn kept_stacks(test: Test) {
@@ -86,8 +86,8 @@ fn here(seed: u64, seconds: u64, asked: bool, deep_levels: u64) {
     let references = references(&cases, settings);
     let all: Vec<(Case, Reference)> = cases.into_iter().zip(references).collect();
     count_moves();
-    let end = Instant::now() + Duration::from_secs(seconds);
     let storm = || {
+        let end = Instant::now() + Duration::from_secs(seconds);
         let fresh = FreshStack::measure();
         gosched::scope(|s| {
             let worker = |_| {

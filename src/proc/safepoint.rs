@@ -13,8 +13,8 @@ use crate::proc::procs::{gomaxprocs, procs};
 use crate::proc::startstop::handoffp;
 use crate::proc::status::{cas_g_from_waiting, cas_g_to_waiting};
 use crate::proc::stw::{ASK_AGAIN_NS, WORLDSEMA};
-use crate::proc::trace::{Event, trace};
-use crate::runtime2::{GRUNNING, M, P, PIDLE, PSYSCALL, WaitReason, sched};
+use crate::proc::syscall::take_from_syscall;
+use crate::runtime2::{GRUNNING, M, P, PIDLE, WaitReason, sched};
 use crate::sema::{semacquire, semrelease};
 
 /// Calls `f` for every P, when it reaches a point where its goroutine could have parked: on the M that
@@ -65,11 +65,7 @@ fn for_each_p_internal(mp: &'static M, f: fn(*mut P)) {
     f(pointer(mine));
     // Who gets a P that an M in a system call has left runs the function.
     for pp in others() {
-        if pp.run_safe_point_fn.load(Ordering::SeqCst) == 1
-            && pp.status.compare_exchange(PSYSCALL, PIDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok()
-        {
-            trace(|| Event::ProcSteal(pp));
-            pp.syscalltick.store(pp.syscalltick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        if pp.run_safe_point_fn.load(Ordering::SeqCst) == 1 && take_from_syscall(pp, PIDLE) {
             handoffp(pp);
         }
     }

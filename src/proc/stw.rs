@@ -23,11 +23,11 @@ use crate::proc::procresize::procresize;
 use crate::proc::procs::{gomaxprocs, procs};
 use crate::proc::startstop::{no_thread, stopm};
 use crate::proc::status::{cas_g_from_waiting, cas_g_to_waiting};
+use crate::proc::syscall::take_from_syscall;
 use crate::proc::sysmon::wake_sysmon;
 use crate::proc::timers::inject_polled;
-use crate::proc::trace::{Event, trace};
 use crate::proc::wake::{pidleget, wakep};
-use crate::runtime2::{GRUNNING, M, P, PGCSTOP, PSYSCALL, TimeHistogram, WaitReason, sched};
+use crate::runtime2::{GRUNNING, M, P, PGCSTOP, TimeHistogram, WaitReason, sched};
 use crate::sema::{semacquire, semrelease1};
 
 /// How often who waits for P's to stop asks again, in nanoseconds: a request can be missed.
@@ -175,9 +175,7 @@ fn stop_the_world_with_sema(mp: &'static M) {
     preemptall();
     stopped(mine);
     for pp in &procs().allp {
-        if pp.status.compare_exchange(PSYSCALL, PGCSTOP, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-            trace(|| Event::ProcSteal(pp));
-            pp.syscalltick.store(pp.syscalltick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        if take_from_syscall(pp, PGCSTOP) {
             sched().stopwait.fetch_sub(1, Ordering::Relaxed);
         }
     }

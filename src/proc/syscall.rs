@@ -123,15 +123,22 @@ fn entersyscall_sysmon() {
 fn entersyscall_gcwait(pp: &P) {
     lock(&sched().lock);
     if sched().stopwait.load(Ordering::Relaxed) > 0
-        && pp.status.compare_exchange(PSYSCALL, PGCSTOP, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        && take_from_syscall(pp, PGCSTOP)
+        && sched().stopwait.fetch_sub(1, Ordering::Relaxed) == 1
     {
-        tick(pp);
-        trace(|| Event::ProcSteal(pp));
-        if sched().stopwait.fetch_sub(1, Ordering::Relaxed) == 1 {
-            notewakeup(&sched().stopnote);
-        }
+        notewakeup(&sched().stopnote);
     }
     unlock(&sched().lock);
+}
+
+/// Takes `pp` from an M that is in a system call, and leaves it in the state `to`; false if it isn't in one.
+pub(crate) fn take_from_syscall(pp: &P, to: u32) -> bool {
+    let taken = pp.status.compare_exchange(PSYSCALL, to, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    if taken {
+        trace(|| Event::ProcSteal(pp));
+        tick(pp);
+    }
+    taken
 }
 
 /// Counts a system call of `pp`.

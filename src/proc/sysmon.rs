@@ -23,8 +23,8 @@ use crate::proc::runq::runqempty;
 use crate::proc::scavenge::scavenge;
 use crate::proc::schedtrace::schedtrace_if_due;
 use crate::proc::startstop::handoffp;
+use crate::proc::syscall::take_from_syscall;
 use crate::proc::timers::worth_polling;
-use crate::proc::trace::{Event, trace};
 use crate::runtime2::{P, PIDLE, PRUNNING, PSYSCALL, sched};
 use crate::time::run::time_sleep_until;
 use crate::traceback::quit::{asked_to_quit, quit_if_asked};
@@ -215,10 +215,8 @@ fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> bool {
     // As if one locked M less were idle: the M that the P is taken from may come back, find nothing
     // to do, and see a deadlock before the P is handed on.
     incidlelocked(-1);
-    let taken = pp.status.compare_exchange(PSYSCALL, PIDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    let taken = take_from_syscall(pp, PIDLE);
     if taken {
-        trace(|| Event::ProcSteal(pp));
-        pp.syscalltick.store(syscalltick.wrapping_add(1), Ordering::Relaxed);
         handoffp(pp);
     }
     incidlelocked(1);

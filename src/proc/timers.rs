@@ -7,6 +7,7 @@ use crate::lock::{lock, unlock};
 use crate::netpoll::{netpoll, netpoll_adjust_waiters, netpoll_any_waiters, netpoll_break, netpollinited};
 use crate::os::nanotime;
 use crate::panic::throw;
+use crate::proc::gqueue::GList;
 use crate::proc::inject::injectglist;
 use crate::proc::p::acquirep;
 use crate::proc::procs::{Procs, procs};
@@ -135,8 +136,14 @@ pub(crate) fn poll_now() -> Option<&'static G> {
         return None;
     }
     let (list, delta) = netpoll(0);
+    first_polled(&list, delta)
+}
+
+/// The first goroutine of those that [`netpoll`] has returned, to be run here; the others become runnable. Part
+/// of Go's `findRunnable`.
+fn first_polled(list: &GList, delta: i32) -> Option<&'static G> {
     let gp = list.pop()?;
-    injectglist(&list);
+    injectglist(list);
     netpoll_adjust_waiters(delta);
     casgstatus(gp, GWAITING, GRUNNABLE);
     trace(|| Event::GoUnpark(gp));
@@ -188,17 +195,11 @@ pub(crate) fn poll_or_stop(
             return None;
         };
         acquirep(mp, pp);
-        if let Some(gp) = list.pop() {
-            injectglist(&list);
-            netpoll_adjust_waiters(delta);
-            casgstatus(gp, GWAITING, GRUNNABLE);
-            trace(|| Event::GoUnpark(gp));
-            return Some(gp);
-        }
-        if was_spinning {
+        let first = first_polled(&list, delta);
+        if first.is_none() && was_spinning {
             mp.become_spinning();
         }
-        return None;
+        return first;
     }
     if to_poll && poll_until != 0 {
         // Somebody polls, for longer perhaps.

@@ -37,6 +37,7 @@ pub fn more_descriptors() {
 /// `ECHO_CLIENT` names, and reports how it went: the time of a round trip, what the server needed of the
 /// processor for each, and the 99th percentile. It blocks its thread.
 pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usize) {
+    more_descriptors();
     let mut process = command(server, connections, LENGTH).spawn().unwrap();
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
     let mut next = || lines.next().unwrap().unwrap();
@@ -56,6 +57,7 @@ pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usi
 /// process's memory; how many threads the process has; and what it needs of the processor in five seconds. It
 /// blocks its thread.
 pub fn silent_clients(args: &Args, server: SocketAddr) {
+    more_descriptors();
     let before = memory("VmRSS");
     let mut process = command(server, SILENT, "0").stdin(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();

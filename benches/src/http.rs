@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::process::Command;
 
+use crate::echo::more_descriptors;
 use crate::{Args, cpu_time};
 
 /// The workloads, and how many connections each has.
@@ -11,6 +12,7 @@ pub const WORKLOADS: [(&str, usize); 2] = [("http100", 100), ("http5000", 5_000)
 /// Runs `wrk` against this process's server for three seconds, and reports how it went: the time of a request,
 /// what the server needed of the processor for each, and the 99th percentile. It blocks its thread.
 pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usize) {
+    more_descriptors();
     let before = cpu_time();
     let mut command = Command::new("wrk");
     command.args(["--threads", "1", "--duration", "3s", "--latency", "--connections"]);

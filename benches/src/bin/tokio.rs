@@ -1,7 +1,7 @@
 //! tokio: tasks without stacks of their own. It has no unbuffered channel; one of 1 stands in.
 
 use gosched_benches::Args;
-use gosched_benches::echo::{IDLE, MESSAGE, WORKLOADS, clients, more_descriptors, silent_clients};
+use gosched_benches::echo::{IDLE, MESSAGE, WORKLOADS, clients, silent_clients};
 use gosched_benches::http;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -31,17 +31,14 @@ fn main() {
     args.timed("sleepers", 100_000, |n| on_worker(&runtime, sleepers(n)));
     for (workload, connections) in WORKLOADS {
         if args.names(workload) {
-            more_descriptors();
             clients(&args, workload, runtime.block_on(serve(echo)), connections);
         }
     }
     if args.names(IDLE) {
-        more_descriptors();
         silent_clients(&args, runtime.block_on(serve(echo)));
     }
     for (workload, connections) in http::WORKLOADS {
         if args.names(workload) {
-            more_descriptors();
             http::clients(&args, workload, runtime.block_on(serve(converse)), connections);
         }
     }

@@ -6,31 +6,29 @@ use std::net::SocketAddr;
 use gosched::net::{TcpListener, TcpStream};
 use gosched::{blocking, go};
 use gosched_benches::Args;
-use gosched_benches::echo::{IDLE, MESSAGE, WORKLOADS, clients, more_descriptors, silent_clients};
+use gosched_benches::echo::{IDLE, MESSAGE, WORKLOADS, clients, silent_clients};
 
 pub fn run(args: &Args) {
     for (workload, connections) in WORKLOADS {
         if args.names(workload) {
-            more_descriptors();
-            let server = serve();
+            let server = serve(echo);
             blocking(|| clients(args, workload, server, connections));
         }
     }
     if args.names(IDLE) {
-        more_descriptors();
-        let server = serve();
+        let server = serve(echo);
         blocking(|| silent_clients(args, server));
     }
 }
 
 /// A server, until the process ends.
-fn serve() -> SocketAddr {
+pub fn serve<R: Send + 'static>(answer: fn(TcpStream) -> R) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     go(move || {
         for stream in listener.incoming() {
             let stream = stream.unwrap();
-            go(move || echo(stream));
+            go(move || answer(stream));
         }
     });
     address

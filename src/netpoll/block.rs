@@ -8,6 +8,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use crate::atomic::{AtomicPtr, Ordering};
+use crate::lock::unlock;
 use crate::netpoll::netpoll_adjust_waiters;
 use crate::netpoll::poll_desc::{Mode, PD_NIL, PD_READY, PD_WAIT, PollDesc, PollError};
 use crate::panic::throw;
@@ -103,18 +104,13 @@ unsafe extern "C" fn netpollblockcommit(gp: *mut G, semaphore: *mut c_void) -> b
 }
 
 /// Makes a goroutine ready that has waited. Go's `netpollgoready`.
-pub(crate) fn netpollgoready(gp: &'static G, traceskip: i32) {
+fn netpollgoready(gp: &'static G, traceskip: i32) {
     goready(gp, traceskip + 1);
 }
 
 /// Ends the wait for `mode`, because it is ready (`ioready`) or won't be; returns who has to be made ready.
 /// What `delta` becomes less is for [`netpoll_adjust_waiters`], once that is done. Go's `netpollunblock`.
-pub(crate) fn netpollunblock(
-    pd: &PollDesc,
-    mode: Mode,
-    ioready: bool,
-    delta: &mut i32,
-) -> Option<&'static G> {
+fn netpollunblock(pd: &PollDesc, mode: Mode, ioready: bool, delta: &mut i32) -> Option<&'static G> {
     let semaphore = pd.semaphore(mode);
     loop {
         let old = semaphore.load(Ordering::SeqCst);
@@ -144,4 +140,15 @@ pub(crate) fn netpollready(to_run: &GList, pd: &PollDesc, read: bool, write: boo
         to_run.push(wg);
     }
     delta
+}
+
+/// Ends the waits for reading, for writing, or both: they are over, and it isn't ready. The lock is held, and is
+/// released here.
+pub(super) fn end_waits(pd: &PollDesc, read: bool, write: bool) {
+    let mut delta = 0;
+    let rg = if read { netpollunblock(pd, Mode::Read, false, &mut delta) } else { None };
+    let wg = if write { netpollunblock(pd, Mode::Write, false, &mut delta) } else { None };
+    unlock(&pd.lock);
+    rg.into_iter().chain(wg).for_each(|gp| netpollgoready(gp, 3));
+    netpoll_adjust_waiters(delta);
 }

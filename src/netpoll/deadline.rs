@@ -8,9 +8,8 @@ use std::cell::Cell;
 use std::ffi::c_void;
 
 use crate::lock::{lock, unlock};
-use crate::netpoll::block::{netpollgoready, netpollunblock};
-use crate::netpoll::netpoll_adjust_waiters;
-use crate::netpoll::poll_desc::{Mode, PollDesc};
+use crate::netpoll::block::end_waits;
+use crate::netpoll::poll_desc::PollDesc;
 use crate::os::nanotime;
 use crate::panic::throw;
 use crate::runtime2::{Timer, TimerFn};
@@ -53,12 +52,7 @@ fn set_deadline(pd: &'static PollDesc, d: i64, read: bool, write: bool) {
     let when = if combo { 0 } else { wd };
     set_timer(pd, &pd.wt, &pd.wseq, when, netpoll_write_deadline, wd != wd0 || combo != combo0);
     // If it has passed, who waits is to know.
-    let mut delta = 0;
-    let rg = if rd < 0 { netpollunblock(pd, Mode::Read, false, &mut delta) } else { None };
-    let wg = if wd < 0 { netpollunblock(pd, Mode::Write, false, &mut delta) } else { None };
-    unlock(&pd.lock);
-    rg.into_iter().chain(wg).for_each(|gp| netpollgoready(gp, 3));
-    netpoll_adjust_waiters(delta);
+    end_waits(pd, rd < 0, wd < 0);
 }
 
 /// Has `t` call `f` at `when`, or never if that isn't positive. If it is set already, and the deadline hasn't
@@ -95,26 +89,20 @@ fn netpolldeadlineimpl(pd: &'static PollDesc, seq: usize, read: bool, write: boo
         unlock(&pd.lock);
         return;
     }
-    let (mut delta, mut rg, mut wg) = (0, None, None);
     if read {
         if pd.rd.get() <= 0 || pd.rt.f.get().is_none() {
             throw("runtime: inconsistent read deadline");
         }
         pd.rd.set(-1);
-        pd.publish_info();
-        rg = netpollunblock(pd, Mode::Read, false, &mut delta);
     }
     if write {
         if pd.wd.get() <= 0 || pd.wt.f.get().is_none() && !read {
             throw("runtime: inconsistent write deadline");
         }
         pd.wd.set(-1);
-        pd.publish_info();
-        wg = netpollunblock(pd, Mode::Write, false, &mut delta);
     }
-    unlock(&pd.lock);
-    rg.into_iter().chain(wg).for_each(|gp| netpollgoready(gp, 0));
-    netpoll_adjust_waiters(delta);
+    pd.publish_info();
+    end_waits(pd, read, write);
 }
 
 /// What the timers have as their argument.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
@@ -49,22 +49,15 @@ fn epoll_ctl(epfd: RawFd, op: libc::c_int, fd: RawFd, events: libc::c_int, data:
 
 /// Makes the poller. Go's `netpollinit`.
 pub(super) fn netpollinit() -> io::Result<()> {
-    // SAFETY: no memory is passed.
-    let epfd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+    // SAFETY: no memory is passed; it is new, and nobody else's.
+    let epfd = unsafe { OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
+    let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
     // SAFETY: likewise.
-    let made = check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) });
-    let event_fd = made.and_then(|event_fd| {
-        let added = epoll_ctl(epfd, libc::EPOLL_CTL_ADD, event_fd, EPOLLIN, BREAK);
-        added.map(|()| event_fd).inspect_err(|_| close(event_fd))
-    });
-    NETPOLL_EVENT_FD.store(event_fd.inspect_err(|_| close(epfd))?, Ordering::Relaxed);
-    EPFD.store(epfd, Ordering::Relaxed);
+    let event_fd = unsafe { OwnedFd::from_raw_fd(check(libc::eventfd(0, flags))?) };
+    epoll_ctl(epfd.as_raw_fd(), libc::EPOLL_CTL_ADD, event_fd.as_raw_fd(), EPOLLIN, BREAK)?;
+    NETPOLL_EVENT_FD.store(event_fd.into_raw_fd(), Ordering::Relaxed);
+    EPFD.store(epfd.into_raw_fd(), Ordering::Relaxed);
     Ok(())
-}
-
-fn close(fd: RawFd) {
-    // SAFETY: it is the caller's.
-    unsafe { libc::close(fd) };
 }
 
 /// Whether the descriptor is one of the poller's own. Go's `netpollIsPollDescriptor`, in

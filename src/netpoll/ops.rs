@@ -5,11 +5,11 @@ use std::os::fd::RawFd;
 use std::sync::atomic::Ordering;
 
 use crate::lock::{lock, unlock};
-use crate::netpoll::block::{forget_ready, netpollblock, netpollcheckerr, netpollgoready, netpollunblock};
+use crate::netpoll::block::{end_waits, forget_ready, netpollblock, netpollcheckerr};
 use crate::netpoll::cache::POLLCACHE;
 use crate::netpoll::epoll::{netpollarm, netpollclose, netpollopen};
 use crate::netpoll::poll_desc::{Mode, PD_NIL, PD_READY, PollDesc, PollError};
-use crate::netpoll::{netpoll_adjust_waiters, netpoll_generic_init, netpollinited};
+use crate::netpoll::{netpoll_generic_init, netpollinited};
 use crate::panic::throw;
 use crate::stack::check::entry_check;
 use crate::stack::with_room;
@@ -170,16 +170,11 @@ fn unblock(pd: &'static PollDesc) {
     pd.rseq.set(pd.rseq.get().wrapping_add(1));
     pd.wseq.set(pd.wseq.get().wrapping_add(1));
     pd.publish_info();
-    let mut delta = 0;
-    let rg = netpollunblock(pd, Mode::Read, false, &mut delta);
-    let wg = netpollunblock(pd, Mode::Write, false, &mut delta);
     for t in [&pd.rt, &pd.wt] {
         if t.f.get().is_some() {
             deltimer(t);
             t.f.set(None);
         }
     }
-    unlock(&pd.lock);
-    rg.into_iter().chain(wg).for_each(|gp| netpollgoready(gp, 3));
-    netpoll_adjust_waiters(delta);
+    end_waits(pd, true, true);
 }

@@ -259,32 +259,27 @@ fn no_timer_without_descriptors(test: Test) {
 }
 
 fn a_busy_processor_does_not_keep_them_waiting(test: Test) {
-    for procs in ["1", "4"] {
-        let process = test.process(|| {
-            run(|| {
-                let (rx, mut tx) = pipe_pair();
-                let reader = go(move || read_one(&rx).unwrap());
-                let_them_wait();
-                let done = Arc::new(AtomicUsize::new(0));
-                // There is always a goroutine to run, on each P.
-                let busy: Vec<_> = (0..16)
-                    .map(|_| {
-                        let done = done.clone();
-                        go(move || {
-                            while done.load(Ordering::Relaxed) == 0 {
-                                yield_now();
-                            }
-                        })
-                    })
-                    .collect();
-                tx.write_all(&[7]).unwrap();
-                assert_eq!(reader.join().unwrap(), 7);
-                done.store(1, Ordering::Relaxed);
-                busy.into_iter().for_each(|busy| busy.join().unwrap());
-            });
-        });
-        process.env("GOMAXPROCS", procs).end().with("exit status: 0");
-    }
+    with_one_p_and_several(test, || {
+        let (rx, mut tx) = pipe_pair();
+        let reader = go(move || read_one(&rx).unwrap());
+        let_them_wait();
+        let done = Arc::new(AtomicUsize::new(0));
+        // There is always a goroutine to run, on each P.
+        let busy: Vec<_> = (0..16)
+            .map(|_| {
+                let done = done.clone();
+                go(move || {
+                    while done.load(Ordering::Relaxed) == 0 {
+                        yield_now();
+                    }
+                })
+            })
+            .collect();
+        tx.write_all(&[7]).unwrap();
+        assert_eq!(reader.join().unwrap(), 7);
+        done.store(1, Ordering::Relaxed);
+        busy.into_iter().for_each(|busy| busy.join().unwrap());
+    });
 }
 
 fn starting_the_world_polls(test: Test) {

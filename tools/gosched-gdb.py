@@ -121,6 +121,16 @@ def function(gp):
     return block.function.print_name if block is not None else hex(pc)
 
 
+def registers_of(frame):
+    """The names of the registers that say where a frame is."""
+    return ("rsp", "rip", "rbp") if "x86" in frame.architecture().name() else ("sp", "pc", "x29")
+
+
+def place_of(frame):
+    """A frame's stack pointer and pc."""
+    return tuple(int(frame.read_register(name)) & (1 << 64) - 1 for name in registers_of(frame)[:2])
+
+
 class Parked(gdb.unwinder.Unwinder):
     """While a goroutine is looked at, it is the caller of the innermost frame."""
 
@@ -129,9 +139,10 @@ class Parked(gdb.unwinder.Unwinder):
         self.registers = None
 
     def __call__(self, pending):
-        names = ("rsp", "rip", "rbp") if "x86" in pending.architecture().name() else ("sp", "pc", "x29")
-        here = tuple(int(pending.read_register(name)) & (1 << 64) - 1 for name in names[:2])
-        if self.registers is None or here != self.innermost:
+        if self.registers is None:
+            return None
+        names, here = registers_of(pending), place_of(pending)
+        if here != self.innermost:
             return None
         sp, pc, bp = self.registers
         values = [gdb.Value(at).cast(pending.read_register(names[1]).type) for at in (sp - 16, here[1])]
@@ -143,8 +154,7 @@ class Parked(gdb.unwinder.Unwinder):
 
     def show(self, registers):
         gdb.newest_frame().select()
-        names = ("rsp", "rip") if "x86" in gdb.newest_frame().architecture().name() else ("sp", "pc")
-        self.innermost = tuple(int(gdb.newest_frame().read_register(name)) & (1 << 64) - 1 for name in names)
+        self.innermost = place_of(gdb.newest_frame())
         self.registers = registers
         gdb.invalidate_cached_frames()
 

@@ -136,8 +136,10 @@ impl Handlers {
 
     /// Forgets one, and closes its channel.
     pub(super) fn remove(&mut self, id: u64) {
-        if self.stop(id) {
-            self.list.retain(|handler| handler.id != id);
+        let Some(i) = self.list.iter().position(|handler| handler.id == id) else { return };
+        let handler = self.list.remove(i);
+        if !handler.stopping {
+            self.disable_unwanted(&signals_of(handler.mask));
         }
     }
 }

@@ -32,9 +32,10 @@ pub(crate) fn save_ancestors(callergp: Option<&'static G>, newg: &G) {
 #[inline(never)]
 fn keep(callergp: Option<&'static G>, newg: &G) {
     // An unwinder needs more than a copying stack; and the caller's begins where it leaves for g0.
-    let kept = callergp.map_or(ptr::null_mut(), |callergp| systemstack(|| ancestors_of_child(callergp)));
-    systemstack(|| forget_ancestors(newg));
-    newg.ancestors.set(kept.cast());
+    systemstack(|| {
+        forget_ancestors(newg);
+        newg.ancestors.set(callergp.map_or(ptr::null_mut(), ancestors_of_child).cast());
+    });
 }
 
 /// Frees the ancestors of `gp`, which has ended. On g0, or where there is as much room.

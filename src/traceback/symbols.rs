@@ -86,9 +86,9 @@ impl Symbol {
             "" => write!(out, "pc={pc:#x}")?,
             place => write!(out, "{place}")?,
         }
-        match entry(pc) {
-            Some(entry) if offset => writeln!(out, " +{:#x}", pc - entry),
-            _ => writeln!(out),
+        match offset.then(|| entry(pc)).flatten() {
+            Some(entry) => writeln!(out, " +{:#x}", pc - entry),
+            None => writeln!(out),
         }
     }
 }

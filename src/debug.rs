@@ -3,8 +3,8 @@
 use std::env;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use crate::arch::getg;
 use crate::panic::ThrowType;
+use crate::proc::m::this_m;
 use crate::proc::procresize::MAX_GOMAXPROCS;
 
 /// A name that `GODEBUG` may give a value, and the value.
@@ -200,7 +200,7 @@ pub(crate) struct Gotraceback {
 /// How much is to be printed now. Go's `gotraceback`.
 pub(crate) fn gotraceback() -> Gotraceback {
     let set = TRACEBACK_CACHE.load(Ordering::Relaxed);
-    let mp = getg().and_then(|gp| gp.m.get());
+    let mp = this_m();
     let throwing = mp.map_or(0, |mp| mp.throwing.get());
     let mut frames = set >> TRACEBACK_SHIFT;
     match mp.map_or(0, |mp| mp.traceback.get()) {

@@ -15,12 +15,12 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::current::num_goroutine;
 use crate::histogram::time_histogram_metrics_buckets;
 use crate::lock::{lock, unlock};
 use crate::os::nanotime;
 use crate::proc::allgs::allglen;
 use crate::proc::boot::started;
+use crate::proc::gfree::gcount;
 use crate::proc::gosched::PREEMPTIONS;
 use crate::proc::procs::{gomaxprocs, procs};
 use crate::runtime2::{TimeHistogram, sched};
@@ -114,7 +114,7 @@ static ALL: [Description; 14] = [
         Value::Uint64(gomaxprocs() as u64)
     }),
     gauge("/sched/goroutines:goroutines", "How many goroutines there are.", || {
-        Value::Uint64(num_goroutine() as u64)
+        Value::Uint64(if started() { gcount() as u64 } else { 0 })
     }),
     total(
         "/sched/latencies:seconds",

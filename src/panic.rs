@@ -4,14 +4,16 @@
 //! process can't be unwound from. The message, every goroutine and why it waits go
 //! to stderr, and the process ends with status 2.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::arch::{getg, systemstack};
+use crate::arch::systemstack;
 use crate::debug::gotraceback;
 use crate::print::eprintln;
+use crate::proc::m::this_m;
 use crate::proc::stw::freezetheworld;
-use crate::runtime2::G;
-use crate::traceback::{Mine, print_backtrace, tracebackothers};
+use crate::runtime2::{G, StackKind};
+use crate::traceback::{Mine, goroutineheader, print_backtrace, printcreatedby, tracebackothers};
 
 /// How many threads are reporting a fatal error; none once it was reported, as the
 /// process is gone by then. Go's `panicking`.
@@ -32,25 +34,106 @@ pub(crate) fn panicking() -> bool {
     PANICKING.load(Ordering::Relaxed) != 0
 }
 
+/// Why the process must end.
+pub(crate) enum Fatal<'a> {
+    /// What was thrown, and whose error it is.
+    Error(&'a str, ThrowType),
+    /// A goroutine is at `sp`, and has used more than the `limit` bytes of stack that it may.
+    Overflow {
+        gp: &'static G,
+        sp: usize,
+        limit: usize,
+        /// Whether its frames are whole, and can be printed.
+        whole: bool,
+    },
+}
+
+/// Reports a fatal error, and ends the process: [`report`], once the runtime starts. A value, because
+/// whoever throws is below all that a report looks at.
+static REPORTER: OnceLock<fn(Fatal<'_>) -> !> = OnceLock::new();
+
+/// Says who reports fatal errors, for good.
+pub(crate) fn set_reporter(report: fn(Fatal<'_>) -> !) {
+    REPORTER.get_or_init(|| report);
+}
+
 /// Ends the process for a broken invariant. Go's `throw`.
 #[cold]
 #[inline(never)]
 pub(crate) fn throw(s: &str) -> ! {
-    systemstack(|| die(s, ThrowType::Runtime))
+    systemstack(|| die(Fatal::Error(s, ThrowType::Runtime)))
 }
 
 /// Ends the process for an error of the program. Go's `fatal`.
 #[cold]
 #[inline(never)]
 pub(crate) fn fatal(s: &str) -> ! {
-    systemstack(|| die(s, ThrowType::User))
+    systemstack(|| die(Fatal::Error(s, ThrowType::User)))
 }
 
-/// Reports and exits. On g0, or on a thread that isn't ours.
-fn die(s: &str, kind: ThrowType) -> ! {
-    startpanic(kind);
-    eprintln!("fatal error: {s}");
-    dopanic(kind, None)
+/// Ends the process because `gp` has overflowed its stack; on g0. `whole` says whether its frames can be printed.
+#[cold]
+pub(crate) fn overflow(gp: &'static G, sp: usize, limit: usize, whole: bool) -> ! {
+    die(Fatal::Overflow { gp, sp, limit, whole })
+}
+
+/// On g0, or on a thread that isn't ours. Before the runtime starts there is nothing to report but the message.
+fn die(fatal: Fatal<'_>) -> ! {
+    if let Some(report) = REPORTER.get() {
+        report(fatal)
+    }
+    if let Fatal::Error(s, _) = fatal {
+        eprintln!("fatal error: {s}");
+    }
+    exit(2)
+}
+
+/// The report of a fatal error, and the end of the process. On g0, or on a thread that isn't ours.
+pub(crate) fn report(fatal: Fatal<'_>) -> ! {
+    match fatal {
+        Fatal::Error(s, kind) => {
+            startpanic(kind);
+            eprintln!("fatal error: {s}");
+            dopanic(kind, None)
+        }
+        Fatal::Overflow { gp, sp, limit, whole } => report_overflow(gp, sp, limit, whole),
+    }
+}
+
+/// The report of an overflow, and the end of the process: of a goroutine that has written over what lies below
+/// its stack, only what is known without reading its frames.
+fn report_overflow(gp: &G, sp: usize, limit: usize, whole: bool) -> ! {
+    startpanic(ThrowType::User);
+    let stack = gp.stack.get();
+    eprintln!("runtime: goroutine stack exceeds {limit}-byte limit");
+    eprintln!("runtime: sp={sp:#x} stack=[{:#x}, {:#x}]", stack.lo, stack.hi);
+    eprintln!("fatal error: stack overflow\n");
+    goroutineheader(gp);
+    printcreatedby(gp);
+    if std::thread::panicking() && gp.ext.kind.get() == StackKind::Copying {
+        eprintln!(
+            "it was panicking, which takes more than a copying stack has: run what may panic on g0 \
+             (systemstack) or on a goroutine with a fixed stack"
+        );
+    }
+    if whole {
+        print_backtrace();
+    }
+    let level = gotraceback();
+    if level.frames > 0 && level.always_all {
+        eprintln!();
+        tracebackothers(Mine::Printed);
+    }
+    end()
+}
+
+/// A goroutine has hit the guard page below its stack: assembly calls this, on g0, with the goroutine's registers in
+/// its frame, so that a backtrace leads there.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_overflow(addr: usize) -> ! {
+    let Some(gp) = this_m().and_then(|mp| mp.curg.get()) else { throw("overflow of no goroutine") };
+    let stack = gp.stack.get();
+    report_overflow(gp, addr, stack.hi - stack.lo, true)
 }
 
 /// Prints the stacks that `GOTRACEBACK` asks for, that of `first` before others, and ends the process. Go's
@@ -66,17 +149,6 @@ pub(crate) fn dopanic(kind: ThrowType, first: Option<&'static G>) -> ! {
         if level.all {
             tracebackothers(Mine::ToPrint { first });
         }
-    }
-    end()
-}
-
-/// Ends the process after an overflow was reported, and the stack that it has filled: prints others', if
-/// `GOTRACEBACK` asks for them.
-pub(crate) fn die_of_overflow() -> ! {
-    let level = gotraceback();
-    if level.frames > 0 && level.always_all {
-        eprintln!();
-        tracebackothers(Mine::Printed);
     }
     end()
 }
@@ -101,7 +173,7 @@ fn crash() -> ! {
 /// Claims the right to report a fatal error; a thread that comes second waits for
 /// the process to end. Go's `startpanic_m`.
 pub(crate) fn startpanic(kind: ThrowType) {
-    let mp = getg().and_then(|gp| gp.m.get());
+    let mp = this_m();
     if let Some(mp) = mp {
         mp.dying.set(mp.dying.get() + 1);
         if mp.dying.get() > 1 {

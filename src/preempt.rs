@@ -18,13 +18,13 @@
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::arch::{ASYNC_PREEMPT_FRAME, RED_ZONE, SP_ALIGN, getg, procyield, vectors_fit};
+use crate::arch::{ASYNC_PREEMPT_FRAME, RED_ZONE, SP_ALIGN, procyield, vectors_fit};
 use crate::os::{nanotime, osyield};
 use crate::panic::throw;
 use crate::preemptible;
 use crate::proc::gosched::{gopreempt_m, preempt_park};
 use crate::proc::lockosthread::wire_while_panicking;
-use crate::proc::m::getm;
+use crate::proc::m::{getm, this_m};
 use crate::proc::park::ready;
 use crate::proc::preempt::ask;
 use crate::proc::status::{
@@ -59,7 +59,7 @@ pub(crate) fn suspend_g(gp: &'static G) -> SuspendGState {
 /// [`suspend_g`] that gives up at a time, by the monotonic clock: one that runs code without checks may
 /// not stop for long.
 pub(crate) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<SuspendGState> {
-    let mp = getg().and_then(|gp| gp.m.get());
+    let mp = this_m();
     if mp.and_then(|mp| mp.curg.get()).is_some_and(|curg| readgstatus(curg) == GRUNNING) {
         // Two that suspend each other would wait forever.
         throw("suspendG from non-preemptible goroutine");

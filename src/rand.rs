@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::arch::getg;
+use crate::proc::m::this_m;
 use crate::runtime2::M;
 
 /// The generator's step.
@@ -20,7 +20,7 @@ pub(crate) fn mrandinit(mp: &M) {
 #[inline(always)]
 pub(crate) fn cheaprand() -> u32 {
     static FOREIGN: AtomicU64 = AtomicU64::new(0);
-    let state = match getg().and_then(|gp| gp.m.get()) {
+    let state = match this_m() {
         Some(mp) => {
             let state = mp.cheaprand.get().wrapping_add(STEP);
             mp.cheaprand.set(state);

@@ -19,16 +19,14 @@ use memmap2::MmapOptions;
 use crate::arch::{Sigctxt, getg, page_size, setg};
 use crate::debug::async_preempt_off;
 use crate::os::gettid;
-use crate::panic::{ThrowType, die_of_overflow, startpanic, throw};
+use crate::panic::throw;
 use crate::preempt::{is_async_safe_point, want_async_preempt};
 use crate::preemptible;
 use crate::print::eprintln;
 use crate::proc::bad::{badmorestackg0, badmorestackgsignal};
 use crate::runtime2::{G, M, Stack};
 use crate::sigqueue::{signal_ignored, sigsend};
-use crate::stack::{STACK_GUARD, overflow_header};
-use crate::traceback::print_backtrace;
-use crate::traceback::quit::install_quit_handler;
+use crate::stack::STACK_GUARD;
 use crate::traceback::snapshot::copy_if_asked;
 
 /// The signals that a guard page raises.
@@ -71,7 +69,6 @@ pub(crate) fn initsig() {
             libc::sigaction(sig, &our_action(), ptr::null_mut());
         }
     }
-    install_quit_handler();
 }
 
 /// Whether the runtime handles a signal for itself.
@@ -286,20 +283,6 @@ fn guard_hit(mp: &M, gp: &'static G, addr: usize, context: &mut libc::ucontext_t
     // SAFETY: below g0.sched.sp, g0's stack is free while a goroutine runs.
     unsafe { Sigctxt(context).report_overflow(g0.sched.sp.get(), addr) };
     true
-}
-
-/// Reports that this M's goroutine has overflowed its stack; assembly calls it, on g0, with
-/// the goroutine's registers in its frame, so that a backtrace leads there.
-#[unsafe(no_mangle)]
-extern "C" fn gosched_overflow(addr: usize) -> ! {
-    let Some(gp) = getg().and_then(|g0| g0.m.get()).and_then(|mp| mp.curg.get()) else {
-        throw("overflow of no goroutine")
-    };
-    startpanic(ThrowType::User);
-    let stack = gp.stack.get();
-    overflow_header(gp, addr, stack.hi - stack.lo);
-    print_backtrace();
-    die_of_overflow()
 }
 
 /// Passes a signal to whoever handled it before us. Go's `sigfwd`.

@@ -27,6 +27,7 @@ use crate::os::nanotime;
 use crate::panic::more_time;
 use crate::print::{Stderr, eprintln};
 use crate::proc::allgs::for_each_g_race;
+use crate::proc::m::this_m;
 use crate::runtime2::{
     G, GCOPYSTACK, GDEAD, GIDLE, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, WaitReason,
 };
@@ -110,7 +111,7 @@ pub(crate) enum Mine {
 /// the runtime's: it may be that of the thread that failed. Go's `tracebackothers`.
 pub(crate) fn tracebackothers(mine: Mine) {
     let mut symbols = Symbols::new();
-    let me = getg().and_then(|gp| gp.m.get()).and_then(|mp| mp.curg.get());
+    let me = this_m().and_then(|mp| mp.curg.get());
     let is_me = |gp: &G| me.is_some_and(|me| ptr::eq(me, gp));
     let mut print = |gp: &'static G| {
         let status = gp.atomicstatus.load(Ordering::Relaxed);

@@ -1,16 +1,9 @@
 //! `lock` and `unlock`: the futex mutex, with the M that holds it counted.
 
-use crate::arch::getg;
 use crate::lock::rank::{LockRank, get_lock_rank, lock_with_rank, unlock_with_rank};
 use crate::panic::throw;
+use crate::proc::m::this_m;
 use crate::runtime2::{M, Mutex};
-
-/// This thread's M; a foreign thread has none to count its locks, and nothing to preempt
-/// either.
-#[inline(always)]
-fn this_m() -> Option<&'static M> {
-    getg().and_then(|gp| gp.m.get())
-}
 
 /// Takes the lock; blocks the thread meanwhile. Go's `lock`.
 #[inline(always)]

@@ -7,11 +7,11 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::arch::getg;
 use crate::lock::mutex::{lock2, unlock2};
 use crate::lock::rank::{LockRank, PARTIAL_ORDER};
 use crate::panic::throw;
 use crate::print::eprintln;
+use crate::proc::m::this_m;
 use crate::runtime2::{HeldLockInfo, M, Mutex};
 
 /// The rank of a [`Mutex`]; empty in release builds. Go's `lockRankStruct`.
@@ -35,10 +35,6 @@ pub(crate) fn get_lock_rank(l: &Mutex) -> LockRank {
         0 => LockRank::LEAF,
         rank => LockRank(rank),
     }
-}
-
-fn this_m() -> Option<&'static M> {
-    getg().and_then(|gp| gp.m.get())
 }
 
 fn addr(l: &Mutex) -> usize {

@@ -7,22 +7,23 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::cgroup::default_gomaxprocs;
 use crate::debug::{gomaxprocs_from_env, parsedebugvars};
-use crate::lock::note::notesleep;
+use crate::lock::note::{notesleep, notewakeup};
 use crate::lock::rank::{LockRank, lock_init, world_started, world_stopped};
 use crate::lock::{lock, unlock};
 use crate::os::init_barriers;
-use crate::panic::throw;
+use crate::panic::{report, set_reporter, throw};
 use crate::proc::allgs::ALLGLOCK;
 use crate::proc::m::{m_reserve_id, new_system_m, newm};
 use crate::proc::procresize::{ALLP_LOCK, procresize};
 use crate::proc::sysmon::sysmon;
 use crate::proc::wake::pidleget;
 use crate::runtime2::{Note, sched};
-use crate::signal_unix::sigsave;
+use crate::signal_unix::{initsig, sigsave};
 use crate::stack::stackinit;
+use crate::traceback::quit::install_quit_handler;
 
 /// Woken by the first M once the runtime runs.
-pub(crate) static BOOTED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
+static BOOTED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
 
 /// A [`Note`] in a static.
 pub(crate) struct SharedNote(Note);
@@ -97,7 +98,7 @@ fn start_m0() -> io::Result<()> {
     let pp = pidleget();
     unlock(&sched().lock);
     let Some(pp) = pp else { throw("rt0_go: no p") };
-    if let Err(error) = newm(None, Some(pp), id) {
+    if let Err(error) = newm(Some(mstartm0), Some(pp), id) {
         lock(&sched().lock);
         crate::proc::wake::pidleput(pp);
         // It is to be number 0 again, the one that installs the signal handlers.
@@ -110,8 +111,16 @@ fn start_m0() -> io::Result<()> {
     Ok(())
 }
 
+/// What only the first M does. Go's `mstartm0`.
+fn mstartm0() {
+    initsig();
+    install_quit_handler();
+    notewakeup(&BOOTED);
+}
+
 /// Sets up the scheduler, without a thread. Go's `schedinit`.
 fn schedinit() -> io::Result<()> {
+    set_reporter(report);
     lock_init(&sched().lock, LockRank::SCHED);
     lock_init(&sched().sysmonlock, LockRank::SYSMON);
     lock_init(&sched().deferlock, LockRank::DEFER);

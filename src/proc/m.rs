@@ -9,12 +9,11 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use crate::arch::{getg, setg};
-use crate::lock::note::notewakeup;
 use crate::lock::{assert_lock_held, lock, unlock};
 use crate::os::{gettid, newosproc};
 use crate::panic::throw;
 use crate::print::eprintln;
-use crate::proc::boot::{BOOTED, INIT_SIGMASK};
+use crate::proc::boot::INIT_SIGMASK;
 use crate::proc::checkdead::checkdead;
 use crate::proc::p::{acquirep, releasep};
 use crate::proc::schedule::schedule;
@@ -23,17 +22,23 @@ use crate::proc::template::newm_by_template;
 use crate::proc::trace::{Event, trace};
 use crate::rand::mrandinit;
 use crate::runtime2::{G, Link, M, P, Stack, sched};
-use crate::signal_unix::{initsig, minit_signals, mpreinit, sigblock, unminit_signals};
+use crate::signal_unix::{minit_signals, mpreinit, sigblock, unminit_signals};
 use crate::stack::STACK_GUARD;
 use crate::stack::limit::{forget_stack_limit, remember_stack_limit};
 
 /// The list of all M's, linked through `alllink`. Go's `allm`.
 pub(crate) static ALLM: Link<M> = Link::null();
 
+/// This thread's M; none on a thread that isn't ours.
+#[inline(always)]
+pub(crate) fn this_m() -> Option<&'static M> {
+    getg().and_then(|gp| gp.m.get())
+}
+
 /// This thread's M. Throws on a thread that isn't ours.
 #[inline(always)]
 pub(crate) fn getm() -> &'static M {
-    match getg().and_then(|gp| gp.m.get()) {
+    match this_m() {
         Some(mp) => mp,
         None => throw("no m on this thread"),
     }
@@ -42,14 +47,14 @@ pub(crate) fn getm() -> &'static M {
 /// The P of this thread's M; none if it has none, and on a thread that isn't ours.
 #[inline(always)]
 pub(crate) fn this_p() -> Option<&'static P> {
-    getg().and_then(|gp| gp.m.get()).and_then(|mp| mp.p.get())
+    this_m().and_then(|mp| mp.p.get())
 }
 
 /// Keeps the caller on its M, and the M on its P, until [`releasem`]; none on a thread
 /// that isn't ours. Go's `acquirem`.
 #[inline(always)]
 pub(crate) fn acquirem() -> Option<&'static M> {
-    let mp = getg().and_then(|gp| gp.m.get())?;
+    let mp = this_m()?;
     mp.locks.set(mp.locks.get() + 1);
     Some(mp)
 }
@@ -244,9 +249,6 @@ pub(crate) fn thread_stack() -> Stack {
 fn mstart1(mp: &'static M) -> ! {
     minit(mp);
     trace(|| Event::ThreadStart(mp));
-    if mp.id.get() == 0 {
-        mstartm0();
-    }
     if let Some(f) = mp.mstartfn.get() {
         f();
     }
@@ -255,12 +257,6 @@ fn mstart1(mp: &'static M) -> ! {
     mp.nextp.set(None);
     // SAFETY: on g0, with a P.
     unsafe { schedule(mp) }
-}
-
-/// What only the first M does. Go's `mstartm0`.
-fn mstartm0() {
-    initsig();
-    notewakeup(&BOOTED);
 }
 
 /// What each thread sets up for itself. Go's `minit`.

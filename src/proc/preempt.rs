@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::arch::getg;
+use crate::proc::m::this_m;
 use crate::proc::procs::procs;
 use crate::runtime2::{G, M, P, PRUNNING};
 use crate::signal_unix::preempt_m;
@@ -27,7 +27,7 @@ pub(crate) fn preemptall() -> bool {
 /// Best effort: it may be another one by the time that it is asked, or none, and the request may get
 /// lost. Who needs it asks again. Go's `preemptone`.
 pub(crate) fn preemptone(pp: &P) -> bool {
-    let mine = getg().and_then(|gp| gp.m.get());
+    let mine = this_m();
     // Acquire pairs with wirep.
     let theirs = pp.m.load(Ordering::Acquire);
     let Some(mp) = theirs.filter(|mp| !mine.is_some_and(|mine| ptr::eq(*mp, mine))) else { return false };

@@ -4,7 +4,6 @@ use std::alloc::{Layout, alloc_zeroed};
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering;
 
-use crate::arch::getg;
 use crate::lock::rank::{LockRank, assert_world_stopped, lock_init};
 use crate::lock::{assert_lock_held, lock, unlock};
 use crate::os::nanotime;
@@ -14,6 +13,7 @@ use crate::proc::gfree::{LOCAL_MAX, count_held};
 use crate::proc::global::globrunqputhead;
 use crate::proc::hooks::hooks;
 use crate::proc::idlem::mget;
+use crate::proc::m::this_m;
 use crate::proc::order::RandomOrder;
 use crate::proc::p::acquirep;
 use crate::proc::pmask::PMask;
@@ -151,7 +151,7 @@ pub(crate) fn procresize(nprocs: i32) -> Option<&'static P> {
     }
     set_procs(table(&every[..nprocs as usize]));
 
-    let mp = getg().and_then(|gp| gp.m.get());
+    let mp = this_m();
     if let Some(mp) = mp {
         match mp.p.get() {
             Some(pp) if pp.id.get() < nprocs => pp.status.store(PRUNNING, Ordering::Relaxed),

@@ -218,7 +218,7 @@ pub fn getg() -> *mut G {
 
 /// This thread's M; null on a thread that isn't ours.
 pub fn getm() -> *mut M {
-    let mp = arch::getg().and_then(|gp| gp.m.get());
+    let mp = m::this_m();
     mp.map_or(std::ptr::null_mut(), |mp| std::ptr::from_ref(mp).cast_mut())
 }
 

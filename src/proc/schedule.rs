@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::arch::gogo;
 use crate::lock::note::before_idle;
 use crate::lock::{lock, lock_on, unlock, unlock_on};
-use crate::panic::throw;
+use crate::panic::{overflow, throw};
 use crate::proc::disable::{hold_back, user_disabled};
 use crate::proc::global::{globrunqget, globrunqput};
 use crate::proc::hooks::hooks;
@@ -20,7 +20,7 @@ use crate::proc::timers::{check_own_timers, earlier, poll_now, poll_or_stop};
 use crate::proc::trace::{Event, trace};
 use crate::proc::wake::{Dropped, drop_p, resetspinning, wakep};
 use crate::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, P, sched};
-use crate::stack::{running_guard, unguarded_overflow};
+use crate::stack::running_guard;
 use crate::time::run::nobarrier_wake_time;
 
 /// One round of the scheduler: finds a goroutine and runs it. Go's `schedule`.
@@ -118,6 +118,15 @@ pub(crate) fn dropg(mp: &'static M, gp: &'static G) {
     }
     gp.m.set(None);
     mp.curg.set(None);
+}
+
+/// A goroutine without a guard page left its stack below its end: it has written over what lies there, and
+/// nothing is to be saved.
+#[cold]
+#[inline(never)]
+fn unguarded_overflow(gp: &'static G) -> ! {
+    let stack = gp.stack.get();
+    overflow(gp, gp.sched.sp.get(), stack.hi - stack.lo, false)
 }
 
 /// Finds a goroutine to run, and waits until there is one; returns whether it inherits the

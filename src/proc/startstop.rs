@@ -10,7 +10,7 @@ use crate::print::eprintln;
 use crate::proc::checkdead::incidlelocked;
 use crate::proc::global::globrunqputbatch;
 use crate::proc::idlem::{mget, mput};
-use crate::proc::m::{acquirem, getm, m_reserve_id, mcount, newm, releasem};
+use crate::proc::m::{acquirem, getm, m_reserve_id, mcount, newm, releasem, this_m};
 use crate::proc::p::{acquirep, releasep};
 use crate::proc::procs::gomaxprocs;
 use crate::proc::runq::{runqdrain, runqempty};
@@ -129,7 +129,7 @@ pub(crate) fn no_thread(pp: &'static P, spinning: bool, error: &io::Error) {
         pidleput(pp);
     }
     // An M that holds no P is about to stop (handoffp), and won't do the work either.
-    let mp = crate::arch::getg().and_then(|gp| gp.m.get());
+    let mp = this_m();
     let stopping = mp.is_some_and(|mp| mp.p.is_null() && !mp.ext.system.get());
     let running = mcount() - sched().nmidlelocked.get() - sched().nmsys.get() - i32::from(stopping);
     unlock(&sched().lock);

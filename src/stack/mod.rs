@@ -61,10 +61,7 @@ use std::io;
 
 use crate::arch::{getg, init_vector_state, page_size, systemstack};
 use crate::debug::{stack_force_move, stack_keep_off};
-use crate::panic::{ThrowType, die_of_overflow, startpanic};
-use crate::print::eprintln;
 use crate::runtime2::{G, G_SIZE, StackKind};
-use crate::traceback::{goroutineheader, printcreatedby};
 
 /// The smallest page that a kernel has: what a G and its first stack take, and what rooms and segments
 /// are counted in.
@@ -169,31 +166,4 @@ pub(crate) fn stackinit() -> io::Result<()> {
     segment::init();
     init_vector_state();
     guard::init()
-}
-
-/// Ends the process because a goroutine has used more stack than it has: what is known
-/// without reading its frames.
-pub(crate) fn overflow_header(gp: &G, sp: usize, limit: usize) {
-    let stack = gp.stack.get();
-    eprintln!("runtime: goroutine stack exceeds {limit}-byte limit");
-    eprintln!("runtime: sp={sp:#x} stack=[{:#x}, {:#x}]", stack.lo, stack.hi);
-    eprintln!("fatal error: stack overflow\n");
-    goroutineheader(gp);
-    printcreatedby(gp);
-    if std::thread::panicking() && gp.ext.kind.get() == StackKind::Copying {
-        eprintln!(
-            "it was panicking, which takes more than a copying stack has: run what may panic on g0 \
-             (systemstack) or on a goroutine with a fixed stack"
-        );
-    }
-}
-
-/// A goroutine without a guard page left its stack below its end: it has written over what
-/// lies there, and nothing is to be saved. On g0.
-#[cold]
-pub(crate) fn unguarded_overflow(gp: &G) -> ! {
-    startpanic(ThrowType::User);
-    let stack = gp.stack.get();
-    overflow_header(gp, gp.sched.sp.get(), stack.hi - stack.lo);
-    die_of_overflow()
 }

@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::panic::{ThrowType, die_of_overflow, startpanic, throw};
+use crate::panic::{overflow, throw};
 use crate::preempt::{Leave, can_preempt_m, stop_here};
 use crate::print::eprintln;
 use crate::proc::m::getm;
@@ -13,8 +13,7 @@ use crate::stack::copystack::{copystack, size_for};
 use crate::stack::frame_map::Frame;
 use crate::stack::shrink::shrinkstack;
 use crate::stack::side::free_side_blocks;
-use crate::stack::{STACK_GUARD, STACK_PREEMPT, overflow_header, running_guard};
-use crate::traceback::print_backtrace;
+use crate::stack::{STACK_GUARD, STACK_PREEMPT, running_guard};
 use crate::xregs::RESTORE_STACK;
 
 /// A stack may have so many bytes. Go's `maxstacksize`.
@@ -106,10 +105,7 @@ fn make_room(gp: &'static G, framesize: usize, pc: usize, above: usize) {
     }
     let limit = if moves { MAXSTACKSIZE.load(Ordering::Relaxed) } else { oldsize };
     if newsize > limit {
-        startpanic(ThrowType::User);
-        overflow_header(gp, sp, limit);
-        print_backtrace();
-        die_of_overflow()
+        overflow(gp, sp, limit, true)
     }
 
     free_side_blocks(gp, sp);

@@ -8,9 +8,10 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 
-use crate::arch::{Sigctxt, getg};
+use crate::arch::Sigctxt;
 use crate::panic::{ThrowType, dopanic, startpanic};
 use crate::print::eprintln;
+use crate::proc::m::this_m;
 use crate::proc::sysmon::wake_sysmon_from_signal;
 use crate::runtime2::G;
 use crate::signal_unix::{action, getsig, setsig};
@@ -44,7 +45,7 @@ extern "C" fn sigquit(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void
     let (info, context) = unsafe { (&*info, &mut *context.cast()) };
     PC.store(Sigctxt(context).sigpc(), Ordering::Relaxed);
     SIGCODE.store(info.si_code, Ordering::Relaxed);
-    if let Some(mp) = getg().and_then(|gp| gp.m.get()) {
+    if let Some(mp) = this_m() {
         M_ID.store(mp.id.get(), Ordering::Relaxed);
         GP.store(mp.curg.get().map_or(ptr::null_mut(), G::as_ptr), Ordering::Relaxed);
     }

@@ -169,8 +169,12 @@ pub(crate) mod m {
         THIS.with(|this| this.set(Some(mp)));
     }
 
-    pub(crate) fn acquirem() -> Option<&'static M> {
+    pub(crate) fn this_m() -> Option<&'static M> {
         THIS.with(Cell::get)
+    }
+
+    pub(crate) fn acquirem() -> Option<&'static M> {
+        this_m()
     }
 
     pub(crate) fn releasem(_: Option<&M>) {}

@@ -26,13 +26,12 @@ pub(crate) fn page_size() -> usize {
 
 /// The running G; none on a thread that isn't ours. Go's `getg`.
 ///
-/// Not `pure`: after a switch the G may be on another thread, and what was read
-/// before must not be used again.
+/// The `asm!` isn't `pure`: after a switch the G may be on another thread, where the compiler must read
+/// gosched_g again.
 #[inline(always)]
 pub(crate) fn getg() -> Option<&'static G> {
     let gp: *const G;
-    // SAFETY: reads this thread's gosched_g, which holds null or a G, and G's are
-    // never freed.
+    // SAFETY: reads this thread's gosched_g, which holds null or the running G, whose page is never unmapped.
     unsafe {
         asm!(
             "adrp {0}, :gottprel:gosched_g",
@@ -54,7 +53,8 @@ pub(crate) fn getg() -> Option<&'static G> {
 /// As [`mcall`](super::mcall).
 #[inline(always)]
 pub(crate) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -> !) {
-    // SAFETY: the caller's; when the G is resumed, what a call preserves is as it was.
+    // SAFETY: on a goroutine that `f` sees to, as the caller says. It is resumed after the jump, with the
+    // registers that a call preserves as they were; `clobber_abi` names the others.
     unsafe {
         asm!(
             "adr x1, 2f",
@@ -73,11 +73,12 @@ pub(crate) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -> !) {
 /// so that the return predictor stays in step (`asm.S` explains).
 ///
 /// # Safety
-/// On g0. The G is this M's alone, and `buf` was filled by mcall or newproc1 and
-/// not resumed since.
+/// On g0, whose frames are given up. The G is this M's alone, and `buf` says where it goes on: mcall,
+/// morestack or asyncPreempt filled it when it left, or newproc1 or mstart, and it wasn't resumed since.
 #[inline(always)]
 pub(crate) unsafe fn gogo(buf: &Gobuf, _guard: usize) -> ! {
-    // SAFETY: the caller's; what is on g0's stack now is given up.
+    // SAFETY: the G is ours, and `buf` says where it goes on, as the caller says. Nothing returns to g0's
+    // frames: the next switch to g0 overwrites them.
     unsafe {
         asm!(
             "b {gogo}",
@@ -90,14 +91,16 @@ pub(crate) unsafe fn gogo(buf: &Gobuf, _guard: usize) -> ! {
 
 /// Makes sure that `n` bytes of stack remain below the caller's frame: grows a copying stack if
 /// they don't, and ends the process, with a report, if it can't. Go's `morestack`, with the check
-/// that leads there. On a thread that isn't ours, nothing is checked.
+/// that leads there. On a thread that isn't ours, nothing is checked; on g0 a
+/// lack of room ends the process.
 ///
-/// Inlined, as a check in a function's prologue would be; what needs the bytes must not be.
+/// Inlined, as a check in a function's prologue is. The function that needs the bytes must not be inlined:
+/// its frame has to come after the check.
 #[inline(always)]
 pub(crate) fn morestack_check(n: usize) {
     if lacks_room(n) {
-        // SAFETY: gosched_morestack changes no register but these three, and moves what is on the stack
-        // with every address in it that the compiler may keep there.
+        // SAFETY: gosched_morestack changes no register but these three. If it moves the stack, it adjusts
+        // every address of it that the compiler may keep, in registers or in frames.
         unsafe {
             asm!(
                 "bl {morestack}",
@@ -110,7 +113,8 @@ pub(crate) fn morestack_check(n: usize) {
     }
 }
 
-/// The word of this thread that compilers' checks compare sp with: there are no such checks.
+/// The word of this thread that compilers' checks compare sp with: none, as compilers have no such checks
+/// for this architecture.
 pub(crate) fn stack_limit() -> Option<&'static AtomicUsize> {
     None
 }
@@ -119,22 +123,22 @@ pub(crate) fn stack_limit() -> Option<&'static AtomicUsize> {
 #[inline(always)]
 pub(crate) fn stack_pointer() -> usize {
     let sp;
-    // SAFETY: a copy of a register.
+    // SAFETY: copies a register, and touches no memory.
     unsafe { asm!("mov {}, sp", out(reg) sp, options(nomem, nostack, preserves_flags)) };
     sp
 }
 
-/// How many words `entersyscall` saves of a goroutine's registers: x19 to x28, d8 to d15, x29.
+/// How many of a goroutine's registers `entersyscall` saves: x19 to x28, d8 to d15, x29.
 pub(crate) const SYSCALL_REGS: usize = 19;
 
-/// What is in the registers that a call preserves, but for x29, which every switch saves.
+/// The contents of the registers that a call preserves, but for x29, which every switch saves.
 pub(crate) type CalleeSaved = [usize; 18];
 
-/// Copies them. To where they are to stay: compilers would make a second copy of what is returned, on a stack
-/// that may be small.
+/// Copies the callee-saved registers to `registers`. (A compiler would copy a returned array once more, on a
+/// stack that may be small.)
 #[inline(always)]
 pub(crate) fn callee_saved_registers(registers: &mut CalleeSaved) {
-    // SAFETY: stores copies of registers there.
+    // SAFETY: writes the 18 words of `registers`, and changes no register.
     unsafe {
         asm!(
             "stp x19, x20, [{0}]",
@@ -152,13 +156,15 @@ pub(crate) fn callee_saved_registers(registers: &mut CalleeSaved) {
     }
 }
 
-/// Whether every frame's record of its caller is its uppermost part: compilers put it anywhere.
+/// Whether the frame record (the caller's x29 and the return address) is the uppermost part of every frame.
+/// Here compilers put it anywhere in the frame.
 pub(crate) const RECORD_ON_TOP: bool = false;
 
-/// Of a G that mcall has left, or morestack if it was stopped `at_check`, with `bp`: where its caller's pc
-/// is, and what its caller's stack pointer was.
+/// For a G that isn't running and whose saved frame pointer is `bp`: the address of the word that holds its
+/// caller's pc, and its caller's stack pointer. If it was stopped `at_check`, morestack has saved it,
+/// otherwise mcall has.
 pub(crate) fn parked_caller(bp: usize, at_check: bool) -> (usize, usize) {
-    // They have the pictures.
+    // asm.S and morestack.S have pictures of these frames.
     const MCALL_FRAME: usize = defined(include_bytes!("../../asm/aarch64/asm.S"), b"MCALL_FRAME");
     const MORESTACK_FRAME: usize =
         defined(include_bytes!("../../asm/aarch64/morestack.S"), b"MORESTACK_FRAME");

@@ -1,4 +1,4 @@
-//! What is written per architecture: the switches in `asm/`, and their Rust side.
+//! The code for each architecture: the switches of `asm/`, and their Rust side.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
@@ -19,8 +19,7 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 /// Calls `f` on g0's stack and returns what it returns. On g0 already, in a signal
 /// handler and on a thread that isn't ours, it just calls it. Go's `systemstack`.
 ///
-/// `f` can't park: g0 is no goroutine. If it panics, the panic goes on in the
-/// caller.
+/// `f` can't park: g0 is no goroutine. If it panics, the panic goes on in the caller.
 #[inline(always)]
 pub(crate) fn systemstack<R, F: FnOnce() -> R>(f: F) -> R {
     struct Call<F, R> {
@@ -29,37 +28,37 @@ pub(crate) fn systemstack<R, F: FnOnce() -> R>(f: F) -> R {
     }
 
     unsafe extern "C-unwind" fn call<R, F: FnOnce() -> R>(arg: *mut c_void) {
-        // SAFETY: arg is the Call below, and this runs once.
+        // SAFETY: `arg` is the address of `this`, below, which nobody else uses before this returns.
         let call = unsafe { &mut *arg.cast::<Call<F, R>>() };
-        // SAFETY: taken once.
+        // SAFETY: this runs once, and nothing else takes or drops `f`.
         let f = unsafe { ManuallyDrop::take(&mut call.f) };
         call.result.write(f());
     }
 
-    /// After an unwind the stack is the caller's again, but getg still says g0.
+    /// Sets g after an unwind: the stack is the caller's again, but getg still says g0.
     struct SetG(Option<&'static crate::runtime2::G>);
     impl Drop for SetG {
         fn drop(&mut self) {
-            // SAFETY: this is the G that called systemstack, on its stack again. It
-            // is still on this thread, as nothing on g0 can park.
+            // SAFETY: the G that called systemstack, and we are on its stack again; it is still on this
+            // thread, as nothing on g0 can park.
             unsafe { setg(self.0) }
         }
     }
 
     let mut this = Call { f: ManuallyDrop::new(f), result: MaybeUninit::uninit() };
     let unwound = SetG(getg());
-    // SAFETY: `call` gets what it expects, and an unwind sets g.
+    // SAFETY: `call` gets a `Call` of its type, and `unwound` sets g if it unwinds.
     unsafe { systemstack_raw(call::<R, F>, (&raw mut this).cast()) };
     std::mem::forget(unwound);
     // SAFETY: `call` returned, so it wrote the result.
     unsafe { this.result.assume_init() }
 }
 
-/// [`systemstack`] for who is waiting while `f` runs, and whose stack others may scan meanwhile: the
-/// registers that a call preserves are saved there, and not in frames of g0's. (Go's compiler keeps
+/// [`systemstack`] for a goroutine that waits while `f` runs, so that others may scan its stack meanwhile:
+/// the callee-saved registers are saved on that stack, and not in frames of g0's. (Go's compiler keeps
 /// nothing in registers across a call.)
 ///
-/// Not inlined, so that the caller has no value in a register that it hadn't when they were saved.
+/// Not inlined: otherwise the compiler might load one of those registers after they were saved.
 #[inline(never)]
 pub(crate) fn systemstack_scannable<R, F: FnOnce() -> R>(f: F) -> R {
     let mut saved = CalleeSaved::default();

@@ -1,4 +1,5 @@
-//! Asserts each line of `asm/offsets.h` against the structs, at compile time; and what else assembly defines.
+//! Asserts each line of `asm/offsets.h` against the structs, at compile time, and reads what other files of
+//! assembly define.
 
 use std::mem::offset_of;
 
@@ -46,7 +47,7 @@ assert_offsets! {
 
 const DEFINE: &[u8] = b"#define ";
 
-/// Whether `word` stands in `file` at `at`.
+/// Whether `file` has `word` at offset `at`.
 const fn stands_at(file: &[u8], at: usize, word: &[u8]) -> bool {
     let mut i = 0;
     while i < word.len() {
@@ -58,7 +59,7 @@ const fn stands_at(file: &[u8], at: usize, word: &[u8]) -> bool {
     true
 }
 
-/// The number that `file`, a file of assembly, defines `name` as.
+/// The number in the line `#define name number` of `file`, a file of assembly.
 pub(crate) const fn defined(file: &[u8], name: &[u8]) -> usize {
     let mut at = 0;
     while at < file.len() {
@@ -79,7 +80,7 @@ pub(crate) const fn defined(file: &[u8], name: &[u8]) -> usize {
     panic!("assembly doesn't define that")
 }
 
-/// How many lines the header defines.
+/// How many numbers the header defines.
 const fn defines() -> usize {
     let mut count = 0;
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! The routines of `asm/` that are called alike on every architecture.
+//! The routines of `asm/` that are called the same way on every architecture.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
@@ -31,12 +31,12 @@ unsafe extern "C-unwind" {
     fn gosched_systemstack(fn_: unsafe extern "C-unwind" fn(*mut c_void), arg: *mut c_void);
 }
 
-/// Sets what [`getg`] returns on this thread.
+/// Sets what [`getg`] returns on this thread, and the limit of compilers' checks with it.
 ///
 /// # Safety
-/// `gp` is the G on whose stack the thread runs.
+/// `gp` is the G on whose stack the thread runs, with its M; none if the thread isn't ours, or no longer is.
 pub(crate) unsafe fn setg(gp: Option<&'static G>) {
-    // SAFETY: a store to this thread's gosched_g.
+    // SAFETY: stores to this thread's gosched_g and limit what the caller says is right; reads `gp.m`.
     unsafe { gosched_setg(gp.map_or(std::ptr::null_mut(), |gp| gp.as_ptr().cast())) }
 }
 
@@ -44,20 +44,19 @@ pub(crate) unsafe fn setg(gp: Option<&'static G>) {
 /// resumes the G with [`gogo`], maybe on another thread. Go's `mcall`.
 ///
 /// # Safety
-/// On a goroutine, not on g0. `f` must see to it that the G is resumed or dead:
-/// nothing else knows of it.
+/// On a goroutine, not on g0. `f` must see to it that the G is resumed or dead: nothing else knows of it.
 #[inline(always)]
 pub(crate) unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
-    // SAFETY: the caller's.
+    // SAFETY: on a goroutine, whose G `f` takes over, as the caller says; `f` has the type that mcall calls.
     unsafe { gosched_mcall(f as *const c_void) }
 }
 
-/// Calls `f(arg)` on g0's stack. Go's `systemstack`, as assembly has it.
+/// Calls `f(arg)` on g0's stack. Go's `systemstack`, without a closure.
 ///
 /// # Safety
-/// As calling `f(arg)` here. If it unwinds, the caller must set g again.
+/// `f(arg)` may be called, and doesn't park. If it unwinds, the caller must set g again.
 pub(crate) unsafe fn systemstack_raw(f: unsafe extern "C-unwind" fn(*mut c_void), arg: *mut c_void) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller lets `f(arg)` be called, and restores g after an unwind, which this doesn't.
     unsafe { gosched_systemstack(f, arg) }
 }
 
@@ -67,17 +66,17 @@ pub(crate) unsafe fn systemstack_raw(f: unsafe extern "C-unwind" fn(*mut c_void)
 /// As [`newproc`](crate::proc::newproc).
 #[inline(always)]
 pub(crate) unsafe fn newproc_here(f: Option<Entry>, arg: *mut c_void) {
-    // SAFETY: the caller's.
+    // SAFETY: the stub passes both on to the newproc in Rust, whose conditions the caller meets.
     unsafe { gosched_newproc(f, arg) }
 }
 
 /// Calls `f(arg)` on g0's stack. Go's `asmcgocall`.
 ///
 /// # Safety
-/// As calling `f(arg)`, which must not unwind.
+/// `f(arg)` may be called, and neither parks nor unwinds.
 #[inline(always)]
 pub(crate) unsafe fn asmcgocall(f: unsafe extern "C" fn(*mut c_void) -> c_int, arg: *mut c_void) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller lets `f(arg)` be called, and says that it doesn't unwind.
     unsafe { gosched_asmcgocall(f, arg) }
 }
 
@@ -88,17 +87,17 @@ pub(crate) unsafe fn asmcgocall(f: unsafe extern "C" fn(*mut c_void) -> c_int, a
 /// As [`entersyscall`](crate::proc::syscall::entersyscall).
 #[inline(always)]
 pub(crate) unsafe fn entersyscall_here() {
-    // SAFETY: the caller's.
+    // SAFETY: on a goroutine without locks that leaves the system call again, as the caller says.
     unsafe { gosched_entersyscall() }
 }
 
-/// The same for one that blocks. Go's `entersyscallblock`.
+/// [`entersyscall_here`] for a system call that blocks. Go's `entersyscallblock`.
 ///
 /// # Safety
 /// As [`entersyscall`](crate::proc::syscall::entersyscall).
 #[inline(always)]
 pub(crate) unsafe fn entersyscallblock_here() {
-    // SAFETY: the caller's.
+    // SAFETY: on a goroutine without locks that leaves the system call again, as the caller says.
     unsafe { gosched_entersyscallblock() }
 }
 
@@ -108,12 +107,12 @@ pub(crate) unsafe fn entersyscallblock_here() {
 /// As [`newcoro`](crate::proc::newcoro).
 #[inline(always)]
 pub(crate) unsafe fn newcoro_here(c: *mut Coro, f: CoroFn, arg: *mut c_void) {
-    // SAFETY: the caller's.
+    // SAFETY: the stub passes these on to the newcoro in Rust, whose conditions the caller meets.
     unsafe { gosched_newcoro(c.cast(), f as *const c_void, arg) }
 }
 
-/// Whether less than `n` bytes remain between the stack pointer and the running G's guard: what a check
-/// compares where no word of the thread has the guard, too. Never on a thread that isn't ours.
+/// Whether less than `n` bytes remain between the stack pointer and the running G's guard: the check where
+/// the thread has no limit word. On a thread that isn't ours, never.
 #[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
 #[inline(always)]
 pub(super) fn lacks_room(n: usize) -> bool {
@@ -124,23 +123,23 @@ pub(super) fn lacks_room(n: usize) -> bool {
 
 /// How many bytes the saved vector registers take.
 pub(crate) fn vector_size() -> usize {
-    // SAFETY: a static of morestack.S, written before there is a goroutine.
+    // SAFETY: morestack.S has a static of this name and type, which Rust uses atomically only.
     unsafe { gosched_vector_size.load(Ordering::Relaxed) }
 }
 
-/// Says that, before there is a goroutine.
+/// Sets [`vector_size`], before there is a goroutine: assembly reads it without an order.
 pub(super) fn set_vector_size(size: usize) {
-    // SAFETY: as above.
+    // SAFETY: as in `vector_size`.
     unsafe { gosched_vector_size.store(size, Ordering::Relaxed) }
 }
 
 impl Regs {
-    /// What a goroutine goes on with that is at `pc`, in a frame that has saved its caller's registers.
+    /// The registers of a goroutine at `pc`, in a frame that has saved those of its caller.
     pub(crate) fn new(pc: usize, sp: usize, fp: usize) -> Regs {
         Regs { pc, sp, fp, saved: Default::default() }
     }
 
-    /// At `pc`, with this word in every register.
+    /// Registers with `pc`, and `word` in every other.
     pub(crate) fn all(pc: usize, word: usize) -> Regs {
         let mut regs = Regs::new(pc, word, word);
         regs.saved.fill(word);
@@ -153,20 +152,22 @@ impl Regs {
     }
 }
 
-/// Calls `f` in a frame whose caller, to an unwinder, is whoever has these registers.
+/// Calls `f` in a frame whose caller, to an unwinder, is the code that has these registers.
 ///
 /// # Safety
-/// What an unwinder reads there can be read meanwhile, and `f` doesn't unwind.
+/// The words that an unwinder reads by the registers' CFI can be read until this returns, and `f` doesn't
+/// unwind.
 pub(crate) unsafe fn called_from<F: FnMut()>(regs: &Regs, mut f: F) {
     unsafe extern "C" fn call<F: FnMut()>(f: *mut c_void) {
-        // SAFETY: the closure below.
+        // SAFETY: the address of the closure `f` below, which nobody else uses meanwhile.
         unsafe { (*f.cast::<F>())() }
     }
-    // SAFETY: the caller's.
+    // SAFETY: `call` gets a closure of its type, which doesn't unwind, and an unwinder that walks from there
+    // finds what it reads, as the caller says.
     unsafe { gosched_called_from(regs, call::<F>, (&raw mut f).cast()) }
 }
 
-/// Where a goroutine goes on that was preempted at a check.
+/// Where a goroutine that was preempted at a check goes on.
 pub(crate) fn morestack_preempted_pc() -> usize {
     gosched_morestack_preempted as *const () as usize
 }
@@ -181,12 +182,12 @@ struct Section {
 /// Where the functions of [`preemptible!`](crate::preemptible) are; empty if there are none.
 #[inline(always)]
 pub(crate) fn preemptible_section() -> Range<usize> {
-    // SAFETY: it returns two addresses.
+    // SAFETY: it loads two addresses that the linker has set, and returns them as a Section.
     let Section { start, end } = unsafe { gosched_preemptible_section() };
     start..end
 }
 
-/// The address that a new G starts at.
+/// Where a new G starts: the base of its stack.
 pub(crate) fn goexit_pc() -> usize {
     gosched_goexit as *const () as usize
 }
@@ -194,13 +195,13 @@ pub(crate) fn goexit_pc() -> usize {
 /// The start routine of every thread that we make; its argument is the g0.
 pub(crate) const MSTART: extern "C" fn(*mut c_void) -> *mut c_void = {
     extern "C" fn mstart(g0: *mut c_void) -> *mut c_void {
-        // SAFETY: newosproc passes the g0 of a new M.
+        // SAFETY: newosproc passes the g0 of a new M, on the M's new thread.
         unsafe { gosched_mstart(g0) }
     }
     mstart
 };
 
-/// One pause of a spin loop. Go's `procyield`.
+/// Spins for `cycles` pauses. Go's `procyield`.
 #[inline(always)]
 pub(crate) fn procyield(cycles: u32) {
     for _ in 0..cycles {

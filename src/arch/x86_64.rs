@@ -24,13 +24,12 @@ pub(crate) const fn page_size() -> usize {
 
 /// The running G; none on a thread that isn't ours. Go's `getg`.
 ///
-/// Not `pure`: after a switch the G may be on another thread, and what was read
-/// before must not be used again.
+/// The `asm!` isn't `pure`: after a switch the G may be on another thread, where the compiler must read
+/// gosched_g again.
 #[inline(always)]
 pub(crate) fn getg() -> Option<&'static G> {
     let gp: *const G;
-    // SAFETY: reads this thread's gosched_g, which holds null or a G, and G's are
-    // never freed.
+    // SAFETY: reads this thread's gosched_g, which holds null or the running G, whose page is never unmapped.
     unsafe {
         asm!(
             "mov {0}, qword ptr [rip + gosched_g@GOTTPOFF]",
@@ -49,7 +48,8 @@ pub(crate) fn getg() -> Option<&'static G> {
 /// As [`mcall`].
 #[inline(always)]
 pub(crate) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -> !) {
-    // SAFETY: the caller's; when the G is resumed, what a call preserves is as it was.
+    // SAFETY: on a goroutine that `f` sees to, as the caller says. It is resumed after the jump, with the
+    // registers that a call preserves as they were; `clobber_abi` names the others.
     unsafe {
         asm!(
             "lea rsi, [rip + 2f]",
@@ -68,11 +68,12 @@ pub(crate) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -> !) {
 /// so that the return predictor stays in step (`asm.S` explains).
 ///
 /// # Safety
-/// On g0. The G is this M's alone, and `buf` was filled by mcall or newproc1 and
-/// not resumed since.
+/// On g0, whose frames are given up. The G is this M's alone, and `buf` says where it goes on: mcall,
+/// morestack or asyncPreempt filled it when it left, or newproc1 or mstart, and it wasn't resumed since.
 #[inline(always)]
 pub(crate) unsafe fn gogo(buf: &Gobuf, guard: usize) -> ! {
-    // SAFETY: the caller's; what is on g0's stack now is given up.
+    // SAFETY: the G is ours, and `buf` says where it goes on, as the caller says. Nothing returns to g0's
+    // frames: the next switch to g0 overwrites them.
     unsafe {
         asm!(
             "jmp {gogo}",
@@ -86,14 +87,16 @@ pub(crate) unsafe fn gogo(buf: &Gobuf, guard: usize) -> ! {
 
 /// Makes sure that `n` bytes of stack remain below the caller's frame: grows a copying stack if
 /// they don't, and ends the process, with a report, if it can't. Go's `morestack`, with the check
-/// that leads there. On g0, and on a thread that isn't ours, nothing is checked.
+/// that leads there. On a thread that isn't ours, nothing is checked; on g0
+/// neither with glibc's limit word, while elsewhere a lack of room there ends the process.
 ///
-/// Inlined, as a check in a function's prologue would be; what needs the bytes must not be.
+/// Inlined, as a check in a function's prologue is. The function that needs the bytes must not be inlined:
+/// its frame has to come after the check.
 #[inline(always)]
 pub(crate) fn morestack_check(n: usize) {
     #[cfg(target_env = "gnu")]
-    // SAFETY: gosched_morestack changes no register but these two, and moves what is on the stack
-    // with every address in it that the compiler may keep there.
+    // SAFETY: gosched_morestack changes no register but these two. If it moves the stack, it adjusts
+    // every address of it that the compiler may keep, in registers or in frames.
     unsafe {
         asm!(
             "mov r11, rsp",
@@ -110,22 +113,23 @@ pub(crate) fn morestack_check(n: usize) {
     }
     #[cfg(not(target_env = "gnu"))]
     if crate::arch::routines::lacks_room(n) {
-        // SAFETY: as above.
+        // SAFETY: as with the limit word, above.
         unsafe {
             asm!("call {}", sym gosched_morestack, inout("r10") n => _, out("r11") _);
         }
     }
 }
 
-/// The word of this thread that compilers' checks compare rsp with, while the thread lives; none where
-/// there is no such word.
+/// The word of this thread that compilers' checks compare rsp with; none where the libc has no such word. It
+/// must not be used once the thread has ended.
 pub(crate) fn stack_limit() -> Option<&'static AtomicUsize> {
     #[cfg(target_env = "gnu")]
     {
         let thread: *const u8;
-        // SAFETY: the thread's descriptor begins with its own address.
+        // SAFETY: reads the first word of the thread's descriptor, which is the descriptor's address.
         unsafe { asm!("mov {}, fs:0", out(reg) thread, options(nostack, preserves_flags, readonly)) };
-        // SAFETY: a word of the descriptor, which only checks and SET_STACK_LIMIT look at.
+        // SAFETY: an aligned word of the descriptor, which lives as long as the thread, and which only
+        // checks and SET_STACK_LIMIT use.
         Some(unsafe { &*thread.add(0x70).cast() })
     }
     #[cfg(not(target_env = "gnu"))]
@@ -136,22 +140,22 @@ pub(crate) fn stack_limit() -> Option<&'static AtomicUsize> {
 #[inline(always)]
 pub(crate) fn stack_pointer() -> usize {
     let sp;
-    // SAFETY: a copy of a register.
+    // SAFETY: copies a register, and touches no memory.
     unsafe { asm!("mov {}, rsp", out(reg) sp, options(nomem, nostack, preserves_flags)) };
     sp
 }
 
-/// How many words `entersyscall` saves of a goroutine's registers: rbx, rbp, r12 to r15.
+/// How many of a goroutine's registers `entersyscall` saves: rbx, rbp, r12 to r15.
 pub(crate) const SYSCALL_REGS: usize = 6;
 
-/// What is in the registers that a call preserves, but for rbp, which every switch saves.
+/// The contents of the registers that a call preserves, but for rbp, which every switch saves.
 pub(crate) type CalleeSaved = [usize; 5];
 
-/// Copies them. To where they are to stay: compilers would make a second copy of what is returned, on a stack
-/// that may be small.
+/// Copies the callee-saved registers to `registers`. (A compiler would copy a returned array once more, on a
+/// stack that may be small.)
 #[inline(always)]
 pub(crate) fn callee_saved_registers(registers: &mut CalleeSaved) {
-    // SAFETY: stores copies of registers there.
+    // SAFETY: writes the 5 words of `registers`, and changes no register.
     unsafe {
         asm!(
             "mov [{0}], rbx",
@@ -165,11 +169,12 @@ pub(crate) fn callee_saved_registers(registers: &mut CalleeSaved) {
     }
 }
 
-/// Whether every frame's record of its caller is its uppermost part.
+/// Whether the frame record (the caller's rbp and the return address) is the uppermost part of every frame.
 pub(crate) const RECORD_ON_TOP: bool = true;
 
-/// Of a G that mcall has left, or morestack if it was stopped `at_check`, with `bp`: where its caller's pc
-/// is, and what its caller's stack pointer was. Morestack's own return address is no frame.
+/// For a G that isn't running and whose saved frame pointer is `bp`: the address of the word that holds its
+/// caller's pc, and its caller's stack pointer. If it was stopped `at_check`, morestack has saved it, and the
+/// first return address, into the prologue, is skipped; otherwise mcall has.
 pub(crate) fn parked_caller(bp: usize, at_check: bool) -> (usize, usize) {
     let pc = bp + if at_check { 16 } else { 8 };
     (pc, pc + 8)

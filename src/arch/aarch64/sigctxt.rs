@@ -1,5 +1,5 @@
-//! What signal handlers know of aarch64: the registers of what they interrupt, and how much of it there is;
-//! and the frame that a goroutine which was interrupted goes on from.
+//! What signal handlers know of aarch64: the registers of the interrupted code and their sizes, and the frame
+//! from which an interrupted goroutine goes on.
 
 use std::arch::asm;
 use std::cell::Cell;
@@ -17,8 +17,7 @@ unsafe extern "C" {
     static gosched_sve: AtomicU32;
 }
 
-/// The registers of a goroutine that stands still, as far as an unwinder needs them; assembly knows the
-/// layout.
+/// The registers that an unwinder needs of a goroutine that stands still. Assembly knows the layout.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Regs {
@@ -30,7 +29,7 @@ pub(crate) struct Regs {
 }
 
 impl Regs {
-    /// What the caller of `entersyscall` had, which is in `mp`.
+    /// The registers of the caller of `entersyscall`, which saved them in `mp`.
     pub(crate) fn in_syscall(mp: &M, pc: usize, sp: usize) -> Regs {
         let words = mp.ext.syscall_regs.each_ref().map(Cell::get);
         let mut saved = [0; 11];
@@ -42,20 +41,20 @@ impl Regs {
 /// What the ABI lets a function use below its stack pointer: nothing.
 pub(crate) const RED_ZONE: usize = 0;
 
-/// What a stack pointer is a multiple of, or the goroutine can't be stopped there: the processor checks it
-/// whenever the stack is used.
+/// A goroutine is stopped only where its stack pointer is a multiple of this: the processor checks the
+/// alignment whenever the stack is used.
 pub(crate) const SP_ALIGN: usize = 16;
 
-/// Whether a goroutine can go on where a signal has stopped it, with vector registers of this size: they go
-/// into a signal's frame, where SVE registers of up to 96 bytes have room.
+/// Whether a goroutine can go on where a signal has stopped it, with this processor's vector registers: they
+/// go into a signal's frame, which has room for SVE registers of up to 96 bytes.
 pub(crate) fn vectors_fit() -> bool {
     vector_size() <= RESERVED - size_of::<Head>()
 }
 
-/// What the handler and `gosched_async_preempt` push on the goroutine's stack.
+/// How many bytes the handler and `gosched_async_preempt` push on the goroutine's stack.
 pub(crate) const ASYNC_PREEMPT_FRAME: usize = size_of::<Preempted>();
 
-/// What is on the stack of a goroutine that was interrupted (`preempt.S` has a picture).
+/// What the handler and `gosched_async_preempt` push (`preempt.S` has a picture).
 #[repr(C)]
 struct Preempted {
     x29: u64,
@@ -87,7 +86,7 @@ impl Sigctxt<'_> {
         self.0.uc_mcontext.sp as usize
     }
 
-    /// What an unwinder needs of it.
+    /// The registers that an unwinder needs.
     pub(crate) fn regs(&self) -> Regs {
         let reg = |n: usize| self.0.uc_mcontext.regs[n] as usize;
         let saved = [30, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28].map(reg);
@@ -97,12 +96,14 @@ impl Sigctxt<'_> {
     /// Lets it go on as if it had just called `gosched_async_preempt`. Go's `pushCall`.
     ///
     /// # Safety
-    /// There is room for that on its stack.
+    /// It is a goroutine at an asynchronous safe point (`is_async_safe_point`): it may park there, and its
+    /// stack has room for what is saved.
     pub(crate) unsafe fn push_call(&mut self) {
         let registers = &mut self.0.uc_mcontext;
         registers.sp -= size_of::<Pushed>() as u64;
         let pushed = Pushed { x30: registers.regs[30], pstate: registers.pstate };
-        // SAFETY: the caller's.
+        // SAFETY: below sp the goroutine's stack is free, as there is no red zone, and has room, as the
+        // caller says; sp is aligned at a safe point.
         unsafe { ptr::with_exposed_provenance_mut::<Pushed>(registers.sp as usize).write(pushed) };
         registers.regs[30] = registers.pc;
         registers.pc = gosched_async_preempt as *const () as u64;
@@ -112,12 +113,12 @@ impl Sigctxt<'_> {
     /// stack below `sp`.
     ///
     /// # Safety
-    /// That is free.
+    /// A goroutine was interrupted, and g0's stack is free below `sp`, with room for a report.
     pub(crate) unsafe fn report_overflow(&mut self, sp: usize, addr: usize) {
         let regs = self.regs();
         let registers = &mut self.0.uc_mcontext;
         let at = (sp - size_of::<Regs>()) & !15;
-        // SAFETY: the caller's.
+        // SAFETY: the caller says that g0's stack is free here; `at` is aligned.
         unsafe { ptr::with_exposed_provenance_mut::<Regs>(at).write(regs) };
         registers.regs[19] = at as u64;
         registers.sp = at as u64;
@@ -130,14 +131,14 @@ impl Sigctxt<'_> {
 /// The size of `mcontext_t.__reserved`, at its end.
 const RESERVED: usize = 4096;
 
-/// The head of each part of `mcontext_t.__reserved`: the kernel's `_aarch64_ctx`.
+/// The head of each record in `mcontext_t.__reserved`: the kernel's `_aarch64_ctx`.
 #[repr(C)]
 struct Head {
     magic: u32,
     size: u32,
 }
 
-/// `fpsimd_context`, as `vectors.h` fills it but for the head.
+/// `fpsimd_context`; `vectors.h` fills all of it but the head.
 #[repr(C, align(16))]
 struct Fpsimd {
     head: Head,
@@ -166,12 +167,12 @@ const fn sve_registers(vl: usize) -> usize {
 
 /// The length in bytes of an SVE register; 0 if there are none.
 fn vector_length() -> usize {
-    // SAFETY: no memory is passed.
+    // SAFETY: getauxval takes no pointer.
     if unsafe { libc::getauxval(libc::AT_HWCAP) } & libc::HWCAP_SVE == 0 {
         return 0;
     }
     let length;
-    // SAFETY: the processor has SVE.
+    // SAFETY: the processor has the instruction, which sets a register only.
     unsafe {
         asm!(
             ".arch_extension sve",
@@ -183,12 +184,12 @@ fn vector_length() -> usize {
     length
 }
 
-/// Finds out how morestack and asyncPreempt save the vector registers.
+/// Sets how morestack and asyncPreempt save the vector registers.
 pub(crate) fn init_vector_state() {
     let vl = vector_length();
     let sve = if vl == 0 { 0 } else { (size_of::<Sve>() + sve_registers(vl)).next_multiple_of(16) };
     set_vector_size(size_of::<Fpsimd>() + sve);
-    // SAFETY: a static of morestack.S, which no goroutine reads yet.
+    // SAFETY: morestack.S has a static of this name and type; no goroutine reads it yet.
     unsafe { gosched_sve.store(vl as u32, Ordering::Relaxed) };
 }
 
@@ -203,16 +204,18 @@ const PREEMPT_S: &[u8] = include_bytes!("../../../asm/aarch64/preempt.S");
 const _: () = assert!(size_of::<Preempted>() == defined(PREEMPT_S, b"PREEMPT_FRAME"));
 const _: () = assert!(size_of::<Sigframe>() == defined(PREEMPT_S, b"SIGFRAME"));
 
-/// Makes the frame of a signal that has interrupted a goroutine in this thread, where it was preempted:
+/// Makes a signal's frame, as if the goroutine had been interrupted in this thread where it was preempted:
 /// `rt_sigreturn` lets it go on from there. Assembly calls this on g0's stack.
 ///
-/// What the frame says of the thread is that of the one which runs now: its signal stack and its mask.
+/// The signal stack and the mask in the frame are this thread's; it may not be the one that was interrupted.
 ///
 /// # Safety
-/// `vectors` are the saved vector registers, `words` all others, and `frame` has room for the frame.
+/// `vectors` are the saved vector registers, `words` the others, where they were pushed, and `frame` has room
+/// for the frame; nobody else uses them.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_sigframe(vectors: *const u8, words: *const Preempted, frame: *mut Sigframe) {
-    // SAFETY: the caller's. The kernel fills what it is asked for.
+    // SAFETY: assembly passes the three as above. sigaltstack and pthread_sigmask fill their part of the
+    // frame; rt_sigreturn reads of it only what is filled here.
     unsafe {
         let uc = &raw mut (*frame).uc;
         libc::sigaltstack(ptr::null(), &raw mut (*uc).uc_stack);
@@ -232,13 +235,14 @@ unsafe extern "C" fn gosched_sigframe(vectors: *const u8, words: *const Preempte
     }
 }
 
-/// Puts the saved vector registers, with their heads, at `reserved`.
+/// Copies the saved vector registers to `reserved`, and adds the records' heads.
 ///
 /// # Safety
-/// `vectors` are the saved vector registers, and there is room for them at `reserved`.
+/// `vectors` are the saved vector registers, and `reserved` is a frame's `__reserved`, aligned to 16.
 unsafe fn add_vectors(vectors: *const u8, reserved: *mut u8) {
     let size = vector_size();
-    // SAFETY: the caller's.
+    // SAFETY: `vectors` has `size` bytes, as the caller says, and `reserved` has room for them and a last
+    // head: a goroutine is stopped only if `vectors_fit`.
     unsafe {
         ptr::copy_nonoverlapping(vectors, reserved, size);
         let fpsimd = reserved.cast::<Fpsimd>();

@@ -1,4 +1,4 @@
-//! What signal handlers know of x86-64: the registers of what they interrupt, and how much of it there is.
+//! What signal handlers know of x86-64: the registers of the interrupted code, and their sizes.
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
@@ -16,8 +16,7 @@ unsafe extern "C" {
     static gosched_preempt_mask: AtomicU64;
 }
 
-/// The registers of a goroutine that stands still, as far as an unwinder needs them; assembly knows the
-/// layout.
+/// The registers that an unwinder needs of a goroutine that stands still. Assembly knows the layout.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Regs {
@@ -29,7 +28,7 @@ pub(crate) struct Regs {
 }
 
 impl Regs {
-    /// What the caller of `entersyscall` had, which is in `mp`.
+    /// The registers of the caller of `entersyscall`, which saved them in `mp`.
     pub(crate) fn in_syscall(mp: &M, pc: usize, sp: usize) -> Regs {
         let [rbx, rbp, r12, r13, r14, r15] = mp.ext.syscall_regs.each_ref().map(Cell::get);
         Regs { pc, sp, fp: rbp, saved: [rbx, r12, r13, r14, r15] }
@@ -39,14 +38,14 @@ impl Regs {
 /// What the ABI lets a function use below its stack pointer.
 pub(crate) const RED_ZONE: usize = 128;
 
-/// What `gosched_async_preempt` pushes on the goroutine's stack, below the red zone: pc, flags and 15
-/// registers, and a word of alignment.
+/// How many bytes the handler and `gosched_async_preempt` push on the goroutine's stack, below the red zone:
+/// pc, flags and 15 registers, and a word of alignment.
 pub(crate) const ASYNC_PREEMPT_FRAME: usize = 18 * size_of::<usize>();
 
-/// What a stack pointer is a multiple of, or the goroutine can't be stopped there.
+/// A goroutine is stopped only where its stack pointer is a multiple of this: anywhere.
 pub(crate) const SP_ALIGN: usize = 1;
 
-/// Whether a goroutine can go on where a signal has stopped it, with vector registers of this size.
+/// Whether a goroutine can go on where a signal has stopped it, with this processor's vector registers.
 pub(crate) fn vectors_fit() -> bool {
     true
 }
@@ -65,7 +64,7 @@ impl Sigctxt<'_> {
         self.0.uc_mcontext.gregs[libc::REG_RSP as usize] as usize
     }
 
-    /// What an unwinder needs of it.
+    /// The registers that an unwinder needs.
     pub(crate) fn regs(&self) -> Regs {
         let reg = |name: libc::c_int| self.0.uc_mcontext.gregs[name as usize] as usize;
         let saved = [libc::REG_RBX, libc::REG_R12, libc::REG_R13, libc::REG_R14, libc::REG_R15].map(reg);
@@ -76,10 +75,11 @@ impl Sigctxt<'_> {
     /// red zone.
     ///
     /// # Safety
-    /// There is room for that on its stack.
+    /// It is a goroutine at an asynchronous safe point (`is_async_safe_point`): it may park there, and its
+    /// stack has room for what is saved.
     pub(crate) unsafe fn push_call(&mut self) {
         let sp = self.sigsp() - RED_ZONE - size_of::<usize>();
-        // SAFETY: the caller's.
+        // SAFETY: below the red zone the goroutine's stack is free, and has room, as the caller says.
         unsafe { ptr::with_exposed_provenance_mut::<usize>(sp).write(self.sigpc()) };
         let registers = &mut self.0.uc_mcontext.gregs;
         registers[libc::REG_RSP as usize] = sp as i64;
@@ -90,12 +90,12 @@ impl Sigctxt<'_> {
     /// stack below `sp`.
     ///
     /// # Safety
-    /// That is free.
+    /// A goroutine was interrupted, and g0's stack is free below `sp`, with room for a report.
     pub(crate) unsafe fn report_overflow(&mut self, sp: usize, addr: usize) {
         let regs = self.regs();
         let registers = &mut self.0.uc_mcontext.gregs;
         let at = (sp - size_of::<Regs>()) & !15;
-        // SAFETY: the caller's.
+        // SAFETY: the caller says that g0's stack is free here; `at` is aligned.
         unsafe { ptr::with_exposed_provenance_mut::<Regs>(at).write(regs) };
         registers[libc::REG_RBX as usize] = at as i64;
         registers[libc::REG_RSP as usize] = at as i64;
@@ -105,27 +105,27 @@ impl Sigctxt<'_> {
     }
 }
 
-/// Finds out how morestack and asyncPreempt save the vector registers.
+/// Sets how morestack and asyncPreempt save the vector registers.
 #[allow(unused_unsafe)] // __cpuid is safe, but not in each version of Rust that this is for
 pub(crate) fn init_vector_state() {
     const OSXSAVE: u32 = 1 << 27;
-    // Of xsave's parts, those that hold arguments: xmm, the upper halves of ymm, and of zmm.
-    // And what else a compiler may keep across a check that is made by hand: the masks, and zmm16 to 31.
+    // The components of xsave that may be live at a check. Arguments: xmm, the upper halves of ymm and of
+    // zmm0 to 15. Besides, across a check made by hand: the mask registers, and zmm16 to 31.
     const KEPT: u32 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 7;
-    // The keys to memory's protection belong to the thread.
+    // The rights of protection keys belong to the thread, and not to the goroutine.
     const PKRU: u64 = 1 << 9;
     let (mut size, mut xcr0) = (512, 0_u64); // fxsave
-    // SAFETY: every x86-64 processor has the instruction, here and below.
+    // SAFETY: every x86-64 processor has cpuid.
     if unsafe { __cpuid(1) }.ecx & OSXSAVE != 0 {
         let (low, high): (u32, u32);
-        // SAFETY: the processor has the instruction, and the system has enabled it.
+        // SAFETY: OSXSAVE says that the processor has the instruction and the system has enabled it.
         unsafe { asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nomem, nostack)) };
         xcr0 = u64::from(high) << 32 | u64::from(low);
-        // SAFETY: likewise.
+        // SAFETY: as above; a processor with xsave has this leaf.
         size = unsafe { __cpuid_count(0xd, 0) }.ebx as usize;
     }
     set_vector_size(size);
-    // SAFETY: statics of morestack.S and preempt.S, which no goroutine reads yet.
+    // SAFETY: morestack.S and preempt.S have statics of these names and types; no goroutine reads them yet.
     unsafe {
         gosched_xsave_mask.store(xcr0 as u32 & KEPT, Ordering::Relaxed);
         gosched_preempt_mask.store(xcr0 & !PKRU, Ordering::Relaxed);

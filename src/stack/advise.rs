@@ -7,11 +7,11 @@ use std::ptr;
 /// `PIDFD_SELF_THREAD_GROUP`: this process, where a pidfd is asked for.
 const PIDFD_SELF: libc::c_int = -10001;
 
-/// Calls `madvise` for each range of addresses, with one system call for several if the kernel has
-/// one for that. Stops at an error.
+/// Calls `madvise` for each range of addresses, with one system call for several ranges if the kernel has
+/// `process_madvise`. Stops at an error.
 ///
 /// # Safety
-/// They are mapped pages, and the advice doesn't take anything from anyone.
+/// The ranges are mapped pages, and nobody needs what the advice takes from them.
 pub(crate) unsafe fn advise_each(
     ranges: impl Iterator<Item = Range<usize>>,
     advice: libc::c_int,
@@ -26,7 +26,8 @@ pub(crate) unsafe fn advise_each(
             place.iov_len = range.len();
             (n, len) = (n + 1, len + range.len());
         }
-        // SAFETY: the caller's. An older kernel refuses the call or the pidfd.
+        // SAFETY: the vector has `n` ranges, for which the caller allows the advice. An older kernel refuses
+        // the call or the pidfd.
         let advised = n > 1
             && unsafe { libc::syscall(libc::SYS_process_madvise, PIDFD_SELF, vector.as_ptr(), n, advice, 0) }
                 == len as i64;
@@ -34,7 +35,7 @@ pub(crate) unsafe fn advise_each(
             continue;
         }
         for place in &vector[..n] {
-            // SAFETY: the caller's.
+            // SAFETY: one of those ranges. Advice that was given already does no harm.
             if unsafe { libc::madvise(place.iov_base, place.iov_len, advice) } != 0 {
                 return Err(io::Error::last_os_error());
             }

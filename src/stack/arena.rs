@@ -1,18 +1,18 @@
 //! Arenas: address space that pieces of one size are cut from.
 //!
-//! An arena maps ever larger chunks, and a bit for each piece of a chunk says whether somebody has it.
-//! Address space is never given back. Who has done with a piece keeps it on a list for the next, and
-//! when nobody has wanted it for a while, the piece comes back here and its memory goes to the kernel:
-//! then it is as it was before it was cut, and reads as zero.
+//! An arena maps ever larger chunks, and a bit for each piece of a chunk says whether it is free. Address
+//! space is never given back. The users of an arena keep the pieces that they have done with on lists; when
+//! nobody has wanted a piece for a while, it comes back here and its memory goes to the kernel: then it is
+//! as it was before it was cut, and reads as zero.
 //!
-//! A piece of a page or more begins with a guard page, which goes with the rest, if that is cheap;
-//! otherwise the kernel couldn't free the page tables, which are half a KiB for a goroutine whose
-//! stack has a room of 256. Smaller pieces, and those of more than one page table together, come back
-//! one by one, and the page or page table goes with the last of them.
+//! A piece of a page or more begins with a guard page, which is removed with the rest, if that is cheap: a
+//! guard that stays keeps its page table alive, which is half a KiB for each goroutine whose stack has a room
+//! of 256 KiB. A page that several small pieces share goes to the kernel with the last of them, and so does a
+//! page table that several larger ones share.
 //!
-//! Cutting costs more than handing out: each guard is a system call's work, and the first
-//! touch of a page is a fault, unless the kernel is asked to fill in several at once. So pieces
-//! are cut by the dozen where many are needed.
+//! Cutting a piece costs more than taking one from a list: its guard is a system call's work, and the first
+//! touch of a page is a fault, unless the kernel is asked to fill in several at once. So pieces are cut by
+//! the dozen where many are needed.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -30,13 +30,13 @@ use crate::stack::PAGE_MIN;
 use crate::stack::advise::advise_each;
 use crate::stack::guard::{self, Guards};
 
-/// What one page table maps, a page of entries of 8 bytes: 2 MiB, and with larger pages 32 or 512.
+/// What one page table maps, itself a page of entries of 8 bytes: 2 MiB, and with larger pages 32 or 512.
 fn page_table() -> usize {
     page_size() / 8 * page_size()
 }
 
-/// What [`Arena::cut`] cut: `count` pieces, `stride` bytes from one to the next, and below each a guard
-/// page, if it has as much as that.
+/// What [`Arena::cut`] returns: `count` pieces, `stride` bytes from one to the next, each with `guard` bytes
+/// of guard page at its low end, or none.
 ///
 /// ```text
 ///     base -> [guard][...] [guard][...] ...
@@ -49,39 +49,38 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// The first byte of piece `i` above its guard, by which the piece is known.
+    /// The start of piece `i`: its first byte above the guard.
     pub(crate) fn start(&self, i: usize) -> *mut u8 {
         assert!(i < self.count);
-        // SAFETY: the piece is within the mapping.
+        // SAFETY: the pieces are within one mapping, and there is a piece `i`.
         unsafe { self.base.add(i * self.stride + self.guard) }
     }
 
-    /// Has the kernel fill in the last pages of each now, with `wanted` bytes, several at a time, which
-    /// is cheaper than a fault for each page.
+    /// Has the kernel fill in the last `wanted` bytes of each piece now, which is cheaper than a fault for
+    /// each page.
     fn populate(&self, wanted: usize) -> io::Result<()> {
         if self.count == 1 || wanted == 0 {
             return Ok(());
         }
         let wanted = wanted.next_multiple_of(page_size());
         let ends = (1..=self.count).map(|i| self.base.addr() + i * self.stride);
-        // SAFETY: pages of the mapping that nobody uses yet; populating doesn't change what
-        // they read as.
+        // SAFETY: pages of the mapping that nobody uses yet; populating doesn't change what they read as.
         match unsafe { advise_each(ends.map(|end| end - wanted..end), libc::MADV_POPULATE_WRITE) } {
             Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => Err(error),
-            // An older kernel: the pages will be touched one by one.
+            // An older kernel refuses: then each page is a fault when it is touched.
             _ => Ok(()),
         }
     }
 }
 
-/// A mapping.
+/// A mapping that pieces are cut from.
 struct Chunk {
     base: *mut u8,
-    /// A bit for each piece that nobody has.
+    /// A bit for each piece: whether it is free.
     free: Box<[u64]>,
-    /// How many those are.
+    /// How many pieces are free.
     count: usize,
-    /// The first that was never cut, and all after it.
+    /// The first piece of those at the end that were never cut.
     fresh: usize,
     /// How many pieces there are.
     len: usize,
@@ -100,8 +99,8 @@ impl Chunk {
         i < self.len && self.free[i / 64] >> (i % 64) & 1 != 0
     }
 
-    /// The first up to `n` free pieces that are next to each other, all of them fresh or none. There
-    /// is one.
+    /// The first free piece and those that follow it, `n` at most, as long as they are free, and were never
+    /// cut if the first wasn't. There is a free piece.
     fn first(&self, n: usize) -> Range<usize> {
         let word = self.free.iter().position(|&word| word != 0).unwrap_or(0);
         let start = word * 64 + self.free[word].trailing_zeros() as usize;
@@ -121,14 +120,13 @@ impl Chunk {
         self.free[i / 64] |= 1 << (i % 64);
     }
 
-    /// The piece that an address is in; none if it is in another chunk.
+    /// The piece that an address is in; none if the address is in another chunk.
     fn piece(&self, addr: usize, stride: usize) -> Option<usize> {
         let i = addr.checked_sub(self.base.addr())? / stride;
         (i < self.len).then_some(i)
     }
 
-    /// The whole `unit`s of addresses that piece `i` is in, at least in part, and that nobody has
-    /// any of.
+    /// The addresses in whole `unit`s that piece `i` has a part in, and in which every piece is free.
     fn unused(&self, i: usize, stride: usize, unit: usize) -> Range<usize> {
         let base = self.base.addr();
         let (lo, hi) = (base + i * stride, base + (i + 1) * stride);
@@ -140,31 +138,31 @@ impl Chunk {
     }
 }
 
-/// Address space to cut from.
+/// Address space that pieces of one size are cut from.
 pub struct Arena {
-    /// A leaf: no other is taken under it.
+    /// A leaf: no other lock is taken under it.
     lock: Mutex,
-    /// The bytes of a piece,
+    /// The bytes of a piece.
     pub(super) size: usize,
-    /// and how many at its end will be used at once.
+    /// How many bytes at a piece's end are used as soon as it is cut.
     wanted: usize,
     /// The mappings, the oldest first.
     chunks: UnsafeCell<Vec<Chunk>>,
 }
 
-// SAFETY: the chunks are touched with the lock held.
+// SAFETY: the chunks are used with the lock held only.
 unsafe impl Sync for Arena {}
 
-/// The first chunk of an arena has so many pieces, or pages if those are larger;
+/// The pieces of an arena's first chunk; if they are smaller than a page, its pages.
 const FIRST_CHUNK: usize = 16;
-/// a later one has at most so many bytes,
+/// The bytes of a chunk, at most, unless one piece has more.
 const MAX_CHUNK: usize = 1 << 30;
-/// and so many pieces.
+/// The pieces of a chunk, at most.
 const MAX_PIECES: usize = 1 << 17;
 
 impl Arena {
-    /// An arena of pieces of `size` bytes, whose last `wanted` will be used soon when they are cut. From
-    /// 4 KiB on, each has pages of its own.
+    /// An arena of pieces of `size` bytes, of which the last `wanted` are used as soon as a piece is cut. A
+    /// piece of 4 KiB or more has pages of its own.
     pub(crate) const fn new(size: usize, wanted: usize) -> Self {
         Arena { lock: Mutex::new(), size, wanted, chunks: UnsafeCell::new(Vec::new()) }
     }
@@ -182,9 +180,9 @@ impl Arena {
         }
     }
 
-    /// Cuts up to `n` pieces, at least one, with their guards; whole pages of them read as zero, and
-    /// smaller ones do so or as they were put back. Fails when there is no address space, no memory,
-    /// or, if the program asked for that, no guard to be had.
+    /// Cuts up to `n` pieces, at least one, with their guards. Pieces of whole pages read as zero; smaller
+    /// ones read as zero or as they were when they were put back. Fails if there is no address space or
+    /// memory, or no guard where the program insists on one (`GOSCHED_GUARD=strict`).
     pub(crate) fn cut(&self, n: usize) -> io::Result<Pieces> {
         lock(&self.lock);
         let taken = self.take(n);
@@ -200,10 +198,10 @@ impl Arena {
         Ok(pieces)
     }
 
-    /// Takes up to `n` pieces, and the right to make their guards. The lock is held.
+    /// Takes up to `n` pieces, and the right to make their guards. [`cut`](Self::cut) holds the lock.
     fn take(&self, n: usize) -> io::Result<(Pieces, Guards)> {
         let (guard, stride) = (self.guard_size(), self.stride());
-        // SAFETY: the lock is held.
+        // SAFETY: cut holds the lock, and nothing else here refers to the chunks.
         let chunks = unsafe { &mut *self.chunks.get() };
         let i = match chunks.iter().position(|chunk| chunk.count > 0) {
             Some(i) => i,
@@ -220,24 +218,24 @@ impl Arena {
             _ if taken.start < chunk.fresh => guard::again(),
             _ => guard::reserve(taken.len())?,
         };
-        // SAFETY: within the chunk.
+        // SAFETY: the chunk has a piece `taken.start`.
         let base = unsafe { chunk.base.add(taken.start * stride) };
         let count = taken.len();
         chunk.take(taken);
         Ok((Pieces { base, guard, stride, count }, guards))
     }
 
-    /// Hands the memory of pieces to the kernel, and their guards, if they cost nothing to make again:
-    /// all whole pages of them, which nobody uses. Pieces are known by their starts. Returns how many of
-    /// them read as zero now, which are moved to the front: memory that the program has locked stays
-    /// as it is.
+    /// Hands the memory of pieces to the kernel, and their guards, if they cost nothing to make again. The
+    /// pieces, given by their starts, are whole pages that nobody uses. Moves the starts of those that read
+    /// as zero now to the front, and returns how many there are: memory that the program has locked stays as
+    /// it is.
     pub(crate) fn discard(&self, starts: &mut [usize]) -> usize {
         let (guard, stride) = (self.guard_size(), self.stride());
         starts.sort_unstable();
         let discard = |starts: &[usize]| {
             let runs = starts.chunk_by(|start, next| start + stride == *next);
             let runs = runs.map(|run| run[0]..run[run.len() - 1] + stride - guard);
-            // SAFETY: pages that nobody uses. Guards in between stay where they are.
+            // SAFETY: pages that nobody uses, as the caller says. The guards in between aren't affected.
             let discarded = unsafe { advise_each(runs, libc::MADV_DONTNEED) };
             let guards = starts.iter().map(|start| start - guard..*start);
             discarded.map(|()| guard::remove(guards)).is_ok()
@@ -245,7 +243,7 @@ impl Arena {
         if discard(starts) {
             return starts.len();
         }
-        // A piece is in one mapping, but for its guard, and is locked or isn't.
+        // A piece is in one mapping, but for its guard, so it is locked as a whole or not at all.
         let mut done = 0;
         for i in 0..starts.len() {
             if discard(&starts[i..=i]) {
@@ -256,15 +254,15 @@ impl Arena {
         done
     }
 
-    /// Puts pieces back that nobody uses, known by their starts; those of a page or more were discarded.
+    /// Puts back pieces that nobody uses, given by their starts. Those of a page or more were discarded.
     pub(crate) fn put_back(&self, starts: &mut [usize]) {
         let stride = self.stride();
         let unit = if self.guard_size() == 0 { page_size() } else { page_table() };
         starts.sort_unstable();
         lock(&self.lock);
-        // SAFETY: the lock is held.
+        // SAFETY: the lock is held, and nothing else here refers to the chunks.
         let chunks = unsafe { &mut *self.chunks.get() };
-        // As a rule it is in the chunk that the one before was in.
+        // As a rule a piece is in the same chunk as the one before.
         let mut at = 0;
         let mut find = |chunks: &mut [Chunk], start| {
             let in_chunk = |at: &usize| chunks[*at].piece(start, stride).is_some();
@@ -281,8 +279,8 @@ impl Arena {
             let Range { start, end } = chunks[at].unused(i, stride, unit);
             let start = start.max(done);
             if start < end {
-                // SAFETY: nobody has any of it, or gets it as long as the lock is held. What is locked
-                // stays as it is.
+                // SAFETY: free pieces, which nobody can take while the lock is held. Memory that the program
+                // has locked stays as it is.
                 unsafe {
                     libc::madvise(ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED)
                 };
@@ -293,8 +291,8 @@ impl Arena {
     }
 }
 
-/// Maps a chunk for twice as many pieces as the last one had, for fewer if there is no room for as
-/// much as we would like.
+/// Maps a chunk for twice as many pieces as the last one had; for fewer if there is no address space for so
+/// many.
 fn map(stride: usize, last: usize) -> io::Result<Chunk> {
     let first = FIRST_CHUNK.max(FIRST_CHUNK * page_size() / stride);
     let mut len = (last * 2).max(first).min((MAX_CHUNK / stride).clamp(1, MAX_PIECES));
@@ -312,7 +310,7 @@ fn map(stride: usize, last: usize) -> io::Result<Chunk> {
     let base = mapping.as_mut_ptr();
     let chunk = Chunk::new(base, len)?;
     std::mem::forget(mapping);
-    // A stack is known by its bounds, and what is made of those is a pointer again.
+    // A stack is given by its bounds, two addresses, from which pointers are made again.
     base.expose_provenance();
     Ok(chunk)
 }
@@ -321,9 +319,9 @@ fn map(stride: usize, last: usize) -> io::Result<Chunk> {
 mod tests {
     use super::*;
 
-    /// The words of a piece of `len` bytes, which somebody has.
+    /// The words of a piece of `len` bytes.
     fn words(start: *mut u8, len: usize) -> &'static mut [usize] {
-        // SAFETY: the piece is the test's alone.
+        // SAFETY: the test has cut the piece, and looks at it through one slice at a time.
         unsafe { std::slice::from_raw_parts_mut(start.cast(), len / size_of::<usize>()) }
     }
 

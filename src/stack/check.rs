@@ -1,14 +1,14 @@
-//! Checks made by hand.
+//! Checks of the stack made by hand, where no compiler makes them.
 
 use crate::arch::morestack_check;
 use crate::stack::LARGE_FRAMES;
 
-/// What the runtime's own functions may need beyond [`STACK_GUARD`](crate::stack::STACK_GUARD),
-/// which is there for them.
+/// The bytes that the runtime's own functions may need beyond [`STACK_GUARD`](crate::stack::STACK_GUARD),
+/// which is kept for them.
 pub(crate) const ENTRY_ROOM: usize = if LARGE_FRAMES { 4096 } else { 0 };
 
-/// The check at the head of a function that is called on copying stacks and takes more than a few
-/// words. `tests/stack_use.rs` measures what they take.
+/// The check at the head of a function of the runtime that is called on copying stacks and takes more than a
+/// few words of stack. `tests/stack_use.rs` measures how much such functions take.
 ///
 /// The function itself must not be inlined, so that its frame comes after this, and so that the
 /// address of a thread-local isn't kept across what may park.
@@ -17,7 +17,8 @@ pub(crate) fn entry_check() {
     morestack_check(ENTRY_ROOM);
 }
 
-/// Calls `f` with `n` bytes of stack below the caller's frame: see [`morestack_check!`](crate::morestack_check).
+/// Calls `f` with `n` bytes of stack below the caller's frame: for
+/// [`morestack_check!`](crate::morestack_check).
 #[doc(hidden)]
 #[inline(always)]
 pub fn with_stack<R>(n: usize, f: impl FnOnce() -> R) -> R {
@@ -29,22 +30,21 @@ pub fn with_stack<R>(n: usize, f: impl FnOnce() -> R) -> R {
     call(f)
 }
 
-/// `morestack_check!(bytes, f, args..)` makes sure that so many bytes of stack remain below the caller's
-/// frame, and then calls `f(args..)`, and returns what it returns. Go's compiler puts such a check, and
-/// the call of `morestack`, into each prologue; in Rust it is made before the call, and `f` isn't
-/// inlined.
+/// `morestack_check!(bytes, f, args..)` makes sure that `bytes` bytes of stack remain below the caller's
+/// frame, then calls `f(args..)` and returns what it returns. Go's compiler puts such a check, and the call
+/// of `morestack`, into each prologue; in Rust the check is made before the call, and `f` isn't inlined.
 ///
-/// A copying stack that has no room moves; with it, every address in it of the stack. A fixed stack
-/// without room, or a copying one that would be larger than
-/// [`set_max_stack`](crate::proc::set_max_stack) allows, ends the process with a report. On g0 and on
-/// a thread that isn't ours nothing is checked.
+/// A copying stack that has no room is moved, and every address of the stack that it holds is adjusted. A
+/// fixed stack without room, or a copying one that would be larger than
+/// [`set_max_stack`](crate::proc::set_max_stack) allows, ends the process with a report. On a thread that
+/// isn't ours nothing is checked; g0's stack never grows.
 ///
-/// It is also where a goroutine stops that is asked to: others may run before `f` is called, and it may
-/// be called on another thread. Nothing obtained from a thread-local may be kept across a check.
+/// A goroutine that is asked to stop stops at a check: others may run before `f` is called, and `f` may be
+/// called on another thread. Nothing obtained from a thread-local may be kept across a check.
 ///
-/// `bytes` is for the frames of `f`, with some 100 bytes for the call, and of all that it calls without
-/// a check of its own. The arguments are evaluated after the check. [What code on copying stacks must
-/// do](crate::proc::copying_stacks) has the rest.
+/// `bytes` is for the frame of `f`, with some 100 bytes for the call, and for the frames of all that `f`
+/// calls without a check of their own. The arguments are evaluated after the check. [What code on copying
+/// stacks must do](crate::proc::copying_stacks) has the rest.
 ///
 /// ```
 /// use gosched::morestack_check;

@@ -13,11 +13,11 @@
 //!
 //! Callee-saved registers are in the stack by then: mcall and morestack have saved them there.
 //!
-//! **A parked receiver** is the delicate case. Its sudog points into its stack, and whoever sends
-//! writes there, with the channel locked, at any time. So the sudogs are adjusted, and the part
-//! of the stack up to the highest of those places is copied, with all its channels locked; and
-//! since senders then write to the new stack while its words are being adjusted, words in that
-//! part are changed by compare-and-swap: one that has just been received stays as it is.
+//! **A parked receiver** is the delicate case. Its sudog points into its stack, and a sender writes
+//! there, with the channel locked, at any time. So the sudogs are adjusted, and the part of the stack
+//! up to the highest place that they point to is copied, with all channels locked that the goroutine
+//! waits on. Once they are unlocked, senders write to the new stack while its words are being adjusted:
+//! so words in that part are changed by compare-and-swap, and a value that has just come stays as it is.
 
 use std::cell::Cell;
 use std::ptr;
@@ -43,9 +43,9 @@ use crate::stack::{POISON, running_guard, verify};
 pub struct AdjustInfo {
     /// Where the stack was.
     pub old: Stack,
-    /// What is added to an address in it, wrapping.
+    /// What is added to an address of the old stack, wrapping.
     pub delta: usize,
-    /// One past the highest place that a sudog receives to; addresses of the new stack. Go's
+    /// The end of the highest place, in the new stack, that a sudog points to; 0 if there is none. Go's
     /// `sghi`.
     sghi: Cell<usize>,
 }
@@ -55,10 +55,10 @@ impl AdjustInfo {
         AdjustInfo { old, delta: new.hi.wrapping_sub(old.hi), sghi: Cell::new(0) }
     }
 
-    /// Where what was at `p` is now: another place if `p` is in the old stack.
+    /// The address of what was at `p`: in the new stack if `p` is in the old one, otherwise `p`.
     #[inline(always)]
     pub fn moved(&self, p: usize) -> usize {
-        // One comparison and no branch: it is asked for each word of a stack.
+        // One comparison and no branch, as this is called for each word of a stack.
         let inside = p.wrapping_sub(self.old.lo) < self.old.hi - self.old.lo;
         p.wrapping_add(if inside { self.delta } else { 0 })
     }
@@ -67,10 +67,10 @@ impl AdjustInfo {
     /// `adjustpointer`.
     ///
     /// # Safety
-    /// `vpp` is a word, aligned, which nobody else reads or writes meanwhile.
+    /// `vpp` is an aligned word, which nobody else reads or writes meanwhile.
     #[inline(always)]
     pub unsafe fn adjustpointer(&self, vpp: *mut usize) {
-        // SAFETY: the caller's.
+        // SAFETY: the word is aligned and ours alone, as the caller says.
         unsafe {
             vpp.write(self.moved(vpp.read()));
         }
@@ -80,10 +80,10 @@ impl AdjustInfo {
     /// Go's `adjustpointers`.
     ///
     /// # Safety
-    /// They are words of memory that is the G's.
+    /// They are aligned words of the G's memory, which nobody uses meanwhile, but for a sender below `sghi`.
     pub(crate) unsafe fn adjustpointers(&self, from: usize, to: usize) {
         let racy = self.sghi.get().clamp(from, to);
-        // SAFETY: the caller's.
+        // SAFETY: aligned words of the G's memory, and from `sghi` on ours alone, as the caller says.
         unsafe {
             self.adjust_received(from, racy);
             for word in (racy..to).step_by(size_of::<usize>()) {
@@ -92,16 +92,16 @@ impl AdjustInfo {
         }
     }
 
-    /// Copies `n` bytes to the new stack, and adjusts each word on the way: to go over the stack once
-    /// more would take as long again.
+    /// Copies `n` bytes to the new stack, and adjusts each word on the way: a second pass over the stack
+    /// would take as long again.
     ///
     /// # Safety
-    /// Both are words of memory that is the G's, and nobody else writes there.
+    /// At both places there are `n` bytes of aligned words of the G's memory, which nobody else uses.
     unsafe fn copy_adjusted(&self, from: usize, to: usize, n: usize) {
         let from = ptr::with_exposed_provenance::<usize>(from);
         let to = ptr::with_exposed_provenance_mut::<usize>(to);
         for i in 0..n / size_of::<usize>() {
-            // SAFETY: the caller's.
+            // SAFETY: both have a word `i`, aligned and ours alone, as the caller says.
             unsafe { to.add(i).write(self.moved(from.add(i).read())) }
         }
     }
@@ -109,14 +109,16 @@ impl AdjustInfo {
     /// [`adjustpointers`](Self::adjustpointers) where a sender may write at the same time.
     ///
     /// # Safety
-    /// They are words of memory that is the G's.
+    /// They are aligned words of the G's memory, which nobody but such a sender uses meanwhile.
     pub(crate) unsafe fn adjust_received(&self, from: usize, to: usize) {
         for word in (from..to).step_by(size_of::<usize>()) {
-            // SAFETY: the caller's.
+            // SAFETY: an aligned word that is there, as the caller says. A sender's plain stores at the same
+            // time are a race, as in Go: the processor has each before or after the compare-and-swap, and
+            // either way the value stays.
             let word = unsafe { AtomicUsize::from_ptr(ptr::with_exposed_provenance_mut(word)) };
             let p = word.load(Ordering::Relaxed);
             if self.moved(p) != p {
-                // If it fails, a value was received, which is no address in this stack.
+                // If it fails, a value was received meanwhile, which is no address in this stack.
                 let _ = word.compare_exchange(p, self.moved(p), Ordering::Relaxed, Ordering::Relaxed);
             }
         }
@@ -126,15 +128,15 @@ impl AdjustInfo {
 /// How often a stack was moved to a larger place.
 pub(crate) static GROWTHS: AtomicU64 = AtomicU64::new(0);
 
-/// The smallest stack of at least `n` bytes that `gp` can move to.
+/// The size of the smallest stack of at least `n` bytes that `gp` can move to.
 pub(crate) fn size_for(gp: &G, n: usize) -> usize {
     let home = home_stack(gp);
     let home_size = home.hi - home.lo;
     if n <= home_size && gp.stack.get() != home { home_size } else { n.max(page_size()).next_power_of_two() }
 }
 
-/// Moves the stack of `gp` to one of `newsize` bytes, which [`size_for`] has said. The state of
-/// the G is [`GCOPYSTACK`](crate::runtime2::GCOPYSTACK), or otherwise the caller's to hold;
+/// Moves the stack of `gp` to one of `newsize` bytes, a size from [`size_for`]. The G is in state
+/// [`GCOPYSTACK`](crate::runtime2::GCOPYSTACK), or its stack is the caller's for another reason;
 /// `innermost` is its innermost frame. Go's `copystack`.
 pub(crate) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
     if gp.syscallsp.get() != 0 {
@@ -164,14 +166,16 @@ pub(crate) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
         ncopy -= syncadjustsudogs(gp, used, &adjinfo);
     } else {
         if newsize < old.hi - old.lo && gp.parking_on_chan.load(Ordering::Acquire) {
-            // Growing is a G's own doing, and then it isn't parking.
+            // It is about to set active_stack_chans and to unlock its channel: a sender would then write to
+            // the old stack. (A G that grows its stack isn't parking.)
             throw("racy sudog adjustment due to parking on channel");
         }
         adjustsudogs(gp, &adjinfo);
     }
-    // Without maps each word is adjusted as it is copied, but for those that were copied already.
+    // Without maps each word is adjusted as it is copied, but for those that syncadjustsudogs has copied.
     let maps = frame_map::any();
-    // SAFETY: the upper ends of two stacks that are the G's, both larger than `used`.
+    // SAFETY: the upper ends of two different stacks of the G's, both of `used` bytes at least. Nobody runs
+    // on them; senders use the part that syncadjustsudogs has copied, and only that.
     unsafe {
         if maps {
             copy(old.hi - ncopy, new.hi - ncopy, ncopy);
@@ -190,7 +194,7 @@ pub(crate) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
     gp.sched.sp.set(new.hi - used);
     gp.stktopsp.set(gp.stktopsp.get().wrapping_add(adjinfo.delta));
 
-    // SAFETY: the used part of the new stack, which nobody runs on yet.
+    // SAFETY: everything was copied to the new stack, which nobody runs on yet; the G isn't running.
     unsafe {
         if maps {
             adjustframes(gp, &adjinfo, innermost);
@@ -207,7 +211,7 @@ pub(crate) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
     if old != home {
         stackfree(old);
     } else if efence() {
-        // SAFETY: the home page's stack, which the G has left.
+        // SAFETY: the home page's stack, which the G has left for the new one.
         unsafe { ptr::with_exposed_provenance_mut::<u8>(old.lo).write_bytes(POISON, old.hi - old.lo) };
     }
 }
@@ -215,21 +219,20 @@ pub(crate) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
 /// Copies `n` bytes of a stack.
 ///
 /// # Safety
-/// Both places are the G's.
+/// At both places there are `n` bytes, in two different stacks of a G, which nobody else uses.
 unsafe fn copy(from: usize, to: usize, n: usize) {
     let (from, to) = (ptr::with_exposed_provenance::<u8>(from), ptr::with_exposed_provenance_mut(to));
-    // SAFETY: the caller's; two stacks don't overlap.
+    // SAFETY: `n` bytes each that are ours alone, as the caller says; two stacks don't overlap.
     unsafe { ptr::copy_nonoverlapping(from, to, n) }
 }
 
-/// Adjusts where the G goes on. Go's `adjustctxt`.
+/// Adjusts the context and the frame pointer that the G goes on with. Go's `adjustctxt`.
 fn adjustctxt(gp: &G, adjinfo: &AdjustInfo) {
     gp.sched.ctxt.set(gp.sched.ctxt.get().map_addr(|p| adjinfo.moved(p)));
     gp.sched.bp.set(adjinfo.moved(gp.sched.bp.get()));
 }
 
-/// Adjusts the head of the chain of defers; what is in the chain is the embedder's. Go's
-/// `adjustdefers`.
+/// Adjusts the head of the chain of defers; the embedder adjusts the rest of the chain. Go's `adjustdefers`.
 fn adjustdefers(gp: &G, adjinfo: &AdjustInfo) {
     gp._defer.set(gp._defer.get().map_addr(|p| adjinfo.moved(p)));
 }
@@ -252,19 +255,18 @@ fn adjustsudogs(gp: &G, adjinfo: &AdjustInfo) {
     }
 }
 
-/// One past the highest place in the stack that a sudog points to; 0 if none does. Go's
-/// `findsghi`.
+/// The end of the highest place in the stack that a sudog points to; 0 if none does. Go's `findsghi`.
 fn findsghi(gp: &G, stk: Stack) -> usize {
     waiting(gp).fold(0, |sghi, sg| {
-        // SAFETY: the G waits on this channel, so it is there.
+        // SAFETY: the G waits on this channel, so it isn't freed.
         let elemsize = usize::from(unsafe { (*sg.c.get()).elemsize });
         let p = sg.elem.load(Ordering::Relaxed).addr();
         if (stk.lo..stk.hi).contains(&p) { sghi.max(p + elemsize) } else { sghi }
     })
 }
 
-/// Adjusts the sudogs, and copies the part of the stack that they point to, while nobody can
-/// send or receive; returns how many bytes. Go's `syncadjustsudogs`.
+/// Adjusts the sudogs, and copies the part of the stack that they point to, while nobody can send or receive;
+/// returns how many bytes it has copied. Go's `syncadjustsudogs`.
 fn syncadjustsudogs(gp: &G, used: usize, adjinfo: &AdjustInfo) -> usize {
     // Each channel once: equal ones are next to each other.
     let each_channel = |f: fn(&Hchan)| {
@@ -272,22 +274,23 @@ fn syncadjustsudogs(gp: &G, used: usize, adjinfo: &AdjustInfo) -> usize {
         for sg in waiting(gp) {
             if sg.c.get() != last {
                 last = sg.c.get();
-                // SAFETY: the G waits on this channel, so it is there.
+                // SAFETY: the G waits on this channel, so it isn't freed.
                 f(unsafe { &*last });
             }
         }
     };
-    // A rank of its own: as a rule the scan bit is set after a channel was locked, and here it is
-    // the other way round. The G is suspended, so nobody who has its channels waits for it.
+    // A rank of its own: as a rule the scan bit is set after a channel was locked, and here it is the other
+    // way round. That is no deadlock: the G is suspended, and whoever holds one of its channels doesn't wait
+    // for the scan bit.
     each_channel(|c| lock_ranked(&c.lock, LockRank::HCHAN_LEAF));
-    // An operation that was done meanwhile has taken its sudog's elem away.
+    // An operation that was done before the lock has set its sudog's elem to null.
     let sghi = findsghi(gp, adjinfo.old);
     adjustsudogs(gp, adjinfo);
     let bottom = adjinfo.old.hi - used;
     let sgsize = sghi.saturating_sub(bottom).next_multiple_of(size_of::<usize>());
     if sgsize != 0 {
         adjinfo.sghi.set((bottom + sgsize).wrapping_add(adjinfo.delta));
-        // SAFETY: within the used part of the stack.
+        // SAFETY: within the used parts of both stacks; with the channels locked, nobody writes there.
         unsafe { copy(bottom, bottom.wrapping_add(adjinfo.delta), sgsize) };
     }
     each_channel(|c| unlock(&c.lock));

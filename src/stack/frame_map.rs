@@ -60,7 +60,7 @@ struct Registered {
 }
 
 static MAPS: RwLock<Vec<Registered>> = RwLock::new(Vec::new());
-/// How many there are.
+/// How many maps are registered. Relaxed: whoever registers a map does so before its code runs.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// A registration by [`register_frame_map`], until this is dropped.
@@ -90,8 +90,8 @@ impl Drop for FrameMapRegistration {
 /// word that looks like an address of the stack taken for one.
 ///
 /// While a map is registered, a parked goroutine's stack is made smaller only if the function that
-/// called [`mcall`](crate::proc::mcall) has one: which frames are below, those of this crate for
-/// example, can't be told.
+/// called [`mcall`](crate::proc::mcall) has one: a function without, of this crate for example, may keep no
+/// frame pointers, and then not all frames with maps can be found.
 ///
 /// # Panics
 /// If the range is empty, or overlaps one that is registered.
@@ -112,8 +112,8 @@ pub unsafe fn register_frame_map(code: Range<usize>, map: &'static dyn FrameMap)
     FrameMapRegistration(code)
 }
 
-/// The frame that a parked G's mcall returns to, or that has called the function at whose check it was
-/// preempted: morestack's own return address is no frame. If the G hasn't begun, the base of its stack.
+/// The innermost frame of a parked G: the one that its mcall returns to, or that has called the function at
+/// whose check the G was preempted. If the G hasn't begun, the base of its stack.
 pub(crate) fn parked_frame(gp: &G) -> Frame {
     let bp = gp.sched.bp.get();
     if bp == 0 {
@@ -123,14 +123,14 @@ pub(crate) fn parked_frame(gp: &G) -> Frame {
     Frame { pc: word(pc), sp, fp: word(bp) }
 }
 
-/// A word of a stack.
+/// The word of a stack at `at`.
 fn word(at: usize) -> usize {
-    // SAFETY: callers pass an address in the stack of a G that isn't running. A sender may write
-    // to the stack, but not to a frame's record.
+    // SAFETY: callers pass the aligned address of a word in a frame record, on the stack of a G that isn't
+    // running. A sender may write to that stack, but not to a frame record.
     unsafe { ptr::with_exposed_provenance::<usize>(at).read() }
 }
 
-/// Whether the frame's record, which `fp` points to, can be where it says.
+/// Whether the frame's record can be where `fp` points: it is aligned, not below `sp`, and in the stack.
 fn plausible(frame: &Frame, hi: usize) -> bool {
     frame.fp >= frame.sp
         && frame.fp.is_multiple_of(size_of::<usize>())
@@ -138,19 +138,19 @@ fn plausible(frame: &Frame, hi: usize) -> bool {
         && frame.fp <= hi - 16
 }
 
-/// Whether there is a map.
+/// Whether a map is registered.
 pub(crate) fn any() -> bool {
     COUNT.load(Ordering::Relaxed) != 0
 }
 
-/// The map of the code at `pc`.
+/// The map of the code at `pc`, if it has one.
 fn find(maps: &[Registered], pc: usize) -> Option<&'static dyn FrameMap> {
     let at = maps.partition_point(|registered| registered.code.end <= pc);
     maps.get(at).filter(|registered| registered.code.contains(&pc)).map(|registered| registered.map)
 }
 
-/// Whether each frame can be found that may have a map: there are no maps; or the innermost has
-/// one, and the frame pointers lead to the stack's base.
+/// Whether every frame that may have a map can be found: there are no maps, or the innermost frame has
+/// one and the frame pointers lead to the stack's base.
 pub(crate) fn frames_known(gp: &G, innermost: Frame) -> bool {
     if !any() {
         return true;
@@ -166,24 +166,25 @@ pub(crate) fn frames_known(gp: &G, innermost: Frame) -> bool {
     frame.fp == 0
 }
 
-/// Adjusts the words of the new stack, to which everything was copied; `innermost` is a frame of the
-/// old one.
+/// Adjusts the words of the new stack, to which everything was copied; `innermost` is a frame of the old one.
+/// Go's loop over the frames in `copystack`.
 ///
 /// # Safety
-/// Nobody runs on the new stack.
+/// `gp.stack` is the new stack, on which nobody runs, and no word of which was adjusted yet.
 pub(crate) unsafe fn adjustframes(gp: &G, adjinfo: &AdjustInfo, innermost: Frame) {
     let hi = gp.stack.get().hi;
-    // Below this, all is adjusted.
+    // Every word below this is adjusted.
     let mut done = gp.sched.sp.get();
     let maps = MAPS.read().unwrap_or_else(PoisonError::into_inner);
     let mut frame = Frame { sp: adjinfo.moved(innermost.sp), fp: adjinfo.moved(innermost.fp), ..innermost };
-    // Whether that is where the frame ends.
+    // Whether the frame's low end is known to be at its `sp`.
     let mut exact = true;
     while plausible(&frame, hi) {
         let next = Frame { pc: word(frame.fp + 8), sp: frame.fp + 16, fp: word(frame.fp) };
         let map = find(&maps, frame.pc);
         if exact && let Some(map) = map {
-            // SAFETY: words of the new stack, each adjusted once.
+            // SAFETY: aligned words of the new stack, each adjusted once: first those from `done` to the
+            // frame's low end, then the frame.
             unsafe {
                 adjinfo.adjustpointers(done, frame.sp);
                 adjustframe(&frame, map, adjinfo);
@@ -191,19 +192,19 @@ pub(crate) unsafe fn adjustframes(gp: &G, adjinfo: &AdjustInfo, innermost: Frame
             done = frame.fp + 16;
         }
         exact = RECORD_ON_TOP || map.is_some();
-        // What is above isn't adjusted yet, the frame pointer neither.
+        // The words above aren't adjusted yet, and so neither was the frame pointer that was read.
         frame = Frame { fp: adjinfo.moved(next.fp), ..next };
     }
-    // SAFETY: the caller's.
+    // SAFETY: aligned words of the new stack, on which nobody runs, as the caller says.
     unsafe { adjinfo.adjustpointers(done, hi) }
 }
 
 /// Adjusts the words of a frame that its map names. Go's `adjustframe`.
 ///
 /// # Safety
-/// The frame is in the new stack, and not adjusted yet.
+/// The frame is in the new stack, on which nobody runs, and isn't adjusted yet.
 unsafe fn adjustframe(frame: &Frame, map: &dyn FrameMap, adjinfo: &AdjustInfo) {
-    // SAFETY: aligned words of the frame.
+    // SAFETY: only aligned words of the frame are passed: its record's, and slots that are checked below.
     let adjust = |slot: usize| unsafe { adjinfo.adjustpointers(slot, slot + size_of::<usize>()) };
     adjust(frame.fp);
     map.slots(frame, &mut |slot| {

@@ -33,16 +33,16 @@ const MADV_GUARD_INSTALL: libc::c_int = 102;
 /// `MADV_GUARD_REMOVE`.
 const MADV_GUARD_REMOVE: libc::c_int = 103;
 
-/// Guard regions work, and nobody forbade them.
+/// Whether guard regions are used: they work, and `GOSCHED_GUARD` doesn't forbid them.
 static REGIONS: AtomicBool = AtomicBool::new(false);
-/// A stack without a guard is an error.
+/// Whether a stack without a guard is an error.
 static STRICT: AtomicBool = AtomicBool::new(false);
-/// Stacks that were made without a guard.
+/// How many stacks were made without a guard.
 pub(crate) static UNGUARDED: AtomicU64 = AtomicU64::new(0);
 /// How many more guards `mprotect` may make.
 static BUDGET: AtomicIsize = AtomicIsize::new(0);
 
-/// Finds out how guards are made here. Fails if `GOSCHED_GUARD` asks for what there isn't.
+/// Finds out how guards are made here. Fails if `GOSCHED_GUARD` asks for guard regions and there are none.
 pub(crate) fn init() -> io::Result<()> {
     let setting = std::env::var("GOSCHED_GUARD").unwrap_or_default();
     let has = |word| setting.split(',').any(|w| w == word);
@@ -59,16 +59,16 @@ pub(crate) fn init() -> io::Result<()> {
     Ok(())
 }
 
-/// Tries a guard region: the kernel itself must fail to read from it, also when what was in the page
-/// isn't needed any more.
+/// Tries a guard region: the kernel itself must fail to read from it, also after `MADV_DONTNEED`, which a
+/// stack's memory is given back with.
 fn regions_work() -> bool {
     let Ok(page) = memmap2::MmapOptions::new().len(page_size()).map_anon() else { return false };
     let page = page.as_ptr();
     let advise = |advice| {
-        // SAFETY: our own page, which nothing is in.
+        // SAFETY: our own page, which holds nothing.
         unsafe { libc::madvise(page.cast_mut().cast(), page_size(), advice) == 0 }
     };
-    // SAFETY: access() reads a string, or finds that it can't.
+    // SAFETY: the kernel reads a string at the page's start, empty as the page is zero, or fails to.
     unsafe {
         advise(MADV_GUARD_INSTALL)
             && advise(libc::MADV_DONTNEED)
@@ -77,8 +77,8 @@ fn regions_work() -> bool {
     }
 }
 
-/// How many guards `mprotect` may make: each adds two mappings, and a quarter of all is for
-/// the rest of the program.
+/// How many guards `mprotect` may make: each adds two mappings, and a quarter of all mappings is for the rest
+/// of the program.
 fn budget() -> isize {
     let max_map_count = std::fs::read_to_string("/proc/sys/vm/max_map_count")
         .ok()
@@ -88,15 +88,15 @@ fn budget() -> isize {
     ((max_map_count / 4 * 3 - in_use) / 2).max(0)
 }
 
-/// The right to make guards, see [`reserve`].
+/// How guards are to be made, and the right to make them: see [`reserve`].
 pub(crate) enum Guards {
     Regions,
     Mprotect,
     None,
 }
 
-/// Makes sure, before anything else is done, that `n` stacks can have guards; without one,
-/// fails or warns.
+/// Takes the right to make guards for `n` stacks, before the stacks are made. If there can be none, warns, or
+/// fails if the program insists on them.
 pub(crate) fn reserve(n: usize) -> io::Result<Guards> {
     if REGIONS.load(Ordering::Relaxed) {
         return Ok(Guards::Regions);
@@ -113,29 +113,29 @@ fn reserve_mappings(n: usize) -> io::Result<Guards> {
     without_guard(&io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
-/// The right to make guards again for what had them before, where they were removed.
+/// The right to make guards again for pieces that had guards before, where [`remove`] has removed them.
 pub(crate) fn again() -> Guards {
     if REGIONS.load(Ordering::Relaxed) { Guards::Regions } else { Guards::None }
 }
 
-/// Removes the guards in ranges of pages that nobody uses, if they cost nothing to make again: not
-/// those by `mprotect`.
+/// Removes the guards in ranges of pages that nobody uses, if they cost nothing to make again: guard regions,
+/// but not guards by `mprotect`.
 pub(crate) fn remove(ranges: impl Iterator<Item = Range<usize>>) {
     if REGIONS.load(Ordering::Relaxed) {
-        // One that stays does no harm.
-        // SAFETY: the caller's pages; nothing is in a guard.
+        // A guard that stays, because of an error, does no harm.
+        // SAFETY: guard pages hold nothing, and nobody uses what is above these, as the caller says.
         let _ = unsafe { advise_each(ranges, MADV_GUARD_REMOVE) };
     }
 }
 
-/// Takes back what [`reserve`] gave: the memory of `n` stacks is unmapped, guards and all.
+/// Takes back the right that [`reserve`] gave: `n` stacks were unmapped, with their guards.
 pub(crate) fn release(n: usize) {
     if !REGIONS.load(Ordering::Relaxed) {
         BUDGET.fetch_add(n as isize, Ordering::Relaxed);
     }
 }
 
-/// There can be no more guards: `why`.
+/// There can be no more guards because of `why`: warns once, or fails if the program insists on them.
 #[cold]
 fn without_guard(why: &io::Error) -> io::Result<Guards> {
     static WARNED: AtomicBool = AtomicBool::new(false);
@@ -168,17 +168,17 @@ impl Guards {
             Guards::Regions => {
                 let first = base.addr();
                 let pages = (0..count).map(|i| first + i * stride..first + i * stride + page);
-                // SAFETY: fresh pages that nobody uses.
+                // SAFETY: pages that were just cut, and that nobody uses yet.
                 let installed = unsafe { advise_each(pages, MADV_GUARD_INSTALL) };
-                // Memory that is locked (mlockall) can have no guard regions.
+                // Locked memory (mlockall) can have no guard regions.
                 installed.or_else(|_| reserve_mappings(count)?.install(base, stride, count))
             }
             Guards::Mprotect => {
                 for i in 0..count {
-                    // SAFETY: within the mapping, a page that nobody uses.
+                    // SAFETY: the first page of a piece, which was just cut and which nobody uses yet.
                     let done = unsafe { libc::mprotect(base.add(i * stride).cast(), page, libc::PROT_NONE) };
                     if done != 0 {
-                        // Somebody else used up the mappings.
+                        // The rest of the program has used up the mappings.
                         BUDGET.store(0, Ordering::Relaxed);
                         return without_guard(&io::Error::last_os_error()).map(drop);
                     }

@@ -1,9 +1,8 @@
-//! Home pages: where they come from.
+//! Home pages, and the arenas that they are cut from.
 //!
-//! For each kind of stack there is an arena that home pages are cut from, each with its room
-//! and its guard page below. A G lives on in its page and is used again, or, if nobody has needed it
-//! for a while, is no G any more until its page is cut again: its memory was handed back, and it
-//! reads as zero.
+//! Each kind of stack has an arena of home pages, each page with its room and its guard page below. A dead G
+//! stays in its page and is used again. If nobody has needed it for a while, its page goes back to the arena
+//! and its memory to the kernel: then it is no G any more, and reads as zero, until the page is cut again.
 
 use std::io;
 use std::ptr;
@@ -23,7 +22,7 @@ pub(crate) struct Homes {
 }
 
 impl Homes {
-    /// How many there are.
+    /// How many home pages there are.
     pub(crate) fn count(&self) -> usize {
         self.pieces.count
     }
@@ -31,12 +30,12 @@ impl Homes {
     /// The G of home `i`, in the upper half, and the low end of its stack.
     pub(crate) fn home(&self, i: usize) -> (&'static G, usize) {
         let lo = self.pieces.start(i);
-        // SAFETY: the page is never unmapped; it is zero, as a G may be, and aligned.
+        // SAFETY: the page is aligned and never unmapped, and it reads as zero, which is a valid G.
         unsafe { (&*lo.add(stack_size(self.kind)).cast::<G>(), lo.addr()) }
     }
 }
 
-/// One for each size of room, and one for the copying G's.
+/// An arena for each size of room, and one for the copying G's.
 static ARENAS: [Arena; KINDS] = {
     const fn size(kind: StackKind) -> usize {
         room_size(kind) + PAGE_MIN
@@ -53,12 +52,12 @@ static ARENAS: [Arena; KINDS] = {
 /// How many kinds of stack there are.
 pub(crate) const KINDS: usize = ROOM_CLASSES + 1;
 
-/// Each kind.
+/// Each kind of stack.
 pub(crate) fn kinds() -> impl Iterator<Item = StackKind> {
     (0..ROOM_CLASSES).map(|room| StackKind::Fixed(room as u8)).chain([StackKind::Copying])
 }
 
-/// The number of a kind.
+/// The number of a kind, below [`KINDS`].
 pub(crate) fn number(kind: StackKind) -> usize {
     match kind {
         StackKind::Fixed(room) => usize::from(room),
@@ -72,16 +71,16 @@ pub(crate) fn cut(kind: StackKind, n: usize) -> io::Result<Homes> {
     Ok(Homes { pieces: ARENAS[number(kind)].cut(n)?, kind })
 }
 
-/// Hands the memory of dead G's of this kind to the kernel, which nobody will use before they are cut
-/// again: the home pages, and the rooms below. Returns those whose memory can't go, because the
-/// program has locked it.
+/// Hands the memory of dead G's of this kind to the kernel: their home pages, and the rooms below. Nobody
+/// uses these G's before their pages are cut again. Returns those whose memory can't go, because the program
+/// has locked it.
 pub(crate) fn discard(kind: StackKind, dead: &[&'static G]) -> Vec<&'static G> {
     let arena = &ARENAS[number(kind)];
     let mut starts: Vec<usize> = dead.iter().map(|gp| home_stack(gp).lo).collect();
     let discarded = arena.discard(&mut starts);
     arena.put_back(&mut starts[..discarded]);
     let g = |lo| ptr::with_exposed_provenance(lo + stack_size(kind));
-    // SAFETY: the G's of home pages whose memory is as it was.
+    // SAFETY: addresses of G's in `dead`, whose pages are as they were.
     starts[discarded..].iter().map(|&lo| unsafe { &*g(lo) }).collect()
 }
 

@@ -1,7 +1,7 @@
-//! The word that compilers' checks compare rsp with, as other threads know it.
+//! A thread's limit word, which compilers' checks compare rsp with: how other threads reach it.
 //!
-//! It is in the thread's own memory, which is gone when the thread is. So each M says where its word
-//! is while there is one, and who writes to another thread's holds the M's lock for that time.
+//! The word is in the thread's own memory, which is gone when the thread is. So the M has its address as long
+//! as there is a thread, and who writes to another thread's word holds the M's lock meanwhile.
 
 use std::sync::atomic::Ordering;
 
@@ -10,29 +10,29 @@ use crate::lock::{lock, unlock};
 use crate::runtime2::M;
 use crate::stack::STACK_PREEMPT;
 
-/// Lets other threads find this thread's word.
+/// Lets other threads find this thread's limit word.
 pub(crate) fn remember_stack_limit(mp: &M) {
     lock(&mp.ext.stack_limit_lock);
     mp.ext.stack_limit.set(stack_limit());
     unlock(&mp.ext.stack_limit_lock);
 }
 
-/// Ends that, before the thread does.
+/// Undoes [`remember_stack_limit`], before the thread ends.
 pub(crate) fn forget_stack_limit(mp: &M) {
     lock(&mp.ext.stack_limit_lock);
     mp.ext.stack_limit.set(None);
     unlock(&mp.ext.stack_limit_lock);
 }
 
-/// Makes the next check on the thread of `mp` fail.
+/// Makes the next check on the thread of `mp` fail, as a rule.
 ///
-/// Unless that thread is just switching: then it overwrites the word, or another goroutine than was
-/// meant finds it, or the scheduler. So who asks for something this way asks again, and who finds
+/// If that thread is just switching stacks, it may overwrite the word, or the check that fails is another
+/// goroutine's, or the scheduler's. So whoever asks a goroutine to stop this way asks again, and a goroutine
 /// that nobody has asked goes on.
 pub(crate) fn poison_stack_limit(mp: &M) {
     lock(&mp.ext.stack_limit_lock);
     if let Some(limit) = mp.ext.stack_limit.get() {
-        // A number on its own: nothing is read on account of it that isn't asked for again.
+        // Relaxed: it publishes nothing. If newstack sees no request yet, this one is lost, and made again.
         limit.store(STACK_PREEMPT, Ordering::Relaxed);
     }
     unlock(&mp.ext.stack_limit_lock);

@@ -1,4 +1,4 @@
-//! A check has failed: the other half of `morestack.S`. Go's `newstack`.
+//! What happens when a check has failed: the Rust half of `morestack.S`. Go's `newstack`.
 
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,10 +16,10 @@ use crate::stack::side::free_side_blocks;
 use crate::stack::{STACK_GUARD, STACK_PREEMPT, running_guard};
 use crate::xregs::RESTORE_STACK;
 
-/// A stack may have so many bytes. Go's `maxstacksize`.
+/// The bytes that a stack may have, at most. Go's `maxstacksize`.
 static MAXSTACKSIZE: AtomicUsize = AtomicUsize::new(1 << 30);
 
-/// Sets how large a stack may become; returns what it was. Go's `debug.SetMaxStack`.
+/// Sets how large a stack may become; returns the former limit. Go's `debug.SetMaxStack`.
 pub(crate) fn set_max_stack(bytes: usize) -> usize {
     MAXSTACKSIZE.swap(bytes, Ordering::Relaxed)
 }
@@ -29,13 +29,13 @@ fn round2(x: usize) -> usize {
     x.checked_next_power_of_two().unwrap_or(1 << (usize::BITS - 1))
 }
 
-/// Makes room for `framesize` bytes on the stack of the goroutine that has called morestack, if there
-/// isn't, and preempts it, if it is asked to stop. Assembly calls this on g0, with the caller's
-/// caller in `m.morebuf` and the vector registers at `regs`, and lets the goroutine go on where its
-/// `sched` says; or calls what this returns and leaves it. Go's `newstack`.
+/// Makes room for `framesize` bytes on the stack of the goroutine that has called morestack, if there isn't
+/// enough, and preempts the goroutine if it is asked to stop. Assembly calls this on g0, with the caller of
+/// the function that has the check in `m.morebuf`, and the vector registers at `regs`. Then it lets the
+/// goroutine go on where its `sched` says, or leaves it by calling what this returns. Go's `newstack`.
 ///
-/// Go's prologue checks once more after this, and ours doesn't: so whoever is preempted has got his
-/// room before.
+/// Go's prologue checks once more after this, and ours doesn't: so a goroutine gets its room before it is
+/// preempted.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_newstack(framesize: usize, regs: *const u8) -> Option<Leave> {
     let mp = getm();
@@ -48,10 +48,10 @@ extern "C" fn gosched_newstack(framesize: usize, regs: *const u8) -> Option<Leav
     }
     morebuf.g.set(None);
 
-    // Read once: another thread may ask at any time.
+    // Read once: another thread may make a request at any time.
     let asked = gp.preempt.load(Ordering::Relaxed) || gp.stackguard0.load(Ordering::Relaxed) == STACK_PREEMPT;
     if asked {
-        // What it goes on with if this is no time to stop. Who asked asks again.
+        // In case that it can't stop now and goes on. Whoever asked asks again.
         gp.stackguard0.store(running_guard(gp), Ordering::Relaxed);
     }
     let preempt = asked && can_preempt_m(mp);
@@ -63,13 +63,13 @@ extern "C" fn gosched_newstack(framesize: usize, regs: *const u8) -> Option<Leav
         throw("runtime: split stack overflow");
     }
 
-    // The same distance wherever the stack is.
+    // A distance, which stays the same when the stack is moved.
     let above = stack.hi - sp;
     if preempt && gp.preempt_shrink.swap(false, Ordering::Relaxed) {
         shrinkstack(gp);
     }
     make_room(gp, framesize, pc, above);
-    // A fixed stack may be all but full.
+    // A fixed stack may be too full for what restores the registers.
     let room = gp.sched.sp.get() - gp.stack.get().lo >= RESTORE_STACK;
     if preempt && room { stop_here(mp, gp, regs) } else { None }
 }
@@ -80,18 +80,17 @@ fn make_room(gp: &'static G, framesize: usize, pc: usize, above: usize) {
     let stack = gp.stack.get();
     let sp = stack.hi - above;
     let moves = gp.ext.kind.get() == StackKind::Copying;
-    // A fixed stack may be used to its end: there is nothing to be done there but to report it.
+    // A fixed stack may be used to its end: it can't be made larger, and an overflow can only be reported.
     let guard = if moves { STACK_GUARD } else { 0 };
-    // From where the function's frame begins, below its return address.
+    // With the word of the function's return address, below which its frame begins.
     let needed = above.saturating_add(framesize).saturating_add(guard + size_of::<usize>());
     let oldsize = stack.hi - stack.lo;
     let newsize = if needed > oldsize {
         round2(needed.max(oldsize * 2))
     } else if moves && running_guard(gp) >= stack.hi {
-        oldsize // it is to be moved at every check
+        oldsize // GODEBUG=stackforcemove=1: to be moved at every check
     } else {
-        // There is room: the stack is fixed, or the limit that the check looked at wasn't ours and
-        // will be.
+        // There is room: the check failed because of a request to stop, or looked at another stack's limit.
         return;
     };
     if gp.throwsplit.get() || std::thread::panicking() {
@@ -109,7 +108,7 @@ fn make_room(gp: &'static G, framesize: usize, pc: usize, above: usize) {
     }
 
     free_side_blocks(gp, sp);
-    // SAFETY: morestack has saved the caller's frame pointer there.
+    // SAFETY: morestack has saved its caller's frame pointer in the goroutine's stack, at `sched.bp`.
     let fp = unsafe { ptr::with_exposed_provenance::<usize>(gp.sched.bp.get()).read() };
     casgstatus(gp, GRUNNING, GCOPYSTACK);
     copystack(gp, size_for(gp, newsize), Frame { pc, sp, fp });

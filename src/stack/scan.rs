@@ -1,13 +1,13 @@
-//! What a collector looks at that takes each word for a pointer.
+//! The words of a goroutine that a conservative collector scans: Go's `scanstack`.
 //!
-//! Go's compiler keeps nothing in registers across a call, and tells of each word in a frame whether it is
-//! a pointer. Here neither is so. So all that a goroutine's code may have a value in is scanned, word by
-//! word:
+//! Go's compiler keeps nothing in registers across a call, and notes of each word in a frame whether it is
+//! a pointer. Compilers do neither here. So every place where a goroutine's code may keep a value is scanned,
+//! word by word:
 //!
 //! ```text
 //!     it waits, or is in a queue       its stack from sched.sp on, where mcall has saved its registers
-//!     it was stopped at a check        likewise, and morestack has; the vector registers are elsewhere
-//!     it was stopped anywhere          likewise, and asyncPreempt has, below the red zone
+//!     it was stopped at a check        likewise, saved by morestack; and its vector registers, in a block
+//!     it was stopped anywhere          likewise, saved by asyncPreempt, below the red zone
 //!     it is in a system call           its stack from syscallsp on; its registers are in the M
 //!     it waits while it works on g0    its stack, where systemstack_scannable has saved its registers
 //!     it hasn't begun                  its argument, and the closure in its slot
@@ -25,49 +25,48 @@ use crate::stack::copystack::waiting;
 use crate::stack::side::each_side_block;
 use crate::xregs;
 
-/// Calls `f` with each range of addresses in which `gp`, which isn't running, keeps what its code has
-/// on its stack and in registers, and what it begins or ends with. What Go's `scanstack` does for a
-/// frame without maps.
+/// Calls `f` with each range of addresses that may hold a pointer of `gp`, which isn't running: its stack,
+/// its saved registers, its argument or result. What Go's `scanstack` does for a frame without maps.
 pub(crate) fn scan_stack(gp: &G, mut f: impl FnMut(Range<usize>)) {
     let hi = gp.stack.get().hi;
     match readgstatus(gp) & !GSCAN {
-        // Its stack is nobody's, and may be gone: that of a thread which was a guest.
+        // Its stack holds nothing, and may be gone: that of a foreign thread, which the G was lent to.
         GDEAD => {}
         GSYSCALL => {
-            // Below that it is in use, but by no code that keeps pointers.
+            // Below syscallsp the stack is in use by code in the system call, which keeps no pointers.
             f(gp.syscallsp.get()..hi);
             if let Some(mp) = gp.m.get() {
                 f(bytes_of(&mp.ext.syscall_regs));
             }
         }
-        // Maybe just out of a system call, with registers below syscallsp.
+        // From sched.sp even if syscallsp is set: a G that is just leaving a system call has registers below.
         _ => f(gp.sched.sp.get()..hi),
     }
     if gp.sched.pc.get() == goexit_pc() {
-        // It hasn't begun. From then on the argument is where its function keeps it.
+        // It hasn't begun: the argument is here. Later it is where the function keeps it.
         f(bytes_of(&gp.sched.ctxt));
         f(bytes_of(&gp.coroarg));
     }
     if holds_value(gp) {
         f(bytes_of(&gp.ext.slot));
     }
-    // What it was woken with, and what it waits for: a value's place may be nowhere else by now.
+    // What it is woken with, and the sudogs: their pointers to values may be nowhere else.
     f(bytes_of(&gp.param));
     waiting(gp).for_each(|sg| f(bytes_of(sg)));
-    // The compiler may have general registers in vector ones.
+    // A compiler may keep a general register's value in a vector register.
     if let Some((lo, hi)) = xregs::saved(gp) {
         f(lo..hi);
     }
     each_side_block(gp, |lo, hi| f(lo..hi));
 }
 
-/// Whether there is a closure in its slot, or a result.
+/// Whether the slot of `gp` has a closure in it, or a result.
 fn holds_value(gp: &G) -> bool {
     let hasnt_begun = gp.sched.pc.get() == goexit_pc() && gp.ext.kind.get() != StackKind::Copying;
     hasnt_begun || ended(gp)
 }
 
-/// Where something is.
+/// The addresses of `place`.
 fn bytes_of<T>(place: &T) -> Range<usize> {
     let lo = ptr::from_ref(place).expose_provenance();
     lo..lo + size_of::<T>()

@@ -1,4 +1,4 @@
-//! Making a stack smaller that a goroutine has once needed and no longer does.
+//! Shrinking a stack that a goroutine no longer needs: Go's `shrinkstack`.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -13,13 +13,13 @@ use crate::stack::copystack::{copystack, size_for};
 use crate::stack::frame_map::{frames_known, parked_frame};
 use crate::stack::side::free_side_blocks;
 
-/// Whether the stack of `gp` could be moved to a smaller one now. Go's `isShrinkStackSafe`.
+/// Whether the stack of `gp` can be moved to a smaller one now. Go's `isShrinkStackSafe`. It can't:
 ///
-/// Not in a system call, which may have addresses of it; not while it waits for what it does itself on
-/// g0, where it keeps its M, and some; not at an asynchronous safe point, where
-/// some are in registers; not while it is about to park on a channel, when its sudogs are there
-/// and nobody has said so; and not if there are frame maps and its frames can't all be found: what
-/// is exact when the stack grows must not be guessed here.
+/// - in a system call, which may have been given addresses of the stack;
+/// - while the goroutine waits and keeps its M: it works on g0, where it may keep addresses of its stack;
+/// - at an asynchronous safe point, where such addresses are in registers;
+/// - while it is about to park on a channel: it has sudogs, but active_stack_chans isn't set yet;
+/// - if there are frame maps and its frames can't all be found: they must not be adjusted by guessing.
 fn is_shrink_stack_safe(gp: &G) -> bool {
     gp.syscallsp.get() == 0
         && (readgstatus(gp) & !GSCAN == GRUNNING || gp.m.is_null())
@@ -35,7 +35,7 @@ pub(crate) fn shrinkstack(gp: &'static G) {
         throw("missing stack in shrinkstack");
     }
     if readgstatus(gp) & GSCAN == 0 {
-        // It may be the goroutine that this M has just left, and will go on with.
+        // Without the scan bit, only the goroutine that this M has just left for g0, and goes on with.
         let me = getg();
         let mp = me.and_then(|me| me.m.get());
         let own = mp.and_then(|mp| mp.curg.get()).is_some_and(|curg| ptr::eq(curg, gp));

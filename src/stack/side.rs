@@ -1,12 +1,12 @@
-//! Side blocks: memory for `alloca` and arrays of variable length, when the stack is too short.
+//! Side blocks: memory for `alloca` and arrays of variable length, when the stack has no room.
 //!
-//! Compiled code can't be told that its stack pointer has moved in the middle of a function, so
-//! what it asks for there it gets elsewhere. The stack grows at the same time, so that the next
-//! request finds room: a loop doesn't collect blocks.
+//! Compiled code can't be told that its stack pointer has moved in the middle of a function, so it gets the
+//! memory elsewhere. The stack grows at the same time, so that the next request finds room: a loop doesn't
+//! collect blocks.
 //!
-//! A block belongs to the frame that asked for it, and is freed once the stack pointer has passed
-//! that frame, or when the goroutine ends. It may hold addresses of the stack, and is adjusted
-//! with it; it never moves itself.
+//! A block belongs to the frame that asked for it, and is freed once the stack pointer is above that frame,
+//! or when the goroutine ends. It may hold addresses of the stack, and is adjusted with the stack; it never
+//! moves itself.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ffi::c_void;
@@ -17,13 +17,13 @@ use crate::proc::m::getm;
 use crate::runtime2::G;
 use crate::stack::copystack::AdjustInfo;
 
-/// What is in front of a block's bytes.
+/// The header in front of a block's bytes.
 #[repr(C, align(16))]
 struct SideBlock {
     next: *mut SideBlock,
-    /// The frame pointer of who asked for it: a function that asks has one.
+    /// The frame pointer of the function that asked for the block; one with an `alloca` keeps one.
     bp: usize,
-    /// The bytes behind this, a multiple of the alignment.
+    /// The size of the bytes behind this header, a multiple of its alignment.
     size: usize,
 }
 
@@ -34,7 +34,7 @@ fn layout(size: usize) -> Layout {
 }
 
 /// Allocates `size` bytes for the function whose frame pointer is `bp`. `__morestack_allocate_stack_space`
-/// comes here, after the stack has grown.
+/// jumps here after the stack has grown.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_allocate_side_block(size: usize, bp: usize) -> *mut c_void {
     systemstack(|| {
@@ -42,13 +42,13 @@ extern "C" fn gosched_allocate_side_block(size: usize, bp: usize) -> *mut c_void
         free_side_blocks(gp, bp);
         let size = size.next_multiple_of(align_of::<SideBlock>());
         let layout = layout(size);
-        // SAFETY: the layout isn't empty.
+        // SAFETY: the layout isn't empty: it has the header.
         let block = unsafe { alloc(layout).cast::<SideBlock>() };
         if block.is_null() {
             handle_alloc_error(layout);
         }
-        // SAFETY: just allocated. The block's bytes are zeroed, or what was there before would be
-        // adjusted as if it were addresses.
+        // SAFETY: just allocated, for a header and `size` bytes. These are zeroed, as adjusting the block
+        // reads every word, and would take what was there before for addresses.
         unsafe {
             block.write(SideBlock { next: gp.ext.side_blocks.get().cast(), bp, size });
             let bytes = block.add(1).cast::<u8>();
@@ -59,11 +59,11 @@ extern "C" fn gosched_allocate_side_block(size: usize, bp: usize) -> *mut c_void
     })
 }
 
-/// Frees the blocks of frames that a stack pointer of `sp` has passed.
+/// Frees the blocks of frames below `sp`: they have returned.
 pub(crate) fn free_side_blocks(gp: &G, sp: usize) {
     let mut block: *mut SideBlock = gp.ext.side_blocks.get().cast();
-    // SAFETY: the list's blocks are as they were allocated; frames end in the opposite order to the
-    // one they began in, so those to free are in front.
+    // SAFETY: the list has blocks that were allocated with this layout, and each is freed once. Frames return
+    // in the opposite order to the one they began in, so the blocks to free are in front.
     unsafe {
         while let Some(first) = block.as_ref()
             && first.bp < sp
@@ -76,31 +76,32 @@ pub(crate) fn free_side_blocks(gp: &G, sp: usize) {
     gp.ext.side_blocks.set(block.cast());
 }
 
-/// Calls `f` with the bounds of each block, as addresses.
+/// Calls `f` with the addresses where each block's bytes begin and end.
 pub(crate) fn each_side_block(gp: &G, mut f: impl FnMut(usize, usize)) {
     let mut block: *const SideBlock = gp.ext.side_blocks.get().cast();
-    // SAFETY: the list's blocks are as they were allocated.
+    // SAFETY: the list has null or a block, which isn't freed before it leaves the list.
     while let Some(header) = unsafe { block.as_ref() } {
-        // SAFETY: the bytes are behind the header.
+        // SAFETY: the block's bytes are behind the header, in the same allocation.
         let bytes = unsafe { block.add(1) }.expose_provenance();
         f(bytes, bytes + header.size);
         block = header.next;
     }
 }
 
-/// Adjusts the blocks' words, and notes where their frames have moved.
+/// Adjusts the blocks' words, and the frame pointers that they belong to.
 ///
 /// # Safety
 /// The G isn't running.
 pub(crate) unsafe fn adjust_side_blocks(gp: &G, adjinfo: &AdjustInfo) {
     let mut block: *mut SideBlock = gp.ext.side_blocks.get().cast();
-    // SAFETY: the list's blocks are the G's.
+    // SAFETY: the blocks are the G's, and it isn't running, as the caller says: nobody but a sender uses
+    // them. Their bytes are aligned words.
     unsafe {
         while !block.is_null() {
             (*block).bp = adjinfo.moved((*block).bp);
             block = (*block).next;
         }
-        // One may be the place that a channel's value is received to.
+        // As where senders write: a block may be the place that a value is received to.
         each_side_block(gp, |from, to| adjinfo.adjust_received(from, to));
     }
 }

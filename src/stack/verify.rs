@@ -24,10 +24,11 @@ pub(crate) fn no_stale_word(gp: &G, adjinfo: &AdjustInfo) {
     }
 }
 
-/// Looks at the words from `from` to `to`.
+/// Throws if a word from `from` to `to` points into the old stack.
 fn words(what: &str, from: usize, to: usize, adjinfo: &AdjustInfo) {
     for at in (from..to).step_by(size_of::<usize>()) {
-        // SAFETY: a word of the G's. A sender may be writing it: volatile, so that it is read once.
+        // SAFETY: an aligned word of the G's memory. A sender may be writing to it: volatile, so that it is
+        // read once.
         let p = unsafe { ptr::with_exposed_provenance::<usize>(at).read_volatile() };
         if adjinfo.moved(p) != p {
             eprintln!("runtime: the word at {at:#x}, {} bytes from the end of {what}, is stale", to - at);
@@ -36,6 +37,7 @@ fn words(what: &str, from: usize, to: usize, adjinfo: &AdjustInfo) {
     }
 }
 
+/// Throws if `p`, a word of `what`, points into the old stack.
 fn one(what: &str, p: usize, adjinfo: &AdjustInfo) {
     if adjinfo.moved(p) != p {
         let old = adjinfo.old;

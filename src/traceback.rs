@@ -1,11 +1,11 @@
-//! What a report says of goroutines: Go's `traceback.go`.
+//! Printing goroutines and their stacks: Go's `traceback.go`.
 //!
-//! - [`callers`] finds the frames of a goroutine that stands still, [`snapshot`] lets one that doesn't leave
-//!   a copy of its stack.
-//! - [`symbols`] finds the functions, files and lines.
-//! - [`ancestors`] knows who made it, and [`waits`] since when it waits.
-//! - [`dump`] is for a program that goes on, [`quit`] for SIGQUIT, and `tracebackothers`, here, for one that
-//!   ends.
+//! - [`callers`] finds the frames of a goroutine that stands still, [`snapshot`] those of a running one, on a
+//!   copy of its stack.
+//! - [`symbols`] finds functions, files and lines.
+//! - [`ancestors`] has who made a goroutine, and [`waits`] since when it waits.
+//! - [`dump`] prints all goroutines of a program that goes on, [`quit`] does for SIGQUIT, and
+//!   `tracebackothers`, here, does when a fatal error ends the process.
 
 pub(crate) mod ancestors;
 mod callers;
@@ -58,7 +58,7 @@ pub(crate) fn goroutineheader(gp: &G) {
     write_header(&mut Stderr::new(), gp, gp.atomicstatus.load(Ordering::Relaxed));
 }
 
-/// [`goroutineheader`] of one that is in this state, and is looked at.
+/// Writes the header of a goroutine whose state is, or was before the scan bit, `atomicstatus`.
 pub(crate) fn write_header(out: &mut impl Write, gp: &G, atomicstatus: u32) {
     let status = match (atomicstatus & !GSCAN, gp.waitreason.get()) {
         (GWAITING, reason) if reason != WaitReason::Zero => reason.as_str(),
@@ -80,7 +80,7 @@ pub(crate) fn write_header(out: &mut impl Write, gp: &G, atomicstatus: u32) {
     let _ = writeln!(out, "{locked}]:");
 }
 
-/// Prints who made a goroutine, and where, as far as that takes no memory. Go's `printcreatedby`.
+/// Prints who made a goroutine, and where, as far as no memory is needed for it. Go's `printcreatedby`.
 pub(crate) fn printcreatedby(gp: &G) {
     if let Some(location) = gp.ext.created_at.get() {
         eprintln!("created at {location} in goroutine {}", gp.parent_goid.get());
@@ -89,7 +89,7 @@ pub(crate) fn printcreatedby(gp: &G) {
     }
 }
 
-/// Prints the frames of a goroutine, if there are any to be had, and who made it. Go's `traceback`.
+/// Prints the frames of a goroutine, if they are known, and who made it. Go's `traceback`.
 fn traceback(out: &mut impl Write, symbols: &mut Symbols, pcs: Option<&Pcs>, origin: &Origin) -> fmt::Result {
     match pcs {
         Some(pcs) => symbols.print(out, pcs.as_slice())?,
@@ -101,14 +101,14 @@ fn traceback(out: &mut impl Write, symbols: &mut Symbols, pcs: Option<&Pcs>, ori
 /// What a report has still to print of this thread's goroutine.
 #[derive(Clone, Copy)]
 pub(crate) enum Mine {
-    /// The goroutine, and before others this one.
+    /// All of it, and after it `first`, before the others.
     ToPrint { first: Option<&'static G> },
-    /// Its stack was printed.
+    /// Nothing: its stack was printed.
     Printed,
 }
 
-/// Prints every goroutine that has begun and not ended, for a report after which nothing goes on. Takes no lock of
-/// the runtime's: it may be that of the thread that failed. Go's `tracebackothers`.
+/// Prints every goroutine that has begun and not ended, for a report that ends the process. Takes no lock of
+/// the runtime's, as the thread that failed may hold it. Go's `tracebackothers`.
 pub(crate) fn tracebackothers(mine: Mine) {
     let mut symbols = Symbols::new();
     let me = this_m().and_then(|mp| mp.curg.get());
@@ -123,7 +123,7 @@ pub(crate) fn tracebackothers(mine: Mine) {
         let (pcs, origin) = if is_me(gp) {
             (frames_of_mine(gp), Origin::of(gp))
         } else if held(gp, status) {
-            // SAFETY: it can't go on while the scan bit is set.
+            // SAFETY: with the scan bit it can't go on, and its stack stays as it is.
             (Some(unsafe { callers_of_still(gp) }), Origin::of(gp))
         } else {
             (snapshot::running(gp), Origin::without_ancestors(gp))
@@ -146,14 +146,15 @@ pub(crate) fn tracebackothers(mine: Mine) {
     });
 }
 
-/// The frames of this thread's goroutine, if that has left for g0.
+/// The frames of this thread's goroutine, if the thread is on g0.
 fn frames_of_mine(gp: &G) -> Option<Pcs> {
     let on_g0 = getg().zip(gp.m.get()).is_some_and(|(g, mp)| ptr::eq(g, &mp.ext.g0));
-    // SAFETY: its stack is as it has left it.
+    // SAFETY: the goroutine's stack stays as it left it, as long as its thread, this one, is on g0.
     on_g0.then(|| unsafe { gcallers(gp, &left_at(gp)) })
 }
 
-/// Whether `gp`, which was in this state, is held where it is, for good; one that runs isn't.
+/// Sets the scan bit of `gp`, whose state was `status`, for good, unless it is set already. Says whether it
+/// is set: not if the goroutine runs, or its state has changed.
 fn held(gp: &G, status: u32) -> bool {
     let hold = || {
         gp.atomicstatus.compare_exchange(status, status | GSCAN, Ordering::SeqCst, Ordering::Relaxed).is_ok()
@@ -161,40 +162,44 @@ fn held(gp: &G, status: u32) -> bool {
     !matches!(status & !GSCAN, GRUNNING | GCOPYSTACK) && (status & GSCAN != 0 || hold())
 }
 
-/// Prints the calling stack, through the switch to the goroutine that it was made from, and nothing
-/// can go on after that: a deep stack is cut. It needs memory, unlike the rest of a report, so it
-/// comes last or has a watchdog ([`startpanic`](crate::panic::startpanic)).
+/// Prints the calling stack, from g0 on through the goroutine that switched to it. Nothing can return on that
+/// stack afterwards, as a deep one is cut. This needs memory, unlike the rest of a report, so it comes last
+/// or has a watchdog ([`startpanic`](crate::panic::startpanic)).
 pub(crate) fn print_backtrace() {
     if gotraceback().frames == 0 {
         return;
     }
     more_time();
     let elided = cut_stack();
-    // It ends with a newline.
+    // A backtrace ends with a newline.
     let _ = write!(Stderr::new(), "{}", Backtrace::force_capture());
     if elided {
         eprintln!("...additional frames elided...");
     }
 }
 
-/// If the calling stack has more frames than are printed, makes it end there: to walk the millions
-/// that an overflow can have would take seconds. Says whether it was so.
+/// If the calling stack has more frames than are printed, cuts it there, by a return address of 0: to walk
+/// the millions of frames that an overflow can have would take seconds. Says whether it has cut.
 fn cut_stack() -> bool {
-    /// No frame is larger, or it is no frame.
+    /// The size of a frame, at most: what is larger isn't a frame but a change of stacks.
     const MAX_FRAME: usize = 1 << 20;
 
-    /// How many frames there were, at most how many there may be, where the last one's callee ends, and
-    /// whether a stack was cut.
     struct Walk {
+        /// How many frames were seen.
         frames: usize,
+        /// How many are left, at most.
         most: usize,
+        /// Where the last frame begins: the CFA of its callee.
         sp: usize,
+        /// Whether the stack was cut.
         cut: bool,
     }
 
     unsafe extern "C" fn trace(context: *mut c_void, walk: *mut c_void) -> c_int {
-        // SAFETY: the unwinder's context, and cut_stack's walk. Between two frames of a stack is what the
-        // callee has saved; where a stack leads to another nothing is.
+        // SAFETY: the unwinder passes its context, and cut_stack's walk. The words from one frame's CFA to
+        // the next one's are a frame, whose return address is near the end where the search begins: in
+        // systemstack's, too, which leads to another stack. (Where a signal has interrupted there is none,
+        // but that is within the first frames.) Nothing returns by the address that is changed.
         unsafe {
             let walk = &mut *walk.cast::<Walk>();
             walk.frames += 1;
@@ -206,7 +211,7 @@ fn cut_stack() -> bool {
             let mut words = (low..cfa).step_by(size_of::<usize>()).rev();
             let saved = words.find(|word| ptr::with_exposed_provenance::<usize>(*word).read() == ip);
             let Some(word) = saved else { return GO_ON };
-            // Unwinders stop there.
+            // An unwinder stops at a return address of 0.
             ptr::with_exposed_provenance_mut::<usize>(word).write(0);
             walk.cut = true;
             STOP
@@ -216,12 +221,12 @@ fn cut_stack() -> bool {
     let mut most = INNER_FRAMES;
     loop {
         let mut walk = Walk { frames: 0, most, sp: 0, cut: false };
-        // SAFETY: `trace` gets what it expects.
+        // SAFETY: `trace` gets the walk, which nobody else uses meanwhile.
         unsafe { _Unwind_Backtrace(trace, (&raw mut walk).cast()) };
         if !walk.cut {
             return most > INNER_FRAMES;
         }
-        // Once more: it may have been another word of the frame that looked like the return address.
+        // Walks again, as the word may have been another with the same value: then the next frame is cut.
         most += 1;
     }
 }

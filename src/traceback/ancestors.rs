@@ -1,4 +1,4 @@
-//! Who made a goroutine, and with `GODEBUG=tracebackancestors=N` who made the maker, and so on.
+//! Who made a goroutine, and with `GODEBUG=tracebackancestors=N` its ancestors: who made that one, and so on.
 
 use std::fmt::{self, Write};
 use std::panic::Location;
@@ -10,7 +10,7 @@ use crate::runtime2::G;
 use crate::traceback::callers::{gcallers, left_at};
 use crate::traceback::symbols::Symbols;
 
-/// What is kept of a goroutine that made others. Go's `ancestorInfo`.
+/// What is kept of an ancestor. Go's `ancestorInfo`.
 #[derive(Clone)]
 struct AncestorInfo {
     pcs: Vec<usize>,
@@ -19,8 +19,8 @@ struct AncestorInfo {
     created_at: Option<&'static Location<'static>>,
 }
 
-/// Keeps the maker of `newg`, and its ancestors, in place of those of the goroutine that it was before; if
-/// that is asked for. Go's `saveAncestors`.
+/// Keeps the ancestors of `newg`, if the setting asks for them: its maker and the maker's own. They replace
+/// those of the goroutine that the G was before. Go's `saveAncestors`.
 #[inline(always)]
 pub(crate) fn save_ancestors(callergp: Option<&'static G>, newg: &G) {
     if traceback_ancestors() > 0 {
@@ -31,27 +31,27 @@ pub(crate) fn save_ancestors(callergp: Option<&'static G>, newg: &G) {
 #[cold]
 #[inline(never)]
 fn keep(callergp: Option<&'static G>, newg: &G) {
-    // An unwinder needs more than a copying stack; and the caller's begins where it leaves for g0.
+    // An unwinder needs more than a copying stack has. And the walk begins where the caller left for g0.
     systemstack(|| {
         forget_ancestors(newg);
         newg.ancestors.set(callergp.map_or(ptr::null_mut(), ancestors_of_child).cast());
     });
 }
 
-/// Frees the ancestors of `gp`, which has ended. On g0, or where there is as much room.
+/// Frees the ancestors of `gp`, which has ended. On g0, or on a thread's stack.
 pub(crate) fn forget_ancestors(gp: &G) {
     if traceback_ancestors() > 0 {
         let old = gp.ancestors.replace(ptr::null_mut()).cast::<Vec<AncestorInfo>>();
         if !old.is_null() {
-            // SAFETY: `ancestors_of_child` made it, and only the G knew.
+            // SAFETY: `ancestors_of_child` made the box, and the only pointer to it was in the G.
             drop(unsafe { Box::from_raw(old) });
         }
     }
 }
 
-/// On g0: `callergp`, and its own ancestors, so many as are to be kept.
+/// The ancestors to be kept of a goroutine that `callergp` makes: that one and its own. On g0.
 fn ancestors_of_child(callergp: &G) -> *mut Vec<AncestorInfo> {
-    // SAFETY: it works on g0, where its caller is.
+    // SAFETY: the thread of `callergp` is on g0, here, so the goroutine's stack stays as it left it.
     let pcs = unsafe { gcallers(callergp, &left_at(callergp)) }.as_slice().to_vec();
     let maker = AncestorInfo {
         pcs,
@@ -63,14 +63,14 @@ fn ancestors_of_child(callergp: &G) -> *mut Vec<AncestorInfo> {
     Box::into_raw(Box::new(std::iter::once(maker).chain(older).collect()))
 }
 
-/// The ancestors that are kept of `gp`.
+/// The ancestors of `gp` that were kept.
 fn of(gp: &G) -> &[AncestorInfo] {
     let ancestors = gp.ancestors.get().cast::<Vec<AncestorInfo>>();
     // Without the setting, the field is the embedder's.
     if traceback_ancestors() == 0 || ancestors.is_null() {
         return &[];
     }
-    // SAFETY: `keep` has put it there, and replaces it when the G is another goroutine.
+    // SAFETY: `keep` has put the box there, and it stays until the goroutine has ended.
     unsafe { &*ancestors }
 }
 
@@ -83,12 +83,12 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// That of `gp`, which doesn't end meanwhile.
+    /// The origin of `gp`, which doesn't end meanwhile.
     pub(crate) fn of(gp: &G) -> Origin {
         Origin { ancestors: of(gp).to_vec(), ..Origin::without_ancestors(gp) }
     }
 
-    /// That of `gp`, which may end at any time, and others then free its ancestors.
+    /// The origin of `gp`, which may end at any time: its ancestors, which would be freed then, aren't read.
     pub(crate) fn without_ancestors(gp: &G) -> Origin {
         Origin {
             gopc: gp.gopc.get(),
@@ -98,7 +98,7 @@ impl Origin {
         }
     }
 
-    /// Prints it. Go's `printcreatedby`, and `printAncestorTraceback` of each.
+    /// Prints who made the goroutine, and each ancestor. Go's `printcreatedby` and `printAncestorTraceback`.
     pub(crate) fn print(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
         let by = format!(" in goroutine {}", self.parent_goid);
         printcreatedby1(out, symbols, self.created_at, self.gopc, &by)?;

@@ -14,15 +14,15 @@ unsafe extern "C" {
     fn _Unwind_FindEnclosingFunction(pc: *mut c_void) -> *mut c_void;
 }
 
-/// What an unwinder calls for each frame, and what that returns.
+/// The function that an unwinder calls for each frame; it returns one of the two below.
 pub(super) type Trace = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 pub(super) const GO_ON: c_int = 0;
 pub(super) const STOP: c_int = 4;
 
-/// So many frames are looked at, at most. Go's `tracebackInnerFrames`.
+/// How many frames of a goroutine are looked at, at most. Go's `tracebackInnerFrames`.
 pub(crate) const INNER_FRAMES: usize = 100;
 
-/// An address in each frame's current instruction, from the innermost on.
+/// For each frame, an address in its current instruction; the innermost first.
 pub(crate) struct Pcs {
     pcs: [usize; INNER_FRAMES],
     len: usize,
@@ -36,7 +36,7 @@ impl Pcs {
     }
 }
 
-/// Where `gp` goes on that has left for g0, or isn't running.
+/// The registers of `gp`, which has left for g0, or isn't running.
 pub(crate) fn left_at(gp: &G) -> Regs {
     Regs::new(gp.sched.pc.get(), gp.sched.sp.get(), gp.sched.bp.get())
 }
@@ -44,23 +44,24 @@ pub(crate) fn left_at(gp: &G) -> Regs {
 /// The frames of `gp`, which stands still: it isn't running, or is in a system call.
 ///
 /// # Safety
-/// It stays so meanwhile.
+/// It stands still until this returns, and its stack isn't freed.
 pub(crate) unsafe fn callers_of_still(gp: &G) -> Pcs {
     let regs = match gp.m.get().filter(|_| gp.atomicstatus.load(Ordering::Relaxed) & !GSCAN == GSYSCALL) {
-        // A thread that isn't ours is becoming a goroutine, which has no frames yet.
+        // The goroutine of a thread that isn't ours, which has no frames yet: needm has set this.
         Some(_) if gp.syscallpc.get() == 0 => return Pcs::NONE,
-        // Of a call's return address, an unwinder looks at the instruction before.
+        // An unwinder looks up this very pc, so that of the call: its return address, less one.
         Some(mp) => Regs::in_syscall(mp, gp.syscallpc.get() - 1, gp.syscallsp.get()),
         None => left_at(gp),
     };
-    // SAFETY: the caller's.
+    // SAFETY: the registers that it left its stack with, which stays as it is, as the caller says. In a
+    // system call, so does the part above syscallsp.
     unsafe { gcallers(gp, &regs) }
 }
 
-/// The frames of `gp`, whose registers are these. Go's `gcallers`.
+/// The frames of `gp`, with these registers. Go's `gcallers`.
 ///
 /// # Safety
-/// The registers lead to a stack, which stays as it is meanwhile.
+/// The registers are those of a frame on a stack that stays as it is until this returns: of `gp`, or a copy.
 pub(crate) unsafe fn gcallers(gp: &G, regs: &Regs) -> Pcs {
     let mut found = Pcs::NONE;
     if regs.pc == goexit_pc() {
@@ -70,14 +71,16 @@ pub(crate) unsafe fn gcallers(gp: &G, regs: &Regs) -> Pcs {
         return found;
     }
     let mut walk = (regs.pc, &mut found);
-    // SAFETY: the caller's; `frame` gets what it expects.
+    // SAFETY: an unwinder reads the stack that the registers lead to, which stays as it is, as the caller
+    // says; `frame` gets the walk, and doesn't unwind.
     unsafe { called_from(regs, || _ = _Unwind_Backtrace(frame, (&raw mut walk).cast())) };
     found
 }
 
-/// Notes a frame, if it is one of the goroutine's: the first of them is where its pc is.
+/// Notes a frame, if it is one of the goroutine's and not of this walk: the first is the one at the
+/// goroutine's pc.
 unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
-    // SAFETY: the unwinder's context, and gcallers' walk.
+    // SAFETY: the unwinder passes its context, and the walk of gcallers, which nobody else uses meanwhile.
     let ((first, found), pc) = unsafe {
         let mut before = 0;
         let ip = _Unwind_GetIPInfo(context, &mut before);
@@ -86,7 +89,7 @@ unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
     if pc == 0 {
         return STOP;
     }
-    // Some unwinders don't say which frames were interrupted.
+    // Some unwinders don't say that a frame was interrupted, and that its pc is no return address.
     let pc = if found.len == 0 && pc + 1 == *first { *first } else { pc };
     if found.len > 0 || pc == *first {
         found.pcs[found.len] = pc;
@@ -95,9 +98,9 @@ unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
     if found.len == INNER_FRAMES { STOP } else { GO_ON }
 }
 
-/// Where the function begins that has `pc` in it, if an unwinder knows it.
+/// Where the function with `pc` in it begins, if an unwinder knows it.
 pub(crate) fn entry(pc: usize) -> Option<usize> {
-    // SAFETY: looks in tables. It takes a return address.
+    // SAFETY: looks the address up in tables, and reads nothing there. It takes a return address: pc + 1.
     let entry = unsafe { _Unwind_FindEnclosingFunction(std::ptr::without_provenance_mut(pc + 1)) };
     (!entry.is_null()).then(|| entry.addr())
 }

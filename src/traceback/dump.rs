@@ -1,4 +1,4 @@
-//! A look at every goroutine of a program that runs on: Go's `runtime.Stack`, for all.
+//! Writing the stack of every goroutine of a program that goes on: Go's `runtime.Stack`, of all.
 
 use std::io;
 use std::ptr;
@@ -28,17 +28,19 @@ const PATIENCE: i64 = 10 * 1000 * 1000;
 /// created at src/main.rs:7:5 in goroutine 1
 /// ```
 ///
-/// Nothing is stopped for it but each goroutine for as long as its stack is looked at. Of one that runs, the
-/// stack is what it was at one time; the line `goroutine running on other thread; stack unavailable` stands
-/// for it if that can't be had. Those that begin or end meanwhile may be missing. The frames of the runtime
-/// itself are left out unless [`set_traceback`](crate::set_traceback) or `GOTRACEBACK` says otherwise.
+/// The world isn't stopped: each goroutine is, for as long as its stack is walked. If a running one doesn't
+/// stop, its stack is printed as it was at one moment, or, if even that can't be had, the line `goroutine
+/// running on other thread; stack unavailable`. Goroutines that begin or end meanwhile may be missing. The
+/// frames of the runtime itself are left out unless [`set_traceback`](crate::set_traceback) or `GOTRACEBACK`
+/// says otherwise.
 ///
-/// The thread of one that runs and comes to no check for 10 ms gets a signal, `SIGURG`, also if no code is preemptible,
-/// and with `GODEBUG=asyncpreemptoff=1`. Outside of [`blocking`](crate::blocking), a sleep or a poll in C that the goroutine
-/// is in may then return `EINTR`; and the program hears of the signal if it had a handler for it before the
-/// runtime started, or has asked for it by [`signal::notify`](crate::signal::notify).
+/// If a running goroutine comes to no check for 10 ms, its thread gets a signal, `SIGURG`, even if no code is
+/// preemptible, and with `GODEBUG=asyncpreemptoff=1`. Outside of [`blocking`](crate::blocking), a sleep or a
+/// poll in C that the goroutine is in may then return `EINTR`; and the program gets the signal, too, if it
+/// had a handler for it before the runtime started, or has asked for it by
+/// [`signal::notify`](crate::signal::notify).
 ///
-/// From a thread that isn't a goroutine's it can be called, too; but not on a copying stack.
+/// It can also be called from a thread that isn't a goroutine's, but not on a copying stack.
 ///
 /// # Errors
 /// Those of `out`.
@@ -69,8 +71,8 @@ pub fn dump_goroutines(out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
         .try_for_each(dump)
 }
 
-/// Calls `f` on g0, while the caller's goroutine waits: two that run and suspend each other would do so
-/// forever.
+/// Calls `f` on g0, while the caller's goroutine is in the state waiting: two running goroutines that suspend
+/// each other would wait forever.
 fn while_waiting(me: Option<&'static G>, f: impl FnOnce()) {
     systemstack_scannable(|| match me.filter(|me| readgstatus(me) & !GSCAN == GRUNNING) {
         Some(me) => {
@@ -85,16 +87,16 @@ fn while_waiting(me: Option<&'static G>, f: impl FnOnce()) {
 /// Prints `gp`, if it has begun and not ended. On g0, or on a thread that isn't ours.
 fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>) {
     let Some((pcs, origin)) = look(out, gp, me) else { return };
-    // A string takes everything.
+    // Writing to a string doesn't fail.
     let _ = traceback(out, symbols, pcs.as_ref(), &origin);
 }
 
-/// Prints the header of `gp`, if it has begun and not ended, and finds its frames, if they can be had, and
-/// who made it.
+/// Prints the header of `gp`, and finds its frames, if they can be had, and who made it; none if it hasn't
+/// begun or has ended.
 fn look(out: &mut String, gp: &'static G, me: Option<&G>) -> Option<(Option<Pcs>, Origin)> {
     if me.is_some_and(|me| ptr::eq(me, gp)) {
         write_header(out, gp, GRUNNING);
-        // SAFETY: it works on g0, where its caller is.
+        // SAFETY: `gp` is the caller's, whose thread is on g0 here, so its stack stays as it left it.
         return Some((Some(unsafe { gcallers(gp, &left_at(gp)) }), Origin::of(gp)));
     }
     let state = loop {
@@ -111,15 +113,15 @@ fn look(out: &mut String, gp: &'static G, me: Option<&G>) -> Option<(Option<Pcs>
         return None;
     }
     write_header(out, gp, if state.stopped { GRUNNING } else { readgstatus(gp) & !GSCAN });
-    // SAFETY: it is suspended.
+    // SAFETY: it is suspended until resume_g.
     let found = unsafe { (Some(callers_of_still(gp)), Origin::of(gp)) };
     resume_g(state);
     Some(found)
 }
 
-/// [`look`] at one that doesn't stop; none if it has stopped meanwhile.
+/// [`look`] at a goroutine that runs and doesn't stop; none if it has stopped meanwhile.
 fn look_at_running(out: &mut String, gp: &'static G) -> Option<(Option<Pcs>, Origin)> {
-    // With the scan bit it neither ends nor leaves its M.
+    // With the scan bit set, it neither ends nor leaves its M.
     if !castogscanstatus(gp, GRUNNING, GSCANRUNNING) {
         return None;
     }

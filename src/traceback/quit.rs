@@ -1,8 +1,8 @@
-//! SIGQUIT: what every goroutine does is printed, and the process ends with status 2.
+//! SIGQUIT: the stacks of all goroutines are printed, and the process ends with status 2.
 //!
-//! Go prints that in the handler. Here it takes memory, and the thread that was interrupted may have the
-//! allocator locked: so the handler only says that it is wanted, and sysmon prints it while that thread goes
-//! on. If there is no sysmon to do so any more, a second SIGQUIT ends the process as if nobody handled it.
+//! Go prints the report in the handler. Here it takes memory, and the interrupted thread may hold the
+//! allocator's lock: so the handler only asks for the report, and sysmon prints it while that thread goes on.
+//! If sysmon no longer runs, a second SIGQUIT ends the process as if nobody handled it.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -17,31 +17,36 @@ use crate::runtime2::G;
 use crate::signal_unix::{action, getsig, setsig};
 use crate::sigqueue::signal_ignored;
 
-/// Whether it has come, where it has interrupted which M, and what that was running.
+/// Whether the signal has come. It publishes what is below.
 static ASKED: AtomicBool = AtomicBool::new(false);
+/// The interrupted pc.
 static PC: AtomicUsize = AtomicUsize::new(0);
+/// The number of the interrupted M; -1 if the thread isn't ours.
 static M_ID: AtomicI64 = AtomicI64::new(-1);
-/// How it was sent.
+/// The signal's code: how it was sent.
 static SIGCODE: AtomicI32 = AtomicI32::new(0);
+/// The goroutine of the interrupted M, if it had one.
 static GP: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
 
-/// Handles SIGQUIT, unless the program does, or has said that it be ignored. A shell has what it starts in the
-/// background ignore it, and it is handled all the same, as in Go: who sends it there wants to see. Part of Go's
-/// `initsig`.
+/// Installs the handler, unless the program handles SIGQUIT, or ignores it by
+/// [`ignore`](crate::signal::ignore). It is also installed if the process was started with the signal
+/// ignored, as shells do in the background: as in Go, whoever sends SIGQUIT there wants the report. Part of
+/// Go's `initsig`.
 pub(crate) fn install_quit_handler() {
     if signal_ignored(libc::SIGQUIT) {
         return;
     }
     if getsig(libc::SIGQUIT).is_ok_and(|now| matches!(now.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN)) {
-        // The second one is not for us.
+        // A second SIGQUIT finds the default action, which ends the process.
         let once = action(sigquit, libc::SA_RESETHAND);
-        // SAFETY: our handler. It can be set, as the signal is one that can be handled.
+        // SAFETY: our handler may run anywhere: it stores to atomics and wakes a futex. An error is
+        // impossible, as SIGQUIT can be handled.
         let _set = unsafe { setsig(libc::SIGQUIT, &once) };
     }
 }
 
 extern "C" fn sigquit(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: a signal handler's arguments.
+    // SAFETY: the kernel passes a siginfo and a ucontext, which are this handler's until it returns.
     let (info, context) = unsafe { (&*info, &mut *context.cast()) };
     PC.store(Sigctxt(context).sigpc(), Ordering::Relaxed);
     SIGCODE.store(info.si_code, Ordering::Relaxed);
@@ -49,18 +54,19 @@ extern "C" fn sigquit(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void
         M_ID.store(mp.id.get(), Ordering::Relaxed);
         GP.store(mp.curg.get().map_or(ptr::null_mut(), G::as_ptr), Ordering::Relaxed);
     }
-    // Sequentially consistent, as sysmon looks once more when it has said that it sleeps: either that sees this,
-    // or it is woken. And release: it finds what was noted.
+    // Sequentially consistent: sysmon sets sysmonwait and then looks at this. Either it sees this, or we see
+    // that it sleeps and wake it. And release: sysmon finds what was stored above.
     ASKED.store(true, Ordering::SeqCst);
     wake_sysmon_from_signal();
 }
 
-/// Whether a report is wanted.
+/// Whether a SIGQUIT has asked for a report.
 pub(crate) fn asked_to_quit() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
-/// On sysmon's thread: prints the report, if it is wanted. The last part of Go's `sighandler`.
+/// Prints the report if a SIGQUIT has asked for it, and ends the process. On sysmon's thread. The last part
+/// of Go's `sighandler`.
 pub(crate) fn quit_if_asked() {
     if asked_to_quit() {
         report()
@@ -73,8 +79,8 @@ fn report() -> ! {
     startpanic(ThrowType::User);
     eprintln!("SIGQUIT: quit");
     let (pc, m) = (PC.load(Ordering::Relaxed), M_ID.load(Ordering::Relaxed));
-    // Go has it without a sign.
+    // Go prints the code as an unsigned number.
     eprintln!("PC={pc:#x} m={m} sigcode={}", SIGCODE.load(Ordering::Relaxed) as u64);
-    // SAFETY: null, or a G, and those are never freed.
+    // SAFETY: null, or the address of a G, whose page is never unmapped.
     dopanic(ThrowType::User, unsafe { GP.load(Ordering::Relaxed).as_ref() })
 }

@@ -1,8 +1,8 @@
-//! The stack of a goroutine that runs and can't be stopped: its thread gets a signal, and the handler makes
-//! a copy of it. The goroutine goes on, and who asked walks the copy.
+//! Snapshots: the frames of a goroutine that runs and can't be stopped. Its thread gets a signal, and the
+//! handler copies the stack. The goroutine goes on, and the thread that asked walks the copy.
 //!
-//! As when a stack is moved, each word in it that is an address of it is changed to lead into the copy. That
-//! can be wrong of a number, which no unwinder takes for anything.
+//! As when a stack is moved, each word of the copy that looks like an address of the stack is changed to
+//! point into the copy. Some may be numbers: no unwinder uses those.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -17,37 +17,47 @@ use crate::runtime2::{G, M};
 use crate::signal_unix::{SIG_PREEMPT, signal_m};
 use crate::traceback::callers::{Pcs, gcallers, left_at};
 
-/// So much of a stack is copied, from its innermost frame on. There is room for the whole stack, and behind it
-/// for [`BEYOND`]: where a frame leads out of the copy, there are zeros, and a walk ends.
+/// How many bytes of a stack are copied, at most, from its innermost frame on. The copy's memory has room for
+/// the whole stack, and for [`BEYOND`] more: where a frame leads out of the copy, there are zeros, and a walk
+/// ends.
 const COPIED: usize = 1 << 20;
-/// What an outermost frame may look at.
+/// How far above the stack an unwinder may read in the outermost frame.
 const BEYOND: usize = 4 << 10;
 
-/// How long to wait for a thread, in nanoseconds: it may block the signal, or find no processor for a while.
+/// How long to wait for a thread, in nanoseconds: it may block the signal, or get no processor for a while.
 const PATIENCE: i64 = 1000 * 1000 * 1000;
 
+/// States of the request. Nobody has made one.
 const FREE: u32 = 0;
-/// Somebody is about to ask, or looks at what was copied.
+/// A thread is about to ask, or walks the copy.
 const TAKEN: u32 = 1;
+/// The M's thread was asked for a copy.
 const ASKED: u32 = 2;
+/// Its handler is copying.
 const COPYING: u32 = 3;
+/// The copy is there.
 const COPIED_IT: u32 = 4;
-/// The thread had another goroutine, or its stack isn't one that can be looked at.
+/// The thread had another goroutine, or its stack can't be copied.
 const NOT_THERE: u32 = 5;
 
-/// Whose stack somebody wants to be copied by which thread, where to, and how large a stack there is room for; one
-/// at a time.
+/// The one request at a time for a copy of a stack.
 struct Request {
+    /// How far it is. It publishes the other fields.
     state: AtomicU32,
+    /// The goroutine whose stack is wanted.
     gp: AtomicPtr<G>,
+    /// The M whose thread is to copy it.
     mp: AtomicPtr<M>,
+    /// Where to.
     to: AtomicUsize,
+    /// The bytes of the largest stack that there is room for.
     room: AtomicUsize,
+    /// The goroutine's registers, changed to lead into the copy.
     regs: UnsafeCell<MaybeUninit<Regs>>,
 }
 
-// SAFETY: `regs` is written by who has changed `state` from ASKED to COPYING, before it is COPIED_IT, and
-// read after that.
+// SAFETY: `regs` is written by the handler that has changed `state` from ASKED to COPYING, before it sets it
+// to COPIED_IT, and read after that by the thread that asked.
 unsafe impl Sync for Request {}
 
 static REQUEST: Request = Request {
@@ -61,14 +71,14 @@ static REQUEST: Request = Request {
 
 /// The frames of `gp`, which runs on another thread; none if they can't be had.
 pub(crate) fn running(gp: &'static G) -> Option<Pcs> {
-    // A thread that isn't ours may have a signal stack that is too small for this CPU's vector registers.
+    // The signal stack of a thread that isn't ours may be too small for this CPU's vector registers.
     let mp = gp.m.get().filter(|mp| !mp.isextra.get())?;
     let stack = gp.stack.get();
     let room = stack.hi - stack.lo + BEYOND;
     // Reserved only: little of it will be touched.
     let memory = MmapOptions::new().len(room).no_reserve_swap().map_anon().ok()?;
     let limit = nanotime() + PATIENCE;
-    // Acquire and release: what the one before has done with it is done.
+    // Acquire pairs with the store of FREE below: the request before this one is over.
     while REQUEST.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
         if nanotime() > limit {
             return None;
@@ -80,21 +90,22 @@ pub(crate) fn running(gp: &'static G) -> Option<Pcs> {
     pcs
 }
 
-/// Has the thread of `mp` copy the stack of `gp`, and walks the copy. The request is the caller's.
+/// Has the thread of `mp` copy the stack of `gp`, and walks the copy. The caller has the request (TAKEN).
 fn ask(gp: &G, mp: &M, memory: &MmapMut) -> Option<Pcs> {
     REQUEST.gp.store(gp.as_ptr(), Ordering::Relaxed);
     REQUEST.mp.store(ptr::from_ref(mp).cast_mut(), Ordering::Relaxed);
     REQUEST.room.store(memory.len() - BEYOND, Ordering::Relaxed);
     REQUEST.to.store(memory.as_ptr().expose_provenance(), Ordering::Relaxed);
-    // Release: the handler finds all of it.
+    // Release pairs with copy_if_asked: the handler finds the fields above.
     REQUEST.state.store(ASKED, Ordering::Release);
     signal_m(mp.procid.load(Ordering::Relaxed), SIG_PREEMPT);
     let limit = nanotime() + PATIENCE;
     loop {
+        // Acquire pairs with the end of copy_if_asked: the copy and the registers are there.
         match REQUEST.state.load(Ordering::Acquire) {
             COPIED_IT => break,
             NOT_THERE => return None,
-            // It takes no lock, and so it comes to an end.
+            // The handler takes no lock, so it comes to an end.
             COPYING => {}
             _ if nanotime() > limit
                 && REQUEST
@@ -108,14 +119,14 @@ fn ask(gp: &G, mp: &M, memory: &MmapMut) -> Option<Pcs> {
         }
         usleep(20);
     }
-    // SAFETY: they were written, and lead into the copy, which is nobody else's.
+    // SAFETY: the handler has written the registers, which lead into the copy; that is ours alone.
     unsafe { Some(gcallers(gp, &(*REQUEST.regs.get()).assume_init())) }
 }
 
-/// On the thread of `mp`, in a signal handler that has interrupted `interrupted` with these registers: copies
-/// the stack that somebody wants, if it is that of the M's goroutine.
+/// Copies the stack that was asked for, if it is that of this M's goroutine. In a signal handler on the
+/// thread of `mp`, which has interrupted `interrupted` with these registers.
 pub(crate) fn copy_if_asked(mp: &M, interrupted: &G, regs: Regs) {
-    // Acquire pairs with `ask`. Others get this signal, too, for other reasons.
+    // Acquire pairs with `ask`. The signal also comes for preemption, and to other threads.
     if REQUEST.state.load(Ordering::Acquire) != ASKED
         || !ptr::eq(REQUEST.mp.load(Ordering::Relaxed), mp)
         || REQUEST.state.compare_exchange(ASKED, COPYING, Ordering::Acquire, Ordering::Relaxed).is_err()
@@ -127,21 +138,22 @@ pub(crate) fn copy_if_asked(mp: &M, interrupted: &G, regs: Regs) {
         let regs = if ptr::eq(interrupted, gp) {
             regs
         } else if ptr::eq(interrupted, &mp.ext.g0) {
-            // It works on g0, or has just left for it: either way it stands still.
+            // The goroutine works on g0, or has just left for it: either way its stack stays as it left it.
             left_at(gp)
         } else {
             return false;
         };
         copy(gp, regs)
     });
-    // Release: who asked finds the copy.
+    // Release pairs with `ask`, which finds the copy.
     REQUEST.state.store(if copied { COPIED_IT } else { NOT_THERE }, Ordering::Release);
 }
 
-/// Copies the stack of `gp` from where its registers say; says whether that is on it.
+/// Copies the stack of `gp`, from its stack pointer on; false if the stack pointer isn't on the stack, or
+/// there isn't room.
 fn copy(gp: &G, mut regs: Regs) -> bool {
     let stack = gp.stack.get();
-    // It may have grown since then.
+    // The stack may have grown since it was asked for.
     if stack.hi - stack.lo > REQUEST.room.load(Ordering::Relaxed) {
         return false;
     }
@@ -152,14 +164,16 @@ fn copy(gp: &G, mut regs: Regs) -> bool {
     let to = REQUEST.to.load(Ordering::Relaxed);
     let moved = |word: usize| if (from..=stack.hi).contains(&word) { word - from + to } else { word };
     for at in (0..(stack.hi - from).min(COPIED)).step_by(size_of::<usize>()) {
-        // SAFETY: a word of this thread's own stack, and of the memory of who asked, which waits.
+        // SAFETY: an aligned word of the goroutine's stack, which belongs to this thread, and one of the
+        // copy's memory, which has room for the stack, and which stays mapped: the thread that asked waits
+        // for us.
         unsafe {
             let word = ptr::with_exposed_provenance::<usize>(from + at).read_volatile();
             ptr::with_exposed_provenance_mut::<usize>(to + at).write_volatile(moved(word));
         }
     }
     regs.change(|word| *word = moved(*word));
-    // SAFETY: the request is being served by this thread alone.
+    // SAFETY: in state COPYING, the registers are this handler's alone.
     unsafe { (*REQUEST.regs.get()).write(regs) };
     true
 }

@@ -1,8 +1,9 @@
 //! From addresses to functions, files and lines: Go's `funcline`, by way of `std::backtrace`.
 //!
-//! That knows them of the calling stack's frames only. So it is called from a frame whose caller is at the
-//! address in question ([`called_from`]), on a stack of zeros where an unwinder ends. It takes its time, but
-//! goroutines are in few places: each is looked up once in a report.
+//! `std::backtrace` knows the symbols of the calling stack's frames only. So it is called from a frame whose
+//! caller, to an unwinder, is at the address in question ([`called_from`]), on a stack that leads nowhere.
+//! That is slow, but most goroutines are at the same few addresses, and each address is looked up once in a
+//! report.
 
 use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
@@ -14,14 +15,14 @@ use crate::arch::{Regs, called_from};
 use crate::debug::{Gotraceback, gotraceback};
 use crate::traceback::callers::{INNER_FRAMES, entry};
 
-/// One function at an address: there are several where calls were inlined.
+/// A function at an address. There are several at one address where calls were inlined.
 struct Symbol {
     function: String,
     /// File and line; empty if they aren't known.
     place: String,
 }
 
-/// What is known of addresses.
+/// The symbols of the addresses that were looked up.
 pub(crate) struct Symbols {
     known: BTreeMap<usize, Vec<Symbol>>,
     nowhere: Option<Nowhere>,
@@ -32,8 +33,8 @@ impl Symbols {
         Symbols { known: BTreeMap::new(), nowhere: Nowhere::new() }
     }
 
-    /// Prints the frames at these addresses, and that there are more if there may be: those of the runtime if the
-    /// level says so, or if there are no others. Go's `traceback2`.
+    /// Prints the frames at these addresses, and that there may be more. The runtime's frames are left out,
+    /// unless the level asks for them or there are no others. Go's `traceback2`.
     pub(crate) fn print(&mut self, out: &mut impl Write, pcs: &[usize]) -> fmt::Result {
         let level = gotraceback();
         let shown = |function: &str| showframe(function, &level);
@@ -42,7 +43,7 @@ impl Symbols {
             let symbols = self.at(pc);
             for (i, symbol) in symbols.iter().enumerate() {
                 if !any || shown(&symbol.function) {
-                    // The frame is the outermost one's.
+                    // The offset is that in the outermost function, which the frame belongs to.
                     symbol.print(out, "(...)", pc, i + 1 == symbols.len())?;
                 }
             }
@@ -54,17 +55,17 @@ impl Symbols {
         Ok(())
     }
 
-    /// Prints the function at an address, and where that is: who made a goroutine.
+    /// Prints the function that made a goroutine, and the place in it: at `pc`.
     pub(crate) fn print_maker(&mut self, out: &mut impl Write, pc: usize, of: &str) -> fmt::Result {
         let level = Gotraceback { frames: 1, ..gotraceback() };
         let symbols = self.at(pc);
-        // What the runtime calls it in may be inlined there.
+        // Functions of the runtime may be inlined in the one that made it.
         let last = symbols.len() - 1;
         let i = symbols.iter().position(|symbol| showframe(&symbol.function, &level)).unwrap_or(last);
         symbols[i].print(out, of, pc, i == last)
     }
 
-    /// What is at an address; the innermost function first.
+    /// The functions at an address; the innermost first.
     fn at(&mut self, pc: usize) -> &[Symbol] {
         let Symbols { known, nowhere } = self;
         known.entry(pc).or_insert_with(|| {
@@ -79,7 +80,7 @@ impl Symbol {
         Symbol { function: without_hashes(function), place: String::new() }
     }
 
-    /// Prints two lines.
+    /// Prints two lines: the function, and the place in it.
     fn print(&self, out: &mut impl Write, after: &str, pc: usize, offset: bool) -> fmt::Result {
         write!(out, "{}{after}\n\t", self.function)?;
         match self.place.as_str() {
@@ -93,7 +94,7 @@ impl Symbol {
     }
 }
 
-/// What the functions are called that run goroutines, and that they park in.
+/// How the names of functions begin that run goroutines, or that goroutines park in.
 const RUNTIME: [&str; 11] = [
     "gosched_",
     "__morestack",
@@ -108,20 +109,20 @@ const RUNTIME: [&str; 11] = [
     "<core::panic::unwind_safe::",
 ];
 
-/// Whether a report has the frames of a function. Go's `showframe`.
+/// Whether a report shows the frames of a function. Go's `showframe`.
 fn showframe(function: &str, level: &Gotraceback) -> bool {
     level.frames > 1 || !RUNTIME.iter().any(|begins| function.starts_with(begins))
 }
 
-/// A stack that leads nowhere.
+/// A stack on which every walk ends: each word of it is the address of its frame, or 0.
 struct Nowhere(MmapMut);
 
 impl Nowhere {
-    /// No frame is larger. Hardly any of it is touched.
+    /// More than any frame has. Hardly any of it is touched.
     const LEN: usize = 64 << 20;
-    /// Where its stack pointer is.
+    /// The offset of the frame's stack pointer.
     const SP: usize = 64 << 10;
-    /// What a rule of CFI may take an address from: words on both sides of that.
+    /// How far from the stack pointer the words may be that a rule of CFI reads an address from.
     const NEAR: usize = 4 << 10;
 
     fn new() -> Option<Nowhere> {
@@ -135,19 +136,19 @@ impl Nowhere {
 
     /// What `std::backtrace` says of an address.
     fn look_up(&self, pc: usize) -> Vec<Symbol> {
-        // It takes that for a return address.
+        // std takes the frame's pc for a return address, and looks up pc - 1.
         let ip = pc + 1;
         let regs = Regs::all(ip, self.0.as_ptr().addr() + Self::SP);
         let mut text = String::new();
-        // SAFETY: whatever rule for the caller's registers there is at `ip`, it finds addresses of this memory,
-        // which lead no further, or zero.
+        // SAFETY: whatever rules for the caller's registers there are at `ip`, they read this memory only,
+        // and find its own address or zero. Formatting doesn't unwind.
         unsafe { called_from(&regs, || text = format!("{:#}", Backtrace::force_capture())) };
         symbols_of(&text, ip)
     }
 }
 
-/// The symbols of the frame at `ip`, in a backtrace: `7:  0xaddress - function`, and a line `at
-/// file:line:column`. Who has a function inlined is at the same address.
+/// The symbols of the frame at `ip` in a backtrace: `7:  0xaddress - function`, and a line `at
+/// file:line:column`. Functions with a call that was inlined follow, at the same address.
 fn symbols_of(text: &str, ip: usize) -> Vec<Symbol> {
     let address = format!("{ip:#x}");
     let mut symbols: Vec<Symbol> = Vec::new();

@@ -1,8 +1,7 @@
-//! Since when goroutines wait: for reports, in minutes.
+//! Since when goroutines wait, for reports: `g.waitsince`, which is right to a minute.
 //!
-//! A park doesn't ask for the time. So sysmon looks at all of them once a minute, and notes of each that has
-//! begun to wait that it does since now. (In Go the collector does that, which begins each other minute at
-//! least.)
+//! A park doesn't read the clock. So sysmon looks at all goroutines once a minute, and sets `waitsince` of
+//! each that has begun to wait. (Go's collector does so, which runs at least every two minutes.)
 
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
@@ -10,18 +9,19 @@ use crate::proc::allgs::{atomic_all_g, atomic_all_g_index};
 use crate::proc::status::{casfrom_gscanstatus, castogscanstatus, readgstatus};
 use crate::runtime2::{G, GSCAN, GSYSCALL, GWAITING};
 
-/// In nanoseconds.
+/// A minute in nanoseconds.
 pub(super) const MINUTE: i64 = 60 * 1000 * 1000 * 1000;
 
-/// How many are looked at while others wait for sysmon: that takes less than a millisecond.
+/// How many goroutines are looked at in one call while others wait for sysmon: this takes less than a
+/// millisecond.
 const AT_ONCE: usize = 4096;
 
-/// Looks at goroutines, if it is time for it: at all if nobody has to wait for that. `now` is
-/// [`nanotime`](crate::os::nanotime). Called by sysmon.
+/// Looks at goroutines, if a minute has passed: at [`AT_ONCE`] of them if sysmon is in a hurry, otherwise at
+/// all. `now` is [`nanotime`](crate::os::nanotime). Called by sysmon.
 pub(crate) fn note_waits(now: i64, in_a_hurry: bool) {
-    /// When the next look begins,
+    /// When the next round begins.
     static NEXT: AtomicI64 = AtomicI64::new(0);
-    /// and where the one in progress is.
+    /// Which goroutine is next in this round.
     static AT: AtomicUsize = AtomicUsize::new(0);
 
     if now < NEXT.load(Ordering::Relaxed) {
@@ -36,11 +36,11 @@ pub(crate) fn note_waits(now: i64, in_a_hurry: bool) {
     AT.store(if to == all { 0 } else { to }, Ordering::Relaxed);
 }
 
-/// Notes that `gp` waits, or is in a system call, if it is, and that wasn't noted yet.
+/// Sets `waitsince` of `gp`, if it waits or is in a system call, and it wasn't set yet.
 fn note(gp: &G, now: i64) {
     let status = readgstatus(gp);
     if matches!(status, GWAITING | GSYSCALL) && castogscanstatus(gp, status, status | GSCAN) {
-        // Who runs it next sets that to 0.
+        // Whoever runs the goroutine next sets it to 0 again.
         if gp.waitsince.get() == 0 {
             gp.waitsince.set(now);
         }

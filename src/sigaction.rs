@@ -1,5 +1,5 @@
-//! What the process does when a signal comes that the program has asked for, and what it did before: a part
-//! of Go's `signal_unix.go`.
+//! Setting the actions of signals that the program has asked for, and restoring the former ones: a part of
+//! Go's `signal_unix.go`.
 
 use std::ffi::c_int;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::signal_unix::{getsig, is_handled, our_action, setsig};
 
-/// What each signal did before it was enabled or ignored, by its number. Go's `fwdSig`.
+/// The action that each signal had before it was enabled or ignored, by its number. Go's `fwdSig`.
 static FORMER: Mutex<Former> = Mutex::new([None; 65]);
 
 type Former = [Option<libc::sigaction>; 65];
@@ -16,20 +16,21 @@ fn former() -> MutexGuard<'static, Former> {
     FORMER.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Lets our handler handle a signal. Go's `sigenable`.
+/// Installs our handler for a signal. Go's `sigenable`.
 pub(crate) fn sigenable(sig: c_int) -> io::Result<()> {
     act(sig, our_action())
 }
 
-/// Lets a signal do nothing. Go's `sigignore`.
+/// Ignores a signal. Go's `sigignore`.
 pub(crate) fn sigignore(sig: c_int) -> io::Result<()> {
-    // SAFETY: all zero is an action.
+    // SAFETY: all zero is a valid action.
     let mut nothing: libc::sigaction = unsafe { std::mem::zeroed() };
     nothing.sa_sigaction = libc::SIG_IGN;
     act(sig, nothing)
 }
 
-/// Sets what a signal does, and keeps what it did before. What the runtime itself needs stays handled.
+/// Sets the action of a signal, and keeps the former one. Signals that the runtime itself needs stay as they
+/// are.
 fn act(sig: c_int, action: libc::sigaction) -> io::Result<()> {
     if is_handled(sig) {
         return Ok(());
@@ -39,16 +40,16 @@ fn act(sig: c_int, action: libc::sigaction) -> io::Result<()> {
         Some(before) => before,
         None => getsig(sig)?,
     };
-    // SAFETY: our handler, or none.
+    // SAFETY: the action is our handler, which may be called anywhere, or SIG_IGN.
     unsafe { setsig(sig, &action) }?;
     *former = Some(before);
     Ok(())
 }
 
-/// Lets a signal do what it did before. Go's `sigdisable`.
+/// Restores the former action of a signal. Go's `sigdisable`.
 pub(crate) fn sigdisable(sig: c_int) {
     if let Some(before) = former()[sig as usize].take() {
-        // SAFETY: the program's own action; it was in force, so it can't be refused.
+        // SAFETY: the program's own action, which was in force before. So it can't be refused, either.
         let _restored = unsafe { setsig(sig, &before) };
     }
 }

@@ -1,10 +1,10 @@
 //! Signals: Go's `signal_unix.go`, as far as a scheduler needs it.
 //!
 //! - A fault in the guard page of a goroutine's stack is reported as Go reports a stack
-//!   overflow, and ends the process with status 2. Every other fault goes to whoever
-//!   handled it before.
-//! - A goroutine that is asked to stop, and that can be stopped where it is, is: see `preempt.rs`.
-//! - What the program has asked for is passed on: see `sigqueue.rs`.
+//!   overflow, and ends the process with status 2. Every other fault goes to the handler
+//!   that was there before.
+//! - A goroutine that is asked to stop is stopped, if that is possible where it is: see `preempt.rs`.
+//! - A signal that the program has asked for is passed on to it: see `sigqueue.rs`.
 //! - Every handler in the process runs on the alternate signal stack of its thread: a
 //!   goroutine's stack may be smaller than the frame that the kernel pushes.
 
@@ -32,24 +32,24 @@ use crate::traceback::snapshot::copy_if_asked;
 /// The signals that a guard page raises.
 const FAULTS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
-/// The signal that asks a thread to look whether its goroutine can stop. Go's `sigPreempt`.
+/// The signal that makes a thread look whether its goroutine can be stopped. Go's `sigPreempt`.
 pub(crate) const SIG_PREEMPT: c_int = libc::SIGURG;
 
 /// The signals that are handled here.
 const HANDLED: [c_int; 3] = [FAULTS[0], FAULTS[1], SIG_PREEMPT];
 
-/// What handled [`HANDLED`] before us.
+/// The actions that [`HANDLED`] had before ours.
 static PREVIOUS: Previous = Previous(std::cell::UnsafeCell::new([MaybeUninit::zeroed(); 3]));
 
 struct Previous(std::cell::UnsafeCell<[MaybeUninit<libc::sigaction>; 3]>);
 
-// SAFETY: written once, before the handler that reads it is installed.
+// SAFETY: an element is written once, before the handler that reads it is installed.
 unsafe impl Sync for Previous {}
 
 /// The caller's signal mask. Go's `sigsave`.
 pub(crate) fn sigsave() -> MaybeUninit<libc::sigset_t> {
     let mut mask = MaybeUninit::zeroed();
-    // SAFETY: the kernel fills `mask`.
+    // SAFETY: changes no mask, and stores the thread's in `mask`.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), mask.as_mut_ptr()) };
     mask
 }
@@ -62,7 +62,7 @@ pub(crate) fn initsig() {
         }
     }
     for (i, sig) in HANDLED.into_iter().enumerate() {
-        // SAFETY: nobody reads it before the handler is installed.
+        // SAFETY: the element is ours alone until the handler, which may run anywhere, is installed.
         unsafe {
             let previous = &mut (*PREVIOUS.0.get())[i];
             libc::sigaction(sig, ptr::null(), previous.as_mut_ptr());
@@ -71,22 +71,22 @@ pub(crate) fn initsig() {
     }
 }
 
-/// Whether the runtime handles a signal for itself.
+/// Whether the runtime always handles a signal, for itself.
 pub(crate) fn is_handled(sig: c_int) -> bool {
     HANDLED.contains(&sig)
 }
 
-/// A handler's type, with `SA_SIGINFO`.
+/// The type of a handler with `SA_SIGINFO`.
 pub(crate) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// The action that is our handler.
+/// The action that calls our handler.
 pub(crate) fn our_action() -> libc::sigaction {
     action(sighandler, 0)
 }
 
-/// The action that is a handler, with these flags besides those that all of ours have.
+/// The action that calls `handler`, with `flags` besides those of all our actions.
 pub(crate) fn action(handler: Handler, flags: c_int) -> libc::sigaction {
-    // SAFETY: all zero is an action; the set is filled.
+    // SAFETY: all zero is a valid action; sigfillset writes to its mask.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as usize;
@@ -96,23 +96,23 @@ pub(crate) fn action(handler: Handler, flags: c_int) -> libc::sigaction {
     }
 }
 
-/// What a signal does. Go's `getsig`.
+/// The action of a signal. Go's `getsig`.
 pub(crate) fn getsig(sig: c_int) -> io::Result<libc::sigaction> {
     let mut action = MaybeUninit::zeroed();
-    // SAFETY: reads an action.
+    // SAFETY: sets no action, and stores the present one in `action`.
     match unsafe { libc::sigaction(sig, ptr::null(), action.as_mut_ptr()) } {
-        // SAFETY: it was filled.
+        // SAFETY: sigaction has filled it.
         0 => Ok(unsafe { action.assume_init() }),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Sets what a signal does. Go's `setsig`.
+/// Sets the action of a signal. Go's `setsig`.
 ///
 /// # Safety
-/// It may be done in place of whatever code runs when the signal comes.
+/// If the action is a handler, it may be called in place of whatever code runs when the signal comes.
 pub(crate) unsafe fn setsig(sig: c_int, action: &libc::sigaction) -> io::Result<()> {
-    // SAFETY: the caller's.
+    // SAFETY: `action` is only read, and its handler may be called at any time, as the caller says.
     match unsafe { libc::sigaction(sig, action, ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -128,16 +128,16 @@ fn setsigstack(sig: c_int) {
         return;
     }
     action.sa_flags |= libc::SA_ONSTACK;
-    // SAFETY: the action that was there, with a flag more.
+    // SAFETY: the program's own action, with one more flag, which moves its frames to another stack only.
     let _set = unsafe { setsig(sig, &action) };
 }
 
-/// Bytes for a handler's own frames, beside what the kernel pushes.
+/// The bytes of a signal stack for handlers' own frames, beside the frame that the kernel pushes.
 const SIGSTACK_USE: usize = 64 << 10;
 
-/// What the kernel pushes for a signal: it grows with the CPU's vector registers.
+/// The bytes that the kernel pushes for a signal: the larger the CPU's vector registers, the more.
 fn min_signal_frame() -> usize {
-    // SAFETY: no memory is passed.
+    // SAFETY: getauxval takes no pointer.
     unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) as usize }
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn mpreinit(mp: &'static M) -> io::Result<()> {
     let mut stack = MmapOptions::new().len(page + size).map_anon()?;
     let base = stack.as_mut_ptr();
     std::mem::forget(stack);
-    // SAFETY: our own page. Without the guard, all is as well as it can be.
+    // SAFETY: our own page, which nothing uses. If it fails, the stack has no guard, and works.
     unsafe { libc::mprotect(base.cast(), page, libc::PROT_NONE) };
     let gsignal = &mp.ext.gsignal;
     gsignal.stack.set(Stack { lo: base.addr() + page, hi: base.addr() + page + size });
@@ -164,7 +164,8 @@ pub(crate) fn minit_signals(mp: &M) {
     let Stack { lo, hi } = gsignal.stack.get();
     let stack = libc::stack_t { ss_sp: ptr::with_exposed_provenance_mut(lo), ss_flags: 0, ss_size: hi - lo };
     let mut mask = mp.sigmask.get();
-    // SAFETY: the memory is this M's for good; the faults must reach their handler.
+    // SAFETY: the stack's memory is this M's and stays mapped, and no other thread has it; the mask is
+    // initialised, as every mask of an M is.
     unsafe {
         if libc::sigaltstack(&stack, ptr::null_mut()) != 0 {
             let error = io::Error::last_os_error();
@@ -176,6 +177,7 @@ pub(crate) fn minit_signals(mp: &M) {
             );
             throw("sigaltstack failed");
         }
+        // The kernel ends the process at a fault that is blocked, without a report.
         for sig in FAULTS {
             libc::sigdelset(mask.as_mut_ptr(), sig);
         }
@@ -186,27 +188,29 @@ pub(crate) fn minit_signals(mp: &M) {
 /// Blocks all signals on this thread, which is about to end. Go's `sigblock`.
 pub(crate) fn sigblock() {
     let mut all = MaybeUninit::uninit();
-    // SAFETY: the call before fills `all`.
+    // SAFETY: sigfillset initialises `all` before it is read.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), ptr::null_mut());
     }
 }
 
-/// Takes this thread's signal stack away: another thread will have it. Go's `unminitSignals`.
+/// Takes this thread's signal stack away, as another thread may get the M. Go's `unminitSignals`.
 pub(crate) fn unminit_signals() {
     let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-    // SAFETY: the thread isn't on its signal stack.
+    // SAFETY: the thread is on g0's stack, and not in a handler on its signal stack.
     unsafe { libc::sigaltstack(&none, ptr::null_mut()) };
 }
 
-/// Handles a fault, a request to stop, or what the program has asked for, on the signal stack. Go's
+/// Handles a fault, a request to stop, or a signal that the program has asked for; on the signal stack. Go's
 /// `sighandler`.
 extern "C" fn sighandler(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let gp = getg();
     let mp = gp.and_then(|gp| gp.m.get());
-    // While we are here, getg says what stack this is; and errno is the interrupted code's.
-    // SAFETY: on gsignal's stack until the end of this function; errno is this thread's.
+    // In a handler getg says gsignal, so that nothing takes this stack for a goroutine's. And errno must be
+    // what the interrupted code had.
+    // SAFETY: on the M's signal stack until g is set back, or on the signal stack of a thread that isn't ours
+    // and has borrowed the M: either way not on a goroutine's. The kernel's arguments and errno are ours.
     unsafe {
         let errno = *libc::__errno_location();
         if let Some(mp) = mp {
@@ -232,24 +236,24 @@ extern "C" fn sighandler(sig: c_int, info: *mut libc::siginfo_t, context: *mut c
     }
 }
 
-/// A preemption signal has come while the thread of `mp` ran `gp`: stops that if it is wanted, and if it
-/// can be. Go's `doSigPreempt`.
+/// Handles a preemption signal that has come while the thread of `mp` ran `gp`: stops `gp`, if that is wanted
+/// and possible. Go's `doSigPreempt`.
 fn do_sig_preempt(mp: &M, gp: &G, context: &mut Sigctxt) {
     if !async_preempt_off()
         && want_async_preempt(mp, gp)
         && is_async_safe_point(mp, gp, context.sigpc(), context.sigsp())
     {
-        // SAFETY: is_async_safe_point has seen to the room.
+        // SAFETY: is_async_safe_point says that it may park here, and that there is room.
         unsafe { context.push_call() };
     }
     mp.signal_has_come();
 }
 
-/// Sends a preemption signal to the thread of `mp`, unless one is on its way, or it would be no use: then
-/// a system call of that thread would be cut short for nothing. Go's `preemptM`.
+/// Sends a preemption signal to the thread of `mp`, unless one is on its way. Sends none where it would be of
+/// no use: it might cut a system call of that thread short for nothing. Go's `preemptM`.
 pub(crate) fn preempt_m(mp: &M) {
-    // A thread that isn't ours runs what has to wait, no code for long; and its signal stack, if it has one,
-    // may be too small for this CPU's vector registers.
+    // A thread that isn't ours has an M only while it waits for something, and runs no code for long. And its
+    // signal stack, if it has one, may be too small for this CPU's vector registers.
     if async_preempt_off() || mp.isextra.get() || !preemptible::any() {
         return;
     }
@@ -258,16 +262,16 @@ pub(crate) fn preempt_m(mp: &M) {
     }
 }
 
-/// Sends a signal to a thread of an M's, if it is there. Go's `signalM`.
+/// Sends a signal to the thread of an M, if there is still one. Go's `signalM`.
 pub(crate) fn signal_m(procid: u64, sig: c_int) {
-    // SAFETY: no memory is passed. To a thread that has ended, nothing is sent.
+    // SAFETY: no memory is passed. If the thread has ended, or `procid` is 0, the kernel refuses.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), procid, sig) };
 }
 
-/// If `addr` is in the guard page below the stack of `gp`, the G that was running, makes the
-/// thread report that when the handler returns.
+/// If `addr` is in the guard page below the stack of `gp`, the G that was running, makes the thread report
+/// that when the handler returns. Says whether it is.
 ///
-/// The report is made from g0, not from here: it needs more than a signal handler may use.
+/// The report is made on g0, and not here: it needs functions that a signal handler must not call.
 fn guard_hit(mp: &M, gp: &'static G, addr: usize, context: &mut libc::ucontext_t) -> bool {
     let stack = gp.stack.get();
     if addr >= stack.lo || addr < stack.lo - page_size() {
@@ -280,32 +284,32 @@ fn guard_hit(mp: &M, gp: &'static G, addr: usize, context: &mut libc::ucontext_t
     if ptr::eq(gp, &mp.ext.gsignal) {
         badmorestackgsignal();
     }
-    // SAFETY: below g0.sched.sp, g0's stack is free while a goroutine runs.
+    // SAFETY: `gp` is a goroutine, and while one runs, g0's stack is free below g0.sched.sp.
     unsafe { Sigctxt(context).report_overflow(g0.sched.sp.get(), addr) };
     true
 }
 
-/// Passes a signal to whoever handled it before us. Go's `sigfwd`.
+/// Passes a signal on to the handler that was there before ours. Go's `sigfwd`.
 ///
 /// # Safety
-/// In a signal handler, with its arguments.
+/// In a handler of that signal, with its arguments.
 unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let Some(i) = HANDLED.iter().position(|&handled| handled == sig) else {
-        // It is wanted no more, and does again what it did before. That is done with the signal itself, which
-        // is blocked until our handler returns.
-        // SAFETY: the handler's arguments, to this thread.
+        // The program doesn't want the signal any more, and its former action is back. So the signal is sent
+        // once more, for that: it is blocked until our handler returns.
+        // SAFETY: the kernel reads `info`, which is our handler's; this thread exists.
         unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), gettid(), sig, info) };
         return;
     };
-    // SAFETY: initsig wrote it before it installed our handler.
+    // SAFETY: initsig wrote it before it installed our handler, and nobody has written to it since.
     let previous = unsafe { (*PREVIOUS.0.get())[i].assume_init_ref() };
     match previous.sa_sigaction {
-        // Nobody else cares for a SIGURG.
+        // By default a SIGURG is ignored.
         libc::SIG_DFL | libc::SIG_IGN if sig == SIG_PREEMPT => {}
         libc::SIG_DFL | libc::SIG_IGN => {
-            // The kernel doesn't let a fault be ignored either. Let it happen again,
-            // without us.
-            // SAFETY: restores what was there.
+            // The kernel doesn't let a fault be ignored either. It happens again when our handler returns,
+            // and finds the default action.
+            // SAFETY: all zero is a valid action, and the default one runs no code of ours.
             unsafe {
                 let mut default: libc::sigaction = std::mem::zeroed();
                 default.sa_sigaction = libc::SIG_DFL;
@@ -313,7 +317,8 @@ unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
             }
         }
         handler => {
-            // SAFETY: a handler's address. One without SA_SIGINFO ignores what it gets more.
+            // SAFETY: the address of a handler that the program installed for this signal. One without
+            // SA_SIGINFO takes the first argument only, and the ABI lets it be passed more.
             let handler = unsafe { std::mem::transmute::<usize, Handler>(handler) };
             handler(sig, info, context);
         }

@@ -1,22 +1,22 @@
-//! What leads from the signal handler to who receives signals: Go's `sigqueue.go`.
+//! The queue from the signal handler to the goroutine that receives signals: Go's `sigqueue.go`.
 //!
-//! A handler may come at any instruction, so it can't allocate, lock, or ready a goroutine. All that it does
-//! is to set the signal's bit in `mask`, and to wake the one receiver if that sleeps: [`sigsend`]. Who sends a
-//! signal whose bit is set already has nothing to do: so a burst coalesces, and nothing is lost, as the
-//! receiver clears a bit before it acts on it.
+//! A handler may run at any instruction, so it can't allocate, lock, or ready a goroutine. All that it does
+//! is to set the signal's bit in `mask`, and to wake the one receiver if that sleeps: [`sigsend`]. If the bit
+//! is set already, there is nothing to do: so a burst coalesces. And nothing is lost, as the receiver clears
+//! a bit before it acts on it.
 //!
 //! Whether the receiver sleeps is what `state` says:
 //!
 //! ```text
 //!     state        meaning                      sigsend makes it           signal_recv makes it
-//!     idle         it looks around              sending                    receiving, and sleeps
+//!     idle         it runs                      sending                    receiving, and sleeps
 //!     sending      it is to look at mask again  (nothing to do)            idle, and looks
 //!     receiving    it sleeps on the note        idle, and wakes the note
 //! ```
 //!
-//! The one sets a bit in `mask` and looks at `state` then; the other changes `state` and looks at `mask` then.
-//! All of it is sequentially consistent, so one of them sees the other. `loom` checks that on this file
-//! (`tests/loom`).
+//! The handler sets a bit in `mask` and then looks at `state`; the receiver changes `state` and then looks at
+//! `mask`. All of it is sequentially consistent, so one of them sees what the other has done. `loom` checks
+//! that on this file (`tests/loom`).
 
 use std::ffi::c_int;
 use std::io;
@@ -29,23 +29,25 @@ use crate::proc::syscall::notetsleepg;
 use crate::runtime2::Note;
 use crate::sigaction::{sigdisable, sigenable, sigignore};
 
-/// The handler's side and the receiver's. A signal is a bit, as in the kernel's sets. Go's `sig`.
+/// The queue. A set of signals has a bit for each, as the kernel's sets have. Go's `sig`.
 struct Sig {
+    /// The receiver sleeps on it.
     note: Note,
-    /// Those that have come and that nobody has taken yet.
+    /// The signals that have come and that the receiver hasn't taken yet.
     mask: AtomicU64,
-    /// Those that somebody wants to receive. Written by one goroutine at a time, as the next.
+    /// The signals that are to be received. Written by one goroutine at a time, and so is `ignored`.
     wanted: AtomicU64,
-    /// Those that the program ignores.
+    /// The signals that the program ignores.
     ignored: AtomicU64,
-    /// What the receiver has taken and not returned yet.
+    /// The signals that the receiver has taken and not returned yet.
     recv: Cell<u64>,
+    /// What the receiver does.
     state: AtomicU32,
     /// How many handlers are in [`sigsend`].
     delivering: AtomicU32,
 }
 
-// SAFETY: `recv` is the receiver's alone, and there is one.
+// SAFETY: only the receiver uses `recv`, and there is one.
 unsafe impl Sync for Sig {}
 
 statics! {
@@ -74,7 +76,8 @@ fn cas(old: u32, new: u32) -> bool {
     SIG.state.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
-/// Passes a signal on that has come, in its handler; says whether somebody wants it. Go's `sigsend`.
+/// Queues a signal that has come, if it is wanted; says whether it is. In the signal's handler. Go's
+/// `sigsend`.
 pub(crate) fn sigsend(sig: c_int) -> bool {
     SIG.delivering.fetch_add(1, Ordering::SeqCst);
     let wanted = SIG.wanted.load(Ordering::SeqCst) & bit(sig) != 0;
@@ -85,7 +88,7 @@ pub(crate) fn sigsend(sig: c_int) -> bool {
     wanted
 }
 
-/// A bit of `mask` was set.
+/// Tells the receiver that a bit of `mask` was set: wakes it, or has it look again.
 fn tell_receiver() {
     loop {
         match SIG.state.load(Ordering::SeqCst) {
@@ -98,13 +101,15 @@ fn tell_receiver() {
     }
 }
 
-/// The next signal that has come; waits for it, and has a thread for that time. Go's `signal_recv`.
+/// The next signal that has come; waits for one if there is none, and blocks its thread meanwhile. Go's
+/// `signal_recv`.
 ///
 /// # Safety
-/// On a goroutine, one in the process. Nothing obtained from a thread-local is kept across this.
+/// On a goroutine, always the same one, which holds no runtime lock. Nothing obtained from a thread-local is
+/// kept across this.
 pub(crate) unsafe fn signal_recv() -> c_int {
     while SIG.recv.get() == 0 {
-        // SAFETY: the caller's.
+        // SAFETY: wait_for_sender asks for what this does, which the caller has seen to.
         unsafe { wait_for_sender() };
         SIG.recv.set(SIG.mask.swap(0, Ordering::SeqCst));
     }
@@ -121,7 +126,8 @@ unsafe fn wait_for_sender() {
     loop {
         match SIG.state.load(Ordering::SeqCst) {
             SIG_IDLE if cas(SIG_IDLE, SIG_RECEIVING) => {
-                // SAFETY: the caller's; the note is woken by who ends this state.
+                // SAFETY: on a goroutine without locks that keeps nothing of a thread-local, as the caller
+                // says. The handler that ends this state wakes the note, once.
                 unsafe { notetsleepg(&SIG.note, -1) };
                 return noteclear(&SIG.note);
             }
@@ -132,21 +138,22 @@ unsafe fn wait_for_sender() {
     }
 }
 
-/// Waits until the receiver has acted on all that has come. Of signals that are disabled already, nothing
-/// comes after this. Go's `signalWaitUntilIdle`.
+/// Waits until the receiver has acted on all signals that have come. Signals that are disabled already don't
+/// come after this. Go's `signalWaitUntilIdle`.
 ///
 /// # Safety
-/// On a goroutine, and not on the receiver, of which there is one. Nothing obtained from a thread-local is
-/// kept across this.
+/// On a goroutine, while there is a receiver, and this isn't it. Nothing obtained from a thread-local is kept
+/// across this.
 pub(crate) unsafe fn signal_wait_until_idle() {
-    // A handler that has found its signal wanted may have to say so yet.
+    // A handler that has found its signal wanted may not have set its bit yet.
     while SIG.delivering.load(Ordering::SeqCst) != 0 || SIG.state.load(Ordering::SeqCst) != SIG_RECEIVING {
-        // SAFETY: the caller's.
+        // SAFETY: on a goroutine that may park, as the caller says.
         unsafe { gosched() }
     }
 }
 
-/// From here on a signal can be received. One caller at a time, as for the next two. Go's `signal_enable`.
+/// Makes a signal wanted: from here on it is received. One caller at a time for this and the next two. Go's
+/// `signal_enable`.
 pub(crate) fn signal_enable(sig: c_int) -> io::Result<()> {
     SIG.wanted.fetch_or(bit(sig), Ordering::SeqCst);
     SIG.ignored.fetch_and(!bit(sig), Ordering::SeqCst);
@@ -155,15 +162,15 @@ pub(crate) fn signal_enable(sig: c_int) -> io::Result<()> {
     })
 }
 
-/// A signal does again what it did before it was first enabled or ignored. Go's `signal_disable`.
+/// Restores the action that a signal had before it was first enabled or ignored. Go's `signal_disable`.
 pub(crate) fn signal_disable(sig: c_int) {
-    // First: a handler that finds it wanted no more lets it come again.
+    // First: a handler of ours that finds the signal no longer wanted sends it again, for this action.
     sigdisable(sig);
     SIG.wanted.fetch_and(!bit(sig), Ordering::SeqCst);
     SIG.ignored.fetch_and(!bit(sig), Ordering::SeqCst);
 }
 
-/// A signal does nothing. Go's `signal_ignore`.
+/// Ignores a signal. Go's `signal_ignore`.
 pub(crate) fn signal_ignore(sig: c_int) -> io::Result<()> {
     sigignore(sig)?;
     SIG.wanted.fetch_and(!bit(sig), Ordering::SeqCst);

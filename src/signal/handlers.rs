@@ -1,4 +1,4 @@
-//! Who is told of what: Go's `os/signal/signal.go`.
+//! The handlers: which channels get which signals. Go's `os/signal/signal.go`.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,28 +11,28 @@ use crate::signal::mask::SigM;
 use crate::sigqueue::{bit, signal_disable, signal_enable, signal_ignore, signal_recv};
 use crate::sync::Mutex;
 
-/// All who have asked. Go's `handlers`.
+/// The handlers of the process. Go's `handlers`.
 pub(super) static HANDLERS: Mutex<Handlers> =
     Mutex::new(Handlers { list: Vec::new(), last_id: 0, watched: false, sig_m: None });
 
 pub(super) struct Handlers {
     list: Vec<Handler>,
     last_id: u64,
-    /// Whether there is a goroutine that receives.
+    /// Whether there is a goroutine that receives signals.
     watched: bool,
-    /// The thread for signals that all others block.
+    /// The goroutine on the thread for signals that all others block.
     sig_m: Option<SigM>,
 }
 
-/// One who has asked. Go's `handler`.
+/// A channel, and the signals that it gets. Go's `handler`.
 struct Handler {
     id: u64,
     /// The bits of the signals. Go's `mask`.
     mask: u64,
     tx: Sender<Signal>,
-    /// What was sent last, of which some may be in the channel yet.
+    /// The signals sent last, with all that are still in the channel.
     sent: VecDeque<Signal>,
-    /// Whether it asks for nothing any more, and gets what has come before.
+    /// Whether it no longer asks for its signals, and only gets those that have come before.
     stopping: bool,
 }
 
@@ -41,7 +41,8 @@ impl Handler {
         self.mask & bit(signal.as_raw()) != 0
     }
 
-    /// Sends a signal, unless it is in the channel already. So each is in there once, and there is room.
+    /// Sends a signal, unless it is in the channel already. So each is in the channel once at most, and there
+    /// is room.
     fn send(&mut self, signal: Signal) {
         let unread = self.tx.len();
         self.sent.drain(..self.sent.len() - unread);
@@ -52,12 +53,12 @@ impl Handler {
 }
 
 impl Handlers {
-    /// Whether somebody wants a signal.
+    /// Whether a handler wants a signal.
     fn wanted(&self, signal: Signal) -> bool {
         self.list.iter().any(|handler| handler.want(signal) && !handler.stopping)
     }
 
-    /// One more who asks: its number and its channel. Go's `Notify`.
+    /// Adds a handler for these signals; returns its number and its channel. Go's `Notify`.
     pub(super) fn add(&mut self, signals: &[Signal]) -> io::Result<(u64, Receiver<Signal>)> {
         self.watch()?;
         let (tx, c) = bounded(signals.len());
@@ -76,23 +77,24 @@ impl Handlers {
         Ok((id, c))
     }
 
-    /// Makes the goroutine that receives, unless there is one.
+    /// Makes the goroutine that receives signals, unless there is one.
     fn watch(&mut self) -> io::Result<()> {
         if !self.watched {
-            // SAFETY: it is the only one, and keeps nothing of a thread-local.
+            // SAFETY: the only goroutine that receives, as `watched` says; watch_signal_loop keeps nothing of
+            // a thread-local.
             Builder::new().name("signals").go(|| unsafe { watch_signal_loop() })?;
             self.watched = true;
         }
         Ok(())
     }
 
-    /// Go's `enableSignal`.
+    /// Has a signal received, by a thread that doesn't block it. Go's `enableSignal`.
     fn enable(&mut self, signal: Signal) -> io::Result<()> {
         SigM::unblock(&mut self.sig_m, signal)?;
         signal_enable(signal.as_raw()).inspect_err(|_| SigM::block(&self.sig_m, signal))
     }
 
-    /// Those of the signals that nobody wants do again what they did before. Go's `disableSignal`.
+    /// Restores the former actions of those of the signals that no handler wants. Go's `disableSignal`.
     fn disable_unwanted(&self, signals: &[Signal]) {
         for &signal in signals.iter().filter(|signal| !self.wanted(**signal)) {
             SigM::block(&self.sig_m, signal);
@@ -100,32 +102,32 @@ impl Handlers {
         }
     }
 
-    /// Passes on a signal that has come. Go's `process`.
+    /// Sends a signal that has come to the handlers that want it. Go's `process`.
     fn process(&mut self, signal: Signal) {
         self.list.iter_mut().filter(|handler| handler.want(signal)).for_each(|handler| handler.send(signal));
     }
 
-    /// Nobody is told of these any more. Go's `cancel`.
+    /// Takes these signals from every handler. Go's `cancel`.
     fn cancel(&mut self, signals: &[Signal]) {
         let mask = mask_of(signals);
         self.list.iter_mut().for_each(|handler| handler.mask &= !mask);
         self.list.retain(|handler| handler.mask != 0);
     }
 
-    /// Go's `Ignore`.
+    /// Ignores these signals. Go's `Ignore`.
     pub(super) fn ignore(&mut self, signals: &[Signal]) -> io::Result<()> {
         self.cancel(signals);
         signals.iter().try_for_each(|signal| signal_ignore(signal.as_raw()))
     }
 
-    /// Go's `Reset`.
+    /// Restores the former actions of these signals. Go's `Reset`.
     pub(super) fn reset(&mut self, signals: &[Signal]) {
         self.cancel(signals);
         self.disable_unwanted(signals);
     }
 
-    /// The first half of Go's `Stop`: from here on nothing that comes is for that one; what has come may be on
-    /// its way. Says whether there is such a one.
+    /// The first half of Go's `Stop`: signals that come from here on aren't for handler `id`; those that have
+    /// come may still be on their way. Says whether there is such a handler.
     pub(super) fn stop(&mut self, id: u64) -> bool {
         let Some(handler) = self.list.iter_mut().find(|handler| handler.id == id) else { return false };
         handler.stopping = true;
@@ -134,7 +136,7 @@ impl Handlers {
         true
     }
 
-    /// Forgets one, and closes its channel.
+    /// Removes a handler, which closes its channel.
     pub(super) fn remove(&mut self, id: u64) {
         let Some(i) = self.list.iter().position(|handler| handler.id == id) else { return };
         let handler = self.list.remove(i);
@@ -154,14 +156,14 @@ fn signals_of(mask: u64) -> Vec<Signal> {
     Signal::all().filter(|signal| mask & bit(signal.as_raw()) != 0).collect()
 }
 
-/// Receives what comes, and passes it on. Go's `loop`.
+/// Receives signals and passes them on, for ever. Go's `loop`.
 ///
 /// # Safety
 /// As [`signal_recv`].
 unsafe fn watch_signal_loop() {
     become_system_goroutine();
     loop {
-        // SAFETY: the caller's.
+        // SAFETY: the one goroutine that receives, without runtime locks, as the caller says.
         let number = unsafe { signal_recv() };
         if let Some(signal) = Signal::from_raw(number) {
             HANDLERS.lock().process(signal);

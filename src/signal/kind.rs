@@ -1,4 +1,4 @@
-//! [`Signal`].
+//! [`Signal`]: the numbers and names of signals. Go's `syscall.Signal`.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -63,12 +63,12 @@ fn signame(number: c_int) -> Option<&'static str> {
 }
 
 impl Signal {
-    /// The signal with this number; none if there is none.
+    /// The signal with this number; none if no signal has it.
     pub fn from_raw(number: i32) -> Option<Signal> {
         (1..=libc::SIGRTMAX()).contains(&number).then_some(Signal(number))
     }
 
-    /// Its number.
+    /// The signal's number.
     pub const fn as_raw(self) -> i32 {
         self.0
     }
@@ -78,7 +78,7 @@ impl Signal {
         (1..=libc::SIGRTMAX()).map(Signal).filter(|signal| signal.refused().is_none())
     }
 
-    /// Why the program can't ask for it, if it can't.
+    /// Why the program can't ask for this signal; none if it can.
     fn refused(self) -> Option<&'static str> {
         match self {
             Signal::KILL | Signal::STOP => Some("the kernel lets nobody catch it"),
@@ -93,10 +93,10 @@ impl Signal {
     }
 }
 
-/// The signals, each once.
+/// These signals, each once.
 ///
 /// # Errors
-/// If there is one that the program can't ask for.
+/// If the program can't ask for one of them.
 pub(super) fn checked(signals: impl IntoIterator<Item = Signal>) -> io::Result<Vec<Signal>> {
     let mut signals: Vec<Signal> = signals.into_iter().collect();
     signals.sort_unstable();
@@ -109,7 +109,7 @@ pub(super) fn checked(signals: impl IntoIterator<Item = Signal>) -> io::Result<V
     }
 }
 
-/// Its name: `SIGINT`, or `SIGRTMIN+3`.
+/// The signal's name: `SIGINT`, or `SIGRTMIN+3`.
 impl fmt::Display for Signal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (signame(self.0), self.0 - libc::SIGRTMIN()) {

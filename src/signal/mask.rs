@@ -1,5 +1,5 @@
-//! Signals that are blocked in the thread that started the runtime, and so in all of its threads: one thread
-//! is made that doesn't block those that the program has asked for.
+//! Signals that all threads of the runtime block, because the thread that started it did: one thread unblocks
+//! those that the program has asked for. Go's `ensureSigM`.
 
 use std::ffi::c_int;
 use std::io;
@@ -13,23 +13,23 @@ use crate::proc::boot::INIT_SIGMASK;
 use crate::proc::disable::become_system_goroutine;
 use crate::signal::kind::Signal;
 
-/// The goroutine that is locked to that thread.
+/// The goroutine that is locked to the thread which unblocks signals.
 pub(super) struct SigM {
-    /// What is to be done with which signal: `SIG_BLOCK`, `SIG_UNBLOCK`. Go's `enableSigChan` and
-    /// `disableSigChan`.
+    /// Requests to it: to block a signal (`SIG_BLOCK`) or unblock it (`SIG_UNBLOCK`). Go's `enableSigChan`
+    /// and `disableSigChan`.
     changes: Sender<(c_int, Signal)>,
-    /// It is done. Go's `maskUpdatedChan`.
+    /// Its answer that the mask was changed. Go's `maskUpdatedChan`.
     mask_updated: Receiver<()>,
 }
 
-/// Whether our threads block a signal.
+/// Whether the runtime's threads block a signal.
 fn blocked(signal: Signal) -> bool {
-    // SAFETY: it was set before the runtime started.
+    // SAFETY: a valid mask: that of the thread that started the runtime, or all zero before.
     unsafe { libc::sigismember(INIT_SIGMASK.get().as_ptr(), signal.as_raw()) == 1 }
 }
 
 impl SigM {
-    /// Sees to it that a thread of ours takes a signal.
+    /// Unblocks a signal in one thread, if all threads of the runtime block it.
     pub(super) fn unblock(this: &mut Option<SigM>, signal: Signal) -> io::Result<()> {
         if blocked(signal) {
             ensure_sig_m(this)?;
@@ -45,18 +45,18 @@ impl SigM {
         }
     }
 
-    /// Has the thread's mask changed, and waits until it is, if there is such a thread.
+    /// Has the thread's mask changed, if there is such a thread, and waits until it is.
     fn change(this: &Option<SigM>, how: c_int, signal: Signal) {
         if let Some(sig_m) = this
             && sig_m.changes.send((how, signal)).is_ok()
         {
-            // It goes on for ever.
+            // That goroutine never ends, so it answers.
             let _updated = sig_m.mask_updated.recv();
         }
     }
 }
 
-/// Makes that goroutine, unless there is one. Go's `ensureSigM`.
+/// Makes the goroutine of [`SigM`], unless there is one. Go's `ensureSigM`.
 fn ensure_sig_m(this: &mut Option<SigM>) -> io::Result<()> {
     if this.is_none() {
         let (changes, rx) = bounded(0);
@@ -67,13 +67,14 @@ fn ensure_sig_m(this: &mut Option<SigM>) -> io::Result<()> {
     Ok(())
 }
 
-/// What that goroutine does.
+/// The function of that goroutine: changes its thread's mask on request.
 fn change_mask(changes: &Receiver<(c_int, Signal)>, mask_updated: &Sender<()>) {
     become_system_goroutine();
     let _locked = lock_os_thread();
     for (how, signal) in changes {
         let mut set = MaybeUninit::uninit();
-        // SAFETY: the first call fills the set; the thread is this goroutine's.
+        // SAFETY: sigemptyset initialises the set; the goroutine is locked to this thread, so the mask that
+        // is changed is its own.
         unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             libc::sigaddset(set.as_mut_ptr(), signal.as_raw());

@@ -1,4 +1,4 @@
-//! Signals: being told of them, ignoring them, and leaving them as they were. Go's package `os/signal`.
+//! Receiving signals, ignoring them, and restoring their former actions. Go's package `os/signal`.
 //!
 //! ```
 //! use gosched::select;
@@ -18,8 +18,8 @@
 //! # };
 //! ```
 //!
-//! What nobody has asked for keeps doing what it did: a handler of the program's own, or the system's default.
-//! So `SIGPIPE` is what Rust's start has made it, ignored, and a write to a closed pipe an error.
+//! A signal that nobody has asked for keeps its action: a handler of the program's own, or the system's
+//! default. So `SIGPIPE` is ignored, as Rust's start has set it, and a write to a closed pipe is an error.
 //!
 //! A signal that comes again before it was received is received once, and one that comes after it was
 //! received is received again: so a burst coalesces, and nothing is lost. (That is what the kernel does, too.
@@ -27,18 +27,19 @@
 //!
 //! # What can't be asked for
 //!
-//! `SIGKILL` and `SIGSTOP`, which the kernel lets nobody catch; those that say that an instruction has failed
-//! (`SIGILL`, `SIGTRAP`, `SIGBUS`, `SIGFPE`, `SIGSEGV`, `SIGSYS`), as it would fail again; and those that the C
-//! library needs for itself.
+//! `SIGKILL` and `SIGSTOP`, which the kernel lets nobody catch; the signals for an instruction that has
+//! failed (`SIGILL`, `SIGTRAP`, `SIGBUS`, `SIGFPE`, `SIGSEGV`, `SIGSYS`), as it would fail again; and those
+//! that the C library needs for itself.
 //!
-//! `SIGURG` comes more often than it was sent: the runtime sends it to stop
-//! [preemptible](crate::proc::preemption) code.
+//! `SIGURG` may come although nobody has sent it to the program: the runtime sends it to its own threads, to
+//! stop [preemptible](crate::proc::preemption) code.
 //!
 //! # What it costs
 //!
-//! A thread, from the first [`notify`] on, which sleeps until a signal comes; and two more if one is
-//! asked for that was blocked in the thread that started the runtime, and so in all of its threads.
-//! (Go has both from the start.) Since a signal can come at any time, no deadlock is found any more.
+//! A thread, from the first [`notify`] on, which sleeps until a signal comes; and two more threads if the
+//! program asks for a signal that was blocked in the thread that started the runtime, and so in all of its
+//! threads. (Go has these threads from the start.) Since a signal can come at any time, deadlocks are no
+//! longer found.
 
 mod handlers;
 mod kind;
@@ -56,19 +57,19 @@ use crate::wait::{in_blocking, must_wait};
 use handlers::HANDLERS;
 pub use kind::Signal;
 
-/// Signals that a program is told of, until this is dropped. [`notify`] makes it.
+/// Signals that the program receives, until this is dropped. [`notify`] makes it.
 pub struct Signals {
     id: u64,
     c: Receiver<Signal>,
 }
 
-/// Asks to be told of these signals: instead of what they do, they are received. Others may ask for them as
-/// well; each is told. Go's `signal.Notify`.
+/// Asks for these signals: they are received on a channel, instead of what they did before. Others may ask
+/// for the same signals; each gets them. Go's `signal.Notify`.
 ///
 /// The channel has room for each of the signals once, so that none is lost.
 ///
 /// # Errors
-/// - There is a signal that [can't be asked for](self#what-cant-be-asked-for); then none is.
+/// - One of the signals [can't be asked for](self#what-cant-be-asked-for); then none is.
 /// - The runtime doesn't run, or no goroutine can be made.
 ///
 /// # Panics
@@ -81,11 +82,11 @@ pub fn notify(signals: impl IntoIterator<Item = Signal>) -> io::Result<Signals> 
     Ok(Signals { id, c })
 }
 
-/// Ignores these signals, until they are [`reset`] or asked for. Who had asked for them is told no more. Go's
-/// `signal.Ignore`.
+/// Ignores these signals, until they are [`reset`] or asked for. Those who had asked for them don't get them
+/// any more. Go's `signal.Ignore`.
 ///
 /// # Errors
-/// There is a signal that [can't be asked for](self#what-cant-be-asked-for).
+/// One of the signals [can't be asked for](self#what-cant-be-asked-for).
 ///
 /// # Panics
 /// Inside [`blocking`](crate::blocking).
@@ -96,12 +97,12 @@ pub fn ignore(signals: impl IntoIterator<Item = Signal>) -> io::Result<()> {
     HANDLERS.lock().ignore(&signals)
 }
 
-/// Lets these signals do what they did before the program asked for them, or ignored them, by the functions
-/// here: a handler of the program's own is back as it was. Who had asked for them is told no more. Go's
-/// `signal.Reset`.
+/// Restores the actions that these signals had before the program asked for them, or ignored them, by the
+/// functions here: a handler of the program's own is back as it was. Those who had asked for them don't get
+/// them any more. Go's `signal.Reset`.
 ///
 /// # Errors
-/// There is a signal that [can't be asked for](self#what-cant-be-asked-for).
+/// One of the signals [can't be asked for](self#what-cant-be-asked-for).
 ///
 /// # Panics
 /// Inside [`blocking`](crate::blocking).
@@ -113,8 +114,8 @@ pub fn reset(signals: impl IntoIterator<Item = Signal>) -> io::Result<()> {
     Ok(())
 }
 
-/// Sees to it that the caller can wait, so that nothing is left half done; before the first
-/// [`run`](crate::run) there is nobody to wait for.
+/// Makes sure that the caller can wait, before anything is changed. Before the first [`run`](crate::run)
+/// there is nobody to wait for.
 #[track_caller]
 fn may_wait(what: &str) -> Option<Guest> {
     if started() { must_wait(what) } else { None }
@@ -127,11 +128,12 @@ impl Signals {
         &self.c
     }
 
-    /// Asks for the signals no more. Those that nobody else has asked for do what they did before. What has
-    /// come by then is in the channel when this returns, and nothing comes later. Go's `signal.Stop`.
+    /// Stops asking for the signals. Those that nobody else has asked for have their former actions again.
+    /// All signals that have come are in the channel when this returns, and none comes later. Go's
+    /// `signal.Stop`.
     ///
-    /// A signal that was sent, and that no thread has handled yet, hasn't come: that too does what it did
-    /// before. If it would end the process, [`ignore`] it first.
+    /// A signal that was sent, but that no thread has handled yet, hasn't come: its former action is taken.
+    /// If that would end the process, [`ignore`] the signal first.
     ///
     /// # Panics
     /// Inside [`blocking`](crate::blocking).
@@ -139,20 +141,22 @@ impl Signals {
     pub fn stop(&self) {
         let _guest = must_wait("signal::Signals::stop");
         if HANDLERS.lock().stop(self.id) {
-            // SAFETY: on a goroutine, and the receiver runs code of this crate only; the caller keeps nothing
-            // of a thread-local, as everywhere.
+            // SAFETY: on a goroutine, as must_wait has seen to, and not on the receiver, which there is since
+            // `notify`, and which runs code of this crate only. Whoever started the goroutine has promised
+            // that it keeps nothing of a thread-local where it parks.
             unsafe { signal_wait_until_idle() };
             HANDLERS.lock().remove(self.id);
         }
     }
 }
 
-/// What has come and wasn't received is forgotten.
+/// Signals that have come and weren't received are lost.
 impl Drop for Signals {
     fn drop(&mut self) {
         let id = self.id;
         if in_blocking() {
-            // Nothing can wait there. If no goroutine can be made, the signals come to nobody.
+            // Nothing can wait there, so a goroutine does. If none can be made, the handler stays, and nobody
+            // receives its signals.
             let _ = Builder::new().name("signals").go(move || HANDLERS.lock().remove(id));
         } else {
             let _guest = must_wait("dropping signal::Signals");

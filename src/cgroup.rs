@@ -1,6 +1,6 @@
-//! How many P's there are unless `GOMAXPROCS` says: as many as processors that the process may use,
-//! but no more than its control group has time for. Go 1.25's `cgroup_linux.go` and its package
-//! `internal/runtime/cgroup`; 1.22 knows nothing of control groups.
+//! The default of `GOMAXPROCS`: as many P's as the process may use processors, but no more than the CPU limit
+//! of its control group allows. Go 1.25's `cgroup_linux.go` and its package `internal/runtime/cgroup`; 1.22
+//! knows nothing of control groups.
 //!
 //! `/proc/self/cgroup` tells which group that is, `/proc/self/mountinfo` where its files are:
 //!
@@ -11,9 +11,8 @@
 //!     /sys/fs/cgroup/worker/cpu.max                                   150000 100000
 //! ```
 //!
-//! Go reads the limit of the innermost group. A group around it may have a lower one (a systemd
-//! slice, a Kubernetes pod), so here the lowest of those that can be seen counts, as it does to std's
-//! `available_parallelism`.
+//! Go reads the limit of the innermost group. A group around it may have a lower limit (a systemd slice, a
+//! Kubernetes pod), so here the lowest limit that can be seen counts, as in std's `available_parallelism`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,7 +22,7 @@ use std::path::{Path, PathBuf};
 use crate::debug::container_maxprocs_off;
 use crate::os::getproccount;
 
-/// The number of P's that the system suggests now. It reads files, so not where that may take too
+/// The number of P's that the system suggests now. This reads files: not to be called where that may take too
 /// long. Go's `defaultGOMAXPROCS`.
 pub(crate) fn default_gomaxprocs() -> i32 {
     let procs = getproccount();
@@ -35,13 +34,13 @@ pub(crate) fn default_gomaxprocs() -> i32 {
         .map_or(procs, |limit| adjust_cgroup_gomaxprocs(procs, limit))
 }
 
-/// Lowers `procs` to a limit, rounded up; but not below two, which even a small program makes use of.
+/// Lowers `procs` to a limit, rounded up, but not below two: even a small program makes use of two.
 /// Go's `adjustCgroupGOMAXPROCS`.
 fn adjust_cgroup_gomaxprocs(procs: i32, limit: f64) -> i32 {
     procs.min(limit.ceil().max(2.0) as i32)
 }
 
-/// Whose files tell the limit. Go's `Version`.
+/// The version of control groups whose files have the limit. Go's `Version`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Version {
     V1,
@@ -53,7 +52,7 @@ enum Version {
 struct Cpu {
     version: Version,
     mount_point: PathBuf,
-    /// The group's folder, in there.
+    /// The group's directory, below the mount point.
     group: PathBuf,
 }
 
@@ -64,7 +63,7 @@ fn open_cpu() -> Option<Cpu> {
     parse_cpu_mount(&fs::read("/proc/self/mountinfo").ok()?, version, group)
 }
 
-/// The lowest limit of the group and of those around it, in processors; none if there is none. Go's
+/// The lowest limit of the group and of the groups around it, in processors; none if no group has one. Go's
 /// `ReadCPULimit`.
 fn read_cpu_limit(cpu: &Cpu) -> Option<f64> {
     let folders = cpu.group.ancestors().take_while(|folder| folder.starts_with(&cpu.mount_point));
@@ -81,19 +80,19 @@ fn read_cpu_limit(cpu: &Cpu) -> Option<f64> {
         .reduce(f64::min)
 }
 
-/// A file with a number and a newline. Go's `parseV1Number`.
+/// Parses a file with a number and a newline. Go's `parseV1Number`.
 fn parse_v1_number(text: &str) -> Option<i64> {
     text.strip_suffix('\n')?.parse().ok()
 }
 
-/// A file with quota and period; none if the quota is `max`. Go's `parseV2Limit`.
+/// Parses a file with quota and period to a limit; none if the quota is `max`. Go's `parseV2Limit`.
 fn parse_v2_limit(text: &str) -> Option<f64> {
     let (quota, period) = text.strip_suffix('\n')?.split_once(' ')?;
     Some(quota.parse::<i64>().ok()? as f64 / period.parse::<i64>().ok()? as f64)
 }
 
-/// The path of the group that limits the processors, in the hierarchy of its version: that of
-/// version 1 if it has the controller, which then isn't in the other. Go's `parseCPUCgroup`.
+/// The version and path of the group that limits processors: of version 1 if that has the `cpu` controller,
+/// which version 2 then can't have. Go's `parseCPUCgroup`.
 fn parse_cpu_cgroup(text: &[u8]) -> Option<(Version, &[u8])> {
     let mut v2 = None;
     for line in lines(text) {
@@ -117,8 +116,7 @@ fn contains_cpu(list: &[u8]) -> bool {
     list.split(|&byte| byte == b',').any(|name| name == b"cpu")
 }
 
-/// Where `cgroup` can be seen: in the first mount of its hierarchy that it is in. Go's
-/// `parseCPUMount`.
+/// Where `cgroup` can be seen: below the first mount of its hierarchy that contains it. Go's `parseCPUMount`.
 fn parse_cpu_mount(text: &[u8], version: Version, cgroup: &[u8]) -> Option<Cpu> {
     for line in lines(text) {
         // id parent device root mount-point options optional.. - type source super-options
@@ -135,7 +133,7 @@ fn parse_cpu_mount(text: &[u8], version: Version, cgroup: &[u8]) -> Option<Cpu> 
         }
         let root = PathBuf::from(unescape_path(root)?);
         let cgroup = PathBuf::from(OsString::from_vec(cgroup.to_vec()));
-        // Outside of the namespace's root a path begins with "..", and says nothing here.
+        // A path outside of the namespace's root begins with "..": its files can't be seen here.
         if let Ok(group) = cgroup.strip_prefix(&root)
             && !group.starts_with("..")
         {
@@ -150,8 +148,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty())
 }
 
-/// Undoes how the kernel writes blanks and backslashes: as `\` and three octal digits. Go's
-/// `unescapePath`.
+/// Undoes the kernel's escapes for blanks and backslashes: `\` and three octal digits. Go's `unescapePath`.
 fn unescape_path(path: &[u8]) -> Option<OsString> {
     let mut parts = path.split(|&byte| byte == b'\\');
     let mut unescaped = parts.next()?.to_vec();

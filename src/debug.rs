@@ -1,4 +1,4 @@
-//! Settings from the environment: Go's `runtime1.go` and `GODEBUG`.
+//! Settings from the environment, `GODEBUG`, `GOTRACEBACK` and `GOMAXPROCS`: a part of Go's `runtime1.go`.
 
 use std::env;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -7,7 +7,7 @@ use crate::panic::ThrowType;
 use crate::proc::m::this_m;
 use crate::proc::procresize::MAX_GOMAXPROCS;
 
-/// A name that `GODEBUG` may give a value, and the value.
+/// A setting of `GODEBUG`: its name and its value.
 struct Setting {
     name: &'static str,
     value: AtomicI32,
@@ -61,8 +61,9 @@ pub(crate) fn container_maxprocs_off() -> bool {
     CONTAINER_MAXPROCS.get() == 0
 }
 
-/// Whether a freed segment becomes inaccessible for good, and a home page that a stack has left
-/// is filled with [`POISON`](crate::stack::POISON). Go's `efence`, with its `stackPoisonCopy`.
+/// Whether a freed segment becomes inaccessible for good, and a home page's stack is filled with
+/// [`POISON`](crate::stack::POISON) when the goroutine leaves it for a segment. Go's `efence`, with its
+/// `stackPoisonCopy`.
 pub(crate) fn efence() -> bool {
     EFENCE.get() > 0
 }
@@ -79,26 +80,26 @@ pub(crate) fn randomize_scheduler() -> bool {
     RANDOMIZE_SCHEDULER.get() > 0
 }
 
-/// Each how many nanoseconds [`schedtrace`](crate::proc::schedtrace::schedtrace) reports, if it does. Go's
-/// `schedtrace`, in milliseconds.
+/// The nanoseconds between two reports of [`schedtrace`](crate::proc::schedtrace::schedtrace); none if it
+/// doesn't report. Go's `schedtrace`, in milliseconds.
 pub(crate) fn sched_trace() -> Option<i64> {
     let milliseconds = SCHED_TRACE.get();
     (milliseconds > 0).then(|| i64::from(milliseconds) * 1_000_000)
 }
 
-/// Whether it reports every P, M and G. Go's `scheddetail`.
+/// Whether `schedtrace` reports every P, M and G. Go's `scheddetail`.
 pub(crate) fn sched_detail() -> bool {
     SCHED_DETAIL.get() > 0
 }
 
-/// Whether each check of a copying stack moves it, room or no room: an address that is kept
-/// where no move finds it is soon a wrong one.
+/// Whether each check of a copying stack moves the stack, even if there is room: an address of the stack that
+/// is kept where no move adjusts it is soon found to be wrong.
 #[inline(always)]
 pub(crate) fn stack_force_move() -> bool {
     STACK_FORCE_MOVE.get() > 0
 }
 
-/// Whether a G that ends gives its grown stack back at once.
+/// Whether a G that ends frees its segment at once.
 pub(crate) fn stack_keep_off() -> bool {
     STACK_KEEP.get() == 0
 }
@@ -108,14 +109,15 @@ pub(crate) fn stack_verify() -> bool {
     STACK_VERIFY.get() > 0
 }
 
-/// How many makers of makers are kept with a goroutine. Go's `tracebackancestors`.
+/// How many ancestors of a goroutine are kept: its maker, the maker's maker, and so on. Go's
+/// `tracebackancestors`.
 #[inline(always)]
 pub(crate) fn traceback_ancestors() -> usize {
     TRACEBACK_ANCESTORS.get().max(0) as usize
 }
 
-/// Reads `GODEBUG`: `name=value` pairs, separated by commas. A name that isn't
-/// known is ignored, as Go does, and what isn't a number. Go's `parsedebugvars`.
+/// Reads `GODEBUG`, `name=value` pairs separated by commas, and `GOTRACEBACK`. Unknown names, and values that
+/// aren't numbers, are ignored, as in Go. Go's `parsedebugvars`.
 pub(crate) fn parsedebugvars() {
     let godebug = env::var("GODEBUG").unwrap_or_default();
     for (name, value) in godebug.split(',').filter_map(|pair| pair.split_once('=')) {
@@ -130,17 +132,17 @@ pub(crate) fn parsedebugvars() {
     }
 }
 
-/// How much a report of a fatal error prints, and [`dump_goroutines`](crate::dump_goroutines) of each goroutine.
-/// The values of `GOTRACEBACK`.
+/// How much a report of a fatal error prints, and how much of each goroutine
+/// [`dump_goroutines`](crate::dump_goroutines) does. The values of `GOTRACEBACK`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Traceback {
     /// No stacks.
     None,
-    /// That of the goroutine that failed, or of every goroutine if there is none such: most fatal errors are
-    /// the whole program's.
+    /// The stack of the goroutine that failed; of every goroutine if the error isn't that of one goroutine,
+    /// as most fatal errors aren't.
     #[default]
     Single,
-    /// That of every goroutine.
+    /// The stack of every goroutine.
     All,
     /// As `All`, with the frames of the runtime itself.
     System,
@@ -148,15 +150,15 @@ pub enum Traceback {
     Crash,
 }
 
-/// Bits of [`TRACEBACK_CACHE`], and how far the level is shifted, as in Go.
+/// The bits of [`TRACEBACK_CACHE`], and how far the number of `frames` is shifted, as in Go.
 const TRACEBACK_CRASH: u32 = 1;
 const TRACEBACK_ALL: u32 = 2;
 const TRACEBACK_SHIFT: u32 = 2;
 
-/// What is set. Go's `traceback_cache`.
+/// The level that is set. Go's `traceback_cache`.
 static TRACEBACK_CACHE: AtomicU32 = AtomicU32::new(1 << TRACEBACK_SHIFT);
 
-/// What the environment has set: that, at least. Go's `traceback_env`.
+/// The level that the environment asks for, and that no call sets lower. Go's `traceback_env`.
 static TRACEBACK_ENV: AtomicU32 = AtomicU32::new(0);
 
 impl Traceback {
@@ -191,13 +193,15 @@ pub fn set_traceback(level: Traceback) {
 pub(crate) struct Gotraceback {
     /// 0 for no frames, 1 for the program's, 2 for the runtime's, too.
     pub(crate) frames: u32,
+    /// Every goroutine is printed: the setting says so, or the error is the whole program's.
     pub(crate) all: bool,
-    /// `all` is what the setting says, whatever has happened.
+    /// Every goroutine is printed because the setting says so.
     pub(crate) always_all: bool,
+    /// The process ends with SIGABRT.
     pub(crate) crash: bool,
 }
 
-/// How much is to be printed now. Go's `gotraceback`.
+/// How much a report that is made now prints. Go's `gotraceback`.
 pub(crate) fn gotraceback() -> Gotraceback {
     let set = TRACEBACK_CACHE.load(Ordering::Relaxed);
     let mp = this_m();
@@ -218,8 +222,8 @@ pub(crate) fn gotraceback() -> Gotraceback {
     }
 }
 
-/// The number of P's that `GOMAXPROCS` asks for; none if it isn't a positive number, which Go
-/// ignores too, or more than there can be.
+/// The number of P's that `GOMAXPROCS` asks for; none if it isn't a positive number, which Go ignores too, or
+/// is more than there can be.
 pub(crate) fn gomaxprocs_from_env() -> Option<i32> {
     let value = env::var("GOMAXPROCS").ok()?;
     if !value.bytes().all(|digit| digit.is_ascii_digit()) {

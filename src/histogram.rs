@@ -1,13 +1,14 @@
 //! Distributions of durations: Go's `histogram.go`.
 //!
-//! A bucket for each power of two nanoseconds, from 2^8 to 2^46, with four of the same width in each, and below
-//! that four more.
+//! A bucket for the durations from each power of two nanoseconds to the next, from 2^8 to 2^47, divided into
+//! four of the same width; and four more from 0 to 2^8.
 
 use std::sync::atomic::Ordering;
 
 use crate::runtime2::TimeHistogram;
 
-/// Go's `timeHistMinBucketBits` and so on.
+/// Go's `timeHistMinBucketBits`, `timeHistMaxBucketBits`, `timeHistSubBucketBits`, `timeHistNumSubBuckets`
+/// and `timeHistNumBuckets`.
 const MIN_BUCKET_BITS: usize = 9;
 const MAX_BUCKET_BITS: usize = 48;
 const SUB_BUCKET_BITS: usize = 2;
@@ -32,15 +33,16 @@ impl TimeHistogram {
         self.counts[bucket * NUM_SUB_BUCKETS + sub_bucket].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many there are in each bucket: first those below 0, last those beyond all others. Go's
-    /// `timeHistogram.write`.
+    /// The count of each bucket: the first is for durations below 0, the last for those beyond all others.
+    /// Go's `timeHistogram.write`.
     pub(crate) fn counts(&self) -> Vec<u64> {
         let all = [&self.underflow].into_iter().chain(&self.counts).chain([&self.overflow]);
         all.map(|count| count.load(Ordering::Relaxed)).collect()
     }
 }
 
-/// Where buckets begin and end, in seconds: one more than there are. Go's `timeHistogramMetricsBuckets`.
+/// The bounds of the buckets, in seconds: one more than there are buckets. Go's
+/// `timeHistogramMetricsBuckets`.
 pub(crate) fn time_histogram_metrics_buckets() -> Vec<f64> {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let sub = |bit: usize, i: usize| (i as u64) << (bit - 1 - SUB_BUCKET_BITS);

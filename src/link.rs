@@ -10,10 +10,11 @@ use crate::atomic::{AtomicPtr, Ordering};
 ///
 /// G's, M's, P's and sudogs are never freed (they are recycled), so what is read
 /// from a link is a plain `&'static T`. A link may be read by a thread that
-/// doesn't own the struct it stands in (a traceback, a thief), hence the atomic;
+/// doesn't own the struct it is a field of (a traceback, a thief), hence the atomic;
 /// [`get`](Self::get) and [`set`](Self::set) are relaxed, because what orders
-/// them is always something else: a lock, a G's status, a queue's tail. Where a
-/// link itself publishes, [`cas`](Self::cas) does.
+/// them is always something else: a lock, a G's status, a queue's tail. Where a link
+/// itself publishes, [`cas`](Self::cas), [`load`](Self::load) and [`store`](Self::store)
+/// are used.
 #[repr(transparent)]
 pub struct Link<T: 'static>(AtomicPtr<T>);
 
@@ -30,38 +31,38 @@ impl<T> Link<T> {
         Link(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// What it points to. Go's `ptr()`.
+    /// What the link points to. Go's `ptr()`.
     #[inline(always)]
     pub fn get(&self) -> Option<&'static T> {
         as_ref(self.0.load(Ordering::Relaxed))
     }
 
-    /// Points it at `to`, or nowhere.
+    /// Points the link at `to`, or nowhere.
     #[inline(always)]
     pub fn set(&self, to: Option<&'static T>) {
         self.0.store(as_ptr(to), Ordering::Relaxed);
     }
 
-    /// Whether it points nowhere.
+    /// Whether the link points nowhere.
     #[inline(always)]
     pub fn is_null(&self) -> bool {
         self.0.load(Ordering::Relaxed).is_null()
     }
 
-    /// Points it at `new` if it points at `old`, and says whether it did.
+    /// Points the link at `new` if it points at `old`, and says whether it did.
     /// Sequentially consistent, as Go's atomics are.
     #[inline(always)]
     pub fn cas(&self, old: Option<&'static T>, new: Option<&'static T>) -> bool {
         self.0.compare_exchange(as_ptr(old), as_ptr(new), Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
-    /// Reads it in the given order, for a link that publishes what it points to.
+    /// Reads the link in the given order, if it publishes what it points to.
     #[inline(always)]
     pub fn load(&self, order: Ordering) -> Option<&'static T> {
         as_ref(self.0.load(order))
     }
 
-    /// Sets it in the given order.
+    /// Sets the link in the given order.
     #[inline(always)]
     pub fn store(&self, to: Option<&'static T>, order: Ordering) {
         self.0.store(as_ptr(to), order);
@@ -75,7 +76,7 @@ fn as_ptr<T>(to: Option<&'static T>) -> *mut T {
 
 #[inline(always)]
 fn as_ref<T>(from: *mut T) -> Option<&'static T> {
-    // SAFETY: a link only ever holds null or a pointer made from a `&'static T`.
+    // SAFETY: a link holds null or a pointer made from a `&'static T`, nothing else.
     unsafe { from.as_ref() }
 }
 

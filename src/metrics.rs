@@ -1,4 +1,4 @@
-//! What the scheduler measures: Go's `runtime/metrics`, with its names.
+//! The scheduler's metrics: Go's `runtime/metrics`, with its names.
 //!
 //! ```
 //! use gosched::metrics::{self, Value};
@@ -8,10 +8,10 @@
 //! assert_eq!(goroutines, Some(Value::Uint64(1)));
 //! ```
 //!
-//! Nobody stops while they are read, and each is as it was at some moment near that of the others.
+//! Nothing stops while metrics are read: each is as it was at a moment of its own.
 //!
-//! How long goroutines wait for a P, and for mutexes, is measured of some: of one time in 128 on average (of one in
-//! 8 in Go, whose switches take longer).
+//! How long goroutines wait for a P, and for mutexes, is sampled: one wait in 128 is measured, on average.
+//! (In Go it is one in 8: a switch there takes longer, and so the clock costs less beside it.)
 
 use std::sync::atomic::Ordering;
 
@@ -33,16 +33,16 @@ use crate::stack::{PAGE_MIN, with_room};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Description {
-    /// Its name, with its unit.
+    /// The metric's name, with its unit.
     pub name: &'static str,
-    /// What it tells.
+    /// What the metric tells.
     pub description: &'static str,
-    /// Whether it only grows.
+    /// Whether the metric only grows.
     pub cumulative: bool,
     read: fn() -> Value,
 }
 
-/// What a metric is. Go's `metrics.Value`.
+/// The value of a metric. Go's `metrics.Value`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -54,12 +54,12 @@ pub enum Value {
     Float64Histogram(Float64Histogram),
 }
 
-/// How often a measure was between two bounds. Go's `metrics.Float64Histogram`.
+/// A distribution: how often a measure was in each bucket. Go's `metrics.Float64Histogram`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Float64Histogram {
-    /// How often, between each two bounds that follow each other.
+    /// The count of each bucket: `counts[i]` is for measures from `buckets[i]` on, below `buckets[i + 1]`.
     pub counts: Vec<u64>,
-    /// The bounds, from the lowest to the highest; each is part of what is above it.
+    /// The bounds of the buckets, from the lowest to the highest: one more than there are buckets.
     pub buckets: Vec<f64>,
 }
 
@@ -68,14 +68,14 @@ pub fn all() -> &'static [Description] {
     &ALL
 }
 
-/// What the metric of this name is now; none if there is no such metric. Go's `metrics.Read`, of one.
+/// The value of the metric with this name; none if there is no such metric. Go's `metrics.Read`, of one.
 pub fn read(name: &str) -> Option<Value> {
     let at = ALL.binary_search_by(|metric| metric.name.cmp(name)).ok()?;
     Some(ALL[at].read())
 }
 
 impl Description {
-    /// What it is now.
+    /// The metric's value now.
     pub fn read(&self) -> Value {
         with_room(self.read)
     }
@@ -149,9 +149,9 @@ fn seconds(ns: i64) -> Value {
     Value::Float64(ns as f64 / 1e9)
 }
 
-/// The time of those that have been idle, and of those that are.
+/// How long P's have been idle, all together, with those that are idle now.
 fn idle() -> Value {
-    // A P that wakes meanwhile would be missing in both.
+    // Without the lock, a P that stops being idle meanwhile might be counted in neither.
     lock(&sched().lock);
     let mut idle = sched().idle_time.load(Ordering::Relaxed);
     if started() {

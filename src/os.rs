@@ -14,7 +14,7 @@ use crate::print::eprintln;
 pub(crate) fn futexsleep(addr: &AtomicU32, val: u32, ns: i64) {
     let timeout = libc::timespec { tv_sec: ns.max(0) / 1_000_000_000, tv_nsec: ns.max(0) % 1_000_000_000 };
     let timeout = if ns < 0 { ptr::null() } else { ptr::from_ref(&timeout) };
-    // SAFETY: the kernel reads *addr and *timeout.
+    // SAFETY: the kernel reads the word and the timeout, both of which live until this returns.
     unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -26,14 +26,14 @@ pub(crate) fn futexsleep(addr: &AtomicU32, val: u32, ns: i64) {
     }
 }
 
-/// Wakes at most `cnt` threads that sleep on `addr`; uses nothing of it but the
-/// address. Go's `futexwakeup`.
+/// Wakes at most `cnt` threads that sleep on `addr`. The word isn't read, and may be gone. Go's
+/// `futexwakeup`.
 pub(crate) fn futexwakeup(addr: &AtomicU32, cnt: u32) {
-    // SAFETY: the kernel takes the address as a key.
+    // SAFETY: the kernel looks for sleepers with this address, and reads nothing there.
     let ret = unsafe {
         libc::syscall(libc::SYS_futex, addr.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, cnt)
     };
-    // A waiter on the stack of a thread that has gone on may be unmapped: EFAULT.
+    // EFAULT: the word was on the stack of a thread that has gone on since, and is unmapped.
     if ret < 0 && io::Error::last_os_error().raw_os_error() != Some(libc::EFAULT) {
         eprintln!("futexwakeup addr={addr:p} returned {}", io::Error::last_os_error());
         throw("futexwakeup failed")
@@ -43,32 +43,32 @@ pub(crate) fn futexwakeup(addr: &AtomicU32, cnt: u32) {
 /// Whether `membarrier` was found to work; see [`lock::key`](crate::lock::key).
 static BARRIERS_WORK: AtomicBool = AtomicBool::new(false);
 
-/// Asks the kernel for `membarrier`. Before that, and where it refuses, locks are
-/// released with a swap.
+/// Registers the process for `membarrier`. Before that, and where the kernel refuses, each unlock has a
+/// fence.
 pub(crate) fn init_barriers() {
     // SAFETY: no memory is passed.
     let ret =
         unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) };
-    // Release: who sees it set and skips the fence comes after the registration,
-    // and so does any sleeper whose barrier was refused before it.
+    // Release pairs with barriers_work: an unlock that skips the fence comes after the registration. So it
+    // also sees that a thread sleeps whose barrier was refused before.
     BARRIERS_WORK.store(ret == 0, Ordering::Release);
 }
 
-/// Whether an unlock may go without a fence. Acquire: see [`init_barriers`].
+/// Whether an unlock may skip the fence. Acquire pairs with [`init_barriers`].
 #[inline(always)]
 pub(crate) fn barriers_work() -> bool {
     BARRIERS_WORK.load(Ordering::Acquire)
 }
 
-/// The cheap side of [`barrier_in_all_threads`]: orders what stands before it and
-/// after it for the compiler, and for the processor when another thread asks.
+/// The cheap side of [`barrier_in_all_threads`]: orders what stands before it and after it for the compiler,
+/// and also for the processor whenever another thread calls that function.
 #[inline(always)]
 pub(crate) fn light_barrier() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Makes every running thread of this process execute a full memory barrier. Where
-/// that can't be had, the caller still does, and each of the others has its own.
+/// Makes every running thread of this process execute a full memory barrier. Where the kernel can't, the
+/// caller alone does, and the other side has a fence ([`barriers_work`]).
 pub(crate) fn barrier_in_all_threads() {
     fence(Ordering::SeqCst);
     // SAFETY: no memory is passed.
@@ -78,7 +78,7 @@ pub(crate) fn barrier_in_all_threads() {
 /// Monotonic time in nanoseconds. Go's `nanotime`.
 pub(crate) fn nanotime() -> i64 {
     let mut now = MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: the kernel fills `now`; CLOCK_MONOTONIC always exists.
+    // SAFETY: the kernel fills `now`: Linux always has CLOCK_MONOTONIC.
     let now = unsafe {
         libc::clock_gettime(libc::CLOCK_MONOTONIC, now.as_mut_ptr());
         now.assume_init()
@@ -86,13 +86,13 @@ pub(crate) fn nanotime() -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// Lets another thread have this one's processor. Go's `osyield`.
+/// Gives this thread's processor to another thread, if one waits for it. Go's `osyield`.
 pub(crate) fn osyield() {
     // SAFETY: no arguments.
     unsafe { libc::sched_yield() };
 }
 
-/// Sleeps this thread for about so many microseconds. Go's `usleep`.
+/// Puts this thread to sleep for about `usec` microseconds. Go's `usleep`.
 pub(crate) fn usleep(usec: u32) {
     let time =
         libc::timespec { tv_sec: i64::from(usec / 1_000_000), tv_nsec: i64::from(usec % 1_000_000) * 1000 };
@@ -103,7 +103,7 @@ pub(crate) fn usleep(usec: u32) {
 /// How many processors this process may use. Go's `getproccount`.
 pub(crate) fn getproccount() -> i32 {
     let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
-    // SAFETY: the kernel fills `set`, whose size it is told.
+    // SAFETY: the kernel writes to `set`, at most its size; all zero is a valid set.
     let count = unsafe {
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr()) != 0 {
             return 1;
@@ -119,11 +119,11 @@ pub(crate) fn gettid() -> u64 {
     unsafe { libc::syscall(libc::SYS_gettid) as u64 }
 }
 
-/// How many threads this process has, if /proc tells: the links of the folder that
-/// lists them, less the two that every folder has.
+/// How many threads this process has, if /proc tells: the link count of the directory that lists them, less
+/// the two that every directory has.
 pub(crate) fn thread_count() -> Option<i32> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the path ends in a zero byte; the kernel fills `stat`.
+    // SAFETY: the path ends in a zero byte; `stat` is read only if the kernel has filled it.
     let links = unsafe {
         if libc::stat(c"/proc/self/task".as_ptr(), stat.as_mut_ptr()) != 0 {
             return None;
@@ -133,20 +133,20 @@ pub(crate) fn thread_count() -> Option<i32> {
     i32::try_from(links).ok()?.checked_sub(2)
 }
 
-/// Bytes of stack that a thread gets for its g0. Reports are made there, and an
-/// embedder's hooks run there.
+/// The bytes of a thread's stack, which is its g0's. Reports are made there, and an embedder's hooks run
+/// there.
 pub(crate) const G0_STACK: usize = 256 << 10;
 
-/// Makes a thread that starts in `mstart(g0)`, with all signals blocked: the new M
-/// sets its own mask. Go's `newosproc`.
+/// Makes a thread that starts in `mstart(g0)`, with all signals blocked: the new M sets its own mask. Go's
+/// `newosproc`.
 pub(crate) fn newosproc(g0: *mut c_void) -> io::Result<()> {
     let check = |errno| if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) };
     let mut thread = MaybeUninit::uninit();
     let mut attr = MaybeUninit::uninit();
     let mut all = MaybeUninit::uninit();
     let mut old = MaybeUninit::uninit();
-    // SAFETY: each object is initialised by the call that takes it first, and
-    // `attr` is destroyed once; g0 outlives the thread.
+    // SAFETY: each object is initialised by the first call that takes it, and `attr` is destroyed once. `g0`
+    // is part of an M, which is never freed, so it outlives the thread.
     unsafe {
         check(libc::pthread_attr_init(attr.as_mut_ptr()))?;
         libc::pthread_attr_setdetachstate(attr.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
@@ -156,7 +156,7 @@ pub(crate) fn newosproc(g0: *mut c_void) -> io::Result<()> {
         let made = loop {
             libc::pthread_attr_setstacksize(attr.as_mut_ptr(), size);
             let made = libc::pthread_create(thread.as_mut_ptr(), attr.as_ptr(), crate::arch::MSTART, g0);
-            // The program's thread-locals are on the stack too, and may be larger than that.
+            // EINVAL: the program's thread-locals, which are on the stack too, don't fit.
             if made != libc::EINVAL || size >= 64 * G0_STACK {
                 break made;
             }

@@ -1,8 +1,7 @@
 //! Fatal errors: Go's `throw` and `fatal`, of `panic.go`.
 //!
-//! A broken invariant of the scheduler is no Rust panic: what it says about the
-//! process can't be unwound from. The message, every goroutine and why it waits go
-//! to stderr, and the process ends with status 2.
+//! A broken invariant of the scheduler is no Rust panic: the process is in no state to unwind. The
+//! message, every goroutine and why it waits go to stderr, and the process ends with status 2.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,17 +14,17 @@ use crate::proc::stw::freezetheworld;
 use crate::runtime2::{G, StackKind};
 use crate::traceback::{Mine, goroutineheader, print_backtrace, printcreatedby, tracebackothers};
 
-/// How many threads are reporting a fatal error; none once it was reported, as the
-/// process is gone by then. Go's `panicking`.
+/// How many threads have a fatal error to report: the first reports, and the others wait for the end of the
+/// process. Go's `panicking`.
 static PANICKING: AtomicU32 = AtomicU32::new(0);
 
 /// Values of [`M::throwing`](crate::runtime2::M::throwing). Go's `throwType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub(crate) enum ThrowType {
-    /// The program made an error.
+    /// An error of the program.
     User = 1,
-    /// The runtime did.
+    /// An error of the runtime.
     Runtime = 2,
 }
 
@@ -153,7 +152,7 @@ pub(crate) fn dopanic(kind: ThrowType, first: Option<&'static G>) -> ! {
     end()
 }
 
-/// Ends the process after a report, as `GOTRACEBACK` asks for.
+/// Ends the process after a report: with a core dump if `GOTRACEBACK` asks for one.
 fn end() -> ! {
     if gotraceback().crash {
         crash()
@@ -163,15 +162,15 @@ fn end() -> ! {
 
 /// Ends the process with a core dump. Go's `crash`.
 fn crash() -> ! {
-    // SAFETY: no handler of the program's gets it, and it isn't blocked.
+    // SAFETY: with the default action no handler runs; abort unblocks the signal and doesn't return.
     unsafe {
         libc::signal(libc::SIGABRT, libc::SIG_DFL);
         libc::abort()
     }
 }
 
-/// Claims the right to report a fatal error; a thread that comes second waits for
-/// the process to end. Go's `startpanic_m`.
+/// Claims the right to report a fatal error. A thread that comes second waits for the end of the process.
+/// Go's `startpanic_m`.
 pub(crate) fn startpanic(kind: ThrowType) {
     let mp = this_m();
     if let Some(mp) = mp {
@@ -184,7 +183,7 @@ pub(crate) fn startpanic(kind: ThrowType) {
     }
     if PANICKING.fetch_add(1, Ordering::SeqCst) > 0 {
         loop {
-            // SAFETY: waits for a signal.
+            // SAFETY: takes nothing, and waits for a signal.
             unsafe { libc::pause() };
         }
     }
@@ -192,14 +191,15 @@ pub(crate) fn startpanic(kind: ThrowType) {
     freezetheworld();
 }
 
-/// The report may need a lock that the failing code holds (malloc's, if a stack
-/// overflowed in there): what was printed until then has to do.
+/// Ends the process if the report takes too long: it may wait for a lock that the failing code holds
+/// (malloc's, if a stack overflowed there). Then what was printed so far has to do.
 fn give_up_after_a_while() {
     extern "C" fn give_up(_: libc::c_int) {
         eprintln!("\n(the report took too long)");
         exit(2);
     }
-    // SAFETY: the handler only writes and exits.
+    // SAFETY: all zero is a valid action and an empty set. The handler may interrupt anything: it writes to
+    // stderr and exits.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = give_up as extern "C" fn(libc::c_int) as usize;
@@ -212,15 +212,15 @@ fn give_up_after_a_while() {
     }
 }
 
-/// The report gets on: there are many goroutines to be printed, and the first may take long, when the symbols of
-/// a large program are read.
+/// Gives the report more time, as it makes progress: there may be many goroutines to print, and the first may
+/// take long, as the symbols of a large program are read then.
 pub(crate) fn more_time() {
-    // SAFETY: sets a timer.
+    // SAFETY: takes no pointer; the handler was set before.
     unsafe { libc::alarm(30) };
 }
 
-/// Ends the process at once, with no destructor or atexit handler run.
+/// Ends the process at once: no destructor and no atexit handler runs.
 pub(crate) fn exit(status: i32) -> ! {
-    // SAFETY: ends the process.
+    // SAFETY: takes no pointer, and nothing runs after it.
     unsafe { libc::_exit(status) }
 }

@@ -1,19 +1,19 @@
 //! Preemption: Go's `preempt.go`.
 //!
-//! A goroutine stops where it can be left for any time and seen by anybody: at a *safe point*. It is
-//! at one whenever it isn't running. While it runs, its checks are safe points: to ask it to stop,
-//! `g.preempt` is set and what its checks compare with is made larger than any address, so that the
-//! next one fails and leads to [`newstack`](crate::stack::newstack).
+//! A goroutine is stopped only where it can stay for any time, and its stack can be read: at a *safe
+//! point*. It is at one whenever it isn't running. While it runs, its checks are safe points: to ask it
+//! to stop, `g.preempt` is set, and the limit that its checks compare with is made larger than any
+//! address, so that the next check fails and leads to [`newstack`](crate::stack::newstack).
 //!
-//! Code that has none, but that the program has registered as [preemptible](crate::preemptible), is
-//! stopped *asynchronously*: its thread gets a signal, SIGURG, as in Go, because hardly a program uses
-//! it, and those that do expect it at any time. The handler looks whether it is a safe point
-//! ([`is_async_safe_point`]), and has the goroutine call `gosched_async_preempt` (`preempt.S`), which
-//! leaves it just as a check would have. Everywhere else it goes on, to its next check.
+//! Code without checks that the program has registered as [preemptible](crate::preemptible) is stopped
+//! *asynchronously*: its thread gets a signal, SIGURG, as in Go, because hardly a program uses it, and
+//! those that do expect it at any time. The handler looks whether the code is at a safe point
+//! ([`is_async_safe_point`]), and if so has the goroutine call `gosched_async_preempt` (`preempt.S`), which
+//! leaves it just as a check would have. Otherwise the goroutine goes on, to its next check.
 //!
-//! There are two reasons to ask. One is that others should run: it goes to the end of the global
-//! queue. The other is that somebody wants to look at its stack: [`suspend_g`] has `g.preempt_stop`
-//! set as well, and it parks as [`GPREEMPTED`].
+//! There are two reasons to ask. One is that others should run: the goroutine goes to the end of the
+//! global queue. The other is that somebody wants to look at its stack: [`suspend_g`] sets
+//! `g.preempt_stop` as well, and the goroutine parks as [`GPREEMPTED`].
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -38,15 +38,15 @@ use crate::signal_unix::preempt_m;
 use crate::stack::running_guard;
 use crate::xregs::{RESTORE_STACK, x_reg_save};
 
-/// What [`suspend_g`](crate::proc::suspend_g) has done. Go's `suspendGState`.
+/// What [`suspend_g`](crate::proc::suspend_g) has done to a goroutine. Go's `suspendGState`.
 #[derive(Debug)]
 #[must_use = "a suspended goroutine waits for resume_g"]
 pub struct SuspendGState {
-    /// Who is suspended; null if it is dead.
+    /// The goroutine that is suspended; null if it is dead.
     pub g: *mut G,
-    /// It had ended. It may be another goroutine by now.
+    /// The goroutine had ended. Its G may be another goroutine by now.
     pub dead: bool,
-    /// It was running, and [`resume_g`](crate::proc::resume_g) makes it ready.
+    /// The goroutine was running, and [`resume_g`](crate::proc::resume_g) makes it ready.
     pub stopped: bool,
 }
 
@@ -56,15 +56,15 @@ pub(crate) fn suspend_g(gp: &'static G) -> SuspendGState {
     state
 }
 
-/// [`suspend_g`] that gives up at a time, by the monotonic clock: one that runs code without checks may
-/// not stop for long.
+/// [`suspend_g`] that gives up when the monotonic clock is at `limit`: a goroutine that runs code without
+/// checks may not stop for long.
 pub(crate) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<SuspendGState> {
     let mp = this_m();
     if mp.and_then(|mp| mp.curg.get()).is_some_and(|curg| readgstatus(curg) == GRUNNING) {
-        // Two that suspend each other would wait forever.
+        // Two goroutines that suspend each other would wait forever.
         throw("suspendG from non-preemptible goroutine");
     }
-    /// Spin so many nanoseconds between yields.
+    /// How long to spin between yields, in nanoseconds.
     const YIELD_DELAY: i64 = 10_000;
     let mut stopped = false;
     let mut next_yield = nanotime() + YIELD_DELAY;
@@ -76,11 +76,11 @@ pub(crate) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<SuspendGStat
             status = GWAITING;
         }
         match status {
-            // One whose page went back to the kernel has ended, too.
+            // GIDLE: it has ended, too, and its page went back to the kernel.
             GDEAD | GIDLE => return Some(SuspendGState { g: ptr::null_mut(), dead: true, stopped: false }),
             GRUNNABLE | GSYSCALL | GWAITING => {
                 if castogscanstatus(gp, status, status | GSCAN) {
-                    // Nobody else asks for anything while the bit is set.
+                    // No other suspension asks for anything while the scan bit is set.
                     gp.preempt_stop.store(false, Ordering::Relaxed);
                     gp.preempt.store(false, Ordering::Relaxed);
                     gp.stackguard0.store(running_guard(gp), Ordering::Relaxed);
@@ -89,7 +89,8 @@ pub(crate) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<SuspendGStat
             }
             GRUNNING if nanotime() >= limit => {
                 if castogscanstatus(gp, GRUNNING, GSCANRUNNING) {
-                    // Who is stopped by this all the same, see `preempt_park`, goes on.
+                    // If the request stops the goroutine all the same, `preempt_park` sees this and readies
+                    // it.
                     gp.preempt_stop.store(false, Ordering::Relaxed);
                     casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
                     return None;
@@ -100,9 +101,9 @@ pub(crate) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<SuspendGStat
                 next_ask = nanotime() + YIELD_DELAY / 2;
                 ask_to_park(gp);
             }
-            // Another has claimed it, or suspends it, or it is about to be at a safe point.
+            // It hasn't come to a safe point yet, or another thread has claimed it.
             GRUNNING | GCOPYSTACK | GPREEMPTED => {}
-            _ if status & GSCAN != 0 => {}
+            _ if status & GSCAN != 0 => {} // another thread suspends it
             _ => {
                 dumpgstatus(gp);
                 throw("invalid g status");
@@ -119,7 +120,7 @@ pub(crate) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<SuspendGStat
 
 /// Asks a running goroutine to park, if it still runs.
 fn ask_to_park(gp: &'static G) {
-    // With the scan bit it stays on its M.
+    // With the scan bit set, it stays on its M.
     if !castogscanstatus(gp, GRUNNING, GSCANRUNNING) {
         return;
     }
@@ -136,7 +137,7 @@ fn ask_to_park(gp: &'static G) {
 
 /// Lets a suspended goroutine go on. Go's `resumeG`.
 pub(crate) fn resume_g(state: SuspendGState) {
-    // SAFETY: null, or the G that suspend_g was called for; G's are never freed.
+    // SAFETY: null, or the G that suspend_g has suspended, whose page is never unmapped.
     let Some(gp) = (unsafe { state.g.as_ref::<'static>() }) else { return };
     match readgstatus(gp) {
         s @ (GSCANRUNNABLE | GSCANWAITING | GSCANSYSCALL) => casfrom_gscanstatus(gp, s, s & !GSCAN),
@@ -164,18 +165,18 @@ pub(crate) fn want_async_preempt(mp: &M, gp: &G) -> bool {
         && readgstatus(gp) & !GSCAN == GRUNNING
 }
 
-/// What the goroutine's stack must have left, in bytes, for an asynchronous preemption. Go's
+/// How many bytes of the goroutine's stack must be free for an asynchronous preemption. Go's
 /// `asyncPreemptStack`.
 pub(crate) const ASYNC_PREEMPT_STACK: usize = RED_ZONE + ASYNC_PREEMPT_FRAME + RESTORE_STACK;
 
 /// Whether `gp`, which the thread of `mp` ran when a signal came, may be stopped where it is: no lock is
-/// held, its stack has room for what that takes, and its code is preemptible. In a signal handler. Go's
+/// held, its stack has room for its registers, and its code is preemptible. In a signal handler. Go's
 /// `isAsyncSafePoint`.
 pub(crate) fn is_async_safe_point(mp: &M, gp: &G, pc: usize, sp: usize) -> bool {
     let stack = gp.stack.get();
     mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp))
         && can_preempt_m(mp)
-        // In a handler of the program's that has interrupted the goroutine it is another stack.
+        // The stack pointer is in another stack if a handler of the program's has interrupted the goroutine.
         && sp >= stack.lo + ASYNC_PREEMPT_STACK
         && sp < stack.hi
         && sp.is_multiple_of(SP_ALIGN)
@@ -183,25 +184,25 @@ pub(crate) fn is_async_safe_point(mp: &M, gp: &G, pc: usize, sp: usize) -> bool 
         && preemptible::contains(pc)
 }
 
-/// Prepares a goroutine to be left that `gosched_async_preempt` has saved, its vector registers at
-/// `regs`. On g0. Go's `asyncPreempt2`.
+/// Prepares this M's goroutine, which `gosched_async_preempt` has saved, to be left; its vector registers are
+/// at `regs`. On g0. Go's `asyncPreempt2`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_async_preempt2(regs: *const u8) -> Option<Leave> {
     let mp = getm();
     let Some(gp) = mp.curg.get() else { throw("asyncPreempt2 on no goroutine") };
-    // Nobody may move its stack now. It is cleared when the goroutine goes on.
+    // Nobody may shrink its stack now. x_reg_restore clears this when the goroutine goes on.
     gp.async_safe_point.set(true);
     let leave = stop_here(mp, gp, regs);
     gp.async_safe_point.set(leave.is_some());
     leave
 }
 
-/// What the assembly that has saved a goroutine calls to leave it, as mcall calls its function.
+/// The function that assembly calls to leave a goroutine that it has saved, as mcall calls its function.
 pub(crate) type Leave = unsafe extern "C" fn(*mut G) -> !;
 
-/// Prepares `gp`, which this M runs and which may be preempted, to be left where it is: its vector
-/// registers are at `regs`, everything else of it is on its stack and in `sched`. None if it must go
-/// on, because there is no memory. On g0.
+/// Prepares `gp`, which this M runs and which may be preempted, to be left where it is: its vector registers
+/// are at `regs`, and everything else is saved on its stack and in `sched`. None if it must go on, because
+/// there is no memory for the registers. On g0.
 pub(crate) fn stop_here(mp: &'static M, gp: &'static G, regs: *const u8) -> Option<Leave> {
     let Some(pp) = mp.p.get() else { throw("runtime: g is running but p is not") };
     if !x_reg_save(pp, gp, regs) {

@@ -1,8 +1,9 @@
-//! Code that a goroutine may be stopped in between any two instructions. Go's compiler knows, function
-//! by function (`findfunc`, `PCDATA_UnsafePoint`); here the program says.
+//! Preemptible code: where a goroutine may be stopped between any two instructions. Go's compiler knows this
+//! of each instruction (`findfunc`, `PCDATA_UnsafePoint`); here the program says so.
 //!
-//! The signal handler looks here, so it can't wait for a lock: it reads a list that is never changed,
-//! only replaced by another. Who replaces it waits until no handler is looking before freeing it.
+//! The signal handler looks a pc up, and can't wait for a lock: it reads a list that is never changed, only
+//! replaced by another. A thread that replaces the list frees the old one when no handler is looking any
+//! more.
 
 use std::error;
 use std::fmt;
@@ -15,11 +16,11 @@ use std::sync::{Mutex, PoisonError};
 use crate::arch::preemptible_section;
 use crate::stack::with_room;
 
-/// What was registered, sorted; null if nothing was.
+/// The ranges that were registered, sorted; null if there are none.
 static REGISTERED: AtomicPtr<Vec<Range<usize>>> = AtomicPtr::new(ptr::null_mut());
-/// How many signal handlers are looking at it.
+/// How many signal handlers are looking at the list.
 static LOOKING: AtomicUsize = AtomicUsize::new(0);
-/// Held by who replaces it.
+/// Held while the list is being replaced.
 static REPLACING: Mutex<()> = Mutex::new(());
 
 /// Whether there is preemptible code at all.
@@ -38,34 +39,34 @@ fn find(ranges: &[Range<usize>], pc: usize) -> Option<&Range<usize>> {
     ranges.get(at).filter(|range| range.contains(&pc))
 }
 
-/// Looks at what is registered now.
+/// Calls `f` with the ranges that are registered now.
 fn look<R>(f: impl FnOnce(&[Range<usize>]) -> R) -> R {
-    // Sequentially consistent, as in `replace`: either that sees that we look, or we see its list.
+    // Sequentially consistent, as in `replace`: either it sees that we are looking, or we see its list.
     LOOKING.fetch_add(1, Ordering::SeqCst);
-    // SAFETY: null, or a list that isn't freed while we look.
+    // SAFETY: null, or a list that isn't freed while LOOKING counts us.
     let ranges = unsafe { REGISTERED.load(Ordering::SeqCst).as_ref() };
     let found = f(ranges.map_or(&[], Vec::as_slice));
-    // Release pairs with `replace`: it frees what we have read.
+    // Release pairs with the load in `replace`, which then frees what we have read.
     LOOKING.fetch_sub(1, Ordering::Release);
     found
 }
 
-/// Puts what `change` makes of the list in its place.
+/// Replaces the list by what `change` makes of a copy.
 fn replace<E>(change: impl FnOnce(&mut Vec<Range<usize>>) -> Result<(), E>) -> Result<(), E> {
     with_room(|| {
         let _replacing = REPLACING.lock().unwrap_or_else(PoisonError::into_inner);
         let old = REGISTERED.load(Ordering::Relaxed);
-        // SAFETY: null, or a list that nobody but us replaces.
+        // SAFETY: null, or a list that only we can free, while we have REPLACING locked.
         let mut ranges = unsafe { old.as_ref() }.cloned().unwrap_or_default();
         change(&mut ranges)?;
         let new = if ranges.is_empty() { ptr::null_mut() } else { Box::into_raw(Box::new(ranges)) };
         REGISTERED.store(new, Ordering::SeqCst);
-        // A handler looks for some nanoseconds, and no signal interrupts it.
+        // Not for long: a handler looks for some nanoseconds, and no signal interrupts it.
         while LOOKING.load(Ordering::SeqCst) != 0 {
             hint::spin_loop();
         }
         if !old.is_null() {
-            // SAFETY: from the box above, and nobody looks at it any more.
+            // SAFETY: made by the box above in an earlier call, and nobody looks at it any more.
             drop(unsafe { Box::from_raw(old) });
         }
         Ok(())
@@ -117,21 +118,20 @@ impl Drop for PreemptibleRegistration {
 }
 
 /// Registers the machine code in `code` as preemptible, until what it returns is dropped: a goroutine
-/// that is asked to stop while it runs there is stopped, between whatever two instructions it is. For a
+/// that is asked to stop while it runs there is stopped, whatever two instructions it is between. For a
 /// compiler's output; Rust functions are registered by [`preemptible!`](crate::preemptible).
 ///
 /// # Errors
 /// If the range is empty, or some of it is preemptible already.
 ///
 /// # Safety
-/// Between any two instructions of the range the goroutine may park, and go on on another thread. So
-/// there no lock of the operating system's threads is held, nor anything else that belongs to the
-/// thread: the address of a thread-local, what the thread pointer points to, a signal mask. No signal
-/// handler runs the code on a goroutine's own stack. It keeps pointers that a collector must find in
-/// registers or on the stack ([`scan_stack`](crate::proc::scan_stack)), and uses no more below its stack
-/// pointer than the ABI lets it: 128 bytes on x86-64, nothing on aarch64. It isn't in SME's streaming mode,
-/// and its SVE registers have the process's length. It stays as it is, and when the registration is
-/// dropped, no goroutine is in it.
+/// Between any two instructions of the range the goroutine may park, and go on on another thread. So the code
+/// holds no lock of the operating system's threads there, nor anything else that belongs to the thread: the
+/// address of a thread-local, what the thread pointer points to, a signal mask. No signal handler runs the
+/// code on a goroutine's own stack. The code keeps pointers that a collector must find in registers or on the
+/// stack ([`scan_stack`](crate::proc::scan_stack)), and uses no more below its stack pointer than the ABI
+/// lets it: 128 bytes on x86-64, nothing on aarch64. It isn't in SME's streaming mode, and its SVE registers
+/// have the process's length. It isn't changed, and when the registration is dropped, no goroutine is in it.
 pub unsafe fn register_preemptible(code: Range<usize>) -> Result<PreemptibleRegistration, PreemptibleError> {
     if code.is_empty() {
         return Err(PreemptibleError::Empty(code));
@@ -150,8 +150,8 @@ pub unsafe fn register_preemptible(code: Range<usize>) -> Result<PreemptibleRegi
     Ok(PreemptibleRegistration(code))
 }
 
-/// Makes functions preemptible: a goroutine that is asked to stop while it runs in one is stopped between
-/// whatever two instructions it is, and others run. Without this, and without a
+/// Makes functions preemptible: a goroutine that is asked to stop while it runs in one is stopped, whatever
+/// two instructions it is between, and others run. Without this, and without a
 /// [check](crate::morestack_check), a loop goes on until it ends.
 ///
 /// ```
@@ -172,10 +172,10 @@ pub unsafe fn register_preemptible(code: Range<usize>) -> Result<PreemptibleRegi
 /// assert_eq!(unsafe { count(b"abracadabra", b'a') }, 5);
 /// ```
 ///
-/// Preemptible is the function itself, with all that the compiler inlines into it, and not what it
-/// calls. Without optimisation nothing is inlined, not even the `next` of a range. A function may have
-/// attributes, a visibility, an ABI, and arguments with plain names; it has no type parameters, isn't
-/// `const` or `async`, and takes no `self`.
+/// The function itself is preemptible, with all that the compiler inlines into it, but not the functions that
+/// it calls. Without optimisation nothing is inlined, not even the `next` of a range. A function may have
+/// attributes, a visibility, an ABI, and arguments with plain names; it has no type parameters, isn't `const`
+/// or `async`, and takes no `self`.
 ///
 /// # Safety
 /// The functions are `unsafe` because each of their instructions can park. Whoever writes or calls one

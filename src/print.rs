@@ -14,8 +14,8 @@ impl Stderr {
     }
 
     fn flush(&mut self) {
-        // SAFETY: the buffer is initialised up to `len`. What can't be written is
-        // lost: there is nowhere to say so.
+        // SAFETY: reads the first `len` bytes of the buffer. What can't be written is lost: there is nowhere
+        // to report that.
         unsafe { libc::write(libc::STDERR_FILENO, self.line.as_ptr().cast(), self.len) };
         self.len = 0;
     }
@@ -42,8 +42,8 @@ impl Drop for Stderr {
     }
 }
 
-/// Writes `args`, and then `end`. Apart, so that whoever has something to report, and may be on a small stack,
-/// has no room for a line in its own frame.
+/// Writes `args`, and then `end`. Not inlined: otherwise the callers, which may be on small stacks, would
+/// have the buffer in their frames.
 #[cold]
 #[inline(never)]
 pub(crate) fn print(args: fmt::Arguments<'_>, end: &str) {

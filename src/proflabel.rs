@@ -1,6 +1,6 @@
-//! The labels of a goroutine as the scheduler has them: Go's `proflabel.go`.
+//! The labels of a goroutine, in `g.labels`: Go's `proflabel.go`.
 //!
-//! `g.labels` is null, or an [`Arc`] that is the goroutine's. Go's collector needs no such count.
+//! `g.labels` is null, or an [`Arc`] that the goroutine owns. (Go has a plain pointer, and a collector.)
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -14,18 +14,19 @@ pub(crate) type LabelMap = BTreeMap<String, String>;
 /// The labels of `gp`, which nobody changes meanwhile. Go's `runtime_getProfLabel`.
 pub(crate) fn get_prof_label(gp: &G) -> Option<Arc<LabelMap>> {
     let labels = gp.labels.get().cast::<LabelMap>();
-    // SAFETY: set_prof_label has put it there, and it stays the goroutine's.
+    // SAFETY: set_prof_label has put an Arc there, which the goroutine goes on owning: this is one more.
     (!labels.is_null()).then(|| unsafe {
         Arc::increment_strong_count(labels);
         Arc::from_raw(labels)
     })
 }
 
-/// Gives the running goroutine `gp` other labels; returns those that it had. Go's `runtime_setProfLabel`.
+/// Gives `gp`, which the caller runs, makes or ends, other labels; returns the ones that it had. Go's
+/// `runtime_setProfLabel`.
 pub(crate) fn set_prof_label(gp: &G, labels: Option<Arc<LabelMap>>) -> Option<Arc<LabelMap>> {
     let labels = labels.map_or(ptr::null(), Arc::into_raw);
     let before = gp.labels.replace(labels.cast_mut().cast()).cast::<LabelMap>();
-    // SAFETY: it was put there by this, and is the goroutine's no more.
+    // SAFETY: an earlier call has put an Arc there, which the goroutine has just given up.
     (!before.is_null()).then(|| unsafe { Arc::from_raw(before) })
 }
 
@@ -43,7 +44,7 @@ fn inherit(newg: &G, callergp: &G) {
     set_prof_label(newg, get_prof_label(callergp));
 }
 
-/// Takes the labels of a goroutine that has ended.
+/// Drops the labels of a goroutine that has ended.
 #[inline(always)]
 pub(crate) fn drop_labels(gp: &G) {
     if !gp.labels.get().is_null() {

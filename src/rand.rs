@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::proc::m::this_m;
 use crate::runtime2::M;
 
-/// The generator's step.
+/// The step of the generator, wyrand.
 const STEP: u64 = 0xa076_1d64_78bd_642f;
 
 /// Seeds the M's generator. Go's `mrandinit`.
 pub(crate) fn mrandinit(mp: &M) {
-    // A hasher's keys are the randomness that std has; the address makes M's differ.
+    // A hasher's keys are std's only source of randomness; the address makes M's differ.
     mp.cheaprand.set(RandomState::new().hash_one(std::ptr::from_ref(mp).addr()));
 }
 
-/// A random number, good enough to choose by and no more. Go's `cheaprand`: wyrand,
-/// one multiplication.
+/// A random number, good enough for the scheduler's choices and no more: wyrand takes one multiplication.
+/// Go's `cheaprand`.
 #[inline(always)]
 pub(crate) fn cheaprand() -> u32 {
     static FOREIGN: AtomicU64 = AtomicU64::new(0);

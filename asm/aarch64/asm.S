@@ -77,10 +77,10 @@ END gosched_setg
 //     | fpcr, d8-d15, x19-x28 |           | frames of mstart     |
 //     | x30, x29              |           | ...                  | <- g0.sched.sp, sp
 //
-// Every G that is not running has the default fpcr, which is 0, in no register but in
-// its own frame, if it changed that: mcall puts the default back for the scheduler and
-// for whoever runs next. So the common G, which never touched it, pays for a read and
-// a compare, and no write of a control register.
+// fpcr is saved in the G's frame. If the G has changed it, mcall puts the default back,
+// which is 0, for the scheduler and for the G that runs next, and the G loads its own when
+// it goes on. So the common G, which never touched it, pays for a read, a store and a
+// compare, and no write of a control register.
 FUNCTION gosched_mcall
         BTI_C
         stp     x29, x30, [sp, #-MCALL_FRAME]!
@@ -175,10 +175,10 @@ FUNCTION gosched_mcall
         brk     #1
 END gosched_mcall
 
-// Where morestack and asyncPreempt leave a goroutine that they have saved, for
-// x0 = fn(g), which never returns: the end of an mcall. On g0 of the M whose
-// goroutine it is; what is on that stack is given up. They have put fpcr's default back:
-// the goroutine's own is with its vector registers.
+// The end of an mcall, for morestack and asyncPreempt: leaves this M's goroutine,
+// which they have saved, and calls x0 = fn with it, which never returns. On g0, whose
+// frames are given up. They have put fpcr's default back: the goroutine's own is with
+// its vector registers.
 FUNCTION gosched_leave
         .cfi_undefined x30                      // as in mcall
         TLS_G   x9, x10
@@ -198,9 +198,10 @@ FUNCTION gosched_leave
 END gosched_leave
 
 // mcall(fn) for goroutines that switch to each other from different places, as
-// coroutines do; jumped to, with x1 = where to go on. A `ret` there would go where
-// the other one has called from, which the predictor of returns can't know. That of
-// jumps learns it; and the one call in here has the same address for both.
+// coroutines do; jumped to, with x1 = where to go on. With a call, mcall's `ret`
+// would return to where the other goroutine has called from, which the return
+// predictor can't know. The predictor of indirect jumps learns it; and the one call
+// in here has the same return address for both.
 FUNCTION gosched_mcall_by_jump
         .cfi_register x30, x1
         str     x1, [sp, #-16]!
@@ -236,9 +237,9 @@ END gosched_gogo
 //                 |  frames of fn          |  fn's return address is goexit's, past its call
 //
 // It calls startpc(sched.ctxt). When that returns, the G ends: mcall(goexit0),
-// which is what goexit1 does, by a jump. All that mcall saves is for nothing,
-// but it sees to fpcr, which a fesetround may have changed. Unwinders stop here: no
-// return address, and x29 was null when fn was called.
+// which is what goexit1 does, by a jump. The registers that mcall saves are never
+// read, but it also resets fpcr, which a fesetround may have changed. Unwinders stop
+// here: no return address, and x29 was null when fn was called.
 FUNCTION gosched_goexit
         .cfi_undefined x30
         BTI_J

@@ -15,7 +15,7 @@
 //                     |                        |  STACK_GUARD bytes
 //     stack.lo -----> |                        |
 //
-// x9 to x17 are nobody's at a call.
+// A callee may change x9 to x17, so a stub does; no argument is in them.
 
 #include "macros.h"
 

@@ -1,9 +1,9 @@
-// What the files of this folder share.
+// Macros and constants that the files of this folder share.
 //
-// A constant that assembly and C compilers of this architecture know by other names:
+// Registers with a role of their own:
 //
-//     x29      the frame pointer: it leads to a frame record, the caller's x29 and where to return to
-//     x30, lr  where to return to
+//     x29      the frame pointer: it points to a frame record, the caller's x29 and the return address
+//     x30, lr  the return address
 //     x16, x17 may change at any call; a branch through one of them may land where a call may (bti c)
 //     x18      the platform's: never used here, and kept where a goroutine is left in the middle of its code
 
@@ -80,9 +80,9 @@
         hint    #38
 .endm
 
-// Where code that was interrupted goes on, whose x30 is one more register: two columns of
-// CFI. gdb looks in that of the pc. But libgcc's unwinder ends the process if that is the
-// return column, having no register there; so that is x18, which nobody's CFI is about.
+// The columns of CFI for the pc of interrupted code, whose x30 is a register like any other.
+// gdb looks in the column of the pc. But libgcc's unwinder has no register there, and ends the
+// process if it is the return column: so that is x18's, which no other CFI uses.
 #define PC_COLUMN 32
 #define RETURN_COLUMN 18
 

@@ -9,7 +9,7 @@
 //
 //                 |  the caller's frame      |  <- m.morebuf.sp
 //                 |  x18                     |  224
-//                 |  x0-x15                  |  96: nobody but the compiler knows what is in them
+//                 |  x0-x15                  |  96: the compiler may keep anything in them
 //                 |  x19-x28                 |  16
 //                 |  x30                     |  into the caller: m.morebuf.pc
 //     sched.sp,   |                          |
@@ -148,9 +148,9 @@ gosched_morestack_preempted:
         RESTORE_VECTORS x0
         b       .Lmorestack_resume
 
-        // These stacks don't grow. The limit that the check looked at may have been
-        // somebody else's, if a signal handler came in between. So only a frame that is
-        // on this stack and doesn't fit is an error.
+        // These stacks don't grow. The check may have compared with another stack's limit,
+        // if a signal handler came in between. So only a frame that is on this stack and
+        // doesn't fit is an error.
 .Lmorestack_g0:
         adr     x5, .Lmorestack_badg0
         b       .Lmorestack_fits
@@ -161,7 +161,7 @@ gosched_morestack_preempted:
         cmp     x29, x4
         b.hs    .Lmorestack_resume
         ldr     x4, [x1, #G_STACK+STACK_LO]
-        subs    x4, x29, x4                     // so much is left
+        subs    x4, x29, x4                     // how much is left
         b.lo    .Lmorestack_resume
         cmp     x4, x16
         b.hs    .Lmorestack_resume
@@ -176,7 +176,7 @@ gosched_morestack_preempted:
         brk     #1
 END gosched_morestack
 
-// How the vector registers are saved; src/arch/aarch64/sigctxt.rs asks the system.
+// The bytes that the vector registers take; src/arch/aarch64/sigctxt.rs asks the system.
         .bss
         .p2align 3
         .globl  gosched_vector_size

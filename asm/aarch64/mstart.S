@@ -13,8 +13,8 @@
 // mstart0 and what it calls are gone from there once the scheduler runs.
 //
 // When the goroutine of a locked thread has ended, goexit0 jumps to where mstart0 would
-// have returned to, and the thread ends as one does: by returning to who started it,
-// with the callee-saved registers as they were.
+// have returned to, and the thread ends as any does: its start routine returns to the C
+// library, with the callee-saved registers as they were.
 //
 //     | d8-d15, x19-x28       |
 //     | x30                   |  into the C library
@@ -66,7 +66,7 @@ END gosched_mstart
 // Where the signal handler sends a thread whose goroutine ran into its guard
 // page: it edits the interrupted context so that the thread goes on here, on
 // g0's stack, with x19 = the Regs of the goroutine (src/arch/aarch64/sigctxt.rs) and
-// x0 = what to tell the report.
+// x0 = the address of the fault.
 //
 //     the g0 stack:   | frames of mstart | Regs <- x19 | ... <- sp
 //

@@ -8,8 +8,8 @@
 // take more room than that stack may have, on g0's, from where they are moved to a
 // block that hangs on the G (src/xregs.rs).
 //
-// Before and after. x30 holds where the call comes from, so what it held is pushed by
-// the handler, and with it pstate, the flags among it.
+// Before and after. x30 holds the return address of the call, so the handler pushes what
+// it held before, and pstate, which has the flags.
 //
 //     sp was ---> |  the function's frame    |
 //                 |  pstate                  |  264
@@ -38,7 +38,7 @@
         .hidden gosched_vector_size, gosched_leave
 
 #define PREEMPT_FRAME 272
-// Of that, what the handler has pushed.
+// The bytes of it that the handler has pushed.
 #define PUSHED 16
 
 // struct rt_sigframe (src/arch/aarch64/sigctxt.rs asserts its size).

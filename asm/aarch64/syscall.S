@@ -46,7 +46,7 @@ FUNCTION gosched_entersyscall
         ENTERSYSCALL gosched_reentersyscall
 END gosched_entersyscall
 
-// void gosched_entersyscallblock(void): hands the P on.
+// void gosched_entersyscallblock(void): hands the P on to another M.
 FUNCTION gosched_entersyscallblock
         ENTERSYSCALL gosched_entersyscallblock_from
 END gosched_entersyscallblock

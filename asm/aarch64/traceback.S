@@ -3,9 +3,9 @@
 #include "macros.h"
 
 // void gosched_called_from(const Regs *regs, void (*fn)(void *), void *arg): calls
-// fn(arg). To an unwinder, the caller of this frame is not who has called it, but
-// whoever has these registers: a walk that begins in fn goes on in the stack of a
-// goroutine, whatever stack this is.
+// fn(arg). To an unwinder, the caller of this frame isn't the function that has called
+// it, but the code that has these registers: a walk that begins in fn goes on in the
+// stack of a goroutine, whatever stack this is.
 //
 //     this stack                           the goroutine's
 //     | x19                    |           | frames of its callers |

@@ -97,11 +97,11 @@ END gosched_setg
 //     | rbp, rbx, r12-r15   |             | ...                  | <- g0.sched.sp
 //     | fcw, mxcsr          |             | address in mcall     | <- rsp
 //
-// Every G that is not running has the default control words in no register but
-// in its own frame, if it changed them: mcall puts the defaults back for the
-// scheduler and for whoever runs next. So the common G, which never touched
-// them, pays for two stores and a compare, and no load of a control register
-// (ldmxcsr and fldcw would double the price of the switch).
+// The control words are saved in the G's frame. If the G has changed them, mcall
+// puts the defaults back, for the scheduler and for the G that runs next, and the
+// G loads its own when it goes on. So the common G, which never touched them, pays
+// for two stores and a compare, and no load of a control register (ldmxcsr and
+// fldcw would double the price of the switch).
 FUNCTION gosched_mcall
         endbr64
         pushq   %rbp
@@ -199,9 +199,9 @@ FUNCTION gosched_mcall
         ud2
 END gosched_mcall
 
-// Where morestack and asyncPreempt leave a goroutine that they have saved, for
-// rax = fn(g), which never returns: the end of an mcall. On g0 of the M whose
-// goroutine it is; what is on that stack is given up.
+// The end of an mcall, for morestack and asyncPreempt: leaves this M's goroutine,
+// which they have saved, and calls rax = fn with it, which never returns. On g0,
+// whose frames are given up.
 FUNCTION gosched_leave
         .cfi_undefined %rip                     // as in mcall
         TLS_G   %rcx
@@ -222,9 +222,10 @@ FUNCTION gosched_leave
 END gosched_leave
 
 // mcall(fn) for goroutines that switch to each other from different places, as
-// coroutines do; jumped to, with rsi = where to go on. A `ret` there would go where
-// the other one has called from, which the predictor of returns can't know. That of
-// jumps learns it; and the one call in here has the same address for both.
+// coroutines do; jumped to, with rsi = where to go on. With a call, mcall's `ret`
+// would return to where the other goroutine has called from, which the return
+// predictor can't know. The predictor of indirect jumps learns it; and the one call
+// in here has the same return address for both.
 FUNCTION gosched_mcall_by_jump
         .cfi_def_cfa_offset 0
         .cfi_register %rip, %rsi
@@ -264,8 +265,8 @@ END gosched_gogo
 //                 |  frames of fn          |
 //
 // It calls startpc(sched.ctxt). When that returns, the G ends: mcall(goexit0),
-// which is what goexit1 does, by a jump. All that mcall saves is for nothing,
-// but it sees to the control words, which a fesetround may have changed.
+// which is what goexit1 does, by a jump. The registers that mcall saves are never
+// read, but it also resets the control words, which a fesetround may have changed.
 // Unwinders stop here: no return address, and rbp was null when fn was called.
 FUNCTION gosched_goexit
         .cfi_undefined %rip

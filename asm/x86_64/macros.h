@@ -1,4 +1,4 @@
-// What the files of this folder share.
+// Macros and constants that the files of this folder share.
 
 #include "offsets.h"
 

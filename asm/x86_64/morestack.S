@@ -57,8 +57,8 @@
         .hidden gosched_x_reg_restore
         .hidden gosched_allocate_side_block
 
-// What the linker takes for granted when it rewrites a call of code without
-// checks: so much room below the frame.
+// The bytes below the frame that the linker takes for granted when it rewrites a
+// call of code without checks.
 #define NON_SPLIT_ROOM 0x4000
 // Bytes of the page below a stack, where an overflow faults.
 #define GUARD_PAGE 4096
@@ -231,10 +231,10 @@ gosched_morestack_preempted:
         fxrstor64 (%rbx)
         jmp     .Lmorestack_resume
 
-        // These stacks don't grow, and their limit is 0. But it may have been somebody
-        // else's when the check looked, that of a goroutine which is asked to stop;
-        // a signal handler may have put that right since, or be what is running. So
-        // only a frame that is on this stack and doesn't fit is an error.
+        // These stacks don't grow, and their limit is 0. But the check may have found
+        // another limit, that of a goroutine which is asked to stop: before a signal
+        // handler set it right, or in a handler. So only a frame that is on this stack
+        // and doesn't fit is an error.
 .Lmorestack_g0:
         leaq    gosched_badmorestackg0(%rip), %rsi
         jmp     .Lmorestack_fits
@@ -244,7 +244,7 @@ gosched_morestack_preempted:
         cmpq    G_STACK+STACK_HI(%rdx), %rsp
         jae     .Lmorestack_foreign
         movq    %rsp, %r9
-        subq    G_STACK+STACK_LO(%rdx), %r9     // so much is left
+        subq    G_STACK+STACK_LO(%rdx), %r9     // how much is left
         jb      .Lmorestack_foreign
         cmpq    %r10, %r9
         jae     .Lmorestack_foreign
@@ -307,7 +307,7 @@ END __morestack_allocate_stack_space
 
 #endif
 
-// How the vector registers are saved; src/arch/x86_64.rs asks the processor.
+// The bytes that the vector registers take; src/arch/x86_64/sigctxt.rs asks the processor.
         .bss
         .p2align 3
         .globl  gosched_vector_size
@@ -316,7 +316,7 @@ END __morestack_allocate_stack_space
         .size   gosched_vector_size, 8
 gosched_vector_size:
         .zero   8
-// xsave's mask: 0 if there is no xsave.
+// The components that xsave saves at a check; 0 if there is no xsave.
         .globl  gosched_xsave_mask
         .hidden gosched_xsave_mask
         .type   gosched_xsave_mask, @object

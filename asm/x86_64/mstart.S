@@ -11,8 +11,8 @@
 // mstart0 and what it calls are gone from there once the scheduler runs.
 //
 // When the goroutine of a locked thread has ended, goexit0 jumps to where mstart0 would
-// have returned to, and the thread ends as one does: by returning to who started it,
-// with the callee-saved registers as they were.
+// have returned to, and the thread ends as any does: its start routine returns to the C
+// library, with the callee-saved registers as they were.
 //
 //     | return address        |  into the C library
 //     | rbp, rbx, r12-r15     |
@@ -72,7 +72,7 @@ END gosched_mstart
 // Where the signal handler sends a thread whose goroutine ran into its guard
 // page: it edits the interrupted context so that the thread goes on here, on
 // g0's stack, with rbx = the Regs of the goroutine (src/arch/x86_64/sigctxt.rs) and
-// rdi = what to tell the report.
+// rdi = the address of the fault.
 //
 //     the g0 stack:   | frames of mstart | Regs <- rbx | ... <- rsp
 //

@@ -185,7 +185,8 @@ FUNCTION gosched_preemptible_section
         ret
 END gosched_preemptible_section
 
-// xsave's mask; src/arch/x86_64.rs asks the processor. 0 if there is no xsave.
+// The components that xsave saves; src/arch/x86_64/sigctxt.rs asks the processor. 0 if
+// there is no xsave.
         .bss
         .p2align 3
         .globl  gosched_preempt_mask

@@ -1,7 +1,7 @@
-// gcc links a program of code with checks with --wrap=pthread_create: who calls
-// that calls __wrap_pthread_create, which gcc takes from libgcc, to give each thread
-// a limit; and with it come libgcc's __morestack and its kin, beside ours. Here a
-// new thread's limit is 0, and there is nothing to do.
+// gcc links a program of code with checks with --wrap=pthread_create: its calls of
+// pthread_create become calls of __wrap_pthread_create. libgcc's gives each thread a
+// limit, and brings libgcc's __morestack and its kin, beside ours. Here a new thread's
+// limit is 0, and there is nothing to do but the call.
 //
 // In a file of its own, so that a program which is linked otherwise goes without.
 

@@ -18,7 +18,7 @@ macro_rules! signals {
             )*
         }
 
-        /// Their numbers and names.
+        /// The numbers and names of these signals.
         const NAMES: &[(c_int, &str)] = &[$((libc::$number, stringify!($number))),*];
     };
 }

@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(arena.discard(&mut starts), 4);
         arena.put_back(&mut starts);
 
-        // Those that are next to each other come at once, and before what nobody ever had.
+        // Pieces that are next to each other are cut together, and before those that were never cut.
         let counts: [usize; 3] = std::array::from_fn(|_| {
             let again = arena.cut(8).unwrap();
             for i in 0..again.count {

@@ -29,7 +29,7 @@ pub struct Frame {
     pub pc: usize,
     /// The frame's low end, above that of the function that it called.
     pub sp: usize,
-    /// Its frame pointer. The words up to `fp + 16` belong to it.
+    /// The function's frame pointer. The words up to `fp + 16` belong to the frame.
     pub fp: usize,
 }
 

@@ -9,7 +9,7 @@
 //!     fixed G     [guard][ room, untouched until used ][ home: 2 KiB stack | G ]
 //! ```
 //!
-//! That is with pages of 4 KiB. Where pages have 16 or 64 KiB, a guard and a home are as large. A fixed stack
+//! So it is with pages of 4 KiB. If pages have 16 or 64 KiB, a guard and a home are as large. A fixed stack
 //! has what the G leaves of its home, and a copying G's stack is 2 KiB all the same, right above the guard.
 //!
 //! ```text
@@ -86,7 +86,7 @@ pub(crate) const STACK_PREEMPT: usize = -1314_isize as usize;
 /// The `stackguard0` of a goroutine whose stack is to be moved: above every stack. Go's `stackForceMove`.
 const STACK_FORCE_MOVE: usize = -275_isize as usize;
 
-/// What `GODEBUG=efence=1` fills a home page's stack with when it has moved on. Go's
+/// The byte that `GODEBUG=efence=1` fills a home page's stack with when the goroutine has left it. Go's
 /// `stackPoisonCopy`.
 pub(crate) const POISON: u8 = 0xfc;
 

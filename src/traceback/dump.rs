@@ -43,7 +43,7 @@ const PATIENCE: i64 = 10 * 1000 * 1000;
 /// It can also be called from a thread that isn't a goroutine's, but not on a copying stack.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 ///
 /// # Panics
 /// As `out` does.

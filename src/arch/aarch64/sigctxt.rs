@@ -76,12 +76,12 @@ struct Pushed {
 pub(crate) struct Sigctxt<'a>(pub(crate) &'a mut libc::ucontext_t);
 
 impl Sigctxt<'_> {
-    /// Where it was interrupted. Go's `sigpc`.
+    /// The interrupted pc. Go's `sigpc`.
     pub(crate) fn sigpc(&self) -> usize {
         self.0.uc_mcontext.pc as usize
     }
 
-    /// Its stack pointer. Go's `sigsp`.
+    /// The interrupted code's stack pointer. Go's `sigsp`.
     pub(crate) fn sigsp(&self) -> usize {
         self.0.uc_mcontext.sp as usize
     }
@@ -93,11 +93,11 @@ impl Sigctxt<'_> {
         Regs { pc: self.sigpc(), sp: self.sigsp(), fp: reg(29), saved }
     }
 
-    /// Lets it go on as if it had just called `gosched_async_preempt`. Go's `pushCall`.
+    /// Lets the code go on as if it had just called `gosched_async_preempt`. Go's `pushCall`.
     ///
     /// # Safety
-    /// It is a goroutine at an asynchronous safe point (`is_async_safe_point`): it may park there, and its
-    /// stack has room for what is saved.
+    /// The interrupted code is a goroutine at an asynchronous safe point (`is_async_safe_point`): it may park
+    /// there, and its stack has room for what is saved.
     pub(crate) unsafe fn push_call(&mut self) {
         let registers = &mut self.0.uc_mcontext;
         registers.sp -= size_of::<Pushed>() as u64;

@@ -54,12 +54,12 @@ pub(crate) fn vectors_fit() -> bool {
 pub(crate) struct Sigctxt<'a>(pub(crate) &'a mut libc::ucontext_t);
 
 impl Sigctxt<'_> {
-    /// Where it was interrupted. Go's `sigpc`.
+    /// The interrupted pc. Go's `sigpc`.
     pub(crate) fn sigpc(&self) -> usize {
         self.0.uc_mcontext.gregs[libc::REG_RIP as usize] as usize
     }
 
-    /// Its stack pointer. Go's `sigsp`.
+    /// The interrupted code's stack pointer. Go's `sigsp`.
     pub(crate) fn sigsp(&self) -> usize {
         self.0.uc_mcontext.gregs[libc::REG_RSP as usize] as usize
     }
@@ -71,12 +71,12 @@ impl Sigctxt<'_> {
         Regs { pc: self.sigpc(), sp: self.sigsp(), fp: reg(libc::REG_RBP), saved }
     }
 
-    /// Lets it go on as if it had just called `gosched_async_preempt`. Go's `pushCall`, which knows no
+    /// Lets the code go on as if it had just called `gosched_async_preempt`. Go's `pushCall`, which knows no
     /// red zone.
     ///
     /// # Safety
-    /// It is a goroutine at an asynchronous safe point (`is_async_safe_point`): it may park there, and its
-    /// stack has room for what is saved.
+    /// The interrupted code is a goroutine at an asynchronous safe point (`is_async_safe_point`): it may park
+    /// there, and its stack has room for what is saved.
     pub(crate) unsafe fn push_call(&mut self) {
         let sp = self.sigsp() - RED_ZONE - size_of::<usize>();
         // SAFETY: below the red zone the goroutine's stack is free, and has room, as the caller says.

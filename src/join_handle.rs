@@ -52,7 +52,7 @@ impl<T> JoinHandle<T> {
     /// If it panicked, or ended by [`goexit`](crate::goexit).
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn join(self) -> Result<T, JoinError> {
         if !ended(self.gp) {

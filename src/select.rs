@@ -1,9 +1,10 @@
 //! Select, without types: Go's `select.go`.
 //!
-//! A select locks all its channels, in the order of their addresses, so that no two selects
-//! can wait for each other. Then it looks at them in a random order, so that no case starves.
-//! If none is ready it enters itself in all their queues and parks; whoever wakes it has won
-//! `g.select_done`, so only one does; and it takes itself off the other queues.
+//! A select locks all its channels, in the order of their addresses, so that two selects can't wait
+//! for each other's locks. Then it looks at them in a random order, so that no case starves. If none
+//! is ready, it puts a sudog into the queue of each and parks. Whoever wants to wake it must first
+//! change `g.select_done` from 0 to 1, so only one does. Then it takes its sudogs off the other
+//! queues.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -23,7 +24,7 @@ use crate::runtime2::{G, M, Sudog, TraceBlockReason, WaitReason};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Scase {
-    /// The channel; none never gets its turn.
+    /// The channel. A case without one is never chosen.
     pub c: Option<ptr::NonNull<Hchan>>,
     /// The value to send, or the place to receive to, which may be null.
     pub elem: *mut c_void,
@@ -40,35 +41,38 @@ pub enum Chosen {
     Received(usize),
     /// This case's channel is closed and empty; its place was zeroed.
     RecvClosed(usize),
-    /// No case was ready, and it was not to wait, or is on no goroutine.
+    /// No case was ready, and `block` wasn't set or the caller can't park.
     None,
 }
 
 impl Hchan {
-    /// The order that selects lock channels in. Go's `sortkey`.
+    /// What selects sort their channels by, to lock them. Go's `sortkey`.
     fn sortkey(&self) -> usize {
         ptr::from_ref(self).addr()
     }
 }
 
-/// The channel of case `o`, which is in one of the orders and so has one.
+/// The channel of case `o`. All cases in `pollorder` and `lockorder` have one.
 ///
 /// # Safety
-/// The channel stays.
+/// The channel of the case stays for `'a`.
 #[inline(always)]
 unsafe fn channel<'a>(scases: &[Scase], o: u16) -> &'a Hchan {
     match scases[usize::from(o)].c {
-        // SAFETY: the caller's.
+        // SAFETY: the caller keeps the channel.
         Some(c) => unsafe { &*c.as_ptr() },
         None => throw("select: case without a channel"),
     }
 }
 
 /// Locks the channels, each once. Go's `sellock`.
+///
+/// # Safety
+/// The channels of `scases` stay until this returns; here and below that is [`selectgo`]'s caller's promise.
 unsafe fn sellock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
     let mut last: *const Hchan = ptr::null();
     for &o in lockorder {
-        // SAFETY: selgo's caller's.
+        // SAFETY: the caller keeps the channels.
         let c = unsafe { channel(scases, o) };
         if !ptr::eq(c, last) {
             lock_on(mp, &c.lock);
@@ -78,40 +82,47 @@ unsafe fn sellock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
 }
 
 /// Unlocks them. Go's `selunlock`.
+///
+/// # Safety
+/// As [`sellock`].
 unsafe fn selunlock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
     for (i, &o) in lockorder.iter().enumerate().rev() {
-        // SAFETY: selgo's caller's.
+        // SAFETY: the caller keeps the channels.
         let c = unsafe { channel(scases, o) };
         // SAFETY: likewise.
         if i > 0 && ptr::eq(c, unsafe { channel(scases, lockorder[i - 1]) }) {
-            continue; // at its first case
+            continue; // it is unlocked at its first case in the order
         }
         unlock_on(mp, &c.lock);
     }
 }
 
 /// What a select's park does on g0: unlocks the channels. Go's `selparkcommit`.
+///
+/// # Safety
+/// `gp` is the G that parks, and this M holds the locks of the channels of its `waiting` list.
 unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
     // SAFETY: gopark passes the G that parks.
     let gp = unsafe { &*gp };
+    // Both as in chanparkcommit.
     gp.active_stack_chans.set(true);
     gp.parking_on_chan.store(false, Ordering::Release);
-    // Not by way of the cases, which are on its stack: its sudogs are in lock order. Once a
-    // channel is unlocked, a sudog on it may change, so each is unlocked when the walk has
+    // The cases are on the goroutine's stack, which isn't to be touched here; but its sudogs are in lock
+    // order, too. Once a channel is unlocked, a sudog on it may change, so each is unlocked when the walk has
     // left its last sudog.
     let mut last: *const Hchan = ptr::null();
     let mut next = gp.waiting.get();
     while let Some(sg) = next {
         let c = sg.c.get();
         if c != last && !last.is_null() {
-            // SAFETY: the channel of a waiting sudog; a channel's memory outlives it.
+            // SAFETY: a channel's memory stays a channel (pool.rs), and this one's lock is held.
             unlock(unsafe { &(*last).lock });
         }
         last = c;
         next = sg.waitlink.get();
     }
     if !last.is_null() {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unlock(unsafe { &(*last).lock });
     }
     true
@@ -122,7 +133,8 @@ unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
 /// # Safety
 /// On a goroutine.
 pub(crate) unsafe fn block() {
-    // SAFETY: nobody will make it ready.
+    // SAFETY: without an unlockf nothing is called, and nobody has the goroutine on record: it parks
+    // for good.
     unsafe { gopark(None, ptr::null_mut(), WaitReason::SelectNoCases, TraceBlockReason::Forever, 1) }
 }
 
@@ -130,14 +142,18 @@ pub(crate) unsafe fn block() {
 /// ready, if `block` is set. Go's `selectgo`.
 ///
 /// # Safety
-/// `scases` are `nsends` values to send and places to receive to, each of its channel's type;
-/// the channels stay until this returns. `order` has room for two numbers a case.
+/// In the first `nsends` cases, `elem` points to a value of the channel's type, which is the receiver's if
+/// [`Chosen::Sent`] names the case; in the others it is null or a place for such a value. The channels stay
+/// until this returns.
+///
+/// # Panics
+/// If `order` has less than two numbers for each case.
 #[inline(never)]
 pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize, block: bool) -> Chosen {
     let (pollorder, lockorder) = order.split_at_mut(scases.len());
     let (gp, mp) = whoami();
 
-    // A random order to look at them: each case is put where a random one before it was.
+    // pollorder: a random permutation, made by inserting each case at a random place (Fisher and Yates).
     let mut norder = 0;
     for (i, scase) in scases.iter().enumerate() {
         if scase.c.is_some() {
@@ -148,7 +164,9 @@ pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize
         }
     }
     let (pollorder, lockorder) = (&pollorder[..norder], &mut lockorder[..norder]);
-    // SAFETY: the caller's, here and below: channels stay, elems are what they should be.
+    // SAFETY: the caller keeps the channels, and `elem` is the value or the place that each call wants. All
+    // channels are locked when one is looked at: a sudog that dequeue has returned is off its queue, and
+    // qcount tells whether there is a value, or room. selparkcommit keeps off the stack, and returns true.
     unsafe {
         sort_by_address(scases, pollorder, lockorder);
         sellock(mp, scases, lockorder);
@@ -193,7 +211,7 @@ pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize
             return Chosen::None;
         };
 
-        // Pass 2: wait for all of them.
+        // Pass 2: a sudog into each queue, and park.
         enqueue_on_all(gp, mp, scases, lockorder, nsends);
         gp.param.store(ptr::null_mut(), Ordering::Relaxed);
         gp.parking_on_chan.store(true, Ordering::Relaxed);
@@ -201,7 +219,7 @@ pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize
         gopark_on(gp, mp, commit, ptr::null_mut(), WaitReason::Select, TraceBlockReason::Select, 1);
         gp.active_stack_chans.set(false);
 
-        // Pass 3: off the other queues.
+        // Pass 3: take the sudogs off the other queues.
         let mp = getm();
         sellock(Some(mp), scases, lockorder);
         let chosen = dequeue_from_others(gp, mp, scases, lockorder, nsends);
@@ -210,10 +228,13 @@ pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize
     }
 }
 
-/// Fills `lockorder` with the cases of `pollorder`, by their channels' addresses: a heap sort,
-/// which needs no memory and no luck.
+/// Fills `lockorder` with the cases of `pollorder`, sorted by their channels' addresses. A heap sort, which
+/// needs no memory, and n log n steps at the most.
+///
+/// # Safety
+/// As [`sellock`].
 unsafe fn sort_by_address(scases: &[Scase], pollorder: &[u16], lockorder: &mut [u16]) {
-    // SAFETY: selectgo's caller's.
+    // SAFETY: the caller keeps the channels.
     let key = |o: u16| unsafe { channel(scases, o) }.sortkey();
     for (i, &o) in pollorder.iter().enumerate() {
         let mut j = i;
@@ -245,8 +266,11 @@ unsafe fn sort_by_address(scases: &[Scase], pollorder: &[u16], lockorder: &mut [
     }
 }
 
-/// Enters the running goroutine in the queues of all cases; its `waiting` list is in lock
-/// order.
+/// Puts a sudog of the running goroutine into the queue of each case. Its `waiting` list is in lock order.
+/// The channels are locked.
+///
+/// # Safety
+/// As [`sellock`].
 unsafe fn enqueue_on_all(gp: &'static G, mp: &'static M, scases: &[Scase], lockorder: &[u16], nsends: usize) {
     if !gp.waiting.is_null() {
         throw("gp.waiting != nil");
@@ -254,7 +278,7 @@ unsafe fn enqueue_on_all(gp: &'static G, mp: &'static M, scases: &[Scase], locko
     let mut last: Option<&'static Sudog> = None;
     for &o in lockorder {
         let i = usize::from(o);
-        // SAFETY: selectgo's caller's.
+        // SAFETY: the caller keeps the channels.
         let c = unsafe { channel(scases, o) };
         let sg = acquire_sudog(mp);
         sg.g.set(Some(gp));
@@ -271,8 +295,11 @@ unsafe fn enqueue_on_all(gp: &'static G, mp: &'static M, scases: &[Scase], locko
     }
 }
 
-/// Takes the goroutine off all queues but that of the case that woke it, and says which that
-/// was. The channels are locked.
+/// Takes the sudogs off all queues but that of the case that woke the goroutine, which has been taken off;
+/// returns how that case ended. The channels are locked.
+///
+/// # Safety
+/// As [`sellock`].
 unsafe fn dequeue_from_others(
     gp: &'static G,
     mp: &'static M,
@@ -282,7 +309,7 @@ unsafe fn dequeue_from_others(
 ) -> Chosen {
     gp.select_done.store(0, Ordering::Relaxed);
     let woken: *const Sudog = gp.param.swap(ptr::null_mut(), Ordering::Relaxed).cast_const().cast();
-    // All elems first: who walks gp.waiting must find none of the old ones.
+    // All elems first, as copystack walks gp.waiting and must find no old one.
     let mut next = gp.waiting.get();
     while let Some(sg) = next {
         sg.is_select.set(false);
@@ -304,7 +331,7 @@ unsafe fn dequeue_from_others(
                 (false, false) => Chosen::RecvClosed(i),
             };
         } else {
-            // SAFETY: selectgo's caller's.
+            // SAFETY: the caller keeps the channels.
             let c = unsafe { channel(scases, o) };
             if i < nsends { c.sendq.dequeue_sudo_g(sg) } else { c.recvq.dequeue_sudo_g(sg) }
         }

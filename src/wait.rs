@@ -1,28 +1,31 @@
-//! What a caller needs that has to wait: to be a goroutine, or to become one for that time.
+//! Who has to wait must be a goroutine: a thread that isn't one of the runtime's is made one for that
+//! time, with an extra M (`proc/extram.rs`).
 
 use crate::arch::getg;
 use crate::proc::boot::started;
 use crate::proc::extram::Guest;
 use crate::proc::park::on_goroutine;
 
-/// Lets the caller park while the result lives: nothing is needed on a goroutine, and a thread that isn't
-/// ours is made one. Panics where neither can be.
+/// Lets the caller park while the result lives. On a goroutine nothing is needed, and the result is none; a
+/// thread that isn't the runtime's is made a goroutine.
+///
+/// # Panics
+/// Inside [`blocking`](crate::blocking), on g0, before the first [`run`](crate::run), and if the thread can't
+/// be made a goroutine, as there is no memory. `what` is the operation that the message names.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn must_wait(what: &str) -> Option<Guest> {
     if on_goroutine() { None } else { Some(become_goroutine(what)) }
 }
 
-/// [`must_wait`] for C: makes a goroutine of a thread that isn't ours; none where nothing can wait, and on a
-/// goroutine, which needs nothing.
+/// [`must_wait`] for C, which has no panics: none on a goroutine, and none where nothing can wait.
 #[cold]
 #[inline(never)]
 pub(crate) fn guest() -> Option<Guest> {
     if getg().is_none() && started() { Guest::new().ok() } else { None }
 }
 
-/// Calls `f` as [`must_wait`] lets it. For what is at the end of a function that is to be inlined, and that
-/// hardly ever comes here.
+/// Calls `f` while it can wait: see [`must_wait`]. Not inlined, for the cold end of a function that is.
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -31,7 +34,8 @@ pub(crate) fn as_goroutine<R>(what: &str, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether the caller is inside [`blocking`](crate::blocking), or on g0: nothing can wait there.
+/// Whether the caller is on a thread of the runtime's, but can't park: it is inside
+/// [`blocking`](crate::blocking), or on g0.
 pub(crate) fn in_blocking() -> bool {
     getg().is_some() && !on_goroutine()
 }

@@ -1,13 +1,13 @@
 //! Channels without types: Go's `chan.go`.
 //!
-//! A value goes one of three ways: into the buffer, out of the buffer, or straight from the
-//! sender to the receiver, when one of them is parked. The one that comes second copies it,
-//! to or from the stack of the other, and makes that one ready.
+//! A value is copied into the buffer, out of the buffer, or, when one of the two goroutines is
+//! parked, directly from the sender to the receiver. The goroutine that comes second copies it, to
+//! or from the stack of the parked one, and makes the parked one ready.
 //!
-//! - `lock` protects everything, the sudogs in the queues too. What is read without it
-//!   (`qcount`, `closed`, the queues' heads) is for answers that may be out of date.
-//! - At most one of the queues has waiters, but for a goroutine that is in both by a select.
-//!   If there is room and a receiver, or a value and a sender, nobody waits.
+//! - `lock` protects all fields and the sudogs in the queues. What is read without it (`qcount`,
+//!   `closed`, the heads of the queues) may be out of date at once.
+//! - At most one of the two queues has waiters, except that a select may be in both. Receivers
+//!   wait only while the buffer is empty, senders only while it is full.
 //!
 //! The typed channels of the safe layer are in [`chan`](crate::chan).
 
@@ -25,67 +25,68 @@ pub use crate::select::{Chosen, Scase};
 /// A channel. Go's `hchan`.
 #[repr(C)]
 pub struct Hchan {
-    /// How many values are in the buffer.
+    /// The number of values in the buffer. Written with the lock held, read without.
     pub qcount: AtomicUsize,
-    /// How many there is room for.
+    /// The capacity of the buffer, in values.
     pub dataqsiz: usize,
     /// The buffer: `dataqsiz` values, behind this struct.
     pub buf: *mut c_void,
-    /// The size of a value.
+    /// The size of a value, in bytes.
     pub elemsize: u16,
     /// 1 once it is closed.
     pub closed: AtomicU32,
-    /// What the values are.
+    /// The type of the values.
     pub elemtype: &'static Type,
-    /// Where the next value goes.
+    /// The slot that the next send fills.
     pub sendx: Cell<usize>,
-    /// Where the next value comes from.
+    /// The slot that the next receive empties.
     pub recvx: Cell<usize>,
-    /// Waiting receivers.
+    /// The receivers that wait.
     pub recvq: Waitq,
-    /// Waiting senders.
+    /// The senders that wait.
     pub sendq: Waitq,
-    /// Protects all of this.
+    /// Protects all fields above, and the sudogs in the queues.
     pub lock: Mutex,
     /// What this port adds.
     pub ext: HchanExt,
 }
 
-/// What this port adds to an [`Hchan`]: who holds it, as there is no collector to find out.
+/// What this port adds to an [`Hchan`]. There is no collector to free channels: handles are counted.
 #[repr(C)]
 pub struct HchanExt {
-    /// Handles that send; the safe layer's.
+    /// The number of [`Sender`](crate::chan::Sender)s. Used by the safe layer only.
     pub senders: AtomicU32,
-    /// Handles that receive; the safe layer's.
+    /// The number of [`Receiver`](crate::chan::Receiver)s. Used by the safe layer only.
     pub receivers: AtomicU32,
-    /// How many of these two counts have not come to 0; the safe layer's.
+    /// How many of these two counts are above 0: at 0 the safe layer frees the channel.
     pub sides: AtomicU32,
-    /// The timer that feeds it, if one does; the next unused channel, while this is one.
+    /// While the channel is in use, the timer that sends to it, or null; in the pool, the next unused
+    /// channel.
     pub(crate) link: Cell<*mut c_void>,
 }
 
-/// What a channel must know of its values. Go's `_type`, as far as it concerns a channel.
+/// The type of a channel's values. Go's `_type`, as far as channels need it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Type {
-    /// The size of a value, less than 64 KiB.
+    /// The size of a value in bytes, less than 64 KiB.
     pub size_: usize,
-    /// Its alignment, at most 8.
+    /// The alignment of a value in bytes, at most 8.
     pub align_: usize,
 }
 
-/// Those who wait at a channel, in the order that they came. Go's `waitq`.
+/// The goroutines that wait at a channel, first come first served. Go's `waitq`.
 #[repr(C)]
 #[derive(Default)]
 pub struct Waitq {
-    /// The one that has waited longest.
+    /// The head: the sudog that has waited longest.
     pub first: Link<Sudog>,
-    /// The one that came last.
+    /// The tail: the sudog that came last.
     pub last: Link<Sudog>,
 }
 
 impl Waitq {
-    /// Adds `sg` at the end.
+    /// Adds `sg` at the end. The channel's lock is held.
     #[inline]
     pub(crate) fn enqueue(&self, sg: &'static Sudog) {
         sg.next.set(None);
@@ -98,7 +99,7 @@ impl Waitq {
         self.last.set(Some(sg));
     }
 
-    /// Takes the first that can still be woken.
+    /// Takes out the first sudog whose goroutine this caller may wake. The channel's lock is held.
     #[inline]
     pub(crate) fn dequeue(&self) -> Option<&'static Sudog> {
         loop {
@@ -111,11 +112,11 @@ impl Waitq {
                 Some(next) => {
                     next.prev.set(None);
                     self.first.set(Some(next));
-                    sg.next.set(None); // off the queue: see dequeue_sudo_g
+                    sg.next.set(None); // how dequeue_sudo_g sees that it has left
                 }
             }
-            // In a select, a case on another channel may have been first; its goroutine
-            // has yet to take this one off the queue.
+            // Another case may have woken the select already, and the select not yet have taken
+            // this sudog off the queue.
             if sg.is_select.get() && !win_select(sg) {
                 continue;
             }
@@ -123,7 +124,7 @@ impl Waitq {
         }
     }
 
-    /// Takes `sg` out, if it is still in. Go's `dequeueSudoG`.
+    /// Takes `sg` out, if it is still in the queue. The channel's lock is held. Go's `dequeueSudoG`.
     pub(crate) fn dequeue_sudo_g(&self, sg: &'static Sudog) {
         match (sg.prev.get(), sg.next.get()) {
             (Some(prev), next) => {
@@ -140,7 +141,7 @@ impl Waitq {
                 self.first.set(Some(next));
                 sg.next.set(None);
             }
-            // Alone, or gone already.
+            // The only one in the queue, or no longer in it.
             (None, None) => {
                 if self.first.get().is_some_and(|first| ptr::eq(first, sg)) {
                     self.first.set(None);
@@ -151,8 +152,9 @@ impl Waitq {
     }
 }
 
-/// Whether this is the case that wakes the goroutine.
+/// Claims the right to wake the select of `sg`: of all its cases, one gets it.
 fn win_select(sg: &Sudog) -> bool {
     let Some(gp) = sg.g.get() else { throw("sudog without a g") };
+    // The channels' locks order everything else: this has only to be one atomic step.
     gp.select_done.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }

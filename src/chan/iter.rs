@@ -4,13 +4,13 @@ use std::fmt;
 
 use crate::chan::Receiver;
 
-/// The values that come: [`Receiver::iter`].
+/// Receives and waits for each value: made by [`Receiver::iter`].
 pub struct Iter<'a, T>(&'a Receiver<T>);
 
-/// The values that there are now: [`Receiver::try_iter`].
+/// Receives and waits for no value: made by [`Receiver::try_iter`].
 pub struct TryIter<'a, T>(&'a Receiver<T>);
 
-/// The values that come, of a receiver that the iterator owns.
+/// [`Iter`] that owns its receiver.
 pub struct IntoIter<T>(Receiver<T>);
 
 impl<'a, T> Iter<'a, T> {

@@ -18,15 +18,15 @@ use crate::runtime2::Sudog;
 use crate::stack::with_room;
 use crate::time::channel::drop_timer_of;
 
-/// The largest alignment of a value.
+/// The largest alignment of a value, in bytes.
 pub(crate) const MAX_ALIGN: usize = 8;
 
-/// The layout of a buffer that is too large to stand behind its channel.
+/// The layout of a buffer for `size` values; none if there can't be one so large.
 fn buffer_layout(elem: &Type, size: usize) -> Option<Layout> {
     Layout::from_size_align(elem.size_.checked_mul(size)?, MAX_ALIGN).ok()
 }
 
-/// A channel of values of type `elem` with room for `size` of them; `None` if there is no
+/// Makes a channel of values of type `elem` with room for `size` of them; `None` if there is no
 /// memory for it. Go's `makechan`.
 #[inline(never)]
 pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan>> {
@@ -40,7 +40,7 @@ pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan
     // An allocator needs more stack than a copying goroutine has.
     let (c, buf) = with_room(|| {
         let c = pool::alloc::<Hchan>()?;
-        // SAFETY: the bytes behind the channel are its own; the layout isn't empty.
+        // SAFETY: a channel's block has SMALL bytes behind the Hchan; a larger layout isn't of size 0.
         let buf = NonNull::new(unsafe {
             if layout.size() <= SMALL { c.as_ptr().add(1).cast() } else { alloc(layout) }
         });
@@ -50,8 +50,9 @@ pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan
         Some((c, buf?))
     })?;
     let fresh = c.as_ptr();
-    // SAFETY: nobody uses this channel, but that its lock may be read once more by who unlocked
-    // it last: the lock is as it should be, and left alone.
+    // SAFETY: the block is this function's alone, but for its lock, which the thread that unlocked it last
+    // may read once more (pool.rs). So the fields are written one by one: the lock is unlocked, or zero,
+    // which is the same, and isn't written.
     unsafe {
         (&raw mut (*fresh).qcount).write(AtomicUsize::new(0));
         (&raw mut (*fresh).dataqsiz).write(size);
@@ -74,21 +75,21 @@ pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan
     Some(c)
 }
 
-/// Frees a channel; values in its buffer are forgotten.
+/// Frees a channel; values in its buffer are forgotten, not dropped.
 ///
 /// # Safety
-/// It came from [`makechan`], and nobody uses it any more.
+/// `c` came from [`makechan`], and nobody uses it any more.
 #[inline(never)]
 pub(crate) unsafe fn freechan(c: NonNull<Hchan>) {
-    // SAFETY: the caller's.
+    // SAFETY: makechan made the channel, and it hasn't been freed.
     let (elem, size, buf) = unsafe { (c.as_ref().elemtype, c.as_ref().dataqsiz, c.as_ref().buf) };
     with_room(|| {
-        // SAFETY: the caller's.
+        // SAFETY: nobody else uses the channel.
         unsafe { drop_timer_of(c) };
         if let Some(layout) = buffer_layout(elem, size)
             && layout.size() > SMALL
         {
-            // SAFETY: as makechan allocated it.
+            // SAFETY: makechan allocated a buffer larger than SMALL with this layout.
             unsafe { dealloc(buf.cast(), layout) };
         }
         pool::free(c);
@@ -102,19 +103,21 @@ pub(crate) unsafe fn freechan(c: NonNull<Hchan>) {
 /// The channel stays until this returns.
 #[inline(never)]
 pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: the caller keeps the channel until this returns.
     let c = unsafe { c.as_ref() };
     lock(&c.lock);
     if c.closed.load(Ordering::Relaxed) != 0 {
         unlock(&c.lock);
         return false;
     }
+    // SeqCst: chanrecv reads it without the lock, between two looks at the buffer.
     c.closed.store(1, Ordering::SeqCst);
     let list = GList::default();
     while let Some(sg) = c.recvq.dequeue() {
         let elem = sg.elem.swap(ptr::null_mut(), Ordering::Relaxed);
         if !elem.is_null() {
-            // SAFETY: the waiting receiver's place for a value.
+            // SAFETY: the receiver's place for a value; it is parked, and its stack stays while the lock is
+            // held.
             unsafe { typedmemclr(c.elemtype, elem) };
         }
         release_waiter(sg, &list);
@@ -124,7 +127,7 @@ pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
         release_waiter(sg, &list);
     }
     unlock(&c.lock);
-    // Only now: a G must not change its state while a channel's lock is held.
+    // After the unlock: the state of a G must not change while a channel's lock is held, as in Go.
     while let Some(gp) = list.pop() {
         gp.schedlink.set(None);
         goready(gp, 3);
@@ -132,7 +135,7 @@ pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
     true
 }
 
-/// Notes that the channel of `sg` was closed, and puts its G on `list`.
+/// Tells the goroutine of `sg` that the channel was closed, and puts it on `list`.
 fn release_waiter(sg: &'static Sudog, list: &GList) {
     let Some(gp) = sg.g.get() else { throw("sudog without a g") };
     gp.param.store(ptr::from_ref(sg).cast_mut().cast(), Ordering::Relaxed);

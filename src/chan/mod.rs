@@ -1,13 +1,12 @@
 //! Channels: goroutines that pass values to each other.
 //!
 //! The names and meanings are those of crossbeam-channel: any number of senders and
-//! receivers, an error when the other side is gone. To that comes Go's
-//! [`close`](Sender::close), and [`select!`](crate::select).
+//! receivers, and an error when the other side is gone. Go's [`close`](Sender::close) and
+//! [`select!`](crate::select) are there, too.
 //!
-//! A channel has room for as many values as [`bounded`] is told. With none, a send waits for
-//! its receive, and the value goes straight from one goroutine's stack to the other's. There
-//! is no unbounded channel: Go has none, and what it hides is a queue that grows until the
-//! memory is gone.
+//! A channel has the capacity that [`bounded`] is given. With capacity 0 a send waits for its
+//! receive, and the value goes from one goroutine's stack directly to the other's. There is no
+//! unbounded channel: Go has none, as its queue would grow until there is no memory left.
 //!
 //! ```
 //! use gosched::chan::bounded;
@@ -26,10 +25,11 @@
 //! # };
 //! ```
 //!
-//! What waits, waits on a goroutine. A thread that isn't one may clone, drop, close, and use
-//! the `try_` functions; `send` and `recv` panic there if they would have to wait.
+//! A thread that isn't a goroutine's may use channels, too. Once the runtime has started, `send`, `recv`
+//! and the like block that thread while they wait. Before that, and inside [`blocking`](crate::blocking),
+//! they panic where they would have to wait.
 //!
-//! Underneath is Go's [`hchan`], without types.
+//! Underneath is [`hchan`], Go's channel, without types.
 
 mod entry;
 pub mod hchan;
@@ -65,8 +65,8 @@ pub use select_set::{Select, Selected};
 pub use timed::deadline;
 pub use timed::{RecvTimeoutError, SendTimeoutError};
 
-/// How a `T` travels through an [`Hchan`]: as it is, or in a box if it is too large or too
-/// aligned for one.
+/// How an [`Hchan`] carries a `T`: as it is, or in a box if its size or its alignment is more than
+/// an `Hchan` can have.
 struct Elem<T>(PhantomData<T>);
 
 impl<T> Elem<T> {
@@ -78,8 +78,8 @@ impl<T> Elem<T> {
         Type { size_: size_of::<T>(), align_: align_of::<T>() }
     };
 
-    /// Passes to `send` the address of the value as it travels; takes it back unless it was
-    /// sent.
+    /// Calls `send` with the address of the value, or of the box that it was put into; returns the value
+    /// if it wasn't sent.
     #[inline(always)]
     fn send(value: T, send: impl FnOnce(*const c_void) -> Sent) -> Result<(), (Sent, T)> {
         if Self::BOXED {
@@ -97,20 +97,20 @@ impl<T> Elem<T> {
         }
     }
 
-    /// Passes to `recv` a place for a value as it travels; takes the value if there is one.
+    /// Calls `recv` with a place for a value, or for its box; returns the value that was received.
     #[inline(always)]
     fn recv(recv: impl FnOnce(*mut c_void) -> Received) -> Result<T, Received> {
         if Self::BOXED {
             let mut place = MaybeUninit::<Box<T>>::uninit();
             match recv(place.as_mut_ptr().cast()) {
-                // SAFETY: a value was received.
+                // SAFETY: Done says that a value was written, which is a box.
                 Received::Done => Ok(*unsafe { place.assume_init() }),
                 received => Err(received),
             }
         } else {
             let mut place = MaybeUninit::<T>::uninit();
             match recv(place.as_mut_ptr().cast()) {
-                // SAFETY: a value was received.
+                // SAFETY: Done says that a value was written.
                 Received::Done => Ok(unsafe { place.assume_init() }),
                 received => Err(received),
             }
@@ -118,20 +118,20 @@ impl<T> Elem<T> {
     }
 }
 
-/// A channel with room for `cap` values; with none, a send waits for its receive. Go's
+/// Makes a channel with room for `cap` values; with 0, each send waits for its receive. Go's
 /// `make(chan T, cap)`.
 ///
 /// # Panics
 /// If there is no memory for it.
 pub fn bounded<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
-    // SAFETY: the constant has no lifetime in it, whatever T has.
+    // 'static whatever T borrows: a Type has no lifetime in it.
     let elem: &'static Type = const { &Elem::<T>::TYPE };
     let Some(c) = makechan(elem, cap) else { panic!("gosched: no memory for a channel of {cap} values") };
     (Sender { c, values: PhantomData }, Receiver { c: Some(c), values: PhantomData })
 }
 
-/// A channel that never has a value, and is never closed: Go's nil channel. Good for
-/// switching off a case of a select.
+/// The receiver of a channel that never has a value and is never closed: Go's nil channel. It is used to
+/// switch off an arm of a select.
 pub const fn never<T>() -> Receiver<T> {
     Receiver { c: None, values: PhantomData }
 }
@@ -145,21 +145,21 @@ pub struct Sender<T> {
 /// The receiving side of a channel. When the last one is dropped, sends fail, and the values
 /// that nobody will receive are dropped.
 pub struct Receiver<T> {
-    /// None if there will never be a value.
+    /// None for [`never`].
     c: Option<NonNull<Hchan>>,
     values: PhantomData<T>,
 }
 
-// SAFETY: the channel is made for sharing, and passes on T's, which are Send.
+// SAFETY: a channel's lock and atomics let any thread use it; a value that goes to another thread is Send.
 unsafe impl<T: Send> Send for Sender<T> {}
-// SAFETY: likewise.
+// SAFETY: as for Send.
 unsafe impl<T: Send> Sync for Sender<T> {}
-// SAFETY: likewise.
+// SAFETY: as for Sender.
 unsafe impl<T: Send> Send for Receiver<T> {}
-// SAFETY: likewise.
+// SAFETY: as for Sender.
 unsafe impl<T: Send> Sync for Receiver<T> {}
 
-// Values in a channel are whole: none is shown to anyone while it is being changed.
+// A panic leaves no half-changed value behind: values are only moved in and out as a whole.
 impl<T> UnwindSafe for Sender<T> {}
 impl<T> RefUnwindSafe for Sender<T> {}
 impl<T> UnwindSafe for Receiver<T> {}
@@ -168,19 +168,22 @@ impl<T> RefUnwindSafe for Receiver<T> {}
 impl<T> Sender<T> {
     #[inline(always)]
     fn hchan(&self) -> &Hchan {
-        // SAFETY: the channel stays as long as a handle.
+        // SAFETY: the channel isn't freed before its last handle is dropped.
         unsafe { self.c.as_ref() }
     }
 
-    /// Sends a value; waits while there is no room, or, without a buffer, no receiver. Fails
-    /// if the channel is closed, or is closed meanwhile.
+    /// Sends a value; waits while the buffer is full or, without a buffer, until a receiver comes. Go's
+    /// `ch <- value`, in `chan.go`.
+    ///
+    /// # Errors
+    /// If the channel is closed, or is closed while this waits; the value is in the error.
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[inline]
     #[track_caller]
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
-        // SAFETY: the value is of the channel's type, and the channel stays.
+        // SAFETY: elem is a T as the channel carries it, given away if it is Done; self keeps the channel.
         match Elem::send(value, |elem| unsafe { chansend(Some(self.c), elem, true) }) {
             Ok(()) => Ok(()),
             Err((Sent::Closed, value)) => Err(SendError(value)),
@@ -188,7 +191,10 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Sends a value if it can be done at once.
+    /// Sends a value if that needs no wait. Go's `select` with a send and a `default`.
+    ///
+    /// # Errors
+    /// If the channel is full, or closed; the value is in the error.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         // SAFETY: as in send.
         Elem::send(value, |elem| unsafe { chansend(Some(self.c), elem, false) }).map_err(|(sent, value)| {
@@ -199,10 +205,10 @@ impl<T> Sender<T> {
         })
     }
 
-    /// Closes the channel: what is in it can still be received, sends fail, those that wait
-    /// too. If it is closed already, does nothing. Go's `close`.
+    /// Closes the channel: values in the buffer can still be received; sends fail from now on, and so do
+    /// those that wait. A second call does nothing, where Go panics. Go's `close`.
     pub fn close(&self) {
-        // SAFETY: the channel stays.
+        // SAFETY: this handle keeps the channel.
         unsafe { closechan(self.c) };
     }
 
@@ -215,18 +221,21 @@ impl<T> Sender<T> {
 impl<T> Receiver<T> {
     #[inline(always)]
     fn hchan(&self) -> Option<&Hchan> {
-        // SAFETY: the channel stays as long as a handle.
+        // SAFETY: the channel isn't freed before its last handle is dropped.
         self.c.map(|c| unsafe { c.as_ref() })
     }
 
-    /// Receives a value; waits until there is one. Fails if the channel is empty and closed.
+    /// Receives a value; waits until there is one. Go's `<-ch`, in `chan.go`.
+    ///
+    /// # Errors
+    /// If the channel is empty and closed.
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[inline]
     #[track_caller]
     pub fn recv(&self) -> Result<T, RecvError> {
-        // SAFETY: the place is for a value of the channel's type, and the channel stays.
+        // SAFETY: elem is a place for a T as the channel carries it; this handle keeps the channel.
         match Elem::recv(|elem| unsafe { chanrecv(self.c, elem, true) }) {
             Ok(value) => Ok(value),
             Err(Received::Closed) => Err(RecvError),
@@ -234,7 +243,10 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Receives a value if there is one.
+    /// Receives a value if that needs no wait. Go's `select` with a receive and a `default`.
+    ///
+    /// # Errors
+    /// If the channel is empty; and if it is empty and closed.
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         // SAFETY: as in recv.
         Elem::recv(|elem| unsafe { chanrecv(self.c, elem, false) }).map_err(|received| match received {
@@ -243,12 +255,13 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// The values that come, until the channel is empty and closed. It waits for each.
+    /// An iterator that receives, and waits for each value, until the channel is empty and closed. Go's
+    /// `range ch`.
     pub fn iter(&self) -> Iter<'_, T> {
         Iter::new(self)
     }
 
-    /// The values that there are now. It waits for none.
+    /// An iterator that receives, and waits for no value: it ends when there is none just now.
     pub fn try_iter(&self) -> TryIter<'_, T> {
         TryIter::new(self)
     }
@@ -262,23 +275,23 @@ impl<T> Receiver<T> {
 macro_rules! buffer {
     ($handle:ident, $this:ident => $hchan:expr) => {
         impl<T> $handle<T> {
-            /// How many values are in the buffer.
+            /// The number of values in the buffer at this moment. Go's `len`.
             pub fn len(&self) -> usize {
                 let $this = self;
                 $hchan.map_or(0, |c| c.qcount.load(Ordering::Relaxed))
             }
 
-            /// Whether there is none.
+            /// Whether the buffer is empty at this moment: always so with capacity 0.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
-            /// Whether there is no room: always so without a buffer.
+            /// Whether the buffer is full at this moment: always so with capacity 0.
             pub fn is_full(&self) -> bool {
                 self.len() == self.capacity()
             }
 
-            /// How many values there is room for.
+            /// How many values the buffer has room for. Go's `cap`.
             pub fn capacity(&self) -> usize {
                 let $this = self;
                 $hchan.map_or(0, |c| c.dataqsiz)
@@ -290,33 +303,33 @@ macro_rules! buffer {
 buffer!(Sender, this => Some(this.hchan()));
 buffer!(Receiver, this => this.hchan());
 
-/// One handle more.
+/// Counts one handle more.
 fn grab(handles: &AtomicU32) {
-    // Relaxed: the new handle is made from one that there is. A count that wraps would free
-    // the channel under its users, so it ends here, as an Arc's does.
+    // Relaxed: the handle that is cloned keeps the channel meanwhile. A count that wraps around would free
+    // a channel that is in use; the limit is Arc's, half of the range.
     if handles.fetch_add(1, Ordering::Relaxed) > u32::MAX / 2 {
         abort();
     }
 }
 
-/// One handle less; if it was the last of its side, `disconnect` is called, and if the other
-/// side was gone, the channel is freed.
+/// Counts one handle less. After the last one of a side, calls `disconnect`, and frees the channel if the
+/// other side has no handle either.
 #[inline(always)]
 fn release(c: NonNull<Hchan>, handles: &AtomicU32, disconnect: impl FnOnce()) {
-    // Release: what was done with this handle comes before what the last one does. Acquire:
-    // for that one.
+    // As an Arc's: the release of each drop pairs with the acquire of the last one, which so comes after all
+    // uses of the other handles.
     if handles.fetch_sub(1, Ordering::AcqRel) == 1 {
         release_side(c, disconnect);
     }
 }
 
-/// The rest of [`release`], for the last handle. Not inlined: whoever drops a handle would save registers
-/// for it from its first instruction on.
+/// The rest of [`release`], for the last handle. Not inlined: the drop of a handle would have to save
+/// registers from its first instruction on, for what it seldom does.
 #[inline(never)]
 fn release_side(c: NonNull<Hchan>, disconnect: impl FnOnce()) {
     disconnect();
-    // SAFETY: the other side's count is 0 and its disconnect done, which its release and our
-    // acquire order before this; no handle is left.
+    // SAFETY: the channel stays until both sides have counted here. Who counts second has acquired what the
+    // other side released after its disconnect: no handle is left, and nobody uses the channel.
     unsafe {
         if c.as_ref().ext.sides.fetch_sub(1, Ordering::AcqRel) == 1 {
             freechan(c);
@@ -334,7 +347,7 @@ impl<T> Clone for Sender<T> {
 impl<T> Drop for Sender<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the channel stays until release frees it.
+        // SAFETY: this handle is still counted: the channel stays until `release` has counted it off.
         release(self.c, unsafe { &self.c.as_ref().ext.senders }, || self.close());
     }
 }
@@ -352,10 +365,10 @@ impl<T> Drop for Receiver<T> {
     #[inline]
     fn drop(&mut self) {
         let Some(c) = self.c else { return };
-        // SAFETY: the channel stays until release frees it.
+        // SAFETY: as for a Sender.
         release(c, unsafe { &c.as_ref().ext.receivers }, || {
-            // Nobody will receive: senders need not wait, and what they sent is dropped.
-            // SAFETY: the channel stays.
+            // Nobody will receive any more: senders that wait fail, and values in the buffer are dropped.
+            // SAFETY: the channel isn't freed before this closure has returned.
             unsafe { closechan(c) };
             while self.try_recv().is_ok() {}
         });

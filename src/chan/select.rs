@@ -1,5 +1,5 @@
-//! Waiting for one of several channel operations, a fixed set of them: [`select!`](crate::select).
-//! [`Select`](crate::chan::Select) is for a set that is known only at run time.
+//! Waiting for one of several channel operations that are known at compile time:
+//! [`select!`](crate::select). [`Select`](crate::chan::Select) is for a set that is made at run time.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -12,10 +12,10 @@ use crate::chan::{Elem, Receiver, Sender};
 use crate::select::{Chosen, Scase, selectgo};
 use crate::wait::as_goroutine;
 
-/// What a select made of a case.
+/// What a select did with an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Another case was chosen, or none.
+    /// Another arm was chosen, or none.
     Passed,
     /// The value was sent or received.
     Done,
@@ -23,7 +23,7 @@ pub(super) enum Outcome {
     Closed,
 }
 
-/// A place for a value as it travels: a `T` or a box.
+/// A place for a value as a channel carries it: a `T`, or its box (see [`Elem`]).
 pub(super) union Place<T> {
     plain: ManuallyDrop<MaybeUninit<T>>,
     boxed: ManuallyDrop<MaybeUninit<Box<T>>>,
@@ -45,9 +45,9 @@ impl<T> Place<T> {
     /// Moves the value out.
     ///
     /// # Safety
-    /// There is one, and it isn't used again.
+    /// The place holds a value, which nobody uses or takes after this.
     pub(super) unsafe fn take(&self) -> T {
-        // SAFETY: the caller's.
+        // SAFETY: there is a value, in the field that BOXED says, as in `holding`; it is read once.
         unsafe {
             if Elem::<T>::BOXED { *self.boxed.assume_init_read() } else { self.plain.assume_init_read() }
         }
@@ -68,13 +68,13 @@ pub struct RecvArm<'a, T> {
 pub struct SendArm<'a, T> {
     c: NonNull<Hchan>,
     place: Place<T>,
-    /// Whether the value is still there.
+    /// Nobody has asked yet what became of the value.
     full: Cell<bool>,
     outcome: Cell<Outcome>,
     sender: PhantomData<&'a Sender<T>>,
 }
 
-/// An arm without its type.
+/// An arm without the type of its values.
 #[doc(hidden)]
 pub struct RawArm<'a> {
     scase: Scase,
@@ -92,7 +92,7 @@ impl<'a, T> RecvArm<'a, T> {
         }
     }
 
-    /// For [`arms`], which writes to the place: hence `mut`.
+    /// For [`arms`]. `mut`, as the select writes to the place.
     pub fn raw(&mut self) -> RawArm<'_> {
         let scase = Scase { c: self.c, elem: (&raw mut self.place).cast() };
         RawArm { scase, sends: false, outcome: &self.outcome }
@@ -102,7 +102,7 @@ impl<'a, T> RecvArm<'a, T> {
     pub fn chosen(&self) -> Option<Result<T, RecvError>> {
         match self.outcome.replace(Outcome::Passed) {
             Outcome::Passed => None,
-            // SAFETY: a value was received, and this takes it once.
+            // SAFETY: Done says that a value was received; after `replace` nobody finds Done again.
             Outcome::Done => Some(Ok(unsafe { self.place.take() })),
             Outcome::Closed => Some(Err(RecvError)),
         }
@@ -121,7 +121,7 @@ impl<'a, T> SendArm<'a, T> {
         RawArm { scase, sends: true, outcome: &self.outcome }
     }
 
-    /// How the send ended, if this arm was chosen; otherwise drops the value.
+    /// How the send ended, if this arm was chosen; otherwise drops the value. To be called once.
     pub fn chosen(&self) -> Option<Result<(), SendError<T>>> {
         match self.sent() {
             Ok(()) => Some(Ok(())),
@@ -130,13 +130,12 @@ impl<'a, T> SendArm<'a, T> {
         }
     }
 
-    /// Whether the value was sent; if not, whether that is because the channel is closed, and the
-    /// value.
+    /// Ok if the value was sent; otherwise the value, and whether the channel is closed. To be called once.
     pub(super) fn sent(&self) -> Result<(), (bool, T)> {
         self.full.set(false);
         match self.outcome.get() {
             Outcome::Done => Ok(()),
-            // SAFETY: the value wasn't sent, and this takes it once.
+            // SAFETY: the value wasn't sent, so it is here; callers ask once, and drop sees `full` false.
             outcome => Err((outcome == Outcome::Closed, unsafe { self.place.take() })),
         }
     }
@@ -144,23 +143,23 @@ impl<'a, T> SendArm<'a, T> {
 
 impl<T> Drop for SendArm<'_, T> {
     fn drop(&mut self) {
-        // Not chosen and not asked: the select panicked.
+        // Nobody has asked: something panicked before.
         if self.full.get() {
-            // SAFETY: the value wasn't sent, and this takes it once.
+            // SAFETY: nobody has taken the value, and the select panicked before it sent it.
             drop(unsafe { self.place.take() });
         }
     }
 }
 
-/// Does one of the operations, and tells the arm; if `wait`, waits until one is ready. Says whether
-/// one was done.
+/// Does one of the operations, and notes the outcome in its arm; if `wait` is set, waits until one can be
+/// done. False if none was.
 #[doc(hidden)]
 #[inline]
 #[track_caller]
 pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) -> bool {
     let mut scases = [Scase { c: None, elem: ptr::null_mut() }; N];
     let mut outcomes = [const { None }; N];
-    // selectgo wants the sends first.
+    // selectgo takes the sends first.
     let nsends = arms.iter().filter(|arm| arm.sends).count();
     let (mut send, mut recv) = (0, nsends);
     for arm in &arms {
@@ -170,8 +169,8 @@ pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) -> bool {
         *i += 1;
     }
     let mut order = [[0; N]; 2];
-    // SAFETY: each arm's place is for a value of its channel's type; the handles that the arms
-    // borrow keep the channels.
+    // SAFETY: the first `nsends` cases are sends, whose places hold a value; the others are places for
+    // one, all of their channels' types. The arms borrow the handles, which keep the channels.
     let mut choose = || unsafe { selectgo(&scases, order.as_flattened_mut(), nsends, wait) };
     let mut chosen = choose();
     if wait && matches!(chosen, Chosen::None) {
@@ -192,16 +191,16 @@ pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) -> bool {
 ///
 /// - `recv(receiver) -> result => body` receives; the result is a `Result<T, RecvError>`.
 /// - `send(sender, value) -> result => body` sends; the result is a `Result<(),
-///   SendError<T>>`. The value is evaluated before, as all the handles are, and dropped if
+///   SendError<T>>`. The value is evaluated before the wait, as all handles are, and dropped if
 ///   another arm is chosen.
-/// - `default => body` is chosen if no other can be done at once.
-/// - `default(timeout) => body` is chosen if no other can be done until the timeout, a
-///   [`Duration`](std::time::Duration), is over. It is evaluated before, too.
+/// - `default => body` is chosen if no other arm can be done at once.
+/// - `default(timeout) => body` is chosen if no other arm can be done before the timeout, a
+///   [`Duration`](std::time::Duration), is over. The timeout is evaluated before the wait, too.
 ///
-/// If several can be done, one of them is chosen at random, so that none starves. An arm
-/// whose channel is closed can be done: with an error. `select! {}` waits forever. The bodies
-/// are expressions of one type, which is that of the whole; `break`, `return` and `?` in them
-/// mean what they mean around it. Go's `select`.
+/// If several arms can be done, one of them is chosen at random, so that none starves. An arm
+/// whose channel is closed can be done: its result is an error. `select! {}` waits forever. All
+/// bodies have one type, which is that of the whole expression; `break`, `return` and `?` in a body
+/// act on what surrounds the `select!`. Go's `select` statement, `select.go`.
 ///
 /// ```
 /// use gosched::{chan::bounded, select};
@@ -234,16 +233,17 @@ pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) -> bool {
 /// ```
 ///
 /// # Panics
-/// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+/// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
 #[macro_export]
 macro_rules! select {
     () => { $crate::chan::Select::new().wait_forever() };
     ($($arms:tt)+) => { $crate::__select!(@parse [] [] $($arms)+) };
 }
 
-/// Parses the arms of `select!` into `(recv (handle) (pattern) (body))` and the like; then
-/// makes an arm of each, nested, because what a handle's expression makes must live as long;
-/// then chooses, and asks each arm in turn.
+/// Parses the arms of `select!` into `(recv (handle) (pattern) (body))` and the like (`@parse`); makes
+/// a [`RecvArm`](crate::chan::RecvArm) or a [`SendArm`](crate::chan::SendArm) of each (`@make`), one
+/// `match` inside the other, so that temporaries of the handles' expressions live until the end; chooses;
+/// and asks each arm in turn (`@ask`).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __select {
@@ -327,7 +327,7 @@ macro_rules! __select {
     (@waits) => { true };
     (@waits $default:expr) => { false };
 
-    // Every arm is asked, for a send that wasn't chosen still has its value to drop.
+    // Every arm is asked: a send that wasn't chosen has to drop its value.
     (@body [$(($default:expr))?] $(($arm:ident ($p:pat) ($body:expr)))+) => {
         $crate::__select!(@ask [$(($default))?] [] $(($arm ($p) ($body)))+)
     };

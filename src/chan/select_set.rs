@@ -1,4 +1,4 @@
-//! [`Select`]: waiting for one of a set of channel operations that is known only at run time.
+//! [`Select`]: waiting for one of a set of channel operations that is made at run time.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::select::{Chosen, Scase, block, selectgo};
 use crate::time::until;
 use crate::wait::must_wait;
 
-/// A set of channel operations that is put together at run time.
+/// A set of channel operations that is made at run time, of which each call does one. Go's `reflect.Select`.
 ///
 /// ```
 /// use gosched::chan::{Select, bounded};
@@ -41,12 +41,13 @@ pub struct Select<'a> {
     handles: PhantomData<&'a ()>,
 }
 
-/// An operation of a [`Select`], its value or place on the heap.
+/// An operation of a [`Select`].
 struct DynArm {
-    /// None for a receive from nowhere.
+    /// None for a receive from [`never`](crate::chan::never).
     c: Option<NonNull<Hchan>>,
-    /// It is a send that was chosen, and takes no part any more.
+    /// A send that was chosen: it takes no part any more.
     done: bool,
+    /// The `Box<Place<T>>` that `new` leaked.
     place: *mut c_void,
     sends: bool,
     /// Whether `place` holds a value.
@@ -60,16 +61,16 @@ struct DynArm {
 impl DynArm {
     fn new<T>(c: Option<NonNull<Hchan>>, value: Option<T>) -> Self {
         /// # Safety
-        /// `place` is a `Box<Place<T>>` and holds a value, which is taken once.
+        /// `place` is a leaked `Box<Place<T>>` that holds a value, which nobody uses after this.
         unsafe fn drop_value<T>(place: *mut c_void) {
-            // SAFETY: the caller's.
+            // SAFETY: so the caller says.
             drop(unsafe { (*place.cast::<Place<T>>()).take() });
         }
 
         /// # Safety
-        /// `place` is a `Box<Place<T>>`, which is freed once.
+        /// `place` is a leaked `Box<Place<T>>`, which nobody uses after this.
         unsafe fn free<T>(place: *mut c_void) {
-            // SAFETY: the caller's.
+            // SAFETY: so the caller says.
             drop(unsafe { Box::from_raw(place.cast::<Place<T>>()) });
         }
 
@@ -89,17 +90,17 @@ impl DynArm {
     /// Takes the value from the place.
     ///
     /// # Safety
-    /// It is for a `T`, and full.
+    /// `new` made it for values of type `T`, and it is full.
     unsafe fn take<T>(&mut self) -> T {
         self.full = false;
-        // SAFETY: the caller's.
+        // SAFETY: the place is a Place<T> with a value, which `full` says is taken now.
         unsafe { (*self.place.cast::<Place<T>>()).take() }
     }
 
     /// Drops the value, if there is one.
     fn clear(&mut self) {
         if std::mem::take(&mut self.full) {
-            // SAFETY: as `new` made it, and full until now.
+            // SAFETY: both are of the T of `new`, and the place held a value until `full` was taken.
             unsafe { (self.drop_value)(self.place) }
         }
     }
@@ -108,7 +109,7 @@ impl DynArm {
 impl Drop for DynArm {
     fn drop(&mut self) {
         self.clear();
-        // SAFETY: as `new` made it.
+        // SAFETY: both are of the T of `new`, and nothing uses the place after this.
         unsafe { (self.free)(self.place) }
     }
 }
@@ -127,12 +128,18 @@ impl<'a> Select<'a> {
     }
 
     /// Adds a receive; returns its index.
+    ///
+    /// # Panics
+    /// If the set has 65,535 operations already.
     #[track_caller]
     pub fn recv<T>(&mut self, receiver: &'a Receiver<T>) -> usize {
         self.add(DynArm::new::<T>(receiver.c, None))
     }
 
-    /// Adds a send; returns its index. The value stays here until it is sent.
+    /// Adds a send; returns its index. The set keeps the value until it is sent.
+    ///
+    /// # Panics
+    /// As [`recv`](Self::recv).
     #[track_caller]
     pub fn send<T>(&mut self, sender: &'a Sender<T>, value: T) -> usize
     where
@@ -141,11 +148,11 @@ impl<'a> Select<'a> {
         self.add(DynArm::new(Some(sender.c), Some(value)))
     }
 
-    /// Waits until one of the operations can be done, and does it; one at random if several
-    /// can. A send that is done takes no part in later calls.
+    /// Waits until one of the operations can be done, and does it: one at random if several can. A send
+    /// that was chosen takes no part in later calls.
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn select(&mut self) -> Selected<'_, 'a> {
         let mut chosen = self.choose(true, None);
@@ -157,16 +164,16 @@ impl<'a> Select<'a> {
         Selected { select: self, index, outcome }
     }
 
-    /// Does one of the operations if one can be done at once.
+    /// Does one of the operations if one can be done without waiting.
     pub fn try_select(&mut self) -> Option<Selected<'_, 'a>> {
         let (index, outcome) = self.choose(false, None)?;
         Some(Selected { select: self, index, outcome })
     }
 
-    /// [`select`](Self::select) that waits until `timeout` is over, and then has done nothing.
+    /// [`select`](Self::select) with a time limit; none if nothing could be done until `timeout` was over.
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn select_timeout(&mut self, timeout: Duration) -> Option<Selected<'_, 'a>> {
         let (index, outcome) = match self.choose(false, None) {
@@ -180,10 +187,10 @@ impl<'a> Select<'a> {
         Some(Selected { select: self, index, outcome })
     }
 
-    /// [`select_timeout`](Self::select_timeout) until `deadline` has come.
+    /// [`select_timeout`](Self::select_timeout) with a point in time.
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn select_deadline(&mut self, deadline: Instant) -> Option<Selected<'_, 'a>> {
         self.select_timeout(until(deadline))
@@ -193,15 +200,14 @@ impl<'a> Select<'a> {
     #[track_caller]
     pub fn wait_forever(self) -> ! {
         let _guest = must_wait("select");
-        // SAFETY: on a goroutine.
+        // SAFETY: must_wait has returned, so this is a goroutine.
         unsafe { block() };
         unreachable!("a select without operations has ended")
     }
 
-    /// Does one of the operations; if `wait`, waits until one can be done, or something comes from
-    /// `deadline`.
+    /// Does one of the operations; if `wait` is set, waits until one can be done, or `deadline` has a value.
     fn choose(&mut self, wait: bool, deadline: Option<&Receiver<()>>) -> Option<(usize, Outcome)> {
-        // selectgo wants the sends first.
+        // selectgo takes the sends first.
         let mut indices: Vec<usize> = (0..self.arms.len()).collect();
         indices.sort_by_key(|&i| !self.arms[i].sends);
         let nsends = self.arms.iter().filter(|arm| arm.sends).count();
@@ -211,8 +217,9 @@ impl<'a> Select<'a> {
             .chain(deadline.map(|deadline| Scase { c: deadline.c, elem: std::ptr::null_mut() }))
             .collect();
         let mut order = vec![0; 2 * scases.len()];
-        // SAFETY: each place is for a value of its channel's type, and a send's is full; the
-        // handles that the set borrows keep the channels.
+        // SAFETY: the first `nsends` cases are sends, and each that has a channel has a value; the others are
+        // places, or null, for values of their channels' types. The handles are borrowed for 'a, and keep the
+        // channels. `order` has two numbers for each case.
         let (i, outcome) = match unsafe { selectgo(&scases, &mut order, nsends, wait) } {
             Chosen::Sent(i) | Chosen::Received(i) => (i, Outcome::Done),
             Chosen::SendClosed(i) | Chosen::RecvClosed(i) => (i, Outcome::Closed),
@@ -230,8 +237,8 @@ impl<'a> Select<'a> {
     }
 }
 
-/// The operation that a [`Select`] chose and did. Dropping it drops the value, if it was
-/// received, or couldn't be sent, and isn't taken.
+/// The operation that a [`Select`] chose and did. Dropping it drops a value that was received, or that
+/// couldn't be sent, unless [`recv`](Self::recv) or [`send`](Self::send) has returned it.
 pub struct Selected<'s, 'a> {
     select: &'s mut Select<'a>,
     index: usize,
@@ -239,15 +246,18 @@ pub struct Selected<'s, 'a> {
 }
 
 impl<'a> Selected<'_, 'a> {
-    /// Which one it was: what [`recv`](Select::recv) or [`send`](Select::send) returned.
+    /// The index that [`Select::recv`] or [`Select::send`] returned for it.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// What was received.
+    /// The value that was received.
+    ///
+    /// # Errors
+    /// If the channel is empty and closed.
     ///
     /// # Panics
-    /// If it was not a receive from this channel.
+    /// If the operation is not a receive from this channel.
     #[track_caller]
     pub fn recv<T>(self, receiver: &Receiver<T>) -> Result<T, RecvError> {
         let arm = &mut self.select.arms[self.index];
@@ -256,7 +266,7 @@ impl<'a> Selected<'_, 'a> {
             "gosched: the select chose another operation than this receive"
         );
         match self.outcome {
-            // SAFETY: it is this channel's, and so for a T, and was received.
+            // SAFETY: Done says that the place has a value; it is of the same channel, so of type T.
             Outcome::Done => Ok(unsafe { arm.take() }),
             _ => Err(RecvError),
         }
@@ -264,8 +274,11 @@ impl<'a> Selected<'_, 'a> {
 
     /// How the send ended.
     ///
+    /// # Errors
+    /// If the channel is closed; the value is in the error.
+    ///
     /// # Panics
-    /// If it was not a send to this channel.
+    /// If the operation is not a send to this channel.
     #[track_caller]
     pub fn send<T>(self, sender: &Sender<T>) -> Result<(), SendError<T>> {
         let arm = &mut self.select.arms[self.index];
@@ -275,7 +288,7 @@ impl<'a> Selected<'_, 'a> {
         );
         match self.outcome {
             Outcome::Done => Ok(()),
-            // SAFETY: it is this channel's, and so a T, and wasn't sent.
+            // SAFETY: the value wasn't sent, so the place has it; it is for the same channel, so of type T.
             _ => Err(SendError(unsafe { arm.take() })),
         }
     }

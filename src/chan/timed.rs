@@ -1,4 +1,4 @@
-//! Channels and time: channels that a timer feeds, and waits that end when their time is over.
+//! Channels and time: channels that a timer sends to, and operations with a time limit.
 
 use std::error::Error;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::wait::must_wait;
 /// Why a [`send_timeout`](Sender::send_timeout) failed; the value is in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SendTimeoutError<T> {
-    /// It would have had to wait any longer.
+    /// There was no room until the time was over.
     Timeout(T),
     /// The channel is closed.
     Disconnected(T),
@@ -31,7 +31,7 @@ impl<T> SendTimeoutError<T> {
         }
     }
 
-    /// Whether it took too long.
+    /// Whether the time was over.
     pub fn is_timeout(&self) -> bool {
         matches!(self, SendTimeoutError::Timeout(_))
     }
@@ -60,7 +60,7 @@ impl<T> fmt::Display for SendTimeoutError<T> {
 
 impl<T> Error for SendTimeoutError<T> {}
 
-/// A channel that gets something of no size when `timeout` is over: what limits a wait.
+/// A channel that gets a `()` when `timeout` is over: the arm of a select that ends its wait.
 #[doc(hidden)]
 #[track_caller]
 pub fn deadline(timeout: Duration) -> Receiver<()> {
@@ -77,11 +77,13 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Receives a value; waits until there is one, or `timeout` is over. Fails if the channel is empty
-    /// and closed, or if it took too long, and then has received nothing.
+    /// Receives a value; waits for it until `timeout` is over.
+    ///
+    /// # Errors
+    /// If the channel is empty and closed, or if there was no value in time: nothing was received then.
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         match self.try_recv() {
@@ -101,10 +103,13 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// [`recv_timeout`](Self::recv_timeout) until `deadline` has come.
+    /// [`recv_timeout`](Self::recv_timeout) with a point in time.
+    ///
+    /// # Errors
+    /// As [`recv_timeout`](Self::recv_timeout).
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
         self.recv_timeout(until(deadline))
@@ -112,40 +117,43 @@ impl<T> Receiver<T> {
 }
 
 impl Receiver<Instant> {
-    /// What gets the time at `when`, and then each `period`, if that isn't 0. On a goroutine.
+    /// A channel that gets the time at `when`, and then each `period` if that isn't 0, in nanoseconds. On a
+    /// goroutine.
     #[track_caller]
     pub(crate) fn of_timer(when: i64, period: i64) -> Self {
         Receiver::made_by_timer(const { &Elem::<Instant>::TYPE }, when, period)
     }
 
-    /// Stops the timer of such a channel, and empties it; says whether anything was to come, or there.
+    /// Stops the channel's timer, and empties the channel. True if the timer was set or a value was there.
     pub(crate) fn stop_timer(&self) -> bool {
-        // SAFETY: a timer's channel, and it stays as long as a handle.
+        // SAFETY: Timer and Ticker call this, for channels that of_timer made; self keeps the channel.
         self.c.is_some_and(|c| unsafe { cancel_chan(c) })
     }
 
-    /// Sets the timer of such a channel, and empties it; likewise. On a goroutine.
+    /// [`stop_timer`](Self::stop_timer) that sets the timer anew, as [`of_timer`](Self::of_timer) does.
     pub(crate) fn reset_timer(&self, when: i64, period: i64) -> bool {
         // SAFETY: as in stop_timer.
         self.c.is_some_and(|c| unsafe { set_chan(c, when, period) })
     }
 
-    /// Stops the timer of such a channel for good: who receives from it is told.
+    /// Stops the channel's timer for good, and closes the channel.
     pub(crate) fn end_timer(&self) {
         self.stop_timer();
         if let Some(c) = self.c {
-            // SAFETY: the channel stays as long as a handle.
+            // SAFETY: this handle keeps the channel.
             unsafe { crate::chan::make::closechan(c) };
         }
     }
 }
 
 impl<T> Sender<T> {
-    /// Sends a value; waits until it can, or `timeout` is over. Fails if the channel is closed, or if
-    /// it took too long, and then has sent nothing.
+    /// Sends a value; waits for room until `timeout` is over.
+    ///
+    /// # Errors
+    /// If the channel is closed, or if there was no room in time. The value is in the error.
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn send_timeout(&self, value: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
         match self.try_send(value) {
@@ -168,10 +176,13 @@ impl<T> Sender<T> {
         }
     }
 
-    /// [`send_timeout`](Self::send_timeout) until `deadline` has come.
+    /// [`send_timeout`](Self::send_timeout) with a point in time.
+    ///
+    /// # Errors
+    /// As [`send_timeout`](Self::send_timeout).
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn send_deadline(&self, value: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
         self.send_timeout(value, until(deadline))

@@ -107,7 +107,7 @@ impl<T: AsFd> Pollable<T> {
     /// [`close`](Self::close).
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
     /// [`run`](crate::run).
     #[track_caller]
     pub fn readable(&self) -> io::Result<()> {

@@ -31,7 +31,7 @@ impl Barrier {
     /// used again.
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn wait(&self) -> BarrierWaitResult {
         let mut arrived = self.arrived.lock();

@@ -26,7 +26,7 @@ impl Once {
     /// inside of `f` is a deadlock.
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run); or as `f` does.
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run); or as `f` does.
     #[track_caller]
     pub fn call_once(&self, f: impl FnOnce()) {
         if !self.is_completed() {
@@ -114,7 +114,7 @@ impl<T> OnceLock<T> {
     /// If `f` panics, there is none, and the next to come runs theirs.
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run); or as `f` does.
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run); or as `f` does.
     #[track_caller]
     pub fn get_or_init(&self, f: impl FnOnce() -> T) -> &T {
         self.once.call_once(|| {

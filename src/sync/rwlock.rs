@@ -72,7 +72,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Locks for reading; waits until it can.
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         if !on_goroutine()
@@ -103,7 +103,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Locks for writing; waits until it can.
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         if !on_goroutine()

@@ -109,7 +109,7 @@ impl WaitGroup {
     /// Waits until the count is 0.
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn wait(&self) {
         loop {

@@ -38,8 +38,10 @@
 //! A wait is never too short. It may be longer: until a P is free. A time that has passed is now, and
 //! one beyond the end of the clock, 292 years after the machine's start, is the end of the clock.
 //!
-//! A timer belongs to the P that it was set on, and is set by a goroutine: on a thread that isn't one,
-//! these functions panic. Stopping or dropping one works anywhere.
+//! A timer belongs to the P that it was set on, so it is set by a goroutine. A thread that isn't one of the
+//! runtime's is made one for that time; before the first [`run`](crate::run), and inside
+//! [`blocking`](crate::blocking), where that can't be, these functions panic. Stopping or dropping a timer
+//! works anywhere.
 
 pub(crate) mod adjust;
 pub(crate) mod channel;

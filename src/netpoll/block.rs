@@ -1,8 +1,8 @@
-//! Parking on a descriptor, and making ready who has parked: the protocol of `rg` and `wg`, which
+//! Parking on a descriptor, and making the parked goroutine ready: the protocol of `rg` and `wg`, which
 //! [`PollDesc`] explains.
 //!
-//! It has three sides: the goroutine that waits, the poller, and who closes the descriptor or whose timer
-//! is a deadline. `loom` checks it on this file (`tests/loom`).
+//! It has three sides: the goroutine that waits; the poller; and the goroutine that closes the descriptor,
+//! or the timer of a deadline. `loom` checks it on this file (`tests/loom`).
 
 use std::ffi::c_void;
 use std::ptr;
@@ -16,13 +16,13 @@ use crate::proc::gqueue::GList;
 use crate::proc::park::{gopark, goready};
 use crate::runtime2::{G, TraceBlockReason, WaitReason};
 
-/// Sequentially consistent, as all that touches a semaphore.
+/// Changes a semaphore from `old` to `new`. SeqCst, for the reason that netpollblock gives.
 #[inline(always)]
 fn cas(semaphore: &AtomicPtr<G>, old: *mut G, new: *mut G) -> bool {
     semaphore.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
-/// What keeps a wait for `mode` from beginning. Go's `netpollcheckerr`.
+/// The error, if any, that makes a wait for `mode` pointless. Go's `netpollcheckerr`.
 #[inline(always)]
 pub(crate) fn netpollcheckerr(pd: &PollDesc, mode: Mode) -> Result<(), PollError> {
     let info = pd.info();
@@ -35,26 +35,26 @@ pub(crate) fn netpollcheckerr(pd: &PollDesc, mode: Mode) -> Result<(), PollError
     } else if expired {
         Err(PollError::Timeout)
     } else if mode == Mode::Read && info.event_err() {
-        // Who writes hears more of it from the system call.
+        // A writer gets a better error from its system call.
         Err(PollError::NotPollable)
     } else {
         Ok(())
     }
 }
 
-/// Forgets that it has become ready for `mode`, and says whether it had: who is about to try will see for
-/// itself.
+/// Forgets that the descriptor has become ready for `mode`, and says whether it had: the caller is about to
+/// try its operation, and will see.
 #[inline(always)]
 pub(super) fn forget_ready(pd: &PollDesc, mode: Mode) -> bool {
     let semaphore = pd.semaphore(mode);
-    // SeqCst, and so done before the caller tries: later, it would be news of what comes after that.
-    // That alone: where somebody waits meanwhile, nobody would find its G again.
+    // SeqCst, and so done before the caller tries: after that, it would drop what the kernel reports of later
+    // bytes. Only PD_READY is changed: a G that somebody else has parked there must stay to be found.
     semaphore.load(Ordering::Relaxed) == PD_READY && cas(semaphore, PD_READY, PD_NIL)
 }
 
-/// Parks the running goroutine until the descriptor is ready for `mode`, and says whether it is; not so
-/// after a deadline or a close, which `waitio` doesn't ask for. Nobody else waits for the same. Go's
-/// `netpollblock`.
+/// Parks the running goroutine until the descriptor is ready for `mode`, or until a deadline or a close; says
+/// whether it is ready. With `waitio` it parks even if there was a deadline or a close before. It throws if
+/// another goroutine waits for the same mode. Go's `netpollblock`.
 ///
 /// # Safety
 /// On a goroutine.
@@ -72,16 +72,16 @@ pub(crate) unsafe fn netpollblock(pd: &'static PollDesc, mode: Mode, waitio: boo
             throw("runtime: double wait");
         }
     }
-    // Who closes it or has its deadline pass publishes that first, and looks at the semaphore then; here
-    // it is the other way round: one of the two sees the other.
+    // A close or a deadline is first published in `info`, and then looks at the semaphore. Here the semaphore
+    // was written first, and `info` is read then. All of that is SeqCst, so one of the two sees the other.
     if waitio || netpollcheckerr(pd, mode).is_ok() {
         let semaphore = ptr::from_ref(semaphore).cast_mut().cast();
         let (reason, trace_reason) = (WaitReason::IOWait, TraceBlockReason::Net);
-        // SAFETY: on a goroutine; netpollblockcommit touches the semaphore alone, and if it returns false,
-        // the G was in nobody's reach.
+        // SAFETY: on a goroutine; netpollblockcommit touches the semaphore and not the stack. If it returns
+        // false, the G wasn't put there, so nobody can have made it ready.
         unsafe { gopark(Some(netpollblockcommit), semaphore, reason, trace_reason, 5) };
     }
-    // It may have become ready at this moment.
+    // Also where it hasn't parked: the poller may have put PD_READY there since.
     let old = semaphore.swap(PD_NIL, Ordering::SeqCst);
     if old > PD_WAIT {
         throw("runtime: corrupted polldesc");
@@ -89,32 +89,34 @@ pub(crate) unsafe fn netpollblock(pd: &'static PollDesc, mode: Mode, waitio: boo
     old == PD_READY
 }
 
-/// What a park of [`netpollblock`] does on g0. Go's `netpollblockcommit`.
+/// What a park of [`netpollblock`] does on g0: puts the G into the semaphore, unless that is no longer
+/// `PD_WAIT`. Go's `netpollblockcommit`.
 ///
 /// # Safety
-/// `semaphore` is one.
+/// `semaphore` is the `rg` or the `wg` of a [`PollDesc`].
 unsafe extern "C" fn netpollblockcommit(gp: *mut G, semaphore: *mut c_void) -> bool {
-    // SAFETY: netpollblock passes one, which is never freed.
+    // SAFETY: it is a field of a PollDesc, and these are never freed.
     let parked = cas(unsafe { &*semaphore.cast::<AtomicPtr<G>>() }, PD_WAIT, gp);
     if parked {
-        // An M without work sleeps in the poller if there are any.
+        // So that an M without work sleeps in the poller.
         netpoll_adjust_waiters(1);
     }
     parked
 }
 
-/// Makes a goroutine ready that has waited. Go's `netpollgoready`.
+/// Makes a goroutine ready that was parked on a descriptor. Go's `netpollgoready`.
 fn netpollgoready(gp: &'static G, traceskip: i32) {
     goready(gp, traceskip + 1);
 }
 
-/// Ends the wait for `mode`, because it is ready (`ioready`) or won't be; returns who has to be made ready.
-/// What `delta` becomes less is for [`netpoll_adjust_waiters`], once that is done. Go's `netpollunblock`.
+/// Ends a wait for `mode`: the descriptor is ready (`ioready`), or a deadline or a close has come. Returns
+/// the goroutine that was parked, for the caller to make ready, and takes 1 from `delta` for it; that is for
+/// [`netpoll_adjust_waiters`] afterwards. Go's `netpollunblock`.
 fn netpollunblock(pd: &PollDesc, mode: Mode, ioready: bool, delta: &mut i32) -> Option<&'static G> {
     let semaphore = pd.semaphore(mode);
     loop {
         let old = semaphore.load(Ordering::SeqCst);
-        // Who comes to wait finds by itself that it won't be.
+        // A deadline or a close leaves no mark here: a goroutine that comes finds it in `info`.
         if old == PD_READY || old == PD_NIL && !ioready {
             return None;
         }
@@ -123,14 +125,14 @@ fn netpollunblock(pd: &PollDesc, mode: Mode, ioready: bool, delta: &mut i32) -> 
                 return None;
             }
             *delta -= 1;
-            // SAFETY: what isn't one of the constants is the G that has parked.
+            // SAFETY: all but the constants is a parked G, and G's are never freed.
             return Some(unsafe { &*old });
         }
     }
 }
 
-/// The descriptor is ready for reading, or writing, or both: adds who has waited to `to_run`, and returns
-/// what [`netpoll_adjust_waiters`] is to be told when they are ready. Go's `netpollready`.
+/// The descriptor is ready for reading, or writing, or both: adds the goroutines that were parked to
+/// `to_run`. Returns what to pass to [`netpoll_adjust_waiters`] once they are ready. Go's `netpollready`.
 pub(crate) fn netpollready(to_run: &GList, pd: &PollDesc, read: bool, write: bool) -> i32 {
     let mut delta = 0;
     if read && let Some(rg) = netpollunblock(pd, Mode::Read, true, &mut delta) {
@@ -142,8 +144,8 @@ pub(crate) fn netpollready(to_run: &GList, pd: &PollDesc, read: bool, write: boo
     delta
 }
 
-/// Ends the waits for reading, for writing, or both: they are over, and it isn't ready. The lock is held, and is
-/// released here.
+/// Ends the waits for reading, for writing, or both, after a deadline or a close. The lock of `pd` is held,
+/// and is released here.
 pub(super) fn end_waits(pd: &PollDesc, read: bool, write: bool) {
     let mut delta = 0;
     let rg = if read { netpollunblock(pd, Mode::Read, false, &mut delta) } else { None };

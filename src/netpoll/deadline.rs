@@ -1,8 +1,8 @@
-//! Deadlines: times after which nobody waits.
+//! Deadlines: times at which waits end, and after which none begins.
 //!
-//! Each direction has a timer, and if both end at the same time, the read timer does for both. A timer
-//! that has fired may come late, when its deadline was moved meanwhile, or the descriptor is another one:
-//! so each setting has a number, as in `time/channel.rs`.
+//! Each direction has a timer; if both have the same deadline, the read timer ends both. A timer that has
+//! fired may be late: its deadline was moved meanwhile, or the `PollDesc` is another descriptor's by now. So
+//! each setting has a number, as in `time/channel.rs`.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -17,13 +17,13 @@ use crate::stack::check::entry_check;
 use crate::stack::with_room;
 use crate::time::modify::{deltimer, modtimer};
 
-/// Sets the deadline for reading, for writing, or for both: `d` nanoseconds from now, none if that is 0,
-/// and if it is negative, it has passed. Who waits meanwhile has the new one. Go's
-/// `poll_runtime_pollSetDeadline`, in `netpoll.go`.
+/// Sets the deadline for reading, for writing, or for both: `d` nanoseconds from now; 0 is none, and a
+/// negative one has passed already. It holds for operations that wait now, too. Does nothing once the
+/// descriptor is being closed. Go's `poll_runtime_pollSetDeadline`, in `netpoll.go`.
 ///
 /// # Safety
-/// On an M with a P. [`poll_runtime_poll_open`](super::poll_runtime_poll_open) has returned `pd`, and
-/// [`poll_runtime_poll_close`](super::poll_runtime_poll_close) wasn't called.
+/// On an M with a P, which gets the timers. [`poll_runtime_poll_open`](super::poll_runtime_poll_open) has
+/// returned `pd`, and [`poll_runtime_poll_close`](super::poll_runtime_poll_close) wasn't called.
 #[inline(always)]
 pub unsafe fn poll_runtime_poll_set_deadline(pd: &'static PollDesc, d: i64, read: bool, write: bool) {
     entry_check();
@@ -51,12 +51,12 @@ fn set_deadline(pd: &'static PollDesc, d: i64, read: bool, write: bool) {
     set_timer(pd, &pd.rt, &pd.rseq, rd, rtf, rd != rd0 || combo != combo0);
     let when = if combo { 0 } else { wd };
     set_timer(pd, &pd.wt, &pd.wseq, when, netpoll_write_deadline, wd != wd0 || combo != combo0);
-    // If it has passed, who waits is to know.
+    // A deadline that has passed ends the waits at once.
     end_waits(pd, rd < 0, wd < 0);
 }
 
-/// Has `t` call `f` at `when`, or never if that isn't positive. If it is set already, and the deadline hasn't
-/// `changed`, it stays. The lock is held.
+/// Sets `t` to call `f` at `when`, or stops it if `when` isn't positive. Does nothing if it is set and the
+/// deadline hasn't `changed`. The lock is held.
 fn set_timer(
     pd: &'static PollDesc,
     t: &'static Timer,
@@ -70,7 +70,7 @@ fn set_timer(
         return;
     }
     if is_set {
-        // What the timer was about to do is stale.
+        // The timer may have fired and wait for the lock: with another number it does nothing.
         seq.set(seq.get().wrapping_add(1));
     }
     if when > 0 {
@@ -81,7 +81,7 @@ fn set_timer(
     }
 }
 
-/// A timer has fired: the deadline has passed, unless it was moved since. Go's `netpolldeadlineimpl`.
+/// A timer has fired: ends the waits, unless the deadline was moved since. Go's `netpolldeadlineimpl`.
 fn netpolldeadlineimpl(pd: &'static PollDesc, seq: usize, read: bool, write: bool) {
     lock(&pd.lock);
     let current = if read { &pd.rseq } else { &pd.wseq };
@@ -105,29 +105,29 @@ fn netpolldeadlineimpl(pd: &'static PollDesc, seq: usize, read: bool, write: boo
     end_waits(pd, read, write);
 }
 
-/// What the timers have as their argument.
+/// The argument of the timers.
 ///
 /// # Safety
-/// It is a [`PollDesc`].
+/// It came from [`PollDesc::as_arg`].
 unsafe fn poll_desc<'a>(arg: *mut c_void) -> &'a PollDesc {
-    // SAFETY: the caller's; it is never freed.
+    // SAFETY: so it is the address of a PollDesc, and these are never freed.
     unsafe { &*arg.cast() }
 }
 
 /// The deadline for both has passed. Go's `netpollDeadline`.
 unsafe extern "C" fn netpoll_deadline(arg: *mut c_void, seq: usize) {
-    // SAFETY: set_timer passes one.
+    // SAFETY: set_timer has given the timer `pd.as_arg()`.
     netpolldeadlineimpl(unsafe { poll_desc(arg) }, seq, true, true);
 }
 
 /// The read deadline has passed. Go's `netpollReadDeadline`.
 unsafe extern "C" fn netpoll_read_deadline(arg: *mut c_void, seq: usize) {
-    // SAFETY: set_timer passes one.
+    // SAFETY: set_timer has given the timer `pd.as_arg()`.
     netpolldeadlineimpl(unsafe { poll_desc(arg) }, seq, true, false);
 }
 
 /// The write deadline has passed. Go's `netpollWriteDeadline`.
 unsafe extern "C" fn netpoll_write_deadline(arg: *mut c_void, seq: usize) {
-    // SAFETY: set_timer passes one.
+    // SAFETY: set_timer has given the timer `pd.as_arg()`.
     netpolldeadlineimpl(unsafe { poll_desc(arg) }, seq, false, true);
 }

@@ -1,4 +1,4 @@
-//! What a descriptor's owner asks of the poller: the functions that Go's `internal/poll` calls.
+//! The poller's functions for the owner of a descriptor: those that Go's `internal/poll` calls.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -15,14 +15,14 @@ use crate::stack::check::entry_check;
 use crate::stack::with_room;
 use crate::time::modify::deltimer;
 
-/// Whether a wait has to be announced to the kernel each time, as where Go's poller isn't
+/// Whether each wait has to be announced to the kernel, as on those of Go's systems where the poller isn't
 /// edge-triggered.
 const LEVEL_TRIGGERED: bool = false;
 
-/// Makes the poller, unless there is one. Go's `poll_runtime_pollServerInit`, in `netpoll.go`.
+/// Makes the poller, unless it is made already. Go's `poll_runtime_pollServerInit`, in `netpoll.go`.
 ///
 /// # Errors
-/// If the kernel has no epoll instance or no event descriptor for it.
+/// If the kernel can't make an epoll instance or an event descriptor.
 #[inline(always)]
 pub fn poll_runtime_poll_server_init() -> io::Result<()> {
     entry_check();
@@ -33,11 +33,11 @@ pub fn poll_runtime_poll_server_init() -> io::Result<()> {
 /// `netpoll.go`.
 ///
 /// # Errors
-/// The kernel's: `EPERM` if it can't be polled, `EEXIST` if it is registered; that there is no memory; or
-/// what keeps the poller from being made.
+/// The kernel's: `EPERM` if the descriptor can't be polled, `EEXIST` if it is registered already; if there is
+/// no memory; or as [`poll_runtime_poll_server_init`].
 ///
 /// # Safety
-/// `fd` is open, and stays so until [`poll_runtime_poll_close`].
+/// `fd` is open, and isn't closed before [`poll_runtime_poll_close`] is called, if it ever is.
 #[inline(always)]
 pub unsafe fn poll_runtime_poll_open(fd: RawFd) -> io::Result<&'static PollDesc> {
     poll_runtime_poll_server_init()?;
@@ -50,7 +50,7 @@ fn open(fd: RawFd) -> io::Result<&'static PollDesc> {
     check_no_waiters(pd, "runtime: blocked write on free polldesc", "runtime: blocked read on free polldesc");
     pd.fd.set(fd);
     if pd.fdseq.load(Ordering::Relaxed) == 0 {
-        // To set_event_err 0 is any.
+        // To set_event_err 0 means any use of the PollDesc.
         pd.fdseq.store(1, Ordering::Relaxed);
     }
     pd.closing.set(false);
@@ -80,11 +80,12 @@ fn check_no_waiters(pd: &PollDesc, write: &str, read: &str) {
     }
 }
 
-/// Takes a descriptor off the poller's list, before it is closed. Go's `poll_runtime_pollClose`, in
-/// `netpoll.go`.
+/// Ends the registration of a descriptor, before that is closed. Throws if [`poll_runtime_poll_unblock`]
+/// wasn't called, or if somebody waits. Go's `poll_runtime_pollClose`, in `netpoll.go`.
 ///
 /// # Safety
-/// After [`poll_runtime_poll_unblock`], and nobody waits. `pd` isn't used any more.
+/// [`poll_runtime_poll_open`] has returned `pd`, which isn't used after this: it becomes another
+/// descriptor's.
 #[inline(always)]
 pub unsafe fn poll_runtime_poll_close(pd: &'static PollDesc) {
     entry_check();
@@ -102,12 +103,12 @@ pub unsafe fn poll_runtime_poll_close(pd: &'static PollDesc) {
     });
 }
 
-/// To be called before an operation is tried: forgets that the descriptor has become ready for `mode`, and says
-/// whether it had. Where somebody waits for the same, that goes on (and would never end in Go). Go's
-/// `poll_runtime_pollReset`, in `netpoll.go`.
+/// To be called before an operation is tried: forgets that the descriptor has become ready for `mode`, and
+/// says whether it had. A goroutine that waits for the same mode keeps waiting. (In Go it would never be
+/// woken.) Go's `poll_runtime_pollReset`, in `netpoll.go`.
 ///
 /// # Errors
-/// If it is being closed, its deadline has passed, or the kernel has reported an error.
+/// If the descriptor is being closed, its deadline has passed, or the kernel has reported an error.
 #[inline(always)]
 pub fn poll_runtime_poll_reset(pd: &PollDesc, mode: Mode) -> Result<bool, PollError> {
     netpollcheckerr(pd, mode)?;
@@ -115,14 +116,16 @@ pub fn poll_runtime_poll_reset(pd: &PollDesc, mode: Mode) -> Result<bool, PollEr
 }
 
 /// Parks the running goroutine until the descriptor has become ready for `mode` since
-/// [`poll_runtime_poll_reset`]. It may be woken for nothing. Go's `poll_runtime_pollWait`, in `netpoll.go`.
+/// [`poll_runtime_poll_reset`]. There may be spurious wakeups. Go's `poll_runtime_pollWait`, in
+/// `netpoll.go`.
 ///
 /// # Errors
 /// As [`poll_runtime_poll_reset`].
 ///
 /// # Safety
-/// On a goroutine; nobody else waits for the same, and nothing obtained from a thread-local is kept across
-/// this.
+/// On a goroutine; [`poll_runtime_poll_open`] has returned `pd`, and [`poll_runtime_poll_close`] isn't
+/// called before this returns; nothing obtained from a thread-local is kept across this. (A second
+/// goroutine that waits for the same mode ends the process.)
 #[inline(never)]
 pub unsafe fn poll_runtime_poll_wait(pd: &'static PollDesc, mode: Mode) -> Result<(), PollError> {
     entry_check();
@@ -130,28 +133,28 @@ pub unsafe fn poll_runtime_poll_wait(pd: &'static PollDesc, mode: Mode) -> Resul
     if LEVEL_TRIGGERED {
         netpollarm(pd, mode);
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller is on a goroutine.
     while !unsafe { netpollblock(pd, mode, false) } {
         netpollcheckerr(pd, mode)?;
-        // The deadline had passed, and was moved before we ran.
+        // The deadline had passed, and was moved before this goroutine ran again: it waits on.
     }
     Ok(())
 }
 
-/// Waits for an operation that was cancelled, whatever the deadline, and whether or not it is being
-/// closed. Go's `poll_runtime_pollWaitCanceled`, in `netpoll.go`, which it has for Windows.
+/// Waits for an operation that was cancelled, even after a deadline or a close. Go's
+/// `poll_runtime_pollWaitCanceled`, in `netpoll.go`, which it has for Windows.
 ///
 /// # Safety
 /// As [`poll_runtime_poll_wait`].
 #[inline(never)]
 pub unsafe fn poll_runtime_poll_wait_canceled(pd: &'static PollDesc, mode: Mode) {
     entry_check();
-    // SAFETY: the caller's.
+    // SAFETY: the caller is on a goroutine.
     while !unsafe { netpollblock(pd, mode, true) } {}
 }
 
-/// Marks it as being closed, once: who waits returns, and nobody waits any more. Go's
-/// `poll_runtime_pollUnblock`, in `netpoll.go`.
+/// Marks the descriptor as being closed: all waits end, and none begins after that. Throws if it is called a
+/// second time. Go's `poll_runtime_pollUnblock`, in `netpoll.go`.
 ///
 /// # Safety
 /// [`poll_runtime_poll_open`] has returned `pd`, and [`poll_runtime_poll_close`] wasn't called.

@@ -1,4 +1,4 @@
-//! What the poller has for each descriptor.
+//! [`PollDesc`]: the poller's struct for each descriptor.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -10,12 +10,12 @@ use std::sync::atomic::AtomicUsize;
 use crate::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::runtime2::{G, Link, Mutex, Timer};
 
-/// What somebody waits for.
+/// What a goroutine waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// That there is something to read, or an end; Go's `'r'`.
+    /// Until there is something to read, or the end has come. Go's `'r'`.
     Read,
-    /// That there is room to write, or nobody who reads; Go's `'w'`.
+    /// Until there is room to write, or the reader is gone. Go's `'w'`.
     Write,
 }
 
@@ -26,7 +26,7 @@ pub enum PollError {
     Closing = 1,
     /// The deadline has passed.
     Timeout = 2,
-    /// The kernel has reported an error and nothing else.
+    /// The kernel has reported an error, and nothing else.
     NotPollable = 3,
 }
 
@@ -42,9 +42,9 @@ impl fmt::Display for PollError {
 
 impl std::error::Error for PollError {}
 
-/// In `rg` and `wg`: none of the others. Go's `pdNil`.
+/// In `rg` and `wg`: not ready, and nobody waits. Go's `pdNil`.
 pub(crate) const PD_NIL: *mut G = ptr::null_mut();
-/// It has become ready, and nobody has made use of that yet. Go's `pdReady`.
+/// The descriptor has become ready, and nobody has used that yet. Go's `pdReady`.
 pub(crate) const PD_READY: *mut G = ptr::without_provenance_mut(1);
 /// A goroutine is about to park. Go's `pdWait`.
 pub(crate) const PD_WAIT: *mut G = ptr::without_provenance_mut(2);
@@ -53,26 +53,27 @@ pub(crate) const PD_WAIT: *mut G = ptr::without_provenance_mut(2);
 /// `taggedPointerBits`.
 pub(crate) const TAGGED_POINTER_BITS: u32 = 19;
 
-/// What the poller has for a descriptor. Go's `pollDesc`.
+/// The poller's struct for a descriptor. Go's `pollDesc`.
 ///
-/// Its memory stays a `PollDesc` for ever (`cache.rs`): the kernel has its address, and may
-/// still tell of a descriptor that has been closed, and timers may be about to fire.
+/// Its memory stays a `PollDesc` for ever (`cache.rs`): the kernel has its address and may still report
+/// of a descriptor that has been closed, and timers may be about to fire.
 ///
-/// `rg` and `wg` are two binary semaphores, for who reads and who writes. Each is `PD_NIL`, or:
+/// `rg` and `wg` are two binary semaphores, for the reader and the writer. Each is `PD_NIL`, or:
 ///
-/// - `PD_READY`: it has become ready. Who wants to wait takes that, and needn't.
-/// - `PD_WAIT`: a goroutine is about to park. When it is off its stack, it puts its G there, unless
+/// - `PD_READY`: the descriptor has become ready. A goroutine that wants to wait makes it `PD_NIL`, and
+///   doesn't wait.
+/// - `PD_WAIT`: a goroutine is about to park. When it is off its stack, its G is put there, unless
 ///   there is something else by then: `PD_READY`, or `PD_NIL` after a deadline or a close.
-/// - a G that has parked. Who puts something else there makes it ready.
+/// - a G that has parked. Whoever replaces it makes it ready.
 ///
-/// What every wait and every event look at comes first, and is in one cache line.
+/// The fields that every wait and every event use come first, in one cache line.
 #[repr(C, align(64))]
 pub struct PollDesc {
-    /// The next unused one, protected by the cache's lock.
+    /// The next unused `PollDesc`; protected by the cache's lock.
     pub(crate) link: Link<PollDesc>,
     /// The descriptor.
     pub(crate) fd: Cell<RawFd>,
-    /// Which of its uses this is: what the kernel tells of an earlier one is stale.
+    /// Counts the uses of this `PollDesc`: an event of an earlier one is stale.
     pub(crate) fdseq: AtomicUsize,
     /// A [`PollInfo`].
     pub(crate) atomic_info: AtomicU32,
@@ -82,30 +83,30 @@ pub struct PollDesc {
     pub(crate) wg: AtomicPtr<G>,
     /// Protects what follows.
     pub(crate) lock: Mutex,
-    /// It is being closed.
+    /// The descriptor is being closed.
     pub(crate) closing: Cell<bool>,
-    /// The embedder's.
+    /// For the embedder's use.
     pub(crate) user: Cell<u32>,
-    /// Which of its settings the read deadline is at: a timer of an earlier one is stale.
+    /// Counts the settings of the read deadline: a timer of an earlier one is stale.
     pub(crate) rseq: Cell<usize>,
-    /// The timer of the read deadline, or of both; it has an `f` if there is one.
+    /// The timer of the read deadline, or of both deadlines; its `f` is set while the timer is.
     pub(crate) rt: Timer,
-    /// The read deadline: a time, -1 if it has passed, 0 if there is none.
+    /// The read deadline in nanoseconds of the clock; -1 if it has passed, 0 if there is none.
     pub(crate) rd: Cell<i64>,
     /// As `rseq`, for writing.
     pub(crate) wseq: Cell<usize>,
-    /// The timer of the write deadline, if it isn't the same.
+    /// The timer of the write deadline, if that isn't the same as the read deadline.
     pub(crate) wt: Timer,
-    /// The write deadline.
+    /// The write deadline, as `rd`.
     pub(crate) wd: Cell<i64>,
-    /// In Go, what its timers point to.
+    /// Itself: what the timers point to in Go.
     pub(crate) self_: Link<PollDesc>,
 }
 
-// SAFETY: the cells are protected by the locks that are named there; `fd` is set before the descriptor
-// is registered.
+// SAFETY: the cells are protected by the locks that the fields name; `fd` is only written before the
+// descriptor is registered.
 unsafe impl Send for PollDesc {}
-// SAFETY: likewise.
+// SAFETY: as for Send.
 unsafe impl Sync for PollDesc {}
 
 impl PollDesc {
@@ -118,12 +119,12 @@ impl PollDesc {
         }
     }
 
-    /// As an argument of a timer's function.
+    /// Its address, as the argument of a timer's function.
     pub(crate) fn as_arg(&'static self) -> *mut c_void {
         ptr::from_ref(self).cast_mut().cast()
     }
 
-    /// What is to be known of it without its lock. Go's `pollDesc.info`.
+    /// What can be known without the lock. Go's `pollDesc.info`.
     ///
     /// SeqCst: see [`netpollblock`](super::block::netpollblock).
     #[inline(always)]
@@ -131,8 +132,9 @@ impl PollDesc {
         PollInfo(self.atomic_info.load(Ordering::SeqCst))
     }
 
-    /// Makes [`info`](Self::info) what the fields say; whoever changes one of them does that before the
-    /// lock is released, and before somebody is made ready. The lock is held. Go's `pollDesc.publishInfo`.
+    /// Brings [`info`](Self::info) up to date with the fields. To be called after a change of one of them,
+    /// before a goroutine is made ready and before the lock, which is held, is released. Go's
+    /// `pollDesc.publishInfo`.
     pub(crate) fn publish_info(&self) {
         let bit = |set: bool, bit: u32| if set { bit } else { 0 };
         let info = bit(self.closing.get(), POLL_CLOSING)
@@ -143,13 +145,13 @@ impl PollDesc {
         let _ = self.atomic_info.fetch_update(Ordering::SeqCst, Ordering::Relaxed, keep_events);
     }
 
-    /// Notes whether the kernel has reported an error and nothing else, in the use `seq` of it, or, if that
-    /// is 0, in this one. Go's `pollDesc.setEventErr`.
+    /// Sets whether the kernel has reported an error and nothing else. Does nothing if `seq` is neither 0 nor
+    /// the present `fdseq`. Go's `pollDesc.setEventErr`.
     pub(crate) fn set_event_err(&self, b: bool, seq: usize) {
         self.set_event(POLL_EVENT_ERR, b, seq);
     }
 
-    /// Notes likewise whether there may be something to read of which the kernel won't tell again.
+    /// Sets likewise whether there may be something to read that the kernel won't report again.
     pub(crate) fn set_event_last(&self, b: bool, seq: usize) {
         self.set_event(POLL_EVENT_LAST, b, seq);
     }
@@ -163,13 +165,13 @@ impl PollDesc {
     }
 }
 
-/// As much of `fdseq` as is in a [`PollInfo`].
+/// The bits of `fdseq` that are in a [`PollInfo`].
 fn info_seq(fdseq: usize) -> u32 {
     fdseq as u32 & POLL_FD_SEQ_MASK
 }
 
-/// What a wait must know without the lock; but for the error, a summary of what the lock protects. Go's
-/// `pollInfo`.
+/// What a goroutine has to know before it waits, without the lock: a summary of the fields that the lock
+/// protects, and the events that the kernel has reported. Go's `pollInfo`.
 #[derive(Clone, Copy)]
 pub(crate) struct PollInfo(u32);
 
@@ -177,15 +179,15 @@ const POLL_CLOSING: u32 = 1 << 0;
 const POLL_EVENT_ERR: u32 = 1 << 1;
 const POLL_EXPIRED_READ_DEADLINE: u32 = 1 << 2;
 const POLL_EXPIRED_WRITE_DEADLINE: u32 = 1 << 3;
-/// Where the low bits of `fdseq` are, and how many.
+/// The position of the low bits of `fdseq`, and their number.
 const POLL_FD_SEQ: u32 = 4;
 const POLL_FD_SEQ_BITS: u32 = 20;
 const POLL_FD_SEQ_MASK: u32 = (1 << POLL_FD_SEQ_BITS) - 1;
-/// Above them. Not one of Go's.
+/// The bit above those of `fdseq`. Go has none like it.
 const POLL_EVENT_LAST: u32 = 1 << (POLL_FD_SEQ + POLL_FD_SEQ_BITS);
 
 impl PollInfo {
-    /// Whether it is being closed. Go's `pollInfo.closing`.
+    /// Whether the descriptor is being closed. Go's `pollInfo.closing`.
     #[inline(always)]
     pub(crate) fn closing(self) -> bool {
         self.0 & POLL_CLOSING != 0
@@ -197,8 +199,8 @@ impl PollInfo {
         self.0 & POLL_EVENT_ERR != 0
     }
 
-    /// Whether there may be something to read of which the kernel won't tell again: the end, an error, what
-    /// is behind urgent data.
+    /// Whether there may be something to read that the kernel won't report again: the end, an error, bytes
+    /// behind urgent data.
     #[inline(always)]
     pub(crate) fn event_last(self) -> bool {
         self.0 & POLL_EVENT_LAST != 0

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::sync::{Condvar, Mutex};
 use crate::wait::must_wait;
 
-/// Lets goroutines wait until all have come. Go has none; this is std's.
+/// A point at which a number of goroutines wait for each other. Go has none; this is std's.
 pub struct Barrier {
     arrived: Mutex<Arrived>,
     all_here: Condvar,
@@ -14,7 +14,7 @@ pub struct Barrier {
 
 struct Arrived {
     count: usize,
-    /// How often all have come.
+    /// Incremented each time that all have come: how a waiter sees that its round is over.
     generation: usize,
 }
 
@@ -22,13 +22,13 @@ struct Arrived {
 pub struct BarrierWaitResult(bool);
 
 impl Barrier {
-    /// A barrier for `n` goroutines; 0 is as 1.
+    /// A barrier for `n` goroutines; 0 means 1.
     pub const fn new(n: usize) -> Self {
         Barrier { arrived: Mutex::new(Arrived { count: 0, generation: 0 }), all_here: Condvar::new(), n }
     }
 
-    /// Waits until `n` goroutines have called this. One of them is the leader. Then it can be
-    /// used again.
+    /// Waits until `n` goroutines have called this; one of them, the last, is the leader. After that the
+    /// barrier can be used again.
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -52,7 +52,7 @@ impl Barrier {
 }
 
 impl BarrierWaitResult {
-    /// Whether this is the one of all that is the leader.
+    /// Whether this goroutine is the leader of its round.
     pub fn is_leader(&self) -> bool {
         self.0
     }

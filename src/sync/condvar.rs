@@ -14,14 +14,14 @@ use crate::wait::must_wait;
 
 /// A condition that goroutines wait for. Go's `sync.Cond`.
 ///
-/// There are no wakeups without a notification; but between it and the wakeup another
-/// goroutine may have had the mutex, so the condition is to be checked again.
+/// There are no spurious wakeups. But between a notification and the wakeup another goroutine may have
+/// had the mutex, so the condition is to be checked again.
 pub struct Condvar {
     waiters: NotifyList,
 }
 
 impl Condvar {
-    /// A condition that nobody waits for.
+    /// A condition without waiters.
     pub const fn new() -> Self {
         Condvar { waiters: NotifyList::new() }
     }
@@ -41,7 +41,7 @@ impl Condvar {
         mutex.lock()
     }
 
-    /// Waits until `condition` is false of the value.
+    /// Waits as long as `condition` is true for the value.
     ///
     /// # Panics
     /// If it has to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -57,9 +57,10 @@ impl Condvar {
         guard
     }
 
-    /// [`wait`](Self::wait) until `timeout` is over; says whether it was, and no notification came.
+    /// [`wait`](Self::wait) with a time limit. The result says whether the time was over before a
+    /// notification came.
     ///
-    /// When such a wait has ended, a notification may wake one more than it should.
+    /// After such a wait [`notify_one`](Self::notify_one) may wake one goroutine more than it should.
     ///
     /// # Panics
     /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -78,8 +79,8 @@ impl Condvar {
         (mutex.lock(), WaitTimeoutResult(!notified))
     }
 
-    /// Waits until `condition` is false of the value, or `timeout` is over; says whether it was, and
-    /// the condition still true.
+    /// [`wait_while`](Self::wait_while) with a time limit. The result says whether the time was over while
+    /// `condition` was still true.
     ///
     /// # Panics
     /// If it has to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -102,12 +103,12 @@ impl Condvar {
         }
     }
 
-    /// Wakes one who waits, the one that has waited longest. Go's `Signal`.
+    /// Wakes the goroutine that has waited longest, if any. Go's `Signal`.
     pub fn notify_one(&self) {
         notify_list_notify_one(&self.waiters);
     }
 
-    /// Wakes all who wait. Go's `Broadcast`.
+    /// Wakes all goroutines that wait. Go's `Broadcast`.
     pub fn notify_all(&self) {
         notify_list_notify_all(&self.waiters);
     }
@@ -118,7 +119,7 @@ impl Condvar {
 pub struct WaitTimeoutResult(bool);
 
 impl WaitTimeoutResult {
-    /// Whether the time was over before what was waited for.
+    /// Whether the wait ended because its time was over.
     pub fn timed_out(&self) -> bool {
         self.0
     }

@@ -1,12 +1,12 @@
-//! Locks and meeting points for goroutines: who waits, parks, and its thread goes on with
-//! others.
+//! Locks, conditions and barriers for goroutines: one that waits is parked, and its thread runs
+//! others. Go's `sync`.
 //!
-//! The names are std's, and `new` is `const`. There is no poisoning: `lock` returns the guard,
-//! and what a panic leaves behind is whatever it was.
+//! The names are std's, and `new` is `const`. There is no poisoning: `lock` returns the guard, not a
+//! `Result`, and the value stays as a panic has left it.
 //!
-//! A thread that is no goroutine's may use them too, once the runtime has started: it waits as a thread does.
-//! Inside [`blocking`](crate::blocking) what doesn't have to wait works (`try_lock`, a free lock, dropping a
-//! guard, notifying); it panics where it would.
+//! A thread that isn't a goroutine's may use them, too: once the runtime has started, it blocks while it
+//! waits. Inside [`blocking`](crate::blocking), and before the runtime has started, what needs no wait works
+//! (`try_lock`, a free lock, dropping a guard, notifying), and what does panics.
 
 mod barrier;
 mod condvar;

@@ -7,8 +7,8 @@ use std::ops::{Deref, DerefMut};
 
 use crate::sync::raw_mutex::RawMutex;
 
-/// A lock around a value. Go's `sync.Mutex`: fast when it is free, and fair to who has waited
-/// for a millisecond.
+/// A lock around a value. Go's `sync.Mutex`: one atomic operation when it is free, and handed over in
+/// order once a goroutine has waited for a millisecond.
 ///
 /// ```
 /// use gosched::sync::Mutex;
@@ -31,13 +31,13 @@ pub struct Mutex<T: ?Sized> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: one at a time has the value, on whatever thread.
+// SAFETY: the mutex owns its value, which may be sent.
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
-// SAFETY: likewise.
+// SAFETY: only the holder of the lock reaches the value, so sharing the mutex sends the value to and fro.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
-/// The right to use what a [`Mutex`] protects; dropping it unlocks. It may be dropped on
-/// another thread than the one that locked, as its goroutine may go to one.
+/// Access to the value of a locked [`Mutex`]; dropping it unlocks. It is `Send`: its goroutine may go on on
+/// another thread.
 #[must_use = "dropping the guard unlocks the mutex"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
@@ -50,14 +50,14 @@ impl<T> Mutex<T> {
         Mutex { raw: RawMutex::new(), value: UnsafeCell::new(value) }
     }
 
-    /// The value, whose mutex nobody has any more.
+    /// The value; the mutex is gone.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Locks; waits until it can.
+    /// Locks; waits until the mutex is free. Go's `Lock`.
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -68,12 +68,12 @@ impl<T: ?Sized> Mutex<T> {
         MutexGuard { mutex: self, value: PhantomData }
     }
 
-    /// Locks if it can be done at once.
+    /// Locks if the mutex is free. Go's `TryLock`.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.raw.try_lock().then(|| MutexGuard { mutex: self, value: PhantomData })
     }
 
-    /// The value, without a lock: nobody else has the mutex.
+    /// The value. There is no need to lock: `&mut` says that nobody else has the mutex.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -90,14 +90,14 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the guard is the right to the value.
+        // SAFETY: the mutex is locked as long as the guard lives, and only its guard reaches the value.
         unsafe { &*self.mutex.value.get() }
     }
 }
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard is the right to the value.
+        // SAFETY: as in deref, and the guard is borrowed mutably.
         unsafe { &mut *self.mutex.value.get() }
     }
 }

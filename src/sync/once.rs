@@ -8,25 +8,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::sync::raw_mutex::RawMutex;
 
-/// Runs a function once, whoever comes first; the others wait for it. Go's `sync.Once`.
+/// Runs a function once: that of the first caller; the others wait for it. Go's `sync.Once`.
 ///
-/// If the function panics, it has not run, and the next to come runs theirs.
+/// If the function panics, it counts as not run, and the next caller's is run.
 pub struct Once {
     done: AtomicBool,
     running: RawMutex,
 }
 
 impl Once {
-    /// Nothing has run yet.
+    /// A `Once` of which no function has run.
     pub const fn new() -> Self {
         Once { done: AtomicBool::new(false), running: RawMutex::new() }
     }
 
-    /// Runs `f` unless a function has run already; when this returns, one has. To call it
-    /// inside of `f` is a deadlock.
+    /// Runs `f`, unless a function has run already. When this returns, one has. To call it on the same
+    /// `Once` inside `f` is a deadlock. Go's `Do`.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run); or as `f` does.
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run); and as
+    /// `f` does.
     #[track_caller]
     pub fn call_once(&self, f: impl FnOnce()) {
         if !self.is_completed() {
@@ -47,7 +48,7 @@ impl Once {
         let _unlock = Unlock(&self.running);
         if !self.is_completed() {
             f();
-            // Release: what f did is seen by who finds it done.
+            // Release: pairs with the acquire in is_completed, after which what `f` did is visible.
             self.done.store(true, Ordering::Release);
         }
     }
@@ -77,66 +78,70 @@ pub struct OnceLock<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: the value is written by one thread, and read and dropped by others,
+// SAFETY: the value moves with the cell: the thread that drops it needn't be the one that set it.
 unsafe impl<T: Send> Send for OnceLock<T> {}
-// SAFETY: by several at once.
+// SAFETY: threads that share the cell share the value (Sync), which another one may have set (Send).
 unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 
 impl<T: RefUnwindSafe + UnwindSafe> RefUnwindSafe for OnceLock<T> {}
 impl<T: UnwindSafe> UnwindSafe for OnceLock<T> {}
 
 impl<T> OnceLock<T> {
-    /// No value yet.
+    /// A cell without a value.
     pub const fn new() -> Self {
         OnceLock { once: Once::new(), value: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
     /// The value, if it is set.
     pub fn get(&self) -> Option<&T> {
-        // SAFETY: once it is completed, the value is there, and not written again.
+        // SAFETY: completed says that the value was written; it isn't written again while `self` is shared.
         self.once.is_completed().then(|| unsafe { (*self.value.get()).assume_init_ref() })
     }
 
-    /// The value, if it is set; nobody else has it.
+    /// The value, if it is set.
     pub fn get_mut(&mut self) -> Option<&mut T> {
-        // SAFETY: likewise.
+        // SAFETY: completed says that the value was written.
         self.once.is_completed().then(|| unsafe { self.value.get_mut().assume_init_mut() })
     }
 
-    /// Sets the value; returns it if there is one already.
+    /// Sets the value.
+    ///
+    /// # Errors
+    /// If there is a value already: the new one is returned.
     pub fn set(&self, value: T) -> Result<(), T> {
         let mut value = Some(value);
         self.get_or_init(|| value.take().expect("called once"));
         value.map_or(Ok(()), Err)
     }
 
-    /// The value; sets it to what `f` returns if there is none. Whoever comes meanwhile waits.
-    /// If `f` panics, there is none, and the next to come runs theirs.
+    /// The value; if there is none, first sets it to what `f` returns. Others that call this meanwhile wait.
+    /// If `f` panics, there is no value, and the next caller's `f` is called.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run); or as `f` does.
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run); and as
+    /// `f` does.
     #[track_caller]
     pub fn get_or_init(&self, f: impl FnOnce() -> T) -> &T {
         self.once.call_once(|| {
             let value = f();
-            // SAFETY: call_once lets one at a time in here, and nobody reads yet.
+            // SAFETY: call_once runs one function at a time and none after it, and nobody reads before that.
             unsafe { (*self.value.get()).write(value) };
         });
-        // SAFETY: as in get.
+        // SAFETY: call_once has returned, so the value was written.
         unsafe { (*self.value.get()).assume_init_ref() }
     }
 
-    /// Takes the value out; there is none then.
+    /// Takes the value out; the cell has none then.
     pub fn take(&mut self) -> Option<T> {
         if !self.once.is_completed() {
             return None;
         }
         self.once = Once::new();
-        // SAFETY: it was there, and isn't any more.
+        // SAFETY: it was completed, so the value was written; the new Once says that there is none.
         Some(unsafe { self.value.get_mut().assume_init_read() })
     }
 
-    /// The value, whose cell nobody has any more.
+    /// The value, if it is set; the cell is gone.
     pub fn into_inner(mut self) -> Option<T> {
         self.take()
     }

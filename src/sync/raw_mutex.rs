@@ -1,11 +1,11 @@
 //! The mutex's algorithm: Go's `sync/mutex.go`.
 //!
-//! In *normal* mode waiters queue in order, but one that wakes competes with whoever is just
-//! coming, who is running already and so wins as a rule: fast, as a goroutine can take the
-//! mutex several times in a row. A waiter that has failed for more than a millisecond puts
-//! the mutex into *starving* mode: unlock then hands it to the first waiter, who comes try
-//! nothing and queue at the end. When the last waiter gets it, or one that hasn't waited that
-//! long, the mode is normal again.
+//! In *normal* mode waiters queue in order, but one that is woken competes with goroutines that just
+//! arrive. Those are running already, and so win as a rule: fast, as a goroutine can take the mutex
+//! several times in a row. A waiter that has failed for more than a millisecond puts the mutex into
+//! *starving* mode: unlock then hands it to the first waiter, and goroutines that arrive don't try, but
+//! queue at the end. When the last waiter gets it, or one that has waited for less than a
+//! millisecond, the mode is normal again.
 
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
@@ -19,30 +19,32 @@ use crate::runtime2::{WaitReason, sched};
 use crate::sema::{semacquire1, semrelease1};
 use crate::wait::must_wait;
 
-/// A mutex without what it protects.
+/// A mutex without a value.
 pub(super) struct RawMutex {
     /// [`LOCKED`], [`WOKEN`], [`STARVING`], and the number of waiters above them.
     state: AtomicI32,
-    /// What waiters sleep on.
+    /// The semaphore that waiters sleep on.
     sema: AtomicU32,
 }
 
+/// Somebody holds the mutex.
 const LOCKED: i32 = 1;
-/// A waiter is awake and tries: an unlock need not wake another.
+/// A waiter is awake and tries to lock: an unlock needn't wake another.
 const WOKEN: i32 = 2;
+/// The mode: an unlock hands the mutex to the first waiter.
 const STARVING: i32 = 4;
-/// One waiter.
+/// One waiter: the unit of the count.
 const WAITER: i32 = 8;
 
-/// Nanoseconds that a waiter waits before it calls for [`STARVING`].
+/// How long a waiter waits before it sets [`STARVING`], in nanoseconds.
 const STARVATION_THRESHOLD: i64 = 1_000_000;
 
-/// Rounds of spinning before a waiter sleeps, and pauses in each.
+/// How many rounds a waiter spins before it sleeps, and how many pause instructions a round has.
 const ACTIVE_SPIN: u32 = 4;
 const ACTIVE_SPIN_CNT: u32 = 30;
 
-/// Whether it makes sense to spin: somebody else is running who may unlock, and there is
-/// nothing better to do. Go's `canSpin`.
+/// Whether it makes sense to spin: another goroutine is running, which may unlock, and this P has
+/// no other to run. Go's `canSpin`.
 fn can_spin(iter: u32) -> bool {
     let busy =
         gomaxprocs() - sched().npidle.load(Ordering::Relaxed) - sched().nmspinning.load(Ordering::Relaxed);
@@ -57,7 +59,7 @@ impl RawMutex {
     #[inline(always)]
     #[track_caller]
     pub(super) fn lock(&self) {
-        // Acquire, here and below: pairs with the release in unlock.
+        // Acquire, in this file: pairs with the release in unlock.
         if self.state.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.lock_slow();
         }
@@ -80,9 +82,9 @@ impl RawMutex {
         let mut iter = 0;
         let mut old = self.state.load(Ordering::Relaxed);
         loop {
-            // Not when starving: it would be handed to somebody else.
+            // Not in starving mode: the mutex is handed to the first waiter.
             if old & (LOCKED | STARVING) == LOCKED && can_spin(iter) {
-                // Tell unlock that somebody is awake already.
+                // So that unlock wakes nobody else.
                 if !awoke
                     && old & WOKEN == 0
                     && old >= WAITER
@@ -105,7 +107,7 @@ impl RawMutex {
             if old & (LOCKED | STARVING) != 0 {
                 new += WAITER;
             }
-            // Only while it is locked: a starving mutex is one with waiters.
+            // Only while it is locked: unlock expects a starving mutex to have waiters.
             if starving && old & LOCKED != 0 {
                 new |= STARVING;
             }
@@ -122,15 +124,15 @@ impl RawMutex {
             if old & (LOCKED | STARVING) == 0 {
                 return;
             }
-            // Who has waited before goes to the front.
+            // A waiter that was woken in vain goes back to the front.
             let lifo = waiting_since.is_some();
             let since = *waiting_since.get_or_insert_with(nanotime);
             semacquire1(&self.sema, lifo, WaitReason::SyncMutexLock);
             starving |= nanotime() - since > STARVATION_THRESHOLD;
             old = self.state.load(Ordering::Relaxed);
             if old & STARVING != 0 {
-                // It was handed to us, but isn't marked as locked, and we still count as a
-                // waiter.
+                // unlock has handed the mutex over. LOCKED isn't set yet, and this goroutine still counts as
+                // a waiter.
                 if old & (LOCKED | WOKEN) != 0 || old < WAITER {
                     throw("sync: inconsistent mutex state");
                 }
@@ -161,11 +163,11 @@ impl RawMutex {
             fatal("sync: unlock of unlocked mutex");
         }
         if new & STARVING != 0 {
-            // To the first waiter, who sets LOCKED; until then STARVING keeps others out.
+            // Hands it to the first waiter, which sets LOCKED; until then STARVING keeps others out.
             return semrelease1(&self.sema, true);
         }
         let mut old = new;
-        // Nobody to wake, or somebody is awake, or has it already.
+        // Until nobody waits, somebody is awake, or somebody has locked already: then nobody is to be woken.
         while old >= WAITER && old & (LOCKED | WOKEN | STARVING) == 0 {
             let woken = (old - WAITER) | WOKEN;
             match self.state.compare_exchange(old, woken, Ordering::Relaxed, Ordering::Relaxed) {

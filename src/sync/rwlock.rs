@@ -1,8 +1,8 @@
 //! [`RwLock`]: Go's `sync/rwmutex.go`.
 //!
-//! A writer announces itself by taking [`MAX_READERS`] from the count of readers, which turns
-//! it negative: readers who come then wait for it. It waits in its turn for the readers that
-//! there were, the last of whom wakes it. So neither side can keep the other out.
+//! A writer announces itself by subtracting [`MAX_READERS`] from the count of readers, which makes it
+//! negative: readers that arrive then wait until the writer unlocks. The writer waits for the
+//! readers that hold the lock; the last of them wakes it. So neither side can starve the other.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -15,35 +15,37 @@ use crate::sema::{semacquire1, semrelease};
 use crate::sync::raw_mutex::RawMutex;
 use crate::wait::must_wait;
 
-/// More readers than there can be.
+/// More readers than there can be at once.
 const MAX_READERS: i32 = 1 << 30;
 
-/// A lock that many may hold to read, or one to write. Go's `sync.RWMutex`: a writer that
-/// waits keeps out readers who come after it, so a goroutine that reads must not read again.
+/// A lock that either any number of readers hold, or one writer. Go's `sync.RWMutex`: readers that come
+/// after a writer that waits wait for it, so a goroutine that holds it to read must not lock it again.
 pub struct RwLock<T: ?Sized> {
-    /// Held by a writer, waiting or not.
+    /// Held by the writer, from before it waits for readers until it has unlocked.
     writers: RawMutex,
+    /// What the writer sleeps on while there are readers.
     writer_sem: AtomicU32,
+    /// What readers sleep on while there is a writer.
     reader_sem: AtomicU32,
-    /// Readers, holding or waiting; less [`MAX_READERS`] if there is a writer.
+    /// The number of readers that hold the lock or wait; minus [`MAX_READERS`] while there is a writer.
     reader_count: AtomicI32,
-    /// Readers that the writer waits for.
+    /// How many readers the writer waits for.
     reader_wait: AtomicI32,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: it passes the value between threads,
+// SAFETY: the lock owns its value, which may be sent.
 unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
-// SAFETY: and shows it to several at once.
+// SAFETY: the value goes to the thread of the writer (Send), and several readers share it (Sync).
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 
-/// The right to read what an [`RwLock`] protects.
+/// Shared access to the value of an [`RwLock`]; dropping it unlocks. Go's `RUnlock`.
 #[must_use = "dropping the guard unlocks the lock"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
 }
 
-/// The right to change what an [`RwLock`] protects.
+/// Exclusive access to the value of an [`RwLock`]; dropping it unlocks. Go's `Unlock`.
 #[must_use = "dropping the guard unlocks the lock"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
@@ -62,14 +64,14 @@ impl<T> RwLock<T> {
         }
     }
 
-    /// The value, whose lock nobody has any more.
+    /// The value; the lock is gone.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Locks for reading; waits until it can.
+    /// Locks for reading; waits while there is a writer. Go's `RLock`.
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -81,14 +83,14 @@ impl<T: ?Sized> RwLock<T> {
             return guard;
         }
         let _guest = must_wait("read");
-        // Acquire: pairs with the release of the writer that was last.
+        // Acquire: pairs with the release in write_unlock.
         if self.reader_count.fetch_add(1, Ordering::Acquire) + 1 < 0 {
             semacquire1(&self.reader_sem, false, WaitReason::SyncRWMutexRLock);
         }
         RwLockReadGuard { lock: self }
     }
 
-    /// Locks for reading if it can be done at once.
+    /// Locks for reading if there is no writer. Go's `TryRLock`.
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         let mut count = self.reader_count.load(Ordering::Relaxed);
         while count >= 0 {
@@ -100,7 +102,7 @@ impl<T: ?Sized> RwLock<T> {
         None
     }
 
-    /// Locks for writing; waits until it can.
+    /// Locks for writing; waits while others hold the lock. Go's `Lock`.
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -113,16 +115,16 @@ impl<T: ?Sized> RwLock<T> {
         }
         let _guest = must_wait("write");
         self.writers.lock();
-        // Acquire and release: readers before and after.
+        // Acquire: pairs with the release in read_unlock.
         let readers = self.reader_count.fetch_sub(MAX_READERS, Ordering::AcqRel);
-        // Those that leave from now on count down reader_wait, which may be negative already.
+        // Readers that leave from now on decrement reader_wait, which may be negative already.
         if readers != 0 && self.reader_wait.fetch_add(readers, Ordering::AcqRel) + readers != 0 {
             semacquire1(&self.writer_sem, false, WaitReason::SyncRWMutexLock);
         }
         RwLockWriteGuard { lock: self }
     }
 
-    /// Locks for writing if it can be done at once.
+    /// Locks for writing if nobody holds the lock. Go's `TryLock`.
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         if !self.writers.try_lock() {
             return None;
@@ -135,15 +137,15 @@ impl<T: ?Sized> RwLock<T> {
         announced.then(|| RwLockWriteGuard { lock: self })
     }
 
-    /// The value, without a lock: nobody else has it.
+    /// The value. There is no need to lock: `&mut` says that nobody else has the lock.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
 
     fn read_unlock(&self) {
-        // Release: what was read comes before what a writer does.
+        // Release: pairs with the acquire in write, so that what was read here comes before what is written.
         if self.reader_count.fetch_sub(1, Ordering::Release) - 1 < 0 {
-            // A writer waits for the readers that there were.
+            // There is a writer: it waits for the readers that came before it, of which this is one.
             if self.reader_wait.fetch_sub(1, Ordering::AcqRel) - 1 == 0 {
                 semrelease(&self.writer_sem);
             }
@@ -151,7 +153,7 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     fn write_unlock(&self) {
-        // Release: what was written is seen by readers who come.
+        // Release: pairs with the acquire in read, so that readers see what was written.
         let waiting = self.reader_count.fetch_add(MAX_READERS, Ordering::AcqRel) + MAX_READERS;
         for _ in 0..waiting {
             semrelease(&self.reader_sem);
@@ -164,7 +166,7 @@ impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the guard is the right to read the value.
+        // SAFETY: the lock is held to read as long as the guard lives, and nobody writes meanwhile.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -173,14 +175,14 @@ impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the guard is the right to the value.
+        // SAFETY: the lock is held to write as long as the guard lives, and only the guard reaches the value.
         unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard is the right to the value.
+        // SAFETY: as in deref, and the guard is borrowed mutably.
         unsafe { &mut *self.lock.value.get() }
     }
 }

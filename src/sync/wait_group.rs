@@ -6,7 +6,7 @@ use crate::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sema::{semacquire, semrelease};
 use crate::wait::must_wait;
 
-/// Waits for a number of goroutines to be done. Go's `sync.WaitGroup`.
+/// Counts goroutines, or other work, that others wait for. Go's `sync.WaitGroup`.
 ///
 /// ```
 /// use gosched::sync::WaitGroup;
@@ -29,6 +29,7 @@ pub struct WaitGroup {
     sema: AtomicU32,
 }
 
+/// One of the count.
 const ONE: u64 = 1 << 32;
 
 fn count(state: u64) -> i32 {
@@ -40,22 +41,22 @@ fn waiters(state: u64) -> u32 {
 }
 
 impl WaitGroup {
-    /// A group of none.
+    /// A group with a count of 0.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         WaitGroup { state: AtomicU64::new(0), sema: AtomicU32::new(0) }
     }
 
-    /// A group of none; loom's atomics have no constants.
+    /// A group with a count of 0. Not `const`: loom's atomics have no constants.
     #[cfg(loom)]
     pub fn new() -> Self {
         WaitGroup { state: AtomicU64::new(0), sema: AtomicU32::new(0) }
     }
 
-    /// Adds to the count, before the goroutines are made that will be done.
+    /// Adds `n` to the count, before the goroutines are made that will call [`done`](Self::done). Go's `Add`.
     ///
     /// # Panics
-    /// If somebody waits already and the count was 0: the wait may be over or not.
+    /// If the count was 0 and there are waiters: whether they wait for these, too, would be by chance.
     #[inline]
     #[track_caller]
     pub fn add(&self, n: u32) {
@@ -66,7 +67,7 @@ impl WaitGroup {
         );
     }
 
-    /// One is done: takes one from the count; at 0, wakes who waits.
+    /// Takes one from the count; when it comes to 0, wakes all that wait. Go's `Done`.
     ///
     /// # Panics
     /// If the count is 0.
@@ -83,30 +84,30 @@ impl WaitGroup {
     #[inline(always)]
     #[track_caller]
     fn change(&self, delta: u64) -> u64 {
-        // Release: what was done before comes before what a waiter does after. Acquire: for
-        // the one that wakes it.
+        // Release: what each goroutine did before `done` comes before what a waiter does afterwards. Acquire:
+        // the last one has all that from the others, and passes it on to those that it wakes.
         let state = self.state.fetch_add(delta, Ordering::AcqRel).wrapping_add(delta);
         assert!(count(state) >= 0, "gosched: negative WaitGroup count: more done than added");
         state
     }
 
-    /// Wakes all who wait; the count has come to 0.
+    /// Wakes all that wait; the count has come to 0.
     #[cold]
     #[inline(never)]
     fn wake(&self, state: u64) {
-        // Nobody may add while there are waiters, and none can come: the count is 0.
+        // No waiter can come, as the count is 0; nobody may add while there are waiters.
         assert!(
             self.state.load(Ordering::Relaxed) == state,
             "gosched: WaitGroup::add called concurrently with wait"
         );
-        // Release: who comes now and needs not wait sees what was done before, as those who sleep.
+        // Release: pairs with the acquire in `wait`, for a caller that comes now and needn't sleep.
         self.state.store(0, Ordering::Release);
         for _ in 0..waiters(state) {
             semrelease(&self.sema);
         }
     }
 
-    /// Waits until the count is 0.
+    /// Waits until the count is 0. Go's `Wait`.
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).

@@ -10,7 +10,7 @@ use crate::proc::park::on_goroutine;
 use crate::proc::procresize::MAX_GOMAXPROCS;
 use crate::wait::must_wait;
 
-/// What [`goexit`] unwinds with.
+/// The payload that [`goexit`] unwinds with.
 pub(crate) struct Goexit;
 
 /// Panics if the caller isn't on a goroutine.
@@ -28,14 +28,14 @@ pub(crate) fn not_a_goroutine(what: &str) -> ! {
     panic!("gosched::{what} called on a thread that isn't a goroutine's: use it inside gosched::run")
 }
 
-/// Lets other goroutines run, and goes on later. Go's `runtime.Gosched`.
+/// Lets other goroutines run: this one goes to the end of the global queue. Go's `runtime.Gosched`.
 ///
 /// # Panics
-/// If it is called on no goroutine.
+/// If it isn't called on a goroutine.
 #[track_caller]
 pub fn yield_now() {
     need_goroutine("yield_now");
-    // SAFETY: on a goroutine.
+    // SAFETY: need_goroutine has returned, so this is one.
     unsafe { proc::gosched::gosched() }
 }
 
@@ -45,50 +45,47 @@ pub fn yield_now() {
 /// `panic = "abort"` there is no unwinding, and the process ends.
 ///
 /// # Panics
-/// If it is called on no goroutine. If it ends the main goroutine, [`run`](crate::run)
-/// panics: it has no value to return.
+/// If it isn't called on a goroutine. If it ends the main goroutine, [`run`](crate::run)
+/// panics, as it has no value to return.
 #[track_caller]
 pub fn goexit() -> ! {
     need_goroutine("goexit");
     resume_unwind(Box::new(Goexit))
 }
 
-/// The number of the running goroutine: unique in the process, never 0.
+/// The number of the running goroutine: unique in the process, never 0. Go's `goid`, which reports show.
 ///
 /// # Panics
-/// If it is called on no goroutine.
+/// If it isn't called on a goroutine.
 #[track_caller]
 pub fn goid() -> u64 {
     need_goroutine("goid");
     getg().map_or(0, |gp| gp.goid.get())
 }
 
-/// How many goroutines there are that have not ended; when others come and go, an estimate.
-/// Go's `runtime.NumGoroutine`.
+/// The number of goroutines that have not ended: an estimate while others are made, or end. Go's
+/// `runtime.NumGoroutine`.
 pub fn num_goroutine() -> usize {
     if proc::boot::started() { proc::gfree::gcount() as usize } else { 0 }
 }
 
-/// How many goroutines can run at once: how many P's there are. Before the runtime has
-/// started, 0.
+/// How many goroutines can run at once: the number of P's. It is 0 before the runtime has started.
 ///
-/// It is what the environment variable `GOMAXPROCS` says when the runtime starts, if that is a
-/// positive number. Otherwise it is the number of processors that the process may use, or, if that
-/// is less, how many its control group (a container's, as a rule) has time for: the quota over the
-/// period, rounded up, but at least 2. Of nested groups the lowest limit counts.
-/// `GODEBUG=containermaxprocs=0` ignores control groups. Go's `runtime.GOMAXPROCS(0)`, as it is since
-/// 1.25.
+/// When the runtime starts, the environment variable `GOMAXPROCS` decides, if it is a positive number.
+/// Otherwise it is the number of processors that the process may use, or the limit of its control group
+/// (as a rule a container's) if that is lower: the quota divided by the period, rounded up, but at least
+/// 2. Of nested groups the lowest limit counts. `GODEBUG=containermaxprocs=0` ignores control groups.
+/// Go's `runtime.GOMAXPROCS(0)`, as it is since 1.25.
 pub fn gomaxprocs() -> usize {
     proc::procs::gomaxprocs() as usize
 }
 
-/// Sets how many goroutines can run at once; returns how many could before. It takes effect when every
-/// goroutine that runs has come to a point where it could park. Go's `runtime.GOMAXPROCS`.
+/// Sets how many goroutines can run at once, the number of P's; returns what it was. It waits until every
+/// running goroutine has come to a point at which it can be stopped. Go's `runtime.GOMAXPROCS`.
 ///
 /// # Panics
-/// If `n` is more than 16,384, which is more than the kernel has processors; inside
-/// [`blocking`](crate::blocking); and before the first call of [`run`](crate::run), when the environment
-/// variable is the way to set it.
+/// If `n` is more than 16,384, the most P's that there can be; inside [`blocking`](crate::blocking); and
+/// before the first call of [`run`](crate::run), where the environment variable is the way to set it.
 #[track_caller]
 pub fn set_gomaxprocs(n: NonZeroUsize) -> usize {
     let _guest = must_wait("set_gomaxprocs");
@@ -99,26 +96,27 @@ pub fn set_gomaxprocs(n: NonZeroUsize) -> usize {
     proc::stw::set_gomaxprocs(n.get() as i32) as usize
 }
 
-/// A goroutine that is locked to its thread, until this is dropped. See [`lock_os_thread`].
+/// While it lives, its goroutine is locked to its thread: see [`lock_os_thread`]. Dropping it is Go's
+/// `runtime.UnlockOSThread`.
 #[must_use = "dropping this unlocks the thread"]
 #[derive(Debug)]
 pub struct OsThreadLock {
-    /// It belongs to the goroutine that locked.
+    /// Not `Send`: the goroutine that has locked has to unlock.
     not_send: PhantomData<*const ()>,
 }
 
-/// Locks the running goroutine to the thread that it is on: it runs nowhere else, and nothing
-/// else runs there. For libraries that keep state in the thread. Nests. Go's
+/// Locks the running goroutine to the thread that it is on: the goroutine runs on no other thread, and the
+/// thread runs no other goroutine. For libraries that keep state in the thread. Locks nest. Go's
 /// `runtime.LockOSThread`.
 ///
-/// A goroutine that ends without having unlocked (the guard was leaked) takes the thread with it: it may have
-/// changed it in ways that others don't expect. No new thread is made by one that is locked, for the same reason.
+/// If the goroutine ends without having unlocked (the guard was leaked), its thread ends, too, as its state
+/// may have been changed. For the same reason new threads are never made by a locked one.
 ///
-/// Such a thread sleeps while its goroutine is parked, so this costs a thread for each; and
-/// each switch to it is the kernel's.
+/// The thread sleeps while its goroutine is parked: so each locked goroutine costs a thread, and each switch
+/// to it is one of the kernel's.
 ///
 /// # Panics
-/// If it is called on no goroutine.
+/// If it isn't called on a goroutine.
 #[track_caller]
 pub fn lock_os_thread() -> OsThreadLock {
     need_goroutine("lock_os_thread");

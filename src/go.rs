@@ -1,4 +1,4 @@
-//! Making goroutines from closures.
+//! Making goroutines of closures.
 
 use std::ffi::c_void;
 use std::io;
@@ -15,14 +15,14 @@ use crate::stack::{DEFAULT_ROOM, room_for};
 
 /// Runs `f` on a new goroutine. Go's `go` statement.
 ///
-/// The goroutine goes on if the handle is dropped. A panic in it is printed as std prints
-/// one, ends the goroutine and nothing else, and is what [`join`](JoinHandle::join) returns.
+/// The goroutine goes on if the handle is dropped. A panic in it is printed by std's hook, ends the
+/// goroutine and nothing else, and is the error of [`join`](JoinHandle::join).
 ///
-/// The goroutine's stack never moves, has 256 KiB of room, of which only what is used takes
-/// memory, and ends in a guard page. [`Builder`] makes larger ones.
+/// The goroutine's stack never moves, has 256 KiB, which take memory only as they are used, and ends in
+/// a guard page. [`Builder`] makes larger ones.
 ///
-/// It can be called on any thread once the runtime runs: inside [`run`](crate::run), and after
-/// its first call has begun.
+/// It can be called on any thread once the runtime has started, which the first call of
+/// [`run`](crate::run) does.
 ///
 /// ```
 /// # // SAFETY: no thread-local is kept across a point that can park.
@@ -35,7 +35,7 @@ use crate::stack::{DEFAULT_ROOM, room_for};
 /// ```
 ///
 /// # Panics
-/// If the runtime doesn't run, or there is no memory for a goroutine; [`Builder::go`] returns
+/// If the runtime hasn't started, or there is no memory for a goroutine; [`Builder::go`] returns
 /// that as an error.
 #[track_caller]
 #[inline]
@@ -50,13 +50,14 @@ where
     }
 }
 
+/// Panics: `what` couldn't make a goroutine.
 #[cold]
 #[track_caller]
 pub(crate) fn cannot(what: &str, error: &io::Error) -> ! {
     panic!("gosched::{what}: can't make a goroutine: {error}")
 }
 
-/// A goroutine to be made, with a name or a stack of another size.
+/// Makes goroutines with a name, or with a stack of another size.
 ///
 /// ```
 /// # // SAFETY: no thread-local is kept across a point that can park.
@@ -80,19 +81,19 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A goroutine as [`go`] makes one.
+    /// A builder of goroutines as [`go`] makes them.
     #[inline(always)]
     pub fn new() -> Self {
         Builder { name: Name::NONE, stack: Ok(StackKind::Fixed(DEFAULT_ROOM)) }
     }
 
-    /// Gives it a name, which reports of fatal errors show: its first 31 bytes.
+    /// Names the goroutine, for reports of fatal errors; these show the first 31 bytes.
     pub fn name(self, name: &str) -> Self {
         Builder { name: Name::new(name), ..self }
     }
 
-    /// Gives it a stack of at least so many bytes, up to 1 GiB: the room is a power of two of
-    /// pages. Only what is used takes memory.
+    /// Sets the size of the stack to at least `size` bytes, up to 1 GiB: it is rounded up to a power of two
+    /// of pages. Only what is used takes memory.
     pub fn stack_size(self, size: usize) -> Self {
         Builder { stack: room_for(size).ok_or(size), ..self }
     }
@@ -100,12 +101,11 @@ impl Builder {
     /// Makes the goroutine, and runs `f` on it.
     ///
     /// # Errors
-    /// - The runtime doesn't run.
+    /// - The runtime hasn't started.
     /// - There is no memory or address space for a stack
     ///   ([`OutOfMemory`](io::ErrorKind::OutOfMemory), or what the kernel says).
-    /// - With `GOSCHED_GUARD=strict`, there is no mapping left for its guard page.
-    /// - The stack size is more than there can be
-    ///   ([`InvalidInput`](io::ErrorKind::InvalidInput)).
+    /// - With `GOSCHED_GUARD=strict`: the kernel has no mapping left for the guard page.
+    /// - The stack size is more than 1 GiB ([`InvalidInput`](io::ErrorKind::InvalidInput)).
     #[track_caller]
     #[inline]
     pub fn go<F, T>(self, f: F) -> io::Result<JoinHandle<T>>
@@ -113,9 +113,9 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        // SAFETY: what F and T borrow is 'static.
+        // SAFETY: F, T and the closure are 'static, and the one handle is made below.
         let gp = unsafe { self.spawn(Location::caller(), f, |_| {}) }?;
-        // SAFETY: spawn made it with a T for a result, and this is its handle.
+        // SAFETY: spawn made the G with a T for a result; this is its only handle.
         Ok(unsafe { JoinHandle::new(gp) })
     }
 
@@ -136,12 +136,14 @@ impl Builder {
         scope.spawn(self, Location::caller(), f)
     }
 
-    /// Makes a goroutine with a handle that runs `f`, and then, when nothing of it is left but
-    /// the result, if it has a handle, `then`; which is told whether it panicked without one.
+    /// Makes a goroutine that runs `f` and then calls `then`. Before that `f` is dropped, and so is the
+    /// result if the handle is gone; otherwise the handle drops it. `then` is told whether `f` panicked and
+    /// there was no handle to take that.
     ///
     /// # Safety
-    /// What `F`, `T` and `N` borrow lives until `then` has begun, and what `N` borrows until it
-    /// has ended. The caller makes one handle of the G.
+    /// What `F` and `T` borrow lives until `then` is called, and what the handle's `T` borrows until the
+    /// handle is dropped; what `N` borrows lives until `then` returns. The caller makes exactly one handle of
+    /// the G.
     #[inline(always)]
     pub(crate) unsafe fn spawn<F, T, N>(
         self,
@@ -156,17 +158,17 @@ impl Builder {
     {
         let gp = newproc1(body::<F, T, N>, self.kind()?, &self.maker(created_at))?;
         attach_new(gp);
-        // SAFETY: the G is ours until it is queued, and its slot empty.
+        // SAFETY: the G is new and in no queue: its slot is empty, and this function's alone.
         unsafe { gp.ext.slot.put((f, then)) };
         gp.sched.ctxt.set(gp.as_ptr().cast());
         enqueue(gp);
         Ok(gp)
     }
 
-    /// The kind of stack that it asks for.
+    /// The kind of stack to make.
     ///
     /// # Errors
-    /// If there can be none.
+    /// If the runtime hasn't started, or the stack size is too large.
     #[inline(always)]
     pub(crate) fn kind(&self) -> io::Result<StackKind> {
         if !started() {
@@ -175,7 +177,7 @@ impl Builder {
         self.stack.map_err(too_large)
     }
 
-    /// What reports say of a new one.
+    /// What reports will say of where the goroutine comes from.
     #[inline(always)]
     pub(crate) fn maker(&self, created_at: &'static Location<'static>) -> Maker<'_> {
         Maker { name: &self.name, created_at: Some(created_at), callerpc: 0 }
@@ -207,22 +209,22 @@ where
     F: FnOnce() -> T,
     N: FnOnce(bool),
 {
-    // SAFETY: spawn passes the G itself.
+    // SAFETY: spawn has set the argument to the G itself, and G's are never freed.
     let gp: &'static G = unsafe { &*gp.cast::<G>() };
-    // SAFETY: spawn put it there.
+    // SAFETY: spawn put an (F, N) there, and nobody else uses the slot before `end`.
     let (f, then) = unsafe { gp.ext.slot.take::<(F, N)>() };
     let outcome: Outcome<T> = catch_unwind(AssertUnwindSafe(f));
     unwire(gp);
     if detached(gp) {
         return then(drop_outcome(outcome));
     }
-    // SAFETY: the slot is empty, and ours until the end.
+    // SAFETY: the slot is empty since take, and nobody else uses it before `end`.
     unsafe { gp.ext.slot.put(outcome) };
     if end(gp) {
         then(false);
     } else {
-        // The handle went just now.
-        // SAFETY: it is as we put it.
+        // The handle was dropped after the look at `detached`, so nobody takes the result.
+        // SAFETY: the outcome is as it was put there, and `end` says that it is this goroutine's.
         then(drop_outcome(unsafe { gp.ext.slot.take::<Outcome<T>>() }));
     }
 }

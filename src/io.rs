@@ -1,5 +1,5 @@
-//! Standard input, output and error: who waits for them holds up a thread, and no P. Go's `os.Stdin`,
-//! `os.Stdout` and `os.Stderr`.
+//! Standard input, output and error: an operation that waits holds up a thread, and no P. Go's
+//! `os.Stdin`, `os.Stdout` and `os.Stderr`.
 //!
 //! ```no_run
 //! use std::io::Write;
@@ -16,27 +16,27 @@
 //! # }.unwrap();
 //! ```
 //!
-//! These are std's, with std's names and std's buffers: what `println!` has written and what [`stdout`] writes
-//! come out in order. But `println!` into a pipe that is full holds up a P, and so does a read from
+//! They wrap std's handles, and share std's buffers: what `println!` has written and what [`stdout`] writes
+//! come out in order. But `println!` into a full pipe holds up a P, and so does a read from
 //! [`std::io::stdin`] while there is nothing to read.
 //!
-//! The descriptors are left in blocking mode, as in Go, because other processes have them too: a shell would
-//! find its terminal changed. So each operation is a system call as [`blocking`](crate::blocking) makes it, and takes a thread
-//! for as long as it waits. Goroutines that want the same take turns, and are parked until it is theirs. There
-//! is no lock to be kept from one operation to the next, but each is whole: what one `writeln!` writes isn't
-//! mixed with what others do. On a thread that isn't a goroutine's, and inside [`blocking`](crate::blocking), they are std's
-//! alone.
+//! The descriptors stay in blocking mode, as in Go, because other processes have them too: a shell would find
+//! its terminal changed. So each operation is done in [`blocking`](crate::blocking), and takes a thread for
+//! as long as it waits. Goroutines that want the same one take turns, and are parked until it is theirs.
+//! There is no lock that could be kept from one operation to the next, but each is atomic: what one
+//! `writeln!` writes isn't mixed with what others write. On a thread that isn't a goroutine's, and inside
+//! [`blocking`](crate::blocking), there are no turns but std's lock.
 //!
-//! So nothing here is a [`BufRead`]: what it shows, others could take meanwhile. [`Stdin::read_until`] and
-//! [`Stdin::lines`] are there, and to have it all for oneself, a [`BufReader`](io::BufReader) of [`stdin`].
-//! Whether it is a terminal, [`IsTerminal`](io::IsTerminal) says of its [`as_fd`](AsFd::as_fd).
+//! Nothing here is a [`BufRead`], as others could take the bytes that it shows. There are
+//! [`Stdin::read_until`] and [`Stdin::lines`]; a program with one reader can put [`stdin`] into a
+//! [`BufReader`](io::BufReader). [`IsTerminal`](io::IsTerminal) can be asked of [`as_fd`](AsFd::as_fd).
 //!
-//! Errors are std's, too. If nobody reads what [`stdout`] writes, that is
-//! [`BrokenPipe`](io::ErrorKind::BrokenPipe), where Go ends the process by SIGPIPE. If another process has put the
-//! descriptor into non-blocking mode, it may be [`WouldBlock`](io::ErrorKind::WouldBlock).
+//! Errors are std's, too. If nobody reads what [`stdout`] writes, the error is
+//! [`BrokenPipe`](io::ErrorKind::BrokenPipe), where Go ends the process by SIGPIPE. If another process has
+//! put the descriptor into non-blocking mode, it may be [`WouldBlock`](io::ErrorKind::WouldBlock).
 //!
-//! Of a pipe or a socket that this process has for itself, a [`Pollable`](crate::net::Pollable) can be made, for
-//! which no thread waits:
+//! If no other process has the pipe or socket, a [`Pollable`](crate::net::Pollable) of it waits without a
+//! thread:
 //!
 //! ```no_run
 //! use std::fs::File;
@@ -62,41 +62,41 @@ use crate::blocking::ignoring_eintr;
 use crate::proc::park::on_goroutine;
 use crate::sync::Mutex;
 
-/// Which goroutine's turn it is, for each of the three. Without that, each that waits would take a thread.
+/// The turns of the three. Without them, each goroutine that waits would take a thread.
 static READING: Mutex<()> = Mutex::new(());
 static WRITING: Mutex<()> = Mutex::new(());
 static REPORTING: Mutex<()> = Mutex::new(());
 
-/// Calls `f`, which is a whole operation, when it is its turn.
+/// Calls `f`, an operation, with the lock of `turn`.
 ///
-/// std's lock is taken and released inside of `f`, where nothing parks.
+/// `f` takes std's lock, which is the thread's, and releases it before it returns: nothing parks in it.
 fn whole<R>(turn: &Mutex<()>, f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
-    // Who can't park has only std's lock to wait for.
+    // A caller that can't park waits for std's lock alone.
     let _turn = on_goroutine().then(|| turn.lock());
     ignoring_eintr(f)
 }
 
-/// Standard input: [`std::io::Stdin`], for which no P waits. [`stdin`] returns it.
+/// Standard input: [`std::io::Stdin`] that holds up no P. Made by [`stdin`].
 #[derive(Debug)]
 pub struct Stdin(io::Stdin);
 
-/// Standard input. Go's `os.Stdin`, in `os/file.go`.
+/// A handle for standard input. Go's `os.Stdin`, in `os/file.go`.
 pub fn stdin() -> Stdin {
     Stdin(io::stdin())
 }
 
 impl Stdin {
-    /// Reads a line, and appends it to `buf`, with the end of the line; returns how many bytes that were: 0 at
-    /// the end of the input.
+    /// Reads a line, and appends it to `buf` with its end; returns the number of bytes, which is 0 at the end
+    /// of the input.
     ///
     /// # Errors
-    /// [`InvalidData`](io::ErrorKind::InvalidData) if it isn't UTF-8; otherwise the kernel's.
+    /// [`InvalidData`](io::ErrorKind::InvalidData) if the line isn't UTF-8; otherwise the kernel's.
     pub fn read_line(&self, buf: &mut String) -> io::Result<usize> {
         whole(&READING, || self.0.read_line(buf))
     }
 
-    /// Reads up to and with the next `byte`, or to the end of the input, and appends it to `buf`; returns how many
-    /// bytes that were.
+    /// Reads up to the next `byte`, or to the end of the input, and appends all that to `buf` with the
+    /// `byte`; returns the number of bytes.
     ///
     /// # Errors
     /// The kernel's.
@@ -104,14 +104,14 @@ impl Stdin {
         whole(&READING, || self.0.lock().read_until(byte, buf))
     }
 
-    /// The lines, one after the other, without the ends of lines: each is a [`read_line`](Self::read_line), and
-    /// has its errors.
+    /// An iterator of lines without their ends, each read by a [`read_line`](Self::read_line), with its
+    /// errors.
     pub fn lines(self) -> Lines {
         Lines(self)
     }
 }
 
-/// The lines of standard input, from [`Stdin::lines`].
+/// The lines of standard input. Made by [`Stdin::lines`].
 #[derive(Debug)]
 pub struct Lines(Stdin);
 
@@ -153,21 +153,21 @@ macro_rules! input {
 
 input!(Stdin, &Stdin);
 
-/// Standard output: [`std::io::Stdout`], for which no P waits. [`stdout`] returns it.
+/// Standard output: [`std::io::Stdout`] that holds up no P. Made by [`stdout`].
 #[derive(Debug)]
 pub struct Stdout(io::Stdout);
 
-/// Standard output. Go's `os.Stdout`, in `os/file.go`; but it is std's, and keeps what is written until a line
-/// ends.
+/// A handle for standard output. Go's `os.Stdout`, in `os/file.go`; but std's buffer keeps what is written
+/// until the end of a line.
 pub fn stdout() -> Stdout {
     Stdout(io::stdout())
 }
 
-/// Standard error: [`std::io::Stderr`], for which no P waits. [`stderr`] returns it.
+/// Standard error: [`std::io::Stderr`] that holds up no P. Made by [`stderr`].
 #[derive(Debug)]
 pub struct Stderr(io::Stderr);
 
-/// Standard error. Go's `os.Stderr`, in `os/file.go`.
+/// A handle for standard error. Go's `os.Stderr`, in `os/file.go`.
 pub fn stderr() -> Stderr {
     Stderr(io::stderr())
 }
@@ -188,7 +188,7 @@ macro_rules! output {
                     whole(&$turn, || (&self.0).write_all(buf))
                 }
 
-                /// Formats first: who is asked for its text may park.
+                /// Formats first, outside of the turn: a `Display` may park.
                 fn write_fmt(&mut self, args: fmt::Arguments<'_>) -> io::Result<()> {
                     self.write_all(fmt::format(args).as_bytes())
                 }

@@ -1,4 +1,4 @@
-//! Iterators made of code that yields values: Go's package `iter`.
+//! Iterators whose values are yielded by a function: Go's package `iter`.
 //!
 //! ```
 //! use gosched::iter::{Yielder, pull};
@@ -47,15 +47,15 @@ use crate::proc::park::{goroutine, on_goroutine, whoami};
 
 /// Makes an iterator of the values that `f` yields. Go's `iter.Pull`.
 ///
-/// `f` runs on a goroutine of its own, a *generator*, but never beside who iterates: it goes on when
-/// the next value is asked for, until it yields one. It may recurse, park, and use other such
-/// iterators. It begins with the first [`next`](Iterator::next).
+/// `f` runs on a goroutine of its own, a *generator*, but never at the same time as the code that
+/// iterates: each [`next`](Iterator::next) resumes it until it yields a value; the first one starts it.
+/// `f` may recurse, park, and use other such iterators.
 ///
-/// A value costs two switches, which go from one goroutine to the other without the scheduler, and
-/// no memory; the iterator one goroutine, as [`go`](crate::go()) makes it, and one allocation.
-/// [`Builder::pull`] gives it a name or a larger stack.
+/// A value costs two switches, directly from one goroutine to the other, and no memory. The iterator
+/// costs one goroutine, as [`go`](crate::go()) makes it, and one allocation. [`Builder::pull`] gives the
+/// generator a name or a larger stack.
 ///
-/// It can be called on any thread once the runtime runs.
+/// It can be called on any thread once the runtime has started.
 ///
 /// ```
 /// # // SAFETY: no thread-local is kept across a point that can park.
@@ -74,7 +74,7 @@ use crate::proc::park::{goroutine, on_goroutine, whoami};
 /// ```
 ///
 /// # Panics
-/// If the runtime doesn't run, or there is no memory for a goroutine; [`Builder::pull`] returns that
+/// If the runtime hasn't started, or there is no memory for a goroutine; [`Builder::pull`] returns that
 /// as an error.
 #[track_caller]
 pub fn pull<F, T>(f: F) -> Pull<T>
@@ -109,26 +109,26 @@ impl Builder {
         });
         let arg = NonNull::from(&*shared).as_ptr().cast();
         let gp = newcoro(&shared.coro, body::<F, T>, arg, kind, &self.maker(Location::caller()))?;
-        // SAFETY: nobody switches to it yet, and its slot is empty.
+        // SAFETY: the G is new: nobody has switched to it, so its slot is empty, and this function's alone.
         unsafe { gp.ext.slot.put(f) };
         Ok(Pull { shared: NonNull::from(Box::leak(shared)) })
     }
 }
 
-/// What the iterator and its generator have in common. One of the two waits while the other uses it.
+/// What the iterator and its generator share. One of the two waits while the other uses it.
 struct Shared<T> {
     coro: Coro,
-    /// Yielded, and not taken yet.
+    /// The value that was yielded, until `next` takes it.
     value: Cell<Option<T>>,
-    /// What the generator panicked with.
+    /// The payload, if the generator has panicked.
     payload: Cell<Option<Box<dyn Any + Send>>>,
-    /// The generator is to end.
+    /// Set when the iterator is dropped: the generator has to end.
     stopped: Cell<bool>,
-    /// It has ended, or is about to.
+    /// The generator has ended, or is about to.
     done: Cell<bool>,
 }
 
-/// What a generator unwinds with that is to end.
+/// The payload that a generator unwinds with when it has to end.
 struct Stopped;
 
 /// The function of a generator's goroutine.
@@ -136,10 +136,10 @@ unsafe extern "C" fn body<F, T>(_: *mut Coro, shared: *mut c_void)
 where
     F: FnOnce(&Yielder<T>),
 {
-    // SAFETY: Builder::pull passes it, and a Pull keeps it until this has ended.
+    // SAFETY: Builder::pull passes the Shared, and the Pull frees it only after this has ended.
     let shared = unsafe { &*shared.cast::<Shared<T>>() };
     let (gp, _) = goroutine();
-    // SAFETY: Builder::pull put it there.
+    // SAFETY: Builder::pull put an F there before anybody could switch to this goroutine.
     let f = unsafe { gp.ext.slot.take::<F>() };
     let outcome = catch_unwind(AssertUnwindSafe(move || {
         if !shared.stopped.get() {
@@ -151,9 +151,9 @@ where
     shared.done.set(true);
 }
 
-/// Where a generator's values go: what [`pull`] calls its function with.
+/// What a generator yields its values with: the argument of [`pull`]'s function.
 ///
-/// No other goroutine can have it:
+/// It can't be passed to another goroutine:
 ///
 /// ```compile_fail
 /// gosched::iter::pull(|out| {
@@ -167,15 +167,15 @@ pub struct Yielder<'a, T> {
 }
 
 impl<T> Yielder<'_, T> {
-    /// Passes `value` to who iterates, and waits until the next one is asked for.
+    /// Passes `value` to the iterator, and waits until `next` is called again.
     ///
-    /// If the iterator is dropped instead, this doesn't return: the generator unwinds, as by
+    /// If the iterator is dropped instead, this doesn't return: the generator unwinds as by
     /// [`goexit`](crate::goexit), so that destructors run. A `catch_unwind` stops that until the next
-    /// `yield_`. In a destructor that runs because of it, `yield_` drops the value and returns.
+    /// `yield_`. In a destructor that runs while the generator unwinds, `yield_` drops the value and returns.
     pub fn yield_(&self, value: T) {
         if !self.shared.stopped.get() {
             self.shared.value.set(Some(value));
-            // SAFETY: the coroutine that runs this.
+            // SAFETY: this runs in the coroutine, which so hasn't ended, and keeps it until it has.
             unsafe { coroswitch(&self.shared.coro) };
         }
         if self.shared.stopped.get() {
@@ -197,48 +197,49 @@ impl<T> fmt::Debug for Yielder<'_, T> {
     }
 }
 
-/// An iterator of the values that a generator yields, made by [`pull`].
+/// An iterator of the values that a generator yields. Made by [`pull`].
 ///
-/// It may go to another goroutine, or thread. After the last value, `next` returns `None`, however
+/// It can be sent to another goroutine, or thread. After the last value, `next` returns `None`, however
 /// often it is called.
 ///
 /// # Panics
-/// `next` panics on a thread that isn't a goroutine's. A panic in the generator goes on in the `next`
-/// that was waiting for it; so does a [`goexit`](crate::goexit), which ends the caller too. The
-/// iterator is at its end then.
+/// `next` panics on a thread that isn't a goroutine's, and inside [`blocking`](crate::blocking). A panic in
+/// the generator goes on in the `next` that was waiting for it; so does a [`goexit`](crate::goexit),
+/// which so ends the caller, too. The iterator is at its end then.
 ///
 /// # Dropping it
-/// If the generator hasn't ended, it is made to, and destructors on its stack have run when the drop
-/// is over. What these panic with goes on in the caller, unless that is panicking already. (Who drops
-/// it while panicking takes a thread of its own meanwhile, as whoever parks then.) On a thread that
-/// isn't a goroutine's, the generator ends later.
+/// If the generator hasn't ended, it is unwound, and the destructors on its stack have run when the drop
+/// returns. A panic in one of them goes on in the caller, unless that is panicking already. (A goroutine
+/// that drops an iterator while it panics keeps its thread meanwhile, as any that parks then.) If it is
+/// dropped on a thread that isn't a goroutine's, or inside [`blocking`](crate::blocking), the generator is
+/// unwound later.
 ///
-/// If it is leaked, the generator waits for good.
+/// If it is leaked, the generator waits forever.
 ///
-/// With `panic = "abort"` there is no unwinding: to drop it before its end ends the process, unless
+/// With `panic = "abort"` there is no unwinding: dropping it before its end aborts the process, unless
 /// the generator hasn't begun.
 #[must_use = "an iterator does nothing until it is asked for a value"]
 pub struct Pull<T: Send + 'static> {
     shared: NonNull<Shared<T>>,
 }
 
-// SAFETY: whoever has it is the only one to use what is shared, while the generator waits; and F and
-// T, which go from one goroutine to the other, are Send.
+// SAFETY: the Pull's owner uses what is shared only while the generator waits; F and T, which go from one
+// goroutine to the other, are Send (`pull` asks for that).
 unsafe impl<T: Send> Send for Pull<T> {}
-// SAFETY: a shared reference is good for nothing.
+// SAFETY: a `&Pull` gives access to nothing.
 unsafe impl<T: Send> Sync for Pull<T> {}
 
 impl<T: Send> Iterator for Pull<T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
-        // SAFETY: it is freed when this is dropped.
+        // SAFETY: it is freed when self is dropped.
         let shared = unsafe { self.shared.as_ref() };
         if shared.done.get() {
             return None;
         }
         let (Some(gp), Some(mp)) = whoami() else { not_a_goroutine("iter::Pull::next") };
-        // SAFETY: a coroutine that hasn't ended.
+        // SAFETY: the generator hasn't ended, as `done` isn't set; self keeps the coroutine.
         unsafe { coroswitch_on(gp, mp, &shared.coro) };
         let value = shared.value.take();
         if value.is_none()
@@ -254,18 +255,18 @@ impl<T: Send> FusedIterator for Pull<T> {}
 
 impl<T: Send> Drop for Pull<T> {
     fn drop(&mut self) {
-        // SAFETY: it is freed below.
+        // SAFETY: it is freed below, and not used after that.
         let shared = unsafe { self.shared.as_ref() };
         if !shared.done.get() {
             if !on_goroutine() {
                 return drop_on_a_goroutine(Pull { shared: self.shared });
             }
             shared.stopped.set(true);
-            // SAFETY: a coroutine that hasn't ended.
+            // SAFETY: the generator hasn't ended, as `done` isn't set; it is freed below, when it has.
             unsafe { coroswitch(&shared.coro) };
         }
         let payload = shared.payload.take();
-        // SAFETY: Builder::pull leaked it, and the generator has ended.
+        // SAFETY: Builder::pull leaked the box, and the generator has ended, so nobody else has it.
         drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
         if let Some(payload) = payload
             && !panicking()
@@ -275,11 +276,11 @@ impl<T: Send> Drop for Pull<T> {
     }
 }
 
-/// Drops it where it can wait for the generator.
+/// Drops a `Pull` on a new goroutine, which can wait for the generator.
 #[cold]
 fn drop_on_a_goroutine<T: Send>(pull: Pull<T>) {
     let pull = ManuallyDrop::new(pull);
-    // If there is no memory for that, it is leaked.
+    // If there is no memory for a goroutine, the Pull is leaked.
     let _ = Builder::new().go(move || drop(ManuallyDrop::into_inner(pull)));
 }
 

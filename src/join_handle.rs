@@ -1,4 +1,4 @@
-//! Handles of goroutines, and what comes out of them.
+//! [`JoinHandle`]: the handle of a goroutine, and its result.
 
 use std::any::Any;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::wait::must_wait;
 /// What a goroutine ends with: its result, or what it panicked with.
 pub(crate) type Outcome<T> = Result<T, Box<dyn Any + Send>>;
 
-/// Drops what nobody asked for; says whether it was a panic.
+/// Drops a result that nobody takes; says whether it was a panic.
 pub(crate) fn drop_outcome<T>(outcome: Outcome<T>) -> bool {
     let panicked = matches!(&outcome, Err(payload) if !payload.is::<Goexit>());
     if catch_unwind(AssertUnwindSafe(|| drop(outcome))).is_err() {
@@ -24,23 +24,22 @@ pub(crate) fn drop_outcome<T>(outcome: Outcome<T>) -> bool {
     panicked
 }
 
-/// The handle of a goroutine. Dropping it lets the goroutine go on; its result will be
-/// dropped.
+/// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped.
 pub struct JoinHandle<T> {
     gp: &'static G,
     result: PhantomData<Outcome<T>>,
 }
 
-// SAFETY: it is used through atomics, and passes on a T, which is Send.
+// SAFETY: it shares only atomics with the goroutine, until that has ended; the T that it returns is Send.
 unsafe impl<T: Send> Send for JoinHandle<T> {}
-// SAFETY: a shared handle only asks whether the goroutine has ended.
+// SAFETY: a `&JoinHandle` only reads an atomic: whether the goroutine has ended.
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
 
 impl<T> JoinHandle<T> {
     /// The handle of a new goroutine.
     ///
     /// # Safety
-    /// Its result is a `T`, and it has no other handle.
+    /// [`Builder::spawn`](crate::Builder) made `gp` with a result of type `T`, and it has no other handle.
     #[inline(always)]
     pub(crate) unsafe fn new(gp: &'static G) -> Self {
         JoinHandle { gp, result: PhantomData }
@@ -60,11 +59,10 @@ impl<T> JoinHandle<T> {
             wait(self.gp);
         }
         let mut outcome = MaybeUninit::uninit();
-        // SAFETY: the goroutine has ended: its result is in the slot, and we take it once.
         self.consume(|slot_outcome| {
             outcome.write(slot_outcome);
         });
-        // SAFETY: it has ended, so the closure was called.
+        // SAFETY: the goroutine has ended, so consume has called the closure, which wrote it.
         unsafe { outcome.assume_init() }.map_err(|payload| JoinError { payload })
     }
 
@@ -73,7 +71,7 @@ impl<T> JoinHandle<T> {
         ended(self.gp)
     }
 
-    /// Drops the handle; if the goroutine has ended, passes its outcome to `take`.
+    /// Gives up the handle; if the goroutine has ended, passes its outcome to `take`.
     #[inline(always)]
     pub(crate) fn consume(self, take: impl FnOnce(Outcome<T>)) {
         let gp = self.gp;
@@ -82,10 +80,11 @@ impl<T> JoinHandle<T> {
     }
 }
 
+/// Gives up the handle of `gp`, of which there is one, and whose result is a `T`.
 #[inline(always)]
 fn release<T>(gp: &'static G, take: impl FnOnce(Outcome<T>)) {
-    // SAFETY: drop_handle calls this when the goroutine has ended: the outcome is in its slot,
-    // and the handle's, of which there is one.
+    // SAFETY: drop_handle calls this once, if the goroutine has ended with the handle there: then the
+    // outcome is in its slot, and the handle's alone.
     drop_handle(gp, || take(unsafe { gp.ext.slot.take() }));
 }
 
@@ -104,33 +103,33 @@ impl<T> fmt::Debug for JoinHandle<T> {
     }
 }
 
-/// Why a goroutine has no result.
+/// Why a goroutine has no result: it panicked, or called [`goexit`](crate::goexit).
 pub struct JoinError {
     payload: Box<dyn Any + Send>,
 }
 
 impl JoinError {
-    /// Whether it panicked.
+    /// Whether the goroutine panicked.
     pub fn is_panic(&self) -> bool {
         !self.is_goexit()
     }
 
-    /// Whether it ended by [`goexit`](crate::goexit).
+    /// Whether the goroutine ended by [`goexit`](crate::goexit).
     pub fn is_goexit(&self) -> bool {
         self.payload.is::<Goexit>()
     }
 
-    /// What it panicked with.
+    /// The payload of the panic.
     ///
     /// # Panics
-    /// If it didn't panic.
+    /// If the goroutine ended by [`goexit`](crate::goexit).
     #[track_caller]
     pub fn into_panic(self) -> Box<dyn Any + Send> {
         assert!(self.is_panic(), "gosched: the goroutine didn't panic, but ended by goexit");
         self.payload
     }
 
-    /// Panics with what it panicked with.
+    /// Panics with the payload of the goroutine's panic.
     ///
     /// # Panics
     /// Always.
@@ -139,7 +138,7 @@ impl JoinError {
         resume_unwind(self.into_panic())
     }
 
-    /// The message of the panic, if it is a text, as it is with `panic!`.
+    /// The message of the panic, if the payload is a string, as with `panic!`.
     fn message(&self) -> Option<&str> {
         let text = self.payload.downcast_ref::<&str>().copied();
         text.or_else(|| self.payload.downcast_ref::<String>().map(String::as_str))

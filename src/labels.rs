@@ -1,6 +1,6 @@
-//! Labels of goroutines: what a profile or a trace tells them apart by. Go's `runtime/pprof`, `label.go`.
+//! Labels of goroutines, by which a profile or a trace tells them apart. Go's `label.go`, in `runtime/pprof`.
 //!
-//! A goroutine has those of the one that made it, as they were then.
+//! A new goroutine has the labels that its maker has at that time.
 //!
 //! ```
 //! use gosched::labels::{labels, with_labels};
@@ -23,8 +23,7 @@ use crate::current::not_a_goroutine;
 use crate::proflabel::{LabelMap, get_prof_label, set_prof_label};
 use crate::runtime2::G;
 
-/// A set of labels, each with a key and a value. It never changes, and a copy costs nothing. Go's
-/// `LabelSet`.
+/// An immutable set of labels, each with a key and a value. A clone is a count in an `Arc`. Go's `LabelSet`.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Labels(Option<Arc<LabelMap>>);
 
@@ -34,7 +33,7 @@ impl Labels {
         Labels(None)
     }
 
-    /// These labels and more; one with the same key is replaced. Go's `WithLabels`.
+    /// These labels and `more`; of two with the same key, the last one counts. Go's `WithLabels`.
     pub fn with<K: Into<String>, V: Into<String>>(&self, more: impl IntoIterator<Item = (K, V)>) -> Self {
         let mut map = self.0.as_deref().cloned().unwrap_or_default();
         map.extend(more.into_iter().map(|(key, value)| (key.into(), value.into())));
@@ -51,7 +50,7 @@ impl Labels {
         self.0.iter().flat_map(|map| map.iter()).map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// Whether there is none.
+    /// Whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -63,48 +62,48 @@ impl fmt::Debug for Labels {
     }
 }
 
-/// The running goroutine, inside [`blocking`](crate::blocking) too. g0 has no number.
+/// The running goroutine, also inside [`blocking`](crate::blocking). None on g0, whose goid is 0.
 fn running() -> Option<&'static G> {
     getg().filter(|gp| gp.goid.get() != 0)
 }
 
-/// The labels of the running goroutine; none where there is no goroutine.
+/// The labels of the running goroutine; an empty set if the caller isn't on one.
 pub fn labels() -> Labels {
     Labels(running().and_then(get_prof_label))
 }
 
-/// The labels of the goroutine that an [event](crate::proc::Event) is of: for a [tracer](crate::proc::set_tracer), which
-/// may call it.
+/// The labels of another goroutine: for a [tracer](crate::proc::set_tracer), which gets
+/// [events](crate::proc::Event) of it.
 ///
 /// # Safety
-/// `gp` has begun, and neither runs elsewhere nor ends meanwhile. While a tracer gets an event of a goroutine,
-/// that is so.
+/// Until this returns, `gp` neither runs on another thread nor ends: its labels could be freed while they are
+/// read. So it is for the goroutine of an event, while the tracer is called with that.
 pub unsafe fn labels_of(gp: &G) -> Labels {
     Labels(get_prof_label(gp))
 }
 
-/// Gives the running goroutine other labels; returns those that it had. [`with_labels`] is the better way, as a
-/// rule. Go's `SetGoroutineLabels`.
+/// Replaces the labels of the running goroutine; returns those that it had. As a rule [`with_labels`] is the
+/// better way. Go's `SetGoroutineLabels`.
 ///
 /// # Panics
-/// If it is called on no goroutine.
+/// If it isn't called on a goroutine.
 #[track_caller]
 pub fn set_labels(labels: Labels) -> Labels {
     let Some(gp) = running() else { not_a_goroutine("labels::set_labels") };
     Labels(set_prof_label(gp, labels.0))
 }
 
-/// Calls `f` with labels added to those that the running goroutine has; goroutines that `f` makes have them
-/// too. Afterwards it has what it had before, if `f` panics as well. Go's `Do`.
+/// Adds labels to those of the running goroutine while it calls `f`; goroutines that `f` makes have them,
+/// too. Afterwards, also after a panic, the goroutine has the labels that it had before. Go's `Do`.
 ///
 /// # Panics
-/// If it is called on no goroutine; and as `f` does.
+/// If it isn't called on a goroutine; and as `f` does.
 #[track_caller]
 pub fn with_labels<K: Into<String>, V: Into<String>, R>(
     more: impl IntoIterator<Item = (K, V)>,
     f: impl FnOnce() -> R,
 ) -> R {
-    /// Gives the goroutine what it had.
+    /// Restores the goroutine's labels when it is dropped.
     struct Restore(Labels);
     impl Drop for Restore {
         fn drop(&mut self) {

@@ -1,4 +1,4 @@
-//! Goroutines that borrow.
+//! Goroutines that borrow from the one that makes them.
 
 use std::fmt;
 use std::io;
@@ -11,18 +11,18 @@ use crate::go::{Builder, cannot};
 use crate::join_handle::{JoinError, JoinHandle, drop_outcome};
 use crate::sync::WaitGroup;
 
-/// Where goroutines are made that may borrow from outside: see [`scope`].
+/// Makes goroutines that borrow: see [`scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     running: WaitGroup,
-    /// A goroutine that nobody joined has panicked.
+    /// Whether a goroutine that nobody joined has panicked.
     panicked: AtomicBool,
-    // Invariant in both, as std's.
+    // `&mut` makes both lifetimes invariant, as in std: neither may be shortened.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// Runs `f`, which may make goroutines that borrow what lives longer than this call; waits for
-/// all of them before it returns. As `std::thread::scope`.
+/// Runs `f`, which may make goroutines that borrow what lives longer than this call, and waits for
+/// all of them. Like `std::thread::scope`.
 ///
 /// ```
 /// # // SAFETY: no thread-local is kept across a point that can park.
@@ -39,7 +39,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// ```
 ///
 /// # Panics
-/// If a goroutine of the scope panicked and wasn't joined; as `f` does; if it is called on no
+/// If a goroutine of the scope has panicked and wasn't joined; as `f` does; and if it isn't called on a
 /// goroutine.
 #[track_caller]
 pub fn scope<'env, F, T>(f: F) -> T
@@ -53,7 +53,7 @@ where
         scope: PhantomData,
         env: PhantomData,
     };
-    // Even if f panics, the goroutines that it made borrow from the caller.
+    // Caught, because the goroutines that `f` has made borrow from the caller: they are waited for first.
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
     scope.running.wait();
     match result {
@@ -94,15 +94,16 @@ impl<'scope> Scope<'scope, '_> {
             if panicked {
                 self.panicked.store(true, Ordering::Relaxed);
             }
-            // The last that the goroutine does with the scope.
+            // Last: the scope may be gone after this.
             self.running.done();
         };
         self.running.add(1);
-        // SAFETY: 'scope ends when scope() returns, which waits for `ended`; and what that
-        // borrows, the scope, is there until its `done` has counted.
+        // SAFETY: what F and T borrow lives for 'scope, which isn't over before `scope` returns; that waits
+        // for the `done` of `ended`, the last thing that touches the scope. The handle can't outlive 'scope,
+        // either.
         let spawned = unsafe { builder.spawn(created_at, f, ended) };
         let gp = spawned.inspect_err(|_| self.running.done())?;
-        // SAFETY: the G's only handle, and its result is a T.
+        // SAFETY: spawn made the G with a T for a result; this is its only handle.
         let handle = unsafe { JoinHandle::new(gp) };
         Ok(ScopedJoinHandle { handle: Some(handle), scope: &self.panicked })
     }
@@ -110,9 +111,9 @@ impl<'scope> Scope<'scope, '_> {
 
 /// The handle of a goroutine of a scope.
 pub struct ScopedJoinHandle<'scope, T> {
-    /// None once it is joined.
+    /// None once the goroutine was joined.
     handle: Option<JoinHandle<T>>,
-    /// The scope's note of a panic.
+    /// [`Scope::panicked`].
     scope: &'scope AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! Connecting without blocking a thread: std has no way to.
+//! Connecting without blocking a thread, which std can't.
 
 use std::io::{self, ErrorKind};
 use std::mem::zeroed;
@@ -9,17 +9,16 @@ use std::time::Instant;
 use crate::net::Pollable;
 use crate::netpoll::Mode;
 
-/// A stream that is connected to `addr`, until `deadline` at the latest. Go's `netFD.connect`, in
-/// `net/fd_unix.go`.
+/// Connects to `addr`; waits until `deadline` at the latest. Go's `netFD.connect`, in `net/fd_unix.go`.
 #[track_caller]
 pub(super) fn connect(addr: &SocketAddr, deadline: Option<Instant>) -> io::Result<Pollable<net::TcpStream>> {
     let socket = socket(addr)?;
     let (address, len) = sockaddr(addr);
-    // SAFETY: the kernel reads so many bytes of the address.
+    // SAFETY: the kernel reads `len` bytes of the address, which has as many or more.
     let begun = unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), len) };
     if begun < 0 {
         let error = io::Error::last_os_error();
-        // After a signal the kernel goes on with it, too.
+        // EINTR too: the kernel goes on connecting after a signal.
         if !matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) {
             return Err(error);
         }
@@ -37,7 +36,7 @@ pub(super) fn connect(addr: &SocketAddr, deadline: Option<Instant>) -> io::Resul
     Ok(stream)
 }
 
-/// Whether it is: that it would block, if that isn't known yet.
+/// Ok if the stream is connected, `WouldBlock` if the kernel still tries, and otherwise why it has failed.
 fn is_connected(stream: &net::TcpStream) -> io::Result<()> {
     if let Some(error) = stream.take_error()? {
         return Err(error);
@@ -57,13 +56,13 @@ fn socket(addr: &SocketAddr) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it is new, and nobody else's.
+    // SAFETY: the descriptor is new, and nobody else's.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// An address as the kernel wants it, and how long it is.
+/// The address as the kernel takes it, and how many bytes of it count.
 fn sockaddr(addr: &SocketAddr) -> (libc::sockaddr_in6, libc::socklen_t) {
-    // SAFETY: all zero is an address.
+    // SAFETY: a sockaddr_in6 consists of integers, for which all zero is a value.
     let mut address: libc::sockaddr_in6 = unsafe { zeroed() };
     match addr {
         SocketAddr::V4(addr) => {
@@ -73,7 +72,7 @@ fn sockaddr(addr: &SocketAddr) -> (libc::sockaddr_in6, libc::socklen_t) {
                 sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(addr.ip().octets()) },
                 sin_zero: [0; 8],
             };
-            // SAFETY: the other kind is larger, and aligned as much.
+            // SAFETY: a sockaddr_in6 is larger than a sockaddr_in, and has the same alignment.
             unsafe { (&raw mut address).cast::<libc::sockaddr_in>().write(v4) };
             (address, size_of::<libc::sockaddr_in>() as libc::socklen_t)
         }

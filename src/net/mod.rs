@@ -1,4 +1,4 @@
-//! Input and output that waits as a goroutine does: no thread waits with it. Go's `net`.
+//! Sockets, pipes and the like, on which goroutines wait, and no threads with them. Go's `net`.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -25,19 +25,20 @@
 //! # }.unwrap();
 //! ```
 //!
-//! [`Pollable`] makes that of anything with a descriptor that the kernel can poll. [`TcpStream`] and its like are
-//! `Pollable`s of std's types of the same names, and have their functions. What is missing, [`get_ref`](Pollable::get_ref)
-//! gives. (Leave `set_nonblocking(false)` alone: a thread would block, and its P with it.)
+//! [`Pollable`] wraps anything with a descriptor that the kernel can poll. [`TcpStream`] and the like are
+//! `Pollable`s of std's types of the same names, and have their functions; for others there is
+//! [`get_ref`](Pollable::get_ref). (Don't call `set_nonblocking(false)` there: operations would then block
+//! the thread, and its P.)
 //!
 //! | to | in Go | here |
 //! | --- | --- | --- |
 //! | give up at a time | `SetReadDeadline` | [`set_read_deadline`](Pollable::set_read_deadline) |
 //! | give up after a time, each time | | [`set_read_timeout`](Pollable::set_read_timeout), as std's |
 //! | end another goroutine's wait | `Close` | [`close`](Pollable::close) |
-//! | read and write at once | | [`Read`](std::io::Read) and [`Write`](std::io::Write) are there for `&TcpStream`, as std's |
+//! | read and write at once | | `&TcpStream` is [`Read`](std::io::Read) and [`Write`](std::io::Write) |
 //!
-//! On a thread that isn't a goroutine's, an operation waits as a thread does, once the runtime has started. Inside
-//! [`blocking`](crate::blocking) what needn't wait works, and what would panics.
+//! On a thread that isn't a goroutine's an operation blocks that thread while it waits, once the runtime has
+//! started. Inside [`blocking`](crate::blocking) an operation that needs no wait works, and others panic.
 
 mod connect;
 mod datagram;
@@ -54,7 +55,7 @@ pub use tcp::{Incoming, TcpListener, TcpStream};
 pub use udp::UdpSocket;
 pub use unix::{UnixDatagram, UnixIncoming, UnixListener, UnixStream};
 
-/// The way from std's type to ours and back, and to another of ours.
+/// Conversions between std's types and `Pollable`s of them, and `try_clone`.
 macro_rules! conversions {
     ($($inner:ty, $new:ident;)*) => {
         $(
@@ -62,7 +63,7 @@ macro_rules! conversions {
                 /// Another handle for the same socket, with no deadlines or timeouts of its own yet.
                 ///
                 /// # Errors
-                /// As [`new`](Self::new), or if there can be no more descriptors.
+                /// As [`new`](Self::new), and if the process can't have another descriptor.
                 pub fn try_clone(&self) -> std::io::Result<Self> {
                     Self::with_drain(self.get_ref().try_clone()?, self.short_read_drains())
                 }

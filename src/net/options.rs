@@ -1,4 +1,4 @@
-//! What std's types can do without waiting, under the same names.
+//! The functions of std's types that don't wait, under the same names.
 
 use std::io;
 use std::net::{self, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};

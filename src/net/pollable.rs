@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use crate::net::registration::{Registration, is_ready, is_tcp};
 use crate::netpoll::Mode;
 
-/// Anything with a descriptor that the kernel can poll, made to park goroutines and not their threads: a
-/// socket, a pipe, an event descriptor, a terminal, an inotify instance. What tokio's `AsyncFd` and
-/// async-io's `Async` are for; Go's `internal/poll.FD`.
+/// Wraps anything with a descriptor that the kernel can poll, so that operations park the goroutine and not
+/// its thread: a socket, a pipe, an event descriptor, a terminal, an inotify instance. Like tokio's `AsyncFd`
+/// and async-io's `Async`; Go's `internal/poll.FD`.
 ///
 /// An operation is tried at once. If it would block, the goroutine waits until the descriptor has become
-/// ready, and it is tried again. There is one reader at a time, and one writer; others queue up. On a thread
-/// that isn't a goroutine's it waits as a thread does.
+/// ready, and tries again. There is one reader at a time, and one writer; others queue up. On a thread that
+/// isn't a goroutine's, the operation blocks that thread while it waits.
 ///
 /// ```
 /// use std::io::{Read, Write, pipe};
@@ -37,7 +37,7 @@ use crate::netpoll::Mode;
 /// # }.unwrap();
 /// ```
 ///
-/// What has its own way to read, in [`read_with`](Self::read_with), and to write, in
+/// Types that aren't `Read` and `Write` are used in [`read_with`](Self::read_with) and
 /// [`write_with`](Self::write_with):
 ///
 /// ```
@@ -57,7 +57,7 @@ use crate::netpoll::Mode;
 /// # }.unwrap();
 /// ```
 ///
-/// It may borrow what has the descriptor, and that can't be closed before it:
+/// It may borrow the owner of the descriptor, which then can't be dropped before it:
 ///
 /// ```compile_fail,E0597
 /// use std::os::unix::net::UnixStream;
@@ -71,40 +71,40 @@ use crate::netpoll::Mode;
 /// # }
 /// ```
 pub struct Pollable<T> {
-    /// Dropped before the descriptor is closed.
+    /// The first field, so that it is dropped before the descriptor is closed.
     registration: Registration<T>,
     inner: T,
 }
 
 impl<T: AsFd> Pollable<T> {
-    /// Registers the descriptor with the poller, and sets it to non-blocking mode. (The mode is of what the
-    /// descriptor stands for: its duplicates have it too, in other processes as well.)
+    /// Registers the descriptor with the poller, and sets it to non-blocking mode. (The mode belongs to the
+    /// open file: duplicates of the descriptor have it too, also in other processes.)
     ///
     /// # Errors
-    /// [`Unsupported`](io::ErrorKind::Unsupported) if it can't be waited for, because it is always ready, as
-    /// regular files and folders are; [`AlreadyExists`](io::ErrorKind::AlreadyExists) if it is registered;
+    /// [`Unsupported`](io::ErrorKind::Unsupported) if the kernel can't poll it: regular files and folders,
+    /// which are always ready; [`AlreadyExists`](io::ErrorKind::AlreadyExists) if it is registered already;
     /// otherwise the kernel's.
     pub fn new(inner: T) -> io::Result<Self> {
         Self::with_drain(inner, false)
     }
 
-    /// [`new`](Self::new) for what std has for TCP, although it may be another kind of socket.
+    /// [`new`](Self::new) for std's types for TCP, which may have been made of another kind of socket.
     pub(super) fn of_tcp(inner: T) -> io::Result<Self> {
         let is_tcp = is_tcp(inner.as_fd());
         Self::with_drain(inner, is_tcp)
     }
 
-    /// [`new`](Self::new); `short_read_drains` as in [`Registration`].
+    /// [`new`](Self::new) that is told `short_read_drains`: see [`Registration`].
     pub(super) fn with_drain(inner: T, short_read_drains: bool) -> io::Result<Self> {
         let registration = Registration::new(&inner, short_read_drains)?;
         Ok(Pollable { registration, inner })
     }
 
-    /// Waits until something can be read, or the end has come. Another reader may be faster.
+    /// Waits until something can be read, or the end has come. Another reader may take it first.
     ///
     /// # Errors
-    /// [`TimedOut`](io::ErrorKind::TimedOut) after the deadline, [`BrokenPipe`](io::ErrorKind::BrokenPipe) after
-    /// [`close`](Self::close).
+    /// [`TimedOut`](io::ErrorKind::TimedOut) after the deadline, [`BrokenPipe`](io::ErrorKind::BrokenPipe)
+    /// after [`close`](Self::close).
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first
@@ -114,8 +114,9 @@ impl<T: AsFd> Pollable<T> {
         self.read_with(|inner| is_ready(inner.as_fd(), Mode::Read))
     }
 
-    /// Waits until something can be written, or nobody reads any more. Another writer may be faster. Of a
-    /// [`UnixDatagram`](crate::net::UnixDatagram) that isn't connected it says nothing about whom it sends to.
+    /// Waits until something can be written, or nobody reads any more. Another writer may be faster. For a
+    /// [`UnixDatagram`](crate::net::UnixDatagram) that isn't connected, it doesn't wait for room at the
+    /// receiver.
     ///
     /// # Errors
     /// As [`readable`](Self::readable).
@@ -129,30 +130,30 @@ impl<T: AsFd> Pollable<T> {
 }
 
 impl<T> Pollable<T> {
-    /// What has the descriptor. To read or write there doesn't wait: it says
+    /// The owner of the descriptor. Reading and writing with it doesn't wait, but fails with
     /// [`WouldBlock`](io::ErrorKind::WouldBlock).
     #[inline]
     pub fn get_ref(&self) -> &T {
         &self.inner
     }
 
-    /// What a socket that comes of this one is told in [`with_drain`](Self::with_drain).
+    /// `short_read_drains` for sockets that are accepted from, or cloned of, this one.
     pub(super) fn short_read_drains(&self) -> bool {
         self.registration.short_read_drains()
     }
 
-    /// Takes it off the poller's list. It stays in non-blocking mode.
+    /// Ends the registration, and returns the owner of the descriptor, which stays in non-blocking mode.
     pub fn into_inner(self) -> T {
         self.inner
     }
 
-    /// Calls `f`, which reads; again after each wait, as long as it says
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock), and at once if it was
-    /// [`Interrupted`](io::ErrorKind::Interrupted). Nobody else reads meanwhile: to use this value's reading
-    /// functions in `f` is to wait for oneself.
+    /// Calls `f`, which reads. When it returns [`WouldBlock`](io::ErrorKind::WouldBlock), waits until the
+    /// descriptor is ready, and calls it again; when it returns [`Interrupted`](io::ErrorKind::Interrupted),
+    /// calls it again at once. Nobody else reads meanwhile: to call a function of this value that reads in
+    /// `f` is a deadlock.
     ///
     /// # Errors
-    /// What `f` returns; [`TimedOut`](io::ErrorKind::TimedOut) after the deadline,
+    /// That of `f`; [`TimedOut`](io::ErrorKind::TimedOut) after the deadline,
     /// [`BrokenPipe`](io::ErrorKind::BrokenPipe) after [`close`](Self::close).
     ///
     /// # Panics
@@ -164,9 +165,9 @@ impl<T> Pollable<T> {
         self.io(Mode::Read, "a read", f)
     }
 
-    /// [`read_with`](Self::read_with) for what writes. It waits until this descriptor becomes ready, and for nothing
-    /// else: with [`std::os::unix::net::UnixDatagram::send_to`], which needs room in the queue of a socket that
-    /// this one isn't connected to, it would go round and round. [`UnixDatagram`](crate::net::UnixDatagram) has a
+    /// [`read_with`](Self::read_with) for an `f` that writes. It waits for this descriptor, and for nothing
+    /// else: [`std::os::unix::net::UnixDatagram::send_to`], which needs room in the queue of another socket,
+    /// would be called over and over without a wait. [`UnixDatagram`](crate::net::UnixDatagram) has a
     /// `send_to` that waits.
     ///
     /// # Errors
@@ -180,7 +181,8 @@ impl<T> Pollable<T> {
         self.io(Mode::Write, "a write", f)
     }
 
-    /// [`read_with`](Self::read_with), or [`write_with`](Self::write_with), of `what`.
+    /// [`read_with`](Self::read_with), or [`write_with`](Self::write_with); `what` is the operation's name in
+    /// messages.
     #[inline]
     #[track_caller]
     pub(super) fn io<R>(
@@ -192,14 +194,15 @@ impl<T> Pollable<T> {
         self.registration.io(mode, what, || f(&self.inner))
     }
 
-    /// [`write_with`](Self::write_with) of something of which nobody tells when it becomes possible.
+    /// [`write_with`](Self::write_with) for an operation that the kernel doesn't report as possible: it is
+    /// tried again and again, with pauses.
     #[track_caller]
     pub(super) fn write_untold<R>(&self, mut f: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
         self.registration.io_untold(Mode::Write, "a write", || f(&self.inner))
     }
 
-    /// Sets a time from which on no read waits, and none succeeds: each fails with
-    /// [`TimedOut`](io::ErrorKind::TimedOut), one that waits now too. Until it is set to another time, or to none.
+    /// Sets the time from which on each read fails with [`TimedOut`](io::ErrorKind::TimedOut), also one that
+    /// waits now. It holds until it is set anew; `None` is no deadline. Go's `SetReadDeadline`.
     ///
     /// # Panics
     /// Inside [`blocking`](crate::blocking), or before the first [`run`](crate::run): only a goroutine sets a
@@ -209,7 +212,7 @@ impl<T> Pollable<T> {
         self.registration.set_deadline(Mode::Read, deadline, "set_read_deadline");
     }
 
-    /// [`set_read_deadline`](Self::set_read_deadline) for writes.
+    /// [`set_read_deadline`](Self::set_read_deadline) for writes. Go's `SetWriteDeadline`.
     ///
     /// # Panics
     /// As [`set_read_deadline`](Self::set_read_deadline).
@@ -218,17 +221,18 @@ impl<T> Pollable<T> {
         self.registration.set_deadline(Mode::Write, deadline, "set_write_deadline");
     }
 
-    /// Sets how long each read that begins to wait from now on may do so, however often it is woken and finds
-    /// nothing; then it fails with [`TimedOut`](io::ErrorKind::TimedOut). While another one reads, it waits for its
-    /// turn first, which isn't limited: that one may have begun without a timeout. A deadline ends them all.
+    /// Sets how long a read that begins to wait from now on may wait in all, before it fails with
+    /// [`TimedOut`](io::ErrorKind::TimedOut). The time in which it waits for its turn, while another
+    /// goroutine reads, doesn't count, and isn't limited: the other read may have no timeout. A deadline ends
+    /// all of them.
     ///
     /// # Errors
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if it is 0.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the timeout is 0.
     pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.registration.set_timeout(Mode::Read, timeout)
     }
 
-    /// [`set_read_timeout`](Self::set_read_timeout) for writes; to wait for the turn isn't limited here, either.
+    /// [`set_read_timeout`](Self::set_read_timeout) for writes.
     ///
     /// # Errors
     /// As [`set_read_timeout`](Self::set_read_timeout).
@@ -236,30 +240,30 @@ impl<T> Pollable<T> {
         self.registration.set_timeout(Mode::Write, timeout)
     }
 
-    /// What [`set_read_timeout`](Self::set_read_timeout) was told last.
+    /// The timeout that was set by [`set_read_timeout`](Self::set_read_timeout).
     ///
     /// # Errors
-    /// None; std's types, which ask the kernel, may have one.
+    /// None: it returns a `Result` as std's types do, which ask the kernel.
     pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
         Ok(self.registration.timeout(Mode::Read))
     }
 
-    /// What [`set_write_timeout`](Self::set_write_timeout) was told last.
+    /// The timeout that was set by [`set_write_timeout`](Self::set_write_timeout).
     ///
     /// # Errors
-    /// None; std's types, which ask the kernel, may have one.
+    /// None: it returns a `Result` as std's types do, which ask the kernel.
     pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
         Ok(self.registration.timeout(Mode::Write))
     }
 
-    /// Wakes whoever waits: that operation, and each one after it, fails with
+    /// Ends all waits: these operations, and all later ones, fail with
     /// [`BrokenPipe`](io::ErrorKind::BrokenPipe). The descriptor itself is closed when this value is dropped,
-    /// which nobody can do while another uses it. A second call does nothing.
+    /// which can't be while somebody uses it. A second call does nothing. Go's `Close`.
     pub fn close(&self) {
         self.registration.close();
     }
 
-    /// What a listener's iterator makes of what was accepted; none if there is nothing after
+    /// The next item of a listener's iterator, made of the result of `accept`; none if that failed after
     /// [`close`](Self::close).
     pub(super) fn unless_closed<S, A>(&self, accepted: io::Result<(S, A)>) -> Option<io::Result<S>> {
         if accepted.is_err() && self.registration.is_closed() {
@@ -269,7 +273,7 @@ impl<T> Pollable<T> {
     }
 }
 
-/// How many bytes one read can take: std doesn't give the kernel more buffers than that takes.
+/// The number of bytes that one read can fill: std passes at most UIO_MAXIOV buffers, the kernel's limit.
 fn room(bufs: &[IoSliceMut<'_>]) -> usize {
     bufs.iter().take(libc::UIO_MAXIOV as usize).map(|buf| buf.len()).sum()
 }
@@ -364,14 +368,14 @@ impl<T: AsRawFd> AsRawFd for Pollable<T> {
 }
 
 impl<T: IntoRawFd> IntoRawFd for Pollable<T> {
-    /// That of [`into_inner`](Pollable::into_inner).
+    /// The descriptor of [`into_inner`](Pollable::into_inner).
     fn into_raw_fd(self) -> RawFd {
         self.into_inner().into_raw_fd()
     }
 }
 
 impl<T: Into<OwnedFd>> From<Pollable<T>> for OwnedFd {
-    /// That of [`into_inner`](Pollable::into_inner).
+    /// The descriptor of [`into_inner`](Pollable::into_inner).
     fn from(ours: Pollable<T>) -> Self {
         ours.into_inner().into()
     }

@@ -14,32 +14,34 @@ use crate::sync::Mutex;
 use crate::time::{nanos, until};
 use crate::wait::must_wait;
 
-/// How long an operation waits for its second try, if nobody tells when that can succeed; and for each after many.
+/// The first pause between two tries of an operation that the kernel doesn't report as possible.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
+/// The longest such pause; each is twice as long as the one before.
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// The right to wait for the descriptor of a `T`; dropping it gives that up, after which the descriptor may be
-/// closed. Its `Drop` is one for each `T`: what a `T` borrows has to outlive it.
+/// The registration of a `T`'s descriptor. It is dropped before the descriptor is closed. As its `Drop` is
+/// generic in `T`, the compiler sees to it that what a `T` borrows outlives it.
 ///
-/// Go counts the operations in progress (`fdMutex`), so that a close waits for them. Here each borrows the
-/// registration, and nothing drops what is borrowed: what is left is that there is one reader and one writer at
-/// a time.
+/// Go counts the operations in progress (`fdMutex`), so that a close waits for them. Here each operation
+/// borrows the registration, which can't be dropped meanwhile; what is left of `fdMutex` is that there is one
+/// reader and one writer at a time.
 pub(super) struct Registration<T> {
     pd: &'static PollDesc,
     closed: AtomicBool,
     reading: Direction,
     writing: Direction,
-    /// It is TCP: a read that gets less than it could take has taken all that there was. Otherwise that tells
-    /// nothing: a datagram ends, or a descriptor has come with the bytes.
+    /// Whether a read that fills less than its buffer has taken all that there was: so it is with TCP. With
+    /// other sockets it may be short for another reason: a datagram ends, or a descriptor came with the
+    /// bytes.
     short_read_drains: bool,
     owner: PhantomData<T>,
 }
 
-/// What there is for reading, and for writing.
+/// The state of one direction: reading or writing.
 struct Direction {
     mode: Mode,
-    /// Locked by whose turn it is: whether there is nothing to read, but for what the poller has been told
-    /// since. Then the first try would be for nothing.
+    /// Locked by the operation in progress. True if the last read has taken all that there was: unless the
+    /// poller has reported something since, a try would fail.
     turn: Mutex<bool>,
     limits: Mutex<Limits>,
 }
@@ -47,13 +49,13 @@ struct Direction {
 /// Until when an operation may wait.
 #[derive(Default)]
 struct Limits {
-    /// All of them.
+    /// The end of all operations.
     deadline: Option<Instant>,
-    /// Each, and so long, from its first wait on.
+    /// How long each operation may wait, from its first wait on.
     timeout: Option<Duration>,
-    /// The one whose turn it is, because of that.
+    /// The end of the operation in progress by its timeout.
     ends: Option<Instant>,
-    /// That one, until its next try.
+    /// The end of its present pause: see `io_untold`.
     pause_ends: Option<Instant>,
 }
 
@@ -65,7 +67,7 @@ fn error(error: PollError) -> io::Error {
     }
 }
 
-/// Why a descriptor can't be registered, in more words.
+/// The error of a descriptor that can't be registered, with a better message.
 fn not_pollable(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EPERM) => io::Error::new(
@@ -80,9 +82,10 @@ impl<T: AsFd> Registration<T> {
     /// Registers the descriptor of `owner`, and sets it to non-blocking mode; after an error it is as before.
     pub(super) fn new(owner: &T, short_read_drains: bool) -> io::Result<Self> {
         let fd = owner.as_fd();
-        // Its EPERM, of a sandbox, isn't the descriptor's.
+        // Before poll_open, which does it too: an EPERM from here is a sandbox's, and not the descriptor's.
         poll_runtime_poll_server_init()?;
-        // SAFETY: `owner` has it, and outlives the registration.
+        // SAFETY: `owner` keeps the descriptor open, and the registration is dropped before it, by Pollable.
+        // If the registration is leaked, poll_close is never called.
         let pd = unsafe { poll_runtime_poll_open(fd.as_raw_fd()) }.map_err(not_pollable)?;
         let direction = |mode| Direction { mode, turn: Mutex::new(false), limits: Mutex::default() };
         let (reading, writing) = (direction(Mode::Read), direction(Mode::Write));
@@ -101,13 +104,13 @@ impl<T> Registration<T> {
         }
     }
 
-    /// Whether to have read less than there was room for is to have read all.
+    /// Whether a read that fills less than its buffer has taken all that there was.
     pub(super) fn short_read_drains(&self) -> bool {
         self.short_read_drains
     }
 
-    /// Calls `f`, and again each time that the descriptor has become ready, until it does something else than
-    /// to say that it would block. One at a time for each `mode`.
+    /// Calls `f`, and calls it again each time that the descriptor has become ready, until it returns
+    /// something else than `WouldBlock`. One operation at a time for each `mode`; others wait.
     #[inline]
     #[track_caller]
     pub(super) fn io<R>(&self, mode: Mode, what: &str, f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
@@ -117,9 +120,10 @@ impl<T> Registration<T> {
 
     /// [`io`](Self::io) of a read into `len` bytes.
     ///
-    /// After it has brought less than that, the next one waits first, which saves a system call each time that a
-    /// connection's two ends take turns. The kernel tells of what comes after this read, but not again of what
-    /// it has told of before: an end behind the bytes, for instance. `event_last` says that there may be such.
+    /// After a read of less than `len` bytes from a TCP socket the next one waits first: that saves a system
+    /// call each time that the two ends of a connection take turns. The kernel reports bytes that come after
+    /// this read, but not again what it has reported before, for instance an end behind the bytes:
+    /// `event_last` says that there may be something like that.
     #[inline]
     #[track_caller]
     pub(super) fn read(
@@ -134,7 +138,7 @@ impl<T> Registration<T> {
         Ok(n)
     }
 
-    /// [`io`](Self::io) of whose turn it is.
+    /// The part of [`io`](Self::io) that is done with the lock of `turn`, of which `drained` is the value.
     #[inline]
     #[track_caller]
     fn try_and_wait<R>(
@@ -146,15 +150,15 @@ impl<T> Registration<T> {
     ) -> io::Result<R> {
         let ready = poll_runtime_poll_reset(self.pd, direction.mode).map_err(error)?;
         let mut waits = None;
-        // Who can't wait here tries.
+        // Where it can't park, it tries in any case.
         if take(drained) && !ready && on_goroutine() {
             self.wait(direction, &mut waits, what)?;
         }
         retry(f, || self.wait(direction, &mut waits, what))
     }
 
-    /// [`io`](Self::io) of what becomes possible by something else than that the descriptor becomes ready, of which
-    /// nobody tells: it is tried again after a while, which grows.
+    /// [`io`](Self::io) of an operation that depends on something else than this descriptor, which the kernel
+    /// doesn't report: it is tried again after pauses, each twice as long as the one before.
     #[track_caller]
     pub(super) fn io_untold<R>(
         &self,
@@ -173,7 +177,8 @@ impl<T> Registration<T> {
         })
     }
 
-    /// Waits for so long, or until no operation may wait any more. It is the caller's turn.
+    /// Waits for `pause`; fails if a deadline, a timeout or a close ends the operation. The caller has the
+    /// turn.
     #[track_caller]
     fn pause<'a>(
         &'a self,
@@ -184,15 +189,15 @@ impl<T> Registration<T> {
     ) -> io::Result<()> {
         self.begin(direction, waits, what);
         self.limit(direction, |limits| limits.pause_ends = Some(Instant::now() + pause));
-        // It becomes ready when the kernel gives up the memory for what it couldn't send: to try at once would be
-        // to go round and round.
+        // The descriptor itself becomes ready each time, as the kernel frees the memory of what it couldn't
+        // send: that is no reason to try again.
         while self.wait(direction, waits, what).is_ok() {}
         self.limit(direction, |limits| limits.pause_ends = None);
-        // Whether it was more than the pause that has ended.
+        // Fails if it wasn't the pause's end, but that of the operation.
         poll_runtime_poll_reset(self.pd, direction.mode).map(drop).map_err(error)
     }
 
-    /// Begins the waits of the operation whose turn it is, with its first wait.
+    /// Makes `waits`, before the first wait of an operation.
     #[track_caller]
     fn begin<'a>(&'a self, direction: &'a Direction, waits: &mut Option<Waits<'a, T>>, what: &str) {
         if waits.is_none() {
@@ -200,7 +205,7 @@ impl<T> Registration<T> {
         }
     }
 
-    /// Waits until the descriptor has become ready. It is the caller's turn.
+    /// Waits until the descriptor has become ready. The caller has the turn.
     #[inline(never)]
     #[track_caller]
     fn wait<'a>(
@@ -210,26 +215,27 @@ impl<T> Registration<T> {
         what: &str,
     ) -> io::Result<()> {
         self.begin(direction, waits, what);
-        // SAFETY: on a goroutine, which has promised to keep no thread-local; nobody else's turn is it.
+        // SAFETY: `waits` has made this a goroutine if it wasn't one; `run`'s caller has promised that none
+        // keeps a thread-local across a wait; self keeps the registration.
         unsafe { poll_runtime_poll_wait(self.pd, direction.mode) }.map_err(error)
     }
 
-    /// Changes the limits of a direction, and tells the poller.
+    /// Changes the limits of a direction, and sets the poller's deadline to the earliest. On a goroutine.
     fn limit(&self, direction: &Direction, change: impl FnOnce(&mut Limits)) {
         let mut limits = direction.limits.lock();
         change(&mut limits);
         let end = [limits.deadline, limits.ends, limits.pause_ends].into_iter().flatten().min();
-        // To the poller 0 is none.
+        // To the poller 0 is no deadline, and a negative one has passed.
         let d = end.map_or(0, |end| match nanos(until(end)) {
             0 => -1,
             d => d,
         });
         let read = direction.mode == Mode::Read;
-        // SAFETY: on a goroutine; it is registered.
+        // SAFETY: on a goroutine, and so with a P; `pd` came from poll_open and is closed by drop.
         unsafe { poll_runtime_poll_set_deadline(self.pd, d, read, !read) };
     }
 
-    /// Sets until when operations of this mode may wait.
+    /// Sets the time at which all operations of this mode end.
     #[track_caller]
     pub(super) fn set_deadline(&self, mode: Mode, deadline: Option<Instant>, what: &str) {
         let _guest = must_wait(what);
@@ -243,21 +249,21 @@ impl<T> Registration<T> {
         Ok(())
     }
 
-    /// How long that is.
+    /// How long each operation of this mode may wait.
     pub(super) fn timeout(&self, mode: Mode) -> Option<Duration> {
         self.direction(mode).limits.lock().timeout
     }
 
     /// Whether [`close`](Self::close) was called.
     pub(super) fn is_closed(&self) -> bool {
-        // Acquire: pairs with the release there; who has had an error because of it sees it.
+        // Acquire: pairs with the release in close. A caller that has got its error sees that it was called.
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Ends all waits, and has every later operation fail.
+    /// Ends all waits; every later operation fails.
     pub(super) fn close(&self) {
         if !self.closed.swap(true, Ordering::AcqRel) {
-            // SAFETY: it is registered, and this is done once.
+            // SAFETY: `pd` came from poll_open and is closed by drop, after this.
             unsafe { poll_runtime_poll_unblock(self.pd) };
         }
     }
@@ -266,18 +272,18 @@ impl<T> Registration<T> {
 impl<T> Drop for Registration<T> {
     fn drop(&mut self) {
         self.close();
-        // SAFETY: who waits borrows it.
+        // SAFETY: `pd` came from poll_open, and nobody uses it any more, as all uses borrow self.
         unsafe { poll_runtime_poll_close(self.pd) };
     }
 }
 
-/// That an operation waits, from its first wait on until it ends. It may be woken for nothing, several times, and
-/// has one time limit for all its waits.
+/// The waits of one operation, from the first on until it ends. There may be several, as wakeups may be
+/// spurious; they have one time limit together.
 struct Waits<'a, T> {
     registration: &'a Registration<T>,
     direction: &'a Direction,
     limited: bool,
-    /// The waiting needs it, and the end of the time limit.
+    /// A field, and so dropped after `drop`, which has to be on a goroutine.
     _guest: Option<Guest>,
 }
 
@@ -301,8 +307,8 @@ impl<T> Drop for Waits<'_, T> {
     }
 }
 
-/// Calls `f` until it does something else than to say that it would block, after which it `waits`, or that it was
-/// interrupted.
+/// Calls `f` until it returns something else than `WouldBlock`, after which it calls `waits`, and
+/// `Interrupted`.
 #[inline]
 #[track_caller]
 fn retry<R>(
@@ -318,7 +324,7 @@ fn retry<R>(
     }
 }
 
-/// That a timeout isn't 0: to the kernel's own that is none.
+/// An error if the timeout is 0, as std's types have it (to the kernel 0 is no timeout).
 pub(super) fn not_zero(timeout: Duration) -> io::Result<()> {
     if timeout.is_zero() {
         Err(io::Error::new(ErrorKind::InvalidInput, "a timeout can't be 0"))
@@ -329,19 +335,19 @@ pub(super) fn not_zero(timeout: Duration) -> io::Result<()> {
 
 /// Sets a descriptor to non-blocking mode.
 fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: the kernel reads the number.
+    // SAFETY: the kernel reads one number, from a static.
     let ret = unsafe { libc::ioctl(fd.as_raw_fd(), libc::FIONBIO, &raw const NONBLOCKING) };
     if ret < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What says so.
+/// The argument of FIONBIO: on.
 static NONBLOCKING: libc::c_int = 1;
 
 /// Whether `fd` is a socket for TCP.
 pub(super) fn is_tcp(fd: BorrowedFd<'_>) -> bool {
     let option = |name| {
         let (mut value, mut len) = (0, size_of::<libc::c_int>() as libc::socklen_t);
-        // SAFETY: the kernel writes a number, and how long it is.
+        // SAFETY: the kernel writes at most `len` bytes to `value`, which has as many, and `len`.
         let ret = unsafe {
             libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, name, (&raw mut value).cast(), &mut len)
         };
@@ -351,14 +357,14 @@ pub(super) fn is_tcp(fd: BorrowedFd<'_>) -> bool {
         && option(libc::SO_PROTOCOL) == Some(libc::IPPROTO_TCP)
 }
 
-/// Whether `fd` is ready for `mode` at this moment: that it would block, if it isn't.
+/// Ok if `fd` is ready for `mode` at this moment, otherwise `WouldBlock`.
 pub(super) fn is_ready(fd: BorrowedFd<'_>, mode: Mode) -> io::Result<()> {
     let events = match mode {
         Mode::Read => libc::POLLIN | libc::POLLRDHUP,
         Mode::Write => libc::POLLOUT,
     };
     let mut fds = libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 };
-    // SAFETY: the kernel writes one of them.
+    // SAFETY: `fds` is one pollfd, of which the kernel writes `revents`.
     match unsafe { libc::poll(&mut fds, 1, 0) } {
         0 => Err(ErrorKind::WouldBlock.into()),
         1 => Ok(()),

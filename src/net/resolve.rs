@@ -1,12 +1,12 @@
-//! Names of hosts.
+//! Resolving names of hosts.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use crate::blocking::blocking;
 
-/// Calls `f` with each address that `addrs` stands for, until it succeeds. To resolve a name may block the
-/// thread, and takes as long as a resolver does.
+/// Calls `f` with each address that `addrs` resolves to, until it succeeds; returns its last result. std's
+/// resolver blocks the thread, so it is called in [`blocking`].
 pub(super) fn each_addr<R>(
     addrs: impl ToSocketAddrs,
     mut f: impl FnMut(&SocketAddr) -> io::Result<R>,
@@ -21,7 +21,7 @@ pub(super) fn each_addr<R>(
     result
 }
 
-/// The first address that `addrs` stands for.
+/// The first address that `addrs` resolves to.
 pub(super) fn first_addr(addrs: impl ToSocketAddrs) -> io::Result<SocketAddr> {
     each_addr(addrs, |addr| Ok(*addr))
 }

@@ -16,17 +16,17 @@ use crate::netpoll::Mode;
 /// A TCP connection: [`std::net::TcpStream`], on which only goroutines wait. Go's `net.TCPConn`.
 pub type TcpStream = Pollable<net::TcpStream>;
 
-/// A socket that waits for connections: [`std::net::TcpListener`], on which only goroutines wait. Go's
+/// A socket that accepts connections: [`std::net::TcpListener`], on which only goroutines wait. Go's
 /// `net.TCPListener`.
 pub type TcpListener = Pollable<net::TcpListener>;
 
 impl Pollable<net::TcpStream> {
-    /// Connects to the first of the addresses that it can be connected to. A name is resolved in
-    /// [`blocking`](crate::blocking); to connect blocks no thread.
+    /// Connects to the first of the addresses that accepts. A name is resolved in
+    /// [`blocking`](crate::blocking); connecting blocks no thread. Go's `net.Dial`.
     ///
     /// # Errors
-    /// What came of the last address, or of resolving the name;
-    /// [`InvalidInput`](ErrorKind::InvalidInput) if there is no address.
+    /// That of the last address, or of resolving the name; [`InvalidInput`](ErrorKind::InvalidInput) if there
+    /// is no address.
     ///
     /// # Panics
     /// Inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), where it can't wait.
@@ -35,7 +35,7 @@ impl Pollable<net::TcpStream> {
         each_addr(addrs, |addr| connect(addr, None))
     }
 
-    /// Connects to `addr` within `timeout`.
+    /// Connects to `addr` within `timeout`. Go's `net.DialTimeout`.
     ///
     /// # Errors
     /// [`TimedOut`](ErrorKind::TimedOut) if it takes longer, [`InvalidInput`](ErrorKind::InvalidInput) if
@@ -49,7 +49,7 @@ impl Pollable<net::TcpStream> {
         connect(addr, Instant::now().checked_add(timeout))
     }
 
-    /// Reads as [`Read::read`](io::Read::read) does, and leaves it to be read again.
+    /// Reads as [`Read::read`](io::Read::read) does, but leaves the bytes to be read again.
     ///
     /// # Errors
     /// As [`read_with`](Self::read_with).
@@ -62,12 +62,13 @@ impl Pollable<net::TcpStream> {
     }
 }
 
-/// Lets as many connections wait to be accepted as the system allows (`net.core.somaxconn`). Go's
-/// `maxListenerBacklog`, in `sock_linux.go`.
+/// Sets the backlog, the number of connections that may wait to be accepted, to the system's limit
+/// (`net.core.somaxconn`). Go's `maxListenerBacklog`, in `sock_linux.go`.
 ///
-/// std lets 128: of a burst of more, each is tried again after seconds only.
+/// std's is 128; connections of a burst beyond that are retried by the kernel only after a second or more.
 fn with_max_backlog(listener: net::TcpListener) -> io::Result<net::TcpListener> {
-    // SAFETY: no memory is passed. A socket that listens takes another limit; the kernel lowers it to its own.
+    // A second call changes the backlog of a listening socket; the kernel lowers it to its limit.
+    // SAFETY: no memory is passed.
     match unsafe { libc::listen(listener.as_raw_fd(), c_int::MAX) } {
         0 => Ok(listener),
         _ => Err(io::Error::last_os_error()),
@@ -75,25 +76,24 @@ fn with_max_backlog(listener: net::TcpListener) -> io::Result<net::TcpListener> 
 }
 
 impl Pollable<net::TcpListener> {
-    /// Listens at the first of the addresses at which it can, as
-    /// [`std::net::TcpListener::bind`] does. With port 0 the kernel chooses one, which
-    /// [`local_addr`](Self::local_addr) tells. As many connections as the system allows may wait to be accepted:
-    /// std allows 128.
+    /// Listens at the first of the addresses that can be bound, as [`std::net::TcpListener::bind`] does. With
+    /// port 0 the kernel chooses one: see [`local_addr`](Self::local_addr). As many connections as the system
+    /// allows (`net.core.somaxconn`) may wait to be accepted; with std it is 128. Go's `net.Listen`.
     ///
     /// # Errors
-    /// What came of the last address, or of resolving the name;
-    /// [`InvalidInput`](ErrorKind::InvalidInput) if there is no address.
+    /// That of the last address, or of resolving the name; [`InvalidInput`](ErrorKind::InvalidInput) if there
+    /// is no address.
     pub fn bind(addrs: impl ToSocketAddrs) -> io::Result<Self> {
         let listener = each_addr(addrs, |addr| net::TcpListener::bind(addr))?;
         Self::with_drain(with_max_backlog(listener)?, true)
     }
 
-    /// Waits for a connection, and returns it with the address of the other end. One that was broken off
-    /// before is passed over.
+    /// Waits for a connection, and returns it with the address of the other end. Connections that were
+    /// aborted before are skipped. Go's `Accept`.
     ///
     /// # Errors
-    /// As [`read_with`](Self::read_with). After an error because there can be no more descriptors, the
-    /// connection is still there to be accepted.
+    /// As [`read_with`](Self::read_with). If the process can't have another descriptor, the connection stays
+    /// in the queue, to be accepted later.
     ///
     /// # Panics
     /// As [`readable`](Self::readable).
@@ -106,8 +106,8 @@ impl Pollable<net::TcpListener> {
         Ok((TcpStream::with_drain(stream, self.short_read_drains())?, addr))
     }
 
-    /// The connections, one after the other: [`accept`](Self::accept) without the address. It ends when the
-    /// listener is [closed](Self::close).
+    /// An iterator of connections: [`accept`](Self::accept) without the address. It ends when the listener is
+    /// [closed](Self::close).
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming { listener: self }
     }

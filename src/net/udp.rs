@@ -12,17 +12,17 @@ pub type UdpSocket = Pollable<net::UdpSocket>;
 /// Each function that waits has the errors of [`read_with`](Pollable::read_with), and panics where
 /// [`readable`](Pollable::readable) does.
 impl Pollable<net::UdpSocket> {
-    /// A socket at the first of the addresses at which there can be one.
+    /// A socket that is bound to the first of the addresses that can be bound. Go's `net.ListenPacket`.
     ///
     /// # Errors
-    /// What came of the last address, or of resolving the name;
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if there is no address.
+    /// That of the last address, or of resolving the name; [`InvalidInput`](io::ErrorKind::InvalidInput) if
+    /// there is no address.
     pub fn bind(addrs: impl ToSocketAddrs) -> io::Result<Self> {
         Self::new(each_addr(addrs, |addr| net::UdpSocket::bind(addr))?)
     }
 
-    /// Sets where [`send`](Self::send) sends to, and what [`recv`](Self::recv) receives from: the first of the
-    /// addresses that the kernel accepts.
+    /// Sets the address that [`send`](Self::send) sends to and [`recv`](Self::recv) receives from: the first
+    /// one that the kernel accepts.
     ///
     /// # Errors
     /// As [`bind`](Self::bind).
@@ -40,7 +40,7 @@ impl Pollable<net::UdpSocket> {
         self.write_with(|socket| socket.send_to(buf, addr))
     }
 
-    /// [`recv_from`](Self::recv_from) that leaves the datagram to be received again.
+    /// [`recv_from`](Self::recv_from), but leaves the datagram to be received again.
     ///
     /// # Errors
     /// As [`read_with`](Self::read_with).
@@ -49,7 +49,7 @@ impl Pollable<net::UdpSocket> {
         self.read_with(|socket| socket.peek_from(buf))
     }
 
-    /// [`recv`](Self::recv) that leaves the datagram to be received again.
+    /// [`recv`](Self::recv), but leaves the datagram to be received again.
     ///
     /// # Errors
     /// As [`read_with`](Self::read_with).

@@ -1,4 +1,4 @@
-//! Sockets of this machine: [`UnixStream`], [`UnixListener`], [`UnixDatagram`].
+//! Unix domain sockets: [`UnixStream`], [`UnixListener`], [`UnixDatagram`].
 
 use std::io;
 use std::iter::FusedIterator;
@@ -9,10 +9,11 @@ use crate::blocking::ignoring_eintr;
 use crate::net::Pollable;
 use crate::netpoll::Mode;
 
-/// A connection: [`std::os::unix::net::UnixStream`], on which only goroutines wait. Go's `net.UnixConn`.
+/// A connection on this machine: [`std::os::unix::net::UnixStream`], on which only goroutines wait. Go's
+/// `net.UnixConn`.
 pub type UnixStream = Pollable<net::UnixStream>;
 
-/// A socket that waits for connections: [`std::os::unix::net::UnixListener`], on which only goroutines wait.
+/// A socket that accepts connections: [`std::os::unix::net::UnixListener`], on which only goroutines wait.
 /// Go's `net.UnixListener`.
 pub type UnixListener = Pollable<net::UnixListener>;
 
@@ -27,9 +28,9 @@ fn pair<T: std::os::fd::AsFd>((a, b): (T, T)) -> io::Result<(Pollable<T>, Pollab
 /// Each function that waits has the errors of [`read_with`](Pollable::read_with), and panics where
 /// [`readable`](Pollable::readable) does.
 impl Pollable<net::UnixStream> {
-    /// Connects to the socket at `path`. Where many do so at once, it waits until there is room in the
-    /// listener's queue; as the kernel has no other way, in [`blocking`](crate::blocking), each on a thread. That
-    /// has no time limit, and where there may be thousands, they have to take turns, with a
+    /// Connects to the socket at `path`. If the listener's queue is full, it waits for room, in
+    /// [`blocking`](crate::blocking), as the kernel has no other way: each such wait takes a thread, and has
+    /// no time limit. A program that makes thousands of connections at once should limit that with a
     /// [`Semaphore`](crate::sync::Semaphore).
     ///
     /// # Errors
@@ -38,7 +39,7 @@ impl Pollable<net::UnixStream> {
         Self::new(ignoring_eintr(|| net::UnixStream::connect(&path))?)
     }
 
-    /// [`connect`](Self::connect) to an address, of whatever kind it is.
+    /// [`connect`](Self::connect) to an address, which may be an abstract one.
     ///
     /// # Errors
     /// The kernel's.
@@ -46,10 +47,10 @@ impl Pollable<net::UnixStream> {
         Self::new(ignoring_eintr(|| net::UnixStream::connect_addr(addr))?)
     }
 
-    /// Two that are connected to each other.
+    /// Two sockets that are connected to each other.
     ///
     /// # Errors
-    /// As [`new`](Self::new), or if there can be no more descriptors.
+    /// As [`new`](Self::new), and if the process can't have another descriptor.
     pub fn pair() -> io::Result<(Self, Self)> {
         pair(net::UnixStream::pair()?)
     }
@@ -58,7 +59,7 @@ impl Pollable<net::UnixStream> {
 /// Each function that waits has the errors of [`read_with`](Pollable::read_with), and panics where
 /// [`readable`](Pollable::readable) does.
 impl Pollable<net::UnixListener> {
-    /// Listens at `path`, where there must be nothing; whoever is done removes it.
+    /// Listens at `path`, where no file may be. Nothing removes the file afterwards.
     ///
     /// # Errors
     /// The kernel's.
@@ -66,7 +67,7 @@ impl Pollable<net::UnixListener> {
         Self::new(net::UnixListener::bind(path)?)
     }
 
-    /// Listens at an address, of whatever kind it is.
+    /// Listens at an address, which may be an abstract one.
     ///
     /// # Errors
     /// The kernel's.
@@ -77,16 +78,16 @@ impl Pollable<net::UnixListener> {
     /// Waits for a connection, and returns it with the address of the other end.
     ///
     /// # Errors
-    /// As [`read_with`](Self::read_with). After an error because there can be no more descriptors, the
-    /// connection is still there to be accepted.
+    /// As [`read_with`](Self::read_with). If the process can't have another descriptor, the connection stays
+    /// in the queue, to be accepted later.
     #[track_caller]
     pub fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
         let (stream, addr) = self.io(Mode::Read, "an accept", net::UnixListener::accept)?;
         Ok((UnixStream::new(stream)?, addr))
     }
 
-    /// The connections, one after the other: [`accept`](Self::accept) without the address. It ends when the
-    /// listener is [closed](Self::close).
+    /// An iterator of connections: [`accept`](Self::accept) without the address. It ends when the listener is
+    /// [closed](Self::close).
     pub fn incoming(&self) -> UnixIncoming<'_> {
         UnixIncoming { listener: self }
     }
@@ -121,7 +122,7 @@ impl<'a> IntoIterator for &'a Pollable<net::UnixListener> {
 /// Each function that waits has the errors of [`read_with`](Pollable::read_with), and panics where
 /// [`readable`](Pollable::readable) does.
 impl Pollable<net::UnixDatagram> {
-    /// A socket at `path`, where there must be nothing; whoever is done removes it.
+    /// A socket that is bound to `path`, where no file may be. Nothing removes the file afterwards.
     ///
     /// # Errors
     /// The kernel's.
@@ -129,7 +130,7 @@ impl Pollable<net::UnixDatagram> {
         Self::new(net::UnixDatagram::bind(path)?)
     }
 
-    /// A socket at an address, of whatever kind it is.
+    /// A socket that is bound to an address, which may be an abstract one.
     ///
     /// # Errors
     /// The kernel's.
@@ -140,20 +141,20 @@ impl Pollable<net::UnixDatagram> {
     /// A socket without an address.
     ///
     /// # Errors
-    /// As [`new`](Self::new), or if there can be no more descriptors.
+    /// As [`new`](Self::new), and if the process can't have another descriptor.
     pub fn unbound() -> io::Result<Self> {
         Self::new(net::UnixDatagram::unbound()?)
     }
 
-    /// Two that are connected to each other.
+    /// Two sockets that are connected to each other.
     ///
     /// # Errors
-    /// As [`new`](Self::new), or if there can be no more descriptors.
+    /// As [`new`](Self::new), and if the process can't have another descriptor.
     pub fn pair() -> io::Result<(Self, Self)> {
         pair(net::UnixDatagram::pair()?)
     }
 
-    /// Sets where [`send`](Self::send) sends to, and what [`recv`](Self::recv) receives from.
+    /// Sets the path that [`send`](Self::send) sends to and [`recv`](Self::recv) receives from.
     ///
     /// # Errors
     /// The kernel's.
@@ -161,7 +162,7 @@ impl Pollable<net::UnixDatagram> {
         self.get_ref().connect(path)
     }
 
-    /// [`connect`](Self::connect) to an address, of whatever kind it is.
+    /// [`connect`](Self::connect) to an address, which may be an abstract one.
     ///
     /// # Errors
     /// The kernel's.
@@ -169,9 +170,9 @@ impl Pollable<net::UnixDatagram> {
         self.get_ref().connect_addr(addr)
     }
 
-    /// Sends a datagram to the socket at `path`; returns its length. While that one's queue is full, it is tried
-    /// again after 50 µs, and then less and less often, down to each 10 ms: the kernel tells of room only who is
-    /// connected. Where that is too late, there is [`connect`](Self::connect).
+    /// Sends a datagram to the socket at `path`; returns its length. While that socket's queue is full, it
+    /// tries again after 50 µs, and after twice as long each time, up to 10 ms: the kernel only reports room
+    /// to sockets that are connected. Where that is too slow, use [`connect`](Self::connect).
     ///
     /// # Errors
     /// As [`write_with`](Self::write_with).
@@ -180,7 +181,7 @@ impl Pollable<net::UnixDatagram> {
         self.write_untold(|socket| socket.send_to(buf, path.as_ref()))
     }
 
-    /// [`send_to`](Self::send_to) an address, of whatever kind it is.
+    /// [`send_to`](Self::send_to) an address, which may be an abstract one.
     ///
     /// # Errors
     /// As [`write_with`](Self::write_with).

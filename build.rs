@@ -11,11 +11,11 @@ fn main() {
     println!("cargo::rerun-if-changed=asm");
     println!("cargo::rustc-check-cfg=cfg(loom)");
     println!("cargo::rustc-check-cfg=cfg(unoptimized)");
-    // Frames are several times as large then: src/stack/mod.rs makes room.
+    // Frames are several times as large without optimisation: src/stack/mod.rs makes room.
     if env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
         println!("cargo::rustc-cfg=unoptimized");
     }
-    // docs.rs and `cargo doc` need no machine code.
+    // Set by docs.rs: documentation needs no machine code.
     if env::var_os("DOCS_RS").is_some() {
         return;
     }
@@ -29,7 +29,8 @@ fn main() {
     let folder = Path::new("asm").join(&arch);
     let mut build = cc::Build::new();
     if arch == "x86_64" {
-        // The word that compilers' stack checks look at is glibc's.
+        // Compilers' stack checks (-fsplit-stack) read a word of the thread's control block that only glibc
+        // has.
         if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|libc| libc == "gnu") {
             build.define("SPLIT_STACK", None);
         }

@@ -1,5 +1,5 @@
-//! A small HTTP/1.1 server with keep-alive and pipelining. It says hello, whatever it is asked, but for
-//! `/sched`: then the scheduler's state goes to stderr.
+//! A small HTTP/1.1 server with keep-alive and pipelining. It answers every request with a greeting; for
+//! `/sched` it also writes the scheduler's state to stderr.
 //!
 //! ```text
 //!     cargo run --release --example http 127.0.0.1:8080
@@ -19,7 +19,7 @@ use gosched::time::sleep;
 use gosched::{go, proc};
 use httparse::{EMPTY_HEADER, Request, Status};
 
-/// How long a request's head may be.
+/// The most bytes that the head of a request may have.
 const HEAD: usize = 4096;
 
 const HELLO: &[u8] =
@@ -39,7 +39,7 @@ fn serve(address: &str) -> io::Result<()> {
         match stream {
             Ok(stream) => drop(go(|| converse(stream))),
             Err(error) => {
-                // No descriptors, for instance: some will be closed.
+                // There may be no descriptors left, for instance: some will be closed.
                 eprintln!("accept: {error}");
                 sleep(Duration::from_millis(10));
             }
@@ -48,17 +48,17 @@ fn serve(address: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// What a request asks for.
+/// A request, as far as the server has to know it.
 struct Asked {
-    /// Bytes of its head.
+    /// The length of the head, in bytes.
     head: usize,
-    /// Bytes of its body.
+    /// The length of the body, in bytes.
     body: usize,
-    /// The connection stays open after it.
+    /// Whether the connection stays open after it.
     keep_alive: bool,
 }
 
-/// The request at the front of `bytes`, if its head is there as a whole; an error if it isn't one.
+/// The request at the front of `bytes`; none if its head isn't complete, an error if it isn't a request.
 fn parse(bytes: &[u8]) -> Result<Option<Asked>, ()> {
     let mut headers = [EMPTY_HEADER; 32];
     let mut request = Request::new(&mut headers);
@@ -105,7 +105,7 @@ pub fn converse(mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// Reads so many bytes of a body, and forgets them.
+/// Reads `n` bytes of a body, and drops them.
 fn skip(stream: &mut TcpStream, n: usize) -> io::Result<()> {
     let skipped = io::copy(&mut stream.take(n as u64), &mut io::sink())?;
     if skipped < n as u64 { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(()) }

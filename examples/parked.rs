@@ -18,7 +18,7 @@ use gosched::runtime2::{G, TraceBlockReason, WaitReason};
 /// How many guard pages are tried.
 const PROBES: usize = 10_000;
 
-/// Bytes of memory that a goroutine takes at most, and some to spare, beside a page.
+/// Bytes of memory that a goroutine takes at most in addition to a page, with some to spare.
 const NEEDED: usize = 1_400;
 
 static PARKED: AtomicUsize = AtomicUsize::new(0);
@@ -44,10 +44,10 @@ fn park(n: usize) {
         for i in 0..n {
             let (lows, closed) = (&lows, &closed);
             s.go(move || {
-                // Spread over all of them, or as many as are asked for.
+                // At most PROBES goroutines, spread over all, note the low ends of their stacks.
                 if let Some(low) = lows.get(i * lows.len() / n).filter(|low| low.load(Ordering::Relaxed) == 0)
                 {
-                    // SAFETY: on a goroutine, whose G stays.
+                    // SAFETY: on a goroutine, so getg is its G, which stays while it runs.
                     low.store(unsafe { (*proc::getg()).stack.get().lo }, Ordering::Relaxed);
                 }
                 PARKED.fetch_add(1, Ordering::Relaxed);
@@ -66,9 +66,9 @@ fn park(n: usize) {
     });
 }
 
-/// Parks `n` goroutines of the raw layer, each of which leaves its G where it can be found.
+/// Parks `n` goroutines of the raw layer, each of which publishes its G.
 fn park_raw(n: usize) {
-    /// Parks, having left its G in the place that it is passed.
+    /// Parks; publishes its G in `place`.
     unsafe extern "C" fn parker(place: *mut c_void) {
         /// Once the goroutine is off its stack, it may be made ready.
         unsafe extern "C" fn publish(gp: *mut G, place: *mut c_void) -> bool {
@@ -77,7 +77,7 @@ fn park_raw(n: usize) {
             PARKED.fetch_add(1, Ordering::Relaxed);
             true
         }
-        // SAFETY: `publish` touches the place and nothing of this stack.
+        // SAFETY: on a goroutine; `publish` touches the place and nothing of this stack, and returns true.
         unsafe { proc::gopark(Some(publish), place, WaitReason::Zero, TraceBlockReason::Generic, 0) };
     }
 
@@ -90,11 +90,11 @@ fn park_raw(n: usize) {
     wait_until_parked(n);
     report.print(n);
     let step = n.div_ceil(PROBES).max(1);
-    // SAFETY: parked G's.
+    // SAFETY: the goroutines are parked, so the G's and their stacks stay.
     probe(gs.iter().step_by(step).map(|g| unsafe { (*g.load(Ordering::Acquire)).stack.get().lo }));
     let start = Instant::now();
     for g in &gs {
-        // SAFETY: parked, and made ready once.
+        // SAFETY: the goroutine is parked, and only this makes it ready.
         unsafe { proc::goready(g.load(Ordering::Acquire), 0) };
     }
     while gosched::num_goroutine() > 1 {
@@ -103,7 +103,7 @@ fn park_raw(n: usize) {
     println!("all woken and gone in {:.2?}", start.elapsed());
 }
 
-/// Yields until all goroutines have come to their park, and once more.
+/// Yields until all goroutines are about to park, and once more so that they do.
 fn wait_until_parked(n: usize) {
     while PARKED.load(Ordering::Relaxed) < n {
         gosched::yield_now();
@@ -111,22 +111,22 @@ fn wait_until_parked(n: usize) {
     gosched::yield_now();
 }
 
-/// Has the kernel read the byte below each stack: it must not be able to.
+/// Has the kernel read the byte below each stack, which fails if there is a guard page.
 fn probe(lows: impl Iterator<Item = usize>) {
     let mut pipe = [0; 2];
-    // SAFETY: the kernel fills `pipe`.
+    // SAFETY: the kernel writes two descriptors to `pipe`.
     assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
     let (mut probed, mut guarded) = (0, 0);
     for low in lows.filter(|&low| low != 0) {
         probed += 1;
         let below = ptr::without_provenance::<c_void>(low - 1);
-        // SAFETY: whether the byte can be read is the kernel's business, and the question.
+        // SAFETY: the kernel checks the address: if the byte can't be read, it returns EFAULT.
         guarded += usize::from(unsafe { libc::write(pipe[1], below, 1) } == -1);
     }
     println!("{guarded} of {probed} probed are behind a guard page");
 }
 
-/// What there was before the goroutines.
+/// The memory in use and the time before the goroutines were made.
 struct Report {
     memory: usize,
     start: Instant,
@@ -144,14 +144,14 @@ impl Report {
     }
 }
 
-/// A field of a `/proc` file that counts kB, in bytes.
+/// The field `name` of a `/proc` file, which is in kB, in bytes.
 fn field(path: &str, name: &str) -> Option<usize> {
     let text = fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kb| kb * 1024)
 }
 
-/// What this process takes.
+/// Bytes of memory that this process takes, page tables included.
 fn memory() -> usize {
     ["VmRSS:", "VmPTE:"].iter().filter_map(|name| field("/proc/self/status", name)).sum()
 }
@@ -161,7 +161,7 @@ fn page_size() -> usize {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
-/// What it may take more: what is free, and what the cgroup allows.
+/// Bytes of memory that this process may still take: what is free, and within the limit of its control group.
 fn available_memory() -> usize {
     let free = field("/proc/meminfo", "MemAvailable:").unwrap_or(usize::MAX);
     let number = |path| fs::read_to_string(path).ok()?.trim().parse::<usize>().ok();

@@ -13,7 +13,7 @@ use gosched::runtime2::{G, TraceBlockReason, WaitReason};
 
 const ROUNDS: u64 = 1_000_000;
 
-/// Where a player waits for the ball: empty, the ball, or the player.
+/// One side of the table: null, [`BALL`], or the G of the player that waits there.
 struct Side(AtomicPtr<G>);
 
 /// The ball is on this side, and nobody waits for it.
@@ -26,16 +26,17 @@ impl Side {
     /// Waits until the ball comes.
     ///
     /// # Safety
-    /// On a goroutine; one at a time.
+    /// On a goroutine; only one waits at a side.
     unsafe fn wait(&'static self) {
         /// The player is off its stack: it waits here, unless the ball has come meanwhile.
         unsafe extern "C" fn commit(gp: *mut G, side: *mut c_void) -> bool {
-            // SAFETY: `wait` passed a side.
+            // SAFETY: `wait` passed its side, which is a static.
             let side = unsafe { &*side.cast::<Side>() };
             side.0.compare_exchange(ptr::null_mut(), gp, Ordering::AcqRel, Ordering::Acquire).is_ok()
         }
         let this = ptr::from_ref(self).cast_mut().cast();
-        // SAFETY: `commit` touches the side alone; if it returns false, nobody knows of the G.
+        // SAFETY: `commit` touches the side and nothing of this stack; if it returns false, the G wasn't put
+        // there, so nobody can make it ready.
         unsafe { proc::gopark(Some(commit), this, WaitReason::Zero, TraceBlockReason::Generic, 0) };
         self.0.store(ptr::null_mut(), Ordering::Relaxed);
     }
@@ -43,11 +44,11 @@ impl Side {
     /// Sends the ball to this side.
     ///
     /// # Safety
-    /// There is one ball.
+    /// The caller has the ball, and there is no other.
     unsafe fn send(&self) {
         let player = self.0.swap(BALL, Ordering::AcqRel);
         if !player.is_null() {
-            // SAFETY: it waits, and we have taken it off.
+            // SAFETY: the player is parked, and the swap has taken its G: only this makes it ready.
             unsafe { proc::goready(player, 0) };
         }
     }
@@ -57,7 +58,7 @@ impl Side {
 unsafe extern "C" fn play(side: *mut c_void) {
     let side = side.addr();
     while HITS.load(Ordering::Relaxed) < ROUNDS {
-        // SAFETY: on a goroutine, this side's only one, with the one ball.
+        // SAFETY: on a goroutine, the only one of this side, which has the ball once `wait` has returned.
         unsafe {
             SIDES[side].wait();
             HITS.fetch_add(1, Ordering::Relaxed);

@@ -1,13 +1,13 @@
-//! What C programs call: `include/gosched.h` is made of this file. A Rust program has
+//! The functions for C programs: `include/gosched.h` is made of this file. Rust programs have
 //! [`proc`](crate::proc) and [`chan::hchan`](crate::chan::hchan), which are the same.
 //!
-//! The header begins with what there is to know: the kinds of stack, the rules for code on a copying
+//! The header begins with an introduction: the kinds of stack, the rules for code on a copying
 //! one, and how to compile and link. `examples/c/primes.c` is a program.
 //!
-//! Each function is a stub in `asm/*/entry.S`. It makes sure of its stack while the arguments are
-//! still in registers and no Rust frame exists, and then goes on in a Rust function, which has the
-//! same name with `_impl` behind it. (`gosched_getg` and `gosched_systemstack` need no stack, and are
-//! whole in `asm.S`.)
+//! Each function is a stub in `asm/*/entry.S`, which checks the stack, and makes it larger, while the
+//! arguments are still in registers and there is no Rust frame; then it jumps to a Rust function of the
+//! same name with `_impl` added. (`gosched_getg` and `gosched_systemstack` need no stack, and are
+//! in `asm.S`.)
 
 mod chan;
 mod goroutine;
@@ -32,7 +32,7 @@ pub struct Chan {
 pub enum OpResult {
     /// The value was sent, or received.
     Done,
-    /// Nothing was done: it would have had to wait, and was not to, or could not.
+    /// Nothing was done: the operation would have had to wait, but wasn't meant to, or can't here.
     WouldBlock,
     /// The channel is closed. Nothing was sent; or nothing was left to receive, and the place for a
     /// value was filled with zeros.
@@ -87,9 +87,9 @@ pub struct Selected {
 // C has only addresses of the opaque types. And to Rust, what `gosched_systemstack` calls may unwind.
 #[allow(improper_ctypes, clashing_extern_declarations)]
 unsafe extern "C" {
-    /// Starts the runtime, unless it runs already; runs `main(arg)` on a goroutine, with a fixed stack
-    /// of 8 MiB; waits until it returns, and stores at `result`, unless that is NULL, what it has
-    /// returned. Go's `main`, in `proc.go`.
+    /// Starts the runtime, unless it runs already; runs `main(arg)` on a goroutine, with a fixed stack of 8
+    /// MiB; waits until it returns, and stores its result at `result`, unless that is NULL. Go's `main`, in
+    /// `proc.go`.
     ///
     /// The calling thread is no goroutine, and sleeps meanwhile. When `main` has returned, other
     /// goroutines go on, and `gosched_run` may be called again, by several threads at once too.
@@ -213,15 +213,15 @@ unsafe extern "C" {
     /// On a goroutine.
     pub fn gosched_shrink_stack();
 
-    /// Calls `fn(arg)`, which may block its thread (read, a mutex of pthreads), on the scheduler's stack, and lets other
-    /// goroutines have this one's processor meanwhile: at once if it takes 10 ms, sooner if they
-    /// wait. Anywhere but on a goroutine it just calls. Go's `cgocall`, in `cgocall.go`.
+    /// Calls `fn(arg)`, which may block its thread (a read, a mutex of pthreads), on the scheduler's stack.
+    /// Other goroutines get this one's processor meanwhile: after 10 ms, or sooner if there are some that
+    /// wait for one. Anywhere but on a goroutine it just calls. Go's `cgocall`, in `cgocall.go`.
     ///
     /// # Safety
     /// As `gosched_systemstack`.
     pub fn gosched_blocking(r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>, arg: *mut c_void);
 
-    /// Parks the running goroutine for at least so many nanoseconds; on a thread that isn't one of the
+    /// Parks the running goroutine for at least `ns` nanoseconds; on a thread that isn't one of the
     /// runtime's, sleeps. Go's `time.Sleep`.
     ///
     /// # Safety
@@ -229,8 +229,8 @@ unsafe extern "C" {
     pub fn gosched_sleep(ns: i64);
 
     /// Sets how many goroutines can run at once, from 1 to 16,384, and returns how many could before;
-    /// with 0, only returns that. It waits until every goroutine that runs has come to a point where it could park.
-    /// Returns -1, and does nothing, if `n` is another number, if the runtime doesn't run, or if it
+    /// with 0, only returns that. It waits until every running goroutine has come to a point where it can be
+    /// stopped. Returns -1, and does nothing, if `n` is another number, if the runtime doesn't run, or if it
     /// can't wait here: on the scheduler's stack. Go's `GOMAXPROCS`.
     ///
     /// # Safety
@@ -256,8 +256,8 @@ unsafe extern "C" {
     /// Nobody uses it any more.
     pub fn gosched_chan_free(chan: *mut Chan);
 
-    /// Sends the value at `elem`; waits while there is no room for it or, without a buffer, nobody who
-    /// receives. To NULL it waits forever. Go's `chansend1`, in `chan.go`.
+    /// Sends the value at `elem`; waits while the buffer is full or, without one, until somebody receives.
+    /// A send to the channel NULL waits forever. Go's `chansend1`, in `chan.go`.
     ///
     /// Returns
     /// - `GOSCHED_RESULT_DONE`;
@@ -276,8 +276,8 @@ unsafe extern "C" {
     /// As `gosched_chan_send`.
     pub fn gosched_chan_try_send(chan: *mut Chan, elem: *const c_void) -> OpResult;
 
-    /// Receives a value to `elem`, or drops it if that is NULL; waits until there is one. From NULL it
-    /// waits forever. Go's `chanrecv2`, in `chan.go`.
+    /// Receives a value to `elem`, or drops it if that is NULL; waits until there is one. A receive from the
+    /// channel NULL waits forever. Go's `chanrecv2`, in `chan.go`.
     ///
     /// Returns
     /// - `GOSCHED_RESULT_DONE`;
@@ -300,7 +300,7 @@ unsafe extern "C" {
     /// what is in the channel has been received. Go's `closechan`, in `chan.go`.
     ///
     /// # Safety
-    /// It isn't NULL, and isn't freed meanwhile.
+    /// `chan` isn't NULL, and the channel isn't freed meanwhile.
     pub fn gosched_chan_close(chan: *mut Chan) -> bool;
 
     /// How many values are in the channel at this moment, waiting senders' not among them; 0 for NULL.

@@ -76,8 +76,8 @@ pub fn labels() -> Labels {
 /// [events](crate::proc::Event) of it.
 ///
 /// # Safety
-/// Until this returns, `gp` neither runs on another thread nor ends: its labels could be freed while they are
-/// read. So it is for the goroutine of an event, while the tracer is called with that.
+/// `gp` has begun, and until this returns it neither runs on another thread nor ends: its labels could be
+/// freed while they are read. So it is for the goroutine of an event, while the tracer is called with that.
 pub unsafe fn labels_of(gp: &G) -> Labels {
     Labels(get_prof_label(gp))
 }

@@ -34,7 +34,7 @@
 //! | make an iterator of code that yields | [`iter::pull`] | `iter.Pull` |
 //! | let others run | [`yield_now`] | `runtime.Gosched` |
 //! | block the thread, and nobody else | [`blocking`] | a system call |
-//! | know how it is | [`metrics`]; `GODEBUG=schedtrace=1000` | `runtime/metrics` |
+//! | know the scheduler's state | [`metrics`]; `GODEBUG=schedtrace=1000` | `runtime/metrics` |
 //! | be told of signals | [`signal`]: `notify`, `ignore`, `reset` | `os/signal` |
 //! | tell goroutines apart in a trace | [`labels`] | `pprof.Do` |
 //! | keep to one thread | [`lock_os_thread`] | `runtime.LockOSThread` |
@@ -43,38 +43,38 @@
 //!
 //! # How goroutines run
 //!
-//! As many run at once as there are P's ([`gomaxprocs`]); each of the others waits in a queue, or
+//! As many goroutines run at once as there are P's ([`gomaxprocs`]); each of the others waits in a queue, or
 //! is parked. One that has run for 10 ms is asked to stop, and **stops where it can**: at a
-//! [check](morestack_check), or anywhere in code that was declared
-//! [`preemptible!`](preemptible!). Elsewhere nothing interrupts it, as nobody knows what it holds (Go's
-//! compiler does): so one that computes for long without either should [`yield_now`] at times.
-//! One that blocks its thread (a read from a file, `println!` into a full pipe, `std::sync::Mutex` under contention,
-//! `thread::sleep`) does that in [`blocking`], or it holds up a P.
+//! [check](morestack_check), or anywhere in code that was declared [`preemptible!`](preemptible!). Elsewhere
+//! nothing interrupts it, as nobody knows what it holds there (Go's compiler does): so a goroutine that
+//! computes for long without either should [`yield_now`] at times. One that blocks its thread (a read from a
+//! file, `println!` into a full pipe, `std::sync::Mutex` under contention, `thread::sleep`) should do so in
+//! [`blocking`], or it holds up a P.
 //!
 //! Threads that aren't goroutines' can make goroutines, send and receive, and use locks, once the runtime
-//! has started: who has to wait there, waits as a thread does.
+//! has started: an operation that has to wait blocks the thread.
 //!
-//! Each has a stack of its own, 256 KiB unless [`Builder::stack_size`] says otherwise, that takes
+//! Each goroutine has a stack of its own, 256 KiB unless [`Builder::stack_size`] says otherwise, which takes
 //! memory as it is used: a goroutine that waits near its base takes one page, and half a KiB of page
-//! tables. What nobody has needed for a second or two goes back to the system
+//! tables. Memory that nobody has needed for a second or two goes back to the system
 //! ([`proc::free_os_memory`] doesn't wait). Below each stack is a guard page. A goroutine that overflows
 //! its stack is reported, with a backtrace, and the process ends with status 2.
 //!
 //! # Panics
 //!
 //! A panic ends its goroutine, and nothing else: [`JoinHandle::join`] returns it. If the handle is
-//! gone, what the panic hook has printed is all that is left of it. While a goroutine unwinds it
-//! keeps its thread, because std counts panics by thread: so one that parks in a destructor
-//! meanwhile takes a thread of its own, and ten thousand of them ten thousand threads. With
+//! gone, all that is left of it is what the panic hook has printed. While a goroutine unwinds it
+//! keeps its thread, because std counts panics by thread: so a goroutine that parks in a destructor
+//! meanwhile takes a thread of its own, and ten thousand of them take ten thousand threads. With
 //! `panic = "abort"` the first panic ends the process.
 //!
 //! # Fatal errors
 //!
-//! What can't be an error value or a panic prints `fatal error: ` and Go's words, then each
-//! goroutine with its state, its stack and who made it, and ends the process with status 2: a deadlock, an
-//! overflow, a corrupted run queue. So does SIGQUIT (`Ctrl-\`), unless the program handles that; a program
-//! that goes on calls [`dump_goroutines`]. Functions have names if the program has symbols, files and lines if
-//! it has debug information. In gdb, `info goroutines` and `goroutine 7 bt` show the same of a process and of a
+//! A deadlock, an overflow, a corrupted run queue: what can't be an error value or a panic prints `fatal
+//! error: ` and Go's message, then each goroutine with its state, its stack and who made it, and ends the
+//! process with status 2. So does SIGQUIT (`Ctrl-\`), unless the program handles that; a program that wants
+//! to go on calls [`dump_goroutines`]. Functions have names if the program has symbols, files and lines if it
+//! has debug information. In gdb, `info goroutines` and `goroutine 7 bt` show the same of a process and of a
 //! core file; `tools/gosched-gdb.py` says how.
 //!
 //! # The environment
@@ -140,7 +140,7 @@ mod traceback;
 mod wait;
 mod xregs;
 
-/// The readme's examples are tested as this item's.
+/// Has the readme's examples tested.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! Echo servers: what they share with each other, and with their clients.
+//! Echo servers: the part that they share with each other, and with their clients.
 
 use std::env;
 use std::io::{BufRead, BufReader};
@@ -11,31 +11,31 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::{Args, cpu_time, memory, threads};
 
-/// How many bytes a client sends, and gets back.
+/// The number of bytes that a client sends, and gets back.
 pub const MESSAGE: usize = 64;
 
 /// The workloads, and how many clients each has.
 pub const WORKLOADS: [(&str, usize); 2] = [("echo100", 100), ("echo5000", 5_000)];
 
-/// The workload of connections that nothing is said on.
+/// The workload of connections on which nothing is sent.
 pub const IDLE: &str = "idle_connections";
 
-/// How many there are: nearly as many as a process may have descriptors, in many places.
+/// The number of these connections: a little less than the limit of descriptors on many systems.
 const SILENT: usize = 19_900;
 
-/// How long it is measured, in milliseconds.
+/// How long a workload is measured, in milliseconds.
 const LENGTH: &str = "3000";
 
-/// Lets this process have as many descriptors as it may, as Go does.
+/// Raises this process's limit of descriptors to the hard limit, as Go does.
 pub fn more_descriptors() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit).unwrap();
 }
 
-/// Runs that many clients of this process's server, in a process of their own that the environment variable
-/// `ECHO_CLIENT` names, and reports how it went: the time of a round trip, what the server needed of the
-/// processor for each, and the 99th percentile. It blocks its thread.
+/// Runs `connections` clients of this process's server, in a process of their own, whose program the
+/// environment variable `ECHO_CLIENT` names. Reports the time of a round trip, the server's processor time
+/// for one, and the 99th percentile. It blocks its thread.
 pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usize) {
     more_descriptors();
     let mut process = command(server, connections, LENGTH).spawn().unwrap();
@@ -53,9 +53,8 @@ pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usi
     args.report(&format!("{workload}_p99"), p99, "ns");
 }
 
-/// Has many clients connect to this process's server and be silent then, and reports what each takes of the
-/// process's memory; how many threads the process has; and what it needs of the processor in five seconds. It
-/// blocks its thread.
+/// Has clients connect to this process's server and send nothing. Reports the server's memory for each, its
+/// number of threads, and its processor time in five seconds. It blocks its thread.
 pub fn silent_clients(args: &Args, server: SocketAddr) {
     more_descriptors();
     let before = memory("VmRSS");
@@ -73,7 +72,7 @@ pub fn silent_clients(args: &Args, server: SocketAddr) {
     assert!(process.wait().unwrap().success());
 }
 
-/// The clients' program.
+/// The command that runs the clients.
 fn command(server: SocketAddr, connections: usize, milliseconds: &str) -> Command {
     let mut command = Command::new(env::var("ECHO_CLIENT").expect("ECHO_CLIENT names the clients' program"));
     command.arg(server.to_string()).arg(connections.to_string()).arg(milliseconds).stdout(Stdio::piped());

@@ -1,4 +1,4 @@
-//! HTTP servers: what they share with each other, and their clients, which are `wrk`'s.
+//! HTTP servers: the part that they share with each other, and their clients, which are `wrk`'s.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -9,8 +9,8 @@ use crate::{Args, cpu_time};
 /// The workloads, and how many connections each has.
 pub const WORKLOADS: [(&str, usize); 2] = [("http100", 100), ("http5000", 5_000)];
 
-/// Runs `wrk` against this process's server for three seconds, and reports how it went: the time of a request,
-/// what the server needed of the processor for each, and the 99th percentile. It blocks its thread.
+/// Runs `wrk` against this process's server for three seconds. Reports the time of a request, the server's
+/// processor time for one, and the 99th percentile. It blocks its thread.
 pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usize) {
     more_descriptors();
     let before = cpu_time();
@@ -30,7 +30,7 @@ pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usi
     args.report(&format!("{workload}_p99"), nanoseconds(after("99%")), "ns");
 }
 
-/// A time as wrk writes it: `1.23ms`.
+/// The nanoseconds of a time as `wrk` writes it: `1.23ms`.
 fn nanoseconds(time: &str) -> f64 {
     for (unit, ns) in [("us", 1e3), ("ms", 1e6), ("s", 1e9)] {
         if let Some(number) = time.strip_suffix(unit).and_then(|number| number.parse::<f64>().ok()) {

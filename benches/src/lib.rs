@@ -1,8 +1,8 @@
-//! The same workloads on several schedulers, one program for each. This is what the programs
+//! The same workloads on several schedulers, one program for each. This is the part that the programs
 //! share: their command line, and what they print.
 //!
-//! `PROGRAM PROCS [WORKLOAD ...]` runs the workloads that it is told and has; without any, all
-//! that it has. Each prints a line or more: name, procs, value, unit, separated by tabs. The
+//! `PROGRAM PROCS [WORKLOAD ...]` runs those of the named workloads that it has; if none is named, all
+//! that it has. Each workload prints a line or more: name, procs, value, unit, separated by tabs. The
 //! Go program, in `go/`, does the same; `cargo bench` puts all of them side by side.
 //!
 //! | workload | what one op is |
@@ -35,7 +35,7 @@
 //! | `idle_connections` | what one connection on which nothing is said takes of a server's memory, of 19,900; `..._threads` how many threads it has, `..._cpu` its processor's time in 5 s |
 //! | `http100`, `http5000` | one HTTP request of so many connections that are kept alive; the clients are `wrk`'s, which must be there. `..._cpu` and `..._p99` likewise |
 //!
-//! From `wake` on they take their time, and are only run if they are named.
+//! The workloads from `wake` on take long, and are only run if they are named.
 //!
 //! A workload called `raw_...` does the same on gosched's raw layer.
 
@@ -58,7 +58,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// This program's; ends it if there is no number of procs.
+    /// Parses this program's command line; ends the program if there is no number of procs.
     pub fn parse() -> Self {
         let mut words = std::env::args().skip(1);
         let Some(procs) = words.next().and_then(|word| word.parse().ok()).filter(|&procs| procs > 0) else {
@@ -73,7 +73,7 @@ impl Args {
         self.workloads.is_empty() || self.names(workload)
     }
 
-    /// Whether this workload is to be run and was named: for those that take long.
+    /// Whether this workload was named: for those that take long.
     pub fn names(&self, workload: &str) -> bool {
         self.workloads.iter().any(|wanted| wanted == workload)
     }
@@ -83,7 +83,7 @@ impl Args {
         self.workloads == [workload]
     }
 
-    /// Runs `f(ops)`, if it is wanted: with a tenth of the ops to warm up, and then timed.
+    /// Runs `f(ops)`, if the workload is to be run: with a tenth of the ops to warm up, and then timed.
     pub fn timed(&self, workload: &str, ops: u64, mut f: impl FnMut(u64)) {
         if !self.wants(workload) {
             return;
@@ -100,8 +100,7 @@ impl Args {
     }
 }
 
-/// Bytes of memory of this process, of the kind that a line of `/proc/self/status` tells:
-/// `VmRSS`, `VmPTE`.
+/// Bytes of this process's memory of one kind, which is a line of `/proc/self/status`: `VmRSS`, `VmPTE`.
 pub fn memory(kind: &str) -> f64 {
     status(kind) * 1024.0
 }
@@ -121,7 +120,7 @@ fn status(kind: &str) -> f64 {
 /// How many nanoseconds the threads of this process have run.
 pub fn cpu_time() -> f64 {
     let ran = |task: fs::DirEntry| -> Option<f64> {
-        // None if it has ended meanwhile.
+        // None if the thread has ended meanwhile.
         let line = fs::read_to_string(task.path().join("schedstat")).ok()?;
         line.split_whitespace().next()?.parse().ok()
     };

@@ -1,10 +1,10 @@
-//! What was measured on.
+//! The machine that was measured on.
 
 use std::fs;
 use std::process::Command;
 use std::thread::available_parallelism;
 
-/// Prints the processor, the kernel, and the versions of rustc and of what else is named.
+/// Prints the processor, the kernel, the version of rustc, and `others`: versions of other compilers.
 pub fn describe(others: &[&str]) {
     let cores = available_parallelism().map_or(1, usize::from);
     let rustc = Command::new("rustc").arg("--version").output();

@@ -1,6 +1,6 @@
-//! What stands for many runs of which some were disturbed.
+//! The median: one value for many runs, of which some were disturbed.
 
-/// The middle one, or what is between the middle two; none of none.
+/// The median: the middle value, or the mean of the middle two. None if there are no values.
 pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

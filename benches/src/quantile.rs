@@ -1,7 +1,7 @@
-//! What stands for many samples.
+//! Quantiles of many samples.
 
-/// The `q`-th part of so many values in order, 0.99 for the 99th percentile: the smallest that is no
-/// less than that part of them.
+/// The `q`-quantile of the values, for instance 0.99 for the 99th percentile: the smallest value that
+/// isn't less than the part `q` of all values.
 ///
 /// # Panics
 /// If there are none.

@@ -48,9 +48,9 @@ static MARKING: AtomicBool = AtomicBool::new(false);
 /// How many objects were made so far.
 pub static MADE: AtomicUsize = AtomicUsize::new(0);
 
-/// What the pointer in an object, or in front of a list, refers to.
+/// The object that a pointer in an object, or the head of a list, refers to.
 fn load(place: &AtomicPtr<Object>) -> Ref {
-    // SAFETY: null, or an object, which is one for good.
+    // SAFETY: null, or an object of HEAP, which is a static.
     unsafe { place.load(Ordering::Acquire).as_ref() }
 }
 
@@ -58,7 +58,8 @@ fn pointer(to: Ref) -> *mut Object {
     to.map_or(ptr::null_mut(), |object| ptr::from_ref(object).cast_mut())
 }
 
-/// Takes the first object off a list. Nobody puts it there again before this has ended: see the callers.
+/// Takes the first object off a list. No object that was taken is put back before this returns (see the
+/// callers): so if the head is the same object, its link is the same, too.
 fn pop(list: &AtomicPtr<Object>) -> Ref {
     loop {
         let first = load(list)?;
@@ -69,7 +70,7 @@ fn pop(list: &AtomicPtr<Object>) -> Ref {
     }
 }
 
-/// Makes an object; waits for the collector if there is none.
+/// Makes an object; waits for the collector if none is free.
 pub fn new(value: u64) -> &'static Object {
     loop {
         if let Some(object) = alloc(value) {
@@ -83,7 +84,7 @@ pub fn new(value: u64) -> &'static Object {
 /// Takes a free object. Go's `mallocgc`.
 #[inline(never)]
 fn alloc(value: u64) -> Ref {
-    // Objects are put on this list while the world is stopped: not before this is over.
+    // Objects are only put on this list while the world is stopped, and this is no safe point.
     let object = pop(&FREE)?;
     object.value.store(value, Ordering::Relaxed);
     object.marked.store(MARKING.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -100,9 +101,9 @@ impl Object {
         load(&self.fields[field])
     }
 
-    /// Stores a reference, with Go's write barrier (`mbarrier.go`): while the collector marks, what was there
-    /// is shaded, in case that somebody whose stack was scanned already has it, and what is stored, in case
-    /// that only somebody whose stack wasn't scanned yet has it.
+    /// Stores a reference, with Go's write barrier (`mbarrier.go`). While the collector marks, it shades the
+    /// old reference, as its last copy may go to a stack that was scanned already, and the new one, whose
+    /// last copy may be on a stack that wasn't scanned yet.
     #[inline(never)]
     pub fn set(&self, field: usize, to: Ref) {
         if MARKING.load(Ordering::Relaxed) {
@@ -147,7 +148,7 @@ pub fn find(word: usize) -> Ref {
 
 /// Takes a grey object; what it refers to is to be shaded.
 pub fn grey() -> Ref {
-    // The collector alone takes from this list.
+    // Only the collector takes from this list.
     pop(&GREY)
 }
 

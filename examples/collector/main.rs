@@ -1,5 +1,5 @@
-//! What the raw layer is for: a garbage collector. It marks, by walking every goroutine's stack, and sweeps:
-//! once in a stopped world, once while goroutines run, and so on.
+//! A garbage collector on the raw layer. It marks, by walking every goroutine's stack, and sweeps: in turn
+//! with the world stopped, and while goroutines run.
 //!
 //!     cargo run --release --example collector
 //!
@@ -33,7 +33,7 @@ const LENGTH: u64 = 300;
 const LOOKS: u32 = 20;
 /// A tree has twice as many objects with each one more.
 const DEPTH: u32 = 7;
-/// What a call of `tree` or `is_tree` needs, with all that it calls without a check.
+/// Bytes of stack that a call of `tree` or `is_tree` needs, with all that it calls without a check.
 const FRAME: usize = if cfg!(debug_assertions) { 2000 } else { 400 };
 
 static MUTATING: WaitGroup = WaitGroup::new();
@@ -104,10 +104,10 @@ fn assert_is_tree(root: &'static Object, value: u64) {
 /// On a goroutine.
 unsafe fn mutate(seed: u64, wait: impl Fn()) -> &'static Object {
     let root = morestack_check!(FRAME, tree, seed, DEPTH);
-    // SAFETY: the caller's; no lock is held and no thread-local in use.
+    // SAFETY: on a goroutine, as the caller says; no lock is held and no thread-local in use.
     let list = unsafe { list(seed) };
     wait();
-    // SAFETY: likewise.
+    // SAFETY: as above.
     if !(0..LOOKS).all(|_| unsafe { is_list(list, seed) }) {
         proc::throw("an object was swept that a list has");
     }
@@ -115,7 +115,7 @@ unsafe fn mutate(seed: u64, wait: impl Fn()) -> &'static Object {
     root
 }
 
-/// The values that a mutator has for a round: no others have them.
+/// The seeds of a mutator's rounds: no two are the same.
 fn seeds(mutator: u64) -> impl Iterator<Item = u64> {
     (0..ROUNDS).map(move |round| (mutator * ROUNDS + round + 1) << 32)
 }
@@ -123,7 +123,7 @@ fn seeds(mutator: u64) -> impl Iterator<Item = u64> {
 /// A mutator on a stack that moves. Another goroutine gets each tree as its argument.
 unsafe extern "C" fn on_copying_stack(mutator: *mut c_void) {
     unsafe extern "C" fn receive(root: *mut c_void) {
-        // SAFETY: an object, which is one for good.
+        // SAFETY: an object of the heap, which is a static.
         let root = unsafe { &*root.cast::<Object>() };
         assert_is_tree(root, root.value());
     }
@@ -148,7 +148,7 @@ fn on_fixed_stack(mutator: u64) {
     MUTATING.done();
 }
 
-/// Collects until all is over; returns how many cycles there were, and how many objects were swept.
+/// Collects until `OVER` is set; returns how many cycles there were, and how many objects were swept.
 fn collect() -> (usize, usize) {
     // SAFETY: on a goroutine, the only one that collects.
     unsafe { proc::become_system_goroutine() };

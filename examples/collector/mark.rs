@@ -23,9 +23,10 @@ pub enum World {
 /// follows from it.
 ///
 /// # Safety
-/// On a goroutine; one at a time.
+/// On a goroutine; no two cycles at a time.
 pub unsafe fn cycle(world: World) -> (usize, usize) {
-    // SAFETY: the caller's. This goroutine doesn't park while the world is stopped.
+    // SAFETY: on a goroutine, as the caller says, which doesn't park while the world is stopped; nobody else
+    // collects.
     unsafe {
         let mut stop = proc::stop_the_world(StwReason::GcSweepTerm);
         // Go's gcResetMarkState.
@@ -39,7 +40,8 @@ pub unsafe fn cycle(world: World) -> (usize, usize) {
         } else {
             mark_stacks();
         }
-        // Nothing is left to be found but from what is grey: here, or by a barrier since the last drain.
+        // All that is reachable and not yet marked can be found from grey objects: those of mark_stacks, or
+        // those of write barriers since the last drain.
         drain();
         let counts = heap::sweep();
         proc::start_the_world(stop);
@@ -55,7 +57,8 @@ pub unsafe fn cycle(world: World) -> (usize, usize) {
 /// On a goroutine.
 unsafe fn mark_stacks() {
     let me = proc::getg();
-    // SAFETY: the caller's; nobody makes this goroutine ready.
+    // SAFETY: on a goroutine, as the caller says. While its state is waiting, it is on record with nobody, so
+    // nobody makes it ready.
     unsafe {
         // On g0, because its own stack is scanned like any other. Two that suspend each other would wait
         // forever, so it waits meanwhile and can be suspended itself.
@@ -67,14 +70,14 @@ unsafe fn mark_stacks() {
     }
 }
 
-/// Suspends a goroutine, and shades what it has. Also in a stopped world: a goroutine that is in a system
+/// Suspends a goroutine, and shades what is on its stack. In a stopped world, too: a goroutine in a system
 /// call may come out of it at any time.
 ///
 /// # Safety
 /// As [`proc::suspend_g`].
 unsafe fn mark_stack(gp: *mut G) {
-    // SAFETY: the caller's. While the G has the scan bit, `gcscandone` is this goroutine's, and what a scan
-    // names can be read.
+    // SAFETY: the caller has what suspend_g asks for. While the G is suspended, `gcscandone` is this
+    // goroutine's, and the ranges that a scan names can be read.
     unsafe {
         let state = proc::suspend_g(gp);
         if state.dead {
@@ -101,16 +104,16 @@ fn drain() {
     }
 }
 
-/// How many stacks were scanned; of goroutines that were stopped for it at a check, or between two
-/// instructions; and that were in a system call.
+/// How many stacks were scanned: all; those of goroutines that were stopped for it at a check; those stopped
+/// between two instructions; and those in a system call.
 pub static SCANNED: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
 /// Counts a goroutine that is suspended.
 ///
 /// # Safety
-/// It is.
+/// `gp` is suspended by the caller.
 unsafe fn count(gp: *mut G, stopped: bool) {
-    // SAFETY: the caller's.
+    // SAFETY: a G is never freed, and these fields don't change while it is suspended.
     let (is_async, status) = unsafe { ((*gp).async_safe_point.get(), proc::readgstatus(gp)) };
     let kinds = [true, stopped && !is_async, is_async, status == GSCANSYSCALL];
     for (count, is) in SCANNED.iter().zip(kinds) {

@@ -1,5 +1,4 @@
-//! A compiler that knows its frames: it registers a map of them, and the stacks of its code are
-//! adjusted precisely.
+//! Code of a compiler that knows its frames: with a map of them, copied stacks are adjusted precisely.
 //!
 //! The "compiled" code is a function of some small language, as a compiler would emit it. Each call
 //! has a cell of a list in its frame, which points to the cell of its caller:
@@ -30,7 +29,7 @@ unsafe extern "C" {
     fn count_end();
 }
 
-/// What is in each frame.
+/// The cell in each frame of `count`.
 #[repr(C)]
 struct Cell {
     value: usize,
@@ -42,10 +41,11 @@ struct Cell {
 /// How many seals were found broken.
 static BROKEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Adds up a list. It is called on the goroutine's stack and has no check, as it needs little.
+/// Adds up a list, and counts broken seals. It runs on the goroutine's stack without a check, as it needs
+/// little.
 unsafe extern "C" fn sum(list: *const Cell) -> usize {
     let (mut sum, mut next) = (0, list);
-    // SAFETY: the cells are in the frames of the callers, whose addresses are right.
+    // SAFETY: the cells are in the frames of the callers; the map has kept their addresses right.
     while let Some(cell) = unsafe { next.as_ref() } {
         sum += cell.value;
         if cell.seal != !cell.check {
@@ -72,7 +72,7 @@ static RUNNING: WaitGroup = WaitGroup::new();
 static SUM: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" fn goroutine(_: *mut c_void) {
-    // SAFETY: it is as it says: a list of none.
+    // SAFETY: `count` checks its stack; null is the empty list.
     SUM.store(unsafe { count(DEPTH, ptr::null()) }, Ordering::Relaxed);
     RUNNING.done();
 }
@@ -81,7 +81,7 @@ unsafe extern "C" fn goroutine(_: *mut c_void) {
 fn broken() -> usize {
     BROKEN.store(0, Ordering::Relaxed);
     RUNNING.add(1);
-    // SAFETY: it checks its stack, and doesn't panic.
+    // SAFETY: `goroutine` fits the smallest stack up to `count`, which checks it; it doesn't panic.
     unsafe { proc::newproc(Some(goroutine), ptr::null_mut()) };
     RUNNING.wait();
     assert_eq!(SUM.load(Ordering::Relaxed), DEPTH * (DEPTH + 1) / 2, "an address has not moved");
@@ -89,13 +89,13 @@ fn broken() -> usize {
 }
 
 fn main() {
-    // No stack that has grown once, or nothing would move the second time.
+    // Stacks that have grown aren't kept: otherwise nothing would move the second time.
     // SAFETY: there is no other thread yet.
     unsafe { env::set_var("GODEBUG", "stackkeep=0") };
     let main = || {
         println!("without a map, {} of {DEPTH} numbers were taken for addresses", broken());
         let code = count as *const () as usize..count_end as *const () as usize;
-        // SAFETY: the map is right, and the code is done when the registration is dropped.
+        // SAFETY: the map is right for all of the code, which no goroutine runs when it is dropped.
         let map = unsafe { proc::register_frame_map(code, &CountFrames) };
         println!("with a map, {}", broken());
         drop(map);

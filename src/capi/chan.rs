@@ -1,4 +1,5 @@
-//! Channels and select, for C: what the stubs of `asm/*/entry.S` go on in.
+//! Channels and select for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block
+//! relies on what the function of the same name in `capi.rs` asks of its caller.
 
 use std::alloc::{Layout, alloc};
 use std::ffi::{c_int, c_void};
@@ -17,10 +18,10 @@ use crate::select::{Chosen, Scase, selectgo};
 use crate::stack::with_room;
 use crate::wait::guest;
 
-/// The types that channels were made of: one for each size of values. A channel refers to its own.
+/// A list of the types of channels, one for each size of values that was asked for. Nothing is ever removed.
 static SIZES: AtomicPtr<Size> = AtomicPtr::new(ptr::null_mut());
 
-/// One of the list of [`SIZES`].
+/// An item of the list [`SIZES`].
 struct Size {
     elem: Type,
     next: *const Size,
@@ -28,8 +29,9 @@ struct Size {
 
 /// The type of values of `size` bytes; none if there is no memory for it.
 fn type_of(size: usize) -> Option<&'static Type> {
+    // Acquire: pairs with the release of the CAS below, after which the item is written.
     let mut first = SIZES.load(Ordering::Acquire);
-    // SAFETY: here and below, what is in the list stays as it is.
+    // SAFETY: items in the list are never freed, nor written again; the acquire has made them visible.
     let known = iter::successors(unsafe { first.as_ref() }, |known| unsafe { known.next.as_ref() });
     if let Some(known) = known.map(|known| &known.elem).find(|elem| elem.size_ == size) {
         return Some(known);
@@ -40,10 +42,11 @@ fn type_of(size: usize) -> Option<&'static Type> {
         return None;
     }
     loop {
-        // SAFETY: nobody knows it yet. If the same size came in between, it is there twice.
+        // If another thread has added the same size meanwhile, the list has it twice.
+        // SAFETY: the memory is a new Size's, and not yet in the list.
         unsafe { fresh.write(Size { elem: Type { size_: size, align_: MAX_ALIGN }, next: first }) };
         match SIZES.compare_exchange(first, fresh, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: likewise in the list.
+            // SAFETY: as above, now that it is in the list.
             Ok(_) => return Some(unsafe { &(*fresh).elem }),
             Err(other) => first = other,
         }
@@ -61,7 +64,7 @@ unsafe extern "C" fn gosched_chan_make_impl(
     } else {
         (type_of(elem_size).and_then(|elem| makechan(elem, capacity)), libc::ENOMEM)
     };
-    // SAFETY: the caller's.
+    // SAFETY: `chan` is a place for an address.
     unsafe { chan.write(made.map_or(ptr::null_mut(), NonNull::as_ptr)) };
     if made.is_some() { 0 } else { errno }
 }
@@ -69,7 +72,7 @@ unsafe extern "C" fn gosched_chan_make_impl(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_free_impl(chan: Option<NonNull<Hchan>>) {
     if let Some(c) = chan {
-        // SAFETY: the caller's.
+        // SAFETY: gosched_chan_make made the channel, and nobody uses it any more.
         unsafe { freechan(c) }
     }
 }
@@ -96,12 +99,12 @@ impl From<Received> for OpResult {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_send_impl(chan: Option<NonNull<Hchan>>, elem: *const c_void) -> OpResult {
-    // SAFETY: the caller's.
+    // SAFETY: `elem` is a value of the channel's size, which is its type; the channel isn't freed meanwhile.
     let sent = unsafe { chansend(chan, elem, true) };
     if sent == Sent::Full
         && let Some(_guest) = guest()
     {
-        // SAFETY: the caller's.
+        // SAFETY: as above; the value wasn't sent.
         return unsafe { chansend(chan, elem, true) }.into();
     }
     sent.into()
@@ -112,18 +115,18 @@ unsafe extern "C" fn gosched_chan_try_send_impl(
     chan: Option<NonNull<Hchan>>,
     elem: *const c_void,
 ) -> OpResult {
-    // SAFETY: the caller's.
+    // SAFETY: as in gosched_chan_send_impl.
     unsafe { chansend(chan, elem, false) }.into()
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_recv_impl(chan: Option<NonNull<Hchan>>, elem: *mut c_void) -> OpResult {
-    // SAFETY: the caller's.
+    // SAFETY: `elem` is NULL or a place for a value of the channel's size; the channel isn't freed meanwhile.
     let received = unsafe { chanrecv(chan, elem, true) };
     if received == Received::Empty
         && let Some(_guest) = guest()
     {
-        // SAFETY: the caller's.
+        // SAFETY: as above.
         return unsafe { chanrecv(chan, elem, true) }.into();
     }
     received.into()
@@ -131,33 +134,33 @@ unsafe extern "C" fn gosched_chan_recv_impl(chan: Option<NonNull<Hchan>>, elem: 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_try_recv_impl(chan: Option<NonNull<Hchan>>, elem: *mut c_void) -> OpResult {
-    // SAFETY: the caller's.
+    // SAFETY: as in gosched_chan_recv_impl.
     unsafe { chanrecv(chan, elem, false) }.into()
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_close_impl(chan: Option<NonNull<Hchan>>) -> bool {
     let Some(c) = chan else { fatal("close of nil channel") };
-    // SAFETY: the caller's.
+    // SAFETY: the channel isn't freed meanwhile.
     unsafe { closechan(c) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_len_impl(chan: *mut Hchan) -> usize {
-    // SAFETY: the caller's.
+    // SAFETY: NULL, or a channel that isn't freed meanwhile.
     unsafe { chan.as_ref() }.map_or(0, |c| c.qcount.load(Ordering::Relaxed))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_cap_impl(chan: *mut Hchan) -> usize {
-    // SAFETY: the caller's.
+    // SAFETY: as in gosched_chan_len_impl.
     unsafe { chan.as_ref() }.map_or(0, |c| c.dataqsiz)
 }
 
-/// So many cases are put in order on the stack; for more, memory is allocated.
+/// The most cases whose orders are on the stack; for more, memory is allocated.
 const FEW: usize = 16;
 
-/// So many cases have numbers.
+/// The most cases: their numbers are u16.
 const MANY: usize = 1 << 16;
 
 #[unsafe(no_mangle)]
@@ -171,7 +174,7 @@ unsafe extern "C" fn gosched_select_impl(
     if n > MANY {
         fatal("select of more than 65536 cases");
     }
-    // SAFETY: the caller's; a C Case is an Scase.
+    // SAFETY: there are nsends + nrecvs cases at `cases`, and a C Case is an Scase (see below).
     let scases = if n == 0 { &[] } else { unsafe { slice::from_raw_parts(cases, n) } };
     let mut chosen = select(scases, nsends, block);
     if block
@@ -188,23 +191,24 @@ unsafe extern "C" fn gosched_select_impl(
     Selected { index, result }
 }
 
-/// Does one of the cases.
+/// Does one of the cases, which are what `gosched_select` asks for.
 fn select(scases: &[Scase], nsends: usize, block: bool) -> Chosen {
     let n = scases.len();
     if n <= FEW {
         let mut order = [0; 2 * FEW];
-        // SAFETY: the caller's.
+        // SAFETY: only gosched_select_impl calls this: the first `nsends` cases have values, the others
+        // places or NULL, and no channel is freed meanwhile.
         unsafe { selectgo(scases, &mut order[..2 * n], nsends, block) }
     } else {
         let mut order = with_room(|| vec![0; 2 * n]);
-        // SAFETY: the caller's.
+        // SAFETY: as above.
         let chosen = unsafe { selectgo(scases, &mut order, nsends, block) };
         with_room(|| drop(order));
         chosen
     }
 }
 
-// A case in C is one in Rust.
+// A Case of C has the layout of an Scase.
 const _: () = assert!(size_of::<Case>() == size_of::<Scase>());
 const _: () = assert!(offset_of!(Case, chan) == offset_of!(Scase, c));
 const _: () = assert!(offset_of!(Case, elem) == offset_of!(Scase, elem));

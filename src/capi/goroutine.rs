@@ -1,4 +1,5 @@
-//! Goroutines, for C: what the stubs of `asm/*/entry.S` go on in.
+//! Goroutines for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block relies on
+//! what the function of the same name in `capi.rs` asks of its caller.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -26,11 +27,11 @@ use crate::stack::{DEFAULT_ROOM, room_for};
 use crate::time::sleep::time_sleep;
 use crate::wait::guest;
 
-/// [`ENTRY_ROOM`] for the stubs. `tests/capi.rs` measures what the functions behind them take.
+/// [`ENTRY_ROOM`] for the stubs. `tests/capi.rs` measures the stack that the functions behind them take.
 #[unsafe(no_mangle)]
 static gosched_entry_room: usize = ENTRY_ROOM;
 
-/// The errno value for an error of the runtime's.
+/// The errno value of a runtime's error.
 fn errno(error: &io::Error) -> c_int {
     error.raw_os_error().unwrap_or(match error.kind() {
         io::ErrorKind::Unsupported => libc::ENOTSUP,
@@ -38,7 +39,7 @@ fn errno(error: &io::Error) -> c_int {
     })
 }
 
-/// A call of `gosched_run`.
+/// The arguments and the result of a call of `gosched_run`.
 struct Call {
     main: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
     arg: *mut c_void,
@@ -52,9 +53,9 @@ unsafe extern "C" fn gosched_run_impl(
     result: *mut *mut c_void,
 ) -> c_int {
     unsafe fn call(call: *mut c_void) {
-        // SAFETY: the Call below, which nobody else touches before this has returned.
+        // SAFETY: it is `this` below, which isn't touched before run_main has returned.
         let call = unsafe { &mut *call.cast::<Call>() };
-        // SAFETY: gosched_run's caller's.
+        // SAFETY: the program passed `main` to be called with `arg`; it doesn't unwind.
         call.result = unsafe { (call.main)(call.arg) };
     }
 
@@ -63,12 +64,12 @@ unsafe extern "C" fn gosched_run_impl(
     }
     let Some(main) = main else { return libc::EINVAL };
     let mut this = Call { main, arg, result: ptr::null_mut() };
-    // SAFETY: the caller's; C doesn't unwind.
+    // SAFETY: `call` may run on another thread, and doesn't unwind, as `main` doesn't.
     if let Err(error) = unsafe { run_main(call, (&raw mut this).cast()) } {
         return errno(&error);
     }
     if !result.is_null() {
-        // SAFETY: the caller's.
+        // SAFETY: `result` is a place for an address.
         unsafe { result.write(this.result) };
     }
     0
@@ -81,7 +82,7 @@ unsafe extern "C" fn gosched_newproc_fixed_from(
     stack_size: usize,
     callerpc: usize,
 ) -> c_int {
-    // A copying stack may be too small for what a new one takes.
+    // On g0: making a stack may take more than a copying stack has.
     systemstack(|| {
         let kind = if stack_size == 0 { Some(StackKind::Fixed(DEFAULT_ROOM)) } else { room_for(stack_size) };
         let (Some(f), Some(kind)) = (f, kind) else { return libc::EINVAL };
@@ -101,24 +102,26 @@ unsafe extern "C" fn gosched_newproc_fixed_from(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_yield_impl() {
-    // SAFETY: the caller's.
+    // SAFETY: on a goroutine.
     unsafe { gosched() }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_exit_impl() -> ! {
-    // SAFETY: the caller's.
+    // SAFETY: on a goroutine that gosched_newproc or gosched_newproc_fixed made, so of C code: there are no
+    // destructors of Rust's on its stack.
     unsafe { goexit1() }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_park_impl(unlockf: Option<Unlockf>, lock: *mut c_void, reason: u32) {
     let Some(&reason) = WaitReason::ALL.get(reason as usize) else { throw("gopark: bad wait reason") };
-    // SAFETY: the caller's.
+    // SAFETY: `unlockf` touches no stack of the goroutine's, doesn't park or unwind, and returns false only
+    // if nobody made the goroutine ready; without one, it is on record with who will.
     unsafe { gopark(unlockf, lock, reason, TraceBlockReason::Generic, 1) }
 }
 
-/// C's reasons have Go's numbers.
+/// The reasons in C have Go's numbers.
 const _: () = {
     use capi::WaitReason as C;
     assert!(C::None as u8 == WaitReason::Zero as u8);
@@ -134,7 +137,7 @@ const _: () = {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_ready_impl(gp: *mut G) {
-    // SAFETY: the caller's; G's are never freed.
+    // SAFETY: gosched_park passed the G to `unlockf`, or gosched_getg returned it; G's are never freed.
     goready(unsafe { &*gp }, 1)
 }
 
@@ -146,19 +149,20 @@ extern "C" fn gosched_set_max_stack_impl(bytes: usize) -> usize {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_shrink_stack_impl() {
     goroutine();
-    // SAFETY: on a goroutine, which shrink_m resumes.
+    // SAFETY: `goroutine` has returned, so this is one; shrink_m resumes it.
     unsafe { mcall(shrink_m) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_blocking_impl(f: Option<unsafe extern "C" fn(*mut c_void)>, arg: *mut c_void) {
     let Some(f) = f else { fatal("call of nil func value") };
-    // SAFETY: the caller's.
+    // SAFETY: the program passed `f` to be called with `arg`; it doesn't unwind, park or exit.
     let call = || systemstack(|| unsafe { f(arg) });
     if !on_goroutine() {
         return call();
     }
-    // SAFETY: on a goroutine, and nothing parks in between.
+    // SAFETY: on a goroutine, which holds no runtime lock; nothing parks in between, nor is there a
+    // thread-local.
     unsafe {
         entersyscall();
         call();
@@ -169,7 +173,8 @@ unsafe extern "C" fn gosched_blocking_impl(f: Option<unsafe extern "C" fn(*mut c
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_sleep_impl(ns: i64) {
     let _guest = guest();
-    // SAFETY: on a goroutine.
+    // SAFETY: not on the scheduler's stack, and the runtime runs: so on a goroutine, or `guest` has made it
+    // one. If there was no memory for that, time_sleep throws.
     unsafe { time_sleep(ns) }
 }
 
@@ -188,9 +193,10 @@ extern "C" fn gosched_set_gomaxprocs_impl(n: c_int) -> c_int {
 /// What `gosched_shrink_stack` does on g0.
 ///
 /// # Safety
-/// [`mcall`] calls it.
+/// Called by [`mcall`].
 unsafe extern "C" fn shrink_m(gp: *mut G) -> ! {
-    // SAFETY: mcall passes the G that called it, which is this M's until it is resumed.
+    // SAFETY: mcall passes the G that called it, and has saved its state in `sched`; no other M can run it
+    // before this resumes it.
     unsafe {
         shrinkstack(&*gp);
         gogo(&(*gp).sched, (*gp).stackguard0.load(Ordering::Relaxed))

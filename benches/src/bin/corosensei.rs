@@ -1,4 +1,4 @@
-//! corosensei: stackful coroutines without a scheduler. What a switch costs at the least.
+//! corosensei: stackful coroutines without a scheduler, for the least that a switch can cost.
 
 use std::hint::black_box;
 

@@ -1,8 +1,8 @@
 //! The clients of an echo server, the same for every server: `echo_client ADDRESS CONNECTIONS MILLISECONDS`.
 //!
-//! Each sends 64 bytes, waits until they are back, and sends again: all on one thread. A line `begun` is
-//! printed when all are connected and warm, and in the end a line with the number of round trips since then, how
-//! many nanoseconds that were, and the 99th percentile of one.
+//! Each client sends 64 bytes, waits until they have come back, and sends again: all on one thread. When all
+//! are connected and warm, it prints a line `begun`; at the end a line with the number of round trips since
+//! then, the time that they took, and the 99th percentile of one, both in nanoseconds.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
@@ -13,25 +13,25 @@ use gosched_benches::quantile::quantile;
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-/// How long they run before it counts.
+/// How long the clients run before the measurement begins.
 const WARM: Duration = Duration::from_millis(500);
 
-/// One of them.
+/// A client.
 struct Client {
     stream: TcpStream,
     sent: Instant,
-    /// Bytes that aren't back.
+    /// The number of bytes that haven't come back yet.
     missing: usize,
 }
 
 impl Client {
     fn send(&mut self) {
-        // 64 bytes always fit in a socket's buffer that is empty.
+        // The socket's buffer is empty, so 64 bytes fit.
         assert_eq!(self.stream.write(&[b'x'; MESSAGE]).unwrap(), MESSAGE);
         (self.sent, self.missing) = (Instant::now(), MESSAGE);
     }
 
-    /// Reads what has come back; how long it took, if all has.
+    /// Reads the bytes that have come back; returns the time of the round trip if all have.
     fn receive(&mut self) -> Option<Duration> {
         let mut buf = [0; MESSAGE];
         loop {
@@ -76,7 +76,7 @@ fn main() {
     println!("{} {} {:.0}", trips.len(), took.as_nanos(), quantile(&trips, 0.99));
 }
 
-/// Round trips for so long; how many nanoseconds each took.
+/// Makes round trips for `length`; returns how many nanoseconds each took.
 fn rounds(poll: &mut Poll, clients: &mut [Client], length: Duration) -> Vec<f64> {
     let (mut events, mut trips, begun) = (Events::with_capacity(1024), Vec::new(), Instant::now());
     while begun.elapsed() < length {

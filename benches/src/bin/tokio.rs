@@ -44,7 +44,7 @@ fn main() {
     }
 }
 
-/// A server, until the process ends.
+/// Starts a server that runs until the process ends.
 async fn serve<F: Future<Output = ()> + Send + 'static>(
     answer: impl Fn(TcpStream) -> F + Send + 'static,
 ) -> SocketAddr {
@@ -72,11 +72,11 @@ async fn converse(stream: TcpStream) {
         let response = Response::builder().header("content-type", "text/plain");
         response.body(Full::new(Bytes::from_static(b"Hello, world!\n")))
     });
-    // What a client does isn't the server's fault.
+    // Errors are the clients': they close their connections in the end.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), hello).await;
 }
 
-/// Runs it as a task: what `block_on` is given itself would run on no worker.
+/// Runs a workload as a task: `block_on` alone would run it on the calling thread, which is no worker.
 fn on_worker(runtime: &Runtime, workload: impl Future<Output = ()> + Send + 'static) {
     runtime.block_on(runtime.spawn(workload)).unwrap();
 }

@@ -13,7 +13,7 @@ use gosched::runtime2::G;
 use gosched::sync::WaitGroup;
 
 unsafe extern "C" {
-    /// In tree.c: 0, if each node of a tree of `n` was found.
+    /// In tree.c: 0 if each node of a tree of `n` nodes was found.
     fn tree(n: u64) -> u64;
 }
 
@@ -25,14 +25,14 @@ static MOVES: AtomicUsize = AtomicUsize::new(0);
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" fn goroutine(n: *mut c_void) {
-    // SAFETY: it checks its stack, calls no other code, and doesn't unwind.
+    // SAFETY: tree.c is compiled with -fsplit-stack, so it checks its stack; it doesn't unwind.
     if unsafe { tree(n.addr() as u64) } != 0 {
         WRONG.fetch_add(1, Ordering::Relaxed);
     }
     RUNNING.done();
 }
 
-/// Called for each move of a stack.
+/// A hook that is called for each move of a stack.
 fn count(gp: &G, _: &proc::AdjustInfo) {
     let stack = gp.stack.get();
     MOVES.fetch_add(1, Ordering::Relaxed);
@@ -41,12 +41,12 @@ fn count(gp: &G, _: &proc::AdjustInfo) {
 
 fn main() {
     let start = Instant::now();
-    // SAFETY: before the first run.
+    // SAFETY: before the first run; `count` only counts.
     unsafe { proc::set_hooks(proc::Hooks { copystack: Some(count), ..Default::default() }) };
     let main = || {
         for n in 1..=GOROUTINES {
             RUNNING.add(1);
-            // SAFETY: `goroutine` is as it says.
+            // SAFETY: `goroutine` fits the smallest stack up to `tree`, which checks it; it doesn't panic.
             unsafe { proc::newproc(Some(goroutine), ptr::without_provenance_mut(n)) };
         }
         RUNNING.wait();

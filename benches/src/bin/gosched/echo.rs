@@ -21,7 +21,7 @@ pub fn run(args: &Args) {
     }
 }
 
-/// A server, until the process ends.
+/// Starts a server that runs until the process ends.
 pub fn serve<R: Send + 'static>(answer: fn(TcpStream) -> R) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

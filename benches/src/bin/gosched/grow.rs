@@ -1,4 +1,4 @@
-//! Goroutines that need more stack than the smallest there is: it grows, by checks made by hand.
+//! Goroutines that need more than the smallest stack: it grows, at checks in the source.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -11,10 +11,10 @@ use gosched::{morestack_check, proc};
 use gosched_benches::Args;
 use gosched_benches::deep::{ROOM, deep};
 
-/// The workload that `run_cold` does.
+/// The workload of `run_cold`.
 pub const COLD: &str = "raw_grow_cold";
 
-/// How many goroutines there are in it at once.
+/// How many goroutines that workload has at once.
 const COLD_COUNT: u32 = 1_000;
 
 /// How deep a goroutine recurses.
@@ -37,8 +37,8 @@ pub fn run(args: &Args) {
     });
 }
 
-/// As `run`, but nobody finds a stack that another has grown: all wait until the last has, and
-/// then they end. To be run once in a process, which hasn't done anything before.
+/// As `run`, but no goroutine gets a stack that another has grown: all wait until the last one's has grown,
+/// and end then. To be run once, in a process that hasn't done anything before.
 pub fn run_cold(args: &Args) {
     static GROWING: WaitGroup = WaitGroup::new();
     static NOTHING: Type = Type { size_: 0, align_: 1 };

@@ -1,4 +1,4 @@
-//! The example's HTTP server.
+//! The HTTP server of `examples/http.rs`.
 
 use gosched::blocking;
 use gosched_benches::Args;

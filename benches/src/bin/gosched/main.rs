@@ -19,7 +19,7 @@ fn main() {
     unsafe {
         set_var("GOMAXPROCS", args.procs.to_string());
         if cold {
-            // Who has ended keeps no stack for the next.
+            // A goroutine that ends keeps no grown stack for the next one.
             set_var("GODEBUG", "stackkeep=0");
         }
     }

@@ -1,4 +1,4 @@
-//! What sysmon is for: that no goroutine keeps a processor, or has one that it doesn't use.
+//! What sysmon is for: that no goroutine keeps a processor for long, or has one without using it.
 //!
 //! `go/monitor.go` does the same.
 
@@ -21,7 +21,7 @@ use gosched_benches::{Args, cpu_time, threads};
 pub fn run(args: &Args) {
     if args.wants("preempt_p99") {
         let step = || {
-            // So that there are some slices between the first and the last.
+            // So that the tries are spread over several time slices.
             spin_for(Duration::from_millis(1));
             time(yield_now)
         };
@@ -57,7 +57,7 @@ fn spin_for(duration: Duration) {
     while start.elapsed() < duration {}
 }
 
-/// Reports how long something took, of many times.
+/// Reports the median, the 99th percentile and the maximum of many waits.
 fn report_waits(args: &Args, name: &str, waits: &[f64]) {
     for (what, q) in [("p50", 0.5), ("p99", 0.99), ("max", 1.0)] {
         args.report(&format!("{name}_{what}"), quantile(waits, q), "ns");
@@ -65,10 +65,10 @@ fn report_waits(args: &Args, name: &str, waits: &[f64]) {
 }
 
 preemptible! {
-    /// Goes round until it is told to stop.
+    /// Spins until `stop` is set.
     ///
     /// # Safety
-    /// It has no lock and no thread-local.
+    /// The caller holds no lock, and uses no thread-local.
     unsafe fn spin(stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {}
     }
@@ -88,16 +88,16 @@ fn while_all_spin<R>(args: &Args, f: impl FnOnce() -> R) -> R {
     })
 }
 
-/// How often the workloads try that measure how long something takes.
+/// The number of tries of a workload that measures waits.
 const TRIES: u64 = 1_000;
 
-/// How long to sleep before a try: up to 20 ms, so that it finds the others anywhere in their slices.
+/// How long to sleep before try `i`: 1 to 20 ms, so that the other goroutines are anywhere in their slices.
 fn pause(i: u64) -> Duration {
     Duration::from_micros(1_000 + i * 7_919 % 19_000)
 }
 
-/// From when a goroutine could run until it does, while each P has a goroutine that spins: one that
-/// has slept, and one that a thread sends something.
+/// The time from when a goroutine could run until it does, while each P has a goroutine that spins: for one
+/// that has slept, and for one that a thread has sent something.
 fn wake(args: &Args) {
     let late = || {
         let until = (0..TRIES).map(|i| {
@@ -152,7 +152,7 @@ fn pair(args: &Args) {
     report_waits(args, "pair", &waits);
 }
 
-/// How long a goroutine computes while another waits in a system call, in units of how long it takes
+/// How long a goroutine computes while another one waits in a system call, divided by how long it takes
 /// alone.
 fn blocked(args: &Args) {
     let (reader, writer) = pipe().unwrap();
@@ -160,7 +160,7 @@ fn blocked(args: &Args) {
         let alone = time(compute);
         let beside = scope(|s| {
             s.go(|| blocking(|| (&reader).read_exact(&mut [0])).unwrap());
-            // Comes back when the other's P has been taken.
+            // Returns when the P of the one in the system call has been taken.
             yield_now();
             let beside = time(compute);
             (&writer).write_all(&[0]).unwrap();
@@ -176,8 +176,7 @@ fn compute() {
     black_box((0..20_000_000_u64).fold(0, |sum, i| black_box(sum ^ i)));
 }
 
-/// How many threads it takes for 10,000 goroutines that are in and out of system calls of 1 ms, and
-/// how long.
+/// How many threads 10,000 goroutines take that make system calls of 1 ms, and how long they take.
 fn many_blocked(args: &Args) {
     const COUNT: u32 = 10_000;
     const CALLS: u32 = 10;
@@ -197,7 +196,7 @@ fn many_blocked(args: &Args) {
     args.report("threads_call", start.elapsed().as_nanos() as f64 / f64::from(COUNT * CALLS), "ns/op");
 }
 
-/// The time that the process takes of a processor in 10 s in which all its goroutines are parked.
+/// The processor time of the process in 10 s in which all its goroutines are parked.
 fn idle(args: &Args) {
     let (gate, opened) = bounded::<()>(0);
     scope(|s| {

@@ -1,4 +1,4 @@
-//! A million goroutines that wait: what it takes to make them, to have them, and to end them.
+//! A million goroutines that wait: the cost of making, keeping and ending them.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -50,7 +50,7 @@ fn raw_parked(args: &Args) {
         while place.load(Ordering::Acquire).is_null() {
             yield_now();
         }
-        // SAFETY: it has parked, or there would be nothing; and only this wakes it.
+        // SAFETY: `publish` is called when the goroutine has parked; only this makes it ready.
         unsafe { proc::goready(place.load(Ordering::Acquire), 0) };
     }
     RUNNING.wait();
@@ -58,14 +58,14 @@ fn raw_parked(args: &Args) {
 }
 
 unsafe extern "C" fn park(place: *mut c_void) {
-    // SAFETY: on a goroutine; `publish` does what it may.
+    // SAFETY: on a goroutine; `publish` touches the place and nothing of this stack, and returns true.
     unsafe { proc::gopark(Some(publish), place, WaitReason::Zero, TraceBlockReason::Generic, 0) };
     RUNNING.done();
 }
 
-/// Tells who will make it ready, now that it has left its stack.
+/// Publishes the G in `place`, for raw_parked to make it ready.
 unsafe extern "C" fn publish(gp: *mut G, place: *mut c_void) -> bool {
-    // SAFETY: raw_parked made it with a pointer to its place.
+    // SAFETY: raw_parked made the goroutine with a pointer to its place, which outlives it.
     unsafe { &*place.cast::<AtomicPtr<G>>() }.store(gp, Ordering::Release);
     true
 }
@@ -86,7 +86,7 @@ impl<'a> Meter<'a> {
 
     /// To be called when all have been made.
     fn made(&mut self) {
-        // The last of them have yet to park.
+        // The last goroutines have yet to park.
         for _ in 0..3 {
             yield_now();
         }

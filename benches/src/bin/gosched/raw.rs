@@ -18,7 +18,7 @@ pub fn run(args: &Args) {
     args.timed("raw_spawn", 2_000_000, spawn);
     args.timed("raw_pingpong", 2_000_000, pingpong);
     args.timed("raw_skynet", 5, |n| {
-        // SAFETY: on a goroutine, and each tree is done when its sum is there.
+        // SAFETY: on a goroutine.
         (0..n).for_each(|_| assert_eq!(unsafe { sum_of(1, 0, 1_000_000) }, 499_999_500_000));
     });
     args.timed("raw_sleepers", 100_000, sleepers);
@@ -82,7 +82,7 @@ fn pingpong(n: u64) {
     let mut channels = [channel(), channel()];
     let [ping, pong] = channels;
     RUNNING.add(1);
-    // SAFETY: `echo` needs little stack; the channels are of u64, and freed when it is done.
+    // SAFETY: `echo` needs little stack; the channels are of u64, and freed after `echo` has ended.
     unsafe {
         proc::newproc(Some(echo), (&raw mut channels).cast());
         for i in 0..n {
@@ -98,8 +98,8 @@ fn pingpong(n: u64) {
     }
 }
 
-/// The children of a node of `skynet`. It is on the heap, as nothing may point into a copying
-/// stack; whoever leaves it last, the parent or a child, frees it.
+/// A node of `skynet` and its children. It is on the heap, as nothing may point into a copying stack;
+/// the one that leaves it last, the parent or a child, frees it.
 struct Family {
     sums: NonNull<Hchan>,
     first: u64,
@@ -108,7 +108,7 @@ struct Family {
     members: AtomicU64,
 }
 
-/// The sum of so many children, each a tree of `size` leaves.
+/// The sum of `children` trees of `size` leaves each.
 ///
 /// # Safety
 /// On a goroutine.
@@ -146,10 +146,13 @@ unsafe extern "C" fn node(family: *mut c_void) {
     }
 }
 
+/// Counts off a member of the family; the last one frees it.
+///
 /// # Safety
-/// By a member, once.
+/// The caller is a member that hasn't left yet, and doesn't use the family after this.
 unsafe fn leave(family: *mut Family) {
-    // SAFETY: the last member is the only one who still uses it; freeing doesn't park.
+    // SAFETY: the family stays until the last member has left; that one alone still has it. Freeing doesn't
+    // park.
     unsafe {
         if (*family).members.fetch_sub(1, Ordering::AcqRel) == 1 {
             freechan((*family).sums);
@@ -192,7 +195,7 @@ fn syscall(n: u64) {
 
 pub fn switch_pair(n: u64) {
     unsafe extern "C" fn back(gp: *mut G) -> ! {
-        // SAFETY: mcall was called by this goroutine just now.
+        // SAFETY: `gp` is the goroutine that has just called mcall, and nobody else resumes it.
         unsafe { proc::gogo(gp) }
     }
     for _ in 0..n {
@@ -204,12 +207,12 @@ pub fn switch_pair(n: u64) {
 fn coroswitch(n: u64) {
     unsafe extern "C" fn back(c: *mut Coro, n: *mut c_void) {
         for _ in 0..n.addr() {
-            // SAFETY: its own coroutine.
+            // SAFETY: this runs in the coroutine `c`, which so hasn't ended.
             unsafe { proc::coroswitch(c) };
         }
     }
     let mut c = Coro::new();
-    // SAFETY: `back` needs little stack; it ends with the last switch.
+    // SAFETY: `back` needs little stack; the last switch ends it, before `c` goes.
     unsafe {
         proc::newcoro(&raw mut c, back, ptr::without_provenance_mut(n as usize));
         for _ in 0..=n {

@@ -164,7 +164,7 @@ fn coroswitch(n: u64) {
     assert_eq!(values.sum::<u64>(), n * (n - 1) / 2);
 }
 
-/// The median of many short rounds, each of about as long for both.
+/// The median of many short rounds, which take about as long for both.
 fn coroswitch_pairs(args: &Args) {
     const N: u64 = 50_000;
     let time = |f: fn(u64), n| {
@@ -176,10 +176,10 @@ fn coroswitch_pairs(args: &Args) {
     args.report("coroswitch_pairs", ratio.unwrap_or_default(), "ratio");
 }
 
-/// A second P is worth a second processor if two goroutines take as long as one: as far as two
-/// threads do, for two processors may be halves of one core.
+/// Whether a second P is a second processor: then two goroutines take as long as one. Two threads are
+/// measured, too, as two processors may be halves of one core.
 fn two_cpu(args: &Args) {
-    // The best of each: what else the machine does can only add to it.
+    // The least time of each: what else the machine does can only add to it.
     let mut best = [Duration::MAX; 4];
     for _ in 0..10 {
         for (i, time_of) in [goroutines, threads].into_iter().enumerate() {
@@ -194,14 +194,14 @@ fn two_cpu(args: &Args) {
     args.report("two_cpu_threads", two_threads / one_thread, "ratio");
 }
 
-/// How long so many goroutines compute.
+/// How long `count` goroutines compute.
 fn goroutines(count: usize) -> Duration {
     let start = Instant::now();
     scope(|s| (0..count).for_each(|_| _ = s.go(compute)));
     start.elapsed()
 }
 
-/// How long so many threads do.
+/// How long `count` threads compute.
 fn threads(count: usize) -> Duration {
     let start = Instant::now();
     thread::scope(|s| (0..count).for_each(|_| _ = s.spawn(compute)));

@@ -15,11 +15,11 @@ use gosched::sync::WaitGroup;
 use gosched::{morestack_check, proc};
 use gosched_benches::deep::{FRAME, ROOM, deep};
 
-/// Nanoseconds for each byte of the stack's size.
+/// The cost of growing, in nanoseconds for each byte of the stack's size.
 pub struct Cost {
-    /// Where each segment is memory that nobody has used,
+    /// If each segment is memory that wasn't used before.
     pub fresh: f64,
-    /// and where segments are there that others have just left.
+    /// If there are segments that others have just left.
     pub warm: f64,
 }
 
@@ -38,15 +38,15 @@ impl FromStr for Cost {
     }
 }
 
-/// Bytes of all goroutines' stacks: as many are there at once.
+/// The bytes of all stacks that there are at once.
 const TOGETHER: usize = 64 << 20;
 
-/// What is left of a stack: a check's own reserve, and the frames that aren't `deep`'s.
+/// The bytes of a stack that `deep` doesn't get: a check's own reserve, and other frames.
 const REST: usize = 1536;
 
-/// The size that the stacks shall have.
+/// The size of the stacks in the end, in bytes.
 static SIZE: AtomicUsize = AtomicUsize::new(0);
-/// Nanoseconds that growing took, in all.
+/// The time that growing took in all, in nanoseconds.
 static GROWING: AtomicI64 = AtomicI64::new(0);
 static GROWN: WaitGroup = WaitGroup::new();
 static RUNNING: WaitGroup = WaitGroup::new();
@@ -57,7 +57,7 @@ pub fn measure(size: usize) -> Cost {
     // SAFETY: there is no other thread yet.
     unsafe {
         set_var("GOMAXPROCS", "1");
-        // Each goroutine grows: who has ended keeps no stack for the next.
+        // So that each goroutine's stack grows: one that ends keeps no grown stack for the next.
         set_var("GODEBUG", "stackkeep=0");
     }
     let count = (TOGETHER / size).min(1_000);
@@ -71,7 +71,7 @@ pub fn measure(size: usize) -> Cost {
     }
 }
 
-/// So many goroutines, none of which ends before all have grown.
+/// Measures `count` goroutines, none of which ends before all have grown.
 fn all_at_once(count: usize) -> f64 {
     static NOTHING: Type = Type { size_: 0, align_: 1 };
     let gate = makechan(&NOTHING, 0).unwrap_or_else(|| proc::throw("no memory for a channel"));
@@ -89,7 +89,7 @@ fn all_at_once(count: usize) -> f64 {
     })
 }
 
-/// So many goroutines, each begun when the one before has ended.
+/// Measures `count` goroutines, each begun when the one before has ended.
 fn one_by_one(count: usize) -> f64 {
     per_byte(count, || {
         for _ in 0..count {
@@ -99,7 +99,7 @@ fn one_by_one(count: usize) -> f64 {
     })
 }
 
-/// What growing costs, for each byte, in what `f` does with so many goroutines.
+/// Calls `f`, which makes `count` goroutines grow; returns the cost of growing for each byte.
 fn per_byte(count: usize, f: impl FnOnce()) -> f64 {
     GROWING.store(0, Ordering::Relaxed);
     f();
@@ -115,7 +115,7 @@ fn start(gate: *mut Hchan) {
 
 /// Fills its stack twice; then waits, if there is a gate, until it is open.
 unsafe extern "C" fn grow(gate: *mut c_void) {
-    // SAFETY: none of them parks.
+    // SAFETY: `Instant::now` doesn't park.
     let now = || unsafe { proc::systemstack(Instant::now) };
     let frames = (SIZE.load(Ordering::Relaxed) - REST) / FRAME;
     let start = now();

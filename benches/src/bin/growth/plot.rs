@@ -1,4 +1,4 @@
-//! The picture of the table, in colours that can be seen on light and dark.
+//! A plot of the table, in colours that can be seen on a light and on a dark background.
 
 use std::fmt::Write;
 use std::ops::RangeInclusive;
@@ -7,12 +7,11 @@ use crate::readable;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 400.0;
-/// The plot's place: left, top, right, bottom.
+/// The edges of the plot: left, top, right, bottom.
 const FRAME: [f64; 4] = [64.0, 24.0, 690.0, 330.0];
 const COLOURS: [&str; 2] = ["#d9822b", "#3b82c4"];
 
-/// Draws a line for each named row of values; the first value is that of the first size, a power of
-/// two.
+/// Draws a line for each named row of values, one for each of `sizes`, which are powers of two.
 pub fn plot(sizes: RangeInclusive<u32>, lines: &[(&str, &[f64])]) -> String {
     let [left, top, right, bottom] = FRAME;
     let (first, last) = (*sizes.start(), *sizes.end());

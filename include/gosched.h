@@ -164,7 +164,7 @@ enum gosched_result {
      */
     GOSCHED_RESULT_DONE,
     /**
-     * Nothing was done: it would have had to wait, and was not to, or could not.
+     * Nothing was done: the operation would have had to wait, but wasn't meant to, or can't here.
      */
     GOSCHED_RESULT_WOULD_BLOCK,
     /**
@@ -220,8 +220,8 @@ extern "C" {
 
 /**
  * Starts the runtime, unless it runs already; runs `main(arg)` on a goroutine, with a fixed stack
- * of 8 MiB; waits until it returns, and stores at `result`, unless that is NULL, what it has
- * returned. Go's `main`, in `proc.go`.
+ * of 8 MiB; waits until it returns, and stores its result at `result`, unless that is NULL. Go's
+ * `main`, in `proc.go`.
  *
  * The calling thread is no goroutine, and sleeps meanwhile. When `main` has returned, other
  * goroutines go on, and `gosched_run` may be called again, by several threads at once too.
@@ -305,8 +305,8 @@ extern struct gosched_g *gosched_getg(void);
  * stack, `unlockf(g, lock)` is called on the scheduler's stack. There it may publish `g`, or
  * release the lock of the list that `g` is in. If it returns false, the goroutine goes on at once.
  *
- * If `unlockf` is NULL, who will make the goroutine ready knows of it already, and must see to
- * it that it has parked.
+ * If `unlockf` is NULL, `g` was published before. Whoever makes it ready must be sure that it has
+ * parked.
  *
  * # Safety
  * On a goroutine. `unlockf` must not touch the goroutine's stack, park, or unwind; and it must not
@@ -357,9 +357,9 @@ extern size_t gosched_set_max_stack(size_t bytes);
 extern void gosched_shrink_stack(void);
 
 /**
- * Calls `fn(arg)`, which may block its thread (read, a mutex of pthreads), on the scheduler's stack, and lets other
- * goroutines have this one's processor meanwhile: at once if it takes 10 ms, sooner if they
- * wait. Anywhere but on a goroutine it just calls. Go's `cgocall`, in `cgocall.go`.
+ * Calls `fn(arg)`, which may block its thread (a read, a mutex of pthreads), on the scheduler's stack.
+ * Other goroutines get this one's processor meanwhile: after 10 ms, or sooner if there are some that
+ * wait for one. Anywhere but on a goroutine it just calls. Go's `cgocall`, in `cgocall.go`.
  *
  * # Safety
  * As `gosched_systemstack`.
@@ -368,7 +368,7 @@ extern void gosched_blocking(void (*fn)(void *arg),
                              void *arg);
 
 /**
- * Parks the running goroutine for at least so many nanoseconds; on a thread that isn't one of the
+ * Parks the running goroutine for at least `ns` nanoseconds; on a thread that isn't one of the
  * runtime's, sleeps. Go's `time.Sleep`.
  *
  * # Safety
@@ -378,8 +378,8 @@ extern void gosched_sleep(int64_t ns);
 
 /**
  * Sets how many goroutines can run at once, from 1 to 16,384, and returns how many could before;
- * with 0, only returns that. It waits until every goroutine that runs has come to a point where it could park.
- * Returns -1, and does nothing, if `n` is another number, if the runtime doesn't run, or if it
+ * with 0, only returns that. It waits until every running goroutine has come to a point where it can be
+ * stopped. Returns -1, and does nothing, if `n` is another number, if the runtime doesn't run, or if it
  * can't wait here: on the scheduler's stack. Go's `GOMAXPROCS`.
  *
  * # Safety
@@ -411,8 +411,8 @@ extern int gosched_chan_make(size_t elem_size, size_t capacity, struct gosched_c
 extern void gosched_chan_free(struct gosched_chan *chan);
 
 /**
- * Sends the value at `elem`; waits while there is no room for it or, without a buffer, nobody who
- * receives. To NULL it waits forever. Go's `chansend1`, in `chan.go`.
+ * Sends the value at `elem`; waits while the buffer is full or, without one, until somebody
+ * receives. A send to the channel NULL waits forever. Go's `chansend1`, in `chan.go`.
  *
  * Returns
  * - `GOSCHED_RESULT_DONE`;
@@ -435,8 +435,8 @@ extern enum gosched_result gosched_chan_send(struct gosched_chan *chan, const vo
 extern enum gosched_result gosched_chan_try_send(struct gosched_chan *chan, const void *elem);
 
 /**
- * Receives a value to `elem`, or drops it if that is NULL; waits until there is one. From NULL it
- * waits forever. Go's `chanrecv2`, in `chan.go`.
+ * Receives a value to `elem`, or drops it if that is NULL; waits until there is one. A receive
+ * from the channel NULL waits forever. Go's `chanrecv2`, in `chan.go`.
  *
  * Returns
  * - `GOSCHED_RESULT_DONE`;
@@ -463,7 +463,7 @@ extern enum gosched_result gosched_chan_try_recv(struct gosched_chan *chan, void
  * what is in the channel has been received. Go's `closechan`, in `chan.go`.
  *
  * # Safety
- * It isn't NULL, and isn't freed meanwhile.
+ * `chan` isn't NULL, and the channel isn't freed meanwhile.
  */
 extern bool gosched_chan_close(struct gosched_chan *chan);
 

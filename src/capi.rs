@@ -87,9 +87,9 @@ pub struct Selected {
 // C has only addresses of the opaque types. And to Rust, what `gosched_systemstack` calls may unwind.
 #[allow(improper_ctypes, clashing_extern_declarations)]
 unsafe extern "C" {
-    /// Starts the runtime, unless it runs already; runs `main(arg)` on a goroutine, with a fixed stack of 8
-    /// MiB; waits until it returns, and stores its result at `result`, unless that is NULL. Go's `main`, in
-    /// `proc.go`.
+    /// Starts the runtime, unless it runs already; runs `main(arg)` on a goroutine, with a fixed stack
+    /// of 8 MiB; waits until it returns, and stores its result at `result`, unless that is NULL. Go's
+    /// `main`, in `proc.go`.
     ///
     /// The calling thread is no goroutine, and sleeps meanwhile. When `main` has returned, other
     /// goroutines go on, and `gosched_run` may be called again, by several threads at once too.
@@ -169,8 +169,8 @@ unsafe extern "C" {
     /// stack, `unlockf(g, lock)` is called on the scheduler's stack. There it may publish `g`, or
     /// release the lock of the list that `g` is in. If it returns false, the goroutine goes on at once.
     ///
-    /// If `unlockf` is NULL, who will make the goroutine ready knows of it already, and must see to
-    /// it that it has parked.
+    /// If `unlockf` is NULL, `g` was published before. Whoever makes it ready must be sure that it has
+    /// parked.
     ///
     /// # Safety
     /// On a goroutine. `unlockf` must not touch the goroutine's stack, park, or unwind; and it must not
@@ -256,8 +256,8 @@ unsafe extern "C" {
     /// Nobody uses it any more.
     pub fn gosched_chan_free(chan: *mut Chan);
 
-    /// Sends the value at `elem`; waits while the buffer is full or, without one, until somebody receives.
-    /// A send to the channel NULL waits forever. Go's `chansend1`, in `chan.go`.
+    /// Sends the value at `elem`; waits while the buffer is full or, without one, until somebody
+    /// receives. A send to the channel NULL waits forever. Go's `chansend1`, in `chan.go`.
     ///
     /// Returns
     /// - `GOSCHED_RESULT_DONE`;
@@ -276,8 +276,8 @@ unsafe extern "C" {
     /// As `gosched_chan_send`.
     pub fn gosched_chan_try_send(chan: *mut Chan, elem: *const c_void) -> OpResult;
 
-    /// Receives a value to `elem`, or drops it if that is NULL; waits until there is one. A receive from the
-    /// channel NULL waits forever. Go's `chanrecv2`, in `chan.go`.
+    /// Receives a value to `elem`, or drops it if that is NULL; waits until there is one. A receive
+    /// from the channel NULL waits forever. Go's `chanrecv2`, in `chan.go`.
     ///
     /// Returns
     /// - `GOSCHED_RESULT_DONE`;

@@ -70,12 +70,12 @@
 //!
 //! # Fatal errors
 //!
-//! A deadlock, an overflow, a corrupted run queue: what can't be an error value or a panic prints `fatal
-//! error: ` and Go's message, then each goroutine with its state, its stack and who made it, and ends the
-//! process with status 2. So does SIGQUIT (`Ctrl-\`), unless the program handles that; a program that wants
-//! to go on calls [`dump_goroutines`]. Functions have names if the program has symbols, files and lines if it
-//! has debug information. In gdb, `info goroutines` and `goroutine 7 bt` show the same of a process and of a
-//! core file; `tools/gosched-gdb.py` says how.
+//! What can't be an error value or a panic (a deadlock, an overflow, a corrupted run queue) prints
+//! `fatal error: ` and Go's message, then each goroutine with its state, its stack and its maker, and ends
+//! the process with status 2. So does SIGQUIT (`Ctrl-\`), unless the program handles that; a program that
+//! wants to go on calls [`dump_goroutines`]. Functions have names if the program has symbols, files and
+//! lines if it has debug information. In gdb, `info goroutines` and `goroutine 7 bt` show the same of a
+//! process and of a core file; `tools/gosched-gdb.py` says how.
 //!
 //! # The environment
 //!

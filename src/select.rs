@@ -89,7 +89,7 @@ unsafe fn selunlock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16])
     for (i, &o) in lockorder.iter().enumerate().rev() {
         // SAFETY: the caller keeps the channels.
         let c = unsafe { channel(scases, o) };
-        // SAFETY: likewise.
+        // SAFETY: the caller keeps this one, too.
         if i > 0 && ptr::eq(c, unsafe { channel(scases, lockorder[i - 1]) }) {
             continue; // it is unlocked at its first case in the order
         }

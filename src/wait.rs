@@ -1,4 +1,4 @@
-//! Who has to wait must be a goroutine: a thread that isn't one of the runtime's is made one for that
+//! Only a goroutine can wait: a thread that isn't one of the runtime's is made a goroutine for that
 //! time, with an extra M (`proc/extram.rs`).
 
 use crate::arch::getg;

@@ -15,7 +15,7 @@
 //! | `select4` | one receive by a select over four unbuffered channels, a sender behind each |
 //! | `skynet` | a tree of 1,111,111 goroutines, ten children each, sums coming up over unbuffered channels |
 //! | `fib` | fib(27), a goroutine and a buffered channel for each call above fib(11) |
-//! | `grow` | one goroutine that recurses 300 frames of 128 bytes or more, from the smallest stack there is, waited for one at a time; who keeps grown stacks for the next may use them |
+//! | `grow` | one goroutine that recurses 300 frames of 128 bytes or more, from the smallest stack there is, waited for one at a time; schedulers that keep grown stacks may use them |
 //! | `grow_cold` | the same, of 1,000 that are there at once, in a fresh process: every one makes its stack grow. Only run if it is the one workload named |
 //! | `sleepers` | one goroutine that sleeps 10 ms, of 100,000 that are made one after the other |
 //! | `mutex` | one lock and unlock, eight goroutines on one mutex |
@@ -31,9 +31,9 @@
 //! | `blocked` | a goroutine that computes while another waits in a system call: its time in units of what it takes alone |
 //! | `threads` | how many threads the process has in the end, of 10,000 goroutines that each make ten system calls of 1 ms; `threads_call` is one of those |
 //! | `idle` | the processor's time in 10 s in which all goroutines are parked, 1,000 and one that sleeps |
-//! | `echo100`, `echo5000` | one round trip of 64 bytes over loopback TCP, of so many clients; they are another process, the same for all. `..._cpu` what the server needs of the processor for one, `..._p99` the 99th percentile |
+//! | `echo100`, `echo5000` | one round trip of 64 bytes over loopback TCP, with 100 or 5,000 clients; they are another process, the same for all. `..._cpu` what the server needs of the processor for one, `..._p99` the 99th percentile |
 //! | `idle_connections` | what one connection on which nothing is said takes of a server's memory, of 19,900; `..._threads` how many threads it has, `..._cpu` its processor's time in 5 s |
-//! | `http100`, `http5000` | one HTTP request of so many connections that are kept alive; the clients are `wrk`'s, which must be there. `..._cpu` and `..._p99` likewise |
+//! | `http100`, `http5000` | one HTTP request, of 100 or 5,000 connections that are kept alive; the clients are `wrk`'s, which must be there. `..._cpu` and `..._p99` likewise |
 //!
 //! The workloads from `wake` on take long, and are only run if they are named.
 //!

@@ -117,7 +117,7 @@ unsafe extern "C" fn gosched_exit_impl() -> ! {
 unsafe extern "C" fn gosched_park_impl(unlockf: Option<Unlockf>, lock: *mut c_void, reason: u32) {
     let Some(&reason) = WaitReason::ALL.get(reason as usize) else { throw("gopark: bad wait reason") };
     // SAFETY: `unlockf` touches no stack of the goroutine's, doesn't park or unwind, and returns false only
-    // if nobody made the goroutine ready; without one, it is on record with who will.
+    // if nobody made the goroutine ready; without one, it was published before.
     unsafe { gopark(unlockf, lock, reason, TraceBlockReason::Generic, 1) }
 }
 

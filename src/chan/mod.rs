@@ -328,7 +328,7 @@ fn release(c: NonNull<Hchan>, handles: &AtomicU32, disconnect: impl FnOnce()) {
 #[inline(never)]
 fn release_side(c: NonNull<Hchan>, disconnect: impl FnOnce()) {
     disconnect();
-    // SAFETY: the channel stays until both sides have counted here. Who counts second has acquired what the
+    // SAFETY: the channel stays until both sides have counted here. The second one has acquired what the
     // other side released after its disconnect: no handle is left, and nobody uses the channel.
     unsafe {
         if c.as_ref().ext.sides.fetch_sub(1, Ordering::AcqRel) == 1 {

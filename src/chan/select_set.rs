@@ -63,14 +63,14 @@ impl DynArm {
         /// # Safety
         /// `place` is a leaked `Box<Place<T>>` that holds a value, which nobody uses after this.
         unsafe fn drop_value<T>(place: *mut c_void) {
-            // SAFETY: so the caller says.
+            // SAFETY: the caller gives a Place<T> that has a value, which nobody takes again.
             drop(unsafe { (*place.cast::<Place<T>>()).take() });
         }
 
         /// # Safety
         /// `place` is a leaked `Box<Place<T>>`, which nobody uses after this.
         unsafe fn free<T>(place: *mut c_void) {
-            // SAFETY: so the caller says.
+            // SAFETY: the caller gives a Place<T> that Box::into_raw has leaked, and nobody uses it again.
             drop(unsafe { Box::from_raw(place.cast::<Place<T>>()) });
         }
 

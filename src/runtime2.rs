@@ -1,7 +1,7 @@
 //! The structs of the scheduler: Go's `runtime2.go`, field for field.
 //!
 //! [`G`], [`M`], [`P`] and [`Schedt`] have all of Go 1.22.10's fields in Go's
-//! order, spelled in snake case; `tests/fields.rs` compares them with a table.
+//! order, spelled in snake case; `tests/mirror/fields.rs` compares them with a table.
 //! What this port adds to a struct is in its last field, `ext`.
 //!
 //! - A field of a subsystem that isn't part of a scheduler (the allocator's

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// The environment variable that has the header written instead of compared.
@@ -10,15 +10,22 @@ const WRITE: &str = "GOSCHED_WRITE_HEADER";
 
 const HEADER: &str = "include/gosched.h";
 
+/// What cbindgen makes it of.
+const SOURCE: &str = "src/capi.rs";
+
+/// Where a file of the repository is.
+fn absolute(path: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "../..", path].iter().collect()
+}
+
 #[test]
 fn the_header_is_up_to_date() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("a configuration");
-    let bindings = cbindgen::Builder::new().with_config(config).with_src(root.join("src/capi.rs")).generate();
+    let config = cbindgen::Config::from_file(absolute("cbindgen.toml")).expect("a configuration");
+    let bindings = cbindgen::Builder::new().with_config(config).with_src(absolute(SOURCE)).generate();
     let mut made = Vec::new();
     bindings.expect("bindings").write(&mut made);
     let made = String::from_utf8(made).expect("text");
-    let path = root.join(HEADER);
+    let path = absolute(HEADER);
     if env::var_os(WRITE).is_some() {
         fs::write(path, made).expect("the header can be written");
         return;
@@ -27,8 +34,8 @@ fn the_header_is_up_to_date() {
     let differs = made.lines().zip(found.lines()).position(|(made, found)| made != found);
     assert!(
         made == found,
-        "{HEADER} isn't what src/capi.rs and cbindgen.toml make it, from line {} on. To write it:\n    \
-         {WRITE}=1 cargo test --test header up_to_date",
+        "{HEADER} isn't what {SOURCE} and cbindgen.toml make it, from line {} on. To write it:\n    \
+         (cd tests/header && {WRITE}=1 cargo test up_to_date)",
         differs.unwrap_or(made.lines().count().min(found.lines().count())) + 1
     );
 }
@@ -37,8 +44,7 @@ fn the_header_is_up_to_date() {
 /// fails where all tools must be there.
 fn compiles(compiler: &str, language: &str, standard: &str) {
     let arguments = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x", language, standard];
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(HEADER);
-    match Command::new(compiler).args(arguments).arg(path).output() {
+    match Command::new(compiler).args(arguments).arg(absolute(HEADER)).output() {
         Ok(output) => {
             assert!(output.status.success(), "{compiler}:\n{}", String::from_utf8_lossy(&output.stderr));
         }

@@ -1,33 +1,21 @@
 //! The structs, the states and the wait reasons against Go's.
 
-mod structs;
-mod tables;
-
 use gosched::runtime2::*;
 
-use structs::{declaration, in_source, in_table};
-use tables::{read, rows, type_name};
+use crate::places::structs_of;
+use crate::repository::read;
+use crate::structs::{declaration, in_source, in_table};
+use crate::tables::{rows, type_name};
 
 /// Structs of the table that aren't here, because nothing would use them.
 const LEFT_OUT: [&str; 1] = ["coro"];
-
-/// Where a Go file's structs are.
-fn ours(go_file: &str) -> &'static str {
-    match go_file {
-        "runtime2.go" => "src/runtime2.rs",
-        "chan.go" => "src/chan/hchan.rs",
-        "netpoll.go" => "src/netpoll/poll_desc.rs",
-        "time.go" => "src/time/timer.rs",
-        _ => panic!("where are the structs of {go_file}?"),
-    }
-}
 
 /// Each struct of the table that is here, with its file.
 fn structs() -> Vec<(&'static str, String)> {
     let mut structs: Vec<_> = rows("fields").into_iter().map(|[file, go, _, _, _]| (file, go)).collect();
     structs.dedup();
     structs.retain(|(_, go)| !LEFT_OUT.contains(&go.as_str()));
-    structs.into_iter().map(|(file, go)| (ours(&file), go)).collect()
+    structs.into_iter().map(|(file, go)| (structs_of(&file), go)).collect()
 }
 
 fn parse(path: &str) -> syn::File {

@@ -1,11 +1,9 @@
 //! Every function of Go's that this crate is built with is here, under its name, where the
 //! reading guide says that Go file's functions are.
 
-mod guide;
-mod sources;
-mod tables;
-
-use sources::{Sources, owner_and_name};
+use crate::guide;
+use crate::sources::{Sources, owner_and_name};
+use crate::tables;
 
 /// What the last column says: the part of the runtime that a function belongs to.
 const BUILT_WITH: [&str; 3] = ["core", "stacks", "preempt"];

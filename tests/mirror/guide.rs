@@ -1,6 +1,6 @@
 //! What `docs/reading-guide.md` says, as far as tests can check it.
 
-use crate::tables::read;
+use crate::repository::read;
 
 /// The guide's path.
 pub const PATH: &str = "docs/reading-guide.md";

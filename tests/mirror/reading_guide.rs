@@ -1,16 +1,11 @@
 //! What `docs/reading-guide.md` says is so.
 
-mod guide;
-mod sources;
-mod structs;
-mod tables;
-
-use std::path::Path;
-
-use guide::{PATH, entries, go_file, links, names};
-use sources::{Sources, owner_and_name};
-use structs::{in_source, in_table};
-use tables::{read, rows, type_name};
+use crate::guide::{self, PATH, entries, go_file, links, names};
+use crate::places::ADDED;
+use crate::repository::{absolute, read};
+use crate::sources::{Sources, owner_and_name};
+use crate::structs::{in_source, in_table};
+use crate::tables::{rows, type_name};
 
 /// A name of Go's in our spelling; one of ours stays as it is.
 fn snake_case(name: &str) -> String {
@@ -67,11 +62,11 @@ fn core_functions_are_listed() {
 
 #[test]
 fn each_field_is_in_one_group() {
-    let runtime2 = syn::parse_file(&read("src/runtime2.rs")).expect("Rust");
+    let structs = syn::parse_file(&read(ADDED)).expect("Rust");
     let mut wrong = Vec::new();
     for go in ["g", "m", "p", "schedt"] {
         let mut ungrouped = in_table(go);
-        let added = in_source(&runtime2, &(type_name(go) + "Ext"), &[]);
+        let added = in_source(&structs, &(type_name(go) + "Ext"), &[]);
         ungrouped.extend(added.iter().map(|field| format!("ext.{field}")));
         let groups = guide::rows("The fields", &format!("`{go}`"));
         for field in groups.iter().flat_map(|group| names(&group[1])) {
@@ -88,7 +83,7 @@ fn each_field_is_in_one_group() {
 #[test]
 fn files_are_there() {
     let text = read(PATH);
-    let missing = |path: &String| !Path::new(env!("CARGO_MANIFEST_DIR")).join(path).exists();
+    let missing = |path: &String| !absolute(path).exists();
     let wrong: Vec<String> =
         links(&text).into_iter().filter(missing).map(|path| path + " doesn't exist").collect();
     none(&wrong);

@@ -1,12 +1,11 @@
 //! The functions that the sources define, in Rust and in assembly.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
 use syn::{ImplItem, Item, Type};
 
-use crate::tables::{read, type_name};
+use crate::repository::{files_below, read};
+use crate::tables::type_name;
 
 /// What each file of `src/` and `asm/` defines.
 pub struct Sources(BTreeMap<String, Vec<Function>>);
@@ -49,17 +48,6 @@ pub fn owner_and_name(function: &str) -> (Option<&str>, &str) {
         Some((owner, name)) => (Some(owner), name),
         None => (None, function),
     }
-}
-
-fn files_below(folder: &str) -> Vec<String> {
-    let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
-    let entries = entries.unwrap_or_else(|error| panic!("{folder}: {error}")).flatten();
-    entries
-        .flat_map(|entry| {
-            let path = format!("{folder}/{}", entry.file_name().display());
-            if entry.path().is_dir() { files_below(&path) } else { vec![path] }
-        })
-        .collect()
 }
 
 fn functions(path: &str) -> Vec<Function> {

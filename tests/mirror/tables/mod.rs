@@ -1,17 +1,10 @@
 //! The tables of Go 1.22.10's names that lie beside this file.
 
-use std::fs;
-use std::path::Path;
-
-/// The text of a file, by its path from the root of the repository.
-pub fn read(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
+use crate::repository::read;
 
 /// The rows of a table, without its heading.
 pub fn rows<const COLUMNS: usize>(table: &str) -> Vec<[String; COLUMNS]> {
-    let path = format!("tests/tables/{table}-go1.22.10.tsv");
+    let path = format!("tests/mirror/tables/{table}-go1.22.10.tsv");
     let row = |line: &str| {
         let cells: Vec<String> = line.split('\t').map(str::to_owned).collect();
         cells.try_into().unwrap_or_else(|_| panic!("{path}: not {COLUMNS} columns: {line}"))

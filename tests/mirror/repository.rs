@@ -1,0 +1,28 @@
+//! The repository's files, by their paths from its root.
+
+use std::fs;
+use std::path::PathBuf;
+
+/// Where a file is on this machine.
+pub fn absolute(path: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "../..", path].iter().collect()
+}
+
+/// The text of a file.
+pub fn read(path: &str) -> String {
+    fs::read_to_string(absolute(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The files in a folder and in the folders in it, sorted.
+pub fn files_below(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(absolute(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
+    let mut files: Vec<String> = entries
+        .flatten()
+        .flat_map(|entry| {
+            let path = format!("{folder}/{}", entry.file_name().display());
+            if entry.path().is_dir() { files_below(&path) } else { vec![path] }
+        })
+        .collect();
+    files.sort();
+    files
+}

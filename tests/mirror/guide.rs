@@ -1,5 +1,6 @@
 //! What `docs/reading-guide.md` says, as far as tests can check it.
 
+use crate::markdown::{self, names};
 use crate::repository::read;
 
 /// The guide's path.
@@ -23,28 +24,14 @@ pub fn part(title: &str) -> String {
 /// The cells of a part's tables, without the tables' own headings: of those below the headings of
 /// the third level that have `about` in them.
 pub fn rows(title: &str, about: &str) -> Vec<Vec<String>> {
+    let part = part(title);
     let mut wanted = true;
-    let mut rows = Vec::new();
-    for line in part(title).lines() {
-        if line.starts_with("### ") {
-            wanted = line.contains(about);
-        } else if wanted && let Some(row) = line.strip_prefix('|') {
-            let cells: Vec<String> =
-                row.trim_end_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
-            if cells[0] == "---" {
-                rows.pop(); // the heading above this line
-            } else {
-                rows.push(cells);
-            }
-        }
-    }
+    let rows = markdown::rows(part.lines().filter(|line| {
+        wanted = line.strip_prefix("### ").map_or(wanted, |heading| heading.contains(about));
+        wanted
+    }));
     assert!(!rows.is_empty(), "{PATH}: no table about {about} below {title}");
     rows
-}
-
-/// What stands in backquotes.
-pub fn names(text: &str) -> Vec<String> {
-    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
 /// The files of the repository that a text links to, by their paths from its root.

@@ -4,9 +4,12 @@
 mod fields;
 mod functions;
 mod guide;
+mod markdown;
 mod places;
 mod reading_guide;
 mod repository;
+mod rooms;
 mod sources;
 mod structs;
 mod tables;
+mod tokens;

@@ -1,6 +1,7 @@
 //! What `docs/reading-guide.md` says is so.
 
-use crate::guide::{self, PATH, entries, go_file, links, names};
+use crate::guide::{self, PATH, entries, go_file, links};
+use crate::markdown::names;
 use crate::places::ADDED;
 use crate::repository::{absolute, read};
 use crate::sources::{Sources, owner_and_name};

@@ -1,0 +1,21 @@
+//! Tables and names in documents.
+
+/// The rows of the tables in some lines, without the tables' own headings.
+pub fn rows<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for line in lines.filter_map(|line| line.strip_prefix('|')) {
+        let cells: Vec<String> =
+            line.trim_end_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+        if cells[0].starts_with("---") {
+            rows.pop(); // the heading above this line
+        } else {
+            rows.push(cells);
+        }
+    }
+    rows
+}
+
+/// What stands in backquotes.
+pub fn names(cell: &str) -> Vec<String> {
+    cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}

@@ -1,0 +1,151 @@
+//! The paths in a module's tokens.
+
+use std::slice;
+
+use proc_macro2::Delimiter;
+
+use crate::tokens::Token;
+
+/// From the root of the crate, a name for each module, and one for what is in it.
+pub type Path = Vec<String>;
+
+/// What a path begins with that an exported macro has.
+pub const DOLLAR_CRATE: &str = "$crate";
+
+/// The paths in a module's tokens that begin in this crate: with `crate`, `self` or `super`, or with
+/// one of the modules that are declared there.
+pub fn paths(tokens: &[Token], module: &[String]) -> Vec<Path> {
+    let children = modules(tokens);
+    let mut paths = Vec::new();
+    collect(tokens, module, &children, &mut paths);
+    paths
+}
+
+/// The modules that are declared there.
+pub fn modules(tokens: &[Token]) -> Vec<String> {
+    let declared = |pair: &[Token]| match pair {
+        [Token::Word(keyword), Token::Word(name)] if keyword == "mod" => Some(name.clone()),
+        _ => None,
+    };
+    tokens.windows(2).filter_map(declared).collect()
+}
+
+fn collect(tokens: &[Token], module: &[String], children: &[String], paths: &mut Vec<Path>) {
+    let mut i = 0;
+    while i < tokens.len() {
+        let before = i.checked_sub(1).map(|before| &tokens[before]);
+        match (&tokens[i..], before) {
+            // A visibility names a module, and uses nothing of it.
+            ([Token::Word(public), Token::Group(Delimiter::Parenthesis, _), ..], _) if public == "pub" => {
+                i += 1
+            }
+            ([Token::Word(keyword), Token::Word(name), Token::Group(_, body), ..], _) if keyword == "mod" => {
+                paths.extend(self::paths(body, &[module, slice::from_ref(name)].concat()));
+                i += 2;
+            }
+            ([Token::Word(first), Token::Colons, rest @ ..], before)
+                if !matches!(before, Some(Token::Colons | Token::Mark('.'))) =>
+            {
+                if let Some(mut prefix) = begin(first, module, children) {
+                    if before == Some(&Token::Mark('$')) {
+                        prefix.push(DOLLAR_CRATE.to_owned());
+                    }
+                    trees(&mut prefix, rest, paths);
+                }
+            }
+            ([Token::Group(_, body), ..], _) => collect(body, module, children, paths),
+            _ => {}
+        }
+        i += 1;
+    }
+}
+
+/// What a path's first word stands for.
+fn begin(first: &str, module: &[String], children: &[String]) -> Option<Path> {
+    match first {
+        "crate" => Some(Vec::new()),
+        "self" => Some(module.to_vec()),
+        "super" => Some(module[..module.len().saturating_sub(1)].to_vec()),
+        child if children.iter().any(|other| other == child) => Some([module, &[child.to_owned()]].concat()),
+        _ => None,
+    }
+}
+
+/// Follows a path, into each branch if it is a `use`'s tree. `tokens` follow its last `::`.
+fn trees(prefix: &mut Path, tokens: &[Token], paths: &mut Vec<Path>) {
+    match tokens {
+        [Token::Word(word), rest @ ..] => {
+            match word.as_str() {
+                "super" => drop(prefix.pop()),
+                "self" => {}
+                _ => prefix.push(word.clone()),
+            }
+            match rest {
+                [Token::Colons, rest @ ..] => trees(prefix, rest, paths),
+                _ => paths.push(prefix.clone()),
+            }
+        }
+        [Token::Mark('*'), ..] => {
+            prefix.push("*".to_owned());
+            paths.push(prefix.clone());
+        }
+        [Token::Group(Delimiter::Brace, branches), ..] => {
+            for branch in branches.split(|token| *token == Token::Mark(',')) {
+                trees(&mut prefix.clone(), branch, paths);
+            }
+        }
+        [] => {}
+        // `::<`: what follows are arguments.
+        _ => paths.push(prefix.clone()),
+    }
+}
+
+/// A name that a `use` with a visibility gives to a path.
+pub struct Export {
+    pub name: String,
+    pub path: Path,
+}
+
+/// What a module exports again: each name of its `pub use` and `pub(...) use`.
+pub fn exports(tokens: &[Token], module: &[String]) -> Vec<Export> {
+    let children = modules(tokens);
+    let mut exports = Vec::new();
+    for (i, token) in tokens.iter().enumerate() {
+        let tree = match &tokens[i + 1..] {
+            [Token::Group(Delimiter::Parenthesis, _), Token::Word(keyword), tree @ ..]
+                if keyword == "use" =>
+            {
+                tree
+            }
+            [Token::Word(keyword), tree @ ..] if keyword == "use" => tree,
+            _ => continue,
+        };
+        if *token != Token::Word("pub".to_owned()) {
+            continue;
+        }
+        let tree = tree.split(|token| *token == Token::Mark(';')).next().unwrap_or_default();
+        let mut branches = Vec::new();
+        if let [Token::Word(first), Token::Colons, rest @ ..] = tree {
+            let mut prefix = begin(first, module, &children).unwrap_or(vec![first.clone()]);
+            trees(&mut prefix, rest, &mut branches);
+        }
+        exports.extend(branches.into_iter().filter_map(|path| {
+            let last = path.last()?;
+            Some(Export { name: renamed(tree, last).unwrap_or(last.clone()), path })
+        }));
+    }
+    exports
+}
+
+/// The name that `last as name` gives, if there is that in a tree.
+fn renamed(tree: &[Token], last: &str) -> Option<String> {
+    tree.iter().enumerate().find_map(|(i, token)| match (token, &tree[i + 1..]) {
+        (Token::Word(word), [Token::Word(keyword), Token::Word(name), ..])
+            if word == last && keyword == "as" =>
+        {
+            Some(name.clone())
+        }
+        (Token::Group(_, inner), _) => renamed(inner, last),
+        _ => None,
+    })
+}

@@ -1,0 +1,68 @@
+//! Files as tokens: that shows the bodies of macros, too.
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// As much of a token as the tests need.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Token {
+    Word(String),
+    /// `::`
+    Colons,
+    Mark(char),
+    Group(Delimiter, Vec<Token>),
+    Literal,
+}
+
+/// A file's tokens, without what is compiled for its unit tests alone.
+pub fn of(name: &str, source: &str) -> Vec<Token> {
+    let tokens: TokenStream = source.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
+    read(tokens)
+}
+
+fn read(stream: TokenStream) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    for tree in stream {
+        match tree {
+            TokenTree::Ident(word) => tokens.push(Token::Word(word.to_string())),
+            TokenTree::Literal(_) => tokens.push(Token::Literal),
+            TokenTree::Group(group) => tokens.push(Token::Group(group.delimiter(), read(group.stream()))),
+            TokenTree::Punct(mark) if mark.as_char() == ':' && tokens.last() == Some(&Token::Mark(':')) => {
+                tokens.pop();
+                tokens.push(Token::Colons);
+            }
+            TokenTree::Punct(mark) => tokens.push(Token::Mark(mark.as_char())),
+        }
+    }
+    without_tests(tokens)
+}
+
+/// Drops each item, statement or field that `#[cfg(test)]` stands before.
+fn without_tests(tokens: Vec<Token>) -> Vec<Token> {
+    let mut kept = Vec::new();
+    let mut rest = tokens.into_iter();
+    while let Some(token) = rest.next() {
+        if kept.last() == Some(&Token::Mark('#')) && is_cfg_test(&token) {
+            kept.pop();
+            let ends = |token: &Token| matches!(token, Token::Mark(';') | Token::Group(Delimiter::Brace, _));
+            rest.find(ends);
+        } else {
+            kept.push(token);
+        }
+    }
+    kept
+}
+
+fn is_cfg_test(token: &Token) -> bool {
+    let Token::Group(Delimiter::Bracket, attribute) = token else { return false };
+    let [Token::Word(cfg), Token::Group(_, condition)] = attribute.as_slice() else { return false };
+    cfg == "cfg" && condition.as_slice() == [Token::Word("test".to_owned())]
+}
+
+/// Whether a name is somewhere in there.
+pub fn mention(tokens: &[Token], name: &str) -> bool {
+    tokens.iter().any(|token| match token {
+        Token::Word(word) => word == name,
+        Token::Group(_, inner) => mention(inner, name),
+        _ => false,
+    })
+}

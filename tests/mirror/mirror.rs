@@ -1,6 +1,7 @@
 //! What the sources say of themselves, against the sources: Go's names and fields are here, the
 //! reading guide is right, each room uses only the rooms below it.
 
+mod accesses;
 mod fields;
 mod functions;
 mod guide;

@@ -1,5 +1,6 @@
 //! What `docs/reading-guide.md` says is so.
 
+use crate::accesses::{Access, Accesses};
 use crate::guide::{self, PATH, entries, go_file, links};
 use crate::markdown::names;
 use crate::places::ADDED;
@@ -61,14 +62,21 @@ fn core_functions_are_listed() {
     none(&wrong);
 }
 
+/// The four large structs.
+const LARGE: [&str; 4] = ["g", "m", "p", "schedt"];
+
+/// The fields of a large struct, Go's and those that this port adds.
+fn fields(go: &str) -> Vec<String> {
+    let added = syn::parse_file(&read(ADDED)).expect("Rust");
+    let added = in_source(&added, &(type_name(go) + "Ext"), &[]);
+    in_table(go).into_iter().chain(added.iter().map(|field| format!("ext.{field}"))).collect()
+}
+
 #[test]
 fn each_field_is_in_one_group() {
-    let structs = syn::parse_file(&read(ADDED)).expect("Rust");
     let mut wrong = Vec::new();
-    for go in ["g", "m", "p", "schedt"] {
-        let mut ungrouped = in_table(go);
-        let added = in_source(&structs, &(type_name(go) + "Ext"), &[]);
-        ungrouped.extend(added.iter().map(|field| format!("ext.{field}")));
+    for go in LARGE {
+        let mut ungrouped = fields(go);
         let groups = guide::rows("The fields", &format!("`{go}`"));
         for field in groups.iter().flat_map(|group| names(&group[1])) {
             match ungrouped.iter().position(|other| *other == field) {
@@ -77,6 +85,32 @@ fn each_field_is_in_one_group() {
             }
         }
         wrong.extend(ungrouped.iter().map(|field| format!("{go}: {field} is in no group")));
+    }
+    none(&wrong);
+}
+
+/// What is done with a field is what the third column says.
+#[test]
+fn fields_are_used_as_it_says() {
+    let accesses = Accesses::of_the_crate();
+    let mut wrong = Vec::new();
+    for go in LARGE {
+        for group in guide::rows("The fields", &format!("`{go}`")) {
+            let expected = match group[2].as_str() {
+                "used" => Access::Used,
+                "set" => Access::Set,
+                "read" => Access::Read,
+                "unused" | "the embedder's" => Access::Untouched,
+                other => panic!("{PATH}: what is {other}?"),
+            };
+            for field in names(&group[1]) {
+                let with_it: Vec<&str> = LARGE.into_iter().filter(|go| fields(go).contains(&field)).collect();
+                let found = accesses.of(go, &field, &with_it);
+                if found != expected {
+                    wrong.push(format!("{go}: {field} is said to be {}, and is {found:?}", group[2]));
+                }
+            }
+        }
     }
     none(&wrong);
 }

@@ -27,7 +27,7 @@ use crate::stack::{DEFAULT_ROOM, room_for};
 use crate::time::sleep::time_sleep;
 use crate::wait::guest;
 
-/// [`ENTRY_ROOM`] for the stubs. `tests/capi.rs` measures the stack that the functions behind them take.
+/// [`ENTRY_ROOM`] for the stubs. `tests/suite/raw/capi.rs` measures the stack that the functions behind them take.
 #[unsafe(no_mangle)]
 static gosched_entry_room: usize = ENTRY_ROOM;
 

@@ -8,7 +8,7 @@ use crate::stack::LARGE_FRAMES;
 pub(crate) const ENTRY_ROOM: usize = if LARGE_FRAMES { 4096 } else { 0 };
 
 /// The check at the head of a function of the runtime that is called on copying stacks and takes more than a
-/// few words of stack. `tests/stack_use.rs` measures how much such functions take.
+/// few words of stack. `tests/suite/raw/stack_use.rs` measures how much such functions take.
 ///
 /// The function itself must not be inlined, so that its frame comes after this, and so that the
 /// address of a thread-local isn't kept across what may park.

@@ -1,0 +1,10 @@
+//! Typed channels and selects.
+
+mod channels;
+mod select;
+mod select_set;
+mod timeouts;
+
+use crate::harness::Test;
+
+pub const TESTS: &[&[Test]] = &[channels::TESTS, select::TESTS, select_set::TESTS, timeouts::TESTS];

@@ -1,0 +1,422 @@
+//! Waits that end when their time is over: what was waited for has happened, or it hasn't.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use gosched::chan::{RecvTimeoutError, Select, SendTimeoutError, bounded, never};
+use gosched::sync::{Condvar, Mutex, Semaphore, WaitGroup};
+use gosched::{go, scope, select, time, yield_now};
+
+use crate::harness::rng::Rng;
+use crate::harness::{run, tests};
+
+tests! {
+    a_receive
+    a_send
+    a_select
+    a_select_of_a_set
+    a_condition
+    a_notification_finds_who_still_waits
+    a_permit
+    no_value_is_lost_or_doubled
+    no_permit_is_lost_or_doubled
+    no_notification_is_lost
+}
+
+const MS: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Fails unless `wait`, which is to time out after `d`, takes as long.
+#[track_caller]
+fn takes<R>(d: Duration, wait: impl FnOnce() -> R) -> R {
+    let start = Instant::now();
+    let result = wait();
+    assert!(start.elapsed() >= d);
+    result
+}
+
+fn a_receive() {
+    run(|| {
+        let (tx, rx) = bounded(1);
+        assert_eq!(takes(2 * MS, || rx.recv_timeout(2 * MS)), Err(RecvTimeoutError::Timeout));
+        let deadline = Instant::now() + MS;
+        assert_eq!(rx.recv_deadline(deadline), Err(RecvTimeoutError::Timeout));
+        assert!(Instant::now() >= deadline);
+        assert_eq!(rx.recv_timeout(Duration::ZERO), Err(RecvTimeoutError::Timeout));
+        assert_eq!(rx.recv_deadline(deadline), Err(RecvTimeoutError::Timeout));
+        tx.send(1).unwrap();
+        assert_eq!(rx.recv_timeout(Duration::ZERO), Ok(1));
+        tx.send(2).unwrap();
+        assert_eq!(rx.recv_deadline(deadline), Ok(2));
+
+        let late = go({
+            let tx = tx.clone();
+            move || {
+                time::sleep(MS);
+                tx.send(3).unwrap();
+            }
+        });
+        assert_eq!(rx.recv_timeout(HOUR), Ok(3));
+        late.join().unwrap();
+        go(move || {
+            time::sleep(MS);
+            drop(tx);
+        });
+        assert_eq!(rx.recv_timeout(Duration::MAX), Err(RecvTimeoutError::Disconnected));
+        assert_eq!(rx.recv_timeout(MS), Err(RecvTimeoutError::Disconnected));
+        assert_eq!(takes(MS, || never::<()>().recv_timeout(MS)), Err(RecvTimeoutError::Timeout));
+    });
+}
+
+fn a_send() {
+    run(|| {
+        let (tx, rx) = bounded(1);
+        assert_eq!(tx.send_timeout("a".to_owned(), Duration::ZERO), Ok(()));
+        let full = |s: &str| Err(SendTimeoutError::Timeout(s.to_owned()));
+        assert_eq!(takes(2 * MS, || tx.send_timeout("b".to_owned(), 2 * MS)), full("b"));
+        assert_eq!(tx.send_timeout("c".to_owned(), Duration::ZERO), full("c"));
+        assert_eq!(tx.send_deadline("d".to_owned(), Instant::now()), full("d"));
+        let late = go(move || {
+            time::sleep(MS);
+            let received = [rx.recv(), rx.recv()];
+            time::sleep(MS);
+            (rx, received)
+        });
+        assert_eq!(tx.send_deadline("e".to_owned(), Instant::now() + HOUR), Ok(()));
+        assert_eq!(tx.send_timeout("f".to_owned(), HOUR), Ok(()));
+        let (rx, received) = late.join().unwrap();
+        assert_eq!(received, [Ok("a".to_owned()), Ok("e".to_owned())]);
+        go(move || {
+            time::sleep(MS);
+            drop(rx);
+        });
+        let error = tx.send_timeout("g".to_owned(), HOUR).unwrap_err();
+        assert!(error.is_disconnected() && !error.is_timeout());
+        assert_eq!(error.to_string(), "sending on a closed channel");
+        assert_eq!(error.into_inner(), "g");
+        let (tx, _rx) = bounded(0);
+        let error = tx.send_timeout(7, Duration::ZERO).unwrap_err();
+        assert!(error.is_timeout() && !error.is_disconnected());
+        assert_eq!(format!("{error} {error:?}"), "timed out waiting on send operation Timeout(..)");
+    });
+}
+
+fn a_select() {
+    run(|| {
+        let (tx, rx) = bounded(1);
+        let (full, _kept) = bounded(0);
+        let timeout = |d| {
+            select! {
+                recv(rx) -> value => value.unwrap(),
+                send(full, 7) -> _ => unreachable!("nobody receives"),
+                default(d) => 0,
+            }
+        };
+        assert_eq!(takes(2 * MS, || timeout(2 * MS)), 0);
+        assert_eq!(timeout(Duration::ZERO), 0);
+        for d in [Duration::ZERO, HOUR] {
+            tx.send(3).unwrap();
+            assert_eq!(timeout(d), 3, "what can be done comes before a timeout");
+        }
+        let tx2 = tx.clone();
+        go(move || {
+            time::sleep(MS);
+            tx2.send(5).unwrap();
+        });
+        assert_eq!(timeout(HOUR), 5);
+
+        // An arm that isn't chosen drops its value.
+        let dropped = std::sync::Arc::new(());
+        let (tx_arc, rx_arc) = bounded(0);
+        select! {
+            send(tx_arc, dropped.clone()) -> _ => unreachable!("nobody receives"),
+            default(MS) => {}
+        }
+        assert_eq!(std::sync::Arc::strong_count(&dropped), 1);
+        drop(rx_arc);
+        // Blocks, loops, and no other arm.
+        let mut turns = 0;
+        loop {
+            select! {
+                recv(rx) -> _ => unreachable!("nothing was sent"),
+                default(Duration::from_micros(10)) => {
+                    turns += 1;
+                    if turns == 3 {
+                        break;
+                    }
+                }
+            }
+        }
+        takes(MS, || select! { default(MS) => {} });
+    });
+}
+
+fn a_select_of_a_set() {
+    run(|| {
+        let (tx, rx) = bounded(1);
+        let (full, _kept) = bounded(0);
+        let mut set = Select::new();
+        let recv = set.recv(&rx);
+        set.send(&full, 7);
+        assert!(takes(2 * MS, || set.select_timeout(2 * MS).is_none()));
+        assert!(set.select_timeout(Duration::ZERO).is_none());
+        assert!(set.select_deadline(Instant::now()).is_none());
+        tx.send(3).unwrap();
+        let selected = set.select_timeout(Duration::ZERO).unwrap();
+        assert_eq!((selected.index(), selected.recv(&rx)), (recv, Ok(3)));
+        go(move || {
+            time::sleep(MS);
+            tx.send(5).unwrap();
+        });
+        let selected = set.select_deadline(Instant::now() + HOUR).unwrap();
+        assert_eq!((selected.index(), selected.recv(&rx)), (recv, Ok(5)));
+        assert!(takes(MS, || Select::new().select_timeout(MS).is_none()));
+    });
+}
+
+fn a_condition() {
+    run(|| {
+        let (mutex, condvar) = (Mutex::new(0), Condvar::new());
+        let (guard, result) = takes(2 * MS, || condvar.wait_timeout(mutex.lock(), 2 * MS));
+        assert!(result.timed_out() && mutex.try_lock().is_none());
+        drop(guard);
+        scope(|s| {
+            s.go(|| {
+                time::sleep(MS);
+                *mutex.lock() += 1;
+                condvar.notify_one();
+            });
+            let (guard, result) = condvar.wait_timeout_while(mutex.lock(), HOUR, |value| *value == 0);
+            assert!(!result.timed_out() && *guard == 1);
+        });
+        let (guard, result) =
+            takes(2 * MS, || condvar.wait_timeout_while(mutex.lock(), 2 * MS, |value| *value == 1));
+        assert!(result.timed_out() && *guard == 1);
+        let (_, result) = condvar.wait_timeout_while(guard, Duration::ZERO, |value| *value == 0);
+        assert!(!result.timed_out());
+    });
+}
+
+/// Those who leave take no notification with them: it is for one who still waits.
+fn a_notification_finds_who_still_waits() {
+    run(|| {
+        for round in 0..20 {
+            // How many have come, were woken, have left.
+            let (mutex, condvar) = (Mutex::new((0, 0, 0)), Condvar::new());
+            scope(|s| {
+                // Before, between and after those who wait.
+                for i in 0..12 {
+                    let patient = i % 4 == round % 4;
+                    let (mutex, condvar) = (&mutex, &condvar);
+                    s.go(move || {
+                        let mut guard = mutex.lock();
+                        guard.0 += 1;
+                        if patient {
+                            condvar.wait(guard).1 += 1;
+                        } else {
+                            condvar.wait_timeout(guard, MS / 10).0.2 += 1;
+                        }
+                    });
+                }
+                let three_are_left = || {
+                    let guard = mutex.lock();
+                    guard.0 == 12 && guard.2 == 9
+                };
+                while !three_are_left() {
+                    yield_now();
+                }
+                // Each notification wakes one at least.
+                for woken in 1..=3 {
+                    condvar.notify_one();
+                    while mutex.lock().1 < woken {
+                        yield_now();
+                    }
+                }
+            });
+        }
+    });
+}
+
+fn a_permit() {
+    run(|| {
+        let semaphore = Semaphore::new(2);
+        let held = semaphore.acquire_timeout(HOUR).unwrap();
+        assert!(takes(2 * MS, || semaphore.acquire_many_timeout(2, 2 * MS).is_none()));
+        assert_eq!(semaphore.available_permits(), 1);
+        scope(|s| {
+            // One who wants many and gives up lets those pass that wait behind it.
+            let greedy = s.go(|| semaphore.acquire_many_timeout(2, 2 * MS).is_none());
+            // It may have given up by then: a slow machine finds less.
+            while !greedy.is_finished() && semaphore.try_acquire().is_some() {
+                yield_now();
+            }
+            let modest = s.go(|| semaphore.acquire_timeout(HOUR).is_some());
+            assert!(greedy.join().unwrap() && modest.join().unwrap());
+            s.go(|| {
+                time::sleep(MS);
+                drop(held);
+            });
+            assert!(semaphore.acquire_many_timeout(2, HOUR).is_some());
+        });
+        assert_eq!(semaphore.available_permits(), 2);
+    });
+}
+
+/// How often each does what it does.
+const TIMES: usize = if cfg!(debug_assertions) { 2_000 } else { 20_000 };
+
+/// A wait that is as likely over as not when what is waited for comes.
+fn short(rng: &mut Rng) -> Duration {
+    Duration::from_nanos(rng.below(20_000) as u64)
+}
+
+fn no_value_is_lost_or_doubled() {
+    run(|| {
+        let mut rng = Rng::seeded();
+        for room in [0, 1, 5] {
+            let ((tx, rx), (tx2, rx2)) = (bounded::<u64>(room), bounded::<u64>(room));
+            let [sent, received] = [(); 2].map(|()| AtomicU64::new(0));
+            let [sent_count, received_count] = [(); 2].map(|()| AtomicUsize::new(0));
+            let senders = WaitGroup::new();
+            scope(|s| {
+                let senders = &senders;
+                for _ in 0..3 {
+                    let (mut rng, sent, sent_count) = (rng.fork(), &sent, &sent_count);
+                    let (tx, tx2) = (tx.clone(), tx2.clone());
+                    senders.add(1);
+                    s.go(move || {
+                        for _ in 0..TIMES {
+                            let value = rng.next() >> 32;
+                            let done = if rng.below(3) == 0 {
+                                select! {
+                                    send(tx, value) -> done => done.is_ok(),
+                                    send(tx2, value) -> done => done.is_ok(),
+                                    default(short(&mut rng)) => false,
+                                }
+                            } else {
+                                match tx.send_timeout(value, short(&mut rng)) {
+                                    Ok(()) => true,
+                                    Err(error) => {
+                                        assert_eq!(error.into_inner(), value);
+                                        false
+                                    }
+                                }
+                            };
+                            if done {
+                                sent.fetch_add(value, Ordering::Relaxed);
+                                sent_count.fetch_add(1, Ordering::Relaxed);
+                            }
+                        }
+                        senders.done();
+                    });
+                }
+                for _ in 0..3 {
+                    let (mut rng, received, received_count) = (rng.fork(), &received, &received_count);
+                    let (rx, rx2) = (rx.clone(), rx2.clone());
+                    s.go(move || {
+                        let mut open = true;
+                        while open {
+                            let value = if rng.below(3) == 0 {
+                                select! {
+                                    recv(rx) -> value => value.map_err(|_| RecvTimeoutError::Disconnected),
+                                    recv(rx2) -> value => value.map_err(|_| RecvTimeoutError::Timeout),
+                                    default(short(&mut rng)) => Err(RecvTimeoutError::Timeout),
+                                }
+                            } else {
+                                rx.recv_timeout(short(&mut rng))
+                            };
+                            match value {
+                                Ok(value) => {
+                                    received.fetch_add(value, Ordering::Relaxed);
+                                    received_count.fetch_add(1, Ordering::Relaxed);
+                                }
+                                Err(RecvTimeoutError::Timeout) => {}
+                                Err(RecvTimeoutError::Disconnected) => open = false,
+                            }
+                        }
+                        for value in rx2 {
+                            received.fetch_add(value, Ordering::Relaxed);
+                            received_count.fetch_add(1, Ordering::Relaxed);
+                        }
+                    });
+                }
+                drop((tx, tx2));
+                senders.wait();
+            });
+            assert_eq!(received.into_inner(), sent.into_inner());
+            let (received, sent) = (received_count.into_inner(), sent_count.into_inner());
+            assert_eq!(received, sent);
+            assert!(sent > 0, "nothing was sent");
+        }
+    });
+}
+
+fn no_permit_is_lost_or_doubled() {
+    run(|| {
+        let (mut rng, semaphore) = (Rng::seeded(), Semaphore::new(3));
+        let (inside, granted) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        scope(|s| {
+            for _ in 0..6 {
+                let (mut rng, semaphore, inside, granted) = (rng.fork(), &semaphore, &inside, &granted);
+                s.go(move || {
+                    for _ in 0..TIMES / 4 {
+                        let n = 1 + rng.below(3);
+                        let Some(_permits) = semaphore.acquire_many_timeout(n, short(&mut rng)) else {
+                            continue;
+                        };
+                        granted.fetch_add(1, Ordering::Relaxed);
+                        assert!(inside.fetch_add(n, Ordering::SeqCst) + n <= 3);
+                        yield_now();
+                        inside.fetch_sub(n, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+        assert_eq!(semaphore.available_permits(), 3);
+        assert!(granted.into_inner() > 0);
+    });
+}
+
+/// Items that are produced one notification each, and consumed by goroutines that are impatient, but
+/// for one.
+fn no_notification_is_lost() {
+    run(|| {
+        let mut rng = Rng::seeded();
+        let (items, condvar, taken) = (Mutex::new(0_usize), Condvar::new(), AtomicUsize::new(0));
+        scope(|s| {
+            let mut consumers = Vec::new();
+            for i in 0..4 {
+                let (mut rng, items, condvar, taken) = (rng.fork(), &items, &condvar, &taken);
+                consumers.push(s.go(move || {
+                    while taken.load(Ordering::SeqCst) < TIMES {
+                        let mut guard = items.lock();
+                        if i == 0 {
+                            let all = || taken.load(Ordering::SeqCst) == TIMES;
+                            guard = condvar.wait_while(guard, |items| *items == 0 && !all());
+                        } else if *guard == 0 {
+                            guard = condvar.wait_timeout(guard, short(&mut rng)).0;
+                        }
+                        // The impatient leave most to the patient one.
+                        if *guard > 0 && (i == 0 || rng.below(4) == 0) {
+                            *guard -= 1;
+                            taken.fetch_add(1, Ordering::SeqCst);
+                        } else if *guard > 0 {
+                            condvar.notify_one(); // for another
+                        }
+                    }
+                    // For those who wait for the last.
+                    drop(items.lock());
+                    condvar.notify_all();
+                }));
+            }
+            for _ in 0..TIMES {
+                *items.lock() += 1;
+                condvar.notify_one();
+                if rng.below(4) == 0 {
+                    yield_now();
+                }
+            }
+        });
+        assert_eq!((items.into_inner(), taken.into_inner()), (0, TIMES));
+    });
+}

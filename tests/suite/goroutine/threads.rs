@@ -1,0 +1,147 @@
+//! Goroutines that keep a thread: while they panic, or because they are locked to it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use gosched::chan::{Sender, bounded};
+use gosched::{go, proc, scope, yield_now};
+
+use crate::harness::{run, tests};
+
+tests! {
+    a_goroutine_that_parks_while_it_panics_keeps_its_thread
+    a_caught_panic_frees_the_thread
+    a_locked_goroutine_stays_on_its_thread
+    nothing_else_runs_on_a_locked_thread
+    threads_of_locked_goroutines_are_used_again
+}
+
+/// Parks when it is dropped, and sends what it saw before and after.
+struct ParksInDrop {
+    wake: gosched::chan::Receiver<()>,
+    seen: Sender<[(thread::ThreadId, bool); 2]>,
+}
+
+impl Drop for ParksInDrop {
+    fn drop(&mut self) {
+        let here = || (thread::current().id(), thread::panicking());
+        let before = here();
+        let _ = self.wake.recv();
+        yield_now();
+        let _ = self.seen.send([before, here()]);
+    }
+}
+
+fn a_goroutine_that_parks_while_it_panics_keeps_its_thread() {
+    run(|| {
+        let stop = AtomicBool::new(false);
+        scope(|s| {
+            for _ in 0..8 {
+                s.go(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        assert!(!thread::panicking(), "that is another goroutine's panic");
+                        yield_now();
+                    }
+                });
+            }
+            for _ in 0..50 {
+                let (waker, wake) = bounded(0);
+                let (seen, saw) = bounded(1);
+                let parks = ParksInDrop { wake, seen };
+                let handle = go(move || {
+                    let _parks = parks;
+                    resume_unwind(Box::new("while parked"))
+                });
+                waker.send(()).unwrap();
+                let [before, after] = saw.recv().unwrap();
+                assert!(before.1, "it was panicking");
+                assert_eq!(before, after);
+                assert_eq!(handle.join().unwrap_err().to_string(), "goroutine panicked: while parked");
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+    });
+}
+
+fn a_caught_panic_frees_the_thread() {
+    run(|| {
+        let handle = go(|| {
+            let (waker, wake) = bounded::<()>(0);
+            let (seen, _saw) = bounded(1);
+            go(move || drop(waker));
+            let parks = ParksInDrop { wake, seen };
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                let _parks = parks;
+                resume_unwind(Box::new(()))
+            }));
+            assert!(caught.is_err());
+            yield_now();
+            assert!(!thread::panicking());
+            // SAFETY: on a goroutine.
+            unsafe { proc::locked_os_thread() }
+        });
+        assert!(!handle.join().unwrap());
+    });
+}
+
+fn a_locked_goroutine_stays_on_its_thread() {
+    run(|| {
+        scope(|s| {
+            for _ in 0..20 {
+                s.go(|| {
+                    let lock = gosched::lock_os_thread();
+                    let here = thread::current().id();
+                    for i in 0..100 {
+                        let nested = (i % 3 == 0).then(gosched::lock_os_thread);
+                        yield_now();
+                        assert_eq!(go(move || i).join().unwrap(), i);
+                        drop(nested);
+                        assert_eq!(thread::current().id(), here);
+                    }
+                    // SAFETY: on a goroutine.
+                    assert!(unsafe { proc::locked_os_thread() });
+                    drop(lock);
+                    // SAFETY: likewise.
+                    assert!(!unsafe { proc::locked_os_thread() });
+                });
+            }
+        });
+    });
+}
+
+fn nothing_else_runs_on_a_locked_thread() {
+    run(|| {
+        let lock = gosched::lock_os_thread();
+        let here = thread::current().id();
+        scope(|s| {
+            for _ in 0..100 {
+                s.go(|| {
+                    yield_now();
+                    assert_ne!(thread::current().id(), here);
+                });
+            }
+        });
+        drop(lock);
+    });
+}
+
+fn threads_of_locked_goroutines_are_used_again() {
+    run(|| {
+        for i in 0..1000 {
+            go(move || {
+                let lock = gosched::lock_os_thread();
+                yield_now();
+                // Half of them end without unlocking.
+                if i % 2 == 0 {
+                    std::mem::forget(lock);
+                }
+            })
+            .join()
+            .unwrap();
+        }
+        assert!(proc::mcount() < 100, "{} threads for one locked goroutine at a time", proc::mcount());
+        // SAFETY: on a goroutine.
+        go(|| assert!(!unsafe { proc::locked_os_thread() })).join().unwrap();
+    });
+}

@@ -1,0 +1,29 @@
+//! A program whose goroutines are asked to stop all the time, by a thread that isn't the runtime's.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use gosched::proc;
+
+use crate::harness::run;
+
+/// Requests made so far.
+pub static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+/// Runs `main` meanwhile.
+pub fn run_asked<T: Send>(main: impl FnOnce() -> T + Send) -> T {
+    let over = AtomicBool::new(false);
+    thread::scope(|s| {
+        s.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                proc::preemptall();
+                ASKED.fetch_add(1, Ordering::Relaxed);
+                thread::sleep(Duration::from_micros(100));
+            }
+        });
+        let result = run(main);
+        over.store(true, Ordering::Relaxed);
+        result
+    })
+}

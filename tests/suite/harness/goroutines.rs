@@ -1,0 +1,33 @@
+//! Goroutines that wait, and raw ones.
+
+use std::ffi::c_void;
+
+use gosched::chan::bounded;
+use gosched::runtime2::{G, GWAITING};
+use gosched::{JoinHandle, go, proc, yield_now};
+
+/// Runs `f` on a goroutine, and returns when it waits in there.
+pub fn go_until_it_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    let (tx, rx) = bounded(1);
+    let handle = go(move || {
+        tx.send(proc::getg().expose_provenance()).unwrap();
+        f()
+    });
+    let gp: *mut G = std::ptr::with_exposed_provenance_mut(rx.recv().unwrap());
+    // SAFETY: G's are never freed.
+    while unsafe { proc::readgstatus(gp) } != GWAITING {
+        yield_now();
+    }
+    handle
+}
+
+pub fn wait_until(condition: impl Fn() -> bool) {
+    while !condition() {
+        yield_now();
+    }
+}
+
+/// What a raw goroutine gets, as it gets it.
+pub fn arg<T>(value: &T) -> *mut c_void {
+    std::ptr::from_ref(value).cast_mut().cast()
+}

@@ -1,0 +1,35 @@
+//! The tests of what runs, by rooms of the crate.
+
+mod asm;
+mod chan;
+mod goroutine;
+mod harness;
+mod io;
+mod net;
+mod painted;
+mod raw;
+mod report;
+mod sched;
+mod signal;
+mod stack;
+mod sync;
+mod time;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let rooms = [
+        chan::TESTS,
+        goroutine::TESTS,
+        &[io::TESTS],
+        net::TESTS,
+        raw::TESTS,
+        report::TESTS,
+        sched::TESTS,
+        &[signal::TESTS],
+        stack::TESTS,
+        sync::TESTS,
+        time::TESTS,
+    ];
+    harness::main(&rooms.concat().concat())
+}

@@ -1,0 +1,206 @@
+//! Where the kernel's readiness isn't all that there is to know of a descriptor.
+
+use std::fs;
+use std::io::{ErrorKind, IoSliceMut, Read, Write};
+use std::net::{self, Ipv4Addr};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use gosched::metrics::{self, Value};
+use gosched::net::{TcpStream, UnixDatagram, UnixListener};
+use gosched::sync::WaitGroup;
+use gosched::time::sleep;
+use gosched::{blocking, scope};
+
+use crate::harness::polled::*;
+use crate::harness::sockets::{listen, tcp_pair};
+use crate::harness::{Test, tests};
+
+tests! {
+    others_have_filled_the_queue
+    a_full_queue_and_the_ends_of_a_wait
+    more_buffers_than_the_kernel_takes
+    another_socket_in_stds_type
+    the_connections_of_a_closed_listener
+    no_connection_and_no_poller
+    a_burst_of_connections
+}
+
+/// A path for a socket; nothing is there.
+fn path(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("gosched-{}-{name}", std::process::id()));
+    let _ = fs::remove_file(&path);
+    path
+}
+
+/// How often a goroutine has begun to run; one time in 128 counts.
+fn times_run() -> u64 {
+    match metrics::read("/sched/latencies:seconds") {
+        Some(Value::Float64Histogram(latencies)) => latencies.counts.iter().sum(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The kernel doesn't tell a sender of room in a queue; but after each try it tells that there is memory to try.
+fn others_have_filled_the_queue(test: Test) {
+    with_one_p_and_several(test, || {
+        let path = path("full");
+        let receiver = UnixDatagram::bind(&path).unwrap();
+        let other = UnixDatagram::unbound().unwrap();
+        let mut n = 0;
+        while other.get_ref().send_to(b"x", &path).is_ok() {
+            n += 1;
+        }
+        scope(|s| {
+            for _ in 0..2 {
+                s.go(|| {
+                    let socket = UnixDatagram::unbound().unwrap();
+                    (0..100).for_each(|_| assert_eq!(socket.send_to(b"yz", &path).unwrap(), 2));
+                });
+            }
+            let_them_wait();
+            let (begin, before) = (Instant::now(), times_run());
+            sleep(300 * MS);
+            let times = times_run() - before;
+            let most = begin.elapsed().as_millis() / 30;
+            assert!(u128::from(times) < most, "they go round and round: {times}, not {most}");
+            let mut buf = [0; 4];
+            (0..n).for_each(|_| assert_eq!(receiver.recv(&mut buf).unwrap(), 1));
+            (0..200).for_each(|_| assert_eq!(receiver.recv(&mut buf).unwrap(), 2));
+        });
+        fs::remove_file(path).unwrap();
+    });
+}
+
+fn a_full_queue_and_the_ends_of_a_wait(test: Test) {
+    with_one_p_and_several(test, || {
+        let path = path("ends");
+        let receiver = UnixDatagram::bind(&path).unwrap();
+        let socket = UnixDatagram::unbound().unwrap();
+        while socket.get_ref().send_to(b"x", &path).is_ok() {}
+        let send = || socket.send_to(b"y", &path);
+        let begin = Instant::now();
+        socket.set_write_timeout(Some(30 * MS)).unwrap();
+        assert_eq!(kind(send()), ErrorKind::TimedOut);
+        assert!(begin.elapsed() >= 30 * MS);
+        socket.set_write_timeout(None).unwrap();
+        socket.set_write_deadline(Some(begin + 60 * MS));
+        assert_eq!(kind(send()), ErrorKind::TimedOut);
+        assert!(begin.elapsed() >= 60 * MS);
+        socket.set_write_deadline(None);
+        receiver.recv(&mut [0]).unwrap();
+        assert_eq!(send().unwrap(), 1);
+        scope(|s| {
+            let waits = s.go(send);
+            let_them_wait();
+            socket.close();
+            assert_eq!(kind(waits.join().unwrap()), ErrorKind::BrokenPipe);
+        });
+        fs::remove_file(path).unwrap();
+    });
+}
+
+/// Lets the poller tell of what is there, and forgets that.
+fn the_poller_has_told(stream: &TcpStream) {
+    let_them_wait();
+    stream.readable().unwrap();
+}
+
+/// A read that has filled them all may not have read all.
+fn more_buffers_than_the_kernel_takes(test: Test) {
+    with_one_p_and_several(test, || {
+        let (ref a, ref b) = tcp_pair();
+        (&*a).write_all(&[7; 1500]).unwrap();
+        while b.peek(&mut [0; 1500]).unwrap() < 1500 {
+            sleep(MS);
+        }
+        the_poller_has_told(b);
+        let mut bytes = vec![0; 2000];
+        let mut bufs: Vec<_> = bytes.chunks_mut(1).map(IoSliceMut::new).collect();
+        let first = (&*b).read_vectored(&mut bufs).unwrap();
+        b.set_read_timeout(Some(100 * MS)).unwrap();
+        let second = (&*b).read_vectored(&mut bufs).unwrap();
+        assert_eq!(first + second, 1500);
+        assert!(bytes[..first].iter().all(|&byte| byte == 7));
+    });
+}
+
+/// One that keeps datagrams apart: a read that gets less than it could take gets one of them.
+fn another_socket_in_stds_type(test: Test) {
+    with_one_p_and_several(test, || {
+        let mut fds = [0; 2];
+        // SAFETY: the kernel writes two numbers.
+        let ret = unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_SEQPACKET, 0, fds.as_mut_ptr()) };
+        assert_eq!(ret, 0);
+        // SAFETY: they are new, and nobody else's.
+        let [mut a, b] = fds.map(|fd| net::TcpStream::from(unsafe { OwnedFd::from_raw_fd(fd) }));
+        for datagram in [b"one", b"two"] {
+            a.write_all(datagram).unwrap();
+        }
+        let mut b = TcpStream::try_from(b).unwrap();
+        the_poller_has_told(&b);
+        b.set_read_timeout(Some(100 * MS)).unwrap();
+        let mut buf = [0; 8];
+        for datagram in [b"one", b"two"] {
+            assert_eq!(b.read(&mut buf).unwrap(), 3);
+            assert_eq!(&buf[..3], datagram);
+        }
+    });
+}
+
+fn the_connections_of_a_closed_listener(test: Test) {
+    with_one_p_and_several(test, || {
+        let (ref tcp, addr) = listen();
+        let path = path("closed");
+        let unix = &UnixListener::bind(&path).unwrap();
+        let _stream = TcpStream::connect(addr).unwrap();
+        let accepted = &WaitGroup::new();
+        accepted.add(1);
+        scope(|s| {
+            // One after the close would be an error.
+            let tcp_streams = s.go(|| {
+                let streams = tcp.incoming().take(10).map(Result::unwrap);
+                streams.inspect(|_| accepted.done()).count()
+            });
+            let unix_streams = s.go(|| unix.incoming().take(10).map(Result::unwrap).count());
+            accepted.wait();
+            let_them_wait();
+            tcp.close();
+            unix.close();
+            assert_eq!((tcp_streams.join().unwrap(), unix_streams.join().unwrap()), (1, 0));
+        });
+        assert!(tcp.incoming().next().is_none());
+        // What isn't its close ends nothing.
+        let (listener, _) = listen();
+        listener.set_read_deadline(Some(Instant::now()));
+        assert_eq!(listener.incoming().take(2).filter(Result::is_err).count(), 2);
+        fs::remove_file(path).unwrap();
+    });
+}
+
+/// What is told is why there is no connection.
+fn no_connection_and_no_poller(test: Test) {
+    with_one_p_and_several(test, || {
+        let nowhere = (Ipv4Addr::BROADCAST, 1);
+        let of_std = net::TcpStream::connect(nowhere).unwrap_err();
+        // One more, for the socket.
+        limit_descriptors(4);
+        let error = TcpStream::connect(nowhere).unwrap_err();
+        assert_eq!(error.raw_os_error(), of_std.raw_os_error());
+        assert_ne!(error.raw_os_error(), Some(libc::EMFILE));
+    });
+}
+
+/// Nobody accepts them yet.
+fn a_burst_of_connections(test: Test) {
+    with_one_p_and_several(test, || {
+        let allowed = fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+        let burst = allowed.trim().parse::<usize>().unwrap().min(300);
+        let (listener, addr) = listen();
+        // One that finds no room is sent again and again until it gives up.
+        let connect = |_| net::TcpStream::connect_timeout(&addr, Duration::from_secs(20));
+        let streams = blocking(|| (0..burst).map(connect).collect::<Result<Vec<_>, _>>());
+        assert_eq!(streams.unwrap().len(), listener.incoming().take(burst).map(Result::unwrap).count());
+    });
+}

@@ -1,0 +1,343 @@
+//! [`Pollable`]: what may be waited for and how long, and what ends a wait.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gosched::net::Pollable;
+use gosched::time::{sleep, sleep_until};
+use gosched::{blocking, go, scope};
+
+use crate::harness::panics::panics;
+use crate::harness::polled::*;
+use crate::harness::rng::Rng;
+use crate::harness::sockets::listen;
+use crate::harness::{Test, tests};
+
+tests! {
+    readable_and_writable
+    deadlines_that_have_passed
+    a_deadline_is_moved_while_somebody_waits
+    deadlines_race_with_data
+    a_timeout_is_for_each_operation
+    a_timeout_is_for_all_of_an_operations_waits
+    close_wakes_who_waits
+    descriptors_are_used_again
+    what_cannot_be_polled
+    where_nothing_can_wait
+}
+
+fn readable_and_writable(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, b) = UnixDatagram::pair().unwrap();
+        let (a, b) = (Pollable::new(a).unwrap(), Pollable::new(b).unwrap());
+        a.writable().unwrap();
+        scope(|s| {
+            let reader = s.go(|| {
+                b.readable().unwrap();
+                b.readable().unwrap();
+                let mut buf = [0; 9];
+                b.get_ref().recv(&mut buf).unwrap()
+            });
+            let_them_wait();
+            a.get_ref().send(b"datagram").unwrap();
+            assert_eq!(reader.join().unwrap(), 8);
+        });
+        while a.get_ref().send(b"x").is_ok() {}
+        a.set_write_deadline(Some(Instant::now()));
+        assert_eq!(kind(a.writable()), ErrorKind::TimedOut);
+        a.set_write_deadline(None);
+        scope(|s| {
+            let writer = s.go(|| a.writable());
+            let_them_wait();
+            while b.get_ref().recv(&mut [0; 9]).is_ok() {}
+            writer.join().unwrap().unwrap();
+        });
+        let fd = b.as_fd().as_raw_fd();
+        assert_eq!(b.into_inner().as_raw_fd(), fd);
+    });
+}
+
+fn deadlines_that_have_passed(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, mut b) = stream_pair();
+        b.write_all(b"abc").unwrap();
+        for deadline in [Instant::now(), Instant::now() - MS] {
+            a.set_read_deadline(Some(deadline));
+            // Although there is something to read, as in Go.
+            assert_eq!(kind(read_one(&a)), ErrorKind::TimedOut);
+            assert_eq!(kind(a.readable()), ErrorKind::TimedOut);
+        }
+        (&a).write_all(b"x").unwrap();
+        a.set_write_deadline(Some(Instant::now()));
+        assert_eq!(kind((&a).write(b"x")), ErrorKind::TimedOut);
+        a.set_read_deadline(Some(Instant::now() + HOUR));
+        assert_eq!(read_one(&a).unwrap(), b'a');
+        a.set_read_deadline(None);
+        assert_eq!(read_one(&a).unwrap(), b'b');
+        assert_eq!(kind((&a).write(b"x")), ErrorKind::TimedOut);
+
+        let begin = Instant::now();
+        let (c, _d) = stream_pair();
+        c.set_read_deadline(Some(begin + 5 * MS));
+        c.set_write_deadline(Some(begin + 5 * MS));
+        assert_eq!(kind(read_one(&c)), ErrorKind::TimedOut);
+        assert!(begin.elapsed() >= 5 * MS);
+        // So many that it waits: the one deadline may be set later than the other.
+        assert_eq!(kind((&c).write_all(&vec![0; 1 << 22])), ErrorKind::TimedOut);
+    });
+}
+
+fn a_deadline_is_moved_while_somebody_waits(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, b) = stream_pair();
+        scope(|s| {
+            // To the past, from none and from a later time; to an earlier time.
+            for before in [None, Some(HOUR)] {
+                for after in [Duration::ZERO, 2 * MS] {
+                    a.set_read_deadline(before.map(|before| Instant::now() + before));
+                    let reader = s.go(|| read_one(&a));
+                    let_them_wait();
+                    a.set_read_deadline(Some(Instant::now() + after));
+                    assert_eq!(kind(reader.join().unwrap()), ErrorKind::TimedOut);
+                }
+            }
+            // To a later one, and away.
+            for after in [None, Some(HOUR)] {
+                // Once more, and with more time, if it has come before it was moved.
+                for time in (1..).map(|i| 100 * i * MS) {
+                    let first = Instant::now() + time;
+                    a.set_read_deadline(Some(first));
+                    let reader = s.go(|| read_one(&a));
+                    let_them_wait();
+                    a.set_read_deadline(after.map(|after| Instant::now() + after));
+                    let in_time = Instant::now() < first;
+                    sleep_until(first + 50 * MS);
+                    (&b).write_all(b"z").unwrap();
+                    let read = reader.join().unwrap();
+                    while a.get_ref().read_one_now() {}
+                    if in_time {
+                        assert_eq!(read.unwrap(), b'z');
+                        break;
+                    }
+                }
+            }
+        });
+    });
+}
+
+trait ReadOneNow {
+    fn read_one_now(&self) -> bool;
+}
+
+impl ReadOneNow for UnixStream {
+    /// Takes what is left there.
+    fn read_one_now(&self) -> bool {
+        let mut this = self;
+        this.read(&mut [0]).is_ok_and(|n| n == 1)
+    }
+}
+
+/// Nothing is lost, whatever comes first.
+fn deadlines_race_with_data(test: Test) {
+    with_one_p_and_several(test, || {
+        let mut rng = Rng::seeded();
+        scope(|s| {
+            for _ in 0..20 {
+                let (mut sent, mut when) = (rng.fork(), rng.fork());
+                let (a, b) = stream_pair();
+                s.go(move || {
+                    for i in 0..300_u32 {
+                        sleep(Duration::from_micros(sent.below(400) as u64));
+                        (&b).write_all(&i.to_ne_bytes()).unwrap();
+                    }
+                });
+                s.go(move || {
+                    let mut next = 0_u32;
+                    while next < 300 {
+                        a.set_read_deadline(Some(
+                            Instant::now() + Duration::from_micros(when.below(400) as u64),
+                        ));
+                        let mut buf = [0; 4];
+                        match (&a).read(&mut buf) {
+                            Ok(n) => {
+                                assert_eq!((n, u32::from_ne_bytes(buf)), (4, next));
+                                next += 1;
+                            }
+                            Err(error) => assert_eq!(error.kind(), ErrorKind::TimedOut),
+                        }
+                    }
+                });
+            }
+        });
+    });
+}
+
+fn a_timeout_is_for_each_operation(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, b) = stream_pair();
+        assert_eq!(kind(a.set_read_timeout(Some(Duration::ZERO))), ErrorKind::InvalidInput);
+        a.set_read_timeout(Some(3 * MS)).unwrap();
+        assert_eq!(a.read_timeout().unwrap(), Some(3 * MS));
+        for _ in 0..3 {
+            let begin = Instant::now();
+            assert_eq!(kind(read_one(&a)), ErrorKind::TimedOut);
+            assert!(begin.elapsed() >= 3 * MS);
+        }
+        (&b).write_all(b"x").unwrap();
+        assert_eq!(read_one(&a).unwrap(), b'x');
+        a.set_read_timeout(Some(HOUR)).unwrap();
+        a.set_read_deadline(Some(Instant::now() + 3 * MS));
+        assert_eq!(kind(read_one(&a)), ErrorKind::TimedOut);
+        a.set_read_deadline(None);
+        a.set_read_timeout(None).unwrap();
+        a.set_write_timeout(Some(3 * MS)).unwrap();
+        assert_eq!((a.read_timeout().unwrap(), a.write_timeout().unwrap()), (None, Some(3 * MS)));
+        assert_eq!(kind((&a).write_all(&vec![0; 1 << 22])), ErrorKind::TimedOut);
+    });
+}
+
+/// However often it is woken for nothing, on a goroutine and on a thread; and only for it, even if it panics.
+fn a_timeout_is_for_all_of_an_operations_waits(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, b) = stream_pair();
+        let never = || a.read_with(|_| Err::<(), _>(ErrorKind::WouldBlock.into()));
+        a.set_read_timeout(Some(30 * MS)).unwrap();
+        let over = AtomicBool::new(false);
+        scope(|s| {
+            let wakes = s.go(|| {
+                for _ in 0..30_000 {
+                    while a.get_ref().read_one_now() {}
+                    (&b).write_all(b"x").unwrap();
+                    sleep(MS);
+                    if over.load(Ordering::Relaxed) {
+                        return true;
+                    }
+                }
+                false
+            });
+            assert_eq!(kind(never()), ErrorKind::TimedOut);
+            blocking(|| {
+                thread::scope(|s| assert_eq!(kind(s.spawn(never).join().unwrap()), ErrorKind::TimedOut))
+            });
+            let third = || {
+                let mut tries = 0;
+                let read = a.read_with(|_| {
+                    tries += 1;
+                    assert!(tries < 3, "the third");
+                    Err::<(), _>(ErrorKind::WouldBlock.into())
+                });
+                // It may be held up until its time is over.
+                assert_eq!(kind(read), ErrorKind::TimedOut);
+            };
+            assert_eq!(panics(|| (0..1000).for_each(|_| third())), "the third");
+            over.store(true, Ordering::Relaxed);
+            assert!(wakes.join().unwrap(), "a timeout ended when nobody woke it any more");
+        });
+        sleep(40 * MS);
+        (&b).write_all(b"y").unwrap();
+        while read_one(&a).unwrap() != b'y' {}
+    });
+}
+
+fn close_wakes_who_waits(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, b) = stream_pair();
+        while a.get_ref().write_all(&[0; 4096]).is_ok() {}
+        let a = Arc::new(a);
+        let waiting: Vec<_> = (0..6)
+            .map(|i| {
+                let a = a.clone();
+                go(move || if i % 2 == 0 { read_one(&*a).map(drop) } else { (&*a).write_all(&[1]) })
+            })
+            .collect();
+        let_them_wait();
+        a.close();
+        a.close();
+        for waiting in waiting {
+            let error = waiting.join().unwrap().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+            assert_eq!(error.to_string(), "use of a closed descriptor");
+        }
+        assert_eq!(kind(a.readable()), ErrorKind::BrokenPipe);
+        a.set_read_deadline(Some(Instant::now()));
+        assert_eq!(kind(read_one(&*a)), ErrorKind::BrokenPipe);
+        // It stays open until nobody has it.
+        drop(a);
+        let mut all = Vec::new();
+        assert!((&b).read_to_end(&mut all).is_ok() && !all.is_empty());
+    });
+}
+
+/// A descriptor's number, and what the poller has for it, are those of one that was closed a moment ago.
+fn descriptors_are_used_again(test: Test) {
+    with_one_p_and_several(test, || {
+        scope(|s| {
+            for _ in 0..8 {
+                s.go(|| {
+                    for i in 0..300_u32 {
+                        let (a, b) = stream_pair();
+                        // Three ends: data, a deadline, a close.
+                        let (a, b) = (Arc::new(a), b);
+                        if i % 3 == 1 {
+                            a.set_read_deadline(Some(Instant::now() + Duration::from_micros(50)));
+                        }
+                        let reader = {
+                            let a = a.clone();
+                            go(move || read_one(&*a))
+                        };
+                        match i % 3 {
+                            0 => (&b).write_all(&[i as u8]).unwrap(),
+                            1 => {}
+                            _ => a.close(),
+                        }
+                        let read = reader.join().unwrap();
+                        match i % 3 {
+                            0 => assert_eq!(read.unwrap(), i as u8),
+                            1 => assert_eq!(kind(read), ErrorKind::TimedOut),
+                            _ => assert_eq!(kind(read), ErrorKind::BrokenPipe),
+                        }
+                    }
+                });
+            }
+        });
+    });
+}
+
+fn what_cannot_be_polled(test: Test) {
+    with_one_p_and_several(test, || {
+        for path in ["/proc/self/exe", "/"] {
+            let error = Pollable::new(File::open(path).unwrap()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{path}");
+            assert!(error.to_string().contains("gosched::blocking"), "{error}");
+        }
+        let (a, _b) = UnixStream::pair().unwrap();
+        let registered = Pollable::new(a.as_fd()).unwrap();
+        assert_eq!(kind(Pollable::new(a.as_fd())), ErrorKind::AlreadyExists);
+        drop(registered);
+        drop(Pollable::new(a.as_fd()).unwrap());
+    });
+}
+
+fn where_nothing_can_wait(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, b) = stream_pair();
+        let expected = |what: &str| {
+            format!(
+                "gosched: {what} would have to wait, which nothing can inside gosched::blocking: do it outside"
+            )
+        };
+        assert_eq!(blocking(|| panics(|| read_one(&a))), expected("a read"));
+        let (listener, _) = listen();
+        assert_eq!(blocking(|| panics(|| listener.accept())), expected("an accept"));
+        drop(listener);
+        assert_eq!(blocking(|| panics(|| a.set_read_deadline(None))), expected("set_read_deadline"));
+        (&b).write_all(b"x").unwrap();
+        assert_eq!(blocking(|| read_one(&a)).unwrap(), b'x');
+    });
+}

@@ -1,0 +1,423 @@
+//! Sockets: TCP, UDP, and those of this machine.
+
+use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
+use std::iter;
+use std::net::{self, Ipv4Addr, Shutdown, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net as unix;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use gosched::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
+use gosched::{blocking, go, scope, time, yield_now};
+
+use crate::harness::polled::*;
+use crate::harness::sockets::{listen, tcp_pair};
+use crate::harness::{Test, tests};
+
+tests! {
+    tcp_echo
+    tcp_ipv6
+    tcp_both_ways_at_once
+    tcp_half_closed
+    tcp_ends_right_behind_the_data
+    tcp_urgent_data
+    tcp_connect_fails
+    tcp_connect_takes_too_long
+    tcp_options_and_clones
+    connections_that_come_at_once
+    a_listener_is_closed
+    accept_without_descriptors
+    udp
+    unix_streams
+    unix_datagrams
+    to_std_and_back
+}
+
+const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
+
+fn echo(stream: &TcpStream) -> io::Result<()> {
+    io::copy(&mut &*stream, &mut &*stream).map(drop)
+}
+
+fn tcp_echo(test: Test) {
+    with_one_p_and_several(test, || {
+        let (listener, addr) = listen();
+        drop(go(move || listener.incoming().for_each(|stream| drop(go(move || echo(&stream.unwrap()))))));
+        scope(|s| {
+            for i in 0..50_u8 {
+                s.go(move || {
+                    let mut stream = TcpStream::connect(addr).unwrap();
+                    for n in 0..50_u8 {
+                        let sent = [i ^ n; 64];
+                        stream.write_all(&sent).unwrap();
+                        let mut got = [0; 64];
+                        stream.read_exact(&mut got).unwrap();
+                        assert_eq!(sent, got);
+                    }
+                });
+            }
+        });
+    });
+}
+
+fn tcp_ipv6(test: Test) {
+    with_one_p_and_several(test, || {
+        // There are machines without.
+        let Ok(listener) = TcpListener::bind("[::1]:0") else { return };
+        let addr = listener.local_addr().unwrap();
+        let client = go(move || TcpStream::connect(addr).unwrap());
+        let (server, peer) = listener.accept().unwrap();
+        let client = client.join().unwrap();
+        assert_eq!((peer, client.peer_addr().unwrap()), (client.local_addr().unwrap(), addr));
+        (&client).write_all(b"6").unwrap();
+        assert_eq!(read_one(&server).unwrap(), b'6');
+    });
+}
+
+/// More than fits, in both directions: each side's reader and writer wait at the same time.
+fn tcp_both_ways_at_once(test: Test) {
+    const SIZE: usize = 8 << 20;
+    with_one_p_and_several(test, || {
+        let (a, b) = tcp_pair();
+        scope(|s| {
+            for stream in [&a, &b] {
+                s.go(move || {
+                    let data: Vec<u8> = (0..SIZE).map(|i| (i % 251) as u8).collect();
+                    let mut to = stream;
+                    to.write_all(&data).unwrap();
+                });
+                s.go(move || {
+                    let mut data = vec![0; SIZE];
+                    let mut from = stream;
+                    from.read_exact(&mut data).unwrap();
+                    assert!(data.iter().enumerate().all(|(i, &byte)| byte == (i % 251) as u8));
+                });
+            }
+        });
+    });
+}
+
+fn tcp_half_closed(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, b) = tcp_pair();
+        let echo = go(move || {
+            let mut all = Vec::new();
+            (&b).read_to_end(&mut all).unwrap();
+            (&b).write_all(&all).unwrap();
+        });
+        (&a).write_all(b"whole").unwrap();
+        a.shutdown(Shutdown::Write).unwrap();
+        let mut peeked = [0; 2];
+        assert_eq!(a.peek(&mut peeked).unwrap(), 2);
+        let mut all = String::new();
+        (&a).read_to_string(&mut all).unwrap();
+        assert_eq!((&peeked, all.as_str()), (b"wh", "whole"));
+        echo.join().unwrap();
+
+        // Who waits for what was shut down goes on.
+        let (a, _b) = tcp_pair();
+        let a = Arc::new(a);
+        let reader = {
+            let a = a.clone();
+            go(move || (&*a).read(&mut [0]).unwrap())
+        };
+        let_them_wait();
+        a.shutdown(Shutdown::Both).unwrap();
+        assert_eq!(reader.join().unwrap(), 0);
+    });
+}
+
+/// All comes at once, and the kernel tells of it once.
+fn tcp_ends_right_behind_the_data(test: Test) {
+    with_one_p_and_several(test, || {
+        for round in 0..300 {
+            let (a, b) = tcp_pair();
+            let reader = go(move || {
+                let (mut buf, mut n) = ([0; 64], 0);
+                loop {
+                    match (&b).read(&mut buf).unwrap() {
+                        0 => return n,
+                        more => n += more,
+                    }
+                }
+            });
+            if round % 3 == 0 {
+                yield_now();
+            }
+            (&a).write_all(b"abc").unwrap();
+            if round % 2 == 0 {
+                (&a).write_all(b"defg").unwrap();
+            }
+            drop(a);
+            assert_eq!(reader.join().unwrap(), if round % 2 == 0 { 7 } else { 3 });
+        }
+    });
+}
+
+/// A read ends before it, although there is more behind it.
+fn tcp_urgent_data(test: Test) {
+    if test.skipped_in_emulator("sockets are its own") {
+        return;
+    }
+    with_one_p_and_several(test, || {
+        for _ in 0..50 {
+            let (a, b) = tcp_pair();
+            let reader = go(move || {
+                let (mut buf, mut all) = ([0; 64], Vec::new());
+                while all.len() < 4 {
+                    let n = (&b).read(&mut buf).unwrap();
+                    all.extend_from_slice(&buf[..n]);
+                }
+                all
+            });
+            (&a).write_all(b"ab").unwrap();
+            // SAFETY: the kernel reads one byte.
+            let sent = unsafe { libc::send(a.as_fd().as_raw_fd(), c"!".as_ptr().cast(), 1, libc::MSG_OOB) };
+            assert_eq!(sent, 1);
+            (&a).write_all(b"cd").unwrap();
+            assert_eq!(reader.join().unwrap(), b"abcd");
+        }
+    });
+}
+
+fn tcp_connect_fails(test: Test) {
+    with_one_p_and_several(test, || {
+        // Nobody listens there any more.
+        let (listener, addr) = listen();
+        drop(listener);
+        assert_eq!(kind(TcpStream::connect(addr)), ErrorKind::ConnectionRefused);
+        assert_eq!(kind(TcpStream::connect_timeout(&addr, HOUR)), ErrorKind::ConnectionRefused);
+        assert_eq!(kind(TcpStream::connect_timeout(&addr, Duration::ZERO)), ErrorKind::InvalidInput);
+        assert_eq!(kind(TcpStream::connect(&[][..] as &[SocketAddr])), ErrorKind::InvalidInput);
+        assert_eq!(kind(TcpStream::connect("no port")), ErrorKind::InvalidInput);
+        // The first that can be connected to.
+        let (listener, second) = listen();
+        let client = go(move || {
+            let stream = TcpStream::connect(&[addr, second][..]).unwrap();
+            assert_eq!(stream.peer_addr().unwrap(), second);
+            TcpStream::connect(("localhost", second.port())).unwrap().peer_addr().unwrap()
+        });
+        drop((listener.accept().unwrap(), listener.accept().unwrap()));
+        assert_eq!(client.join().unwrap(), second);
+    });
+}
+
+/// A listener whose queue is full doesn't answer.
+fn tcp_connect_takes_too_long(test: Test) {
+    if test.skipped_in_emulator("the length of a queue isn't the kernel's") {
+        return;
+    }
+    with_one_p_and_several(test, || {
+        let (listener, addr) = listen();
+        // SAFETY: no memory is passed.
+        assert_eq!(unsafe { libc::listen(listener.as_fd().as_raw_fd(), 0) }, 0);
+        let mut queued = Vec::new();
+        let (begin, error) = loop {
+            let begin = Instant::now();
+            match TcpStream::connect_timeout(&addr, 30 * MS) {
+                Ok(stream) => queued.push(stream),
+                Err(error) => break (begin, error),
+            }
+            assert!(queued.len() < 8, "a queue of 0 takes 8");
+        };
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(begin.elapsed() >= 30 * MS);
+    });
+}
+
+fn tcp_options_and_clones(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, b) = tcp_pair();
+        assert!(!a.nodelay().unwrap());
+        a.set_nodelay(true).unwrap();
+        a.set_ttl(99).unwrap();
+        let also_a = a.try_clone().unwrap();
+        assert!(also_a.nodelay().unwrap());
+        assert_eq!(also_a.ttl().unwrap(), 99);
+        assert!(a.take_error().unwrap().is_none());
+        // Each waits for itself.
+        a.set_read_timeout(Some(MS)).unwrap();
+        assert_eq!(also_a.read_timeout().unwrap(), None);
+        let reader = go(move || read_one(&also_a).unwrap());
+        let_them_wait();
+        assert_eq!(kind(read_one(&a)), ErrorKind::TimedOut);
+        a.close();
+        (&b).write_all(b"x").unwrap();
+        assert_eq!(reader.join().unwrap(), b'x');
+    });
+}
+
+fn connections_that_come_at_once(test: Test) {
+    with_one_p_and_several(test, || {
+        let (listener, addr) = listen();
+        let accepted = AtomicU32::new(0);
+        scope(|s| {
+            for _ in 0..4 {
+                s.go(|| {
+                    while accepted.fetch_add(1, Ordering::Relaxed) < 200 {
+                        let (mut stream, _) = listener.accept().unwrap();
+                        stream.write_all(b"!").unwrap();
+                    }
+                });
+            }
+            for _ in 0..200 {
+                s.go(|| assert_eq!(read_one(TcpStream::connect(addr).unwrap()).unwrap(), b'!'));
+            }
+        });
+    });
+}
+
+fn a_listener_is_closed(test: Test) {
+    with_one_p_and_several(test, || {
+        let (listener, _) = listen();
+        let listener = Arc::new(listener);
+        let accepts = {
+            let listener = listener.clone();
+            go(move || listener.accept().map(drop))
+        };
+        let_them_wait();
+        listener.close();
+        assert_eq!(kind(accepts.join().unwrap()), ErrorKind::BrokenPipe);
+        listener.set_read_deadline(Some(Instant::now()));
+        assert_eq!(kind(listener.accept()), ErrorKind::BrokenPipe);
+    });
+}
+
+/// Nothing is lost: the connection waits until there is a descriptor for it.
+fn accept_without_descriptors(test: Test) {
+    with_one_p_and_several(test, || {
+        let (listener, addr) = listen();
+        let mut client = TcpStream::connect(addr).unwrap();
+        client.write_all(b"here").unwrap();
+        let mut hoard = Vec::new();
+        while let Ok(file) = fs::File::open("/dev/null") {
+            hoard.push(file);
+        }
+        assert_eq!(listener.accept().unwrap_err().raw_os_error(), Some(libc::EMFILE));
+        assert_eq!(listener.accept().unwrap_err().raw_os_error(), Some(libc::EMFILE));
+        drop(hoard);
+        let (server, _) = listener.accept().unwrap();
+        assert_eq!(read_one(&server).unwrap(), b'h');
+    });
+}
+
+fn udp(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, b) = (UdpSocket::bind(ANY).unwrap(), UdpSocket::bind(ANY).unwrap());
+        let (at_a, at_b) = (a.local_addr().unwrap(), b.local_addr().unwrap());
+        let answers = go(move || {
+            let mut buf = [0; 16];
+            let (n, from) = b.recv_from(&mut buf).unwrap();
+            assert_eq!((&buf[..n], from), (&b"question"[..], at_a));
+            b.send_to(b"answer", from).unwrap();
+        });
+        let_them_wait();
+        a.send_to(b"question", at_b).unwrap();
+        a.connect(at_b).unwrap();
+        let mut buf = [0; 16];
+        assert_eq!(a.peek(&mut buf).unwrap(), 6);
+        assert_eq!(a.peek_from(&mut buf).unwrap(), (6, at_b));
+        assert_eq!(a.recv(&mut buf).unwrap(), 6);
+        assert_eq!(&buf[..6], b"answer");
+        assert_eq!(a.send(b"more").unwrap(), 4);
+        answers.join().unwrap();
+        a.set_read_timeout(Some(MS)).unwrap();
+        // Refused, as soon as the kernel finds that nobody is there any more.
+        let mut errors = iter::repeat_with(|| kind(a.recv(&mut buf)));
+        assert_eq!(errors.find(|kind| *kind != ErrorKind::ConnectionRefused), Some(ErrorKind::TimedOut));
+    });
+}
+
+/// A path for a socket; nothing is there.
+fn path(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("gosched-{}-{name}", std::process::id()));
+    let _ = fs::remove_file(&path);
+    path
+}
+
+fn unix_streams(test: Test) {
+    with_one_p_and_several(test, || {
+        let path = path("streams");
+        let listener = UnixListener::bind(&path).unwrap();
+        scope(|s| {
+            s.go(|| {
+                for stream in (&listener).into_iter().take(20) {
+                    let stream = stream.unwrap();
+                    let byte = read_one(&stream).unwrap();
+                    (&stream).write_all(&[byte + 1]).unwrap();
+                }
+            });
+            for i in 0..20 {
+                let path = &path;
+                s.go(move || {
+                    let stream = UnixStream::connect(path).unwrap();
+                    (&stream).write_all(&[i]).unwrap();
+                    assert_eq!(read_one(&stream).unwrap(), i + 1);
+                });
+            }
+        });
+        assert_eq!(listener.local_addr().unwrap().as_pathname(), Some(&*path));
+        fs::remove_file(path).unwrap();
+        let (a, b) = UnixStream::pair().unwrap();
+        a.shutdown(Shutdown::Both).unwrap();
+        assert_eq!(kind(read_one(&b)), ErrorKind::UnexpectedEof);
+    });
+}
+
+fn unix_datagrams(test: Test) {
+    with_one_p_and_several(test, || {
+        let path = path("datagrams");
+        let addr = unix::SocketAddr::from_pathname(&path).unwrap();
+        let (a, b) = (UnixDatagram::bind_addr(&addr).unwrap(), UnixDatagram::unbound().unwrap());
+        let receiver = go(move || {
+            let mut buf = [0; 8];
+            let (n, from) = a.recv_from(&mut buf).unwrap();
+            assert!(from.is_unnamed());
+            n + a.recv(&mut buf).unwrap()
+        });
+        let_them_wait();
+        b.send_to_addr(b"123", &addr).unwrap();
+        b.connect_addr(&addr).unwrap();
+        b.send(b"4567").unwrap();
+        assert_eq!(receiver.join().unwrap(), 7);
+        fs::remove_file(path).unwrap();
+    });
+}
+
+fn to_std_and_back(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, b) = tcp_pair();
+        let theirs = net::TcpStream::from(b);
+        theirs.set_nonblocking(false).unwrap();
+        let thread = go(move || {
+            blocking(|| {
+                let mut byte = [0];
+                (&theirs).read_exact(&mut byte).unwrap();
+                assert_eq!(byte, *b"s");
+            });
+            TcpStream::try_from(theirs).unwrap()
+        });
+        time::sleep(MS);
+        (&a).write_all(b"so").unwrap();
+        let fd = OwnedFd::from(thread.join().unwrap());
+        let b = TcpStream::try_from(fd).unwrap();
+        assert_eq!(read_one(&b).unwrap(), b'o');
+        b.set_read_timeout(Some(MS)).unwrap();
+        assert_eq!(kind(read_one(&b)), ErrorKind::TimedOut);
+        b.set_read_timeout(None).unwrap();
+        in_pieces(&a, &b);
+    });
+}
+
+fn in_pieces(a: &TcpStream, b: &TcpStream) {
+    let (mut to, mut from) = (a, b);
+    assert_eq!(to.write_vectored(&[io::IoSlice::new(b"ab"), io::IoSlice::new(b"cd")]).unwrap(), 4);
+    let (mut first, mut second) = ([0; 3], [0; 1]);
+    let mut bufs = [io::IoSliceMut::new(&mut first), io::IoSliceMut::new(&mut second)];
+    assert_eq!(from.read_vectored(&mut bufs).unwrap(), 4);
+    assert_eq!((&first, &second), (b"abc", b"d"));
+}

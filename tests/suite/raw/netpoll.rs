@@ -1,0 +1,388 @@
+//! Goroutines that wait for descriptors.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use gosched::chan::bounded;
+use gosched::net::Pollable;
+use gosched::netpoll::*;
+use gosched::sync::WaitGroup;
+use gosched::time::sleep;
+use gosched::{blocking, go, lock_os_thread, proc, scope, yield_now};
+
+use crate::harness::polled::*;
+use crate::harness::{Test, run, tests};
+
+tests! {
+    a_wait_costs_no_thread
+    byte_by_byte_both_ways
+    many_descriptors_become_ready_at_once
+    several_readers_take_turns
+    an_end_and_a_broken_pipe
+    a_reset_while_somebody_waits
+    an_event_descriptor
+    no_poller_without_descriptors
+    no_poller_in_a_sandbox
+    no_timer_without_descriptors
+    a_busy_processor_does_not_keep_them_waiting
+    starting_the_world_polls
+    on_a_thread
+    before_the_runtime_has_started
+    deadlock_after_the_last_wait
+    no_deadlock_while_one_waits
+    the_pollers_own_descriptors
+}
+
+/// Threads of this process.
+fn threads() -> usize {
+    fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+fn a_wait_costs_no_thread(test: Test) {
+    with_one_p_and_several(test, || {
+        let mut writers = Vec::new();
+        let readers: Vec<_> = (0..400)
+            .map(|_| {
+                let (rx, tx) = pipe_pair();
+                writers.push(tx);
+                go(move || read_one(&rx).unwrap())
+            })
+            .collect();
+        let_them_wait();
+        let threads = threads();
+        assert!(threads < 20, "{threads} threads for 400 goroutines that wait");
+        for (i, tx) in writers.iter_mut().enumerate() {
+            tx.write_all(&[i as u8]).unwrap();
+        }
+        for (i, reader) in readers.into_iter().enumerate() {
+            assert_eq!(reader.join().unwrap(), i as u8);
+        }
+    });
+}
+
+fn byte_by_byte_both_ways(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, b) = stream_pair();
+        scope(|s| {
+            s.go(|| {
+                for _ in 0..2000 {
+                    let byte = read_one(&b).unwrap();
+                    (&b).write_all(&[byte.wrapping_add(1)]).unwrap();
+                }
+            });
+            for i in 0..2000 {
+                (&a).write_all(&[i as u8]).unwrap();
+                assert_eq!(read_one(&a).unwrap(), (i as u8).wrapping_add(1));
+            }
+        });
+    });
+}
+
+/// What is written is more than fits: writers wait, too.
+fn many_descriptors_become_ready_at_once(test: Test) {
+    const SIZE: usize = 300_000;
+    const PAIRS: usize = 200;
+    with_one_p_and_several(test, || {
+        // Each sends a part of it, which begins elsewhere.
+        let all: Vec<u8> = (0..SIZE + PAIRS).map(|at| ((at * at) >> 3) as u8).collect();
+        scope(|s| {
+            for i in 0..PAIRS {
+                let (rx, mut tx) = pipe_pair();
+                let part = &all[i..i + SIZE];
+                s.go(move || tx.write_all(part).unwrap());
+                s.go(move || {
+                    let mut data = Vec::new();
+                    (&rx).read_to_end(&mut data).unwrap();
+                    assert!(data == part, "{} bytes, or others", data.len());
+                });
+            }
+        });
+    });
+}
+
+fn several_readers_take_turns(test: Test) {
+    with_one_p_and_several(test, || {
+        let (rx, mut tx) = pipe_pair();
+        let sum = AtomicUsize::new(0);
+        scope(|s| {
+            for _ in 0..10 {
+                s.go(|| {
+                    while let Ok(byte) = read_one(&rx) {
+                        sum.fetch_add(usize::from(byte), Ordering::Relaxed);
+                        yield_now();
+                    }
+                });
+            }
+            for i in 0..2000 {
+                tx.write_all(&[1]).unwrap();
+                if i % 7 == 0 {
+                    yield_now();
+                }
+            }
+            drop(tx);
+        });
+        assert_eq!(sum.into_inner(), 2000);
+    });
+}
+
+fn an_end_and_a_broken_pipe(test: Test) {
+    with_one_p_and_several(test, || {
+        let (rx, tx) = pipe_pair();
+        let reader = go(move || read_one(&rx));
+        let_them_wait();
+        drop(tx);
+        assert_eq!(kind(reader.join().unwrap()), ErrorKind::UnexpectedEof);
+
+        let (rx, mut tx) = pipe_pair();
+        let writer = go(move || tx.write_all(&vec![0; 1 << 20]));
+        let_them_wait();
+        drop(rx);
+        assert_eq!(kind(writer.join().unwrap()), ErrorKind::BrokenPipe);
+    });
+}
+
+/// It is a misuse, and takes the wait from nobody.
+fn a_reset_while_somebody_waits(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, mut b) = UnixStream::pair().unwrap();
+        // SAFETY: it is open until the close.
+        let pd = unsafe { poll_runtime_poll_open(a.as_raw_fd()) }.unwrap();
+        // What there is to know of it at first.
+        let_them_wait();
+        poll_runtime_poll_reset(pd, Mode::Read).unwrap();
+        scope(|s| {
+            // SAFETY: nobody else waits for it, and no thread-local is kept.
+            let waits = s.go(|| unsafe { poll_runtime_poll_wait(pd, Mode::Read) });
+            let_them_wait();
+            assert_eq!(poll_runtime_poll_reset(pd, Mode::Read), Ok(false));
+            b.write_all(b"x").unwrap();
+            assert_eq!(waits.join().unwrap(), Ok(()));
+        });
+        // SAFETY: it is registered, and nobody waits any more.
+        unsafe {
+            poll_runtime_poll_unblock(pd);
+            poll_runtime_poll_close(pd);
+        }
+    });
+}
+
+fn an_event_descriptor(test: Test) {
+    with_one_p_and_several(test, || {
+        // SAFETY: a new descriptor.
+        let fd = unsafe { OwnedFd::from_raw_fd(libc::eventfd(0, 0)) };
+        let event = Pollable::new(File::from(fd)).unwrap();
+        scope(|s| {
+            let reader = s.go(|| {
+                let mut sum = 0;
+                while sum < 500 * 501 / 2 {
+                    let mut count = [0; 8];
+                    assert_eq!((&event).read(&mut count).unwrap(), 8);
+                    sum += u64::from_ne_bytes(count);
+                }
+                sum
+            });
+            for i in 1..=500_u64 {
+                event.get_ref().write_all(&i.to_ne_bytes()).unwrap();
+                yield_now();
+            }
+            assert_eq!(reader.join().unwrap(), 500 * 501 / 2);
+        });
+    });
+}
+
+/// It works when there is room again.
+fn no_poller_without_descriptors(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, _b) = UnixStream::pair().unwrap();
+        limit_descriptors(3);
+        let error = Pollable::new(a.as_fd()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EMFILE));
+        // SAFETY: no memory is passed.
+        let flags = unsafe { libc::fcntl(a.as_raw_fd(), libc::F_GETFL) };
+        assert_eq!(flags & libc::O_NONBLOCK, 0, "what failed has changed its mode");
+        limit_descriptors(1024);
+        Pollable::new(a.as_fd()).unwrap().writable().unwrap();
+    });
+}
+
+/// What isn't allowed to this process says nothing about the descriptor.
+fn no_poller_in_a_sandbox(test: Test) {
+    if test.skipped_in_emulator("it has no filters of system calls") {
+        return;
+    }
+    with_one_p_and_several(test, || {
+        let (a, _b) = UnixStream::pair().unwrap();
+        let _locked = lock_os_thread();
+        forbid(libc::SYS_epoll_create1);
+        let error = Pollable::new(a).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EPERM));
+    });
+}
+
+/// Has a system call fail with EPERM, on this thread.
+fn forbid(call: libc::c_long) {
+    let filter = |code: u32, jf, k| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+    // The call's number, the first thing there is; one step further if it is another one; the two answers.
+    let mut filters = [
+        filter(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        filter(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, call as u32),
+        filter(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        filter(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: 4, filter: filters.as_mut_ptr() };
+    // SAFETY: the kernel reads the program.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
+    }
+}
+
+fn no_timer_without_descriptors(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            limit_descriptors(3);
+            sleep(MS);
+        });
+    });
+    let ended = process.end();
+    ended.with("exit status: 2").says("runtime: netpollinit failed with Too many open files");
+}
+
+fn a_busy_processor_does_not_keep_them_waiting(test: Test) {
+    with_one_p_and_several(test, || {
+        let (rx, mut tx) = pipe_pair();
+        let reader = go(move || read_one(&rx).unwrap());
+        let_them_wait();
+        let done = Arc::new(AtomicUsize::new(0));
+        // There is always a goroutine to run, on each P.
+        let busy: Vec<_> = (0..16)
+            .map(|_| {
+                let done = done.clone();
+                go(move || {
+                    while done.load(Ordering::Relaxed) == 0 {
+                        yield_now();
+                    }
+                })
+            })
+            .collect();
+        tx.write_all(&[7]).unwrap();
+        assert_eq!(reader.join().unwrap(), 7);
+        done.store(1, Ordering::Relaxed);
+        busy.into_iter().for_each(|busy| busy.join().unwrap());
+    });
+}
+
+fn starting_the_world_polls(test: Test) {
+    with_one_p_and_several(test, || {
+        let (rx, tx) = pipe_pair();
+        let reader = go(move || read_one(&rx).unwrap());
+        let_them_wait();
+        // SAFETY: on a goroutine, which doesn't park in between.
+        unsafe {
+            let world = proc::stop_the_world(proc::StwReason::GoMaxProcs);
+            tx.get_ref().write_all(&[9]).unwrap();
+            proc::start_the_world(world);
+        }
+        assert_eq!(reader.join().unwrap(), 9);
+    });
+}
+
+fn on_a_thread(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, b) = stream_pair();
+        let (begun, begins) = bounded(1);
+        let thread = thread::spawn(move || {
+            begun.send(()).unwrap();
+            let byte = read_one(&a).unwrap();
+            a.set_read_deadline(Some(Instant::now() + MS));
+            assert_eq!(kind(read_one(&a)), ErrorKind::TimedOut);
+            (&a).write_all(&[byte + 1]).unwrap();
+        });
+        begins.recv().unwrap();
+        let_them_wait();
+        (&b).write_all(&[1]).unwrap();
+        assert_eq!(read_one(&b).unwrap(), 2);
+        blocking(|| thread.join()).unwrap();
+    });
+}
+
+fn before_the_runtime_has_started(test: Test) {
+    let process = test.process(|| {
+        let (mut a, b) = stream_pair();
+        a.write_all(b"early").unwrap();
+        assert_eq!(read_one(&b).unwrap(), b'e');
+        run(|| assert_eq!(read_one(&b).unwrap(), b'a'));
+    });
+    process.end().with("exit status: 0");
+}
+
+fn deadlock_after_the_last_wait(test: Test) {
+    if test.skipped_in_emulator("a thread of its own could end the deadlock, for all we know") {
+        return;
+    }
+    type Stream = Pollable<UnixStream>;
+    /// How the only wait ends, while all else waits for good.
+    const ENDS: [fn(&Stream, &Stream); 3] = [
+        |_, mut b| b.write_all(b"x").unwrap(),
+        |a, _| a.close(),
+        |a, _| a.set_read_deadline(Some(Instant::now() + 10 * MS)),
+    ];
+    for procs in ["1", "4"] {
+        for end in ENDS {
+            let process = test.process(|| {
+                run(|| {
+                    let (a, b) = stream_pair();
+                    let a = Arc::new(a);
+                    let reader = {
+                        let a = a.clone();
+                        go(move || drop(read_one(&*a)))
+                    };
+                    let_them_wait();
+                    end(&a, &b);
+                    reader.join().unwrap();
+                    let (_tx, rx) = bounded::<()>(0);
+                    let _ = rx.recv();
+                });
+            });
+            let ended = process.env("GOMAXPROCS", procs).end();
+            let deadlock = "fatal error: all goroutines are asleep - deadlock!\n";
+            ended.with("exit status: 2").says(deadlock).says("\ngoroutine 1 [chan receive]:\n");
+        }
+    }
+}
+
+/// The other end is another process's.
+fn no_deadlock_while_one_waits(test: Test) {
+    with_one_p_and_several(test, || {
+        let mut child = Command::new("sleep").arg("0.3").stdout(Stdio::piped()).spawn().unwrap();
+        let stdout = Pollable::new(child.stdout.take().unwrap()).unwrap();
+        let wg = WaitGroup::new();
+        wg.add(1);
+        scope(|s| {
+            s.go(|| {
+                assert_eq!(kind(read_one(stdout)), ErrorKind::UnexpectedEof);
+                wg.done();
+            });
+            wg.wait();
+        });
+        blocking(|| child.wait()).unwrap();
+    });
+}
+
+fn the_pollers_own_descriptors(test: Test) {
+    with_one_p_and_several(test, || {
+        let of_poller = || (0..64).filter(|&fd| netpoll_is_poll_descriptor(fd)).count();
+        assert_eq!(of_poller(), 0);
+        poll_runtime_poll_server_init().unwrap();
+        assert_eq!(of_poller(), 2);
+        let (a, _b) = stream_pair();
+        assert!(!netpoll_is_poll_descriptor(a.as_fd().as_raw_fd()));
+    });
+}

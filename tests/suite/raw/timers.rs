@@ -1,0 +1,280 @@
+//! The raw layer's timers and sleeps.
+
+use std::ffi::c_void;
+use std::mem::zeroed;
+use std::ptr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use gosched::proc::{self, StwReason, nanotime};
+use gosched::runtime2::{G, GSCANWAITING, GWAITING, TIMER_NO_STATUS, TIMER_REMOVED, Timer};
+use gosched::{morestack_check, scope, time, yield_now};
+
+use crate::harness::rng::Rng;
+use crate::harness::{Test, run, tests};
+
+tests! {
+    timers_of_one_p_fire_in_order
+    a_million_timers
+    a_periodic_timer
+    a_timer_without_a_time
+    sleepers_on_stacks_that_shrink
+}
+
+/// Timers that nobody has started.
+fn new_timers(n: usize) -> Vec<Timer> {
+    // SAFETY: all zero is a timer.
+    (0..n).map(|_| unsafe { zeroed() }).collect()
+}
+
+/// Waits until no heap has one of them, and those that have left it have fired: only then may they go.
+fn drop_timers(timers: Vec<Timer>) {
+    let in_heap = |t: &Timer| !matches!(t.status.load(Ordering::Acquire), TIMER_NO_STATUS | TIMER_REMOVED);
+    while timers.iter().any(in_heap) {
+        time::sleep(Duration::from_millis(1));
+    }
+    until_they_have_fired();
+}
+
+/// Waits until the timers that have left their heap have fired: whoever fires one has a P meanwhile.
+fn until_they_have_fired() {
+    // SAFETY: on a goroutine, which starts the world at once.
+    unsafe { proc::start_the_world(proc::stop_the_world(StwReason::Unknown)) };
+}
+
+fn timers_of_one_p_fire_in_order(test: Test) {
+    static FIRED: Mutex<Vec<i64>> = Mutex::new(Vec::new());
+
+    unsafe extern "C" fn fire(t: *mut c_void, _: usize) {
+        // SAFETY: a timer, which has left its heap.
+        FIRED.lock().unwrap().push(unsafe { (*t.cast::<Timer>()).when.get() });
+    }
+
+    let process = test.process(|| {
+        run(|| {
+            let (mut rng, timers) = (Rng::seeded(), new_timers(5_000));
+            let end = nanotime() + 20_000_000;
+            let mut when = || end - rng.below(20_000_000) as i64;
+            let mut left = timers.len();
+            // Not to be preempted, or some fire before others are set.
+            let mp = proc::acquirem();
+            for (i, t) in timers.iter().enumerate() {
+                t.when.set(when());
+                t.f.set(Some(fire));
+                t.arg.set(ptr::from_ref(t).cast_mut().cast());
+                // SAFETY: they are waited for.
+                unsafe { proc::start_timer(t) };
+                let before = &timers[i / 2];
+                // SAFETY: likewise; they are all this goroutine's, which hasn't parked yet.
+                unsafe {
+                    match i % 5 {
+                        0 => left -= usize::from(proc::stop_timer(before)),
+                        1 => left += usize::from(!proc::reset_timer(before, when())),
+                        _ => {}
+                    }
+                }
+            }
+            // All are due when the scheduler looks at them.
+            while nanotime() <= end {}
+            // SAFETY: what acquirem has returned.
+            unsafe { proc::releasem(mp) };
+            drop_timers(timers);
+            let fired = FIRED.lock().unwrap();
+            assert!(fired.is_sorted());
+            assert_eq!(fired.len(), left);
+        });
+    });
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+}
+
+const MANY: usize = if cfg!(debug_assertions) { 40_000 } else { 1_000_000 };
+
+/// What a timer was set to, first and second, and how often it fired for each.
+#[derive(Default)]
+struct Log {
+    not_before: [AtomicI64; 2],
+    fired: [AtomicU32; 2],
+    early: AtomicBool,
+}
+
+unsafe extern "C" fn note(log: *mut c_void, seq: usize) {
+    // SAFETY: a_million_timers passes a log, and keeps it.
+    let log = unsafe { &*log.cast::<Log>() };
+    if nanotime() < log.not_before[seq].load(Ordering::SeqCst) {
+        log.early.store(true, Ordering::SeqCst);
+    }
+    log.fired[seq].fetch_add(1, Ordering::SeqCst);
+}
+
+/// Half of them are stopped, a quarter are set again, by others than those who started them.
+fn a_million_timers(test: Test) {
+    for procs in ["1", "2", "4"] {
+        let process = test.process(|| run(|| many_timers(&mut Rng::seeded())));
+        process.env("GOMAXPROCS", procs).end().with("exit status: 0");
+    }
+}
+
+fn many_timers(rng: &mut Rng) {
+    const PARTS: usize = 8;
+    let timers = new_timers(MANY);
+    let logs: Vec<Log> = (0..MANY).map(|_| Log::default()).collect();
+    // Whether it should have fired for its first and its second time.
+    let expected: Vec<[AtomicU32; 2]> = (0..MANY).map(|_| [AtomicU32::new(1), AtomicU32::new(0)]).collect();
+    let started = AtomicUsize::new(0);
+    let argument = |i: usize| ptr::from_ref(&logs[i]).cast_mut().cast();
+    scope(|s| {
+        for part in 0..PARTS {
+            let (mut rng, timers, logs, expected, started) =
+                (rng.fork(), &timers, &logs, &expected, &started);
+            s.go(move || {
+                for i in (part..MANY).step_by(PARTS) {
+                    let when = nanotime() + rng.below(100_000_000) as i64;
+                    logs[i].not_before[0].store(when, Ordering::SeqCst);
+                    timers[i].when.set(when);
+                    timers[i].f.set(Some(note));
+                    timers[i].arg.set(argument(i));
+                    // SAFETY: they are waited for.
+                    unsafe { proc::start_timer(&timers[i]) };
+                    if rng.below(100) == 0 {
+                        yield_now();
+                    }
+                }
+                started.fetch_add(1, Ordering::SeqCst);
+                while started.load(Ordering::SeqCst) < PARTS {
+                    time::sleep(Duration::from_micros(100));
+                }
+                // Another part's.
+                for i in ((part + 3) % PARTS..MANY).step_by(PARTS) {
+                    // SAFETY: nobody else changes this one now; the argument stays.
+                    unsafe {
+                        if rng.below(2) == 0 {
+                            let stopped = proc::stop_timer(&timers[i]);
+                            expected[i][0].fetch_sub(u32::from(stopped), Ordering::SeqCst);
+                        } else if rng.below(2) == 0 {
+                            let when = nanotime() + rng.below(100_000_000) as i64;
+                            logs[i].not_before[1].store(when, Ordering::SeqCst);
+                            let replaced = proc::mod_timer(&timers[i], when, 0, Some(note), argument(i), 1);
+                            expected[i][0].fetch_sub(u32::from(replaced), Ordering::SeqCst);
+                            expected[i][1].store(1, Ordering::SeqCst);
+                        }
+                    }
+                    if rng.below(100) == 0 {
+                        yield_now();
+                    }
+                }
+            });
+        }
+    });
+    drop_timers(timers);
+    for (i, (log, expected)) in logs.iter().zip(&expected).enumerate() {
+        let [fired, expected] =
+            [&log.fired, expected].map(|counts| counts.each_ref().map(|n| n.load(Ordering::SeqCst)));
+        assert_eq!(fired, expected, "timer {i}");
+        assert!(!log.early.load(Ordering::SeqCst), "timer {i} is early");
+    }
+}
+
+fn a_periodic_timer(test: Test) {
+    static FIRED: AtomicU32 = AtomicU32::new(0);
+
+    unsafe extern "C" fn fire(_: *mut c_void, _: usize) {
+        FIRED.fetch_add(1, Ordering::SeqCst);
+    }
+
+    let process = test.process(|| {
+        run(|| {
+            let timers = new_timers(1);
+            let start = nanotime();
+            timers[0].when.set(start + 1_000_000);
+            timers[0].period.set(1_000_000);
+            timers[0].f.set(Some(fire));
+            // SAFETY: it is waited for.
+            unsafe { proc::start_timer(&timers[0]) };
+            let mut fired = 0;
+            while fired < 10 {
+                time::sleep(Duration::from_micros(100));
+                fired = FIRED.load(Ordering::SeqCst);
+                assert!(i64::from(fired) <= (nanotime() - start) / 1_000_000);
+            }
+            // SAFETY: likewise.
+            assert!(unsafe { proc::stop_timer(&timers[0]) });
+            until_they_have_fired();
+            let fired = FIRED.load(Ordering::SeqCst);
+            time::sleep(Duration::from_millis(5));
+            assert_eq!(FIRED.load(Ordering::SeqCst), fired);
+            drop_timers(timers);
+        });
+    });
+    process.end().with("exit status: 0");
+}
+
+fn a_timer_without_a_time(test: Test) {
+    let start = |t: &'static Timer| {
+        // SAFETY: a fatal error is all that comes of it.
+        run(|| unsafe { proc::start_timer(t) });
+    };
+    let process = test.process(|| start(Box::leak(Box::new(new_timers(1).remove(0)))));
+    process.end().with("exit status: 2").says("fatal error: timer when must be positive\n");
+}
+
+/// Goroutines that sleep, again and again, on stacks that have just grown, while somebody makes those
+/// stacks smaller.
+fn sleepers_on_stacks_that_shrink(test: Test) {
+    const SLEEPERS: usize = 16;
+    const NAPS: i64 = 200;
+    /// What makes a stack grow so far that the rest fits into a quarter.
+    const MUCH: usize = if cfg!(debug_assertions) { 60_000 } else { 15_000 };
+    const SOME: usize = if cfg!(debug_assertions) { 4_096 } else { 1_024 };
+
+    static GS: [AtomicPtr<G>; SLEEPERS] = [const { AtomicPtr::new(ptr::null_mut()) }; SLEEPERS];
+    static AWAKE: AtomicUsize = AtomicUsize::new(0);
+    static EARLY: AtomicUsize = AtomicUsize::new(0);
+    /// How often one slept on a stack that shrank.
+    static SHRUNK: AtomicUsize = AtomicUsize::new(0);
+
+    fn nothing() {}
+
+    unsafe extern "C" fn sleeper(i: *mut c_void) {
+        GS[i.addr()].store(proc::getg(), Ordering::SeqCst);
+        morestack_check!(SOME, naps);
+        GS[i.addr()].store(ptr::null_mut(), Ordering::SeqCst);
+        AWAKE.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn naps() {
+        let mut nap = 0;
+        while nap < NAPS || SHRUNK.load(Ordering::SeqCst) == 0 {
+            nap += 1;
+            morestack_check!(MUCH, nothing);
+            let (start, ns) = (nanotime(), nap % NAPS * 1_000);
+            // SAFETY: on a goroutine.
+            unsafe { proc::time_sleep(ns) };
+            EARLY.fetch_add(usize::from(nanotime() < start + ns), Ordering::SeqCst);
+        }
+    }
+
+    let process = test.process(|| {
+        run(|| {
+            // SAFETY: the sleepers check their stacks; each is shrunk while it is held in its sleep.
+            unsafe {
+                for i in 0..SLEEPERS {
+                    proc::newproc(Some(sleeper), ptr::without_provenance_mut(i));
+                }
+                while AWAKE.load(Ordering::SeqCst) < SLEEPERS {
+                    for gp in GS.each_ref().map(|gp| gp.load(Ordering::SeqCst)) {
+                        if !gp.is_null() && proc::castogscanstatus(gp, GWAITING, GSCANWAITING) {
+                            let before = (*gp).stack.get();
+                            proc::shrinkstack(gp);
+                            SHRUNK.fetch_add(usize::from((*gp).stack.get() != before), Ordering::SeqCst);
+                            proc::casfrom_gscanstatus(gp, GSCANWAITING, GWAITING);
+                        }
+                    }
+                    yield_now();
+                }
+                assert_eq!(EARLY.load(Ordering::SeqCst), 0);
+            }
+        });
+    });
+    process.env("GOMAXPROCS", "2").end().with("exit status: 0");
+}

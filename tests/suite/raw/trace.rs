@@ -1,0 +1,181 @@
+//! The events of the scheduler: of each goroutine, each P and each thread in an order that makes sense.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use std::{panic, thread};
+
+use gosched::chan::bounded;
+use gosched::labels::{labels_of, with_labels};
+use gosched::proc::{Event, set_tracer};
+use gosched::runtime2::{G, M, P, TraceBlockReason};
+use gosched::{blocking, go, goid, iter, lock_os_thread, num_goroutine, yield_now};
+
+use crate::harness::{run, tests};
+
+tests! {
+    events_come_in_an_order_that_makes_sense
+}
+
+/// What a goroutine, a P or a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Runnable,
+    Running,
+    Waiting,
+    Syscall,
+    Dead,
+}
+
+use State::*;
+
+#[derive(Default)]
+struct Log {
+    /// By their numbers.
+    goroutines: HashMap<u64, State>,
+    /// How often each event has come.
+    counts: HashMap<&'static str, usize>,
+    /// P's that run, or are in a system call.
+    procs: HashMap<i32, bool>,
+    threads: HashMap<i64, bool>,
+    parks: HashMap<u64, Vec<TraceBlockReason>>,
+    /// The label `job` of those that had it, event by event.
+    labels: HashMap<u64, Vec<(&'static str, String)>>,
+    wrong: Vec<String>,
+}
+
+static LOG: Mutex<Option<Log>> = Mutex::new(None);
+
+impl Log {
+    fn count(&self, name: &str) -> usize {
+        self.counts.get(name).copied().unwrap_or(0)
+    }
+
+    fn goroutine(&mut self, name: &'static str, gp: &G, from: &[State], to: State) {
+        *self.counts.entry(name).or_default() += 1;
+        let id = gp.goid.get();
+        // SAFETY: the event is of `gp`.
+        if let Some(label) = unsafe { labels_of(gp) }.get("job") {
+            self.labels.entry(id).or_default().push((name, label.to_owned()));
+        }
+        let before = self.goroutines.insert(id, to).unwrap_or(Dead);
+        if !from.contains(&before) {
+            self.wrong.push(format!("{name} of goroutine {id}, which was {before:?}"));
+        }
+    }
+
+    fn proc(&mut self, name: &'static str, pp: &P, busy: bool) {
+        *self.counts.entry(name).or_default() += 1;
+        if self.procs.insert(pp.id.get(), busy).unwrap_or(false) == busy {
+            self.wrong.push(format!("{name} of P {}", pp.id.get()));
+        }
+    }
+
+    fn thread(&mut self, name: &'static str, mp: &M, lives: bool) {
+        *self.counts.entry(name).or_default() += 1;
+        if self.threads.insert(mp.id.get(), lives).unwrap_or(false) == lives {
+            self.wrong.push(format!("{name} of M {}", mp.id.get()));
+        }
+    }
+}
+
+fn tracer(event: Event<'_>) {
+    let mut log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
+    let log = log.get_or_insert_default();
+    match event {
+        Event::GoCreate(gp) => log.goroutine("create", gp, &[Dead], Runnable),
+        Event::GoStart(gp) => log.goroutine("start", gp, &[Runnable], Running),
+        Event::GoEnd(gp) => log.goroutine("end", gp, &[Running], Dead),
+        Event::GoSched(gp) => log.goroutine("sched", gp, &[Running], Runnable),
+        Event::GoPreempt(gp) => log.goroutine("preempt", gp, &[Running], Runnable),
+        Event::GoPark(gp, reason) => {
+            log.parks.entry(gp.goid.get()).or_default().push(reason);
+            log.goroutine("park", gp, &[Running], Waiting);
+        }
+        // A coroutine begins with this.
+        Event::GoUnpark(gp) => log.goroutine("unpark", gp, &[Waiting, Runnable], Runnable),
+        Event::GoSysCall(gp) => log.goroutine("syscall", gp, &[Running], Syscall),
+        Event::GoSysExit(gp, true) => log.goroutine("sysexit, lost p", gp, &[Syscall], Runnable),
+        Event::GoSysExit(gp, false) => log.goroutine("sysexit", gp, &[Syscall], Running),
+        Event::ProcStart(pp) => log.proc("proc start", pp, true),
+        Event::ProcStop(pp) => log.proc("proc stop", pp, false),
+        Event::ProcSteal(pp) => log.proc("proc steal", pp, false),
+        Event::ThreadStart(mp) => log.thread("thread start", mp, true),
+        Event::ThreadDestroy(mp) => log.thread("thread destroy", mp, false),
+        _ => {}
+    }
+}
+
+/// Events that come in the end, and how many at least.
+const EVENTS: [(&str, usize); 8] = [
+    ("create", 12),
+    ("sched", 1),
+    ("park", 50),
+    ("unpark", 50),
+    ("syscall", 160),
+    ("proc stop", 1),
+    ("thread start", 2),
+    ("thread destroy", 1),
+];
+
+fn events_come_in_an_order_that_makes_sense() {
+    // SAFETY: the tracer notes, and nothing else.
+    unsafe { set_tracer(tracer) };
+    let parked = run(|| {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        let (tx, rx) = bounded(0);
+        let receiver = go(move || (goid(), rx.iter().sum::<u32>()));
+        (0..100).for_each(|i| tx.send(i).unwrap());
+        drop(tx);
+        let (parked, sum) = receiver.join().unwrap();
+        assert_eq!(sum, 4950);
+        let yielding = go(|| {
+            while !STOP.load(Ordering::Relaxed) {
+                yield_now();
+            }
+        });
+        let calling: Vec<_> = (0..8)
+            .map(|i| {
+                go(move || {
+                    (0..20).for_each(|_| blocking(|| thread::sleep(Duration::from_micros(i * i * 100))))
+                })
+            })
+            .collect();
+        calling.into_iter().for_each(|handle| handle.join().unwrap());
+        assert_eq!(iter::pull(|y| (0..10).for_each(|i| y.yield_(i))).count(), 10);
+        with_labels([("job", "17")], || go(|| with_labels([("job", "18")], yield_now))).join().unwrap();
+        // Its thread ends with it.
+        go(|| std::mem::forget(lock_os_thread())).join().unwrap();
+        STOP.store(true, Ordering::Relaxed);
+        yielding.join().unwrap();
+        while num_goroutine() > 1 {
+            yield_now();
+        }
+        parked
+    });
+    let deadline = std::time::Instant::now() + Duration::from_secs(100);
+    let ended = |log: &Log| {
+        log.count("end") == log.count("create") && EVENTS.iter().all(|(event, n)| log.count(event) >= *n)
+    };
+    while !ended(LOG.lock().unwrap().as_ref().unwrap()) && std::time::Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let log = LOG.lock().unwrap().take().unwrap();
+    assert!(log.wrong.is_empty(), "{:#?}", log.wrong);
+    assert_eq!(log.count("create"), log.count("end"));
+    assert!(log.goroutines.values().all(|state| *state == Dead), "{:?}", log.goroutines);
+    assert!(log.parks[&parked].contains(&TraceBlockReason::ChanRecv));
+    let mut jobs = log.labels.values();
+    let job =
+        jobs.find(|events| events.iter().any(|(name, _)| *name == "create")).expect("it was made there");
+    for event in [("create", "17"), ("start", "17"), ("sched", "18"), ("end", "17")] {
+        assert!(job.iter().any(|(name, job)| (*name, job.as_str()) == event), "{event:?} in {job:?}");
+    }
+    for (event, n) in EVENTS {
+        assert!(log.count(event) >= n, "{event} in {:?}", log.counts);
+    }
+    assert_eq!(log.count("syscall"), log.count("sysexit") + log.count("sysexit, lost p"));
+    // SAFETY: it panics before it does anything.
+    assert!(panic::catch_unwind(|| unsafe { set_tracer(tracer) }).is_err(), "a second time");
+}

@@ -1,0 +1,338 @@
+//! What gdb and `std::backtrace` see of a goroutine: its frames down to the base, and no more.
+
+#[allow(dead_code)] // no process is started in an emulator
+use std::backtrace::Backtrace;
+use std::env;
+use std::ffi::c_void;
+use std::fs;
+use std::process::Command;
+use std::ptr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::thread;
+
+use gosched::preemptible;
+use gosched::proc;
+use gosched::runtime2::{G, GWAITING, TraceBlockReason, WaitReason};
+
+use crate::harness::{Process, Test, run, tests};
+
+tests! {
+    std_backtrace_ends_at_the_base
+    gdb_sees_the_goroutine_to_its_base
+    gdb_sees_what_was_interrupted
+    gdb_knows_goroutines
+}
+
+/// The environment variable that says what a debuggee does.
+const DEBUGGEE: &str = "DEBUGGEE";
+
+/// The backtrace taken in [`stop_here`], when there is no debugger to take one.
+static SEEN: Mutex<Option<String>> = Mutex::new(None);
+
+/// Where the debugger has a breakpoint.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn stop_here() {
+    let backtrace = Backtrace::force_capture().to_string();
+    *SEEN.lock().unwrap() = Some(backtrace);
+}
+
+/// A frame between the base of a goroutine and what happens on it.
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn on_the_goroutine(f: fn()) {
+    f();
+    std::hint::black_box(f);
+}
+
+/// The place that a case stops at.
+#[derive(Clone, Copy)]
+struct Case {
+    name: &'static str,
+    run: fn(),
+    /// The functions that must be in the backtrace, from the innermost on.
+    frames: &'static [&'static str],
+}
+
+const CASES: [Case; 4] = [
+    Case {
+        name: "fixed",
+        run: || _ = gosched::go(|| on_the_goroutine(|| stop_here())).join(),
+        frames: &["stop_here", "on_the_goroutine", "gosched_goexit"],
+    },
+    Case {
+        name: "systemstack",
+        run: || {
+            _ = gosched::go(|| {
+                // SAFETY: the closure doesn't park.
+                on_the_goroutine(|| unsafe { proc::systemstack(|| stop_here()) })
+            })
+            .join();
+        },
+        frames: &["stop_here", "gosched_systemstack", "on_the_goroutine", "gosched_goexit"],
+    },
+    Case {
+        name: "copying",
+        run: || {
+            unsafe extern "C" fn raw(_: *mut c_void) {
+                // There is no room for a backtrace here but on g0.
+                // SAFETY: the closure doesn't park.
+                on_the_goroutine(|| unsafe { proc::systemstack(|| stop_here()) });
+            }
+            // SAFETY: `raw` fits its stack and doesn't panic.
+            unsafe { proc::newproc(Some(raw), ptr::null_mut()) };
+            while SEEN.lock().unwrap().is_none() {
+                gosched::yield_now();
+            }
+        },
+        frames: &["stop_here", "gosched_systemstack", "on_the_goroutine", "gosched_goexit"],
+    },
+    Case {
+        name: "mcall",
+        run: || {
+            unsafe extern "C" fn on_g0(gp: *mut G) -> ! {
+                stop_here();
+                // SAFETY: the goroutine that called mcall.
+                unsafe { proc::gogo(gp) }
+            }
+            // SAFETY: on_g0 resumes the goroutine.
+            _ = gosched::go(|| on_the_goroutine(|| unsafe { proc::mcall(on_g0) })).join();
+        },
+        // The goroutine may run elsewhere by then: its frames are not g0's.
+        frames: &["stop_here", "on_g0", "gosched_mcall"],
+    },
+];
+
+/// Checks that a backtrace, one line a frame, has the frames in order and ends with the last.
+fn assert_frames(case: &Case, lines: &[&str], whole: &str) {
+    let mut wanted = case.frames.iter().peekable();
+    for line in lines {
+        if wanted.peek().is_some_and(|frame| line.contains(**frame)) {
+            wanted.next();
+        }
+    }
+    assert_eq!(wanted.next(), None, "{}: a frame is missing from\n{whole}", case.name);
+    let last = lines.last().expect("a backtrace has lines");
+    let base = case.frames.last().expect("a case has frames");
+    assert!(last.contains(base), "{}: the backtrace ends with `{last}`, not {base}:\n{whole}", case.name);
+}
+
+fn std_backtrace_ends_at_the_base() {
+    for case in &CASES {
+        *SEEN.lock().unwrap() = None;
+        run(case.run);
+        let seen = SEEN.lock().unwrap().take().expect("the case stops");
+        // Frames are numbered; the lines between say where they are.
+        let frame = |line: &&str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        assert_frames(case, &seen.lines().filter(frame).collect::<Vec<_>>(), &seen);
+    }
+}
+
+/// Whether a test that needs gdb is skipped. Where all tools must be there it fails.
+fn skipped_without_gdb(test: Test) -> bool {
+    if env::var_os(DEBUGGEE).is_some() {
+        return false;
+    }
+    if test.skipped_in_emulator("gdb can't start a program") {
+        return true;
+    }
+    let missing = Command::new("gdb").arg("--version").output().is_err();
+    if missing {
+        assert!(env::var_os("GOSCHED_REQUIRE_TOOLS").is_none(), "gdb is missing");
+        test.skip("gdb is missing");
+    }
+    missing
+}
+
+/// The process that gdb starts, which does what a case does, or what is called like this.
+fn debuggee(test: Test, name: &str) -> Process {
+    let process = test.process(|| match env::var(DEBUGGEE).expect("gdb starts this").as_str() {
+        INTERRUPTED => run(interrupted),
+        PARKED => run(parked),
+        name => run(CASES.iter().find(|case| case.name == name).expect("a case").run),
+    });
+    process.env(DEBUGGEE, name).env("GOMAXPROCS", "1")
+}
+
+/// Gdb, with commands.
+fn gdb(commands: &[&str]) -> Command {
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-nx", "-batch", "-ex", "set confirm off", "-ex", "set debuginfod enabled off"]);
+    for command in commands {
+        gdb.args(["-ex", command]);
+    }
+    gdb
+}
+
+/// What it writes.
+fn output(mut gdb: Command) -> String {
+    let output = gdb.output().expect("gdb is here");
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// What gdb writes that has a debuggee stop at a breakpoint and looks at its stack.
+fn stopped(test: Test, name: &str, breakpoint: &str) -> String {
+    let gdb = gdb(&[&format!("break {breakpoint}"), "run", "backtrace"]);
+    let output = output(debuggee(test, name).under(gdb));
+    for complaint in ["corrupt stack", "Backtrace stopped", "previous frame"] {
+        assert!(!output.contains(complaint), "{name}: gdb complains:\n{output}");
+    }
+    output
+}
+
+fn gdb_sees_the_goroutine_to_its_base(test: Test) {
+    if skipped_without_gdb(test) {
+        return;
+    }
+    for case in &CASES {
+        let output = stopped(test, case.name, "stop_here");
+        let frame = |line: &&str| line.starts_with('#');
+        assert_frames(case, &output.lines().filter(frame).collect::<Vec<_>>(), &output);
+    }
+}
+
+/// Stopped between two instructions, and going on: what is saved on g0's stack is the goroutine's.
+fn gdb_sees_what_was_interrupted(test: Test) {
+    if skipped_without_gdb(test) {
+        return;
+    }
+    let case = Case {
+        name: INTERRUPTED,
+        run: interrupted,
+        frames: &["<signal handler called>", "until_others_ran", "on_the_goroutine", "gosched_goexit"],
+    };
+    for breakpoint in ["gosched_async_preempt2", "gosched_x_reg_restore"] {
+        let output = stopped(test, case.name, breakpoint);
+        let frame = |line: &&str| line.starts_with('#');
+        assert_frames(&case, &output.lines().filter(frame).collect::<Vec<_>>(), &output);
+    }
+}
+
+/// A goroutine that waits, while another stops the debugger.
+const PARKED: &str = "parked";
+
+fn parked() {
+    let (tx, rx) = gosched::chan::bounded::<()>(0);
+    static WAITING: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+    let waiting = gosched::go(move || {
+        WAITING.store(proc::getg(), Ordering::Relaxed);
+        waits(&rx);
+    });
+    let waits = || {
+        let gp = WAITING.load(Ordering::Relaxed);
+        // SAFETY: G's are never freed.
+        !gp.is_null() && unsafe { proc::readgstatus(gp) } == GWAITING
+    };
+    for reason in WaitReason::ALL {
+        // SAFETY: nothing wakes it, and `parks` only counts.
+        drop(gosched::go(move || unsafe {
+            proc::gopark(Some(parks), ptr::null_mut(), reason, TraceBlockReason::Generic, 1)
+        }));
+    }
+    while !waits() || PARKS.load(Ordering::Relaxed) < WaitReason::ALL.len() {
+        gosched::yield_now();
+    }
+    stop_here();
+    drop(tx);
+    waiting.join().unwrap();
+}
+
+/// How many wait for ever, each for a reason of its own.
+static PARKS: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn parks(_: *mut G, _: *mut c_void) -> bool {
+    PARKS.fetch_add(1, Ordering::Relaxed);
+    true
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn waits(rx: &gosched::chan::Receiver<()>) {
+    _ = std::hint::black_box(rx.recv());
+}
+
+/// Gdb's commands of the crate's own, for a process and for its core file.
+fn gdb_knows_goroutines(test: Test) {
+    if !cfg!(debug_assertions) {
+        return test.skip("the release profile has no types in its debug information");
+    }
+    if skipped_without_gdb(test) {
+        return;
+    }
+    let core = env::temp_dir().join(format!("gosched-{}.core", std::process::id()));
+    let script = concat!("source ", env!("CARGO_MANIFEST_DIR"), "/../../tools/gosched-gdb.py");
+    // From a thread that runs none of them.
+    let look = [
+        &[script, "thread 2", "up", "info goroutines", "goroutine 2 bt", "goroutine 2 frame"][..],
+        &["goroutine 1 frame", "goroutine all bt 1", "echo still selected\\n", "thread", "frame"],
+    ]
+    .concat();
+    let begin = ["break stop_here", "run"];
+    let save = format!("generate-core-file {}", core.display());
+    // Guard regions can't be read: gdb leaves a mapping that has one out of the core file.
+    let process = debuggee(test, PARKED).env("GOSCHED_GUARD", "mprotect");
+    let live = output(process.under(gdb(&[&begin[..], &look, &[&save]].concat())));
+    let mut of_core = gdb(&look);
+    of_core.arg(env::current_exe().unwrap()).arg(&core);
+    let dead = output(of_core);
+    _ = fs::remove_file(core);
+    for output in [live, dead] {
+        let shown = output.find("goroutine 2 [chan receive]:").expect(&output);
+        assert!(output.contains("  2 chan receive gosched_mcall\n"), "{output}");
+        assert!(output.contains("* 1 running suite::report::debuggers::stop_here\n"), "{output}");
+        for (goid, reason) in (3..).zip(WaitReason::ALL) {
+            let text = if reason == WaitReason::Zero { "waiting" } else { reason.as_str() };
+            assert!(output.contains(&format!("\n  {goid} {text} gosched_mcall\n")), "{text}:\n{output}");
+        }
+        assert!(output.contains("goroutine 1 [running]:"), "{output}");
+        let stack = output[shown..].split("\n\n").next().unwrap_or_default();
+        let frame = |name: &str| stack.lines().position(|line| line.starts_with('#') && line.contains(name));
+        let frames = ["gosched_mcall", "waits", "gosched_goexit"].map(frame);
+        assert!(frames.is_sorted() && frames[0].is_some(), "{frames:?} in:\n{output}");
+        assert!(!stack.contains("stop_here") && !stack.contains("corrupt"), "{output}");
+        let last = output.rfind("goroutine 2 [chan receive]:\n").expect(&output);
+        let frame = output[last..].lines().nth(1).unwrap_or_default();
+        assert!(frame.starts_with("#1 ") && frame.contains("gosched_mcall"), "{output}");
+        let selected = output.split_once("still selected\n[Current thread is 2 ").expect(&output).1;
+        assert!(selected.contains("\n#1 "), "{output}");
+    }
+}
+
+const INTERRUPTED: &str = "interrupted";
+
+/// Whether another goroutine has run; there is one P.
+static OTHERS_RAN: AtomicBool = AtomicBool::new(false);
+
+preemptible! {
+    unsafe fn until_others_ran() {
+        while !OTHERS_RAN.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Interrupts a goroutine once, or more often.
+fn interrupted() {
+    let asking = thread::spawn(|| {
+        while !OTHERS_RAN.load(Ordering::Relaxed) {
+            proc::preemptall();
+            thread::yield_now();
+        }
+    });
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    let waiting = gosched::go(|| {
+        on_the_goroutine(|| {
+            BEGUN.store(true, Ordering::Relaxed);
+            // SAFETY: no lock is held, and no thread-local in use.
+            unsafe { until_others_ran() }
+        })
+    });
+    // Only an interruption brings it back here after that.
+    while !BEGUN.load(Ordering::Relaxed) {
+        gosched::yield_now();
+    }
+    OTHERS_RAN.store(true, Ordering::Relaxed);
+    waiting.join().unwrap();
+    asking.join().unwrap();
+}

@@ -1,0 +1,426 @@
+//! What ends the process: with which report and status, and when not.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use gosched::chan::{bounded, never};
+use gosched::iter::{Yielder, pull};
+use gosched::proc::Coro;
+use gosched::runtime2::{G, GRUNNABLE, GWAITING, TraceBlockReason, WaitReason};
+use gosched::sync::{Condvar, Mutex, RwLock, WaitGroup};
+use gosched::{Builder, go, goid, lock_os_thread, proc, select, yield_now};
+
+use crate::harness::{Ended, Test, run, tests, until_it_waits};
+
+tests! {
+    deadlock_of_main
+    deadlock_lists_every_wait
+    deadlock_of_locked_goroutines
+    deadlock_of_two_calls_of_run
+    no_deadlock_while_a_thread_may_send
+    deadlock_when_the_last_thread_has_ended
+    deadlock_of_threads_that_wait
+    no_deadlock_between_two_calls_of_run
+    go_of_nil
+    ready_twice
+    park_on_g0
+    park_on_a_foreign_thread
+    mcall_on_g0
+    coroswitch_on_g0
+    coroswitch_on_a_foreign_thread
+    coroswitch_when_it_has_ended
+    wrong_state
+    unlock_of_unlocked_mutex
+    result_that_panics_when_dropped
+    more_threads_than_allowed
+    fewer_threads_allowed_than_there_are
+    panic_while_panicking
+    stopping_a_stopped_world
+    parking_in_a_stopped_world
+}
+
+const DEADLOCK: &str = "all goroutines are asleep - deadlock!";
+
+impl Ended {
+    /// Fails unless it ended with this fatal error.
+    #[track_caller]
+    fn fatal(&self, error: &str) -> &Self {
+        self.with("exit status: 2").says(&format!("fatal error: {error}\n"))
+    }
+
+    /// What the process wrote in the line that begins with `what`.
+    #[track_caller]
+    fn told(&self, what: &str) -> &str {
+        let told = self.stderr.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(": "));
+        told.unwrap_or_else(|| panic!("expected a line \"{what}: ..\" in:\n{}", self.stderr))
+    }
+}
+
+/// Parks the running goroutine for good.
+fn forever() {
+    let (_tx, rx) = bounded::<()>(0);
+    let _ = rx.recv();
+}
+
+fn deadlock_of_main(test: Test) {
+    if test.deadlock_unseen() {
+        return;
+    }
+    for procs in ["1", "4"] {
+        let process = test.process(|| run(forever));
+        process.env("GOMAXPROCS", procs).end().fatal(DEADLOCK).says("\ngoroutine 1 [chan receive]:\n");
+    }
+}
+
+/// Ways to wait forever, by what a report calls them.
+const WAITS: [(&str, fn()); 11] = [
+    ("chan receive", forever),
+    ("chan receive (nil chan)", || {
+        let _ = never::<()>().recv();
+    }),
+    ("chan send", || {
+        let (tx, _rx) = bounded(0);
+        let _ = tx.send(());
+    }),
+    ("select", || {
+        let (_tx, rx) = bounded::<()>(0);
+        select! { recv(rx) -> _ => {}, recv(never::<()>()) -> _ => {} }
+    }),
+    ("select (no cases)", || select! {}),
+    ("sync.Mutex.Lock", || {
+        let mutex = Mutex::new(());
+        let _held = mutex.lock();
+        drop(mutex.lock());
+    }),
+    ("sync.RWMutex.RLock", || {
+        let lock = RwLock::new(());
+        let _held = lock.write();
+        drop(lock.read());
+    }),
+    ("sync.RWMutex.Lock", || {
+        let lock = RwLock::new(());
+        let _held = lock.read();
+        drop(lock.write());
+    }),
+    ("sync.Cond.Wait", || {
+        let mutex = Mutex::new(());
+        drop(Condvar::new().wait(mutex.lock()));
+    }),
+    ("coroutine", || _ = pull(|_: &Yielder<()>| forever()).next()),
+    ("semacquire", || {
+        let group = WaitGroup::new();
+        group.add(1);
+        group.wait();
+    }),
+];
+
+fn deadlock_lists_every_wait(test: Test) {
+    if test.deadlock_unseen() {
+        return;
+    }
+    let process = test.process(|| {
+        run(|| {
+            for (reason, wait) in WAITS {
+                let f = move || {
+                    eprintln!("{reason}: {}", goid());
+                    wait();
+                };
+                let (made, line) = (Builder::new().name(&format!("in {reason}")).go(f), line!());
+                drop(made.unwrap());
+                eprintln!("line: {line}");
+            }
+            go(forever).join().unwrap();
+        });
+    });
+    let ended = process.end();
+    ended.fatal(DEADLOCK).says("\ngoroutine 1 [semacquire]:\n");
+    for (reason, _) in WAITS {
+        let header = format!("\ngoroutine {} \"in {reason}\" [{reason}]:\n", ended.told(reason));
+        let origin = format!("created at {}:{}:", file!(), ended.told("line"));
+        let parent = " in goroutine 1";
+        let (_, rest) = ended.says(&header).stderr.split_once(&header).expect("it says so");
+        // Its frames, and then who made it.
+        let stack = rest.split("\n\n").next().unwrap_or_default();
+        assert!(stack.contains("fatal::deadlock_lists_every_wait::"), "no frame of its own: {stack}");
+        let last = stack.lines().last().unwrap_or_default();
+        assert!(last.starts_with(&origin) && last.ends_with(parent), "expected {origin} .. {parent}: {last}");
+    }
+}
+
+fn deadlock_of_locked_goroutines(test: Test) {
+    if test.deadlock_unseen() {
+        return;
+    }
+    let process = test.process(|| {
+        run(|| {
+            let _locked = lock_os_thread();
+            go(|| {
+                let _locked = lock_os_thread();
+                forever();
+            });
+            forever();
+        });
+    });
+    let ended = process.end();
+    ended.fatal(DEADLOCK).says("\ngoroutine 1 [chan receive, locked to thread]:\n");
+    assert_eq!(ended.stderr.matches(" [chan receive, locked to thread]:\n").count(), 2, "{}", ended.stderr);
+}
+
+fn deadlock_of_two_calls_of_run(test: Test) {
+    if test.deadlock_unseen() {
+        return;
+    }
+    let process = test.process(|| {
+        thread::spawn(|| run(forever));
+        run(forever);
+    });
+    let ended = process.end();
+    ended.fatal(DEADLOCK);
+    assert_eq!(ended.stderr.matches(" [chan receive]:\n").count(), 2, "{}", ended.stderr);
+}
+
+fn no_deadlock_while_a_thread_may_send(test: Test) {
+    let process = test.process(|| {
+        let (tx, rx) = bounded(1);
+        let sender = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(200));
+            tx.send("late").unwrap();
+        });
+        assert_eq!(run(|| rx.recv()), Ok("late"));
+        sender.join().unwrap();
+    });
+    process.end().with("exit status: 0");
+}
+
+fn deadlock_when_the_last_thread_has_ended(test: Test) {
+    if test.deadlock_unseen() {
+        return;
+    }
+    let process = test.process(|| {
+        thread::spawn(|| thread::sleep(Duration::from_millis(50)));
+        run(forever);
+    });
+    process.end().fatal(DEADLOCK).says("\ngoroutine 1 [chan receive]:\n");
+}
+
+/// A thread that waits as a goroutine does is one of those that are asleep.
+fn deadlock_of_threads_that_wait(test: Test) {
+    if test.deadlock_unseen() {
+        return;
+    }
+    let process = test.process(|| {
+        run(|| {
+            thread::spawn(forever);
+            forever();
+        });
+    });
+    process.end().fatal(DEADLOCK).says(" [chan receive, locked to thread]:\n");
+}
+
+fn no_deadlock_between_two_calls_of_run(test: Test) {
+    let process = test.process(|| {
+        let (tx, rx) = bounded(0);
+        run(|| drop(go(move || tx.send("from before").unwrap())));
+        // Until all threads of the runtime sleep.
+        thread::sleep(Duration::from_millis(100));
+        assert_eq!(run(|| rx.recv()), Ok("from before"));
+    });
+    process.end().with("exit status: 0");
+}
+
+fn go_of_nil(test: Test) {
+    // SAFETY: a fatal error is all that comes of it.
+    let process = test.process(|| run(|| unsafe { proc::newproc(None, ptr::null_mut()) }));
+    process.end().fatal("go of nil func value").says("\ngoroutine 1 [running]:\n");
+}
+
+/// Parks the running goroutine, for whoever knows its G.
+fn park() {
+    // SAFETY: on a goroutine, or a fatal error is all that comes of it.
+    unsafe { proc::gopark(None, ptr::null_mut(), WaitReason::Zero, TraceBlockReason::Generic, 0) }
+}
+
+fn ready_twice(test: Test) {
+    static PARKED: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+    let process = test.process(|| {
+        run(|| {
+            go(|| {
+                PARKED.store(proc::getg(), Ordering::Relaxed);
+                park();
+            });
+            let gp = until_it_waits(&PARKED);
+            // There is one P: it doesn't run in between.
+            // SAFETY: it is parked. The second is what is tested.
+            unsafe {
+                proc::goready(gp, 0);
+                proc::goready(gp, 0);
+            }
+        });
+    });
+    process.env("GOMAXPROCS", "1").end().fatal("bad g->status in ready").says("\ngoroutine 1 [running]:\n");
+}
+
+fn park_on_g0(test: Test) {
+    // SAFETY: a fatal error is all that comes of it.
+    let process = test.process(|| run(|| unsafe { proc::systemstack(park) }));
+    process.end().fatal("park on g0: only a goroutine can").says("proc::park::gopark");
+}
+
+fn park_on_a_foreign_thread(test: Test) {
+    let process = test.process(|| {
+        run(|| {});
+        park();
+    });
+    process.end().fatal("park on a thread that isn't a goroutine's").says("proc::park::gopark");
+}
+
+fn mcall_on_g0(test: Test) {
+    unsafe extern "C" fn never(_: *mut G) -> ! {
+        unreachable!("mcall found out");
+    }
+    let process = test.process(|| {
+        // SAFETY: a fatal error is all that comes of it.
+        run(|| unsafe { proc::systemstack(|| proc::mcall(never)) });
+    });
+    process.end().fatal("runtime: mcall called on m->g0 stack");
+}
+
+/// A coroutine that ends when it is switched to.
+fn coroutine() -> *mut Coro {
+    unsafe extern "C" fn nothing(_: *mut Coro, _: *mut c_void) {}
+    let c = Box::into_raw(Box::new(Coro::new()));
+    // SAFETY: the runtime runs, and it is never freed.
+    unsafe { proc::newcoro(c, nothing, ptr::null_mut()) };
+    c
+}
+
+fn coroswitch_on_g0(test: Test) {
+    // SAFETY: a fatal error is all that comes of it.
+    let process = test.process(|| run(|| unsafe { proc::systemstack(|| proc::coroswitch(coroutine())) }));
+    process.end().fatal("park on g0: only a goroutine can");
+}
+
+fn coroswitch_on_a_foreign_thread(test: Test) {
+    let process = test.process(|| {
+        run(|| {});
+        // SAFETY: likewise.
+        unsafe { proc::coroswitch(coroutine()) };
+    });
+    process.end().fatal("park on a thread that isn't a goroutine's");
+}
+
+fn coroswitch_when_it_has_ended(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let c = coroutine();
+            // SAFETY: the second is what is tested.
+            unsafe {
+                proc::coroswitch(c);
+                proc::coroswitch(c);
+            }
+        });
+    });
+    process.end().fatal("coroswitch on exited coro").says("\ngoroutine 1 [coroutine]:\n");
+}
+
+fn wrong_state(test: Test) {
+    // SAFETY: a fatal error is all that comes of it.
+    let process = test.process(|| run(|| unsafe { proc::casgstatus(proc::getg(), GWAITING, GRUNNABLE) }));
+    process.end().fatal("casgstatus: the G is in another state").says("\ngoroutine 1 [running]:\n");
+}
+
+fn unlock_of_unlocked_mutex(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let mutex = Mutex::new(());
+            let guard = mutex.lock();
+            // SAFETY: the second is what is tested.
+            drop(unsafe { ptr::read(&guard) });
+        });
+    });
+    process.end().fatal("sync: unlock of unlocked mutex").says("\ngoroutine 1 [running]:\n");
+}
+
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a bomb was dropped");
+    }
+}
+
+fn result_that_panics_when_dropped(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            drop(go(|| Bomb));
+            forever();
+        });
+    });
+    process.end().fatal("a goroutine's result panicked when it was dropped").says("a bomb was dropped");
+}
+
+fn more_threads_than_allowed(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            assert_eq!(proc::set_max_threads(4), 10_000);
+            for _ in 0..8 {
+                go(|| {
+                    let _locked = lock_os_thread();
+                    forever();
+                });
+            }
+            forever();
+        });
+    });
+    let ended = process.env("GOMAXPROCS", "1").end();
+    ended.fatal("thread exhaustion").says("runtime: program exceeds 4-thread limit\n");
+}
+
+fn fewer_threads_allowed_than_there_are(test: Test) {
+    let process = test.process(|| {
+        run(|| proc::set_max_threads(0));
+    });
+    process.end().fatal("thread exhaustion").says("runtime: program exceeds 0-thread limit\n");
+}
+
+fn panic_while_panicking(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let panicking = go(|| {
+                let _bomb = Bomb;
+                panic!("the first");
+            });
+            panicking.join().unwrap();
+        });
+    });
+    process.end().says("the first").says("a bomb was dropped").with("signal: 6");
+}
+
+fn stop_the_world() -> proc::WorldStop {
+    // SAFETY: on a goroutine. What it does wrong is what is tested.
+    unsafe { proc::stop_the_world(proc::StwReason::Unknown) }
+}
+
+fn stopping_a_stopped_world(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let _stopped = stop_the_world();
+            let _twice = stop_the_world();
+        });
+    });
+    process.end().fatal("stopTheWorld: the world is stopped already, by this goroutine");
+}
+
+fn parking_in_a_stopped_world(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let _stopped = stop_the_world();
+            yield_now();
+        });
+    });
+    process.end().fatal("gcstopm: a goroutine parks while the world is stopped, by itself");
+}

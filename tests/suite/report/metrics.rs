@@ -1,0 +1,258 @@
+//! What the scheduler measures, by the names that Go has for it.
+
+use std::ffi::c_void;
+use std::hint::black_box;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use gosched::metrics::{self, Float64Histogram, Value};
+use gosched::proc::{self, StwReason};
+use gosched::sync::{Mutex, WaitGroup};
+use gosched::time::sleep;
+use gosched::{go, morestack_check, scope, yield_now};
+
+use crate::harness::{Test, run, tests};
+
+tests! {
+    names
+    gos_names
+    before_the_runtime_runs
+    counts
+    latencies
+    waits_for_mutexes
+    pauses
+    idle_processors
+    idle_time_never_goes_back
+    stacks
+    preemptions
+}
+
+fn in_process(test: Test, procs: usize, main: impl FnOnce() + Send) {
+    let process = test.process(|| run(main));
+    process.env("GOMAXPROCS", &procs.to_string()).end().with("exit status: 0");
+}
+
+fn count(name: &str) -> u64 {
+    match metrics::read(name) {
+        Some(Value::Uint64(count)) => count,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+fn seconds(name: &str) -> f64 {
+    match metrics::read(name) {
+        Some(Value::Float64(seconds)) => seconds,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+fn histogram(name: &str) -> Float64Histogram {
+    match metrics::read(name) {
+        Some(Value::Float64Histogram(histogram)) => histogram,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+/// How many times were counted.
+fn times(name: &str) -> u64 {
+    histogram(name).counts.iter().sum()
+}
+
+fn names(test: Test) {
+    in_process(test, 1, || {
+        assert!(metrics::all().is_sorted_by(|a, b| a.name < b.name));
+        for metric in metrics::all() {
+            assert!(!metric.description.is_empty());
+            assert!(metrics::read(metric.name).is_some(), "{} isn't found by its name", metric.name);
+            if let Value::Float64Histogram(Float64Histogram { counts, buckets }) = metric.read() {
+                assert!(buckets.len() == counts.len() + 1 && buckets.is_sorted());
+            }
+        }
+        assert_eq!(metrics::read("/sched/unknown:things"), None);
+    });
+}
+
+/// Name, kind and whether it only grows are those of Go 1.22, for what Go has; the others have a prefix.
+fn gos_names(test: Test) {
+    let process = test.process(|| {
+        let mut gos = GOS.to_vec();
+        for metric in metrics::all() {
+            let kind = match metric.read() {
+                Value::Uint64(_) => "Uint64",
+                Value::Float64(_) => "Float64",
+                Value::Float64Histogram(_) => "Float64Histogram",
+                other => panic!("{}: {other:?}", metric.name),
+            };
+            let name = metric.name;
+            match gos.extract_if(.., |(gos, ..)| *gos == name).next() {
+                Some(found) => assert_eq!((name, kind, metric.cumulative), found),
+                None => assert!(name.starts_with("/gosched/"), "Go has no {name}"),
+            }
+        }
+        assert_eq!(gos, [], "not here");
+    });
+    process.end().with("exit status: 0");
+}
+
+/// Those of the metrics in Go's `runtime/metrics/description.go` that this crate has.
+const GOS: [(&str, &str, bool); 9] = [
+    ("/cpu/classes/idle:cpu-seconds", "Float64", true),
+    ("/sched/gomaxprocs:threads", "Uint64", false),
+    ("/sched/goroutines:goroutines", "Uint64", false),
+    ("/sched/latencies:seconds", "Float64Histogram", true),
+    ("/sched/pauses/stopping/gc:seconds", "Float64Histogram", true),
+    ("/sched/pauses/stopping/other:seconds", "Float64Histogram", true),
+    ("/sched/pauses/total/gc:seconds", "Float64Histogram", true),
+    ("/sched/pauses/total/other:seconds", "Float64Histogram", true),
+    ("/sync/mutex/wait/total:seconds", "Float64", true),
+];
+
+fn before_the_runtime_runs(test: Test) {
+    let process = test.process(|| {
+        assert!(metrics::all().iter().all(|metric| metric.read() == metric.read()));
+        assert_eq!(count("/sched/goroutines:goroutines"), 0);
+    });
+    process.end().with("exit status: 0");
+}
+
+fn counts(test: Test) {
+    in_process(test, 3, || {
+        assert_eq!(count("/sched/gomaxprocs:threads"), 3);
+        let gate = WaitGroup::new();
+        gate.add(1);
+        scope(|s| {
+            (0..10).for_each(|_| drop(s.go(|| gate.wait())));
+            assert_eq!(count("/sched/goroutines:goroutines"), 11);
+            gate.done();
+        });
+    });
+}
+
+/// One time in 128 is taken on average, whoever's it is.
+fn latencies(test: Test) {
+    const YIELDS: u64 = 128_000;
+    in_process(test, 2, || {
+        let before = times("/sched/latencies:seconds");
+        scope(|s| {
+            for _ in 0..4 {
+                s.go(|| (0..YIELDS / 4).for_each(|_| yield_now()));
+            }
+        });
+        let taken = times("/sched/latencies:seconds") - before;
+        assert!((YIELDS / 128 - 100..YIELDS / 128 + 100).contains(&taken), "{taken} of {YIELDS}");
+    });
+}
+
+fn waits_for_mutexes(test: Test) {
+    const TIMES: u64 = 300;
+    in_process(test, 2, || {
+        assert_eq!(seconds("/sync/mutex/wait/total:seconds"), 0.0);
+        let mutex = Mutex::new(());
+        // Until one of the times that are taken is one of these.
+        while seconds("/sync/mutex/wait/total:seconds") == 0.0 {
+            scope(|s| {
+                for _ in 0..8 {
+                    s.go(|| {
+                        for _ in 0..TIMES / 8 {
+                            let _guard = mutex.lock();
+                            sleep(Duration::from_micros(100));
+                        }
+                    });
+                }
+            });
+        }
+    });
+}
+
+fn pauses(test: Test) {
+    in_process(test, 2, || {
+        for (reason, kind) in [(StwReason::Unknown, "other"), (StwReason::GcMarkTerm, "gc")] {
+            let names = ["stopping", "total"].map(|what| format!("/sched/pauses/{what}/{kind}:seconds"));
+            let before = names.each_ref().map(|name| times(name));
+            for _ in 0..5 {
+                // SAFETY: it is started at once.
+                unsafe { proc::start_the_world(proc::stop_the_world(reason)) };
+            }
+            assert_eq!(names.each_ref().map(|name| times(name)), before.map(|times| times + 5));
+        }
+    });
+}
+
+fn idle_processors(test: Test) {
+    in_process(test, 4, || {
+        let idle = || seconds("/cpu/classes/idle:cpu-seconds");
+        let (begun, before) = (Instant::now(), idle());
+        sleep(Duration::from_millis(1));
+        // Those that are still idle count too: three of them are.
+        let slept = idle();
+        while idle() < slept + 3.0 * 0.02 {}
+        let (all, passed) = (idle() - before, begun.elapsed().as_secs_f64());
+        assert!(all <= 4.0 * passed, "{all} s in {passed} s");
+    });
+}
+
+fn idle_time_never_goes_back(test: Test) {
+    in_process(test, 4, || {
+        let last = AtomicBool::new(false);
+        scope(|s| {
+            // P's that go idle and are wanted again all the time.
+            s.go(|| {
+                while !last.load(Ordering::Relaxed) {
+                    let woken = go(|| sleep(Duration::from_micros(50)));
+                    woken.join().unwrap();
+                }
+            });
+            let read: Vec<f64> = (0..100_000).map(|_| seconds("/cpu/classes/idle:cpu-seconds")).collect();
+            last.store(true, Ordering::Relaxed);
+            assert!(read.is_sorted(), "it went back");
+        });
+    });
+}
+
+fn stacks(test: Test) {
+    static WHILE_LARGE: AtomicUsize = AtomicUsize::new(0);
+    static DONE: WaitGroup = WaitGroup::new();
+
+    fn deeper(depth: usize) -> usize {
+        let frame = black_box([depth; 100]);
+        if depth == 0 {
+            let bytes = proc_segments();
+            WHILE_LARGE.store(bytes as usize, Ordering::Relaxed);
+            return frame[0];
+        }
+        morestack_check!(4_000, deeper, depth - 1) + frame[1]
+    }
+
+    fn proc_segments() -> u64 {
+        // SAFETY: it doesn't park.
+        unsafe { proc::systemstack(|| count("/gosched/stacks/segments:bytes")) }
+    }
+
+    unsafe extern "C" fn body(_: *mut c_void) {
+        deeper(50);
+        DONE.done();
+    }
+
+    in_process(test, 1, || {
+        let growths = count("/gosched/stacks/growths:growths");
+        DONE.add(1);
+        // SAFETY: it checks its stack, and doesn't panic.
+        unsafe { proc::newproc(Some(body), ptr::null_mut()) };
+        DONE.wait();
+        assert!(count("/gosched/stacks/growths:growths") > growths);
+        assert!(WHILE_LARGE.load(Ordering::Relaxed) >= 50 * 800, "{WHILE_LARGE:?} bytes for 50 frames");
+        assert!(count("/gosched/stacks/home:bytes") >= 2 * 4096);
+        assert_eq!(count("/gosched/stacks/unguarded:stacks"), 0);
+    });
+}
+
+fn preemptions(test: Test) {
+    in_process(test, 1, || {
+        let preemptions = || count("/gosched/preemptions:preemptions");
+        let (before, other) = (preemptions(), go(|| ()));
+        // sysmon asks when the time slice is over.
+        while morestack_check!(0, || black_box(preemptions())) == before {}
+        other.join().unwrap();
+    });
+}

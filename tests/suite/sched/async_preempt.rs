@@ -1,0 +1,299 @@
+//! Goroutines that are stopped anywhere: whatever a register holds, it holds it again when they go on,
+//! and nobody has written to what is theirs on the stack. Meanwhile a collector finds all of it.
+//!
+//! For long, run with `STRESS_SECONDS`, for each of the tests: then each instruction of the loop in
+//! assembly must have been one that was interrupted.
+
+use std::collections::BTreeSet;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gosched::proc::{self, Hooks};
+use gosched::runtime2::{G, P};
+use gosched::sync::WaitGroup;
+use gosched::{go, preemptible};
+
+use crate::asm::every_register::{Held, Stops, Vectors, code, held, instructions};
+use crate::harness::asked::run_asked;
+use crate::harness::rng::{Rng, number};
+use crate::harness::{Test, tests};
+
+tests! {
+    on_fixed_stacks
+    on_copying_stacks
+    on_stacks_that_always_move
+}
+
+/// What each goroutine does.
+#[derive(Clone, Copy)]
+enum Work {
+    /// Holds registers in a loop in assembly.
+    Hold(Stops),
+    /// Computes, in Rust.
+    Compute,
+}
+
+const WORK: [Work; 6] = [
+    Work::Hold(Stops::Anywhere),
+    Work::Hold(Stops::Anywhere),
+    Work::Hold(Stops::Anywhere),
+    Work::Hold(Stops::AtChecks),
+    Work::Compute,
+    Work::Compute,
+];
+
+/// Rounds of a loop: long enough to be interrupted in.
+const ROUNDS: u64 = 10_000;
+
+/// The short form ends after so many preemptions.
+const SHORT: u32 = 2_000;
+
+/// The goroutines.
+static GS: [AtomicPtr<G>; WORK.len()] = [const { AtomicPtr::new(ptr::null_mut()) }; WORK.len()];
+static OVER: AtomicBool = AtomicBool::new(false);
+static RUNNING: WaitGroup = WaitGroup::new();
+/// How many loops have been right.
+static LOOPS: AtomicUsize = AtomicUsize::new(0);
+
+/// What a goroutine loads, and what it finds.
+struct Task {
+    number: usize,
+    rng: Rng,
+    vectors: Vectors,
+    stops: Stops,
+    load: Held,
+    found: Held,
+}
+
+/// Calls `f` on g0, where there is room.
+fn with<R>(task: *mut c_void, f: impl FnOnce(&mut Task) -> R) -> R {
+    // SAFETY: the task is this goroutine's, and the closures don't park.
+    unsafe { proc::systemstack(|| f(&mut *task.cast::<Task>())) }
+}
+
+/// Has `turn` run again and again until all is over.
+unsafe fn until_over(task: *mut c_void, turn: fn(*mut c_void)) {
+    GS[with(task, |task| task.number)].store(proc::getg(), Ordering::Release);
+    while !OVER.load(Ordering::Relaxed) {
+        turn(task);
+        LOOPS.fetch_add(1, Ordering::Relaxed);
+    }
+    RUNNING.done();
+}
+
+/// All registers, in assembly.
+unsafe extern "C" fn hold(task: *mut c_void) {
+    let turn = |task| {
+        let (f, load, found) = with(task, |task| {
+            task.load = Held::random(&mut task.rng, task.vectors, task.stops, ROUNDS);
+            task.found = task.load.clone();
+            (held(task.vectors, task.stops), &raw const task.load, &raw mut task.found)
+        });
+        // SAFETY: the processor has these registers; the loop keeps the ABI.
+        unsafe { f(load, found) };
+        with(task, |task| task.load.check(&task.found));
+    };
+    // SAFETY: on a goroutine.
+    unsafe { until_over(task, turn) }
+}
+
+/// Integers and floating-point numbers, as the compiler keeps them.
+#[inline(always)]
+fn mix(mut x: u64) -> (u64, f64) {
+    let (mut sum, mut scale, mut words) = (0.0, 1.0, [x; 8]);
+    for round in 0..ROUNDS {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        words.iter_mut().for_each(|word| *word = word.wrapping_mul(5).wrapping_add(x));
+        sum += (x >> 40) as f64 * scale;
+        scale = if round.is_multiple_of(64) { 1.0 } else { scale * 1.001 };
+    }
+    (words.iter().fold(x, |all, word| all ^ word), sum)
+}
+
+preemptible! {
+    unsafe fn mix_preemptibly(x: u64) -> (u64, f64) {
+        mix(x)
+    }
+}
+
+/// What the compiler does with many values.
+unsafe extern "C" fn compute(task: *mut c_void) {
+    let turn = |task| {
+        let x = with(task, |task| task.rng.next());
+        // SAFETY: it has nothing to do with a thread.
+        let found = unsafe { mix_preemptibly(x) };
+        if with(task, |_| found != mix(x)) {
+            proc::throw("a computation that was preempted is wrong");
+        }
+    };
+    // SAFETY: on a goroutine.
+    unsafe { until_over(task, turn) }
+}
+
+/// All P's.
+static PS: Mutex<Vec<&'static AtomicPtr<P>>> = Mutex::new(Vec::new());
+
+fn p_init(pp: &P) {
+    let pp = Box::leak(Box::new(AtomicPtr::new(ptr::from_ref(pp).cast_mut())));
+    PS.lock().unwrap().push(pp);
+}
+
+/// How often a goroutine was given a time slice: here nobody ever parks, so whoever gets one was
+/// preempted.
+fn slices() -> u32 {
+    // SAFETY: P's are never freed.
+    let tick =
+        |pp: &&AtomicPtr<P>| unsafe { (*pp.load(Ordering::Relaxed)).schedtick.load(Ordering::Relaxed) };
+    PS.lock().unwrap().iter().map(tick).sum()
+}
+
+/// What goroutines did when they were suspended.
+#[derive(Default)]
+struct Places {
+    /// Where they were interrupted.
+    pcs: BTreeSet<usize>,
+    /// How many were stopped at a check.
+    at_checks: usize,
+}
+
+impl Places {
+    /// Whether there are some of each kind.
+    fn of_each_kind(&self) -> bool {
+        self.at_checks > 0
+            && self.pcs.iter().any(|pc| code().contains(pc))
+            && self.pcs.iter().any(|pc| !code().contains(pc))
+    }
+}
+
+/// Fails unless a scan of `gp`, which runs a loop that holds this, finds what is there all the time.
+///
+/// # Safety
+/// As [`proc::scan_stack`].
+unsafe fn finds(gp: *mut G, held: &Held) {
+    let mut missing = held.kept();
+    let word = |at| ptr::with_exposed_provenance::<u64>(at);
+    // SAFETY: the caller's; what is scanned can be read.
+    unsafe {
+        proc::scan_stack(gp, |range| {
+            range.step_by(8).for_each(|at| _ = missing.remove(&word(at).read_volatile()));
+        });
+    }
+    assert!(missing.is_empty(), "a scan missed {missing:x?} of {held:x?}");
+}
+
+/// Suspends goroutines, notes where they are, and scans those in a loop, until that is enough.
+fn suspend_some(tasks: &[usize], rng: &mut Rng, enough: impl Fn(&Places) -> bool) -> Places {
+    let mut places = Places::default();
+    while !enough(&places) {
+        let number = rng.below(GS.len());
+        let gp = GS[number].load(Ordering::Acquire);
+        if !gp.is_null() {
+            // SAFETY: on a thread that isn't the runtime's, for a goroutine that ends after this. What
+            // is on the stack of one that was interrupted is as preempt.S says.
+            unsafe {
+                let state = proc::suspend_g(gp);
+                let task = &*ptr::with_exposed_provenance::<Task>(tasks[number]);
+                let mut in_loop = false;
+                if (*gp).async_safe_point.get() {
+                    let bp = (*gp).sched.bp.get();
+                    let pc = ptr::with_exposed_provenance::<usize>(bp + 8).read();
+                    in_loop = instructions(task.vectors).contains(&pc);
+                    places.pcs.insert(pc);
+                } else if state.stopped {
+                    in_loop = true;
+                    places.at_checks += 1;
+                }
+                if in_loop {
+                    finds(gp, &task.load);
+                }
+                proc::resume_g(state);
+            }
+        }
+        thread::sleep(Duration::from_micros(50));
+    }
+    places
+}
+
+fn torture(copying: bool) {
+    let mut rng = Rng::seeded();
+    let vectors = Vectors::of_this_processor();
+    let time = number("STRESS_SECONDS").map(Duration::from_secs);
+    if time.is_some() {
+        // SAFETY: takes the time limit back.
+        unsafe { libc::alarm(0) };
+    }
+    // SAFETY: the loops have nothing to do with threads, and stay.
+    let _registered = unsafe { proc::register_preemptible(code()) }.expect("it is registered once");
+    // SAFETY: the hook neither parks nor panics.
+    unsafe { proc::set_hooks(Hooks { p_init: Some(p_init), ..Hooks::default() }) };
+    let task = |number| {
+        // The processor's state is larger the more of it is used: some use less.
+        let vectors = if number == 0 { Vectors::LEAST } else { vectors };
+        let stops = if let Work::Hold(stops) = WORK[number] { stops } else { Stops::Anywhere };
+        let task = Task { number, rng: rng.fork(), vectors, stops, load: Held::zero(), found: Held::zero() };
+        Box::into_raw(Box::new(task)).expose_provenance()
+    };
+    let tasks: Vec<usize> = (0..WORK.len()).map(task).collect();
+
+    let Places { pcs, at_checks } = run_asked(|| {
+        RUNNING.add(tasks.len() as u32);
+        for (number, &task) in tasks.iter().enumerate() {
+            let f = if let Work::Hold(_) = WORK[number] { hold } else { compute };
+            let start = move || ptr::with_exposed_provenance_mut(task);
+            if copying {
+                // SAFETY: they take little stack and don't panic.
+                unsafe { proc::newproc(Some(f), start()) };
+            } else {
+                // SAFETY: the task is that goroutine's.
+                go(move || unsafe { f(start()) });
+            }
+        }
+        let suspender = thread::spawn(move || {
+            let begin = Instant::now();
+            let over = || time.map_or_else(|| slices() >= SHORT, |time| begin.elapsed() >= time);
+            let places = suspend_some(&tasks, &mut rng, |places| over() && places.of_each_kind());
+            OVER.store(true, Ordering::Relaxed);
+            places
+        });
+        RUNNING.wait();
+        suspender.join().unwrap()
+    });
+
+    let instructions = instructions(vectors);
+    let missing: Vec<_> = instructions.iter().filter(|pc| !pcs.contains(pc)).collect();
+    eprintln!(
+        "{vectors:?}: {} loops, {} time slices; suspended {at_checks} times at a check, and at {} places: all but {} \
+         of the {} instructions of the loop",
+        LOOPS.load(Ordering::Relaxed),
+        slices(),
+        pcs.len(),
+        missing.len(),
+        instructions.len(),
+    );
+    assert!(time.is_none() || missing.is_empty(), "never interrupted at {missing:x?}");
+}
+
+/// Shows what a process has counted.
+fn show(test: Test, copying: bool, godebug: &str) {
+    let ended = test.process(|| torture(copying)).env("GOMAXPROCS", "2").env("GODEBUG", godebug).end();
+    ended.with("exit status: 0").says(" time slices");
+    eprint!("{}", ended.stderr);
+}
+
+fn on_fixed_stacks(test: Test) {
+    show(test, false, "");
+}
+
+fn on_copying_stacks(test: Test) {
+    show(test, true, "");
+}
+
+fn on_stacks_that_always_move(test: Test) {
+    show(test, true, "stackforcemove=1,efence=1,stackverify=1");
+}

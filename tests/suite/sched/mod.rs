@@ -1,0 +1,13 @@
+//! Who runs when, and who is stopped.
+
+mod async_preempt;
+mod one_p;
+mod preempt;
+mod suspend;
+mod switch;
+mod world;
+
+use crate::harness::Test;
+
+pub const TESTS: &[&[Test]] =
+    &[async_preempt::TESTS, one_p::TESTS, preempt::TESTS, suspend::TESTS, switch::TESTS, world::TESTS];

@@ -1,0 +1,108 @@
+//! The order in which one P runs goroutines: Go's.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use gosched::chan::bounded;
+use gosched::sync::Mutex;
+use gosched::{JoinHandle, go, yield_now};
+
+use crate::harness::{Ended, Test, run, tests};
+
+tests! {
+    the_last_made_runs_first
+    yields_take_turns
+    a_pair_does_not_starve_a_third
+    an_impatient_one_does_not_starve_another
+}
+
+/// How `main` ends in a process with one P.
+fn with_one_p(test: Test, main: impl FnOnce() + Send) -> Ended {
+    test.process(|| run(main)).env("GOMAXPROCS", "1").end()
+}
+
+fn the_last_made_runs_first(test: Test) {
+    let ended = with_one_p(test, || {
+        let order = || {
+            let order = Arc::new(Mutex::new(Vec::new()));
+            let handles: Vec<JoinHandle<()>> = (0..5)
+                .map(|i| {
+                    let order = order.clone();
+                    go(move || order.lock().push(i))
+                })
+                .collect();
+            handles.into_iter().for_each(|handle| handle.join().unwrap());
+            order.lock().clone()
+        };
+        // Unless a time slice ends in the middle of it.
+        let found = (0..20).map(|_| order()).find(|order| *order == [4, 0, 1, 2, 3]);
+        eprintln!("they ran in the order {:?}", found.unwrap_or_else(order));
+    });
+    ended.with("exit status: 0").says("they ran in the order [4, 0, 1, 2, 3]");
+}
+
+fn yields_take_turns(test: Test) {
+    let ended = with_one_p(test, || {
+        let turns = Arc::new(Mutex::new([0; 5]));
+        let handles: Vec<JoinHandle<[u32; 5]>> = (0..5)
+            .map(|i| {
+                let turns = turns.clone();
+                go(move || {
+                    for _ in 0..1000 {
+                        turns.lock()[i] += 1;
+                        yield_now();
+                    }
+                    *turns.lock()
+                })
+            })
+            .collect();
+        for handle in handles {
+            // Not to the turn: each 61st time the global queue comes first.
+            let turns = handle.join().unwrap();
+            assert!(turns.iter().all(|&turns| turns > 800), "{turns:?}");
+        }
+    });
+    ended.with("exit status: 0");
+}
+
+/// Two that make each other ready are always next, in one time slice; it ends all the same.
+fn a_pair_does_not_starve_a_third(test: Test) {
+    let ended = with_one_p(test, || {
+        static THIRD_HAS_RUN: AtomicBool = AtomicBool::new(false);
+        let (to, at_other) = bounded(0);
+        let (back, from_other) = bounded(0);
+        let other = go(move || at_other.iter().for_each(|i: u32| back.send(i).unwrap()));
+        let one = go(move || {
+            for i in 0.. {
+                to.send(i).unwrap();
+                assert_eq!(from_other.recv(), Ok(i));
+                if THIRD_HAS_RUN.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        // To the end of the global queue, where they are never.
+        for _ in 0..5 {
+            yield_now();
+        }
+        THIRD_HAS_RUN.store(true, Ordering::Relaxed);
+        one.join().unwrap();
+        other.join().unwrap();
+    });
+    ended.with("exit status: 0");
+}
+
+/// One whose timer is due as soon as it waits is always next, too.
+fn an_impatient_one_does_not_starve_another(test: Test) {
+    let ended = with_one_p(test, || {
+        static OTHER_HAS_RUN: AtomicBool = AtomicBool::new(false);
+        let (_tx, rx) = bounded::<()>(0);
+        let other = go(|| OTHER_HAS_RUN.store(true, Ordering::Relaxed));
+        while !OTHER_HAS_RUN.load(Ordering::Relaxed) {
+            assert!(rx.recv_timeout(Duration::from_nanos(1)).is_err());
+        }
+        other.join().unwrap();
+    });
+    ended.with("exit status: 0");
+}

@@ -1,0 +1,325 @@
+//! Guard pages: that every stack has one, made either way, and what happens when there can be no
+//! more of them.
+
+use std::ffi::c_void;
+use std::fs;
+use std::hint::black_box;
+use std::io::{self, ErrorKind};
+use std::ptr;
+use std::sync::Mutex;
+
+use gosched::chan::{Receiver, Sender, bounded};
+use gosched::runtime2::{Stack, TraceBlockReason, WaitReason};
+use gosched::{Builder, JoinHandle, go, goid, proc, yield_now};
+
+use crate::harness::pages::page_size;
+use crate::harness::panics::panics;
+use crate::harness::probe::Probe;
+use crate::harness::{Ended, Test, run, tests};
+
+tests! {
+    below_every_stack
+    regions_leave_mappings_whole
+    guards_in_locked_memory
+    more_stacks_than_guards
+    strict_about_more_stacks_than_guards
+    mappings_used_up_by_the_program
+    strict_about_mappings_used_up_by_the_program
+    overflow_without_a_guard
+    overflow_of_a_raw_goroutine_without_a_guard
+}
+
+/// The running goroutine's stack.
+fn stack() -> Stack {
+    // SAFETY: the running G.
+    unsafe { (*proc::getg()).stack.get() }
+}
+
+/// How many mappings the process has.
+fn mappings() -> usize {
+    fs::read_to_string("/proc/self/maps").expect("Linux has it").lines().count()
+}
+
+/// How many mappings the process may have.
+fn max_mappings() -> usize {
+    let max = fs::read_to_string("/proc/sys/vm/max_map_count").expect("Linux has it");
+    max.trim().parse().expect("a number")
+}
+
+/// Address space in many mappings.
+struct Pieces {
+    base: *mut c_void,
+    len: usize,
+}
+
+impl Pieces {
+    /// Makes up to so many mappings, as many as there can be.
+    fn new(count: usize) -> Self {
+        let page = page_size();
+        let len = (count + 1) * page;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a fresh mapping, of which every second page becomes readable.
+        unsafe {
+            let base = libc::mmap(ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0);
+            assert_ne!(base, libc::MAP_FAILED);
+            let pages = (1..count).step_by(2).map(|i| base.byte_add(i * page));
+            let _ = pages.take_while(|&at| libc::mprotect(at, page, libc::PROT_READ) == 0).count();
+            Pieces { base, len }
+        }
+    }
+}
+
+impl Drop for Pieces {
+    fn drop(&mut self) {
+        // SAFETY: as `new` mapped it, and nobody uses it.
+        unsafe { libc::munmap(self.base, self.len) };
+    }
+}
+
+/// Parks a goroutine of each kind and checks what is below their stacks.
+fn check_guards() {
+    static STACKS: Mutex<Vec<Stack>> = Mutex::new(Vec::new());
+
+    fn enrol() {
+        let stack = stack();
+        // SAFETY: what is done on g0 doesn't park.
+        unsafe { proc::systemstack(|| STACKS.lock().unwrap().push(stack)) };
+        // SAFETY: nobody will make it ready.
+        unsafe { proc::gopark(None, ptr::null_mut(), WaitReason::Zero, TraceBlockReason::Forever, 0) };
+    }
+    unsafe extern "C" fn enrol_raw(_: *mut c_void) {
+        enrol();
+    }
+
+    run(|| {
+        for _ in 0..300 {
+            go(enrol);
+            // SAFETY: `enrol_raw` fits on a copying stack and doesn't unwind.
+            unsafe { proc::newproc(Some(enrol_raw), ptr::null_mut()) };
+        }
+        for size in [4096, 1 << 20, 1 << 30] {
+            Builder::new().stack_size(size).go(enrol).unwrap();
+        }
+        while STACKS.lock().unwrap().len() < 603 {
+            yield_now();
+        }
+        let mut probe = Probe::new();
+        for &Stack { lo, hi } in &*STACKS.lock().unwrap() {
+            let guard = [lo - page_size(), lo - 1];
+            assert!(!guard.iter().any(|&addr| probe.readable(addr)), "[{lo:#x}, {hi:#x}] has no guard");
+            assert!(probe.readable(lo) && probe.readable(hi - 1), "[{lo:#x}, {hi:#x}] is no stack");
+        }
+    });
+}
+
+fn below_every_stack(test: Test) {
+    for setting in ["", "strict", "mprotect", "mprotect,strict"] {
+        test.process(check_guards).env("GOSCHED_GUARD", setting).end().with("exit status: 0");
+    }
+}
+
+/// Fails unless it ended well, or there are no guard regions here and it says so.
+#[track_caller]
+fn well_with_regions(ended: &Ended) {
+    if ended.status.code() == Some(101) {
+        ended.says("gosched::run: can't start: GOSCHED_GUARD=region, but this kernel has no guard regions");
+    } else {
+        ended.with("exit status: 0");
+    }
+}
+
+fn regions_leave_mappings_whole(test: Test) {
+    let process = test.process(|| {
+        check_guards();
+        assert!(mappings() < 300, "{} mappings for some 600 stacks", mappings());
+    });
+    well_with_regions(&process.env("GOSCHED_GUARD", "region").end());
+}
+
+/// Has all memory locked that will be mapped; says whether that is allowed, for much memory.
+fn lock_memory() -> bool {
+    // SAFETY: no memory is passed.
+    let locked = unsafe { libc::mlockall(libc::MCL_FUTURE | libc::MCL_ONFAULT) } == 0;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a fresh mapping, which nobody uses.
+    locked
+        && unsafe { libc::mmap(ptr::null_mut(), 4 << 30, libc::PROT_NONE, flags, -1, 0) } != libc::MAP_FAILED
+}
+
+fn guards_in_locked_memory(test: Test) {
+    let process = test.process(|| {
+        // The runtime has found out how to make guards before.
+        run(|| ());
+        if lock_memory() {
+            check_guards();
+        } else {
+            eprintln!("not tested: memory can't be locked here");
+        }
+    });
+    process.end().with("exit status: 0");
+}
+
+/// Parks goroutines, one for each number that they receive, until one can't be made or there are so
+/// many. Returns them, and why there are no more.
+fn park(count: usize, numbers: &Receiver<usize>) -> (Vec<JoinHandle<usize>>, Option<io::Error>) {
+    let mut parked = Vec::new();
+    while parked.len() < count {
+        let numbers = numbers.clone();
+        match Builder::new().go(move || numbers.recv().unwrap()) {
+            Ok(handle) => parked.push(handle),
+            Err(error) => return (parked, Some(error)),
+        }
+    }
+    (parked, None)
+}
+
+/// Sends each of them a number, and waits until all have returned it.
+fn wake(parked: Vec<JoinHandle<usize>>, numbers: &Sender<usize>) {
+    let count = parked.len();
+    (0..count).for_each(|i| numbers.send(i).unwrap());
+    let sum: usize = parked.into_iter().map(|handle| handle.join().unwrap()).sum();
+    assert_eq!(sum, count * (count - 1) / 2);
+}
+
+const WARNING: &str = "gosched: no mappings left for guard pages (";
+const ERROR: &str = "no mapping left for a stack's guard page: raise vm.max_map_count";
+
+/// Uses up mappings until `mprotect` can make about so many guards: each takes two, and the
+/// runtime leaves a quarter of all that there can be to the program.
+fn leave(guards: usize) -> Pieces {
+    let max = max_mappings();
+    Pieces::new(max - max / 4 - 2 * guards)
+}
+
+const GUARDS: usize = 20_000;
+
+fn more_stacks_than_guards(test: Test) {
+    let process = test.process(|| {
+        let _pieces = leave(GUARDS);
+        run(|| {
+            let (tx, rx) = bounded(0);
+            let (parked, error) = park(2 * GUARDS, &rx);
+            assert!(error.is_none(), "{error:?}");
+            wake(parked, &tx);
+        });
+    });
+    let ended = process.env("GOSCHED_GUARD", "mprotect").end();
+    ended.with("exit status: 0").says(WARNING);
+    assert_eq!(ended.stderr.lines().count(), 1, "more than a line:\n{}", ended.stderr);
+}
+
+fn strict_about_more_stacks_than_guards(test: Test) {
+    let process = test.process(|| {
+        let _pieces = leave(GUARDS);
+        run(|| {
+            let (tx, rx) = bounded(0);
+            let (parked, error) = park(2 * GUARDS, &rx);
+            assert!(parked.len() > GUARDS / 2, "{} goroutines", parked.len());
+            let error = error.expect("there can't be so many guards");
+            assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+            assert!(error.to_string().starts_with(ERROR), "{error}");
+            assert_eq!(panics(|| go(|| ())), format!("gosched::go: can't make a goroutine: {error}"));
+            wake(parked, &tx);
+            // Their stacks can be used again.
+            let (parked, error) = park(GUARDS / 2, &rx);
+            assert!(error.is_none(), "{error:?}");
+            wake(parked, &tx);
+        });
+    });
+    let ended = process.env("GOSCHED_GUARD", "mprotect,strict").end();
+    assert!(!ended.with("exit status: 0").stderr.contains(WARNING), "it is strict:\n{}", ended.stderr);
+}
+
+fn mappings_used_up_by_the_program(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let (tx, rx) = bounded(0);
+            let (mut parked, _) = park(1, &rx);
+            let pieces = Pieces::new(max_mappings());
+            parked.extend(park(5, &rx).0);
+            drop(pieces);
+            parked.extend(park(100, &rx).0);
+            assert_eq!(parked.len(), 106);
+            wake(parked, &tx);
+        });
+    });
+    let ended = process.env("GOSCHED_GUARD", "mprotect").env("GOMAXPROCS", "1").end();
+    ended.with("exit status: 0").says(WARNING);
+    assert_eq!(ended.stderr.lines().count(), 1, "more than a line:\n{}", ended.stderr);
+}
+
+fn strict_about_mappings_used_up_by_the_program(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let (tx, rx) = bounded(0);
+            let (parked, _) = park(1, &rx);
+            let pieces = Pieces::new(max_mappings());
+            let (none, error) = park(1, &rx);
+            assert!(none.is_empty());
+            let error = error.expect("there can be no guard");
+            assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+            assert!(error.to_string().starts_with(ERROR), "{error}");
+            wake(parked, &tx);
+            drop(pieces);
+        });
+    });
+    process.env("GOSCHED_GUARD", "mprotect,strict").env("GOMAXPROCS", "1").end().with("exit status: 0");
+}
+
+/// Calls itself until it is below the running goroutine's stack, and lets others run there.
+#[inline(never)]
+fn yield_below(lo: usize) {
+    let frame = black_box([0_u8; 64]);
+    if frame.as_ptr().addr() < lo {
+        yield_now()
+    } else {
+        yield_below(lo)
+    }
+    black_box(frame);
+}
+
+/// What is noticed at the next switch: the page below this stack is no guard.
+fn overflow() {
+    let (id, Stack { lo, .. }) = (goid(), stack());
+    // SAFETY: what is done on g0 doesn't park.
+    unsafe {
+        proc::systemstack(|| {
+            assert!(Probe::new().readable(lo - 1), "the stack has a guard");
+            eprintln!("overflows: {id}");
+        });
+    }
+    yield_below(lo);
+}
+
+unsafe extern "C" fn overflow_raw(_: *mut c_void) {
+    overflow();
+}
+
+/// Runs `make`, which makes a goroutine of [`overflow`], when there can be no guards.
+fn overflow_reported(test: Test, make: fn()) {
+    let process = test.process(|| {
+        run(|| {
+            go(|| ()).join().unwrap();
+            let (_tx, rx) = bounded(0);
+            let pieces = Pieces::new(max_mappings());
+            drop(park(2, &rx));
+            drop(pieces);
+            make();
+            let _ = rx.recv();
+        });
+    });
+    let ended = process.env("GOSCHED_GUARD", "mprotect").env("GOMAXPROCS", "1").end();
+    ended.with("exit status: 2").says(WARNING);
+    let id = ended.stderr.split_once("overflows: ").and_then(|(_, rest)| rest.split_once('\n'));
+    let id = id.expect("it has begun").0;
+    ended.says(&format!("\nfatal error: stack overflow\n\ngoroutine {id} ["));
+}
+
+fn overflow_without_a_guard(test: Test) {
+    overflow_reported(test, || drop(go(overflow)));
+}
+
+fn overflow_of_a_raw_goroutine_without_a_guard(test: Test) {
+    // SAFETY: a fatal error is all that comes of it.
+    overflow_reported(test, || unsafe { proc::newproc(Some(overflow_raw), ptr::null_mut()) });
+}

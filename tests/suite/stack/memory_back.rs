@@ -1,0 +1,494 @@
+//! Memory that was needed once goes back to the system, and what is made of it again is as good as new.
+//!
+//! `MEMORY_BACK` says how many goroutines there are at once where it matters; 100,000 take 10 GiB.
+
+use std::ffi::c_void;
+use std::fs;
+use std::hint::black_box;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use gosched::chan::bounded;
+use gosched::chan::hchan::{Hchan, Type, chanrecv1, closechan, freechan, makechan};
+use gosched::runtime2::{G, GDEAD, GIDLE};
+use gosched::sync::WaitGroup;
+use gosched::time::sleep;
+use gosched::{Builder, go, morestack_check, num_goroutine, proc, scope, yield_now};
+
+use crate::harness::emulator::emulator;
+use crate::harness::pages::page_size;
+use crate::harness::probe::Probe;
+use crate::harness::rng::{Rng, number};
+use crate::harness::{Test, run, tests};
+
+tests! {
+    of_copying_stacks
+    of_fixed_stacks
+    of_goroutines_that_waited
+    of_fixed_ones_that_waited
+    by_itself
+    by_itself_from_under_others
+    of_large_segments
+    page_tables
+    with_each_setting
+    what_is_made_again
+    a_goroutine_that_is_no_more
+    each_goroutine_is_listed_once
+    while_others_need_it
+    locked_memory_stays
+    before_the_runtime_runs
+}
+
+/// How many goroutines there are at once.
+fn many() -> usize {
+    let usual = if cfg!(debug_assertions) { 2_000 } else { 10_000 };
+    number("MEMORY_BACK").unwrap_or(if emulator().is_some() { 500 } else { usual }) as usize
+}
+
+/// A field of `/proc/self/status` that counts kB, in bytes.
+fn status(name: &str) -> usize {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = status.lines().find(|line| line.starts_with(name)).expect("a field");
+    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<usize>().ok()).expect("a number") * 1024
+}
+
+/// What this process takes, page tables included.
+fn memory() -> usize {
+    status("VmRSS:") + status("VmPTE:")
+}
+
+/// Tries until the process takes hardly more than `before`, which [`memory`] said.
+fn until_back(before: usize, try_it: impl Fn()) {
+    // An emulator keeps some bytes for each page that there ever was, and they count as this process's.
+    let emulators = if emulator().is_some() { (status("VmHWM:") - before) / 3 * 2 } else { 0 };
+    let limit = before + (before / 5).max(16 << 20).max(emulators);
+    eprintln!("{before} bytes before, {} at most; to come back to {limit}", status("VmHWM:"));
+    while memory() > limit {
+        try_it();
+    }
+}
+
+/// Asks for memory to be given back.
+fn give_back() {
+    proc::free_os_memory();
+    // A P that still looks for work has its lists to itself.
+    sleep(Duration::from_millis(1));
+}
+
+/// Calls `f`, which takes `least` bytes or more, and asks for them until they have come back.
+#[track_caller]
+fn comes_back(least: usize, f: impl FnOnce()) {
+    let before = memory();
+    f();
+    ended();
+    let peak = status("VmHWM:");
+    assert!(peak >= before + least, "it took {} bytes, and not {least}", peak.saturating_sub(before));
+    until_back(before, give_back);
+    ended();
+}
+
+/// Takes so many frames' room on the stack, writes what depends on `seed` there, and reads it when
+/// `then` is done.
+fn fill(frames: usize, seed: usize, then: &mut dyn FnMut()) {
+    let frame: [usize; 100] = black_box(std::array::from_fn(|i| seed ^ i ^ frames));
+    if frames == 0 {
+        then();
+    } else {
+        morestack_check!(4_000, fill, frames - 1, seed, then);
+    }
+    if (0..frame.len()).any(|i| black_box(&frame)[i] != seed ^ i ^ frames) {
+        proc::throw("a frame isn't as it was");
+    }
+}
+
+/// What a frame of `fill` takes, about.
+const FRAME: usize = if cfg!(debug_assertions) { 2_400 } else { 900 };
+
+/// Frames that fill the most of 64 KiB.
+const FRAMES: usize = 54_000 / FRAME;
+
+/// Goroutines that wait for each other.
+struct Crowd {
+    frames: usize,
+    gate: NonNull<Hchan>,
+    waiting: WaitGroup,
+    left: AtomicUsize,
+}
+
+// SAFETY: a channel is for all threads.
+unsafe impl Send for Crowd {}
+// SAFETY: likewise.
+unsafe impl Sync for Crowd {}
+
+/// `n` goroutines on copying stacks fill so many frames, wait for each other, and end.
+fn copying(n: usize, frames: usize) {
+    static NOTHING: Type = Type { size_: 0, align_: 1 };
+
+    unsafe extern "C" fn body(crowd: *mut c_void) {
+        // SAFETY: an Arc's pointer, see below.
+        let crowd = unsafe { Arc::from_raw(crowd.cast::<Crowd>()) };
+        // No number that looks like an address in the stack.
+        fill(crowd.frames, proc::getg().addr() >> 12, &mut || {
+            crowd.waiting.done();
+            // SAFETY: a channel of nothing, which stays until all are done.
+            unsafe { chanrecv1(Some(crowd.gate), ptr::null_mut()) };
+        });
+        crowd.left.fetch_sub(1, Ordering::Release);
+        // SAFETY: what is done on g0 doesn't park.
+        unsafe { proc::systemstack(|| drop(crowd)) };
+    }
+
+    let gate = makechan(&NOTHING, 0).expect("memory for a channel");
+    let crowd = Arc::new(Crowd { frames, gate, waiting: WaitGroup::new(), left: AtomicUsize::new(n) });
+    crowd.waiting.add(n as u32);
+    // SAFETY: the goroutines check their stacks and don't panic; then nobody uses the channel.
+    unsafe {
+        for _ in 0..n {
+            proc::newproc(Some(body), Arc::into_raw(crowd.clone()).cast_mut().cast());
+        }
+        crowd.waiting.wait();
+        closechan(gate);
+        while crowd.left.load(Ordering::Acquire) > 0 {
+            yield_now();
+        }
+        freechan(gate);
+    }
+}
+
+/// The same on fixed stacks.
+fn fixed(n: usize, frames: usize) {
+    let (gate, opened) = bounded::<()>(0);
+    let waiting = WaitGroup::new();
+    scope(|s| {
+        waiting.add(n as u32);
+        for seed in 0..n {
+            let (opened, waiting) = (&opened, &waiting);
+            s.go(move || {
+                fill(frames, seed, &mut || {
+                    waiting.done();
+                    let _ = opened.recv();
+                });
+            });
+        }
+        waiting.wait();
+        drop(gate);
+    });
+}
+
+/// Waits until all goroutines but this one have left their stacks. The count may be wrong for a moment while
+/// dead ones are handed back.
+fn ended() {
+    while num_goroutine() != 1 {
+        yield_now();
+    }
+}
+
+fn of_copying_stacks(test: Test) {
+    for procs in ["1", "2", "8"] {
+        let process =
+            test.process(|| run(|| comes_back(many() * 40_000, || copying(many() / 2, 2 * FRAMES))));
+        process.env("GOMAXPROCS", procs).end().with("exit status: 0");
+    }
+}
+
+fn of_fixed_stacks(test: Test) {
+    for procs in ["1", "2", "8"] {
+        let process = test.process(|| run(|| comes_back(many() * 40_000, || fixed(many() / 2, 2 * FRAMES))));
+        process.env("GOMAXPROCS", procs).end().with("exit status: 0");
+    }
+}
+
+/// So many that wait near the base of their stack, for a page each. Of a larger page an emulator gives
+/// memory to 4 KiB at a time.
+fn waiting() -> usize {
+    10 * many() * 4096 / page_size()
+}
+
+fn of_goroutines_that_waited(test: Test) {
+    let n = waiting();
+    test.process(|| run(|| comes_back(n * 4096, || copying(n, 0)))).end().with("exit status: 0");
+}
+
+fn of_fixed_ones_that_waited(test: Test) {
+    let n = waiting();
+    test.process(|| run(|| comes_back(n * 4096, || fixed(n, 0)))).end().with("exit status: 0");
+}
+
+/// All of it goes back without being asked for, also if nothing runs any more.
+fn by_itself(test: Test) {
+    let process = test.process(|| {
+        run(|| ());
+        let before = memory();
+        run(|| {
+            copying(many(), FRAMES);
+            fixed(many(), FRAMES);
+            copying(2, (20 << 20) / FRAME);
+        });
+        let pause = || thread::sleep(Duration::from_millis(20));
+        until_back(before, pause);
+        while num_goroutine() > 0 {
+            pause();
+        }
+    });
+    process.end().with("exit status: 0");
+}
+
+/// And while each P has something to do, but needs little for that.
+fn by_itself_from_under_others(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let (done, before) = (AtomicBool::new(false), memory());
+            copying(many(), FRAMES);
+            fixed(many(), FRAMES);
+            scope(|s| {
+                for _ in 0..4 {
+                    s.go(|| {
+                        while !done.load(Ordering::Relaxed) {
+                            go(|| ()).join().expect("it doesn't panic");
+                        }
+                    });
+                }
+                until_back(before, || sleep(Duration::from_millis(20)));
+                done.store(true, Ordering::Relaxed);
+            });
+        });
+    });
+    process.env("GOMAXPROCS", "4").end().with("exit status: 0");
+}
+
+fn of_large_segments(test: Test) {
+    let process = test.process(|| run(|| comes_back(40 << 20, || copying(2, (20 << 20) / FRAME))));
+    process.end().with("exit status: 0");
+}
+
+/// Whether the kernel frees a page table when nothing is left that it maps (Linux 6.14 can).
+fn page_tables_are_freed() -> bool {
+    const LEN: usize = 64 << 20;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a fresh mapping, of which single bytes are written.
+    unsafe {
+        let base = libc::mmap(ptr::null_mut(), LEN, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+        assert_ne!(base, libc::MAP_FAILED);
+        libc::madvise(base, LEN, libc::MADV_NOHUGEPAGE);
+        (0..LEN).step_by(1 << 20).for_each(|at| base.cast::<u8>().add(at).write(1));
+        let before = status("VmPTE:");
+        libc::madvise(base, LEN, libc::MADV_DONTNEED);
+        let freed = status("VmPTE:") < before;
+        libc::munmap(base, LEN);
+        freed
+    }
+}
+
+/// 256 KiB of room, of which nobody takes any, are an eighth of a page table.
+fn page_tables(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            if !page_tables_are_freed() {
+                return eprintln!("not tested: this kernel keeps page tables");
+            }
+            let before = status("VmPTE:");
+            fixed(many(), 0);
+            ended();
+            while status("VmPTE:") >= before + (1 << 20) {
+                give_back();
+            }
+        });
+    });
+    process.end().with("exit status: 0");
+}
+
+fn with_each_setting(test: Test) {
+    let settings = [
+        ("", "mprotect"),
+        ("", "mprotect,strict"),
+        ("efence=1", ""),
+        ("stackverify=1,stackkeep=0", ""),
+        ("stackforcemove=1,efence=1", "mprotect"),
+    ];
+    for (godebug, guard) in settings {
+        let process = test.process(|| {
+            run(|| {
+                for _ in 0..3 {
+                    copying(100, FRAMES);
+                    fixed(100, FRAMES);
+                    ended();
+                    proc::free_os_memory();
+                    check_guards();
+                }
+            });
+        });
+        process.env("GODEBUG", godebug).env("GOSCHED_GUARD", guard).end().with("exit status: 0");
+    }
+}
+
+/// Each stack of several goroutines has a guard page.
+fn check_guards() {
+    static LOWS: [AtomicUsize; 40] = [const { AtomicUsize::new(0) }; 40];
+
+    /// Notes where its stack ends, and waits until all have: none has the place of another.
+    fn enrol(i: usize) {
+        fill(i % FRAMES, i, &mut || {
+            // SAFETY: the running G.
+            LOWS[i].store(unsafe { (*proc::getg()).stack.get().lo }, Ordering::Release);
+            while LOWS.iter().any(|low| low.load(Ordering::Acquire) == 0) {
+                // SAFETY: on a goroutine without thread-locals.
+                unsafe { proc::gosched() };
+            }
+        });
+    }
+    unsafe extern "C" fn enrol_raw(i: *mut c_void) {
+        enrol(i.addr());
+    }
+
+    LOWS.iter().for_each(|low| low.store(0, Ordering::Relaxed));
+    for i in 0..LOWS.len() {
+        if i % 2 == 0 {
+            Builder::new().stack_size(64 << 10 << (i % 4)).go(move || enrol(i)).expect("memory");
+        } else {
+            // SAFETY: it checks its stack and doesn't panic.
+            unsafe { proc::newproc(Some(enrol_raw), ptr::without_provenance_mut(i)) };
+        }
+    }
+    ended();
+    let mut probe = Probe::new();
+    for low in LOWS.iter().map(|low| low.load(Ordering::Acquire)) {
+        let guard = [low - page_size(), low - 1];
+        assert!(!guard.iter().any(|&addr| probe.readable(addr)), "{low:#x} has no guard");
+    }
+}
+
+/// The frames of what comes after are as they should be, and each stack has its guard; three times.
+fn what_is_made_again(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            for round in 0..3 {
+                copying(500, FRAMES / (round + 1));
+                fixed(500, FRAMES / (round + 1));
+                check_guards();
+                ended();
+                proc::free_os_memory();
+                check_guards();
+            }
+        });
+    });
+    process.end().with("exit status: 0");
+}
+
+fn a_goroutine_that_is_no_more(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            static GP: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+            go(|| GP.store(proc::getg(), Ordering::Relaxed)).join().expect("it doesn't panic");
+            ended();
+            let gp = GP.load(Ordering::Relaxed);
+            // SAFETY: a G, also when its page reads as zero.
+            let status = || unsafe { proc::readgstatus(gp) };
+            // After a second or two it goes back by itself.
+            assert!([GDEAD, GIDLE].contains(&status()));
+            while status() != GIDLE {
+                give_back();
+            }
+            // It is made again, and used.
+            while GP.swap(ptr::null_mut(), Ordering::Relaxed) != gp {
+                go(|| GP.store(proc::getg(), Ordering::Relaxed)).join().expect("it doesn't panic");
+            }
+            ended();
+        });
+    });
+    process.end().with("exit status: 0");
+}
+
+/// A report has those that there are, each once.
+fn each_goroutine_is_listed_once(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            for _ in 0..3 {
+                fixed(300, 1);
+                ended();
+                proc::free_os_memory();
+                fixed(200, 1);
+            }
+            let (_tx, rx) = bounded::<()>(0);
+            for _ in 0..100 {
+                let rx = rx.clone();
+                Builder::new().name("waits").go(move || rx.recv()).expect("memory");
+            }
+            yield_now();
+            proc::fatal("a report");
+        });
+    });
+    let ended = process.env("GOMAXPROCS", "1").end();
+    ended.with("exit status: 2").says("fatal error: a report\n");
+    assert_eq!(ended.stderr.matches(" \"waits\" [").count(), 100, "in\n{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("goroutine 1 [").count(), 1, "in\n{}", ended.stderr);
+}
+
+/// Goroutines of all kinds come and go while a thread gives back what there is.
+fn while_others_need_it(test: Test) {
+    for procs in ["1", "2", "8"] {
+        let process = test.process(|| {
+            let mut rng = Rng::seeded();
+            let done = AtomicBool::new(false);
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        proc::free_os_memory();
+                    }
+                });
+                run(|| come_and_go(&mut rng));
+                done.store(true, Ordering::Relaxed);
+            });
+        });
+        process.env("GOMAXPROCS", procs).end().with("exit status: 0").says("STRESS_SEED=");
+    }
+}
+
+fn come_and_go(rng: &mut Rng) {
+    scope(|s| {
+        for _ in 0..3 {
+            let mut rng = rng.fork();
+            s.go(move || {
+                for _ in 0..many() / 100 {
+                    let crowd = if rng.below(2) == 0 { copying } else { fixed };
+                    crowd(rng.below(200), rng.below(FRAMES));
+                }
+            });
+        }
+    });
+    ended();
+    proc::free_os_memory();
+    ended();
+}
+
+fn locked_memory_stays(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            copying(100, FRAMES);
+            fixed(100, FRAMES);
+            // SAFETY: no memory is passed.
+            if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } != 0 {
+                eprintln!("not tested: memory can't be locked here");
+            }
+            for _ in 0..3 {
+                proc::free_os_memory();
+                copying(200, FRAMES);
+                fixed(200, FRAMES);
+                ended();
+            }
+        });
+    });
+    process.end().with("exit status: 0");
+}
+
+fn before_the_runtime_runs(test: Test) {
+    test.process(|| {
+        proc::free_os_memory();
+        run(|| go(|| ()).join().expect("it doesn't panic"));
+        proc::free_os_memory();
+    })
+    .end()
+    .with("exit status: 0");
+}

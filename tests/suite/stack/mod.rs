@@ -1,0 +1,27 @@
+//! Stacks: how they grow, what guards them, and where their memory goes.
+
+mod grow;
+mod guards;
+mod limits;
+mod memory_back;
+mod morestack;
+mod overflow;
+mod scan;
+mod shrink;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+mod stack_limit;
+
+use crate::harness::Test;
+
+pub const TESTS: &[&[Test]] = &[
+    grow::TESTS,
+    guards::TESTS,
+    limits::TESTS,
+    memory_back::TESTS,
+    morestack::TESTS,
+    overflow::TESTS,
+    scan::TESTS,
+    shrink::TESTS,
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    stack_limit::TESTS,
+];

@@ -1,0 +1,144 @@
+//! A goroutine that receives into its own stack, while another sends there and a third makes that
+//! stack smaller.
+
+use std::ffi::c_void;
+use std::hint::spin_loop;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+use gosched::chan::hchan::{Hchan, Type, chanrecv1, chansend1, freechan, makechan};
+use gosched::proc::{AdjustInfo, Hooks};
+use gosched::runtime2::{G, GSCANWAITING, GWAITING};
+use gosched::{morestack_check, proc};
+
+use crate::harness::pages::page_size;
+use crate::harness::tests;
+
+tests! {
+    a_receiver_whose_stack_shrinks_gets_every_value
+}
+
+/// So many values are received at least, and so many times the stack is made smaller; or as many as
+/// the environment variable `STRESS_TIMES` says.
+const TIMES: usize = if cfg!(debug_assertions) { 5_000 } else { 20_000 };
+
+/// What makes the stack grow so far that the rest fits into a quarter, and to two pages or more.
+fn much() -> usize {
+    let much = if cfg!(debug_assertions) { 60_000 } else { 15_000 };
+    much.max(page_size())
+}
+
+/// What `receive` takes, with copies of a value.
+const FRAME: usize = if cfg!(debug_assertions) { 4096 } else { 2048 };
+
+/// The words of a value, so many that a send takes a while; all are equal.
+const WORDS: usize = 32;
+static VALUE: Type = Type { size_: WORDS * size_of::<usize>(), align_: align_of::<usize>() };
+
+static CHANNEL: AtomicPtr<Hchan> = AtomicPtr::new(ptr::null_mut());
+static RECEIVER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+static RECEIVED: AtomicUsize = AtomicUsize::new(0);
+static WRONG: AtomicUsize = AtomicUsize::new(0);
+static SHRUNK: AtomicUsize = AtomicUsize::new(0);
+static DONE: AtomicBool = AtomicBool::new(false);
+
+fn channel() -> Option<NonNull<Hchan>> {
+    NonNull::new(CHANNEL.load(Ordering::Relaxed))
+}
+
+fn count_smaller(gp: &G, moved: &AdjustInfo) {
+    let stack = gp.stack.get();
+    if stack.hi - stack.lo < moved.old.hi - moved.old.lo {
+        SHRUNK.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn nothing() {}
+
+unsafe extern "C" fn receiver(_: *mut c_void) {
+    RECEIVER.store(proc::getg(), Ordering::Release);
+    morestack_check!(FRAME, receive);
+    DONE.store(true, Ordering::Release);
+}
+
+/// Receives a value per round, until one is 0; its stack grows before each.
+fn receive() {
+    for round in 1.. {
+        morestack_check!(much(), nothing);
+        // An address of the stack, in each word: all are adjusted, unless the value is there first.
+        let mut value = [0; WORDS];
+        let place = &raw mut value;
+        value.fill(place.expose_provenance());
+        // SAFETY: a place for a value of the channel's type, which stays.
+        unsafe { chanrecv1(channel(), place.cast()) };
+        // SAFETY: the place, wherever it is now.
+        let value = unsafe { place.read_volatile() };
+        if value == [0; WORDS] {
+            break;
+        }
+        if value != [round; WORDS] {
+            WRONG.fetch_add(1, Ordering::Relaxed);
+        }
+        RECEIVED.store(round, Ordering::Release);
+    }
+}
+
+/// Waits until `ready`, but lets the others run now and then.
+fn wait(ready: impl Fn() -> bool) {
+    while !(0..1000).any(|_| ready() || (spin_loop(), false).1) {
+        gosched::yield_now();
+    }
+}
+
+fn a_receiver_whose_stack_shrinks_gets_every_value() {
+    // SAFETY: before the first run.
+    unsafe { proc::set_hooks(Hooks { copystack: Some(count_smaller), ..Hooks::default() }) };
+    let times = std::env::var("STRESS_TIMES").map_or(TIMES, |times| times.parse().expect("a number"));
+    let main = || {
+        let c = makechan(&VALUE, 0).expect("memory for a channel");
+        CHANNEL.store(c.as_ptr(), Ordering::Relaxed);
+        // SAFETY: `receiver` checks its stack and doesn't panic.
+        unsafe { proc::newproc(Some(receiver), ptr::null_mut()) };
+        wait(|| !RECEIVER.load(Ordering::Acquire).is_null());
+        let gp = RECEIVER.load(Ordering::Relaxed);
+
+        let shrinker = gosched::go(move || {
+            while !DONE.load(Ordering::Acquire) {
+                let gp = RECEIVER.load(Ordering::Relaxed);
+                // SAFETY: while it has the scan bit, the G is ours.
+                unsafe {
+                    if proc::castogscanstatus(gp, GWAITING, GSCANWAITING) {
+                        proc::shrinkstack(gp);
+                        proc::casfrom_gscanstatus(gp, GSCANWAITING, GWAITING);
+                    }
+                }
+                gosched::yield_now();
+            }
+        });
+        let mut round = 0;
+        while round < times || SHRUNK.load(Ordering::Relaxed) < times {
+            round += 1;
+            // Most rounds, it waits already, and its stack may be on the move.
+            // SAFETY: a G, and a value of the channel's type.
+            unsafe {
+                wait(|| proc::readgstatus(gp) & GWAITING != 0);
+                (0..round % 64).for_each(|_| spin_loop());
+                let value = [round; WORDS];
+                chansend1(Some(c), (&raw const value).cast());
+            }
+            wait(|| RECEIVED.load(Ordering::Acquire) == round);
+        }
+        // SAFETY: likewise; then nobody has the channel any more.
+        unsafe {
+            let value = [0_usize; WORDS];
+            chansend1(Some(c), (&raw const value).cast());
+            wait(|| DONE.load(Ordering::Acquire));
+            shrinker.join().expect("the shrinker doesn't panic");
+            freechan(c);
+        }
+        println!("{round} values, {} times smaller", SHRUNK.load(Ordering::Relaxed));
+    };
+    // SAFETY: no thread-local is kept.
+    unsafe { gosched::run(main) };
+    assert_eq!(WRONG.load(Ordering::Relaxed), 0, "values that are not what was sent");
+}

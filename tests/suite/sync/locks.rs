@@ -1,0 +1,208 @@
+//! Locks: who gets in, in what order, and what a panic leaves behind.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gosched::sync::{Barrier, Mutex, RwLock};
+use gosched::{scope, yield_now};
+
+use crate::harness::goroutines::go_until_it_waits;
+use crate::harness::panics::unwind;
+use crate::harness::{run, tests};
+
+tests! {
+    a_mutex_lets_one_in
+    two_threads_contend_for_a_mutex
+    try_lock_fails_while_it_is_locked
+    who_waits_for_a_mutex_gets_it_from_one_who_always_has_it
+    a_guard_may_be_dropped_on_any_thread
+    readers_are_many_and_writers_alone
+    trying_a_rwlock
+    a_writer_that_waits_goes_before_readers_that_come_then
+    readers_that_wait_go_before_the_next_writer
+}
+
+fn a_mutex_lets_one_in() {
+    run(|| {
+        let count = Mutex::new(0);
+        scope(|s| {
+            for i in 0..50 {
+                let count = &count;
+                s.go(move || {
+                    for j in 0..200 {
+                        let mut count = if j % 5 == 0 {
+                            loop {
+                                match count.try_lock() {
+                                    Some(count) => break count,
+                                    None => yield_now(),
+                                }
+                            }
+                        } else {
+                            count.lock()
+                        };
+                        let seen = *count;
+                        if (i + j) % 7 == 0 {
+                            yield_now();
+                        }
+                        *count = seen + 1;
+                    }
+                });
+            }
+        });
+        assert_eq!(count.into_inner(), 50 * 200);
+    });
+}
+
+fn two_threads_contend_for_a_mutex() {
+    run(|| {
+        let count = Mutex::new(0u64);
+        scope(|s| {
+            for _ in 0..2 {
+                s.go(|| (0..200_000).for_each(|_| *count.lock() += 1));
+            }
+        });
+        assert_eq!(*count.lock(), 400_000);
+    });
+}
+
+fn try_lock_fails_while_it_is_locked() {
+    let mut mutex = Mutex::from("free");
+    assert_eq!(format!("{mutex:?}"), r#"Mutex { data: "free", .. }"#);
+    let guard = mutex.lock();
+    assert!(mutex.try_lock().is_none());
+    assert_eq!(format!("{mutex:?}"), "Mutex { data: <locked>, .. }");
+    assert_eq!(format!("{guard} {guard:?}"), r#"free "free""#);
+    drop(guard);
+    *mutex.try_lock().unwrap() = "changed";
+    assert_eq!(*mutex.get_mut(), "changed");
+    unwind(|| mutex.lock());
+    assert_eq!(*mutex.lock(), "changed", "a panic unlocks, and poisons nothing");
+    let unsized_: &Mutex<[i32]> = &Mutex::new([1, 2]);
+    unsized_.lock()[1] = 3;
+    assert_eq!(*unsized_.lock(), [1, 3]);
+}
+
+fn who_waits_for_a_mutex_gets_it_from_one_who_always_has_it() {
+    static MUTEX: Mutex<()> = Mutex::new(());
+    static GOT_IT: AtomicBool = AtomicBool::new(false);
+    run(|| {
+        let held = MUTEX.lock();
+        let waiting = go_until_it_waits(|| {
+            let _guard = MUTEX.lock();
+            GOT_IT.store(true, Ordering::Relaxed);
+        });
+        drop(held);
+        // From here on it is free only between two turns of this loop; in starving mode the
+        // waiter is handed it there.
+        for _ in 0..50_000 {
+            let guard = MUTEX.lock();
+            if GOT_IT.load(Ordering::Relaxed) {
+                break;
+            }
+            // The waiter wakes and finds it locked, for longer than a millisecond.
+            let since = Instant::now();
+            while since.elapsed() < Duration::from_millis(2) {
+                yield_now();
+            }
+            drop(guard);
+        }
+        assert!(GOT_IT.load(Ordering::Relaxed));
+        waiting.join().unwrap();
+        assert!(MUTEX.try_lock().is_some(), "the mode is normal again");
+    });
+}
+
+fn a_guard_may_be_dropped_on_any_thread() {
+    static MUTEX: Mutex<u32> = Mutex::new(0);
+    run(|| {
+        let guard = MUTEX.lock();
+        let waiting = go_until_it_waits(|| *MUTEX.lock());
+        thread::spawn(move || {
+            let mut guard = guard;
+            *guard = 5;
+        });
+        assert_eq!(waiting.join().unwrap(), 5);
+    });
+}
+
+fn readers_are_many_and_writers_alone() {
+    const READERS: usize = 20;
+    run(|| {
+        let lock = RwLock::new((0, 0));
+        let all_in = Barrier::new(READERS);
+        scope(|s| {
+            for _ in 0..READERS {
+                s.go(|| {
+                    let _reading = lock.read();
+                    all_in.wait();
+                });
+            }
+        });
+        scope(|s| {
+            for i in 0..20 {
+                let lock = &lock;
+                s.go(move || {
+                    for _ in 0..100 {
+                        if i % 4 == 0 {
+                            let mut pair = lock.write();
+                            pair.0 += 1;
+                            yield_now();
+                            pair.1 += 1;
+                        } else {
+                            let pair = lock.read();
+                            let seen = pair.0;
+                            yield_now();
+                            assert_eq!((seen, seen), *pair);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(lock.into_inner(), (500, 500));
+    });
+}
+
+fn trying_a_rwlock() {
+    let mut lock = RwLock::new(1);
+    let reading = lock.read();
+    assert_eq!(*reading + *lock.try_read().unwrap(), 2);
+    assert!(lock.try_write().is_none());
+    drop(reading);
+    let mut writing = lock.try_write().unwrap();
+    *writing += 1;
+    assert!(lock.try_read().is_none() && lock.try_write().is_none());
+    assert_eq!(format!("{lock:?}"), "RwLock { data: <locked>, .. }");
+    drop(writing);
+    assert_eq!(format!("{lock:?}"), "RwLock { data: 2, .. }");
+    unwind(|| lock.write());
+    unwind(|| lock.read());
+    *lock.get_mut() += 1;
+    assert_eq!(*lock.write(), 3);
+    assert_eq!(lock.into_inner(), 3);
+}
+
+fn a_writer_that_waits_goes_before_readers_that_come_then() {
+    static LOCK: RwLock<Vec<&str>> = RwLock::new(Vec::new());
+    run(|| {
+        let reading = LOCK.read();
+        let writer = go_until_it_waits(|| LOCK.write().push("writer"));
+        assert!(LOCK.try_read().is_none());
+        let reader = go_until_it_waits(|| LOCK.read().len());
+        drop(reading);
+        assert_eq!(reader.join().unwrap(), 1);
+        writer.join().unwrap();
+    });
+}
+
+fn readers_that_wait_go_before_the_next_writer() {
+    static LOCK: RwLock<Vec<&str>> = RwLock::new(Vec::new());
+    run(|| {
+        let writing = LOCK.write();
+        let next = go_until_it_waits(|| LOCK.write().push("next"));
+        let readers = [(); 5].map(|()| go_until_it_waits(|| LOCK.read().len()));
+        drop(writing);
+        assert_eq!(readers.map(|reader| reader.join().unwrap()), [0; 5]);
+        next.join().unwrap();
+    });
+}

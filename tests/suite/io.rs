@@ -16,7 +16,8 @@ use gosched::time::sleep;
 use gosched::{blocking, go, yield_now};
 
 use crate::harness::interrupts::{INTERRUPTS, count_interrupts, interrupt, this_thread};
-use crate::harness::{Ended, Process, Test, run, tests};
+use crate::harness::process::{Ended, Process};
+use crate::harness::{Test, run, tests};
 
 tests! {
     a_reader_holds_no_p

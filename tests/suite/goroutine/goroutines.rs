@@ -6,8 +6,10 @@ use std::panic::{catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use gosched::chan::{Sender, bounded};
+use gosched::time::sleep;
 use gosched::{
     Builder, JoinError, JoinHandle, blocking, go, goexit, goid, num_goroutine, proc, scope, yield_now,
 };
@@ -29,6 +31,7 @@ tests! {
     catch_unwind_stops_goexit
     run_borrows_and_goroutines_outlive_it
     several_threads_may_run_at_once
+    programs_share_a_process
     a_plain_thread_can_make_goroutines
     a_builder_gives_a_stack_and_a_name
     goids_are_unique
@@ -254,6 +257,32 @@ fn several_threads_may_run_at_once() {
     thread::scope(|s| {
         s.spawn(|| run(|| (0..1000).for_each(|i| tx.send(i).unwrap())));
         s.spawn(|| run(|| assert!((0..1000).all(|i| rx.recv() == Ok(i)))));
+    });
+}
+
+/// Several threads, each with one program after the other: they know nothing of each other.
+fn programs_share_a_process() {
+    fn program(id: usize) -> usize {
+        let (tx, rx) = bounded(2);
+        for i in 0..20 {
+            let tx = tx.clone();
+            go(move || {
+                match i % 4 {
+                    0 => yield_now(),
+                    1 => blocking(|| thread::sleep(Duration::from_micros(10))),
+                    2 => sleep(Duration::from_micros(100)),
+                    _ => assert!(go(|| resume_unwind(Box::new(()))).join().is_err()),
+                }
+                tx.send(id * i).unwrap();
+            });
+        }
+        drop(tx);
+        rx.iter().sum()
+    }
+    thread::scope(|s| {
+        for id in 0..8 {
+            s.spawn(move || (0..50).for_each(|_| assert_eq!(run(|| program(id)), id * 190)));
+        }
     });
 }
 

@@ -11,8 +11,9 @@ use gosched::runtime2::G;
 use gosched::sync::WaitGroup;
 use gosched::{Builder, go, goexit, gomaxprocs, set_gomaxprocs};
 
+use crate::harness::goroutines::until_it_waits;
 use crate::harness::panics::{panics, text};
-use crate::harness::{Test, run, tests, until_it_waits};
+use crate::harness::{Test, run, tests};
 
 tests! {
     run_inside_run

@@ -1,6 +1,7 @@
 //! Goroutines that wait, and raw ones.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use gosched::chan::bounded;
 use gosched::runtime2::{G, GWAITING};
@@ -19,6 +20,19 @@ pub fn go_until_it_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'stat
         yield_now();
     }
     handle
+}
+
+/// Lets others run until the goroutine that has stored its G here waits. With one P, it then doesn't run
+/// before the caller lets others run again.
+pub fn until_it_waits(parked: &AtomicPtr<G>) -> *mut G {
+    loop {
+        let gp = parked.load(Ordering::Relaxed);
+        // SAFETY: G's are never freed.
+        if !gp.is_null() && unsafe { proc::readgstatus(gp) } == GWAITING {
+            return gp;
+        }
+        yield_now();
+    }
 }
 
 pub fn wait_until(condition: impl Fn() -> bool) {

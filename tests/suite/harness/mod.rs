@@ -17,25 +17,20 @@ pub mod pages;
 pub mod panics;
 pub mod polled;
 pub mod probe;
+pub mod process;
 pub mod rng;
 pub mod sockets;
 
 use std::env;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio, exit};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::process::{ExitCode, exit};
 
-use gosched::runtime2::{G, GWAITING};
 use libtest_mimic::{Arguments, Trial};
 
-use emulator::{emulator, this_binary};
+use emulator::emulator;
+use process::Process;
 
 /// The environment variable that says which test a process is for.
 const PROCESS_OF: &str = "GOSCHED_TEST_PROCESS_OF";
-
-/// What the runtime and std read: a test sets what it needs, and nothing else is set.
-const SETTINGS: [&str; 6] =
-    ["GODEBUG", "GOMAXPROCS", "GOSCHED_GUARD", "GOTRACEBACK", "RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
 
 /// Seconds after which a process is killed, by SIGALRM: only one that hangs takes so long, on a machine with
 /// much else to do, too. An emulator takes its time.
@@ -127,88 +122,7 @@ impl Test {
             body();
             exit(0);
         }
-        let mut command = this_binary();
-        command.env(PROCESS_OF, self.name()).stdin(Stdio::null());
-        // The first that a thread allocates would map 128 MiB for an arena of its own, at any time: also
-        // between the look at what the process has and the limit that is set from it. (An emulator limits
-        // nothing, and needs those arenas itself when there are no mappings left.)
-        if emulator().is_none() {
-            command.env("MALLOC_ARENA_MAX", "1");
-        }
-        for setting in SETTINGS {
-            command.env_remove(setting);
-        }
-        Process(command)
-    }
-}
-
-/// A process to be started.
-pub struct Process(Command);
-
-impl Process {
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.0.env(name, value);
-        self
-    }
-
-    /// Starts it, with pipes to and from it.
-    pub fn start(mut self) -> Child {
-        self.0.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        self.0.spawn().expect("a process can be made")
-    }
-
-    /// Starts it, and waits until what it has written to stderr is enough, or it has ended; then ends it.
-    /// Returns what it has written.
-    pub fn until(self, enough: impl Fn(&str) -> bool) -> String {
-        let mut child = self.start();
-        let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
-        let mut text = String::new();
-        while stderr.read_line(&mut text).expect("text") > 0 && !enough(&text) {}
-        child.kill().expect("it is a child");
-        child.wait().expect("it is a child");
-        text
-    }
-
-    /// A debugger that starts it.
-    pub fn under(self, mut debugger: Command) -> Command {
-        debugger.arg("--args").arg(self.0.get_program()).args(self.0.get_args());
-        for (name, value) in self.0.get_envs() {
-            match value {
-                Some(value) => debugger.env(name, value),
-                None => debugger.env_remove(name),
-            };
-        }
-        debugger
-    }
-
-    /// Starts it, and waits for its end.
-    pub fn end(mut self) -> Ended {
-        let output = self.0.output().expect("a process can be made");
-        Ended { status: output.status, stderr: String::from_utf8_lossy(&output.stderr).into_owned() }
-    }
-}
-
-/// How a process ended, and what it wrote to stderr.
-pub struct Ended {
-    pub status: ExitStatus,
-    pub stderr: String,
-}
-
-impl Ended {
-    /// Fails unless it ended like this: `exit status: 0`, `signal: 11`.
-    #[track_caller]
-    pub fn with(&self, status: &str) -> &Self {
-        let ended = self.status.to_string();
-        let same = ended.strip_prefix(status).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
-        assert!(same, "expected {status}, found {ended}, after:\n{}", self.stderr);
-        self
-    }
-
-    /// Fails unless it wrote this.
-    #[track_caller]
-    pub fn says(&self, text: &str) -> &Self {
-        assert!(self.stderr.contains(text), "expected {text:?} in:\n{}", self.stderr);
-        self
+        Process::new(PROCESS_OF, self.name())
     }
 }
 
@@ -223,17 +137,4 @@ pub fn run_with_procs<T: Send>(procs: usize, main: impl FnOnce() -> T + Send) ->
     // SAFETY: there is one thread.
     unsafe { env::set_var("GOMAXPROCS", procs.to_string()) };
     run(main)
-}
-
-/// Lets others run until the goroutine that has stored its G here waits. With one P, it then doesn't run
-/// before the caller lets others run again.
-pub fn until_it_waits(parked: &AtomicPtr<G>) -> *mut G {
-    loop {
-        let gp = parked.load(Ordering::Relaxed);
-        // SAFETY: G's are never freed.
-        if !gp.is_null() && unsafe { gosched::proc::readgstatus(gp) } == GWAITING {
-            return gp;
-        }
-        gosched::yield_now();
-    }
 }

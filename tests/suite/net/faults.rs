@@ -13,10 +13,11 @@ use gosched::net::{TcpStream, UnixStream};
 use gosched::time::sleep_until;
 use gosched::{blocking, proc, scope, yield_now};
 
+use crate::harness::goroutines::until_it_waits;
 use crate::harness::polled::*;
 use crate::harness::rng::Rng;
 use crate::harness::sockets::*;
-use crate::harness::{Test, tests, until_it_waits};
+use crate::harness::{Test, tests};
 
 tests! {
     resets

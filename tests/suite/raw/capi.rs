@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use gosched::capi::*;
 use gosched::proc;
 
-use crate::harness::tests;
+use crate::harness::{run, tests};
 use crate::painted;
 
 tests! {
@@ -174,32 +174,30 @@ unsafe extern "C" fn measure(function: *mut c_void) {
 }
 
 fn every_function_keeps_to_its_room() {
-    // SAFETY: the goroutines fit their stacks and don't panic; no thread-local is kept.
-    unsafe {
-        gosched::run(|| {
-            gosched_newproc(Some(park_for_good), ptr::null_mut());
-            while PARKED.load(Ordering::Acquire).is_null() {
+    // SAFETY: the goroutines fit their stacks and don't panic.
+    run(|| unsafe {
+        gosched_newproc(Some(park_for_good), ptr::null_mut());
+        while PARKED.load(Ordering::Acquire).is_null() {
+            gosched::yield_now();
+        }
+        for function in &FUNCTIONS {
+            let (mut chan, mut value) = (ptr::null_mut(), 7u64);
+            let elem = (&raw mut value).cast();
+            assert_eq!(gosched_chan_make(size_of::<u64>(), 2, &mut chan), 0);
+            CHANNEL.store(chan, Ordering::Relaxed);
+            let mut cases = [Case { chan: ptr::null_mut(), elem: ptr::null_mut() }; MANY];
+            cases[MANY - 1].chan = chan;
+            MANY_CASES.store(cases.as_mut_ptr(), Ordering::Relaxed);
+            gosched_newproc(Some(measure), ptr::from_ref(function).cast_mut().cast());
+            // The receivers park until a value comes; the channel neither fills nor stays full.
+            while !function.measured() {
                 gosched::yield_now();
+                gosched_chan_try_send(chan, elem);
+                gosched_chan_try_recv(chan, elem);
             }
-            for function in &FUNCTIONS {
-                let (mut chan, mut value) = (ptr::null_mut(), 7u64);
-                let elem = (&raw mut value).cast();
-                assert_eq!(gosched_chan_make(size_of::<u64>(), 2, &mut chan), 0);
-                CHANNEL.store(chan, Ordering::Relaxed);
-                let mut cases = [Case { chan: ptr::null_mut(), elem: ptr::null_mut() }; MANY];
-                cases[MANY - 1].chan = chan;
-                MANY_CASES.store(cases.as_mut_ptr(), Ordering::Relaxed);
-                gosched_newproc(Some(measure), ptr::from_ref(function).cast_mut().cast());
-                // The receivers park until a value comes; the channel neither fills nor stays full.
-                while !function.measured() {
-                    gosched::yield_now();
-                    gosched_chan_try_send(chan, elem);
-                    gosched_chan_try_recv(chan, elem);
-                }
-                gosched_chan_free(chan);
-            }
-        })
-    };
+            gosched_chan_free(chan);
+        }
+    });
     for function in &FUNCTIONS {
         function.check(usize::MAX);
     }
@@ -229,15 +227,13 @@ unsafe extern "C" fn make_on_a_fixed_stack() {
 fn a_goroutine_knows_where_it_was_made() {
     for make in [make_on_a_copying_stack, make_on_a_fixed_stack] {
         MADE_AT.store(0, Ordering::Relaxed);
-        // SAFETY: no thread-local is kept, and the runtime runs.
-        unsafe {
-            gosched::run(|| {
-                make();
-                while MADE_AT.load(Ordering::Acquire) == 0 {
-                    gosched::yield_now();
-                }
-            })
-        };
+        run(|| {
+            // SAFETY: the runtime runs.
+            unsafe { make() };
+            while MADE_AT.load(Ordering::Acquire) == 0 {
+                gosched::yield_now();
+            }
+        });
         let into = MADE_AT.load(Ordering::Relaxed).wrapping_sub(make as *const () as usize);
         assert!((1..256).contains(&into), "{into} bytes into the function");
     }

@@ -13,7 +13,7 @@ use gosched::chan::hchan::{
 use gosched::proc::{self, Coro, StwReason};
 use gosched::runtime2::{G, GRUNNING, Timer, TraceBlockReason, WaitReason};
 
-use crate::harness::tests;
+use crate::harness::{run, tests};
 use crate::painted::Case;
 
 tests! {
@@ -224,12 +224,9 @@ fn measure(cases: &'static [Case], measure: unsafe extern "C" fn(*mut c_void)) {
 }
 
 fn every_raw_function_fits_a_copying_stack() {
-    // SAFETY: no thread-local is kept.
-    unsafe {
-        gosched::run(|| {
-            measure(&CHECKED, measure_checked);
-            measure(&UNCHECKED, measure_unchecked);
-        })
-    };
+    run(|| {
+        measure(&CHECKED, measure_checked);
+        measure(&UNCHECKED, measure_unchecked);
+    });
     CHECKED.iter().chain(&UNCHECKED).for_each(|case| case.check(PROMISED));
 }

@@ -15,7 +15,8 @@ use gosched::preemptible;
 use gosched::proc;
 use gosched::runtime2::{G, GWAITING, TraceBlockReason, WaitReason};
 
-use crate::harness::{Process, Test, run, tests};
+use crate::harness::process::Process;
+use crate::harness::{Test, run, tests};
 
 tests! {
     std_backtrace_ends_at_the_base

@@ -13,7 +13,9 @@ use gosched::runtime2::{G, GRUNNABLE, GWAITING, TraceBlockReason, WaitReason};
 use gosched::sync::{Condvar, Mutex, RwLock, WaitGroup};
 use gosched::{Builder, go, goid, lock_os_thread, proc, select, yield_now};
 
-use crate::harness::{Ended, Test, run, tests, until_it_waits};
+use crate::harness::goroutines::until_it_waits;
+use crate::harness::process::Ended;
+use crate::harness::{Test, run, tests};
 
 tests! {
     deadlock_of_main

@@ -16,8 +16,9 @@ use gosched::{
     set_traceback, yield_now,
 };
 
+use crate::harness::goroutines::until_it_waits;
 use crate::harness::rng::Rng;
-use crate::harness::{Test, run, tests, until_it_waits};
+use crate::harness::{Test, run, tests};
 
 tests! {
     one_that_waits

@@ -8,7 +8,8 @@ use gosched::chan::bounded;
 use gosched::sync::Mutex;
 use gosched::{JoinHandle, go, yield_now};
 
-use crate::harness::{Ended, Test, run, tests};
+use crate::harness::process::Ended;
+use crate::harness::{Test, run, tests};
 
 tests! {
     the_last_made_runs_first

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gosched::{morestack_check, proc};
 
-use crate::harness::tests;
+use crate::harness::{run, tests};
 
 tests! {
     a_list_in_the_frames_moves_with_them
@@ -48,17 +48,15 @@ unsafe extern "C" fn sum_up(n: *mut c_void) {
 }
 
 fn a_list_in_the_frames_moves_with_them() {
-    // SAFETY: the goroutines check before each frame, and don't panic; no thread-local is kept.
-    unsafe {
-        gosched::run(|| {
-            for n in [1, 10, 100, 1_000, 10_000, 100_000] {
-                SUM.store(0, Ordering::Relaxed);
-                proc::newproc(Some(sum_up), ptr::without_provenance_mut(n));
-                while SUM.load(Ordering::Acquire) == 0 {
-                    gosched::yield_now();
-                }
-                assert_eq!(SUM.load(Ordering::Relaxed), n * (n + 1) / 2);
+    run(|| {
+        for n in [1, 10, 100, 1_000, 10_000, 100_000] {
+            SUM.store(0, Ordering::Relaxed);
+            // SAFETY: the goroutine checks before each frame, and doesn't panic.
+            unsafe { proc::newproc(Some(sum_up), ptr::without_provenance_mut(n)) };
+            while SUM.load(Ordering::Acquire) == 0 {
+                gosched::yield_now();
             }
-        })
-    }
+            assert_eq!(SUM.load(Ordering::Relaxed), n * (n + 1) / 2);
+        }
+    });
 }

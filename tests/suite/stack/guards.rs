@@ -15,7 +15,8 @@ use gosched::{Builder, JoinHandle, go, goid, proc, yield_now};
 use crate::harness::pages::page_size;
 use crate::harness::panics::panics;
 use crate::harness::probe::Probe;
-use crate::harness::{Ended, Test, run, tests};
+use crate::harness::process::Ended;
+use crate::harness::{Test, run, tests};
 
 tests! {
     below_every_stack

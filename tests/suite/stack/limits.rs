@@ -15,7 +15,8 @@ use gosched::{Builder, go, lock_os_thread, proc, scope, set_gomaxprocs, yield_no
 
 use crate::harness::memory::{allow, set_limit};
 use crate::harness::panics::panics;
-use crate::harness::{Process, Test, run, tests};
+use crate::harness::process::Process;
+use crate::harness::{Test, run, tests};
 
 tests! {
     no_memory_for_a_stack

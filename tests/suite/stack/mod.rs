@@ -14,12 +14,12 @@ mod stack_limit;
 use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] = &[
+    overflow::TESTS,
     grow::TESTS,
     guards::TESTS,
     limits::TESTS,
     memory_back::TESTS,
     morestack::TESTS,
-    overflow::TESTS,
     scan::TESTS,
     shrink::TESTS,
     #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]

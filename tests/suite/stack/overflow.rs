@@ -11,8 +11,10 @@ use gosched::chan::bounded;
 use gosched::runtime2::{G, Stack};
 use gosched::{go, proc, yield_now};
 
+use crate::harness::goroutines::until_it_waits;
 use crate::harness::pages::page_size;
-use crate::harness::{Ended, Test, run, tests, until_it_waits};
+use crate::harness::process::Ended;
+use crate::harness::{Test, run, tests};
 
 tests! {
     overflow_of_a_fixed_stack

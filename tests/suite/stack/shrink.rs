@@ -12,7 +12,7 @@ use gosched::runtime2::{G, GSCANWAITING, GWAITING};
 use gosched::{morestack_check, proc};
 
 use crate::harness::pages::page_size;
-use crate::harness::tests;
+use crate::harness::{run, tests};
 
 tests! {
     a_receiver_whose_stack_shrinks_gets_every_value
@@ -94,7 +94,7 @@ fn a_receiver_whose_stack_shrinks_gets_every_value() {
     // SAFETY: before the first run.
     unsafe { proc::set_hooks(Hooks { copystack: Some(count_smaller), ..Hooks::default() }) };
     let times = std::env::var("STRESS_TIMES").map_or(TIMES, |times| times.parse().expect("a number"));
-    let main = || {
+    run(|| {
         let c = makechan(&VALUE, 0).expect("memory for a channel");
         CHANNEL.store(c.as_ptr(), Ordering::Relaxed);
         // SAFETY: `receiver` checks its stack and doesn't panic.
@@ -137,8 +137,6 @@ fn a_receiver_whose_stack_shrinks_gets_every_value() {
             freechan(c);
         }
         println!("{round} values, {} times smaller", SHRUNK.load(Ordering::Relaxed));
-    };
-    // SAFETY: no thread-local is kept.
-    unsafe { gosched::run(main) };
+    });
     assert_eq!(WRONG.load(Ordering::Relaxed), 0, "values that are not what was sent");
 }

@@ -1,0 +1,101 @@
+//! A test's process: its environment, its end, and what it writes.
+
+use std::env;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use super::emulator::{emulator, this_binary};
+
+/// What the runtime and std read: a test sets what it needs, and nothing else is set.
+const SETTINGS: [&str; 6] =
+    ["GODEBUG", "GOMAXPROCS", "GOSCHED_GUARD", "GOTRACEBACK", "RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
+
+/// A process to be started.
+pub struct Process(Command);
+
+impl Process {
+    /// This binary's, with a variable in its environment.
+    pub fn new(variable: &str, value: &str) -> Self {
+        let mut command = this_binary();
+        command.env(variable, value).stdin(Stdio::null());
+        // The first that a thread allocates would map 128 MiB for an arena of its own, at any time: also
+        // between the look at what the process has and the limit that is set from it. (An emulator limits
+        // nothing, and needs those arenas itself when there are no mappings left.)
+        if emulator().is_none() {
+            command.env("MALLOC_ARENA_MAX", "1");
+        }
+        for setting in SETTINGS {
+            command.env_remove(setting);
+        }
+        Process(command)
+    }
+
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.0.env(name, value);
+        self
+    }
+
+    /// Starts it, with pipes to and from it.
+    pub fn start(mut self) -> Child {
+        self.0.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.0.spawn().expect("a process can be made")
+    }
+
+    /// Starts it, and waits until what it has written to stderr is enough, or it has ended; then ends it.
+    /// Returns what it has written.
+    pub fn until(self, enough: impl Fn(&str) -> bool) -> String {
+        let mut child = self.start();
+        let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut text = String::new();
+        while stderr.read_line(&mut text).expect("text") > 0 && !enough(&text) {}
+        child.kill().expect("it is a child");
+        child.wait().expect("it is a child");
+        text
+    }
+
+    /// A debugger that starts it.
+    pub fn under(self, mut debugger: Command) -> Command {
+        debugger.arg("--args").arg(self.0.get_program()).args(self.0.get_args());
+        for (name, value) in self.0.get_envs() {
+            match value {
+                Some(value) => debugger.env(name, value),
+                None => debugger.env_remove(name),
+            };
+        }
+        debugger
+    }
+
+    /// Starts it, and waits for its end.
+    pub fn end(mut self) -> Ended {
+        let output = self.0.output().expect("a process can be made");
+        if env::args().any(|arg| arg == "--nocapture") {
+            print!("{}", String::from_utf8_lossy(&output.stdout));
+            eprint!("{}", String::from_utf8_lossy(&output.stderr));
+        }
+        Ended { status: output.status, stderr: String::from_utf8_lossy(&output.stderr).into_owned() }
+    }
+}
+
+/// How a process ended, and what it wrote to stderr.
+pub struct Ended {
+    pub status: ExitStatus,
+    pub stderr: String,
+}
+
+impl Ended {
+    /// Fails unless it ended like this: `exit status: 0`, `signal: 11`.
+    #[track_caller]
+    pub fn with(&self, status: &str) -> &Self {
+        let ended = self.status.to_string();
+        let same = ended.strip_prefix(status).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+        assert!(same, "expected {status}, found {ended}, after:\n{}", self.stderr);
+        self
+    }
+
+    /// Fails unless it wrote this.
+    #[track_caller]
+    pub fn says(&self, text: &str) -> &Self {
+        assert!(self.stderr.contains(text), "expected {text:?} in:\n{}", self.stderr);
+        self
+    }
+}

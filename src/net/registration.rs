@@ -134,7 +134,7 @@ impl<T> Registration<T> {
     ) -> io::Result<usize> {
         let mut drained = self.reading.turn.lock();
         let n = self.try_and_wait(&self.reading, &mut drained, what, f)?;
-        *drained = self.short_read_drains && 0 < n && n < len && !self.pd.info().event_last();
+        *drained = self.short_read_drains && 0 < n && n < len && !self.pd.event_last();
         Ok(n)
     }
 

@@ -132,6 +132,12 @@ impl PollDesc {
         PollInfo(self.atomic_info.load(Ordering::SeqCst))
     }
 
+    /// Whether there may be something to read that the kernel won't report again.
+    #[inline(always)]
+    pub(crate) fn event_last(&self) -> bool {
+        self.info().event_last()
+    }
+
     /// Brings [`info`](Self::info) up to date with the fields. To be called after a change of one of them,
     /// before a goroutine is made ready and before the lock, which is held, is released. Go's
     /// `pollDesc.publishInfo`.

@@ -38,19 +38,17 @@ impl std::ops::Deref for SharedNote {
 
 /// The signal mask of the thread that started the runtime, and so of every M. Go's
 /// `initSigmask`.
-pub(crate) static INIT_SIGMASK: Sigmask = Sigmask(Cell::new(MaybeUninit::zeroed()));
+static INIT_SIGMASK: Sigmask = Sigmask(Cell::new(MaybeUninit::zeroed()));
 
 /// A signal mask in a static.
-pub(crate) struct Sigmask(Cell<MaybeUninit<libc::sigset_t>>);
+struct Sigmask(Cell<MaybeUninit<libc::sigset_t>>);
 
 // SAFETY: set once, before there is another thread that reads it.
 unsafe impl Sync for Sigmask {}
 
-impl Sigmask {
-    /// The mask.
-    pub(crate) fn get(&self) -> MaybeUninit<libc::sigset_t> {
-        self.0.get()
-    }
+/// The signal mask of the thread that started the runtime.
+pub(crate) fn init_sigmask() -> MaybeUninit<libc::sigset_t> {
+    INIT_SIGMASK.0.get()
 }
 
 static STARTED: AtomicBool = AtomicBool::new(false);

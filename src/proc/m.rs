@@ -13,7 +13,7 @@ use crate::lock::{assert_lock_held, lock, unlock};
 use crate::os::{gettid, newosproc};
 use crate::panic::throw;
 use crate::print::eprintln;
-use crate::proc::boot::INIT_SIGMASK;
+use crate::proc::boot::init_sigmask;
 use crate::proc::checkdead::checkdead;
 use crate::proc::p::{acquirep, releasep};
 use crate::proc::schedule::schedule;
@@ -186,7 +186,7 @@ pub(crate) fn newm(f: Option<fn()>, pp: Option<&'static P>, id: i64) -> io::Resu
     let made = allocm(f, id).and_then(|mp| {
         mp.nextp.set(pp);
         mp.ext.system.set(pp.is_none());
-        mp.sigmask.set(INIT_SIGMASK.get());
+        mp.sigmask.set(init_sigmask());
         // The kernel's state of this thread may be strange, and a new one would have it too.
         let strange = locked.is_none_or(|mine| mine.locked_ext.get() != 0 || mine.isextra.get());
         let made = if strange { newm_by_template(mp) } else { None };

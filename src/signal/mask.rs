@@ -9,7 +9,7 @@ use std::ptr;
 use crate::chan::{Receiver, Sender, bounded};
 use crate::current::lock_os_thread;
 use crate::go::Builder;
-use crate::proc::boot::INIT_SIGMASK;
+use crate::proc::boot::init_sigmask;
 use crate::proc::disable::become_system_goroutine;
 use crate::signal::kind::Signal;
 
@@ -25,7 +25,7 @@ pub(super) struct SigM {
 /// Whether the runtime's threads block a signal.
 fn blocked(signal: Signal) -> bool {
     // SAFETY: a valid mask: that of the thread that started the runtime, or all zero before.
-    unsafe { libc::sigismember(INIT_SIGMASK.get().as_ptr(), signal.as_raw()) == 1 }
+    unsafe { libc::sigismember(init_sigmask().as_ptr(), signal.as_raw()) == 1 }
 }
 
 impl SigM {

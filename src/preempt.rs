@@ -147,7 +147,7 @@ pub(crate) fn resume_g(state: SuspendGState) {
         }
     }
     if state.stopped {
-        ready(gp, 0, true);
+        ready(gp, true);
     }
 }
 

@@ -54,9 +54,9 @@ fn root_for(addr: &AtomicU32) -> &'static SemaRoot {
 
 /// Makes the goroutine of `s` ready. Go's `readyWithTime`; nothing is profiled, so no time is
 /// taken.
-fn ready_with_time(s: &Sudog, traceskip: i32) {
+fn ready_with_time(s: &Sudog) {
     let Some(gp) = s.g.get() else { throw("sudog without a g") };
-    goready(gp, traceskip);
+    goready(gp);
 }
 
 /// Takes one from the semaphore; sleeps until it can. Go's `semacquire`.
@@ -129,7 +129,7 @@ pub(crate) fn semrelease1(addr: &AtomicU32, handoff: bool) {
     if handed {
         s.ticket.set(1);
     }
-    ready_with_time(s, 5);
+    ready_with_time(s);
     if handed && crate::proc::park::on_goroutine() && getm().locks.get() == 0 {
         // It is next on this P; let it run in this time slice. Only in this case: otherwise
         // another might take the semaphore meanwhile, and the switch be for nothing.

@@ -138,7 +138,7 @@ const _: () = {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_ready_impl(gp: *mut G) {
     // SAFETY: gosched_park passed the G to `unlockf`, or gosched_getg returned it; G's are never freed.
-    goready(unsafe { &*gp }, 1)
+    goready(unsafe { &*gp })
 }
 
 #[unsafe(no_mangle)]

@@ -130,7 +130,7 @@ pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
     // After the unlock: the state of a G must not change while a channel's lock is held, as in Go.
     while let Some(gp) = list.pop() {
         gp.schedlink.set(None);
-        goready(gp, 3);
+        goready(gp);
     }
     true
 }

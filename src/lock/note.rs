@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use crate::arch::getg;
 use crate::os::{futexsleep, futexwakeup, nanotime};
 use crate::panic::throw;
-use crate::runtime2::{G, M, Note};
+use crate::runtime2::{M, Note};
 
 /// Makes a note ready to be slept on. Go's `noteclear`.
 pub(crate) fn noteclear(n: &Note) {
@@ -70,15 +70,3 @@ pub(crate) fn notetsleep_internal(n: &Note, ns: i64, mp: Option<&'static M>) -> 
     }
     true
 }
-
-/// A goroutine to run rather than let the M idle: none, on systems with threads. Go's
-/// `beforeIdle`.
-#[inline(always)]
-pub(crate) fn before_idle() -> Option<&'static G> {
-    None
-}
-
-/// Wakes those whose sleep on a note has ended: nobody, on systems with threads. Go's
-/// `checkTimeouts`.
-#[inline(always)]
-pub(crate) fn check_timeouts() {}

@@ -53,12 +53,11 @@ pub(super) fn forget_ready(pd: &PollDesc, mode: Mode) -> bool {
 }
 
 /// Parks the running goroutine until the descriptor is ready for `mode`, or until a deadline or a close; says
-/// whether it is ready. With `waitio` it parks even if there was a deadline or a close before. It throws if
-/// another goroutine waits for the same mode. Go's `netpollblock`.
+/// whether it is ready. It throws if another goroutine waits for the same mode. Go's `netpollblock`.
 ///
 /// # Safety
 /// On a goroutine.
-pub(crate) unsafe fn netpollblock(pd: &'static PollDesc, mode: Mode, waitio: bool) -> bool {
+pub(crate) unsafe fn netpollblock(pd: &'static PollDesc, mode: Mode) -> bool {
     let semaphore = pd.semaphore(mode);
     loop {
         if cas(semaphore, PD_READY, PD_NIL) {
@@ -74,7 +73,7 @@ pub(crate) unsafe fn netpollblock(pd: &'static PollDesc, mode: Mode, waitio: boo
     }
     // A close or a deadline is first published in `info`, and then looks at the semaphore. Here the semaphore
     // was written first, and `info` is read then. All of that is SeqCst, so one of the two sees the other.
-    if waitio || netpollcheckerr(pd, mode).is_ok() {
+    if netpollcheckerr(pd, mode).is_ok() {
         let semaphore = ptr::from_ref(semaphore).cast_mut().cast();
         let (reason, trace_reason) = (WaitReason::IOWait, TraceBlockReason::Net);
         // SAFETY: on a goroutine; netpollblockcommit touches the semaphore and not the stack. If it returns
@@ -102,11 +101,6 @@ unsafe extern "C" fn netpollblockcommit(gp: *mut G, semaphore: *mut c_void) -> b
         netpoll_adjust_waiters(1);
     }
     parked
-}
-
-/// Makes a goroutine ready that was parked on a descriptor. Go's `netpollgoready`.
-fn netpollgoready(gp: &'static G, traceskip: i32) {
-    goready(gp, traceskip + 1);
 }
 
 /// Ends a wait for `mode`: the descriptor is ready (`ioready`), or a deadline or a close has come. Returns
@@ -151,6 +145,6 @@ pub(super) fn end_waits(pd: &PollDesc, read: bool, write: bool) {
     let rg = if read { netpollunblock(pd, Mode::Read, false, &mut delta) } else { None };
     let wg = if write { netpollunblock(pd, Mode::Write, false, &mut delta) } else { None };
     unlock(&pd.lock);
-    rg.into_iter().chain(wg).for_each(|gp| netpollgoready(gp, 3));
+    rg.into_iter().chain(wg).for_each(goready);
     netpoll_adjust_waiters(delta);
 }

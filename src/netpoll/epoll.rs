@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use libc::{EPOLLET, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP, epoll_event};
 
 use crate::netpoll::event::{netpollevent, tagged_pointer_pack};
-use crate::netpoll::poll_desc::{Mode, PollDesc};
+use crate::netpoll::poll_desc::PollDesc;
 use crate::panic::throw;
 use crate::print::eprintln;
 use crate::proc::gqueue::GList;
@@ -78,11 +78,6 @@ pub(super) fn netpollopen(fd: RawFd, pd: &'static PollDesc) -> io::Result<()> {
 /// `netpollclose`.
 pub(super) fn netpollclose(fd: RawFd) {
     let _ = epoll_ctl(EPFD.load(Ordering::Relaxed), libc::EPOLL_CTL_DEL, fd, 0, 0);
-}
-
-/// Would announce a wait to a poller that isn't edge-triggered. Go's `netpollarm`.
-pub(super) fn netpollarm(_pd: &PollDesc, _mode: Mode) {
-    throw("runtime: unused");
 }
 
 /// Ends the poll in progress, or the next one. Go's `netpollBreak`.

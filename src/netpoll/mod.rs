@@ -46,7 +46,7 @@ pub use epoll::netpoll_is_poll_descriptor;
 pub(crate) use epoll::{netpoll, netpoll_break};
 pub use ops::{
     poll_runtime_poll_close, poll_runtime_poll_open, poll_runtime_poll_reset, poll_runtime_poll_server_init,
-    poll_runtime_poll_unblock, poll_runtime_poll_wait, poll_runtime_poll_wait_canceled,
+    poll_runtime_poll_unblock, poll_runtime_poll_wait,
 };
 pub use poll_desc::{Mode, PollDesc, PollError};
 

@@ -7,17 +7,13 @@ use std::sync::atomic::Ordering;
 use crate::lock::{lock, unlock};
 use crate::netpoll::block::{end_waits, forget_ready, netpollblock, netpollcheckerr};
 use crate::netpoll::cache::POLLCACHE;
-use crate::netpoll::epoll::{netpollarm, netpollclose, netpollopen};
+use crate::netpoll::epoll::{netpollclose, netpollopen};
 use crate::netpoll::poll_desc::{Mode, PD_NIL, PD_READY, PollDesc, PollError};
 use crate::netpoll::{netpoll_generic_init, netpollinited};
 use crate::panic::throw;
 use crate::stack::check::entry_check;
 use crate::stack::with_room;
 use crate::time::modify::deltimer;
-
-/// Whether each wait has to be announced to the kernel, as on those of Go's systems where the poller isn't
-/// edge-triggered.
-const LEVEL_TRIGGERED: bool = false;
 
 /// Makes the poller, unless it is made already. Go's `poll_runtime_pollServerInit`, in `netpoll.go`.
 ///
@@ -130,27 +126,12 @@ pub fn poll_runtime_poll_reset(pd: &PollDesc, mode: Mode) -> Result<bool, PollEr
 pub unsafe fn poll_runtime_poll_wait(pd: &'static PollDesc, mode: Mode) -> Result<(), PollError> {
     entry_check();
     netpollcheckerr(pd, mode)?;
-    if LEVEL_TRIGGERED {
-        netpollarm(pd, mode);
-    }
     // SAFETY: the caller is on a goroutine.
-    while !unsafe { netpollblock(pd, mode, false) } {
+    while !unsafe { netpollblock(pd, mode) } {
         netpollcheckerr(pd, mode)?;
         // The deadline had passed, and was moved before this goroutine ran again: it waits on.
     }
     Ok(())
-}
-
-/// Waits for an operation that was cancelled, even after a deadline or a close. Go's
-/// `poll_runtime_pollWaitCanceled`, in `netpoll.go`, which it has for Windows.
-///
-/// # Safety
-/// As [`poll_runtime_poll_wait`].
-#[inline(never)]
-pub unsafe fn poll_runtime_poll_wait_canceled(pd: &'static PollDesc, mode: Mode) {
-    entry_check();
-    // SAFETY: the caller is on a goroutine.
-    while !unsafe { netpollblock(pd, mode, true) } {}
 }
 
 /// Marks the descriptor as being closed: all waits end, and none begins after that. Throws if it is called a

@@ -72,12 +72,7 @@ fn get_extra_m() -> io::Result<&'static M> {
     }
 }
 
-/// Puts an M back on the list. Go's `putExtraM`.
-fn put_extra_m(mp: &'static M) {
-    add_extra_m(mp);
-}
-
-/// Adds an M to the list. Go's `addExtraM`.
+/// Puts an M on the list. Go's `addExtraM`.
 fn add_extra_m(mp: &'static M) {
     mp.schedlink.set(lockextra());
     unlockextra(Some(mp), 1);
@@ -167,7 +162,7 @@ fn dropm() {
     // SAFETY: the thread isn't ours any more.
     unsafe { setg(None) };
     mp.has_no_thread();
-    put_extra_m(mp);
+    add_extra_m(mp);
 }
 
 /// While this lives, the thread that made it is a goroutine, and can park.

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::arch::{gogo, mcall};
-use crate::lock::note::check_timeouts;
 use crate::lock::{lock_on, unlock_on};
 use crate::panic::throw;
 use crate::preempt::can_preempt_m;
@@ -28,7 +27,6 @@ use crate::runtime2::{
 /// On a goroutine.
 #[inline(never)]
 pub(crate) unsafe fn gosched() {
-    check_timeouts();
     let (gp, mp) = goroutine();
     wire_while_panicking(gp, mp);
     // SAFETY: on a goroutine; gosched_m puts it on a queue.
@@ -141,7 +139,7 @@ pub(crate) unsafe extern "C" fn preempt_park(gp: *mut G) -> ! {
     casfrom_gscanstatus(gp, GSCANPREEMPTED, GPREEMPTED);
     // Who has asked may have given up since. Go's never does.
     if !still_wanted && cas_g_from_preempted(gp, GPREEMPTED, GWAITING) {
-        ready(gp, 0, false);
+        ready(gp, false);
     }
     // SAFETY: on g0 with a P.
     unsafe { schedule(mp) }
@@ -153,7 +151,6 @@ pub(crate) unsafe extern "C" fn preempt_park(gp: *mut G) -> ! {
 /// On a goroutine.
 #[inline(never)]
 pub(crate) unsafe fn goyield() {
-    check_timeouts();
     let (gp, mp) = goroutine();
     wire_while_panicking(gp, mp);
     // SAFETY: on a goroutine; goyield_m puts it on a queue.

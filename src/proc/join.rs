@@ -67,7 +67,7 @@ pub(crate) fn end(gp: &G) -> bool {
     }
     // SAFETY: neither mark is set before this, so it is null or a G that waits.
     if let Some(joiner) = unsafe { joiner.as_ref() } {
-        goready(joiner, 3);
+        goready(joiner);
     }
     true
 }

@@ -146,12 +146,12 @@ unsafe extern "C" fn park_m(gp: *mut G) -> ! {
 /// Makes a parked goroutine ready to run. On a goroutine or g0 it is next on this P; on a
 /// thread that isn't ours it goes to the global queue. Go's `goready`.
 #[inline(never)]
-pub(crate) fn goready(gp: &'static G, traceskip: i32) {
-    ready(gp, traceskip, true);
+pub(crate) fn goready(gp: &'static G) {
+    ready(gp, true);
 }
 
 /// [`goready`], which need not put it next. Go's `ready`.
-pub(crate) fn ready(gp: &'static G, _traceskip: i32, next: bool) {
+pub(crate) fn ready(gp: &'static G, next: bool) {
     let mp = acquirem();
     ready_on(mp, gp, next);
     releasem(mp);

@@ -103,16 +103,17 @@ pub unsafe fn gopark(
 }
 
 /// Makes a parked goroutine ready: next on this P, or, called on a thread that isn't ours, by
-/// way of the global queue. Go's `goready`, in `proc.go`.
+/// way of the global queue. Go's `goready`, in `proc.go`; that it was made ready is traced without a
+/// stack, so no frames are left out of one.
 ///
 /// # Safety
 /// `gp` is a G that has parked, or is about to and whose `unlockf` has been called; and nobody
 /// else makes it ready. (A second time is a fatal error, if it is noticed.)
 #[inline(always)]
-pub unsafe fn goready(gp: *mut G, traceskip: i32) {
+pub unsafe fn goready(gp: *mut G, _traceskip: i32) {
     entry_check();
     // SAFETY: the caller's; G's are never freed.
-    park::goready(unsafe { &*gp }, traceskip)
+    park::goready(unsafe { &*gp })
 }
 
 /// Parks the running goroutine for at least `ns` nanoseconds. Go's `timeSleep`, in `time.go`.
@@ -136,7 +137,7 @@ pub unsafe fn time_sleep(ns: i64) {
 pub unsafe fn start_timer(t: *const Timer) {
     entry_check();
     // SAFETY: the caller's.
-    with_room(|| modify::start_timer(unsafe { &*t }))
+    with_room(|| modify::addtimer(unsafe { &*t }))
 }
 
 /// Stops a timer; says whether it was active. If not, it has fired, and `f` may be running. Go's
@@ -148,7 +149,7 @@ pub unsafe fn start_timer(t: *const Timer) {
 pub unsafe fn stop_timer(t: *const Timer) -> bool {
     entry_check();
     // SAFETY: the caller's.
-    with_room(|| modify::stop_timer(unsafe { &*t }))
+    with_room(|| modify::deltimer(unsafe { &*t }))
 }
 
 /// Sets a timer to another time, and starts it if it isn't active; says whether it was. Go's
@@ -160,7 +161,7 @@ pub unsafe fn stop_timer(t: *const Timer) -> bool {
 pub unsafe fn reset_timer(t: *const Timer, when: i64) -> bool {
     entry_check();
     // SAFETY: the caller's.
-    with_room(|| modify::reset_timer(unsafe { &*t }, when))
+    with_room(|| modify::resettimer(unsafe { &*t }, when))
 }
 
 /// Sets all of a timer, and starts it if it isn't active; says whether it was. Go's `modTimer`, in
@@ -179,7 +180,7 @@ pub unsafe fn mod_timer(
 ) -> bool {
     entry_check();
     // SAFETY: the caller's.
-    with_room(|| modify::mod_timer(unsafe { &*t }, when, period, f, arg, seq))
+    with_room(|| modify::modtimer(unsafe { &*t }, when, period, f, arg, seq))
 }
 
 /// The monotonic clock, in nanoseconds: what the time of a timer is compared with. Go's `nanotime`,

@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 
 use crate::arch::gogo;
-use crate::lock::note::before_idle;
 use crate::lock::{lock, lock_on, unlock, unlock_on};
 use crate::panic::{overflow, throw};
 use crate::proc::disable::{hold_back, user_disabled};
@@ -208,10 +207,6 @@ fn look_further(mp: &'static M, pp: &'static P) -> Option<(&'static G, bool)> {
             Stolen::Again => return None,
             Stolen::Nothing { poll_until: others } => poll_until = earlier(poll_until, others),
         }
-    }
-    if let Some(gp) = before_idle() {
-        casgstatus(gp, GWAITING, GRUNNABLE);
-        return Some(fresh(gp));
     }
     // What comes after the P is gone must not look at a newer table.
     let procs = procs();

@@ -197,7 +197,7 @@ unsafe extern "C" fn give_up(t: *mut c_void, seq: usize) {
         s
     });
     if let Some(s) = woken.flatten() {
-        ready_with_time(s, 4);
+        ready_with_time(s);
     }
 }
 
@@ -215,7 +215,7 @@ pub(crate) fn notify_list_notify_all(l: &NotifyList) {
     while let Some(s) = next {
         next = s.next.get();
         s.next.set(None);
-        ready_with_time(s, 4);
+        ready_with_time(s);
     }
 }
 
@@ -243,6 +243,6 @@ pub(crate) fn notify_list_notify_one(l: &NotifyList) {
     }
     unlock(lock_for(l));
     if let Some(s) = s {
-        ready_with_time(s, 4);
+        ready_with_time(s);
     }
 }

@@ -18,7 +18,7 @@ use crate::chan::make::makechan;
 use crate::chan::ops::{chanrecv, chansend};
 use crate::lock::{lock, unlock};
 use crate::os::nanotime;
-use crate::time::modify::{deltimer, modtimer, start_timer};
+use crate::time::modify::{addtimer, deltimer, modtimer};
 use crate::time::timer::{Timer, TimerFn, acquire_timer, release_timer};
 
 /// When it will be `ns` nanoseconds from now: at the end of time at the latest. Go's `when`, in
@@ -83,7 +83,7 @@ pub(crate) fn start(when: i64, period: i64, f: TimerFn, waiter: *mut c_void) -> 
         t.arg.set(t.as_arg());
         t.ext.waiter.set(waiter);
         t.ext.set.set(true);
-        start_timer(t);
+        addtimer(t);
     });
     t
 }

@@ -13,37 +13,6 @@ use crate::time::adjust::cleantimers;
 use crate::time::heap::doaddtimer;
 use crate::time::timer::*;
 
-/// Starts a new timer. Go's `startTimer`.
-#[inline(never)]
-pub(crate) fn start_timer(t: &'static Timer) {
-    addtimer(t);
-}
-
-/// Stops a timer; says whether it was active, and so won't fire. Go's `stopTimer`.
-#[inline(never)]
-pub(crate) fn stop_timer(t: &'static Timer) -> bool {
-    deltimer(t)
-}
-
-/// Sets a timer to another time; says whether it was active. Go's `resetTimer`.
-#[inline(never)]
-pub(crate) fn reset_timer(t: &'static Timer, when: i64) -> bool {
-    resettimer(t, when)
-}
-
-/// Sets all of a timer; says whether it was active. Go's `modTimer`.
-#[inline(never)]
-pub(crate) fn mod_timer(
-    t: &'static Timer,
-    when: i64,
-    period: i64,
-    f: Option<TimerFn>,
-    arg: *mut c_void,
-    seq: usize,
-) -> bool {
-    modtimer(t, when, period, f, arg, seq)
-}
-
 /// Throws unless a timer can fire at `when` and each `period`.
 fn check_times(when: i64, period: i64) {
     if when <= 0 {

@@ -50,5 +50,5 @@ unsafe extern "C" fn reset_for_sleep(_gp: *mut G, t: *mut c_void) -> bool {
 /// Makes a sleeping goroutine ready. Go's `goroutineReady`.
 unsafe extern "C" fn goroutine_ready(gp: *mut c_void, _seq: usize) {
     // SAFETY: time_sleep passes the G that parked.
-    goready(unsafe { &*gp.cast::<G>() }, 0);
+    goready(unsafe { &*gp.cast::<G>() });
 }

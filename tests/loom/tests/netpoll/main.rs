@@ -81,7 +81,7 @@ fn becomes_ready(pd: &'static PollDesc) {
 
 fn go_on(list: GList, delta: i32) {
     while let Some(gp) = list.pop() {
-        goready(gp, 0);
+        goready(gp);
     }
     netpoll::netpoll_adjust_waiters(delta);
 }

@@ -183,7 +183,7 @@ pub(crate) mod proc {
             true
         }
 
-        pub(crate) fn goready(gp: &'static G, _: i32) {
+        pub(crate) fn goready(gp: &'static G) {
             let was = std::mem::replace(&mut *gp.ready.lock().unwrap(), true);
             assert!(!was, "made ready twice");
             gp.wakes.notify_one();
@@ -288,7 +288,7 @@ pub(crate) mod netpoll {
         use std::sync::atomic::Ordering;
 
         use crate::event::tagged_pointer_pack;
-        use crate::poll_desc::{Mode, PollDesc};
+        use crate::poll_desc::PollDesc;
 
         loom::lazy_static! {
             /// What was registered last, and what comes back with an event of that.
@@ -306,9 +306,5 @@ pub(crate) mod netpoll {
         }
 
         pub(crate) fn netpollclose(_: RawFd) {}
-
-        pub(crate) fn netpollarm(_: &PollDesc, _: Mode) {
-            unreachable!("it is edge-triggered")
-        }
     }
 }

@@ -7,22 +7,7 @@ use crate::places::ADDED;
 use crate::repository::{absolute, read};
 use crate::sources::{Sources, owner_and_name};
 use crate::structs::{in_source, in_table};
-use crate::tables::{rows, type_name};
-
-/// A name of Go's in our spelling; one of ours stays as it is.
-fn snake_case(name: &str) -> String {
-    let chars: Vec<char> = name.chars().collect();
-    let mut snake = String::new();
-    for (i, c) in chars.iter().enumerate() {
-        let before = i.checked_sub(1).map_or('_', |before| chars[before]);
-        let ends_capitals = chars.get(i + 1).is_some_and(char::is_ascii_lowercase);
-        if c.is_ascii_uppercase() && before != '_' && (!before.is_ascii_uppercase() || ends_capitals) {
-            snake.push('_');
-        }
-        snake.push(c.to_ascii_lowercase());
-    }
-    snake
-}
+use crate::tables::{rows, snake_case, type_name};
 
 /// Fails with all that is wrong, a line each.
 fn none(wrong: &[String]) {

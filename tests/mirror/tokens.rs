@@ -1,5 +1,7 @@
 //! Files as tokens: that shows the bodies of macros, too.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// As much of a token as the tests need.
@@ -65,4 +67,28 @@ pub fn mention(tokens: &[Token], name: &str) -> bool {
         Token::Group(_, inner) => mention(inner, name),
         _ => false,
     })
+}
+
+/// Whether a token is that word.
+pub fn is(token: &Token, word: &str) -> bool {
+    matches!(token, Token::Word(other) if other == word)
+}
+
+/// The names of the items that are defined there, and of the methods.
+pub fn definitions(tokens: &[Token]) -> BTreeSet<&str> {
+    const BEFORE: [&str; 9] = ["fn", "struct", "enum", "union", "trait", "type", "const", "static", "mod"];
+    let mut names = BTreeSet::new();
+    for (i, token) in tokens.iter().enumerate() {
+        match (token, &tokens[i + 1..]) {
+            (Token::Group(_, inner), _) => names.extend(definitions(inner)),
+            (Token::Word(word), [Token::Mark('!'), Token::Word(name), ..]) if word == "macro_rules" => {
+                names.insert(name);
+            }
+            (Token::Word(word), [Token::Word(name), ..]) if BEFORE.contains(&word.as_str()) => {
+                names.insert(name);
+            }
+            _ => {}
+        }
+    }
+    names
 }

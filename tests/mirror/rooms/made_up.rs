@@ -1,8 +1,8 @@
 //! The rules find what is wrong with a small house.
 
 use super::house::House;
-use super::rules;
 use super::tree::Tree;
+use super::{folders, methods, uses, visibility};
 
 const RULES: &str = "\
 //! # Floors
@@ -67,19 +67,21 @@ fn faults(files: &[(&str, &str)]) -> Vec<String> {
     let house = House::new(&tree);
     [
         house.faults(&tree),
-        rules::rooms_use_what_is_below(&tree, &house),
-        rules::faces_use_what_is_listed(&tree, &house),
-        rules::the_list_is_used(&tree, &house),
-        rules::rooms_show_what_is_listed(&tree, &house),
-        rules::rooms_keep_to_themselves(&tree),
-        rules::folders_have_tables(&tree),
-        rules::modules_are_folders(&tree),
-        rules::files_are_short(&tree),
+        uses::rooms_use_what_is_below(&tree, &house),
+        methods::rooms_call_what_is_below(&tree, &house),
+        uses::faces_use_what_is_listed(&tree, &house),
+        uses::the_list_is_used(&tree, &house),
+        visibility::rooms_show_what_is_listed(&tree, &house),
+        visibility::rooms_keep_to_themselves(&tree),
+        folders::folders_have_tables(&tree),
+        folders::tables_are_right(&tree),
+        folders::modules_are_folders(&tree),
+        folders::files_are_short(&tree),
     ]
     .concat()
 }
 
-/// A change to a file is found, and nothing else is.
+/// Of a change to a file this is found, and nothing else.
 #[track_caller]
 fn finds(file: &str, change: impl Fn(&str) -> String, expected: &[&str]) {
     let mut files = FILES.to_vec();
@@ -128,6 +130,16 @@ fn an_import_up_is_found() {
         "use super::m::{self};",
         &["runtime/p/mod.rs: runtime::m is in m, which isn't below p"],
     );
+}
+
+#[test]
+fn a_method_from_above_is_found() {
+    let changed = FILES.map(|(path, source)| match path {
+        "runtime/sched/poll.rs" => (path, "use super::super::data::G; impl<T> G<T> { fn find(&self) {} }"),
+        "runtime/p/mod.rs" => (path, "fn f() { assert!(g().find()) }"),
+        _ => (path, source),
+    });
+    assert_eq!(faults(&changed), ["runtime/p/mod.rs: G::find is from sched, which isn't below p"]);
 }
 
 #[test]
@@ -214,6 +226,8 @@ fn what_is_visible_to_too_many_is_found() {
         let found = format!("runtime/p/mod.rs: {name} is pub(crate), and no face uses it");
         finds_line("runtime/p/mod.rs", item, &[&found]);
     }
+    // The type of what is used must be visible, too.
+    finds_other("runtime/sched/mod.rs", "park() {}", "park() -> S {} pub(crate) struct S;", &[]);
     finds_line(
         "runtime/p/mod.rs",
         "pub(in crate::runtime) static F: u8 = 1;",
@@ -237,6 +251,12 @@ fn a_table_that_is_wrong_is_found() {
         "`poll.rs`",
         "`poll.rs`, `poll.rs`",
         &["runtime/sched/mod.rs: poll.rs isn't there, or listed twice"],
+    );
+    finds_other(
+        "runtime/sched/mod.rs",
+        "| `poll.rs` | |",
+        "| `poll.rs` | `pollWork`, `netpoll.go` |",
+        &["runtime/sched/mod.rs: pollWork isn't where its table says"],
     );
     finds_other("runtime/mod.rs", "`m`, `p`", "`m`, `p`, `q`", &["runtime/mod.rs: q isn't there"]);
 }

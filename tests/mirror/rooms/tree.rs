@@ -48,8 +48,28 @@ impl Tree {
         self.files.get(path).unwrap_or_else(|| panic!("there is no src/{path}"))
     }
 
+    /// The files of rooms, with their rooms.
+    pub fn rooms(&self) -> impl Iterator<Item = (&str, &File, &str)> {
+        self.files().filter_map(|(path, file)| Some((path, file, file.room()?)))
+    }
+
+    /// The files of faces.
+    pub fn faces(&self) -> impl Iterator<Item = (&str, &File)> {
+        self.files().filter(|(_, file)| file.module.first().is_some_and(|first| first != "runtime"))
+    }
+
     pub fn files(&self) -> impl Iterator<Item = (&str, &File)> {
         self.files.iter().map(|(path, file)| (path.as_str(), file))
+    }
+}
+
+impl File {
+    /// The room that it is in, if it is in one.
+    pub fn room(&self) -> Option<&str> {
+        match self.module.as_slice() {
+            [runtime, room, ..] if runtime == "runtime" => Some(room),
+            _ => None,
+        }
     }
 }
 

@@ -17,3 +17,18 @@ pub fn type_name(go: &str) -> String {
     let (first, rest) = go.split_at(1);
     first.to_uppercase() + rest
 }
+
+/// A name of Go's in our spelling; one of ours stays as it is.
+pub fn snake_case(name: &str) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    let mut snake = String::new();
+    for (i, c) in chars.iter().enumerate() {
+        let before = i.checked_sub(1).map_or('_', |before| chars[before]);
+        let ends_capitals = chars.get(i + 1).is_some_and(char::is_ascii_lowercase);
+        if c.is_ascii_uppercase() && before != '_' && (!before.is_ascii_uppercase() || ends_capitals) {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    snake
+}

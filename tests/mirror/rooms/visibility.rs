@@ -1,0 +1,107 @@
+//! Who sees what. Each function returns what is wrong, a line for each.
+
+use proc_macro2::Delimiter;
+
+use super::house::House;
+use super::paths::exports;
+use super::tree::{File, Tree};
+use crate::tokens::{Token, is, mention};
+
+/// What is visible in the whole crate.
+struct Shown<'a> {
+    name: String,
+    /// It is a field or a method: of what is listed, perhaps, but not listed itself.
+    is_member: bool,
+    /// What follows its visibility, without a body.
+    signature: &'a [Token],
+}
+
+/// In a room, only what faces use is visible to them, and the types of that.
+pub fn rooms_show_what_is_listed(tree: &Tree, house: &House) -> Vec<String> {
+    let mut all = Vec::new();
+    for (path, file, _) in tree.rooms() {
+        let mut shown = Vec::new();
+        visible_in_crate(&file.tokens, false, &mut shown);
+        all.extend(shown.into_iter().map(|shown| (path, shown)));
+    }
+    let is_used = |Shown { name, is_member, signature }: &Shown| {
+        let is_type = signature.first().is_some_and(|first| TYPES.iter().any(|word| is(first, word)));
+        house.for_faces.contains(name)
+            || *is_member && tree.faces().any(|(_, face)| mention(&face.tokens, name))
+            || is_type && all.iter().any(|(_, other)| other.name != *name && mention(other.signature, name))
+    };
+    let unused = all.iter().filter(|(_, shown)| !is_used(shown));
+    unused.map(|(path, shown)| format!("{path}: {} is pub(crate), and no face uses it", shown.name)).collect()
+}
+
+/// What begins a type.
+const TYPES: [&str; 5] = ["struct", "enum", "union", "trait", "type"];
+
+/// What is `pub(crate)`.
+fn visible_in_crate<'a>(tokens: &'a [Token], of_type: bool, shown: &mut Vec<Shown<'a>>) {
+    let mut in_type = of_type;
+    for (i, token) in tokens.iter().enumerate() {
+        match (token, &tokens[i + 1..]) {
+            (public, [Token::Group(_, scope), rest @ ..])
+                if is(public, "pub") && matches!(&scope[..], [word] if is(word, "crate")) =>
+            {
+                let ends =
+                    |token: &Token| matches!(token, Token::Mark(';') | Token::Group(Delimiter::Brace, _));
+                let signature = rest.split(ends).next().unwrap_or_default();
+                let names = if signature.first().is_some_and(|first| is(first, "use")) {
+                    exports(&tokens[i..], &[]).into_iter().map(|export| export.name).collect()
+                } else {
+                    vec![name_of(signature)]
+                };
+                shown.extend(names.into_iter().map(|name| Shown { name, is_member: of_type, signature }));
+            }
+            (Token::Word(word), _) if word == "impl" || TYPES.contains(&word.as_str()) => {
+                in_type = true;
+            }
+            (Token::Group(_, inner), _) => {
+                visible_in_crate(inner, in_type, shown);
+                in_type &= !matches!(token, Token::Group(Delimiter::Brace, _));
+            }
+            (Token::Mark(';'), _) => in_type = false,
+            _ => {}
+        }
+    }
+}
+
+/// What an item or a field is called.
+fn name_of(item: &[Token]) -> String {
+    const BEFORE_NAMES: [&str; 12] = [
+        "const", "unsafe", "async", "extern", "fn", "struct", "enum", "union", "type", "static", "trait",
+        "mod",
+    ];
+    let mut words = item.iter().filter_map(|token| match token {
+        Token::Word(word) => Some(word.as_str()),
+        _ => None,
+    });
+    words.find(|word| !BEFORE_NAMES.contains(word)).unwrap_or_default().to_owned()
+}
+
+/// What only its room uses is visible there alone. (A type may have to be visible where its functions are.)
+pub fn rooms_keep_to_themselves(tree: &Tree) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (path, file, room) in tree.rooms() {
+        let elsewhere: Vec<&File> =
+            tree.files().filter(|(_, other)| other.room() != Some(room)).map(|(_, other)| other).collect();
+        let items = (0..file.tokens.len()).filter_map(|i| visible_in_runtime(&file.tokens[i..]));
+        for name in items.filter(|item| !TYPES.iter().any(|word| is(&item[0], word))).map(name_of) {
+            if !elsewhere.iter().any(|other| mention(&other.tokens, &name)) {
+                wrong.push(format!("{path}: {name} is pub(in crate::runtime), and only {room} uses it"));
+            }
+        }
+    }
+    wrong
+}
+
+/// What follows `pub(in crate::runtime)`, if `tokens` begin with that, and unless it is a `use`.
+fn visible_in_runtime(tokens: &[Token]) -> Option<&[Token]> {
+    let [public, Token::Group(_, scope), item @ ..] = tokens else { return None };
+    let [within, krate, Token::Colons, runtime] = scope.as_slice() else { return None };
+    let words = [public, within, krate, runtime];
+    let matches = words.iter().zip(["pub", "in", "crate", "runtime"]).all(|(token, word)| is(token, word));
+    (matches && !is(item.first()?, "use")).then_some(item)
+}

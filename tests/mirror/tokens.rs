@@ -1,6 +1,7 @@
 //! Files as tokens: that shows the bodies of macros, too.
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
@@ -60,13 +61,13 @@ fn is_cfg_test(token: &Token) -> bool {
     cfg == "cfg" && condition.as_slice() == [Token::Word("test".to_owned())]
 }
 
-/// Whether a name is somewhere in there.
-pub fn mention(tokens: &[Token], name: &str) -> bool {
-    tokens.iter().any(|token| match token {
-        Token::Word(word) => word == name,
-        Token::Group(_, inner) => mention(inner, name),
-        _ => false,
-    })
+/// All words in there.
+pub fn words(tokens: &[Token]) -> Box<dyn Iterator<Item = &str> + '_> {
+    Box::new(tokens.iter().flat_map(|token| match token {
+        Token::Group(_, inner) => words(inner),
+        Token::Word(word) => Box::new(iter::once(word.as_str())),
+        _ => Box::new(iter::empty()),
+    }))
 }
 
 /// Whether a token is that word.

@@ -14,7 +14,7 @@ use proc_macro2::Delimiter;
 use super::paths::{DOLLAR_CRATE, Path, exports, modules};
 use super::tree::{File, Tree};
 use crate::markdown::{names, rows};
-use crate::tokens::{Token, mention};
+use crate::tokens::{Token, words};
 
 /// Where that is.
 pub const RULES: &str = "runtime/mod.rs";
@@ -186,7 +186,7 @@ fn exported_macros(file: &File) -> Vec<(String, Path)> {
     for (i, token) in file.tokens.iter().enumerate() {
         match (token, &file.tokens[i + 1..]) {
             (Token::Group(Delimiter::Bracket, attribute), _) => {
-                exported |= mention(attribute, "macro_export")
+                exported |= words(attribute).any(|word| word == "macro_export")
             }
             (Token::Group(Delimiter::Brace, _) | Token::Mark(';'), _) => exported = false,
             (Token::Word(word), [Token::Mark('!'), Token::Word(name), ..])

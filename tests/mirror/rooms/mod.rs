@@ -9,6 +9,8 @@ mod tree;
 mod uses;
 mod visibility;
 
+use std::sync::LazyLock;
+
 use house::House;
 use tree::Tree;
 
@@ -18,54 +20,46 @@ fn none(wrong: &[String]) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-fn crate_and_house() -> (Tree, House) {
-    let tree = Tree::of_the_crate();
-    let house = House::new(&tree);
-    (tree, house)
-}
+static TREE: LazyLock<Tree> = LazyLock::new(Tree::of_the_crate);
+static HOUSE: LazyLock<House> = LazyLock::new(|| House::new(&TREE));
 
 #[test]
 #[ignore = "src/ has no rooms yet"]
 fn the_order_names_every_room() {
-    let (tree, house) = crate_and_house();
-    none(&house.faults(&tree));
+    none(&HOUSE.faults(&TREE));
 }
 
 #[test]
 #[ignore = "src/ has no rooms yet"]
 fn rooms_use_what_is_below() {
-    let (tree, house) = crate_and_house();
-    none(&uses::rooms_use_what_is_below(&tree, &house));
-    none(&methods::rooms_call_what_is_below(&tree, &house));
+    none(&uses::rooms_use_what_is_below(&TREE, &HOUSE));
+    none(&methods::rooms_call_what_is_below(&TREE, &HOUSE));
 }
 
 #[test]
 #[ignore = "src/ has no rooms yet"]
 fn faces_use_what_is_listed() {
-    let (tree, house) = crate_and_house();
-    none(&uses::faces_use_what_is_listed(&tree, &house));
-    none(&uses::the_list_is_used(&tree, &house));
+    none(&uses::faces_use_what_is_listed(&TREE, &HOUSE));
+    none(&uses::the_list_is_used(&TREE, &HOUSE));
 }
 
 #[test]
 #[ignore = "src/ has no rooms yet"]
 fn rooms_show_what_is_used() {
-    let (tree, house) = crate_and_house();
-    none(&visibility::rooms_show_what_is_listed(&tree, &house));
-    none(&visibility::rooms_keep_to_themselves(&tree));
+    none(&visibility::rooms_show_what_is_listed(&TREE, &HOUSE));
+    none(&visibility::rooms_keep_to_themselves(&TREE));
 }
 
 #[test]
 #[ignore = "src/ has no rooms yet"]
 fn folders_have_tables() {
-    let tree = Tree::of_the_crate();
-    none(&folders::folders_have_tables(&tree));
-    none(&folders::tables_are_right(&tree));
-    none(&folders::modules_are_folders(&tree));
+    none(&folders::folders_have_tables(&TREE));
+    none(&folders::tables_are_right(&TREE));
+    none(&folders::modules_are_folders(&TREE));
 }
 
 #[test]
 #[ignore = "src/ has no rooms yet"]
 fn files_are_short() {
-    none(&folders::files_are_short(&Tree::of_the_crate()));
+    none(&folders::files_are_short(&TREE));
 }

@@ -1,6 +1,6 @@
 //! The crate as a tree of modules: the real one, or one that is made up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::paths::{Path, modules};
 use crate::repository::{files_below, read};
@@ -17,6 +17,8 @@ pub struct Tree {
 pub struct File {
     pub source: String,
     pub tokens: Vec<Token>,
+    /// All names in it.
+    words: HashSet<String>,
     /// The module that it is.
     pub module: Path,
 }
@@ -31,7 +33,8 @@ impl Tree {
     pub fn new<'a>(files: impl Iterator<Item = (&'a str, String)>) -> Self {
         let files = files.map(|(path, source)| {
             let tokens = tokens::of(path, &source);
-            (path.to_owned(), File { module: module(path), tokens, source })
+            let words = tokens::words(&tokens).map(str::to_owned).collect();
+            (path.to_owned(), File { module: module(path), tokens, words, source })
         });
         let mut files: BTreeMap<String, File> = files.collect();
         let paths = files.keys().cloned().collect();
@@ -64,6 +67,11 @@ impl Tree {
 }
 
 impl File {
+    /// Whether a name is somewhere in it.
+    pub fn mentions(&self, name: &str) -> bool {
+        self.words.contains(name)
+    }
+
     /// The room that it is in, if it is in one.
     pub fn room(&self) -> Option<&str> {
         match self.module.as_slice() {

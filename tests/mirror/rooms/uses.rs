@@ -3,7 +3,6 @@
 use super::house::{Arrow, House, Place, RULES};
 use super::paths::{Path, paths};
 use super::tree::{File, Tree};
-use crate::tokens::mention;
 
 /// Adds what is wrong with a path, unless an exception is made for that, which is noted as used.
 fn note(wrong: &mut Vec<String>, used: &mut [bool], arrows: &[Arrow], file: &str, path: &Path, why: String) {
@@ -70,7 +69,6 @@ pub fn faces_use_what_is_listed(tree: &Tree, house: &House) -> Vec<String> {
 /// What `runtime/mod.rs` exports is used outside of it.
 pub fn the_list_is_used(tree: &Tree, house: &House) -> Vec<String> {
     let outside: Vec<&File> = tree.faces().map(|(_, file)| file).chain([tree.get("lib.rs")]).collect();
-    let unused =
-        house.for_faces.iter().filter(|name| !outside.iter().any(|file| mention(&file.tokens, name)));
+    let unused = house.for_faces.iter().filter(|name| !outside.iter().any(|file| file.mentions(name)));
     unused.map(|name| format!("{RULES}: no face uses {name}")).collect()
 }

@@ -5,7 +5,7 @@ use proc_macro2::Delimiter;
 use super::house::House;
 use super::paths::exports;
 use super::tree::{File, Tree};
-use crate::tokens::{Token, is, mention};
+use crate::tokens::{Token, is, words};
 
 /// What is visible in the whole crate.
 struct Shown<'a> {
@@ -27,8 +27,11 @@ pub fn rooms_show_what_is_listed(tree: &Tree, house: &House) -> Vec<String> {
     let is_used = |Shown { name, is_member, signature }: &Shown| {
         let is_type = signature.first().is_some_and(|first| TYPES.iter().any(|word| is(first, word)));
         house.for_faces.contains(name)
-            || *is_member && tree.faces().any(|(_, face)| mention(&face.tokens, name))
-            || is_type && all.iter().any(|(_, other)| other.name != *name && mention(other.signature, name))
+            || *is_member && tree.faces().any(|(_, face)| face.mentions(name))
+            || is_type
+                && all
+                    .iter()
+                    .any(|(_, other)| other.name != *name && words(other.signature).any(|word| word == name))
     };
     let unused = all.iter().filter(|(_, shown)| !is_used(shown));
     unused.map(|(path, shown)| format!("{path}: {} is pub(crate), and no face uses it", shown.name)).collect()
@@ -89,7 +92,7 @@ pub fn rooms_keep_to_themselves(tree: &Tree) -> Vec<String> {
             tree.files().filter(|(_, other)| other.room() != Some(room)).map(|(_, other)| other).collect();
         let items = (0..file.tokens.len()).filter_map(|i| visible_in_runtime(&file.tokens[i..]));
         for name in items.filter(|item| !TYPES.iter().any(|word| is(&item[0], word))).map(name_of) {
-            if !elsewhere.iter().any(|other| mention(&other.tokens, &name)) {
+            if !elsewhere.iter().any(|other| other.mentions(&name)) {
                 wrong.push(format!("{path}: {name} is pub(in crate::runtime), and only {room} uses it"));
             }
         }

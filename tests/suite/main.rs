@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         raw::TESTS,
         report::TESTS,
         sched::TESTS,
-        &[signal::TESTS],
+        signal::TESTS,
         sync::TESTS,
         time::TESTS,
     ];

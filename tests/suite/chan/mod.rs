@@ -1,10 +1,12 @@
 //! Typed channels and selects.
 
 mod channels;
+mod impatient;
 mod select;
 mod select_set;
 mod timeouts;
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] = &[channels::TESTS, select::TESTS, select_set::TESTS, timeouts::TESTS];
+pub const TESTS: &[&[Test]] =
+    &[channels::TESTS, impatient::TESTS, select::TESTS, select_set::TESTS, timeouts::TESTS];

@@ -1,8 +1,10 @@
 //! Goroutines, what they are made of and what they may not do.
 
 mod foreign_thread;
+mod foreign_wakes;
 mod goroutines;
 mod iter;
+mod iter_ends;
 mod labels;
 mod misuse;
 mod scope;
@@ -13,8 +15,10 @@ use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] = &[
     foreign_thread::TESTS,
+    foreign_wakes::TESTS,
     goroutines::TESTS,
     iter::TESTS,
+    iter_ends::TESTS,
     labels::TESTS,
     misuse::TESTS,
     scope::TESTS,

@@ -3,9 +3,11 @@
 mod faults;
 mod limits;
 mod pollable;
-mod sockets;
 mod storm;
+mod tcp;
+mod udp_and_unix;
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] = &[faults::TESTS, limits::TESTS, pollable::TESTS, sockets::TESTS, storm::TESTS];
+pub const TESTS: &[&[Test]] =
+    &[faults::TESTS, limits::TESTS, pollable::TESTS, storm::TESTS, tcp::TESTS, udp_and_unix::TESTS];

@@ -1,12 +1,23 @@
 //! What is printed, and what can be asked.
 
+mod deadlock;
 mod debuggers;
+mod dumps;
 mod fatal;
 mod metrics;
+mod quit;
 mod schedtrace;
 mod traceback;
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] =
-    &[debuggers::TESTS, fatal::TESTS, metrics::TESTS, schedtrace::TESTS, traceback::TESTS];
+pub const TESTS: &[&[Test]] = &[
+    deadlock::TESTS,
+    debuggers::TESTS,
+    dumps::TESTS,
+    fatal::TESTS,
+    metrics::TESTS,
+    quit::TESTS,
+    schedtrace::TESTS,
+    traceback::TESTS,
+];

@@ -1,23 +1,16 @@
 //! What a dump says of each goroutine: its state, its frames down to its own function, and who made it.
 
-use std::env;
 use std::ffi::c_void;
 use std::hint::black_box;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use gosched::chan::{Receiver, bounded};
-use gosched::runtime2::{G, GPREEMPTED, GWAITING, TraceBlockReason, WaitReason};
-use gosched::sync::Mutex;
-use gosched::{
-    Builder, Traceback, blocking, dump_goroutines, go, goid, morestack_check, preemptible, proc,
-    set_traceback, yield_now,
-};
+use gosched::runtime2::{G, GPREEMPTED, TraceBlockReason, WaitReason};
+use gosched::{blocking, dump_goroutines, go, goid, morestack_check, preemptible, proc, yield_now};
 
 use crate::harness::goroutines::until_it_waits;
-use crate::harness::rng::Rng;
 use crate::harness::{Test, run, tests};
 
 tests! {
@@ -32,29 +25,17 @@ tests! {
     the_caller
     from_a_thread
     minutes
-    level
-    level_of_the_environment
-    ancestors
-    makers_of_the_raw_layer
-    ten_thousand
-    while_others_run
-    a_throw
-    no_stacks
-    quit
-    quit_of_a_running_program
-    quit_of_the_programs_own
-    crash
 }
 
 /// A dump.
-fn dump() -> String {
+pub(super) fn dump() -> String {
     let mut text = Vec::new();
     dump_goroutines(&mut text).unwrap();
     String::from_utf8(text).unwrap()
 }
 
 /// What a dump says of a goroutine.
-fn part(dump: &str, goid: u64) -> &str {
+pub(super) fn part(dump: &str, goid: u64) -> &str {
     let header = format!("goroutine {goid} ");
     let part = dump.split("\n\n").find(|part| part.starts_with(&header));
     part.unwrap_or_else(|| panic!("no goroutine {goid} in:\n{dump}"))
@@ -62,7 +43,7 @@ fn part(dump: &str, goid: u64) -> &str {
 
 /// Fails unless a goroutine is in this state, and these functions are in its frames, in this order.
 #[track_caller]
-fn assert_part(part: &str, state: &str, functions: &[&str]) {
+pub(super) fn assert_part(part: &str, state: &str, functions: &[&str]) {
     let mut lines = part.lines();
     let header = lines.next().unwrap_or_default();
     assert!(header.ends_with(&format!(" [{state}]:")), "expected [{state}]:\n{part}");
@@ -98,7 +79,7 @@ fn seen(state: &str, function: &str, f: impl FnOnce() + Send + 'static, end: imp
 
 /// Frames that a goroutine waits in.
 #[inline(never)]
-fn outer(rx: &Receiver<()>) {
+pub(super) fn outer(rx: &Receiver<()>) {
     black_box(inner(rx));
 }
 
@@ -124,8 +105,8 @@ fn one_that_waits(test: Test) {
 }
 
 /// What the raw goroutines are, once they run.
-static RAW: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
-static GO_ON: AtomicBool = AtomicBool::new(false);
+pub(super) static RAW: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+pub(super) static GO_ON: AtomicBool = AtomicBool::new(false);
 
 fn raw_goid() -> u64 {
     // SAFETY: a G that has begun.
@@ -141,7 +122,7 @@ fn parks_on_a_copying_stack() {
 }
 
 #[inline(never)]
-unsafe extern "C" fn copying(depth: *mut c_void) {
+pub(super) unsafe extern "C" fn copying(depth: *mut c_void) {
     if depth.addr() > 0 {
         morestack_check!(3000, deeper, depth.addr());
     } else {
@@ -279,11 +260,11 @@ fn one_that_has_not_begun(test: Test) {
 }
 
 /// Whether somebody is in [`spins`].
-static SPINNING: AtomicBool = AtomicBool::new(false);
+pub(super) static SPINNING: AtomicBool = AtomicBool::new(false);
 
 /// Runs on, without a check.
 #[inline(never)]
-fn spins() {
+pub(super) fn spins() {
     SPINNING.store(true, Ordering::Relaxed);
     while !GO_ON.load(Ordering::Relaxed) {
         std::hint::spin_loop();
@@ -373,352 +354,4 @@ fn minutes(test: Test) {
         });
     });
     process.env("GOMAXPROCS", "1").end().with("exit status: 0");
-}
-
-fn level(test: Test) {
-    let process = test.process(|| {
-        run(|| {
-            let gosched = |dump: &str| dump.lines().any(|line| line.starts_with("gosched_"));
-            assert!(!gosched(&dump()));
-            set_traceback(Traceback::System);
-            assert!(gosched(&dump()));
-            set_traceback(Traceback::Single);
-            assert!(!gosched(&dump()));
-        });
-    });
-    process.end().with("exit status: 0");
-}
-
-fn level_of_the_environment(test: Test) {
-    let process = test.process(|| {
-        run(|| {
-            set_traceback(Traceback::Single);
-            assert!(dump().contains("gosched_goexit"), "not less than the environment says");
-        });
-    });
-    process.env("GOTRACEBACK", "system").end().with("exit status: 0");
-}
-
-/// Makes a goroutine that makes one, and so on.
-#[inline(never)]
-fn makes(depth: usize, rx: Receiver<()>) {
-    if depth == 0 {
-        return outer(&rx);
-    }
-    let made = go(move || makes(depth - 1, rx));
-    drop(black_box(made));
-}
-
-fn ancestors(test: Test) {
-    let process = test.process(|| {
-        run(|| {
-            let (tx, rx) = bounded::<()>(0);
-            go(move || makes(3, rx)).join().unwrap();
-            let found = loop {
-                let dump = dump();
-                if let Some(found) = dump.split("\n\n").find(|part| part.contains("traceback::inner(...)")) {
-                    break found.to_owned();
-                }
-                yield_now();
-            };
-            let (own, origin) = found.split_once("[originating from goroutine ").expect("it has ancestors");
-            assert!(own.contains("created at ") && origin.contains("traceback::makes(...)"), "{found}");
-            assert_eq!(found.matches("[originating from goroutine ").count(), 2, "{found}");
-            drop(tx);
-        });
-    });
-    process.env("GODEBUG", "tracebackancestors=2").end().with("exit status: 0");
-}
-
-fn makers_of_the_raw_layer(test: Test) {
-    let process = test.process(|| {
-        run(|| {
-            #[inline(never)]
-            fn makes_a_raw_one() {
-                // SAFETY: it fits its stack.
-                unsafe { proc::newproc(Some(copying), ptr::null_mut()) };
-                black_box(());
-            }
-            makes_a_raw_one();
-            let dump = dump();
-            let found =
-                dump.split("\n\n").find(|part| part.contains(" [runnable]:")).expect("one is runnable");
-            let (_, made) = found.split_once("created by ").expect("somebody has made it");
-            assert!(made.lines().next().is_some_and(|line| line.ends_with(" in goroutine 1")), "{found}");
-            assert!(made.contains("makes_a_raw_one"), "{found}");
-        });
-    });
-    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
-}
-
-/// Ways to wait.
-struct Ways {
-    rx: Receiver<()>,
-    lock: Mutex<()>,
-}
-
-macro_rules! ways {
-    ($($name:ident $state:literal |$ways:ident| $wait:expr;)*) => {
-        $(
-            #[inline(never)]
-            fn $name($ways: &Ways) {
-                black_box($wait);
-            }
-        )*
-        const WAYS: [(&str, &str, fn(&Ways)); 4] = [$((concat!("traceback::", stringify!($name)), $state, $name)),*];
-    };
-}
-
-ways! {
-    receives "chan receive" |ways| ways.rx.recv().is_ok();
-    locks "sync.Mutex.Lock" |ways| drop(ways.lock.lock());
-    selects "select" |ways| gosched::select! { recv(ways.rx) -> _ => {}, recv(gosched::chan::never::<()>()) -> _ => {} };
-    sleeps "sleep" |_ways| gosched::time::sleep(Duration::from_secs(3600));
-}
-
-fn ten_thousand(test: Test) {
-    const N: usize = if cfg!(target_arch = "aarch64") { 1000 } else { 10_000 };
-    let process = test.process(|| {
-        run(|| {
-            let (_tx, rx) = bounded::<()>(0);
-            let ways: &'static Ways = Box::leak(Box::new(Ways { rx, lock: Mutex::new(()) }));
-            let _held = ways.lock.lock();
-            for i in 0..N {
-                let (name, _, wait) = WAYS[i % WAYS.len()];
-                Builder::new().name(name).go(move || wait(ways)).unwrap();
-            }
-            // Others run meanwhile.
-            for _ in 0..2 {
-                go(|| {
-                    while !GO_ON.load(Ordering::Relaxed) {
-                        yield_now()
-                    }
-                });
-            }
-            let header = |name, state| format!(" \"{name}\" [{state}]:\n");
-            let all_wait = |dump: String| {
-                let waits = |(name, state, _)| dump.matches(&header(name, state)).count() == N / WAYS.len();
-                WAYS.into_iter().all(waits)
-            };
-            while !all_wait(dump()) {
-                yield_now();
-            }
-            let begun = std::time::Instant::now();
-            let dump = dump();
-            eprintln!("{N} goroutines in {:?}", begun.elapsed());
-            for (name, state, _) in WAYS {
-                let header = header(name, state);
-                let parts: Vec<&str> = dump.split("\n\n").filter(|part| part.contains(&header)).collect();
-                assert_eq!(parts.len(), N / WAYS.len(), "{name} is there");
-                parts.iter().for_each(|part| assert_part(part, state, &[name]));
-            }
-            GO_ON.store(true, Ordering::Relaxed);
-        });
-    });
-    let ended = process.env("GOMAXPROCS", "2").end();
-    eprint!("{}", ended.with("exit status: 0").stderr);
-}
-
-/// Parks, grows, ends, for as long as there are dumps.
-fn lives(mut rng: Rng, rounds: &'static AtomicUsize, depth: usize) {
-    while rounds.load(Ordering::Relaxed) > 0 {
-        match rng.below(6) {
-            0 if depth < 3 => {
-                let rng = rng.fork();
-                go(move || lives(rng, rounds, depth + 1));
-                return;
-            }
-            1 => gosched::time::sleep(Duration::from_micros(rng.below(200) as u64)),
-            2 => {
-                let (tx, rx) = bounded(0);
-                go(move || tx.send(()));
-                rx.recv().unwrap();
-            }
-            3 => blocking(|| thread::sleep(Duration::from_micros(50))),
-            4 => _ = grow(rng.below(30)),
-            _ => yield_now(),
-        }
-    }
-}
-
-#[inline(never)]
-fn grow(depth: usize) -> usize {
-    let room = black_box([depth; 64]);
-    if depth == 0 { 0 } else { grow(depth - 1) + black_box(room)[0] }
-}
-
-/// Grows and shrinks a copying stack, and yields at its deepest.
-unsafe extern "C" fn moves(rounds: *mut c_void) {
-    fn down(depth: usize) {
-        let room = black_box([depth; 20]);
-        if depth > 0 {
-            morestack_check!(1500, down, depth - 1);
-        } else {
-            // SAFETY: on a goroutine.
-            unsafe { proc::gosched() };
-        }
-        black_box(&room);
-    }
-    // SAFETY: a static.
-    while unsafe { &*rounds.cast::<AtomicUsize>() }.load(Ordering::Relaxed) > 0 {
-        morestack_check!(1500, down, 40);
-        // SAFETY: on a goroutine.
-        unsafe { proc::gosched() };
-    }
-}
-
-fn while_others_run(test: Test) {
-    static ROUNDS: AtomicUsize = AtomicUsize::new(150);
-    let process = test.process(|| {
-        run(|| {
-            let mut seeds = Rng::seeded();
-            let hold: Vec<_> = (0..20)
-                .map(|_| {
-                    let rng = seeds.fork();
-                    go(move || lives(rng, &ROUNDS, 0))
-                })
-                .collect();
-            for _ in 0..5 {
-                // SAFETY: it checks its stack and doesn't panic.
-                unsafe { proc::newproc(Some(moves), ptr::from_ref(&ROUNDS).cast_mut().cast()) };
-            }
-            let looks = || {
-                let dump = dump();
-                assert!(dump.split("\n\n").all(|part| part.starts_with("goroutine ")), "{dump}");
-                ROUNDS
-                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |rounds| rounds.checked_sub(1))
-                    .is_ok()
-            };
-            // One on a thread, two on goroutines, which look at each other.
-            let on_a_thread = thread::spawn(move || while looks() {});
-            let other = go(move || {
-                while looks() {
-                    yield_now()
-                }
-            });
-            while looks() {
-                yield_now();
-            }
-            other.join().unwrap();
-            blocking(|| on_a_thread.join().unwrap());
-            hold.into_iter().for_each(|handle| handle.join().unwrap());
-        });
-    });
-    process.env("GOMAXPROCS", "3").end().with("exit status: 0");
-}
-
-/// Makes a goroutine that waits, and one that breaks a rule of the runtime's.
-fn throw() {
-    let (_tx, rx) = bounded::<()>(0);
-    go(move || {
-        RAW.store(proc::getg(), Ordering::Relaxed);
-        outer(&rx);
-    });
-    until_it_waits(&RAW);
-    // SAFETY: a fatal error is all that comes of it.
-    unsafe { proc::goready(proc::getg(), 1) };
-}
-
-fn a_throw(test: Test) {
-    let ended = test.process(|| run(throw)).end();
-    ended.with("exit status: 2").says("fatal error: bad g->status in ready\n").says(" [chan receive]:\n");
-    ended.says("traceback::outer(...)\n").says("traceback::throw(...)\n").says("gosched_mcall(...)\n");
-}
-
-fn no_stacks(test: Test) {
-    let process = test.process(|| {
-        // SAFETY: a fatal error is all that comes of it.
-        run(|| unsafe { proc::newproc(None, ptr::null_mut()) });
-    });
-    let ended = process.env("GOTRACEBACK", "none").end();
-    ended.with("exit status: 2").says("fatal error: go of nil func value\n");
-    assert!(!ended.stderr.contains("goroutine 1"), "{}", ended.stderr);
-}
-
-/// Sends this process a SIGQUIT, and waits for its end.
-fn ask_to_quit() {
-    // SAFETY: sends a signal.
-    unsafe { libc::kill(libc::getpid(), libc::SIGQUIT) };
-}
-
-/// Asks to quit when its main goroutine waits.
-fn quits() {
-    run(|| {
-        let (_tx, rx) = bounded::<()>(0);
-        thread::spawn(|| {
-            let waits = || {
-                let gp = RAW.load(Ordering::Relaxed);
-                // SAFETY: G's are never freed.
-                !gp.is_null() && unsafe { proc::readgstatus(gp) } == GWAITING
-            };
-            while !waits() {
-                thread::yield_now();
-            }
-            ask_to_quit();
-            loop {
-                thread::park();
-            }
-        });
-        RAW.store(proc::getg(), Ordering::Relaxed);
-        outer(&rx);
-    });
-}
-
-/// As it is by default, and where a shell has started it in the background.
-fn quit(test: Test) {
-    let process = |by_default: &str| {
-        let process = test.process(|| {
-            let ignored = env::var_os("BY_DEFAULT").is_some_and(|is| is == "ignored");
-            // SAFETY: no handler.
-            unsafe { libc::signal(libc::SIGQUIT, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
-            quits();
-        });
-        process.env("BY_DEFAULT", by_default)
-    };
-    for by_default in ["handled", "ignored"] {
-        let ended = process(by_default).end();
-        ended.with("exit status: 2").says("SIGQUIT: quit\nPC=0x").says("\ngoroutine 1 [chan receive]:\n");
-        ended.says(" sigcode=0\n").says("traceback::outer(...)\n");
-    }
-}
-
-fn quit_of_a_running_program(test: Test) {
-    let process = || {
-        test.process(|| {
-            run(|| {
-                go(|| {
-                    while !SPINNING.load(Ordering::Relaxed) {
-                        yield_now();
-                    }
-                    ask_to_quit();
-                });
-                spins();
-            });
-        })
-    };
-    // Its thread may find no processor for a while.
-    let mut processes = (0..10).map(|_| process().env("GOMAXPROCS", "2").end());
-    let ended = processes.find(|ended| !ended.stderr.contains("stack unavailable")).expect("its stack");
-    ended.with("exit status: 2").says("SIGQUIT: quit\nPC=0x").says("goroutine 1 [running]:\n");
-    ended.says("traceback::spins(...)\n");
-}
-
-fn quit_of_the_programs_own(test: Test) {
-    extern "C" fn own(_: libc::c_int) {
-        GO_ON.store(true, Ordering::Relaxed);
-    }
-    let process = test.process(|| {
-        // SAFETY: the handler stores a flag.
-        unsafe { libc::signal(libc::SIGQUIT, own as extern "C" fn(libc::c_int) as usize) };
-        run(|| {
-            ask_to_quit();
-            spins();
-        });
-    });
-    process.end().with("exit status: 0");
-}
-
-fn crash(test: Test) {
-    let ended = test.process(|| run(throw)).env("GOTRACEBACK", "crash").end();
-    ended.with("signal: 6").says("traceback::outer(...)\n");
 }

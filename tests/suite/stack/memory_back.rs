@@ -1,4 +1,4 @@
-//! Memory that was needed once goes back to the system, and what is made of it again is as good as new.
+//! Memory that was needed once goes back to the system.
 //!
 //! `MEMORY_BACK` says how many goroutines there are at once where it matters; 100,000 take 10 GiB.
 
@@ -7,13 +7,12 @@ use std::fs;
 use std::hint::black_box;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::chan::hchan::{Hchan, Type, chanrecv1, closechan, freechan, makechan};
-use gosched::runtime2::{G, GDEAD, GIDLE};
 use gosched::sync::WaitGroup;
 use gosched::time::sleep;
 use gosched::{Builder, go, morestack_check, num_goroutine, proc, scope, yield_now};
@@ -21,7 +20,7 @@ use gosched::{Builder, go, morestack_check, num_goroutine, proc, scope, yield_no
 use crate::harness::emulator::emulator;
 use crate::harness::pages::page_size;
 use crate::harness::probe::Probe;
-use crate::harness::rng::{Rng, number};
+use crate::harness::rng::number;
 use crate::harness::{Test, run, tests};
 
 tests! {
@@ -34,16 +33,12 @@ tests! {
     of_large_segments
     page_tables
     with_each_setting
-    what_is_made_again
-    a_goroutine_that_is_no_more
-    each_goroutine_is_listed_once
-    while_others_need_it
     locked_memory_stays
     before_the_runtime_runs
 }
 
 /// How many goroutines there are at once.
-fn many() -> usize {
+pub(super) fn many() -> usize {
     let usual = if cfg!(debug_assertions) { 2_000 } else { 10_000 };
     number("MEMORY_BACK").unwrap_or(if emulator().is_some() { 500 } else { usual }) as usize
 }
@@ -72,7 +67,7 @@ fn until_back(before: usize, try_it: impl Fn()) {
 }
 
 /// Asks for memory to be given back.
-fn give_back() {
+pub(super) fn give_back() {
     proc::free_os_memory();
     // A P that still looks for work has its lists to itself.
     sleep(Duration::from_millis(1));
@@ -92,7 +87,7 @@ fn comes_back(least: usize, f: impl FnOnce()) {
 
 /// Takes so many frames' room on the stack, writes what depends on `seed` there, and reads it when
 /// `then` is done.
-fn fill(frames: usize, seed: usize, then: &mut dyn FnMut()) {
+pub(super) fn fill(frames: usize, seed: usize, then: &mut dyn FnMut()) {
     let frame: [usize; 100] = black_box(std::array::from_fn(|i| seed ^ i ^ frames));
     if frames == 0 {
         then();
@@ -108,7 +103,7 @@ fn fill(frames: usize, seed: usize, then: &mut dyn FnMut()) {
 const FRAME: usize = if cfg!(debug_assertions) { 2_400 } else { 900 };
 
 /// Frames that fill the most of 64 KiB.
-const FRAMES: usize = 54_000 / FRAME;
+pub(super) const FRAMES: usize = 54_000 / FRAME;
 
 /// Goroutines that wait for each other.
 struct Crowd {
@@ -124,7 +119,7 @@ unsafe impl Send for Crowd {}
 unsafe impl Sync for Crowd {}
 
 /// `n` goroutines on copying stacks fill so many frames, wait for each other, and end.
-fn copying(n: usize, frames: usize) {
+pub(super) fn copying(n: usize, frames: usize) {
     static NOTHING: Type = Type { size_: 0, align_: 1 };
 
     unsafe extern "C" fn body(crowd: *mut c_void) {
@@ -159,7 +154,7 @@ fn copying(n: usize, frames: usize) {
 }
 
 /// The same on fixed stacks.
-fn fixed(n: usize, frames: usize) {
+pub(super) fn fixed(n: usize, frames: usize) {
     let (gate, opened) = bounded::<()>(0);
     let waiting = WaitGroup::new();
     scope(|s| {
@@ -180,7 +175,7 @@ fn fixed(n: usize, frames: usize) {
 
 /// Waits until all goroutines but this one have left their stacks. The count may be wrong for a moment while
 /// dead ones are handed back.
-fn ended() {
+pub(super) fn ended() {
     while num_goroutine() != 1 {
         yield_now();
     }
@@ -324,8 +319,38 @@ fn with_each_setting(test: Test) {
     }
 }
 
+fn locked_memory_stays(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            copying(100, FRAMES);
+            fixed(100, FRAMES);
+            // SAFETY: no memory is passed.
+            if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } != 0 {
+                eprintln!("not tested: memory can't be locked here");
+            }
+            for _ in 0..3 {
+                proc::free_os_memory();
+                copying(200, FRAMES);
+                fixed(200, FRAMES);
+                ended();
+            }
+        });
+    });
+    process.end().with("exit status: 0");
+}
+
+fn before_the_runtime_runs(test: Test) {
+    test.process(|| {
+        proc::free_os_memory();
+        run(|| go(|| ()).join().expect("it doesn't panic"));
+        proc::free_os_memory();
+    })
+    .end()
+    .with("exit status: 0");
+}
+
 /// Each stack of several goroutines has a guard page.
-fn check_guards() {
+pub(super) fn check_guards() {
     static LOWS: [AtomicUsize; 40] = [const { AtomicUsize::new(0) }; 40];
 
     /// Notes where its stack ends, and waits until all have: none has the place of another.
@@ -358,137 +383,4 @@ fn check_guards() {
         let guard = [low - page_size(), low - 1];
         assert!(!guard.iter().any(|&addr| probe.readable(addr)), "{low:#x} has no guard");
     }
-}
-
-/// The frames of what comes after are as they should be, and each stack has its guard; three times.
-fn what_is_made_again(test: Test) {
-    let process = test.process(|| {
-        run(|| {
-            for round in 0..3 {
-                copying(500, FRAMES / (round + 1));
-                fixed(500, FRAMES / (round + 1));
-                check_guards();
-                ended();
-                proc::free_os_memory();
-                check_guards();
-            }
-        });
-    });
-    process.end().with("exit status: 0");
-}
-
-fn a_goroutine_that_is_no_more(test: Test) {
-    let process = test.process(|| {
-        run(|| {
-            static GP: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
-            go(|| GP.store(proc::getg(), Ordering::Relaxed)).join().expect("it doesn't panic");
-            ended();
-            let gp = GP.load(Ordering::Relaxed);
-            // SAFETY: a G, also when its page reads as zero.
-            let status = || unsafe { proc::readgstatus(gp) };
-            // After a second or two it goes back by itself.
-            assert!([GDEAD, GIDLE].contains(&status()));
-            while status() != GIDLE {
-                give_back();
-            }
-            // It is made again, and used.
-            while GP.swap(ptr::null_mut(), Ordering::Relaxed) != gp {
-                go(|| GP.store(proc::getg(), Ordering::Relaxed)).join().expect("it doesn't panic");
-            }
-            ended();
-        });
-    });
-    process.end().with("exit status: 0");
-}
-
-/// A report has those that there are, each once.
-fn each_goroutine_is_listed_once(test: Test) {
-    let process = test.process(|| {
-        run(|| {
-            for _ in 0..3 {
-                fixed(300, 1);
-                ended();
-                proc::free_os_memory();
-                fixed(200, 1);
-            }
-            let (_tx, rx) = bounded::<()>(0);
-            for _ in 0..100 {
-                let rx = rx.clone();
-                Builder::new().name("waits").go(move || rx.recv()).expect("memory");
-            }
-            yield_now();
-            proc::fatal("a report");
-        });
-    });
-    let ended = process.env("GOMAXPROCS", "1").end();
-    ended.with("exit status: 2").says("fatal error: a report\n");
-    assert_eq!(ended.stderr.matches(" \"waits\" [").count(), 100, "in\n{}", ended.stderr);
-    assert_eq!(ended.stderr.matches("goroutine 1 [").count(), 1, "in\n{}", ended.stderr);
-}
-
-/// Goroutines of all kinds come and go while a thread gives back what there is.
-fn while_others_need_it(test: Test) {
-    for procs in ["1", "2", "8"] {
-        let process = test.process(|| {
-            let mut rng = Rng::seeded();
-            let done = AtomicBool::new(false);
-            thread::scope(|threads| {
-                threads.spawn(|| {
-                    while !done.load(Ordering::Relaxed) {
-                        proc::free_os_memory();
-                    }
-                });
-                run(|| come_and_go(&mut rng));
-                done.store(true, Ordering::Relaxed);
-            });
-        });
-        process.env("GOMAXPROCS", procs).end().with("exit status: 0").says("STRESS_SEED=");
-    }
-}
-
-fn come_and_go(rng: &mut Rng) {
-    scope(|s| {
-        for _ in 0..3 {
-            let mut rng = rng.fork();
-            s.go(move || {
-                for _ in 0..many() / 100 {
-                    let crowd = if rng.below(2) == 0 { copying } else { fixed };
-                    crowd(rng.below(200), rng.below(FRAMES));
-                }
-            });
-        }
-    });
-    ended();
-    proc::free_os_memory();
-    ended();
-}
-
-fn locked_memory_stays(test: Test) {
-    let process = test.process(|| {
-        run(|| {
-            copying(100, FRAMES);
-            fixed(100, FRAMES);
-            // SAFETY: no memory is passed.
-            if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } != 0 {
-                eprintln!("not tested: memory can't be locked here");
-            }
-            for _ in 0..3 {
-                proc::free_os_memory();
-                copying(200, FRAMES);
-                fixed(200, FRAMES);
-                ended();
-            }
-        });
-    });
-    process.end().with("exit status: 0");
-}
-
-fn before_the_runtime_runs(test: Test) {
-    test.process(|| {
-        proc::free_os_memory();
-        run(|| go(|| ()).join().expect("it doesn't panic"));
-        proc::free_os_memory();
-    })
-    .end()
-    .with("exit status: 0");
 }

@@ -1,12 +1,15 @@
 //! Stacks: how they grow, what guards them, and where their memory goes.
 
+mod frame_maps;
 mod grow;
 mod guards;
 mod limits;
+mod memory_again;
 mod memory_back;
 mod morestack;
 mod overflow;
 mod scan;
+mod scan_beyond;
 mod shrink;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 mod stack_limit;
@@ -15,12 +18,15 @@ use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] = &[
     overflow::TESTS,
+    frame_maps::TESTS,
     grow::TESTS,
     guards::TESTS,
     limits::TESTS,
+    memory_again::TESTS,
     memory_back::TESTS,
     morestack::TESTS,
     scan::TESTS,
+    scan_beyond::TESTS,
     shrink::TESTS,
     #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
     stack_limit::TESTS,

@@ -1,4 +1,4 @@
-//! What can go wrong when a stack is to grow: each in a process of its own, as most of it ends one.
+//! What can go wrong when a stack is to grow, and what is kept of one that has grown.
 
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use gosched::chan::bounded;
-use gosched::proc::{self, AdjustInfo, Frame, FrameMap, Hooks};
+use gosched::proc::{self, AdjustInfo, Hooks};
 use gosched::runtime2::G;
 use gosched::sync::WaitGroup;
 use gosched::{go, morestack_check};
 
-use crate::asm::at_the_stacks_end::{ask_for_stack, call_below, mapped, mapped_end};
+use crate::asm::at_the_stacks_end::{ask_for_stack, call_below};
 use crate::harness::memory::allow;
 use crate::harness::pages::page_size;
 use crate::harness::{Test, run, tests};
@@ -29,13 +29,6 @@ tests! {
     on_g0
     on_gsignal
     off_goroutines
-    a_slot_above_its_frame
-    a_slot_below_its_frame
-    a_slot_between_two_words
-    a_map_that_overlaps
-    a_map_that_forgets_a_slot
-    a_stale_pointer_into_a_segment
-    a_stale_pointer_into_the_home_page
     shrinking_where_it_stands
     shrinking_what_runs
     a_stub_asks_for_little
@@ -45,10 +38,10 @@ tests! {
     embedders_chains_are_adjusted
 }
 
-fn nothing() {}
+pub(super) fn nothing() {}
 
 /// Makes a goroutine on a copying stack, and waits until it has ended.
-fn raw(f: unsafe extern "C" fn(*mut c_void)) {
+pub(super) fn raw(f: unsafe extern "C" fn(*mut c_void)) {
     static RUNNING: WaitGroup = WaitGroup::new();
     static BODY: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
@@ -196,113 +189,6 @@ fn off_goroutines(test: Test) {
         assert_eq!(morestack_check!(1 << 40, usize::pow, 2, 3), 8);
     });
     process.end().with("exit status: 0");
-}
-
-/// Names the word so far below the frame pointer.
-struct Below(usize);
-
-// SAFETY: for the tests, a wrong one is wrong.
-unsafe impl FrameMap for Below {
-    fn slots(&self, frame: &Frame, slot: &mut dyn FnMut(usize)) {
-        slot(frame.fp - self.0);
-    }
-}
-
-fn register(map: &'static Below) -> proc::FrameMapRegistration {
-    let code = mapped as *const () as usize..mapped_end as *const () as usize;
-    // SAFETY: nobody is in that code when it is dropped.
-    unsafe { proc::register_frame_map(code, map) }
-}
-
-static MOVED: AtomicUsize = AtomicUsize::new(usize::MAX);
-
-unsafe extern "C" fn call_mapped(_: *mut c_void) {
-    // SAFETY: it checks its stack.
-    MOVED.store(unsafe { mapped() }, Ordering::Relaxed);
-}
-
-/// Runs with a map that is wrong.
-fn outside(test: Test, map: &'static Below) {
-    let process = test.process(|| {
-        run(|| {
-            let _map = register(map);
-            raw(call_mapped);
-        });
-    });
-    let ended = process.end();
-    ended.with("exit status: 2").says("runtime: slot 0x");
-    ended.says("fatal error: frame map names a slot outside its frame\n");
-}
-
-fn a_slot_above_its_frame(test: Test) {
-    outside(test, &Below(0));
-}
-
-fn a_slot_below_its_frame(test: Test) {
-    outside(test, &Below(40));
-}
-
-fn a_slot_between_two_words(test: Test) {
-    outside(test, &Below(12));
-}
-
-fn a_map_that_overlaps(test: Test) {
-    let process = test.process(|| {
-        run(|| {
-            let map = register(&Below(8));
-            let again = catch_unwind(|| register(&Below(8))).map(drop);
-            assert!(again.is_err(), "two maps for the same code");
-            drop(map);
-            drop(register(&Below(8)));
-        });
-    });
-    process.end().with("exit status: 0").says("a frame map's range must be its own and not empty");
-}
-
-fn a_map_that_forgets_a_slot(test: Test) {
-    let body = || {
-        run(|| {
-            let map = register(&Below(8));
-            raw(call_mapped);
-            assert_eq!(MOVED.load(Ordering::Relaxed), 1, "the slot that is named, and not the other");
-            drop(map);
-        });
-    };
-    test.process(body).end().with("exit status: 0");
-    let ended = test.process(body).env("GODEBUG", "stackverify=1").end();
-    ended.with("exit status: 2").says("bytes from the end of its stack, is stale\n");
-    ended.says("fatal error: stale stack pointer after a move\n");
-}
-
-/// A pointer to a local, where no move finds it.
-static STALE: AtomicPtr<u64> = AtomicPtr::new(ptr::null_mut());
-
-fn keep_and_grow() {
-    let mut local = black_box(7_u64);
-    STALE.store(&raw mut local, Ordering::Relaxed);
-    morestack_check!(1 << 20, nothing);
-    // SAFETY: none: that is what the modes are to find.
-    let read = unsafe { STALE.load(Ordering::Relaxed).read_volatile() };
-    // SAFETY: the closure doesn't park.
-    unsafe { proc::systemstack(|| eprintln!("read {read:#x} from a stack that has moved on")) };
-    black_box(local);
-}
-
-fn a_stale_pointer_into_a_segment(test: Test) {
-    unsafe extern "C" fn grown(_: *mut c_void) {
-        morestack_check!(100_000, keep_and_grow);
-    }
-    let ended = test.process(|| run(|| raw(grown))).env("GODEBUG", "efence=1").end();
-    ended.with("signal: 11");
-    assert!(!ended.stderr.contains("moved on"), "{}", ended.stderr);
-}
-
-fn a_stale_pointer_into_the_home_page(test: Test) {
-    unsafe extern "C" fn at_home(_: *mut c_void) {
-        keep_and_grow();
-    }
-    let ended = test.process(|| run(|| raw(at_home))).env("GODEBUG", "efence=1").end();
-    ended.with("exit status: 0").says("read 0xfcfcfcfcfcfcfcfc from a stack that has moved on\n");
 }
 
 fn shrinking_where_it_stands(test: Test) {

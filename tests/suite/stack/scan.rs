@@ -1,24 +1,20 @@
 //! A collector that scans a goroutine finds what it has, wherever that is: in a frame, in a register, in a
-//! place where the runtime keeps it meanwhile. (`async_preempt.rs` looks at those that were preempted.)
+//! place where the runtime keeps it meanwhile. (`sched/async_preempt.rs` looks at those that were preempted.)
 //!
 //! Each test has a goroutine keep a *secret* in some place and nowhere else. Assembly makes it from its
 //! complement, so that there is no copy.
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
-use std::hint::{black_box, spin_loop};
+use std::hint::spin_loop;
 use std::ptr;
-use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::thread;
 
-use gosched::chan::hchan::{Scase, Type, makechan, selectgo};
 use gosched::chan::{Receiver, bounded};
 use gosched::proc::{self, Coro, StwReason};
-use gosched::runtime2::{
-    G, GDEAD, GIDLE, GRUNNABLE, GRUNNING, GSYSCALL, GWAITING, TraceBlockReason, WaitReason,
-};
-use gosched::{Builder, go, yield_now};
+use gosched::runtime2::{G, GRUNNABLE, GRUNNING, GSYSCALL, GWAITING, TraceBlockReason, WaitReason};
+use gosched::{go, yield_now};
 
 use crate::asm::secrets_in_registers::{KEEP_IN_BLOCK, KEPT, Meanwhile, keep};
 use crate::harness::{Test, run, tests};
@@ -32,27 +28,22 @@ tests! {
     in_a_thread_that_is_a_guest
     in_a_coroutine_that_waits
     in_a_block_in_place_of_room
-    in_what_it_was_woken_with
-    in_what_a_channel_operation_waits_with
-    before_it_begins
-    after_it_has_ended
-    all_goroutines_are_found
 }
 
 /// Secrets are the numbers after this.
-const BASE: u64 = 0x5ec2_e7ab_cdef_0000;
+pub(super) const BASE: u64 = 0x5ec2_e7ab_cdef_0000;
 /// Whoever keeps the secrets, once it does.
-static KEEPER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+pub(super) static KEEPER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
 /// It may go on.
-static GO_ON: AtomicBool = AtomicBool::new(false);
+pub(super) static GO_ON: AtomicBool = AtomicBool::new(false);
 
 /// The running goroutine is the keeper.
-fn here_i_am() {
+pub(super) fn here_i_am() {
     KEEPER.store(proc::getg(), Ordering::Release);
 }
 
 /// The keeper, when there is one; others run meanwhile.
-fn keeper() -> *mut G {
+pub(super) fn keeper() -> *mut G {
     loop {
         let gp = KEEPER.load(Ordering::Acquire);
         if !gp.is_null() {
@@ -66,7 +57,7 @@ fn keeper() -> *mut G {
 ///
 /// # Safety
 /// As [`proc::scan_stack`].
-unsafe fn scanned(gp: *mut G) -> BTreeSet<u64> {
+pub(super) unsafe fn scanned(gp: *mut G) -> BTreeSet<u64> {
     let mut words = BTreeSet::new();
     let word = |at| ptr::with_exposed_provenance::<u64>(at);
     // SAFETY: the caller's; what is scanned can be read.
@@ -80,7 +71,7 @@ unsafe fn scanned(gp: *mut G) -> BTreeSet<u64> {
 }
 
 /// The same for one that is suspended meanwhile. The caller's goroutine waits itself, as a collector's does.
-fn suspended(gp: *mut G) -> BTreeSet<u64> {
+pub(super) fn suspended(gp: *mut G) -> BTreeSet<u64> {
     let me = proc::getg();
     // SAFETY: on a goroutine, which nobody else makes ready.
     unsafe {
@@ -97,7 +88,7 @@ fn suspended(gp: *mut G) -> BTreeSet<u64> {
 }
 
 /// The same in a stopped world.
-fn stopped(gp: *mut G) -> BTreeSet<u64> {
+pub(super) fn stopped(gp: *mut G) -> BTreeSet<u64> {
     // SAFETY: on a goroutine, which doesn't park meanwhile.
     unsafe {
         let w = proc::stop_the_world(StwReason::GcMarkTerm);
@@ -109,20 +100,20 @@ fn stopped(gp: *mut G) -> BTreeSet<u64> {
 
 /// Fails unless the first `n` secrets were found, and no other.
 #[track_caller]
-fn has(words: &BTreeSet<u64>, n: u64) {
+pub(super) fn has(words: &BTreeSet<u64>, n: u64) {
     let found: Vec<u64> = words.range(BASE..BASE + 100).map(|word| word - BASE).collect();
     assert_eq!(found, (1..=n).collect::<Vec<_>>());
 }
 
 /// Fails unless the keeper has the first `n` secrets, however it is looked at.
 #[track_caller]
-fn keeps(gp: *mut G, n: u64) {
+pub(super) fn keeps(gp: *mut G, n: u64) {
     has(&suspended(gp), n);
     has(&stopped(gp), n);
 }
 
 /// Runs `f` on a copying stack, with the secrets of [`keep`].
-fn newproc_that_keeps(f: Meanwhile) {
+pub(super) fn newproc_that_keeps(f: Meanwhile) {
     unsafe extern "C" fn start(f: *mut c_void) {
         // SAFETY: it is a Meanwhile; those here take little stack.
         unsafe { keep(!BASE, std::mem::transmute::<*mut c_void, Meanwhile>(f), ptr::null_mut()) }
@@ -132,7 +123,7 @@ fn newproc_that_keeps(f: Meanwhile) {
 }
 
 /// Parks until somebody makes the keeper ready.
-unsafe extern "C" fn park(_: *mut c_void) {
+pub(super) unsafe extern "C" fn park(_: *mut c_void) {
     unsafe extern "C" fn publish(gp: *mut G, _: *mut c_void) -> bool {
         KEEPER.store(gp, Ordering::Release);
         true
@@ -142,7 +133,7 @@ unsafe extern "C" fn park(_: *mut c_void) {
 }
 
 /// Makes a parked goroutine ready, and scans it in the queue.
-fn ready(gp: *mut G) -> BTreeSet<u64> {
+pub(super) fn ready(gp: *mut G) -> BTreeSet<u64> {
     // SAFETY: it is parked. This goroutine doesn't park until it starts the world.
     unsafe {
         let w = proc::stop_the_world(StwReason::GcMarkTerm);
@@ -155,7 +146,7 @@ fn ready(gp: *mut G) -> BTreeSet<u64> {
 }
 
 /// Runs `main` in a process with so many P's, to its end.
-fn with_procs(test: Test, n: usize, main: impl FnOnce() + Send) {
+pub(super) fn with_procs(test: Test, n: usize, main: impl FnOnce() + Send) {
     let process = test.process(|| {
         run(main);
         eprintln!("all found");
@@ -247,7 +238,7 @@ fn while_it_stops_the_world(test: Test) {
 }
 
 /// The G that `f` is true of.
-fn find(f: impl Fn(&G) -> bool) -> *mut G {
+pub(super) fn find(f: impl Fn(&G) -> bool) -> *mut G {
     loop {
         let mut found = ptr::null_mut();
         proc::for_each_g_race(|gp| {
@@ -281,7 +272,7 @@ fn in_a_thread_that_is_a_guest(test: Test) {
     });
 }
 
-static CORO: Coro = Coro::new();
+pub(super) static CORO: Coro = Coro::new();
 
 fn in_a_coroutine_that_waits(test: Test) {
     unsafe extern "C" fn switch(c: *mut c_void) {
@@ -321,127 +312,5 @@ fn in_a_block_in_place_of_room(test: Test) {
         keeps(keeper(), 1);
         // SAFETY: it is parked.
         unsafe { proc::goready(keeper(), 0) };
-    });
-}
-
-fn in_what_it_was_woken_with(test: Test) {
-    with_procs(test, 2, || {
-        // SAFETY: it fits its stack.
-        unsafe { proc::newproc(Some(park), ptr::null_mut()) };
-        let gp = keeper();
-        // SAFETY: a G that is parked.
-        unsafe { (*gp).param.store(secret(1), Ordering::Relaxed) };
-        has(&ready(gp), 1);
-    });
-}
-
-/// A secret as a pointer.
-fn secret(i: u64) -> *mut c_void {
-    ptr::without_provenance_mut((BASE + i) as usize)
-}
-
-fn in_what_a_channel_operation_waits_with(test: Test) {
-    static WORD: Type = Type { size_: size_of::<u64>(), align_: align_of::<u64>() };
-    with_procs(test, 2, || {
-        // What a select is about may be in memory that nobody scans. It stays.
-        let case = || Scase { c: makechan(&WORD, 0), elem: ptr::from_mut(Box::leak(Box::new(0_u64))).cast() };
-        let cases: &[Scase] = Box::leak(Box::new([case(), case()]));
-        let address = cases.as_ptr().expose_provenance();
-        go(move || {
-            here_i_am();
-            // SAFETY: two of these, for receives.
-            let cases = unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(address), 2) };
-            // SAFETY: places for values of the channels' type; all stays.
-            unsafe { selectgo(cases, &mut [0; 4], 0, true) };
-        });
-        // SAFETY: a G.
-        while unsafe { (*keeper()).waiting.is_null() } {
-            yield_now();
-        }
-        let words = suspended(keeper());
-        for case in cases {
-            let c = case.c.map_or(0, |c| c.addr().get());
-            assert!(words.contains(&(c as u64)) && words.contains(&(case.elem.addr() as u64)));
-        }
-    });
-}
-
-/// A G by the name of its goroutine.
-fn named(name: &str) -> *mut G {
-    find(|gp| gp.ext.name.get().as_str() == name)
-}
-
-fn before_it_begins(test: Test) {
-    unsafe extern "C" fn never(_: *mut c_void) {}
-    unsafe extern "C" fn never_switched_to(_: *mut Coro, _: *mut c_void) {}
-    with_procs(test, 2, || {
-        let c = (&raw const CORO).cast_mut();
-        // One pointer: a function may have several addresses.
-        let never: unsafe extern "C" fn(*mut c_void) = black_box(never);
-        // SAFETY: this goroutine goes on all the same.
-        unsafe {
-            proc::become_system_goroutine();
-            proc::sched_enable_user(false);
-            proc::newproc(Some(never), secret(1));
-            proc::newcoro(c, never_switched_to, secret(1));
-        }
-        keeps(find(|gp| gp.startpc.get() == never as usize), 1);
-        let coroutine = find(|gp| gp.coroarg.get() == c);
-        keeps(coroutine, 1);
-        assert!(suspended(coroutine).contains(&(c.addr() as u64)));
-        let secrets = [1, 2, 3].map(|i| BASE + i);
-        drop(Builder::new().name("closure").go(move || _ = black_box(secrets)).unwrap());
-        keeps(named("closure"), 3);
-        let generator = Builder::new()
-            .name("generator")
-            .pull(move |out| secrets.into_iter().for_each(|secret| out.yield_(secret)));
-        keeps(named("generator"), 3);
-        // SAFETY: they end, or aren't switched to.
-        unsafe { proc::sched_enable_user(true) };
-        drop(generator);
-    });
-}
-
-fn after_it_has_ended(test: Test) {
-    with_procs(test, 2, || {
-        let end = || black_box([!BASE; 3]).map(|secret| !secret + 1);
-        let handle = Builder::new().name("result").go(end).unwrap();
-        let gp = named("result");
-        // SAFETY: a G.
-        while unsafe { proc::readgstatus(gp) } != GDEAD {
-            yield_now();
-        }
-        // SAFETY: it has ended, and nobody takes its result meanwhile.
-        has(&unsafe { scanned(gp) }, 1);
-        assert_eq!(handle.join().unwrap(), [BASE + 1; 3]);
-        // SAFETY: nobody uses it again.
-        has(&unsafe { scanned(gp) }, 0);
-    });
-}
-
-fn all_goroutines_are_found(test: Test) {
-    with_procs(test, 2, || {
-        let (gate, closed) = bounded::<()>(0);
-        let start = |_| {
-            let closed = closed.clone();
-            go(move || {
-                let _ = closed.recv();
-            })
-        };
-        let handles: Vec<_> = (0..100).map(start).collect();
-        yield_now();
-        let (mut all, mut again) = (Vec::new(), Vec::new());
-        // SAFETY: nothing but a list is made.
-        unsafe { proc::for_each_g(|gp| all.push(gp)) };
-        proc::for_each_g_race(|gp| again.push(gp));
-        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
-        // Dead ones may have gone back to the system in between.
-        for gs in [&mut all, &mut again] {
-            // SAFETY: G's, also when their pages read as zero.
-            gs.retain(|&gp| !matches!(unsafe { proc::readgstatus(gp) }, GDEAD | GIDLE));
-        }
-        assert_eq!((&all, all.len()), (&again, 101));
-        gate.close();
-        handles.into_iter().for_each(|handle| handle.join().unwrap());
     });
 }

@@ -1,18 +1,15 @@
-//! Sockets: TCP, UDP, and those of this machine.
+//! TCP: connections, and how they come about and end.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
-use std::iter;
-use std::net::{self, Ipv4Addr, Shutdown, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::net as unix;
-use std::path::PathBuf;
+use std::net::{Ipv4Addr, Shutdown, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use gosched::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
-use gosched::{blocking, go, scope, time, yield_now};
+use gosched::net::{TcpListener, TcpStream};
+use gosched::{go, scope, yield_now};
 
 use crate::harness::polled::*;
 use crate::harness::sockets::{listen, tcp_pair};
@@ -31,15 +28,11 @@ tests! {
     connections_that_come_at_once
     a_listener_is_closed
     accept_without_descriptors
-    udp
-    unix_streams
-    unix_datagrams
-    to_std_and_back
 }
 
-const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
+pub(super) const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
-fn echo(stream: &TcpStream) -> io::Result<()> {
+pub(super) fn echo(stream: &TcpStream) -> io::Result<()> {
     io::copy(&mut &*stream, &mut &*stream).map(drop)
 }
 
@@ -303,121 +296,4 @@ fn accept_without_descriptors(test: Test) {
         let (server, _) = listener.accept().unwrap();
         assert_eq!(read_one(&server).unwrap(), b'h');
     });
-}
-
-fn udp(test: Test) {
-    with_one_p_and_several(test, || {
-        let (a, b) = (UdpSocket::bind(ANY).unwrap(), UdpSocket::bind(ANY).unwrap());
-        let (at_a, at_b) = (a.local_addr().unwrap(), b.local_addr().unwrap());
-        let answers = go(move || {
-            let mut buf = [0; 16];
-            let (n, from) = b.recv_from(&mut buf).unwrap();
-            assert_eq!((&buf[..n], from), (&b"question"[..], at_a));
-            b.send_to(b"answer", from).unwrap();
-        });
-        let_them_wait();
-        a.send_to(b"question", at_b).unwrap();
-        a.connect(at_b).unwrap();
-        let mut buf = [0; 16];
-        assert_eq!(a.peek(&mut buf).unwrap(), 6);
-        assert_eq!(a.peek_from(&mut buf).unwrap(), (6, at_b));
-        assert_eq!(a.recv(&mut buf).unwrap(), 6);
-        assert_eq!(&buf[..6], b"answer");
-        assert_eq!(a.send(b"more").unwrap(), 4);
-        answers.join().unwrap();
-        a.set_read_timeout(Some(MS)).unwrap();
-        // Refused, as soon as the kernel finds that nobody is there any more.
-        let mut errors = iter::repeat_with(|| kind(a.recv(&mut buf)));
-        assert_eq!(errors.find(|kind| *kind != ErrorKind::ConnectionRefused), Some(ErrorKind::TimedOut));
-    });
-}
-
-/// A path for a socket; nothing is there.
-fn path(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("gosched-{}-{name}", std::process::id()));
-    let _ = fs::remove_file(&path);
-    path
-}
-
-fn unix_streams(test: Test) {
-    with_one_p_and_several(test, || {
-        let path = path("streams");
-        let listener = UnixListener::bind(&path).unwrap();
-        scope(|s| {
-            s.go(|| {
-                for stream in (&listener).into_iter().take(20) {
-                    let stream = stream.unwrap();
-                    let byte = read_one(&stream).unwrap();
-                    (&stream).write_all(&[byte + 1]).unwrap();
-                }
-            });
-            for i in 0..20 {
-                let path = &path;
-                s.go(move || {
-                    let stream = UnixStream::connect(path).unwrap();
-                    (&stream).write_all(&[i]).unwrap();
-                    assert_eq!(read_one(&stream).unwrap(), i + 1);
-                });
-            }
-        });
-        assert_eq!(listener.local_addr().unwrap().as_pathname(), Some(&*path));
-        fs::remove_file(path).unwrap();
-        let (a, b) = UnixStream::pair().unwrap();
-        a.shutdown(Shutdown::Both).unwrap();
-        assert_eq!(kind(read_one(&b)), ErrorKind::UnexpectedEof);
-    });
-}
-
-fn unix_datagrams(test: Test) {
-    with_one_p_and_several(test, || {
-        let path = path("datagrams");
-        let addr = unix::SocketAddr::from_pathname(&path).unwrap();
-        let (a, b) = (UnixDatagram::bind_addr(&addr).unwrap(), UnixDatagram::unbound().unwrap());
-        let receiver = go(move || {
-            let mut buf = [0; 8];
-            let (n, from) = a.recv_from(&mut buf).unwrap();
-            assert!(from.is_unnamed());
-            n + a.recv(&mut buf).unwrap()
-        });
-        let_them_wait();
-        b.send_to_addr(b"123", &addr).unwrap();
-        b.connect_addr(&addr).unwrap();
-        b.send(b"4567").unwrap();
-        assert_eq!(receiver.join().unwrap(), 7);
-        fs::remove_file(path).unwrap();
-    });
-}
-
-fn to_std_and_back(test: Test) {
-    with_one_p_and_several(test, || {
-        let (a, b) = tcp_pair();
-        let theirs = net::TcpStream::from(b);
-        theirs.set_nonblocking(false).unwrap();
-        let thread = go(move || {
-            blocking(|| {
-                let mut byte = [0];
-                (&theirs).read_exact(&mut byte).unwrap();
-                assert_eq!(byte, *b"s");
-            });
-            TcpStream::try_from(theirs).unwrap()
-        });
-        time::sleep(MS);
-        (&a).write_all(b"so").unwrap();
-        let fd = OwnedFd::from(thread.join().unwrap());
-        let b = TcpStream::try_from(fd).unwrap();
-        assert_eq!(read_one(&b).unwrap(), b'o');
-        b.set_read_timeout(Some(MS)).unwrap();
-        assert_eq!(kind(read_one(&b)), ErrorKind::TimedOut);
-        b.set_read_timeout(None).unwrap();
-        in_pieces(&a, &b);
-    });
-}
-
-fn in_pieces(a: &TcpStream, b: &TcpStream) {
-    let (mut to, mut from) = (a, b);
-    assert_eq!(to.write_vectored(&[io::IoSlice::new(b"ab"), io::IoSlice::new(b"cd")]).unwrap(), 4);
-    let (mut first, mut second) = ([0; 3], [0; 1]);
-    let mut bufs = [io::IoSliceMut::new(&mut first), io::IoSliceMut::new(&mut second)];
-    assert_eq!(from.read_vectored(&mut bufs).unwrap(), 4);
-    assert_eq!((&first, &second), (b"abc", b"d"));
 }

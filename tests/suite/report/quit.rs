@@ -1,0 +1,139 @@
+//! What a process says that ends by a throw or by SIGQUIT: all stacks, or as many as it is asked for.
+
+use std::env;
+use std::ptr;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use gosched::chan::bounded;
+use gosched::runtime2::GWAITING;
+use gosched::{go, proc, yield_now};
+
+use super::traceback::{GO_ON, RAW, SPINNING, outer, spins};
+use crate::harness::goroutines::until_it_waits;
+use crate::harness::{Test, run, tests};
+
+tests! {
+    a_throw
+    no_stacks
+    quit
+    quit_of_a_running_program
+    quit_of_the_programs_own
+    crash
+}
+
+/// Makes a goroutine that waits, and one that breaks a rule of the runtime's.
+fn throw() {
+    let (_tx, rx) = bounded::<()>(0);
+    go(move || {
+        RAW.store(proc::getg(), Ordering::Relaxed);
+        outer(&rx);
+    });
+    until_it_waits(&RAW);
+    // SAFETY: a fatal error is all that comes of it.
+    unsafe { proc::goready(proc::getg(), 1) };
+}
+
+fn a_throw(test: Test) {
+    let ended = test.process(|| run(throw)).end();
+    ended.with("exit status: 2").says("fatal error: bad g->status in ready\n").says(" [chan receive]:\n");
+    ended.says("traceback::outer(...)\n").says("quit::throw(...)\n").says("gosched_mcall(...)\n");
+}
+
+fn no_stacks(test: Test) {
+    let process = test.process(|| {
+        // SAFETY: a fatal error is all that comes of it.
+        run(|| unsafe { proc::newproc(None, ptr::null_mut()) });
+    });
+    let ended = process.env("GOTRACEBACK", "none").end();
+    ended.with("exit status: 2").says("fatal error: go of nil func value\n");
+    assert!(!ended.stderr.contains("goroutine 1"), "{}", ended.stderr);
+}
+
+/// Sends this process a SIGQUIT, and waits for its end.
+fn ask_to_quit() {
+    // SAFETY: sends a signal.
+    unsafe { libc::kill(libc::getpid(), libc::SIGQUIT) };
+}
+
+/// Asks to quit when its main goroutine waits.
+fn quits() {
+    run(|| {
+        let (_tx, rx) = bounded::<()>(0);
+        thread::spawn(|| {
+            let waits = || {
+                let gp = RAW.load(Ordering::Relaxed);
+                // SAFETY: G's are never freed.
+                !gp.is_null() && unsafe { proc::readgstatus(gp) } == GWAITING
+            };
+            while !waits() {
+                thread::yield_now();
+            }
+            ask_to_quit();
+            loop {
+                thread::park();
+            }
+        });
+        RAW.store(proc::getg(), Ordering::Relaxed);
+        outer(&rx);
+    });
+}
+
+/// As it is by default, and where a shell has started it in the background.
+fn quit(test: Test) {
+    let process = |by_default: &str| {
+        let process = test.process(|| {
+            let ignored = env::var_os("BY_DEFAULT").is_some_and(|is| is == "ignored");
+            // SAFETY: no handler.
+            unsafe { libc::signal(libc::SIGQUIT, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
+            quits();
+        });
+        process.env("BY_DEFAULT", by_default)
+    };
+    for by_default in ["handled", "ignored"] {
+        let ended = process(by_default).end();
+        ended.with("exit status: 2").says("SIGQUIT: quit\nPC=0x").says("\ngoroutine 1 [chan receive]:\n");
+        ended.says(" sigcode=0\n").says("traceback::outer(...)\n");
+    }
+}
+
+fn quit_of_a_running_program(test: Test) {
+    let process = || {
+        test.process(|| {
+            run(|| {
+                go(|| {
+                    while !SPINNING.load(Ordering::Relaxed) {
+                        yield_now();
+                    }
+                    ask_to_quit();
+                });
+                spins();
+            });
+        })
+    };
+    // Its thread may find no processor for a while.
+    let mut processes = (0..10).map(|_| process().env("GOMAXPROCS", "2").end());
+    let ended = processes.find(|ended| !ended.stderr.contains("stack unavailable")).expect("its stack");
+    ended.with("exit status: 2").says("SIGQUIT: quit\nPC=0x").says("goroutine 1 [running]:\n");
+    ended.says("traceback::spins(...)\n");
+}
+
+fn quit_of_the_programs_own(test: Test) {
+    extern "C" fn own(_: libc::c_int) {
+        GO_ON.store(true, Ordering::Relaxed);
+    }
+    let process = test.process(|| {
+        // SAFETY: the handler stores a flag.
+        unsafe { libc::signal(libc::SIGQUIT, own as extern "C" fn(libc::c_int) as usize) };
+        run(|| {
+            ask_to_quit();
+            spins();
+        });
+    });
+    process.end().with("exit status: 0");
+}
+
+fn crash(test: Test) {
+    let ended = test.process(|| run(throw)).env("GOTRACEBACK", "crash").end();
+    ended.with("signal: 6").says("traceback::outer(...)\n");
+}

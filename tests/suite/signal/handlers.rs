@@ -1,0 +1,142 @@
+//! What signals do that nobody is told of: handlers of the program's own and the runtime's, and the default.
+
+use std::io::{ErrorKind, Write, pipe};
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gosched::signal::{self, Signal, Signals};
+use gosched::yield_now;
+
+use super::{action, kill, nothing_comes, notify, raise};
+use crate::harness::{Test, run, tests};
+
+tests! {
+    what_nobody_asked_for_ends_the_process
+    a_pipe_that_nobody_reads
+    a_handler_of_the_programs_own
+    the_runtimes_own
+}
+
+fn what_nobody_asked_for_ends_the_process(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let _signals = notify(&[Signal::USR1]);
+            kill(Signal::TERM);
+            loop {
+                yield_now();
+            }
+        });
+    });
+    process.end().with("signal: 15");
+}
+
+/// Writes to a pipe that nobody reads.
+fn write_in_vain() -> ErrorKind {
+    let (reader, mut writer) = pipe().unwrap();
+    drop(reader);
+    writer.write(b"x").unwrap_err().kind()
+}
+
+fn a_pipe_that_nobody_reads(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            assert_eq!(action(Signal::PIPE).0, libc::SIG_IGN);
+            let other = notify(&[Signal::USR1]);
+            assert_eq!(write_in_vain(), ErrorKind::BrokenPipe);
+            assert_eq!(action(Signal::PIPE).0, libc::SIG_IGN);
+            nothing_comes(&other);
+
+            let signals = notify(&[Signal::PIPE]);
+            assert_eq!(write_in_vain(), ErrorKind::BrokenPipe);
+            assert_eq!(signals.c().recv(), Ok(Signal::PIPE));
+
+            signal::reset([Signal::PIPE]).unwrap();
+            assert_eq!(signals.c().recv().ok(), None);
+            assert_eq!(write_in_vain(), ErrorKind::BrokenPipe);
+            assert_eq!(action(Signal::PIPE).0, libc::SIG_IGN);
+        });
+    });
+    process.end().with("exit status: 0");
+}
+
+static OWN: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn own_handler(_: libc::c_int) {
+    OWN.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Installs a handler of the program's own, with flags and a mask that are no default.
+fn install_own(signal: Signal) {
+    // SAFETY: the handler counts, and nothing else.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = own_handler as extern "C" fn(libc::c_int) as usize;
+        action.sa_flags = libc::SA_ONSTACK | libc::SA_NODEFER;
+        libc::sigaddset(&mut action.sa_mask, libc::SIGHUP);
+        assert_eq!(libc::sigaction(signal.as_raw(), &action, ptr::null_mut()), 0);
+    }
+}
+
+/// How often the program's own handler is called for a signal that this thread sends to itself.
+fn own_calls(signal: Signal) -> usize {
+    let before = OWN.load(Ordering::SeqCst);
+    raise(signal);
+    OWN.load(Ordering::SeqCst) - before
+}
+
+fn a_handler_of_the_programs_own(test: Test) {
+    let process = test.process(|| {
+        const SIGNALS: [Signal; 2] = [Signal::USR1, Signal::CHLD];
+        install_own(SIGNALS[0]);
+        run(|| {
+            install_own(SIGNALS[1]);
+            for signal in SIGNALS {
+                let before = action(signal);
+                assert_eq!(own_calls(signal), 1);
+                for ends in [
+                    |signals: Signals| drop(signals),
+                    |signals: Signals| signals.stop(),
+                    |_signals: Signals| signal::reset(SIGNALS).unwrap(),
+                ] {
+                    let signals = notify(&[signal]);
+                    assert_ne!(action(signal).0, before.0);
+                    assert_eq!(own_calls(signal), 0);
+                    assert_eq!(signals.c().recv(), Ok(signal));
+                    ends(signals);
+                    assert_eq!(action(signal), before);
+                    assert_eq!(own_calls(signal), 1);
+                }
+                signal::ignore([signal]).unwrap();
+                assert_eq!(own_calls(signal), 0);
+                let signals = notify(&[signal]);
+                assert_eq!(own_calls(signal), 0);
+                assert_eq!(signals.c().recv(), Ok(signal));
+                signal::reset([signal]).unwrap();
+                assert_eq!(action(signal), before);
+                // Once more changes nothing.
+                signal::reset([signal]).unwrap();
+                assert_eq!(action(signal), before);
+            }
+        });
+    });
+    process.end().with("exit status: 0");
+}
+
+fn the_runtimes_own(test: Test) {
+    let process = test.process(|| {
+        install_own(Signal::URG);
+        run(|| {
+            let handler = action(Signal::URG);
+            assert_eq!(own_calls(Signal::URG), 1);
+            let signals = notify(&[Signal::URG]);
+            assert_eq!(own_calls(Signal::URG), 0);
+            assert_eq!(signals.c().recv(), Ok(Signal::URG));
+            signal::ignore([Signal::URG]).unwrap();
+            assert_eq!(own_calls(Signal::URG), 0);
+            signal::reset([Signal::URG]).unwrap();
+            assert_eq!(own_calls(Signal::URG), 1);
+            assert_eq!(action(Signal::URG), handler);
+        });
+    });
+    process.end().with("exit status: 0");
+}

@@ -96,6 +96,7 @@ compile_error!("gosched supports x86_64 and aarch64 Linux and no other target");
 mod arch;
 mod atomic;
 mod blocking;
+mod cache;
 pub mod capi;
 mod cgroup;
 pub mod chan;

@@ -1,5 +1,4 @@
-//! Things that are never given back to the allocator: a cache of unused ones for each P, and one
-//! for all.
+//! Things that are never given back to the allocator: unused ones are [kept](crate::cache) for the next.
 //!
 //! Such a thing stays what it is. Who comes too late, and still has its address, finds another one
 //! of its kind there at worst, with a lock that works as before. And to get one costs two list
@@ -8,27 +7,29 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::iter::from_fn;
 use std::ptr::{self, NonNull};
 
-use crate::lock::{lock, unlock};
+use crate::cache::{Cache, List};
 use crate::proc::m::{acquirem, releasem};
-use crate::proc::scavenge::{BATCH, Level};
+use crate::proc::scavenge::Level;
 use crate::runtime2::{Mutex, P};
 use crate::stack::arena::Arena;
 
-/// What can be in a pool. All zero is one that has never been used.
-pub trait Pooled: Sized + 'static {
+/// What can be on a [`FreeList`].
+pub trait Linked: Sized + 'static {
     /// Where the next unused one stands, while this is one.
     ///
     /// # Safety
-    /// `this` came from the pool.
+    /// `this` is one of these or zero, and is never unmapped.
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void>;
+}
 
+/// What can be in a pool. All zero is one that has never been used.
+pub trait Pooled: Linked {
     /// The unused ones of a P.
     fn cache(pp: &P) -> &FreeList<Self>;
 
-    /// Those that no P has.
+    /// The unused ones that no P has.
     fn pool() -> &'static Pool<Self>;
 
     /// What they are cut from.
@@ -56,38 +57,52 @@ pub struct Pool<T> {
     level: Level,
 }
 
-impl<T: Pooled> FreeList<T> {
-    fn push(&self, thing: NonNull<T>) {
-        // SAFETY: an unused thing's link is this list's.
+impl<T: Linked> Cache for &'static Pool<T> {
+    type List = &'static FreeList<T>;
+
+    fn shared(self) -> (&'static Mutex, Self::List, &'static Level) {
+        (&self.lock, &self.list, &self.level)
+    }
+}
+
+impl<T: Linked> List for &FreeList<T> {
+    type Item = NonNull<T>;
+
+    #[inline(always)]
+    fn push(self, thing: NonNull<T>) {
+        // SAFETY: who puts a thing on a list has it from a pool or an allocator, and never frees it; what its link
+        // is otherwise used for doesn't matter while nobody uses it.
         unsafe { T::next(thing) }.set(self.first.get().cast());
         self.first.set(thing.as_ptr());
         self.len.set(self.len.get() + 1);
     }
 
-    fn pop(&self) -> Option<NonNull<T>> {
+    #[inline(always)]
+    fn pop(self) -> Option<NonNull<T>> {
         let thing = NonNull::new(self.first.get())?;
-        // SAFETY: as in push.
+        // SAFETY: whoever pushed it had it from a pool or an allocator, as above.
         self.first.set(unsafe { T::next(thing) }.get().cast());
         self.len.set(self.len.get() - 1);
         Some(thing)
     }
+}
 
-    /// Moves things to `to` until `keep` are left.
-    fn give(&self, to: &FreeList<T>, keep: usize) {
-        while self.len.get() > keep
-            && let Some(thing) = self.pop()
-        {
-            to.push(thing);
-        }
+impl<T> FreeList<T> {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len.get()
     }
 }
 
 /// An unused thing, as its last user left it; none if there is no memory.
 pub(crate) fn alloc<T: Pooled>() -> Option<NonNull<T>> {
     let mp = acquirem();
-    let thing = match mp.and_then(|mp| mp.p.get()) {
-        Some(pp) => T::cache(pp).pop().or_else(|| refill(pp)),
-        None => take_shared().or_else(|| block(|_| {})),
+    let thing = match mp.and_then(|mp| mp.p.get()).map(T::cache) {
+        Some(cache) => cache
+            .pop()
+            .or_else(|| T::pool().refill(cache, LOCAL_MAX / 2))
+            .or_else(|| cut(BLOCK, |thing| cache.push(thing))),
+        None => T::pool().take().or_else(|| cut(1, |_| ())),
     };
     releasem(mp);
     thing
@@ -96,86 +111,32 @@ pub(crate) fn alloc<T: Pooled>() -> Option<NonNull<T>> {
 /// Takes a thing back that nobody uses any more, but for a last read of its lock.
 pub(crate) fn free<T: Pooled>(thing: NonNull<T>) {
     let mp = acquirem();
-    match mp.and_then(|mp| mp.p.get()) {
-        Some(pp) => {
-            let cache = T::cache(pp);
-            cache.push(thing);
-            if cache.len.get() > LOCAL_MAX {
-                spill::<T>(pp, LOCAL_MAX / 2);
+    match mp.and_then(|mp| mp.p.get()).map(T::cache) {
+        Some(cache) => {
+            if cache.len() == LOCAL_MAX {
+                T::pool().spill(cache, LOCAL_MAX / 2);
             }
+            cache.push(thing);
         }
-        None => {
-            let shared = T::pool();
-            lock(&shared.lock);
-            shared.list.push(thing);
-            shared.level.put(1);
-            unlock(&shared.lock);
-        }
+        None => T::pool().give(1, |list| list.push(thing)),
     }
     releasem(mp);
 }
 
-/// Gives the P's things to the others, but `keep`.
-#[cold]
-pub(crate) fn spill<T: Pooled>(pp: &P, keep: usize) {
-    let (cache, shared) = (T::cache(pp), T::pool());
-    lock(&shared.lock);
-    shared.level.put(cache.len.get().saturating_sub(keep));
-    cache.give(&shared.list, keep);
-    unlock(&shared.lock);
-}
-
-fn take_shared<T: Pooled>() -> Option<NonNull<T>> {
-    let shared = T::pool();
-    lock(&shared.lock);
-    let thing = shared.list.pop();
-    shared.level.get(1);
-    unlock(&shared.lock);
-    thing
-}
-
-/// Takes things that no P has, or makes some.
+/// Cuts up to `n` new ones; returns one, and passes the rest to `others`.
 #[cold]
 #[inline(never)]
-fn refill<T: Pooled>(pp: &P) -> Option<NonNull<T>> {
-    let (cache, shared) = (T::cache(pp), T::pool());
-    lock(&shared.lock);
-    let keep = shared.list.len.get().saturating_sub(LOCAL_MAX / 2);
-    shared.level.get(shared.list.len.get() - keep);
-    shared.list.give(cache, keep);
-    unlock(&shared.lock);
-    cache.pop().or_else(|| block(|thing| cache.push(thing)))
-}
-
-/// Makes some; passes all but one to `others`.
-fn block<T: Pooled>(others: impl Fn(NonNull<T>)) -> Option<NonNull<T>> {
-    let cut = T::arena().cut(BLOCK).ok()?;
-    let thing = |i| NonNull::new(cut.start(i).cast());
-    (1..cut.count).filter_map(thing).for_each(others);
+fn cut<T: Pooled>(n: usize, others: impl Fn(NonNull<T>)) -> Option<NonNull<T>> {
+    let pieces = T::arena().cut(n).ok()?;
+    let thing = |i| NonNull::new(pieces.start(i).cast());
+    (1..pieces.count).filter_map(thing).for_each(others);
     thing(0)
 }
 
 /// Hands a batch of things back that nobody has needed, and of which nothing is to stay; false if there
 /// is none.
 pub(crate) fn hand_back<T: Pooled>() -> bool {
-    let shared = T::pool();
-    let mut starts = Vec::with_capacity(BATCH);
-    lock(&shared.lock);
-    let unused = from_fn(|| shared.list.pop()).take(shared.level.take(BATCH));
-    starts.extend(unused.map(|thing| thing.addr().get()));
-    unlock(&shared.lock);
-    T::arena().put_back(&mut starts);
-    !starts.is_empty()
-}
-
-/// For those that no P has an interval ends; says whether there are any.
-pub(crate) fn age<T: Pooled>() -> bool {
-    let shared = T::pool();
-    lock(&shared.lock);
-    shared.level.age();
-    let len = shared.level.len();
-    unlock(&shared.lock);
-    len != 0
+    T::pool().hand_back(T::arena(), |thing| thing.addr().get())
 }
 
 impl<T> Default for FreeList<T> {

@@ -45,7 +45,7 @@ pub use crate::proc::gqueue::{GList, GQueue};
 pub use crate::proc::scavenge::Level;
 pub use crate::time::heap::TimerWhen;
 pub use crate::time::timer::*;
-pub use crate::xregs::{XRegList, XRegPool, XRegState};
+pub use crate::xregs::XRegState;
 
 // ---------------------------------------------------------------------------
 // States
@@ -933,7 +933,7 @@ pub struct PExt {
     /// Free segments for stacks, by the power of two of their bytes, from 4 KiB on. Go has them in `mcache`.
     pub stackcache: [StackFreeList; NUM_STACK_ORDERS],
     /// Places for the vector registers of preempted goroutines.
-    pub x_regs: XRegList,
+    pub x_regs: FreeList<XRegState>,
 }
 
 /// How many sizes of segments have a list in each P: 4 to 128 KiB.
@@ -1063,7 +1063,7 @@ pub struct SchedtExt {
     /// anyone.
     pub nrunwait: AtomicI32,
     /// Places for the vector registers of preempted goroutines that no P has.
-    pub x_regs: XRegPool,
+    pub x_regs: Pool<XRegState>,
 }
 
 // SAFETY: the plain cells are protected by the lock that each names.

@@ -11,18 +11,20 @@
 
 use std::alloc::{Layout, alloc};
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
 use crate::arch::{getg, systemstack, vector_size};
-use crate::lock::{lock, unlock};
+use crate::cache::{Cache, List};
 use crate::panic::throw;
-use crate::runtime2::{G, Mutex, P, sched};
+use crate::pool::Linked;
+use crate::runtime2::{G, P, sched};
 use crate::stack::LARGE_FRAMES;
 
 /// In front of the saved registers, which xsave wants at a multiple of 64. Go's `xRegState`.
 #[repr(C, align(64))]
 pub struct XRegState {
-    next: Cell<*mut XRegState>,
+    next: Cell<*mut c_void>,
 }
 
 impl XRegState {
@@ -33,57 +35,27 @@ impl XRegState {
     }
 }
 
-/// Blocks that no G has. Go's `xRegPerP` has one.
-#[repr(C)]
-pub struct XRegList {
-    first: Cell<*mut XRegState>,
-    len: Cell<usize>,
-}
-
-impl XRegList {
-    #[inline(always)]
-    fn push(&self, state: NonNull<XRegState>) {
-        // SAFETY: the link of a block that no G has is this list's.
-        unsafe { state.as_ref() }.next.set(self.first.get());
-        self.first.set(state.as_ptr());
-        self.len.set(self.len.get() + 1);
-    }
-
-    fn pop(&self) -> Option<NonNull<XRegState>> {
-        let state = NonNull::new(self.first.get())?;
-        // SAFETY: as in push.
-        self.first.set(unsafe { state.as_ref() }.next.get());
-        self.len.set(self.len.get() - 1);
-        Some(state)
-    }
-}
-
-/// The blocks that no P has. Go's `xRegAlloc`.
-#[repr(C)]
-pub struct XRegPool {
-    lock: Mutex,
-    list: XRegList,
-}
-
-/// A P with more gives all but one to the others.
+/// A P with so many gives half of them to the others; one with none takes half as many.
 const LOCAL_MAX: usize = 8;
+
+/// Blocks that no G has are in Go's `xRegPerP`, which has one, and its `xRegAlloc`.
+impl Linked for XRegState {
+    unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {
+        // SAFETY: `new` made the block, and it is never freed.
+        unsafe { &(*this.as_ptr()).next }
+    }
+}
 
 /// Moves the vector registers that were saved at `regs` to a block of the G's; false if there is no
 /// memory for one. On g0, with `pp`. Go's `xRegSave`.
 pub(crate) fn x_reg_save(pp: &P, gp: &G, regs: *const u8) -> bool {
-    let Some(state) = pp.ext.x_regs.pop().or_else(take_central).or_else(new) else { return false };
+    let (local, common) = (&pp.ext.x_regs, &sched().ext.x_regs);
+    let kept = local.pop().or_else(|| common.refill(local, LOCAL_MAX / 2));
+    let Some(state) = kept.or_else(new) else { return false };
     // SAFETY: both have that size. What xsave leaves out isn't initialised, and bytes it stays.
     unsafe { ptr::copy_nonoverlapping(regs, XRegState::regs(state).as_ptr(), vector_size()) };
     gp.ext.x_regs.set(state.as_ptr());
     true
-}
-
-fn take_central() -> Option<NonNull<XRegState>> {
-    let central = &sched().ext.x_regs;
-    lock(&central.lock);
-    let state = central.list.pop();
-    unlock(&central.lock);
-    state
 }
 
 /// A block from the allocator. It is never given back: there are as many as were once in use.
@@ -110,11 +82,13 @@ extern "C" fn gosched_x_reg_restore() -> *mut u8 {
         throw("xRegRestore: no registers")
     };
     gp.async_safe_point.set(false);
-    pp.ext.x_regs.push(state);
-    if pp.ext.x_regs.len.get() > LOCAL_MAX {
+    let local = &pp.ext.x_regs;
+    if local.len() == LOCAL_MAX {
         // A goroutine's stack may have no room for what a lock needs.
-        systemstack(|| spill(pp, 1));
+        systemstack(|| sched().ext.x_regs.spill(local, LOCAL_MAX / 2));
     }
+    // After that: nobody else may have it before its registers are read.
+    local.push(state);
     XRegState::regs(state).as_ptr()
 }
 
@@ -122,27 +96,6 @@ extern "C" fn gosched_x_reg_restore() -> *mut u8 {
 fn running() -> Option<(&'static G, &'static P)> {
     let gp = getg()?;
     Some((gp, gp.m.get()?.p.get()?))
-}
-
-/// Moves the P's blocks to the common list, but for the `keep` that came last.
-#[cold]
-pub(crate) fn spill(pp: &P, keep: usize) {
-    let kept = XRegList { first: Cell::new(ptr::null_mut()), len: Cell::new(0) };
-    let local = &pp.ext.x_regs;
-    let central = &sched().ext.x_regs;
-    while kept.len.get() < keep
-        && let Some(state) = local.pop()
-    {
-        kept.push(state);
-    }
-    lock(&central.lock);
-    while let Some(state) = local.pop() {
-        central.list.push(state);
-    }
-    unlock(&central.lock);
-    while let Some(state) = kept.pop() {
-        local.push(state);
-    }
 }
 
 /// The addresses of the saved vector registers of `gp`; none if it hasn't been preempted.

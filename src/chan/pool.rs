@@ -12,7 +12,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use crate::chan::hchan::Hchan;
-use crate::pool::{FreeList, Pool, Pooled};
+use crate::pool::{FreeList, Linked, Pool, Pooled};
 use crate::runtime2::{P, sched};
 use crate::stack::arena::Arena;
 
@@ -26,12 +26,15 @@ pub(crate) const SMALL: usize = SIZE - size_of::<Hchan>();
 /// Where channels are cut from.
 static ARENA: Arena = Arena::new(SIZE, 0);
 
-impl Pooled for Hchan {
+impl Linked for Hchan {
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {
-        // SAFETY: the caller's; one that was never used is no reference, for lack of a type.
+        // SAFETY: a place in a channel's piece of the arena, and any bytes are a link. The whole is no reference:
+        // one that was never used lacks its type.
         unsafe { &(*this.as_ptr()).ext.link }
     }
+}
 
+impl Pooled for Hchan {
     fn cache(pp: &P) -> &FreeList<Self> {
         &pp.ext.hchans
     }

@@ -51,7 +51,7 @@ impl PollCache {
         if block.is_null() {
             return;
         }
-        // SAFETY: so many are there; all zero is one that has never been used, and they are never freed.
+        // SAFETY: the block has room for N, is never freed, and all zero is one that has never been used.
         let pds: &'static [PollDesc] = unsafe { std::slice::from_raw_parts(block, N) };
         for pd in pds {
             pd.link.set(self.first.get());

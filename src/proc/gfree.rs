@@ -8,6 +8,7 @@ use std::iter::from_fn;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::arch::systemstack;
+use crate::cache::{Cache, List};
 use crate::lock::{lock, unlock};
 use crate::panic::throw;
 use crate::proc::allgs::{allgadd, allglen, allgremove, uncount};
@@ -15,14 +16,13 @@ use crate::proc::gqueue::{GList, GQueue};
 use crate::proc::procs::procs;
 use crate::proc::scavenge::{BATCH, Level, purge};
 use crate::proc::status::readgstatus;
-use crate::runtime2::{G, GDEAD, P, PGFree, StackKind, sched};
+use crate::runtime2::{G, GDEAD, Mutex, P, PGFree, StackKind, sched};
 use crate::stack::{DEFAULT_ROOM, go_home, home};
 use crate::traceback::ancestors::forget_ancestors;
 
-/// A P with so many gives some to the others,
+/// A P with so many gives some to the others, until it has fewer than half. It takes half as many when it has
+/// none.
 pub(crate) const LOCAL_MAX: i32 = 64;
-/// until it has fewer than this; and takes so many when it has none.
-const LOCAL_HALF: i32 = 32;
 
 /// The P's list for G's of this kind; none for the rarer sizes of stack.
 fn local(pp: &P, kind: StackKind) -> Option<&PGFree> {
@@ -33,72 +33,63 @@ fn local(pp: &P, kind: StackKind) -> Option<&PGFree> {
     }
 }
 
-/// The common list; `sched.g_free.lock` protects it.
-fn global(kind: StackKind) -> &'static GList {
-    match kind {
-        StackKind::Copying => &sched().g_free.stack,
-        StackKind::Fixed(room) => &sched().ext.g_free_fixed[usize::from(room)],
+/// Dead G's of a kind; as a list, those that no P has.
+#[derive(Clone, Copy)]
+pub(crate) struct Dead(pub(crate) StackKind);
+
+impl Cache for Dead {
+    type List = Dead;
+
+    fn shared(self) -> (&'static Mutex, Dead, &'static Level) {
+        (&sched().g_free.lock, self, &sched().ext.g_free_levels[home::number(self.0)])
     }
 }
 
-/// The level of the common list.
-fn level(kind: StackKind) -> &'static Level {
-    &sched().ext.g_free_levels[home::number(kind)]
+impl Dead {
+    fn list(self) -> &'static GList {
+        match self.0 {
+            StackKind::Copying => &sched().g_free.stack,
+            StackKind::Fixed(room) => &sched().ext.g_free_fixed[usize::from(room)],
+        }
+    }
+}
+
+impl List for Dead {
+    type Item = &'static G;
+
+    fn push(self, gp: &'static G) {
+        self.list().push(gp);
+        add(&sched().g_free.n, 1);
+    }
+
+    fn pop(self) -> Option<&'static G> {
+        let gp = self.list().pop()?;
+        add(&sched().g_free.n, -1);
+        Some(gp)
+    }
+}
+
+impl List for &PGFree {
+    type Item = &'static G;
+
+    #[inline(always)]
+    fn push(self, gp: &'static G) {
+        self.g_list.push(gp);
+        add(&self.n, 1);
+    }
+
+    #[inline(always)]
+    fn pop(self) -> Option<&'static G> {
+        let gp = self.g_list.pop()?;
+        add(&self.n, -1);
+        Some(gp)
+    }
 }
 
 /// Changes a count that one thread at a time writes and others read.
 #[inline(always)]
 fn add(n: &AtomicI32, more: i32) {
     n.store(n.load(Ordering::Relaxed) + more, Ordering::Relaxed);
-}
-
-impl PGFree {
-    #[inline(always)]
-    fn push(&self, gp: &'static G) {
-        self.g_list.push(gp);
-        add(&self.n, 1);
-    }
-
-    #[inline(always)]
-    fn pop(&self) -> Option<&'static G> {
-        let gp = self.g_list.pop()?;
-        add(&self.n, -1);
-        Some(gp)
-    }
-
-    /// Moves G's to the common list until at most `keep` are left.
-    #[cold]
-    #[inline(never)]
-    fn spill(&self, kind: StackKind, keep: i32) {
-        let q = GQueue::default();
-        let surplus = (self.n.load(Ordering::Relaxed) - keep).max(0);
-        for gp in from_fn(|| self.g_list.pop()).take(surplus as usize) {
-            go_home(gp, false);
-            q.push(gp);
-        }
-        lock(&sched().g_free.lock);
-        global(kind).push_all(&q);
-        level(kind).put(surplus as usize);
-        // One right after the other: gcount mustn't miss them for long.
-        add(&self.n, -surplus);
-        add(&sched().g_free.n, surplus);
-        unlock(&sched().g_free.lock);
-    }
-
-    /// Takes G's from the common list.
-    #[cold]
-    #[inline(never)]
-    fn refill(&self, kind: StackKind) {
-        lock(&sched().g_free.lock);
-        while self.n.load(Ordering::Relaxed) < LOCAL_HALF
-            && let Some(gp) = global(kind).pop()
-        {
-            level(kind).get(1);
-            add(&sched().g_free.n, -1);
-            self.push(gp);
-        }
-        unlock(&sched().g_free.lock);
-    }
 }
 
 /// Puts a dead G on the free list of `pp`; on the common one without a P. Go's `gfput`.
@@ -123,11 +114,7 @@ pub(crate) fn gfput(pp: Option<&P>, gp: &'static G) {
 #[inline(never)]
 fn globgfput(gp: &'static G, kind: StackKind) {
     go_home(gp, false);
-    lock(&sched().g_free.lock);
-    global(kind).push(gp);
-    level(kind).put(1);
-    add(&sched().g_free.n, 1);
-    unlock(&sched().g_free.lock);
+    Dead(kind).give(1, |dead| dead.push(gp));
 }
 
 /// Gives the others some of what `pp` has, or all if it was asked to.
@@ -135,10 +122,29 @@ fn globgfput(gp: &'static G, kind: StackKind) {
 #[inline(never)]
 fn too_many(pp: &P, free: &PGFree, kind: StackKind) {
     if pp.ext.max_free.swap(LOCAL_MAX, Ordering::Relaxed) == LOCAL_MAX {
-        free.spill(kind, LOCAL_HALF - 1);
+        spill(free, kind, LOCAL_MAX / 2 - 1);
     } else {
         systemstack(|| purge(pp));
     }
+}
+
+/// Moves G's to the common list until at most `keep` are left. It isn't [`Cache::spill`], because each
+/// goes home first, and the lock isn't held for that.
+#[cold]
+#[inline(never)]
+fn spill(free: &PGFree, kind: StackKind, keep: i32) {
+    let q = GQueue::default();
+    let surplus = (free.n.load(Ordering::Relaxed) - keep).max(0);
+    for gp in from_fn(|| free.g_list.pop()).take(surplus as usize) {
+        go_home(gp, false);
+        q.push(gp);
+    }
+    Dead(kind).give(surplus as usize, |dead| {
+        dead.list().push_all(&q);
+        // One right after the other: gcount mustn't miss them for long.
+        add(&free.n, -surplus);
+        add(&sched().g_free.n, surplus);
+    });
 }
 
 /// Asks a P to empty its lists when the next goroutine ends there.
@@ -150,37 +156,21 @@ pub(crate) fn ask_to_purge(pp: &P) {
 /// `gfget`.
 #[inline(always)]
 pub(crate) fn gfget(pp: Option<&P>, kind: StackKind) -> Option<&'static G> {
-    let Some(free) = pp.and_then(|pp| local(pp, kind)) else { return globgfget(kind) };
-    if free.g_list.empty() && !global(kind).empty() {
-        free.refill(kind);
+    let free = pp.and_then(|pp| local(pp, kind));
+    if let Some(gp) = free.and_then(|free| free.pop()) {
+        return Some(gp);
     }
-    free.pop()
-}
-
-/// Takes a dead G from the common list.
-#[cold]
-#[inline(never)]
-fn globgfget(kind: StackKind) -> Option<&'static G> {
-    if global(kind).empty() {
+    // A look without the lock: while goroutines are only made, there is nothing to take.
+    if Dead(kind).list().empty() {
         return None;
     }
-    lock(&sched().g_free.lock);
-    let gp = global(kind).pop();
-    if gp.is_some() {
-        level(kind).get(1);
-        add(&sched().g_free.n, -1);
-    }
-    unlock(&sched().g_free.lock);
-    gp
+    free.map_or_else(|| Dead(kind).take(), |free| Dead(kind).refill(free, LOCAL_MAX as usize / 2))
 }
 
 /// Moves all of `pp`'s dead G's to the common lists. Go's `gfpurge`.
 pub(crate) fn gfpurge(pp: &P) {
-    for kind in [StackKind::Copying, StackKind::Fixed(DEFAULT_ROOM)] {
-        if let Some(free) = local(pp, kind) {
-            free.spill(kind, 0);
-        }
-    }
+    spill(&pp.g_free, StackKind::Copying, 0);
+    spill(&pp.ext.g_free_fixed, StackKind::Fixed(DEFAULT_ROOM), 0);
 }
 
 /// Counts a G that has ended and is held by a handle, or one less.
@@ -201,10 +191,11 @@ pub(crate) fn hand_back() -> bool {
 
 fn hand_back_kind(kind: StackKind) -> bool {
     let g_free = &sched().g_free;
-    let mut dead = Vec::with_capacity(BATCH);
-    lock(&g_free.lock);
-    dead.extend(from_fn(|| global(kind).pop()).take(level(kind).take(BATCH)));
-    unlock(&g_free.lock);
+    let dead = Dead(kind).surplus(BATCH, |gp| {
+        // It counts as dead until it doesn't count as a G.
+        add(&g_free.n, 1);
+        gp
+    });
     if dead.is_empty() {
         return false;
     }
@@ -220,22 +211,9 @@ fn hand_back_kind(kind: StackKind) -> bool {
 
     // Their memory is locked. They don't count in the level, so that they aren't tried again for ever.
     if allgadd(&kept).is_ok() {
-        lock(&g_free.lock);
-        kept.iter().for_each(|gp| global(kind).push(gp));
-        add(&g_free.n, kept.len() as i32);
-        unlock(&g_free.lock);
+        Dead(kind).give(0, |dead| kept.iter().for_each(|gp| dead.push(gp)));
     }
     true
-}
-
-/// For each common list an interval ends; says whether there is anything on one.
-pub(crate) fn age() -> bool {
-    let levels = &sched().ext.g_free_levels;
-    lock(&sched().g_free.lock);
-    levels.iter().for_each(Level::age);
-    let any = levels.iter().any(|level| level.len() != 0);
-    unlock(&sched().g_free.lock);
-    any
 }
 
 /// How many goroutines there are that have not ended; a moment's estimate. Go's `gcount`.

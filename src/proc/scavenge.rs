@@ -34,29 +34,29 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use crate::cache::{self, Cache};
 use crate::chan::hchan::Hchan;
 use crate::lock::{lock, unlock};
 use crate::os::nanotime;
 use crate::pool;
 use crate::proc::boot::started;
-use crate::proc::gfree::{self, gfpurge};
+use crate::proc::gfree::{self, Dead, gfpurge};
 use crate::proc::m::this_p;
 use crate::proc::procs::{gomaxprocs, procs};
-use crate::proc::sudog;
-use crate::runtime2::{P, sched};
-use crate::stack::large;
-use crate::stack::segment::{self, stackcache_clear};
-use crate::time::timer::Timer;
-use crate::xregs;
+use crate::proc::sudog::{self, Sudogs};
+use crate::runtime2::{NUM_STACK_ORDERS, P, sched};
+use crate::stack::home;
+use crate::stack::large::{self, Large, SIZES};
+use crate::stack::segment::{self, Small, stackcache_clear};
 
 /// Nanoseconds of an interval.
 const INTERVAL: i64 = 1_000_000_000;
-/// For so many [`scavenge`] works at once,
+/// Nanoseconds for which [`scavenge`] works at once.
 const SLICE: i64 = 4_000_000;
-/// and then it lets others work for so many, if all P's are in use, and less if there are fewer.
+/// Nanoseconds for which it then lets others work if all P's are in use; less if there are fewer.
 const PAUSE: i64 = 16_000_000;
 
-/// So many pieces are taken from a list at once.
+/// How many are taken from a list at once to be handed back.
 pub(crate) const BATCH: usize = 64;
 
 /// How many are on a free list, and how many of them nobody has needed. Whoever holds the list's
@@ -65,19 +65,19 @@ pub(crate) const BATCH: usize = 64;
 #[derive(Debug, Default)]
 pub struct Level {
     len: Cell<usize>,
-    /// The least that it was in this interval.
+    /// The least that `len` was in this interval.
     low: Cell<usize>,
-    /// What was so in the last interval, and is to go back.
+    /// What of the last interval's `low` has yet to go back.
     surplus: Cell<usize>,
 }
 
 impl Level {
-    /// Of an empty list.
+    /// The level of an empty list.
     pub(crate) const fn new() -> Self {
         Level { len: Cell::new(0), low: Cell::new(0), surplus: Cell::new(0) }
     }
 
-    /// How many there are.
+    /// How many are on the list.
     pub(crate) fn len(&self) -> usize {
         self.len.get()
     }
@@ -111,15 +111,16 @@ impl Level {
     }
 }
 
-/// Empties the lists of `pp`, which is the caller's, or idle and `sched.lock` held. Not on a
-/// goroutine's stack.
+/// Empties the lists of `pp`: this M's P, or an idle one while `sched.lock` is held. Not on a goroutine's
+/// stack.
 pub(crate) fn purge(pp: &P) {
+    let common = &sched().ext;
     gfpurge(pp);
     stackcache_clear(pp);
-    sudog::purge(pp);
-    pool::spill::<Hchan>(pp, 0);
-    pool::spill::<Timer>(pp, 0);
-    xregs::spill(pp, 0);
+    Sudogs.spill(&pp.sudogcache, usize::MAX);
+    common.hchans.spill(&pp.ext.hchans, usize::MAX);
+    common.timers.spill(&pp.ext.timers, usize::MAX);
+    common.x_regs.spill(&pp.ext.x_regs, usize::MAX);
 }
 
 /// Empties the lists of each P that has been idle since the last call, or, if `all`, is idle; asks
@@ -153,8 +154,11 @@ fn hand_back() -> bool {
 
 /// For each list an interval ends; says whether there is anything on one.
 fn age() -> bool {
-    let ages = [gfree::age, segment::age, large::age, sudog::age, pool::age::<Hchan>];
-    ages.iter().fold(false, |any, age| age() | any)
+    cache::age(home::kinds().map(Dead))
+        | cache::age((0..NUM_STACK_ORDERS).map(Small))
+        | cache::age((0..SIZES).map(Large))
+        | cache::age([Sudogs])
+        | cache::age([&sched().ext.hchans])
 }
 
 /// Works for some milliseconds at handing back what nobody has needed for a while, if there is
@@ -163,9 +167,9 @@ fn age() -> bool {
 ///
 /// Called by one thread, which has no P.
 pub(crate) fn scavenge(now: i64) -> Option<i64> {
-    /// When there will be something to do,
+    /// When there will be something to do.
     static NEXT: AtomicI64 = AtomicI64::new(0);
-    /// and when the interval ends.
+    /// When the interval ends.
     static INTERVAL_ENDS: AtomicI64 = AtomicI64::new(0);
 
     if now < NEXT.load(Ordering::Relaxed) {

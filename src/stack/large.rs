@@ -3,20 +3,20 @@
 //! Some are kept when they are freed, on a list for each size; the others go back to the system at
 //! once, and those on a list when nobody has needed them for a while.
 
-use std::cell::Cell;
 use std::io;
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memmap2::{Advice, MmapOptions};
 
 use crate::arch::page_size;
+use crate::cache::{Cache, List};
 use crate::lock::rank::{LockRank, lock_init};
-use crate::lock::{lock, unlock};
 use crate::panic::throw;
 use crate::proc::scavenge::Level;
 use crate::runtime2::{Mutex, Stack, StackFreeList};
 use crate::stack::guard;
-use crate::stack::segment::{SEGMENT_MIN, stacklog2};
+use crate::stack::segment::{SEGMENT_MIN, Segments, stacklog2};
 
 /// From this size on a segment is worth huge pages: two at least, of which one is used at once.
 const HUGE: usize = 4 << 20;
@@ -29,26 +29,26 @@ const HUGE_PAGE: usize = 2 << 20;
 const LARGE_KEPT: usize = 64 << 20;
 
 /// How many sizes there may be.
-const SIZES: usize = usize::BITS as usize;
+pub(crate) const SIZES: usize = usize::BITS as usize;
 
 /// Free large segments. Go's `stackLarge`.
 struct StackLarge {
     lock: Mutex,
-    /// By the power of two, as those of small ones.
+    /// A list for each size: [`SEGMENT_MIN`] and its doubles.
     free: [StackFreeList; SIZES],
     levels: [Level; SIZES],
-    /// The bytes of all of them.
-    kept: Cell<usize>,
+    /// The bytes on all lists, and of what is about to be put there.
+    kept: AtomicUsize,
 }
 
-// SAFETY: the lists are touched with the lock held.
+// SAFETY: lists and levels are touched with the lock held.
 unsafe impl Sync for StackLarge {}
 
 static STACK_LARGE: StackLarge = StackLarge {
     lock: Mutex::new(),
     free: [const { StackFreeList::new() }; SIZES],
     levels: [const { Level::new() }; SIZES],
-    kept: Cell::new(0),
+    kept: AtomicUsize::new(0),
 };
 
 /// Ranks the lock.
@@ -56,58 +56,56 @@ pub(super) fn init() {
     lock_init(&STACK_LARGE.lock, LockRank::STACK_LARGE);
 }
 
-/// The number of a size.
-fn size_class(n: usize) -> usize {
-    stacklog2(n / SEGMENT_MIN)
+/// Large segments of a size, by its number. No P has a list of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Large(pub(crate) usize);
+
+impl Large {
+    /// The cache of those of `n` bytes.
+    fn of(n: usize) -> Self {
+        Large(stacklog2(n / SEGMENT_MIN))
+    }
+}
+
+impl Cache for Large {
+    type List = Segments<'static>;
+
+    fn shared(self) -> (&'static Mutex, Self::List, &'static Level) {
+        let list = Segments { list: &STACK_LARGE.free[self.0], n: SEGMENT_MIN << self.0 };
+        (&STACK_LARGE.lock, list, &STACK_LARGE.levels[self.0])
+    }
 }
 
 /// Takes a segment of `n` bytes, a power of two, that was kept, or maps one.
 pub(super) fn alloc(n: usize) -> io::Result<Stack> {
-    let class = size_class(n);
-    lock(&STACK_LARGE.lock);
-    let s = STACK_LARGE.free[class].pop(n);
-    if s.is_some() {
-        STACK_LARGE.levels[class].get(1);
-        STACK_LARGE.kept.set(STACK_LARGE.kept.get() - n);
-    }
-    unlock(&STACK_LARGE.lock);
-    s.map_or_else(|| map(n), Ok)
+    let Some(s) = Large::of(n).take() else { return map(n) };
+    STACK_LARGE.kept.fetch_sub(n, Ordering::Relaxed);
+    Ok(s)
 }
 
 /// Keeps a segment, or gives it back.
 pub(super) fn free(s: Stack) {
     let n = s.hi - s.lo;
-    let class = size_class(n);
-    lock(&STACK_LARGE.lock);
-    let keep = STACK_LARGE.kept.get() + n <= LARGE_KEPT;
-    if keep {
-        STACK_LARGE.free[class].push(s);
-        STACK_LARGE.levels[class].put(1);
-        STACK_LARGE.kept.set(STACK_LARGE.kept.get() + n);
-    }
-    unlock(&STACK_LARGE.lock);
-    if !keep {
+    if STACK_LARGE.kept.fetch_add(n, Ordering::Relaxed) + n <= LARGE_KEPT {
+        Large::of(n).give(1, |list| list.push(s));
+    } else {
+        STACK_LARGE.kept.fetch_sub(n, Ordering::Relaxed);
         unmap(s);
     }
 }
 
-/// Gives a segment back that nobody has needed; false if there is none.
+/// Gives a segment back that nobody has needed; false if there is none. One at a time: it may take the kernel
+/// a while.
 pub(crate) fn hand_back() -> bool {
-    lock(&STACK_LARGE.lock);
-    let class = (0..SIZES).find(|&class| STACK_LARGE.levels[class].take(1) == 1);
-    let s = class.and_then(|class| STACK_LARGE.free[class].pop(SEGMENT_MIN << class));
-    STACK_LARGE.kept.set(STACK_LARGE.kept.get() - s.map_or(0, |s| s.hi - s.lo));
-    unlock(&STACK_LARGE.lock);
-    s.map(unmap).is_some()
-}
-
-/// For each list an interval ends; says whether there is anything on one.
-pub(crate) fn age() -> bool {
-    lock(&STACK_LARGE.lock);
-    STACK_LARGE.levels.iter().for_each(Level::age);
-    let any = STACK_LARGE.kept.get() != 0;
-    unlock(&STACK_LARGE.lock);
-    any
+    if STACK_LARGE.kept.load(Ordering::Relaxed) == 0 {
+        return false;
+    }
+    let unused = (0..SIZES).find_map(|class| Large(class).surplus(1, |s| s).pop());
+    if let Some(s) = unused {
+        STACK_LARGE.kept.fetch_sub(s.hi - s.lo, Ordering::Relaxed);
+        unmap(s);
+    }
+    unused.is_some()
 }
 
 /// Maps a segment and its guard; a large one where huge pages can be.
@@ -165,9 +163,9 @@ mod tests {
             unsafe { ptr::with_exposed_provenance_mut::<u8>(s.lo).write(1) };
             free(s);
         }
-        assert_eq!(STACK_LARGE.kept.get(), LARGE_KEPT, "the fifth was one too many");
+        assert_eq!(STACK_LARGE.kept.load(Ordering::Relaxed), LARGE_KEPT, "the fifth was one too many");
         let again = alloc(n).unwrap();
-        assert_eq!((again, STACK_LARGE.kept.get()), (segments[3], LARGE_KEPT - n));
+        assert_eq!((again, STACK_LARGE.kept.load(Ordering::Relaxed)), (segments[3], LARGE_KEPT - n));
         unmap(again);
     }
 }

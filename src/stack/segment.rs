@@ -14,16 +14,15 @@
 
 use std::cell::Cell;
 use std::io;
-use std::iter::from_fn;
 use std::ptr;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
 
 use crate::arch::page_size;
+use crate::cache::{Cache, List};
 use crate::debug::efence;
 use crate::lock::rank::{LockRank, lock_init};
-use crate::lock::{lock, unlock};
 use crate::panic::throw;
 use crate::proc::m::this_p;
 use crate::proc::park::on_goroutine;
@@ -40,7 +39,7 @@ pub(crate) const SEGMENT_MIN: usize = PAGE_MIN;
 /// are cut at once. Go's `_StackCacheSize`.
 const STACK_CACHE_SIZE: usize = 32 << 10;
 
-/// So many are cut at once when there are many already.
+/// How many are cut at once at most, however many there are.
 const CUT_MAX: usize = 16;
 
 /// ⌊log₂ n⌋. Go's `stacklog2`.
@@ -53,28 +52,38 @@ fn order_of(n: usize) -> Option<usize> {
     Some(stacklog2(n / SEGMENT_MIN)).filter(|&order| order < NUM_STACK_ORDERS)
 }
 
-impl StackFreeList {
-    pub(super) fn push(&self, s: Stack) {
-        link(s).set(self.list.replace(s.hi));
-        self.size.set(self.size.get() + (s.hi - s.lo));
+/// A list of free segments that all have `n` bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Segments<'a> {
+    pub(super) list: &'a StackFreeList,
+    pub(super) n: usize,
+}
+
+impl List for Segments<'_> {
+    type Item = Stack;
+
+    #[inline(always)]
+    fn push(self, s: Stack) {
+        link(s).set(self.list.list.replace(s.hi));
+        self.list.size.set(self.list.size.get() + self.n);
     }
 
-    /// Takes one; all are of `n` bytes.
-    pub(super) fn pop(&self, n: usize) -> Option<Stack> {
-        let hi = self.list.get();
+    #[inline(always)]
+    fn pop(self) -> Option<Stack> {
+        let hi = self.list.list.get();
         if hi == 0 {
             return None;
         }
-        let s = Stack { lo: hi - n, hi };
-        self.list.set(link(s).get());
-        self.size.set(self.size.get() - n);
+        let s = Stack { lo: hi - self.n, hi };
+        self.list.list.set(link(s).get());
+        self.list.size.set(self.list.size.get() - self.n);
         Some(s)
     }
 }
 
 /// The last word of a free segment.
 fn link(s: Stack) -> &'static Cell<usize> {
-    // SAFETY: a segment that nobody uses, and that isn't unmapped while it is on a list.
+    // SAFETY: the word is within a segment that nobody uses, and that isn't unmapped while it is on a list.
     unsafe { &*ptr::with_exposed_provenance((s.hi - size_of::<usize>()) & !7) }
 }
 
@@ -84,7 +93,7 @@ struct Stackpool {
     free: StackFreeList,
     level: Level,
     /// How many there are, free or not.
-    cut: Cell<usize>,
+    cut: AtomicUsize,
     arena: Arena,
 }
 
@@ -102,7 +111,7 @@ const fn pool(order: usize) -> CachePadded<Stackpool> {
         mu: Mutex::new(),
         free: StackFreeList::new(),
         level: Level::new(),
-        cut: Cell::new(0),
+        cut: AtomicUsize::new(0),
         arena: Arena::new(n, wanted),
     })
 }
@@ -115,39 +124,52 @@ pub(crate) fn init() {
     large::init();
 }
 
+/// How many segments of an order a P takes from all and gives to all.
+fn half(order: usize) -> usize {
+    (STACK_CACHE_SIZE / 2 / (SEGMENT_MIN << order)).max(1)
+}
+
+/// Free small segments of an order that a P has.
+fn local(pp: &P, order: usize) -> Segments<'_> {
+    Segments { list: &pp.ext.stackcache[order], n: SEGMENT_MIN << order }
+}
+
+/// Small segments of an order.
+#[derive(Clone, Copy)]
+pub(crate) struct Small(pub(crate) usize);
+
+impl Cache for Small {
+    type List = Segments<'static>;
+
+    fn shared(self) -> (&'static Mutex, Self::List, &'static Level) {
+        let pool = &STACKPOOL[self.0];
+        (&pool.mu, Segments { list: &pool.free, n: SEGMENT_MIN << self.0 }, &pool.level)
+    }
+}
+
 /// Takes a small segment that no P has, or cuts some. Go's `stackpoolalloc`.
 fn stackpoolalloc(order: usize) -> io::Result<Stack> {
+    Small(order).take().map_or_else(|| cut(order), Ok)
+}
+
+/// Cuts small segments: one for who asks, and the others for all.
+#[cold]
+fn cut(order: usize) -> io::Result<Stack> {
     let (pool, n) = (&STACKPOOL[order], SEGMENT_MIN << order);
-    lock(&pool.mu);
-    let (free, cut) = (pool.free.pop(n), pool.cut.get());
-    pool.level.get(1);
-    unlock(&pool.mu);
-    if let Some(s) = free {
-        return Ok(s);
-    }
-    let at_once = (STACK_CACHE_SIZE / n).max((cut / 4).min(CUT_MAX)).max(1);
-    let pieces = pool.arena.cut(at_once)?;
+    let many = (pool.cut.load(Ordering::Relaxed) / 4).min(CUT_MAX);
+    let pieces = pool.arena.cut((STACK_CACHE_SIZE / n).max(many).max(1))?;
+    pool.cut.fetch_add(pieces.count, Ordering::Relaxed);
     let piece = |i| {
         let lo = pieces.start(i).addr();
         Stack { lo, hi: lo + n }
     };
-    lock(&pool.mu);
-    pool.cut.set(pool.cut.get() + pieces.count);
-    for i in 1..pieces.count {
-        pool.free.push(piece(i));
-    }
-    pool.level.put(pieces.count - 1);
-    unlock(&pool.mu);
+    Small(order).give(pieces.count - 1, |list| (1..pieces.count).for_each(|i| list.push(piece(i))));
     Ok(piece(0))
 }
 
 /// Gives a small segment to all. Go's `stackpoolfree`.
 fn stackpoolfree(s: Stack, order: usize) {
-    let pool = &STACKPOOL[order];
-    lock(&pool.mu);
-    pool.free.push(s);
-    pool.level.put(1);
-    unlock(&pool.mu);
+    Small(order).give(1, |list| list.push(s));
 }
 
 /// Hands small segments that nobody has needed back: a batch of one size. Says whether there were
@@ -158,70 +180,36 @@ pub(crate) fn hand_back() -> bool {
 
 fn hand_back_order(order: usize) -> bool {
     let (pool, n) = (&STACKPOOL[order], SEGMENT_MIN << order);
-    let mut starts = Vec::with_capacity(BATCH);
-    lock(&pool.mu);
-    starts.extend(from_fn(|| pool.free.pop(n)).map(|s| s.lo).take(pool.level.take(BATCH)));
-    pool.cut.set(pool.cut.get() - starts.len());
-    unlock(&pool.mu);
+    let mut starts = Small(order).surplus(BATCH, |s| s.lo);
     if starts.is_empty() {
         return false;
     }
     let discarded = pool.arena.discard(&mut starts);
     pool.arena.put_back(&mut starts[..discarded]);
+    pool.cut.fetch_sub(discarded, Ordering::Relaxed);
     // The memory of the others is locked. They don't count in the level, so that they aren't tried
     // again for ever.
-    lock(&pool.mu);
-    starts[discarded..].iter().for_each(|&lo| pool.free.push(Stack { lo, hi: lo + n }));
-    pool.cut.set(pool.cut.get() + starts.len() - discarded);
-    unlock(&pool.mu);
+    let locked = starts[discarded..].iter().map(|&lo| Stack { lo, hi: lo + n });
+    Small(order).give(0, |list| locked.for_each(|s| list.push(s)));
     true
 }
 
-/// For each common list an interval ends; says whether there is anything on one.
-pub(crate) fn age() -> bool {
-    STACKPOOL.iter().fold(false, |any, pool| {
-        lock(&pool.mu);
-        pool.level.age();
-        let len = pool.level.len();
-        unlock(&pool.mu);
-        any || len != 0
-    })
-}
-
-/// Fills half of an empty list of a P's; fails if there is none to be had. Go's
-/// `stackcacherefill`.
+/// Takes a segment for a P whose list is empty, and fills half of that; fails if there is none to be
+/// had. Go's `stackcacherefill`.
 #[cold]
-fn stackcacherefill(pp: &P, order: usize) -> io::Result<()> {
-    let cache = &pp.ext.stackcache[order];
-    while cache.size.get() < STACK_CACHE_SIZE / 2 {
-        match stackpoolalloc(order) {
-            Ok(s) => cache.push(s),
-            Err(error) if cache.size.get() == 0 => return Err(error),
-            Err(_) => break,
-        }
-    }
-    Ok(())
+fn stackcacherefill(pp: &P, order: usize) -> io::Result<Stack> {
+    Small(order).refill(local(pp, order), half(order)).map_or_else(|| cut(order), Ok)
 }
 
 /// Gives half of a full list of a P's to all. Go's `stackcacherelease`.
 #[cold]
 fn stackcacherelease(pp: &P, order: usize) {
-    give(pp, order, STACK_CACHE_SIZE / 2);
+    Small(order).spill(local(pp, order), half(order));
 }
 
 /// Gives all of a P's free segments to all. Go's `stackcache_clear`.
 pub(crate) fn stackcache_clear(pp: &P) {
-    (0..NUM_STACK_ORDERS).for_each(|order| give(pp, order, 0));
-}
-
-/// Gives to all what a P has above `keep` bytes.
-fn give(pp: &P, order: usize, keep: usize) {
-    let cache = &pp.ext.stackcache[order];
-    while cache.size.get() > keep
-        && let Some(s) = cache.pop(SEGMENT_MIN << order)
-    {
-        stackpoolfree(s, order);
-    }
+    (0..NUM_STACK_ORDERS).for_each(|order| Small(order).spill(local(pp, order), usize::MAX));
 }
 
 /// Bytes of segments that are in use.
@@ -236,13 +224,7 @@ pub(crate) fn stackalloc(n: usize) -> io::Result<Stack> {
     }
     let s = match (order_of(n), this_p()) {
         _ if efence() => large::map(n)?,
-        (Some(order), Some(pp)) => {
-            let cache = &pp.ext.stackcache[order];
-            if cache.list.get() == 0 {
-                stackcacherefill(pp, order)?;
-            }
-            cache.pop(n).unwrap_or_else(|| throw("stackalloc: empty cache"))
-        }
+        (Some(order), Some(pp)) => local(pp, order).pop().map_or_else(|| stackcacherefill(pp, order), Ok)?,
         (Some(order), None) => stackpoolalloc(order)?,
         (None, _) => large::alloc(n)?,
     };
@@ -250,7 +232,7 @@ pub(crate) fn stackalloc(n: usize) -> io::Result<Stack> {
     Ok(s)
 }
 
-/// Frees a segment. As [`stackalloc`]. Go's `stackfree`.
+/// Frees a segment; where [`stackalloc`] may be called. Go's `stackfree`.
 pub(crate) fn stackfree(s: Stack) {
     on_system_stack();
     let n = s.hi - s.lo;
@@ -263,8 +245,8 @@ pub(crate) fn stackfree(s: Stack) {
     }
     match (order_of(n), this_p()) {
         (Some(order), Some(pp)) => {
-            let cache = &pp.ext.stackcache[order];
-            if cache.size.get() >= STACK_CACHE_SIZE {
+            let cache = local(pp, order);
+            if cache.list.size.get() >= STACK_CACHE_SIZE {
                 stackcacherelease(pp, order);
             }
             cache.push(s);
@@ -280,7 +262,7 @@ fn morestackc() -> ! {
     throw("attempt to execute system stack code on user stack")
 }
 
-/// Throws on a goroutine's stack.
+/// Throws if the caller is on a goroutine's stack.
 fn on_system_stack() {
     if on_goroutine() {
         morestackc()
@@ -308,17 +290,18 @@ mod tests {
         let pp = zeroed::<P>();
         for order in 0..NUM_STACK_ORDERS {
             let (n, before) = (SEGMENT_MIN << order, pooled(order));
-            stackcacherefill(pp, order).unwrap();
-            assert_eq!(cached(pp, order), n.max(STACK_CACHE_SIZE / 2));
-            let cut = pooled(order) - before + cached(pp, order);
-            assert!(cut <= n.max(STACK_CACHE_SIZE) && cut.is_multiple_of(n), "{cut} bytes were cut");
+            let s = cut(order).unwrap();
+            let more = pooled(order) - before;
+            assert!(n + more <= n.max(STACK_CACHE_SIZE) && more.is_multiple_of(n), "{more} more were cut");
+            stackpoolfree(s, order);
+            let s = stackcacherefill(pp, order).unwrap();
+            assert_eq!(n + cached(pp, order), n.max(STACK_CACHE_SIZE / 2));
 
-            let s = pp.ext.stackcache[order].pop(n).unwrap();
             assert_eq!((s.hi - s.lo, s.lo % page_size()), (n, 0));
             // SAFETY: the segment is ours, all of it.
             unsafe { ptr::with_exposed_provenance_mut::<u8>(s.lo).write_bytes(1, n) };
             while cached(pp, order) < STACK_CACHE_SIZE {
-                pp.ext.stackcache[order].push(stackpoolalloc(order).unwrap());
+                local(pp, order).push(stackpoolalloc(order).unwrap());
             }
             let (full, before) = (cached(pp, order), pooled(order));
             stackcacherelease(pp, order);

@@ -28,7 +28,7 @@ use crate::atomic::{AtomicU32, AtomicUsize, Cell, Ordering};
 use crate::lock::rank::{LockRank, lock_init};
 use crate::os::osyield;
 use crate::panic::throw;
-use crate::pool::{self, FreeList, Pool, Pooled};
+use crate::pool::{self, FreeList, Linked, Pool, Pooled};
 use crate::runtime2::{Link, Mutex, P, sched};
 use crate::stack::arena::Arena;
 
@@ -137,12 +137,14 @@ pub(crate) fn bad_timer() -> ! {
 /// Where timers are cut from.
 static ARENA: Arena = Arena::new(size_of::<Timer>(), 0);
 
-impl Pooled for Timer {
+impl Linked for Timer {
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {
-        // SAFETY: the caller's; all zero is a timer.
+        // SAFETY: a timer or zero, which is one, too; and it is never unmapped.
         unsafe { &(*this.as_ptr()).ext.waiter }
     }
+}
 
+impl Pooled for Timer {
     fn cache(pp: &P) -> &FreeList<Self> {
         &pp.ext.timers
     }

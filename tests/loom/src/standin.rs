@@ -397,8 +397,11 @@ pub(crate) mod pool {
     pub(crate) struct FreeList<T>(PhantomData<T>);
     pub(crate) struct Pool<T>(PhantomData<T>);
 
-    pub(crate) trait Pooled: Sized + 'static {
+    pub(crate) trait Linked: Sized + 'static {
         unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void>;
+    }
+
+    pub(crate) trait Pooled: Linked {
         fn cache(pp: &P) -> &FreeList<Self>;
         fn pool() -> &'static Pool<Self>;
         fn arena() -> &'static Arena;

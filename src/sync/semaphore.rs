@@ -1,9 +1,10 @@
 //! [`Semaphore`].
 
-use std::cell::{Cell, UnsafeCell};
-use std::collections::VecDeque;
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::fmt;
+use std::panic::UnwindSafe;
+use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
@@ -42,20 +43,32 @@ pub struct Semaphore {
     /// Protects the rest; a runtime lock, so that permits can be given back on any thread.
     lock: Mutex,
     permits: Cell<usize>,
-    waiters: UnsafeCell<VecDeque<Waiter>>,
+    /// The queue.
+    first: Cell<*const Waiter>,
+    last: Cell<*const Waiter>,
 }
 
 /// Somebody who waits for `n` permits, and wakes when `granted` is released. It is on that
-/// goroutine's stack.
+/// goroutine's stack, and the queue is linked through it: with the lock held, nothing is allocated.
 struct Waiter {
     n: usize,
-    granted: *const AtomicU32,
+    granted: AtomicU32,
+    prev: Cell<*const Waiter>,
+    next: Cell<*const Waiter>,
 }
 
-// SAFETY: all is protected by the lock.
+impl Waiter {
+    fn new(n: usize) -> Self {
+        Waiter { n, granted: AtomicU32::new(0), prev: Cell::new(ptr::null()), next: Cell::new(ptr::null()) }
+    }
+}
+
+// SAFETY: permits and queue belong to no thread, and who is on the queue may be woken from any.
 unsafe impl Send for Semaphore {}
-// SAFETY: likewise.
+// SAFETY: permits, queue and links are touched with the lock held.
 unsafe impl Sync for Semaphore {}
+// Nothing panics while the queue is changed.
+impl UnwindSafe for Semaphore {}
 
 /// Permits of a [`Semaphore`]; dropping it gives them back.
 #[must_use = "dropping the permit gives it back"]
@@ -70,24 +83,31 @@ impl Semaphore {
         Semaphore {
             lock: Mutex::new(),
             permits: Cell::new(permits),
-            waiters: UnsafeCell::new(VecDeque::new()),
+            first: Cell::new(ptr::null()),
+            last: Cell::new(ptr::null()),
         }
     }
 
-    /// The queue.
-    ///
-    /// # Safety
-    /// The lock is held, and no other such borrow is alive.
-    #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
-    unsafe fn waiters(&self) -> &mut VecDeque<Waiter> {
-        // SAFETY: the caller's.
-        unsafe { &mut *self.waiters.get() }
+    /// Adds a waiter at the end of the queue. It has to stay until it is taken off. The lock is held.
+    fn push_back(&self, waiter: &Waiter) {
+        let last = self.last.replace(waiter);
+        waiter.prev.set(last);
+        // SAFETY: who is on the queue stays until it is taken off, which needs the lock.
+        unsafe { last.as_ref() }.map_or(&self.first, |last| &last.next).set(waiter);
+    }
+
+    /// Takes a waiter off the queue that is on it. The lock is held.
+    fn remove(&self, waiter: &Waiter) {
+        let (prev, next) = (waiter.prev.replace(ptr::null()), waiter.next.replace(ptr::null()));
+        // SAFETY: its neighbours are on the queue, too, and stay until they are taken off, which needs the lock.
+        let neighbours = unsafe { (prev.as_ref(), next.as_ref()) };
+        neighbours.0.map_or(&self.first, |prev| &prev.next).set(next);
+        neighbours.1.map_or(&self.last, |next| &next.prev).set(prev);
     }
 
     /// Takes `n` permits if there are so many and nobody waits. The lock is held.
     fn take(&self, n: usize) -> bool {
-        // SAFETY: the lock is held.
-        let free = unsafe { self.waiters() }.is_empty() && self.permits.get() >= n;
+        let free = self.first.get().is_null() && self.permits.get() >= n;
         if free {
             self.permits.set(self.permits.get() - n);
         }
@@ -115,9 +135,9 @@ impl Semaphore {
             return permit;
         }
         let _guest = must_wait("acquire");
-        let granted = AtomicU32::new(0);
-        if !self.take_or_queue(n, &granted) {
-            semacquire(&granted);
+        let waiter = Waiter::new(n);
+        if !self.take_or_queue(&waiter) {
+            semacquire(&waiter.granted);
         }
         SemaphorePermit { semaphore: self, n }
     }
@@ -144,11 +164,11 @@ impl Semaphore {
             return Some(permit);
         }
         let _guest = must_wait("acquire_timeout");
-        let wait = TimedWait { semaphore: self, granted: AtomicU32::new(0), over: Cell::new(false) };
-        if !self.take_or_queue(n, &wait.granted) {
+        let wait = TimedWait { semaphore: self, waiter: Waiter::new(n), over: Cell::new(false) };
+        if !self.take_or_queue(&wait.waiter) {
             let until = channel::when(nanos(timeout));
-            let timer = channel::start(until, 0, give_up, std::ptr::from_ref(&wait).cast_mut().cast());
-            semacquire(&wait.granted);
+            let timer = channel::start(until, 0, give_up, ptr::from_ref(&wait).cast_mut().cast());
+            semacquire(&wait.waiter.granted);
             channel::end(timer);
             if wait.over.get() {
                 return None;
@@ -157,34 +177,32 @@ impl Semaphore {
         Some(SemaphorePermit { semaphore: self, n })
     }
 
-    /// Takes `n` permits if there are so many and nobody waits, and says whether it did; otherwise
-    /// queues up for them.
-    fn take_or_queue(&self, n: usize, granted: &AtomicU32) -> bool {
+    /// Takes what `waiter` wants if there is so much and nobody waits, and says whether it did; otherwise
+    /// queues it up.
+    fn take_or_queue(&self, waiter: &Waiter) -> bool {
         lock(&self.lock);
-        let taken = self.take(n);
+        let taken = self.take(waiter.n);
         if !taken {
-            // SAFETY: the lock is held.
-            unsafe { self.waiters() }.push_back(Waiter { n, granted });
+            self.push_back(waiter);
         }
         unlock(&self.lock);
         taken
     }
 
-    /// Takes the one who sleeps at `granted` off the queue, if it is there: others may have waited
-    /// behind it for less.
-    fn leave(&self, granted: &AtomicU32) -> bool {
+    /// Takes a waiter off the queue, and says whether it was there. Others may have waited behind it for
+    /// less.
+    fn leave(&self, waiter: &Waiter) -> bool {
         lock(&self.lock);
-        // SAFETY: the lock is held.
-        let waiters = unsafe { self.waiters() };
-        let place = waiters.iter().position(|waiter| std::ptr::eq(waiter.granted, granted));
-        if let Some(place) = place {
-            waiters.remove(place);
+        let first = ptr::eq(self.first.get(), waiter);
+        let queued = first || !waiter.prev.get().is_null();
+        if queued {
+            self.remove(waiter);
         }
         unlock(&self.lock);
-        if place == Some(0) {
+        if first {
             self.add_permits(0);
         }
-        place.is_some()
+        queued
     }
 
     /// Takes a permit if there is one and nobody waits.
@@ -215,18 +233,14 @@ impl Semaphore {
     /// Takes permits for the first who waits, if there are enough, and says where it sleeps.
     fn grant(&self) -> Option<*const AtomicU32> {
         lock(&self.lock);
-        // SAFETY: the lock is held.
-        let waiters = unsafe { self.waiters() };
-        let first = if waiters.front().is_some_and(|first| first.n <= self.permits.get()) {
-            waiters.pop_front()
-        } else {
-            None
-        };
-        if let Some(first) = &first {
+        // SAFETY: it is on the queue, and stays until it is woken, which is done later.
+        let first = unsafe { self.first.get().as_ref() }.filter(|first| first.n <= self.permits.get());
+        if let Some(first) = first {
             self.permits.set(self.permits.get() - first.n);
+            self.remove(first);
         }
         unlock(&self.lock);
-        first.map(|first| first.granted)
+        first.map(|first| &raw const first.granted)
     }
 
     /// How many permits are free at this moment.
@@ -242,9 +256,8 @@ impl Semaphore {
 /// waits.
 struct TimedWait<'a> {
     semaphore: &'a Semaphore,
-    /// Released when the permits are granted, or when the time is over: by who has taken the wait off
-    /// the queue.
-    granted: AtomicU32,
+    /// Woken when the permits are granted, or when the time is over: by who has taken it off the queue.
+    waiter: Waiter,
     /// It was the latter; set before the release.
     over: Cell<bool>,
 }
@@ -256,9 +269,9 @@ unsafe extern "C" fn give_up(t: *mut c_void, seq: usize) {
     channel::fire(t, seq, |wait| {
         // SAFETY: it stays until the timer has ended.
         let wait = unsafe { &*wait.cast::<TimedWait<'_>>() };
-        if wait.semaphore.leave(&wait.granted) {
+        if wait.semaphore.leave(&wait.waiter) {
             wait.over.set(true);
-            semrelease(&wait.granted);
+            semrelease(&wait.waiter.granted);
         }
     });
 }

@@ -70,8 +70,8 @@ impl<T: Linked> List for &FreeList<T> {
 
     #[inline(always)]
     fn push(self, thing: NonNull<T>) {
-        // SAFETY: who puts a thing on a list has it from a pool or an allocator, and never frees it; what its link
-        // is otherwise used for doesn't matter while nobody uses it.
+        // SAFETY: who puts a thing on a list has it from a pool or an allocator, and never frees it; what its
+        // link is otherwise used for doesn't matter while nobody uses it.
         unsafe { T::next(thing) }.set(self.first.get().cast());
         self.first.set(thing.as_ptr());
         self.len.set(self.len.get() + 1);

@@ -22,8 +22,8 @@ impl List for &Slice<Cached> {
 
     #[inline(always)]
     fn push(self, s: &'static Sudog) {
-        // SAFETY: there is room: `release_sudog` makes it first, and who fills an empty cache stops at half. And no
-        // other M touches this P's.
+        // SAFETY: there is room: `release_sudog` makes it first, and who fills an empty cache stops at half.
+        // And no other M touches this P's.
         unsafe { self.ptr.get().add(self.len.get()).write(Some(s)) };
         self.len.set(self.len.get() + 1);
     }
@@ -100,8 +100,8 @@ fn cut(pp: &P) -> &'static Sudog {
     let pieces =
         ARENA.cut(half(pp)).unwrap_or_else(|error| throw(&format!("out of memory for a sudog ({error})")));
     for i in 0..pieces.count {
-        // SAFETY: nobody else has this piece, and it will never be unmapped. It is all zero, which is a new sudog, or as
-        // one was released.
+        // SAFETY: nobody else has this piece, and it will never be unmapped. It is all zero, which is a new
+        // sudog, or as one was released.
         pp.sudogcache.push(unsafe { &*pieces.start(i).cast() });
     }
     pp.sudogcache.pop().unwrap_or_else(|| throw("acquireSudog: nothing was cut"))

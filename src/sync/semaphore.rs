@@ -99,7 +99,8 @@ impl Semaphore {
     /// Takes a waiter off the queue that is on it. The lock is held.
     fn remove(&self, waiter: &Waiter) {
         let (prev, next) = (waiter.prev.replace(ptr::null()), waiter.next.replace(ptr::null()));
-        // SAFETY: its neighbours are on the queue, too, and stay until they are taken off, which needs the lock.
+        // SAFETY: its neighbours are on the queue, too, and stay until they are taken off, which needs the
+        // lock.
         let neighbours = unsafe { (prev.as_ref(), next.as_ref()) };
         neighbours.0.map_or(&self.first, |prev| &prev.next).set(next);
         neighbours.1.map_or(&self.last, |next| &next.prev).set(prev);

@@ -90,7 +90,9 @@ fn newextram() -> io::Result<()> {
 /// Makes an M with its goroutine, and puts it on the list. Go's `oneNewExtraM`.
 fn one_new_extra_m(id: i64) -> io::Result<()> {
     let gp = malg(None, StackKind::Fixed(0))?;
-    let g0_stack = stackalloc(G0_STACK).inspect_err(|_| gfput(None, gp))?;
+    let g0_stack = stackalloc(G0_STACK).inspect_err(|_| {
+        gfput(None, gp);
+    })?;
     let mp = allocm(None, id).inspect_err(|_| {
         stackfree(g0_stack);
         gfput(None, gp);

@@ -7,14 +7,13 @@
 use std::iter::from_fn;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use crate::arch::systemstack;
 use crate::cache::{Cache, List};
 use crate::lock::{lock, unlock};
 use crate::panic::throw;
 use crate::proc::allgs::{allgadd, allglen, allgremove, uncount};
 use crate::proc::gqueue::{GList, GQueue};
 use crate::proc::procs::procs;
-use crate::proc::scavenge::{BATCH, Level, purge};
+use crate::proc::scavenge::{BATCH, Level};
 use crate::proc::status::readgstatus;
 use crate::runtime2::{G, GDEAD, Mutex, P, PGFree, StackKind, sched};
 use crate::stack::{DEFAULT_ROOM, go_home, home};
@@ -92,21 +91,21 @@ fn add(n: &AtomicI32, more: i32) {
     n.store(n.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
-/// Puts a dead G on the free list of `pp`; on the common one without a P. Go's `gfput`.
+/// Puts a dead G on the free list of `pp`; on the common one without a P. Says whether `pp` was asked to empty
+/// its lists. Go's `gfput`.
 #[inline(always)]
-pub(crate) fn gfput(pp: Option<&P>, gp: &'static G) {
+pub(crate) fn gfput(pp: Option<&P>, gp: &'static G) -> bool {
     if readgstatus(gp) != GDEAD {
         throw("gfput: bad status (not Gdead)");
     }
     let kind = gp.ext.kind.get();
     let Some((pp, free)) = pp.and_then(|pp| Some((pp, local(pp, kind)?))) else {
-        return globgfput(gp, kind);
+        globgfput(gp, kind);
+        return false;
     };
     go_home(gp, true);
     free.push(gp);
-    if free.n.load(Ordering::Relaxed) >= pp.ext.max_free.load(Ordering::Relaxed) {
-        too_many(pp, free, kind);
-    }
+    free.n.load(Ordering::Relaxed) >= pp.ext.max_free.load(Ordering::Relaxed) && too_many(pp, free, kind)
 }
 
 /// Puts a dead G on the common list.
@@ -117,15 +116,15 @@ fn globgfput(gp: &'static G, kind: StackKind) {
     Dead(kind).give(1, |dead| dead.push(gp));
 }
 
-/// Gives the others some of what `pp` has, or all if it was asked to.
+/// Gives the others some of what `pp` has, unless it was asked to empty its lists, and says whether it was.
 #[cold]
 #[inline(never)]
-fn too_many(pp: &P, free: &PGFree, kind: StackKind) {
-    if pp.ext.max_free.swap(LOCAL_MAX, Ordering::Relaxed) == LOCAL_MAX {
+fn too_many(pp: &P, free: &PGFree, kind: StackKind) -> bool {
+    let asked = pp.ext.max_free.load(Ordering::Relaxed) < LOCAL_MAX;
+    if !asked {
         spill(free, kind, LOCAL_MAX / 2 - 1);
-    } else {
-        systemstack(|| purge(pp));
     }
+    asked
 }
 
 /// Moves G's to the common list until at most `keep` are left. It isn't [`Cache::spill`], because each

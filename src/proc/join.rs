@@ -20,6 +20,7 @@ use std::sync::atomic::Ordering;
 use crate::proc::gfree::{count_held, gfput};
 use crate::proc::m::{acquirem, releasem};
 use crate::proc::park::{gopark, goready};
+use crate::proc::scavenge::purge_as_asked;
 use crate::runtime2::{G, M, TraceBlockReason, WaitReason};
 
 /// Its function has returned, and its result is in its slot.
@@ -80,7 +81,9 @@ pub(crate) fn exited(mp: &'static M, gp: &'static G) {
     if detached(gp)
         || gp.ext.joiner.compare_exchange(ENDED, EXITED, Ordering::AcqRel, Ordering::Acquire).is_err()
     {
-        gfput(pp, gp);
+        if gfput(pp, gp) {
+            purge_as_asked(pp);
+        }
     } else {
         count_held(pp, 1);
     }
@@ -110,7 +113,9 @@ fn detach_ended(gp: &'static G) {
         let mp = acquirem();
         let pp = mp.and_then(|mp| mp.p.get());
         count_held(pp, -1);
-        gfput(pp, gp);
+        if gfput(pp, gp) {
+            purge_as_asked(pp);
+        }
         releasem(mp);
     }
 }

@@ -34,13 +34,14 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use crate::arch::systemstack;
 use crate::cache::{self, Cache};
 use crate::chan::hchan::Hchan;
 use crate::lock::{lock, unlock};
 use crate::os::nanotime;
 use crate::pool;
 use crate::proc::boot::started;
-use crate::proc::gfree::{self, Dead, gfpurge};
+use crate::proc::gfree::{self, Dead, LOCAL_MAX, gfpurge};
 use crate::proc::m::this_p;
 use crate::proc::procs::{gomaxprocs, procs};
 use crate::proc::sudog::{self, Sudogs};
@@ -109,6 +110,15 @@ impl Level {
     pub(crate) fn age(&self) {
         self.surplus.set(self.low.replace(self.len.get()));
     }
+}
+
+/// Empties the lists of `pp`, this M's P, which [`gfput`](crate::proc::gfree::gfput) has found asked to.
+#[cold]
+#[inline(never)]
+pub(crate) fn purge_as_asked(pp: Option<&P>) {
+    let Some(pp) = pp else { return };
+    pp.ext.max_free.store(LOCAL_MAX, Ordering::Relaxed);
+    systemstack(|| purge(pp));
 }
 
 /// Empties the lists of `pp`: this M's P, or an idle one while `sched.lock` is held. Not on a goroutine's

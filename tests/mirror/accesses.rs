@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use proc_macro2::Delimiter;
 
 use crate::repository::{files_below, read};
-use crate::tokens::{self, Token};
+use crate::tokens::{self, Token, without_tests};
 
 /// What is done with a field, at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +39,7 @@ impl Accesses {
     fn new(sources: impl Iterator<Item = (String, String)>) -> Self {
         let mut accesses = Accesses(BTreeMap::new());
         for (source, name) in sources {
-            accesses.collect(&tokens::of(&name, &source));
+            accesses.collect(&without_tests(tokens::of(&name, &source)));
         }
         accesses
     }

@@ -2,7 +2,7 @@
 //! reading guide says that Go file's functions are.
 
 use crate::guide;
-use crate::sources::{Sources, owner_and_name};
+use crate::sources::{SOURCES, owner_and_name};
 use crate::tables;
 
 /// What the last column says: the part of the runtime that a function belongs to,
@@ -13,7 +13,6 @@ const NOT_HERE: &str = "not here, because ";
 
 #[test]
 fn core_functions_are_here() {
-    let sources = Sources::new();
     let entries = guide::entries();
     let mut missing = Vec::new();
     for [go_file, go, ours, built_with] in tables::rows("functions") {
@@ -25,7 +24,7 @@ fn core_functions_are_here() {
         let (owner, _) = owner_and_name(&go);
         // The Rust side of a switch has the name of the assembly that it calls.
         let counts = |path: &&str| go_file != "asm_amd64.s" || go == "rt0_go" || path.starts_with("asm/");
-        let files: Vec<&str> = sources.files_with(owner, &ours).into_iter().filter(counts).collect();
+        let files: Vec<&str> = SOURCES.files_with(owner, &ours).into_iter().filter(counts).collect();
         let named = |path: &&str| entries.iter().any(|entry| entry.go_file == go_file && entry.path == *path);
         if files.iter().any(named) {
             continue;
@@ -43,7 +42,6 @@ fn core_functions_are_here() {
 
 #[test]
 fn what_is_not_here_has_a_reason() {
-    let sources = Sources::new();
     let entries = guide::entries();
     let mut wrong = Vec::new();
     for [go_file, go, ours, built_with] in tables::rows("functions") {
@@ -53,7 +51,7 @@ fn what_is_not_here_has_a_reason() {
         if reason.trim().is_empty() {
             wrong.push(format!("{go_file}, {go}: no reason"));
         }
-        for path in sources.files_with(owner, &ours) {
+        for path in SOURCES.files_with(owner, &ours) {
             wrong.push(format!("{go_file}, {go}: is in {path}"));
         }
         for entry in entries.iter().filter(|entry| entry.go_file == go_file && entry.go == go) {

@@ -5,7 +5,7 @@ use crate::guide::{self, PATH, entries, go_file, links};
 use crate::markdown::names;
 use crate::places::ADDED;
 use crate::repository::{absolute, read};
-use crate::sources::{Sources, owner_and_name};
+use crate::sources::{SOURCES, owner_and_name};
 use crate::structs::{in_source, in_table};
 use crate::tables::{rows, snake_case, type_name};
 
@@ -16,18 +16,17 @@ fn none(wrong: &[String]) {
 
 #[test]
 fn functions_are_where_it_says() {
-    let sources = Sources::new();
     let mut wrong = Vec::new();
     for entry in entries() {
         let (owner, name) = owner_and_name(&entry.ours);
         let name = snake_case(name);
-        if !sources.define(&entry.path, owner, &name) {
+        if !SOURCES.define(&entry.path, owner, &name) {
             wrong.push(format!(
                 "{}: {} is not in {}, but in {:?}",
                 entry.go_file,
                 entry.ours,
                 entry.path,
-                sources.files_with(owner, &name)
+                SOURCES.files_with(owner, &name)
             ));
         }
     }
@@ -78,6 +77,7 @@ fn each_field_is_in_one_group() {
 #[test]
 fn fields_are_used_as_it_says() {
     let accesses = Accesses::of_the_crate();
+    let fields = LARGE.map(fields);
     let mut wrong = Vec::new();
     for go in LARGE {
         for group in guide::rows("The fields", &format!("`{go}`")) {
@@ -89,7 +89,8 @@ fn fields_are_used_as_it_says() {
                 other => panic!("{PATH}: what is {other}?"),
             };
             for field in names(&group[1]) {
-                let with_it: Vec<&str> = LARGE.into_iter().filter(|go| fields(go).contains(&field)).collect();
+                let with_it = LARGE.iter().zip(&fields).filter(|(_, fields)| fields.contains(&field));
+                let with_it: Vec<&str> = with_it.map(|(go, _)| *go).collect();
                 let found = accesses.of(go, &field, &with_it);
                 if found != expected {
                     wrong.push(format!("{go}: {field} is said to be {}, and is {found:?}", group[2]));

@@ -1,11 +1,15 @@
 //! The functions that the sources define, in Rust and in assembly.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use syn::{ImplItem, Item, Type};
 
 use crate::repository::{files_below, read};
 use crate::tables::type_name;
+
+/// All files.
+pub static SOURCES: LazyLock<Sources> = LazyLock::new(Sources::new);
 
 /// What each file of `src/` and `asm/` defines.
 pub struct Sources(BTreeMap<String, Vec<Function>>);
@@ -17,8 +21,7 @@ struct Function {
 }
 
 impl Sources {
-    /// Reads all files.
-    pub fn new() -> Self {
+    fn new() -> Self {
         let files = files_below("src").into_iter().chain(files_below("asm"));
         Sources(files.map(|path| (path.clone(), functions(&path))).collect())
     }

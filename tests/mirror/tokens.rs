@@ -16,10 +16,9 @@ pub enum Token {
     Literal,
 }
 
-/// A file's tokens, without what is compiled for its unit tests alone.
+/// A file's tokens.
 pub fn of(name: &str, source: &str) -> Vec<Token> {
-    let tokens: TokenStream = source.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
-    read(tokens)
+    read(source.parse().unwrap_or_else(|error| panic!("{name}: {error}")))
 }
 
 fn read(stream: TokenStream) -> Vec<Token> {
@@ -36,20 +35,23 @@ fn read(stream: TokenStream) -> Vec<Token> {
             TokenTree::Punct(mark) => tokens.push(Token::Mark(mark.as_char())),
         }
     }
-    without_tests(tokens)
+    tokens
 }
 
-/// Drops each item, statement or field that `#[cfg(test)]` stands before.
-fn without_tests(tokens: Vec<Token>) -> Vec<Token> {
+/// The tokens without each item, statement and field that `#[cfg(test)]` stands before.
+pub fn without_tests(tokens: Vec<Token>) -> Vec<Token> {
     let mut kept = Vec::new();
     let mut rest = tokens.into_iter();
     while let Some(token) = rest.next() {
-        if kept.last() == Some(&Token::Mark('#')) && is_cfg_test(&token) {
-            kept.pop();
-            let ends = |token: &Token| matches!(token, Token::Mark(';') | Token::Group(Delimiter::Brace, _));
-            rest.find(ends);
-        } else {
-            kept.push(token);
+        match token {
+            token if kept.last() == Some(&Token::Mark('#')) && is_cfg_test(&token) => {
+                kept.pop();
+                let ends =
+                    |token: &Token| matches!(token, Token::Mark(';') | Token::Group(Delimiter::Brace, _));
+                rest.find(ends);
+            }
+            Token::Group(delimiter, inner) => kept.push(Token::Group(delimiter, without_tests(inner))),
+            token => kept.push(token),
         }
     }
     kept

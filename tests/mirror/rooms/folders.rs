@@ -18,7 +18,7 @@ pub fn folders_have_tables(tree: &Tree) -> Vec<String> {
     let mut wrong = Vec::new();
     for folder in folders(tree) {
         let rules = format!("{folder}/mod.rs");
-        if !tree.paths.contains(&rules) {
+        if !tree.has(&rules) {
             wrong.push(format!("{folder}: there is no mod.rs"));
             continue;
         }
@@ -37,7 +37,7 @@ pub fn folders_have_tables(tree: &Tree) -> Vec<String> {
 /// What such a table names of a file is defined there, under that name or as Go's is spelled here.
 pub fn tables_are_right(tree: &Tree) -> Vec<String> {
     let mut wrong = Vec::new();
-    for folder in folders(tree).iter().filter(|folder| tree.paths.contains(&format!("{folder}/mod.rs"))) {
+    for folder in folders(tree).iter().filter(|folder| tree.has(&format!("{folder}/mod.rs"))) {
         for Row { files, names } in table(tree, folder) {
             let files = tree.files().filter(|(path, _)| {
                 path.strip_prefix(folder).is_some_and(|name| files.iter().any(|file| name[1..] == *file))
@@ -85,7 +85,7 @@ fn item(name: &str) -> Option<String> {
 /// The folders of rooms and of faces.
 fn folders(tree: &Tree) -> Vec<String> {
     let mut folders: Vec<String> =
-        tree.paths.iter().filter_map(|path| Some(path.rsplit_once('/')?.0.to_owned())).collect();
+        tree.files().filter_map(|(path, _)| Some(path.rsplit_once('/')?.0.to_owned())).collect();
     folders.sort();
     folders.dedup();
     folders.retain(|folder| folder != "runtime");
@@ -96,9 +96,8 @@ fn folders(tree: &Tree) -> Vec<String> {
 fn contents(tree: &Tree, folder: &str) -> Vec<String> {
     let prefix = format!("{folder}/");
     let mut contents: Vec<String> = tree
-        .paths
-        .iter()
-        .filter_map(|path| path.strip_prefix(&prefix))
+        .files()
+        .filter_map(|(path, _)| path.strip_prefix(&prefix))
         .map(|path| path.split_once('/').map_or(path.to_owned(), |(inner, _)| format!("{inner}/")))
         .filter(|name| name != "mod.rs")
         .collect();
@@ -108,8 +107,7 @@ fn contents(tree: &Tree, folder: &str) -> Vec<String> {
 
 /// A module with modules in it is a folder's `mod.rs`, and not a file beside the folder.
 pub fn modules_are_folders(tree: &Tree) -> Vec<String> {
-    let beside =
-        folders(tree).into_iter().map(|folder| folder + ".rs").filter(|file| tree.paths.contains(file));
+    let beside = folders(tree).into_iter().map(|folder| folder + ".rs").filter(|file| tree.has(file));
     beside.map(|file| format!("{file} stands beside its folder")).collect()
 }
 

@@ -49,16 +49,17 @@ const FILES: [(&str, &str); 12] = [
     ("chan/iter.rs", "fn wait() { crate::runtime::park(); super::Chan; crate::kick!(); }"),
     ("raw.rs", "pub mod hchan { use super::super::runtime::G; }"),
     ("runtime/mod.rs", RULES),
-    ("runtime/data/mod.rs", "//! | `link.rs` | |\npub(super) mod link; pub struct G; pub(in crate::runtime) fn g() {}"),
+    ("runtime/data/mod.rs", "//! | `link.rs` | |\npub(super) mod link; pub struct G; pub(in crate::runtime) fn g() {}
+        pub(in crate::runtime) fn of_tests() {}"),
     ("runtime/data/link.rs", "use super::G; pub struct Link;"),
     ("runtime/m/mod.rs", "use crate::runtime::{data::{self, G}, sched::schedule}; fn m() { data::g() }"),
-    ("runtime/p/mod.rs", "use super::data; #[cfg(test)] mod tests { use crate::runtime::sched; use crate::io; }"),
+    ("runtime/p/mod.rs", "use super::data; #[cfg(test)] mod tests { use crate::runtime::{data::of_tests, sched}; }"),
     (
         "runtime/sched/mod.rs",
         "//! | `poll.rs` | |\nmod poll; use crate::runtime::m; #[macro_export] macro_rules! kick { () => { $crate::GLink } }
         pub(crate) fn park() {} pub(in crate::runtime) fn schedule() {}",
     ),
-    ("runtime/sched/poll.rs", "use crate::runtime::data::G;"),
+    ("runtime/sched/poll.rs", "use crate::runtime::data::G; impl<T> G<T> { fn find(&self) {} }"),
 ];
 
 /// What is wrong with a house, by any rule.
@@ -134,12 +135,11 @@ fn an_import_up_is_found() {
 
 #[test]
 fn a_method_from_above_is_found() {
-    let changed = FILES.map(|(path, source)| match path {
-        "runtime/sched/poll.rs" => (path, "use super::super::data::G; impl<T> G<T> { fn find(&self) {} }"),
-        "runtime/p/mod.rs" => (path, "fn f() { assert!(g().find()) }"),
-        _ => (path, source),
-    });
-    assert_eq!(faults(&changed), ["runtime/p/mod.rs: G::find is from sched, which isn't below p"]);
+    finds_line(
+        "runtime/p/mod.rs",
+        "fn f() { assert!(g().find()) }",
+        &["runtime/p/mod.rs: G::find is from sched, which isn't below p"],
+    );
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn what_is_visible_to_too_many_is_found() {
         ("pub(crate) const unsafe extern \"C\" fn f() {}", "f"),
         ("struct S { a: u8, pub(crate) f: u8 }", "f"),
         ("impl S { pub(crate) const F: u8 = 1; }", "F"),
-        ("pub(crate) use std::f;", "f"),
+        ("pub(crate) use std::f; pub use std::g;", "f"),
     ] {
         let found = format!("runtime/p/mod.rs: {name} is pub(crate), and no face uses it");
         finds_line("runtime/p/mod.rs", item, &[&found]);

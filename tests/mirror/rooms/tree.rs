@@ -4,23 +4,21 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::paths::{Path, modules};
 use crate::repository::{files_below, read};
-use crate::tokens::{self, Token};
+use crate::tokens::{self, Token, without_tests};
 
-/// What is below `src/`.
-pub struct Tree {
-    /// Of all files.
-    pub paths: Vec<String>,
-    /// Those that aren't modules of unit tests.
-    files: BTreeMap<String, File>,
-}
+/// Files by their paths below `src/`.
+pub struct Tree(BTreeMap<String, File>);
 
 pub struct File {
     pub source: String,
+    /// Without unit tests.
     pub tokens: Vec<Token>,
-    /// All names in it.
+    /// All names in it, those in unit tests too.
     words: HashSet<String>,
     /// The module that it is.
     pub module: Path,
+    /// It is declared as a module, and not for unit tests alone.
+    is_declared: bool,
 }
 
 impl Tree {
@@ -34,35 +32,44 @@ impl Tree {
         let files = files.map(|(path, source)| {
             let tokens = tokens::of(path, &source);
             let words = tokens::words(&tokens).map(str::to_owned).collect();
-            (path.to_owned(), File { module: module(path), tokens, words, source })
+            let tokens = without_tests(tokens);
+            (path.to_owned(), File { module: module(path), tokens, words, source, is_declared: true })
         });
         let mut files: BTreeMap<String, File> = files.collect();
-        let paths = files.keys().cloned().collect();
         let undeclared: Vec<Path> = files
             .values()
             .filter(|file| !is_declared(file, &files))
             .map(|file| file.module.clone())
             .collect();
-        files.retain(|_, file| !undeclared.iter().any(|module| file.module.starts_with(module)));
-        Tree { paths, files }
+        for file in files.values_mut() {
+            file.is_declared = !undeclared.iter().any(|module| file.module.starts_with(module));
+        }
+        Tree(files)
+    }
+
+    pub fn has(&self, path: &str) -> bool {
+        self.0.contains_key(path)
     }
 
     pub fn get(&self, path: &str) -> &File {
-        self.files.get(path).unwrap_or_else(|| panic!("there is no src/{path}"))
+        self.0.get(path).unwrap_or_else(|| panic!("there is no src/{path}"))
     }
 
-    /// The files of rooms, with their rooms.
+    /// The files of rooms, with their rooms, but for modules of unit tests.
     pub fn rooms(&self) -> impl Iterator<Item = (&str, &File, &str)> {
-        self.files().filter_map(|(path, file)| Some((path, file, file.room()?)))
+        self.files()
+            .filter(|(_, file)| file.is_declared)
+            .filter_map(|(path, file)| Some((path, file, file.room()?)))
     }
 
-    /// The files of faces.
+    /// The files of faces, but for those.
     pub fn faces(&self) -> impl Iterator<Item = (&str, &File)> {
-        self.files().filter(|(_, file)| file.module.first().is_some_and(|first| first != "runtime"))
+        let is_face = |file: &File| file.module.first().is_some_and(|first| first != "runtime");
+        self.files().filter(move |(_, file)| file.is_declared && is_face(file))
     }
 
     pub fn files(&self) -> impl Iterator<Item = (&str, &File)> {
-        self.files.iter().map(|(path, file)| (path.as_str(), file))
+        self.0.iter().map(|(path, file)| (path.as_str(), file))
     }
 }
 
@@ -81,7 +88,7 @@ impl File {
     }
 }
 
-/// Whether a file is a module that isn't for unit tests alone.
+/// Whether a file is declared as a module, and not for unit tests alone.
 fn is_declared(file: &File, files: &BTreeMap<String, File>) -> bool {
     let Some((name, above)) = file.module.split_last() else { return true };
     files.values().any(|parent| parent.module == above && modules(&parent.tokens).contains(name))

@@ -26,12 +26,10 @@ pub fn rooms_show_what_is_listed(tree: &Tree, house: &House) -> Vec<String> {
     }
     let is_used = |Shown { name, is_member, signature }: &Shown| {
         let is_type = signature.first().is_some_and(|first| TYPES.iter().any(|word| is(first, word)));
+        let has_it = |other: &Shown| other.name != *name && words(other.signature).any(|word| word == name);
         house.for_faces.contains(name)
             || *is_member && tree.faces().any(|(_, face)| face.mentions(name))
-            || is_type
-                && all
-                    .iter()
-                    .any(|(_, other)| other.name != *name && words(other.signature).any(|word| word == name))
+            || is_type && all.iter().any(|(_, other)| has_it(other))
     };
     let unused = all.iter().filter(|(_, shown)| !is_used(shown));
     unused.map(|(path, shown)| format!("{path}: {} is pub(crate), and no face uses it", shown.name)).collect()
@@ -52,7 +50,9 @@ fn visible_in_crate<'a>(tokens: &'a [Token], of_type: bool, shown: &mut Vec<Show
                     |token: &Token| matches!(token, Token::Mark(';') | Token::Group(Delimiter::Brace, _));
                 let signature = rest.split(ends).next().unwrap_or_default();
                 let names = if signature.first().is_some_and(|first| is(first, "use")) {
-                    exports(&tokens[i..], &[]).into_iter().map(|export| export.name).collect()
+                    let item = tokens[i..].split(|token| *token == Token::Mark(';')).next();
+                    let exports = exports(item.unwrap_or_default(), &[]);
+                    exports.into_iter().map(|export| export.name).collect()
                 } else {
                     vec![name_of(signature)]
                 };

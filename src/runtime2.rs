@@ -7,7 +7,8 @@
 //! - A field of a subsystem that isn't part of a scheduler (the allocator's
 //!   caches, the collector's work buffers, the tracer's state) belongs to the
 //!   *embedder*: the runtime that is ported onto this one. This crate neither
-//!   reads nor writes it. It is a pointer or a plain struct, zero at first.
+//!   reads nor writes it; of some it does one of the two, as `docs/reading-guide.md`
+//!   says. It is a pointer or a plain struct, zero at first.
 //! - A struct is shared by threads and never borrowed mutably. A field that only
 //!   one thread at a time touches, because it owns the struct or holds the lock
 //!   named there, is a [`Cell`]. A field that is read across threads is an

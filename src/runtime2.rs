@@ -11,16 +11,16 @@
 //!   says. It is a pointer or a plain struct, zero at first.
 //! - A struct is shared by threads and never borrowed mutably. A field that only
 //!   one thread at a time touches, because it owns the struct or holds the lock
-//!   named there, is a [`Cell`]. A field that is read across threads is an
-//!   atomic, also where Go has a plain one.
+//!   named there, is a [`Cell`]. A field that other threads act on is an atomic, also
+//!   where Go has a plain one. (Reports print cells of other threads, too.)
 //! - All zero is a valid value of each of these structs, and is how they start:
 //!   a [`G`] is cut from a zeroed page.
 //! - Nothing here is ever freed, so pointers between the structs are
 //!   `&'static`, in a [`Link`].
 //!
 //! Outside of this crate these structs are reached through raw pointers
-//! ([`proc::getg`](crate::proc::getg) and so on). Who makes a reference of one takes
-//! over the scheduler's rules for every field: when it may be changed, by whom, and
+//! ([`proc::getg`](crate::proc::getg) and so on). To make a reference of one is to keep
+//! the scheduler's rules for every field: when it may be changed, by which thread, and
 //! under which lock. That is what is unsafe about the dereference.
 
 use std::cell::{Cell, UnsafeCell};
@@ -57,7 +57,7 @@ pub const GIDLE: u32 = 0;
 pub const GRUNNABLE: u32 = 1;
 /// Running: it has an M and a P, and owns its stack.
 pub const GRUNNING: u32 = 2;
-/// In a system call: it has an M and owns its stack, but runs no code of ours.
+/// In a system call: it has an M and owns its stack, but runs nothing that needs a P.
 pub const GSYSCALL: u32 = 3;
 /// Parked: on no run queue, but noted somewhere (a channel's wait queue, a
 /// semaphore) by whoever will make it ready.
@@ -68,7 +68,7 @@ pub const GMORIBUND_UNUSED: u32 = 5;
 pub const GDEAD: u32 = 6;
 /// Unused, as in Go.
 pub const GENQUEUE_UNUSED: u32 = 7;
-/// Its stack is being moved; whoever set this owns the stack.
+/// Its stack is being moved, and belongs to the thread that set this state.
 pub const GCOPYSTACK: u32 = 8;
 /// Stopped itself for a suspension; nobody has promised to make it ready yet.
 pub const GPREEMPTED: u32 = 9;
@@ -90,7 +90,7 @@ pub const GSCANPREEMPTED: u32 = GSCAN + GPREEMPTED;
 pub const PIDLE: u32 = 0;
 /// Owned by an M that runs goroutines or the scheduler.
 pub const PRUNNING: u32 = 1;
-/// Left by an M that is in a system call; anyone may take it, with a CAS.
+/// Left by an M that is in a system call; any thread may take it, with a CAS.
 pub const PSYSCALL: u32 = 2;
 /// Halted, owned by the M that stopped the world.
 pub const PGCSTOP: u32 = 3;
@@ -162,27 +162,27 @@ pub struct Slice<T> {
 /// A G in a wait queue. Go's `sudog`.
 ///
 /// A G can wait in many places (a select), and a place can have many waiters, so
-/// the queues hold these and not G's. From `acquire_sudog` to
-/// `release_sudog`; a channel's lock protects the fields up to `elem`, a
-/// semaphore root's lock all of them.
+/// the queues hold these and not G's. The lock of the channel protects the fields up
+/// to `elem`, and the others belong to the G or to the thread that wakes it; the lock
+/// of a semaphore's root protects all.
 #[repr(C)]
 #[derive(Default)]
 pub struct Sudog {
-    /// Who waits.
+    /// The G that waits.
     pub g: Link<G>,
     /// The next in the queue; in a semaphore's treap, the right child.
     pub next: Link<Sudog>,
-    /// The one before; in the treap, the left child.
+    /// The previous one in the queue; in the treap, the left child.
     pub prev: Link<Sudog>,
-    /// The value to send or the place to receive to; for a semaphore, its address.
+    /// The value to send or the place to receive to; for a semaphore, the semaphore.
     pub elem: AtomicPtr<c_void>,
     /// When the wait began; for an embedder's profile of contention.
     pub acquiretime: Cell<i64>,
-    /// When it ended; likewise.
+    /// When the wait ended; likewise.
     pub releasetime: Cell<i64>,
     /// The treap's priority, a hand-off's mark, or a notify list's number.
     pub ticket: Cell<u32>,
-    /// The G is in a select: who wakes it must first win its `select_done`.
+    /// The G is in a select: to wake it, one must first win its `select_done`.
     pub is_select: Cell<bool>,
     /// Woken by a value, and not because the channel was closed.
     pub success: Cell<bool>,
@@ -244,7 +244,7 @@ pub struct GsignalStack {
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct TraceState(
-    /// Whatever its tracer needs.
+    /// Whatever the tracer needs.
     pub [Cell<usize>; 4],
 );
 
@@ -252,13 +252,13 @@ pub struct TraceState(
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct MLockProfile {
-    /// Nanoseconds spent waiting.
+    /// Nanoseconds spent waiting for locks.
     pub wait_time: AtomicI64,
-    /// Where.
+    /// The stack of the last wait, as pcs.
     pub stack: [Cell<usize>; 32],
     /// The lock last contended.
     pub pending: Cell<usize>,
-    /// Cycles lost to it.
+    /// Cycles lost to that lock.
     pub cycles: Cell<i64>,
     /// Cycles that could not be attributed.
     pub cycles_lost: Cell<i64>,
@@ -272,9 +272,9 @@ pub struct MLockProfile {
 pub struct MOS {
     /// The id of this thread's profiling timer; the embedder's.
     pub profile_timer: Cell<i32>,
-    /// Whether there is one.
+    /// Whether it has such a timer.
     pub profile_timer_valid: AtomicBool,
-    /// A system call that every thread has to make waits for this one.
+    /// This thread still has to make a system call that every thread has to make.
     pub need_per_thread_syscall: AtomicU8,
 }
 
@@ -299,13 +299,13 @@ pub struct Chacha8State {
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Sysmontick {
-    /// [`P::schedtick`] then.
+    /// [`P::schedtick`] as last seen.
     pub schedtick: Cell<u32>,
-    /// When, in nanoseconds.
+    /// When that was first seen, in nanoseconds.
     pub schedwhen: Cell<i64>,
-    /// [`P::syscalltick`] then.
+    /// [`P::syscalltick`] as last seen.
     pub syscalltick: Cell<u32>,
-    /// When, in nanoseconds.
+    /// When that was first seen, in nanoseconds.
     pub syscallwhen: Cell<i64>,
 }
 
@@ -384,9 +384,9 @@ pub struct PGFree {
 #[repr(C)]
 #[derive(Debug)]
 pub struct StackFreeList {
-    /// One past the end of the first, 0 for none; its last word is the next.
+    /// The end of the first segment, 0 for none; the segment's last word is the end of the next.
     pub list: Cell<usize>,
-    /// The bytes of all of them.
+    /// The bytes of all segments on the list.
     pub size: Cell<usize>,
 }
 
@@ -411,9 +411,9 @@ pub struct MspanCache {
 pub struct SchedDisable {
     /// User goroutines are disabled; read without the lock.
     pub user: AtomicBool,
-    /// Those that would run.
+    /// User goroutines that would run.
     pub runnable: GQueue,
-    /// How many.
+    /// The length of that queue.
     pub n: Cell<i32>,
 }
 
@@ -433,7 +433,7 @@ pub struct SchedGFree {
 }
 
 /// What [`gopark`](crate::proc::gopark) calls on g0 once the G is parked; returns
-/// whether it stays so.
+/// whether the G stays parked.
 pub type Unlockf = unsafe extern "C" fn(*mut G, *mut c_void) -> bool;
 
 // ---------------------------------------------------------------------------
@@ -451,9 +451,9 @@ pub struct G {
     pub stackguard0: AtomicUsize,
     /// The same for code on g0 and gsignal; all ones on other G's.
     pub stackguard1: Cell<usize>,
-    /// The innermost panic; the embedder's chain.
+    /// The innermost panic: the embedder's chain. Adjusted when the stack moves, cleared when the G ends.
     pub _panic: Cell<*mut c_void>,
-    /// The innermost defer; the embedder's chain.
+    /// The innermost defer; likewise.
     pub _defer: Cell<*mut c_void>,
     /// The M that runs it. Assembly knows the offset.
     pub m: Link<M>,
@@ -475,11 +475,11 @@ pub struct G {
     pub goid: Cell<u64>,
     /// The next in a run queue or free list.
     pub schedlink: Link<G>,
-    /// About when it parked, in nanoseconds; set by a scan, not by the park.
+    /// About since when it waits, in nanoseconds, or 0: noted by sysmon, and not by the park.
     pub waitsince: Cell<i64>,
     /// Why it waits, while it does.
     pub waitreason: Cell<WaitReason>,
-    /// It was asked to give up its P; doubles the poisoned `stackguard0`.
+    /// It was asked to give up its P; says what the poisoned `stackguard0` says.
     pub preempt: AtomicBool,
     /// When preempted, become [`GPREEMPTED`] and not just runnable.
     pub preempt_stop: AtomicBool,
@@ -487,7 +487,7 @@ pub struct G {
     pub preempt_shrink: AtomicBool,
     /// Stopped at an asynchronous safe point: frames without exact maps.
     pub async_safe_point: Cell<bool>,
-    /// Turn an unexpected fault into a panic; the embedder's.
+    /// Turn an unexpected fault into a panic; the embedder's, cleared when the G ends.
     pub paniconfault: Cell<bool>,
     /// A scan has seen this stack; the embedder's collector's, protected by the scan bit.
     pub gcscandone: Cell<bool>,
@@ -507,11 +507,11 @@ pub struct G {
     pub nocgocallback: Cell<bool>,
     /// Its latencies are being measured.
     pub tracking: Cell<bool>,
-    /// Decides whether they are.
+    /// Counts down to the next time that they are.
     pub tracking_seq: Cell<u8>,
-    /// Since when, in nanoseconds.
+    /// When its state last changed while it was tracked, in nanoseconds.
     pub tracking_stamp: Cell<i64>,
-    /// Nanoseconds spent runnable.
+    /// Nanoseconds spent runnable since tracking began.
     pub runnable_time: Cell<i64>,
     /// The M it is locked to.
     pub lockedm: Link<M>,
@@ -529,7 +529,7 @@ pub struct G {
     pub parent_goid: Cell<u64>,
     /// The pc of the call that made it; 0 if [`GExt::created_at`] knows better.
     pub gopc: Cell<usize>,
-    /// Who made the makers, with `GODEBUG=tracebackancestors=N`: `traceback/ancestors.rs`.
+    /// The goroutines that made its maker, with `GODEBUG=tracebackancestors=N`: `traceback/ancestors.rs`.
     pub ancestors: Cell<*mut c_void>,
     /// Its function. Assembly knows the offset.
     pub startpc: Cell<usize>,
@@ -539,13 +539,13 @@ pub struct G {
     pub waiting: Link<Sudog>,
     /// Traceback context of C calls; the embedder's.
     pub cgo_ctxt: Slice<usize>,
-    /// Profiler labels, inherited by the goroutines it makes: an `Arc` that [`labels`](crate::labels) has.
+    /// Profiler labels, inherited by the goroutines it makes: null or an `Arc`: [`labels`](crate::labels).
     pub labels: Cell<*mut c_void>,
     /// A timer kept for the next sleep.
     pub timer: Link<Timer>,
     /// In a select: whether somebody has won the right to wake it.
     pub select_done: AtomicU32,
-    /// Argument of a coroutine switch: which.
+    /// Argument of a coroutine switch: the coroutine.
     pub coroarg: Cell<*mut Coro>,
     /// State of a goroutine profile; the embedder's.
     pub goroutine_profiled: AtomicU32,
@@ -575,13 +575,13 @@ pub const G_SIZE: usize = 2048;
 pub struct GExt {
     /// The kind of stack it was made with.
     pub kind: Cell<StackKind>,
-    /// It parked while it panicked, and is locked to its M until it has unwound.
+    /// It parked while it panicked, and is locked to its M until it parks calm again, or ends.
     pub panic_wired: Cell<bool>,
     /// It is the runtime's own: not counted, and run while user goroutines are disabled.
     pub system: Cell<bool>,
-    /// Where it is among all G's: `proc/allgs.rs`.
+    /// Its index in the list of all G's: `proc/allgs.rs`.
     pub allg: Cell<u32>,
-    /// Who waits for its end, or how far that is: see `proc/join.rs`.
+    /// The G that waits for its end, or a mark of how far that is: see `proc/join.rs`.
     pub joiner: AtomicPtr<G>,
     /// Where in the source it was made, if the safe layer made it.
     pub created_at: Cell<Option<&'static Location<'static>>>,
@@ -605,7 +605,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// Of one that has none.
+    /// The name of a goroutine without one.
     pub(crate) const NONE: Name = Name { len: 0, bytes: [0; 31] };
 
     /// The longest prefix of `name` that fits.
@@ -623,7 +623,7 @@ impl Name {
     }
 }
 
-/// Bytes for whoever made the G.
+/// Room for what the safe layer passes to a goroutine and gets back: `slot.rs`.
 #[repr(C, align(16))]
 pub struct Slot(pub(crate) UnsafeCell<[MaybeUninit<u8>; SLOT_SIZE]>);
 
@@ -651,7 +651,7 @@ pub enum StackKind {
 pub struct M {
     /// The G whose stack is this thread's own; the scheduler runs on it.
     pub g0: Link<G>,
-    /// Argument of morestack: who called it.
+    /// Argument of morestack: where it was called.
     pub morebuf: Gobuf,
     /// For division on 32-bit Arm; not used here.
     pub divmod: Cell<u32>,
@@ -679,15 +679,15 @@ pub struct M {
     pub oldp: Link<P>,
     /// Its number.
     pub id: Cell<i64>,
-    /// In the allocator; the embedder's.
+    /// In the allocator, and not to be preempted; the embedder's.
     pub mallocing: Cell<i32>,
     /// It is reporting a fatal error.
     pub throwing: Cell<u32>,
-    /// If not null, why its goroutine must stay on it, in words that stay; also the embedder's.
+    /// Why its goroutine must stay on it, a C string that is never freed, or null; also the embedder's.
     pub preemptoff: Cell<*const c_char>,
     /// Locks held, and other reasons not to be descheduled.
     pub locks: Cell<i32>,
-    /// How deep in dying it is.
+    /// How many fatal errors it reports, one inside the other.
     pub dying: Cell<i32>,
     /// Its profiling rate; the embedder's.
     pub profilehz: Cell<i32>,
@@ -703,11 +703,11 @@ pub struct M {
     pub incgo: Cell<bool>,
     /// One of the M's for threads that aren't ours.
     pub isextra: Cell<bool>,
-    /// Such a one, and not in our code.
+    /// An extra M whose thread isn't in our code.
     pub is_extra_in_c: Cell<bool>,
-    /// Such a one, and in a signal handler.
+    /// An extra M whose thread is in a signal handler.
     pub is_extra_in_sig: Cell<bool>,
-    /// Whether its g0 may be freed.
+    /// Whether its thread, which ends, still uses it: `proc/m.rs`.
     pub free_wait: AtomicU32,
     /// The list of extra M's needs one more.
     pub needextram: Cell<bool>,
@@ -723,29 +723,29 @@ pub struct M {
     pub cgo_callers: Cell<*mut c_void>,
     /// What it sleeps on when it is idle.
     pub park: Note,
-    /// The next of all M's.
+    /// The next in the list of all M's.
     pub alllink: Link<M>,
     /// The next in the idle list.
     pub schedlink: Link<M>,
     /// The goroutine that is locked to it.
     pub lockedg: Link<G>,
-    /// Who created it; the embedder's.
+    /// The stack that created it, as pcs; the embedder's.
     pub createstack: [Cell<usize>; 32],
     /// How often its goroutine locked itself to it.
     pub locked_ext: Cell<u32>,
-    /// How often the runtime did.
+    /// How often the runtime locked its goroutine to it.
     pub locked_int: Cell<u32>,
     /// The next M waiting for a lock, on systems without futexes.
     pub nextwaitm: Link<M>,
     /// Contention on the runtime's locks.
     pub m_lock_profile: MLockProfile,
-    /// What gopark passes to park_m: the function to call,
+    /// From gopark to park_m: the function to call.
     pub waitunlockf: Cell<Option<Unlockf>>,
-    /// its argument,
+    /// From gopark to park_m: that function's argument.
     pub waitlock: Cell<*mut c_void>,
-    /// and what the tracer is told;
+    /// From gopark to park_m: the reason that the tracer gets.
     pub wait_trace_block_reason: Cell<TraceBlockReason>,
-    /// frames to leave out of that.
+    /// From gopark to park_m: how many frames the tracer is to leave out.
     pub wait_trace_skip: Cell<i32>,
     /// [`P::syscalltick`] when it entered a system call.
     pub syscalltick: Cell<u32>,
@@ -755,13 +755,13 @@ pub struct M {
     pub trace: TraceState,
     /// A C call, on systems where that is how the kernel is called.
     pub libcall: Libcall,
-    /// Its pc.
+    /// The pc of that call.
     pub libcallpc: Cell<usize>,
-    /// Its sp.
+    /// The sp of that call.
     pub libcallsp: Cell<usize>,
-    /// Its G.
+    /// The G of that call.
     pub libcallg: Link<G>,
-    /// A system call, on such systems.
+    /// A system call, on systems where C makes it.
     pub syscall: Libcall,
     /// sp at a call into the vDSO.
     pub vdso_sp: Cell<usize>,
@@ -775,7 +775,7 @@ pub struct M {
     pub pcvalue_cache: Cell<*mut c_void>,
     /// Debug log; the embedder's.
     pub dlog_per_m: Cell<*mut c_void>,
-    /// What is Linux's.
+    /// What is needed on Linux alone.
     pub m_os: MOS,
     /// A strong random generator; the embedder's.
     pub chacha8: Chacha8State,
@@ -783,7 +783,7 @@ pub struct M {
     pub cheaprand: Cell<u64>,
     /// How many locks it holds; kept in debug builds.
     pub locks_held_len: Cell<usize>,
-    /// Which.
+    /// Those locks, in the order in which they were taken.
     pub locks_held: [Cell<HeldLockInfo>; 10],
     /// What this port adds.
     pub ext: MExt,
@@ -811,7 +811,7 @@ pub struct MExt {
 // ---------------------------------------------------------------------------
 // P
 
-/// A processor: the right to run goroutines, and what one needs at hand for it.
+/// A processor: the right to run goroutines, and what an M needs at hand to do so.
 /// Go's `p`. There are GOMAXPROCS of them.
 #[repr(C)]
 pub struct P {
@@ -839,9 +839,9 @@ pub struct P {
     pub deferpool: Slice<*mut c_void>,
     /// Their first buffer; the embedder's.
     pub deferpoolbuf: [Cell<*mut c_void>; 32],
-    /// The next goid to give out,
+    /// The next goid to give out.
     pub goidcache: Cell<u64>,
-    /// and where the batch ends.
+    /// The first goid after this P's batch.
     pub goidcacheend: Cell<u64>,
     /// The run queue's head: taken from by the owner and by thieves.
     pub runqhead: AtomicU32,
@@ -853,9 +853,9 @@ pub struct P {
     pub runnext: Link<G>,
     /// Dead copying G's.
     pub g_free: PGFree,
-    /// Free sudogs,
+    /// Free sudogs, in `sudogbuf`.
     pub sudogcache: Slice<Option<&'static Sudog>>,
-    /// and where they are kept.
+    /// The memory of `sudogcache`.
     pub sudogbuf: [Cell<Option<&'static Sudog>>; 128],
     /// Free spans; the embedder's allocator's.
     pub mspancache: MspanCache,
@@ -877,11 +877,11 @@ pub struct P {
     pub limiter_event: AtomicU64,
     /// The mode of the next mark worker; the embedder's collector's.
     pub gc_mark_worker_mode: Cell<u32>,
-    /// When it started; the embedder's collector's.
+    /// When that worker started; the embedder's collector's.
     pub gc_mark_worker_start_time: Cell<i64>,
-    /// Its grey objects; the embedder's collector's.
+    /// The P's grey objects; the embedder's collector's.
     pub gcw: GcWork,
-    /// Its write barrier buffer; the embedder's collector's.
+    /// The P's write barrier buffer; the embedder's collector's.
     pub wb_buf: WbBuf,
     /// Run [`Schedt::safe_point_fn`] at the next safe point.
     pub run_safe_point_fn: AtomicU32,
@@ -891,9 +891,9 @@ pub struct P {
     pub timers_lock: Mutex,
     /// The timer heap.
     pub timers: Slice<TimerWhen>,
-    /// Its length.
+    /// The length of the heap.
     pub num_timers: AtomicU32,
-    /// How many of them are deleted.
+    /// How many timers in the heap are deleted.
     pub deleted_timers: AtomicU32,
     /// Race detector context of timers; the embedder's.
     pub timer_race_ctx: Cell<usize>,
@@ -903,7 +903,7 @@ pub struct P {
     pub scanned_stack_size: Cell<u64>,
     /// Stacks scanned; the embedder's collector's.
     pub scanned_stacks: Cell<u64>,
-    /// Enter the scheduler as soon as possible.
+    /// The time slice is to end: set by whoever asks for it, cleared when it ends.
     pub preempt: AtomicBool,
     /// Page trace; the embedder's.
     pub page_trace_buf: Cell<*mut c_void>,
@@ -919,25 +919,25 @@ pub const RUNQ_SIZE: usize = 256;
 pub struct PExt {
     /// Dead fixed G's with the default room.
     pub g_free_fixed: PGFree,
-    /// How many dead G's of each kind it may have before it gives some away; 0 if it is to give away
-    /// all that it has on its lists.
+    /// How many dead G's of each kind it may keep before it gives some away; 0 asks it to give away
+    /// everything on its free lists.
     pub max_free: AtomicI32,
-    /// [`P::schedtick`] when its lists were last looked at; protected by [`Schedt::lock`].
+    /// [`P::schedtick`] when the scavenger last looked at it; protected by [`Schedt::lock`].
     pub idle_tick: Cell<u32>,
     /// G's that ended here and are held by a handle, less those whose handle was dropped
     /// here: the sum over all P's is what counts.
     pub n_held: AtomicI32,
-    /// Channels that nobody uses.
+    /// Unused channels.
     pub hchans: FreeList<Hchan>,
-    /// Timers that nobody uses.
+    /// Unused timers.
     pub timers: FreeList<Timer>,
-    /// Free segments for stacks, by the power of two of their bytes, from 4 KiB on. Go has them in `mcache`.
+    /// Free segments for stacks, a list for each power of two from 4 KiB on. In Go, part of `mcache`.
     pub stackcache: [StackFreeList; NUM_STACK_ORDERS],
     /// Places for the vector registers of preempted goroutines.
     pub x_regs: FreeList<XRegState>,
 }
 
-/// How many sizes of segments have a list in each P: 4 to 128 KiB.
+/// How many sizes of segments have a list in each P: 4 KiB to 128 KiB, by powers of two.
 pub const NUM_STACK_ORDERS: usize = 6;
 
 // ---------------------------------------------------------------------------
@@ -949,21 +949,21 @@ pub const NUM_STACK_ORDERS: usize = 6;
 pub struct Schedt {
     /// The last goid given out.
     pub goidgen: AtomicU64,
-    /// When the network was last polled, 0 while somebody polls.
+    /// When the network was last polled, 0 while an M waits in the poller.
     pub lastpoll: AtomicI64,
-    /// Until when the poll in progress sleeps.
+    /// Until when that M waits at most; 0 if it isn't known yet, or there is no limit.
     pub poll_until: AtomicI64,
-    /// Protects what follows, where it says nothing else.
+    /// Protects the fields that follow, where they don't say otherwise.
     pub lock: Mutex,
     /// Idle M's.
     pub midle: Link<M>,
-    /// How many.
+    /// How many M's are idle.
     pub nmidle: Cell<i32>,
     /// How many M's wait for the goroutine that is locked to them.
     pub nmidlelocked: Cell<i32>,
-    /// The next M's number; how many were made.
+    /// The number of the next M, which is how many were made.
     pub mnext: Cell<i64>,
-    /// How many there may be.
+    /// How many M's there may be.
     pub maxmcount: Cell<i32>,
     /// M's that don't count for deadlock.
     pub nmsys: Cell<i32>,
@@ -973,16 +973,16 @@ pub struct Schedt {
     pub ngsys: AtomicI32,
     /// Idle P's.
     pub pidle: Link<P>,
-    /// How many.
+    /// How many P's are idle.
     pub npidle: AtomicI32,
     /// M's that are looking for work.
     pub nmspinning: AtomicI32,
-    /// Work was found that no P was free for: who is about to let a P go must
-    /// look again. Set with the lock held.
+    /// There was work and no idle P: an M that is about to let its P go must look
+    /// again. Set with the lock held.
     pub needspinning: AtomicU32,
     /// The global run queue.
     pub runq: GQueue,
-    /// Its length; read without the lock.
+    /// The length of the global run queue; read without the lock.
     pub runqsize: AtomicI32,
     /// Disabled user goroutines.
     pub disable: SchedDisable,
@@ -1002,39 +1002,39 @@ pub struct Schedt {
     pub gcwaiting: AtomicBool,
     /// P's that haven't stopped yet; changed under the lock, and read without it.
     pub stopwait: AtomicI32,
-    /// What the stopper sleeps on.
+    /// What the M that stops the world sleeps on.
     pub stopnote: Note,
     /// Sysmon is asleep.
     pub sysmonwait: AtomicBool,
-    /// What it sleeps on.
+    /// What sysmon sleeps on.
     pub sysmonnote: Note,
-    /// To be run by each P at a safe point.
+    /// A function that each P is to run at a safe point; handed over by [`P::run_safe_point_fn`].
     pub safe_point_fn: Cell<Option<fn(*mut P)>>,
-    /// P's that haven't run it yet.
+    /// P's that haven't run that function yet.
     pub safe_point_wait: Cell<i32>,
-    /// What its caller sleeps on.
+    /// What the caller of `for_each_p` sleeps on.
     pub safe_point_note: Note,
     /// CPU profiling rate; the embedder's.
     pub profilehz: AtomicI32,
     /// When the number of P's last changed, in nanoseconds.
     pub procresizetime: Cell<i64>,
-    /// The integral of GOMAXPROCS over time until then.
+    /// The integral of GOMAXPROCS over time until [`procresizetime`](Self::procresizetime).
     pub totaltime: Cell<i64>,
-    /// Held to keep sysmon out.
+    /// Held by sysmon while it retakes P's; held by others to keep it from that.
     pub sysmonlock: Mutex,
-    /// How long goroutines that could run waited.
+    /// How long goroutines were runnable before they ran.
     pub time_to_run: TimeHistogram,
     /// Nanoseconds that P's were idle.
     pub idle_time: AtomicI64,
     /// Nanoseconds waited for mutexes.
     pub total_mutex_wait_time: AtomicI64,
-    /// How long stopping the world took.
+    /// How long it took to stop the world for a collector.
     pub stw_stopping_time_gc: TimeHistogram,
-    /// Likewise, for other reasons.
+    /// How long it took to stop the world for other reasons.
     pub stw_stopping_time_other: TimeHistogram,
-    /// How long the world was stopped.
+    /// How long the world was stopped for a collector.
     pub stw_total_time_gc: TimeHistogram,
-    /// Likewise, for other reasons.
+    /// How long the world was stopped for other reasons.
     pub stw_total_time_other: TimeHistogram,
     /// Nanoseconds waited for the runtime's locks by M's that have ended.
     pub total_runtime_lock_wait_time: AtomicI64,
@@ -1048,35 +1048,36 @@ pub struct SchedtExt {
     /// Dead fixed G's that no P has, by the power of two of their room in 4 KiB;
     /// protected by [`SchedGFree::lock`].
     pub g_free_fixed: [GList; crate::stack::ROOM_CLASSES],
-    /// How many dead G's of each kind are on the common lists, and whether they are needed; protected
-    /// by [`SchedGFree::lock`].
+    /// How many dead G's of each kind are on the common lists, and how many of them nobody has needed;
+    /// protected by [`SchedGFree::lock`].
     pub g_free_levels: [Level; crate::stack::home::KINDS],
     /// The same of sudogs, protected by [`Schedt::sudoglock`].
     pub sudog_level: Level,
     /// Handles of G's that have ended, dropped by threads without a P: negative, see
     /// [`PExt::n_held`].
     pub n_held: AtomicI32,
-    /// Channels that nobody uses and no P has.
+    /// Unused channels that no P has.
     pub hchans: Pool<Hchan>,
-    /// Timers that nobody uses and no P has.
+    /// Unused timers that no P has.
     pub timers: Pool<Timer>,
-    /// Threads that wait in [`run`](crate::run): not ours, and yet unable to wake
-    /// anyone.
+    /// Foreign threads that wait in [`run`](crate::run), and so can't wake a
+    /// goroutine.
     pub nrunwait: AtomicI32,
     /// Places for the vector registers of preempted goroutines that no P has.
     pub x_regs: Pool<XRegState>,
 }
 
-// SAFETY: the plain cells are protected by the lock that each names.
+// SAFETY: a plain cell is only touched with the lock held that protects it, as its field says, but for
+// `safe_point_fn` and `safe_point_wait`: a P's mark and the note hand them from thread to thread.
 unsafe impl Sync for Schedt {}
 
 static SCHED: ZeroInit<Schedt> = ZeroInit(UnsafeCell::new(MaybeUninit::zeroed()));
 
-/// Where cache lines begin mustn't depend on what the linker puts before.
+/// Aligned: where cache lines begin mustn't depend on what the linker puts before.
 #[repr(align(128))]
 struct ZeroInit<T>(UnsafeCell<MaybeUninit<T>>);
 
-// SAFETY: it is only reached as `&T`.
+// SAFETY: it is only reached as `&T`, by sched, and a `&T` may be shared.
 unsafe impl<T: Sync> Sync for ZeroInit<T> {}
 
 /// The scheduler's shared state. Go's `sched`.
@@ -1099,7 +1100,7 @@ macro_rules! wait_reasons {
         }
 
         impl WaitReason {
-            /// All of them, in order.
+            /// All reasons, in order.
             pub const ALL: [WaitReason; 37] = [$(WaitReason::$name),*];
 
             /// The text that a report shows.
@@ -1108,7 +1109,7 @@ macro_rules! wait_reasons {
             }
         }
 
-        /// Debuggers read it, too. Go's `waitReasonStrings`.
+        /// The texts, by number. Debuggers read them, too. Go's `waitReasonStrings`.
         static WAIT_REASON_STRINGS: [&str; WaitReason::ALL.len()] = [$($text),*];
     };
 }

@@ -1,10 +1,10 @@
 //! Semaphores that goroutines sleep on: Go's `sema.go`, what its `sync` package is made of.
 //!
-//! A semaphore is any `AtomicU32` that counts. Who finds it zero sleeps *at its address*, as on
-//! a futex, and each release wakes one. Sleepers are kept in a table of trees: addresses are
-//! hashed to one of 251 roots, each with a lock and a balanced tree of the addresses that are
-//! waited at; a node is the sudog of the first waiter there, and the others hang behind it in a
-//! list.
+//! A semaphore is any `AtomicU32` that counts. A goroutine that finds it zero sleeps *at its
+//! address*, as on a futex, and each release wakes one. Sleepers are kept in a table of trees:
+//! addresses are hashed to one of 251 roots, each with a lock and a balanced tree of the addresses
+//! that are waited at; a node is the sudog of the first waiter at an address, and the others hang
+//! behind it in a list.
 //!
 //! Think of a pair of sleep and wakeup that can't miss each other, not of semaphores.
 
@@ -27,7 +27,7 @@ use crate::proc::sudog::{acquire_sudog, release_sudog};
 use crate::rand::cheaprand;
 use crate::runtime2::{Link, Mutex, Sudog, TraceBlockReason, WaitReason};
 
-/// Those who sleep at addresses with one hash. Go's `semaRoot`.
+/// The goroutines that sleep at addresses of one hash. Go's `semaRoot`.
 struct SemaRoot {
     lock: Mutex,
     /// The tree; a node's children are `prev` and `next`, its parent is `parent`, its priority
@@ -37,7 +37,7 @@ struct SemaRoot {
     nwait: AtomicU32,
 }
 
-// SAFETY: the tree is protected by the lock.
+// SAFETY: the lock is made to be shared, and protects the tree; `nwait` is an atomic.
 unsafe impl Sync for SemaRoot {}
 
 /// A prime, so that no pattern of addresses favours one root.
@@ -78,8 +78,8 @@ pub(crate) fn semacquire1(addr: &AtomicU32, lifo: bool, reason: WaitReason) {
     s.ticket.set(0);
     loop {
         lock_ranked(&root.lock, LockRank::ROOT);
-        // Say that somebody waits, and only then look once more: a release adds first and
-        // looks for waiters then.
+        // Count this waiter, and only then look once more: a release adds first and looks for
+        // waiters then. All SeqCst, so one of the two sees the other.
         root.nwait.fetch_add(1, Ordering::SeqCst);
         if cansemacquire(addr) {
             root.nwait.fetch_sub(1, Ordering::SeqCst);
@@ -95,12 +95,12 @@ pub(crate) fn semacquire1(addr: &AtomicU32, lifo: bool, reason: WaitReason) {
     release_sudog(getm(), s);
 }
 
-/// Adds one to the semaphore, and wakes one who waits for it. Go's `semrelease`.
+/// Adds one to the semaphore, and wakes a waiter. Go's `semrelease`.
 pub(crate) fn semrelease(addr: &AtomicU32) {
     semrelease1(addr, false);
 }
 
-/// [`semrelease`]; with `handoff`, the one and this P go straight to the first who waits. Go's
+/// [`semrelease`]; with `handoff`, what was added and this P go straight to the first waiter. Go's
 /// `semrelease1`.
 #[inline(never)]
 pub(crate) fn semrelease1(addr: &AtomicU32, handoff: bool) {
@@ -112,7 +112,7 @@ pub(crate) fn semrelease1(addr: &AtomicU32, handoff: bool) {
     }
     lock_ranked(&root.lock, LockRank::ROOT);
     if root.nwait.load(Ordering::SeqCst) == 0 {
-        // Somebody else has taken it and waits no more.
+        // The last waiter has acquired it by itself.
         unlock(&root.lock);
         return;
     }
@@ -131,14 +131,15 @@ pub(crate) fn semrelease1(addr: &AtomicU32, handoff: bool) {
     }
     ready_with_time(s);
     if handed && crate::proc::park::on_goroutine() && getm().locks.get() == 0 {
-        // It is next on this P; let it run in this time slice. Only in this case: otherwise
-        // another might take the semaphore meanwhile, and the switch be for nothing.
-        // SAFETY: on a goroutine.
+        // The waiter is next on this P; let it run in this time slice. Only if it has the semaphore:
+        // otherwise another might take that meanwhile, and the switch be for nothing.
+        // SAFETY: on a goroutine with a P, as just checked; nothing here is a thread-local's, and the
+        // callers' code may park here, as at any point that can.
         unsafe { goyield() };
     }
 }
 
-/// Takes one if there is one. Go's `cansemacquire`.
+/// Takes one from the semaphore, unless it is zero. Go's `cansemacquire`.
 #[inline(always)]
 pub(crate) fn cansemacquire(addr: &AtomicU32) -> bool {
     let mut v = addr.load(Ordering::SeqCst);
@@ -166,7 +167,7 @@ fn is(link: &Link<Sudog>, s: &Sudog) -> bool {
 }
 
 impl SemaRoot {
-    /// Adds `s`, the running goroutine's. The lock is held.
+    /// Queues the running goroutine, with its sudog `s`. The lock is held.
     fn queue(&'static self, addr: &AtomicU32, s: &'static Sudog, lifo: bool) {
         assert_rank_held(LockRank::ROOT);
         let (gp, _) = goroutine();
@@ -191,8 +192,8 @@ impl SemaRoot {
             last = Some(t);
             pt = child(t, elem.addr());
         }
-        // A new leaf. The tree is ordered by address, and a heap by ticket, which is random:
-        // that keeps it balanced on average. Zero is no ticket.
+        // A new leaf. The tree is ordered by address, and a heap by ticket, which is random: that
+        // keeps it balanced on average. Zero would say that there is no ticket.
         s.ticket.set(cheaprand() | 1);
         s.parent.set(last);
         pt.set(Some(s));
@@ -207,7 +208,7 @@ impl SemaRoot {
         }
     }
 
-    /// Takes the first who waits at `addr`. The lock is held.
+    /// Takes the first waiter at `addr`. The lock is held.
     fn dequeue(&'static self, addr: &AtomicU32) -> Option<&'static Sudog> {
         assert_rank_held(LockRank::ROOT);
         let at = ptr::from_ref(addr).addr();
@@ -220,7 +221,7 @@ impl SemaRoot {
             ps = child(s, at);
         };
         if let Some(t) = s.waitlink.get() {
-            // The second becomes the tree's node.
+            // The second waiter becomes the tree's node.
             ps.set(Some(t));
             t.ticket.set(s.ticket.get());
             t.parent.set(s.parent.get());
@@ -234,7 +235,7 @@ impl SemaRoot {
             s.waitlink.set(None);
             s.waittail.set(None);
         } else {
-            // Down to a leaf, and off.
+            // Rotated down to a leaf, the node can go.
             while !s.next.is_null() || !s.prev.is_null() {
                 let right = match (s.prev.get(), s.next.get()) {
                     (Some(prev), Some(next)) => prev.ticket.get() < next.ticket.get(),

@@ -11,8 +11,8 @@ pub(crate) fn lock(l: &Mutex) {
     lock_on(this_m(), l);
 }
 
-/// [`lock`] by who knows its M: to find it out again after the swap, with three loads that
-/// wait for one another, would be felt where goroutines are switched.
+/// [`lock`] for a caller that knows its M: to find it takes three loads, each of which waits for the one
+/// before, and that would be felt where goroutines are switched.
 #[inline(always)]
 pub(crate) fn lock_on(mp: Option<&'static M>, l: &Mutex) {
     lock_with_rank(mp, l, get_lock_rank(l));
@@ -39,7 +39,7 @@ pub(crate) fn unlock(l: &Mutex) {
     unlock_on(this_m(), l);
 }
 
-/// [`unlock`] by who knows its M.
+/// [`unlock`] for a caller that knows its M.
 #[inline(always)]
 pub(crate) fn unlock_on(mp: Option<&'static M>, l: &Mutex) {
     unlock_with_rank(mp, l);

@@ -12,15 +12,16 @@ use crate::runtime2::{M, Note};
 
 /// Makes a note ready to be slept on. Go's `noteclear`.
 pub(crate) fn noteclear(n: &Note) {
+    // Relaxed: the lock or the flag that tells the next waker of the note orders this before it.
     n.key.store(0, Ordering::Relaxed);
 }
 
 /// Wakes the sleeper, or lets a sleep to come return at once. Go's `notewakeup`.
 ///
-/// Nothing of the note is used after the swap but its address: the sleeper may
-/// have returned by then, and the note be gone.
+/// After the swap only the note's address is used: the sleeper may have returned by
+/// then, and the note be gone.
 pub(crate) fn notewakeup(n: &Note) {
-    // Release: what was done before the wakeup is seen by who slept.
+    // Release pairs with the acquire in notetsleep_internal: the sleeper sees what was done before.
     let old = n.key.swap(1, Ordering::Release);
     if old != 0 {
         throw("notewakeup - double wakeup");

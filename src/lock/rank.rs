@@ -14,7 +14,7 @@ pub(crate) use crate::lock::rank_off::*;
 pub(crate) use crate::lock::rank_on::*;
 use crate::runtime2::Mutex;
 
-/// A rank; locks with a lower one are taken first. Zero is none.
+/// A rank; locks of a lower rank are taken first. Zero is no rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct LockRank(pub(crate) i32);
@@ -82,13 +82,13 @@ pub(crate) const PARTIAL_ORDER: &[(LockRank, &[LockRank])] = {
     ]
 };
 
-/// What may be held when a G's status changes.
+/// The locks that may be held when a G's status changes.
 const MAY_READY: &[LockRank] = {
     type R = LockRank;
     &[R::SYSMON, R::TIMER_SEND, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT]
 };
 
-/// What may be held when a stack's lock is taken.
+/// The locks that may be held when a stack's lock is taken.
 const STACK_LOCKS: &[LockRank] = {
     type R = LockRank;
     &[R::SYSMON, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT, R::GSCAN]
@@ -97,7 +97,7 @@ const STACK_LOCKS: &[LockRank] = {
 impl Mutex {
     /// An unlocked mutex of no rank. Zeroed memory is one too.
     pub(crate) const fn new() -> Self {
-        // SAFETY: zero is an unlocked key, and no rank.
+        // SAFETY: all fields are integers, so zero is valid: an unlocked key, and no rank.
         unsafe { std::mem::zeroed() }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! An M notes the locks that it holds in `m.locks_held`. A thread that isn't ours
 //! has no M, and its locks are not checked. A select locks any number of channels, in an order
-//! that it sees to itself: the first stands for all.
+//! of its own: only the first is noted, and stands for all.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,7 +29,7 @@ pub(crate) fn lock_init(l: &Mutex, rank: LockRank) {
     l.lock_rank_struct.rank.set(rank.0);
 }
 
-/// Go's `getLockRank`.
+/// A lock's rank; one without a rank is a leaf. Go's `getLockRank`.
 pub(crate) fn get_lock_rank(l: &Mutex) -> LockRank {
     match l.lock_rank_struct.rank.get() {
         0 => LockRank::LEAF,
@@ -66,7 +66,7 @@ fn note_held(mp: &M, lock_addr: usize, rank: LockRank) {
     }
 }
 
-/// Takes a lock off those that `mp` holds; says whether it was there.
+/// Takes a lock off those that `mp` holds; says whether it was noted.
 fn note_released(mp: &M, lock_addr: usize, rank: Option<LockRank>) -> bool {
     let len = mp.locks_held_len.get();
     let found = (0..len).rev().find(|&i| {
@@ -81,7 +81,7 @@ fn note_released(mp: &M, lock_addr: usize, rank: Option<LockRank>) -> bool {
     true
 }
 
-/// Go's `printHeldLocks`.
+/// Prints the locks that `mp` holds. Go's `printHeldLocks`.
 fn print_held_locks(mp: &M) {
     let len = mp.locks_held_len.get();
     if len == 0 {
@@ -100,7 +100,7 @@ pub(crate) fn acquire_lock_rank(rank: LockRank) {
     }
 }
 
-/// Whether a lock of rank `rank` may be taken after one of rank `prev`. Go's
+/// Throws unless a lock of rank `rank` may be taken after one of rank `prev`. Go's
 /// `checkRanks`.
 fn check_ranks(mp: &M, prev: i32, rank: LockRank) {
     let ok = if rank.0 < prev {
@@ -120,7 +120,7 @@ fn check_ranks(mp: &M, prev: i32, rank: LockRank) {
     }
 }
 
-/// Go's `unlockWithRank`.
+/// Releases a lock. One of a select's channels may not have been noted. Go's `unlockWithRank`.
 pub(crate) fn unlock_with_rank(mp: Option<&'static M>, l: &Mutex) {
     if let Some(mp) = mp
         && !note_released(mp, addr(l), None)
@@ -132,7 +132,7 @@ pub(crate) fn unlock_with_rank(mp: Option<&'static M>, l: &Mutex) {
     unlock2(mp, l);
 }
 
-/// Go's `releaseLockRank`.
+/// Takes back what [`acquire_lock_rank`] noted. Go's `releaseLockRank`.
 pub(crate) fn release_lock_rank(rank: LockRank) {
     if let Some(mp) = this_m()
         && !note_released(mp, 0, Some(rank))
@@ -151,7 +151,7 @@ pub(crate) fn lock_with_rank_may_acquire(l: &Mutex, rank: LockRank) {
     }
 }
 
-/// Go's `checkLockHeld`.
+/// Whether `mp` holds `l`. Go's `checkLockHeld`.
 fn check_lock_held(mp: &M, l: &Mutex) -> bool {
     mp.locks_held[..mp.locks_held_len.get()].iter().any(|held| held.get().lock_addr == addr(l))
 }
@@ -192,7 +192,7 @@ pub(crate) fn world_started() {
     }
 }
 
-/// Go's `checkWorldStopped`.
+/// Whether the world is stopped. Go's `checkWorldStopped`.
 fn check_world_stopped() -> bool {
     match WORLD_IS_STOPPED.load(Ordering::SeqCst) {
         0 => false,

@@ -1,7 +1,7 @@
-//! Who waits for a condition: Go's `notifyList`, in `sema.go`.
+//! Waiting for a condition: Go's `notifyList`, in `sema.go`.
 //!
 //! A waiter draws a number, then gives up its lock, then sleeps; a notification names a number.
-//! So whoever has drawn one before the notification is woken by it, asleep already or not.
+//! So a waiter that has drawn its number before the notification is woken by it, asleep or not yet.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -34,9 +34,9 @@ pub(crate) struct NotifyList {
     left: AtomicU32,
 }
 
-// SAFETY: the list is protected by its lock.
+// SAFETY: all fields are atomics, and what they link is only changed with the list's lock held.
 unsafe impl Send for NotifyList {}
-// SAFETY: likewise.
+// SAFETY: as for Send.
 unsafe impl Sync for NotifyList {}
 
 impl NotifyList {
@@ -59,7 +59,7 @@ impl NotifyList {
         self.tail.set(Some(s));
     }
 
-    /// Takes out the first that `wanted` wants. The lock is held.
+    /// Takes out the first waiter that `wanted` wants. The lock is held.
     fn take(&self, wanted: impl Fn(&Sudog) -> bool) -> Option<&'static Sudog> {
         let mut prev: Option<&'static Sudog> = None;
         let mut next = self.head.get();
@@ -82,23 +82,23 @@ impl NotifyList {
         None
     }
 
-    /// Takes out the one with the lowest number, of which none is below `t`. The lock is held.
+    /// Takes out the waiter with the lowest number; no number is below `t`. The lock is held.
     fn take_lowest(&self, t: u32) -> Option<&'static Sudog> {
         let sleepers = std::iter::successors(self.head.get(), |s| s.next.get());
         let lowest = sleepers.min_by_key(|s| s.ticket.get().wrapping_sub(t))?;
         self.take(|s| std::ptr::eq(s, lowest))
     }
 
-    /// All numbers below `next` are notified. The lock is held.
+    /// Marks all numbers below `next` as notified. The lock is held.
     fn notified(&self, next: u32) {
-        // Who has drawn and isn't on the list will see this and not sleep.
+        // A waiter that has drawn its number and isn't on the list yet will see this and not sleep.
         self.notify.store(next, Ordering::SeqCst);
         if less(self.left.load(Ordering::Relaxed), next) {
             self.left.store(next, Ordering::Relaxed);
         }
     }
 
-    /// Number `t` isn't to be notified any more. The lock is held.
+    /// Notes that number `t` has left without being notified. The lock is held.
     fn leave(&self, t: u32) {
         if !less(t, self.left.load(Ordering::Relaxed)) {
             self.left.store(t.wrapping_add(1), Ordering::Relaxed);
@@ -115,7 +115,7 @@ fn lock_for(l: &NotifyList) -> &'static Mutex {
     &LOCKS[(std::ptr::from_ref(l).addr() >> 3) % LOCKS.len()].0
 }
 
-/// Whether `a` was drawn before `b`: they may have wrapped. Go's `less`.
+/// Whether `a` was drawn before `b`; numbers may wrap. Go's `less`.
 fn less(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
@@ -148,12 +148,12 @@ fn enter(l: &NotifyList, t: u32) -> &'static Sudog {
     s
 }
 
-/// What a wait with a time limit and its timer know of each other; on the stack of the one that
-/// waits. The list's lock protects it.
+/// What a wait with a time limit shares with its timer; on the waiter's stack. The list's lock
+/// protects it.
 struct TimedWait<'a> {
     l: &'a NotifyList,
     t: u32,
-    /// Who sleeps, once it does.
+    /// The waiter's sudog, once it is on the list.
     s: Cell<Option<&'static Sudog>>,
     /// The time was over before a notification came.
     over: Cell<bool>,
@@ -173,22 +173,23 @@ pub(crate) fn notify_list_wait_until(l: &NotifyList, t: u32, when: i64) -> bool 
     let s = enter(l, t);
     wait.s.set(Some(s));
     goparkunlock(lock_for(l), WaitReason::SyncCondWait, TraceBlockReason::CondWait, 3);
-    // The timer first: until then it may be looking for the sudog.
+    // First the timer ends: until then it may be looking for the sudog.
     channel::end(timer);
     release_sudog(getm(), s);
     !wait.over.get()
 }
 
-/// The time of a [`TimedWait`] is over: wakes who waits, if it hasn't been notified.
+/// The time of a [`TimedWait`] is over: wakes the waiter, unless it was notified.
 unsafe extern "C" fn give_up(t: *mut c_void, seq: usize) {
-    // SAFETY: `start` passes the timer, which is never freed.
+    // SAFETY: a timer that `start` set has itself as its argument, and is never freed.
     let t = unsafe { &*t.cast::<Timer>() };
     let woken = channel::fire(t, seq, |wait| {
-        // SAFETY: it stays until the timer has ended.
+        // SAFETY: what `start` got; the waiter keeps it until `end` has returned, and `fire` calls this
+        // only before that.
         let wait = unsafe { &*wait.cast::<TimedWait<'_>>() };
         lock_ranked(lock_for(wait.l), LockRank::NOTIFY_LIST);
         let s = wait.s.get().and_then(|s| wait.l.take(|other| std::ptr::eq(other, s)));
-        // It sleeps no more, or hasn't yet begun; or it was notified.
+        // Else the waiter is off the list, notified. It leaves if it sleeps, or hasn't begun to.
         if s.is_some() || wait.s.get().is_none() {
             wait.over.set(true);
             wait.l.leave(wait.t);
@@ -219,7 +220,7 @@ pub(crate) fn notify_list_notify_all(l: &NotifyList) {
     }
 }
 
-/// Notifies the lowest number that isn't yet. Go's `notifyListNotifyOne`.
+/// Notifies the lowest number that isn't notified yet. Go's `notifyListNotifyOne`.
 pub(crate) fn notify_list_notify_one(l: &NotifyList) {
     if l.wait.load(Ordering::SeqCst) == l.notify.load(Ordering::SeqCst) {
         return;
@@ -232,12 +233,12 @@ pub(crate) fn notify_list_notify_one(l: &NotifyList) {
     }
     let may_have_left = less(t, l.left.load(Ordering::Relaxed));
     l.notified(t.wrapping_add(1));
-    // As a rule it is near the head: the list is in the order of coming to sleep, which is
-    // almost that of the numbers. If it isn't there, it will see the number and not sleep.
+    // The waiter is near the head, as a rule: the list is in the order of going to sleep, which is
+    // almost that of the numbers. If it isn't on the list yet, it will see `notify` and not sleep.
     let mut s = l.take(|s| s.ticket.get() == t);
     if s.is_none() && may_have_left {
-        // Or it has left, and the notification is for the next that sleeps. Who is below that and
-        // has yet to come won't sleep either; if nobody sleeps, nobody who has drawn will.
+        // Or number `t` has left, and the notification is for the next that sleeps. Waiters below that
+        // one that have yet to come won't sleep either; if none sleeps, none that has drawn will.
         s = l.take_lowest(t);
         l.notified(s.map_or(l.wait.load(Ordering::SeqCst), |s| s.ticket.get().wrapping_add(1)));
     }

@@ -1,5 +1,5 @@
-//! Putting a heap in order that others have left word in: deleted timers are taken out, modified
-//! ones are put where they belong.
+//! Putting a heap of timers in order: Go's `cleantimers`, `adjusttimers` and their kin. Timers that
+//! others have marked are taken out if they are deleted, and put where they belong if modified.
 
 use std::sync::atomic::Ordering;
 
@@ -10,12 +10,12 @@ use crate::runtime2::P;
 use crate::time::heap::*;
 use crate::time::timer::*;
 
-/// Cleans up the head of the heap of `pp`, whose lock is held: a program that starts and stops timers
-/// would otherwise fill it. Go's `cleantimers`.
+/// Cleans up the head of the heap of `pp`, whose lock is held: the stopped timers of a program that
+/// starts and stops many would fill it. Go's `cleantimers`.
 pub(crate) fn cleantimers(pp: &'static P) {
     let gp = getg();
     while let Some(first) = pp.timers.entries().first() {
-        // This may take a while, and with a lock nobody is preempted.
+        // This may take a while, and an M that holds a lock isn't preempted.
         if gp.is_some_and(|gp| gp.preempt_stop.load(Ordering::Relaxed)) {
             return;
         }
@@ -33,7 +33,7 @@ pub(crate) fn cleantimers(pp: &'static P) {
     }
 }
 
-/// Takes `t` out, the first of the heap of `pp`, if it is still in state `s`, deleted or dropped.
+/// Takes out `t`, the first timer of `pp`, if it is still in state `s`, deleted or dropped.
 pub(crate) fn take_out_first(pp: &'static P, t: &'static Timer, s: u32) {
     if t.cas(s, TIMER_REMOVING) {
         dodeltimer0(pp);
@@ -42,8 +42,8 @@ pub(crate) fn take_out_first(pp: &'static P, t: &'static Timer, s: u32) {
     }
 }
 
-/// Moves `t`, the first of the heap of `pp`, to where it belongs, if it is still in state `s`, one of
-/// the modified ones.
+/// Moves `t`, the first timer of `pp`, to where it belongs, if it is still in state `s`, one of the
+/// modified ones.
 pub(crate) fn move_first(pp: &'static P, t: &'static Timer, s: u32) {
     if t.cas(s, TIMER_MOVING) {
         t.when.set(t.nextwhen.get());
@@ -89,7 +89,7 @@ pub(crate) fn hand_timers(pp: &'static P, from: &'static P) {
     if from.timers.len.get() == 0 {
         return;
     }
-    // The only place where somebody holds two of these locks.
+    // The only place where two of these locks are held: their order doesn't matter.
     lock(&pp.timers_lock);
     lock(&from.timers_lock);
     move_timers(pp, from);
@@ -106,8 +106,8 @@ pub(crate) fn hand_timers(pp: &'static P, from: &'static P) {
 /// belong, and takes the deleted ones out. The lock is held. Go's `adjusttimers`.
 pub(crate) fn adjusttimers(pp: &'static P, now: i64) {
     assert_lock_held(&pp.timers_lock);
-    // Until then they can stay: a program that sets timers to and fro, which seldom fire, shall not
-    // pay for it each time.
+    // Until that time modified timers can stay where they are: a program that resets timers often, and
+    // seldom lets them fire, doesn't pay for each reset.
     let first = pp.timer_modified_earliest.load(Ordering::SeqCst);
     if first == 0 || first > now {
         if VERIFY_TIMERS {
@@ -115,11 +115,12 @@ pub(crate) fn adjusttimers(pp: &'static P, now: i64) {
         }
         return;
     }
-    // Before they are looked at: new ones may come meanwhile. Who modifies a timer changes its state
-    // first and this then: all SeqCst, so either its new state is seen here or its time stays noted.
+    // Before the timers are looked at, as others may be modified meanwhile: modtimer takes the timer
+    // (MODIFYING), notes its time here and only then gives it its new state. If this store comes after the
+    // note, the loop below sees MODIFYING or that state; else the note stays. All are SeqCst.
     pp.timer_modified_earliest.store(0, Ordering::SeqCst);
 
-    // They go back when all are out, or an entry that has moved might not be looked at.
+    // Moved timers go back when all are out, or an entry might move to where it isn't looked at.
     let mut moved = Vec::new();
     let mut i = 0;
     while let Some(entry) = pp.timers.entries().get(i) {
@@ -164,8 +165,7 @@ fn add_adjusted_timers(pp: &'static P, moved: &[&'static Timer]) {
 /// timers for a late time, and stop them. Go's `clearDeletedTimers`.
 pub(crate) fn clear_deleted_timers(pp: &'static P) {
     assert_lock_held(&pp.timers_lock);
-    // All modified ones are moved; those that are modified meanwhile will be noted after this: as in
-    // adjusttimers.
+    // All modified timers are moved below; the store comes first for the reason that adjusttimers has.
     pp.timer_modified_earliest.store(0, Ordering::SeqCst);
     let timers = pp.timers.entries();
     let mut cdel = 0;
@@ -208,7 +208,7 @@ pub(crate) fn clear_deleted_timers(pp: &'static P) {
     }
 }
 
-/// Adds `t` to the heap that the first `to` entries are.
+/// Adds `t` to the heap that the first `to` entries make up.
 fn keep(timers: &[std::cell::Cell<TimerWhen>], to: &mut usize, t: &'static Timer) {
     timers[*to].set(TimerWhen { timer: t, when: t.when.get() });
     siftup_timer(&timers[..=*to], *to);

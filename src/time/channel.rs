@@ -1,12 +1,11 @@
-//! Timers of which nothing is heard once they are stopped or set anew: those that feed a channel, that
-//! call a function, that end a wait.
+//! Timers that do nothing any more once they are stopped or reset: those that feed a channel, call a
+//! function, or end a wait. Go's `sendTime`, `goFunc` and, since 1.23, `sendLock`.
 //!
-//! A timer that has fired leaves its heap and its lock, and only then does what it is for. Meanwhile its
-//! owner may stop it, set it to another time, or be gone. So each setting has a number, `seq`, which
-//! the timer takes along when it fires; stopping and setting change it, and `send_lock` is held by both
-//! sides. Who finds another number comes too late and does nothing. As a timer's memory stays a timer
-//! (see [`pool`](crate::pool)), that holds for one that has got another owner, too. Go does it so since
-//! 1.23.
+//! A timer that has fired leaves its heap and releases the heap's lock, and only then does what it is for.
+//! Meanwhile its owner may stop it, reset it, or be gone. So each setting has a number, `seq`, which the
+//! timer takes along when it fires; to stop or reset it changes the number, and both sides hold
+//! `send_lock`. A timer that fires and finds another number comes too late and does nothing. As a timer's
+//! memory stays a timer (see [`pool`](crate::pool)), that holds for one that has another owner by then.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -21,13 +20,13 @@ use crate::os::nanotime;
 use crate::time::modify::{addtimer, deltimer, modtimer};
 use crate::time::timer::{Timer, TimerFn, acquire_timer, release_timer};
 
-/// When it will be `ns` nanoseconds from now: at the end of time at the latest. Go's `when`, in
+/// The time `ns` nanoseconds from now, or the end of time if that is earlier. Go's `when`, in
 /// `time/sleep.go`.
 pub(crate) fn when(ns: i64) -> i64 {
     nanotime().saturating_add(ns)
 }
 
-/// Calls `f` with the timer's `send_lock`.
+/// Calls `f` with the timer's `send_lock` held.
 fn locked<R>(t: &Timer, f: impl FnOnce() -> R) -> R {
     lock(&t.ext.send_lock);
     let result = f();
@@ -35,8 +34,8 @@ fn locked<R>(t: &Timer, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Sets the timer to another time; its `f` gets the timer as its argument. Says whether it was set, and
-/// nothing comes of that any more.
+/// Resets the timer; `f` gets the timer as its argument. Says whether the timer was set before: then
+/// that setting does nothing any more.
 pub(crate) fn set(t: &'static Timer, when: i64, period: i64, f: TimerFn) -> bool {
     locked(t, || set_locked(t, when, period, f))
 }
@@ -47,7 +46,7 @@ fn set_locked(t: &'static Timer, when: i64, period: i64, f: TimerFn) -> bool {
     t.ext.set.replace(true)
 }
 
-/// Stops the timer; says whether it was set, and nothing comes of it any more.
+/// Stops the timer; says whether it was set: then it does nothing any more.
 pub(crate) fn cancel(t: &'static Timer) -> bool {
     locked(t, || cancel_locked(t))
 }
@@ -58,8 +57,7 @@ fn cancel_locked(t: &'static Timer) -> bool {
     t.ext.set.replace(false)
 }
 
-/// For a timer that has fired: calls `act` with what waits for it, unless it was stopped or set anew
-/// since.
+/// For a timer that has fired: calls `act` with its waiter, unless the timer was stopped or reset since.
 pub(crate) fn fire<R>(t: &Timer, seq: usize, act: impl FnOnce(*mut c_void) -> R) -> Option<R> {
     locked(t, || {
         let current = t.seq.load(Ordering::Relaxed) == seq && t.ext.set.get();
@@ -74,7 +72,7 @@ pub(crate) fn fire<R>(t: &Timer, seq: usize, act: impl FnOnce(*mut c_void) -> R)
 /// cancelled.
 pub(crate) fn start(when: i64, period: i64, f: TimerFn, waiter: *mut c_void) -> &'static Timer {
     let t = acquire_timer();
-    // Its last user's may still be about to fire, and have this lock.
+    // As its last user's, the timer may still be about to fire, and hold this lock.
     locked(t, || {
         t.seq.store(t.seq.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         t.when.set(when);
@@ -94,13 +92,13 @@ pub(crate) fn end(t: &'static Timer) {
     release_timer(t);
 }
 
-/// A channel that gets the time at `when`, and then each `period` if that isn't 0, unless the last one
-/// is still there. The values are [`Instant`]s, or nothing. None if there is no memory for it. The
-/// timer is the channel's, which has no sender's handle.
+/// A channel that gets the time at `when`, and then each `period` if that isn't 0, unless the last time
+/// is still in it. Its values are [`Instant`]s, or of no size. None if there is no memory for it. The
+/// timer belongs to the channel, which no sender has a handle of.
 pub(crate) fn make_timer_chan(elem: &'static Type, when: i64, period: i64) -> Option<NonNull<Hchan>> {
     let c = makechan(elem, 1)?;
     let t = start(when, period, send_time, c.as_ptr().cast());
-    // SAFETY: nobody else has it but the timer, which knows nothing of this.
+    // SAFETY: makechan made it, and this is the only handle. The timer has it too, and doesn't touch `ext`.
     let ext = unsafe { &c.as_ref().ext };
     ext.link.set(t.as_arg());
     ext.senders.store(0, Ordering::Relaxed);
@@ -110,12 +108,12 @@ pub(crate) fn make_timer_chan(elem: &'static Type, when: i64, period: i64) -> Op
 
 /// Sends the time to the channel of a timer, if there is room. Go's `sendTime`, in `time/sleep.go`.
 unsafe extern "C" fn send_time(t: *mut c_void, seq: usize) {
-    // SAFETY: `set` passes the timer, which is never freed.
+    // SAFETY: `start` and `set` pass the timer itself, which is never freed.
     let t = unsafe { &*t.cast::<Timer>() };
     fire(t, seq, |c| {
         let now = Instant::now();
-        // SAFETY: the channel cancels the timer before it goes, and its values are of this type, or
-        // of no size.
+        // SAFETY: the waiter is the channel of make_timer_chan, whose values are Instants or of no size.
+        // It stays, as it is freed after drop_timer_of, which waits for the lock that fire holds.
         unsafe { chansend(NonNull::new(c.cast()), (&raw const now).cast(), false) }
     });
 }
@@ -123,9 +121,10 @@ unsafe extern "C" fn send_time(t: *mut c_void, seq: usize) {
 /// The timer that feeds a channel.
 ///
 /// # Safety
-/// The channel stays.
+/// The channel is in use, and stays until this returns.
 unsafe fn timer_of(c: NonNull<Hchan>) -> Option<&'static Timer> {
-    // SAFETY: the caller's; a channel that is in use has null there, or its timer.
+    // SAFETY: the channel stays, as the caller says; while it is in use, the link is null or its timer,
+    // which make_timer_chan put there, and timers are never freed.
     unsafe { c.as_ref().ext.link.get().cast::<Timer>().as_ref() }
 }
 
@@ -133,22 +132,22 @@ unsafe fn timer_of(c: NonNull<Hchan>) -> Option<&'static Timer> {
 /// taken out of the channel.
 ///
 /// # Safety
-/// The channel stays, and [`make_timer_chan`] made it.
+/// [`make_timer_chan`] made the channel, which is in use and stays until this returns.
 pub(crate) unsafe fn set_chan(c: NonNull<Hchan>, when: i64, period: i64) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: the channel is in use and stays, as the caller says.
     let Some(t) = (unsafe { timer_of(c) }) else { return false };
-    // SAFETY: likewise.
+    // SAFETY: the caller's channel is one of make_timer_chan, and stays.
     locked(t, || set_locked(t, when, period, send_time) | unsafe { take_stale(c) })
 }
 
-/// [`cancel`] for the timer of a channel, likewise.
+/// [`cancel`] for the timer of a channel, as [`set_chan`] is for [`set`].
 ///
 /// # Safety
 /// As [`set_chan`].
 pub(crate) unsafe fn cancel_chan(c: NonNull<Hchan>) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: the channel is in use and stays, as the caller says.
     let Some(t) = (unsafe { timer_of(c) }) else { return false };
-    // SAFETY: likewise.
+    // SAFETY: the caller's channel is one of make_timer_chan, and stays.
     locked(t, || cancel_locked(t) | unsafe { take_stale(c) })
 }
 
@@ -157,16 +156,16 @@ pub(crate) unsafe fn cancel_chan(c: NonNull<Hchan>) -> bool {
 /// # Safety
 /// As [`set_chan`].
 unsafe fn take_stale(c: NonNull<Hchan>) -> bool {
-    // SAFETY: the caller's; times need not be dropped.
+    // SAFETY: the channel stays, as the caller says, and null is no place. An Instant needs no drop.
     unsafe { chanrecv(Some(c), ptr::null_mut(), false) == Received::Done }
 }
 
 /// The channel is going to be freed: its timer, if it has one, ends.
 ///
 /// # Safety
-/// Nobody has the channel.
+/// The channel is in use until this returns, and the caller's alone.
 pub(crate) unsafe fn drop_timer_of(c: NonNull<Hchan>) {
-    // SAFETY: the caller's.
+    // SAFETY: the channel is in use, as the caller says, and nobody else can free it.
     if let Some(t) = unsafe { timer_of(c) } {
         end(t);
     }

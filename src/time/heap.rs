@@ -1,7 +1,8 @@
-//! A P's heap of timers: each node has four children. The lock `timers_lock` protects it.
+//! A P's heap of timers: Go's `doaddtimer`, `dodeltimer` and `siftupTimer`. Each node has four children.
+//! The P's `timers_lock` protects the heap.
 //!
-//! Its entries have the times in them, as Go's have since 1.23: to sort them, the timers needn't be
-//! looked at. A timer's `when` changes only together with its entry.
+//! An entry has the timer's time in it, as Go's has since 1.23: to sort entries, the timers needn't be
+//! read. A timer's `when` changes only together with its entry.
 
 use std::alloc::{Layout, alloc, realloc};
 use std::cell::Cell;
@@ -22,7 +23,7 @@ pub struct TimerWhen {
     pub(crate) when: i64,
 }
 
-/// Whether heaps are verified at times. Go's `verifyTimers`.
+/// Whether heaps are verified after they were put in order. Go's `verifyTimers`.
 pub(crate) const VERIFY_TIMERS: bool = cfg!(debug_assertions);
 
 impl Slice<TimerWhen> {
@@ -32,7 +33,8 @@ impl Slice<TimerWhen> {
         if self.len.get() == 0 {
             return &[];
         }
-        // SAFETY: so many were written, and the heap's lock is held: nobody grows it meanwhile.
+        // SAFETY: push has written `len` entries. The heap's lock is held, so the buffer isn't moved by
+        // another thread, and this one keeps no entries across a push. A Cell is laid out as its value.
         unsafe { std::slice::from_raw_parts(self.ptr.get().cast(), self.len.get()) }
     }
 
@@ -40,7 +42,7 @@ impl Slice<TimerWhen> {
         if self.len.get() == self.cap.get() {
             self.grow();
         }
-        // SAFETY: there is room.
+        // SAFETY: `len` is below `cap` now, so this is in the buffer; the heap's lock is held.
         unsafe { self.ptr.get().add(self.len.get()).write(entry) };
         self.len.set(self.len.get() + 1);
     }
@@ -49,7 +51,7 @@ impl Slice<TimerWhen> {
     fn grow(&self) {
         let cap = (2 * self.cap.get()).max(16);
         let layout = |cap| Layout::array::<TimerWhen>(cap).unwrap_or_else(|_| throw("too many timers"));
-        // SAFETY: the layouts aren't empty, and the old one is what was allocated.
+        // SAFETY: the layouts aren't empty, and `ptr` was allocated here with the layout of `cap` entries.
         let larger = unsafe {
             if self.cap.get() == 0 {
                 alloc(layout(cap))
@@ -73,7 +75,7 @@ impl Slice<TimerWhen> {
 /// Adds `t` to the heap of `pp`, whose lock is held. Go's `doaddtimer`.
 pub(crate) fn doaddtimer(pp: &'static P, t: &'static Timer) {
     assert_lock_held(&pp.timers_lock);
-    // An M that has nothing else to do waits for timers in the poller.
+    // An M that has nothing to do waits for timers in the poller.
     if !netpollinited()
         && let Err(error) = netpoll_generic_init()
     {
@@ -87,7 +89,7 @@ pub(crate) fn doaddtimer(pp: &'static P, t: &'static Timer) {
     let i = pp.timers.len.get();
     pp.timers.push(TimerWhen { timer: t, when: t.when.get() });
     if siftup_timer(pp.timers.entries(), i) == 0 {
-        // SeqCst: see wake_net_poller.
+        // SeqCst pairs with an M that goes to sleep: see wake_net_poller.
         pp.timer0_when.store(t.when.get(), Ordering::SeqCst);
     }
     pp.num_timers.fetch_add(1, Ordering::SeqCst);
@@ -105,7 +107,7 @@ pub(crate) fn dodeltimer(pp: &'static P, i: usize) -> usize {
     pp.timers.truncate(last);
     let mut smallest_changed = i;
     if i != last {
-        // Its new parent may be later than it is.
+        // The entry that took its place may be earlier than its new parent.
         smallest_changed = siftup_timer(timers, i);
         siftdown_timer(timers, i);
     }
@@ -131,7 +133,7 @@ pub(crate) fn dodeltimer0(pp: &'static P) {
     one_less(pp);
 }
 
-/// `t` is in no heap any more.
+/// Notes that `t` leaves the heap of `pp`.
 fn leave(pp: &P, t: &Timer) {
     check_p(pp, t);
     t.pp.set(None);
@@ -147,7 +149,7 @@ pub(crate) fn check_p(pp: &P, t: &Timer) {
 
 fn one_less(pp: &P) {
     if pp.num_timers.fetch_sub(1, Ordering::SeqCst) == 1 {
-        // Without timers there is no modified one.
+        // Where there is no timer there is no modified one.
         pp.timer_modified_earliest.store(0, Ordering::SeqCst);
     }
 }
@@ -158,7 +160,7 @@ pub(crate) fn update_timer0_when(pp: &P) {
     pp.timer0_when.store(first, Ordering::SeqCst);
 }
 
-/// Throws unless the heap of `pp` is one. The lock is held. Go's `verifyTimerHeap`.
+/// Throws unless the heap of `pp` is in order. The lock is held. Go's `verifyTimerHeap`.
 pub(crate) fn verify_timer_heap(pp: &P) {
     let timers = pp.timers.entries();
     for (i, entry) in timers.iter().enumerate() {

@@ -33,10 +33,10 @@
 //!
 //! To limit a wait, there is `default(timeout)` in [`select!`](crate::select), and
 //! [`recv_timeout`](crate::chan::Receiver::recv_timeout) and its like. (There is no `timeout` for any
-//! function: what is in the middle of something can't be stopped from outside.)
+//! function: code in the middle of something can't be stopped from outside.)
 //!
-//! A wait is never too short. It may be longer: until a P is free. A time that has passed is now, and
-//! one beyond the end of the clock, 292 years after the machine's start, is the end of the clock.
+//! A wait is never too short. It may be longer: until a P is free. A time that has passed counts as now,
+//! and one beyond the end of the clock, 292 years after the machine's start, as the end of the clock.
 //!
 //! A timer belongs to the P that it was set on, so it is set by a goroutine. A thread that isn't one of the
 //! runtime's is made one for that time; before the first [`run`](crate::run), and inside
@@ -66,7 +66,7 @@ pub(crate) fn nanos(d: Duration) -> i64 {
     i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// How long it is until `deadline`, nothing if it has passed.
+/// How long it is until `deadline`, zero if that has passed.
 pub(crate) fn until(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
@@ -78,7 +78,8 @@ pub(crate) fn until(deadline: Instant) -> Duration {
 #[track_caller]
 pub fn sleep(d: Duration) {
     let _guest = must_wait("time::sleep");
-    // SAFETY: on a goroutine.
+    // SAFETY: must_wait saw that this is a goroutine with a P, or made it one; nothing here is a
+    // thread-local's, and the program keeps none where it can park, as `run` demands.
     unsafe { sleep::time_sleep(nanos(d)) }
 }
 
@@ -89,15 +90,16 @@ pub fn sleep(d: Duration) {
 #[track_caller]
 pub fn sleep_until(deadline: Instant) {
     let _guest = must_wait("time::sleep_until");
-    // SAFETY: on a goroutine.
+    // SAFETY: as in sleep.
     unsafe { sleep::time_sleep(nanos(until(deadline))) }
 }
 
 /// A channel that gets the time once, when `d` is over. It isn't closed then: a second receive waits
-/// forever. When the last receiver is dropped, nothing is left of it. Go's `time.After`.
+/// forever. When the last receiver is dropped, its timer is stopped. Go's `time.After`.
 ///
 /// # Panics
-/// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or there is no memory for it.
+/// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or
+/// there is no memory for it.
 #[track_caller]
 pub fn after(d: Duration) -> Receiver<Instant> {
     let _guest = must_wait("time::after");

@@ -16,7 +16,7 @@ use crate::time::timer::*;
 /// Throws unless a timer can fire at `when` and each `period`.
 fn check_times(when: i64, period: i64) {
     if when <= 0 {
-        // A negative one would wrap when it is compared, and 0 stands for none.
+        // 0 stands for no time, and nothing is due before that.
         throw("timer when must be positive");
     }
     if period < 0 {
@@ -24,7 +24,7 @@ fn check_times(when: i64, period: i64) {
     }
 }
 
-/// The P of `mp`, which the caller keeps.
+/// The P of `mp`, which acquirem keeps there.
 fn held_p(mp: Option<&'static M>) -> &'static P {
     let pp = mp.and_then(|mp| mp.p.get());
     pp.unwrap_or_else(|| throw("timer started without a P"))
@@ -47,16 +47,16 @@ pub(crate) fn addtimer(t: &'static Timer) {
     releasem(mp);
 }
 
-/// Marks a timer as deleted: it may be in another P's heap, and is taken out when that P comes by.
+/// Marks a timer as deleted: it may be in another P's heap, and whoever looks at that next takes it out.
 /// Says whether it was active, and so won't fire. Go's `deltimer`.
 pub(crate) fn deltimer(t: &'static Timer) -> bool {
     loop {
         match t.status.load(Ordering::Acquire) {
             s @ (TIMER_WAITING | TIMER_MODIFIED_LATER | TIMER_MODIFIED_EARLIER) => {
-                // Whoever is descheduled in MODIFYING keeps others waiting.
+                // Not to be preempted in MODIFYING, for which others spin.
                 let mp = acquirem();
                 if t.cas(s, TIMER_MODIFYING) {
-                    // While it is ours: once it is deleted, another may take it out.
+                    // While the timer is ours: once it is deleted, another may take it out.
                     let tpp = t.pp.get().unwrap_or_else(|| bad_timer());
                     t.settle(TIMER_MODIFYING, TIMER_DELETED);
                     tpp.deleted_timers.fetch_add(1, Ordering::SeqCst);
@@ -106,7 +106,7 @@ pub(crate) fn modtimer(
     t.seq.store(seq, Ordering::Relaxed);
 
     if matches!(status, TIMER_NO_STATUS | TIMER_REMOVED) {
-        // It is in no heap: as addtimer.
+        // The timer is in no heap: as addtimer.
         t.when.set(when);
         let pp = held_p(mp);
         lock(&pp.timers_lock);
@@ -118,7 +118,7 @@ pub(crate) fn modtimer(
         return false;
     }
 
-    // It is in a heap, perhaps another P's, which would be out of order if `when` changed now.
+    // The timer is in a heap, perhaps another P's, which would be out of order if `when` changed now.
     let tpp = t.pp.get().unwrap_or_else(|| bad_timer());
     if status == TIMER_DELETED {
         tpp.deleted_timers.fetch_sub(1, Ordering::SeqCst);
@@ -147,6 +147,6 @@ pub(crate) fn resettimer(t: &'static Timer, when: i64) -> bool {
 fn update_timer_modified_earliest(pp: &P, nextwhen: i64) {
     let earliest = &pp.timer_modified_earliest;
     let earlier = |old| (old == 0 || old >= nextwhen).then_some(nextwhen);
-    // SeqCst: see wake_net_poller.
+    // SeqCst pairs with adjusttimers, and with an M that goes to sleep: see wake_net_poller.
     let _ = earliest.fetch_update(Ordering::SeqCst, Ordering::SeqCst, earlier);
 }

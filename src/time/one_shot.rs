@@ -1,4 +1,4 @@
-//! [`Timer`]: Go's `time/sleep.go`.
+//! [`Timer`], which fires once: Go's `time.Timer`, in `time/sleep.go`.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -16,12 +16,12 @@ use crate::time::channel::{cancel, end, fire, set, start, when};
 use crate::time::nanos;
 use crate::wait::must_wait;
 
-/// Something that happens once, at a time that can be changed: a channel gets the time, or a function
-/// is called. Go's `time.Timer`.
+/// An event at a time that can be changed: a channel gets the time, or a function is called. Go's
+/// `time.Timer`.
 ///
-/// It may be set again when it has fired or was stopped. After [`stop`](Self::stop) or
-/// [`reset`](Self::reset) nothing comes of the time that it was set to before; what was in its channel
-/// is gone. (Go has promised that since 1.23.) Dropping it stops it, and closes its channel.
+/// It may be reset when it has fired or was stopped. After [`stop`](Self::stop) or
+/// [`reset`](Self::reset) its earlier setting does nothing any more, and a time that is still in the
+/// channel is gone. (Go has promised that since 1.23.) Dropping it stops it, and closes its channel.
 ///
 /// ```
 /// use std::time::Duration;
@@ -51,7 +51,7 @@ enum Kind {
     Channel(Receiver<Instant>),
     Function {
         t: &'static runtime2::Timer,
-        /// What the timer waits to call.
+        /// The function that the timer calls, kept for it.
         _f: Arc<Function>,
     },
 }
@@ -65,7 +65,8 @@ impl Timer {
     /// A timer whose channel gets the time when `d` is over. Go's `time.NewTimer`.
     ///
     /// # Panics
-    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or there is no memory for it.
+    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or
+    /// there is no memory for it.
     #[track_caller]
     pub fn new(d: Duration) -> Self {
         let _guest = must_wait("time::Timer::new");
@@ -75,7 +76,7 @@ impl Timer {
     /// A timer that calls `f` on a goroutine of its own when `d` is over; and each time that it is
     /// reset and its time comes, perhaps while the last call still goes on. Go's `time.AfterFunc`.
     ///
-    /// Whoever doesn't want to stop it sleeps in a goroutine of their own instead.
+    /// To call a function later and never stop that, [`sleep`](crate::time::sleep) in a goroutine instead.
     ///
     /// # Panics
     /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -97,8 +98,8 @@ impl Timer {
         }
     }
 
-    /// Stops it. True if it was set, and nothing comes of that any more; false if it was stopped
-    /// before, or has fired: its time was received, or its function is being called, or was.
+    /// Stops it. True if it was set, and won't do anything any more; false if it was stopped before, or
+    /// has fired: its time was received, or its function is being called, or was.
     pub fn stop(&self) -> bool {
         match &self.kind {
             Kind::Channel(c) => c.stop_timer(),
@@ -123,11 +124,12 @@ impl Timer {
 
 /// Calls the function of a timer on a new goroutine. Go's `goFunc`, in `time/sleep.go`.
 unsafe extern "C" fn go_func(t: *mut c_void, seq: usize) {
-    // SAFETY: `set` passes the timer, which is never freed.
+    // SAFETY: `start` and `set` pass the timer itself, which is never freed.
     let t = unsafe { &*t.cast::<runtime2::Timer>() };
     let function = fire(t, seq, |f| {
         let f: *const Function = f.cast_const().cast();
-        // SAFETY: the handle has an Arc of it, and cancels the timer before that goes.
+        // SAFETY: the waiter is what after_func passed, made by Arc::as_ptr. The handle drops its Arc after
+        // it has ended the timer, which waits for the lock that fire holds, so the count isn't 0.
         unsafe {
             Arc::increment_strong_count(f);
             Arc::from_raw(f)
@@ -135,7 +137,8 @@ unsafe extern "C" fn go_func(t: *mut c_void, seq: usize) {
     });
     let Some(function) = function else { return };
     let created_at = function.created_at;
-    // SAFETY: the function is 'static, and this is the one handle.
+    // SAFETY: the closures own what they use, an Arc of a 'static function, and are Send. This is the
+    // one handle, for a result of type ().
     unsafe {
         match Builder::new().spawn(created_at, move || (function.f)(), |_| {}) {
             Ok(gp) => drop(JoinHandle::<()>::new(gp)),

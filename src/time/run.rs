@@ -1,4 +1,5 @@
-//! Running the timers whose time has come, and knowing when the next one's will.
+//! Running timers that are due, and telling when the next one is: Go's `runtimer`, `runOneTimer`,
+//! `timeSleepUntil`.
 
 use std::sync::atomic::Ordering;
 
@@ -19,10 +20,10 @@ pub(crate) fn nobarrier_wake_time(pp: &P) -> i64 {
     if next == 0 || (next_adj != 0 && next_adj < next) { next_adj } else { next }
 }
 
-/// Runs the first timer of `pp` if it is due, and says whether it was; the lock is held, and dropped for
-/// that time. Go's `runtimer`.
+/// Runs the first timer of `pp` if it is due, and says whether it was; the lock is held, and dropped
+/// while the timer's function runs. Go's `runtimer`.
 ///
-/// Go's returns when the next one is due. That would leave out one that is to be moved to an earlier
+/// Go's returns when the next timer is due. That would leave out one that is to be moved to an earlier
 /// time; [`nobarrier_wake_time`] doesn't.
 pub(crate) fn runtimer(pp: &'static P, now: i64) -> bool {
     assert_lock_held(&pp.timers_lock);
@@ -48,13 +49,13 @@ pub(crate) fn runtimer(pp: &'static P, now: i64) -> bool {
     }
 }
 
-/// Runs `t`, the first timer of `pp`, in state [`TIMER_RUNNING`]; the lock is held, and dropped for
-/// that time. Go's `runOneTimer`.
+/// Runs `t`, the first timer of `pp`, in state [`TIMER_RUNNING`]; the lock is held, and dropped while
+/// the timer's function runs. Go's `runOneTimer`.
 fn run_one_timer(pp: &'static P, t: &'static Timer, now: i64) {
     let (f, arg, seq) = (t.f.get(), t.arg.get(), t.seq.load(Ordering::Relaxed));
     let period = t.period.get();
     if period > 0 {
-        // It stays, for the first multiple of its period that is to come.
+        // The timer stays, for the first multiple of its period that is to come.
         let late = now - t.when.get();
         let ahead = period.saturating_mul(1 + late / period);
         t.when.set(t.when.get().saturating_add(ahead));
@@ -67,17 +68,18 @@ fn run_one_timer(pp: &'static P, t: &'static Timer, now: i64) {
         dodeltimer0(pp);
         t.settle(TIMER_RUNNING, TIMER_NO_STATUS);
     }
-    // From here on the timer is its owner's: it may be set anew, and even be another's.
+    // From here on the timer is its owner's: it may be reset, or even have another owner.
     unlock(&pp.timers_lock);
     if let Some(f) = f {
-        // SAFETY: on g0 with a P and no lock, and with what the timer was set for.
+        // SAFETY: as a TimerFn demands: on g0 with a P, the heap's lock released, and with the arguments that
+        // the timer's owner set for it, read while the timer was ours (RUNNING).
         unsafe { f(arg, seq) };
     }
     lock(&pp.timers_lock);
 }
 
-/// When the next timer of any P may be due, [`MAX_WHEN`] if there is none: for who has no P. Go's
-/// `timeSleepUntil`.
+/// When the next timer of any P may be due, [`MAX_WHEN`] if there is none. For a thread without a P.
+/// Go's `timeSleepUntil`.
 pub(crate) fn time_sleep_until() -> i64 {
     lock(&ALLP_LOCK.0);
     let times = procs().allp.iter().map(|pp| nobarrier_wake_time(pp));

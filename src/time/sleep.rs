@@ -1,4 +1,4 @@
-//! Putting a goroutine to sleep: Go's `timeSleep`.
+//! Putting a goroutine to sleep: Go's `timeSleep`, in `time.go`.
 
 use std::ffi::c_void;
 
@@ -14,14 +14,14 @@ use crate::time::timer::{MAX_WHEN, Timer, acquire_timer};
 /// The timer stays with the goroutine, for its next sleep.
 ///
 /// # Safety
-/// On a goroutine.
+/// On a goroutine with a P; nothing obtained from a thread-local is kept across this.
 #[inline(never)]
 pub(crate) unsafe fn time_sleep(ns: i64) {
     if ns <= 0 {
         return;
     }
     let (gp, mp) = goroutine();
-    // An allocator and the clock take more stack than a copying goroutine has.
+    // The allocator and the clock take more stack than a copying goroutine has.
     let t = with_room(|| {
         let t = gp.timer.get().unwrap_or_else(acquire_timer);
         t.f.set(Some(goroutine_ready));
@@ -30,18 +30,18 @@ pub(crate) unsafe fn time_sleep(ns: i64) {
         t
     });
     gp.timer.set(Some(t));
-    // SAFETY: reset_for_sleep starts the timer, which makes the goroutine ready, and touches nothing
-    // of its stack.
+    // SAFETY: `gp` is the running goroutine and `mp` its M. reset_for_sleep doesn't touch its stack, doesn't
+    // park or unwind, and returns true; the timer makes it ready. The caller keeps no thread-local's.
     unsafe {
         let (reason, trace_reason) = (WaitReason::Sleep, TraceBlockReason::Sleep);
         gopark_on(gp, mp, Some(reset_for_sleep), t.as_arg(), reason, trace_reason, 1);
     }
 }
 
-/// Starts the timer of a goroutine that has parked: before that, it could be made ready too early.
-/// Go's `resetForSleep`.
+/// Starts the timer of a goroutine that has parked: started before, it might fire first, and find the
+/// goroutine running. Go's `resetForSleep`.
 unsafe extern "C" fn reset_for_sleep(_gp: *mut G, t: *mut c_void) -> bool {
-    // SAFETY: time_sleep passes its timer, which is never freed.
+    // SAFETY: gopark passes what time_sleep gave it, a timer, and timers are never freed.
     let t: &'static Timer = unsafe { &*t.cast() };
     resettimer(t, t.nextwhen.get());
     true

@@ -1,4 +1,4 @@
-//! [`Ticker`]: Go's `time/tick.go`.
+//! [`Ticker`] and [`tick`], which fire again and again: Go's `time/tick.go`.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -10,9 +10,9 @@ use crate::wait::must_wait;
 
 /// A channel that gets the time again and again. Go's `time.Ticker`.
 ///
-/// If the last one hasn't been received when the next is due, that one is left out: a slow receiver
-/// misses some. After [`stop`](Self::stop) or [`reset`](Self::reset) no tick comes of what was set
-/// before. Dropping it stops it, and closes its channel.
+/// If the last tick hasn't been received when the next is due, the next is left out: a slow receiver
+/// misses some. After [`stop`](Self::stop) or [`reset`](Self::reset) no tick of the setting before
+/// comes. Dropping it stops it, and closes its channel.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ pub struct Ticker {
     c: Receiver<Instant>,
 }
 
-/// Nanoseconds from tick to tick.
+/// The nanoseconds from tick to tick; panics if that is zero.
 #[track_caller]
 fn interval(d: Duration, what: &str) -> i64 {
     assert!(
@@ -46,7 +46,8 @@ impl Ticker {
     /// A channel that gets the time when `d` is over, and then each `d`. Go's `time.NewTicker`.
     ///
     /// # Panics
-    /// If `d` is zero; if it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or there is no memory for it.
+    /// If `d` is zero; if it is called inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run), or there is no memory for it.
     #[track_caller]
     pub fn new(d: Duration) -> Self {
         Ticker { c: ticks(d, "Ticker::new") }
@@ -65,7 +66,8 @@ impl Ticker {
     /// Sets it to tick when `d` is over, and then each `d`, whether it was stopped or not.
     ///
     /// # Panics
-    /// If `d` is zero; if it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If `d` is zero; if it is called inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn reset(&self, d: Duration) {
         let _guest = must_wait("time::Ticker::reset");
@@ -78,7 +80,8 @@ impl Ticker {
 /// `time.Tick`.
 ///
 /// # Panics
-/// If `d` is zero; if it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or there is no memory for it.
+/// If `d` is zero; if it is called inside [`blocking`](crate::blocking), or before the first
+/// [`run`](crate::run), or there is no memory for it.
 #[track_caller]
 pub fn tick(d: Duration) -> Receiver<Instant> {
     ticks(d, "tick")

@@ -1,4 +1,4 @@
-//! What a timer is, and the states that it is in: the head of Go's `time.go`.
+//! Timers and the states that they are in: the head of Go's `time.go`.
 //!
 //! A timer stands in the heap of the P that it was started on. Whoever runs that P looks at its
 //! first timer in each round of the scheduler; an M that has nothing to do looks at all of them.
@@ -14,12 +14,12 @@
 //!     NO_STATUS, REMOVED ---- set anew ----> WAITING
 //! ```
 //!
-//! Who changes a timer takes it by a compare-and-swap of its state: to `MODIFYING`, or, with the
-//! heap's lock, to `RUNNING`, `REMOVING` or `MOVING`. It is in such a state for some instructions,
-//! and others wait that long.
+//! To change a timer, a thread takes it by a compare-and-swap of its state: to `MODIFYING`, or, with
+//! the heap's lock, to `RUNNING`, `REMOVING` or `MOVING`. The timer is in such a state for some
+//! instructions, and others wait that long.
 //!
 //! Go's collector keeps a timer that is stopped and dropped until it is out of its heap. Here there
-//! is a state for that, `DROPPED`: who takes such a timer out gives it back to the pool.
+//! is a state for that, `DROPPED`: whoever takes such a timer out gives it back to the pool.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -32,7 +32,7 @@ use crate::pool::{self, FreeList, Linked, Pool, Pooled};
 use crate::runtime2::{Link, Mutex, P, sched};
 use crate::stack::arena::Arena;
 
-/// It isn't in a heap: new, or it has fired.
+/// In no heap: new, or it has fired.
 pub const TIMER_NO_STATUS: u32 = 0;
 /// In a heap, waiting for its time.
 pub const TIMER_WAITING: u32 = 1;
@@ -44,7 +44,7 @@ pub const TIMER_DELETED: u32 = 3;
 pub const TIMER_REMOVING: u32 = 4;
 /// Stopped, and out of its heap.
 pub const TIMER_REMOVED: u32 = 5;
-/// Being changed by somebody who hasn't the heap's lock, perhaps.
+/// Being changed, perhaps by a thread that hasn't the heap's lock.
 pub const TIMER_MODIFYING: u32 = 6;
 /// In a heap, and to be moved to the earlier time in `nextwhen`.
 pub const TIMER_MODIFIED_EARLIER: u32 = 7;
@@ -52,14 +52,14 @@ pub const TIMER_MODIFIED_EARLIER: u32 = 7;
 pub const TIMER_MODIFIED_LATER: u32 = 8;
 /// Being moved in its heap.
 pub const TIMER_MOVING: u32 = 9;
-/// Deleted, and nobody has it any more. Not one of Go's.
+/// Deleted, and without an owner. Not one of Go's states.
 pub(crate) const TIMER_DROPPED: u32 = 10;
 
 /// The end of time. Go's `maxWhen`.
 pub const MAX_WHEN: i64 = i64::MAX;
 
-/// What a timer does when it fires, with its `arg` and its `seq`: on g0, with a P, holding no lock.
-/// It must not park and must not unwind.
+/// The function of a timer, called with its `arg` and its `seq` when it fires: on g0, with a P, and
+/// holding no lock. It must not park and must not unwind.
 pub type TimerFn = unsafe extern "C" fn(*mut c_void, usize);
 
 /// A timer. Go's `timer`, in `time.go`.
@@ -69,19 +69,19 @@ pub type TimerFn = unsafe extern "C" fn(*mut c_void, usize);
 /// [`TIMER_NO_STATUS`] or [`TIMER_REMOVED`].
 #[repr(C)]
 pub struct Timer {
-    /// The P in whose heap it is.
+    /// The P in whose heap it is, or null.
     pub pp: Link<P>,
     /// When it fires, in nanoseconds of the monotonic clock; positive.
     pub when: Cell<i64>,
-    /// If it isn't 0, it fires again and again, so many nanoseconds apart.
+    /// If it isn't 0, the timer fires again and again, this many nanoseconds apart.
     pub period: Cell<i64>,
-    /// What it does then,
+    /// The function that is called when it fires.
     pub f: Cell<Option<TimerFn>>,
-    /// with what,
+    /// The function's first argument.
     pub arg: Cell<*mut c_void>,
-    /// and which time it was set for: see `time/channel.rs`.
+    /// The function's second argument: the number of this setting, see `time/channel.rs`.
     pub seq: AtomicUsize,
-    /// In the states `MODIFIED`: the time that `when` will have.
+    /// In the states `MODIFIED`: what `when` will be.
     pub nextwhen: Cell<i64>,
     /// One of [`TIMER_NO_STATUS`] and so on.
     pub status: AtomicU32,
@@ -92,29 +92,29 @@ pub struct Timer {
 /// What this port adds to a [`Timer`].
 #[repr(C)]
 pub struct TimerExt {
-    /// Held while what waits for the timer gets to know that it has fired, and by whoever stops or
-    /// sets it, so that nothing comes of it after that. Go's `sendLock`, since 1.23.
+    /// Held while the timer's waiter is told that it has fired, and while the timer is stopped or set, so
+    /// that the waiter isn't told after that. Go's `sendLock`, since 1.23.
     pub send_lock: Mutex,
-    /// What waits for it, protected by that lock; in the pool, the next unused timer.
+    /// The timer's waiter, protected by `send_lock`; in the pool, the next unused timer.
     pub waiter: Cell<*mut c_void>,
-    /// Whether that is still to hear of it; protected likewise.
+    /// Whether the waiter is still to be told; protected by `send_lock`.
     pub set: Cell<bool>,
 }
 
-// SAFETY: the cells belong to whoever has won the state, or, while the timer isn't started, has the
-// timer.
+// SAFETY: the cells belong to the thread that has won the state by a CAS, or, while the timer isn't
+// started, to its owner; those of `ext` are touched with `send_lock` held, or by the pool.
 unsafe impl Sync for Timer {}
 
 impl Timer {
-    /// Changes the state from `old` to `new`, if it is `old`: what the one who had the timer wrote to it
-    /// is seen by the next. Sequentially consistent, which
+    /// Changes the state from `old` to `new`, if it is `old`: the next thread to have the timer sees what
+    /// the last one wrote to it. Sequentially consistent, which
     /// [`adjusttimers`](crate::time::adjust::adjusttimers) needs.
     #[inline(always)]
     pub(crate) fn cas(&self, old: u32, new: u32) -> bool {
         self.status.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    /// [`cas`](Self::cas) by who has the timer, and so can't fail.
+    /// [`cas`](Self::cas) by the thread that has the timer, and so can't fail.
     #[inline(always)]
     pub(crate) fn settle(&self, old: u32, new: u32) {
         if !self.cas(old, new) {
@@ -134,7 +134,7 @@ pub(crate) fn bad_timer() -> ! {
     throw("timer data corruption")
 }
 
-/// Where timers are cut from.
+/// The memory of all timers.
 static ARENA: Arena = Arena::new(size_of::<Timer>(), 0);
 
 impl Linked for Timer {
@@ -161,19 +161,19 @@ impl Pooled for Timer {
 /// A new timer, from the pool. Where there may be little stack, by way of
 /// [`with_room`](crate::stack::with_room).
 ///
-/// Its `seq` goes on where it was: what its last user's timer may still be about to do is known by an
-/// old number.
+/// Its `seq` goes on where it was: a call that the timer's last user set off, and that is still to come,
+/// is known by its old number.
 pub(crate) fn acquire_timer() -> &'static Timer {
     let Some(t) = pool::alloc::<Timer>() else { throw("out of memory for a timer") };
-    // SAFETY: it is never freed, and all zero is a timer.
+    // SAFETY: from the pool, so it is a timer or zero, which is one, too; timers are never freed.
     let t: &'static Timer = unsafe { &*t.as_ptr() };
     lock_init(&t.ext.send_lock, LockRank::TIMER_SEND);
     t.period.set(0);
     t
 }
 
-/// Gives a timer back that isn't active: now, if it is in no heap; otherwise whoever takes it out
-/// will.
+/// Gives a timer back that isn't active: at once, if it is in no heap; otherwise whoever takes it out
+/// does.
 pub(crate) fn release_timer(t: &'static Timer) {
     loop {
         match t.status.load(Ordering::Acquire) {
@@ -187,8 +187,8 @@ pub(crate) fn release_timer(t: &'static Timer) {
     }
 }
 
-/// A timer that was `deleted` (deleted or dropped) and that the caller was removing is out of its
-/// heap.
+/// Ends the removal of a timer, now out of its heap, that was in the state `deleted`, deleted or
+/// dropped: a dropped one goes back to the pool.
 pub(crate) fn removed(t: &'static Timer, deleted: u32) {
     if deleted == TIMER_DROPPED {
         t.settle(TIMER_REMOVING, TIMER_NO_STATUS);

@@ -23,7 +23,7 @@ pub(crate) static ALLGLOCK: SharedMutex = SharedMutex(Mutex::new());
 /// A [`Mutex`] in a static.
 pub(crate) struct SharedMutex(pub(crate) Mutex);
 
-// SAFETY: a mutex is made to be shared; its rank is set before threads use it.
+// SAFETY: a mutex is made to be shared; its rank, the one plain cell, is set before threads use it.
 unsafe impl Sync for SharedMutex {}
 
 /// Entries in the first part.
@@ -32,8 +32,9 @@ const FIRST: usize = 64;
 /// An entry of the array: a G or a hole.
 type Entry = AtomicPtr<G>;
 
-/// The array. A part is there before `ALLGLEN` reaches it.
+/// The array's parts. A part is there before `ALLGLEN` reaches it.
 static PARTS: [AtomicPtr<Entry>; 32] = [const { AtomicPtr::new(ptr::null_mut()) }; 32];
+/// The length of the array, holes included.
 static ALLGLEN: AtomicUsize = AtomicUsize::new(0);
 
 /// How many entries are G's.
@@ -44,13 +45,13 @@ static HOLES: Holes = Holes(Cell::new(NO_HOLE));
 
 struct Holes(Cell<*mut G>);
 
-// SAFETY: touched with ALLGLOCK held.
+// SAFETY: only touched with ALLGLOCK held.
 unsafe impl Sync for Holes {}
 
-/// What the last hole says.
+/// Ends the list of holes.
 const NO_HOLE: *mut G = hole(usize::MAX >> 1);
 
-/// A hole that says that the next one is entry `next`.
+/// A hole; the next hole is entry `next`.
 const fn hole(next: usize) -> *mut G {
     ptr::without_provenance_mut(next << 1 | 1)
 }
@@ -61,11 +62,11 @@ fn place(i: usize) -> (usize, usize) {
     (part, i + FIRST - (FIRST << part))
 }
 
-/// Entry `i`, which is there.
+/// Entry `i`, for which make_room has been called.
 fn entry(i: usize) -> &'static Entry {
     let (part, at) = place(i);
-    // SAFETY: parts have room for twice as many entries as those before, and are never freed.
-    // Acquire pairs with make_room.
+    // SAFETY: make_room made this part, as the caller says, with room for `FIRST << part` entries, of
+    // which `at` is one; parts are never freed. Acquire pairs with make_room.
     unsafe { &*PARTS[part].load(Ordering::Acquire).add(at) }
 }
 
@@ -74,11 +75,13 @@ fn make_room(len: usize) -> io::Result<()> {
     for (part, to) in PARTS.iter().enumerate().take(place(len.max(1) - 1).0 + 1) {
         if to.load(Ordering::Relaxed).is_null() {
             let layout = Layout::array::<Entry>(FIRST << part).map_err(io::Error::other)?;
-            // SAFETY: it isn't empty. Pages of a large one are the kernel's until they are used.
+            // SAFETY: the layout isn't empty. Zero is null, as an entry may be. (Of a large part, the
+            // pages that aren't used yet take no memory.)
             let made = unsafe { alloc_zeroed(layout) };
             if made.is_null() {
                 return Err(io::ErrorKind::OutOfMemory.into());
             }
+            // Release pairs with entry.
             to.store(made.cast(), Ordering::Release);
         }
     }
@@ -101,7 +104,8 @@ pub(crate) fn allgadd(batch: &[&'static G]) -> io::Result<()> {
                 HOLES.0.set(entry(i).load(Ordering::Relaxed));
             }
             gp.ext.allg.set(i as u32);
-            // Release: who reads the entry finds the G as it was made.
+            // Release pairs with atomic_all_g_index: a reader of the entry sees the G initialised. That of
+            // the length pairs with atomic_all_g.
             entry(i).store(gp.as_ptr(), Ordering::Release);
             ALLGLEN.store(len.max(i + 1), Ordering::Release);
         }
@@ -124,9 +128,9 @@ pub(crate) fn allgremove(batch: &[&'static G]) {
     unlock(&ALLGLOCK.0);
 }
 
-/// Counts so many G's less, which were taken out.
+/// Counts `n` G's less, which [`allgremove`] took out.
 pub(crate) fn uncount(n: usize) {
-    // Release: who sees it sees that they don't count as free either.
+    // Release pairs with allglen: a thread that sees this sees that they don't count as free either.
     COUNT.fetch_sub(n, Ordering::Release);
 }
 
@@ -149,7 +153,8 @@ pub(crate) fn atomic_all_g() -> usize {
 pub(crate) fn atomic_all_g_index(i: usize) -> Option<&'static G> {
     // Acquire pairs with allgadd.
     let gp = entry(i).load(Ordering::Acquire);
-    // SAFETY: what isn't a hole is a G, whose page is never unmapped.
+    // SAFETY: an entry below the length is a hole, which is odd, or a G, whose page is never unmapped; a
+    // page that was handed back reads as zero, which is a G, too.
     (gp.addr() & 1 == 0).then(|| unsafe { &*gp })
 }
 
@@ -160,7 +165,7 @@ pub(crate) fn for_each_g(f: impl FnMut(&'static G)) {
     unlock(&ALLGLOCK.0);
 }
 
-/// Calls `f` with every G that there is now; those that are added meanwhile may be missed, and one whose
+/// Calls `f` with every G that there is now; a G that is added meanwhile may be missed, and one whose
 /// page goes back to the kernel reads as zero. Go's `forEachGRace`.
 pub(crate) fn for_each_g_race(f: impl FnMut(&'static G)) {
     (0..atomic_all_g()).filter_map(atomic_all_g_index).for_each(f);
@@ -168,7 +173,7 @@ pub(crate) fn for_each_g_race(f: impl FnMut(&'static G)) {
 
 /// How many G's there are.
 pub(crate) fn allglen() -> usize {
-    // Acquire: before the counts of those that are free, see gcount.
+    // Acquire pairs with uncount: gcount reads this before the counts of free G's.
     COUNT.load(Ordering::Acquire)
 }
 

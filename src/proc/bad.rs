@@ -1,5 +1,4 @@
-//! Where assembly and signal handlers go when something can't be: Go's `badmcall` and its
-//! kin.
+//! Fatal errors that assembly and signal handlers find: Go's `badmcall` and its kin.
 
 use crate::arch::getg;
 use crate::panic::{exit, throw};
@@ -12,7 +11,7 @@ extern "C" fn gosched_badmcall() -> ! {
     throw("runtime: mcall called on m->g0 stack")
 }
 
-/// morestack was called on g0, whose stack has its size. Go's `badmorestackg0`.
+/// morestack was called on g0, whose stack can't grow. Go's `badmorestackg0`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_badmorestackg0() -> ! {
     let Some(g0) = getg() else { throw("morestack on g0") };
@@ -25,28 +24,28 @@ extern "C" fn gosched_badmorestackgsignal() -> ! {
     badmorestackgsignal()
 }
 
-/// The function of an mcall returned; nobody knows where to. Go's `badmcall2`.
+/// The function of an mcall returned, with nowhere to return to. Go's `badmcall2`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_badmcall2() -> ! {
     throw("runtime: mcall function returned")
 }
 
-/// systemstack was called on a stack that is no goroutine's, g0's or signal handler's. Go's
-/// `badsystemstack`, which can't do more either.
+/// systemstack was called on a stack that is no goroutine's, g0's or signal handler's: on an unknown
+/// stack, a line and an exit are all that is safe. Go's `badsystemstack`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_badsystemstack() -> ! {
     eprintln!("fatal: systemstack called from unexpected goroutine");
     exit(2)
 }
 
-/// g0's stack has overflowed. In a signal handler. Go's `badmorestackg0`.
+/// g0's stack has overflowed at `addr`; called by a signal handler, too. Go's `badmorestackg0`.
 pub(crate) fn badmorestackg0(g0: &G, addr: usize) -> ! {
     let stack = g0.stack.get();
     eprintln!("runtime: stack overflow on g0, stack [{:#x}, {:#x}], at {addr:#x}", stack.lo, stack.hi);
     throw("morestack on g0")
 }
 
-/// A signal handler has overflowed the signal stack. In another one. Go's
+/// A signal handler has overflowed the signal stack; called by the handler of that fault, too. Go's
 /// `badmorestackgsignal`.
 pub(crate) fn badmorestackgsignal() -> ! {
     eprintln!("fatal: morestack on gsignal");

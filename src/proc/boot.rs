@@ -43,7 +43,7 @@ static INIT_SIGMASK: Sigmask = Sigmask(Cell::new(MaybeUninit::zeroed()));
 /// A signal mask in a static.
 struct Sigmask(Cell<MaybeUninit<libc::sigset_t>>);
 
-// SAFETY: set once, before there is another thread that reads it.
+// SAFETY: set by schedinit alone, before there is an M; newm reads it after that.
 unsafe impl Sync for Sigmask {}
 
 /// The signal mask of the thread that started the runtime.
@@ -56,11 +56,12 @@ static STARTED: AtomicBool = AtomicBool::new(false);
 /// Whether the runtime has started.
 #[inline]
 pub(crate) fn started() -> bool {
+    // Acquire pairs with rt0_go: what schedinit set up is there.
     STARTED.load(Ordering::Acquire)
 }
 
-/// Starts the runtime, unless it has started. If a thread can't be made, the next call tries again. Go's `rt0_go`; here it is called by a thread that isn't ours and
-/// won't be.
+/// Starts the runtime, unless it has started. If a thread can't be made, the next call tries again. Go's
+/// `rt0_go`; here the caller is a foreign thread, and stays one.
 pub(crate) fn rt0_go() -> io::Result<()> {
     static STARTING: std::sync::Mutex<Stage> = std::sync::Mutex::new(Stage::Nothing);
     let mut stage = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -81,7 +82,7 @@ pub(crate) fn rt0_go() -> io::Result<()> {
     Ok(())
 }
 
-/// How far the start is: what fails for want of memory or threads is tried again by the next call.
+/// How far the start is: the next call goes on where one has failed for want of memory or threads.
 #[derive(PartialEq, Eq)]
 enum Stage {
     Nothing,
@@ -99,7 +100,7 @@ fn start_m0() -> io::Result<()> {
     if let Err(error) = newm(Some(mstartm0), Some(pp), id) {
         lock(&sched().lock);
         crate::proc::wake::pidleput(pp);
-        // It is to be number 0 again, the one that installs the signal handlers.
+        // The next one is to be number 0 again, the M that installs the signal handlers.
         sched().mnext.set(0);
         sched().nmfreed.set(0);
         unlock(&sched().lock);

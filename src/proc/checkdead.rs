@@ -1,4 +1,4 @@
-//! Finding that nothing can happen any more.
+//! Finding deadlocks, in which no goroutine can ever run again: Go's `checkdead`.
 
 use std::sync::atomic::Ordering;
 
@@ -25,8 +25,8 @@ pub(crate) fn incidlelocked(v: i32) {
     unlock(&sched().lock);
 }
 
-/// Ends the process if no M runs, goroutines wait and there is no timer: none can ever be woken,
-/// unless by a thread that isn't ours. `sched.lock` is held. Go's `checkdead`.
+/// Ends the process if no M runs, goroutines wait, there is no timer, and no thread that isn't ours
+/// could wake one of them. `sched.lock` is held. Go's `checkdead`.
 pub(crate) fn checkdead() {
     assert_lock_held(&sched().lock);
     if panicking() {
@@ -62,7 +62,7 @@ pub(crate) fn checkdead() {
             _ => {}
         }
     });
-    // No M runs, so nobody changes that.
+    // No M runs, so no timer comes or goes.
     let timers = procs().allp.iter().any(|pp| pp.num_timers.load(Ordering::SeqCst) != 0);
     // No goroutine at all: between two calls of run.
     if grunning != 0 && !timers {
@@ -76,15 +76,15 @@ fn running() -> i32 {
 }
 
 /// Whether goroutines wait and only a thread that isn't ours could wake one: when the last such thread
-/// ends, that is a deadlock, and nobody tells. `sched.lock` is held.
+/// ends, that is a deadlock, and nothing tells the runtime of it. `sched.lock` is held.
 pub(crate) fn foreign_threads_matter() -> bool {
     running() == 0 && gcount() > 0
 }
 
 /// Whether this process has a thread that is neither an M nor waiting in
-/// [`run`](crate::run) for its main goroutine. Where that can't be told, it has.
+/// [`run`](crate::run) for its main goroutine. Yes where that can't be told.
 fn foreign_thread_may_wake() -> bool {
     let known = mcount() - extram_length() + sched().ext.nrunwait.load(Ordering::SeqCst);
-    // A /proc that counts fewer than we know of doesn't count threads.
+    // Not `>`: a /proc that shows fewer threads than we know of doesn't count them.
     thread_count() != Some(known)
 }

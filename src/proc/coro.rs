@@ -1,9 +1,9 @@
 //! Coroutine switches: Go's `coro.go`.
 //!
-//! A [`Coro`] is like a channel in which one goroutine always waits. Who calls [`coroswitch`]
-//! waits there instead, and the one that was waiting goes on, on the same M, in the same time
-//! slice. No run queue and no lock is touched: that is what it is for. When the function that
-//! the coroutine was made with returns, its goroutine ends and the other goes on.
+//! A [`Coro`] is like a channel in which one goroutine always waits. The caller of [`coroswitch`]
+//! waits there instead, and the goroutine that was waiting goes on, on the same M, in the same time
+//! slice. No run queue and no lock is touched: that is what it is for. When the function that the
+//! coroutine was made with returns, its goroutine ends and the other goes on.
 //!
 //! ```text
 //!     the caller          c.gp        the coroutine
@@ -44,16 +44,17 @@ pub type CoroFn = unsafe extern "C" fn(c: *mut Coro, arg: *mut c_void);
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Coro {
-    /// Who waits; null when the coroutine has ended.
+    /// The goroutine that waits; null when the coroutine has ended.
     gp: Link<G>,
     f: Cell<Option<CoroFn>>,
 }
 
-// SAFETY: the function is set before anybody else has it; the link is for all threads.
+// SAFETY: newcoro sets the function before the release that publishes the coroutine, and nothing sets it
+// after that; the link is an atomic.
 unsafe impl Sync for Coro {}
 
 impl Coro {
-    /// One that [`newcoro`](crate::proc::newcoro) is to be called with.
+    /// A place for [`newcoro`](crate::proc::newcoro) to make a coroutine in.
     pub const fn new() -> Self {
         Coro { gp: Link::null(), f: Cell::new(None) }
     }
@@ -68,7 +69,7 @@ impl Coro {
 unsafe extern "C" fn gosched_newcoro_from(c: *mut Coro, f: CoroFn, arg: *mut c_void, callerpc: usize) {
     // A copying stack may be too small for what a new one takes.
     systemstack(|| {
-        // SAFETY: the caller's.
+        // SAFETY: newcoro's caller has promised that `c` stays until the coroutine has ended.
         if let Err(error) = newcoro(unsafe { &*c }, f, arg, StackKind::Copying, &Maker::at(callerpc)) {
             eprintln!("runtime: newcoro: {error}");
             throw("out of memory for a goroutine");
@@ -87,13 +88,13 @@ pub(crate) fn newcoro(
     let newg = newproc1(corostart, kind, maker)?;
     newg.sched.ctxt.set(arg);
     newg.coroarg.set(ptr::from_ref(c).cast_mut());
-    // What execute does for others.
+    // As execute does for goroutines that the scheduler runs.
     newg.stackguard0.store(running_guard(newg), Ordering::Relaxed);
     cas_g_to_waiting(newg, GRUNNABLE, WaitReason::Coroutine);
-    // Whoever switches to it takes no time.
+    // A switch to it isn't tracked.
     newg.tracking.set(false);
     c.f.set(Some(f));
-    // Release pairs with the CAS of who switches to it.
+    // Release pairs with the CAS in swap: the goroutine that switches to it sees all this.
     c.gp.store(Some(newg), Ordering::Release);
     Ok(newg)
 }
@@ -102,8 +103,8 @@ pub(crate) fn newcoro(
 unsafe extern "C" fn corostart(arg: *mut c_void) {
     let (gp, _) = goroutine();
     let c = gp.coroarg.replace(ptr::null_mut());
-    // SAFETY: newcoro was called with a Coro that stays until the coroutine has ended, and its
-    // caller vouches for the function.
+    // SAFETY: newcoro's caller has promised that the Coro stays until the coroutine has ended, and that
+    // `f(c, arg)` may be called here. When it has returned, nothing on this stack is needed.
     unsafe {
         let Some(f) = (*c).f.get() else { throw("corostart: no function") };
         f(c, arg);
@@ -115,12 +116,13 @@ unsafe extern "C" fn corostart(arg: *mut c_void) {
 /// `coroexit`.
 ///
 /// # Safety
-/// In the coroutine of `c`, with nothing on the stack that is still needed.
+/// On the goroutine of the coroutine `c`, which stays until it has ended. Nothing on the stack is needed
+/// any more: no destructor there runs.
 unsafe fn coroexit(c: *mut Coro) -> ! {
     let (gp, _) = goroutine();
     gp.coroarg.set(c);
     gp.coroexit.set(true);
-    // SAFETY: on a goroutine, which nobody resumes.
+    // SAFETY: on a goroutine, as the caller says; coroswitch_m makes it dead.
     unsafe { mcall(coroswitch_m) };
     throw("coroexit: a dead goroutine runs")
 }
@@ -129,23 +131,25 @@ unsafe fn coroexit(c: *mut Coro) -> ! {
 /// Go's `coroswitch`.
 ///
 /// # Safety
-/// `c` is a coroutine that hasn't ended, and stays until it has.
+/// On a goroutine with a P; nothing obtained from a thread-local is kept across this. `c` is a coroutine
+/// that stays until this returns.
 #[inline(always)]
 pub(crate) unsafe fn coroswitch(c: *const Coro) {
     let (gp, mp) = goroutine();
-    // SAFETY: the caller's.
+    // SAFETY: as the caller says, and `gp` is the running goroutine, with its M.
     unsafe { coroswitch_on(gp, mp, c) }
 }
 
-/// [`coroswitch`] by who knows its goroutine and M.
+/// [`coroswitch`] for a caller that knows its goroutine and M.
 ///
 /// # Safety
-/// As [`coroswitch`].
+/// As [`coroswitch`]; `gp` is the running goroutine, and `mp` its M.
 #[inline(always)]
 pub(crate) unsafe fn coroswitch_on(gp: &'static G, mp: &'static M, c: *const Coro) {
     wire_while_panicking(gp, mp);
     gp.coroarg.set(c.cast_mut());
-    // SAFETY: on a goroutine; coroswitch_m leaves it in the coroutine, where it will be found.
+    // SAFETY: on a goroutine, as the caller says; coroswitch_m leaves it in the coroutine, and the next
+    // switch resumes it.
     unsafe { mcall_by_jump(coroswitch_m) }
 }
 
@@ -154,16 +158,16 @@ pub(crate) unsafe fn coroswitch_on(gp: &'static G, mp: &'static M, c: *const Cor
 /// It is called more often than any other switch: three CASes, and what happens rarely is kept out
 /// of it (a fifth of the time of a switch).
 unsafe extern "C" fn coroswitch_m(gp: *mut G) -> ! {
-    // SAFETY: mcall passes the G that called it.
+    // SAFETY: mcall passes the G that called it, and G's are never freed.
     let gp: &'static G = unsafe { &*gp };
-    // SAFETY: the caller of coroswitch vouches for it.
+    // SAFETY: coroswitch or coroexit has set it; their callers promised that it stays until the switch.
     let c = unsafe { &*gp.coroarg.replace(ptr::null_mut()) };
     let Some(mp) = gp.m.get() else { throw("coroswitch: no m") };
     if gp.coroexit.get() {
         coroexit_m(mp, gp, c)
     }
     let locked = !gp.lockedm.is_null();
-    // Before it can be found, for who finds it may run it at once.
+    // Before it is in the coroutine: another thread may find it there, and run it at once.
     trace(|| Event::GoPark(gp, TraceBlockReason::Generic));
     gp.waitreason.set(WaitReason::Coroutine);
     casgstatus_untracked(gp, GRUNNING, GWAITING);
@@ -172,7 +176,7 @@ unsafe extern "C" fn coroswitch_m(gp: *mut G) -> ! {
     if locked || !gnext.lockedm.is_null() {
         ready_and_schedule(mp, gnext)
     }
-    // SAFETY: the M has no goroutine now, and gnext was found in the coroutine.
+    // SAFETY: on g0 by mcall, with the P kept and the goroutine dropped; swap made gnext ours.
     unsafe { run_waiting(mp, gnext) }
 }
 
@@ -184,21 +188,21 @@ fn coroexit_m(mp: &'static M, gp: &'static G, c: &Coro) -> ! {
     let locked = !gp.lockedm.is_null();
     let gnext = swap(c, None);
     if locked || !gnext.lockedm.is_null() {
-        // First, in case that this thread ends with the goroutine that locked it.
+        // First, as this thread may end with the goroutine that locked it.
         ready_on(Some(mp), gnext, true);
         if gdestroy(mp, gp) {
             end_thread(mp)
         }
-        // SAFETY: on g0 with a P.
+        // SAFETY: on g0 by mcall, with the P kept; gdestroy has dropped the goroutine.
         unsafe { schedule(mp) }
     }
     gdestroy(mp, gp);
-    // SAFETY: the M has no goroutine now, and gnext was found in the coroutine.
+    // SAFETY: on g0 by mcall, with the P kept and the goroutine dropped; swap made gnext ours.
     unsafe { run_waiting(mp, gnext) }
 }
 
-/// Leaves `gp` in the coroutine; returns who was there, and is the caller's to run now. After that
-/// `c` may be gone.
+/// Leaves `gp` in the coroutine; returns the goroutine that was there, which the caller owns now. After
+/// that `c` may be gone.
 #[inline(always)]
 fn swap(c: &Coro, gp: Option<&'static G>) -> &'static G {
     loop {
@@ -210,10 +214,10 @@ fn swap(c: &Coro, gp: Option<&'static G>) -> &'static G {
     }
 }
 
-/// Runs a goroutine that was waiting, without the scheduler: in the time slice that is being used.
+/// Runs a goroutine that was waiting, without the scheduler: in the current time slice.
 ///
 /// # Safety
-/// On g0 of `mp`, which has a P and no goroutine. `gnext` is the caller's.
+/// On g0 of `mp`, which has a P and no goroutine. `gnext` waits, and is the caller's alone.
 #[inline(always)]
 unsafe fn run_waiting(mp: &'static M, gnext: &'static G) -> ! {
     mp.curg.set(Some(gnext));
@@ -222,15 +226,16 @@ unsafe fn run_waiting(mp: &'static M, gnext: &'static G) -> ! {
     casgstatus_untracked(gnext, GWAITING, GRUNNING);
     gnext.waitsince.set(0);
     trace(|| Event::GoStart(gnext));
-    // SAFETY: the G is ours, and where it left off is in sched.
+    // SAFETY: on g0, and the G is this M's alone, as the caller says. It is running now, for the first
+    // time since mcall or newproc1 filled its `sched`.
     unsafe { gogo(&gnext.sched, gnext.stackguard0.load(Ordering::Relaxed)) }
 }
 
-/// Has `gnext` run by way of the queue, as one of the two keeps its thread.
+/// Puts `gnext` on the run queue, as one of the two goroutines is locked to its thread.
 #[cold]
 #[inline(never)]
 fn ready_and_schedule(mp: &'static M, gnext: &'static G) -> ! {
     ready_on(Some(mp), gnext, true);
-    // SAFETY: on g0 with a P.
+    // SAFETY: on g0 by mcall, with the P kept; coroswitch_m has dropped the goroutine.
     unsafe { schedule(mp) }
 }

@@ -1,4 +1,4 @@
-//! Keeping user goroutines from running, while a collector's may: Go's `schedEnableUser`.
+//! Keeping user goroutines from running while a collector's may run: Go's `schedEnableUser`.
 
 use std::sync::atomic::Ordering;
 
@@ -14,8 +14,8 @@ pub(crate) fn user_disabled() -> bool {
     sched().disable.user.load(Ordering::Relaxed)
 }
 
-/// Lets user goroutines run, or not. Those that run go on: to disable them, stop the world first. Go's
-/// `schedEnableUser`.
+/// Lets user goroutines run, or not. Those that run now go on: to disable them too, stop the world
+/// first. Go's `schedEnableUser`.
 pub(crate) fn sched_enable_user(enable: bool) {
     lock(&sched().lock);
     let disable = &sched().disable;
@@ -37,7 +37,8 @@ pub(crate) fn sched_enable_user(enable: bool) {
     }
 }
 
-/// Makes the running goroutine one that runs all the same, and that isn't counted, until it ends.
+/// Makes the running goroutine a system goroutine until it ends: it runs while user goroutines are
+/// disabled, and isn't counted.
 pub(crate) fn become_system_goroutine() {
     let (gp, _) = goroutine();
     if !gp.ext.system.replace(true) {

@@ -1,9 +1,9 @@
-//! Extra M's: for threads that aren't ours and have to wait as a goroutine does.
+//! Extra M's, for foreign threads that have to wait as a goroutine does: Go's `needm` and `dropm`.
 //!
-//! Such a thread can make goroutines and ready them without any of this. To park, it needs a G that
-//! others can ready, and an M to sleep on: it borrows an extra M ([`needm`]), with a G that is locked to
-//! it, and gives it back ([`dropm`]). In between it is a goroutine like any other that is locked to its
-//! thread; at first in a system call, like one that C code has been called from:
+//! Such a thread can make goroutines and ready them without an M. To park, it needs a G that others can
+//! ready, and an M to sleep on: it borrows an extra M ([`needm`]), with a G that is locked to it, and
+//! gives it back ([`dropm`]). In between it is a goroutine like any other that is locked to its thread;
+//! at first in a system call, like one that has called C code:
 //!
 //! ```text
 //!     needm   exitsyscall   (runs, parks, ...)   entersyscallblock   dropm
@@ -37,10 +37,10 @@ use crate::stack::segment::{stackalloc, stackfree};
 /// The extra M's that no thread has, through `schedlink`; protected by `sched.lock`. Go's `extraM`.
 static EXTRAM: Link<M> = Link::null();
 
-/// How many those are. Go's `extraMLength`.
+/// How many M's are on that list. Go's `extraMLength`.
 static EXTRAM_LENGTH: AtomicI32 = AtomicI32::new(0);
 
-/// How many M's there are that are no threads. `sched.lock` is held.
+/// How many extra M's have no thread. `sched.lock` is held.
 pub(crate) fn extram_length() -> i32 {
     EXTRAM_LENGTH.load(Ordering::Relaxed)
 }
@@ -51,8 +51,8 @@ fn lockextra() -> Option<&'static M> {
     EXTRAM.get()
 }
 
-/// Makes `mp` the list's head, which is longer by `delta`, and unlocks it. An M on the list doesn't count
-/// for deadlock. Go's `unlockextra`.
+/// Makes `mp` the head of the list, which is longer by `delta` now, and unlocks it. An M on the list
+/// doesn't count for deadlock. Go's `unlockextra`.
 fn unlockextra(mp: Option<&'static M>, delta: i32) {
     EXTRAM.set(mp);
     EXTRAM_LENGTH.store(extram_length() + delta, Ordering::Relaxed);
@@ -78,7 +78,7 @@ fn add_extra_m(mp: &'static M) {
     unlockextra(Some(mp), 1);
 }
 
-/// Sees to it that there is an M on the list, now or soon. Go's `newextram`.
+/// Adds a new M to the list. Go's `newextram`.
 fn newextram() -> io::Result<()> {
     start_template_thread();
     lock(&sched().lock);
@@ -101,7 +101,7 @@ fn one_new_extra_m(id: i64) -> io::Result<()> {
     g0.stack.set(g0_stack);
     g0.stackguard0.store(g0_stack.lo + STACK_GUARD, Ordering::Relaxed);
     g0.stackguard1.set(g0_stack.lo + STACK_GUARD);
-    // Two words, so that the stack is aligned as where mstart leaves it.
+    // Less two words: the stack is aligned as where mstart leaves it.
     g0.sched.sp.set(g0_stack.hi - 2 * size_of::<usize>());
     g0.sched.g.set(Some(g0));
     gp.m.set(Some(mp));
@@ -112,13 +112,13 @@ fn one_new_extra_m(id: i64) -> io::Result<()> {
     gp.lockedm.set(Some(mp));
     gp.sched.g.set(Some(gp));
     gp.goid.set(sched().goidgen.fetch_add(1, Ordering::Relaxed) + 1);
-    // It counts as a goroutine only while a thread has it.
+    // The G counts as a goroutine only while a thread has it.
     sched().ngsys.fetch_add(1, Ordering::Relaxed);
     add_extra_m(mp);
     Ok(())
 }
 
-/// The bounds of this thread's stack. It takes a while to find them out, and they don't change.
+/// The bounds of this thread's stack; kept, as they don't change and take a while to find out.
 #[inline(never)]
 fn this_stack() -> Stack {
     thread_local! {
@@ -140,14 +140,14 @@ fn needm() -> io::Result<()> {
     gp.stackguard0.store(stack.lo + STACK_GUARD, Ordering::Relaxed);
     gp.stktopsp.set(stack.hi);
     gp.syscallsp.set(stack.hi);
-    // There is no frame to be seen.
+    // No frame is to be seen by a traceback.
     gp.syscallpc.set(0);
     mp.has_thread(gettid());
     remember_stack_limit(mp);
     casgstatus(gp, GDEAD, GSYSCALL);
     trace(|| Event::GoCreateSyscall(gp));
     sched().ngsys.fetch_sub(1, Ordering::Relaxed);
-    // SAFETY: the G's stack is the thread's.
+    // SAFETY: the thread runs on its own stack, which is the G's stack now.
     unsafe { setg(Some(gp)) };
     Ok(())
 }
@@ -161,7 +161,8 @@ fn dropm() {
     gp.preempt_stop.store(false, Ordering::Relaxed);
     sched().ngsys.fetch_add(1, Ordering::Relaxed);
     forget_stack_limit(mp);
-    // SAFETY: the thread isn't ours any more.
+    // SAFETY: the thread runs on no G's stack any more: on its own, as a foreign thread. What follows
+    // knows its M.
     unsafe { setg(None) };
     mp.has_no_thread();
     add_extra_m(mp);
@@ -169,7 +170,7 @@ fn dropm() {
 
 /// While this lives, the thread that made it is a goroutine, and can park.
 pub(crate) struct Guest {
-    /// It is this thread's.
+    /// A guest is its thread's own.
     not_send: PhantomData<*const ()>,
 }
 
@@ -181,8 +182,8 @@ impl Guest {
             throw("needm: on a thread that has an m");
         }
         needm()?;
-        // SAFETY: needm has left it in a system call; what is kept in thread-locals stays right, as
-        // the goroutine is locked to this thread.
+        // SAFETY: needm has put this G into a system call, as entersyscall would. Thread-locals stay
+        // right, as the goroutine is locked to this thread.
         unsafe { exitsyscall() };
         Ok(Guest { not_send: PhantomData })
     }
@@ -191,7 +192,8 @@ impl Guest {
 impl Drop for Guest {
     #[inline(never)]
     fn drop(&mut self) {
-        // SAFETY: on the goroutine that new has made of this thread, which ends with dropm.
+        // SAFETY: on the goroutine that `new` has made of this thread, which holds no runtime lock. No
+        // exitsyscall follows, as dropm ends the goroutine in the system call, nor does anything park.
         unsafe { entersyscallblock() };
         dropm();
     }

@@ -1,5 +1,5 @@
-//! The lists that all P's share, under `sched.lock`: the global run queue and the
-//! idle M's.
+//! The global run queue, which all P's share, under `sched.lock`: Go's `globrunqput` and
+//! `globrunqget`.
 
 use crate::atomic::Ordering;
 use crate::lock::assert_lock_held;
@@ -23,15 +23,15 @@ pub(crate) fn globrunqput(gp: &'static G) {
     add_runqsize(1);
 }
 
-/// Puts `gp` at its head. `sched.lock` is held. Go's `globrunqputhead`.
+/// Puts `gp` at the head of the global queue. `sched.lock` is held. Go's `globrunqputhead`.
 pub(crate) fn globrunqputhead(gp: &'static G) {
     assert_lock_held(&sched().lock);
     sched().runq.push(gp);
     add_runqsize(1);
 }
 
-/// Puts the `n` G's of `batch` at its tail, and empties `batch`. `sched.lock` is held.
-/// Go's `globrunqputbatch`.
+/// Puts the `n` G's of `batch` at the tail of the global queue, and empties `batch`. `sched.lock`
+/// is held. Go's `globrunqputbatch`.
 pub(crate) fn globrunqputbatch(batch: &GQueue, n: i32) {
     assert_lock_held(&sched().lock);
     sched().runq.push_back_all(batch);

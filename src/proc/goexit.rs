@@ -1,4 +1,4 @@
-//! The end of a goroutine.
+//! The end of a goroutine: Go's `goexit1`, `goexit0` and `gdestroy`.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ use crate::time::timer::release_timer;
 /// On a goroutine. What is on its stack is forgotten, so nothing may rely on a destructor
 /// there, or point there.
 pub(crate) unsafe fn goexit1() -> ! {
-    // SAFETY: the caller's; goexit0 doesn't resume it.
+    // SAFETY: on a goroutine, as the caller says; goexit0 makes it dead.
     unsafe { mcall(gosched_goexit0) }
     throw("goexit1: a dead goroutine runs")
 }
@@ -33,24 +33,25 @@ pub(crate) unsafe fn goexit1() -> ! {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn gosched_goexit0(gp: *mut G) -> ! {
     let mp = getm();
-    // SAFETY: mcall passes the G that called it.
+    // SAFETY: mcall, or the assembly that ends a goroutine, passes the G that was running; G's are never
+    // freed.
     if gdestroy(mp, unsafe { &*gp }) {
         end_thread(mp)
     }
-    // SAFETY: on g0 with a P.
+    // SAFETY: on g0, where assembly calls this, with the P kept; gdestroy has dropped the goroutine.
     unsafe { schedule(mp) }
 }
 
-/// Goes back to mstart, which ends the thread. On g0, of which nothing is needed any more.
+/// Goes back to mstart, which ends the thread. On g0, whose frames aren't needed any more.
 #[cold]
 pub(crate) fn end_thread(mp: &M) -> ! {
-    // SAFETY: mstart has left there where it goes on.
+    // SAFETY: on g0, whose `sched` mstart has filled with the place where it goes on, for this one return.
     unsafe { gogo(&mp.ext.g0.sched, 0) }
 }
 
-/// Takes everything from a G that has ended, and the G itself if nobody holds it. Says whether it was
-/// locked to this thread, which must end then: the goroutine may have changed it in ways that others
-/// don't expect. Go's `gdestroy`.
+/// Frees what a G that has ended has, and the G itself unless a handle holds it. Says whether it was
+/// locked to this thread, which must end then: the goroutine may have changed the thread in ways that
+/// others don't expect. Go's `gdestroy`.
 #[inline(always)]
 pub(crate) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
     trace(|| Event::GoEnd(gp));

@@ -1,4 +1,4 @@
-//! Lists of G's, linked through `schedlink`. A G is on one of them at most.
+//! Lists of G's, linked through `schedlink`: Go's `gQueue` and `gList`. A G is on one list at most.
 
 use crate::runtime2::{G, Link};
 
@@ -11,7 +11,7 @@ pub struct GQueue {
 }
 
 impl GQueue {
-    /// A queue of the G's from `head` to `tail`, linked already.
+    /// A queue of the G's from `head` to `tail`, which are linked already.
     pub fn linked(head: &'static G, tail: &'static G) -> Self {
         let q = GQueue::default();
         q.head.set(Some(head));
@@ -19,7 +19,7 @@ impl GQueue {
         q
     }
 
-    /// Whether there is none.
+    /// Whether the queue is empty.
     pub fn empty(&self) -> bool {
         self.head.is_null()
     }
@@ -68,7 +68,7 @@ impl GQueue {
         Some(gp)
     }
 
-    /// Takes all, as a list. Go's `popList`.
+    /// Takes all G's, as a list. Go's `popList`.
     pub fn pop_list(&self) -> GList {
         let list = GList::default();
         list.head.set(self.head.get());
@@ -90,7 +90,7 @@ pub struct GList {
 }
 
 impl GList {
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub fn empty(&self) -> bool {
         self.head.is_null()
     }
@@ -111,7 +111,7 @@ impl GList {
         }
     }
 
-    /// Takes the one added last.
+    /// Takes the G that was added last.
     #[inline]
     pub fn pop(&self) -> Option<&'static G> {
         let gp = self.head.get()?;

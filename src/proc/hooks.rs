@@ -1,5 +1,5 @@
-//! Where a runtime that is ported onto this scheduler hangs in what Go's scheduler does
-//! for its allocator, its collector and its deferred calls.
+//! Hooks for a runtime that is ported onto this scheduler: called where Go's scheduler serves its
+//! allocator, its collector and its deferred calls.
 
 use std::cell::UnsafeCell;
 use std::ptr;
@@ -33,8 +33,8 @@ pub struct Hooks {
     pub copystack: Option<fn(&G, &AdjustInfo)>,
 }
 
-/// The hooks in force, and whether somebody has registered any. All is in one cache line, which each round of
-/// the scheduler reads.
+/// The hooks in force, the tracer, and whether hooks were registered: in one cache line, as each round
+/// of the scheduler reads it.
 #[repr(align(64))]
 struct Registry {
     hooks: UnsafeCell<Hooks>,
@@ -43,7 +43,7 @@ struct Registry {
     taken: AtomicBool,
 }
 
-// SAFETY: written once, before there is an M that reads it.
+// SAFETY: the hooks are written once, before the runtime, which reads them, starts; the rest is atomic.
 unsafe impl Sync for Registry {}
 
 const _: () = assert!(size_of::<Registry>() == 64);
@@ -73,18 +73,19 @@ pub unsafe fn set_hooks(hooks: Hooks) {
         !REGISTRY.taken.swap(true, Ordering::Relaxed),
         "gosched: hooks were registered already, and there can be one set"
     );
-    // SAFETY: nobody reads them before the runtime starts.
+    // SAFETY: the caller says that the runtime hasn't started, so nothing reads them; and no second call
+    // gets here.
     unsafe { *REGISTRY.hooks.get() = hooks };
 }
 
 /// The hooks in force.
 #[inline(always)]
 pub(crate) fn hooks() -> &'static Hooks {
-    // SAFETY: not written once the runtime has started.
+    // SAFETY: only the runtime calls this, and set_hooks writes them before it starts, as its caller says.
     unsafe { &*REGISTRY.hooks.get() }
 }
 
-/// Where the tracer is, for `trace.rs`.
+/// The word that holds the tracer, for `trace.rs`.
 #[inline(always)]
 pub(crate) fn tracer() -> &'static AtomicPtr<()> {
     &REGISTRY.tracer

@@ -1,11 +1,11 @@
-//! The idle M's, under `sched.lock`.
+//! The list of idle M's, under `sched.lock`: Go's `mput` and `mget`.
 
 use crate::lock::assert_lock_held;
 use crate::proc::checkdead::checkdead;
 use crate::runtime2::{M, sched};
 
-/// Puts `mp` on the idle list, and looks whether anything can still happen.
-/// `sched.lock` is held. Go's `mput`.
+/// Puts `mp` on the idle list, and checks for a deadlock. `sched.lock` is held. Go's
+/// `mput`.
 pub(crate) fn mput(mp: &'static M) {
     assert_lock_held(&sched().lock);
     mp.schedlink.set(sched().midle.get());

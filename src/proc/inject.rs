@@ -1,4 +1,4 @@
-//! Work that comes from outside: many goroutines at once, or from a thread without a P.
+//! Making goroutines runnable by the list, or from a thread without a P: Go's `injectglist`.
 
 use crate::lock::{lock, unlock};
 use crate::proc::global::globrunqputbatch;
@@ -13,9 +13,9 @@ use crate::proc::wake::pidleget_spinning;
 use crate::runtime2::{GRUNNABLE, GWAITING, sched};
 use std::sync::atomic::Ordering;
 
-/// Makes the waiting G's of `list` runnable, and empties it. With a P: one for each idle P
+/// Makes the waiting G's of `list` runnable, and empties it. With a P: one G for each idle P
 /// goes to the global queue, and those P's are started; the rest goes to the local queue.
-/// Without: all go to the global queue. Go's `injectglist`.
+/// Without a P: all go to the global queue. Go's `injectglist`.
 pub(crate) fn injectglist(list: &GList) {
     let q = GQueue::default();
     let mut qsize = 0;
@@ -77,8 +77,7 @@ fn start_idle(n: i32) {
     }
 }
 
-/// Whether there is work for this P: for background work that should then step aside. Go's
-/// `pollWork`.
+/// Whether there is work for this P; if so, background work should step aside. Go's `pollWork`.
 pub(crate) fn poll_work() -> bool {
     sched().runqsize.load(Ordering::Relaxed) != 0
         || getm().p.get().is_some_and(|pp| !runqempty(pp))

@@ -1,4 +1,4 @@
-//! Who waits for the end of a goroutine, and when its G may be used again.
+//! Waiting for the end of a goroutine, and when its G may be used again.
 //!
 //! A G that has a handle isn't free when it ends: its result is in its home page. It is free
 //! once it has left its stack *and* the handle is gone. `ext.joiner` says how far that is:
@@ -23,26 +23,26 @@ use crate::proc::park::{gopark, goready};
 use crate::proc::scavenge::purge_as_asked;
 use crate::runtime2::{G, M, TraceBlockReason, WaitReason};
 
-/// Its function has returned, and its result is in its slot.
+/// The G's function has returned, and its result is in the slot.
 const ENDED: *mut G = ptr::without_provenance_mut(1);
-/// It has left its stack, too.
+/// Besides, the G has left its stack.
 const EXITED: *mut G = ptr::without_provenance_mut(2);
-/// It has no handle.
+/// The G has no handle.
 const DETACHED: *mut G = ptr::without_provenance_mut(3);
 
-/// A new G gets no handle.
+/// Notes that a new G gets no handle.
 #[inline]
 pub(crate) fn detach_new(gp: &G) {
     gp.ext.joiner.store(DETACHED, Ordering::Relaxed);
 }
 
-/// A new G gets a handle.
+/// Notes that a new G gets a handle.
 #[inline]
 pub(crate) fn attach_new(gp: &G) {
     gp.ext.joiner.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
-/// Whether the handle is gone: nobody will ask for a result.
+/// Whether the handle is gone: nothing will ask for the result.
 #[inline]
 pub(crate) fn detached(gp: &G) -> bool {
     // Acquire pairs with drop_handle.
@@ -57,16 +57,17 @@ pub(crate) fn ended(gp: &G) -> bool {
     joiner == ENDED || joiner == EXITED
 }
 
-/// The goroutine's result is in its slot: wakes who waits for it. False if the handle is gone,
+/// The goroutine's result is in its slot: wakes the G that waits for it. False if the handle is gone,
 /// and the result still the caller's.
 pub(crate) fn end(gp: &G) -> bool {
-    // Release: the result is seen by who finds ENDED. Acquire: pairs with drop_handle.
+    // Release pairs with ended: the result is there. Acquire pairs with drop_handle and joincommit.
     let joiner = gp.ext.joiner.swap(ENDED, Ordering::AcqRel);
     if joiner == DETACHED {
         gp.ext.joiner.store(DETACHED, Ordering::Relaxed);
         return false;
     }
-    // SAFETY: neither mark is set before this, so it is null or a G that waits.
+    // SAFETY: ENDED and EXITED are only set by this and after it, and DETACHED was seen to, so it is null or
+    // a G that waits; G's are never freed.
     if let Some(joiner) = unsafe { joiner.as_ref() } {
         goready(joiner);
     }
@@ -77,7 +78,7 @@ pub(crate) fn end(gp: &G) -> bool {
 #[inline(always)]
 pub(crate) fn exited(mp: &'static M, gp: &'static G) {
     let pp = mp.p.get();
-    // Release: who finds EXITED may use the G again.
+    // Release pairs with detach_ended: whoever finds EXITED may use the G again.
     if detached(gp)
         || gp.ext.joiner.compare_exchange(ENDED, EXITED, Ordering::AcqRel, Ordering::Acquire).is_err()
     {
@@ -93,7 +94,7 @@ pub(crate) fn exited(mp: &'static M, gp: &'static G) {
 /// its result.
 #[inline]
 pub(crate) fn drop_handle(gp: &'static G, take: impl FnOnce()) {
-    // Release pairs with detached: what was done with the handle comes before the G's reuse.
+    // Release pairs with detached and end: what was done with the handle comes before the G's reuse.
     if ended(gp)
         || gp
             .ext
@@ -106,7 +107,7 @@ pub(crate) fn drop_handle(gp: &'static G, take: impl FnOnce()) {
     }
 }
 
-/// The handle of a goroutine that has ended is gone: frees the G, unless that has yet to leave its stack.
+/// The handle of a goroutine that has ended is gone: frees the G, unless it has yet to leave its stack.
 fn detach_ended(gp: &'static G) {
     // Acquire pairs with exited: the G has left its stack.
     if gp.ext.joiner.swap(DETACHED, Ordering::AcqRel) == EXITED {
@@ -123,17 +124,18 @@ fn detach_ended(gp: &'static G) {
 /// Parks until `gp` has ended. The caller has its handle, and is on a goroutine.
 pub(crate) fn wait(gp: &'static G) {
     while !ended(gp) {
-        // SAFETY: joincommit touches the two G's alone.
+        // SAFETY: on a goroutine, as the caller says, and a point that can park. joincommit touches neither
+        // stack; if it returns false, it hasn't left this G where it would be made ready.
         unsafe {
             gopark(Some(joincommit), gp.as_ptr().cast(), WaitReason::Semacquire, TraceBlockReason::Sync, 2);
         }
     }
 }
 
-/// Leaves the parked G where `target`'s end will find it; false if it has ended.
+/// Leaves the parked G where the end of `target` will find it; false if `target` has ended.
 unsafe extern "C" fn joincommit(gp: *mut G, target: *mut c_void) -> bool {
-    // SAFETY: gopark passes what wait gave it, a G.
+    // SAFETY: gopark passes what wait gave it, a G, and G's are never freed.
     let target = unsafe { &*target.cast::<G>() };
-    // Release: the parked state is seen by who finds it here.
+    // Release pairs with end, which makes the G ready: it is seen as parked.
     target.ext.joiner.compare_exchange(ptr::null_mut(), gp, Ordering::AcqRel, Ordering::Acquire).is_ok()
 }

@@ -1,9 +1,9 @@
-//! Goroutines that stay on one thread: Go's `LockOSThread`.
+//! Goroutines that are locked to one thread: Go's `LockOSThread`.
 //!
 //! `g.lockedm` and `m.lockedg` point to each other while a goroutine is locked. Such an M
 //! runs no other goroutine: when its own parks, it hands its P on and sleeps
-//! (`stoplockedm`); and whoever takes such a G from a queue hands its P to that M and wakes
-//! it (`startlockedm`).
+//! (`stoplockedm`); and an M that takes such a G from a queue hands its P to the G's M and
+//! wakes that (`startlockedm`).
 
 use crate::panic::throw;
 use crate::proc::m::getm;
@@ -12,13 +12,13 @@ use crate::proc::template::start_template_thread;
 use crate::runtime2::{G, M};
 use crate::stack::with_room;
 
-/// Ties the two to each other. Go's `dolockOSThread`.
+/// Locks `gp` and `mp` to each other. Go's `dolockOSThread`.
 fn dolock_os_thread(gp: &'static G, mp: &'static M) {
     mp.lockedg.set(Some(gp));
     gp.lockedm.set(Some(mp));
 }
 
-/// Unlocks the two, unless somebody else locked them too. Go's `dounlockOSThread`.
+/// Unlocks `gp` and `mp`, unless either count says that they are still locked. Go's `dounlockOSThread`.
 fn dounlock_os_thread(gp: &'static G, mp: &'static M) {
     if mp.locked_int.get() == 0 && mp.locked_ext.get() == 0 {
         mp.lockedg.set(None);
@@ -28,7 +28,7 @@ fn dounlock_os_thread(gp: &'static G, mp: &'static M) {
 
 /// Locks the running goroutine to its thread; nests. Go's `LockOSThread`.
 pub(crate) fn lock_os_thread() {
-    // Before this thread may become one that no other should be made from.
+    // Now: once its goroutine has changed this thread, no other should be made from it.
     with_room(start_template_thread);
     let (gp, mp) = goroutine();
     let Some(nested) = mp.locked_ext.get().checked_add(1) else {
@@ -52,12 +52,12 @@ pub(crate) fn locked_os_thread() -> bool {
     mp.curg.get().is_some_and(|gp| !gp.lockedm.is_null()) && !mp.lockedg.is_null()
 }
 
-/// Locks a goroutine that parks while it unwinds to its thread, until it parks again or ends
-/// without.
+/// Locks a goroutine that parks while it panics to its thread, until it parks or ends without
+/// panicking.
 ///
-/// std counts panics per thread. If the goroutine woke elsewhere, it would be taken for
-/// calm there, and whoever runs here for panicking: a second panic would abort, guards
-/// would poison what they guard.
+/// std counts panics per thread. If the goroutine went on elsewhere, it would seem calm
+/// there, and the next goroutine here would seem to panic: a second panic would abort, and
+/// mutexes would be poisoned.
 #[inline(always)]
 pub(crate) fn wire_while_panicking(gp: &'static G, mp: &'static M) {
     let panicking = std::thread::panicking();
@@ -66,7 +66,7 @@ pub(crate) fn wire_while_panicking(gp: &'static G, mp: &'static M) {
     }
 }
 
-/// The goroutine has ended, with or without a panic.
+/// Undoes [`wire_while_panicking`] for a goroutine that has ended.
 #[inline(always)]
 pub(crate) fn unwire(gp: &'static G) {
     if gp.ext.panic_wired.get() {

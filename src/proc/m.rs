@@ -1,7 +1,7 @@
-//! Threads: how an M is made and how it starts.
+//! Threads: how an M is made, starts and ends. Go's `newm`, `allocm`, `mstart`, `mexit`.
 //!
-//! Every M is a pthread that the runtime made, m0 too: the thread that called `run`
-//! waits for its main goroutine and is no M.
+//! Every M but the extra ones is a pthread that the runtime made, m0 too: the thread that
+//! called `run` waits for its main goroutine and is no M.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::ffi::c_void;
@@ -44,7 +44,7 @@ pub(crate) fn getm() -> &'static M {
     }
 }
 
-/// The P of this thread's M; none if it has none, and on a thread that isn't ours.
+/// The P of this thread's M; none if the M has none, and on a thread that isn't ours.
 #[inline(always)]
 pub(crate) fn this_p() -> Option<&'static P> {
     this_m().and_then(|mp| mp.p.get())
@@ -67,7 +67,7 @@ pub(crate) fn releasem(mp: Option<&'static M>) {
     }
 }
 
-/// How many M's there are. Go's `mcount`.
+/// How many M's there are. `sched.lock` is held. Go's `mcount`.
 pub(crate) fn mcount() -> i32 {
     (sched().mnext.get() - sched().nmfreed.get()) as i32
 }
@@ -81,7 +81,7 @@ fn checkmcount() {
     }
 }
 
-/// Sets how many M's there may be, and returns how many there might before. Go's
+/// Sets how many M's there may be, and returns the limit before. Go's
 /// `setMaxThreads`.
 pub(crate) fn set_max_threads(max: i32) -> i32 {
     lock(&sched().lock);
@@ -101,7 +101,7 @@ pub(crate) fn m_reserve_id() -> i64 {
     id
 }
 
-/// Gives back what [`m_reserve_id`] has counted: there is no such M after all.
+/// Undoes the count of [`m_reserve_id`], for an M that couldn't be made.
 pub(crate) fn m_unreserve_id() {
     lock(&sched().lock);
     sched().nmfreed.set(sched().nmfreed.get() + 1);
@@ -109,13 +109,13 @@ pub(crate) fn m_unreserve_id() {
 }
 
 /// Makes an M that runs `f`, which never returns, and no goroutines: it has no P, and once this returns it
-/// doesn't count for deadlock. (In Go it sees to that itself, later.)
+/// doesn't count for deadlock. (In Go such an M counts itself out, when it runs.)
 pub(crate) fn new_system_m(f: fn()) -> io::Result<()> {
     lock(&sched().lock);
     let id = m_reserve_id();
     unlock(&sched().lock);
     newm(Some(f), None, id)?;
-    // Not before there is a thread: checkdead compares its count of M's with that of threads.
+    // Only when there is a thread: checkdead compares the number of M's with that of threads.
     lock(&sched().lock);
     sched().nmsys.set(sched().nmsys.get() + 1);
     checkdead();
@@ -129,12 +129,12 @@ fn mcommoninit(mp: &'static M, id: i64) {
     mrandinit(mp);
     lock(&sched().lock);
     mp.alllink.set(ALLM.get());
-    // Release: the list is read without the lock.
+    // Release pairs with readers that don't take the lock: they see the M set up.
     ALLM.store(Some(mp), Ordering::Release);
     unlock(&sched().lock);
 }
 
-/// An M without a thread. `f` is what it will run before the scheduler. Go's `allocm`.
+/// An M without a thread, which will run `f` before the scheduler. Go's `allocm`.
 pub(crate) fn allocm(f: Option<fn()>, id: i64) -> io::Result<&'static M> {
     let mp = match reuse_m() {
         Some(mp) => {
@@ -142,7 +142,7 @@ pub(crate) fn allocm(f: Option<fn()>, id: i64) -> io::Result<&'static M> {
             mp
         }
         None => {
-            // SAFETY: all zero is a valid M, and it is leaked.
+            // SAFETY: the layout isn't empty, all zero is a valid M, and an M is never freed.
             let mp = unsafe { alloc_zeroed(Layout::new::<M>()).cast::<M>().as_ref::<'static>() };
             let mp = mp.ok_or(io::ErrorKind::OutOfMemory)?;
             mpreinit(mp)?;
@@ -162,7 +162,7 @@ fn reuse_m() -> Option<&'static M> {
     let mut link = &sched().freem;
     let found = loop {
         let Some(mp) = link.get() else { break None };
-        // Acquire pairs with mexit: the thread has done with it.
+        // Acquire pairs with mexit: the thread doesn't use the M any more.
         if mp.free_wait.load(Ordering::Acquire) != FREE_M_WAIT {
             link.set(mp.freelink.get());
             break Some(mp);
@@ -173,13 +173,13 @@ fn reuse_m() -> Option<&'static M> {
     found
 }
 
-/// A value of `m.free_wait`: its thread is still at its end. Go's `freeMWait`.
+/// In `m.free_wait`: the M's thread is about to end, and still uses the M. Go's `freeMWait`.
 const FREE_M_WAIT: u32 = 2;
 
-/// Another: it can be used again. Go's `freeMRef`.
+/// In `m.free_wait`: the M can be used again. Go's `freeMRef`.
 const FREE_M_REF: u32 = 1;
 
-/// Makes an M that will run `f` and then the scheduler, with `pp`; without one if `f` never returns.
+/// Makes an M that will run `f` and then the scheduler, with `pp`; without a P if `f` never returns.
 /// Go's `newm`.
 pub(crate) fn newm(f: Option<fn()>, pp: Option<&'static P>, id: i64) -> io::Result<()> {
     let locked = acquirem();
@@ -230,8 +230,8 @@ extern "C" fn gosched_mstart0() -> ! {
 
 /// The bounds of this thread's stack.
 pub(crate) fn thread_stack() -> Stack {
-    // SAFETY: each object is filled by the call that it is passed to, and the
-    // attributes are destroyed once.
+    // SAFETY: the pointers are to locals. pthread_getattr_np fills the attributes, if it
+    // returns 0; then they are read, and destroyed once.
     unsafe {
         let mut attr = std::mem::MaybeUninit::uninit();
         let mut lo = std::ptr::null_mut();
@@ -255,7 +255,7 @@ fn mstart1(mp: &'static M) -> ! {
     let Some(pp) = mp.nextp.get() else { throw("mstart1: no p") };
     acquirep(mp, pp);
     mp.nextp.set(None);
-    // SAFETY: on g0, with a P.
+    // SAFETY: on g0 of `mp`, a new M without a goroutine, which has just got a P.
     unsafe { schedule(mp) }
 }
 
@@ -276,7 +276,7 @@ fn unminit(mp: &M) {
 /// Ends this thread, whose goroutine has ended while it was locked to it: assembly calls this at the base
 /// of g0's stack, and returns to where the thread came from. Go's `mexit`.
 ///
-/// What the thread's own destructors do then is a foreign thread's doing.
+/// Destructors of thread-locals run after that: on a foreign thread, as far as they can tell.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_mexit() {
     let mp = getm();
@@ -289,13 +289,13 @@ extern "C" fn gosched_mexit() {
     unlock(&sched().lock);
     handoffp(releasep(mp));
     trace(|| Event::ThreadDestroy(mp));
-    // Only now: another M may have been started for that P.
+    // Only now, when another M may have been started for the P: else checkdead might see none run.
     lock(&sched().lock);
     sched().nmfreed.set(sched().nmfreed.get() + 1);
     checkdead();
     unlock(&sched().lock);
-    // SAFETY: the thread isn't ours any more.
+    // SAFETY: the thread isn't ours any more, and g0 is left: assembly pops its last frame.
     unsafe { setg(None) };
-    // Release: who finds it so may give the M to another thread.
+    // Release pairs with reuse_m, which gives the M to another thread.
     mp.free_wait.store(FREE_M_REF, Ordering::Release);
 }

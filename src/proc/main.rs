@@ -22,8 +22,8 @@ struct Main {
     done: Note,
 }
 
-/// Starts the runtime if need be, runs `f(arg)` on a goroutine and waits for it. Called by a
-/// thread that isn't ours. Fails if there is no thread or no stack to be had.
+/// Starts the runtime if need be, runs `f(arg)` on a goroutine and waits for its end. Called by a
+/// thread that isn't ours. Fails if no thread or no stack can be made.
 ///
 /// # Safety
 /// `f(arg)` may be called on another thread, and doesn't unwind.
@@ -33,7 +33,8 @@ pub(crate) unsafe fn run_main(f: unsafe fn(*mut c_void), arg: *mut c_void) -> io
     let newg = newproc1(main, StackKind::Fixed(MAIN_ROOM), &Maker::at(0))?;
     newg.sched.ctxt.set(ptr::from_ref(&waiting).cast_mut().cast());
     enqueue(newg);
-    // From here on this thread wakes nobody. If all others wait already, nobody else will notice.
+    // From here on this thread can't wake a goroutine. If all M's wait already, none of them will look
+    // for the deadlock that this may make.
     lock(&sched().lock);
     sched().ext.nrunwait.fetch_add(1, Ordering::SeqCst);
     checkdead();
@@ -44,12 +45,12 @@ pub(crate) unsafe fn run_main(f: unsafe fn(*mut c_void), arg: *mut c_void) -> io
 
 /// The function of a main goroutine. Go's `main`.
 unsafe extern "C" fn main(waiting: *mut c_void) {
-    // SAFETY: run_main passes it, and keeps it until it is woken.
+    // SAFETY: run_main passes a Main, and keeps it until `done` is woken.
     let waiting = unsafe { &*waiting.cast::<Main>() };
-    // SAFETY: run_main's caller vouches for it.
+    // SAFETY: run_main's caller has promised that `f(arg)` may be called on this thread, and doesn't unwind.
     unsafe { (waiting.f)(waiting.arg) };
     unwire(goroutine().0);
-    // From here on that thread can wake somebody.
+    // From here on the thread that waits can wake goroutines.
     sched().ext.nrunwait.fetch_sub(1, Ordering::SeqCst);
     notewakeup(&waiting.done);
 }

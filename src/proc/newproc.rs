@@ -1,4 +1,4 @@
-//! Making goroutines.
+//! Making goroutines: Go's `newproc`, `newproc1` and `malg`.
 
 use std::ffi::c_void;
 use std::io;
@@ -25,20 +25,20 @@ use crate::stack::home::{Homes, cut};
 use crate::stack::{DEFAULT_ROOM, running_guard};
 use crate::traceback::ancestors::save_ancestors;
 
-/// The function of a goroutine; it gets `sched.ctxt`.
+/// The function of a goroutine, called with `sched.ctxt`.
 pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
 
 /// Numbers of goroutines that a P takes from `sched.goidgen` at once.
 const GOID_CACHE_BATCH: u64 = 16;
 
-/// Words left free above a new G's first frame, for who reads slightly beyond it.
+/// Bytes left free above a new G's first frame, for code that reads slightly beyond it.
 const SPARE: usize = 4 * size_of::<usize>();
 
 /// Where the assembly stub of `newproc` goes on, with its caller's pc. Makes a goroutine
 /// on a copying stack that runs `f(arg)`, and puts it next on this P. Go's `newproc`.
 ///
 /// # Safety
-/// As [`newproc`](crate::proc::newproc).
+/// As [`newproc`](crate::proc::newproc), whose caller calls this.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_newproc_from(f: Option<Entry>, arg: *mut c_void, callerpc: usize) {
     let Some(f) = f else { fatal("go of nil func value") };
@@ -55,8 +55,8 @@ unsafe extern "C" fn gosched_newproc_from(f: Option<Entry>, arg: *mut c_void, ca
     })
 }
 
-/// What reports say of a new goroutine: its name, and the place that made it, as the pc of a call or in the
-/// source.
+/// What reports say of a new goroutine: its name, and the place that made it, as the pc of a call or as a
+/// place in the source.
 pub(crate) struct Maker<'a> {
     pub(crate) name: &'a Name,
     pub(crate) created_at: Option<&'static Location<'static>>,
@@ -102,14 +102,14 @@ pub(crate) fn newproc1(f: Entry, kind: StackKind, maker: &Maker<'_>) -> io::Resu
         Some(pp) => next_goid(pp),
         None => sched().goidgen.fetch_add(1, Ordering::Relaxed) + 1,
     });
-    // Last: a report that is written meanwhile takes it for a goroutine from here on.
+    // Last: from here on a report that is written meanwhile shows the goroutine.
     casgstatus(newg, GDEAD, GRUNNABLE);
     trace(|| Event::GoCreate(newg));
     releasem(mp);
     Ok(newg)
 }
 
-/// Lets the G begin at the base of its stack, whose first call is `f(sched.ctxt)`. Go's
+/// Has the G begin at the base of its stack, with a call of `f(sched.ctxt)`. Go's
 /// `gostartcallfn`.
 #[inline(always)]
 fn gostartcallfn(newg: &'static G, f: Entry) {
@@ -122,7 +122,7 @@ fn gostartcallfn(newg: &'static G, f: Entry) {
     newg.startpc.set(f as usize);
 }
 
-/// The next number from the P's batch.
+/// The next goid from the P's batch.
 #[inline(always)]
 fn next_goid(pp: &P) -> u64 {
     if pp.goidcache.get() == pp.goidcacheend.get() {
@@ -150,12 +150,12 @@ pub(crate) fn enqueue(newg: &'static G) {
     }
 }
 
-/// At most so many home pages are cut at once.
+/// The most home pages that are cut at once.
 const BATCH: usize = 32;
 
 /// Makes a G with a stack of this kind; makes several if many are being made, and puts the
-/// others on the free list. Go's `malg`, for a batch: guard pages and first touches are
-/// cheaper by the dozen.
+/// others on the free list. Go's `malg`, for a batch: guard pages and first touches cost less
+/// by the dozen.
 #[cold]
 #[inline(never)]
 pub(crate) fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'static G> {

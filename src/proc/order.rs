@@ -4,13 +4,13 @@
 //! 2*inc`, ... modulo `count` visits every number below `count` once. A random start
 //! and a random one of the coprimes make an order that is as good as shuffled.
 
-/// All orders of `count` P's.
+/// All orders of `count` P's. Go's `randomOrder`.
 pub(crate) struct RandomOrder {
     count: u32,
     coprimes: Vec<u32>,
 }
 
-/// One of them, being walked through.
+/// An order that is being walked through. Go's `randomEnum`.
 pub(crate) struct RandomEnum {
     i: u32,
     count: u32,

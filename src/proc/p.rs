@@ -1,4 +1,4 @@
-//! P's: which M has which.
+//! Which M has which P: Go's `acquirep`, `wirep` and `releasep`.
 
 use std::sync::atomic::Ordering;
 
@@ -27,7 +27,7 @@ pub(crate) fn wirep(mp: &'static M, pp: &'static P) {
         throw("wirep: invalid p state");
     }
     mp.p.set(Some(pp));
-    // Release pairs with preemptone: who finds the M here finds its thread, too.
+    // Release pairs with preemptone: a thread that finds the M here finds the M's thread, too.
     pp.m.store(Some(mp), Ordering::Release);
     pp.status.store(PRUNNING, Ordering::Relaxed);
 }

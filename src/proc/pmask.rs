@@ -1,8 +1,9 @@
-//! One bit per P: Go's `pMask`.
+//! A set with one bit per P: Go's `pMask`. Sequentially consistent: an M that gives up spinning reads
+//! the sets after it has stopped, see `wake.rs`.
 
 use crate::atomic::{AtomicU32, Ordering};
 
-/// A set of P's, by number.
+/// A set of P's, by their numbers.
 pub(crate) struct PMask(Box<[AtomicU32]>);
 
 fn bit(id: i32) -> (usize, u32) {
@@ -15,7 +16,7 @@ impl PMask {
         PMask((0..(nprocs + 31) / 32).map(|_| AtomicU32::new(0)).collect())
     }
 
-    /// Whether P `id` is in it.
+    /// Whether P `id` is in the set.
     pub(crate) fn read(&self, id: i32) -> bool {
         let (word, mask) = bit(id);
         self.0[word].load(Ordering::SeqCst) & mask != 0

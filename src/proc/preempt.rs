@@ -1,4 +1,5 @@
-//! Asking goroutines that run to stop: the part that is in `proc.go`. `preempt.rs` has the rest.
+//! Asking running goroutines to stop: the part that is in `proc.go`, `preemptall` and `preemptone`.
+//! `crate::preempt` has the rest.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -10,8 +11,8 @@ use crate::signal_unix::preempt_m;
 use crate::stack::STACK_PREEMPT;
 use crate::stack::limit::poison_stack_limit;
 
-/// Asks every running goroutine to stop; says whether there is one. Best effort, as [`preemptone`].
-/// Go's `preemptall`.
+/// Asks every running goroutine to stop; says whether any runs. Best effort, as [`preemptone`]. Go's
+/// `preemptall`.
 pub(crate) fn preemptall() -> bool {
     let mut any = false;
     for pp in &procs().allp {
@@ -22,16 +23,16 @@ pub(crate) fn preemptall() -> bool {
     any
 }
 
-/// Asks the goroutine that runs on `pp` to stop; says whether there is one, other than the caller's.
+/// Asks the goroutine that runs on `pp` to stop; says whether one does, other than the caller's.
 ///
-/// Best effort: it may be another one by the time that it is asked, or none, and the request may get
-/// lost. Who needs it asks again. Go's `preemptone`.
+/// Best effort: another goroutine may run there by then, or none, and the request may get lost. A caller
+/// that must have it stopped asks again. Go's `preemptone`.
 pub(crate) fn preemptone(pp: &P) -> bool {
     let mine = this_m();
     // Acquire pairs with wirep.
     let theirs = pp.m.load(Ordering::Acquire);
     let Some(mp) = theirs.filter(|mp| !mine.is_some_and(|mine| ptr::eq(*mp, mine))) else { return false };
-    // Also if it is between two goroutines, as one that changes them all the time often is: its slice ends.
+    // Also if the M is between two goroutines, as one that switches all the time often is: the slice ends.
     pp.preempt.store(true, Ordering::Relaxed);
     let Some(gp) = mp.curg.get().filter(|gp| !ptr::eq(*gp, &mp.ext.g0)) else { return false };
     ask(mp, gp);
@@ -39,7 +40,7 @@ pub(crate) fn preemptone(pp: &P) -> bool {
     true
 }
 
-/// Makes the checks of `gp` fail, which runs on `mp`.
+/// Makes the stack checks of `gp`, which runs on `mp`, fail.
 pub(crate) fn ask(mp: &M, gp: &G) {
     gp.preempt.store(true, Ordering::Relaxed);
     gp.stackguard0.store(STACK_PREEMPT, Ordering::Relaxed);

@@ -1,38 +1,41 @@
-//! Which thread an M has, and whether a signal is on its way to it: for who asks its goroutine to stop.
+//! Which thread an M has, and whether a preemption signal is on its way there: the part of Go's `minit`,
+//! `unminit`, `preemptM` and `doSigPreempt` that they have in common.
 //!
-//! One signal at a time: who finds none on its way says that there is one, and sends it to the thread that
-//! the M has. That says so when the signal has come. An M may get another thread when its own has ended, and
-//! what was sent to the old one doesn't come then: so there is none on its way to a new one, either.
+//! One signal at a time: a sender that finds `signal_pending` 0 makes it 1, and signals the thread that the
+//! M has; the handler there makes it 0 again. An M may get another thread when its own has ended, and a
+//! signal that was sent to the old one doesn't come then: so a new thread makes it 0, too.
 //!
-//! A signal that went to no thread, or to an old one, would be on its way for ever. So who finds that there
-//! is none knows the thread's id: it is written before both, and each of them is a release.
+//! A signal that went to no thread, or to an old one, would be on its way for ever. So a sender that finds
+//! the 0 must find the thread's id: that is written before either 0, and each of the two is a release.
 
 use crate::atomic::Ordering;
 use crate::runtime2::M;
 
 impl M {
-    /// This thread, whose id is `procid`, is the M's. Part of Go's `minit`.
+    /// Notes that this thread, whose id is `procid`, is the M's. Part of Go's `minit`.
     pub(crate) fn has_thread(&self, procid: u64) {
         self.procid.store(procid, Ordering::Relaxed);
+        // Release pairs with send_signal.
         self.signal_pending.store(0, Ordering::Release);
     }
 
-    /// The M's thread, this one, isn't its any more. Part of Go's `unminit`.
+    /// Notes that this thread, the M's, isn't the M's any more. Part of Go's `unminit`.
     pub(crate) fn has_no_thread(&self) {
         self.procid.store(0, Ordering::Relaxed);
     }
 
-    /// A signal is going to be sent, unless one is on its way; returns the thread to send it to. Part of Go's
-    /// `preemptM`.
+    /// Claims the right to send a signal, unless one is on its way; returns the thread to send it to. Part of
+    /// Go's `preemptM`.
     pub(crate) fn send_signal(&self) -> Option<u64> {
-        // Acquire pairs with the other two.
+        // Acquire pairs with has_thread and signal_has_come.
         self.signal_pending.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).ok()?;
         Some(self.procid.load(Ordering::Relaxed))
     }
 
-    /// The signal has come, on the M's thread. Part of Go's `doSigPreempt`.
+    /// Notes that the signal has come, on the M's thread. Part of Go's `doSigPreempt`.
     pub(crate) fn signal_has_come(&self) {
         self.preempt_gen.fetch_add(1, Ordering::Relaxed);
+        // Release pairs with send_signal.
         self.signal_pending.store(0, Ordering::Release);
     }
 }

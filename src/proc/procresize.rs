@@ -1,4 +1,4 @@
-//! How many P's there are.
+//! Changing how many P's there are: Go's `procresize`, `p.init` and `p.destroy`.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::UnsafeCell;
@@ -28,31 +28,31 @@ use crate::time::adjust::hand_timers;
 /// Protects the list of P's. Go's `allpLock`.
 pub(crate) static ALLP_LOCK: SharedMutex = SharedMutex(Mutex::new());
 
-/// There may be so many P's: more than Linux has processors, and few enough to look at all.
+/// The most P's that there may be: more than Linux has processors, and few enough to look at each.
 pub(crate) const MAX_GOMAXPROCS: i32 = 16_384;
 
-/// What is kept for the next change.
+/// P's and tables, kept for the next change.
 static KEPT: Kept = Kept { every_p: UnsafeCell::new(Vec::new()), tables: UnsafeCell::new(Vec::new()) };
 
 struct Kept {
     /// Every P ever made, those beyond GOMAXPROCS too: an M in a system call may still
     /// point to one.
     every_p: UnsafeCell<Vec<&'static P>>,
-    /// Every table, as GOMAXPROCS may go to and fro for ever. One of each length will do: who still
-    /// looks at one that was in use before finds the same P's there, and hints that may be wrong.
+    /// Every table, as GOMAXPROCS may change for ever. One of each length will do: an M that still
+    /// looks at one from before finds the same P's there, and hints that may be wrong.
     tables: UnsafeCell<Vec<&'static Procs>>,
 }
 
-// SAFETY: the vectors are touched with ALLP_LOCK held.
+// SAFETY: the vectors are only touched with ALLP_LOCK held.
 unsafe impl Sync for Kept {}
 
 /// The first `nprocs` of all P's; makes those that are missing.
 fn first_ps(nprocs: i32) -> Box<[&'static P]> {
     lock(&ALLP_LOCK.0);
-    // SAFETY: the lock is held.
+    // SAFETY: ALLP_LOCK is held, so no other reference to the vector lives.
     let every = unsafe { &mut *KEPT.every_p.get() };
     while every.len() < nprocs as usize {
-        // SAFETY: all zero is a valid P, and it is leaked.
+        // SAFETY: the layout isn't empty, all zero is a valid P, and a P is never freed.
         let pp = unsafe { alloc_zeroed(Layout::new::<P>()).cast::<P>().as_ref::<'static>() };
         every.push(pp.unwrap_or_else(|| throw("procresize: out of memory")));
     }
@@ -61,10 +61,10 @@ fn first_ps(nprocs: i32) -> Box<[&'static P]> {
     first
 }
 
-/// A table of these P's, of which none is noted as idle.
+/// The table of these P's, none of which is in its set of idle ones.
 fn table(allp: &[&'static P]) -> &'static Procs {
     lock(&ALLP_LOCK.0);
-    // SAFETY: the lock is held.
+    // SAFETY: ALLP_LOCK is held, so no other reference to the vector lives.
     let tables = unsafe { &mut *KEPT.tables.get() };
     let procs = match tables.iter().find(|procs| procs.allp.len() == allp.len()) {
         Some(procs) => procs,
@@ -80,7 +80,7 @@ fn table(allp: &[&'static P]) -> &'static Procs {
         }
     };
     unlock(&ALLP_LOCK.0);
-    // Until it is idle, a P may have timers.
+    // A P that isn't idle may get timers at any time.
     (0..allp.len() as i32).for_each(|id| procs.timerp_mask.set(id));
     procs
 }
@@ -103,7 +103,7 @@ impl P {
     fn destroy(&'static self, heir: &'static P) {
         assert_lock_held(&sched().lock);
         assert_world_stopped();
-        // From the tail, to the head of the global queue: the order stays.
+        // From its tail, each G to the head of the global queue: the order stays.
         loop {
             let t = self.runqtail.load(Ordering::Relaxed);
             if t == self.runqhead.load(Ordering::Relaxed) {
@@ -128,8 +128,8 @@ impl P {
     }
 }
 
-/// Makes `nprocs` P's; `sched.lock` is held and the world is stopped. Returns those with
-/// work, linked, which the caller must start. On an M, it keeps its P or gets the first;
+/// Makes `nprocs` P's; `sched.lock` is held and the world is stopped. Returns the P's that
+/// have work, linked, which the caller must start. A caller's M keeps its P or gets the first;
 /// a thread that isn't ours gets none. Go's `procresize`.
 pub(crate) fn procresize(nprocs: i32) -> Option<&'static P> {
     assert_lock_held(&sched().lock);

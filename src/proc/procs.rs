@@ -1,4 +1,4 @@
-//! All P's: `allp` and what is indexed as it is.
+//! All P's: Go's `allp`, and what is indexed as that is.
 
 use crate::atomic::{AtomicI32, AtomicPtr, Ordering, statics};
 use crate::proc::order::RandomOrder;
@@ -8,7 +8,7 @@ use crate::runtime2::P;
 /// The P's in use and what is kept for each: Go's `allp`, `idlepMask`,
 /// `timerpMask` and `stealOrder`, which change together, when the world is stopped.
 ///
-/// A table is never freed: who dropped its P goes on with the one that it read before.
+/// A table is never freed: an M that has dropped its P goes on with the table that it read before.
 pub(crate) struct Procs {
     /// The P's, by their numbers.
     pub(crate) allp: Box<[&'static P]>,
@@ -29,12 +29,13 @@ statics! {
 /// The table in use; panics before the runtime has started.
 #[inline]
 pub(crate) fn procs() -> &'static Procs {
-    // SAFETY: null, or leaked by set_procs. Acquire pairs with its release.
+    // SAFETY: null, or the `&'static` that set_procs got. Acquire pairs with its release.
     unsafe { PROCS.load(Ordering::Acquire).as_ref() }.expect("the runtime has started")
 }
 
 /// Makes `procs` the table in use. The world is stopped.
 pub(crate) fn set_procs(procs: &'static Procs) {
+    // Release pairs with procs, and that of the number with gomaxprocs.
     PROCS.store(std::ptr::from_ref(procs).cast_mut(), Ordering::Release);
     GOMAXPROCS.store(procs.allp.len() as i32, Ordering::Release);
 }
@@ -42,6 +43,6 @@ pub(crate) fn set_procs(procs: &'static Procs) {
 /// How many P's there are; 0 before the runtime has started. Go's `gomaxprocs`.
 #[inline]
 pub(crate) fn gomaxprocs() -> i32 {
-    // Acquire: who finds that there are some may ask for their table.
+    // Acquire pairs with set_procs: where there are P's, there is their table.
     GOMAXPROCS.load(Ordering::Acquire)
 }

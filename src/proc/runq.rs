@@ -41,8 +41,8 @@ fn slot(i: u32) -> usize {
 
 /// Whether `pp` has no G on its queue; never true by mistake. Go's `runqempty`.
 pub(crate) fn runqempty(pp: &P) -> bool {
-    // One G could move from runnext to the ring while we look at one and then at the
-    // other. It can't without the tail moving.
+    // A G could move from runnext to the ring between the two looks. It can't without
+    // the tail moving. SeqCst: wake.rs counts on it.
     loop {
         let head = pp.runqhead.load(Ordering::SeqCst);
         let tail = pp.runqtail.load(Ordering::SeqCst);
@@ -89,7 +89,7 @@ pub(crate) fn runqput(pp: &P, mut gp: &'static G, mut next: bool) {
         if with_room(|| runqputslow(pp, gp, h, t)) {
             return;
         }
-        // Somebody stole meanwhile: there is room now.
+        // A thief took some meanwhile: there is room now.
     }
 }
 
@@ -222,8 +222,8 @@ fn runqgrab(pp: &P, batch: &[Link<G>; RUNQ_SIZE], batch_head: u32, steal_run_nex
         if n == 0 {
             if steal_run_next_g && let Some(next) = pp.runnext.load(Ordering::Acquire) {
                 if pp.status.load(Ordering::Relaxed) == PRUNNING {
-                    // Its owner is about to run it: the G that made it ready blocks,
-                    // as a rule, almost at once. Taking it now would send it from P to
+                    // The owner is about to run `next`: the G that made it ready blocks,
+                    // as a rule, almost at once. Taking `next` now would send it from P to
                     // P and back. A hand-over takes well under 3 µs.
                     usleep(3);
                 }

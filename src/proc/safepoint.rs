@@ -17,10 +17,9 @@ use crate::proc::syscall::take_from_syscall;
 use crate::runtime2::{GRUNNING, M, P, PIDLE, WaitReason, sched};
 use crate::sema::{semacquire, semrelease};
 
-/// Calls `f` for every P, when it reaches a point where its goroutine could have parked: on the M that
-/// has it, or here, if it is idle or left by an M in a system call. When this returns, every P has
-/// passed such a point since it was called. Go's `forEachP`, which leaves it to the caller to hold
-/// `worldsema`.
+/// Calls `f` for every P when the P reaches a safe point, where its goroutine could have parked: on the M
+/// that has the P, or for an idle P here. When this returns, every P has passed a safe point since it was
+/// called. Go's `forEachP`, which leaves it to the caller to hold `worldsema`.
 ///
 /// On a goroutine. `f` runs on g0, and must not park; nor may it look at the caller's stack, which may
 /// move meanwhile.
@@ -28,7 +27,7 @@ pub(crate) fn for_each_p(reason: WaitReason, f: fn(*mut P)) {
     semacquire(&WORLDSEMA);
     let (gp, mp) = goroutine();
     systemstack_scannable(|| {
-        // As in stop_the_world.
+        // Waiting, for the reason that stop_the_world gives.
         cas_g_to_waiting(gp, GRUNNING, reason);
         for_each_p_internal(mp, f);
         cas_g_from_waiting(gp);
@@ -49,8 +48,8 @@ fn for_each_p_internal(mp: &'static M, f: fn(*mut P)) {
     let others = || procs().allp.iter().copied().filter(|pp| !std::ptr::eq(*pp, mine));
     others().for_each(|pp| pp.run_safe_point_fn.store(1, Ordering::SeqCst));
     preemptall();
-    // A P that becomes idle, or is left in a system call, from here on sees the mark. Those that are
-    // idle stay so, as the lock is held.
+    // An M that makes its P idle, or leaves it in a system call, from here on sees the P's mark. P's that
+    // are idle stay idle, as the lock is held.
     let mut idle = sched().pidle.get();
     while let Some(pp) = idle {
         if claim(pp) {
@@ -63,7 +62,7 @@ fn for_each_p_internal(mp: &'static M, f: fn(*mut P)) {
     unlock(&sched().lock);
 
     f(pointer(mine));
-    // Who gets a P that an M in a system call has left runs the function.
+    // A P that was left in a system call before is taken: handoffp or the next M runs the function.
     for pp in others() {
         if pp.run_safe_point_fn.load(Ordering::SeqCst) == 1 && take_from_syscall(pp, PIDLE) {
             handoffp(pp);
@@ -88,14 +87,15 @@ fn for_each_p_internal(mp: &'static M, f: fn(*mut P)) {
     releasem(locked);
 }
 
-/// Whether `pp`'s M has to stop for somebody before it runs another goroutine: the world is to be
-/// stopped, or a function to be run.
+/// Whether `pp`'s M has something to do before it runs another goroutine: the world is to be stopped,
+/// or a function to be run.
 #[inline(always)]
 pub(crate) fn asked_to_stop(pp: &P) -> bool {
     sched().gcwaiting.load(Ordering::SeqCst) || pp.run_safe_point_fn.load(Ordering::SeqCst) != 0
 }
 
-/// Takes the right to run the function for `pp`, if it is still to be run.
+/// Takes the right to run the function for `pp`, if it is still to be run. Pairs with the store of the
+/// mark: the function is seen by the thread that has the right.
 fn claim(pp: &P) -> bool {
     pp.run_safe_point_fn.compare_exchange(1, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
@@ -105,8 +105,8 @@ fn pointer(pp: &P) -> *mut P {
     std::ptr::from_ref(pp).cast_mut()
 }
 
-/// Runs the function for `pp`, this M's, unless somebody has. On g0, wherever a P's state is about to
-/// change and its mark is set. Go's `runSafePointFn`.
+/// Runs the function for `pp`, this M's, unless another thread has. On g0, wherever a P's state is about
+/// to change and its mark is set. Go's `runSafePointFn`.
 #[cold]
 pub(crate) fn run_safe_point_fn(pp: &P) {
     if !claim(pp) {
@@ -120,7 +120,7 @@ pub(crate) fn run_safe_point_fn(pp: &P) {
     unlock(&sched().lock);
 }
 
-/// Runs the function for `pp`, which is nobody's, unless somebody has. `sched.lock` is held.
+/// Runs the function for `pp`, which no M has, unless another thread has run it. `sched.lock` is held.
 pub(crate) fn run_safe_point_fn_locked(pp: &P) {
     if pp.run_safe_point_fn.load(Ordering::SeqCst) != 0
         && claim(pp)
@@ -131,7 +131,7 @@ pub(crate) fn run_safe_point_fn_locked(pp: &P) {
     }
 }
 
-/// One P less to wait for. `sched.lock` is held.
+/// Counts one P less to wait for; the last one wakes the caller of [`for_each_p`]. `sched.lock` is held.
 fn ran() {
     sched().safe_point_wait.set(sched().safe_point_wait.get() - 1);
     if sched().safe_point_wait.get() == 0 {

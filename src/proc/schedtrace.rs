@@ -1,8 +1,8 @@
-//! What the scheduler does, in a line each time: `GODEBUG=schedtrace=N`, and `scheddetail=1` for more.
+//! A line about the scheduler's state every N milliseconds: `GODEBUG=schedtrace=N`, and `scheddetail=1`
+//! for more. Go's `schedtrace`.
 //!
-//! The lines are Go's, field for field, and what reads those reads these. Nobody stops for them, so a field is as
-//! it was at some moment near that of the others; each is a word, which is never half of one thing and half of
-//! another.
+//! The lines are Go's, field for field, for tools that read those. Nothing stops for them, so the fields
+//! are of slightly different moments. Each is one word, so that it is never half old and half new.
 
 use std::ffi::CStr;
 use std::fmt::{self, Display};
@@ -24,10 +24,11 @@ use crate::stack::check::entry_check;
 /// When the first line was written. Go's `starttime`.
 static STARTTIME: AtomicI64 = AtomicI64::new(0);
 
-/// When the last one was. Go's `lasttrace`, in `sysmon`.
+/// When the last line was written. Go's `lasttrace`, in `sysmon`.
 static LASTTRACE: AtomicI64 = AtomicI64::new(i64::MIN);
 
-/// Calls [`schedtrace`] if `GODEBUG` wants it now; returns when it will be next, if ever. For sysmon alone.
+/// Calls [`schedtrace`] if `GODEBUG` wants a line now; returns when the next is due, if any. For sysmon
+/// alone.
 pub(crate) fn schedtrace_if_due(now: i64) -> Option<i64> {
     let interval = sched_trace()?;
     let next = LASTTRACE.load(Ordering::Relaxed).saturating_add(interval);
@@ -51,9 +52,9 @@ impl<T: Display> Display for OrNil<T> {
     }
 }
 
-/// Writes to stderr how the scheduler is: a line as `GODEBUG=schedtrace=N` has it, and if `detailed` also each P, M
-/// and G, as with `scheddetail=1`. Does nothing before the first [`run`](crate::run). Go's `schedtrace`, in
-/// `proc.go`.
+/// Writes the scheduler's state to stderr: a line as with `GODEBUG=schedtrace=N`, and if `detailed` also
+/// one for each P, M and G, as with `scheddetail=1`. Does nothing before the first [`run`](crate::run).
+/// Go's `schedtrace`, in `proc.go`.
 pub fn schedtrace(detailed: bool) {
     entry_check();
     if started() {
@@ -99,6 +100,7 @@ fn trace(detailed: bool) {
     for (i, pp) in procs().allp.iter().enumerate() {
         trace_p(i, pp);
     }
+    // Acquire pairs with mcommoninit.
     let mut next = ALLM.load(Ordering::Acquire);
     while let Some(mp) = next {
         trace_m(mp);
@@ -108,13 +110,14 @@ fn trace(detailed: bool) {
     unlock(&sched().lock);
 }
 
-/// How many goroutines are in the queue of `pp`; how many there were and are, if it changes now.
+/// The length of the queue of `pp`, roughly if it changes now: the head is read first, so it isn't
+/// negative.
 fn runqsize(pp: &P) -> u32 {
     let head = pp.runqhead.load(Ordering::Acquire);
     pp.runqtail.load(Ordering::Acquire).wrapping_sub(head)
 }
 
-/// How many G's that have ended `pp` has, of both kinds.
+/// How many dead G's `pp` has, copying and fixed.
 fn gfreecnt(pp: &P) -> i32 {
     pp.g_free.n.load(Ordering::Relaxed) + pp.ext.g_free_fixed.n.load(Ordering::Relaxed)
 }
@@ -164,7 +167,7 @@ fn trace_g(gp: &G) {
 
 fn preemptoff(mp: &M) -> &str {
     let words = mp.preemptoff.get();
-    // SAFETY: what isn't null is a C string that stays.
+    // SAFETY: null, or a C string that is never freed, as `M::preemptoff` demands of who sets it.
     let words = (!words.is_null()).then(|| unsafe { CStr::from_ptr(words) });
     words.and_then(|words| words.to_str().ok()).unwrap_or_default()
 }

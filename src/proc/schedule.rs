@@ -1,4 +1,4 @@
-//! The scheduler: which goroutine this M runs next.
+//! The scheduler, which decides what this M runs next: Go's `schedule`, `findRunnable` and `execute`.
 
 use std::sync::atomic::Ordering;
 
@@ -36,7 +36,8 @@ pub(crate) unsafe fn schedule(mp: &'static M) -> ! {
     }
     if let Some(lockedg) = mp.lockedg.get() {
         stoplockedm(mp);
-        // SAFETY: stoplockedm returned with a P, and the G runnable and ours alone.
+        // SAFETY: on g0, as the caller says. stoplockedm has returned with a P, and with the G runnable, on
+        // no queue, and locked to this M.
         unsafe { execute(mp, lockedg, false) }
     }
     loop {
@@ -52,22 +53,23 @@ pub(crate) unsafe fn schedule(mp: &'static M) -> ! {
             continue;
         }
         if try_wake_p {
-            // It isn't a normal goroutine, so what else there is needs another P.
+            // This P runs a collector's worker: other work needs another P.
             wakep();
         }
         if !gp.lockedm.is_null() {
             startlockedm(mp, gp);
             continue;
         }
-        // SAFETY: on g0 with a P; find_runnable has taken gp from where others could.
+        // SAFETY: on g0, as the caller says, with a P, as find_runnable returned; it has taken `gp` off its
+        // queue. And `gp` is locked to no M.
         unsafe { execute(mp, gp, inherit_time) }
     }
 }
 
-/// Somebody wants others to run on `pp`, and the goroutine that ran has left by itself. Who was to be next
-/// would go on in the time slice that is over: it waits as the others do. Go's goroutines meet a check soon,
-/// and are sent to the global queue there; two of ours that make each other ready may have none, and would
-/// keep all others out, as one would whose timer is always due already.
+/// Ends the time slice of `pp`, as `preempt` asks, where the goroutine that ran has left by itself: the G in
+/// runnext, which would inherit the slice, goes to the global queue. Go's goroutines soon meet a check, and
+/// go there then; two of ours that make each other ready may have no check, and would keep all others out,
+/// as would one whose timer is always due.
 #[cold]
 #[inline(never)]
 fn end_time_slice(pp: &P) {
@@ -86,8 +88,7 @@ fn has_local_work(pp: &P) -> bool {
     !pp.runnext.is_null() || pp.runqhead.load(Ordering::Relaxed) != pp.runqtail.load(Ordering::Relaxed)
 }
 
-/// Runs `gp` on this M; in the time slice that is being used if `inherit_time`. Go's
-/// `execute`.
+/// Runs `gp` on this M; in the current time slice if `inherit_time`. Go's `execute`.
 ///
 /// # Safety
 /// On g0 of `mp`, which has a P. `gp` is runnable, on no queue, and not locked to another M.
@@ -104,7 +105,8 @@ pub(crate) unsafe fn execute(mp: &'static M, gp: &'static G, inherit_time: bool)
         pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
     trace(|| Event::GoStart(gp));
-    // SAFETY: the G is ours, and where it left off is in sched.
+    // SAFETY: on g0, as the caller says. The G was runnable and on no queue, so it is this M's alone now,
+    // and mcall or newproc1 has filled `sched` since it last ran.
     unsafe { gogo(&gp.sched, guard) }
 }
 
@@ -130,9 +132,9 @@ fn unguarded_overflow(gp: &'static G) -> ! {
 
 /// Finds a goroutine to run, and waits until there is one; returns whether it inherits the
 /// time slice, and whether a P should be woken for other work. Go's `findRunnable`, in its
-/// order, once nobody wants this M to stop:
+/// order, once this M isn't asked to stop:
 ///
-/// 1. timers that are due, and then the end of the time slice, if it was asked for;
+/// 1. timers that are due, and then the end of the time slice, if that was asked for;
 /// 2. a worker of the embedder's collector;
 /// 3. every 61st time, the global queue, or two goroutines that make each other ready could
 ///    keep all others out;
@@ -140,7 +142,7 @@ fn unguarded_overflow(gp: &'static G) -> ! {
 /// 5. the global queue;
 /// 6. the network;
 /// 7. other P's queues and timers;
-/// 8. letting the P go, and all of that again without one ([`drop_p`]);
+/// 8. letting the P go, and then all queues and timers again ([`drop_p`]);
 /// 9. sleep, until the next timer is due or there is work ([`poll_or_stop`]).
 #[inline(always)]
 fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
@@ -173,7 +175,7 @@ fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
     }
 }
 
-/// The world is to be stopped, or a function to be run on this P.
+/// Stops for a stop of the world, or runs the function that this P is asked to run.
 #[cold]
 fn stop_as_asked(mp: &'static M, pp: &'static P) {
     if sched().gcwaiting.load(Ordering::SeqCst) {
@@ -183,8 +185,8 @@ fn stop_as_asked(mp: &'static M, pp: &'static P) {
     }
 }
 
-/// The second half of [`find_runnable`], when there is no local work; none if it must begin
-/// again, with what P it has now.
+/// The second half of [`find_runnable`], when there is no local work; none if the first half is to
+/// begin again, with the P that the M has by then.
 #[inline(never)]
 fn look_further(mp: &'static M, pp: &'static P) -> Option<(&'static G, bool)> {
     let fresh = |gp| (gp, false);
@@ -195,8 +197,8 @@ fn look_further(mp: &'static M, pp: &'static P) -> Option<(&'static G, bool)> {
         return Some(fresh(gp));
     }
     let mut poll_until = nobarrier_wake_time(pp);
-    // No more spinning M's than half the busy P's: with many P's and little to do, they would
-    // only burn time.
+    // No more spinning M's than half the busy P's: with many P's and little to do, more of them
+    // would only burn time.
     let busy = gomaxprocs() - sched().npidle.load(Ordering::SeqCst);
     if mp.spinning.get() || 2 * sched().nmspinning.load(Ordering::SeqCst) < busy {
         if !mp.spinning.get() {
@@ -221,7 +223,7 @@ fn look_further(mp: &'static M, pp: &'static P) -> Option<(&'static G, bool)> {
 /// Asks the embedder's collector for a worker, and makes it runnable.
 #[cold]
 fn gc_worker(find_runnable_gc_worker: fn(&P) -> *mut G, pp: &P) -> Option<&'static G> {
-    // SAFETY: the hook returns null or a G, and G's are never freed.
+    // SAFETY: the hook returns null or a G, as Hooks says, and G's are never freed.
     let gp = unsafe { find_runnable_gc_worker(pp).as_ref() }?;
     casgstatus(gp, GWAITING, GRUNNABLE);
     Some(gp)

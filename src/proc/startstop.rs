@@ -1,4 +1,4 @@
-//! Starting, stopping and handing over: M's that come and go with work.
+//! Starting and stopping M's as there is work: Go's `startm`, `stopm`, `handoffp` and their kin.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,13 +22,13 @@ use crate::proc::wake::{pidleget, pidleput};
 use crate::runtime2::{G, GRUNNABLE, GSCAN, M, P, sched};
 use crate::time::run::nobarrier_wake_time;
 
-/// Sleeps until somebody wakes this M. Go's `mPark`.
+/// Sleeps until this M is woken. Go's `mPark`.
 fn m_park(mp: &M) {
     notesleep(&mp.park);
     noteclear(&mp.park);
 }
 
-/// Takes the P that whoever woke this M has left for it.
+/// Takes the P that the thread that woke this M has left for it.
 fn take_nextp(mp: &'static M) {
     let Some(pp) = mp.nextp.get() else { throw("m woken without a p") };
     acquirep(mp, pp);
@@ -53,13 +53,13 @@ pub(crate) fn stopm(mp: &'static M) {
     take_nextp(mp);
 }
 
-/// What a new M runs first whose maker has counted it as spinning. Go's `mspinning`.
+/// What a new M runs first if its maker has counted it as spinning. Go's `mspinning`.
 fn mspinning() {
     getm().spinning.set(true);
 }
 
-/// Gets some M to run `pp`, or any idle P if none is given and there is one; makes an M
-/// if all are busy. If `spinning`, the caller has counted it in `nmspinning`. If
+/// Gets some M to run `pp`, or an idle P, if there is one, where `pp` is none; makes an M
+/// if all are busy. If `spinning`, the caller has counted that M in `nmspinning`. If
 /// `lockheld`, the caller holds `sched.lock`, which may be dropped in between. Go's
 /// `startm`.
 pub(crate) fn startm(pp: Option<&'static P>, spinning: bool, lockheld: bool) {
@@ -80,8 +80,8 @@ pub(crate) fn startm(pp: Option<&'static P>, spinning: bool, lockheld: bool) {
         return;
     };
     let Some(nmp) = mget() else {
-        // Its number now: it counts as running while the lock is dropped, or checkdead
-        // could find work and nobody to do it.
+        // The new M gets its number now, and so counts as running while the lock is
+        // dropped: else checkdead could find work and no M to do it.
         let id = m_reserve_id();
         unlock(&sched().lock);
         let made = newm(if spinning { Some(mspinning) } else { None }, Some(pp), id);
@@ -112,8 +112,8 @@ pub(crate) fn startm(pp: Option<&'static P>, spinning: bool, lockheld: bool) {
     releasem(mp);
 }
 
-/// No thread could be made to run `pp`: it goes back to the idle list, and its work to
-/// the global queue, for the M's that there are. If there is none, this is the end.
+/// No thread could be made to run `pp`: the P goes back to the idle list, and its work to
+/// the global queue, for the M's that there are. If there is no M, the process ends.
 #[cold]
 pub(crate) fn no_thread(pp: &'static P, spinning: bool, error: &io::Error) {
     static SAID: AtomicBool = AtomicBool::new(false);
@@ -144,14 +144,14 @@ pub(crate) fn no_thread(pp: &'static P, spinning: bool, error: &io::Error) {
     }
 }
 
-/// Gives `pp` to another M, if there is anything to do for it. Called without a P. Go's
-/// `handoffp`.
+/// Gives `pp` to another M, if it has anything to do; else makes it idle. Called without a
+/// P. Go's `handoffp`.
 pub(crate) fn handoffp(pp: &'static P) {
-    // If findRunnable would find something, it must be started.
+    // Where findRunnable would find something, an M must be started.
     if !runqempty(pp) || sched().runqsize.load(Ordering::Relaxed) != 0 {
         return startm(Some(pp), false, false);
     }
-    // Nobody is looking for work, and no P is idle to be woken: this one has to look.
+    // No M is looking for work, and no P is idle to be woken: an M with this P has to look.
     if sched().nmspinning.load(Ordering::SeqCst) + sched().npidle.load(Ordering::SeqCst) == 0
         && sched().nmspinning.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     {
@@ -169,14 +169,14 @@ pub(crate) fn handoffp(pp: &'static P) {
         unlock(&sched().lock);
         return startm(Some(pp), false, false);
     }
-    // The last running P must not go to sleep while nobody waits for the network.
+    // The last running P must not become idle while no M waits for the network.
     if sched().npidle.load(Ordering::SeqCst) == gomaxprocs() - 1
         && sched().lastpoll.load(Ordering::SeqCst) != 0
     {
         unlock(&sched().lock);
         return startm(Some(pp), false, false);
     }
-    // Not with the lock: it may have to wake somebody.
+    // For wake_net_poller, which may have to wake a P and so can't be called with the lock held.
     let when = nobarrier_wake_time(pp);
     pidleput(pp);
     unlock(&sched().lock);

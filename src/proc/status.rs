@@ -1,14 +1,17 @@
-//! The state of a G, and how it changes.
+//! The state of a G, and how it changes: Go's `casgstatus` and its kin.
 //!
 //! ```text
-//!     idle -> dead <-> runnable <-> running -> waiting -> runnable
-//!                                      |                     ^
-//!                                      +-----> dead          +-- ready
-//!                                      +-----> preempted -> waiting
+//!     idle -> dead -> runnable <-> running -> dead
+//!     running -> waiting -> runnable                 parked, and made ready
+//!     running -> preempted -> waiting -> runnable    suspended, and resumed
+//!     running -> syscall -> running, or runnable     if there is no P for it
 //! ```
 //!
-//! A state is also a lock on the G's stack: who makes a G running owns it, and a scan
-//! that sets the scan bit holds up every change until it clears it again.
+//! Besides, a switch of coroutines makes a waiting G running, a foreign thread's G goes from dead to
+//! syscall and back, and a copy of a stack goes from a state to copystack and back.
+//!
+//! A state is also a lock on the G's stack: the thread that makes a G running owns the stack,
+//! and a scan that sets the scan bit holds up every change until it clears the bit.
 
 use std::sync::atomic::Ordering;
 
@@ -26,6 +29,7 @@ use crate::runtime2::{
 /// The G's state. Go's `readgstatus`.
 #[inline(always)]
 pub(crate) fn readgstatus(gp: &G) -> u32 {
+    // Acquire pairs with the CASes below.
     gp.atomicstatus.load(Ordering::Acquire)
 }
 
@@ -34,7 +38,7 @@ pub(crate) fn readgstatus(gp: &G) -> u32 {
 #[inline(always)]
 pub(crate) fn casgstatus(gp: &G, oldval: u32, newval: u32) {
     casgstatus_untracked(gp, oldval, newval);
-    // Nobody else changes its state before the caller has let it go. One that runs isn't tracked.
+    // The G is still the caller's, so its state stays for now. A G that runs isn't tracked.
     if oldval == GRUNNING && newval != GDEAD || oldval == GDEAD && newval == GRUNNABLE {
         count_down(gp, oldval, newval);
     } else if oldval != GRUNNING && gp.tracking.get() {
@@ -51,7 +55,7 @@ pub(crate) fn casgstatus_untracked(gp: &G, oldval: u32, newval: u32) {
     }
     acquire_lock_rank(LockRank::GSCAN);
     release_lock_rank(LockRank::GSCAN);
-    // Both ways: what was done in the old state is seen by who finds the new one.
+    // SeqCst, as in Go: a thread that finds the new state sees what was done in the old one.
     if gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         casgstatus_slow(gp, oldval, newval);
     }
@@ -60,7 +64,7 @@ pub(crate) fn casgstatus_untracked(gp: &G, oldval: u32, newval: u32) {
 #[cold]
 #[inline(never)]
 fn casgstatus_slow(gp: &G, oldval: u32, newval: u32) {
-    /// Spin so many nanoseconds between yields.
+    /// Nanoseconds to spin between yields.
     const YIELD_DELAY: i64 = 5_000;
     let mut next_yield = nanotime() + YIELD_DELAY;
     while gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_err() {
@@ -69,7 +73,7 @@ fn casgstatus_slow(gp: &G, oldval: u32, newval: u32) {
             throw("casgstatus: waiting for Gwaiting but is Grunnable");
         }
         if status != oldval && status & GSCAN == 0 {
-            // Nothing but a scan ends by itself.
+            // Only the end of a scan is worth waiting for.
             dumpgstatus(gp);
             throw("casgstatus: the G is in another state");
         }
@@ -112,21 +116,21 @@ pub(crate) fn casfrom_gscanstatus(gp: &G, oldval: u32, newval: u32) {
     release_lock_rank(LockRank::GSCAN);
 }
 
-/// Makes a running G preempted, with the scan bit set: nobody can claim it before the bit is cleared.
-/// Go's `casGToPreemptScan`.
+/// Makes a running G preempted, with the scan bit set: no thread can claim the G before the bit is
+/// cleared. Go's `casGToPreemptScan`.
 pub(crate) fn cas_g_to_preempt_scan(gp: &G, old: u32, new: u32) {
     if old != GRUNNING || new != GSCANPREEMPTED {
         throw("bad g transition");
     }
     acquire_lock_rank(LockRank::GSCAN);
-    // What holds it up is a scan bit, which a suspension holds for some stores.
+    // It fails while a suspension has the scan bit set, which it has for some stores.
     while gp.atomicstatus.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         procyield(1);
     }
 }
 
-/// Claims a preempted G: makes it waiting, and says whether it was the caller who did. Who did makes it
-/// ready again. Go's `casGFromPreempted`.
+/// Claims a preempted G: makes it waiting, and says whether it was the caller that did; then the caller
+/// is the one to make it ready again. Go's `casGFromPreempted`.
 pub(crate) fn cas_g_from_preempted(gp: &G, old: u32, new: u32) -> bool {
     if old != GPREEMPTED || new != GWAITING {
         throw("bad g transition");
@@ -141,7 +145,7 @@ pub(crate) fn cas_g_to_waiting(gp: &G, old: u32, reason: WaitReason) {
     casgstatus(gp, old, GWAITING);
 }
 
-/// Makes a G running that has waited without leaving its M.
+/// Makes a G running again that has waited without leaving its M.
 pub(crate) fn cas_g_from_waiting(gp: &G) {
     casgstatus(gp, GWAITING, GRUNNING);
     gp.waitsince.set(0);
@@ -155,7 +159,7 @@ pub(crate) fn casgcopystack(gp: &G) -> u32 {
         if old != GWAITING && old != GRUNNABLE {
             throw("copystack: bad status, not Gwaiting or Grunnable");
         }
-        // It may become runnable at any time, so this can't wait for one state.
+        // A waiting G may become runnable at any time, so this can't wait for one state.
         if gp.atomicstatus.compare_exchange(old, GCOPYSTACK, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             return old;
         }

@@ -1,4 +1,4 @@
-//! Stealing work from other P's.
+//! Stealing work from other P's: Go's `stealWork`.
 
 use crate::proc::procs::procs;
 use crate::proc::runq::{runqget, runqsteal};
@@ -6,7 +6,7 @@ use crate::proc::timers::{check_timers, earlier};
 use crate::rand::cheaprand;
 use crate::runtime2::{G, M, P};
 
-/// Goes round all P's this often.
+/// How often a thief goes round all P's.
 const STEAL_TRIES: u32 = 4;
 
 /// What [`steal_work`] has found.
@@ -22,8 +22,8 @@ pub(crate) enum Stolen {
     },
 }
 
-/// Takes work from another P, in a random order of them; `pp`, which `mp` has, has none. In the last
-/// round also their timers, and what is in a `runnext`: it is its owner's to run next. Go's
+/// Takes work from another P, visiting them in a random order; `pp`, which `mp` has, has no work. Only in
+/// the last round also runs their timers, and takes a `runnext`, which its owner would run next. Go's
 /// `stealWork`.
 pub(crate) fn steal_work(mp: &M, pp: &'static P) -> Stolen {
     let procs = procs();
@@ -42,7 +42,7 @@ pub(crate) fn steal_work(mp: &M, pp: &'static P) -> Stolen {
                 now = checked.now;
                 poll_until = earlier(poll_until, checked.poll_until);
                 if checked.ran {
-                    // What it has made ready is on our queue, and runqsteal wants that empty.
+                    // What a timer has made ready is on our queue, and runqsteal wants that empty.
                     if let Some((gp, inherit_time)) = runqget(pp) {
                         return Stolen::Work(gp, inherit_time);
                     }

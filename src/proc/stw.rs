@@ -1,9 +1,10 @@
-//! Stopping the world: all P's but one, each at a point where its goroutine could have parked.
+//! Stopping the world: all P's but one, each at a point where its goroutine could have parked. Go's
+//! `stopTheWorld` and `startTheWorld`.
 //!
 //! `sched.gcwaiting` says that the world is to stop, and `sched.stopwait` how many P's haven't. An idle
 //! P, and one that an M in a system call has left, is stopped by the stopper; a running one stops itself
-//! (`gcstopm`) when its goroutine parks, or is preempted. Who sets `gcwaiting` looks at a P's state after
-//! that, and who changes the state looks at `gcwaiting` after that, so one of the two counts the P.
+//! (`gcstopm`) when its goroutine parks, or is preempted. The stopper sets `gcwaiting` and then looks at
+//! a P's state, and an M changes the state and then looks at `gcwaiting`: so one of the two counts the P.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -30,17 +31,17 @@ use crate::proc::wake::{pidleget, wakep};
 use crate::runtime2::{GRUNNING, M, P, PGCSTOP, TimeHistogram, WaitReason, sched};
 use crate::sema::{semacquire, semrelease1};
 
-/// How often who waits for P's to stop asks again, in nanoseconds: a request can be missed.
+/// How long a stopper waits before it asks P's to stop again, in nanoseconds: a request can be missed.
 pub(crate) const ASK_AGAIN_NS: i64 = 100 * 1000;
 
 /// `sched.stopwait` while a fatal error is being reported: no M may get a P. Go's `freezeStopWait`.
 pub(crate) const FREEZE_STOP_WAIT: i32 = 0x7fff_ffff;
 
-/// A semaphore, one: who has it may stop the world, and nobody else may. Go's `worldsema`.
+/// A semaphore of one: only the goroutine that has it may stop the world. Go's `worldsema`.
 pub(crate) static WORLDSEMA: AtomicU32 = AtomicU32::new(1);
 
-/// How many P's there are to be when the world starts, 0 for as many as now. Whoever holds
-/// [`WORLDSEMA`] sets it. Go's `newprocs`.
+/// How many P's there are to be when the world starts, 0 for as many as now. Set with [`WORLDSEMA`]
+/// held. Go's `newprocs`.
 pub(crate) static NEWPROCS: AtomicI32 = AtomicI32::new(0);
 
 macro_rules! reasons {
@@ -111,11 +112,11 @@ impl WorldStop {
     }
 }
 
-/// Stops every P but the caller's, and returns when they have stopped. The caller must not park until
-/// it has called [`start_the_world`]. Others that want to stop the world wait until then. Go's
+/// Stops every P but the caller's, and returns when they have stopped. The caller must not park until it
+/// has called [`start_the_world`]; other goroutines that want to stop the world wait until then. Go's
 /// `stopTheWorld`.
 ///
-/// On a goroutine, which holds no lock of the runtime.
+/// On a goroutine that holds no lock of the runtime.
 #[inline(never)]
 pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
     let (_, mp) = goroutine();
@@ -123,13 +124,13 @@ pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
         throw("stopTheWorld: the world is stopped already, by this goroutine");
     }
     semacquire(&WORLDSEMA);
-    // Maybe another M's.
+    // semacquire may have parked: this may be another M.
     let (gp, mp) = goroutine();
     mp.preemptoff.set(reason.as_c_str().as_ptr());
     let started_stopping = nanotime();
     systemstack_scannable(|| {
-        // Waiting, so that its stack can be scanned meanwhile: who scans it would wait for it to stop,
-        // and it for who scans.
+        // Waiting, so that its stack can be scanned meanwhile: a scan of a running goroutine would wait
+        // for it to stop, and it would wait for the P of the scan.
         cas_g_to_waiting(gp, GRUNNING, WaitReason::StoppingTheWorld);
         stop_the_world_with_sema(mp);
         cas_g_from_waiting(gp);
@@ -144,25 +145,25 @@ pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
 #[inline(never)]
 pub(crate) fn start_the_world(w: WorldStop) {
     systemstack(|| start_the_world_with_sema(&w));
-    // Not to be descheduled between the two, and to hand the semaphore over directly: one that stops the
-    // world in a loop must not keep others from it.
+    // Not to be preempted before the semaphore is released, and to hand that over directly: a goroutine
+    // that stops the world in a loop must not keep others from it.
     let mp = acquirem();
     mp.inspect(|mp| mp.preemptoff.set(std::ptr::null()));
     semrelease1(&WORLDSEMA, true);
     releasem(mp);
 }
 
-/// How long it took to stop the world, for such reasons.
+/// The times that it took to stop the world, for reasons of this kind.
 fn stopping_time(reason: StwReason) -> &'static TimeHistogram {
     if reason.is_gc() { &sched().stw_stopping_time_gc } else { &sched().stw_stopping_time_other }
 }
 
-/// How long the world was stopped, stopping it included.
+/// The times that the world was stopped, stopping it included, for reasons of this kind.
 fn total_time(reason: StwReason) -> &'static TimeHistogram {
     if reason.is_gc() { &sched().stw_total_time_gc } else { &sched().stw_total_time_other }
 }
 
-/// Stops the world, for who has [`WORLDSEMA`] and can't be preempted. On g0, with a P. Go's
+/// Stops the world, for a goroutine that has [`WORLDSEMA`] and can't be preempted. On g0, with a P. Go's
 /// `stopTheWorldWithSema`.
 fn stop_the_world_with_sema(mp: &'static M) {
     if mp.locks.get() > 0 {
@@ -199,13 +200,13 @@ fn stop_the_world_with_sema(mp: &'static M) {
     world_stopped();
 }
 
-/// Counts `pp`, which is the caller's, as stopped, for the one who stops the world. `sched.lock` is held.
+/// Counts `pp`, which the caller owns, as stopped. `sched.lock` is held.
 fn stopped(pp: &P) {
     pp.status.store(PGCSTOP, Ordering::SeqCst);
     sched().stopwait.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// The same for who is asked to stop: the last one wakes the stopper. `sched.lock` is held.
+/// [`stopped`] by an M that isn't the stopper: the last one wakes that. `sched.lock` is held.
 pub(crate) fn stopped_for_another(pp: &P) {
     stopped(pp);
     if sched().stopwait.load(Ordering::Relaxed) == 0 {
@@ -273,7 +274,7 @@ fn start_the_world_with_sema(w: &WorldStop) {
         }
     }
     total_time(w.reason).record(nanotime() - w.started_stopping);
-    // There may be more to run than these have in their queues. If not, it goes back to sleep.
+    // There may be more to run than these P's have in their queues. If not, the M goes back to sleep.
     wakep();
     releasem(locked);
 }
@@ -282,9 +283,9 @@ fn start_the_world_with_sema(w: &WorldStop) {
 /// lock, as the failing code may hold any. Go's `freezetheworld`.
 pub(crate) fn freezetheworld() {
     if gomaxprocs() == 0 {
-        return; // nobody has started it
+        return; // the runtime hasn't started
     }
-    // Each round is a millisecond; as long as somebody runs, it may help to ask again.
+    // Each round is a millisecond; as long as a goroutine runs, it may help to ask again.
     for _ in 0..5 {
         sched().stopwait.store(FREEZE_STOP_WAIT, Ordering::Relaxed);
         sched().gcwaiting.store(true, Ordering::SeqCst);

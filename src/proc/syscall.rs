@@ -1,9 +1,10 @@
-//! System calls: a goroutine that blocks its thread, and nobody else.
+//! System calls, in which a goroutine blocks its thread and no other goroutine: Go's `entersyscall`,
+//! `exitsyscall` and their kin.
 //!
-//! [`entersyscall`] leaves the P in state [`PSYSCALL`]: it belongs to nobody, but the M remembers it in
-//! `oldp`. If the call is short, [`exitsyscall`] takes it back with one CAS, and nothing else has
-//! happened. If it isn't, sysmon takes the P, with a CAS too, and hands it to another M
-//! (`retake`); then the goroutine needs some other P, or a place in a queue.
+//! [`entersyscall`] leaves the P in state [`PSYSCALL`]: no M has it, but its last M remembers it in
+//! `oldp`. If the call is short, [`exitsyscall`] takes the P back with one CAS, and nothing else has
+//! happened. If it isn't, sysmon takes the P, with a CAS too, and hands it to another M (`retake`); then
+//! the goroutine needs some other P, or a place in a queue.
 //!
 //! ```text
 //!     P:  running --entersyscall--> syscall --exitsyscall--> idle, running
@@ -41,7 +42,7 @@ use crate::runtime2::{
     G, GRUNNABLE, GRUNNING, GSYSCALL, M, Note, P, PGCSTOP, PIDLE, PSYSCALL, StackKind, sched,
 };
 
-/// Where a goroutine is that leaves: what a traceback or a scan of its stack begins with. Go's `save`.
+/// Notes where the goroutine leaves, for a traceback or a scan of its stack to begin at. Go's `save`.
 #[inline(always)]
 fn save(gp: &G, pc: usize, sp: usize, bp: usize) {
     gp.sched.pc.set(pc);
@@ -52,11 +53,11 @@ fn save(gp: &G, pc: usize, sp: usize, bp: usize) {
 /// The goroutine is about to enter a system call, and needs its P no longer. Go's `entersyscall`.
 ///
 /// # Safety
-/// On a goroutine, which holds no runtime lock. [`exitsyscall`] follows, in the same function or one
-/// that it calls; in between nothing parks, and nothing needs a P.
+/// On a goroutine with a P, which holds no runtime lock. [`exitsyscall`] follows, in the same function or
+/// one that it calls, or the goroutine's end (`dropm`); in between nothing parks or needs a P.
 #[inline(always)]
 pub(crate) unsafe fn entersyscall() {
-    // SAFETY: the caller's.
+    // SAFETY: the conditions are ours, and the caller keeps them. Inlined, so the frame is the caller's.
     unsafe { entersyscall_here() }
 }
 
@@ -84,8 +85,8 @@ extern "C" fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize) {
     pp.m.set(None);
     mp.oldp.set(Some(pp));
     mp.p.set(None);
-    // Before the look at gcwaiting: either this sees that the world is to stop, or who stops it
-    // sees this.
+    // Before the look at gcwaiting, both SeqCst: either this sees that the world is to stop, or the
+    // stopper sees this.
     pp.status.store(PSYSCALL, Ordering::SeqCst);
     if sched().gcwaiting.load(Ordering::SeqCst) {
         systemstack(|| entersyscall_gcwait(pp));
@@ -94,8 +95,8 @@ extern "C" fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize) {
     mp.locks.set(mp.locks.get() - 1);
 }
 
-/// The first steps of both ways in: no more preemption, until the state is consistent again; and a
-/// stack that moves must not.
+/// The first steps of both ways in: no preemption until the state is consistent again, and no copying of
+/// the stack until the call is over.
 #[inline(always)]
 fn begin(gp: &G, mp: &M, pc: usize, sp: usize) {
     mp.locks.set(mp.locks.get() + 1);
@@ -109,7 +110,7 @@ fn begin(gp: &G, mp: &M, pc: usize, sp: usize) {
     }
 }
 
-/// Go's `entersyscall_sysmon`.
+/// Wakes sysmon, as it is to watch this call. Go's `entersyscall_sysmon`.
 #[cold]
 fn entersyscall_sysmon() {
     lock(&sched().lock);
@@ -131,7 +132,7 @@ fn entersyscall_gcwait(pp: &P) {
     unlock(&sched().lock);
 }
 
-/// Takes `pp` from an M that is in a system call, and leaves it in the state `to`; false if it isn't in one.
+/// Takes `pp` from an M in a system call, and leaves it in state `to`; false if its M isn't in one.
 pub(crate) fn take_from_syscall(pp: &P, to: u32) -> bool {
     let taken = pp.status.compare_exchange(PSYSCALL, to, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if taken {
@@ -154,7 +155,7 @@ fn tick(pp: &P) {
 /// As [`entersyscall`].
 #[inline(always)]
 pub(crate) unsafe fn entersyscallblock() {
-    // SAFETY: the caller's.
+    // SAFETY: as in entersyscall.
     unsafe { entersyscallblock_here() }
 }
 
@@ -174,7 +175,7 @@ extern "C" fn gosched_entersyscallblock_from(pc: usize, sp: usize, bp: usize) {
     mp.locks.set(mp.locks.get() - 1);
 }
 
-/// Go's `entersyscallblock_handoff`.
+/// Hands the P of `mp` on. Go's `entersyscallblock_handoff`.
 fn entersyscallblock_handoff(mp: &'static M) {
     handoffp(releasep(mp));
 }
@@ -182,8 +183,8 @@ fn entersyscallblock_handoff(mp: &'static M) {
 /// The system call is over: the goroutine goes on when it has a P. Go's `exitsyscall`.
 ///
 /// # Safety
-/// After [`entersyscall`] or [`entersyscallblock`]; nothing obtained from a thread-local is kept across
-/// this.
+/// After [`entersyscall`] or [`entersyscallblock`], in the same function or one that it calls; nothing
+/// obtained from a thread-local is kept across this.
 #[inline(never)]
 pub(crate) unsafe fn exitsyscall() {
     let mp = getm();
@@ -204,26 +205,26 @@ pub(crate) unsafe fn exitsyscall() {
     } else {
         mp.locks.set(mp.locks.get() - 1);
         wire_while_panicking(gp, mp);
-        // SAFETY: on a goroutine; exitsyscall0 puts it on a queue or runs it.
+        // SAFETY: on a goroutine, as it is `curg`; exitsyscall0 puts it on a queue or runs it.
         unsafe { mcall(exitsyscall0) };
-        // Maybe another M's, on another thread.
+        // This may be another M, on another thread.
         getm().p.get().inspect(|pp| tick(pp));
     }
     gp.syscallsp.set(0);
     gp.throwsplit.set(false);
     if fast {
         if gp.preempt.load(Ordering::Relaxed) {
-            // What it was asked by may have been put right meanwhile.
+            // newstack may have put the poisoned guard right meanwhile, during the call.
             ask(mp, gp);
         }
         if user_disabled() {
-            // SAFETY: on a goroutine again, and the caller lets it park.
+            // SAFETY: on a goroutine that has a P again; the caller keeps no thread-local's across this.
             unsafe { gosched() }
         }
     }
 }
 
-/// The goroutine runs on, with the P that it had or with another.
+/// Tells the tracer that the goroutine runs on, with the P that it had or with another.
 #[inline(always)]
 fn left_syscall(gp: &G, mp: &M, oldp: Option<&P>) {
     let lost_p = oldp.map(ptr::from_ref) != mp.p.get().map(ptr::from_ref);
@@ -236,18 +237,20 @@ fn left_syscall(gp: &G, mp: &M, oldp: Option<&P>) {
 /// Sleeps on a note as a system call: the goroutine's P goes to another M. Go's `notetsleepg`.
 ///
 /// # Safety
-/// As [`entersyscall`], and nothing obtained from a thread-local is kept across this.
+/// On a goroutine with a P, which holds no runtime lock; nothing obtained from a thread-local is kept
+/// across this.
 #[inline(never)]
 pub(crate) unsafe fn notetsleepg(n: &Note, ns: i64) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: on a goroutine with a P and no lock, as the caller says; the sleep needs no P, and
+    // exitsyscall follows.
     unsafe { entersyscallblock() };
     let woken = notetsleep_internal(n, ns, None);
-    // SAFETY: after entersyscallblock, in the same function.
+    // SAFETY: after entersyscallblock, in the same function; the caller keeps no thread-local's.
     unsafe { exitsyscall() };
     woken
 }
 
-/// Gets a P without a switch, if one is to be had. Go's `exitsyscallfast`.
+/// Gets a P without a switch, the old one or an idle one, if it can. Go's `exitsyscallfast`.
 #[inline(always)]
 fn exitsyscallfast(mp: &'static M, oldp: Option<&'static P>) -> bool {
     if sched().stopwait.load(Ordering::Relaxed) == FREEZE_STOP_WAIT {
@@ -264,16 +267,17 @@ fn exitsyscallfast(mp: &'static M, oldp: Option<&'static P>) -> bool {
     !sched().pidle.is_null() && systemstack(|| exitsyscallfast_pidle(mp))
 }
 
-/// Go's `exitsyscallfast_reacquired`.
+/// The P that `mp` had is its again: counts the call by which it was away. Go's
+/// `exitsyscallfast_reacquired`.
 #[inline(always)]
 fn exitsyscallfast_reacquired(mp: &M, pp: &P) {
     if mp.syscalltick.get() != pp.syscalltick.load(Ordering::Relaxed) {
-        // It was taken meanwhile, and left again in a system call of somebody else.
+        // The P was taken meanwhile, and left again in a system call of another M.
         tick(pp);
     }
 }
 
-/// Go's `exitsyscallfast_pidle`.
+/// Gets an idle P, if there is one. Go's `exitsyscallfast_pidle`.
 fn exitsyscallfast_pidle(mp: &'static M) -> bool {
     lock(&sched().lock);
     let pp = pidleget();
@@ -287,9 +291,9 @@ fn exitsyscallfast_pidle(mp: &'static M) -> bool {
 /// The rest of [`exitsyscall`] on g0: there was no P. Go's `exitsyscall0`.
 ///
 /// # Safety
-/// [`mcall`] calls it.
+/// [`mcall`] calls it, on an M without a P.
 unsafe extern "C" fn exitsyscall0(gp: *mut G) -> ! {
-    // SAFETY: mcall passes the G that called it.
+    // SAFETY: mcall passes the G that called it, and G's are never freed.
     let gp: &'static G = unsafe { &*gp };
     let mp = getm();
     trace(|| Event::GoSysExit(gp, true));
@@ -300,20 +304,22 @@ unsafe extern "C" fn exitsyscall0(gp: *mut G) -> ! {
     if pp.is_none() {
         globrunqput(gp);
     }
-    // Once the lock is gone, the G is somebody else's, unless it is locked to this M.
+    // Once the lock is released, a queued G may run elsewhere, unless it is locked to this M.
     let locked = !gp.lockedm.is_null();
     unlock(&sched().lock);
     if let Some(pp) = pp {
         acquirep(mp, pp);
-        // SAFETY: on g0 with a P, and the G is on no queue.
+        // SAFETY: on g0 by mcall, with the P that was just acquired. The G is runnable, and on no queue, as
+        // there was a P; if it is locked, then to this M, where it ran.
         unsafe { execute(mp, gp, false) }
     }
     if locked {
         stoplockedm(mp);
-        // SAFETY: stoplockedm returned with a P, and the G runnable and ours alone.
+        // SAFETY: on g0 by mcall. stoplockedm has returned with a P, which an M handed over that had taken
+        // the G off its queue; and the G is runnable, and locked to this M.
         unsafe { execute(mp, gp, false) }
     }
     stopm(mp);
-    // SAFETY: on g0, and stopm returned with a P.
+    // SAFETY: on g0 by mcall; stopm has returned with a P, and dropg has taken the goroutine.
     unsafe { schedule(mp) }
 }

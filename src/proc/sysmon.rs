@@ -1,13 +1,13 @@
-//! The monitor: a thread without a P that sees to it that nobody holds one for ever.
+//! The monitor, a thread without a P that keeps M's from holding P's for ever: Go's `sysmon` and `retake`.
 //!
-//! It looks at every P, at first each 20 µs. A P whose M is in a system call is taken away and handed to
-//! another M, if there is anything to run; a goroutine that has run for 10 ms is asked to stop.
-//! When a millisecond has passed in which there was nothing to do, it looks less and less often, at last
-//! each 10 ms; but while goroutines take turns it looks each 2 ms, and then when one's time ends, so that
-//! this is after 10 to 12 ms. (Go's sees the beginning and the end up to 10 ms late.) When no P is in use
-//! it sleeps until one is ([`wake_sysmon`]). If nobody has polled the network for 10 ms, it does. It also hands
-//! back memory that nobody has needed for a while ([`scavenge`]), and writes what
-//! [`schedtrace`](crate::proc::schedtrace::schedtrace) has to say.
+//! Sysmon looks at every P, at first each 20 µs. A P whose M is in a system call is taken away and handed
+//! to another M, if there is anything to run; a goroutine that has run for 10 ms is asked to stop. When a
+//! millisecond has passed in which there was nothing to do, sysmon looks less and less often, at last each
+//! 10 ms; but while goroutines take turns it looks each 2 ms, and then when a time slice ends, so that this
+//! is after 10 to 12 ms. (Go's sees the beginning and the end up to 10 ms late.) When no P is in use it
+//! sleeps until one is ([`wake_sysmon`]). If the network wasn't polled for 10 ms, it polls. It also hands
+//! back memory that hasn't been needed for a while ([`scavenge`]), and writes the lines of
+//! [`schedtrace`](crate::proc::schedtrace::schedtrace).
 
 use std::sync::atomic::Ordering;
 
@@ -36,29 +36,30 @@ const FORCE_PREEMPT_NS: i64 = 10 * 1000 * 1000;
 /// How late sysmon may notice that a goroutine has begun to run.
 const LAG_NS: i64 = 2 * 1000 * 1000;
 
-/// How long a P is left to an M in a system call if nobody needs it.
+/// How long a P is left to an M in a system call if no work needs it.
 const SYSCALL_NS: i64 = 10 * 1000 * 1000;
 
-/// After how long sysmon polls the network if nobody else does.
+/// After how long sysmon polls the network if no M does.
 const POLL_NS: i64 = 10 * 1000 * 1000;
 
 /// The shortest and the longest pause between two rounds, in microseconds.
 const MIN_DELAY: u32 = 20;
 const MAX_DELAY: u32 = 10 * 1000;
 
-/// After it has slept for so long because no P was in use, it looks often again. Where all are idle again and
-/// again for moments, as in a server, it would do nothing else; there it goes on as if they hadn't been.
+/// After a sleep longer than this, in which no P was in use, sysmon looks often again. Where all P's are
+/// idle for moments again and again, as in a server, it would always look often; after a shorter sleep it
+/// goes on as it was.
 const LONG_NS: i64 = 1000 * 1000;
 
-/// How long sysmon sleeps when no P is in use: there is nothing that it would be late for.
+/// How long sysmon sleeps at most when no P is in use: there is nothing that it would be late for.
 const IDLE_NS: i64 = 60 * 1000 * 1000 * 1000;
 
-/// The same while it depends on threads that aren't ours whether there is a deadlock: they may end.
+/// The same while only threads that aren't ours could end a deadlock: they may end without a word.
 const FOREIGN_NS: i64 = 1000 * 1000 * 1000;
 
 /// What sysmon's M runs; it never ends. Go's `sysmon`.
 pub(crate) fn sysmon() {
-    // Rounds in succession in which nothing was done.
+    // How many rounds in succession had nothing to do.
     let mut idle = 0_u32;
     let mut delay = MIN_DELAY;
     // Until when it may sleep at most.
@@ -87,7 +88,7 @@ pub(crate) fn sysmon() {
     }
 }
 
-/// Polls the network if goroutines wait for it, and nobody has for 10 ms.
+/// Polls the network if goroutines wait for it, and no M has polled for 10 ms.
 fn poll_if_nobody_does(now: i64) {
     let lastpoll = sched().lastpoll.load(Ordering::SeqCst);
     if !worth_polling() || lastpoll == 0 || lastpoll + POLL_NS > now {
@@ -113,8 +114,8 @@ fn nothing_runs() -> bool {
     sched().gcwaiting.load(Ordering::SeqCst) || sched().npidle.load(Ordering::SeqCst) == gomaxprocs()
 }
 
-/// Sleeps until a P is used again, unless one is, or until `wake_at`, when there is something to do all the
-/// same; if a P has woken it, says how long it has slept.
+/// Unless a P is in use, sleeps until one is, or until `wake_at`, when there is something to do all the
+/// same; if it was woken, says how long it has slept.
 fn sleep_deeply(wake_at: Option<i64>) -> Option<i64> {
     lock(&sched().lock);
     let mut slept = None;
@@ -148,7 +149,8 @@ pub(crate) fn wake_sysmon() {
     }
 }
 
-/// The same from a signal handler, which takes no lock: only one can change the flag.
+/// [`wake_sysmon`] from a signal handler, which takes no lock: only one thread can clear the flag, and so
+/// the note is woken once.
 pub(crate) fn wake_sysmon_from_signal() {
     if sched().sysmonwait.swap(false, Ordering::SeqCst) {
         notewakeup(&sched().sysmonnote);
@@ -156,9 +158,9 @@ pub(crate) fn wake_sysmon_from_signal() {
 }
 
 /// Takes P's back from M's in system calls, and asks goroutines that have run for long to stop;
-/// returns how many P's it took, and when the next goroutine's time ends. Go's `retake`.
+/// returns how many P's it took, and when the next time slice ends. Go's `retake`.
 fn retake(now: i64) -> (u32, i64) {
-    // A table is never freed, and a P that is no longer in it is dead, which its state says.
+    // The table may be replaced meanwhile. It is never freed, and a P that isn't in use is PDEAD.
     procs().allp.iter().fold((0, i64::MAX), |(taken, next), pp| {
         let (retaken, slice_ends) = retake_one(pp, now);
         (taken + u32::from(retaken), next.min(slice_ends))
@@ -175,8 +177,8 @@ fn retake_one(pp: &'static P, now: i64) -> (bool, i64) {
     (status == PSYSCALL && retake_from_syscall(pp, now, long), slice_ends)
 }
 
-/// Asks the goroutine that runs on `pp` to stop, if its time is over. Says whether it is, and when to look
-/// again.
+/// Asks the goroutine that runs on `pp` to stop, if its time slice is over. Says whether it is, and when to
+/// look again.
 fn end_slice(pp: &P, now: i64) -> (bool, i64) {
     let seen = &pp.sysmontick;
     let schedtick = pp.schedtick.load(Ordering::Relaxed);
@@ -190,23 +192,23 @@ fn end_slice(pp: &P, now: i64) -> (bool, i64) {
         return (false, end);
     }
     preemptone(pp);
-    // Who can't be stopped now is asked again each 10 ms, as in Go.
+    // A goroutine that can't be stopped now is asked again each 10 ms, as in Go.
     (true, if now < end + LAG_NS { now + LAG_NS } else { i64::MAX })
 }
 
-/// Takes `pp` from an M that is in a system call, if this is seen for the second time, or if it has been in
-/// there for `long`: there is no asking an M to give up its P while it isn't using it.
+/// Takes `pp` from an M that is in a system call, if the call was seen in the round before, or the time
+/// slice is over (`long`): an M in a system call can't be asked to give up its P.
 fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> bool {
     let seen = &pp.sysmontick;
-    // It must have been in the same system call in the round before.
+    // The M must have been in the same system call in the round before.
     let syscalltick = pp.syscalltick.load(Ordering::Relaxed);
     if !long && seen.syscalltick.get() != syscalltick {
         seen.syscalltick.set(syscalltick);
         seen.syscallwhen.set(now);
         return false;
     }
-    // If there is nothing else for it to run, it may stay for a while; not for ever, or sysmon
-    // couldn't sleep.
+    // If there is nothing else to run on it, the P may stay for a while; not for ever, or sysmon couldn't
+    // sleep.
     let wanted = !runqempty(pp)
         || sched().nmspinning.load(Ordering::SeqCst) + sched().npidle.load(Ordering::SeqCst) == 0;
     if !wanted && seen.syscallwhen.get() + SYSCALL_NS > now {

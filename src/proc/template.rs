@@ -1,8 +1,9 @@
-//! The template thread: a thread in a known good state that makes threads for those that may not be.
+//! The template thread, which is in a known good state and makes threads for those that may not be: Go's
+//! `templateThread`.
 //!
-//! A new thread inherits from the one that makes it: processors it may run on, priorities, name spaces,
-//! capabilities. Who locks a goroutine to its thread may do so to change such things, and a thread that
-//! isn't ours may have anything. None of that must get into the pool of M's.
+//! A new thread inherits from its maker: processors it may run on, priorities, name spaces, capabilities.
+//! A goroutine may be locked to its thread to change such things, and a thread that isn't ours may have
+//! any. None of that must get into the pool of M's.
 
 use std::cell::Cell;
 use std::io;
@@ -15,7 +16,7 @@ use crate::lock::{lock, unlock};
 use crate::proc::m::{acquirem, new_system_m, newm1, releasem};
 use crate::runtime2::{M, Mutex, Note};
 
-/// An M that waits for its thread, and who waits for that.
+/// An M that waits for its thread, and the thread that has asked for it.
 struct Request {
     mp: &'static M,
     next: *const Request,
@@ -23,21 +24,21 @@ struct Request {
     done: Note,
 }
 
-/// Requests, and the thread that sees to them. Go's `newmHandoff`.
+/// Requests, and the thread that serves them. Go's `newmHandoff`.
 struct NewmHandoff {
     lock: Mutex,
-    /// A list, on the stacks of those who wait; protected by the lock.
+    /// The list of requests, on the stacks of the threads that wait; protected by the lock.
     newm: Cell<*const Request>,
     /// The template thread sleeps until `wake`; protected by the lock.
     waiting: Cell<bool>,
     wake: Note,
-    /// Somebody makes that thread, or has made it.
+    /// The template thread is being made, or has been.
     started: AtomicBool,
-    /// It has been made.
+    /// The template thread has been made.
     have_template_thread: AtomicBool,
 }
 
-// SAFETY: the cells are protected by the lock.
+// SAFETY: the cells are only touched with the lock held; the rest is atomic.
 unsafe impl Sync for NewmHandoff {}
 
 static NEWM_HANDOFF: NewmHandoff = NewmHandoff {
@@ -50,7 +51,7 @@ static NEWM_HANDOFF: NewmHandoff = NewmHandoff {
 };
 
 /// Starts the template thread, unless there is one. The calling thread is in a good state. If no thread
-/// can be made, threads go on to be made by whoever needs them. Go's `startTemplateThread`.
+/// can be made, threads go on to be made by the threads that need them. Go's `startTemplateThread`.
 pub(crate) fn start_template_thread() {
     let NewmHandoff { started, have_template_thread, .. } = &NEWM_HANDOFF;
     if started.load(Ordering::Relaxed) {
@@ -79,7 +80,8 @@ fn template_thread() {
             continue;
         }
         unlock(&handoff.lock);
-        // SAFETY: who made a request keeps it until it is done.
+        // SAFETY: newm_by_template keeps its request until `done` is woken, which comes after the last use,
+        // and touches `made` only after that.
         while let Some(request) = unsafe { next.as_ref() } {
             next = request.next;
             request.made.set(Some(newm1(request.mp)));

@@ -1,5 +1,5 @@
-//! What the scheduler has to do with timers: running those that are due, and sleeping until the next
-//! one is.
+//! The scheduler's part in timers: running those that are due, and sleeping until the next one is. Go's
+//! `checkTimers`, `wakeNetPoller` and the end of `findRunnable`.
 
 use std::sync::atomic::Ordering;
 
@@ -21,7 +21,7 @@ use crate::time::run::{nobarrier_wake_time, runtimer};
 
 /// What [`check_timers`] knows.
 pub(crate) struct Checked {
-    /// The time, 0 if nobody had to ask for it.
+    /// The time, 0 if it wasn't needed.
     pub(crate) now: i64,
     /// When the next timer is due, 0 if there is none.
     pub(crate) poll_until: i64,
@@ -29,8 +29,8 @@ pub(crate) struct Checked {
     pub(crate) ran: bool,
 }
 
-/// Runs the timers of `pp` that are due, for `mp`, which has it: in each round of the scheduler, so
-/// with as little as can be where there are none.
+/// Runs the timers of `pp` that are due, for `mp`, which has the P: in each round of the scheduler, so it
+/// costs next to nothing where there are no timers.
 #[inline(always)]
 pub(crate) fn check_own_timers(mp: &M, pp: &'static P) {
     // A heap that isn't empty has a first timer, modified ones or not.
@@ -48,7 +48,7 @@ pub(crate) fn check_timers(mp: &M, pp: &'static P, now: i64) -> Checked {
         return Checked { now, poll_until: 0, ran: false };
     }
     let now = if now == 0 { nanotime() } else { now };
-    // Other P's are left in peace: less contention for the lock.
+    // Only for its own P: less contention for the lock.
     let own = mp.p.get().is_some_and(|mine| std::ptr::eq(mine, pp));
     let many_deleted =
         || own && pp.deleted_timers.load(Ordering::Relaxed) > pp.num_timers.load(Ordering::Relaxed) / 4;
@@ -82,14 +82,14 @@ fn check_timers_no_p(procs: &Procs, poll_until: i64) -> i64 {
     with_timers.map(|pp| nobarrier_wake_time(pp)).fold(poll_until, earlier)
 }
 
-/// Notes that `pp`, which is going to be idle, has no timers, if so: nobody looks for them then. A P
-/// that runs may get one at any time, and is always noted. `sched.lock` is held. Go's
+/// Takes `pp`, which is about to be idle, out of the set of P's that may have timers, if it has none. A P
+/// that runs may get a timer at any time, and is always in the set. `sched.lock` is held. Go's
 /// `updateTimerPMask`.
 pub(crate) fn update_timer_p_mask(pp: &P) {
     if pp.num_timers.load(Ordering::SeqCst) > 0 {
         return;
     }
-    // Another may have taken one out, and be about to put it back.
+    // Another thread may have taken a timer out, and be about to put it back.
     lock(&pp.timers_lock);
     if pp.num_timers.load(Ordering::SeqCst) == 0 {
         procs().timerp_mask.clear(pp.id.get());
@@ -97,15 +97,15 @@ pub(crate) fn update_timer_p_mask(pp: &P) {
     unlock(&pp.timers_lock);
 }
 
-/// There is a timer that is due at `when`: ends the poll in progress, if it would sleep longer, or
-/// wakes a P, if nobody polls. Go's `wakeNetPoller`.
+/// For a timer that is due at `when`: ends the poll in progress, if that would last longer, or wakes a P,
+/// if no M polls. Go's `wakeNetPoller`.
 ///
-/// The timer is noted before that, and who goes to sleep looks for timers after it has stopped
+/// The timer is noted before this, and an M that goes to sleep looks for timers after it has stopped
 /// spinning, and once more by way of `lastpoll`: all of them sequentially consistent, so one of the
 /// two sees the other. `loom` checks it on this file (`tests/loom`).
 pub(crate) fn wake_net_poller(when: i64) {
     if sched().lastpoll.load(Ordering::SeqCst) == 0 {
-        // 0 until the poller has said how long: then it is woken in vain, perhaps.
+        // 0 until the poller has said how long it waits: then it may be woken in vain.
         let poller_poll_until = sched().poll_until.load(Ordering::SeqCst);
         if poller_poll_until == 0 || poller_poll_until > when {
             netpoll_break();
@@ -115,13 +115,15 @@ pub(crate) fn wake_net_poller(when: i64) {
     }
 }
 
-/// Whether it makes sense to ask the network without waiting: a goroutine waits for it, and no M does.
+/// Whether it makes sense to poll without waiting: a goroutine waits for the network, and no M waits in
+/// the poller.
 #[inline(always)]
 pub(crate) fn worth_polling() -> bool {
     netpollinited() && netpoll_any_waiters() && sched().lastpoll.load(Ordering::SeqCst) != 0
 }
 
-/// Makes what the network has made ready runnable, and says whether there was any; doesn't wait.
+/// Makes the goroutines that the network is ready for runnable, and says whether there were any; doesn't
+/// wait.
 pub(crate) fn inject_polled() -> bool {
     let (list, delta) = netpoll(0);
     let any = !list.empty();
@@ -130,7 +132,7 @@ pub(crate) fn inject_polled() -> bool {
     any
 }
 
-/// A goroutine that the network has made ready; doesn't wait. Part of Go's `findRunnable`.
+/// A goroutine that the network is ready for, if there is one; doesn't wait. Part of Go's `findRunnable`.
 pub(crate) fn poll_now() -> Option<&'static G> {
     if !worth_polling() {
         return None;
@@ -139,8 +141,8 @@ pub(crate) fn poll_now() -> Option<&'static G> {
     first_polled(&list, delta)
 }
 
-/// The first goroutine of those that [`netpoll`] has returned, to be run here; the others become runnable. Part
-/// of Go's `findRunnable`.
+/// The first of the goroutines that [`netpoll`] has returned, to be run here; the others become runnable.
+/// Part of Go's `findRunnable`.
 fn first_polled(list: &GList, delta: i32) -> Option<&'static G> {
     let gp = list.pop()?;
     injectglist(list);
@@ -151,11 +153,11 @@ fn first_polled(list: &GList, delta: i32) -> Option<&'static G> {
 }
 
 /// Waits until there is something to do, for an M without a P: in the poller, until the next timer
-/// is due, if nobody else is there; otherwise until it is woken. Returns with a P. The last part of
-/// Go's `findRunnable`.
+/// is due, if no other M is there; otherwise until it is woken. Returns with a P. The last part of Go's
+/// `findRunnable`.
 ///
-/// `procs` is the table that the M has seen while it had a P; at `poll_until` the next timer is due
-/// that it knows of, 0 if it knows of none.
+/// `procs` is the table that the M has read while it had a P; at `poll_until` the next timer is due that
+/// it knows of, 0 if it knows of none.
 pub(crate) fn poll_or_stop(
     mp: &'static M,
     procs: &Procs,
@@ -163,7 +165,7 @@ pub(crate) fn poll_or_stop(
     was_spinning: bool,
 ) -> Option<&'static G> {
     if was_spinning {
-        // As drop_p for work: a timer may have come while this M was looking.
+        // As drop_p for work: a timer may have been set while this M was looking.
         poll_until = check_timers_no_p(procs, poll_until);
     }
     let to_poll = netpollinited() && (netpoll_any_waiters() || poll_until != 0);
@@ -176,8 +178,8 @@ pub(crate) fn poll_or_stop(
             throw("findrunnable: netpoll with spinning");
         }
         let delay = match poll_until {
-            // The last wait has ended, and who has ended it may not have seen that somebody polls: either that
-            // sees this, or this sees that there are none.
+            // The last wait has ended, and the thread that ended it may not have seen that an M polls: either
+            // it sees `lastpoll`, or this sees that no goroutine waits.
             0 if !netpoll_any_waiters() => 0,
             0 => -1,
             _ => (poll_until - nanotime()).max(0),
@@ -202,7 +204,7 @@ pub(crate) fn poll_or_stop(
         return first;
     }
     if to_poll && poll_until != 0 {
-        // Somebody polls, for longer perhaps.
+        // Another M polls, and may wait for longer than this timer.
         let poller_poll_until = sched().poll_until.load(Ordering::SeqCst);
         if poller_poll_until == 0 || poller_poll_until > poll_until {
             netpoll_break();

@@ -12,7 +12,7 @@ use crate::runtime2::{G, M, P, TraceBlockReason};
 #[non_exhaustive]
 #[derive(Clone, Copy)]
 pub enum Event<'a> {
-    /// A goroutine was made; it is runnable. (A coroutine's waits, and is unparked by who first switches to
+    /// A goroutine was made; it is runnable. (A coroutine's waits, and is unparked by the first switch to
     /// it.)
     GoCreate(&'a G),
     /// A thread that isn't ours has become a goroutine, in a system call.
@@ -47,31 +47,31 @@ pub enum Event<'a> {
     ThreadDestroy(&'a M),
 }
 
-/// A function that gets each [`Event`], where and when it happens.
+/// A function that gets each [`Event`], on the thread where it happens, and at that moment.
 pub type Tracer = fn(Event<'_>);
 
-/// Registers a tracer, once, before the runtime starts or while it runs. Then it also gets events of
-/// goroutines whose beginning it hasn't seen, and some events that happen meanwhile may be left out. Until
-/// there is one, an event costs a load and a branch.
+/// Registers a tracer, once, before the runtime starts or while it runs. In the latter case it also gets
+/// events of goroutines whose beginning it hasn't seen, and some events that happen meanwhile may be left
+/// out. Without a tracer, an event costs a load and a branch.
 ///
-/// It runs on g0, on a stack of some 200 KiB, or on a thread that isn't the runtime's; on several threads at
-/// once. Events of one goroutine come one after the other.
+/// The tracer runs on g0, on a stack of some 200 KiB, or on a thread that isn't the runtime's; on several
+/// threads at once. Events of one goroutine come one after the other.
 ///
 /// # Panics
 /// If a tracer was registered before.
 ///
 /// # Safety
-/// The tracer doesn't park, doesn't unwind, and calls nothing of this crate but [`proc::getg`](crate::proc::getg)
-/// and [`labels_of`](crate::labels::labels_of): the scheduler is in the middle of something, and may hold locks
-/// of its own. Of what it gets it reads fields that others write with care. It may allocate, and block its thread for
-/// a moment.
+/// The tracer doesn't park, doesn't unwind, and calls nothing of this crate but
+/// [`proc::getg`](crate::proc::getg) and [`labels_of`](crate::labels::labels_of): the scheduler is in the
+/// middle of something, and may hold locks. It may read the fields of what it gets, with care for those that
+/// other threads write. It may allocate, and block its thread for a moment.
 pub unsafe fn set_tracer(f: Tracer) {
-    // Release: what the tracer needs was made before.
+    // Release pairs with the fence in call: what the tracer needs was made before.
     let set = tracer().compare_exchange(ptr::null_mut(), f as *mut (), Ordering::Release, Ordering::Relaxed);
     assert!(set.is_ok(), "gosched: a tracer was registered already, and there can be one");
 }
 
-/// Passes an event to the tracer, if there is one; else it isn't even made.
+/// Passes an event to the tracer, if there is one; otherwise doesn't make the event.
 #[inline(always)]
 pub(crate) fn trace<'a>(event: impl FnOnce() -> Event<'a>) {
     let f = tracer().load(Ordering::Relaxed);
@@ -85,7 +85,7 @@ pub(crate) fn trace<'a>(event: impl FnOnce() -> Event<'a>) {
 fn call<'a>(f: *mut (), event: impl FnOnce() -> Event<'a>) {
     // Pairs with the release in set_tracer.
     fence(Ordering::Acquire);
-    // SAFETY: set_tracer has put it there.
+    // SAFETY: what isn't null is a Tracer, which set_tracer made this pointer of.
     let f = unsafe { std::mem::transmute::<*mut (), Tracer>(f) };
     systemstack(|| f(event()));
 }

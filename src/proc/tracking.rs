@@ -1,4 +1,5 @@
-//! How long goroutines wait for a P, and for mutexes: measured of some, by what `casgstatus` sees.
+//! How long goroutines wait for a P, and for mutexes: measured for some, as `casgstatus` sees their states.
+//! Go's `gTrackingPeriod` and that part of `casgstatus`.
 
 use std::sync::atomic::Ordering;
 
@@ -7,18 +8,18 @@ use crate::rand::cheaprandn;
 use crate::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, sched};
 use crate::stack::with_room;
 
-/// One in so many times, on average, that a goroutine stops running or is made, its time is taken until it runs
-/// again. Go's `gTrackingPeriod`, which is 8: but to look at a clock takes as long here as half of a switch.
+/// Of this many times that a goroutine stops running or is made, its time until it runs again is taken once,
+/// on average. Go's `gTrackingPeriod`, which is 8: but to read the clock takes as long here as half a switch.
 const G_TRACKING_PERIOD: u8 = 128;
 
-/// After so many times it is the turn of the next that is taken: at random, so that it isn't always the same
-/// step of what a goroutine does again and again.
+/// How many times until the time is taken next: random, so that it isn't always the same step of what a
+/// goroutine does again and again.
 pub(crate) fn next_turn() -> u8 {
     1 + cheaprandn(2 * u32::from(G_TRACKING_PERIOD) - 1) as u8
 }
 
-/// The G, which is the caller's, stops running, or is made: counts that, and begins to take its time if it is
-/// the turn.
+/// For a G that stops running, or is made, and that the caller owns: counts that, and begins to take its time
+/// if its turn has come.
 #[inline(always)]
 pub(crate) fn count_down(gp: &G, oldval: u32, newval: u32) {
     let left = gp.tracking_seq.get().wrapping_sub(1);
@@ -42,7 +43,8 @@ fn begin(gp: &G, oldval: u32, newval: u32) {
 pub(crate) fn track(gp: &G, oldval: u32, newval: u32) {
     let for_mutex = gp.waitreason.get().is_mutex_wait();
     let counts = |state| state == GRUNNABLE || state == GWAITING && for_mutex;
-    // A look at the clock is most of what this costs; and who makes another ready may be on a copying stack.
+    // To read the clock is most of what this costs. A goroutine on a copying stack, which has no room for
+    // that, may call this for one that it makes ready.
     let now = if counts(oldval) || counts(newval) { with_room(nanotime) } else { 0 };
     let since = now - gp.tracking_stamp.get();
     match oldval {

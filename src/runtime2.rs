@@ -6,9 +6,8 @@
 //!
 //! - A field of a subsystem that isn't part of a scheduler (the allocator's
 //!   caches, the collector's work buffers, the tracer's state) belongs to the
-//!   *embedder*: the runtime that is ported onto this one. This crate neither
-//!   reads nor writes it; of some it does one of the two, as `docs/reading-guide.md`
-//!   says. It is a pointer or a plain struct, zero at first.
+//!   *embedder*: the runtime that is ported onto this one. This crate doesn't
+//!   use it, but for what `docs/reading-guide.md` says of some. It is a pointer or a plain struct, zero at first.
 //! - A struct is shared by threads and never borrowed mutably. A field that only
 //!   one thread at a time touches, because it owns the struct or holds the lock
 //!   named there, is a [`Cell`]. A field that other threads act on is an atomic, also
@@ -46,7 +45,7 @@ pub use crate::proc::gqueue::{GList, GQueue};
 pub use crate::proc::scavenge::Level;
 pub use crate::time::heap::TimerWhen;
 pub use crate::time::timer::*;
-pub use crate::xregs::XRegState;
+pub use crate::xregs::{XRegList, XRegPool, XRegState};
 
 // ---------------------------------------------------------------------------
 // States
@@ -934,7 +933,7 @@ pub struct PExt {
     /// Free segments for stacks, a list for each power of two from 4 KiB on. In Go, part of `mcache`.
     pub stackcache: [StackFreeList; NUM_STACK_ORDERS],
     /// Places for the vector registers of preempted goroutines.
-    pub x_regs: FreeList<XRegState>,
+    pub x_regs: XRegList,
 }
 
 /// How many sizes of segments have a list in each P: 4 KiB to 128 KiB, by powers of two.
@@ -1064,7 +1063,7 @@ pub struct SchedtExt {
     /// goroutine.
     pub nrunwait: AtomicI32,
     /// Places for the vector registers of preempted goroutines that no P has.
-    pub x_regs: Pool<XRegState>,
+    pub x_regs: XRegPool,
 }
 
 // SAFETY: a plain cell is only touched with the lock held that protects it, as its field says, but for

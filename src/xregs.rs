@@ -17,7 +17,7 @@ use std::ptr::{self, NonNull};
 use crate::arch::{getg, systemstack, vector_size};
 use crate::cache::{Cache, List};
 use crate::panic::throw;
-use crate::pool::Linked;
+use crate::pool::{FreeList, Linked, Pool};
 use crate::runtime2::{G, P, sched};
 use crate::stack::LARGE_FRAMES;
 
@@ -26,6 +26,12 @@ use crate::stack::LARGE_FRAMES;
 pub struct XRegState {
     next: Cell<*mut c_void>,
 }
+
+/// The blocks that a P keeps.
+pub type XRegList = FreeList<XRegState>;
+
+/// The blocks that no P keeps.
+pub type XRegPool = Pool<XRegState>;
 
 impl XRegState {
     /// The saved registers, [`vector_size`] bytes.

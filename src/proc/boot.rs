@@ -117,7 +117,7 @@ fn mstartm0() {
     notewakeup(&BOOTED);
 }
 
-/// Sets up the scheduler, without a thread. Go's `schedinit`.
+/// Sets up the scheduler and its P's; makes no thread. Go's `schedinit`.
 fn schedinit() -> io::Result<()> {
     set_reporter(report);
     lock_init(&sched().lock, LockRank::SCHED);

@@ -187,7 +187,7 @@ pub(crate) fn newm(f: Option<fn()>, pp: Option<&'static P>, id: i64) -> io::Resu
         mp.nextp.set(pp);
         mp.ext.system.set(pp.is_none());
         mp.sigmask.set(init_sigmask());
-        // The kernel's state of this thread may be strange, and a new one would have it too.
+        // A goroutine may have changed this thread, or it isn't ours: a new one would inherit its state.
         let strange = locked.is_none_or(|mine| mine.locked_ext.get() != 0 || mine.isextra.get());
         let made = if strange { newm_by_template(mp) } else { None };
         made.unwrap_or_else(|| newm1(mp))

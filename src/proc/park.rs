@@ -158,7 +158,7 @@ pub(crate) fn goready(gp: &'static G) {
     ready(gp, true);
 }
 
-/// [`goready`], which need not put it next. Go's `ready`.
+/// [`goready`]; the goroutine runs next only if `next` says so. Go's `ready`.
 pub(crate) fn ready(gp: &'static G, next: bool) {
     let mp = acquirem();
     ready_on(mp, gp, next);

@@ -210,7 +210,7 @@ fn look_further(mp: &'static M, pp: &'static P) -> Option<(&'static G, bool)> {
             Stolen::Nothing { poll_until: others } => poll_until = earlier(poll_until, others),
         }
     }
-    // What comes after the P is gone must not look at a newer table.
+    // Read while the M has a P: without one, the world may stop, and this table be replaced.
     let procs = procs();
     let was_spinning = mp.spinning.get();
     match drop_p(mp, pp, procs) {

@@ -49,6 +49,6 @@ unsafe extern "C" fn reset_for_sleep(_gp: *mut G, t: *mut c_void) -> bool {
 
 /// Makes a sleeping goroutine ready. Go's `goroutineReady`.
 unsafe extern "C" fn goroutine_ready(gp: *mut c_void, _seq: usize) {
-    // SAFETY: time_sleep passes the G that parked.
+    // SAFETY: time_sleep has set the G that parks as the timer's argument, and G's are never freed.
     goready(unsafe { &*gp.cast::<G>() });
 }

@@ -139,7 +139,8 @@ static ARENA: Arena = Arena::new(size_of::<Timer>(), 0);
 
 impl Linked for Timer {
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {
-        // SAFETY: a timer or zero, which is one, too; and it is never unmapped.
+        // SAFETY: `this` came from the pool, as the caller says, so it is a timer, and stays one: a piece
+        // of ARENA, which is zero at first, as a timer may be.
         unsafe { &(*this.as_ptr()).ext.waiter }
     }
 }

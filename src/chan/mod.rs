@@ -43,6 +43,7 @@ mod timed;
 
 pub use std::sync::mpsc::{RecvError, SendError, TryRecvError, TrySendError};
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
@@ -137,9 +138,24 @@ pub const fn never<T>() -> Receiver<T> {
 }
 
 /// The sending side of a channel. When the last one is dropped, the channel is closed.
+///
+/// It takes values of exactly the channel's type, none that lives shorter:
+///
+/// ```compile_fail,E0597
+/// use gosched::chan::{Sender, bounded};
+///
+/// fn send<'a>(tx: &Sender<&'a str>, text: &'a str) {
+///     tx.try_send(text).unwrap();
+/// }
+///
+/// let (tx, rx) = bounded::<&'static str>(1);
+/// let text = String::from("gone soon");
+/// send(&tx, &text);
+/// ```
 pub struct Sender<T> {
     c: NonNull<Hchan>,
-    values: PhantomData<T>,
+    /// A cell is invariant in `T`: by a covariant sender a receiver could get values that are gone.
+    values: PhantomData<Cell<T>>,
 }
 
 /// The receiving side of a channel. When the last one is dropped, sends fail, and the values

@@ -35,14 +35,24 @@ use crate::wait::must_wait;
 /// })
 /// # };
 /// ```
+///
+/// It may hold values, and drops them; so what they borrow lives longer:
+///
+/// ```compile_fail,E0597
+/// use gosched::chan::{Select, bounded};
+///
+/// let (tx, _rx) = bounded(0);
+/// let mut select = Select::new();
+/// let text = String::from("gone first");
+/// select.send(&tx, &text);
+/// ```
 #[derive(Default)]
 pub struct Select<'a> {
-    arms: Vec<DynArm>,
-    handles: PhantomData<&'a ()>,
+    arms: Vec<DynArm<'a>>,
 }
 
 /// An operation of a [`Select`].
-struct DynArm {
+struct DynArm<'a> {
     /// None for a receive from [`never`](crate::chan::never).
     c: Option<NonNull<Hchan>>,
     /// A send that was chosen: it takes no part any more.
@@ -56,9 +66,11 @@ struct DynArm {
     drop_value: unsafe fn(*mut c_void),
     /// Frees `place`, which is empty.
     free: unsafe fn(*mut c_void),
+    /// What the handle and the value borrow. Here, where `Drop` is: it must not be gone before.
+    borrowed: PhantomData<&'a ()>,
 }
 
-impl DynArm {
+impl DynArm<'_> {
     fn new<T>(c: Option<NonNull<Hchan>>, value: Option<T>) -> Self {
         /// # Safety
         /// `place` is a leaked `Box<Place<T>>` that holds a value, which nobody uses after this.
@@ -84,6 +96,7 @@ impl DynArm {
             full,
             drop_value: drop_value::<T>,
             free: free::<T>,
+            borrowed: PhantomData,
         }
     }
 
@@ -106,7 +119,7 @@ impl DynArm {
     }
 }
 
-impl Drop for DynArm {
+impl Drop for DynArm<'_> {
     fn drop(&mut self) {
         self.clear();
         // SAFETY: both are of the T of `new`, and nothing uses the place after this.
@@ -121,7 +134,7 @@ impl<'a> Select<'a> {
     }
 
     #[track_caller]
-    fn add(&mut self, arm: DynArm) -> usize {
+    fn add(&mut self, arm: DynArm<'a>) -> usize {
         assert!(self.arms.len() < usize::from(u16::MAX), "gosched: a select has at most 65,535 operations");
         self.arms.push(arm);
         self.arms.len() - 1

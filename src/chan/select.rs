@@ -143,10 +143,9 @@ impl<'a, T> SendArm<'a, T> {
 
 impl<T> Drop for SendArm<'_, T> {
     fn drop(&mut self) {
-        // Nobody has asked: something panicked before.
+        // Nobody has asked: something panicked before, as a value of another arm may when it is dropped.
         if self.full.get() {
-            // SAFETY: nobody has taken the value, and the select panicked before it sent it.
-            drop(unsafe { self.place.take() });
+            drop(self.sent());
         }
     }
 }

@@ -15,6 +15,7 @@ tests! {
     a_select_that_waits_is_woken_by_any_arm
     what_is_ready_gets_its_share
     a_value_that_is_not_sent_is_dropped_once
+    a_value_that_was_sent_is_not_dropped_with_its_arm
     large_and_over_aligned_values_go_through
     a_channel_may_be_in_several_arms
     send_and_recv_on_one_channel
@@ -174,6 +175,30 @@ fn a_value_that_is_not_sent_is_dropped_once() {
             })
         });
         assert!(message.contains("select would have to wait"));
+        assert_eq!(Arc::strong_count(&value), 1);
+    });
+}
+
+fn a_value_that_was_sent_is_not_dropped_with_its_arm() {
+    struct PanicsWhenDropped;
+    impl Drop for PanicsWhenDropped {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    run(|| {
+        let value = Arc::new(());
+        let (full, _rx) = bounded(0);
+        let (tx, rx) = bounded(1);
+        let message = panics(|| {
+            select! {
+                send(full, PanicsWhenDropped) -> _ => (),
+                send(tx, value.clone()) -> _ => (),
+            }
+        });
+        assert!(message.contains("dropped"));
+        assert_eq!(Arc::strong_count(&value), 2, "one is in the channel");
+        drop(rx.recv());
         assert_eq!(Arc::strong_count(&value), 1);
     });
 }

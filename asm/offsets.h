@@ -1,4 +1,4 @@
-// Every struct offset that assembly knows, in bytes. src/arch/offsets.rs reads
+// Every struct offset that assembly knows, in bytes. src/runtime/arch/offsets.rs reads
 // this file at compile time and asserts each line against offset_of!, so a
 // field that moves breaks the build and not a goroutine.
 

@@ -58,8 +58,8 @@ use std::fmt;
 use std::io::{self, BufRead, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
-use crate::blocking::ignoring_eintr;
-use crate::proc::park::on_goroutine;
+use crate::goroutine::ignoring_eintr;
+use crate::runtime::on_goroutine;
 use crate::sync::Mutex;
 
 /// The turns of the three. Without them, each goroutine that waits would take a thread.

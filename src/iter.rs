@@ -39,11 +39,8 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::thread::panicking;
 
-use crate::current::not_a_goroutine;
-use crate::go::{Builder, cannot};
-use crate::proc::coro::{Coro, coroswitch, coroswitch_on, newcoro};
-use crate::proc::lockosthread::unwire;
-use crate::proc::park::{goroutine, on_goroutine, whoami};
+use crate::goroutine::{Builder, cannot, not_a_goroutine};
+use crate::runtime::{Coro, coroswitch, coroswitch_on, goroutine, newcoro, on_goroutine, unwire, whoami};
 
 /// Makes an iterator of the values that `f` yields. Go's `iter.Pull`.
 ///

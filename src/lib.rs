@@ -93,66 +93,26 @@
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!("gosched supports x86_64 and aarch64 Linux and no other target");
 
-mod arch;
-mod atomic;
-mod blocking;
-mod cache;
 pub mod capi;
-mod cgroup;
 pub mod chan;
-mod current;
-mod debug;
-mod go;
-mod histogram;
+mod goroutine;
 pub mod io;
 pub mod iter;
-mod join_handle;
-pub mod labels;
-mod link;
-mod lock;
-pub mod metrics;
 pub mod net;
-pub mod netpoll;
-mod os;
-mod panic;
-mod pool;
-mod preempt;
-mod preemptible;
-mod print;
-pub mod proc;
-mod proflabel;
-mod rand;
-mod run;
-pub mod runtime2;
-mod scope;
-mod select;
-mod sema;
-mod sigaction;
+mod raw;
+mod runtime;
 pub mod signal;
-mod signal_unix;
-mod sigqueue;
-mod slot;
-mod stack;
 pub mod sync;
-#[cfg(test)]
-mod testing;
 pub mod time;
-mod traceback;
-mod wait;
-mod xregs;
 
 /// Has the readme's examples tested.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub use blocking::blocking;
-pub use current::{
-    OsThreadLock, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, set_gomaxprocs, yield_now,
+pub use goroutine::{
+    Builder, JoinError, JoinHandle, OsThreadLock, Scope, ScopedJoinHandle, blocking, go, goexit, goid,
+    gomaxprocs, labels, lock_os_thread, num_goroutine, run, scope, set_gomaxprocs, yield_now,
 };
-pub use debug::{Traceback, set_traceback};
-pub use go::{Builder, go};
-pub use join_handle::{JoinError, JoinHandle};
-pub use run::run;
-pub use scope::{Scope, ScopedJoinHandle, scope};
-pub use traceback::dump::dump_goroutines;
+pub use raw::{netpoll, proc};
+pub use runtime::{Traceback, dump_goroutines, metrics, runtime2, set_traceback};

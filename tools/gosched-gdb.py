@@ -14,7 +14,7 @@ import re
 import gdb
 import gdb.unwinder
 
-FIRST = 64  # entries in the first part of the list of all G's (src/proc/allgs.rs)
+FIRST = 64  # entries in the first part of the list of all G's (src/runtime/g/allgs.rs)
 GSCAN = 0x1000
 RUNNING, SYSCALL, WAITING = 2, 3, 4
 STATES = {0: "idle", 1: "runnable", 2: "running", 3: "syscall", 4: "waiting", 6: "dead", 8: "copystack", 9: "preempted"}
@@ -46,9 +46,9 @@ def static(name):
 
 def goroutines():
     """All G's that have begun and not ended."""
-    parts, length = static("gosched::proc::allgs::PARTS"), int(field(static("gosched::proc::allgs::ALLGLEN")))
+    parts, length = static("gosched::runtime::g::allgs::PARTS"), int(field(static("gosched::runtime::g::allgs::ALLGLEN")))
     word = gdb.lookup_type("usize")
-    g = gdb.lookup_type("gosched::runtime2::G")
+    g = gdb.lookup_type("gosched::runtime::data::runtime2::G")
     for i in range(length):
         part = ((i + FIRST) // FIRST).bit_length() - 1
         entry = int(plain(parts[part])) + (i + FIRST - (FIRST << part)) * word.sizeof
@@ -67,7 +67,7 @@ def state(gp):
     """Its state, or why it waits."""
     if status(gp) == WAITING:
         reason = int(field(gp, "waitreason"))
-        text = static("gosched::runtime2::WAIT_REASON_STRINGS")[reason]
+        text = static("gosched::runtime::data::runtime2::WAIT_REASON_STRINGS")[reason]
         return text["data_ptr"].string(length=int(text["length"])) or STATES[WAITING]
     return STATES.get(status(gp), "???")
 
@@ -88,7 +88,7 @@ def thread_of(gp):
     mp = int(field(gp, "m"))
     if mp == 0:
         return None
-    m = gdb.Value(mp).cast(gdb.lookup_type("gosched::runtime2::M").pointer()).dereference()
+    m = gdb.Value(mp).cast(gdb.lookup_type("gosched::runtime::data::runtime2::M").pointer()).dereference()
     procid = int(field(m, "procid"))
     threads = gdb.selected_inferior().threads()
     return next((thread for thread in threads if procid in thread.ptid[1:]), None)

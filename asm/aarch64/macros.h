@@ -87,7 +87,7 @@
 #define RETURN_COLUMN 18
 
 // To an unwinder, the caller of this frame is whoever has the registers at x19, a Regs
-// (src/arch/aarch64/sigctxt.rs): every register is found there, the stack pointer too, so
+// (src/runtime/arch/aarch64/sigctxt.rs): every register is found there, the stack pointer too, so
 // the walk goes on in another stack. In words of DWARF, each rule is an expression
 // `DW_OP_breg19 offset` (0x83: x19 + offset), and the CFA, which is the value of sp in the
 // caller, is what stands there (DW_OP_deref, 0x06). For signal frames, whose return column

@@ -1,7 +1,7 @@
 // Growing a stack: Go's morestack.
 //
 // No compiler has checks of ours in its prologues here. A check that is made by hand
-// (src/arch/aarch64.rs) has found that there is too little room, and calls this, which
+// (src/runtime/arch/aarch64/mod.rs) has found that there is too little room, and calls this, which
 // saves every register that may be live or hold an address of the stack, has the stack
 // moved, and returns. All registers are then as they were, but x16, x17 and x30.
 //
@@ -21,7 +21,7 @@
 //
 // A goroutine that is asked to stop is left like that. g0's stack is given up then,
 // so newstack has moved the vector registers to a block that hangs on the G
-// (src/xregs.rs).
+// (src/runtime/preempt/xregs.rs).
 
 #include "macros.h"
 #include "vectors.h"
@@ -176,7 +176,7 @@ gosched_morestack_preempted:
         brk     #1
 END gosched_morestack
 
-// The bytes that the vector registers take; src/arch/aarch64/sigctxt.rs asks the system.
+// The bytes that the vector registers take; src/runtime/arch/aarch64/sigctxt.rs asks the system.
         .bss
         .p2align 3
         .globl  gosched_vector_size

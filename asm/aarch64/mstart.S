@@ -65,7 +65,7 @@ END gosched_mstart
 
 // Where the signal handler sends a thread whose goroutine ran into its guard
 // page: it edits the interrupted context so that the thread goes on here, on
-// g0's stack, with x19 = the Regs of the goroutine (src/arch/aarch64/sigctxt.rs) and
+// g0's stack, with x19 = the Regs of the goroutine (src/runtime/arch/aarch64/sigctxt.rs) and
 // x0 = the address of the fault.
 //
 //     the g0 stack:   | frames of mstart | Regs <- x19 | ... <- sp

@@ -6,7 +6,7 @@
 // such a call, so everything is saved here: what may be an address on the
 // goroutine's own stack, where a collector finds it, and the vector registers, which
 // take more room than that stack may have, on g0's, from where they are moved to a
-// block that hangs on the G (src/xregs.rs).
+// block that hangs on the G (src/runtime/preempt/xregs.rs).
 //
 // Before and after. x30 holds the return address of the call, so the handler pushes what
 // it held before, and pstate, which has the flags.
@@ -20,7 +20,7 @@
 //     sched.bp -> |  x29                     |  a frame record: the chain goes on
 //
 // That is ASYNC_PREEMPT_FRAME bytes, and gosched_x_reg_restore needs some on the way back
-// (ASYNC_PREEMPT_STACK, src/preempt.rs); with less, the handler lets the goroutine go on.
+// (ASYNC_PREEMPT_STACK, src/runtime/world/suspend.rs); with less, the handler lets the goroutine go on.
 //
 // The way back. There is no instruction that jumps to an address and leaves every
 // register as it is. But the kernel does that at the end of each signal handler: so a
@@ -41,7 +41,7 @@
 // The bytes of it that the handler has pushed.
 #define PUSHED 16
 
-// struct rt_sigframe (src/arch/aarch64/sigctxt.rs asserts its size).
+// struct rt_sigframe (src/runtime/arch/aarch64/sigctxt.rs asserts its size).
 #define SIGFRAME 4688
 #define SYS_RT_SIGRETURN 139
 

@@ -40,7 +40,7 @@
 .endm
 
 // To an unwinder, the caller of this frame is whoever has the registers at rbx, a Regs
-// (src/arch/x86_64/sigctxt.rs): every register is found there, the stack pointer too,
+// (src/runtime/arch/x86_64/sigctxt.rs): every register is found there, the stack pointer too,
 // so the walk goes on in another stack. In words of DWARF, each rule is an expression
 // `DW_OP_breg3 offset` (0x73: rbx + offset), and the CFA, which is the value of rsp in
 // the caller, is what stands there (DW_OP_deref, 0x06). For signal frames: the caller's

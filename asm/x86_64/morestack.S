@@ -48,7 +48,7 @@
 //
 // A goroutine that is asked to stop is left like that. g0's stack is given up then,
 // so newstack has moved the vector registers to a block that hangs on the G
-// (src/xregs.rs).
+// (src/runtime/preempt/xregs.rs).
 
 #include "macros.h"
 
@@ -295,7 +295,7 @@ END __morestack_non_split
 // void *__morestack_allocate_stack_space(size_t size): memory for an alloca that
 // finds no room on the stack, with rbp the frame pointer of the function that asks.
 // First the stack grows, as for a frame of that size, so that the next one finds
-// room; this one gets a block elsewhere (src/stack/side.rs).
+// room; this one gets a block elsewhere (src/runtime/mem/side.rs).
 FUNCTION __morestack_allocate_stack_space
         endbr64
         movq    %rdi, %r10
@@ -307,7 +307,7 @@ END __morestack_allocate_stack_space
 
 #endif
 
-// The bytes that the vector registers take; src/arch/x86_64/sigctxt.rs asks the processor.
+// The bytes that the vector registers take; src/runtime/arch/x86_64/sigctxt.rs asks the processor.
         .bss
         .p2align 3
         .globl  gosched_vector_size

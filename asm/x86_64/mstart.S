@@ -71,7 +71,7 @@ END gosched_mstart
 
 // Where the signal handler sends a thread whose goroutine ran into its guard
 // page: it edits the interrupted context so that the thread goes on here, on
-// g0's stack, with rbx = the Regs of the goroutine (src/arch/x86_64/sigctxt.rs) and
+// g0's stack, with rbx = the Regs of the goroutine (src/runtime/arch/x86_64/sigctxt.rs) and
 // rdi = the address of the fault.
 //
 //     the g0 stack:   | frames of mstart | Regs <- rbx | ... <- rsp

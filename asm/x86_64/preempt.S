@@ -6,7 +6,7 @@
 // such a call, so everything is saved here: what may be an address on the
 // goroutine's own stack, where a collector finds it, and the vector registers, which
 // take more room than that stack may have, on g0's, from where they are moved to a
-// block that hangs on the G (src/xregs.rs).
+// block that hangs on the G (src/runtime/preempt/xregs.rs).
 //
 // Before and after. The 128 bytes below rsp may be in use without rsp having moved
 // (the ABI's red zone), so the call is made below them; it comes back by `ret 128`.
@@ -22,7 +22,7 @@
 //     sched.sp  -> |  r15                     |
 //
 // With what gosched_x_reg_restore needs on the way back, that is ASYNC_PREEMPT_STACK
-// bytes (src/preempt.rs); with less, the handler lets the goroutine go on.
+// bytes (src/runtime/world/suspend.rs); with less, the handler lets the goroutine go on.
 //
 // To an unwinder each frame here is a signal frame: its caller is looked up at the
 // interrupted instruction, and not in front of it, and its stack may be another.
@@ -185,7 +185,7 @@ FUNCTION gosched_preemptible_section
         ret
 END gosched_preemptible_section
 
-// The components that xsave saves; src/arch/x86_64/sigctxt.rs asks the processor. 0 if
+// The components that xsave saves; src/runtime/arch/x86_64/sigctxt.rs asks the processor. 0 if
 // there is no xsave.
         .bss
         .p2align 3

@@ -10,13 +10,10 @@ use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::capi::{Case, OpResult, Selected};
-use crate::chan::hchan::{Hchan, Received, Sent, Type};
-use crate::chan::make::{MAX_ALIGN, closechan, freechan, makechan};
-use crate::chan::ops::{chanrecv, chansend};
-use crate::panic::fatal;
-use crate::select::{Chosen, Scase, selectgo};
-use crate::stack::with_room;
-use crate::wait::guest;
+use crate::runtime::{
+    Chosen, Hchan, MAX_ALIGN, Received, Scase, Sent, Type, chanrecv, chansend, closechan, fatal, freechan,
+    guest, makechan, selectgo, with_room,
+};
 
 /// A list of the types of channels, one for each size of values that was asked for. Nothing is ever removed.
 static SIZES: AtomicPtr<Size> = AtomicPtr::new(ptr::null_mut());

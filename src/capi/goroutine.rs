@@ -6,26 +6,14 @@ use std::io;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::arch::{getg, gogo, mcall, systemstack};
 use crate::capi;
-use crate::panic::{fatal, throw};
-use crate::proc::boot::started;
-use crate::proc::goexit::goexit1;
-use crate::proc::gosched::gosched;
-use crate::proc::main::run_main;
-use crate::proc::newproc::{Entry, Maker, enqueue, newproc1};
-use crate::proc::park::{gopark, goready, goroutine, on_goroutine};
-use crate::proc::procresize::MAX_GOMAXPROCS;
-use crate::proc::procs::gomaxprocs;
-use crate::proc::stw::set_gomaxprocs;
-use crate::proc::syscall::{entersyscall, exitsyscall};
-use crate::runtime2::{G, StackKind, TraceBlockReason, Unlockf, WaitReason};
-use crate::stack::check::ENTRY_ROOM;
-use crate::stack::newstack::set_max_stack;
-use crate::stack::shrink::shrinkstack;
-use crate::stack::{DEFAULT_ROOM, room_for};
-use crate::time::sleep::time_sleep;
-use crate::wait::guest;
+use crate::runtime::runtime2::{G, TraceBlockReason, Unlockf, WaitReason};
+use crate::runtime::{
+    DEFAULT_ROOM, ENTRY_ROOM, Entry, MAX_GOMAXPROCS, Maker, StackKind, enqueue, entersyscall, exitsyscall,
+    fatal, getg, goexit1, gogo, gomaxprocs, gopark, goready, goroutine, gosched, guest, mcall, newproc1,
+    on_goroutine, room_for, run_main, set_gomaxprocs, set_max_stack, shrinkstack, started, systemstack,
+    throw, time_sleep,
+};
 
 /// [`ENTRY_ROOM`] for the stubs. `tests/suite/raw/capi.rs` measures the stack that the functions behind them take.
 #[unsafe(no_mangle)]

@@ -14,13 +14,13 @@ pub struct TryIter<'a, T>(&'a Receiver<T>);
 pub struct IntoIter<T>(Receiver<T>);
 
 impl<'a, T> Iter<'a, T> {
-    pub(super) fn new(receiver: &'a Receiver<T>) -> Self {
+    pub(crate) fn new(receiver: &'a Receiver<T>) -> Self {
         Iter(receiver)
     }
 }
 
 impl<'a, T> TryIter<'a, T> {
-    pub(super) fn new(receiver: &'a Receiver<T>) -> Self {
+    pub(crate) fn new(receiver: &'a Receiver<T>) -> Self {
         TryIter(receiver)
     }
 }

@@ -7,13 +7,9 @@ use std::ptr::NonNull;
 use std::sync::mpsc::{RecvError, SendError};
 use std::time::{Duration, Instant};
 
-use crate::chan::hchan::Hchan;
-use crate::chan::select::{Outcome, Place};
-use crate::chan::timed::deadline;
-use crate::chan::{Receiver, Sender};
-use crate::select::{Chosen, Scase, block, selectgo};
-use crate::time::until;
-use crate::wait::must_wait;
+use crate::chan::select_arms::{Outcome, Place};
+use crate::chan::{Receiver, Sender, deadline};
+use crate::runtime::{Chosen, Hchan, Scase, block, must_wait, selectgo, until};
 
 /// A set of channel operations that is made at run time, of which each call does one. Go's `reflect.Select`.
 ///

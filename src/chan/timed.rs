@@ -1,18 +1,15 @@
 //! Channels and time: channels that a timer sends to, and operations with a time limit.
 
+pub use std::sync::mpsc::RecvTimeoutError;
+
 use std::error::Error;
 use std::fmt;
+use std::sync::mpsc::{TryRecvError, TrySendError};
 use std::time::{Duration, Instant};
 
-pub use std::sync::mpsc::RecvTimeoutError;
-use std::sync::mpsc::{TryRecvError, TrySendError};
-
-use crate::chan::hchan::Type;
-use crate::chan::select::{RecvArm, SendArm, arms};
-use crate::chan::{Elem, Receiver, Sender};
-use crate::time::channel::{cancel_chan, make_timer_chan, set_chan, when};
-use crate::time::{nanos, until};
-use crate::wait::must_wait;
+use crate::chan::elem::Elem;
+use crate::chan::{Receiver, RecvArm, SendArm, Sender, arms};
+use crate::runtime::{Type, cancel_chan, make_timer_chan, must_wait, nanos, set_chan, until, when};
 
 /// Why a [`send_timeout`](Sender::send_timeout) failed; the value is in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -141,7 +138,7 @@ impl Receiver<Instant> {
         self.stop_timer();
         if let Some(c) = self.c {
             // SAFETY: this handle keeps the channel.
-            unsafe { crate::chan::make::closechan(c) };
+            unsafe { crate::runtime::closechan(c) };
         }
     }
 }

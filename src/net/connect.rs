@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Instant;
 
 use crate::net::Pollable;
-use crate::netpoll::Mode;
+use crate::runtime::Mode;
 
 /// Connects to `addr`; waits until `deadline` at the latest. Go's `netFD.connect`, in `net/fd_unix.go`.
 #[track_caller]

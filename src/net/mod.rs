@@ -40,6 +40,18 @@
 //! On a thread that isn't a goroutine's an operation blocks that thread while it waits, once the runtime has
 //! started. Inside [`blocking`](crate::blocking) an operation that needs no wait works, and others panic.
 
+// | file | what it holds |
+// | --- | --- |
+// | `tcp.rs` | `TcpListener`, `TcpStream` |
+// | `udp.rs` | `UdpSocket` |
+// | `unix.rs` | `UnixListener`, `UnixStream`, `UnixDatagram` |
+// | `datagram.rs` | what sockets of datagrams have in common |
+// | `options.rs` | what std's types do without waiting |
+// | `connect.rs` | connecting without blocking a thread |
+// | `resolve.rs` | names to addresses, on a thread that may block |
+// | `pollable.rs` | `Pollable`: whatever can be polled |
+// | `registration.rs` | a descriptor in the poller: turns, drains, deadlines |
+
 mod connect;
 mod datagram;
 mod options;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use crate::net::registration::{Registration, is_ready, is_tcp};
-use crate::netpoll::Mode;
+use crate::runtime::Mode;
 
 /// Wraps anything with a descriptor that the kernel can poll, so that operations park the goroutine and not
 /// its thread: a socket, a pipe, an event descriptor, a terminal, an inotify instance. Like tokio's `AsyncFd`
@@ -185,7 +185,7 @@ impl<T> Pollable<T> {
     /// messages.
     #[inline]
     #[track_caller]
-    pub(super) fn io<R>(
+    pub(crate) fn io<R>(
         &self,
         mode: Mode,
         what: &str,

@@ -7,12 +7,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::netpoll::*;
-use crate::proc::extram::Guest;
-use crate::proc::park::on_goroutine;
+use crate::runtime::{
+    Guest, Mode, PollDesc, PollError, must_wait, nanos, on_goroutine, poll_runtime_poll_close,
+    poll_runtime_poll_open, poll_runtime_poll_reset, poll_runtime_poll_server_init,
+    poll_runtime_poll_set_deadline, poll_runtime_poll_unblock, poll_runtime_poll_wait, until,
+};
 use crate::sync::Mutex;
-use crate::time::{nanos, until};
-use crate::wait::must_wait;
 
 /// The first pause between two tries of an operation that the kernel doesn't report as possible.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
@@ -80,7 +80,7 @@ fn not_pollable(error: io::Error) -> io::Error {
 
 impl<T: AsFd> Registration<T> {
     /// Registers the descriptor of `owner`, and sets it to non-blocking mode; after an error it is as before.
-    pub(super) fn new(owner: &T, short_read_drains: bool) -> io::Result<Self> {
+    pub(crate) fn new(owner: &T, short_read_drains: bool) -> io::Result<Self> {
         let fd = owner.as_fd();
         // Before poll_open, which does it too: an EPERM from here is a sandbox's, and not the descriptor's.
         poll_runtime_poll_server_init()?;
@@ -113,7 +113,7 @@ impl<T> Registration<T> {
     /// something else than `WouldBlock`. One operation at a time for each `mode`; others wait.
     #[inline]
     #[track_caller]
-    pub(super) fn io<R>(&self, mode: Mode, what: &str, f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
+    pub(crate) fn io<R>(&self, mode: Mode, what: &str, f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
         let direction = self.direction(mode);
         self.try_and_wait(direction, &mut direction.turn.lock(), what, f)
     }
@@ -126,7 +126,7 @@ impl<T> Registration<T> {
     /// `event_last` says that there may be something like that.
     #[inline]
     #[track_caller]
-    pub(super) fn read(
+    pub(crate) fn read(
         &self,
         what: &str,
         len: usize,
@@ -237,7 +237,7 @@ impl<T> Registration<T> {
 
     /// Sets the time at which all operations of this mode end.
     #[track_caller]
-    pub(super) fn set_deadline(&self, mode: Mode, deadline: Option<Instant>, what: &str) {
+    pub(crate) fn set_deadline(&self, mode: Mode, deadline: Option<Instant>, what: &str) {
         let _guest = must_wait(what);
         self.limit(self.direction(mode), |limits| limits.deadline = deadline);
     }
@@ -250,7 +250,7 @@ impl<T> Registration<T> {
     }
 
     /// How long each operation of this mode may wait.
-    pub(super) fn timeout(&self, mode: Mode) -> Option<Duration> {
+    pub(crate) fn timeout(&self, mode: Mode) -> Option<Duration> {
         self.direction(mode).limits.lock().timeout
     }
 
@@ -261,7 +261,7 @@ impl<T> Registration<T> {
     }
 
     /// Ends all waits; every later operation fails.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         if !self.closed.swap(true, Ordering::AcqRel) {
             // SAFETY: `pd` came from poll_open and is closed by drop, after this.
             unsafe { poll_runtime_poll_unblock(self.pd) };

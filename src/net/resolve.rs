@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
 
-use crate::blocking::blocking;
+use crate::goroutine::blocking;
 
 /// Calls `f` with each address that `addrs` resolves to, until it succeeds; returns its last result. std's
 /// resolver blocks the thread, so it is called in [`blocking`].

@@ -11,7 +11,7 @@ use crate::net::Pollable;
 use crate::net::connect::connect;
 use crate::net::registration::not_zero;
 use crate::net::resolve::each_addr;
-use crate::netpoll::Mode;
+use crate::runtime::Mode;
 
 /// A TCP connection: [`std::net::TcpStream`], on which only goroutines wait. Go's `net.TCPConn`.
 pub type TcpStream = Pollable<net::TcpStream>;

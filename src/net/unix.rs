@@ -5,9 +5,9 @@ use std::iter::FusedIterator;
 use std::os::unix::net::{self, SocketAddr};
 use std::path::Path;
 
-use crate::blocking::ignoring_eintr;
+use crate::goroutine::ignoring_eintr;
 use crate::net::Pollable;
-use crate::netpoll::Mode;
+use crate::runtime::Mode;
 
 /// A connection on this machine: [`std::os::unix::net::UnixStream`], on which only goroutines wait. Go's
 /// `net.UnixConn`.

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::io;
 
 use crate::chan::{Receiver, Sender, bounded};
-use crate::go::Builder;
-use crate::proc::disable::become_system_goroutine;
-use crate::signal::kind::Signal;
-use crate::signal::mask::SigM;
-use crate::sigqueue::{bit, signal_disable, signal_enable, signal_ignore, signal_recv};
+use crate::goroutine::Builder;
+use crate::runtime::{
+    become_system_goroutine, bit, signal_disable, signal_enable, signal_ignore, signal_recv,
+};
+use crate::signal::Signal;
+use crate::signal::sig_m::SigM;
 use crate::sync::Mutex;
 
 /// The handlers of the process. Go's `handlers`.
@@ -59,7 +60,7 @@ impl Handlers {
     }
 
     /// Adds a handler for these signals; returns its number and its channel. Go's `Notify`.
-    pub(super) fn add(&mut self, signals: &[Signal]) -> io::Result<(u64, Receiver<Signal>)> {
+    pub(crate) fn add(&mut self, signals: &[Signal]) -> io::Result<(u64, Receiver<Signal>)> {
         self.watch()?;
         let (tx, c) = bounded(signals.len());
         let mask = mask_of(signals);
@@ -121,14 +122,14 @@ impl Handlers {
     }
 
     /// Restores the former actions of these signals. Go's `Reset`.
-    pub(super) fn reset(&mut self, signals: &[Signal]) {
+    pub(crate) fn reset(&mut self, signals: &[Signal]) {
         self.cancel(signals);
         self.disable_unwanted(signals);
     }
 
     /// The first half of Go's `Stop`: signals that come from here on aren't for handler `id`; those that have
     /// come may still be on their way. Says whether there is such a handler.
-    pub(super) fn stop(&mut self, id: u64) -> bool {
+    pub(crate) fn stop(&mut self, id: u64) -> bool {
         let Some(handler) = self.list.iter_mut().find(|handler| handler.id == id) else { return false };
         handler.stopping = true;
         let mask = handler.mask;
@@ -137,7 +138,7 @@ impl Handlers {
     }
 
     /// Removes a handler, which closes its channel.
-    pub(super) fn remove(&mut self, id: u64) {
+    pub(crate) fn remove(&mut self, id: u64) {
         let Some(i) = self.list.iter().position(|handler| handler.id == id) else { return };
         let handler = self.list.remove(i);
         if !handler.stopping {

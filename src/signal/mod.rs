@@ -41,21 +41,25 @@
 //! threads. (Go has these threads from the start.) Since a signal can come at any time, deadlocks are no
 //! longer found.
 
+// | file | what it holds |
+// | --- | --- |
+// | `kind.rs` | `Signal` |
+// | `handlers.rs` | who wants which signal, as in Go's `os/signal` |
+// | `sig_m.rs` | the thread whose signal mask is the program's: Go's `ensureSigM` |
+
 mod handlers;
 mod kind;
-mod mask;
+mod sig_m;
+
+pub use kind::Signal;
 
 use std::fmt;
 use std::io;
 
 use crate::chan::Receiver;
-use crate::go::Builder;
-use crate::proc::boot::started;
-use crate::proc::extram::Guest;
-use crate::sigqueue::signal_wait_until_idle;
-use crate::wait::{in_blocking, must_wait};
-use handlers::HANDLERS;
-pub use kind::Signal;
+use crate::goroutine::Builder;
+use crate::runtime::{Guest, in_blocking, must_wait, signal_wait_until_idle, started};
+use crate::signal::handlers::HANDLERS;
 
 /// Signals that the program receives, until this is dropped. [`notify`] makes it.
 pub struct Signals {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use crate::runtime::must_wait;
 use crate::sync::{Condvar, Mutex};
-use crate::wait::must_wait;
 
 /// A point at which a number of goroutines wait for each other. Go has none; this is std's.
 pub struct Barrier {

@@ -3,14 +3,11 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use crate::sema::notify_list::{
-    NotifyList, notify_list_add, notify_list_notify_all, notify_list_notify_one, notify_list_wait,
-    notify_list_wait_until,
+use crate::runtime::{
+    NotifyList, must_wait, nanos, notify_list_add, notify_list_notify_all, notify_list_notify_one,
+    notify_list_wait, notify_list_wait_until, when,
 };
 use crate::sync::MutexGuard;
-use crate::time::channel::when;
-use crate::time::nanos;
-use crate::wait::must_wait;
 
 /// A condition that goroutines wait for. Go's `sync.Cond`.
 ///

@@ -8,14 +8,25 @@
 //! waits. Inside [`blocking`](crate::blocking), and before the runtime has started, what needs no wait works
 //! (`try_lock`, a free lock, dropping a guard, notifying), and what does panics.
 
+// | file | what it holds |
+// | --- | --- |
+// | `mutex.rs` | `Mutex` |
+// | `raw_mutex.rs` | Go's `sync.Mutex` |
+// | `rwlock.rs` | `RwLock` |
+// | `condvar.rs` | `Condvar` |
+// | `once.rs` | `Once`, `OnceLock` |
+// | `wait_group.rs` | `WaitGroup` |
+// | `semaphore.rs` | `Semaphore` |
+// | `barrier.rs` | `Barrier` |
+
 mod barrier;
 mod condvar;
-mod mutex;
+pub(crate) mod mutex;
 mod once;
 mod raw_mutex;
 mod rwlock;
 mod semaphore;
-mod wait_group;
+pub(crate) mod wait_group;
 
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::{Condvar, WaitTimeoutResult};

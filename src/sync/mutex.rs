@@ -81,7 +81,7 @@ impl<T: ?Sized> Mutex<T> {
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
     /// The guard's mutex.
-    pub(super) fn mutex(&self) -> &'a Mutex<T> {
+    pub(crate) fn mutex(&self) -> &'a Mutex<T> {
         self.mutex
     }
 }

@@ -9,15 +9,10 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use crate::arch::procyield;
-use crate::os::nanotime;
-use crate::panic::{fatal, throw};
-use crate::proc::m::getm;
-use crate::proc::procs::gomaxprocs;
-use crate::proc::runq::runqempty;
-use crate::runtime2::{WaitReason, sched};
-use crate::sema::{semacquire1, semrelease1};
-use crate::wait::must_wait;
+use crate::runtime::runtime2::{WaitReason, sched};
+use crate::runtime::{
+    fatal, getm, gomaxprocs, must_wait, nanotime, procyield, runqempty, semacquire1, semrelease1, throw,
+};
 
 /// A mutex without a value.
 pub(super) struct RawMutex {
@@ -52,20 +47,20 @@ fn can_spin(iter: u32) -> bool {
 }
 
 impl RawMutex {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         RawMutex { state: AtomicI32::new(0), sema: AtomicU32::new(0) }
     }
 
     #[inline(always)]
     #[track_caller]
-    pub(super) fn lock(&self) {
+    pub(crate) fn lock(&self) {
         // Acquire, in this file: pairs with the release in unlock.
         if self.state.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.lock_slow();
         }
     }
 
-    pub(super) fn try_lock(&self) -> bool {
+    pub(crate) fn try_lock(&self) -> bool {
         let old = self.state.load(Ordering::Relaxed);
         old & (LOCKED | STARVING) == 0
             && self.state.compare_exchange(old, old | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -149,7 +144,7 @@ impl RawMutex {
     }
 
     #[inline(always)]
-    pub(super) fn unlock(&self) {
+    pub(crate) fn unlock(&self) {
         let new = self.state.fetch_sub(LOCKED, Ordering::Release) - LOCKED;
         if new != 0 {
             self.unlock_slow(new);

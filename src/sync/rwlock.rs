@@ -9,11 +9,9 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use crate::proc::park::on_goroutine;
-use crate::runtime2::WaitReason;
-use crate::sema::{semacquire1, semrelease};
+use crate::runtime::runtime2::WaitReason;
+use crate::runtime::{must_wait, on_goroutine, semacquire1, semrelease};
 use crate::sync::raw_mutex::RawMutex;
-use crate::wait::must_wait;
 
 /// More readers than there can be at once.
 const MAX_READERS: i32 = 1 << 30;

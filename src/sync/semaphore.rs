@@ -8,12 +8,10 @@ use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use crate::lock::{lock, unlock};
-use crate::proc::park::on_goroutine;
-use crate::runtime2::{Mutex, Timer};
-use crate::sema::{semacquire, semrelease};
-use crate::time::{channel, nanos};
-use crate::wait::must_wait;
+use crate::runtime::runtime2::Mutex;
+use crate::runtime::{
+    self, Timer, fire, lock, must_wait, nanos, on_goroutine, semacquire, semrelease, unlock,
+};
 
 /// A number of permits, which goroutines take and give back: Go's
 /// `golang.org/x/sync/semaphore`, with tokio's names.
@@ -167,10 +165,10 @@ impl Semaphore {
         let _guest = must_wait("acquire_timeout");
         let wait = TimedWait { semaphore: self, waiter: Waiter::new(n), over: Cell::new(false) };
         if !self.take_or_queue(&wait.waiter) {
-            let until = channel::when(nanos(timeout));
-            let timer = channel::start(until, 0, give_up, ptr::from_ref(&wait).cast_mut().cast());
+            let until = runtime::when(nanos(timeout));
+            let timer = fire::start(until, 0, give_up, ptr::from_ref(&wait).cast_mut().cast());
             semacquire(&wait.waiter.granted);
-            channel::end(timer);
+            fire::end(timer);
             if wait.over.get() {
                 return None;
             }
@@ -267,7 +265,7 @@ struct TimedWait<'a> {
 unsafe extern "C" fn give_up(t: *mut c_void, seq: usize) {
     // SAFETY: `start` passes the timer, which is never freed.
     let t = unsafe { &*t.cast::<Timer>() };
-    channel::fire(t, seq, |wait| {
+    fire::fire(t, seq, |wait| {
         // SAFETY: it stays until the timer has ended.
         let wait = unsafe { &*wait.cast::<TimedWait<'_>>() };
         if wait.semaphore.leave(&wait.waiter) {

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use crate::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::sema::{semacquire, semrelease};
-use crate::wait::must_wait;
+use crate::runtime::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::runtime::{must_wait, semacquire, semrelease};
 
 /// Counts goroutines, or other work, that others wait for. Go's `sync.WaitGroup`.
 ///

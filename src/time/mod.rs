@@ -43,33 +43,21 @@
 //! [`blocking`](crate::blocking), where that can't be, these functions panic. Stopping or dropping a timer
 //! works anywhere.
 
-pub(crate) mod adjust;
-pub(crate) mod channel;
-pub(crate) mod heap;
-pub(crate) mod modify;
-mod one_shot;
-pub(crate) mod run;
-pub(crate) mod sleep;
-mod ticker;
-pub(crate) mod timer;
+// | file | what it holds |
+// | --- | --- |
+// | `timer.rs` | `Timer` |
+// | `ticker.rs` | `Ticker`, `tick` |
 
-pub use one_shot::Timer;
+mod ticker;
+mod timer;
+
 pub use ticker::{Ticker, tick};
+pub use timer::Timer;
 
 use std::time::{Duration, Instant};
 
 use crate::chan::Receiver;
-use crate::wait::must_wait;
-
-/// A duration in nanoseconds, 292 years at most.
-pub(crate) fn nanos(d: Duration) -> i64 {
-    i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)
-}
-
-/// How long it is until `deadline`, zero if that has passed.
-pub(crate) fn until(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now())
-}
+use crate::runtime::{self, must_wait, nanos, until};
 
 /// Parks the running goroutine for at least `d`; its thread goes on with others. Go's `time.Sleep`.
 ///
@@ -80,7 +68,7 @@ pub fn sleep(d: Duration) {
     let _guest = must_wait("time::sleep");
     // SAFETY: must_wait saw that this is a goroutine with a P, or made it one; nothing here is a
     // thread-local's, and the program keeps none where it can park, as `run` demands.
-    unsafe { sleep::time_sleep(nanos(d)) }
+    unsafe { runtime::time_sleep(nanos(d)) }
 }
 
 /// [`sleep`] until `deadline` has come.
@@ -91,7 +79,7 @@ pub fn sleep(d: Duration) {
 pub fn sleep_until(deadline: Instant) {
     let _guest = must_wait("time::sleep_until");
     // SAFETY: as in sleep.
-    unsafe { sleep::time_sleep(nanos(until(deadline))) }
+    unsafe { runtime::time_sleep(nanos(until(deadline))) }
 }
 
 /// A channel that gets the time once, when `d` is over. It isn't closed then: a second receive waits
@@ -103,5 +91,5 @@ pub fn sleep_until(deadline: Instant) {
 #[track_caller]
 pub fn after(d: Duration) -> Receiver<Instant> {
     let _guest = must_wait("time::after");
-    Receiver::of_timer(channel::when(nanos(d)), 0)
+    Receiver::of_timer(runtime::when(nanos(d)), 0)
 }

@@ -4,9 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::chan::Receiver;
-use crate::time::channel::when;
-use crate::time::nanos;
-use crate::wait::must_wait;
+use crate::runtime::{must_wait, nanos, when};
 
 /// A channel that gets the time again and again. Go's `time.Ticker`.
 ///

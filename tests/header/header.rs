@@ -1,4 +1,4 @@
-//! `include/gosched.h` is what cbindgen makes of `src/capi.rs`, and C and C++ compilers take it.
+//! `include/gosched.h` is what cbindgen makes of `src/capi/header.rs`, and C and C++ compilers take it.
 
 use std::env;
 use std::fs;
@@ -11,7 +11,7 @@ const WRITE: &str = "GOSCHED_WRITE_HEADER";
 const HEADER: &str = "include/gosched.h";
 
 /// What cbindgen makes it of.
-const SOURCE: &str = "src/capi.rs";
+const SOURCE: &str = "src/capi/header.rs";
 
 /// Where a file of the repository is.
 fn absolute(path: &str) -> PathBuf {

@@ -38,7 +38,8 @@ fn read(stream: TokenStream) -> Vec<Token> {
     tokens
 }
 
-/// The tokens without each item, statement and field that `#[cfg(test)]` stands before.
+/// The tokens without each item, statement and field that `#[cfg(test)]` stands before, or
+/// `#[cfg(all(test, ..))]`.
 pub fn without_tests(tokens: Vec<Token>) -> Vec<Token> {
     let mut kept = Vec::new();
     let mut rest = tokens.into_iter();
@@ -60,7 +61,11 @@ pub fn without_tests(tokens: Vec<Token>) -> Vec<Token> {
 fn is_cfg_test(token: &Token) -> bool {
     let Token::Group(Delimiter::Bracket, attribute) = token else { return false };
     let [Token::Word(cfg), Token::Group(_, condition)] = attribute.as_slice() else { return false };
-    cfg == "cfg" && condition.as_slice() == [Token::Word("test".to_owned())]
+    let condition = match condition.as_slice() {
+        [all, Token::Group(_, conditions)] if is(all, "all") => conditions,
+        condition => condition,
+    };
+    cfg == "cfg" && condition.first().is_some_and(|first| is(first, "test"))
 }
 
 /// All words in there.

@@ -25,25 +25,21 @@ static TREE: LazyLock<Tree> = LazyLock::new(Tree::of_the_crate);
 static HOUSE: LazyLock<House> = LazyLock::new(|| House::new(&TREE));
 
 #[test]
-#[ignore = "src/ has no rooms yet"]
 fn the_order_names_every_room() {
     none(&[HOUSE.faults(&TREE)]);
 }
 
 #[test]
-#[ignore = "src/ has no rooms yet"]
 fn rooms_use_what_is_below() {
     none(&[uses::rooms_use_what_is_below(&TREE, &HOUSE), methods::rooms_call_what_is_below(&TREE, &HOUSE)]);
 }
 
 #[test]
-#[ignore = "src/ has no rooms yet"]
 fn faces_use_what_is_listed() {
     none(&[uses::faces_use_what_is_listed(&TREE, &HOUSE), uses::the_list_is_used(&TREE, &HOUSE)]);
 }
 
 #[test]
-#[ignore = "src/ has no rooms yet"]
 fn rooms_show_what_is_used() {
     none(&[
         visibility::rooms_show_what_is_listed(&TREE, &HOUSE),
@@ -52,7 +48,6 @@ fn rooms_show_what_is_used() {
 }
 
 #[test]
-#[ignore = "src/ has no rooms yet"]
 fn folders_have_tables() {
     none(&[
         folders::folders_have_tables(&TREE),
@@ -62,7 +57,6 @@ fn folders_have_tables() {
 }
 
 #[test]
-#[ignore = "src/ has no rooms yet"]
 fn files_are_short() {
     none(&[folders::files_are_short(&TREE)]);
 }

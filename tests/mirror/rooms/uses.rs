@@ -53,7 +53,13 @@ pub fn faces_use_what_is_listed(tree: &Tree, house: &House) -> Vec<String> {
             let path = house.resolve(&written);
             let why = match house.place(&path) {
                 _ if house.is_macro_for_all(&written) => continue,
-                Place::Runtime(Some(to)) if house.for_faces.iter().any(|name| name == to) => continue,
+                Place::Runtime(Some(to)) | Place::Room(to)
+                    if house.for_faces.iter().any(|name| name == to) =>
+                {
+                    continue;
+                }
+                // The runtime itself: the compiler sees to what a face has of it.
+                Place::Runtime(None) => continue,
                 place @ Place::Face(_) if place == own => continue,
                 Place::Room(_) | Place::Runtime(_) => format!("isn't what {RULES} exports"),
                 Place::Face(_) => "is of another face".to_owned(),

@@ -31,7 +31,9 @@ pub fn rooms_show_what_is_listed(tree: &Tree, house: &House) -> Vec<String> {
             || *is_member && tree.faces().any(|(_, face)| face.mentions(name))
             || is_type && all.iter().any(|(_, other)| has_it(other))
     };
-    let unused = all.iter().filter(|(_, shown)| !is_used(shown));
+    // What a module has that is listed as a whole is visible with it.
+    let is_listed = |path: &str| house.for_faces.iter().any(|name| path.ends_with(&format!("/{name}.rs")));
+    let unused = all.iter().filter(|(path, shown)| shown.name != "*" && !is_listed(path) && !is_used(shown));
     unused.map(|(path, shown)| format!("{path}: {} is pub(crate), and no face uses it", shown.name)).collect()
 }
 

@@ -83,7 +83,7 @@ fn ready_twice(test: Test) {
 fn park_on_g0(test: Test) {
     // SAFETY: a fatal error is all that comes of it.
     let process = test.process(|| run(|| unsafe { proc::systemstack(park) }));
-    process.end().fatal("park on g0: only a goroutine can").says("proc::park::gopark");
+    process.end().fatal("park on g0: only a goroutine can").says("sched::park::gopark");
 }
 
 fn park_on_a_foreign_thread(test: Test) {
@@ -91,7 +91,7 @@ fn park_on_a_foreign_thread(test: Test) {
         run(|| {});
         park();
     });
-    process.end().fatal("park on a thread that isn't a goroutine's").says("proc::park::gopark");
+    process.end().fatal("park on a thread that isn't a goroutine's").says("sched::park::gopark");
 }
 
 fn mcall_on_g0(test: Test) {

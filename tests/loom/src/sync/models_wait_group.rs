@@ -4,8 +4,8 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
-use crate::atomic::check;
-use crate::wait_group::WaitGroup;
+use crate::runtime::atomic::check;
+use crate::sync::wait_group::WaitGroup;
 
 /// Something that is done, and who waits for it: loom fails if nothing orders the two.
 struct Guarded {

@@ -63,8 +63,8 @@ impl Turn {
 
 /// Statics, made anew for each run of a model.
 macro_rules! statics {
-    ($(static $name:ident: $type:ty = $value:expr;)*) => {
-        loom::lazy_static! { $(static ref $name: $type = $value;)* }
+    ($($(pub($($vis:tt)+))? static $name:ident: $type:ty = $value:expr;)*) => {
+        loom::lazy_static! { $($(pub($($vis)+))? static ref $name: $type = $value;)* }
     };
 }
 pub(crate) use statics;

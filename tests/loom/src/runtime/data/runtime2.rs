@@ -3,15 +3,16 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Cell};
-pub(crate) use crate::link::Link;
-pub(crate) use crate::lock::Mutex;
-use crate::pool::{FreeList, Pool};
-use crate::proc::gqueue::GQueue;
-use crate::proc::p::acquirep;
-use crate::time::heap::TimerWhen;
-use crate::time::timer::{TIMER_NO_STATUS, Timer, TimerExt, TimerFn};
 use loom::cell::UnsafeCell;
+
+use crate::runtime::data::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Cell,
+};
+use crate::runtime::data::ext::{MExt, PExt, SchedtExt};
+use crate::runtime::data::gqueue::GQueue;
+use crate::runtime::data::link::Link;
+use crate::runtime::data::timer::{TIMER_NO_STATUS, Timer, TimerExt, TimerFn, TimerWhen};
+use crate::runtime::p::acquire::acquirep;
 
 /// A ring that overflows soon.
 pub(crate) const RUNQ_SIZE: usize = 4;
@@ -31,6 +32,10 @@ pub(crate) struct G {
     pub(crate) payload: UnsafeCell<u32>,
     pub(crate) id: u32,
 }
+
+/// One of the locks that there are, by its number: 0 is the scheduler's, then come those of the P's, and
+/// one that no model takes.
+pub(crate) struct Mutex(pub(crate) usize);
 
 /// A one-shot event.
 pub(crate) struct Note {
@@ -54,7 +59,7 @@ pub(crate) struct P {
     pub(crate) num_timers: AtomicU32,
     pub(crate) deleted_timers: AtomicU32,
     pub(crate) limiter_event: AtomicU64,
-    pub(crate) ext: Unused,
+    pub(crate) ext: PExt,
 }
 
 pub(crate) struct Slice<T> {
@@ -63,29 +68,17 @@ pub(crate) struct Slice<T> {
     pub(crate) cap: Cell<usize>,
 }
 
-/// The unused timers of a P.
-pub(crate) struct Unused {
-    pub(crate) timers: FreeList<Timer>,
-}
-
-/// Those that no P has.
-pub(crate) struct AllUnused {
-    pub(crate) timers: Pool<Timer>,
-}
-
 pub(crate) struct M {
     pub(crate) procid: AtomicU64,
     pub(crate) preempt_gen: AtomicU32,
     pub(crate) signal_pending: AtomicU32,
     pub(crate) isextra: Cell<bool>,
     pub(crate) spinning: Cell<bool>,
+    pub(crate) blocked: Cell<bool>,
+    pub(crate) g0: Link<G>,
     pub(crate) curg: Link<G>,
     pub(crate) p: Link<P>,
     pub(crate) ext: MExt,
-}
-
-pub(crate) struct MExt {
-    pub(crate) g0: G,
 }
 
 pub(crate) struct Schedt {
@@ -99,7 +92,10 @@ pub(crate) struct Schedt {
     pub(crate) needspinning: AtomicU32,
     pub(crate) runq: GQueue,
     pub(crate) runqsize: AtomicI32,
-    pub(crate) ext: AllUnused,
+    /// The monitor never sleeps, and no model knows of it.
+    pub(crate) sysmonwait: std::sync::atomic::AtomicBool,
+    pub(crate) sysmonnote: Note,
+    pub(crate) ext: SchedtExt,
 }
 
 // SAFETY: what isn't an atomic is touched by one thread, or with the lock held.
@@ -123,12 +119,24 @@ loom::lazy_static! {
         needspinning: AtomicU32::new(0),
         runq: GQueue::default(),
         runqsize: AtomicI32::new(0),
-        ext: AllUnused { timers: Pool::default() },
+        sysmonwait: false.into(),
+        sysmonnote: Note { key: AtomicU32::new(0) },
+        ext: SchedtExt::default(),
     };
 }
 
 pub(crate) fn sched() -> &'static Schedt {
     &SCHED
+}
+
+impl Mutex {
+    /// How many there are.
+    pub(crate) const N: usize = 5;
+
+    /// The one that no model takes.
+    pub(crate) const fn new() -> Self {
+        Mutex(Mutex::N - 1)
+    }
 }
 
 impl G {
@@ -181,7 +189,7 @@ impl P {
             num_timers: AtomicU32::new(0),
             deleted_timers: AtomicU32::new(0),
             limiter_event: AtomicU64::new(0),
-            ext: Unused { timers: FreeList::default() },
+            ext: PExt::default(),
         }))
     }
 }
@@ -202,6 +210,8 @@ impl M {
             signal_pending: AtomicU32::new(0),
             isextra: Cell::new(false),
             spinning: Cell::new(false),
+            blocked: Cell::new(false),
+            g0: Link::null(),
             curg: Link::null(),
             p: Link::null(),
             ext: MExt { g0: G::unwritten(0) },
@@ -220,6 +230,6 @@ pub(crate) fn new_timer(when: i64, f: TimerFn, arg: *mut c_void) -> &'static Tim
         seq: AtomicUsize::new(0),
         nextwhen: Cell::new(0),
         status: AtomicU32::new(TIMER_NO_STATUS),
-        ext: TimerExt { send_lock: Mutex(4), waiter: Cell::new(ptr::null_mut()), set: Cell::new(false) },
+        ext: TimerExt { send_lock: Mutex::new(), waiter: Cell::new(ptr::null_mut()), set: Cell::new(false) },
     }))
 }

@@ -7,8 +7,8 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
-use crate::lock::key::MutexKey;
-use crate::standin::os::MEMBARRIER;
+use crate::runtime::base::os::MEMBARRIER;
+use crate::runtime::data::ext::MutexKey;
 
 /// What the lock protects: loom fails if two threads are in it, or one sees it half done.
 struct Guarded {

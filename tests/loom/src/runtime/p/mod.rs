@@ -1,29 +1,32 @@
-//! The chapters of the crate's `proc` that are checked.
+//! P's: who has which, and their queues, lists and timers. There are three, but where a model makes them.
 
-#[path = "../../../src/proc/global.rs"]
-pub(crate) mod global;
-#[path = "../../../src/proc/gqueue.rs"]
-pub(crate) mod gqueue;
-#[path = "../../../src/proc/order.rs"]
-pub(crate) mod order;
-#[path = "../../../src/proc/p.rs"]
-pub(crate) mod p;
-#[path = "../../../src/proc/pmask.rs"]
+#[path = "../../../../../src/runtime/p/acquire.rs"]
+pub(crate) mod acquire;
+#[path = "../../../../../src/runtime/p/globrunq.rs"]
+pub(crate) mod globrunq;
+#[path = "../../../../../src/runtime/p/idle.rs"]
+pub(crate) mod idle;
+#[cfg(test)]
+mod models_procs;
+#[cfg(test)]
+mod models_runq;
+#[path = "../../../../../src/runtime/p/pmask.rs"]
 pub(crate) mod pmask;
-#[path = "../../../src/proc/preempt.rs"]
-pub(crate) mod preempt;
-#[path = "../../../src/proc/procid.rs"]
-pub(crate) mod procid;
+pub(crate) mod procs;
 /// Where P's are made; the other models have theirs from the start.
-#[path = "../../../src/proc/procs.rs"]
-pub(crate) mod procs_made;
-#[path = "../../../src/proc/runq.rs"]
+#[path = "../../../../../src/runtime/p/procs.rs"]
+mod procs_made;
+#[path = "../../../../../src/runtime/p/runq.rs"]
 pub(crate) mod runq;
-#[path = "../../../src/proc/timers.rs"]
+#[path = "../../../../../src/runtime/p/steal_order.rs"]
+pub(crate) mod steal_order;
 pub(crate) mod timers;
-#[path = "../../../src/proc/wake.rs"]
-pub(crate) mod wake;
 
-pub(crate) use crate::standin::{
-    gosched, hooks, inject, m, procresize, procs, safepoint, startstop, status, syscall, sysmon, trace,
-};
+/// Stopping for others, which no model asks for.
+pub(crate) mod stop {
+    use crate::runtime::data::runtime2::P;
+
+    pub(crate) fn asked_to_stop(_: &P) -> bool {
+        false
+    }
+}

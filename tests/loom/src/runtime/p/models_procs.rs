@@ -2,11 +2,11 @@
 
 use loom::thread;
 
-use crate::atomic::check;
-use crate::proc::order::RandomOrder;
-use crate::proc::pmask::PMask;
-use crate::proc::procs_made::{Procs, gomaxprocs, procs, set_procs};
-use crate::runtime2::P;
+use crate::runtime::data::atomic::check;
+use crate::runtime::data::runtime2::P;
+use crate::runtime::p::pmask::PMask;
+use crate::runtime::p::procs_made::{Procs, gomaxprocs, procs, set_procs};
+use crate::runtime::p::steal_order::RandomOrder;
 
 /// A new table of `n` new P's.
 fn table(n: i32) -> &'static Procs {

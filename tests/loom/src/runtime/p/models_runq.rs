@@ -2,10 +2,10 @@
 
 use loom::thread;
 
-use crate::atomic::check;
-use crate::proc::gqueue::GQueue;
-use crate::proc::runq::{runqdrain, runqempty, runqget, runqput, runqputbatch, runqsteal};
-use crate::runtime2::{G, P, sched};
+use crate::runtime::data::atomic::check;
+use crate::runtime::data::gqueue::GQueue;
+use crate::runtime::data::runtime2::{G, P, sched};
+use crate::runtime::p::runq::{runqdrain, runqempty, runqget, runqput, runqputbatch, runqsteal};
 
 /// Takes and runs all that the owner of `pp` gets.
 fn get_all(pp: &'static P) -> Vec<u32> {

@@ -3,12 +3,12 @@
 
 use loom::thread;
 
-use crate::atomic::check;
-use crate::proc::p::wirep;
-use crate::proc::preempt::preemptone;
-use crate::proc::procs::procs;
-use crate::runtime2::{G, M};
-use crate::signal_unix::was_sent;
+use crate::runtime::base::os::was_sent;
+use crate::runtime::data::atomic::check;
+use crate::runtime::data::runtime2::{G, M};
+use crate::runtime::p::acquire::wirep;
+use crate::runtime::p::procs::procs;
+use crate::runtime::preempt::ask::preemptone;
 
 /// Threads: one that has ended, and the one that the M has then.
 const OLD: u64 = 1;

@@ -6,16 +6,16 @@ use std::ptr;
 
 use loom::thread;
 
-use crate::atomic::{Ordering, check};
-use crate::netpoll::{SOON, netpoll_break};
-use crate::proc::m::minit;
-use crate::proc::procs::procs;
-use crate::proc::startstop::started;
-use crate::proc::timers::poll_or_stop;
-use crate::proc::wake::{Dropped, drop_p};
-use crate::runtime2::{M, P, new_timer, sched};
-use crate::time::modify::{addtimer, modtimer};
-use crate::time::timer::Timer;
+use crate::runtime::base::this;
+use crate::runtime::data::atomic::{Ordering, check};
+use crate::runtime::data::runtime2::{M, P, new_timer, sched};
+use crate::runtime::data::timer::Timer;
+use crate::runtime::m::startm::started;
+use crate::runtime::netpoll::epoll::{SOON, netpoll_break};
+use crate::runtime::p::procs::procs;
+use crate::runtime::sched::poll::poll_or_stop;
+use crate::runtime::sched::wake::{Dropped, drop_p};
+use crate::runtime::time::modify::{addtimer, modtimer};
 
 /// When the timer is due that was there before.
 const LATE: i64 = 10 * SOON;
@@ -35,7 +35,7 @@ fn timer(when: i64) -> &'static Timer {
 fn begin(known: i64) -> Option<&'static Timer> {
     sched().lastpoll.store(1, Ordering::SeqCst);
     procs().timerp_mask.set(0);
-    minit(M::new(p(0)));
+    this::set_m(M::new(p(0)));
     (known != 0).then(|| {
         let late = timer(known);
         addtimer(late);

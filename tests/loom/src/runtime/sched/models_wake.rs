@@ -2,14 +2,15 @@
 
 use loom::thread;
 
-use crate::atomic::{Ordering, check};
-use crate::lock::{lock, unlock};
-use crate::proc::global::globrunqput;
-use crate::proc::procs::procs;
-use crate::proc::runq::{runqempty, runqput, runqsteal};
-use crate::proc::startstop::started;
-use crate::proc::wake::{Dropped, drop_p, pidleput, resetspinning, wakep};
-use crate::runtime2::{G, M, P, sched};
+use crate::runtime::data::atomic::{Ordering, check};
+use crate::runtime::data::runtime2::{G, M, P, sched};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::startm::started;
+use crate::runtime::p::globrunq::globrunqput;
+use crate::runtime::p::idle::pidleput;
+use crate::runtime::p::procs::procs;
+use crate::runtime::p::runq::{runqempty, runqput, runqsteal};
+use crate::runtime::sched::wake::{Dropped, drop_p, resetspinning, wakep};
 
 /// What findRunnable does once there is no local work: search, if it may, then let the P go.
 /// Returns whether it found work.

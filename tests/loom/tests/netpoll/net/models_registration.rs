@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use libc::{EPOLLIN, EPOLLRDHUP};
 
-use crate::registration::Registration;
+use crate::net::registration::Registration;
 use crate::*;
 
 /// The kernel's side of a stream: how many bytes there are, and whether no more come.

@@ -1,12 +1,12 @@
-//! The chapters of the crate's `time` that are checked.
+//! The heap of timers that each P has.
 
-#[path = "../../../src/time/adjust.rs"]
+#[path = "../../../../../../src/runtime/p/timers/adjust.rs"]
 pub(crate) mod adjust;
-#[path = "../../../src/time/heap.rs"]
+#[path = "../../../../../../src/runtime/p/timers/heap.rs"]
 pub(crate) mod heap;
-#[path = "../../../src/time/modify.rs"]
-pub(crate) mod modify;
-#[path = "../../../src/time/run.rs"]
+#[cfg(test)]
+mod models_timer_heap;
+#[path = "../../../../../../src/runtime/p/timers/run.rs"]
 pub(crate) mod run;
-#[path = "../../../src/time/timer.rs"]
+#[path = "../../../../../../src/runtime/p/timers/timer.rs"]
 pub(crate) mod timer;

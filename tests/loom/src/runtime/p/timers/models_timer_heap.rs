@@ -6,16 +6,17 @@ use std::ptr;
 
 use loom::thread;
 
-use crate::atomic::{AtomicU32, Ordering, check};
-use crate::lock::{lock, unlock};
-use crate::proc::m::minit;
-use crate::proc::procs::procs;
-use crate::runtime2::{M, P, new_timer};
-use crate::time::adjust::{adjusttimers, cleantimers, clear_deleted_timers};
-use crate::time::heap::verify_timer_heap;
-use crate::time::modify::{addtimer, deltimer, modtimer};
-use crate::time::run::{nobarrier_wake_time, runtimer};
-use crate::time::timer::*;
+use crate::runtime::base::this;
+use crate::runtime::data::atomic::{AtomicU32, Ordering, check};
+use crate::runtime::data::runtime2::{M, P, new_timer};
+use crate::runtime::data::timer::*;
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::p::procs::procs;
+use crate::runtime::p::timers::adjust::{adjusttimers, cleantimers, clear_deleted_timers};
+use crate::runtime::p::timers::heap::verify_timer_heap;
+use crate::runtime::p::timers::run::{nobarrier_wake_time, runtimer};
+use crate::runtime::p::timers::timer::release_timer;
+use crate::runtime::time::modify::{addtimer, deltimer, modtimer};
 
 /// Times, one after the other.
 const SOON: i64 = 10;
@@ -113,7 +114,7 @@ fn drain() {
 
 /// This thread has P `id`.
 fn begin(id: usize) {
-    minit(M::new(procs().allp[id]));
+    this::set_m(M::new(procs().allp[id]));
 }
 
 /// A timer is set to an earlier time while the owner puts the heap in order.

@@ -1,0 +1,321 @@
+//! What C programs see: `include/gosched.h` is made of this file.
+
+use std::ffi::{c_int, c_void};
+
+/// A goroutine: Go's `g`. Its address is good forever: the memory of one that has ended becomes
+/// another's, and nothing else.
+pub struct Goroutine {
+    _opaque: (),
+}
+
+/// A channel of values of one size: Go's `chan`. Any number of goroutines and threads may use one at
+/// the same time.
+pub struct Chan {
+    _opaque: (),
+}
+
+/// How a channel operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum OpResult {
+    /// The value was sent, or received.
+    Done,
+    /// Nothing was done: the operation would have had to wait, but wasn't meant to, or can't here.
+    WouldBlock,
+    /// The channel is closed. Nothing was sent; or nothing was left to receive, and the place for a
+    /// value was filled with zeros.
+    Closed,
+}
+
+/// Why a goroutine is parked, for reports: Go's `waitReason`. Go's other numbers, up to 36, will do as
+/// well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum WaitReason {
+    /// No reason: "waiting".
+    None = 0,
+    /// "IO wait"
+    IoWait = 2,
+    /// "semacquire"
+    Semacquire = 18,
+    /// "sleep"
+    Sleep = 19,
+    /// "sync.Cond.Wait"
+    CondWait = 20,
+    /// "sync.Mutex.Lock"
+    MutexLock = 21,
+    /// "sync.RWMutex.RLock"
+    RwmutexRlock = 22,
+    /// "sync.RWMutex.Lock"
+    RwmutexLock = 23,
+    /// "coroutine"
+    Coroutine = 36,
+}
+
+/// A case of `gosched_select`: Go's `scase`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Case {
+    /// The channel. One that is NULL is never chosen.
+    pub chan: *mut Chan,
+    /// The value to send, or the place to receive to, which may be NULL.
+    pub elem: *mut c_void,
+}
+
+/// What `gosched_select` has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Selected {
+    /// The chosen case, counted from 0; -1 if none was ready.
+    pub index: isize,
+    /// How that case ended.
+    pub result: OpResult,
+}
+
+// C has only addresses of the opaque types.
+#[allow(improper_ctypes)]
+unsafe extern "C" {
+    /// Starts the runtime, unless it runs already; runs `main(arg)` on a goroutine, with a fixed stack
+    /// of 8 MiB; waits until it returns, and stores its result at `result`, unless that is NULL. Go's
+    /// `main`, in `proc.go`.
+    ///
+    /// The calling thread is no goroutine, and sleeps meanwhile. When `main` has returned, other
+    /// goroutines go on, and `gosched_run` may be called again, by several threads at once too.
+    ///
+    /// If `main` waits and every other goroutine does, and there is no thread left that could wake
+    /// one, that is a deadlock: it is reported, and the process ends with status 2.
+    ///
+    /// Returns 0, or an errno value:
+    /// - `EDEADLK`: this is a goroutine already;
+    /// - `EINVAL`: `main` is NULL;
+    /// - `ENOMEM`: there is no memory for a stack;
+    /// - `EAGAIN`: there is no thread to start with;
+    /// - `ENOTSUP`: the environment asks for guard pages that this kernel can't make.
+    ///
+    /// # Safety
+    /// `main` doesn't unwind: no C++ exception leaves it, and no `longjmp`. While there are
+    /// goroutines, the program keeps the rules at the head of this file.
+    pub fn gosched_run(
+        main: Option<unsafe extern "C" fn(arg: *mut c_void) -> *mut c_void>,
+        arg: *mut c_void,
+        result: *mut *mut c_void,
+    ) -> c_int;
+
+    /// Makes a goroutine on a copying stack that runs `fn(arg)`, and puts it next on this processor.
+    /// It ends when `fn` returns. Go's `newproc`, in `proc.go`, which is its `go` statement.
+    ///
+    /// It ends the process, with a report, if `fn` is NULL or there is no memory for a goroutine.
+    ///
+    /// # Safety
+    /// The runtime has started. `fn` keeps the rules for copying stacks, and doesn't unwind.
+    pub fn gosched_newproc(r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>, arg: *mut c_void);
+
+    /// Makes a goroutine as `gosched_newproc` does, but on a fixed stack, of at least `stack_size`
+    /// bytes: up to 1 GiB, and 0 stands for 256 KiB. Only what is used of it takes memory.
+    ///
+    /// Returns 0, or an errno value:
+    /// - `EINVAL`: `fn` is NULL, or `stack_size` too large;
+    /// - `EPERM`: the runtime hasn't started;
+    /// - `ENOMEM`: there is no memory or address space for a stack, or, where the environment asks
+    ///   for that, none for its guard page.
+    ///
+    /// # Safety
+    /// `fn` doesn't unwind.
+    pub fn gosched_newproc_fixed(
+        r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>,
+        arg: *mut c_void,
+        stack_size: usize,
+    ) -> c_int;
+
+    /// Lets other goroutines run; this one goes to the end of the queue that all processors share.
+    /// Go's `Gosched`, in `proc.go`.
+    ///
+    /// # Safety
+    /// On a goroutine.
+    pub fn gosched_yield();
+
+    /// Ends the running goroutine, as if its function had returned. Go's `goexit1`, in `proc.go`.
+    ///
+    /// # Safety
+    /// On a goroutine that `gosched_newproc` or `gosched_newproc_fixed` has made. C++ destructors
+    /// don't run.
+    pub fn gosched_exit() -> !;
+
+    /// The running goroutine; NULL on a thread that isn't one of the runtime's. Go's `getg`.
+    ///
+    /// On the scheduler's stack, in what `gosched_systemstack` and `gosched_park` call, it is what the
+    /// scheduler itself runs on, and no goroutine.
+    ///
+    /// # Safety
+    /// It can be called anywhere.
+    pub fn gosched_getg() -> *mut Goroutine;
+
+    /// Parks the running goroutine until somebody passes it to `gosched_ready`. Go's `gopark`, in
+    /// `proc.go`. `reason` is what reports show.
+    ///
+    /// Parking has two steps, so that no wake-up is lost in between: when the goroutine is off its
+    /// stack, `unlockf(g, lock)` is called on the scheduler's stack. There it may publish `g`, or
+    /// release the lock of the list that `g` is in. If it returns false, the goroutine goes on at once.
+    ///
+    /// If `unlockf` is NULL, `g` was published before. Whoever makes it ready must be sure that it has
+    /// parked.
+    ///
+    /// # Safety
+    /// On a goroutine. `unlockf` must not touch the goroutine's stack, park, or unwind; and it must not
+    /// return false if somebody may have made the goroutine ready.
+    pub fn gosched_park(
+        unlockf: Option<unsafe extern "C" fn(g: *mut Goroutine, lock: *mut c_void) -> bool>,
+        lock: *mut c_void,
+        reason: WaitReason,
+    );
+
+    /// Makes a parked goroutine ready: it runs next on this processor or, if this thread isn't one of
+    /// the runtime's, goes to the queue that all share. Go's `goready`, in `proc.go`.
+    ///
+    /// # Safety
+    /// `g` has parked, or its `unlockf` has been called, and nobody else makes it ready. (To do so
+    /// twice ends the process, if it is noticed.)
+    pub fn gosched_ready(g: *mut Goroutine);
+
+    /// Calls `fn(arg)` on the scheduler's stack, of which there are some 200 KiB, and returns when it
+    /// has: for what a copying stack has no room for. Anywhere but on a goroutine it just calls. Go's
+    /// `systemstack`, in `asm_amd64.s`.
+    ///
+    /// Addresses of the goroutine's stack stay good meanwhile: `arg` may be one.
+    ///
+    /// # Safety
+    /// `fn` must not park, yield, exit, or do a channel operation that has to wait; nor unwind.
+    pub fn gosched_systemstack(r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>, arg: *mut c_void);
+
+    /// Sets how many bytes a copying stack may have, 1 GiB at first, and returns what it was. A
+    /// goroutine that needs more ends the process with a report. Go's `debug.SetMaxStack`.
+    ///
+    /// # Safety
+    /// It can be called anywhere.
+    pub fn gosched_set_max_stack(bytes: usize) -> usize;
+
+    /// Halves the running goroutine's stack if it is a copying one and less than a quarter of it is in
+    /// use: for one that was deep once, and lives long. Go's `shrinkstack`, in `stack.go`.
+    ///
+    /// # Safety
+    /// On a goroutine.
+    pub fn gosched_shrink_stack();
+
+    /// Calls `fn(arg)`, which may block its thread (a read, a mutex of pthreads), on the scheduler's stack.
+    /// Other goroutines get this one's processor meanwhile: after 10 ms, or sooner if there are some that
+    /// wait for one. Anywhere but on a goroutine it just calls. Go's `cgocall`, in `cgocall.go`.
+    ///
+    /// # Safety
+    /// As `gosched_systemstack`.
+    pub fn gosched_blocking(r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>, arg: *mut c_void);
+
+    /// Parks the running goroutine for at least `ns` nanoseconds; on a thread that isn't one of the
+    /// runtime's, sleeps. Go's `time.Sleep`.
+    ///
+    /// # Safety
+    /// The runtime runs. Not on the scheduler's stack.
+    pub fn gosched_sleep(ns: i64);
+
+    /// Sets how many goroutines can run at once, from 1 to 16,384, and returns how many could before;
+    /// with 0, only returns that. It waits until every running goroutine has come to a point where it can be
+    /// stopped. Returns -1, and does nothing, if `n` is another number, if the runtime doesn't run, or if it
+    /// can't wait here: on the scheduler's stack. Go's `GOMAXPROCS`.
+    ///
+    /// # Safety
+    /// It can be called anywhere.
+    pub fn gosched_set_gomaxprocs(n: c_int) -> c_int;
+
+    /// Makes a channel with room for `capacity` values of `elem_size` bytes, and stores it at `chan`.
+    /// Without room, each send waits for its receive. Go's `makechan`, in `chan.go`.
+    ///
+    /// Values are copied in and out, as bytes.
+    ///
+    /// Returns 0, or an errno value, with NULL at `chan`:
+    /// - `EINVAL`: `elem_size` is 64 KiB or more;
+    /// - `ENOMEM`: there is no memory.
+    ///
+    /// # Safety
+    /// `chan` is a place for an address.
+    pub fn gosched_chan_make(elem_size: usize, capacity: usize, chan: *mut *mut Chan) -> c_int;
+
+    /// Frees a channel, with what is in it; does nothing with NULL.
+    ///
+    /// # Safety
+    /// Nobody uses it any more.
+    pub fn gosched_chan_free(chan: *mut Chan);
+
+    /// Sends the value at `elem`; waits while the buffer is full or, without one, until somebody
+    /// receives. A send to the channel NULL waits forever. Go's `chansend1`, in `chan.go`.
+    ///
+    /// Returns
+    /// - `GOSCHED_RESULT_DONE`;
+    /// - `GOSCHED_RESULT_CLOSED`: the channel is closed, or was meanwhile, where Go panics;
+    /// - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and can't here: on the scheduler's stack,
+    ///   or before the runtime runs.
+    ///
+    /// # Safety
+    /// At `elem` is a value of the channel's size. The channel isn't freed meanwhile.
+    pub fn gosched_chan_send(chan: *mut Chan, elem: *const c_void) -> OpResult;
+
+    /// Sends the value at `elem` if that can be done at once; otherwise returns
+    /// `GOSCHED_RESULT_WOULD_BLOCK`. Go's `selectnbsend`, in `chan.go`.
+    ///
+    /// # Safety
+    /// As `gosched_chan_send`.
+    pub fn gosched_chan_try_send(chan: *mut Chan, elem: *const c_void) -> OpResult;
+
+    /// Receives a value to `elem`, or drops it if that is NULL; waits until there is one. A receive
+    /// from the channel NULL waits forever. Go's `chanrecv2`, in `chan.go`.
+    ///
+    /// Returns
+    /// - `GOSCHED_RESULT_DONE`;
+    /// - `GOSCHED_RESULT_CLOSED`: the channel is closed and empty, and there are zeros at `elem`;
+    /// - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and can't here, as `gosched_chan_send`.
+    ///
+    /// # Safety
+    /// `elem` is NULL or a place for a value of the channel's size. The channel isn't freed meanwhile.
+    pub fn gosched_chan_recv(chan: *mut Chan, elem: *mut c_void) -> OpResult;
+
+    /// Receives a value to `elem` if there is one; otherwise returns `GOSCHED_RESULT_WOULD_BLOCK`, or
+    /// `GOSCHED_RESULT_CLOSED`. Go's `selectnbrecv`, in `chan.go`.
+    ///
+    /// # Safety
+    /// As `gosched_chan_recv`.
+    pub fn gosched_chan_try_recv(chan: *mut Chan, elem: *mut c_void) -> OpResult;
+
+    /// Closes a channel, and returns true; returns false if it was closed before, where Go panics.
+    /// From now on sends end with `GOSCHED_RESULT_CLOSED`, those that wait too; receives do when
+    /// what is in the channel has been received. Go's `closechan`, in `chan.go`.
+    ///
+    /// # Safety
+    /// `chan` isn't NULL, and the channel isn't freed meanwhile.
+    pub fn gosched_chan_close(chan: *mut Chan) -> bool;
+
+    /// How many values are in the channel at this moment, waiting senders' not among them; 0 for NULL.
+    /// Go's `len`.
+    ///
+    /// # Safety
+    /// The channel isn't freed meanwhile.
+    pub fn gosched_chan_len(chan: *mut Chan) -> usize;
+
+    /// How many values the channel has room for; 0 for NULL. Go's `cap`.
+    ///
+    /// # Safety
+    /// The channel isn't freed meanwhile.
+    pub fn gosched_chan_cap(chan: *mut Chan) -> usize;
+
+    /// Does one of several channel operations, by chance one of those that can be done at once. If
+    /// there is none, waits until there is, or, with `block` false, returns. Go's `selectgo`, in
+    /// `select.go`.
+    ///
+    /// The first `nsends` of the cases send, the other `nrecvs` receive; there may be 65,536 of them.
+    ///
+    /// Returns which it was, from 0 on, with `GOSCHED_RESULT_DONE` or `GOSCHED_RESULT_CLOSED`. Or -1,
+    /// with `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and `block` is false, or it can't here, as
+    /// `gosched_chan_send`.
+    ///
+    /// # Safety
+    /// The cases are what `gosched_chan_send` and `gosched_chan_recv` want. No channel is freed
+    /// meanwhile.
+    pub fn gosched_select(cases: *const Case, nsends: usize, nrecvs: usize, block: bool) -> Selected;
+}

@@ -1,0 +1,299 @@
+//! [`Sender`] and [`Receiver`]: the typed handles of a channel, counted, as there is no collector.
+
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::process::abort;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::chan::elem::Elem;
+use crate::chan::{Iter, RecvError, SendError, TryIter, TryRecvError, TrySendError};
+use crate::runtime::{
+    Hchan, Received, Sent, Type, as_goroutine, chanrecv, chansend, closechan, freechan, makechan,
+};
+
+/// Makes a channel with room for `cap` values; with 0, each send waits for its receive. Go's
+/// `make(chan T, cap)`.
+///
+/// # Panics
+/// If there is no memory for it.
+pub fn bounded<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
+    // 'static whatever T borrows: a Type has no lifetime in it.
+    let elem: &'static Type = const { &Elem::<T>::TYPE };
+    let Some(c) = makechan(elem, cap) else { panic!("gosched: no memory for a channel of {cap} values") };
+    (Sender { c, values: PhantomData }, Receiver { c: Some(c), values: PhantomData })
+}
+
+/// The receiver of a channel that never has a value and is never closed: Go's nil channel. It is used to
+/// switch off an arm of a select.
+pub const fn never<T>() -> Receiver<T> {
+    Receiver { c: None, values: PhantomData }
+}
+
+/// The sending side of a channel. When the last one is dropped, the channel is closed.
+///
+/// It takes values of exactly the channel's type, none that lives shorter:
+///
+/// ```compile_fail,E0597
+/// use gosched::chan::{Sender, bounded};
+///
+/// fn send<'a>(tx: &Sender<&'a str>, text: &'a str) {
+///     tx.try_send(text).unwrap();
+/// }
+///
+/// let (tx, rx) = bounded::<&'static str>(1);
+/// let text = String::from("gone soon");
+/// send(&tx, &text);
+/// ```
+pub struct Sender<T> {
+    pub(crate) c: NonNull<Hchan>,
+    /// A cell is invariant in `T`: by a covariant sender a receiver could get values that are gone.
+    values: PhantomData<Cell<T>>,
+}
+
+/// The receiving side of a channel. When the last one is dropped, sends fail, and the values
+/// that nobody will receive are dropped.
+pub struct Receiver<T> {
+    /// None for [`never`].
+    pub(crate) c: Option<NonNull<Hchan>>,
+    pub(super) values: PhantomData<T>,
+}
+
+// SAFETY: a channel's lock and atomics let any thread use it; a value that goes to another thread is Send.
+unsafe impl<T: Send> Send for Sender<T> {}
+// SAFETY: as for Send.
+unsafe impl<T: Send> Sync for Sender<T> {}
+// SAFETY: as for Sender.
+unsafe impl<T: Send> Send for Receiver<T> {}
+// SAFETY: as for Sender.
+unsafe impl<T: Send> Sync for Receiver<T> {}
+
+// A panic leaves no half-changed value behind: values are only moved in and out as a whole.
+impl<T> UnwindSafe for Sender<T> {}
+impl<T> RefUnwindSafe for Sender<T> {}
+impl<T> UnwindSafe for Receiver<T> {}
+impl<T> RefUnwindSafe for Receiver<T> {}
+
+impl<T> Sender<T> {
+    #[inline(always)]
+    fn hchan(&self) -> &Hchan {
+        // SAFETY: the channel isn't freed before its last handle is dropped.
+        unsafe { self.c.as_ref() }
+    }
+
+    /// Sends a value; waits while the buffer is full or, without a buffer, until a receiver comes. Go's
+    /// `ch <- value`, in `chan.go`.
+    ///
+    /// # Errors
+    /// If the channel is closed, or is closed while this waits; the value is in the error.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[inline]
+    #[track_caller]
+    pub fn send(&self, value: T) -> Result<(), SendError<T>> {
+        // SAFETY: elem is a T as the channel carries it, given away if it is Done; self keeps the channel.
+        match Elem::send(value, |elem| unsafe { chansend(Some(self.c), elem, true) }) {
+            Ok(()) => Ok(()),
+            Err((Sent::Closed, value)) => Err(SendError(value)),
+            Err((_, value)) => as_goroutine("send", || self.send(value)),
+        }
+    }
+
+    /// Sends a value if that needs no wait. Go's `select` with a send and a `default`.
+    ///
+    /// # Errors
+    /// If the channel is full, or closed; the value is in the error.
+    pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
+        // SAFETY: as in send.
+        Elem::send(value, |elem| unsafe { chansend(Some(self.c), elem, false) }).map_err(|(sent, value)| {
+            match sent {
+                Sent::Closed => TrySendError::Disconnected(value),
+                _ => TrySendError::Full(value),
+            }
+        })
+    }
+
+    /// Closes the channel: values in the buffer can still be received; sends fail from now on, and so do
+    /// those that wait. A second call does nothing, where Go panics. Go's `close`.
+    pub fn close(&self) {
+        // SAFETY: this handle keeps the channel.
+        unsafe { closechan(self.c) };
+    }
+
+    /// Whether both are handles of one channel.
+    pub fn same_channel(&self, other: &Sender<T>) -> bool {
+        self.c == other.c
+    }
+}
+
+impl<T> Receiver<T> {
+    #[inline(always)]
+    fn hchan(&self) -> Option<&Hchan> {
+        // SAFETY: the channel isn't freed before its last handle is dropped.
+        self.c.map(|c| unsafe { c.as_ref() })
+    }
+
+    /// Receives a value; waits until there is one. Go's `<-ch`, in `chan.go`.
+    ///
+    /// # Errors
+    /// If the channel is empty and closed.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[inline]
+    #[track_caller]
+    pub fn recv(&self) -> Result<T, RecvError> {
+        // SAFETY: elem is a place for a T as the channel carries it; this handle keeps the channel.
+        match Elem::recv(|elem| unsafe { chanrecv(self.c, elem, true) }) {
+            Ok(value) => Ok(value),
+            Err(Received::Closed) => Err(RecvError),
+            Err(_) => as_goroutine("recv", || self.recv()),
+        }
+    }
+
+    /// Receives a value if that needs no wait. Go's `select` with a receive and a `default`.
+    ///
+    /// # Errors
+    /// If the channel is empty; and if it is empty and closed.
+    pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        // SAFETY: as in recv.
+        Elem::recv(|elem| unsafe { chanrecv(self.c, elem, false) }).map_err(|received| match received {
+            Received::Closed => TryRecvError::Disconnected,
+            _ => TryRecvError::Empty,
+        })
+    }
+
+    /// An iterator that receives, and waits for each value, until the channel is empty and closed. Go's
+    /// `range ch`.
+    pub fn iter(&self) -> Iter<'_, T> {
+        Iter::new(self)
+    }
+
+    /// An iterator that receives, and waits for no value: it ends when there is none just now.
+    pub fn try_iter(&self) -> TryIter<'_, T> {
+        TryIter::new(self)
+    }
+
+    /// Whether both are handles of one channel.
+    pub fn same_channel(&self, other: &Receiver<T>) -> bool {
+        self.c == other.c
+    }
+}
+
+macro_rules! buffer {
+    ($handle:ident, $this:ident => $hchan:expr) => {
+        impl<T> $handle<T> {
+            /// The number of values in the buffer at this moment. Go's `len`.
+            pub fn len(&self) -> usize {
+                let $this = self;
+                $hchan.map_or(0, |c| c.qcount.load(Ordering::Relaxed))
+            }
+
+            /// Whether the buffer is empty at this moment: always so with capacity 0.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// Whether the buffer is full at this moment: always so with capacity 0.
+            pub fn is_full(&self) -> bool {
+                self.len() == self.capacity()
+            }
+
+            /// How many values the buffer has room for. Go's `cap`.
+            pub fn capacity(&self) -> usize {
+                let $this = self;
+                $hchan.map_or(0, |c| c.dataqsiz)
+            }
+        }
+    };
+}
+
+buffer!(Sender, this => Some(this.hchan()));
+buffer!(Receiver, this => this.hchan());
+
+/// Counts one handle more.
+fn grab(handles: &AtomicU32) {
+    // Relaxed: the handle that is cloned keeps the channel meanwhile. A count that wraps around would free
+    // a channel that is in use; the limit is Arc's, half of the range.
+    if handles.fetch_add(1, Ordering::Relaxed) > u32::MAX / 2 {
+        abort();
+    }
+}
+
+/// Counts one handle less. After the last one of a side, calls `disconnect`, and frees the channel if the
+/// other side has no handle either.
+#[inline(always)]
+fn release(c: NonNull<Hchan>, handles: &AtomicU32, disconnect: impl FnOnce()) {
+    // As an Arc's: the release of each drop pairs with the acquire of the last one, which so comes after all
+    // uses of the other handles.
+    if handles.fetch_sub(1, Ordering::AcqRel) == 1 {
+        release_side(c, disconnect);
+    }
+}
+
+/// The rest of [`release`], for the last handle. Not inlined: the drop of a handle would have to save
+/// registers from its first instruction on, for what it seldom does.
+#[inline(never)]
+fn release_side(c: NonNull<Hchan>, disconnect: impl FnOnce()) {
+    disconnect();
+    // SAFETY: the channel stays until both sides have counted here. The second one has acquired what the
+    // other side released after its disconnect: no handle is left, and nobody uses the channel.
+    unsafe {
+        if c.as_ref().ext.sides.fetch_sub(1, Ordering::AcqRel) == 1 {
+            freechan(c);
+        }
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        grab(&self.hchan().ext.senders);
+        Sender { c: self.c, values: PhantomData }
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this handle is still counted: the channel stays until `release` has counted it off.
+        release(self.c, unsafe { &self.c.as_ref().ext.senders }, || self.close());
+    }
+}
+
+impl<T> Clone for Receiver<T> {
+    fn clone(&self) -> Self {
+        if let Some(c) = self.hchan() {
+            grab(&c.ext.receivers);
+        }
+        Receiver { c: self.c, values: PhantomData }
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    #[inline]
+    fn drop(&mut self) {
+        let Some(c) = self.c else { return };
+        // SAFETY: as for a Sender.
+        release(c, unsafe { &c.as_ref().ext.receivers }, || {
+            // Nobody will receive any more: senders that wait fail, and values in the buffer are dropped.
+            // SAFETY: the channel isn't freed before this closure has returned.
+            unsafe { closechan(c) };
+            while self.try_recv().is_ok() {}
+        });
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Sender { .. }")
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Receiver { .. }")
+    }
+}

@@ -1,0 +1,63 @@
+//! Blocking a thread without blocking a P.
+
+use std::io::{self, ErrorKind};
+
+use crate::runtime::{entersyscall, exitsyscall, on_goroutine};
+
+/// Calls `f`, which may block its thread, and lets other goroutines have this one's P meanwhile. For
+/// everything that waits in the kernel, or for a lock that isn't this crate's: a read from a file, a query of
+/// a database, [`std::thread::sleep`], [`std::process::Command::output`]. It is what Go does around each
+/// system call (`entersyscall` and `exitsyscall`, in `proc.go`).
+///
+/// If `f` returns soon, it costs two changes of state, and no switch. If it doesn't, the monitor hands the P
+/// to another thread: after 20 µs at the earliest, after 10 ms at the latest. Then the goroutine has to wait
+/// for a P when `f` has returned. Each goroutine that is in here takes a thread; the limit is 10,000 (see
+/// [`set_max_threads`](crate::proc::set_max_threads)).
+///
+/// Inside `f` the goroutine can make goroutines, and do all that needs no wait (`try_recv`, a send to
+/// a channel with room). What has to wait panics, with a message that says so. A call inside another one just
+/// calls `f`, and so does one on a thread that isn't a goroutine's.
+///
+/// ```
+/// # // SAFETY: no thread-local is kept across a point that can park.
+/// # unsafe {
+/// gosched::run(|| {
+///     let text = gosched::blocking(|| std::fs::read_to_string("/proc/self/comm"));
+///     assert!(text.is_ok());
+/// })
+/// # };
+/// ```
+///
+/// # Panics
+/// As `f` does.
+pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
+    /// Leaves the system call when it is dropped, also by a panic.
+    struct Exit;
+    impl Drop for Exit {
+        fn drop(&mut self) {
+            // SAFETY: entersyscall was called by `blocking`, whose frame is still there. That nothing is kept
+            // from a thread-local is `run`'s caller's promise: the end of `blocking` is one of its points.
+            unsafe { exitsyscall() }
+        }
+    }
+
+    if !on_goroutine() {
+        return f();
+    }
+    // SAFETY: on a goroutine, which holds no runtime lock; Exit calls exitsyscall. An operation in `f` that
+    // has to wait finds that there is no P, and panics.
+    unsafe { entersyscall() };
+    let _exit = Exit;
+    f()
+}
+
+/// Calls `f` as [`blocking`] does, until it returns something else than `Interrupted`. Go's
+/// `ignoringEINTRIO`, in `internal/poll/fd_unix.go`.
+pub(crate) fn ignoring_eintr<R>(mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
+    loop {
+        match blocking(&mut f) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}

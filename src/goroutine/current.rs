@@ -1,0 +1,127 @@
+//! What a goroutine can do and ask about itself.
+
+use std::marker::PhantomData;
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
+
+use crate::runtime::{self, MAX_GOMAXPROCS, getg, must_wait, on_goroutine};
+
+/// The payload that [`goexit`] unwinds with.
+pub(super) struct Goexit;
+
+/// Panics if the caller isn't on a goroutine.
+#[inline(always)]
+#[track_caller]
+pub(super) fn need_goroutine(what: &str) {
+    if !on_goroutine() {
+        not_a_goroutine(what);
+    }
+}
+
+#[cold]
+#[track_caller]
+pub(crate) fn not_a_goroutine(what: &str) -> ! {
+    panic!("gosched::{what} called on a thread that isn't a goroutine's: use it inside gosched::run")
+}
+
+/// Lets other goroutines run: this one goes to the end of the global queue. Go's `runtime.Gosched`.
+///
+/// # Panics
+/// If it isn't called on a goroutine.
+#[track_caller]
+pub fn yield_now() {
+    need_goroutine("yield_now");
+    // SAFETY: need_goroutine has returned, so this is one.
+    unsafe { runtime::gosched() }
+}
+
+/// Ends the running goroutine; destructors on its stack run. Go's `runtime.Goexit`.
+///
+/// It unwinds as a panic does, without a message: a `catch_unwind` stops it. With
+/// `panic = "abort"` there is no unwinding, and the process ends.
+///
+/// # Panics
+/// If it isn't called on a goroutine. If it ends the main goroutine, [`run`](crate::run)
+/// panics, as it has no value to return.
+#[track_caller]
+pub fn goexit() -> ! {
+    need_goroutine("goexit");
+    resume_unwind(Box::new(Goexit))
+}
+
+/// The number of the running goroutine: unique in the process, never 0. Go's `goid`, which reports show.
+///
+/// # Panics
+/// If it isn't called on a goroutine.
+#[track_caller]
+pub fn goid() -> u64 {
+    need_goroutine("goid");
+    getg().map_or(0, |gp| gp.goid.get())
+}
+
+/// The number of goroutines that have not ended: an estimate while others are made, or end. Go's
+/// `runtime.NumGoroutine`.
+pub fn num_goroutine() -> usize {
+    if runtime::started() { runtime::gcount() as usize } else { 0 }
+}
+
+/// How many goroutines can run at once: the number of P's. It is 0 before the runtime has started.
+///
+/// When the runtime starts, the environment variable `GOMAXPROCS` decides, if it is a positive number.
+/// Otherwise it is the number of processors that the process may use, or the limit of its control group
+/// (as a rule a container's) if that is lower: the quota divided by the period, rounded up, but at least
+/// 2. Of nested groups the lowest limit counts. `GODEBUG=containermaxprocs=0` ignores control groups.
+/// Go's `runtime.GOMAXPROCS(0)`, as it is since 1.25.
+pub fn gomaxprocs() -> usize {
+    runtime::gomaxprocs() as usize
+}
+
+/// Sets how many goroutines can run at once, the number of P's; returns what it was. It waits until every
+/// running goroutine has come to a point at which it can be stopped. Go's `runtime.GOMAXPROCS`.
+///
+/// # Panics
+/// If `n` is more than 16,384, the most P's that there can be; inside [`blocking`](crate::blocking); and
+/// before the first call of [`run`](crate::run), where the environment variable is the way to set it.
+#[track_caller]
+pub fn set_gomaxprocs(n: NonZeroUsize) -> usize {
+    let _guest = must_wait("set_gomaxprocs");
+    assert!(
+        n.get() <= MAX_GOMAXPROCS as usize,
+        "gosched::set_gomaxprocs: {n} is more than {MAX_GOMAXPROCS}, the most P's that there can be"
+    );
+    runtime::set_gomaxprocs(n.get() as i32) as usize
+}
+
+/// While it lives, its goroutine is locked to its thread: see [`lock_os_thread`]. Dropping it is Go's
+/// `runtime.UnlockOSThread`.
+#[must_use = "dropping this unlocks the thread"]
+#[derive(Debug)]
+pub struct OsThreadLock {
+    /// Not `Send`: the goroutine that has locked has to unlock.
+    not_send: PhantomData<*const ()>,
+}
+
+/// Locks the running goroutine to the thread that it is on: the goroutine runs on no other thread, and the
+/// thread runs no other goroutine. For libraries that keep state in the thread. Locks nest. Go's
+/// `runtime.LockOSThread`.
+///
+/// If the goroutine ends without having unlocked (the guard was leaked), its thread ends, too, as its state
+/// may have been changed. For the same reason new threads are never made by a locked one.
+///
+/// The thread sleeps while its goroutine is parked: so each locked goroutine costs a thread, and each switch
+/// to it is one of the kernel's.
+///
+/// # Panics
+/// If it isn't called on a goroutine.
+#[track_caller]
+pub fn lock_os_thread() -> OsThreadLock {
+    need_goroutine("lock_os_thread");
+    runtime::lock_os_thread();
+    OsThreadLock { not_send: PhantomData }
+}
+
+impl Drop for OsThreadLock {
+    fn drop(&mut self) {
+        runtime::unlock_os_thread();
+    }
+}

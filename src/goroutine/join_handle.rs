@@ -1,0 +1,162 @@
+//! [`JoinHandle`]: the handle of a goroutine, and its result.
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use crate::goroutine::current::Goexit;
+use crate::runtime::runtime2::G;
+use crate::runtime::{drop_handle, ended, fatal, must_wait, wait};
+
+/// What a goroutine ends with: its result, or what it panicked with.
+pub(super) type Outcome<T> = Result<T, Box<dyn Any + Send>>;
+
+/// Drops a result that nobody takes; says whether it was a panic.
+pub(super) fn drop_outcome<T>(outcome: Outcome<T>) -> bool {
+    let panicked = matches!(&outcome, Err(payload) if !payload.is::<Goexit>());
+    if catch_unwind(AssertUnwindSafe(|| drop(outcome))).is_err() {
+        fatal("a goroutine's result panicked when it was dropped");
+    }
+    panicked
+}
+
+/// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped.
+pub struct JoinHandle<T> {
+    gp: &'static G,
+    result: PhantomData<Outcome<T>>,
+}
+
+// SAFETY: it shares only atomics with the goroutine, until that has ended; the T that it returns is Send.
+unsafe impl<T: Send> Send for JoinHandle<T> {}
+// SAFETY: a `&JoinHandle` only reads an atomic: whether the goroutine has ended.
+unsafe impl<T: Send> Sync for JoinHandle<T> {}
+
+impl<T> JoinHandle<T> {
+    /// The handle of a new goroutine.
+    ///
+    /// # Safety
+    /// [`Builder::spawn`](crate::Builder) made `gp` with a result of type `T`, and it has no other handle.
+    #[inline(always)]
+    pub(crate) unsafe fn new(gp: &'static G) -> Self {
+        JoinHandle { gp, result: PhantomData }
+    }
+
+    /// Waits until the goroutine has ended, and returns its result.
+    ///
+    /// # Errors
+    /// If it panicked, or ended by [`goexit`](crate::goexit).
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn join(self) -> Result<T, JoinError> {
+        if !ended(self.gp) {
+            let _guest = must_wait("join");
+            wait(self.gp);
+        }
+        let mut outcome = MaybeUninit::uninit();
+        self.consume(|slot_outcome| {
+            outcome.write(slot_outcome);
+        });
+        // SAFETY: the goroutine has ended, so consume has called the closure, which wrote it.
+        unsafe { outcome.assume_init() }.map_err(|payload| JoinError { payload })
+    }
+
+    /// Whether the goroutine has ended.
+    pub fn is_finished(&self) -> bool {
+        ended(self.gp)
+    }
+
+    /// Gives up the handle; if the goroutine has ended, passes its outcome to `take`.
+    #[inline(always)]
+    pub(super) fn consume(self, take: impl FnOnce(Outcome<T>)) {
+        let gp = self.gp;
+        std::mem::forget(self);
+        release(gp, take);
+    }
+}
+
+/// Gives up the handle of `gp`, of which there is one, and whose result is a `T`.
+#[inline(always)]
+fn release<T>(gp: &'static G, take: impl FnOnce(Outcome<T>)) {
+    // SAFETY: drop_handle calls this once, if the goroutine has ended with the handle there: then the
+    // outcome is in its slot, and the handle's alone.
+    drop_handle(gp, || take(unsafe { gp.ext.slot.take() }));
+}
+
+impl<T> Drop for JoinHandle<T> {
+    #[inline]
+    fn drop(&mut self) {
+        release(self.gp, |outcome: Outcome<T>| {
+            drop_outcome(outcome);
+        });
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").field("goid", &self.gp.goid.get()).finish_non_exhaustive()
+    }
+}
+
+/// Why a goroutine has no result: it panicked, or called [`goexit`](crate::goexit).
+pub struct JoinError {
+    payload: Box<dyn Any + Send>,
+}
+
+impl JoinError {
+    /// Whether the goroutine panicked.
+    pub fn is_panic(&self) -> bool {
+        !self.is_goexit()
+    }
+
+    /// Whether the goroutine ended by [`goexit`](crate::goexit).
+    pub fn is_goexit(&self) -> bool {
+        self.payload.is::<Goexit>()
+    }
+
+    /// The payload of the panic.
+    ///
+    /// # Panics
+    /// If the goroutine ended by [`goexit`](crate::goexit).
+    #[track_caller]
+    pub fn into_panic(self) -> Box<dyn Any + Send> {
+        assert!(self.is_panic(), "gosched: the goroutine didn't panic, but ended by goexit");
+        self.payload
+    }
+
+    /// Panics with the payload of the goroutine's panic.
+    ///
+    /// # Panics
+    /// Always.
+    #[track_caller]
+    pub fn resume_panic(self) -> ! {
+        resume_unwind(self.into_panic())
+    }
+
+    /// The message of the panic, if the payload is a string, as with `panic!`.
+    fn message(&self) -> Option<&str> {
+        let text = self.payload.downcast_ref::<&str>().copied();
+        text.or_else(|| self.payload.downcast_ref::<String>().map(String::as_str))
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.message() {
+            _ if self.is_goexit() => f.write_str("goroutine ended by goexit"),
+            Some(message) => write!(f, "goroutine panicked: {message}"),
+            None => f.write_str("goroutine panicked"),
+        }
+    }
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JoinError({self})")
+    }
+}
+
+impl std::error::Error for JoinError {}

@@ -1,0 +1,115 @@
+//! Labels of goroutines, by which a profile or a trace tells them apart. Go's `label.go`, in `runtime/pprof`.
+//!
+//! A new goroutine has the labels that its maker has at that time.
+//!
+//! ```
+//! use gosched::labels::{labels, with_labels};
+//!
+//! # // SAFETY: no thread-local is kept across a point that can park.
+//! # unsafe {
+//! gosched::run(|| {
+//!     let handle = with_labels([("request", "17"), ("user", "ann")], || gosched::go(labels));
+//!     assert_eq!(handle.join().unwrap().get("request"), Some("17"));
+//!     assert!(labels().is_empty());
+//! })
+//! # };
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::goroutine::not_a_goroutine;
+use crate::runtime::runtime2::G;
+use crate::runtime::{LabelMap, get_prof_label, getg, set_prof_label};
+
+/// An immutable set of labels, each with a key and a value. A clone is a count in an `Arc`. Go's `LabelSet`.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Labels(Option<Arc<LabelMap>>);
+
+impl Labels {
+    /// No labels.
+    pub const fn new() -> Self {
+        Labels(None)
+    }
+
+    /// These labels and `more`; of two with the same key, the last one counts. Go's `WithLabels`.
+    pub fn with<K: Into<String>, V: Into<String>>(&self, more: impl IntoIterator<Item = (K, V)>) -> Self {
+        let mut map = self.0.as_deref().cloned().unwrap_or_default();
+        map.extend(more.into_iter().map(|(key, value)| (key.into(), value.into())));
+        Labels((!map.is_empty()).then(|| Arc::new(map)))
+    }
+
+    /// The value of a label. Go's `Label`.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// The keys and values, in the order of the keys. Go's `ForLabels`.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().flat_map(|map| map.iter()).map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// Whether there are no labels.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl fmt::Debug for Labels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// The running goroutine, also inside [`blocking`](crate::blocking). None on g0, whose goid is 0.
+fn running() -> Option<&'static G> {
+    getg().filter(|gp| gp.goid.get() != 0)
+}
+
+/// The labels of the running goroutine; an empty set if the caller isn't on one.
+pub fn labels() -> Labels {
+    Labels(running().and_then(get_prof_label))
+}
+
+/// The labels of another goroutine: for a [tracer](crate::proc::set_tracer), which gets
+/// [events](crate::proc::Event) of it.
+///
+/// # Safety
+/// `gp` has begun, and until this returns it neither runs on another thread nor ends: its labels could be
+/// freed while they are read. So it is for the goroutine of an event, while the tracer is called with that.
+pub unsafe fn labels_of(gp: &G) -> Labels {
+    Labels(get_prof_label(gp))
+}
+
+/// Replaces the labels of the running goroutine; returns those that it had. As a rule [`with_labels`] is the
+/// better way. Go's `SetGoroutineLabels`.
+///
+/// # Panics
+/// If it isn't called on a goroutine.
+#[track_caller]
+pub fn set_labels(labels: Labels) -> Labels {
+    let Some(gp) = running() else { not_a_goroutine("labels::set_labels") };
+    Labels(set_prof_label(gp, labels.0))
+}
+
+/// Adds labels to those of the running goroutine while it calls `f`; goroutines that `f` makes have them,
+/// too. Afterwards, also after a panic, the goroutine has the labels that it had before. Go's `Do`.
+///
+/// # Panics
+/// If it isn't called on a goroutine; and as `f` does.
+#[track_caller]
+pub fn with_labels<K: Into<String>, V: Into<String>, R>(
+    more: impl IntoIterator<Item = (K, V)>,
+    f: impl FnOnce() -> R,
+) -> R {
+    /// Restores the goroutine's labels when it is dropped.
+    struct Restore(Labels);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            set_labels(std::mem::take(&mut self.0));
+        }
+    }
+
+    let _restore = Restore(set_labels(labels().with(more)));
+    f()
+}

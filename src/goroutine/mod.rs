@@ -1,0 +1,45 @@
+//! Goroutines, safely: starting the runtime, making one from a closure, getting its result, asking about
+//! oneself.
+//!
+//! A closure runs on a fixed stack, which never moves: it may keep pointers to its locals anywhere. It waits
+//! for its start, and its result for the handle, in the slot of the goroutine's home page, or in a box if it
+//! is too large for that.
+//!
+//! - A panic unwinds to the base of its goroutine and is what `join` returns; `run` resumes its main's in the
+//!   caller. `goexit` unwinds, too.
+//! - What a goroutine may do with thread-locals is promised once, by the `unsafe` of `run`. So nothing else
+//!   here is `unsafe`, but `labels_of`, which is for tracers.
+//! - What waits does so on a goroutine. A thread that isn't one is made one for that time; inside of
+//!   `blocking`, and before the first `run`, it panics and says so.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `run.rs` | `run`: where a program enters |
+//! | `spawn.rs` | `go`, `Builder` |
+//! | `join_handle.rs` | `JoinHandle`, `JoinError` |
+//! | `scope.rs` | `scope`, `Scope`, `ScopedJoinHandle`: goroutines that borrow |
+//! | `current.rs` | `yield_now`, `goexit`, `goid`, `num_goroutine`, `gomaxprocs`, `lock_os_thread` |
+//! | `blocking.rs` | `blocking`: what Go's compiler puts around a system call |
+//! | `labels.rs` | what Go has in `runtime/pprof`: `WithLabels`, and labels for the time of a call |
+
+mod blocking;
+mod current;
+mod join_handle;
+pub mod labels;
+mod run;
+mod scope;
+mod spawn;
+
+pub use blocking::blocking;
+pub(crate) use blocking::ignoring_eintr;
+pub(crate) use current::not_a_goroutine;
+pub use current::{
+    OsThreadLock, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, set_gomaxprocs, yield_now,
+};
+pub use join_handle::{JoinError, JoinHandle};
+pub use run::run;
+pub use scope::{Scope, ScopedJoinHandle, scope};
+pub(crate) use spawn::cannot;
+pub use spawn::{Builder, go};

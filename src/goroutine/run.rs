@@ -1,0 +1,82 @@
+//! [`run`]: how a program enters the runtime.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use crate::goroutine::current::Goexit;
+use crate::goroutine::join_handle::Outcome;
+use crate::runtime::{getg, run_main};
+
+/// Runs `main` on a goroutine and returns what it returns. The first call starts the runtime.
+///
+/// The calling thread waits meanwhile; it isn't a goroutine. When this returns, other goroutines
+/// go on, and it may be called again, also by several threads at once. A panic of `main` goes
+/// on in the caller.
+///
+/// If `main` and all other goroutines wait, and there is no thread left that could wake one, that is a
+/// deadlock: the process ends with Go's message and status 2.
+///
+/// ```
+/// // SAFETY: nothing in this program keeps a thread-local across a point that can park.
+/// let sum: u32 = unsafe {
+///     gosched::run(|| {
+///         let handles: Vec<_> = (1..=10).map(|i| gosched::go(move || i * i)).collect();
+///         handles.into_iter().map(|handle| handle.join().unwrap()).sum()
+///     })
+/// };
+/// assert_eq!(sum, 385);
+/// ```
+///
+/// # Safety
+/// The caller promises this of the whole program that runs inside; the compiler can't check it:
+///
+/// - **Nothing obtained from a `thread_local!` is kept across a point that can park.** A
+///   goroutine that parks may go on on another thread. A point that can park is every operation of
+///   this crate that waits: of a channel, a lock of [`sync`](crate::sync), a join, a yield; also
+///   the end of [`blocking`](crate::blocking), and each instruction of a function that was declared
+///   [`preemptible!`](crate::preemptible). (Don't hold a `std::sync::MutexGuard` across such a point,
+///   either: it has to be dropped on the thread that locked, and it holds up other threads.)
+/// - **Code that isn't Rust touches the pages of its stack in order**, as rustc's code does,
+///   so that an overflow hits the guard page. Where the kernel has no guard regions (before
+///   Linux 6.13) and the process has no mappings left, a line on stderr says so, and further stacks
+///   have no guard page: an overflow is noticed at the next switch, and may have overwritten anything
+///   by then. With `GOSCHED_GUARD=strict` such a goroutine isn't made, which is an error.
+/// - Signal handlers that are installed while goroutines run have `SA_ONSTACK`. (Those that
+///   were installed before are changed to have it.)
+///
+/// # Panics
+/// If it is called on a goroutine; if there is no thread or no stack to start with; as `main`
+/// does; and if `main` ends by [`goexit`](crate::goexit), as there is no value to return then.
+#[track_caller]
+pub unsafe fn run<F, T>(main: F) -> T
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    struct Call<F, T> {
+        main: Option<F>,
+        outcome: Option<Outcome<T>>,
+    }
+
+    unsafe fn call<F: FnOnce() -> T, T>(arg: *mut c_void) {
+        // SAFETY: run passes its Call, and doesn't touch it before run_main has returned.
+        let call = unsafe { &mut *arg.cast::<Call<F, T>>() };
+        let main = call.main.take();
+        call.outcome = main.map(|main| catch_unwind(AssertUnwindSafe(main)));
+    }
+
+    assert!(getg().is_none(), "gosched::run called on a goroutine: use gosched::go or gosched::scope there");
+    let mut this = Call { main: Some(main), outcome: None };
+    // SAFETY: F and T are Send, so `call` may run on another thread; it catches panics, so doesn't unwind.
+    if let Err(error) = unsafe { run_main(call::<F, T>, (&raw mut this).cast()) } {
+        panic!("gosched::run: can't start: {error}");
+    }
+    match this.outcome {
+        Some(Ok(value)) => value,
+        Some(Err(payload)) if payload.is::<Goexit>() => {
+            panic!("gosched::run: main ended by goexit, so there is no value to return")
+        }
+        Some(Err(payload)) => resume_unwind(payload),
+        None => unreachable!("main has run"),
+    }
+}

@@ -1,0 +1,160 @@
+//! Goroutines that borrow from the one that makes them.
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::goroutine::current::need_goroutine;
+use crate::goroutine::join_handle::drop_outcome;
+use crate::goroutine::{Builder, JoinError, JoinHandle, cannot};
+use crate::sync::WaitGroup;
+
+/// Makes goroutines that borrow: see [`scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    running: WaitGroup,
+    /// Whether a goroutine that nobody joined has panicked.
+    panicked: AtomicBool,
+    // `&mut` makes both lifetimes invariant, as in std: neither may be shortened.
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// Runs `f`, which may make goroutines that borrow what lives longer than this call, and waits for
+/// all of them. Like `std::thread::scope`.
+///
+/// ```
+/// # // SAFETY: no thread-local is kept across a point that can park.
+/// # unsafe {
+/// gosched::run(|| {
+///     let words = ["a", "bc", "def"];
+///     let lengths = gosched::scope(|s| {
+///         let handles = words.map(|word| s.go(move || word.len()));
+///         handles.map(|handle| handle.join().unwrap())
+///     });
+///     assert_eq!(lengths, [1, 2, 3]);
+/// })
+/// # };
+/// ```
+///
+/// # Panics
+/// If a goroutine of the scope has panicked and wasn't joined; as `f` does; and if it isn't called on a
+/// goroutine.
+#[track_caller]
+pub fn scope<'env, F, T>(f: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    need_goroutine("scope");
+    let scope = Scope {
+        running: WaitGroup::new(),
+        panicked: AtomicBool::new(false),
+        scope: PhantomData,
+        env: PhantomData,
+    };
+    // Caught, because the goroutines that `f` has made borrow from the caller: they are waited for first.
+    let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    scope.running.wait();
+    match result {
+        Err(payload) => resume_unwind(payload),
+        Ok(_) if scope.panicked.load(Ordering::Relaxed) => panic!("a scoped goroutine panicked"),
+        Ok(value) => value,
+    }
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Runs `f` on a new goroutine, which may borrow whatever outlives the scope.
+    ///
+    /// # Panics
+    /// If there is no memory for a goroutine; [`Builder::go_scoped`] returns that as an error.
+    #[track_caller]
+    pub fn go<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        match self.spawn(Builder::new(), Location::caller(), f) {
+            Ok(handle) => handle,
+            Err(error) => cannot("go", &error),
+        }
+    }
+
+    pub(crate) fn spawn<F, T>(
+        &'scope self,
+        builder: Builder,
+        created_at: &'static Location<'static>,
+        f: F,
+    ) -> io::Result<ScopedJoinHandle<'scope, T>>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let ended = |panicked| {
+            if panicked {
+                self.panicked.store(true, Ordering::Relaxed);
+            }
+            // Last: the scope may be gone after this.
+            self.running.done();
+        };
+        self.running.add(1);
+        // SAFETY: what F and T borrow lives for 'scope, which isn't over before `scope` returns; that waits
+        // for the `done` of `ended`, the last thing that touches the scope. The handle can't outlive 'scope,
+        // either.
+        let spawned = unsafe { builder.spawn(created_at, f, ended) };
+        let gp = spawned.inspect_err(|_| self.running.done())?;
+        // SAFETY: spawn made the G with a T for a result; this is its only handle.
+        let handle = unsafe { JoinHandle::new(gp) };
+        Ok(ScopedJoinHandle { handle: Some(handle), scope: &self.panicked })
+    }
+}
+
+/// The handle of a goroutine of a scope.
+pub struct ScopedJoinHandle<'scope, T> {
+    /// None once the goroutine was joined.
+    handle: Option<JoinHandle<T>>,
+    /// [`Scope::panicked`].
+    scope: &'scope AtomicBool,
+}
+
+impl<T> ScopedJoinHandle<'_, T> {
+    /// Waits until the goroutine has ended, and returns its result.
+    ///
+    /// # Errors
+    /// If it panicked, or ended by [`goexit`](crate::goexit).
+    #[track_caller]
+    pub fn join(mut self) -> Result<T, JoinError> {
+        match self.handle.take() {
+            Some(handle) => handle.join(),
+            None => unreachable!("a handle is joined once"),
+        }
+    }
+
+    /// Whether the goroutine has ended.
+    pub fn is_finished(&self) -> bool {
+        self.handle.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl<T> Drop for ScopedJoinHandle<'_, T> {
+    fn drop(&mut self) {
+        let Some(handle) = self.handle.take() else { return };
+        handle.consume(|outcome| {
+            if drop_outcome(outcome) {
+                self.scope.store(true, Ordering::Relaxed);
+            }
+        });
+    }
+}
+
+impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScopedJoinHandle").field("finished", &self.is_finished()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").field("running", &self.running).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,136 @@
+//! Channels without types: Go's `chan.go` and `select.go`, as they are offered outside.
+//!
+//! A value goes one of three ways: into the buffer, out of the buffer, or straight from the sender to the
+//! receiver, when one of them is parked. The channels of [`chan`](crate::chan) are these, with types.
+//!
+//! Each function makes sure of its stack, and then does what the runtime's of the same name does. Where Go
+//! panics on a closed channel, it returns that the channel is closed. On a thread that isn't a goroutine's,
+//! nothing waits here: what would have to returns that instead.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use crate::runtime::{self, entry_check};
+pub use crate::runtime::{Chosen, Hchan, HchanExt, Received, Scase, Sent, Type, Waitq};
+
+/// A channel of values of type `elem` with room for `size` of them; `None` if there is no
+/// memory for it. To be freed with [`freechan`]. Go's `makechan`.
+#[inline(always)]
+pub fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan>> {
+    entry_check();
+    runtime::makechan(elem, size)
+}
+
+/// Frees a channel; values in its buffer are forgotten.
+///
+/// # Safety
+/// It came from [`makechan`], and nobody uses it any more.
+#[inline(always)]
+pub unsafe fn freechan(c: NonNull<Hchan>) {
+    entry_check();
+    // SAFETY: the caller's.
+    unsafe { runtime::freechan(c) }
+}
+
+/// Closes the channel: receivers get what is in the buffer and then nothing, senders fail.
+/// False if it was closed before, where Go panics. Go's `closechan`.
+///
+/// # Safety
+/// The channel stays until this returns.
+#[inline(always)]
+pub unsafe fn closechan(c: NonNull<Hchan>) -> bool {
+    entry_check();
+    // SAFETY: the caller's.
+    unsafe { runtime::closechan(c) }
+}
+
+/// Sends the value at `ep`; waits if it must and `block` is set. A send to no channel waits
+/// forever. Go's `chansend`.
+///
+/// # Safety
+/// `ep` points to a value of the channel's type, which is the receiver's if the result is
+/// [`Sent::Done`]. The channel stays until this returns.
+#[inline(always)]
+pub unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool) -> Sent {
+    entry_check();
+    // SAFETY: the caller's.
+    unsafe { runtime::chansend(c, ep, block) }
+}
+
+/// Sends the value at `elem`, and waits for room. Go's `chansend1`.
+///
+/// # Safety
+/// As [`chansend`].
+#[inline(always)]
+pub unsafe fn chansend1(c: Option<NonNull<Hchan>>, elem: *const c_void) -> Sent {
+    // SAFETY: the caller's.
+    unsafe { chansend(c, elem, true) }
+}
+
+/// A send that doesn't wait: a select with one send and a default. Go's `selectnbsend`.
+///
+/// # Safety
+/// As [`chansend`].
+#[inline(always)]
+pub unsafe fn selectnbsend(c: Option<NonNull<Hchan>>, elem: *const c_void) -> Sent {
+    // SAFETY: the caller's.
+    unsafe { chansend(c, elem, false) }
+}
+
+/// Receives to `ep`; waits if it must and `block` is set. A receive from no channel waits
+/// forever. Go's `chanrecv`.
+///
+/// # Safety
+/// `ep` is null or a place for a value of the channel's type. The channel stays until this
+/// returns.
+#[inline(always)]
+pub unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block: bool) -> Received {
+    entry_check();
+    // SAFETY: the caller's.
+    unsafe { runtime::chanrecv(c, ep, block) }
+}
+
+/// Receives to `elem`, which may be null; waits for a value, and doesn't tell one from a closed
+/// channel. Go's `chanrecv1`.
+///
+/// # Safety
+/// As [`chanrecv`].
+#[inline(always)]
+pub unsafe fn chanrecv1(c: Option<NonNull<Hchan>>, elem: *mut c_void) {
+    // SAFETY: the caller's.
+    unsafe { chanrecv(c, elem, true) };
+}
+
+/// Receives to `elem`, which may be null; waits for a value; says whether there is one. Go's
+/// `chanrecv2`.
+///
+/// # Safety
+/// As [`chanrecv`].
+#[inline(always)]
+pub unsafe fn chanrecv2(c: Option<NonNull<Hchan>>, elem: *mut c_void) -> bool {
+    // SAFETY: the caller's.
+    unsafe { chanrecv(c, elem, true) == Received::Done }
+}
+
+/// A receive that doesn't wait: a select with one receive and a default. Go's `selectnbrecv`.
+///
+/// # Safety
+/// As [`chanrecv`].
+#[inline(always)]
+pub unsafe fn selectnbrecv(elem: *mut c_void, c: Option<NonNull<Hchan>>) -> Received {
+    // SAFETY: the caller's.
+    unsafe { chanrecv(c, elem, false) }
+}
+
+/// Does one of the cases: the first `nsends` send, the others receive. Waits until one is
+/// ready, if `block` is set. Go's `selectgo`.
+///
+/// # Safety
+/// `scases` are `nsends` values to send and places to receive to, each of its channel's type;
+/// the channels stay until this returns. `order` has room for two numbers a case.
+#[inline(always)]
+pub unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize, block: bool) -> Chosen {
+    entry_check();
+    // SAFETY: the caller's.
+    unsafe { runtime::selectgo(scases, order, nsends, block) }
+}

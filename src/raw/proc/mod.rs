@@ -1,0 +1,81 @@
+//! The raw layer: the scheduler under Go's names, without Rust's comforts.
+//!
+//! This is for those who port a runtime onto the scheduler, or write goroutines that live in
+//! 4 KiB. Everything is `unsafe`, because here nothing catches a panic, nothing owns a result,
+//! and a goroutine's stack [moves](#copying-stacks) as it grows. Most programs
+//! want [`go`](crate::go) and never this.
+//!
+//! ```no_run
+//! use std::ffi::c_void;
+//! use gosched::proc;
+//!
+//! unsafe extern "C" fn hello(arg: *mut c_void) {
+//!     // println! has no checks of its stack: on g0 there is room.
+//!     // SAFETY: the closure doesn't park.
+//!     unsafe { proc::systemstack(|| println!("hello from {}", arg.addr())) };
+//! }
+//!
+//! // SAFETY: `hello` keeps the rules below, and nothing keeps a thread-local.
+//! unsafe {
+//!     gosched::run(|| {
+//!         proc::newproc(Some(hello), std::ptr::without_provenance_mut(1));
+//!         proc::gosched();
+//!     });
+//! }
+//! ```
+//!
+//! # Copying stacks
+//!
+//! A goroutine made with [`newproc`] runs on a *copying* stack, which starts in 2,048 bytes and moves
+//! to a larger place when a check finds it full. (With debug assertions it starts with 8 KiB more, as
+//! frames are several times larger then.) Code on such a stack
+//!
+//! - checks before it needs more than a few hundred bytes: by
+//!   [`morestack_check!`](crate::morestack_check), or because a compiler put the check into each
+//!   prologue. The functions here and of [`hchan`](crate::chan::hchan) do that themselves, and take
+//!   less than 400 bytes of a release build, 450 on aarch64. What has no checks runs in [`systemstack`];
+//! - must not panic: the unwinder alone needs more;
+//! - must not keep an address of the stack anywhere but on it, or in what it passes to a function of
+//!   this crate for the time of that call;
+//! - must not have a number on it that looks like one, unless a [`FrameMap`] says so.
+//!
+//! [`copying_stacks`] has all of it, for those who write such code or a compiler; [`preemption`], where
+//! a goroutine stops that is asked to.
+//!
+//! # What is unsafe about it
+//!
+//! Functions inside of the runtime trust each other: that a G passed to one is owned as that function says,
+//! that the lock it names is held, that it is called on g0 or with a P where it says so. What is offered
+//! here, outside, is `unsafe` for just that reason. A function that may be called on a copying stack makes
+//! sure of its stack first, and then does what the one of the same name in the runtime does.
+//!
+//! # Files
+//!
+//! A G, an M and a P are in [`runtime2`](crate::runtime2).
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `goroutines.rs` | `newproc`, `gopark`, `goready`, `Gosched`, `newcoro`, `timeSleep`, `mcall`, `gogo` |
+//! | `world.rs` | `entersyscall`, `stopTheWorld`, `forEachP`, `suspendG`, `schedEnableUser`, `procPin` |
+
+mod goroutines;
+mod world;
+
+#[doc(hidden)]
+pub use crate::runtime::with_stack;
+pub use crate::runtime::{
+    AdjustInfo, Coro, CoroFn, Event, Frame, FrameMap, FrameMapRegistration, GList, GQueue, Hooks,
+    PreemptibleError, PreemptibleRegistration, StwReason, SuspendGState, Tracer, WorldStop,
+    register_frame_map, register_preemptible, schedtrace, set_hooks, set_tracer,
+};
+pub use goroutines::*;
+pub use world::*;
+
+#[doc = include_str!("../../../docs/copying-stacks.md")]
+pub mod copying_stacks {
+    #[cfg(doc)]
+    use super::FrameMap;
+}
+
+#[doc = include_str!("../../../docs/preemption.md")]
+pub mod preemption {}

@@ -1,0 +1,175 @@
+//! The Rust side of `asm/aarch64`.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `sigctxt.rs` | `sigctxt.sigpc`, `sigctxt.pushCall`; how large the vector registers are; the signal frame by which a preempted goroutine goes on |
+
+mod sigctxt;
+
+pub(in crate::runtime) use sigctxt::*;
+
+use std::arch::asm;
+use std::ffi::c_void;
+use std::sync::atomic::AtomicUsize;
+
+use crate::runtime::arch::offsets::defined;
+use crate::runtime::arch::routines::lacks_room;
+use crate::runtime::data::runtime2::{G, Gobuf};
+
+unsafe extern "C" {
+    fn gosched_mcall_by_jump();
+    fn gosched_gogo();
+    fn gosched_morestack();
+}
+
+/// The kernel's page size: 4, 16 or 64 KiB, as it was built.
+pub(in crate::runtime) fn page_size() -> usize {
+    // SAFETY: no memory is passed.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
+
+/// The running G; none on a thread that isn't ours. Go's `getg`.
+///
+/// The `asm!` isn't `pure`: after a switch the G may be on another thread, where the compiler must read
+/// gosched_g again.
+#[inline(always)]
+pub(crate) fn getg() -> Option<&'static G> {
+    let gp: *const G;
+    // SAFETY: reads this thread's gosched_g, which holds null or the running G, whose page is never unmapped.
+    unsafe {
+        asm!(
+            "adrp {0}, :gottprel:gosched_g",
+            "ldr {0}, [{0}, :gottprel_lo12:gosched_g]",
+            "mrs {1}, tpidr_el0",
+            "ldr {0}, [{0}, {1}]",
+            out(reg) gp,
+            out(reg) _,
+            options(nostack, preserves_flags, readonly),
+        );
+        gp.as_ref()
+    }
+}
+
+/// [`mcall`](super::mcall) that neither calls nor returns, as far as the return predictor is concerned: for
+/// goroutines that switch to each other from different places (`asm.S` explains).
+///
+/// # Safety
+/// As [`mcall`](super::mcall).
+#[inline(always)]
+pub(in crate::runtime) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -> !) {
+    // SAFETY: on a goroutine that `f` sees to, as the caller says. It is resumed after the jump, with the
+    // registers that a call preserves as they were; `clobber_abi` names the others.
+    unsafe {
+        asm!(
+            "adr x1, 2f",
+            "b {mcall}",
+            "2: hint #36", // bti j
+            mcall = sym gosched_mcall_by_jump,
+            inout("x0") f as *const c_void => _,
+            clobber_abi("C"),
+        )
+    }
+}
+
+/// Resumes the G whose `sched` is `buf`. Go's `gogo`.
+///
+/// A jump and not a call, and inlined with everything that leads here from mcall,
+/// so that the return predictor stays in step (`asm.S` explains).
+///
+/// # Safety
+/// On g0, whose frames are given up. The G is this M's alone, and `buf` says where it goes on: mcall,
+/// morestack or asyncPreempt filled it when it left, or newproc1 or mstart, and it wasn't resumed since.
+#[inline(always)]
+pub(crate) unsafe fn gogo(buf: &Gobuf, _guard: usize) -> ! {
+    // SAFETY: the G is ours, and `buf` says where it goes on, as the caller says. Nothing returns to g0's
+    // frames: the next switch to g0 overwrites them.
+    unsafe {
+        asm!(
+            "b {gogo}",
+            gogo = sym gosched_gogo,
+            in("x0") buf,
+            options(noreturn, nostack),
+        )
+    }
+}
+
+/// Makes sure that `n` bytes of stack remain below the caller's frame: grows a copying stack if
+/// they don't, and ends the process, with a report, if it can't. Go's `morestack`, with the check
+/// that leads there. On a thread that isn't ours, nothing is checked; on g0 a
+/// lack of room ends the process.
+///
+/// Inlined, as a check in a function's prologue is. The function that needs the bytes must not be inlined:
+/// its frame has to come after the check.
+#[inline(always)]
+pub(in crate::runtime) fn morestack_check(n: usize) {
+    if lacks_room(n) {
+        // SAFETY: gosched_morestack changes no register but these three. If it moves the stack, it adjusts
+        // every address of it that the compiler may keep, in registers or in frames.
+        unsafe {
+            asm!(
+                "bl {morestack}",
+                morestack = sym gosched_morestack,
+                inout("x16") n => _,
+                out("x17") _,
+                out("x30") _,
+            )
+        }
+    }
+}
+
+/// The word of this thread that compilers' checks compare sp with: none, as compilers have no such checks
+/// for this architecture.
+pub(in crate::runtime) fn stack_limit() -> Option<&'static AtomicUsize> {
+    None
+}
+
+/// The caller's stack pointer.
+#[inline(always)]
+pub(in crate::runtime) fn stack_pointer() -> usize {
+    let sp;
+    // SAFETY: copies a register, and touches no memory.
+    unsafe { asm!("mov {}, sp", out(reg) sp, options(nomem, nostack, preserves_flags)) };
+    sp
+}
+
+/// The contents of the registers that a call preserves, but for x29, which every switch saves.
+pub(in crate::runtime) type CalleeSaved = [usize; 18];
+
+/// Copies the callee-saved registers to `registers`. (A compiler would copy a returned array once more, on a
+/// stack that may be small.)
+#[inline(always)]
+pub(super) fn callee_saved_registers(registers: &mut CalleeSaved) {
+    // SAFETY: writes the 18 words of `registers`, and changes no register.
+    unsafe {
+        asm!(
+            "stp x19, x20, [{0}]",
+            "stp x21, x22, [{0}, #16]",
+            "stp x23, x24, [{0}, #32]",
+            "stp x25, x26, [{0}, #48]",
+            "stp x27, x28, [{0}, #64]",
+            "stp d8, d9, [{0}, #80]",
+            "stp d10, d11, [{0}, #96]",
+            "stp d12, d13, [{0}, #112]",
+            "stp d14, d15, [{0}, #128]",
+            in(reg) registers,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// Whether the frame record (the caller's x29 and the return address) is the uppermost part of every frame.
+/// Here compilers put it anywhere in the frame.
+pub(in crate::runtime) const RECORD_ON_TOP: bool = false;
+
+/// For a G that isn't running and whose saved frame pointer is `bp`: the address of the word that holds its
+/// caller's pc, and its caller's stack pointer. If it was stopped `at_check`, morestack has saved it,
+/// otherwise mcall has.
+pub(in crate::runtime) fn parked_caller(bp: usize, at_check: bool) -> (usize, usize) {
+    // asm.S and morestack.S have pictures of these frames.
+    const MCALL_FRAME: usize = defined(include_bytes!("../../../../asm/aarch64/asm.S"), b"MCALL_FRAME");
+    const MORESTACK_FRAME: usize =
+        defined(include_bytes!("../../../../asm/aarch64/morestack.S"), b"MORESTACK_FRAME");
+    (bp + 8, bp + if at_check { MORESTACK_FRAME } else { MCALL_FRAME })
+}

@@ -1,0 +1,94 @@
+//! The Rust side of `asm/`: what is written for each architecture. Go's `stubs.go`, `asm_*.s` and
+//! `signal_*.go`.
+//!
+//! Nobody else calls a routine of `asm/`. Both architectures offer the same functions under the same names
+//! (`docs/architectures.md` has them side by side), so that above this floor there is no `cfg(target_arch)`.
+//!
+//! - `asm/offsets.h` is the only place where assembly learns an offset. `offsets.rs` asserts each line of it
+//!   against the structs when the crate is compiled.
+//! - `getg` reads a thread-local that lives in assembly. Its `asm!` isn't `pure`: the compiler must not carry
+//!   the value across a switch, after which the goroutine may be on another thread.
+//! - `mcall` is called, and jumps to its function; nothing from there to `gogo` may be a call that doesn't
+//!   return. `asm/x86_64/asm.S` says why and what it costs otherwise. So what is called by `mcall` ends in
+//!   `schedule`, `execute` or `gogo`, which are inlined.
+//! - `systemstack` passes a panic on: if its closure panics on g0, that goes on in the caller. While it
+//!   works there the caller's registers are in no place that a scan sees; `systemstack_scannable` saves them
+//!   first.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `mod.rs` | `systemstack`, and `systemstack_scannable` |
+//! | `routines.rs` | what is called alike on both: `mcall`, `setg`, `mstart`, `asmcgocall`, `procyield` |
+//! | `offsets.rs` | `asm/offsets.h` against the structs |
+//! | `x86_64/` | `getg`, `gogo`, `mcall_by_jump`, where callee-saved registers are; signals |
+//! | `aarch64/` | the same |
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+mod offsets;
+mod routines;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(target_arch = "aarch64")]
+pub(crate) use aarch64::*;
+pub(crate) use routines::*;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86_64::*;
+
+use std::ffi::c_void;
+use std::mem::{ManuallyDrop, MaybeUninit};
+
+/// Calls `f` on g0's stack and returns what it returns. On g0 already, in a signal
+/// handler and on a thread that isn't ours, it just calls it. Go's `systemstack`.
+///
+/// `f` can't park: g0 is no goroutine. If it panics, the panic goes on in the caller.
+#[inline(always)]
+pub(crate) fn systemstack<R, F: FnOnce() -> R>(f: F) -> R {
+    struct Call<F, R> {
+        f: ManuallyDrop<F>,
+        result: MaybeUninit<R>,
+    }
+
+    unsafe extern "C-unwind" fn call<R, F: FnOnce() -> R>(arg: *mut c_void) {
+        // SAFETY: `arg` is the address of `this`, below, which nobody else uses before this returns.
+        let call = unsafe { &mut *arg.cast::<Call<F, R>>() };
+        // SAFETY: this runs once, and nothing else takes or drops `f`.
+        let f = unsafe { ManuallyDrop::take(&mut call.f) };
+        call.result.write(f());
+    }
+
+    /// Sets g after an unwind: the stack is the caller's again, but getg still says g0.
+    struct SetG(Option<&'static crate::runtime::data::runtime2::G>);
+    impl Drop for SetG {
+        fn drop(&mut self) {
+            // SAFETY: the G that called systemstack, and we are on its stack again; it is still on this
+            // thread, as nothing on g0 can park.
+            unsafe { setg(self.0) }
+        }
+    }
+
+    let mut this = Call { f: ManuallyDrop::new(f), result: MaybeUninit::uninit() };
+    let unwound = SetG(getg());
+    // SAFETY: `call` gets a `Call` of its type, and `unwound` sets g if it unwinds.
+    unsafe { systemstack_raw(call::<R, F>, (&raw mut this).cast()) };
+    std::mem::forget(unwound);
+    // SAFETY: `call` returned, so it wrote the result.
+    unsafe { this.result.assume_init() }
+}
+
+/// [`systemstack`] for a goroutine that waits while `f` runs, so that others may scan its stack meanwhile:
+/// the callee-saved registers are saved on that stack, and not in frames of g0's. (Go's compiler keeps
+/// nothing in registers across a call.)
+///
+/// Not inlined: otherwise the compiler might load one of those registers after they were saved.
+#[inline(never)]
+pub(crate) fn systemstack_scannable<R, F: FnOnce() -> R>(f: F) -> R {
+    let mut saved = CalleeSaved::default();
+    callee_saved_registers(&mut saved);
+    let result = systemstack(f);
+    std::hint::black_box(&saved);
+    result
+}

@@ -1,0 +1,211 @@
+//! The routines of `asm/` that are called the same way on every architecture.
+
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::runtime::arch::Regs;
+#[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
+use crate::runtime::arch::{getg, stack_pointer};
+use crate::runtime::data::ext::{Coro, CoroFn, Entry};
+use crate::runtime::data::runtime2::G;
+
+unsafe extern "C" {
+    fn gosched_mcall(f: *const c_void);
+    fn gosched_goexit();
+    fn gosched_newproc(f: Option<Entry>, arg: *mut c_void);
+    fn gosched_newcoro(c: *mut c_void, f: *const c_void, arg: *mut c_void);
+    fn gosched_mstart(g0: *mut c_void) -> *mut c_void;
+    fn gosched_setg(gp: *mut c_void);
+    fn gosched_morestack_preempted();
+    fn gosched_asmcgocall(f: unsafe extern "C" fn(*mut c_void) -> c_int, arg: *mut c_void) -> c_int;
+    fn gosched_entersyscall();
+    fn gosched_entersyscallblock();
+    fn gosched_preemptible_section() -> Section;
+    fn gosched_called_from(regs: &Regs, f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void);
+    static gosched_vector_size: AtomicUsize;
+}
+
+// In C, what it calls can't unwind.
+#[allow(clashing_extern_declarations)]
+unsafe extern "C-unwind" {
+    fn gosched_systemstack(fn_: unsafe extern "C-unwind" fn(*mut c_void), arg: *mut c_void);
+}
+
+/// Sets what [`getg`] returns on this thread, and the limit of compilers' checks with it.
+///
+/// # Safety
+/// `gp` is the G on whose stack the thread runs, with its M; none if the thread isn't ours, or no longer is.
+pub(in crate::runtime) unsafe fn setg(gp: Option<&'static G>) {
+    // SAFETY: stores to this thread's gosched_g and limit what the caller says is right; reads `gp.m`.
+    unsafe { gosched_setg(gp.map_or(std::ptr::null_mut(), |gp| gp.as_ptr().cast())) }
+}
+
+/// Leaves the running G and calls `f` with it on g0's stack. Returns when somebody
+/// resumes the G with [`gogo`], maybe on another thread. Go's `mcall`.
+///
+/// # Safety
+/// On a goroutine, not on g0. `f` must see to it that the G is resumed or dead: nothing else knows of it.
+#[inline(always)]
+pub(crate) unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
+    // SAFETY: on a goroutine, whose G `f` takes over, as the caller says; `f` has the type that mcall calls.
+    unsafe { gosched_mcall(f as *const c_void) }
+}
+
+/// Calls `f(arg)` on g0's stack. Go's `systemstack`, without a closure.
+///
+/// # Safety
+/// `f(arg)` may be called, and doesn't park. If it unwinds, the caller must set g again.
+pub(super) unsafe fn systemstack_raw(f: unsafe extern "C-unwind" fn(*mut c_void), arg: *mut c_void) {
+    // SAFETY: the caller lets `f(arg)` be called, and restores g after an unwind, which this doesn't.
+    unsafe { gosched_systemstack(f, arg) }
+}
+
+/// Makes a goroutine on a copying stack, noting the caller's pc. Go's `newproc`.
+///
+/// # Safety
+/// As [`newproc`](crate::proc::newproc).
+#[inline(always)]
+pub(crate) unsafe fn newproc_here(f: Option<Entry>, arg: *mut c_void) {
+    // SAFETY: the stub passes both on to the newproc in Rust, whose conditions the caller meets.
+    unsafe { gosched_newproc(f, arg) }
+}
+
+/// Calls `f(arg)` on g0's stack. Go's `asmcgocall`.
+///
+/// # Safety
+/// `f(arg)` may be called, and neither parks nor unwinds.
+#[inline(always)]
+pub(crate) unsafe fn asmcgocall(f: unsafe extern "C" fn(*mut c_void) -> c_int, arg: *mut c_void) -> c_int {
+    // SAFETY: the caller lets `f(arg)` be called, and says that it doesn't unwind.
+    unsafe { gosched_asmcgocall(f, arg) }
+}
+
+/// Notes where the caller is, and its callee-saved registers, and enters a system call. Go's
+/// `entersyscall`.
+///
+/// # Safety
+/// As [`entersyscall`](crate::runtime::sched::syscall::entersyscall).
+#[inline(always)]
+pub(in crate::runtime) unsafe fn entersyscall_here() {
+    // SAFETY: on a goroutine without locks that leaves the system call again, as the caller says.
+    unsafe { gosched_entersyscall() }
+}
+
+/// [`entersyscall_here`] for a system call that blocks. Go's `entersyscallblock`.
+///
+/// # Safety
+/// As [`entersyscall`](crate::runtime::sched::syscall::entersyscall).
+#[inline(always)]
+pub(in crate::runtime) unsafe fn entersyscallblock_here() {
+    // SAFETY: on a goroutine without locks that leaves the system call again, as the caller says.
+    unsafe { gosched_entersyscallblock() }
+}
+
+/// Makes a coroutine on a copying stack, noting the caller's pc. Go's `newcoro`.
+///
+/// # Safety
+/// As [`newcoro`](crate::proc::newcoro).
+#[inline(always)]
+pub(crate) unsafe fn newcoro_here(c: *mut Coro, f: CoroFn, arg: *mut c_void) {
+    // SAFETY: the stub passes these on to the newcoro in Rust, whose conditions the caller meets.
+    unsafe { gosched_newcoro(c.cast(), f as *const c_void, arg) }
+}
+
+/// Whether less than `n` bytes remain between the stack pointer and the running G's guard: the check where
+/// the thread has no limit word. On a thread that isn't ours, never.
+#[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
+#[inline(always)]
+pub(super) fn lacks_room(n: usize) -> bool {
+    let Some(gp) = getg() else { return false };
+    let guard = gp.stackguard0.load(Ordering::Relaxed);
+    stack_pointer().checked_sub(n).is_none_or(|low| low < guard)
+}
+
+/// How many bytes the saved vector registers take.
+pub(in crate::runtime) fn vector_size() -> usize {
+    // SAFETY: morestack.S has a static of this name and type, which Rust uses atomically only.
+    unsafe { gosched_vector_size.load(Ordering::Relaxed) }
+}
+
+/// Sets [`vector_size`], before there is a goroutine: assembly reads it without an order.
+pub(super) fn set_vector_size(size: usize) {
+    // SAFETY: as in `vector_size`.
+    unsafe { gosched_vector_size.store(size, Ordering::Relaxed) }
+}
+
+impl Regs {
+    /// The registers of a goroutine at `pc`, in a frame that has saved those of its caller.
+    pub(crate) fn new(pc: usize, sp: usize, fp: usize) -> Regs {
+        Regs { pc, sp, fp, saved: Default::default() }
+    }
+
+    /// Registers with `pc`, and `word` in every other.
+    pub(crate) fn all(pc: usize, word: usize) -> Regs {
+        let mut regs = Regs::new(pc, word, word);
+        regs.saved.fill(word);
+        regs
+    }
+
+    /// Changes every register but the pc.
+    pub(crate) fn change(&mut self, mut f: impl FnMut(&mut usize)) {
+        [&mut self.sp, &mut self.fp].into_iter().chain(&mut self.saved).for_each(&mut f);
+    }
+}
+
+/// Calls `f` in a frame whose caller, to an unwinder, is the code that has these registers.
+///
+/// # Safety
+/// The words that an unwinder reads by the registers' CFI can be read until this returns, and `f` doesn't
+/// unwind.
+pub(in crate::runtime) unsafe fn called_from<F: FnMut()>(regs: &Regs, mut f: F) {
+    unsafe extern "C" fn call<F: FnMut()>(f: *mut c_void) {
+        // SAFETY: the address of the closure `f` below, which nobody else uses meanwhile.
+        unsafe { (*f.cast::<F>())() }
+    }
+    // SAFETY: `call` gets a closure of its type, which doesn't unwind, and an unwinder that walks from there
+    // finds what it reads, as the caller says.
+    unsafe { gosched_called_from(regs, call::<F>, (&raw mut f).cast()) }
+}
+
+/// Where a goroutine that was preempted at a check goes on.
+pub(in crate::runtime) fn morestack_preempted_pc() -> usize {
+    gosched_morestack_preempted as *const () as usize
+}
+
+/// What `gosched_preemptible_section` returns.
+#[repr(C)]
+struct Section {
+    start: usize,
+    end: usize,
+}
+
+/// Where the functions of [`preemptible!`](crate::preemptible) are; empty if there are none.
+#[inline(always)]
+pub(in crate::runtime) fn preemptible_section() -> Range<usize> {
+    // SAFETY: it loads two addresses that the linker has set, and returns them as a Section.
+    let Section { start, end } = unsafe { gosched_preemptible_section() };
+    start..end
+}
+
+/// Where a new G starts: the base of its stack.
+pub(in crate::runtime) fn goexit_pc() -> usize {
+    gosched_goexit as *const () as usize
+}
+
+/// The start routine of every thread that we make; its argument is the g0.
+pub(in crate::runtime) const MSTART: extern "C" fn(*mut c_void) -> *mut c_void = {
+    extern "C" fn mstart(g0: *mut c_void) -> *mut c_void {
+        // SAFETY: newosproc passes the g0 of a new M, on the M's new thread.
+        unsafe { gosched_mstart(g0) }
+    }
+    mstart
+};
+
+/// Spins for `cycles` pauses. Go's `procyield`.
+#[inline(always)]
+pub(crate) fn procyield(cycles: u32) {
+    for _ in 0..cycles {
+        std::hint::spin_loop();
+    }
+}

@@ -1,0 +1,184 @@
+//! The Rust side of `asm/x86_64`.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `sigctxt.rs` | `sigctxt.sigpc`, `sigctxt.pushCall`; how large the vector registers are |
+
+mod sigctxt;
+
+pub(in crate::runtime) use sigctxt::*;
+
+use std::arch::asm;
+use std::ffi::c_void;
+use std::sync::atomic::AtomicUsize;
+
+use crate::runtime::data::runtime2::{G, Gobuf};
+
+unsafe extern "C" {
+    fn gosched_mcall_by_jump();
+    fn gosched_gogo();
+    fn gosched_morestack();
+}
+
+/// The kernel's page size.
+#[inline(always)]
+pub(in crate::runtime) const fn page_size() -> usize {
+    4096
+}
+
+/// The running G; none on a thread that isn't ours. Go's `getg`.
+///
+/// The `asm!` isn't `pure`: after a switch the G may be on another thread, where the compiler must read
+/// gosched_g again.
+#[inline(always)]
+pub(crate) fn getg() -> Option<&'static G> {
+    let gp: *const G;
+    // SAFETY: reads this thread's gosched_g, which holds null or the running G, whose page is never unmapped.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + gosched_g@GOTTPOFF]",
+            "mov {0}, qword ptr fs:[{0}]",
+            out(reg) gp,
+            options(nostack, preserves_flags, readonly),
+        );
+        gp.as_ref()
+    }
+}
+
+/// [`mcall`] that neither calls nor returns, as far as the return predictor is concerned: for
+/// goroutines that switch to each other from different places (`asm.S` explains).
+///
+/// # Safety
+/// As [`mcall`].
+#[inline(always)]
+pub(in crate::runtime) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -> !) {
+    // SAFETY: on a goroutine that `f` sees to, as the caller says. It is resumed after the jump, with the
+    // registers that a call preserves as they were; `clobber_abi` names the others.
+    unsafe {
+        asm!(
+            "lea rsi, [rip + 2f]",
+            "jmp {mcall}",
+            "2: endbr64",
+            mcall = sym gosched_mcall_by_jump,
+            inout("rdi") f as *const c_void => _,
+            clobber_abi("C"),
+        )
+    }
+}
+
+/// Resumes the G whose `sched` is `buf`, and whose `stackguard0` is `guard`. Go's `gogo`.
+///
+/// A jump and not a call, and inlined with everything that leads here from mcall,
+/// so that the return predictor stays in step (`asm.S` explains).
+///
+/// # Safety
+/// On g0, whose frames are given up. The G is this M's alone, and `buf` says where it goes on: mcall,
+/// morestack or asyncPreempt filled it when it left, or newproc1 or mstart, and it wasn't resumed since.
+#[inline(always)]
+pub(crate) unsafe fn gogo(buf: &Gobuf, guard: usize) -> ! {
+    // SAFETY: the G is ours, and `buf` says where it goes on, as the caller says. Nothing returns to g0's
+    // frames: the next switch to g0 overwrites them.
+    unsafe {
+        asm!(
+            "jmp {gogo}",
+            gogo = sym gosched_gogo,
+            in("rdi") buf,
+            in("rcx") guard,
+            options(noreturn, nostack),
+        )
+    }
+}
+
+/// Makes sure that `n` bytes of stack remain below the caller's frame: grows a copying stack if
+/// they don't, and ends the process, with a report, if it can't. Go's `morestack`, with the check
+/// that leads there. On a thread that isn't ours, nothing is checked; on g0
+/// neither with glibc's limit word, while elsewhere a lack of room there ends the process.
+///
+/// Inlined, as a check in a function's prologue is. The function that needs the bytes must not be inlined:
+/// its frame has to come after the check.
+#[inline(always)]
+pub(in crate::runtime) fn morestack_check(n: usize) {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: gosched_morestack changes no register but these two. If it moves the stack, it adjusts
+    // every address of it that the compiler may keep, in registers or in frames.
+    unsafe {
+        asm!(
+            "mov r11, rsp",
+            "sub r11, r10",
+            "jb 2f",
+            "cmp r11, fs:[0x70]", // what SET_STACK_LIMIT sets
+            "jae 3f",
+            "2: call {morestack}",
+            "3:",
+            morestack = sym gosched_morestack,
+            inout("r10") n => _,
+            out("r11") _,
+        )
+    }
+    #[cfg(not(target_env = "gnu"))]
+    if crate::runtime::arch::routines::lacks_room(n) {
+        // SAFETY: as with the limit word, above.
+        unsafe {
+            asm!("call {}", sym gosched_morestack, inout("r10") n => _, out("r11") _);
+        }
+    }
+}
+
+/// The word of this thread that compilers' checks compare rsp with; none where the libc has no such word. It
+/// must not be used once the thread has ended.
+pub(in crate::runtime) fn stack_limit() -> Option<&'static AtomicUsize> {
+    #[cfg(target_env = "gnu")]
+    {
+        let thread: *const u8;
+        // SAFETY: reads the first word of the thread's descriptor, which is the descriptor's address.
+        unsafe { asm!("mov {}, fs:0", out(reg) thread, options(nostack, preserves_flags, readonly)) };
+        // SAFETY: an aligned word of the descriptor, which lives as long as the thread, and which only
+        // checks and SET_STACK_LIMIT use.
+        Some(unsafe { &*thread.add(0x70).cast() })
+    }
+    #[cfg(not(target_env = "gnu"))]
+    None
+}
+
+/// The caller's stack pointer.
+#[inline(always)]
+pub(in crate::runtime) fn stack_pointer() -> usize {
+    let sp;
+    // SAFETY: copies a register, and touches no memory.
+    unsafe { asm!("mov {}, rsp", out(reg) sp, options(nomem, nostack, preserves_flags)) };
+    sp
+}
+
+/// The contents of the registers that a call preserves, but for rbp, which every switch saves.
+pub(in crate::runtime) type CalleeSaved = [usize; 5];
+
+/// Copies the callee-saved registers to `registers`. (A compiler would copy a returned array once more, on a
+/// stack that may be small.)
+#[inline(always)]
+pub(super) fn callee_saved_registers(registers: &mut CalleeSaved) {
+    // SAFETY: writes the 5 words of `registers`, and changes no register.
+    unsafe {
+        asm!(
+            "mov [{0}], rbx",
+            "mov [{0} + 8], r12",
+            "mov [{0} + 16], r13",
+            "mov [{0} + 24], r14",
+            "mov [{0} + 32], r15",
+            in(reg) registers,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// Whether the frame record (the caller's rbp and the return address) is the uppermost part of every frame.
+pub(in crate::runtime) const RECORD_ON_TOP: bool = true;
+
+/// For a G that isn't running and whose saved frame pointer is `bp`: the address of the word that holds its
+/// caller's pc, and its caller's stack pointer. If it was stopped `at_check`, morestack has saved it, and the
+/// first return address, into the prologue, is skipped; otherwise mcall has.
+pub(in crate::runtime) fn parked_caller(bp: usize, at_check: bool) -> (usize, usize) {
+    let pc = bp + if at_check { 16 } else { 8 };
+    (pc, pc + 8)
+}

@@ -1,0 +1,133 @@
+//! What signal handlers know of x86-64: the registers of the interrupted code, and their sizes.
+
+use std::arch::asm;
+use std::arch::x86_64::{__cpuid, __cpuid_count};
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::runtime::arch::routines::set_vector_size;
+use crate::runtime::data::runtime2::M;
+
+unsafe extern "C" {
+    fn gosched_sigreport();
+    fn gosched_async_preempt();
+    static gosched_xsave_mask: AtomicU32;
+    static gosched_preempt_mask: AtomicU64;
+}
+
+/// The registers that an unwinder needs of a goroutine that stands still. Assembly knows the layout.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Regs {
+    pub(in crate::runtime) pc: usize,
+    pub(in crate::runtime) sp: usize,
+    pub(in crate::runtime) fp: usize,
+    /// rbx, r12 to r15.
+    pub(in crate::runtime) saved: [usize; 5],
+}
+
+impl Regs {
+    /// The registers of the caller of `entersyscall`, which saved them in `mp`.
+    pub(in crate::runtime) fn in_syscall(mp: &M, pc: usize, sp: usize) -> Regs {
+        let [rbx, rbp, r12, r13, r14, r15] = mp.ext.syscall_regs.each_ref().map(Cell::get);
+        Regs { pc, sp, fp: rbp, saved: [rbx, r12, r13, r14, r15] }
+    }
+}
+
+/// What the ABI lets a function use below its stack pointer.
+pub(in crate::runtime) const RED_ZONE: usize = 128;
+
+/// How many bytes the handler and `gosched_async_preempt` push on the goroutine's stack, below the red zone:
+/// pc, flags and 15 registers, and a word of alignment.
+pub(in crate::runtime) const ASYNC_PREEMPT_FRAME: usize = 18 * size_of::<usize>();
+
+/// A goroutine is stopped only where its stack pointer is a multiple of this: anywhere.
+pub(in crate::runtime) const SP_ALIGN: usize = 1;
+
+/// Whether a goroutine can go on where a signal has stopped it, with this processor's vector registers.
+pub(in crate::runtime) fn vectors_fit() -> bool {
+    true
+}
+
+/// A goroutine's registers, as a signal handler can change them. Go's `sigctxt`.
+pub(in crate::runtime) struct Sigctxt<'a>(pub(crate) &'a mut libc::ucontext_t);
+
+impl Sigctxt<'_> {
+    /// The interrupted pc. Go's `sigpc`.
+    pub(in crate::runtime) fn sigpc(&self) -> usize {
+        self.0.uc_mcontext.gregs[libc::REG_RIP as usize] as usize
+    }
+
+    /// The interrupted code's stack pointer. Go's `sigsp`.
+    pub(in crate::runtime) fn sigsp(&self) -> usize {
+        self.0.uc_mcontext.gregs[libc::REG_RSP as usize] as usize
+    }
+
+    /// The registers that an unwinder needs.
+    pub(in crate::runtime) fn regs(&self) -> Regs {
+        let reg = |name: libc::c_int| self.0.uc_mcontext.gregs[name as usize] as usize;
+        let saved = [libc::REG_RBX, libc::REG_R12, libc::REG_R13, libc::REG_R14, libc::REG_R15].map(reg);
+        Regs { pc: self.sigpc(), sp: self.sigsp(), fp: reg(libc::REG_RBP), saved }
+    }
+
+    /// Lets the code go on as if it had just called `gosched_async_preempt`. Go's `pushCall`, which knows no
+    /// red zone.
+    ///
+    /// # Safety
+    /// The interrupted code is a goroutine at an asynchronous safe point (`is_async_safe_point`): it may park
+    /// there, and its stack has room for what is saved.
+    pub(in crate::runtime) unsafe fn push_call(&mut self) {
+        let sp = self.sigsp() - RED_ZONE - size_of::<usize>();
+        // SAFETY: below the red zone the goroutine's stack is free, and has room, as the caller says.
+        unsafe { ptr::with_exposed_provenance_mut::<usize>(sp).write(self.sigpc()) };
+        let registers = &mut self.0.uc_mcontext.gregs;
+        registers[libc::REG_RSP as usize] = sp as i64;
+        registers[libc::REG_RIP as usize] = gosched_async_preempt as *const () as i64;
+    }
+
+    /// Lets the thread go on in `gosched_sigreport`, with the goroutine's registers and `addr`, on g0's
+    /// stack below `sp`.
+    ///
+    /// # Safety
+    /// A goroutine was interrupted, and g0's stack is free below `sp`, with room for a report.
+    pub(in crate::runtime) unsafe fn report_overflow(&mut self, sp: usize, addr: usize) {
+        let regs = self.regs();
+        let registers = &mut self.0.uc_mcontext.gregs;
+        let at = (sp - size_of::<Regs>()) & !15;
+        // SAFETY: the caller says that g0's stack is free here; `at` is aligned.
+        unsafe { ptr::with_exposed_provenance_mut::<Regs>(at).write(regs) };
+        registers[libc::REG_RBX as usize] = at as i64;
+        registers[libc::REG_RSP as usize] = at as i64;
+        registers[libc::REG_RBP as usize] = 0;
+        registers[libc::REG_RDI as usize] = addr as i64;
+        registers[libc::REG_RIP as usize] = gosched_sigreport as *const () as i64;
+    }
+}
+
+/// Sets how morestack and asyncPreempt save the vector registers.
+#[allow(unused_unsafe)] // __cpuid is safe, but not in each version of Rust that this is for
+pub(in crate::runtime) fn init_vector_state() {
+    const OSXSAVE: u32 = 1 << 27;
+    // The components of xsave that may be live at a check. Arguments: xmm, the upper halves of ymm and of
+    // zmm0 to 15. Besides, across a check made by hand: the mask registers, and zmm16 to 31.
+    const KEPT: u32 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 7;
+    // The rights of protection keys belong to the thread, and not to the goroutine.
+    const PKRU: u64 = 1 << 9;
+    let (mut size, mut xcr0) = (512, 0_u64); // fxsave
+    // SAFETY: every x86-64 processor has cpuid.
+    if unsafe { __cpuid(1) }.ecx & OSXSAVE != 0 {
+        let (low, high): (u32, u32);
+        // SAFETY: OSXSAVE says that the processor has the instruction and the system has enabled it.
+        unsafe { asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nomem, nostack)) };
+        xcr0 = u64::from(high) << 32 | u64::from(low);
+        // SAFETY: as above; a processor with xsave has this leaf.
+        size = unsafe { __cpuid_count(0xd, 0) }.ebx as usize;
+    }
+    set_vector_size(size);
+    // SAFETY: morestack.S and preempt.S have statics of these names and types; no goroutine reads them yet.
+    unsafe {
+        gosched_xsave_mask.store(xcr0 as u32 & KEPT, Ordering::Relaxed);
+        gosched_preempt_mask.store(xcr0 & !PKRU, Ordering::Relaxed);
+    }
+}

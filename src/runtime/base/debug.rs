@@ -1,0 +1,235 @@
+//! Settings from the environment, `GODEBUG`, `GOTRACEBACK` and `GOMAXPROCS`: a part of Go's `runtime1.go`.
+
+use std::env;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+use crate::runtime::base::this::this_m;
+use crate::runtime::data::ext::ThrowType;
+
+/// A setting of `GODEBUG`: its name and its value.
+struct Setting {
+    name: &'static str,
+    value: AtomicI32,
+}
+
+impl Setting {
+    const fn new(name: &'static str, default: i32) -> Self {
+        Setting { name, value: AtomicI32::new(default) }
+    }
+
+    #[inline(always)]
+    fn get(&self) -> i32 {
+        self.value.load(Ordering::Relaxed)
+    }
+}
+
+static ASYNC_PREEMPT_OFF: Setting = Setting::new("asyncpreemptoff", 0);
+static CONTAINER_MAXPROCS: Setting = Setting::new("containermaxprocs", 1);
+static EFENCE: Setting = Setting::new("efence", 0);
+static GC_SHRINK_STACK_OFF: Setting = Setting::new("gcshrinkstackoff", 0);
+static RANDOMIZE_SCHEDULER: Setting = Setting::new("randomizescheduler", 0);
+static SCHED_DETAIL: Setting = Setting::new("scheddetail", 0);
+static SCHED_TRACE: Setting = Setting::new("schedtrace", 0);
+static STACK_FORCE_MOVE: Setting = Setting::new("stackforcemove", 0);
+static STACK_KEEP: Setting = Setting::new("stackkeep", 1);
+static STACK_VERIFY: Setting = Setting::new("stackverify", 0);
+static TRACEBACK_ANCESTORS: Setting = Setting::new("tracebackancestors", 0);
+
+static SETTINGS: [&Setting; 11] = [
+    &ASYNC_PREEMPT_OFF,
+    &CONTAINER_MAXPROCS,
+    &EFENCE,
+    &GC_SHRINK_STACK_OFF,
+    &RANDOMIZE_SCHEDULER,
+    &SCHED_DETAIL,
+    &SCHED_TRACE,
+    &STACK_FORCE_MOVE,
+    &STACK_KEEP,
+    &STACK_VERIFY,
+    &TRACEBACK_ANCESTORS,
+];
+
+/// Whether goroutines are stopped at their checks only. Go's `asyncpreemptoff`.
+pub(in crate::runtime) fn async_preempt_off() -> bool {
+    ASYNC_PREEMPT_OFF.get() > 0
+}
+
+/// Whether the default of GOMAXPROCS ignores the limit of the control group. Go's
+/// `containermaxprocs`, since 1.25.
+pub(in crate::runtime) fn container_maxprocs_off() -> bool {
+    CONTAINER_MAXPROCS.get() == 0
+}
+
+/// Whether a freed segment becomes inaccessible for good, and a home page's stack is filled with
+/// [`POISON`](crate::runtime::mem::sizes::POISON) when the goroutine leaves it for a segment. Go's `efence`, with its
+/// `stackPoisonCopy`.
+pub(in crate::runtime) fn efence() -> bool {
+    EFENCE.get() > 0
+}
+
+/// Whether stacks never shrink. Go's `gcshrinkstackoff`.
+pub(in crate::runtime) fn gc_shrink_stack_off() -> bool {
+    GC_SHRINK_STACK_OFF.get() > 0
+}
+
+/// Whether the run queues put goroutines in a random order, which finds races that
+/// a tidy order hides. Go's `randomizeScheduler`, a constant there.
+#[inline(always)]
+pub(in crate::runtime) fn randomize_scheduler() -> bool {
+    RANDOMIZE_SCHEDULER.get() > 0
+}
+
+/// The nanoseconds between two reports of [`schedtrace`](crate::proc::schedtrace::schedtrace); none if it
+/// doesn't report. Go's `schedtrace`, in milliseconds.
+pub(in crate::runtime) fn sched_trace() -> Option<i64> {
+    let milliseconds = SCHED_TRACE.get();
+    (milliseconds > 0).then(|| i64::from(milliseconds) * 1_000_000)
+}
+
+/// Whether `schedtrace` reports every P, M and G. Go's `scheddetail`.
+pub(in crate::runtime) fn sched_detail() -> bool {
+    SCHED_DETAIL.get() > 0
+}
+
+/// Whether each check of a copying stack moves the stack, even if there is room: an address of the stack that
+/// is kept where no move adjusts it is soon found to be wrong.
+#[inline(always)]
+pub(in crate::runtime) fn stack_force_move() -> bool {
+    STACK_FORCE_MOVE.get() > 0
+}
+
+/// Whether a G that ends frees its segment at once.
+pub(in crate::runtime) fn stack_keep_off() -> bool {
+    STACK_KEEP.get() == 0
+}
+
+/// Whether each move of a stack ends with a search for words that still point into the old one.
+pub(in crate::runtime) fn stack_verify() -> bool {
+    STACK_VERIFY.get() > 0
+}
+
+/// How many ancestors of a goroutine are kept: its maker, the maker's maker, and so on. Go's
+/// `tracebackancestors`.
+#[inline(always)]
+pub(in crate::runtime) fn traceback_ancestors() -> usize {
+    TRACEBACK_ANCESTORS.get().max(0) as usize
+}
+
+/// Reads `GODEBUG`, `name=value` pairs separated by commas, and `GOTRACEBACK`. Unknown names, and values that
+/// aren't numbers, are ignored, as in Go. Go's `parsedebugvars`.
+pub(in crate::runtime) fn parsedebugvars() {
+    let godebug = env::var("GODEBUG").unwrap_or_default();
+    for (name, value) in godebug.split(',').filter_map(|pair| pair.split_once('=')) {
+        let setting = SETTINGS.iter().find(|setting| setting.name == name);
+        if let (Some(setting), Ok(value)) = (setting, value.parse()) {
+            setting.value.store(value, Ordering::Relaxed);
+        }
+    }
+    if let Some(level) = env::var("GOTRACEBACK").ok().and_then(|level| Traceback::named(&level)) {
+        TRACEBACK_ENV.store(level.bits(), Ordering::Relaxed);
+        set_traceback(level);
+    }
+}
+
+/// How much a report of a fatal error prints, and how much of each goroutine
+/// [`dump_goroutines`](crate::dump_goroutines) does. The values of `GOTRACEBACK`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Traceback {
+    /// No stacks.
+    None,
+    /// The stack of the goroutine that failed; of every goroutine if the error isn't that of one goroutine,
+    /// as most fatal errors aren't.
+    #[default]
+    Single,
+    /// The stack of every goroutine.
+    All,
+    /// As `All`, with the frames of the runtime itself.
+    System,
+    /// As `System`, and the process ends with SIGABRT, which leaves a core dump where the system wants one.
+    Crash,
+}
+
+/// The bits of [`TRACEBACK_CACHE`], and how far the number of `frames` is shifted, as in Go.
+const TRACEBACK_CRASH: u32 = 1;
+const TRACEBACK_ALL: u32 = 2;
+const TRACEBACK_SHIFT: u32 = 2;
+
+/// The level that is set. Go's `traceback_cache`.
+static TRACEBACK_CACHE: AtomicU32 = AtomicU32::new(1 << TRACEBACK_SHIFT);
+
+/// The level that the environment asks for, and that no call sets lower. Go's `traceback_env`.
+static TRACEBACK_ENV: AtomicU32 = AtomicU32::new(0);
+
+impl Traceback {
+    fn named(name: &str) -> Option<Traceback> {
+        Some(match name {
+            "none" | "0" => Traceback::None,
+            "single" | "" => Traceback::Single,
+            "all" | "1" => Traceback::All,
+            "system" | "2" => Traceback::System,
+            "crash" => Traceback::Crash,
+            _ => return None,
+        })
+    }
+
+    fn bits(self) -> u32 {
+        match self {
+            Traceback::None => 0,
+            Traceback::Single => 1 << TRACEBACK_SHIFT,
+            Traceback::All => 1 << TRACEBACK_SHIFT | TRACEBACK_ALL,
+            Traceback::System => 2 << TRACEBACK_SHIFT | TRACEBACK_ALL,
+            Traceback::Crash => 2 << TRACEBACK_SHIFT | TRACEBACK_ALL | TRACEBACK_CRASH,
+        }
+    }
+}
+
+/// Sets how much reports print; not less than `GOTRACEBACK` asks for. Go's `debug.SetTraceback`.
+pub fn set_traceback(level: Traceback) {
+    TRACEBACK_CACHE.store(level.bits() | TRACEBACK_ENV.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// What [`gotraceback`] returns.
+pub(in crate::runtime) struct Gotraceback {
+    /// 0 for no frames, 1 for the program's, 2 for the runtime's, too.
+    pub(in crate::runtime) frames: u32,
+    /// Every goroutine is printed: the setting says so, or the error is the whole program's.
+    pub(crate) all: bool,
+    /// Every goroutine is printed because the setting says so.
+    pub(in crate::runtime) always_all: bool,
+    /// The process ends with SIGABRT.
+    pub(in crate::runtime) crash: bool,
+}
+
+/// How much a report that is made now prints. Go's `gotraceback`.
+pub(in crate::runtime) fn gotraceback() -> Gotraceback {
+    let set = TRACEBACK_CACHE.load(Ordering::Relaxed);
+    let mp = this_m();
+    let throwing = mp.map_or(0, |mp| mp.throwing.get());
+    let mut frames = set >> TRACEBACK_SHIFT;
+    match mp.map_or(0, |mp| mp.traceback.get()) {
+        0 if throwing >= ThrowType::Runtime as u32 => frames = 2,
+        0 => {}
+        own => frames = own.into(),
+    }
+    let always_all = set & TRACEBACK_ALL != 0;
+    Gotraceback {
+        frames,
+        // A thread that isn't ours has no goroutine to show instead.
+        all: always_all || throwing >= ThrowType::User as u32 || mp.is_none(),
+        always_all,
+        crash: set & TRACEBACK_CRASH != 0,
+    }
+}
+
+/// The number of P's that `GOMAXPROCS` asks for; none if it isn't a positive number, which Go ignores too, or
+/// is more than there can be.
+pub(in crate::runtime) fn gomaxprocs_from_env() -> Option<i32> {
+    let value = env::var("GOMAXPROCS").ok()?;
+    if !value.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    value.parse().ok().filter(|n| (1..=MAX_GOMAXPROCS).contains(n))
+}
+
+/// The most P's that there may be: more than Linux has processors, and few enough to look at each.
+pub(crate) const MAX_GOMAXPROCS: i32 = 16_384;

@@ -1,0 +1,78 @@
+//! Ending the process for a broken invariant or an error of the program: Go's `throw` and `fatal`.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::runtime::arch::systemstack;
+use crate::runtime::base::print::eprintln;
+use crate::runtime::data::ext::ThrowType;
+use crate::runtime::data::runtime2::G;
+
+/// How many threads have a fatal error to report: the first reports, and the others wait for the end of the
+/// process. Go's `panicking`.
+pub(in crate::runtime) static PANICKING: AtomicU32 = AtomicU32::new(0);
+
+/// Whether a fatal error is being reported.
+pub(in crate::runtime) fn panicking() -> bool {
+    PANICKING.load(Ordering::Relaxed) != 0
+}
+
+/// Why the process must end.
+pub(in crate::runtime) enum Fatal<'a> {
+    /// What was thrown, and whose error it is.
+    Error(&'a str, ThrowType),
+    /// A goroutine is at `sp`, and has used more than the `limit` bytes of stack that it may.
+    Overflow {
+        gp: &'static G,
+        sp: usize,
+        limit: usize,
+        /// Whether its frames are whole, and can be printed.
+        whole: bool,
+    },
+}
+
+/// Reports a fatal error, and ends the process: [`report`], once the runtime starts. A value, because
+/// whoever throws is below all that a report looks at.
+static REPORTER: OnceLock<fn(Fatal<'_>) -> !> = OnceLock::new();
+
+/// Says who reports fatal errors, for good.
+pub(in crate::runtime) fn set_reporter(report: fn(Fatal<'_>) -> !) {
+    REPORTER.get_or_init(|| report);
+}
+
+/// Ends the process for a broken invariant. Go's `throw`.
+#[cold]
+#[inline(never)]
+pub(crate) fn throw(s: &str) -> ! {
+    systemstack(|| die(Fatal::Error(s, ThrowType::Runtime)))
+}
+
+/// Ends the process for an error of the program. Go's `fatal`.
+#[cold]
+#[inline(never)]
+pub(crate) fn fatal(s: &str) -> ! {
+    systemstack(|| die(Fatal::Error(s, ThrowType::User)))
+}
+
+/// Ends the process because `gp` has overflowed its stack; on g0. `whole` says whether its frames can be printed.
+#[cold]
+pub(in crate::runtime) fn overflow(gp: &'static G, sp: usize, limit: usize, whole: bool) -> ! {
+    die(Fatal::Overflow { gp, sp, limit, whole })
+}
+
+/// On g0, or on a thread that isn't ours. Before the runtime starts there is nothing to report but the message.
+fn die(fatal: Fatal<'_>) -> ! {
+    if let Some(report) = REPORTER.get() {
+        report(fatal)
+    }
+    if let Fatal::Error(s, _) = fatal {
+        eprintln!("fatal error: {s}");
+    }
+    exit(2)
+}
+
+/// Ends the process at once: no destructor and no atexit handler runs.
+pub(in crate::runtime) fn exit(status: i32) -> ! {
+    // SAFETY: takes no pointer, and nothing runs after it.
+    unsafe { libc::_exit(status) }
+}

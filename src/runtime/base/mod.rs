@@ -1,0 +1,37 @@
+//! What every room may ask: Linux, the settings, stderr, random numbers, who runs here, and how to die.
+//!
+//! Nothing here takes a lock of the runtime's, so all of it can be used with any of them held. `print` needs
+//! no memory either, and works in a signal handler. The settings are read once, when the runtime starts.
+//!
+//! - `this` is the one way to ask who runs here. `getm` throws where there is no M; `whoami` and
+//!   `on_goroutine` say whether the caller could park: not on g0, not in a system call, not on a thread that
+//!   isn't ours.
+//! - A broken invariant is no Rust panic: what it says about the process can't be unwound from. `throw` is
+//!   for the runtime's own errors, `fatal` for the program's. Both go to g0 and call the *reporter*, which
+//!   `start/boot.rs` registers before there is an M; until then they print the message and exit with status
+//!   2.
+//! - An unlock relies on `membarrier` where the kernel has it: `os` asks once, before the runtime's first
+//!   thread.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `os.rs` | `futexsleep`, `futexwakeup`, `newosproc`, `getproccount`, `osyield`, `signalM`; barriers |
+//! | `debug.rs` | `parsedebugvars`, `gotraceback`, `setTraceback`: what the environment says |
+//! | `print.rs` | stderr without memory or locks: Go's `print.go` |
+//! | `fatal.rs` | `throw`, `fatal`, the overflow of a stack, the reporter, `exit` |
+//! | `this.rs` | `acquirem`, `releasem`; `getm`, `this_p`, `goroutine`, `whoami`, `with_room`, `started` |
+//! | `rand.rs` | `mrandinit`, `cheaprand`, `cheaprandn` |
+//! | `histogram.rs` | `timeHistogram.record`, `timeHistogramMetricsBuckets` |
+//! | `testing.rs` | what the unit tests share |
+
+pub(super) mod debug;
+pub(super) mod fatal;
+pub(super) mod histogram;
+pub(super) mod os;
+pub(crate) mod print;
+pub(super) mod rand;
+#[cfg(test)]
+pub(super) mod testing;
+pub(super) mod this;

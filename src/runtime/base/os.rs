@@ -1,0 +1,197 @@
+//! Linux: Go's `os_linux.go`.
+
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence, fence};
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::print::eprintln;
+use crate::runtime::data::runtime2::Stack;
+
+/// Sleeps while `*addr == val`, at most `ns` nanoseconds, forever if negative. May
+/// wake for no reason. Go's `futexsleep`.
+pub(in crate::runtime) fn futexsleep(addr: &AtomicU32, val: u32, ns: i64) {
+    let timeout = libc::timespec { tv_sec: ns.max(0) / 1_000_000_000, tv_nsec: ns.max(0) % 1_000_000_000 };
+    let timeout = if ns < 0 { ptr::null() } else { ptr::from_ref(&timeout) };
+    // SAFETY: the kernel reads the word and the timeout, both of which live until this returns.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            addr.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            val,
+            timeout,
+        );
+    }
+}
+
+/// Wakes at most `cnt` threads that sleep on `addr`. The word isn't read, and may be gone. Go's
+/// `futexwakeup`.
+pub(in crate::runtime) fn futexwakeup(addr: &AtomicU32, cnt: u32) {
+    // SAFETY: the kernel looks for sleepers with this address, and reads nothing there.
+    let ret = unsafe {
+        libc::syscall(libc::SYS_futex, addr.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, cnt)
+    };
+    // EFAULT: the word was on the stack of a thread that has gone on since, and is unmapped.
+    if ret < 0 && io::Error::last_os_error().raw_os_error() != Some(libc::EFAULT) {
+        eprintln!("futexwakeup addr={addr:p} returned {}", io::Error::last_os_error());
+        throw("futexwakeup failed")
+    }
+}
+
+/// Whether `membarrier` was found to work; see [`lock::key`](crate::runtime::lock::key).
+static BARRIERS_WORK: AtomicBool = AtomicBool::new(false);
+
+/// Registers the process for `membarrier`. Before that, and where the kernel refuses, each unlock has a
+/// fence.
+pub(in crate::runtime) fn init_barriers() {
+    // SAFETY: no memory is passed.
+    let ret =
+        unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) };
+    // Release pairs with barriers_work: an unlock that skips the fence comes after the registration. So it
+    // also sees that a thread sleeps whose barrier was refused before.
+    BARRIERS_WORK.store(ret == 0, Ordering::Release);
+}
+
+/// Whether an unlock may skip the fence. Acquire pairs with [`init_barriers`].
+#[inline(always)]
+pub(in crate::runtime) fn barriers_work() -> bool {
+    BARRIERS_WORK.load(Ordering::Acquire)
+}
+
+/// The cheap side of [`barrier_in_all_threads`]: orders what stands before it and after it for the compiler,
+/// and also for the processor whenever another thread calls that function.
+#[inline(always)]
+pub(in crate::runtime) fn light_barrier() {
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// Makes every running thread of this process execute a full memory barrier. Where the kernel can't, the
+/// caller alone does, and the other side has a fence ([`barriers_work`]).
+pub(in crate::runtime) fn barrier_in_all_threads() {
+    fence(Ordering::SeqCst);
+    // SAFETY: no memory is passed.
+    unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) };
+}
+
+/// Monotonic time in nanoseconds. Go's `nanotime`.
+pub(crate) fn nanotime() -> i64 {
+    let mut now = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: the kernel fills `now`: Linux always has CLOCK_MONOTONIC.
+    let now = unsafe {
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, now.as_mut_ptr());
+        now.assume_init()
+    };
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// Gives this thread's processor to another thread, if one waits for it. Go's `osyield`.
+pub(in crate::runtime) fn osyield() {
+    // SAFETY: no arguments.
+    unsafe { libc::sched_yield() };
+}
+
+/// Puts this thread to sleep for about `usec` microseconds. Go's `usleep`.
+pub(in crate::runtime) fn usleep(usec: u32) {
+    let time =
+        libc::timespec { tv_sec: i64::from(usec / 1_000_000), tv_nsec: i64::from(usec % 1_000_000) * 1000 };
+    // SAFETY: the kernel reads `time`.
+    unsafe { libc::nanosleep(&time, ptr::null_mut()) };
+}
+
+/// How many processors this process may use. Go's `getproccount`.
+pub(in crate::runtime) fn getproccount() -> i32 {
+    let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
+    // SAFETY: the kernel writes to `set`, at most its size; all zero is a valid set.
+    let count = unsafe {
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr()) != 0 {
+            return 1;
+        }
+        libc::CPU_COUNT(set.assume_init_ref())
+    };
+    count.max(1)
+}
+
+/// The kernel's id of this thread.
+pub(in crate::runtime) fn gettid() -> u64 {
+    // SAFETY: no arguments.
+    unsafe { libc::syscall(libc::SYS_gettid) as u64 }
+}
+
+/// How many threads this process has, if /proc tells: the link count of the directory that lists them, less
+/// the two that every directory has.
+pub(in crate::runtime) fn thread_count() -> Option<i32> {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the path ends in a zero byte; `stat` is read only if the kernel has filled it.
+    let links = unsafe {
+        if libc::stat(c"/proc/self/task".as_ptr(), stat.as_mut_ptr()) != 0 {
+            return None;
+        }
+        stat.assume_init().st_nlink
+    };
+    i32::try_from(links).ok()?.checked_sub(2)
+}
+
+/// The bytes of a thread's stack, which is its g0's. Reports are made there, and an embedder's hooks run
+/// there.
+pub(in crate::runtime) const G0_STACK: usize = 256 << 10;
+
+/// Makes a thread that starts in `mstart(g0)`, with all signals blocked: the new M sets its own mask. Go's
+/// `newosproc`.
+pub(in crate::runtime) fn newosproc(g0: *mut c_void) -> io::Result<()> {
+    let check = |errno| if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) };
+    let mut thread = MaybeUninit::uninit();
+    let mut attr = MaybeUninit::uninit();
+    let mut all = MaybeUninit::uninit();
+    let mut old = MaybeUninit::uninit();
+    // SAFETY: each object is initialised by the first call that takes it, and `attr` is destroyed once. `g0`
+    // is part of an M, which is never freed, so it outlives the thread.
+    unsafe {
+        check(libc::pthread_attr_init(attr.as_mut_ptr()))?;
+        libc::pthread_attr_setdetachstate(attr.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), old.as_mut_ptr());
+        let mut size = G0_STACK;
+        let made = loop {
+            libc::pthread_attr_setstacksize(attr.as_mut_ptr(), size);
+            let made =
+                libc::pthread_create(thread.as_mut_ptr(), attr.as_ptr(), crate::runtime::arch::MSTART, g0);
+            // EINVAL: the program's thread-locals, which are on the stack too, don't fit.
+            if made != libc::EINVAL || size >= 64 * G0_STACK {
+                break made;
+            }
+            size *= 2;
+        };
+        libc::pthread_sigmask(libc::SIG_SETMASK, old.as_ptr(), ptr::null_mut());
+        libc::pthread_attr_destroy(attr.as_mut_ptr());
+        check(made)
+    }
+}
+
+/// The bounds of this thread's stack.
+pub(in crate::runtime) fn thread_stack() -> Stack {
+    // SAFETY: the pointers are to locals. pthread_getattr_np fills the attributes, if it
+    // returns 0; then they are read, and destroyed once.
+    unsafe {
+        let mut attr = std::mem::MaybeUninit::uninit();
+        let mut lo = std::ptr::null_mut();
+        let mut size = 0;
+        if libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()) != 0 {
+            throw("runtime: pthread_getattr_np failed");
+        }
+        libc::pthread_attr_getstack(attr.as_ptr(), &mut lo, &mut size);
+        libc::pthread_attr_destroy(attr.as_mut_ptr());
+        Stack { lo: lo.addr(), hi: lo.addr() + size }
+    }
+}
+
+/// The signal that makes a thread look whether its goroutine can be stopped. Go's `sigPreempt`.
+pub(in crate::runtime) const SIG_PREEMPT: c_int = libc::SIGURG;
+
+/// Sends a signal to the thread of an M, if there is still one. Go's `signalM`.
+pub(in crate::runtime) fn signal_m(procid: u64, sig: c_int) {
+    // SAFETY: no memory is passed. If the thread has ended, or `procid` is 0, the kernel refuses.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), procid, sig) };
+}

@@ -1,0 +1,89 @@
+//! Who runs here: this thread's M, P and goroutine.
+
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::runtime::arch::{getg, systemstack};
+use crate::runtime::base::fatal::throw;
+use crate::runtime::data::ext::StackKind;
+use crate::runtime::data::runtime2::{G, M, P};
+
+pub(in crate::runtime) static STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the runtime has started.
+#[inline]
+pub(crate) fn started() -> bool {
+    // Acquire pairs with rt0_go: what schedinit set up is there.
+    STARTED.load(Ordering::Acquire)
+}
+
+/// This thread's M; none on a thread that isn't ours.
+#[inline(always)]
+pub(crate) fn this_m() -> Option<&'static M> {
+    getg().and_then(|gp| gp.m.get())
+}
+
+/// This thread's M. Throws on a thread that isn't ours.
+#[inline(always)]
+pub(crate) fn getm() -> &'static M {
+    match this_m() {
+        Some(mp) => mp,
+        None => throw("no m on this thread"),
+    }
+}
+
+/// The P of this thread's M; none if the M has none, and on a thread that isn't ours.
+#[inline(always)]
+pub(in crate::runtime) fn this_p() -> Option<&'static P> {
+    this_m().and_then(|mp| mp.p.get())
+}
+
+/// Keeps the caller on its M, and the M on its P, until [`releasem`]; none on a thread
+/// that isn't ours. Go's `acquirem`.
+#[inline(always)]
+pub(crate) fn acquirem() -> Option<&'static M> {
+    let mp = this_m()?;
+    mp.locks.set(mp.locks.get() + 1);
+    Some(mp)
+}
+
+/// Undoes [`acquirem`]. Go's `releasem`.
+#[inline(always)]
+pub(crate) fn releasem(mp: Option<&'static M>) {
+    if let Some(mp) = mp {
+        mp.locks.set(mp.locks.get() - 1);
+    }
+}
+
+/// The running goroutine and its M. Throws where no goroutine can park: on g0, and on a thread
+/// that isn't ours.
+#[inline(always)]
+pub(crate) fn goroutine() -> (&'static G, &'static M) {
+    let Some(gp) = getg() else { throw("park on a thread that isn't a goroutine's") };
+    match gp.m.get() {
+        Some(mp) if !ptr::eq(gp, &mp.ext.g0) => (gp, mp),
+        _ => throw("park on g0: only a goroutine can"),
+    }
+}
+
+/// Whether the caller could park: it is on a goroutine with a P, not on g0, in a system call, or on a
+/// foreign thread.
+pub(crate) fn on_goroutine() -> bool {
+    matches!(whoami(), (Some(_), _))
+}
+
+/// The running goroutine, if the caller could park, and its M, if it has one. There is no such
+/// goroutine on g0 or a foreign thread, and in a system call there is no P to park with.
+#[inline(always)]
+pub(crate) fn whoami() -> (Option<&'static G>, Option<&'static M>) {
+    let gp = getg();
+    let mp = gp.and_then(|gp| gp.m.get());
+    (gp.filter(|gp| mp.is_some_and(|mp| !ptr::eq(*gp, &mp.ext.g0) && !mp.p.is_null())), mp)
+}
+
+/// Calls `f` where there is room for an allocator, or other code that is written for threads: on g0, if the
+/// caller is on a copying stack.
+#[inline(always)]
+pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> R {
+    if getg().is_some_and(|gp| gp.ext.kind.get() == StackKind::Copying) { systemstack(f) } else { f() }
+}

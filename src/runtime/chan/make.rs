@@ -1,0 +1,166 @@
+//! Making, freeing and closing channels: the rest of Go's `chan.go`.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::this::with_room;
+use crate::runtime::chan::ops::typedmemclr;
+use crate::runtime::chan::pool::SMALL;
+use crate::runtime::data::gqueue::GList;
+use crate::runtime::data::hchan::{Hchan, HchanExt, Type, Waitq};
+use crate::runtime::data::runtime2::Sudog;
+use crate::runtime::data::timer::Timer;
+use crate::runtime::lock::rank::{LockRank, lock_init};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::mem::pool;
+use crate::runtime::sched::ready::goready;
+use crate::runtime::time::fire::end;
+
+/// The largest alignment of a value, in bytes.
+pub(crate) const MAX_ALIGN: usize = 8;
+
+/// The layout of a buffer for `size` values; none if there can't be one so large.
+fn buffer_layout(elem: &Type, size: usize) -> Option<Layout> {
+    Layout::from_size_align(elem.size_.checked_mul(size)?, MAX_ALIGN).ok()
+}
+
+/// Makes a channel of values of type `elem` with room for `size` of them; `None` if there is no
+/// memory for it. Go's `makechan`.
+#[inline(never)]
+pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan>> {
+    if elem.size_ >= 1 << 16 {
+        throw("makechan: invalid channel element type");
+    }
+    if elem.align_ > MAX_ALIGN {
+        throw("makechan: bad alignment");
+    }
+    let layout = buffer_layout(elem, size)?;
+    // An allocator needs more stack than a copying goroutine has.
+    let (c, buf) = with_room(|| {
+        let c = pool::alloc::<Hchan>()?;
+        // SAFETY: a channel's block has SMALL bytes behind the Hchan; a larger layout isn't of size 0.
+        let buf = NonNull::new(unsafe {
+            if layout.size() <= SMALL { c.as_ptr().add(1).cast() } else { alloc(layout) }
+        });
+        if buf.is_none() {
+            pool::free(c);
+        }
+        Some((c, buf?))
+    })?;
+    let fresh = c.as_ptr();
+    // SAFETY: the block is this function's alone, but for its lock, which the thread that unlocked it last
+    // may read once more (pool.rs). So the fields are written one by one: the lock is unlocked, or zero,
+    // which is the same, and isn't written.
+    unsafe {
+        (&raw mut (*fresh).qcount).write(AtomicUsize::new(0));
+        (&raw mut (*fresh).dataqsiz).write(size);
+        (&raw mut (*fresh).buf).write(buf.as_ptr().cast());
+        (&raw mut (*fresh).elemsize).write(elem.size_ as u16);
+        (&raw mut (*fresh).closed).write(AtomicU32::new(0));
+        (&raw mut (*fresh).elemtype).write(elem);
+        (&raw mut (*fresh).sendx).write(Cell::new(0));
+        (&raw mut (*fresh).recvx).write(Cell::new(0));
+        (&raw mut (*fresh).recvq).write(Waitq::default());
+        (&raw mut (*fresh).sendq).write(Waitq::default());
+        (&raw mut (*fresh).ext).write(HchanExt {
+            senders: AtomicU32::new(1),
+            receivers: AtomicU32::new(1),
+            sides: AtomicU32::new(2),
+            link: Cell::new(ptr::null_mut()),
+        });
+        lock_init(&c.as_ref().lock, LockRank::HCHAN);
+    }
+    Some(c)
+}
+
+/// Frees a channel; values in its buffer are forgotten, not dropped.
+///
+/// # Safety
+/// `c` came from [`makechan`], and nobody uses it any more.
+#[inline(never)]
+pub(crate) unsafe fn freechan(c: NonNull<Hchan>) {
+    // SAFETY: makechan made the channel, and it hasn't been freed.
+    let (elem, size, buf) = unsafe { (c.as_ref().elemtype, c.as_ref().dataqsiz, c.as_ref().buf) };
+    with_room(|| {
+        // SAFETY: nobody else uses the channel.
+        unsafe { drop_timer_of(c) };
+        if let Some(layout) = buffer_layout(elem, size)
+            && layout.size() > SMALL
+        {
+            // SAFETY: makechan allocated a buffer larger than SMALL with this layout.
+            unsafe { dealloc(buf.cast(), layout) };
+        }
+        pool::free(c);
+    });
+}
+
+/// Closes the channel: receivers get what is in the buffer and then nothing, senders fail.
+/// False if it was closed before, where Go panics. Go's `closechan`.
+///
+/// # Safety
+/// The channel stays until this returns.
+#[inline(never)]
+pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
+    // SAFETY: the caller keeps the channel until this returns.
+    let c = unsafe { c.as_ref() };
+    lock(&c.lock);
+    if c.closed.load(Ordering::Relaxed) != 0 {
+        unlock(&c.lock);
+        return false;
+    }
+    // SeqCst: chanrecv reads it without the lock, between two looks at the buffer.
+    c.closed.store(1, Ordering::SeqCst);
+    let list = GList::default();
+    while let Some(sg) = c.recvq.dequeue() {
+        let elem = sg.elem.swap(ptr::null_mut(), Ordering::Relaxed);
+        if !elem.is_null() {
+            // SAFETY: the receiver's place for a value; it is parked, and its stack stays while the lock is
+            // held.
+            unsafe { typedmemclr(c.elemtype, elem) };
+        }
+        release_waiter(sg, &list);
+    }
+    while let Some(sg) = c.sendq.dequeue() {
+        sg.elem.store(ptr::null_mut(), Ordering::Relaxed);
+        release_waiter(sg, &list);
+    }
+    unlock(&c.lock);
+    // After the unlock: the state of a G must not change while a channel's lock is held, as in Go.
+    while let Some(gp) = list.pop() {
+        gp.schedlink.set(None);
+        goready(gp);
+    }
+    true
+}
+
+/// Tells the goroutine of `sg` that the channel was closed, and puts it on `list`.
+fn release_waiter(sg: &'static Sudog, list: &GList) {
+    let Some(gp) = sg.g.get() else { throw("sudog without a g") };
+    gp.param.store(ptr::from_ref(sg).cast_mut().cast(), Ordering::Relaxed);
+    sg.success.set(false);
+    list.push(gp);
+}
+
+/// The timer that feeds a channel.
+///
+/// # Safety
+/// The channel is in use, and stays until this returns.
+pub(super) unsafe fn timer_of(c: NonNull<Hchan>) -> Option<&'static Timer> {
+    // SAFETY: the channel stays, as the caller says; while it is in use, the link is null or its timer,
+    // which make_timer_chan put there, and timers are never freed.
+    unsafe { c.as_ref().ext.link.get().cast::<Timer>().as_ref() }
+}
+
+/// The channel is going to be freed: its timer, if it has one, ends.
+///
+/// # Safety
+/// The channel is in use until this returns, and the caller's alone.
+unsafe fn drop_timer_of(c: NonNull<Hchan>) {
+    // SAFETY: the channel is in use, as the caller says, and nobody else can free it.
+    if let Some(t) = unsafe { timer_of(c) } {
+        end(t);
+    }
+}

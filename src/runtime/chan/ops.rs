@@ -1,0 +1,409 @@
+//! Sending and receiving: the larger part of Go's `chan.go`.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering;
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::this::{getm, on_goroutine, whoami};
+use crate::runtime::data::hchan::{Hchan, Type, Waitq};
+use crate::runtime::data::runtime2::{G, M, Mutex, Sudog, TraceBlockReason, WaitReason};
+use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
+use crate::runtime::lock::{lock_on, unlock, unlock_on};
+use crate::runtime::sched::park::{gopark, gopark_on};
+use crate::runtime::sched::ready::ready_on;
+
+/// How a send ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum Sent {
+    /// The value was moved into the buffer or to a receiver.
+    Done,
+    /// There is no room, and `block` wasn't set or the caller can't park. The value is still the
+    /// caller's.
+    Full,
+    /// The channel is closed, where Go panics. The value is still the caller's.
+    Closed,
+}
+
+/// How a receive ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum Received {
+    /// A value was received.
+    Done,
+    /// There is no value, and `block` wasn't set or the caller can't park.
+    Empty,
+    /// The channel is closed and empty; the place for the value was filled with zeros.
+    Closed,
+}
+
+/// The address of slot `i` of the buffer; `i` is `sendx` or `recvx`.
+#[inline(always)]
+fn chanbuf(c: &Hchan, i: usize) -> *mut c_void {
+    // SAFETY: sendx and recvx stay below dataqsiz (advance), and the buffer has so many slots.
+    unsafe { c.buf.byte_add(i * usize::from(c.elemsize)) }
+}
+
+/// Copies a value, as bytes.
+///
+/// # Safety
+/// `src` can be read and `dst` written for `elem.size_` bytes, and the two don't overlap.
+#[inline(always)]
+unsafe fn typedmemmove(elem: &Type, dst: *mut c_void, src: *const c_void) {
+    // SAFETY: the caller gives `size_` bytes at both ends that don't overlap; an array of bytes needs
+    // no alignment, and MaybeUninit takes padding too.
+    unsafe {
+        // Most values are a word: one load and one store instead of a call of memcpy.
+        if elem.size_ == size_of::<usize>() {
+            dst.cast::<MaybeUninit<[u8; 8]>>().write(src.cast::<MaybeUninit<[u8; 8]>>().read());
+        } else {
+            ptr::copy_nonoverlapping(src.cast::<u8>(), dst.cast::<u8>(), elem.size_);
+        }
+    }
+}
+
+/// Fills the place for a value with zeros.
+///
+/// # Safety
+/// `place` can be written for `elem.size_` bytes.
+pub(super) unsafe fn typedmemclr(elem: &Type, place: *mut c_void) {
+    // SAFETY: the caller says that `size_` bytes can be written.
+    unsafe { ptr::write_bytes(place.cast::<u8>(), 0, elem.size_) }
+}
+
+/// Moves an index to the next slot of the ring.
+#[inline(always)]
+fn advance(x: &Cell<usize>, c: &Hchan) {
+    let next = x.get() + 1;
+    x.set(if next == c.dataqsiz { 0 } else { next });
+}
+
+/// Adds `n` to `qcount`. No read-modify-write: only the holder of the lock writes it.
+#[inline(always)]
+fn add_qcount(c: &Hchan, n: isize) {
+    c.qcount.store(c.qcount.load(Ordering::Relaxed).wrapping_add_signed(n), Ordering::Release);
+}
+
+/// Moves the value at `ep` into the buffer.
+///
+/// # Safety
+/// The buffer has room, the lock is held, and `ep` points to a value of the channel's type.
+#[inline(always)]
+pub(super) unsafe fn bufsend(c: &Hchan, ep: *const c_void) {
+    // SAFETY: there is room, so slot sendx is free; the lock keeps others off it; `ep` is a value.
+    unsafe { typedmemmove(c.elemtype, chanbuf(c, c.sendx.get()), ep) };
+    advance(&c.sendx, c);
+    add_qcount(c, 1);
+}
+
+/// Moves the first value of the buffer to `ep`; forgets it if that is null.
+///
+/// # Safety
+/// The buffer isn't empty, the lock is held, and `ep` is null or a place for a value of the
+/// channel's type.
+#[inline(always)]
+pub(super) unsafe fn bufrecv(c: &Hchan, ep: *mut c_void) {
+    if !ep.is_null() {
+        // SAFETY: slot recvx holds a value, as there is one; the lock keeps others off it; `ep` has room.
+        unsafe { typedmemmove(c.elemtype, ep, chanbuf(c, c.recvx.get())) };
+    }
+    advance(&c.recvx, c);
+    add_qcount(c, -1);
+}
+
+/// Whether a send would wait. Go's `full`.
+fn full(c: &Hchan) -> bool {
+    if c.dataqsiz == 0 { c.recvq.first.is_null() } else { c.qcount.load(Ordering::Acquire) == c.dataqsiz }
+}
+
+/// Whether a receive would wait. Go's `empty`.
+fn empty(c: &Hchan) -> bool {
+    if c.dataqsiz == 0 {
+        c.sendq.first.load(Ordering::SeqCst).is_none()
+    } else {
+        c.qcount.load(Ordering::SeqCst) == 0
+    }
+}
+
+/// Sends the value at `ep`; waits if it must and `block` is set. A send to no channel waits
+/// forever. Go's `chansend`.
+///
+/// # Safety
+/// `ep` points to a value of the channel's type, which is the receiver's if the result is
+/// [`Sent::Done`]. The channel stays until this returns.
+#[inline(never)]
+pub(crate) unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool) -> Sent {
+    let Some(c) = c else {
+        if !block || !on_goroutine() {
+            return Sent::Full;
+        }
+        // SAFETY: without an unlockf nothing is called, and nobody has the goroutine on record: it parks
+        // for good.
+        unsafe { gopark(None, ptr::null_mut(), WaitReason::ChanSendNilChan, TraceBlockReason::Forever, 2) };
+        throw("unreachable")
+    };
+    // SAFETY: the caller keeps the channel until this returns.
+    let c = unsafe { c.as_ref() };
+    // A try that fails takes no lock. A closed channel never goes from having room to being full: so if it
+    // wasn't closed and then was full, there was a moment at which it was both. The order of the two loads
+    // doesn't matter for that, as in Go.
+    if !block && c.closed.load(Ordering::Relaxed) == 0 && full(c) {
+        return Sent::Full;
+    }
+    let (gp, mp) = whoami();
+    lock_on(mp, &c.lock);
+    if c.closed.load(Ordering::Relaxed) != 0 {
+        unlock_on(mp, &c.lock);
+        return Sent::Closed;
+    }
+    if let Some(sg) = c.recvq.dequeue() {
+        // SAFETY: a receiver waits, so the buffer is empty; the closure releases the lock, which is held;
+        // sg is off its queue; `ep` is a value, as the caller says.
+        unsafe { send(mp, c, sg, ep, || unlock_on(mp, &c.lock)) };
+        return Sent::Done;
+    }
+    if c.qcount.load(Ordering::Relaxed) < c.dataqsiz {
+        // SAFETY: there is room, the lock is held, and `ep` is a value, as the caller says.
+        unsafe { bufsend(c, ep) };
+        unlock_on(mp, &c.lock);
+        return Sent::Done;
+    }
+    let (true, Some(gp), Some(mp)) = (block, gp, mp) else {
+        unlock_on(mp, &c.lock);
+        return Sent::Full;
+    };
+    // The receiver copies the value from `ep` while this goroutine is parked.
+    let mysg = enqueue_me(gp, mp, c, &c.sendq, ep.cast_mut());
+    park_on(gp, mp, c, WaitReason::ChanSend, TraceBlockReason::ChanSend);
+    let success = woken(gp, mysg);
+    if !success && c.closed.load(Ordering::Relaxed) == 0 {
+        throw("chansend: spurious wakeup");
+    }
+    if success { Sent::Done } else { Sent::Closed }
+}
+
+/// Receives to `ep`; waits if it must and `block` is set. A receive from no channel waits
+/// forever. Go's `chanrecv`.
+///
+/// # Safety
+/// `ep` is null or a place for a value of the channel's type. The channel stays until this
+/// returns.
+#[inline(never)]
+pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block: bool) -> Received {
+    let Some(c) = c else {
+        if !block || !on_goroutine() {
+            return Received::Empty;
+        }
+        // SAFETY: as in chansend.
+        unsafe {
+            gopark(None, ptr::null_mut(), WaitReason::ChanReceiveNilChan, TraceBlockReason::Forever, 2)
+        };
+        throw("unreachable")
+    };
+    // SAFETY: the caller keeps the channel until this returns.
+    let c = unsafe { c.as_ref() };
+    if !block && empty(c) {
+        // A closed channel stays closed: not closed now, so not closed when it was empty. SeqCst on all of
+        // these loads: in the other order, a value and then a close in between would both be missed.
+        if c.closed.load(Ordering::SeqCst) == 0 {
+            return Received::Empty;
+        }
+        // A value may have come between the first look and the close; after the close, none comes.
+        if empty(c) {
+            // SAFETY: the caller says that `ep` is null or a place for a value.
+            unsafe { received_nothing(c, ep) };
+            return Received::Closed;
+        }
+    }
+    let (gp, mp) = whoami();
+    lock_on(mp, &c.lock);
+    if c.closed.load(Ordering::Relaxed) != 0 {
+        if c.qcount.load(Ordering::Relaxed) == 0 {
+            unlock_on(mp, &c.lock);
+            // SAFETY: the caller says that `ep` is null or a place for a value.
+            unsafe { received_nothing(c, ep) };
+            return Received::Closed;
+        }
+    } else if let Some(sg) = c.sendq.dequeue() {
+        // SAFETY: a sender waits, so the buffer is full; the closure releases the lock, which is held; sg is
+        // off its queue; `ep` is what the caller says.
+        unsafe { recv(mp, c, sg, ep, || unlock_on(mp, &c.lock)) };
+        return Received::Done;
+    }
+    if c.qcount.load(Ordering::Relaxed) > 0 {
+        // SAFETY: the buffer has a value, the lock is held, and `ep` is what the caller says.
+        unsafe { bufrecv(c, ep) };
+        unlock_on(mp, &c.lock);
+        return Received::Done;
+    }
+    let (true, Some(gp), Some(mp)) = (block, gp, mp) else {
+        unlock_on(mp, &c.lock);
+        return Received::Empty;
+    };
+    let mysg = enqueue_me(gp, mp, c, &c.recvq, ep);
+    park_on(gp, mp, c, WaitReason::ChanReceive, TraceBlockReason::ChanRecv);
+    if woken(gp, mysg) { Received::Done } else { Received::Closed }
+}
+
+/// Gives a receiver from a closed channel its value: zeros.
+///
+/// # Safety
+/// `ep` is null or a place for a value of the channel's type.
+pub(super) unsafe fn received_nothing(c: &Hchan, ep: *mut c_void) {
+    if !ep.is_null() {
+        // SAFETY: it isn't null, so it is a place of the channel's type, whose size is written.
+        unsafe { typedmemclr(c.elemtype, ep) };
+    }
+}
+
+/// Copies the value at `ep` to the waiting receiver `sg`, and makes its goroutine ready. Go's `send`.
+///
+/// # Safety
+/// `c` is locked and its buffer empty; `sg` was in its `recvq` and is off it; `unlockf` unlocks `c`;
+/// `ep` points to a value of the channel's type, which is the receiver's then.
+#[inline(always)]
+pub(super) unsafe fn send(
+    mp: Option<&'static M>,
+    c: &Hchan,
+    sg: &'static Sudog,
+    ep: *const c_void,
+    unlockf: impl FnOnce(),
+) {
+    let dst = sg.elem.load(Ordering::Relaxed);
+    if !dst.is_null() {
+        // SAFETY: dst is the receiver's place for a value, and `ep` is one. The receiver is parked, and
+        // its stack can't be moved or freed while this lock is held (copystack takes it).
+        unsafe { send_direct(c.elemtype, dst, ep) };
+        sg.elem.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+    hand_over(mp, sg, unlockf);
+}
+
+/// Copies a value to another goroutine's stack. Go's `sendDirect`.
+///
+/// # Safety
+/// As [`typedmemmove`]; the lock of the channel that the other goroutine waits at is held.
+#[inline(always)]
+unsafe fn send_direct(elem: &Type, dst: *mut c_void, src: *const c_void) {
+    // SAFETY: the caller gives what typedmemmove asks for.
+    unsafe { typedmemmove(elem, dst, src) }
+}
+
+/// Copies a value from another goroutine's stack. Go's `recvDirect`.
+///
+/// # Safety
+/// As [`send_direct`].
+#[inline(always)]
+unsafe fn recv_direct(elem: &Type, dst: *mut c_void, src: *const c_void) {
+    // SAFETY: the caller gives what typedmemmove asks for.
+    unsafe { typedmemmove(elem, dst, src) }
+}
+
+/// The operation of `sg` is done: unlocks the channels, and makes the goroutine ready.
+#[inline(always)]
+fn hand_over(mp: Option<&'static M>, sg: &'static Sudog, unlockf: impl FnOnce()) {
+    let Some(gp) = sg.g.get() else { throw("sudog without a g") };
+    unlockf();
+    gp.param.store(ptr::from_ref(sg).cast_mut().cast(), Ordering::Relaxed);
+    sg.success.set(true);
+    ready_on(mp, gp, true);
+}
+
+/// Receives while the sender `sg` waits: its value if there is no buffer; otherwise the first value of
+/// the buffer, and the sender's goes into the slot that this frees. Go's `recv`.
+///
+/// # Safety
+/// `c` is locked and its buffer full; `sg` was in its `sendq` and is off it; `unlockf` unlocks `c`;
+/// `ep` is null or a place for a value of the channel's type.
+#[inline(always)]
+pub(super) unsafe fn recv(
+    mp: Option<&'static M>,
+    c: &Hchan,
+    sg: &'static Sudog,
+    ep: *mut c_void,
+    unlockf: impl FnOnce(),
+) {
+    let src = sg.elem.load(Ordering::Relaxed);
+    // SAFETY: src is the sender's value, `ep` null or a place for one. The sender is parked, and its stack
+    // can't be moved or freed while this lock is held. The buffer is full, so slot recvx has a value; it
+    // is free when that was copied to `ep`.
+    unsafe {
+        if c.dataqsiz == 0 {
+            if !ep.is_null() {
+                recv_direct(c.elemtype, ep, src);
+            }
+        } else {
+            let slot = chanbuf(c, c.recvx.get());
+            if !ep.is_null() {
+                typedmemmove(c.elemtype, ep, slot);
+            }
+            typedmemmove(c.elemtype, slot, src);
+            advance(&c.recvx, c);
+            c.sendx.set(c.recvx.get());
+        }
+    }
+    sg.elem.store(ptr::null_mut(), Ordering::Relaxed);
+    hand_over(mp, sg, unlockf);
+}
+
+/// Puts the running goroutine into `q`; `elem` is the value to send or the place to receive to. The
+/// lock is held.
+#[inline(always)]
+fn enqueue_me(gp: &'static G, mp: &'static M, c: &Hchan, q: &Waitq, elem: *mut c_void) -> &'static Sudog {
+    let mysg = acquire_sudog(mp);
+    mysg.releasetime.set(0);
+    mysg.elem.store(elem, Ordering::Relaxed);
+    mysg.waitlink.set(None);
+    mysg.g.set(Some(gp));
+    mysg.is_select.set(false);
+    mysg.c.set(c);
+    gp.waiting.set(Some(mysg));
+    gp.param.store(ptr::null_mut(), Ordering::Relaxed);
+    q.enqueue(mysg);
+    mysg
+}
+
+/// Parks the running goroutine, which is in a queue of `c`, and unlocks `c` once it is off its stack.
+#[inline(always)]
+fn park_on(gp: &'static G, mp: &'static M, c: &Hchan, reason: WaitReason, trace_reason: TraceBlockReason) {
+    // Until chanparkcommit sets active_stack_chans, copystack doesn't know of the sudog's pointer into this
+    // stack: it must not be shrunk.
+    gp.parking_on_chan.store(true, Ordering::Relaxed);
+    let lock = ptr::from_ref(&c.lock).cast_mut().cast();
+    // SAFETY: chanparkcommit touches the G and the lock, never the stack, and always returns true.
+    unsafe { gopark_on(gp, mp, Some(chanparkcommit), lock, reason, trace_reason, 2) }
+}
+
+/// Gives the sudog back after [`park_on`]; true if a value was handed over, false if the channel was closed.
+#[inline(always)]
+fn woken(gp: &'static G, mysg: &'static Sudog) -> bool {
+    if !gp.waiting.get().is_some_and(|waiting| ptr::eq(waiting, mysg)) {
+        throw("G waiting list is corrupted");
+    }
+    gp.waiting.set(None);
+    gp.active_stack_chans.set(false);
+    let success = mysg.success.get();
+    gp.param.store(ptr::null_mut(), Ordering::Relaxed);
+    mysg.c.set(ptr::null());
+    release_sudog(getm(), mysg); // getm: the goroutine may have changed its M in the park
+    success
+}
+
+/// What a park on a channel does on g0. Go's `chanparkcommit`.
+///
+/// # Safety
+/// `gp` is the G that parks, `chan_lock` a channel's lock that this M holds.
+unsafe extern "C" fn chanparkcommit(gp: *mut G, chan_lock: *mut c_void) -> bool {
+    // SAFETY: gopark passes the G that parks, and park_on's lock.
+    let (gp, chan_lock) = unsafe { (&*gp, &*chan_lock.cast::<Mutex>()) };
+    // From here on others may write to its stack by its sudogs: copystack has to lock their channels.
+    gp.active_stack_chans.set(true);
+    // Release pairs with the acquire in is_shrink_stack_safe, which then sees active_stack_chans.
+    gp.parking_on_chan.store(false, Ordering::Release);
+    // Last: from here on somebody may make the G ready, and run it.
+    unlock(chan_lock);
+    true
+}

@@ -1,0 +1,346 @@
+//! Select, without types: Go's `select.go`.
+//!
+//! A select locks all its channels, in the order of their addresses, so that two selects can't wait
+//! for each other's locks. Then it looks at them in a random order, so that no case starves. If none
+//! is ready, it puts a sudog into the queue of each and parks. Whoever wants to wake it must first
+//! change `g.select_done` from 0 to 1, so only one does. Then it takes its sudogs off the other
+//! queues.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::rand::cheaprandn;
+use crate::runtime::base::this::{getm, whoami};
+use crate::runtime::chan::ops::{bufrecv, bufsend, received_nothing, recv, send};
+use crate::runtime::data::hchan::Hchan;
+use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, WaitReason};
+use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
+use crate::runtime::lock::{lock_on, unlock, unlock_on};
+use crate::runtime::sched::park::{gopark, gopark_on};
+
+/// A case of a select. Go's `scase`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Scase {
+    /// The channel. A case without one is never chosen.
+    pub c: Option<ptr::NonNull<Hchan>>,
+    /// The value to send, or the place to receive to, which may be null.
+    pub elem: *mut c_void,
+}
+
+/// How a select ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// This case sent its value.
+    Sent(usize),
+    /// This case's channel is closed, where Go panics; nothing was sent.
+    SendClosed(usize),
+    /// This case received a value.
+    Received(usize),
+    /// This case's channel is closed and empty; its place was zeroed.
+    RecvClosed(usize),
+    /// No case was ready, and `block` wasn't set or the caller can't park.
+    None,
+}
+
+impl Hchan {
+    /// What selects sort their channels by, to lock them. Go's `sortkey`.
+    fn sortkey(&self) -> usize {
+        ptr::from_ref(self).addr()
+    }
+}
+
+/// The channel of case `o`. All cases in `pollorder` and `lockorder` have one.
+///
+/// # Safety
+/// The channel of the case stays for `'a`.
+#[inline(always)]
+unsafe fn channel<'a>(scases: &[Scase], o: u16) -> &'a Hchan {
+    match scases[usize::from(o)].c {
+        // SAFETY: the caller keeps the channel.
+        Some(c) => unsafe { &*c.as_ptr() },
+        None => throw("select: case without a channel"),
+    }
+}
+
+/// Locks the channels, each once. Go's `sellock`.
+///
+/// # Safety
+/// The channels of `scases` stay until this returns; here and below that is [`selectgo`]'s caller's promise.
+unsafe fn sellock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
+    let mut last: *const Hchan = ptr::null();
+    for &o in lockorder {
+        // SAFETY: the caller keeps the channels.
+        let c = unsafe { channel(scases, o) };
+        if !ptr::eq(c, last) {
+            lock_on(mp, &c.lock);
+            last = c;
+        }
+    }
+}
+
+/// Unlocks them. Go's `selunlock`.
+///
+/// # Safety
+/// As [`sellock`].
+unsafe fn selunlock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
+    for (i, &o) in lockorder.iter().enumerate().rev() {
+        // SAFETY: the caller keeps the channels.
+        let c = unsafe { channel(scases, o) };
+        // SAFETY: the caller keeps this one, too.
+        if i > 0 && ptr::eq(c, unsafe { channel(scases, lockorder[i - 1]) }) {
+            continue; // it is unlocked at its first case in the order
+        }
+        unlock_on(mp, &c.lock);
+    }
+}
+
+/// What a select's park does on g0: unlocks the channels. Go's `selparkcommit`.
+///
+/// # Safety
+/// `gp` is the G that parks, and this M holds the locks of the channels of its `waiting` list.
+unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
+    // SAFETY: gopark passes the G that parks.
+    let gp = unsafe { &*gp };
+    // Both as in chanparkcommit.
+    gp.active_stack_chans.set(true);
+    gp.parking_on_chan.store(false, Ordering::Release);
+    // The cases are on the goroutine's stack, which isn't to be touched here; but its sudogs are in lock
+    // order, too. Once a channel is unlocked, a sudog on it may change, so each is unlocked when the walk has
+    // left its last sudog.
+    let mut last: *const Hchan = ptr::null();
+    let mut next = gp.waiting.get();
+    while let Some(sg) = next {
+        let c = sg.c.get();
+        if c != last && !last.is_null() {
+            // SAFETY: a channel's memory stays a channel (pool.rs), and this one's lock is held.
+            unlock(unsafe { &(*last).lock });
+        }
+        last = c;
+        next = sg.waitlink.get();
+    }
+    if !last.is_null() {
+        // SAFETY: as above.
+        unlock(unsafe { &(*last).lock });
+    }
+    true
+}
+
+/// A select without cases: parks forever. Go's `block`.
+///
+/// # Safety
+/// On a goroutine.
+pub(crate) unsafe fn block() {
+    // SAFETY: without an unlockf nothing is called, and nobody has the goroutine on record: it parks
+    // for good.
+    unsafe { gopark(None, ptr::null_mut(), WaitReason::SelectNoCases, TraceBlockReason::Forever, 1) }
+}
+
+/// Does one of the cases: the first `nsends` send, the others receive. Waits until one is
+/// ready, if `block` is set. Go's `selectgo`.
+///
+/// # Safety
+/// In the first `nsends` cases, `elem` points to a value of the channel's type, which is the receiver's if
+/// [`Chosen::Sent`] names the case; in the others it is null or a place for such a value. The channels stay
+/// until this returns.
+///
+/// # Panics
+/// If `order` has less than two numbers for each case.
+#[inline(never)]
+pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize, block: bool) -> Chosen {
+    let (pollorder, lockorder) = order.split_at_mut(scases.len());
+    let (gp, mp) = whoami();
+
+    // pollorder: a random permutation, made by inserting each case at a random place (Fisher and Yates).
+    let mut norder = 0;
+    for (i, scase) in scases.iter().enumerate() {
+        if scase.c.is_some() {
+            let j = cheaprandn(norder as u32 + 1) as usize;
+            pollorder[norder] = pollorder[j];
+            pollorder[j] = i as u16;
+            norder += 1;
+        }
+    }
+    let (pollorder, lockorder) = (&pollorder[..norder], &mut lockorder[..norder]);
+    // SAFETY: the caller keeps the channels, and `elem` is the value or the place that each call wants. All
+    // channels are locked when one is looked at: a sudog that dequeue has returned is off its queue, and
+    // qcount tells whether there is a value, or room. selparkcommit keeps off the stack, and returns true.
+    unsafe {
+        sort_by_address(scases, pollorder, lockorder);
+        sellock(mp, scases, lockorder);
+
+        // Pass 1: is one ready?
+        for &o in pollorder {
+            let i = usize::from(o);
+            let (c, elem) = (channel(scases, o), scases[i].elem);
+            if i >= nsends {
+                if let Some(sg) = c.sendq.dequeue() {
+                    recv(mp, c, sg, elem, || selunlock(mp, scases, lockorder));
+                    return Chosen::Received(i);
+                }
+                if c.qcount.load(Ordering::Relaxed) > 0 {
+                    bufrecv(c, elem);
+                    selunlock(mp, scases, lockorder);
+                    return Chosen::Received(i);
+                }
+                if c.closed.load(Ordering::Relaxed) != 0 {
+                    selunlock(mp, scases, lockorder);
+                    received_nothing(c, elem);
+                    return Chosen::RecvClosed(i);
+                }
+            } else {
+                if c.closed.load(Ordering::Relaxed) != 0 {
+                    selunlock(mp, scases, lockorder);
+                    return Chosen::SendClosed(i);
+                }
+                if let Some(sg) = c.recvq.dequeue() {
+                    send(mp, c, sg, elem, || selunlock(mp, scases, lockorder));
+                    return Chosen::Sent(i);
+                }
+                if c.qcount.load(Ordering::Relaxed) < c.dataqsiz {
+                    bufsend(c, elem);
+                    selunlock(mp, scases, lockorder);
+                    return Chosen::Sent(i);
+                }
+            }
+        }
+        let (true, Some(gp), Some(mp)) = (block, gp, mp) else {
+            selunlock(mp, scases, lockorder);
+            return Chosen::None;
+        };
+
+        // Pass 2: a sudog into each queue, and park.
+        enqueue_on_all(gp, mp, scases, lockorder, nsends);
+        gp.param.store(ptr::null_mut(), Ordering::Relaxed);
+        gp.parking_on_chan.store(true, Ordering::Relaxed);
+        let commit = Some(selparkcommit as _);
+        gopark_on(gp, mp, commit, ptr::null_mut(), WaitReason::Select, TraceBlockReason::Select, 1);
+        gp.active_stack_chans.set(false);
+
+        // Pass 3: take the sudogs off the other queues.
+        let mp = getm();
+        sellock(Some(mp), scases, lockorder);
+        let chosen = dequeue_from_others(gp, mp, scases, lockorder, nsends);
+        selunlock(Some(mp), scases, lockorder);
+        chosen
+    }
+}
+
+/// Fills `lockorder` with the cases of `pollorder`, sorted by their channels' addresses. A heap sort, which
+/// needs no memory, and n log n steps at the most.
+///
+/// # Safety
+/// As [`sellock`].
+unsafe fn sort_by_address(scases: &[Scase], pollorder: &[u16], lockorder: &mut [u16]) {
+    // SAFETY: the caller keeps the channels.
+    let key = |o: u16| unsafe { channel(scases, o) }.sortkey();
+    for (i, &o) in pollorder.iter().enumerate() {
+        let mut j = i;
+        while j > 0 && key(lockorder[(j - 1) / 2]) < key(o) {
+            lockorder[j] = lockorder[(j - 1) / 2];
+            j = (j - 1) / 2;
+        }
+        lockorder[j] = o;
+    }
+    for i in (0..lockorder.len()).rev() {
+        let o = lockorder[i];
+        lockorder[i] = lockorder[0];
+        let mut j = 0;
+        loop {
+            let mut k = j * 2 + 1;
+            if k >= i {
+                break;
+            }
+            if k + 1 < i && key(lockorder[k]) < key(lockorder[k + 1]) {
+                k += 1;
+            }
+            if key(o) >= key(lockorder[k]) {
+                break;
+            }
+            lockorder[j] = lockorder[k];
+            j = k;
+        }
+        lockorder[j] = o;
+    }
+}
+
+/// Puts a sudog of the running goroutine into the queue of each case. Its `waiting` list is in lock order.
+/// The channels are locked.
+///
+/// # Safety
+/// As [`sellock`].
+unsafe fn enqueue_on_all(gp: &'static G, mp: &'static M, scases: &[Scase], lockorder: &[u16], nsends: usize) {
+    if !gp.waiting.is_null() {
+        throw("gp.waiting != nil");
+    }
+    let mut last: Option<&'static Sudog> = None;
+    for &o in lockorder {
+        let i = usize::from(o);
+        // SAFETY: the caller keeps the channels.
+        let c = unsafe { channel(scases, o) };
+        let sg = acquire_sudog(mp);
+        sg.g.set(Some(gp));
+        sg.is_select.set(true);
+        sg.elem.store(scases[i].elem, Ordering::Relaxed);
+        sg.releasetime.set(0);
+        sg.c.set(c);
+        match last {
+            None => gp.waiting.set(Some(sg)),
+            Some(last) => last.waitlink.set(Some(sg)),
+        }
+        last = Some(sg);
+        if i < nsends { c.sendq.enqueue(sg) } else { c.recvq.enqueue(sg) }
+    }
+}
+
+/// Takes the sudogs off all queues but that of the case that woke the goroutine, which has been taken off;
+/// returns how that case ended. The channels are locked.
+///
+/// # Safety
+/// As [`sellock`].
+unsafe fn dequeue_from_others(
+    gp: &'static G,
+    mp: &'static M,
+    scases: &[Scase],
+    lockorder: &[u16],
+    nsends: usize,
+) -> Chosen {
+    gp.select_done.store(0, Ordering::Relaxed);
+    let woken: *const Sudog = gp.param.swap(ptr::null_mut(), Ordering::Relaxed).cast_const().cast();
+    // All elems first, as copystack walks gp.waiting and must find no old one.
+    let mut next = gp.waiting.get();
+    while let Some(sg) = next {
+        sg.is_select.set(false);
+        sg.elem.store(ptr::null_mut(), Ordering::Relaxed);
+        sg.c.set(ptr::null());
+        next = sg.waitlink.get();
+    }
+    let mut next = gp.waiting.get();
+    gp.waiting.set(None);
+    let mut chosen = Chosen::None;
+    for &o in lockorder {
+        let i = usize::from(o);
+        let Some(sg) = next else { throw("selectgo: bad waiting list") };
+        if ptr::eq(sg, woken) {
+            chosen = match (i < nsends, sg.success.get()) {
+                (true, true) => Chosen::Sent(i),
+                (true, false) => Chosen::SendClosed(i),
+                (false, true) => Chosen::Received(i),
+                (false, false) => Chosen::RecvClosed(i),
+            };
+        } else {
+            // SAFETY: the caller keeps the channels.
+            let c = unsafe { channel(scases, o) };
+            if i < nsends { c.sendq.dequeue_sudo_g(sg) } else { c.recvq.dequeue_sudo_g(sg) }
+        }
+        next = sg.waitlink.get();
+        sg.waitlink.set(None);
+        release_sudog(mp, sg);
+    }
+    if chosen == Chosen::None {
+        throw("selectgo: bad wakeup");
+    }
+    chosen
+}

@@ -1,0 +1,82 @@
+//! Those who wait at a channel: `enqueue`, `dequeue`, `dequeueSudoG`.
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::data::hchan::Waitq;
+use crate::runtime::data::runtime2::Sudog;
+
+impl Waitq {
+    /// Adds `sg` at the end. The channel's lock is held.
+    #[inline]
+    pub(crate) fn enqueue(&self, sg: &'static Sudog) {
+        sg.next.set(None);
+        let last = self.last.get();
+        sg.prev.set(last);
+        match last {
+            Some(last) => last.next.set(Some(sg)),
+            None => self.first.set(Some(sg)),
+        }
+        self.last.set(Some(sg));
+    }
+
+    /// Takes out the first sudog whose goroutine this caller may wake. The channel's lock is held.
+    #[inline]
+    pub(in crate::runtime) fn dequeue(&self) -> Option<&'static Sudog> {
+        loop {
+            let sg = self.first.get()?;
+            match sg.next.get() {
+                None => {
+                    self.first.set(None);
+                    self.last.set(None);
+                }
+                Some(next) => {
+                    next.prev.set(None);
+                    self.first.set(Some(next));
+                    sg.next.set(None); // how dequeue_sudo_g sees that it has left
+                }
+            }
+            // Another case may have woken the select already, and the select not yet have taken
+            // this sudog off the queue.
+            if sg.is_select.get() && !win_select(sg) {
+                continue;
+            }
+            return Some(sg);
+        }
+    }
+
+    /// Takes `sg` out, if it is still in the queue. The channel's lock is held. Go's `dequeueSudoG`.
+    pub(super) fn dequeue_sudo_g(&self, sg: &'static Sudog) {
+        match (sg.prev.get(), sg.next.get()) {
+            (Some(prev), next) => {
+                prev.next.set(next);
+                match next {
+                    Some(next) => next.prev.set(Some(prev)),
+                    None => self.last.set(Some(prev)),
+                }
+                sg.next.set(None);
+                sg.prev.set(None);
+            }
+            (None, Some(next)) => {
+                next.prev.set(None);
+                self.first.set(Some(next));
+                sg.next.set(None);
+            }
+            // The only one in the queue, or no longer in it.
+            (None, None) => {
+                if self.first.get().is_some_and(|first| ptr::eq(first, sg)) {
+                    self.first.set(None);
+                    self.last.set(None);
+                }
+            }
+        }
+    }
+}
+
+/// Claims the right to wake the select of `sg`: of all its cases, one gets it.
+fn win_select(sg: &Sudog) -> bool {
+    let Some(gp) = sg.g.get() else { throw("sudog without a g") };
+    // The channels' locks order everything else: this has only to be one atomic step.
+    gp.select_done.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+}

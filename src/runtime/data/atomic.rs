@@ -1,0 +1,17 @@
+//! The atomics of the protocol code, and the cells that one thread hands to another by them.
+//!
+//! The code that `loom` checks takes them from here: the links, the run queues, the waking of P's,
+//! preemption's signals, the mutex, timers, the wait group, waits on the network, the queue of signals.
+//! `tests/loom` has loom's in place of this file.
+
+pub(crate) use std::cell::Cell;
+pub(crate) use std::sync::atomic::{
+    AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
+
+/// Statics of the protocol code: with `loom` they are made anew for each run of a model.
+macro_rules! statics {
+    ($($vis:vis static $name:ident: $type:ty = $value:expr;)*) => { $($vis static $name: $type = $value;)* };
+}
+
+pub(crate) use statics;

@@ -1,0 +1,267 @@
+//! What this port adds to Go's structs: the last field, `ext`, of each, and what is in it.
+
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::panic::Location;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize};
+
+use crate::runtime::data::atomic::AtomicU32;
+use crate::runtime::data::gqueue::GList;
+use crate::runtime::data::hchan::Hchan;
+use crate::runtime::data::level::Level;
+use crate::runtime::data::link::Link;
+use crate::runtime::data::runtime2::{G, Mutex, PGFree, StackFreeList};
+#[cfg(doc)]
+use crate::runtime::data::runtime2::{M, P, SchedGFree, Schedt};
+use crate::runtime::data::timer::Timer;
+
+#[cfg(target_arch = "aarch64")]
+/// How many of a goroutine's registers `entersyscall` saves: x19 to x28, d8 to d15, x29.
+pub(in crate::runtime) const SYSCALL_REGS: usize = 19;
+
+#[cfg(target_arch = "x86_64")]
+/// How many of a goroutine's registers `entersyscall` saves: rbx, rbp, r12 to r15.
+pub(in crate::runtime) const SYSCALL_REGS: usize = 6;
+
+/// The words of a runtime mutex; zero is unlocked.
+#[repr(C, align(8))]
+#[derive(Default)]
+pub struct MutexKey {
+    /// 1 while it is held.
+    pub(in crate::runtime) locked: AtomicU32,
+    /// 1 if a thread may be sleeping until it is released; the futex word.
+    pub(in crate::runtime) sleeping: AtomicU32,
+}
+
+#[cfg(not(debug_assertions))]
+/// The rank of a [`Mutex`]: empty in release builds. Go's `lockRankStruct`.
+#[repr(C)]
+pub struct LockRankStruct {}
+
+#[cfg(debug_assertions)]
+/// The rank of a [`Mutex`]; empty in release builds. Go's `lockRankStruct`.
+#[repr(C)]
+pub struct LockRankStruct {
+    pub(in crate::runtime) rank: Cell<i32>,
+    pad: isize,
+}
+
+/// Values of [`M::throwing`](crate::runtime2::M::throwing). Go's `throwType`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub(in crate::runtime) enum ThrowType {
+    /// An error of the program.
+    User = 1,
+    /// An error of the runtime.
+    Runtime = 2,
+}
+
+/// Unused things, linked.
+#[repr(C)]
+pub struct FreeList<T> {
+    pub(in crate::runtime) first: Cell<*mut T>,
+    pub(in crate::runtime) len: Cell<usize>,
+}
+
+/// The unused things that no P has.
+#[repr(C)]
+pub struct Pool<T> {
+    pub(in crate::runtime) lock: Mutex,
+    pub(in crate::runtime) list: FreeList<T>,
+    pub(in crate::runtime) level: Level,
+}
+
+/// The function of a coroutine; it gets what [`newcoro`](crate::proc::newcoro) got.
+pub type CoroFn = unsafe extern "C" fn(c: *mut Coro, arg: *mut c_void);
+
+/// Where one goroutine waits for another that switches to it. Go's `coro`.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Coro {
+    /// The goroutine that waits; null when the coroutine has ended.
+    pub(in crate::runtime) gp: Link<G>,
+    pub(in crate::runtime) f: Cell<Option<CoroFn>>,
+}
+
+// SAFETY: newcoro sets the function before the release that publishes the coroutine, and nothing sets it
+// after that; the link is an atomic.
+unsafe impl Sync for Coro {}
+
+impl Coro {
+    /// A place for [`newcoro`](crate::proc::newcoro) to make a coroutine in.
+    pub const fn new() -> Self {
+        Coro { gp: Link::null(), f: Cell::new(None) }
+    }
+}
+
+/// The function of a goroutine, called with `sched.ctxt`.
+pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
+
+/// The size of the half page that a [`G`] fills.
+pub const G_SIZE: usize = 2048;
+
+/// What this port adds to a [`G`].
+///
+/// The rest of the half page is [`slot`](Self::slot): a spawned closure and
+/// later its result, so that a spawn allocates nothing.
+#[repr(C)]
+pub struct GExt {
+    /// The kind of stack it was made with.
+    pub kind: Cell<StackKind>,
+    /// It parked while it panicked, and is locked to its M until it parks calm again, or ends.
+    pub panic_wired: Cell<bool>,
+    /// It is the runtime's own: not counted, and run while user goroutines are disabled.
+    pub system: Cell<bool>,
+    /// Its index in the list of all G's: `g/allgs.rs`.
+    pub allg: Cell<u32>,
+    /// The G that waits for its end, or a mark of how far that is: see `sched/join.rs`.
+    pub joiner: AtomicPtr<G>,
+    /// Where in the source it was made, if the safe layer made it.
+    pub created_at: Cell<Option<&'static Location<'static>>>,
+    /// Its name, cut to what fits.
+    pub name: Cell<Name>,
+    /// Blocks that its code has instead of room on the stack, the newest first: `mem/side.rs`.
+    pub side_blocks: Cell<*mut c_void>,
+    /// Its vector registers, while it is preempted: `xregs.rs`.
+    pub x_regs: Cell<*mut XRegState>,
+    /// Room for the closure and the result of a spawn.
+    pub slot: Slot,
+}
+
+/// The name of a goroutine, as reports show it: the first bytes of what it was
+/// given, so that a report can read it at any time. Empty if it has none.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Name {
+    len: u8,
+    bytes: [u8; 31],
+}
+
+impl Name {
+    /// The name of a goroutine without one.
+    pub(crate) const NONE: Name = Name { len: 0, bytes: [0; 31] };
+
+    /// The longest prefix of `name` that fits.
+    pub(crate) fn new(name: &str) -> Self {
+        let mut bytes = [0; 31];
+        let fits = |&len: &usize| name.is_char_boundary(len);
+        let len = (0..=bytes.len().min(name.len())).rev().find(fits).unwrap_or(0);
+        bytes[..len].copy_from_slice(&name.as_bytes()[..len]);
+        Name { len: len as u8, bytes }
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
+    }
+}
+
+/// Room for what the safe layer passes to a goroutine and gets back: `slot.rs`.
+#[repr(C, align(16))]
+pub struct Slot(pub(crate) UnsafeCell<[MaybeUninit<u8>; SLOT_SIZE]>);
+
+/// How many bytes a [`Slot`] has: what is left of the half page.
+pub const SLOT_SIZE: usize = 1536;
+
+/// The kind of stack that a G was made with, for life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub enum StackKind {
+    /// 2 KiB in the home page, copied to a larger segment when it grows.
+    #[default]
+    Copying,
+    /// Never moves: `4096 << n` bytes of room below the home page.
+    Fixed(u8),
+}
+
+/// What this port adds to an [`M`]: its g0 and gsignal, which Go allocates
+/// apart.
+#[repr(C)]
+pub struct MExt {
+    /// What [`M::g0`] points to.
+    pub g0: G,
+    /// What [`M::gsignal`] points to.
+    pub gsignal: G,
+    /// The callee-saved registers of its goroutine when it entered a system call: a scan of the stack
+    /// doesn't see them. Assembly knows the offset.
+    pub syscall_regs: [Cell<usize>; SYSCALL_REGS],
+    /// It is the runtime's own, without a P, and counted in [`Schedt::nmsys`].
+    pub system: Cell<bool>,
+    /// Protects the next field, and the word that it points to while another thread writes there.
+    pub stack_limit_lock: Mutex,
+    /// The word of this thread that compilers' checks compare rsp with: `mem/stack_limit.rs`.
+    pub stack_limit: Cell<Option<&'static AtomicUsize>>,
+}
+
+/// What this port adds to a [`P`].
+#[repr(C)]
+pub struct PExt {
+    /// Dead fixed G's with the default room.
+    pub g_free_fixed: PGFree,
+    /// How many dead G's of each kind it may keep before it gives some away; 0 asks it to give away
+    /// everything on its free lists.
+    pub max_free: AtomicI32,
+    /// [`P::schedtick`] when the scavenger last looked at it; protected by [`Schedt::lock`].
+    pub idle_tick: Cell<u32>,
+    /// G's that ended here and are held by a handle, less those whose handle was dropped
+    /// here: the sum over all P's is what counts.
+    pub n_held: AtomicI32,
+    /// Unused channels.
+    pub hchans: FreeList<Hchan>,
+    /// Unused timers.
+    pub timers: FreeList<Timer>,
+    /// Free segments for stacks, a list for each power of two from 4 KiB on. In Go, part of `mcache`.
+    pub stackcache: [StackFreeList; NUM_STACK_ORDERS],
+    /// Places for the vector registers of preempted goroutines.
+    pub x_regs: XRegList,
+}
+
+/// How many sizes of segments have a list in each P: 4 KiB to 128 KiB, by powers of two.
+pub const NUM_STACK_ORDERS: usize = 6;
+
+/// What this port adds to [`Schedt`].
+#[repr(C)]
+pub struct SchedtExt {
+    /// Dead fixed G's that no P has, by the power of two of their room in 4 KiB;
+    /// protected by [`SchedGFree::lock`].
+    pub g_free_fixed: [GList; crate::runtime::data::ext::ROOM_CLASSES],
+    /// How many dead G's of each kind are on the common lists, and how many of them nobody has needed;
+    /// protected by [`SchedGFree::lock`].
+    pub g_free_levels: [Level; crate::runtime::data::ext::KINDS],
+    /// The same of sudogs, protected by [`Schedt::sudoglock`].
+    pub sudog_level: Level,
+    /// Handles of G's that have ended, dropped by threads without a P: negative, see
+    /// [`PExt::n_held`].
+    pub n_held: AtomicI32,
+    /// Unused channels that no P has.
+    pub hchans: Pool<Hchan>,
+    /// Unused timers that no P has.
+    pub timers: Pool<Timer>,
+    /// Foreign threads that wait in [`run`](crate::run), and so can't wake a
+    /// goroutine.
+    pub nrunwait: AtomicI32,
+    /// Places for the vector registers of preempted goroutines that no P has.
+    pub x_regs: XRegPool,
+}
+
+/// How many kinds of stack there are.
+pub(in crate::runtime) const KINDS: usize = ROOM_CLASSES + 1;
+
+/// The largest room: 1 GiB.
+pub(in crate::runtime) const MAX_ROOM: u8 = 18;
+
+/// How many sizes of room there are.
+pub(in crate::runtime) const ROOM_CLASSES: usize = MAX_ROOM as usize + 1;
+
+/// In front of the saved registers, which xsave wants at a multiple of 64. Go's `xRegState`.
+#[repr(C, align(64))]
+pub struct XRegState {
+    pub(in crate::runtime) next: Cell<*mut c_void>,
+}
+
+/// The blocks that a P keeps.
+pub type XRegList = FreeList<XRegState>;
+
+/// The blocks that no P keeps.
+pub type XRegPool = Pool<XRegState>;

@@ -1,0 +1,71 @@
+//! A channel without types, and who waits at it: Go's `hchan`, `waitq`.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, AtomicUsize};
+
+use crate::runtime::data::link::Link;
+use crate::runtime::data::runtime2::{Mutex, Sudog};
+
+/// A channel. Go's `hchan`.
+#[repr(C)]
+pub struct Hchan {
+    /// The number of values in the buffer. Written with the lock held, read without.
+    pub qcount: AtomicUsize,
+    /// The capacity of the buffer, in values.
+    pub dataqsiz: usize,
+    /// The buffer: `dataqsiz` values, behind this struct.
+    pub buf: *mut c_void,
+    /// The size of a value, in bytes.
+    pub elemsize: u16,
+    /// 1 once it is closed.
+    pub closed: AtomicU32,
+    /// The type of the values.
+    pub elemtype: &'static Type,
+    /// The slot that the next send fills.
+    pub sendx: Cell<usize>,
+    /// The slot that the next receive empties.
+    pub recvx: Cell<usize>,
+    /// The receivers that wait.
+    pub recvq: Waitq,
+    /// The senders that wait.
+    pub sendq: Waitq,
+    /// Protects all fields above, and the sudogs in the queues.
+    pub lock: Mutex,
+    /// What this port adds.
+    pub ext: HchanExt,
+}
+
+/// What this port adds to an [`Hchan`]. There is no collector to free channels: handles are counted.
+#[repr(C)]
+pub struct HchanExt {
+    /// The number of [`Sender`](crate::chan::Sender)s. Used by the safe layer only.
+    pub senders: AtomicU32,
+    /// The number of [`Receiver`](crate::chan::Receiver)s. Used by the safe layer only.
+    pub receivers: AtomicU32,
+    /// How many of these two counts are above 0: at 0 the safe layer frees the channel.
+    pub sides: AtomicU32,
+    /// While the channel is in use, the timer that sends to it, or null; in the pool, the next unused
+    /// channel.
+    pub(in crate::runtime) link: Cell<*mut c_void>,
+}
+
+/// The type of a channel's values. Go's `_type`, as far as channels need it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Type {
+    /// The size of a value in bytes, less than 64 KiB.
+    pub size_: usize,
+    /// The alignment of a value in bytes, at most 8.
+    pub align_: usize,
+}
+
+/// The goroutines that wait at a channel, first come first served. Go's `waitq`.
+#[repr(C)]
+#[derive(Default)]
+pub struct Waitq {
+    /// The head: the sudog that has waited longest.
+    pub first: Link<Sudog>,
+    /// The tail: the sudog that came last.
+    pub last: Link<Sudog>,
+}

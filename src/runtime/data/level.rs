@@ -1,0 +1,80 @@
+//! How many pieces are on a free list, and how many of them nobody has needed.
+
+use std::cell::Cell;
+
+/// How many are taken from a list at once to be handed back.
+pub(in crate::runtime) const BATCH: usize = 64;
+
+/// How many are on a free list, and how many of them nobody has needed. Whoever holds the list's
+/// lock may use it.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Level {
+    len: Cell<usize>,
+    /// The least that `len` was in this interval.
+    low: Cell<usize>,
+    /// What of the last interval's `low` has yet to go back.
+    surplus: Cell<usize>,
+}
+
+impl Level {
+    /// The level of an empty list.
+    pub(crate) const fn new() -> Self {
+        Level { len: Cell::new(0), low: Cell::new(0), surplus: Cell::new(0) }
+    }
+
+    /// How many are on the list.
+    pub(crate) fn len(&self) -> usize {
+        self.len.get()
+    }
+
+    /// `n` were put on the list.
+    #[inline]
+    pub(crate) fn put(&self, n: usize) {
+        self.len.set(self.len.get() + n);
+    }
+
+    /// `n` were taken from it, to be used. There may be some that don't count: what can't be handed
+    /// back.
+    #[inline]
+    pub(crate) fn get(&self, n: usize) {
+        self.len.set(self.len.get().saturating_sub(n));
+        self.low.set(self.low.get().min(self.len.get()));
+    }
+
+    /// How many of at most `max` are to be taken from the list to be handed back.
+    pub(crate) fn take(&self, max: usize) -> usize {
+        let n = max.min(self.surplus.get()).min(self.low.get());
+        for count in [&self.len, &self.low, &self.surplus] {
+            count.set(count.get() - n);
+        }
+        n
+    }
+
+    /// An interval ends.
+    pub(in crate::runtime) fn age(&self) {
+        self.surplus.set(self.low.replace(self.len.get()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_there_all_the_time_is_surplus() {
+        let level = Level::default();
+        level.put(10);
+        level.age();
+        assert_eq!(level.take(100), 0, "they have just come");
+        level.get(3);
+        level.put(5);
+        level.age();
+        assert_eq!((level.len(), level.take(4)), (12, 4));
+        level.get(6);
+        assert_eq!(level.take(100), 2, "one of the seven was needed after all");
+        assert_eq!(level.take(100), 0);
+        level.age();
+        assert_eq!((level.len(), level.take(100), level.len()), (0, 0, 0));
+    }
+}

@@ -1,0 +1,93 @@
+//! The pointer type that the runtime's structs are linked with.
+
+use std::fmt;
+use std::ptr;
+
+use crate::runtime::data::atomic::{AtomicPtr, Ordering};
+
+/// A nullable pointer to something that lives as long as the process: Go's
+/// `*g`, `guintptr`, `muintptr` and `puintptr` in one.
+///
+/// G's, M's, P's and sudogs are never freed (they are recycled), so what is read
+/// from a link is a plain `&'static T`. A link may be read by a thread that
+/// doesn't own the struct it is a field of (a traceback, a thief), hence the atomic;
+/// [`get`](Self::get) and [`set`](Self::set) are relaxed, because what orders
+/// them is always something else: a lock, a G's status, a queue's tail. Where a link
+/// itself publishes, [`cas`](Self::cas), [`load`](Self::load) and [`store`](Self::store)
+/// are used.
+#[repr(transparent)]
+pub struct Link<T: 'static>(AtomicPtr<T>);
+
+impl<T> Link<T> {
+    /// A null link.
+    #[cfg(not(loom))]
+    pub const fn null() -> Self {
+        Link(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// A null link; loom's atomics have no constants.
+    #[cfg(loom)]
+    pub fn null() -> Self {
+        Link(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// What the link points to. Go's `ptr()`.
+    #[inline(always)]
+    pub fn get(&self) -> Option<&'static T> {
+        as_ref(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Points the link at `to`, or nowhere.
+    #[inline(always)]
+    pub fn set(&self, to: Option<&'static T>) {
+        self.0.store(as_ptr(to), Ordering::Relaxed);
+    }
+
+    /// Whether the link points nowhere.
+    #[inline(always)]
+    pub fn is_null(&self) -> bool {
+        self.0.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Points the link at `new` if it points at `old`, and says whether it did.
+    /// Sequentially consistent, as Go's atomics are.
+    #[inline(always)]
+    pub fn cas(&self, old: Option<&'static T>, new: Option<&'static T>) -> bool {
+        self.0.compare_exchange(as_ptr(old), as_ptr(new), Ordering::SeqCst, Ordering::Relaxed).is_ok()
+    }
+
+    /// Reads the link in the given order, if it publishes what it points to.
+    #[inline(always)]
+    pub fn load(&self, order: Ordering) -> Option<&'static T> {
+        as_ref(self.0.load(order))
+    }
+
+    /// Sets the link in the given order.
+    #[inline(always)]
+    pub fn store(&self, to: Option<&'static T>, order: Ordering) {
+        self.0.store(as_ptr(to), order);
+    }
+}
+
+#[inline(always)]
+fn as_ptr<T>(to: Option<&'static T>) -> *mut T {
+    to.map_or(ptr::null_mut(), |to| ptr::from_ref(to).cast_mut())
+}
+
+#[inline(always)]
+fn as_ref<T>(from: *mut T) -> Option<&'static T> {
+    // SAFETY: a link holds null or a pointer made from a `&'static T`, nothing else.
+    unsafe { from.as_ref() }
+}
+
+impl<T> Default for Link<T> {
+    fn default() -> Self {
+        Link::null()
+    }
+}
+
+impl<T> fmt::Debug for Link<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(&self.0.load(Ordering::Relaxed), f)
+    }
+}

@@ -1,0 +1,183 @@
+//! The structs that everything is about, and no behaviour.
+//!
+//! A struct stands here if more than one room knows its fields. What it can do by itself is here too (a link
+//! is loaded, a list popped, a level counted), but nothing that takes a lock, allocates, or waits: who may
+//! call that, and under which lock, is for the room above to say. So this room uses no other.
+//!
+//! `runtime2.rs` is Go's `runtime2.go`, field for field, and nothing else. A field that Go doesn't have is in
+//! the struct's last one, `ext`, whose type is in `ext.rs`. A struct that Go has in another file (`hchan`,
+//! `timer`, `gQueue`) has a file of its own.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `runtime2.rs` | `g`, `m`, `p`, `schedt`, `sudog`, `gobuf`, the states, `waitReason`; `sched` |
+//! | `ext.rs` | what this port adds: `GExt`, `MExt`, `PExt`, `SchedtExt`, and the types of their fields |
+//! | `hchan.rs` | `hchan`, `waitq` |
+//! | `timer.rs` | `timer` and its states; an entry of a heap, `TimerWhen` |
+//! | `gqueue.rs` | `gQueue` and `gList`: lists of G's, linked through their own links |
+//! | `link.rs` | `Link`: a pointer between the structs that other threads may read, too |
+//! | `level.rs` | `Level`: how many are on a free list, and how many of them nobody has needed |
+//! | `adjust_info.rs` | `adjustinfo`: how far a stack has moved |
+//! | `atomic.rs` | the atomics of what the models check, which has its own in place of this file |
+//!
+//! # The states of a G
+//!
+//! They are in `g.atomicstatus`. At each arrow is the function that makes the change, as a rule by
+//! `casgstatus`.
+//!
+//! ```text
+//!     GIDLE ------ settle ------> GDEAD ----- newproc1 -----> GRUNNABLE
+//!     GIDLE <---- hand_back ----- GDEAD <----- gdestroy ----- GRUNNING
+//!                                 GDEAD ------ needm -------> GSYSCALL
+//!                                 GDEAD <------ dropm ------- GSYSCALL
+//!
+//!     GRUNNABLE                                                                          GRUNNING
+//!         |------------------------------------- execute -------------------------------------->|
+//!         |<----------------------------- gosched_impl, goyield_m ------------------------------|
+//!         |                                                                                     |
+//!         |                             GSYSCALL <----- reentersyscall, entersyscallblock ------|
+//!         |<-------- exitsyscall0 --------|  |------------------ exitsyscall ------------------>|
+//!         |                                                                                     |
+//!         |--------- newcoro ---------> GWAITING <--- park_m, coroswitch_m, cas_g_to_waiting ---|
+//!         |<- ready_on, injectglist, ... -|  |-------- run_waiting, cas_g_from_waiting -------->|
+//!         |                               ^                                                     |
+//!         |                               | cas_g_from_preempted                                |
+//!         |                             GPREEMPTED <--------------- preempt_park ---------------|
+//!         |                                                                                     |
+//!         |                             GCOPYSTACK <----------------- newstack -----------------|
+//!         |                                  |------------------- newstack -------------------->|
+//! ```
+//!
+//! | from | to | by |
+//! | --- | --- | --- |
+//! | `GIDLE` | `GDEAD` | `settle` (`g/newproc.rs`): a home page was cut, which reads as zero |
+//! | `GDEAD` | `GIDLE` | `hand_back` (`g/gfree.rs`): the page is zeroed; `allgs` has it no more |
+//! | `GDEAD` | `GRUNNABLE` | `newproc1` (`g/newproc.rs`) |
+//! | `GRUNNABLE` | `GRUNNING` | `execute` (`sched/schedule.rs`), and nobody else |
+//! | `GRUNNING` | `GRUNNABLE` | `gosched_impl`, for `gopreempt_m` too; `goyield_m` (`sched/gosched.rs`) |
+//! | `GRUNNING` | `GDEAD` | `gdestroy` (`sched/goexit.rs`) |
+//! | `GRUNNING` | `GWAITING` | `park_m` (`sched/park.rs`); `coroswitch_m` (`sched/coro.rs`) |
+//! | `GWAITING` | `GRUNNABLE` | `ready_on`, `injectglist` (`sched/ready.rs`): whoever it waited for |
+//! | | | `first_polled` (`sched/poll.rs`), `gc_worker` (`sched/schedule.rs`): to be run next |
+//! | | | `park_m`, when `unlockf` returns false: it goes on |
+//! | `GRUNNABLE` | `GWAITING` | `newcoro` (`sched/coro.rs`): a coroutine waits for the first switch to it |
+//! | `GWAITING` | `GRUNNING` | `run_waiting` (`sched/coro.rs`): a coroutine switch, which needs no queue |
+//! | `GRUNNING` | `GWAITING` | `cas_g_to_waiting`; back, `cas_g_from_waiting`: it works on g0, keeping its |
+//! | | | M, for `stopTheWorld`, `forEachP`, `dump_goroutines` or an embedder |
+//! | `GRUNNING` | `GSYSCALL` | `reentersyscall`, `entersyscallblock` (`sched/syscall.rs`) |
+//! | `GSYSCALL` | `GRUNNING` | `exitsyscall`, if there is a P at once |
+//! | `GSYSCALL` | `GRUNNABLE` | `exitsyscall0`, if there isn't |
+//! | `GDEAD` | `GSYSCALL` | `needm`, and back by `dropm` (`sched/extram.rs`): the G of an extra M |
+//! | `GRUNNING` | `GPREEMPTED` | `preempt_park` (`sched/preempt.rs`), by way of `GSCANPREEMPTED` |
+//! | `GPREEMPTED` | `GWAITING` | `suspendG` (`world/suspend.rs`), to be made ready by `resumeG`; or |
+//! | | | `preempt_park` itself, when who asked has given up |
+//! | `GRUNNING` | `GCOPYSTACK` | `newstack` (`stack/newstack.rs`), and back |
+//!
+//! From `GWAITING` and `GRUNNABLE`, too, a G becomes `GCOPYSTACK`, by `casgcopystack`; only an embedder calls
+//! that.
+//!
+//! `GSCAN` is a bit beside five of these states. While it is set the state stays: `casgstatus` waits. It is
+//! set by `castogscanstatus`, which fails if the state is another, and cleared by `casfrom_gscanstatus`.
+//!
+//! | beside | set by | until |
+//! | --- | --- | --- |
+//! | `GRUNNABLE`, `GSYSCALL`, `GWAITING` | `suspendG` | `resumeG` |
+//! | `GRUNNING` | `suspendG`, to ask it to park, and when it gives up | it was asked |
+//! | `GRUNNING` | `dump_goroutines`, if it doesn't stop | its stack was copied |
+//! | `GSYSCALL`, `GWAITING` | `note_waits`, for sysmon | the time was noted |
+//! | `GPREEMPTED` | `preempt_park` | the G has left its M |
+//! | all but `GRUNNING`, `GCOPYSTACK` | `tracebackothers` | the process ends |
+//!
+//! # The states of an M
+//!
+//! An M has no word for its state; its fields say it.
+//!
+//! ```text
+//!                mstart1
+//!                   |
+//!                   v                       become_spinning
+//!       +--> looks for work ----------------------------------------------> spinning
+//!       |        |  ^    |  <---------------- resetspinning ----------------    |
+//!       |        |  |    |                                                      |
+//!       |        |  |    +---- drop_p ---> no work and no P <---- drop_p -------+
+//!       |        |  |                        |           |
+//!       |        |  |                        | stopm     | netpoll
+//!       |        |  |                        v           v
+//!       |        |  +-------- nextp ------- idle <-- in the poller ---- acquirep ----> looks for work
+//!       |        |                           ^   stopm
+//!       |        | execute                   |
+//!       |        v                           +------- stopm -------+
+//!       +--- runs a G ------------- reentersyscall ----------> in a system call
+//!      mcall         <--------------- exitsyscall -----------
+//! ```
+//!
+//! | state | its fields | it comes there by | it leaves by |
+//! | --- | --- | --- | --- |
+//! | looks for work | `p`, no `curg` | `mcall`, `nextp` | `execute`, `become_spinning`, `drop_p` |
+//! | spinning | `p`, `spinning` | `become_spinning`, `startm` | `resetspinning`, `drop_p`, `gcstopm` |
+//! | runs a G | `p`, `curg` | `execute`, `exitsyscall` | `mcall`, `reentersyscall` |
+//! | in a system call | `curg`, `oldp`, no `p` | `reentersyscall` | `exitsyscall`, `exitsyscall0` |
+//! | in the poller | no `p`; `sched.lastpoll` is 0 | `poll_or_stop` | `acquirep`, `stopm` |
+//! | idle | in `sched.midle`, sleeps on `park` | `stopm` | `startm`, `startTheWorld` |
+//! | locked | `lockedg`, sleeps on `park` | `stoplockedm` | `startlockedm` |
+//! | exiting | in `sched.freem` | `goexit0` of a locked G, `mexit` | `allocm`, for another thread |
+//! | extra | `isextra`, in the list of extra M's | `newextram`, `dropm` | `needm` |
+//! | the runtime's own | `ext.system`, no `p` | `new_system_m` | never |
+//!
+//! - The waker of an idle or a locked M has put a P into its `nextp` before. It may wake an idle one as
+//!   spinning, and has counted it then.
+//! - `stopm` is called besides by an M that stops for the world (`gcstopm`), has no P after a system call
+//!   (`exitsyscall0`), or has given its P to a locked M (`startlockedm`).
+//! - `drop_p` may return with a P after all: with its own, because of work, a request to stop, or
+//!   `needspinning`; or with another, for work that has come meanwhile, and then the M spins.
+//! - An M leaves the poller with a P, and runs what was polled; if that is nothing, it looks for work,
+//!   spinning if it was before.
+//!
+//! # The states of a P
+//!
+//! They are in `p.status`. Whoever has the P changes it; of an idle one, whoever holds `sched.lock`; in
+//! `PSYSCALL`, whoever wins a compare-and-swap.
+//!
+//! ```text
+//!     PIDLE                                                                              PRUNNING
+//!         |-------------------------------------- wirep --------------------------------------->|
+//!         |<------------------------------------- releasep -------------------------------------|
+//!         |                                                                                     |
+//!         |                             PSYSCALL <--------------- reentersyscall ---------------|
+//!         |<------ exitsyscallfast -------|  |                                                  |
+//!         |<----- take_from_syscall ------|  |                                                  |
+//!         |                                  | take_from_syscall                                |
+//!         |                                  v                                                  |
+//!         |--------- stopped ---------> PGCSTOP <------------------- stopped -------------------|
+//!         |<--------- procresize ---------|  |------------------ procresize ------------------->|
+//!
+//!     PGCSTOP ---- p.destroy -----> PDEAD, or new ------ p.init ------> PGCSTOP
+//! ```
+//!
+//! | from | to | by |
+//! | --- | --- | --- |
+//! | `PIDLE` | `PRUNNING` | `wirep` (`p/acquire.rs`), for `acquirep` and `exitsyscallfast` |
+//! | `PRUNNING` | `PIDLE` | `releasep`: for the idle list, for another M, or to be stopped |
+//! | `PRUNNING` | `PSYSCALL` | `reentersyscall` (`entersyscallblock` hands the P on, by `releasep`) |
+//! | `PSYSCALL` | `PIDLE` | `exitsyscallfast`, of the M that had it, and then `wirep` |
+//! | `PSYSCALL` | `PIDLE` | `take_from_syscall` (`p/stop.rs`), for `retake` and `forEachP`: handed off |
+//! | `PSYSCALL` | `PGCSTOP` | `take_from_syscall`, for `stopTheWorld` and `entersyscall_gcwait` |
+//! | `PRUNNING` | `PGCSTOP` | `stopped` (`p/stop.rs`): who stops the world keeps its P |
+//! | `PIDLE` | `PGCSTOP` | `stopped`, for `stopTheWorld`: the idle list |
+//! | | | `stopped_for_another`: `gcstopm` after `releasep`; `handoffp`; `no_thread` |
+//! | `PGCSTOP` | `PRUNNING` | `procresize` (`world/procresize.rs`): the P of who starts the world |
+//! | `PGCSTOP` | `PIDLE` | `procresize`: the others; those with work are started |
+//! | `PGCSTOP` | `PDEAD` | `p.destroy`, for `procresize`: GOMAXPROCS has shrunk |
+//! | `PDEAD`, new | `PGCSTOP` | `p.init`, for `procresize` |
+
+pub(super) mod adjust_info;
+pub(crate) mod atomic;
+pub(super) mod ext;
+pub(super) mod gqueue;
+pub(super) mod hchan;
+pub(super) mod level;
+pub(super) mod link;
+pub mod runtime2;
+pub(super) mod timer;

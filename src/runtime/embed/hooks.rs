@@ -1,0 +1,92 @@
+//! Hooks for a runtime that is ported onto this scheduler: called where Go's scheduler serves its
+//! allocator, its collector and its deferred calls.
+
+use std::cell::UnsafeCell;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use crate::runtime::data::adjust_info::AdjustInfo;
+use crate::runtime::data::runtime2::{G, P};
+
+/// Functions of an embedder, called by the scheduler; none at first.
+///
+/// They run on g0, on a stack of some 200 KiB, must not panic and must not park.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hooks {
+    /// A P is set up: allocate its `mcache`. Go's `p.init`.
+    pub p_init: Option<fn(&P)>,
+    /// A P is given up, with the world stopped: free its `mcache`, flush its buffers. Go's
+    /// `p.destroy`.
+    pub p_destroy: Option<fn(&P)>,
+    /// An M got a P: what must happen before it allocates. Go's
+    /// `mcache.prepareForSweep`, in `acquirep`.
+    pub acquirep: Option<fn(&P)>,
+    /// A worker of the collector that should run on this P now, in state
+    /// [`GWAITING`](crate::runtime2::GWAITING), or null; asked before all other work.
+    /// Go's `findRunnableGCWorker`.
+    pub find_runnable_gc_worker: Option<fn(&P) -> *mut G>,
+    /// A goroutine has ended: drop its `_defer` and `_panic` chains. Go's `gdestroy`.
+    pub gdestroy: Option<fn(&G)>,
+    /// The stack of a goroutine has been moved: adjust what is in its `_defer` and `_panic` chains,
+    /// whose heads are adjusted already. The old stack is still there. Go's `adjustdefers` and
+    /// `adjustpanics`, in `copystack`.
+    pub copystack: Option<fn(&G, &AdjustInfo)>,
+}
+
+/// The hooks in force, the tracer, and whether hooks were registered: in one cache line, as each round
+/// of the scheduler reads it.
+#[repr(align(64))]
+struct Registry {
+    hooks: UnsafeCell<Hooks>,
+    /// A [`Tracer`](crate::proc::Tracer), or null.
+    tracer: AtomicPtr<()>,
+    taken: AtomicBool,
+}
+
+// SAFETY: the hooks are written once, before the runtime, which reads them, starts; the rest is atomic.
+unsafe impl Sync for Registry {}
+
+const _: () = assert!(size_of::<Registry>() == 64);
+
+static REGISTRY: Registry = Registry {
+    hooks: UnsafeCell::new(Hooks {
+        p_init: None,
+        p_destroy: None,
+        acquirep: None,
+        find_runnable_gc_worker: None,
+        gdestroy: None,
+        copystack: None,
+    }),
+    tracer: AtomicPtr::new(ptr::null_mut()),
+    taken: AtomicBool::new(false),
+};
+
+/// Registers an embedder's hooks, once, before the runtime starts.
+///
+/// # Panics
+/// If hooks were registered before.
+///
+/// # Safety
+/// The first call of [`run`](crate::run) comes after this.
+pub unsafe fn set_hooks(hooks: Hooks) {
+    assert!(
+        !REGISTRY.taken.swap(true, Ordering::Relaxed),
+        "gosched: hooks were registered already, and there can be one set"
+    );
+    // SAFETY: the caller says that the runtime hasn't started, so nothing reads them; and no second call
+    // gets here.
+    unsafe { *REGISTRY.hooks.get() = hooks };
+}
+
+/// The hooks in force.
+#[inline(always)]
+pub(in crate::runtime) fn hooks() -> &'static Hooks {
+    // SAFETY: only the runtime calls this, and set_hooks writes them before it starts, as its caller says.
+    unsafe { &*REGISTRY.hooks.get() }
+}
+
+/// The word that holds the tracer, for `trace.rs`.
+#[inline(always)]
+pub(super) fn tracer() -> &'static AtomicPtr<()> {
+    &REGISTRY.tracer
+}

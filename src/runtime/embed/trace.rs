@@ -1,0 +1,91 @@
+//! Events of the scheduler, for a tracer to be built on: what Go's `trace2runtime.go` emits.
+
+use std::ptr;
+use std::sync::atomic::{Ordering, fence};
+
+use crate::runtime::arch::systemstack;
+use crate::runtime::data::runtime2::{G, M, P, TraceBlockReason};
+use crate::runtime::embed::hooks::tracer;
+
+/// What happens to a goroutine, a P, or a thread. A goroutine is runnable once it is created, runs between a
+/// start and what comes next to it, and waits between a park and an unpark.
+#[non_exhaustive]
+#[derive(Clone, Copy)]
+pub enum Event<'a> {
+    /// A goroutine was made; it is runnable. (A coroutine's waits, and is unparked by the first switch to
+    /// it.)
+    GoCreate(&'a G),
+    /// A thread that isn't ours has become a goroutine, in a system call.
+    GoCreateSyscall(&'a G),
+    /// A goroutine begins to run, or goes on.
+    GoStart(&'a G),
+    /// A goroutine has ended.
+    GoEnd(&'a G),
+    /// A thread that isn't ours, in a system call, is a goroutine no more.
+    GoDestroySyscall(&'a G),
+    /// A goroutine lets others run; it is runnable.
+    GoSched(&'a G),
+    /// A goroutine was asked to let others run; it is runnable.
+    GoPreempt(&'a G),
+    /// A goroutine waits; `waitreason` in the `G` says more about why.
+    GoPark(&'a G, TraceBlockReason),
+    /// A goroutine that waited is runnable.
+    GoUnpark(&'a G),
+    /// A goroutine enters a system call.
+    GoSysCall(&'a G),
+    /// A goroutine has left a system call. If it has lost its P meanwhile, it is runnable; otherwise it runs.
+    GoSysExit(&'a G, bool),
+    /// This thread gets a P.
+    ProcStart(&'a P),
+    /// This thread gives up its P.
+    ProcStop(&'a P),
+    /// A P is taken from a thread that is in a system call.
+    ProcSteal(&'a P),
+    /// This thread begins, with this M.
+    ThreadStart(&'a M),
+    /// This thread ends, and leaves its M.
+    ThreadDestroy(&'a M),
+}
+
+/// A function that gets each [`Event`], on the thread where it happens, and at that moment.
+pub type Tracer = fn(Event<'_>);
+
+/// Registers a tracer, once, before the runtime starts or while it runs. In the latter case it also gets
+/// events of goroutines whose beginning it hasn't seen, and some events that happen meanwhile may be left
+/// out. Without a tracer, an event costs a load and a branch.
+///
+/// The tracer runs on g0, on a stack of some 200 KiB, or on a thread that isn't the runtime's; on several
+/// threads at once. Events of one goroutine come one after the other.
+///
+/// # Panics
+/// If a tracer was registered before.
+///
+/// # Safety
+/// The tracer doesn't park, doesn't unwind, and calls nothing of this crate but
+/// [`proc::getg`](crate::proc::getg) and [`labels_of`](crate::labels::labels_of): the scheduler is in the
+/// middle of something, and may hold locks. It may read the fields of what it gets, with care for those that
+/// other threads write. It may allocate, and block its thread for a moment.
+pub unsafe fn set_tracer(f: Tracer) {
+    // Release pairs with the fence in call: what the tracer needs was made before.
+    let set = tracer().compare_exchange(ptr::null_mut(), f as *mut (), Ordering::Release, Ordering::Relaxed);
+    assert!(set.is_ok(), "gosched: a tracer was registered already, and there can be one");
+}
+
+/// Passes an event to the tracer, if there is one; otherwise doesn't make the event.
+#[inline(always)]
+pub(in crate::runtime) fn trace<'a>(event: impl FnOnce() -> Event<'a>) {
+    let f = tracer().load(Ordering::Relaxed);
+    if !f.is_null() {
+        call(f, event);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn call<'a>(f: *mut (), event: impl FnOnce() -> Event<'a>) {
+    // Pairs with the release in set_tracer.
+    fence(Ordering::Acquire);
+    // SAFETY: what isn't null is a Tracer, which set_tracer made this pointer of.
+    let f = unsafe { std::mem::transmute::<*mut (), Tracer>(f) };
+    systemstack(|| f(event()));
+}

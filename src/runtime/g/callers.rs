@@ -1,0 +1,106 @@
+//! The frames of a goroutine that stands still, as addresses: what Go's `unwinder` finds.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::{Regs, called_from, goexit_pc};
+use crate::runtime::data::runtime2::{G, GSCAN, GSYSCALL};
+
+unsafe extern "C" {
+    pub(in crate::runtime) fn _Unwind_Backtrace(trace: Trace, argument: *mut c_void) -> c_int;
+    pub(in crate::runtime) fn _Unwind_GetIP(context: *mut c_void) -> usize;
+    fn _Unwind_GetIPInfo(context: *mut c_void, before: *mut c_int) -> usize;
+    pub(in crate::runtime) fn _Unwind_GetCFA(context: *mut c_void) -> usize;
+    fn _Unwind_FindEnclosingFunction(pc: *mut c_void) -> *mut c_void;
+}
+
+/// The function that an unwinder calls for each frame; it returns one of the two below.
+type Trace = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
+pub(in crate::runtime) const GO_ON: c_int = 0;
+pub(in crate::runtime) const STOP: c_int = 4;
+
+/// How many frames of a goroutine are looked at, at most. Go's `tracebackInnerFrames`.
+pub(in crate::runtime) const INNER_FRAMES: usize = 100;
+
+/// For each frame, an address in its current instruction; the innermost first.
+pub(in crate::runtime) struct Pcs {
+    pcs: [usize; INNER_FRAMES],
+    len: usize,
+}
+
+impl Pcs {
+    pub(crate) const NONE: Pcs = Pcs { pcs: [0; INNER_FRAMES], len: 0 };
+
+    pub(in crate::runtime) fn as_slice(&self) -> &[usize] {
+        &self.pcs[..self.len]
+    }
+}
+
+/// The registers of `gp`, which has left for g0, or isn't running.
+pub(in crate::runtime) fn left_at(gp: &G) -> Regs {
+    Regs::new(gp.sched.pc.get(), gp.sched.sp.get(), gp.sched.bp.get())
+}
+
+/// The frames of `gp`, which stands still: it isn't running, or is in a system call.
+///
+/// # Safety
+/// It stands still until this returns, and its stack isn't freed.
+pub(in crate::runtime) unsafe fn callers_of_still(gp: &G) -> Pcs {
+    let regs = match gp.m.get().filter(|_| gp.atomicstatus.load(Ordering::Relaxed) & !GSCAN == GSYSCALL) {
+        // The goroutine of a thread that isn't ours, which has no frames yet: needm has set this.
+        Some(_) if gp.syscallpc.get() == 0 => return Pcs::NONE,
+        // An unwinder looks up this very pc, so that of the call: its return address, less one.
+        Some(mp) => Regs::in_syscall(mp, gp.syscallpc.get() - 1, gp.syscallsp.get()),
+        None => left_at(gp),
+    };
+    // SAFETY: the registers that it left its stack with, which stays as it is, as the caller says. In a
+    // system call, so does the part above syscallsp.
+    unsafe { gcallers(gp, &regs) }
+}
+
+/// The frames of `gp`, with these registers. Go's `gcallers`.
+///
+/// # Safety
+/// The registers are those of a frame on a stack that stays as it is until this returns: of `gp`, or a copy.
+pub(in crate::runtime) unsafe fn gcallers(gp: &G, regs: &Regs) -> Pcs {
+    let mut found = Pcs::NONE;
+    if regs.pc == goexit_pc() {
+        // It hasn't begun: it is at the first instruction of its function.
+        found.pcs[0] = gp.startpc.get();
+        found.len = 1;
+        return found;
+    }
+    let mut walk = (regs.pc, &mut found);
+    // SAFETY: an unwinder reads the stack that the registers lead to, which stays as it is, as the caller
+    // says; `frame` gets the walk, and doesn't unwind.
+    unsafe { called_from(regs, || _ = _Unwind_Backtrace(frame, (&raw mut walk).cast())) };
+    found
+}
+
+/// Notes a frame, if it is one of the goroutine's and not of this walk: the first is the one at the
+/// goroutine's pc.
+unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
+    // SAFETY: the unwinder passes its context, and the walk of gcallers, which nobody else uses meanwhile.
+    let ((first, found), pc) = unsafe {
+        let mut before = 0;
+        let ip = _Unwind_GetIPInfo(context, &mut before);
+        (&mut *walk.cast::<(usize, &mut Pcs)>(), if before != 0 || ip == 0 { ip } else { ip - 1 })
+    };
+    if pc == 0 {
+        return STOP;
+    }
+    // Some unwinders don't say that a frame was interrupted, and that its pc is no return address.
+    let pc = if found.len == 0 && pc + 1 == *first { *first } else { pc };
+    if found.len > 0 || pc == *first {
+        found.pcs[found.len] = pc;
+        found.len += 1;
+    }
+    if found.len == INNER_FRAMES { STOP } else { GO_ON }
+}
+
+/// Where the function with `pc` in it begins, if an unwinder knows it.
+pub(in crate::runtime) fn entry(pc: usize) -> Option<usize> {
+    // SAFETY: looks the address up in tables, and reads nothing there. It takes a return address: pc + 1.
+    let entry = unsafe { _Unwind_FindEnclosingFunction(std::ptr::without_provenance_mut(pc + 1)) };
+    (!entry.is_null()).then(|| entry.addr())
+}

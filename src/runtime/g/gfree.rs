@@ -1,0 +1,217 @@
+//! Dead G's, to be used again: a list for each P and one for all, of each kind of stack.
+//!
+//! A copying G whose stack has grown keeps it while it is on a P's list, if it isn't too large: the
+//! next goroutine need not grow from scratch. On the common list its stack is its home page's, and the
+//! [level](crate::runtime::monitor::scavenge) of the list says when its page goes back to the kernel.
+
+use std::iter::from_fn;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::data::ext::StackKind;
+use crate::runtime::data::gqueue::{GList, GQueue};
+use crate::runtime::data::level::{BATCH, Level};
+use crate::runtime::data::runtime2::{G, GDEAD, Mutex, P, PGFree, sched};
+use crate::runtime::g::allgs::{allgadd, allgremove, uncount};
+use crate::runtime::g::ancestors::forget_ancestors;
+use crate::runtime::g::status::readgstatus;
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::mem::cache::{Cache, List};
+use crate::runtime::mem::sizes::DEFAULT_ROOM;
+use crate::runtime::mem::{go_home, home};
+
+/// A P with so many gives some to the others, until it has fewer than half. It takes half as many when it has
+/// none.
+pub(in crate::runtime) const LOCAL_MAX: i32 = 64;
+
+/// The P's list for G's of this kind; none for the rarer sizes of stack.
+fn local(pp: &P, kind: StackKind) -> Option<&PGFree> {
+    match kind {
+        StackKind::Copying => Some(&pp.g_free),
+        StackKind::Fixed(DEFAULT_ROOM) => Some(&pp.ext.g_free_fixed),
+        StackKind::Fixed(_) => None,
+    }
+}
+
+/// Dead G's of a kind; as a list, those that no P has.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Dead(pub(crate) StackKind);
+
+impl Cache for Dead {
+    type List = Dead;
+
+    fn shared(self) -> (&'static Mutex, Dead, &'static Level) {
+        (&sched().g_free.lock, self, &sched().ext.g_free_levels[home::number(self.0)])
+    }
+}
+
+impl Dead {
+    fn list(self) -> &'static GList {
+        match self.0 {
+            StackKind::Copying => &sched().g_free.stack,
+            StackKind::Fixed(room) => &sched().ext.g_free_fixed[usize::from(room)],
+        }
+    }
+}
+
+impl List for Dead {
+    type Item = &'static G;
+
+    fn push(self, gp: &'static G) {
+        self.list().push(gp);
+        add(&sched().g_free.n, 1);
+    }
+
+    fn pop(self) -> Option<&'static G> {
+        let gp = self.list().pop()?;
+        add(&sched().g_free.n, -1);
+        Some(gp)
+    }
+}
+
+impl List for &PGFree {
+    type Item = &'static G;
+
+    #[inline(always)]
+    fn push(self, gp: &'static G) {
+        self.g_list.push(gp);
+        add(&self.n, 1);
+    }
+
+    #[inline(always)]
+    fn pop(self) -> Option<&'static G> {
+        let gp = self.g_list.pop()?;
+        add(&self.n, -1);
+        Some(gp)
+    }
+}
+
+/// Changes a count that one thread at a time writes and others read.
+#[inline(always)]
+fn add(n: &AtomicI32, more: i32) {
+    n.store(n.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+}
+
+/// Puts a dead G on the free list of `pp`; on the common one without a P. Says whether `pp` was asked to empty
+/// its lists. Go's `gfput`.
+#[inline(always)]
+pub(in crate::runtime) fn gfput(pp: Option<&P>, gp: &'static G) -> bool {
+    if readgstatus(gp) != GDEAD {
+        throw("gfput: bad status (not Gdead)");
+    }
+    let kind = gp.ext.kind.get();
+    let Some((pp, free)) = pp.and_then(|pp| Some((pp, local(pp, kind)?))) else {
+        globgfput(gp, kind);
+        return false;
+    };
+    go_home(gp, true);
+    free.push(gp);
+    free.n.load(Ordering::Relaxed) >= pp.ext.max_free.load(Ordering::Relaxed) && too_many(pp, free, kind)
+}
+
+/// Puts a dead G on the common list.
+#[cold]
+#[inline(never)]
+fn globgfput(gp: &'static G, kind: StackKind) {
+    go_home(gp, false);
+    Dead(kind).give(1, |dead| dead.push(gp));
+}
+
+/// Gives the others some of what `pp` has, unless it was asked to empty its lists, and says whether it was.
+#[cold]
+#[inline(never)]
+fn too_many(pp: &P, free: &PGFree, kind: StackKind) -> bool {
+    let asked = pp.ext.max_free.load(Ordering::Relaxed) < LOCAL_MAX;
+    if !asked {
+        spill(free, kind, LOCAL_MAX / 2 - 1);
+    }
+    asked
+}
+
+/// Moves G's to the common list until at most `keep` are left. It isn't [`Cache::spill`], because each
+/// goes home first, and the lock isn't held for that.
+#[cold]
+#[inline(never)]
+fn spill(free: &PGFree, kind: StackKind, keep: i32) {
+    let q = GQueue::default();
+    let surplus = (free.n.load(Ordering::Relaxed) - keep).max(0);
+    for gp in from_fn(|| free.g_list.pop()).take(surplus as usize) {
+        go_home(gp, false);
+        q.push(gp);
+    }
+    Dead(kind).give(surplus as usize, |dead| {
+        dead.list().push_all(&q);
+        // One right after the other: gcount mustn't miss them for long.
+        add(&free.n, -surplus);
+        add(&sched().g_free.n, surplus);
+    });
+}
+
+/// Asks a P to empty its lists when the next goroutine ends there.
+pub(in crate::runtime) fn ask_to_purge(pp: &P) {
+    pp.ext.max_free.store(0, Ordering::Relaxed);
+}
+
+/// Takes a dead G of this kind from the free list of `pp`, or from the common one. Go's
+/// `gfget`.
+#[inline(always)]
+pub(in crate::runtime) fn gfget(pp: Option<&P>, kind: StackKind) -> Option<&'static G> {
+    let free = pp.and_then(|pp| local(pp, kind));
+    if let Some(gp) = free.and_then(|free| free.pop()) {
+        return Some(gp);
+    }
+    // A look without the lock: while goroutines are only made, there is nothing to take.
+    if Dead(kind).list().empty() {
+        return None;
+    }
+    free.map_or_else(|| Dead(kind).take(), |free| Dead(kind).refill(free, LOCAL_MAX as usize / 2))
+}
+
+/// Moves all of `pp`'s dead G's to the common lists. Go's `gfpurge`.
+pub(in crate::runtime) fn gfpurge(pp: &P) {
+    spill(&pp.g_free, StackKind::Copying, 0);
+    spill(&pp.ext.g_free_fixed, StackKind::Fixed(DEFAULT_ROOM), 0);
+}
+
+/// Counts a G that has ended and is held by a handle, or one less.
+pub(in crate::runtime) fn count_held(pp: Option<&P>, more: i32) {
+    match pp {
+        Some(pp) => add(&pp.ext.n_held, more),
+        None => {
+            sched().ext.n_held.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Hands dead G's that nobody has needed back, with their pages: a batch of one kind. Says whether
+/// there were any.
+pub(in crate::runtime) fn hand_back() -> bool {
+    home::kinds().any(hand_back_kind)
+}
+
+fn hand_back_kind(kind: StackKind) -> bool {
+    let g_free = &sched().g_free;
+    let dead = Dead(kind).surplus(BATCH, |gp| {
+        // It counts as dead until it doesn't count as a G.
+        add(&g_free.n, 1);
+        gp
+    });
+    if dead.is_empty() {
+        return false;
+    }
+
+    dead.iter().for_each(|gp| forget_ancestors(gp));
+    allgremove(&dead);
+    lock(&g_free.lock);
+    // One right after the other: gcount mustn't take them for goroutines for long.
+    add(&g_free.n, -(dead.len() as i32));
+    uncount(dead.len());
+    unlock(&g_free.lock);
+    let kept = home::discard(kind, &dead);
+
+    // Their memory is locked. They don't count in the level, so that they aren't tried again for ever.
+    if allgadd(&kept).is_ok() {
+        Dead(kind).give(0, |dead| kept.iter().for_each(|gp| dead.push(gp)));
+    }
+    true
+}

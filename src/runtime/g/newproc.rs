@@ -1,0 +1,143 @@
+//! Making goroutines: Go's `newproc`, `newproc1` and `malg`.
+
+use std::io;
+use std::panic::Location;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::goexit_pc;
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::this::{acquirem, releasem};
+use crate::runtime::data::ext::{Entry, Name, StackKind};
+use crate::runtime::data::runtime2::{G, GDEAD, GIDLE, GRUNNABLE, P, Stack, sched};
+use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::allgs::{allgadd, allglen};
+use crate::runtime::g::ancestors::save_ancestors;
+use crate::runtime::g::gfree::{gfget, gfput};
+use crate::runtime::g::joiner::detach_new;
+use crate::runtime::g::proflabel::inherit_labels;
+use crate::runtime::g::status::{casgstatus, readgstatus};
+use crate::runtime::g::tracking::next_turn;
+use crate::runtime::mem::home::{Homes, cut};
+use crate::runtime::mem::sizes::{DEFAULT_ROOM, running_guard};
+
+/// Numbers of goroutines that a P takes from `sched.goidgen` at once.
+const GOID_CACHE_BATCH: u64 = 16;
+
+/// Bytes left free above a new G's first frame, for code that reads slightly beyond it.
+const SPARE: usize = 4 * size_of::<usize>();
+
+/// What reports say of a new goroutine: its name, and the place that made it, as the pc of a call or as a
+/// place in the source.
+pub(crate) struct Maker<'a> {
+    pub(crate) name: &'a Name,
+    pub(crate) created_at: Option<&'static Location<'static>>,
+    pub(crate) callerpc: usize,
+}
+
+impl Maker<'_> {
+    /// A call that returns to `callerpc`.
+    pub(crate) fn at(callerpc: usize) -> Self {
+        Maker { name: &Name::NONE, created_at: None, callerpc }
+    }
+}
+
+/// Makes a G that will run `f(sched.ctxt)`, runnable and on no queue yet. Go's `newproc1`.
+pub(crate) fn newproc1(f: Entry, kind: StackKind, maker: &Maker<'_>) -> io::Result<&'static G> {
+    let mp = acquirem();
+    let pp = mp.and_then(|mp| mp.p.get());
+    let newg = match gfget(pp, kind) {
+        Some(newg) => newg,
+        None => match malg(pp, kind) {
+            Ok(newg) => newg,
+            Err(error) => {
+                releasem(mp);
+                return Err(error);
+            }
+        },
+    };
+    if readgstatus(newg) != GDEAD {
+        throw("newproc1: new g is not Gdead");
+    }
+    gostartcallfn(newg, f);
+    newg.gopc.set(maker.callerpc);
+    detach_new(newg);
+    newg.ext.created_at.set(maker.created_at);
+    newg.ext.name.set(*maker.name);
+    let callergp = mp.and_then(|mp| mp.curg.get());
+    newg.parent_goid.set(callergp.map_or(0, |callergp| callergp.goid.get()));
+    if let Some(callergp) = callergp {
+        inherit_labels(newg, callergp);
+    }
+    save_ancestors(callergp, newg);
+    newg.goid.set(match pp {
+        Some(pp) => next_goid(pp),
+        None => sched().goidgen.fetch_add(1, Ordering::Relaxed) + 1,
+    });
+    // Last: from here on a report that is written meanwhile shows the goroutine.
+    casgstatus(newg, GDEAD, GRUNNABLE);
+    trace(|| Event::GoCreate(newg));
+    releasem(mp);
+    Ok(newg)
+}
+
+/// Has the G begin at the base of its stack, with a call of `f(sched.ctxt)`. Go's
+/// `gostartcallfn`.
+#[inline(always)]
+fn gostartcallfn(newg: &'static G, f: Entry) {
+    let sp = newg.stack.get().hi - SPARE;
+    newg.sched.sp.set(sp);
+    newg.stktopsp.set(sp);
+    newg.sched.pc.set(goexit_pc());
+    newg.sched.g.set(Some(newg));
+    newg.sched.bp.set(0);
+    newg.startpc.set(f as usize);
+}
+
+/// The next goid from the P's batch.
+#[inline(always)]
+fn next_goid(pp: &P) -> u64 {
+    if pp.goidcache.get() == pp.goidcacheend.get() {
+        let last = sched().goidgen.fetch_add(GOID_CACHE_BATCH, Ordering::Relaxed);
+        pp.goidcache.set(last + 1);
+        pp.goidcacheend.set(last + 1 + GOID_CACHE_BATCH);
+    }
+    pp.goidcache.replace(pp.goidcache.get() + 1)
+}
+
+/// The most home pages that are cut at once.
+const BATCH: usize = 32;
+
+/// Makes a G with a stack of this kind; makes several if many are being made, and puts the
+/// others on the free list. Go's `malg`, for a batch: guard pages and first touches cost less
+/// by the dozen.
+#[cold]
+#[inline(never)]
+pub(in crate::runtime) fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'static G> {
+    let n = match kind {
+        StackKind::Fixed(room) if room != DEFAULT_ROOM => 1,
+        _ => (allglen() / 8).clamp(1, BATCH),
+    };
+    let homes = cut(kind, n)?;
+    let first = settle(&homes, 0, kind);
+    let mut batch = [first; BATCH];
+    for (i, newg) in batch[..homes.count()].iter_mut().enumerate().skip(1) {
+        *newg = settle(&homes, i, kind);
+    }
+    allgadd(&batch[..homes.count()])?;
+    for gp in &batch[1..homes.count()] {
+        gfput(pp, gp);
+    }
+    Ok(first)
+}
+
+/// Initialises the G of home page `i`, which reads as zero; it is dead.
+fn settle(homes: &Homes, i: usize, kind: StackKind) -> &'static G {
+    let (newg, lo) = homes.home(i);
+    newg.stack.set(Stack { lo, hi: newg.as_ptr().addr() });
+    newg.ext.kind.set(kind);
+    newg.stackguard0.store(running_guard(newg), Ordering::Relaxed);
+    newg.stackguard1.set(usize::MAX);
+    newg.tracking_seq.set(next_turn());
+    casgstatus(newg, GIDLE, GDEAD);
+    newg
+}

@@ -1,0 +1,59 @@
+//! The labels of a goroutine, in `g.labels`: Go's `proflabel.go`.
+//!
+//! `g.labels` is null, or an [`Arc`] that the goroutine owns. (Go has a plain pointer, and a collector.)
+
+use std::collections::BTreeMap;
+use std::ptr;
+use std::sync::Arc;
+
+use crate::runtime::data::runtime2::G;
+
+/// Labels, by their keys.
+pub(crate) type LabelMap = BTreeMap<String, String>;
+
+/// The labels of `gp`, which nobody changes meanwhile. Go's `runtime_getProfLabel`.
+pub(crate) fn get_prof_label(gp: &G) -> Option<Arc<LabelMap>> {
+    let labels = gp.labels.get().cast::<LabelMap>();
+    // SAFETY: set_prof_label has put an Arc there, which the goroutine goes on owning: this is one more.
+    (!labels.is_null()).then(|| unsafe {
+        Arc::increment_strong_count(labels);
+        Arc::from_raw(labels)
+    })
+}
+
+/// Gives `gp`, which the caller runs, makes or ends, other labels; returns the ones that it had. Go's
+/// `runtime_setProfLabel`.
+pub(crate) fn set_prof_label(gp: &G, labels: Option<Arc<LabelMap>>) -> Option<Arc<LabelMap>> {
+    let labels = labels.map_or(ptr::null(), Arc::into_raw);
+    let before = gp.labels.replace(labels.cast_mut().cast()).cast::<LabelMap>();
+    // SAFETY: an earlier call has put an Arc there, which the goroutine has just given up.
+    (!before.is_null()).then(|| unsafe { Arc::from_raw(before) })
+}
+
+/// Gives a new goroutine the labels of the one that makes it.
+#[inline(always)]
+pub(super) fn inherit_labels(newg: &G, callergp: &G) {
+    if !callergp.labels.get().is_null() {
+        inherit(newg, callergp);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn inherit(newg: &G, callergp: &G) {
+    set_prof_label(newg, get_prof_label(callergp));
+}
+
+/// Drops the labels of a goroutine that has ended.
+#[inline(always)]
+pub(in crate::runtime) fn drop_labels(gp: &G) {
+    if !gp.labels.get().is_null() {
+        lose(gp);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn lose(gp: &G) {
+    drop(set_prof_label(gp, None));
+}

@@ -1,0 +1,179 @@
+//! The state of a G, and how it changes: Go's `casgstatus` and its kin.
+//!
+//! ```text
+//!     idle -> dead -> runnable <-> running -> dead
+//!     running -> waiting -> runnable                 parked, and made ready
+//!     running -> preempted -> waiting -> runnable    suspended, and resumed
+//!     running -> syscall -> running, or runnable     if there is no P for it
+//! ```
+//!
+//! Besides, a switch of coroutines makes a waiting G running, a foreign thread's G goes from dead to
+//! syscall and back, and a copy of a stack goes from a state to copystack and back.
+//!
+//! A state is also a lock on the G's stack: the thread that makes a G running owns the stack,
+//! and a scan that sets the scan bit holds up every change until it clears the bit.
+
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::{getg, procyield};
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::{nanotime, osyield};
+use crate::runtime::base::print::eprintln;
+use crate::runtime::data::runtime2::{
+    G, GCOPYSTACK, GDEAD, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSCANPREEMPTED, GSYSCALL, GWAITING,
+    WaitReason,
+};
+use crate::runtime::g::tracking::{count_down, track};
+use crate::runtime::lock::rank::{LockRank, acquire_lock_rank, release_lock_rank};
+
+/// The G's state. Go's `readgstatus`.
+#[inline(always)]
+pub(crate) fn readgstatus(gp: &G) -> u32 {
+    // Acquire pairs with the CASes below.
+    gp.atomicstatus.load(Ordering::Acquire)
+}
+
+/// Changes the G's state from `oldval` to `newval`, neither with the scan bit; waits
+/// while a scan holds it. Go's `casgstatus`.
+#[inline(always)]
+pub(crate) fn casgstatus(gp: &G, oldval: u32, newval: u32) {
+    casgstatus_untracked(gp, oldval, newval);
+    // The G is still the caller's, so its state stays for now. A G that runs isn't tracked.
+    if oldval == GRUNNING && newval != GDEAD || oldval == GDEAD && newval == GRUNNABLE {
+        count_down(gp, oldval, newval);
+    } else if oldval != GRUNNING && gp.tracking.get() {
+        track(gp, oldval, newval);
+    }
+}
+
+/// [`casgstatus`] without taking the time, which is more than a switch between coroutines has to spare. (Go's
+/// `coroswitch_m` has a bare CAS there.) The G isn't tracked.
+#[inline(always)]
+pub(in crate::runtime) fn casgstatus_untracked(gp: &G, oldval: u32, newval: u32) {
+    if (oldval | newval) & GSCAN != 0 || oldval == newval {
+        throw("casgstatus: bad incoming values");
+    }
+    acquire_lock_rank(LockRank::GSCAN);
+    release_lock_rank(LockRank::GSCAN);
+    // SeqCst, as in Go: a thread that finds the new state sees what was done in the old one.
+    if gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        casgstatus_slow(gp, oldval, newval);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn casgstatus_slow(gp: &G, oldval: u32, newval: u32) {
+    /// Nanoseconds to spin between yields.
+    const YIELD_DELAY: i64 = 5_000;
+    let mut next_yield = nanotime() + YIELD_DELAY;
+    while gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        let status = readgstatus(gp);
+        if oldval == GWAITING && status == GRUNNABLE {
+            throw("casgstatus: waiting for Gwaiting but is Grunnable");
+        }
+        if status != oldval && status & GSCAN == 0 {
+            // Only the end of a scan is worth waiting for.
+            dumpgstatus(gp);
+            throw("casgstatus: the G is in another state");
+        }
+        if nanotime() < next_yield {
+            for _ in 0..10 {
+                if readgstatus(gp) == oldval {
+                    break;
+                }
+                procyield(1);
+            }
+        } else {
+            osyield();
+            next_yield = nanotime() + YIELD_DELAY / 2;
+        }
+    }
+}
+
+/// Sets the scan bit, if the state is `oldval`; says whether it was. Go's `castogscanstatus`.
+pub(crate) fn castogscanstatus(gp: &G, oldval: u32, newval: u32) -> bool {
+    if !matches!(oldval, GRUNNABLE | GRUNNING | GWAITING | GSYSCALL) || newval != oldval | GSCAN {
+        throw("castogscanstatus: bad incoming values");
+    }
+    let set = gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    if set {
+        acquire_lock_rank(LockRank::GSCAN);
+    }
+    set
+}
+
+/// Clears the scan bit, which the caller has set. Go's `casfrom_Gscanstatus`.
+pub(crate) fn casfrom_gscanstatus(gp: &G, oldval: u32, newval: u32) {
+    let cleared = oldval & GSCAN != 0
+        && newval == oldval & !GSCAN
+        && gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    if !cleared {
+        eprintln!("runtime: casfrom_Gscanstatus gp={gp:p}, oldval={oldval:#x}, newval={newval:#x}");
+        dumpgstatus(gp);
+        throw("casfrom_Gscanstatus: gp->status is not in scan state");
+    }
+    release_lock_rank(LockRank::GSCAN);
+}
+
+/// Makes a running G preempted, with the scan bit set: no thread can claim the G before the bit is
+/// cleared. Go's `casGToPreemptScan`.
+pub(in crate::runtime) fn cas_g_to_preempt_scan(gp: &G, old: u32, new: u32) {
+    if old != GRUNNING || new != GSCANPREEMPTED {
+        throw("bad g transition");
+    }
+    acquire_lock_rank(LockRank::GSCAN);
+    // It fails while a suspension has the scan bit set, which it has for some stores.
+    while gp.atomicstatus.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        procyield(1);
+    }
+}
+
+/// Claims a preempted G: makes it waiting, and says whether it was the caller that did; then the caller
+/// is the one to make it ready again. Go's `casGFromPreempted`.
+pub(in crate::runtime) fn cas_g_from_preempted(gp: &G, old: u32, new: u32) -> bool {
+    if old != GPREEMPTED || new != GWAITING {
+        throw("bad g transition");
+    }
+    gp.waitreason.set(WaitReason::Preempted);
+    gp.atomicstatus.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+}
+
+/// Makes the G waiting, and notes why. Go's `casGToWaiting`.
+pub(crate) fn cas_g_to_waiting(gp: &G, old: u32, reason: WaitReason) {
+    gp.waitreason.set(reason);
+    casgstatus(gp, old, GWAITING);
+}
+
+/// Makes a G running again that has waited without leaving its M.
+pub(in crate::runtime) fn cas_g_from_waiting(gp: &G) {
+    casgstatus(gp, GWAITING, GRUNNING);
+    gp.waitsince.set(0);
+}
+
+/// Takes the stack of a waiting or runnable G, to move it; returns the state to put
+/// back. Go's `casgcopystack`.
+pub(crate) fn casgcopystack(gp: &G) -> u32 {
+    loop {
+        let old = readgstatus(gp) & !GSCAN;
+        if old != GWAITING && old != GRUNNABLE {
+            throw("copystack: bad status, not Gwaiting or Grunnable");
+        }
+        // A waiting G may become runnable at any time, so this can't wait for one state.
+        if gp.atomicstatus.compare_exchange(old, GCOPYSTACK, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            return old;
+        }
+    }
+}
+
+/// Prints the states of `gp` and of the caller. Go's `dumpgstatus`.
+pub(in crate::runtime) fn dumpgstatus(gp: &G) {
+    eprintln!("runtime:   gp: gp={gp:p}, goid={}, gp->atomicstatus={:#x}", gp.goid.get(), readgstatus(gp));
+    if let Some(me) = getg() {
+        eprintln!(
+            "runtime: getg:  g={me:p}, goid={},  g->atomicstatus={:#x}",
+            me.goid.get(),
+            readgstatus(me)
+        );
+    }
+}

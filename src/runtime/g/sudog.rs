@@ -1,0 +1,153 @@
+//! The sudogs that nobody uses: a cache for each P, and one for all. What has been on that for a while
+//! goes [back](crate::runtime::monitor::scavenge) to the arena that all are cut from.
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::this::with_room;
+use crate::runtime::data::level::Level;
+use crate::runtime::data::link::Link;
+use crate::runtime::data::runtime2::{G, M, Mutex, P, Slice, Sudog, sched};
+use crate::runtime::lock::rank::{LockRank, lock_with_rank_may_acquire};
+use crate::runtime::mem::arena::Arena;
+use crate::runtime::mem::cache::{Cache, List};
+
+/// Where sudogs are cut from.
+static ARENA: Arena = Arena::new(size_of::<Sudog>(), 0);
+
+type Cached = Option<&'static Sudog>;
+
+impl List for &Slice<Cached> {
+    type Item = &'static Sudog;
+
+    #[inline(always)]
+    fn push(self, s: &'static Sudog) {
+        // SAFETY: there is room: `release_sudog` makes it first, and who fills an empty cache stops at half.
+        // And no other M touches this P's.
+        unsafe { self.ptr.get().add(self.len.get()).write(Some(s)) };
+        self.len.set(self.len.get() + 1);
+    }
+
+    #[inline(always)]
+    fn pop(self) -> Cached {
+        let last = self.len.get().checked_sub(1)?;
+        self.len.set(last);
+        // SAFETY: all elements below the length were written by `push`.
+        unsafe { self.ptr.get().add(last).read() }
+    }
+}
+
+impl List for &Link<Sudog> {
+    type Item = &'static Sudog;
+
+    fn push(self, s: &'static Sudog) {
+        s.next.set(self.get());
+        self.set(Some(s));
+    }
+
+    fn pop(self) -> Cached {
+        let s = self.get()?;
+        self.set(s.next.get());
+        s.next.set(None);
+        Some(s)
+    }
+}
+
+/// Sudogs: the central cache is Go's name for the list that all P's share.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Sudogs;
+
+impl Cache for Sudogs {
+    type List = &'static Link<Sudog>;
+
+    fn shared(self) -> (&'static Mutex, Self::List, &'static Level) {
+        (&sched().sudoglock, &sched().sudogcache, &sched().ext.sudog_level)
+    }
+}
+
+/// Points the cache of a new or destroyed P at its buffer, empty.
+pub(in crate::runtime) fn reset_sudogcache(pp: &P) {
+    pp.sudogcache.ptr.set(pp.sudogbuf.as_ptr().cast::<Cached>().cast_mut());
+    pp.sudogcache.len.set(0);
+    pp.sudogcache.cap.set(pp.sudogbuf.len());
+}
+
+/// A sudog, from the cache of this M's P, the central one, or new. Go's `acquireSudog`.
+#[inline]
+pub(in crate::runtime) fn acquire_sudog(mp: &'static M) -> &'static Sudog {
+    let Some(pp) = mp.p.get() else { throw("acquireSudog: no p") };
+    lock_with_rank_may_acquire(&sched().sudoglock, LockRank::SUDOG);
+    let s = match pp.sudogcache.pop() {
+        Some(s) => s,
+        // The arena allocates.
+        None => with_room(|| Sudogs.refill(&pp.sudogcache, half(pp)).unwrap_or_else(|| cut(pp))),
+    };
+    if !s.elem.load(Ordering::Relaxed).is_null() {
+        throw("acquireSudog: found s.elem != nil in cache");
+    }
+    s
+}
+
+/// Half of what a P's cache has room for.
+fn half(pp: &P) -> usize {
+    pp.sudogcache.cap.get() / 2
+}
+
+/// Fills half of the P's cache with new sudogs, and takes one.
+#[cold]
+#[inline(never)]
+fn cut(pp: &P) -> &'static Sudog {
+    let pieces =
+        ARENA.cut(half(pp)).unwrap_or_else(|error| throw(&format!("out of memory for a sudog ({error})")));
+    for i in 0..pieces.count {
+        // SAFETY: nobody else has this piece, and it will never be unmapped. It is all zero, which is a new
+        // sudog, or as one was released.
+        pp.sudogcache.push(unsafe { &*pieces.start(i).cast() });
+    }
+    pp.sudogcache.pop().unwrap_or_else(|| throw("acquireSudog: nothing was cut"))
+}
+
+/// Gives a sudog back to the cache of this M's P. Go's `releaseSudog`.
+#[inline]
+pub(in crate::runtime) fn release_sudog(mp: &'static M, s: &'static Sudog) {
+    check_unused(s);
+    let Some(pp) = mp.p.get() else { throw("releaseSudog: no p") };
+    lock_with_rank_may_acquire(&sched().sudoglock, LockRank::SUDOG);
+    if pp.sudogcache.len.get() == pp.sudogcache.cap.get() {
+        Sudogs.spill(&pp.sudogcache, half(pp));
+    }
+    pp.sudogcache.push(s);
+}
+
+#[inline(always)]
+fn check_unused(s: &Sudog) {
+    if !s.elem.load(Ordering::Relaxed).is_null() {
+        throw("runtime: sudog with non-nil elem");
+    }
+    if s.is_select.get() {
+        throw("runtime: sudog with non-false isSelect");
+    }
+    if !s.next.is_null() {
+        throw("runtime: sudog with non-nil next");
+    }
+    if !s.prev.is_null() {
+        throw("runtime: sudog with non-nil prev");
+    }
+    if !s.waitlink.is_null() {
+        throw("runtime: sudog with non-nil waitlink");
+    }
+    if !s.c.get().is_null() {
+        throw("runtime: sudog with non-nil c");
+    }
+}
+
+/// Hands a batch of sudogs back that nobody has needed; false if there is none.
+pub(in crate::runtime) fn hand_back() -> bool {
+    Sudogs.hand_back(&ARENA, |s| ptr::from_ref(s).addr())
+}
+
+/// The sudogs that `gp` waits on, in lock order.
+pub(in crate::runtime) fn waiting(gp: &G) -> impl Iterator<Item = &'static Sudog> {
+    std::iter::successors(gp.waiting.get(), |sg| sg.waitlink.get())
+}

@@ -1,0 +1,40 @@
+//! Locks for the runtime's own data: Go's `lock_futex.go` and `lockrank*.go`.
+//!
+//! They block the thread; goroutines have `sync` for that. While one is held `m.locks` isn't 0, so its holder
+//! is neither preempted nor moved. Nobody parks with one held: a park that is to release a lock hands it to
+//! `gopark`, which does so on g0, when the goroutine is off its stack.
+//!
+//! - A lock is taken in the order of its rank: `rank.rs` has the table, and debug builds check it. A lock
+//!   that no rank was given is a *leaf*, under which no other leaf is taken.
+//! - An unlock looks at the lock once more after another thread may have got it. So a lock that a park
+//!   releases is never in memory that is given back: `key.rs` says why.
+//! - A note is slept on by one thread and woken by one, once each, before it is cleared again. The sleeper is
+//!   on g0, or a thread that isn't ours; a goroutine sleeps on one in a system call (`notetsleepg`, in
+//!   `sched`).
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `mod.rs` | the names that other rooms use |
+//! | `key.rs` | the protocol: two words and a futex. `key32`, `mutexContended` |
+//! | `lock2.rs` | `lock2`, `unlock2`: the protocol, and the count of locks in the M |
+//! | `mutex.rs` | `lock`, `unlock`, for callers that know their M, and with a rank; a mutex in a static |
+//! | `note.rs` | `noteclear`, `notewakeup`, `notesleep`, `notetsleep`, `notetsleep_internal` |
+//! | `rank.rs` | the ranks and their partial order: `lockrank.go` |
+//! | `rank_on.rs` | `lockInit`, `lockWithRank`, `assertLockHeld`, `assertWorldStopped`: debug builds |
+//! | `rank_off.rs` | the same names, which do nothing, for release builds |
+
+mod key;
+mod lock2;
+pub(super) mod mutex;
+pub(super) mod note;
+pub(super) mod rank;
+#[cfg(not(debug_assertions))]
+mod rank_off;
+#[cfg(debug_assertions)]
+mod rank_on;
+
+pub(crate) use mutex::{lock, unlock};
+pub(super) use mutex::{lock_on, unlock_on};
+pub(super) use rank::assert_lock_held;

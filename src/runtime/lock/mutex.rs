@@ -1,0 +1,42 @@
+//! `lock` and `unlock`: the futex mutex, with the M that holds it counted.
+
+use crate::runtime::base::this::this_m;
+use crate::runtime::data::runtime2::{M, Mutex};
+use crate::runtime::lock::rank::{LockRank, get_lock_rank, lock_with_rank, unlock_with_rank};
+
+/// Takes the lock; blocks the thread meanwhile. Go's `lock`.
+#[inline(always)]
+pub(crate) fn lock(l: &Mutex) {
+    lock_on(this_m(), l);
+}
+
+/// [`lock`] for a caller that knows its M: to find it takes three loads, each of which waits for the one
+/// before, and that would be felt where goroutines are switched.
+#[inline(always)]
+pub(in crate::runtime) fn lock_on(mp: Option<&'static M>, l: &Mutex) {
+    lock_with_rank(mp, l, get_lock_rank(l));
+}
+
+/// [`lock`] as a lock of the given rank. Go's `lockWithRank`.
+#[inline(always)]
+pub(in crate::runtime) fn lock_ranked(l: &Mutex, rank: LockRank) {
+    lock_with_rank(this_m(), l, rank);
+}
+
+/// Releases the lock, whose memory stays until this returns. Go's `unlock`.
+#[inline(always)]
+pub(crate) fn unlock(l: &Mutex) {
+    unlock_on(this_m(), l);
+}
+
+/// [`unlock`] for a caller that knows its M.
+#[inline(always)]
+pub(in crate::runtime) fn unlock_on(mp: Option<&'static M>, l: &Mutex) {
+    unlock_with_rank(mp, l);
+}
+
+/// A [`Mutex`] in a static.
+pub(in crate::runtime) struct SharedMutex(pub(crate) Mutex);
+
+// SAFETY: a mutex is made to be shared; its rank, the one plain cell, is set before threads use it.
+unsafe impl Sync for SharedMutex {}

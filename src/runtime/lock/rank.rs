@@ -1,0 +1,104 @@
+//! The order of locks: Go's `lockrank.go`.
+//!
+//! Each lock has a rank, and a lock may only be taken while the last one taken is
+//! listed for its rank in [`PARTIAL_ORDER`]. That table has no cycle, so no two
+//! threads can wait for each other. Debug builds note each M's locks and check
+//! every acquisition (`rank_on.rs`); in release builds all of it is empty
+//! (`rank_off.rs`).
+
+#[cfg(not(debug_assertions))]
+pub(in crate::runtime) use crate::runtime::lock::rank_off::*;
+#[cfg(debug_assertions)]
+pub(in crate::runtime) use crate::runtime::lock::rank_on::*;
+
+use std::fmt;
+
+use crate::runtime::data::runtime2::Mutex;
+
+/// A rank; locks of a lower rank are taken first. Zero is no rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct LockRank(pub(crate) i32);
+
+macro_rules! ranks {
+    ($($name:ident = $value:literal)*) => {
+        impl LockRank {
+            $(pub(crate) const $name: LockRank = LockRank($value);)*
+        }
+
+        impl fmt::Display for LockRank {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self.0 {
+                    $($value => stringify!($name),)*
+                    _ => "BAD RANK",
+                })
+            }
+        }
+    };
+}
+
+ranks! {
+    SYSMON = 1
+    TIMER_SEND = 2
+    DEFER = 3
+    POLL_DESC = 4
+    SCHED = 5
+    ALLG = 6
+    ALLP = 7
+    TIMERS = 8
+    HCHAN = 9
+    NOTIFY_LIST = 10
+    SUDOG = 11
+    ROOT = 12
+    GSCAN = 13
+    HCHAN_LEAF = 14
+    STACKPOOL = 15
+    STACK_LARGE = 16
+    PANIC = 17
+    DEADLOCK = 18
+    LEAF = 1000
+}
+
+/// For each rank, those that may be held when it is taken: the part of Go's table
+/// that concerns a scheduler's locks. A leaf isn't listed: it may be taken under
+/// anything but another leaf.
+#[cfg_attr(not(debug_assertions), expect(dead_code))]
+pub(super) const PARTIAL_ORDER: &[(LockRank, &[LockRank])] = {
+    type R = LockRank;
+    &[
+        (R::POLL_DESC, &[]),
+        (R::SCHED, &[R::SYSMON, R::TIMER_SEND, R::POLL_DESC]),
+        (R::ALLG, &[R::SYSMON, R::SCHED]),
+        (R::ALLP, &[R::SYSMON, R::SCHED]),
+        (R::TIMERS, &[R::SYSMON, R::TIMER_SEND, R::POLL_DESC, R::SCHED, R::ALLP, R::TIMERS]),
+        (R::HCHAN, &[R::SYSMON, R::TIMER_SEND, R::HCHAN]),
+        (R::NOTIFY_LIST, &[R::TIMER_SEND]),
+        (R::ROOT, &[R::TIMER_SEND]),
+        (R::SUDOG, &[R::SYSMON, R::SCHED, R::HCHAN, R::NOTIFY_LIST]),
+        (R::GSCAN, MAY_READY),
+        (R::HCHAN_LEAF, &[R::GSCAN, R::HCHAN_LEAF]),
+        (R::STACKPOOL, STACK_LOCKS),
+        (R::STACK_LARGE, STACK_LOCKS),
+        (R::DEADLOCK, &[R::PANIC, R::DEADLOCK]),
+    ]
+};
+
+/// The locks that may be held when a G's status changes.
+const MAY_READY: &[LockRank] = {
+    type R = LockRank;
+    &[R::SYSMON, R::TIMER_SEND, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT]
+};
+
+/// The locks that may be held when a stack's lock is taken.
+const STACK_LOCKS: &[LockRank] = {
+    type R = LockRank;
+    &[R::SYSMON, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT, R::GSCAN]
+};
+
+impl Mutex {
+    /// An unlocked mutex of no rank. Zeroed memory is one too.
+    pub(crate) const fn new() -> Self {
+        // SAFETY: all fields are integers, so zero is valid: an unlocked key, and no rank.
+        unsafe { std::mem::zeroed() }
+    }
+}

@@ -1,0 +1,41 @@
+//! Threads: made, started with a P, put to sleep, counted. A part of Go's `proc.go`.
+//!
+//! Every M is a pthread that the runtime made, m0 too: the thread that called `run` waits for its main
+//! goroutine and is no M. (Were it m0, it could be deep in another goroutine when main ends elsewhere.) An M
+//! is never freed: when its thread has ended it goes to `sched.freem`, and another thread gets it.
+//!
+//! - `sched.lock` protects the list of idle M's and all counts. What an M is doing is written by its own
+//!   thread alone, but for `nextp`, `spinning` and `park` while it sleeps: they are its waker's.
+//! - An M that sleeps is woken with a P: `startm` leaves that in `nextp` and wakes the note `park`. One that
+//!   wakes without is a `throw`.
+//! - A number is reserved (`mReserveID`) before a thread is made, so that the M counts as running while the
+//!   lock is dropped; otherwise `checkdead` could find work and nobody to do it.
+//! - A thread inherits much from the one that makes it. So a thread that a goroutine is locked to, or that
+//!   isn't ours, has the template thread make new ones.
+//! - That a thread can't be made is no throw as long as another runs: the P goes back to the idle list, and
+//!   its work to the global queue.
+//! - What makes or wakes a thread runs on g0, on a stack with room, or on a thread that isn't ours.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `new.rs` | `newm`, `startTemplateThread`, and M's that run no goroutines |
+//! | `thread.rs` | `allocm`, `mcommoninit`, `newm1`; an M is used again |
+//! | `template.rs` | `templateThread`: makes threads for those that shouldn't |
+//! | `startm.rs` | `startm`, `stopm`, `mPark`, `mspinning`; a thread that can't be made |
+//! | `idle.rs` | `mput`, `mget` |
+//! | `count.rs` | `mcount`, `checkmcount`, `mReserveID`, `setMaxThreads`, `allm` |
+//! | `checkdead.rs` | `checkdead`, `incidlelocked` |
+//! | `lockosthread.rs` | `LockOSThread`, `UnlockOSThread`; a goroutine that parks while it panics |
+//! | `sigstack.rs` | `mpreinit`, `minitSignals`, `sigblock`, `sigsave`: signal stacks and masks |
+
+pub(super) mod checkdead;
+pub(super) mod count;
+pub(super) mod idle;
+pub(super) mod lockosthread;
+pub(super) mod new;
+pub(super) mod sigstack;
+pub(super) mod startm;
+mod template;
+pub(super) mod thread;

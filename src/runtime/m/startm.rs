@@ -1,0 +1,141 @@
+//! Starting and stopping M's as there is work: Go's `startm`, `stopm`, `handoffp` and their kin.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::print::eprintln;
+use crate::runtime::base::this::{acquirem, getm, releasem, this_m};
+use crate::runtime::data::runtime2::{M, P, sched};
+use crate::runtime::lock::note::{noteclear, notesleep, notewakeup};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::count::{m_reserve_id, mcount};
+use crate::runtime::m::idle::{mget, mput};
+use crate::runtime::m::new::newm;
+use crate::runtime::p::acquire::acquirep;
+use crate::runtime::p::globrunq::globrunqputbatch;
+use crate::runtime::p::idle::{pidleget, pidleput};
+use crate::runtime::p::runq::{runqdrain, runqempty};
+use crate::runtime::p::stop::stopped_for_another;
+
+/// Sleeps until this M is woken. Go's `mPark`.
+pub(in crate::runtime) fn m_park(mp: &M) {
+    notesleep(&mp.park);
+    noteclear(&mp.park);
+}
+
+/// Takes the P that the thread that woke this M has left for it.
+pub(in crate::runtime) fn take_nextp(mp: &'static M) {
+    let Some(pp) = mp.nextp.get() else { throw("m woken without a p") };
+    acquirep(mp, pp);
+    mp.nextp.set(None);
+}
+
+/// Stops this M until there is work; returns with a P. Go's `stopm`.
+pub(in crate::runtime) fn stopm(mp: &'static M) {
+    if mp.locks.get() != 0 {
+        throw("stopm holding locks");
+    }
+    if !mp.p.is_null() {
+        throw("stopm holding p");
+    }
+    if mp.spinning.get() {
+        throw("stopm spinning");
+    }
+    lock(&sched().lock);
+    mput(mp);
+    unlock(&sched().lock);
+    m_park(mp);
+    take_nextp(mp);
+}
+
+/// What a new M runs first if its maker has counted it as spinning. Go's `mspinning`.
+fn mspinning() {
+    getm().spinning.set(true);
+}
+
+/// Gets some M to run `pp`, or an idle P, if there is one, where `pp` is none; makes an M
+/// if all are busy. If `spinning`, the caller has counted that M in `nmspinning`. If
+/// `lockheld`, the caller holds `sched.lock`, which may be dropped in between. Go's
+/// `startm`.
+pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: bool, lockheld: bool) {
+    let mp = acquirem();
+    if !lockheld {
+        lock(&sched().lock);
+    }
+    let pp = match pp {
+        Some(pp) => Some(pp),
+        None if spinning => throw("startm: P required for spinning=true"),
+        None => pidleget(),
+    };
+    let Some(pp) = pp else {
+        if !lockheld {
+            unlock(&sched().lock);
+        }
+        releasem(mp);
+        return;
+    };
+    let Some(nmp) = mget() else {
+        // The new M gets its number now, and so counts as running while the lock is
+        // dropped: else checkdead could find work and no M to do it.
+        let id = m_reserve_id();
+        unlock(&sched().lock);
+        let made = newm(if spinning { Some(mspinning) } else { None }, Some(pp), id);
+        if let Err(error) = made {
+            no_thread(pp, spinning, &error);
+        }
+        if lockheld {
+            lock(&sched().lock);
+        }
+        releasem(mp);
+        return;
+    };
+    if !lockheld {
+        unlock(&sched().lock);
+    }
+    if nmp.spinning.get() {
+        throw("startm: m is spinning");
+    }
+    if !nmp.nextp.is_null() {
+        throw("startm: m has p");
+    }
+    if spinning && !runqempty(pp) {
+        throw("startm: p has runnable gs");
+    }
+    nmp.spinning.set(spinning);
+    nmp.nextp.set(Some(pp));
+    notewakeup(&nmp.park);
+    releasem(mp);
+}
+
+/// No thread could be made to run `pp`: the P goes back to the idle list, and its work to
+/// the global queue, for the M's that there are. If there is no M, the process ends.
+#[cold]
+pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: bool, error: &io::Error) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    lock(&sched().lock);
+    if spinning && sched().nmspinning.fetch_sub(1, Ordering::SeqCst) <= 0 {
+        throw("startm: negative nmspinning");
+    }
+    let (q, n) = runqdrain(pp);
+    globrunqputbatch(&q, n);
+    if sched().gcwaiting.load(Ordering::SeqCst) {
+        stopped_for_another(pp);
+    } else {
+        pidleput(pp);
+    }
+    // An M that holds no P is about to stop (handoffp), and won't do the work either.
+    let mp = this_m();
+    let stopping = mp.is_some_and(|mp| mp.p.is_null() && !mp.ext.system.get());
+    let running = mcount() - sched().nmidlelocked.get() - sched().nmsys.get() - i32::from(stopping);
+    unlock(&sched().lock);
+    if running <= 0 {
+        eprintln!("runtime: failed to create a new OS thread (have {} already): {error}", mcount());
+        throw("newosproc");
+    }
+    if !SAID.swap(true, Ordering::Relaxed) {
+        eprintln!(
+            "gosched: a thread can't be made ({error}): going on with {running}, fewer than GOMAXPROCS asks for"
+        );
+    }
+}

@@ -1,0 +1,190 @@
+//! Guard pages: what is below a stack, so that an overflow is a fault and not somebody
+//! else's corruption.
+//!
+//! There are two ways to make one.
+//!
+//! - A *guard region* (`MADV_GUARD_INSTALL`, Linux 6.13) marks the page in the page table.
+//!   It leaves the mapping whole, so a million of them cost no more than their marks.
+//! - `mprotect` splits the mapping in three, and a process may have no more than
+//!   `vm.max_map_count` of those, 65,530 as a rule: enough for some 30,000 stacks.
+//!
+//! Guard regions are used where they work; they are tried once, because an emulator may say
+//! yes and do nothing. Otherwise there is a budget of guards by `mprotect`, which leaves the
+//! rest of the program mappings to live on. When it is used up, a line on stderr says so,
+//! and further stacks have no guard: their saved stack pointers are checked at each switch
+//! instead (`dropg`). `GOSCHED_GUARD` changes that:
+//!
+//! | `GOSCHED_GUARD` has the word | |
+//! | --- | --- |
+//! | `region` | guard regions, or the runtime doesn't start |
+//! | `mprotect` | never guard regions |
+//! | `strict` | no stack without a guard: making a goroutine is an error instead |
+
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
+
+use crate::runtime::arch::page_size;
+use crate::runtime::base::print::eprintln;
+use crate::runtime::mem::advise::advise_each;
+
+/// `MADV_GUARD_INSTALL`, which the libc crate doesn't name yet.
+const MADV_GUARD_INSTALL: libc::c_int = 102;
+/// `MADV_GUARD_REMOVE`.
+const MADV_GUARD_REMOVE: libc::c_int = 103;
+
+/// Whether guard regions are used: they work, and `GOSCHED_GUARD` doesn't forbid them.
+static REGIONS: AtomicBool = AtomicBool::new(false);
+/// Whether a stack without a guard is an error.
+static STRICT: AtomicBool = AtomicBool::new(false);
+/// How many stacks were made without a guard.
+pub(in crate::runtime) static UNGUARDED: AtomicU64 = AtomicU64::new(0);
+/// How many more guards `mprotect` may make.
+static BUDGET: AtomicIsize = AtomicIsize::new(0);
+
+/// Finds out how guards are made here. Fails if `GOSCHED_GUARD` asks for guard regions and there are none.
+pub(super) fn init() -> io::Result<()> {
+    let setting = std::env::var("GOSCHED_GUARD").unwrap_or_default();
+    let has = |word| setting.split(',').any(|w| w == word);
+    let regions = !has("mprotect") && regions_work();
+    if has("region") && !regions {
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "GOSCHED_GUARD=region, but this kernel has no guard regions (Linux 6.13 does)",
+        ));
+    }
+    REGIONS.store(regions, Ordering::Relaxed);
+    STRICT.store(has("strict"), Ordering::Relaxed);
+    BUDGET.store(budget(), Ordering::Relaxed);
+    Ok(())
+}
+
+/// Tries a guard region: the kernel itself must fail to read from it, also after `MADV_DONTNEED`, which a
+/// stack's memory is given back with.
+fn regions_work() -> bool {
+    let Ok(page) = memmap2::MmapOptions::new().len(page_size()).map_anon() else { return false };
+    let page = page.as_ptr();
+    let advise = |advice| {
+        // SAFETY: our own page, which holds nothing.
+        unsafe { libc::madvise(page.cast_mut().cast(), page_size(), advice) == 0 }
+    };
+    // SAFETY: the kernel reads a string at the page's start, empty as the page is zero, or fails to.
+    unsafe {
+        advise(MADV_GUARD_INSTALL)
+            && advise(libc::MADV_DONTNEED)
+            && libc::access(page.cast(), libc::F_OK) != 0
+            && io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
+    }
+}
+
+/// How many guards `mprotect` may make: each adds two mappings, and a quarter of all mappings is for the rest
+/// of the program.
+fn budget() -> isize {
+    let max_map_count = std::fs::read_to_string("/proc/sys/vm/max_map_count")
+        .ok()
+        .and_then(|text| text.trim().parse::<isize>().ok())
+        .unwrap_or(65_530);
+    let in_use = std::fs::read_to_string("/proc/self/maps").map_or(0, |maps| maps.lines().count() as isize);
+    ((max_map_count / 4 * 3 - in_use) / 2).max(0)
+}
+
+/// How guards are to be made, and the right to make them: see [`reserve`].
+pub(super) enum Guards {
+    Regions,
+    Mprotect,
+    None,
+}
+
+/// Takes the right to make guards for `n` stacks, before the stacks are made. If there can be none, warns, or
+/// fails if the program insists on them.
+pub(super) fn reserve(n: usize) -> io::Result<Guards> {
+    if REGIONS.load(Ordering::Relaxed) {
+        return Ok(Guards::Regions);
+    }
+    reserve_mappings(n)
+}
+
+fn reserve_mappings(n: usize) -> io::Result<Guards> {
+    let n = n as isize;
+    if BUDGET.fetch_sub(n, Ordering::Relaxed) >= n {
+        return Ok(Guards::Mprotect);
+    }
+    BUDGET.fetch_add(n, Ordering::Relaxed);
+    without_guard(&io::Error::from_raw_os_error(libc::ENOMEM))
+}
+
+/// The right to make guards again for pieces that had guards before, where [`remove`] has removed them.
+pub(super) fn again() -> Guards {
+    if REGIONS.load(Ordering::Relaxed) { Guards::Regions } else { Guards::None }
+}
+
+/// Removes the guards in ranges of pages that nobody uses, if they cost nothing to make again: guard regions,
+/// but not guards by `mprotect`.
+pub(super) fn remove(ranges: impl Iterator<Item = Range<usize>>) {
+    if REGIONS.load(Ordering::Relaxed) {
+        // A guard that stays, because of an error, does no harm.
+        // SAFETY: guard pages hold nothing, and nobody uses what is above these, as the caller says.
+        let _ = unsafe { advise_each(ranges, MADV_GUARD_REMOVE) };
+    }
+}
+
+/// Takes back the right that [`reserve`] gave: `n` stacks were unmapped, with their guards.
+pub(super) fn release(n: usize) {
+    if !REGIONS.load(Ordering::Relaxed) {
+        BUDGET.fetch_add(n as isize, Ordering::Relaxed);
+    }
+}
+
+/// There can be no more guards because of `why`: warns once, or fails if the program insists on them.
+#[cold]
+fn without_guard(why: &io::Error) -> io::Result<Guards> {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if STRICT.load(Ordering::Relaxed) {
+        return Err(io::Error::new(
+            io::ErrorKind::OutOfMemory,
+            format!(
+                "no mapping left for a stack's guard page: raise vm.max_map_count, or use a kernel with guard regions, 6.13 or later ({why})"
+            ),
+        ));
+    }
+    if !WARNED.swap(true, Ordering::Relaxed) {
+        eprintln!(
+            "gosched: no mappings left for guard pages ({why}): further goroutine stacks have none. \
+             Raise vm.max_map_count, or use Linux 6.13 or later; GOSCHED_GUARD=strict makes this an error."
+        );
+    }
+    Ok(Guards::None)
+}
+
+impl Guards {
+    /// Makes the first page of each piece a guard.
+    pub(super) fn install(&self, base: *mut u8, stride: usize, count: usize) -> io::Result<()> {
+        let page = page_size();
+        match self {
+            Guards::None => {
+                UNGUARDED.fetch_add(count as u64, Ordering::Relaxed);
+                Ok(())
+            }
+            Guards::Regions => {
+                let first = base.addr();
+                let pages = (0..count).map(|i| first + i * stride..first + i * stride + page);
+                // SAFETY: pages that were just cut, and that nobody uses yet.
+                let installed = unsafe { advise_each(pages, MADV_GUARD_INSTALL) };
+                // Locked memory (mlockall) can have no guard regions.
+                installed.or_else(|_| reserve_mappings(count)?.install(base, stride, count))
+            }
+            Guards::Mprotect => {
+                for i in 0..count {
+                    // SAFETY: the first page of a piece, which was just cut and which nobody uses yet.
+                    let done = unsafe { libc::mprotect(base.add(i * stride).cast(), page, libc::PROT_NONE) };
+                    if done != 0 {
+                        // The rest of the program has used up the mappings.
+                        BUDGET.store(0, Ordering::Relaxed);
+                        return without_guard(&io::Error::last_os_error()).map(drop);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Home pages, and the arenas that they are cut from.
+//!
+//! Each kind of stack has an arena of home pages, each page with its room and its guard page below. A dead G
+//! stays in its page and is used again. If nobody has needed it for a while, its page goes back to the arena
+//! and its memory to the kernel: then it is no G any more, and reads as zero, until the page is cut again.
+
+use std::io;
+use std::ptr;
+
+use crate::runtime::data::ext::{KINDS, ROOM_CLASSES, StackKind};
+use crate::runtime::data::runtime2::{G, Stack};
+use crate::runtime::mem::arena::{Arena, Pieces};
+use crate::runtime::mem::sizes::{PAGE_MIN, room_size, stack_size};
+
+/// Home pages that were cut together:
+///
+/// ```text
+///     [guard][room][home] [guard][room][home] ...
+/// ```
+pub(in crate::runtime) struct Homes {
+    pieces: Pieces,
+    kind: StackKind,
+}
+
+impl Homes {
+    /// How many home pages there are.
+    pub(crate) fn count(&self) -> usize {
+        self.pieces.count
+    }
+
+    /// The G of home `i`, in the upper half, and the low end of its stack.
+    pub(in crate::runtime) fn home(&self, i: usize) -> (&'static G, usize) {
+        let lo = self.pieces.start(i);
+        // SAFETY: the page is aligned and never unmapped, and it reads as zero, which is a valid G.
+        unsafe { (&*lo.add(stack_size(self.kind)).cast::<G>(), lo.addr()) }
+    }
+}
+
+/// An arena for each size of room, and one for the copying G's.
+static ARENAS: [Arena; KINDS] = {
+    const fn size(kind: StackKind) -> usize {
+        room_size(kind) + PAGE_MIN
+    }
+    let mut arenas = [const { Arena::new(size(StackKind::Copying), PAGE_MIN) }; KINDS];
+    let mut room = 0;
+    while room < ROOM_CLASSES {
+        arenas[room].size = size(StackKind::Fixed(room as u8));
+        room += 1;
+    }
+    arenas
+};
+
+/// Each kind of stack.
+pub(in crate::runtime) fn kinds() -> impl Iterator<Item = StackKind> {
+    (0..ROOM_CLASSES).map(|room| StackKind::Fixed(room as u8)).chain([StackKind::Copying])
+}
+
+/// The number of a kind, below [`KINDS`].
+pub(in crate::runtime) fn number(kind: StackKind) -> usize {
+    match kind {
+        StackKind::Fixed(room) => usize::from(room),
+        StackKind::Copying => ROOM_CLASSES,
+    }
+}
+
+/// Cuts up to `n` home pages of this kind, at least one, with their guards; their pages read
+/// as zero. Fails as [`Arena::cut`] does.
+pub(in crate::runtime) fn cut(kind: StackKind, n: usize) -> io::Result<Homes> {
+    Ok(Homes { pieces: ARENAS[number(kind)].cut(n)?, kind })
+}
+
+/// Hands the memory of dead G's of this kind to the kernel: their home pages, and the rooms below. Nobody
+/// uses these G's before their pages are cut again. Returns those whose memory can't go, because the program
+/// has locked it.
+pub(in crate::runtime) fn discard(kind: StackKind, dead: &[&'static G]) -> Vec<&'static G> {
+    let arena = &ARENAS[number(kind)];
+    let mut starts: Vec<usize> = dead.iter().map(|gp| home_stack(gp).lo).collect();
+    let discarded = arena.discard(&mut starts);
+    arena.put_back(&mut starts[..discarded]);
+    let g = |lo| ptr::with_exposed_provenance(lo + stack_size(kind));
+    // SAFETY: addresses of G's in `dead`, whose pages are as they were.
+    starts[discarded..].iter().map(|&lo| unsafe { &*g(lo) }).collect()
+}
+
+/// The first stack of a G of this kind, in its home page and the room below.
+pub(in crate::runtime) fn home_stack(gp: &G) -> Stack {
+    let hi = gp.as_ptr().addr();
+    Stack { lo: hi - stack_size(gp.ext.kind.get()), hi }
+}

@@ -1,0 +1,88 @@
+//! Memory: the pages that G's live in, what stacks grow into, and pools. Go's allocator in `stack.go`.
+//!
+//! Every G owns one page for life, its *home*. The upper half is the G itself, the lower half the top of its
+//! first stack, so that a parked goroutine touches one page and no more. Below the page there may be room,
+//! and below that is a guard page.
+//!
+//! ```text
+//!     copying G   [guard][ home: 2 KiB stack | G ]
+//!     fixed G     [guard][ room, untouched until used ][ home: 2 KiB stack | G ]
+//! ```
+//!
+//! That is with pages of 4 KiB. Where they have 16 or 64, a guard has as much, and a home: a fixed stack has
+//! what is left of it, and the stack of a copying G is 2 KiB all the same, and where it was, right above the
+//! guard.
+//!
+//! ```text
+//!     copying G   [guard][ home: 2 KiB stack | G | unused ]
+//!     fixed G     [guard][ room, untouched until used ][ home: 62 KiB stack | G ]
+//! ```
+//!
+//! The stack of a **copying** G moves to a *segment* of twice the size when it is full, and home again when
+//! that is enough: `stack` does that. The stack of a **fixed** G never moves and grows down into its room: it
+//! is for Rust closures, which may keep pointers to their locals anywhere.
+//!
+//! - Home pages, small segments, sudogs, channels and timers are cut from *arenas* and used again by way of a
+//!   free list. What nobody has needed for a while goes back to its arena (timers stay). No arena is ever
+//!   unmapped: so an address of a G, a channel or a timer is good forever, and is at worst another of its
+//!   kind.
+//! - A free list is a P's, which no lock protects and its owner alone touches, or the common one, with a lock
+//!   and a `Level`. Without a P, the common one is used.
+//! - What is here allocates, makes system calls and takes its own locks: on g0, or on a stack with room.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `mod.rs` | `stackinit`; a dead G gives its segment back, `go_home` |
+//! | `sizes.rs` | how large stacks, rooms and guards are: `stackMin`, `stackGuard`, `stackPreempt` |
+//! | `home.rs` | home pages, an arena for each kind of stack |
+//! | `arena.rs` | address space that pieces of one size are cut from, and go back to |
+//! | `guard.rs` | guard pages, and what is done when there can be no more of them |
+//! | `advise.rs` | advice to the kernel for many places at once |
+//! | `segment.rs` | `stackalloc`, `stackfree`, `stackcache_clear`: what a stack grows into |
+//! | `large.rs` | large segments, a mapping for each |
+//! | `side.rs` | blocks in place of room on the stack, for what C allocates there |
+//! | `cache.rs` | what nobody uses: a list for each P, one for all, and what passes between them |
+//! | `pool.rs` | things that stay what they are: channels, timers |
+//! | `stack_limit.rs` | the word that compilers' checks compare rsp with, as other threads know it |
+//! | `morestack_check.rs` | `morestack_check!` and the check at the head of an entry point |
+
+mod advise;
+pub(super) mod arena;
+pub(super) mod cache;
+pub(super) mod guard;
+pub(super) mod home;
+pub(super) mod large;
+pub(super) mod morestack_check;
+pub(super) mod pool;
+pub(super) mod segment;
+pub(super) mod side;
+pub(super) mod sizes;
+pub(super) mod stack_limit;
+
+use std::io;
+
+use crate::runtime::arch::init_vector_state;
+use crate::runtime::base::debug::stack_keep_off;
+use crate::runtime::data::runtime2::G;
+use crate::runtime::mem::sizes::KEPT_MAX;
+
+/// Frees a dead G's segment, so that it has its home page's stack again; with `keep`, only if the segment is
+/// large. On g0, or on a thread that isn't ours.
+#[inline]
+pub(in crate::runtime) fn go_home(gp: &G, keep: bool) {
+    let stack = gp.stack.get();
+    if stack.hi == gp.as_ptr().addr() || (keep && stack.hi - stack.lo <= KEPT_MAX && !stack_keep_off()) {
+        return;
+    }
+    segment::stackfree(stack);
+    gp.stack.set(home::home_stack(gp));
+}
+
+/// Prepares stacks. Go's `stackinit`.
+pub(in crate::runtime) fn stackinit() -> io::Result<()> {
+    segment::init();
+    init_vector_state();
+    guard::init()
+}

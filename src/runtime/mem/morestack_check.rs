@@ -1,0 +1,64 @@
+//! Checks of the stack made by hand, where no compiler makes them.
+
+use crate::runtime::arch::morestack_check;
+use crate::runtime::mem::sizes::LARGE_FRAMES;
+
+/// The bytes that the runtime's own functions may need beyond [`STACK_GUARD`](crate::runtime::mem::sizes::STACK_GUARD),
+/// which is kept for them.
+pub(crate) const ENTRY_ROOM: usize = if LARGE_FRAMES { 4096 } else { 0 };
+
+/// The check at the head of a function of the runtime that is called on copying stacks and takes more than a
+/// few words of stack. `tests/suite/raw/stack_use.rs` measures how much such functions take.
+///
+/// The function itself must not be inlined, so that its frame comes after this, and so that the
+/// address of a thread-local isn't kept across what may park.
+#[inline(always)]
+pub(crate) fn entry_check() {
+    morestack_check(ENTRY_ROOM);
+}
+
+/// Calls `f` with `n` bytes of stack below the caller's frame: for
+/// [`morestack_check!`](crate::morestack_check).
+#[doc(hidden)]
+#[inline(always)]
+pub fn with_stack<R>(n: usize, f: impl FnOnce() -> R) -> R {
+    #[inline(never)]
+    fn call<R>(f: impl FnOnce() -> R) -> R {
+        f()
+    }
+    morestack_check(n);
+    call(f)
+}
+
+/// `morestack_check!(bytes, f, args..)` makes sure that `bytes` bytes of stack remain below the caller's
+/// frame, then calls `f(args..)` and returns what it returns. Go's compiler puts such a check, and the call
+/// of `morestack`, into each prologue; in Rust the check is made before the call, and `f` isn't inlined.
+///
+/// A copying stack that has no room is moved, and every address of the stack that it holds is adjusted. A
+/// fixed stack without room, or a copying one that would be larger than
+/// [`set_max_stack`](crate::proc::set_max_stack) allows, ends the process with a report. On a thread that
+/// isn't ours nothing is checked; g0's stack never grows.
+///
+/// A goroutine that is asked to stop stops at a check: others may run before `f` is called, and `f` may be
+/// called on another thread. Nothing obtained from a thread-local may be kept across a check.
+///
+/// `bytes` is for the frame of `f`, with some 100 bytes for the call, and for the frames of all that `f`
+/// calls without a check of their own. The arguments are evaluated after the check. [What code on copying
+/// stacks must do](crate::proc::copying_stacks) has the rest.
+///
+/// ```
+/// use gosched::morestack_check;
+///
+/// fn depth(tree: &[Vec<usize>], node: usize) -> usize {
+///     // In a debug build, with its larger frames, 1,000 bytes are enough.
+///     let below = tree[node].iter().map(|&child| morestack_check!(1_000, depth, tree, child));
+///     1 + below.max().unwrap_or(0)
+/// }
+/// assert_eq!(depth(&[vec![1, 2], vec![], vec![3], vec![]], 0), 3);
+/// ```
+#[macro_export]
+macro_rules! morestack_check {
+    ($n:expr, $f:expr $(, $arg:expr)* $(,)?) => {
+        $crate::proc::with_stack($n, || $f($($arg),*))
+    };
+}

@@ -1,0 +1,319 @@
+//! Segments: what a copying stack grows into. The allocator of Go's `stack.go`.
+//!
+//! A segment is a power of two of bytes, from a page on, with a guard page below. Where pages are larger
+//! than 4 KiB, there are none of the sizes below that.
+//!
+//! - Small ones, of 4 to 128 KiB, are cut from arenas, and go from hand to hand by lists:
+//!   one for each P and size, and one for all. A P takes and gives by halves of what it may
+//!   have, so that it seldom needs the common list. (Go's end at 16 KiB: to take a larger one
+//!   from its heap costs it less than a mapping costs here.)
+//! - A large one is a mapping of its own ([`large`]).
+//!
+//! A free segment's last word is the list's link, in the page that the next user touches first. What
+//! has been on the common list for a while goes [back](crate::runtime::monitor::scavenge) to its arena.
+
+use std::cell::Cell;
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+
+use crossbeam_utils::CachePadded;
+
+use crate::runtime::arch::page_size;
+use crate::runtime::base::debug::efence;
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::this::{on_goroutine, this_p};
+use crate::runtime::data::ext::NUM_STACK_ORDERS;
+use crate::runtime::data::level::{BATCH, Level};
+use crate::runtime::data::runtime2::{Mutex, P, Stack, StackFreeList};
+use crate::runtime::lock::rank::{LockRank, lock_init};
+use crate::runtime::mem::arena::Arena;
+use crate::runtime::mem::cache::{Cache, List};
+use crate::runtime::mem::large;
+use crate::runtime::mem::sizes::{SEGMENT_MIN, stacklog2};
+
+/// Bytes of free segments of one size that a P has at most, unless that is less than one; and that
+/// are cut at once. Go's `_StackCacheSize`.
+const STACK_CACHE_SIZE: usize = 32 << 10;
+
+/// How many are cut at once at most, however many there are.
+const CUT_MAX: usize = 16;
+
+/// The list that small segments of `n` bytes are on; none if they are large.
+fn order_of(n: usize) -> Option<usize> {
+    Some(stacklog2(n / SEGMENT_MIN)).filter(|&order| order < NUM_STACK_ORDERS)
+}
+
+/// A list of free segments that all have `n` bytes.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Segments<'a> {
+    pub(crate) list: &'a StackFreeList,
+    pub(crate) n: usize,
+}
+
+impl List for Segments<'_> {
+    type Item = Stack;
+
+    #[inline(always)]
+    fn push(self, s: Stack) {
+        link(s).set(self.list.list.replace(s.hi));
+        self.list.size.set(self.list.size.get() + self.n);
+    }
+
+    #[inline(always)]
+    fn pop(self) -> Option<Stack> {
+        let hi = self.list.list.get();
+        if hi == 0 {
+            return None;
+        }
+        let s = Stack { lo: hi - self.n, hi };
+        self.list.list.set(link(s).get());
+        self.list.size.set(self.list.size.get() - self.n);
+        Some(s)
+    }
+}
+
+/// The last word of a free segment.
+fn link(s: Stack) -> &'static Cell<usize> {
+    // SAFETY: the word is within a segment that nobody uses, and that isn't unmapped while it is on a list.
+    unsafe { &*ptr::with_exposed_provenance((s.hi - size_of::<usize>()) & !7) }
+}
+
+/// Free small segments of one size that no P has. Go's `stackpool`.
+struct Stackpool {
+    mu: Mutex,
+    free: StackFreeList,
+    level: Level,
+    /// How many there are, free or not.
+    cut: AtomicUsize,
+    arena: Arena,
+}
+
+// SAFETY: each list is touched with its lock held.
+unsafe impl Sync for Stackpool {}
+static STACKPOOL: [CachePadded<Stackpool>; NUM_STACK_ORDERS] =
+    [pool(0), pool(1), pool(2), pool(3), pool(4), pool(5)];
+
+/// A pool of segments of [`SEGMENT_MIN`]` << order` bytes.
+const fn pool(order: usize) -> CachePadded<Stackpool> {
+    let n = SEGMENT_MIN << order;
+    // Who takes one has filled one of half the size.
+    let wanted = if n == SEGMENT_MIN { n } else { n / 2 };
+    CachePadded::new(Stackpool {
+        mu: Mutex::new(),
+        free: StackFreeList::new(),
+        level: Level::new(),
+        cut: AtomicUsize::new(0),
+        arena: Arena::new(n, wanted),
+    })
+}
+
+/// Ranks the locks.
+pub(super) fn init() {
+    for pool in &STACKPOOL {
+        lock_init(&pool.mu, LockRank::STACKPOOL);
+    }
+    large::init();
+}
+
+/// How many segments of an order a P takes from all and gives to all.
+fn half(order: usize) -> usize {
+    (STACK_CACHE_SIZE / 2 / (SEGMENT_MIN << order)).max(1)
+}
+
+/// Free small segments of an order that a P has.
+fn local(pp: &P, order: usize) -> Segments<'_> {
+    Segments { list: &pp.ext.stackcache[order], n: SEGMENT_MIN << order }
+}
+
+/// Small segments of an order.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Small(pub(crate) usize);
+
+impl Cache for Small {
+    type List = Segments<'static>;
+
+    fn shared(self) -> (&'static Mutex, Self::List, &'static Level) {
+        let pool = &STACKPOOL[self.0];
+        (&pool.mu, Segments { list: &pool.free, n: SEGMENT_MIN << self.0 }, &pool.level)
+    }
+}
+
+/// Takes a small segment that no P has, or cuts some. Go's `stackpoolalloc`.
+fn stackpoolalloc(order: usize) -> io::Result<Stack> {
+    Small(order).take().map_or_else(|| cut(order), Ok)
+}
+
+/// Cuts small segments: one for who asks, and the others for all.
+#[cold]
+fn cut(order: usize) -> io::Result<Stack> {
+    let (pool, n) = (&STACKPOOL[order], SEGMENT_MIN << order);
+    let many = (pool.cut.load(Ordering::Relaxed) / 4).min(CUT_MAX);
+    let pieces = pool.arena.cut((STACK_CACHE_SIZE / n).max(many).max(1))?;
+    pool.cut.fetch_add(pieces.count, Ordering::Relaxed);
+    let piece = |i| {
+        let lo = pieces.start(i).addr();
+        Stack { lo, hi: lo + n }
+    };
+    Small(order).give(pieces.count - 1, |list| (1..pieces.count).for_each(|i| list.push(piece(i))));
+    Ok(piece(0))
+}
+
+/// Gives a small segment to all. Go's `stackpoolfree`.
+fn stackpoolfree(s: Stack, order: usize) {
+    Small(order).give(1, |list| list.push(s));
+}
+
+/// Hands small segments that nobody has needed back: a batch of one size. Says whether there were
+/// any.
+pub(in crate::runtime) fn hand_back() -> bool {
+    (0..NUM_STACK_ORDERS).any(hand_back_order)
+}
+
+fn hand_back_order(order: usize) -> bool {
+    let (pool, n) = (&STACKPOOL[order], SEGMENT_MIN << order);
+    let mut starts = Small(order).surplus(BATCH, |s| s.lo);
+    if starts.is_empty() {
+        return false;
+    }
+    let discarded = pool.arena.discard(&mut starts);
+    pool.arena.put_back(&mut starts[..discarded]);
+    pool.cut.fetch_sub(discarded, Ordering::Relaxed);
+    // The memory of the others is locked. They don't count in the level, so that they aren't tried
+    // again for ever.
+    let locked = starts[discarded..].iter().map(|&lo| Stack { lo, hi: lo + n });
+    Small(order).give(0, |list| locked.for_each(|s| list.push(s)));
+    true
+}
+
+/// Takes a segment for a P whose list is empty, and fills half of that; fails if there is none to be
+/// had. Go's `stackcacherefill`.
+#[cold]
+fn stackcacherefill(pp: &P, order: usize) -> io::Result<Stack> {
+    Small(order).refill(local(pp, order), half(order)).map_or_else(|| cut(order), Ok)
+}
+
+/// Gives half of a full list of a P's to all. Go's `stackcacherelease`.
+#[cold]
+fn stackcacherelease(pp: &P, order: usize) {
+    Small(order).spill(local(pp, order), half(order));
+}
+
+/// Gives all of a P's free segments to all. Go's `stackcache_clear`.
+pub(in crate::runtime) fn stackcache_clear(pp: &P) {
+    (0..NUM_STACK_ORDERS).for_each(|order| Small(order).spill(local(pp, order), usize::MAX));
+}
+
+/// Bytes of segments that are in use.
+pub(in crate::runtime) static SEGMENT_BYTES: AtomicI64 = AtomicI64::new(0);
+
+/// Allocates a segment of `n` bytes, a power of two and a page at least. On g0, or on a thread that isn't ours: it
+/// may take more stack than who asks for it has. Go's `stackalloc`.
+pub(in crate::runtime) fn stackalloc(n: usize) -> io::Result<Stack> {
+    on_system_stack();
+    if !n.is_power_of_two() || n < page_size() {
+        throw("stack size not a power of 2");
+    }
+    let s = match (order_of(n), this_p()) {
+        _ if efence() => large::map(n)?,
+        (Some(order), Some(pp)) => local(pp, order).pop().map_or_else(|| stackcacherefill(pp, order), Ok)?,
+        (Some(order), None) => stackpoolalloc(order)?,
+        (None, _) => large::alloc(n)?,
+    };
+    SEGMENT_BYTES.fetch_add(n as i64, Ordering::Relaxed);
+    Ok(s)
+}
+
+/// Frees a segment; where [`stackalloc`] may be called. Go's `stackfree`.
+pub(in crate::runtime) fn stackfree(s: Stack) {
+    on_system_stack();
+    let n = s.hi - s.lo;
+    if !n.is_power_of_two() {
+        throw("stack not a power of 2");
+    }
+    SEGMENT_BYTES.fetch_sub(n as i64, Ordering::Relaxed);
+    if efence() {
+        return large::fault(s);
+    }
+    match (order_of(n), this_p()) {
+        (Some(order), Some(pp)) => {
+            let cache = local(pp, order);
+            if cache.list.size.get() >= STACK_CACHE_SIZE {
+                stackcacherelease(pp, order);
+            }
+            cache.push(s);
+        }
+        (Some(order), None) => stackpoolfree(s, order),
+        (None, _) => large::free(s),
+    }
+}
+
+/// What takes more stack than a goroutine may have was called on one's. Go's `morestackc`.
+#[cold]
+fn morestackc() -> ! {
+    throw("attempt to execute system stack code on user stack")
+}
+
+/// Throws if the caller is on a goroutine's stack.
+fn on_system_stack() {
+    if on_goroutine() {
+        morestackc()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::base::testing::{dies, zeroed};
+    use crate::runtime::mem::stackinit;
+
+    fn cached(pp: &P, order: usize) -> usize {
+        pp.ext.stackcache[order].size.get()
+    }
+
+    fn pooled(order: usize) -> usize {
+        STACKPOOL[order].free.size.get()
+    }
+
+    /// The lists are the process's: one test, so that nobody else takes from them.
+    #[test]
+    fn small_segments_go_from_hand_to_hand_by_halves() {
+        stackinit().unwrap();
+        let pp = zeroed::<P>();
+        for order in 0..NUM_STACK_ORDERS {
+            let (n, before) = (SEGMENT_MIN << order, pooled(order));
+            let s = cut(order).unwrap();
+            let more = pooled(order) - before;
+            assert!(n + more <= n.max(STACK_CACHE_SIZE) && more.is_multiple_of(n), "{more} more were cut");
+            stackpoolfree(s, order);
+            let s = stackcacherefill(pp, order).unwrap();
+            assert_eq!(n + cached(pp, order), n.max(STACK_CACHE_SIZE / 2));
+
+            assert_eq!((s.hi - s.lo, s.lo % page_size()), (n, 0));
+            // SAFETY: the segment is ours, all of it.
+            unsafe { ptr::with_exposed_provenance_mut::<u8>(s.lo).write_bytes(1, n) };
+            while cached(pp, order) < STACK_CACHE_SIZE {
+                local(pp, order).push(stackpoolalloc(order).unwrap());
+            }
+            let (full, before) = (cached(pp, order), pooled(order));
+            stackcacherelease(pp, order);
+            let kept = if n <= STACK_CACHE_SIZE / 2 { STACK_CACHE_SIZE / 2 } else { 0 };
+            assert_eq!((cached(pp, order), pooled(order)), (kept, before + full - kept));
+            stackpoolfree(s, order);
+            assert_eq!(stackpoolalloc(order).unwrap(), s, "what was used last is warm");
+        }
+        stackcache_clear(pp);
+        assert!((0..NUM_STACK_ORDERS).all(|order| cached(pp, order) == 0));
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!([1, 2, 3, 4, 1 << 30].map(stacklog2), [0, 1, 1, 2, 30]);
+        let orders = [4096, 8192, 131_072, 262_144, 1 << 30].map(order_of);
+        assert_eq!(orders, [Some(0), Some(1), Some(5), None, None]);
+        assert!(dies(|| stackalloc(5000).is_ok()).contains("fatal error: stack size not a power of 2\n"));
+        assert!(
+            dies(|| stackfree(Stack { lo: 4096, hi: 4096 + 12_288 })).contains("stack not a power of 2\n")
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! The runtime: Go's scheduler, as rooms on floors. What a program sees of it are the faces; this is the house.
+//!
+//! Start with `data`, which draws the states of a G, an M and a P, and then `sched`, which draws the loop that
+//! every worker runs. Each room's page says what the room is for, which rules hold in it, where that part of Go
+//! is, and what each file holds.
+//!
+//! # Floors
+//!
+//! | rooms | what they are |
+//! | --- | --- |
+//! | `start` | how it begins: settings, the first P's and M's, main's goroutine |
+//! | `monitor` | the thread without a P: sysmon, and memory that goes back |
+//! | `report` | fatal errors, stacks of goroutines, schedtrace, metrics |
+//! | `world` | all P's at once: stop and start, `forEachP`, `suspendG`, `procresize` |
+//! | `chan`, `sema`, `pollwait` | what goroutines wait for: channels without types, semaphores, descriptors |
+//! | `time`, `stack`, `signal` | timers that are set; stacks that move; the signal handler |
+//! | `sched` | `schedule`, `findRunnable`, park, ready, system calls, coroutines |
+//! | `m` | threads: made, started, idle |
+//! | `p` | processors: who has which, run queues, timer heaps |
+//! | `preempt` | asking a goroutine to stop, and where it may |
+//! | `g` | goroutines as things: made, kept, counted, their state |
+//! | `mem`, `netpoll` | home pages, segments, guards, pools; epoll |
+//! | `lock` | futex mutexes, notes, ranks |
+//! | `embed` | hooks, the tracer |
+//! | `base` | Linux, settings, stderr, `throw`, who runs here |
+//! | `arch` | the Rust side of `asm/` |
+//! | `data` | g, m, p, schedt, sudog, hchan, timer: structs |
+//!
+//! # Faces
+//!
+//! | face | its modules | for |
+//! | --- | --- | --- |
+//! | safe | `goroutine`, `chan`, `sync`, `time`, `net`, `signal`, `io`, `iter` | programs in Rust |
+//! | raw | `raw` | who ports a runtime: public as `proc`, `netpoll`, `chan::hchan` |
+//! | C | `capi` | programs in C |
+//!
+//! # Rules between rooms
+//!
+//! - A face uses the runtime, by what this file re-exports, and no other face.
+//! - A room uses rooms on lower floors. A test reads every path and fails on one that goes up, unless it is in
+//!   the table below.
+//! - What has to call up without knowing whom gets a value. `throw` calls the reporter that `start` registers;
+//!   a new M runs its `mstartfn`; a park calls its `unlockf`; a timer calls its `f`; an embedder has hooks, and
+//!   a tracer gets events.
+//! - Assembly calls Rust by symbol: `gosched_newstack`, `gosched_goexit0`, `gosched_mstart0` and so on stand in
+//!   the room that they belong to, not in `arch`.
+//!
+//! # Visibility
+//!
+//! `pub(super)` inside a room, `pub(in crate::runtime)` between rooms. What a face may use is re-exported at the
+//! end of this file, and nowhere else: that is `pub(crate)`, or `pub` if a program sees it through the face.
+//!
+//! # Rules in every room
+//!
+//! - Functions trust each other: that a G is owned as a function says, that the lock which it names is held, that
+//!   it is called on g0 or with a P where it says so. Only a face checks its caller, or is `unsafe`.
+//! - A struct of `data` is shared by threads and never borrowed mutably. A `Cell` in it has one owner at a
+//!   time, named at the field: whoever runs the G, has the P, is the M's thread, or holds the lock.
+//! - Code on g0 never unwinds and never parks. What goes wrong there is a `throw`.
+//! - Code on a goroutine may be on a stack of 2 KiB. What allocates, prints or asks for the time runs
+//!   `with_room`, and a function that the program calls directly begins with a check.
+//! - A goroutine that parks may go on on another thread: its M and P are asked for again, and nothing that comes
+//!   from a thread-local is kept.
+//! - While `m.locks` isn't 0 the goroutine keeps its M and its P: so it is between `acquirem` and `releasem`, and
+//!   under each runtime lock.
+//!
+//! # Arrows up
+//!
+//! | from | to | why |
+//! | --- | --- | --- |
+//!
+//! # Arrows between faces
+//!
+//! | from | to | why |
+//! | --- | --- | --- |
+//! | `chan/mod.rs` | `raw::hchan` | a public path: the channels underneath stand below `chan` |
+
+mod arch;
+mod base;
+mod chan;
+mod data;
+mod embed;
+mod g;
+mod lock;
+mod m;
+mod mem;
+mod monitor;
+mod netpoll;
+mod p;
+mod pollwait;
+mod preempt;
+mod report;
+mod sched;
+mod sema;
+mod signal;
+mod stack;
+mod start;
+mod time;
+mod world;
+
+pub use base::debug::{Traceback, set_traceback};
+pub use chan::ops::{Received, Sent};
+pub use chan::select::{Chosen, Scase};
+pub use data::adjust_info::AdjustInfo;
+pub use data::ext::{Coro, CoroFn, Name, StackKind};
+pub use data::gqueue::{GList, GQueue};
+pub use data::hchan::{Hchan, HchanExt, Type, Waitq};
+pub use data::runtime2;
+pub use data::timer::{Timer, TimerFn};
+pub use embed::hooks::{Hooks, set_hooks};
+pub use embed::trace::{Event, Tracer, set_tracer};
+pub use mem::morestack_check::with_stack;
+pub use netpoll::epoll::netpoll_is_poll_descriptor;
+pub use netpoll::poll_desc::{Mode, PollDesc, PollError};
+pub use pollwait::deadline::poll_runtime_poll_set_deadline;
+pub use pollwait::ops::{
+    poll_runtime_poll_close, poll_runtime_poll_open, poll_runtime_poll_reset, poll_runtime_poll_server_init,
+    poll_runtime_poll_unblock, poll_runtime_poll_wait,
+};
+pub use preempt::preemptible::{PreemptibleError, PreemptibleRegistration, register_preemptible};
+pub use report::dump::dump_goroutines;
+pub use report::metrics;
+pub use report::schedtrace::schedtrace;
+pub use stack::frame_map::{Frame, FrameMap, FrameMapRegistration, register_frame_map};
+pub use world::stw::{StwReason, WorldStop};
+pub use world::suspend::SuspendGState;
+
+pub(crate) use arch::{
+    asmcgocall, getg, gogo, mcall, newcoro_here, newproc_here, procyield, systemstack, systemstack_scannable,
+};
+pub(crate) use base::debug::MAX_GOMAXPROCS;
+pub(crate) use base::fatal::{fatal, throw};
+pub(crate) use base::os::nanotime;
+pub(crate) use base::print;
+pub(crate) use base::this::{
+    acquirem, getm, goroutine, on_goroutine, releasem, started, this_m, whoami, with_room,
+};
+pub(crate) use chan::make::{MAX_ALIGN, closechan, freechan, makechan};
+pub(crate) use chan::ops::{chanrecv, chansend};
+pub(crate) use chan::select::{block, selectgo};
+pub(crate) use chan::timer_chan::{cancel_chan, make_timer_chan, set_chan};
+pub(crate) use data::atomic;
+pub(crate) use data::ext::Entry;
+pub(crate) use g::allgs::{for_each_g, for_each_g_race};
+pub(crate) use g::joiner::{attach_new, detached, ended};
+pub(crate) use g::newproc::{Maker, newproc1};
+pub(crate) use g::proflabel::{LabelMap, get_prof_label, set_prof_label};
+pub(crate) use g::status::{
+    cas_g_to_waiting, casfrom_gscanstatus, casgcopystack, casgstatus, castogscanstatus, readgstatus,
+};
+pub(crate) use lock::note::{noteclear, notewakeup};
+pub(crate) use lock::{lock, unlock};
+pub(crate) use m::count::{mcount, set_max_threads};
+pub(crate) use m::lockosthread::{lock_os_thread, locked_os_thread, unlock_os_thread, unwire};
+pub(crate) use m::sigstack::init_sigmask;
+pub(crate) use mem::morestack_check::{ENTRY_ROOM, entry_check};
+pub(crate) use mem::sizes::{DEFAULT_ROOM, room_for};
+pub(crate) use monitor::scavenge::free_os_memory;
+pub(crate) use p::gcount::gcount;
+pub(crate) use p::procs::gomaxprocs;
+pub(crate) use p::runq::runqempty;
+pub(crate) use p::stop::preemptall;
+pub(crate) use preempt::pin::{proc_pin, proc_unpin};
+pub(crate) use sched::coro::{coroswitch, coroswitch_on, newcoro};
+pub(crate) use sched::disable::{become_system_goroutine, sched_enable_user};
+pub(crate) use sched::extram::Guest;
+pub(crate) use sched::goexit::goexit1;
+pub(crate) use sched::gosched::{gosched, gosched_if_busy, goschedguarded, goyield};
+pub(crate) use sched::join::{drop_handle, end, wait};
+pub(crate) use sched::must_wait::{as_goroutine, guest, in_blocking, must_wait};
+pub(crate) use sched::park::gopark;
+pub(crate) use sched::poll::poll_work;
+pub(crate) use sched::ready::{enqueue, goready, injectglist};
+pub(crate) use sched::syscall::{entersyscall, entersyscallblock, exitsyscall, notetsleepg};
+pub(crate) use sema::notify_list::{
+    NotifyList, notify_list_add, notify_list_notify_all, notify_list_notify_one, notify_list_wait,
+    notify_list_wait_until,
+};
+pub(crate) use sema::semacquire::{semacquire, semacquire1, semrelease, semrelease1};
+pub(crate) use signal::sigaction::{signal_disable, signal_enable, signal_ignore};
+pub(crate) use signal::sigqueue::{bit, signal_recv, signal_wait_until_idle};
+pub(crate) use stack::newstack::set_max_stack;
+pub(crate) use stack::scan::scan_stack;
+pub(crate) use stack::shrink::shrinkstack;
+pub(crate) use start::main_goroutine::run_main;
+pub(crate) use time::duration::{nanos, until, when};
+pub(crate) use time::fire;
+pub(crate) use time::modify::{addtimer, deltimer, modtimer, resettimer};
+pub(crate) use time::sleep::time_sleep;
+pub(crate) use world::for_each_p::for_each_p;
+pub(crate) use world::stw::{set_gomaxprocs, start_the_world, stop_the_world};
+pub(crate) use world::suspend::{resume_g, suspend_g};

@@ -1,0 +1,16 @@
+//! The thread without a P: it sees to it that nobody holds one for ever, and that unused memory goes back.
+//! Go's `sysmon`, and its scavenger.
+//!
+//! Its M is the runtime's own (`m.ext.system`): it has no P, runs no goroutine, and doesn't count for
+//! deadlock. It holds `sysmonlock` while it looks at P's; who holds that keeps it out. Nothing here may wait
+//! for a goroutine, or work for more than some milliseconds: meanwhile nobody's time slice ends.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `sysmon.rs` | `sysmon`, `retake` |
+//! | `scavenge.rs` | handing back what nobody has needed: Go's `mgcscavenge.go`, for other memory |
+
+pub(super) mod scavenge;
+pub(super) mod sysmon;

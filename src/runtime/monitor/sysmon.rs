@@ -1,0 +1,209 @@
+//! The monitor, a thread without a P that keeps M's from holding P's for ever: Go's `sysmon` and `retake`.
+//!
+//! Sysmon looks at every P, at first each 20 µs. A P whose M is in a system call is taken away and handed
+//! to another M, if there is anything to run; a goroutine that has run for 10 ms is asked to stop. When a
+//! millisecond has passed in which there was nothing to do, sysmon looks less and less often, at last each
+//! 10 ms; but while goroutines take turns it looks each 2 ms, and then when a time slice ends, so that this
+//! is after 10 to 12 ms. (Go's sees the beginning and the end up to 10 ms late.) When no P is in use it
+//! sleeps until one is ([`wake_sysmon`]). If the network wasn't polled for 10 ms, it polls. It also hands
+//! back memory that hasn't been needed for a while ([`scavenge`]), and writes the lines of
+//! [`schedtrace`](crate::proc::schedtrace::schedtrace).
+
+use std::sync::atomic::Ordering;
+
+use crate::runtime::base::os::{nanotime, usleep};
+use crate::runtime::data::runtime2::{P, PIDLE, PRUNNING, PSYSCALL, sched};
+use crate::runtime::lock::note::{noteclear, notetsleep};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::checkdead::{checkdead, foreign_threads_matter, incidlelocked};
+use crate::runtime::monitor::scavenge::scavenge;
+use crate::runtime::netpoll::epoll::netpoll;
+use crate::runtime::netpoll::netpoll_adjust_waiters;
+use crate::runtime::p::procs::{gomaxprocs, procs, time_sleep_until};
+use crate::runtime::p::runq::runqempty;
+use crate::runtime::p::stop::take_from_syscall;
+use crate::runtime::preempt::ask::preemptone;
+use crate::runtime::report::quit::{asked_to_quit, quit_if_asked};
+use crate::runtime::report::schedtrace::schedtrace_if_due;
+use crate::runtime::report::wait_since::note_waits;
+use crate::runtime::sched::handoff::handoffp;
+use crate::runtime::sched::poll::worth_polling;
+use crate::runtime::sched::ready::injectglist;
+
+/// How long a goroutine may run before it is asked to stop. Go's `forcePreemptNS`.
+const FORCE_PREEMPT_NS: i64 = 10 * 1000 * 1000;
+
+/// How late sysmon may notice that a goroutine has begun to run.
+const LAG_NS: i64 = 2 * 1000 * 1000;
+
+/// How long a P is left to an M in a system call if no work needs it.
+const SYSCALL_NS: i64 = 10 * 1000 * 1000;
+
+/// After how long sysmon polls the network if no M does.
+const POLL_NS: i64 = 10 * 1000 * 1000;
+
+/// The shortest and the longest pause between two rounds, in microseconds.
+const MIN_DELAY: u32 = 20;
+const MAX_DELAY: u32 = 10 * 1000;
+
+/// After a sleep longer than this, in which no P was in use, sysmon looks often again. Where all P's are
+/// idle for moments again and again, as in a server, it would always look often; after a shorter sleep it
+/// goes on as it was.
+const LONG_NS: i64 = 1000 * 1000;
+
+/// How long sysmon sleeps at most when no P is in use: there is nothing that it would be late for.
+const IDLE_NS: i64 = 60 * 1000 * 1000 * 1000;
+
+/// The same while only threads that aren't ours could end a deadlock: they may end without a word.
+const FOREIGN_NS: i64 = 1000 * 1000 * 1000;
+
+/// What sysmon's M runs; it never ends. Go's `sysmon`.
+pub(in crate::runtime) fn sysmon() {
+    // How many rounds in succession had nothing to do.
+    let mut idle = 0_u32;
+    let mut delay = MIN_DELAY;
+    // Until when it may sleep at most.
+    let mut until = i64::MAX;
+    loop {
+        if idle == 0 {
+            delay = MIN_DELAY;
+        } else if idle > 50 {
+            delay = (delay * 2).min(MAX_DELAY);
+        }
+        usleep(delay.min(microseconds_until(until)).max(MIN_DELAY));
+        let wake_at = scavenge(nanotime()).into_iter().chain(schedtrace_if_due(nanotime())).min();
+        if nothing_runs() && sleep_deeply(wake_at).is_some_and(|slept| slept > LONG_NS) {
+            idle = 0;
+            delay = MIN_DELAY;
+        }
+        quit_if_asked();
+        note_waits(nanotime(), !nothing_runs());
+
+        lock(&sched().sysmonlock);
+        poll_if_nobody_does(nanotime());
+        let (taken, slice_ends) = retake(nanotime());
+        unlock(&sched().sysmonlock);
+        idle = if taken != 0 { 0 } else { idle.saturating_add(1) };
+        until = slice_ends.min(wake_at.unwrap_or(i64::MAX));
+    }
+}
+
+/// Polls the network if goroutines wait for it, and no M has polled for 10 ms.
+fn poll_if_nobody_does(now: i64) {
+    let lastpoll = sched().lastpoll.load(Ordering::SeqCst);
+    if !worth_polling() || lastpoll == 0 || lastpoll + POLL_NS > now {
+        return;
+    }
+    let _ = sched().lastpoll.compare_exchange(lastpoll, now, Ordering::SeqCst, Ordering::SeqCst);
+    let (list, delta) = netpoll(0);
+    if !list.empty() {
+        // As if one locked M less were idle: see retake_from_syscall.
+        incidlelocked(-1);
+        injectglist(&list);
+        incidlelocked(1);
+        netpoll_adjust_waiters(delta);
+    }
+}
+
+fn microseconds_until(when: i64) -> u32 {
+    u32::try_from((when - nanotime()).max(0) / 1000).unwrap_or(u32::MAX)
+}
+
+/// Whether there is nothing to monitor.
+fn nothing_runs() -> bool {
+    sched().gcwaiting.load(Ordering::SeqCst) || sched().npidle.load(Ordering::SeqCst) == gomaxprocs()
+}
+
+/// Unless a P is in use, sleeps until one is, or until `wake_at`, when there is something to do all the
+/// same; if it was woken, says how long it has slept.
+fn sleep_deeply(wake_at: Option<i64>) -> Option<i64> {
+    lock(&sched().lock);
+    let mut slept = None;
+    // When the next timer is due, goroutines will run.
+    let next = time_sleep_until().min(wake_at.unwrap_or(i64::MAX)) - nanotime();
+    if nothing_runs() && next > 0 {
+        sched().sysmonwait.store(true, Ordering::SeqCst);
+        let ns = if foreign_threads_matter() { FOREIGN_NS } else { IDLE_NS };
+        unlock(&sched().lock);
+        let begin = nanotime();
+        let ns = if asked_to_quit() { 0 } else { ns.min(next) };
+        let woken = notetsleep(&sched().sysmonnote, ns);
+        slept = woken.then(|| nanotime() - begin);
+        lock(&sched().lock);
+        sched().sysmonwait.store(false, Ordering::SeqCst);
+        noteclear(&sched().sysmonnote);
+        if !woken {
+            checkdead();
+        }
+    }
+    unlock(&sched().lock);
+    slept
+}
+
+/// Takes P's back from M's in system calls, and asks goroutines that have run for long to stop;
+/// returns how many P's it took, and when the next time slice ends. Go's `retake`.
+fn retake(now: i64) -> (u32, i64) {
+    // The table may be replaced meanwhile. It is never freed, and a P that isn't in use is PDEAD.
+    procs().allp.iter().fold((0, i64::MAX), |(taken, next), pp| {
+        let (retaken, slice_ends) = retake_one(pp, now);
+        (taken + u32::from(retaken), next.min(slice_ends))
+    })
+}
+
+/// [`retake`] of one P: whether it was taken, and when to look at it again.
+fn retake_one(pp: &'static P, now: i64) -> (bool, i64) {
+    let status = pp.status.load(Ordering::SeqCst);
+    if status != PRUNNING && status != PSYSCALL {
+        return (false, i64::MAX);
+    }
+    let (long, slice_ends) = end_slice(pp, now);
+    (status == PSYSCALL && retake_from_syscall(pp, now, long), slice_ends)
+}
+
+/// Asks the goroutine that runs on `pp` to stop, if its time slice is over. Says whether it is, and when to
+/// look again.
+fn end_slice(pp: &P, now: i64) -> (bool, i64) {
+    let seen = &pp.sysmontick;
+    let schedtick = pp.schedtick.load(Ordering::Relaxed);
+    if seen.schedtick.get() != schedtick {
+        seen.schedtick.set(schedtick);
+        seen.schedwhen.set(now);
+        return (false, now + LAG_NS);
+    }
+    let end = seen.schedwhen.get() + FORCE_PREEMPT_NS;
+    if now < end {
+        return (false, end);
+    }
+    preemptone(pp);
+    // A goroutine that can't be stopped now is asked again each 10 ms, as in Go.
+    (true, if now < end + LAG_NS { now + LAG_NS } else { i64::MAX })
+}
+
+/// Takes `pp` from an M that is in a system call, if the call was seen in the round before, or the time
+/// slice is over (`long`): an M in a system call can't be asked to give up its P.
+fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> bool {
+    let seen = &pp.sysmontick;
+    // The M must have been in the same system call in the round before.
+    let syscalltick = pp.syscalltick.load(Ordering::Relaxed);
+    if !long && seen.syscalltick.get() != syscalltick {
+        seen.syscalltick.set(syscalltick);
+        seen.syscallwhen.set(now);
+        return false;
+    }
+    // If there is nothing else to run on it, the P may stay for a while; not for ever, or sysmon couldn't
+    // sleep.
+    let wanted = !runqempty(pp)
+        || sched().nmspinning.load(Ordering::SeqCst) + sched().npidle.load(Ordering::SeqCst) == 0;
+    if !wanted && seen.syscallwhen.get() + SYSCALL_NS > now {
+        return false;
+    }
+    // As if one locked M less were idle: the M that the P is taken from may come back, find nothing
+    // to do, and see a deadlock before the P is handed on.
+    incidlelocked(-1);
+    let taken = take_from_syscall(pp, PIDLE);
+    if taken {
+        handoffp(pp);
+    }
+    incidlelocked(1);
+    taken
+}

@@ -1,0 +1,77 @@
+//! Where a [`PollDesc`] comes from, and goes back to.
+
+use std::alloc::{Layout, alloc_zeroed};
+use std::io;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::data::link::Link;
+use crate::runtime::data::runtime2::Mutex;
+use crate::runtime::lock::rank::{LockRank, lock_init};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::netpoll::poll_desc::{PollDesc, TAGGED_POINTER_BITS};
+
+/// How many bytes of them are made at once. Go's `pollBlockSize`.
+const POLL_BLOCK_SIZE: usize = 4 * 1024;
+
+/// Those that nobody uses; their memory is never given back. Go's `pollCache`.
+pub(in crate::runtime) struct PollCache {
+    lock: Mutex,
+    first: Link<PollDesc>,
+}
+
+// SAFETY: the lock protects the list.
+unsafe impl Sync for PollCache {}
+
+/// Go's `pollcache`.
+pub(in crate::runtime) static POLLCACHE: PollCache = PollCache { lock: Mutex::new(), first: Link::null() };
+
+impl PollCache {
+    /// One that nobody uses, with the marks of its last use. Go's `pollCache.alloc`.
+    pub(crate) fn alloc(&self) -> io::Result<&'static PollDesc> {
+        lock(&self.lock);
+        if self.first.is_null() {
+            self.refill();
+        }
+        let pd = self.first.get();
+        if let Some(pd) = pd {
+            self.first.set(pd.link.get());
+        }
+        unlock(&self.lock);
+        let pd = pd.ok_or(io::ErrorKind::OutOfMemory)?;
+        lock_init(&pd.lock, LockRank::POLL_DESC);
+        Ok(pd)
+    }
+
+    /// Makes some, if there is memory. The lock is held.
+    #[cold]
+    fn refill(&self) {
+        const N: usize = POLL_BLOCK_SIZE / size_of::<PollDesc>();
+        let layout = Layout::new::<[PollDesc; N]>();
+        // SAFETY: the layout isn't empty.
+        let block: *mut PollDesc = unsafe { alloc_zeroed(layout) }.cast();
+        if block.is_null() {
+            return;
+        }
+        // SAFETY: the block has room for N, is never freed, and all zero is one that has never been used.
+        let pds: &'static [PollDesc] = unsafe { std::slice::from_raw_parts(block, N) };
+        for pd in pds {
+            pd.link.set(self.first.get());
+            self.first.set(Some(pd));
+        }
+    }
+
+    /// Takes one back. Go's `pollCache.free`.
+    pub(crate) fn free(&self, pd: &'static PollDesc) {
+        lock(&pd.lock);
+        // Whoever polls right now makes nobody ready because of it.
+        let fdseq = pd.fdseq.load(Ordering::Relaxed).wrapping_add(1) & ((1 << TAGGED_POINTER_BITS) - 1);
+        pd.fdseq.store(fdseq, Ordering::SeqCst);
+        pd.publish_info();
+        unlock(&pd.lock);
+
+        lock(&self.lock);
+        pd.link.set(self.first.get());
+        self.first.set(Some(pd));
+        unlock(&self.lock);
+    }
+}

@@ -1,0 +1,178 @@
+//! The poller's system calls: Go's `netpoll_epoll.go`.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+
+use libc::{EPOLLET, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP, epoll_event};
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::print::eprintln;
+use crate::runtime::data::gqueue::GList;
+use crate::runtime::netpoll::event::{netpollevent, tagged_pointer_pack};
+use crate::runtime::netpoll::poll_desc::PollDesc;
+
+/// The epoll instance. Relaxed will do for this and `NETPOLL_EVENT_FD`: both are written before
+/// `NETPOLL_INITED`, and read after it. Go's `epfd`.
+static EPFD: AtomicI32 = AtomicI32::new(-1);
+/// The event descriptor that ends a poll when it is written to. Go's `netpollBreakRd` and
+/// `netpollBreakWr`; its `netpollEventFd` since 1.23.
+static NETPOLL_EVENT_FD: AtomicI32 = AtomicI32::new(-1);
+/// 1 from the moment that [`netpoll_break`] is called until a poll has ended by it. Go's `netpollWakeSig`.
+static NETPOLL_WAKE_SIG: AtomicU32 = AtomicU32::new(0);
+/// There is no `epoll_pwait2`, only time limits in milliseconds: before Linux 5.11, and in sandboxes.
+static MILLISECONDS_ONLY: AtomicBool = AtomicBool::new(false);
+
+/// The most events that one poll returns.
+const EVENTS: usize = 128;
+
+/// The data of [`NETPOLL_EVENT_FD`]'s event: no `PollDesc` is at this address.
+const BREAK: u64 = 0;
+
+/// The longest time limit of a poll in nanoseconds, as in Go: 11 days. The caller polls again then.
+const MAX_DELAY: i64 = 1_000_000_000_000_000;
+
+/// The time limit in nanoseconds of which a thousandth is 50 µs: see [`epoll_wait`].
+const LONG_DELAY: i64 = 50_000_000;
+
+fn check(ret: libc::c_int) -> io::Result<libc::c_int> {
+    if ret < 0 { Err(io::Error::last_os_error()) } else { Ok(ret) }
+}
+
+/// Adds `fd` to the descriptors that `epfd` watches, or removes it.
+fn epoll_ctl(epfd: RawFd, op: libc::c_int, fd: RawFd, events: libc::c_int, data: u64) -> io::Result<()> {
+    let mut event = epoll_event { events: events as u32, u64: data };
+    // SAFETY: the kernel reads the event, which is alive, and no other memory.
+    check(unsafe { libc::epoll_ctl(epfd, op, fd, &mut event) }).map(drop)
+}
+
+/// Makes the poller. Go's `netpollinit`.
+pub(super) fn netpollinit() -> io::Result<()> {
+    // SAFETY: no memory is passed; the descriptor is new, and nobody else's.
+    let epfd = unsafe { OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
+    let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
+    // SAFETY: as above.
+    let event_fd = unsafe { OwnedFd::from_raw_fd(check(libc::eventfd(0, flags))?) };
+    epoll_ctl(epfd.as_raw_fd(), libc::EPOLL_CTL_ADD, event_fd.as_raw_fd(), EPOLLIN, BREAK)?;
+    NETPOLL_EVENT_FD.store(event_fd.into_raw_fd(), Ordering::Relaxed);
+    EPFD.store(epfd.into_raw_fd(), Ordering::Relaxed);
+    Ok(())
+}
+
+/// Whether the descriptor is one of the poller's own. Go's `netpollIsPollDescriptor`, in
+/// `netpoll_epoll.go`.
+pub fn netpoll_is_poll_descriptor(fd: RawFd) -> bool {
+    fd >= 0 && (fd == EPFD.load(Ordering::Relaxed) || fd == NETPOLL_EVENT_FD.load(Ordering::Relaxed))
+}
+
+/// Has the kernel report when `fd` becomes ready, with the address of `pd`. Go's `netpollopen`.
+pub(in crate::runtime) fn netpollopen(fd: RawFd, pd: &'static PollDesc) -> io::Result<()> {
+    let data = tagged_pointer_pack(pd, pd.fdseq.load(Ordering::Relaxed));
+    let events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
+    epoll_ctl(EPFD.load(Ordering::Relaxed), libc::EPOLL_CTL_ADD, fd, events, data)
+}
+
+/// Ends the kernel's reports of `fd`. (An error says that `fd` was closed before, which ends them, too.) Go's
+/// `netpollclose`.
+pub(in crate::runtime) fn netpollclose(fd: RawFd) {
+    let _ = epoll_ctl(EPFD.load(Ordering::Relaxed), libc::EPOLL_CTL_DEL, fd, 0, 0);
+}
+
+/// Ends the poll in progress, or the next one. Go's `netpollBreak`.
+pub(in crate::runtime) fn netpoll_break() {
+    // Somebody else has done it, and no poll has ended since.
+    if NETPOLL_WAKE_SIG.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        return;
+    }
+    let one = 1_u64;
+    loop {
+        let event_fd = NETPOLL_EVENT_FD.load(Ordering::Relaxed);
+        // SAFETY: the kernel reads the eight bytes of `one`.
+        let n = unsafe { libc::write(event_fd, (&raw const one).cast(), size_of::<u64>()) };
+        if n == size_of::<u64>() as isize {
+            return;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            eprintln!("runtime: netpollBreak write failed with {error}");
+            throw("runtime: netpollBreak write failed");
+        }
+    }
+}
+
+/// Waits for events, for `delay` nanoseconds at most, forever if that is negative; returns how many there
+/// are.
+fn epoll_wait(events: &mut [MaybeUninit<epoll_event>; EVENTS], delay: i64) -> io::Result<usize> {
+    let (epfd, first) = (EPFD.load(Ordering::Relaxed), events.as_mut_ptr().cast::<epoll_event>());
+    if delay > 0 && !MILLISECONDS_ONLY.load(Ordering::Relaxed) {
+        // To end several waits at once the kernel may be late by a thousandth of a limit, or by 50 µs if
+        // that is more. A long limit is made shorter by a thousandth; the caller waits again for the rest.
+        let limit = if delay < LONG_DELAY { delay } else { delay - delay / 1000 };
+        let limit = libc::timespec { tv_sec: limit / 1_000_000_000, tv_nsec: limit % 1_000_000_000 };
+        // SAFETY: the kernel reads the limit, and writes at most EVENTS events, for which `events` has room.
+        let n = unsafe {
+            let no_mask = ptr::null::<libc::sigset_t>();
+            libc::syscall(libc::SYS_epoll_pwait2, epfd, first, EVENTS, &limit, no_mask, 0)
+        };
+        match check(n as libc::c_int) {
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
+                MILLISECONDS_ONLY.store(true, Ordering::Relaxed);
+            }
+            result => return result.map(|n| n as usize),
+        }
+    }
+    // Rounded up: otherwise the last millisecond would be spent in calls with a limit of 0.
+    let milliseconds =
+        if delay > 0 { ((delay - 1) / 1_000_000 + 1) as libc::c_int } else { delay.signum() as _ };
+    // SAFETY: the kernel writes at most EVENTS events, for which `events` has room.
+    check(unsafe { libc::epoll_wait(epfd, first, EVENTS as libc::c_int, milliseconds) }).map(|n| n as usize)
+}
+
+/// Waits until descriptors become ready, until [`netpoll_break`], or for `delay` nanoseconds: 0 doesn't wait,
+/// a negative one is no limit. It may return sooner. Returns the goroutines to be made ready, and what to
+/// pass to [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) then, which is 0 if there are none. The
+/// poller must have been made. Go's `netpoll`.
+pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
+    let to_run = GList::default();
+    let mut events = [const { MaybeUninit::uninit() }; EVENTS];
+    let n = loop {
+        match epoll_wait(&mut events, delay.min(MAX_DELAY)) {
+            Ok(n) => break n,
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                eprintln!("runtime: epollwait on fd {} failed with {error}", EPFD.load(Ordering::Relaxed));
+                throw("runtime: netpoll failed");
+            }
+            // The caller works out how long is left.
+            Err(_) if delay > 0 => return (to_run, 0),
+            Err(_) => {}
+        }
+    };
+    let mut delta = 0;
+    for event in &events[..n] {
+        // SAFETY: the kernel has written the first n.
+        let epoll_event { events, u64: data } = unsafe { event.assume_init() };
+        if data == BREAK {
+            // A poll that doesn't sleep leaves it for the M that does: the break is meant for that one.
+            if delay != 0 {
+                end_of_break();
+            }
+            continue;
+        }
+        // SAFETY: all other data comes from netpollopen, where tagged_pointer_pack made it.
+        delta += unsafe { netpollevent(&to_run, events, data) };
+    }
+    (to_run, delta)
+}
+
+/// A poll has ended by [`netpoll_break`]: the next break is a new one.
+fn end_of_break() {
+    let mut count = 0_u64;
+    let event_fd = NETPOLL_EVENT_FD.load(Ordering::Relaxed);
+    // SAFETY: the kernel writes the eight bytes of `count`. (It doesn't block: EFD_NONBLOCK.)
+    unsafe { libc::read(event_fd, (&raw mut count).cast(), size_of::<u64>()) };
+    // A caller of netpoll_break that found the 1 and wrote nothing has set its timer before: the M that has
+    // just been woken sees it.
+    NETPOLL_WAKE_SIG.store(0, Ordering::SeqCst);
+}

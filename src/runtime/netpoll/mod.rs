@@ -1,0 +1,103 @@
+//! The poller, as far as it doesn't park: descriptors, and what the kernel tells of them. Go's
+//! `netpoll_epoll.go`, and the half of `netpoll.go` that the scheduler calls. The half that parks is
+//! `pollwait`.
+//!
+//! ```text
+//!     a goroutine   read: EAGAIN -> poll_runtime_poll_wait -> parks, its G in pd.rg           pollwait
+//!     an M          findRunnable -> netpoll -> epoll says: readable -> takes the G out of pd.rg, runs it
+//! ```
+//!
+//! A descriptor is registered once, for reading and writing, and edge-triggered: the kernel tells when it
+//! *becomes* ready. So a goroutine tries before it waits, and again after.
+//!
+//! Nobody's job is to poll. An M that finds nothing else to run sleeps in `netpoll`, one at a time, until the
+//! next timer is due at most; one that looks for work asks without waiting; and if all are busy, sysmon asks
+//! every 10 ms. `sched.lastpoll` is 0 while somebody sleeps here, and then `sched.poll_until` says until
+//! when.
+//!
+//! - The poller is made with the first timer or descriptor. Until then `lastpoll` is 0, as if somebody
+//!   polled: a program without timers wakes nobody to do so. (Go sets it when the scheduler starts.)
+//! - `netpoll` makes nobody ready: it returns a list, and its caller makes them ready and then counts them
+//!   off. With a limit other than 0 it is called without a P.
+//! - A `PollDesc` stays one for ever, since the kernel has its address. What it tells of an earlier use of it
+//!   is known by `fdseq`.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `mod.rs` | `netpollGenericInit`, `netpollinited`, `netpollAnyWaiters`, `netpollAdjustWaiters` |
+//! | `epoll.rs` | `netpollinit`, `netpollopen`, `netpollclose`, `netpollBreak`, `netpoll` |
+//! | `event.rs` | what an event tells of a descriptor; `taggedPointerPack` |
+//! | `ready.rs` | `netpollready`, `netpollunblock`: takes out the goroutine that has parked |
+//! | `poll_desc.rs` | `pollDesc`, `pollInfo`, and the states of its semaphores |
+//! | `cache.rs` | `pollCache.alloc`, `pollCache.free` |
+
+pub(super) mod cache;
+pub(super) mod epoll;
+mod event;
+pub(super) mod poll_desc;
+pub(super) mod ready;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+use crate::runtime::base::os::nanotime;
+use crate::runtime::data::runtime2::{Mutex, sched};
+use crate::runtime::lock::mutex::SharedMutex;
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::netpoll::epoll::netpoll_break;
+
+/// Whether the poller is made. Go's `netpollInited`.
+static NETPOLL_INITED: AtomicBool = AtomicBool::new(false);
+/// Held while the poller is made. Go's `netpollInitLock`.
+static NETPOLL_INIT_LOCK: SharedMutex = SharedMutex(Mutex::new());
+/// How many goroutines are parked on descriptors. Go's `netpollWaiters`.
+static NETPOLL_WAITERS: AtomicI32 = AtomicI32::new(0);
+
+/// Makes the poller, unless there is one: with the first timer, or the first descriptor. Go's
+/// `netpollGenericInit`.
+///
+/// Until then `lastpoll` is 0, which means that an M is polling; Go sets it when the scheduler starts. So
+/// a program without timers and descriptors wakes nobody to poll.
+#[cold]
+pub(in crate::runtime) fn netpoll_generic_init() -> io::Result<()> {
+    lock(&NETPOLL_INIT_LOCK.0);
+    let mut made = Ok(());
+    if !netpollinited() {
+        made = epoll::netpollinit();
+        if made.is_ok() {
+            sched().lastpoll.store(nanotime(), Ordering::SeqCst);
+            // Last: netpollinited pairs with it, and its callers then use the descriptors without a lock.
+            NETPOLL_INITED.store(true, Ordering::SeqCst);
+        }
+    }
+    unlock(&NETPOLL_INIT_LOCK.0);
+    made
+}
+
+/// Whether the poller is made. Go's `netpollinited`.
+#[inline(always)]
+pub(in crate::runtime) fn netpollinited() -> bool {
+    NETPOLL_INITED.load(Ordering::SeqCst)
+}
+
+/// Whether a goroutine is parked on a descriptor. Go's `netpollAnyWaiters`.
+#[inline(always)]
+pub(in crate::runtime) fn netpoll_any_waiters() -> bool {
+    NETPOLL_WAITERS.load(Ordering::SeqCst) > 0
+}
+
+/// Adds `delta` to the number of goroutines that are parked on descriptors. Go's `netpollAdjustWaiters`.
+///
+/// When a close or a deadline has ended the last wait, an M that sleeps in the poller without a time limit
+/// has nothing to wait for. Go leaves it there, and so doesn't notice a deadlock; here it is woken.
+pub(in crate::runtime) fn netpoll_adjust_waiters(delta: i32) {
+    if delta != 0
+        && NETPOLL_WAITERS.fetch_add(delta, Ordering::SeqCst) + delta == 0
+        && sched().lastpoll.load(Ordering::SeqCst) == 0
+        && sched().poll_until.load(Ordering::SeqCst) == 0
+    {
+        netpoll_break();
+    }
+}

@@ -1,0 +1,52 @@
+//! Making ready who waits for a descriptor: `netpollready`, `netpollunblock`.
+
+use crate::runtime::data::atomic::{AtomicPtr, Ordering};
+use crate::runtime::data::gqueue::GList;
+use crate::runtime::data::runtime2::G;
+use crate::runtime::netpoll::poll_desc::{Mode, PD_NIL, PD_READY, PD_WAIT, PollDesc};
+
+/// Changes a semaphore from `old` to `new`. SeqCst, for the reason that netpollblock gives.
+#[inline(always)]
+pub(in crate::runtime) fn cas(semaphore: &AtomicPtr<G>, old: *mut G, new: *mut G) -> bool {
+    semaphore.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+}
+
+/// Ends a wait for `mode`: the descriptor is ready (`ioready`), or a deadline or a close has come. Returns
+/// the goroutine that was parked, for the caller to make ready, and takes 1 from `delta` for it; that is for
+/// [`netpoll_adjust_waiters`] afterwards. Go's `netpollunblock`.
+pub(in crate::runtime) fn netpollunblock(
+    pd: &PollDesc,
+    mode: Mode,
+    ioready: bool,
+    delta: &mut i32,
+) -> Option<&'static G> {
+    let semaphore = pd.semaphore(mode);
+    loop {
+        let old = semaphore.load(Ordering::SeqCst);
+        // A deadline or a close leaves no mark here: a goroutine that comes finds it in `info`.
+        if old == PD_READY || old == PD_NIL && !ioready {
+            return None;
+        }
+        if cas(semaphore, old, if ioready { PD_READY } else { PD_NIL }) {
+            if old == PD_NIL || old == PD_WAIT {
+                return None;
+            }
+            *delta -= 1;
+            // SAFETY: all but the constants is a parked G, and G's are never freed.
+            return Some(unsafe { &*old });
+        }
+    }
+}
+
+/// The descriptor is ready for reading, or writing, or both: adds the goroutines that were parked to
+/// `to_run`. Returns what to pass to [`netpoll_adjust_waiters`] once they are ready. Go's `netpollready`.
+pub(super) fn netpollready(to_run: &GList, pd: &PollDesc, read: bool, write: bool) -> i32 {
+    let mut delta = 0;
+    if read && let Some(rg) = netpollunblock(pd, Mode::Read, true, &mut delta) {
+        to_run.push(rg);
+    }
+    if write && let Some(wg) = netpollunblock(pd, Mode::Write, true, &mut delta) {
+        to_run.push(wg);
+    }
+    delta
+}

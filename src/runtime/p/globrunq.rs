@@ -1,0 +1,37 @@
+//! The global run queue, which all P's share, under `sched.lock`: Go's `globrunqput` and
+//! `globrunqget`.
+
+use crate::runtime::data::atomic::Ordering;
+use crate::runtime::data::gqueue::GQueue;
+use crate::runtime::data::runtime2::{G, sched};
+use crate::runtime::lock::assert_lock_held;
+
+/// `sched.runqsize` changes under the lock, so no read-modify-write is needed; it is
+/// read without.
+pub(super) fn add_runqsize(n: i32) {
+    let size = sched().runqsize.load(Ordering::Relaxed);
+    sched().runqsize.store(size + n, Ordering::Relaxed);
+}
+
+/// Puts `gp` at the tail of the global queue. `sched.lock` is held. Go's
+/// `globrunqput`.
+pub(in crate::runtime) fn globrunqput(gp: &'static G) {
+    assert_lock_held(&sched().lock);
+    sched().runq.push_back(gp);
+    add_runqsize(1);
+}
+
+/// Puts `gp` at the head of the global queue. `sched.lock` is held. Go's `globrunqputhead`.
+pub(in crate::runtime) fn globrunqputhead(gp: &'static G) {
+    assert_lock_held(&sched().lock);
+    sched().runq.push(gp);
+    add_runqsize(1);
+}
+
+/// Puts the `n` G's of `batch` at the tail of the global queue, and empties `batch`. `sched.lock`
+/// is held. Go's `globrunqputbatch`.
+pub(in crate::runtime) fn globrunqputbatch(batch: &GQueue, n: i32) {
+    assert_lock_held(&sched().lock);
+    sched().runq.push_back_all(batch);
+    add_runqsize(n);
+}

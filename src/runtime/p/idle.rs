@@ -1,0 +1,81 @@
+//! The list of idle P's: `pidleput`, `pidleget`, `pidlegetSpinning`; and sysmon, which sleeps while all are on it.
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::nanotime;
+use crate::runtime::data::atomic::Ordering;
+use crate::runtime::data::runtime2::{P, sched};
+use crate::runtime::lock::note::notewakeup;
+use crate::runtime::lock::{assert_lock_held, lock, unlock};
+use crate::runtime::p::procs::procs;
+use crate::runtime::p::runq::runqempty;
+
+/// Wakes sysmon if it sleeps because there was nothing to do. `sched.lock` is held.
+#[inline]
+pub(in crate::runtime) fn wake_sysmon() {
+    assert_lock_held(&sched().lock);
+    if sched().sysmonwait.load(Ordering::SeqCst) {
+        wake_sysmon_from_signal();
+    }
+}
+
+/// [`wake_sysmon`] from a signal handler, which takes no lock: only one thread can clear the flag, and so
+/// the note is woken once.
+pub(in crate::runtime) fn wake_sysmon_from_signal() {
+    if sched().sysmonwait.swap(false, Ordering::SeqCst) {
+        notewakeup(&sched().sysmonnote);
+    }
+}
+
+/// Takes `pp`, which is about to be idle, out of the set of P's that may have timers, if it has none. A P
+/// that runs may get a timer at any time, and is always in the set. `sched.lock` is held. Go's
+/// `updateTimerPMask`.
+fn update_timer_p_mask(pp: &P) {
+    if pp.num_timers.load(Ordering::SeqCst) > 0 {
+        return;
+    }
+    // Another thread may have taken a timer out, and be about to put it back.
+    lock(&pp.timers_lock);
+    if pp.num_timers.load(Ordering::SeqCst) == 0 {
+        procs().timerp_mask.clear(pp.id.get());
+    }
+    unlock(&pp.timers_lock);
+}
+
+/// Puts `pp`, which is nobody's, on the idle list. `sched.lock` is held. Go's `pidleput`.
+pub(in crate::runtime) fn pidleput(pp: &'static P) {
+    assert_lock_held(&sched().lock);
+    if !runqempty(pp) {
+        throw("pidleput: P has non-empty run queue");
+    }
+    update_timer_p_mask(pp);
+    procs().idlep_mask.set(pp.id.get());
+    pp.link.set(sched().pidle.get());
+    sched().pidle.set(Some(pp));
+    sched().npidle.fetch_add(1, Ordering::SeqCst);
+    pp.limiter_event.store(nanotime() as u64, Ordering::Relaxed);
+}
+
+/// Takes a P from the idle list; it is the caller's. `sched.lock` is held. Go's `pidleget`.
+pub(in crate::runtime) fn pidleget() -> Option<&'static P> {
+    assert_lock_held(&sched().lock);
+    let pp = sched().pidle.get()?;
+    // It may get a timer at any time now.
+    procs().timerp_mask.set(pp.id.get());
+    procs().idlep_mask.clear(pp.id.get());
+    sched().pidle.set(pp.link.get());
+    sched().npidle.fetch_sub(1, Ordering::SeqCst);
+    let since = pp.limiter_event.swap(0, Ordering::Relaxed);
+    sched().idle_time.fetch_add(nanotime() - since as i64, Ordering::Relaxed);
+    wake_sysmon();
+    Some(pp)
+}
+
+/// [`pidleget`] for who has found work: if there is no idle P, whoever is about to let
+/// one go is told to look again. `sched.lock` is held. Go's `pidlegetSpinning`.
+pub(in crate::runtime) fn pidleget_spinning() -> Option<&'static P> {
+    let pp = pidleget();
+    if pp.is_none() {
+        sched().needspinning.store(1, Ordering::SeqCst);
+    }
+    pp
+}

@@ -1,0 +1,41 @@
+//! Processors: who has which, what is in their queues, and their timers. A part of Go's `proc.go`.
+//!
+//! A P is the right to run goroutines; there are GOMAXPROCS of them. What it has at hand is its owner's
+//! alone: the tail of its run queue, its free lists and caches. The owner is the M in `p.m`; of an idle P,
+//! whoever holds `sched.lock`; in a stopped world, the stopper.
+//!
+//! - `sched.lock` protects the list of idle P's and the global queue. Their lengths, and the bits of the two
+//!   masks, are read without it, as a hint.
+//! - A run queue is filled by its owner and emptied by anyone: `runqput` and `runqget` are the owner's,
+//!   `runqsteal` is everybody else's.
+//! - The table of P's is replaced and never changed, with the world stopped. An M that has let its P go keeps
+//!   the table that it read before: that is what Go takes snapshots of `allp` for.
+//! - Whoever takes a P off the idle list wakes sysmon, if that sleeps because no P was in use.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `acquire.rs` | `acquirep`, `wirep`, `releasep` |
+//! | `idle.rs` | `pidleput`, `pidleget`, `pidlegetSpinning`, `updateTimerPMask`; waking sysmon |
+//! | `runq.rs` | `runqput`, `runqget`, `runqgrab`, `runqsteal`, `runqdrain`; `globrunqget` |
+//! | `globrunq.rs` | `globrunqput`, `globrunqputhead`, `globrunqputbatch` |
+//! | `procs.rs` | `procs`, Go's table of all P's; `gomaxprocs`, `allpLock`; `timeSleepUntil` |
+//! | `pmask.rs` | `pMask.read`, `pMask.set`, `pMask.clear`: one bit per P |
+//! | `steal_order.rs` | `randomOrder`, `randomEnum`: the order in which a thief visits the P's |
+//! | `stop.rs` | `preemptall`, `runSafePointFn`; a P that was asked to stop, and counting those that have |
+//! | `gcount.rs` | `gcount` |
+//! | `purge.rs` | emptying the lists of a P that isn't in use |
+//! | `timers/` | a P's timers: the bottom half of Go's `time.go` |
+
+pub(super) mod acquire;
+pub(super) mod gcount;
+pub(super) mod globrunq;
+pub(super) mod idle;
+pub(super) mod pmask;
+pub(super) mod procs;
+pub(super) mod purge;
+pub(super) mod runq;
+pub(super) mod steal_order;
+pub(super) mod stop;
+pub(super) mod timers;

@@ -1,0 +1,135 @@
+//! Timers and the states that they are in: the head of Go's `time.go`.
+//!
+//! A timer stands in the heap of the P that it was started on. Whoever runs that P looks at its
+//! first timer in each round of the scheduler; an M that has nothing to do looks at all of them.
+//!
+//! Another goroutine, on another P, may stop a timer or set it to another time, and can't sort that
+//! P's heap. So it leaves word in the timer's state, and whoever has the heap's lock next and comes
+//! by does what is to be done: takes the timer out, or puts it where it belongs.
+//!
+//! ```text
+//!     NO_STATUS ---- started ----> WAITING ---- fires ----> RUNNING ----> NO_STATUS, or WAITING again
+//!     WAITING, MODIFIED ---- stopped ----> DELETED ---- taken out ----> REMOVED
+//!     WAITING, DELETED ---- set anew ----> MODIFIED_EARLIER, MODIFIED_LATER ---- moved ----> WAITING
+//!     NO_STATUS, REMOVED ---- set anew ----> WAITING
+//! ```
+//!
+//! To change a timer, a thread takes it by a compare-and-swap of its state: to `MODIFYING`, or, with
+//! the heap's lock, to `RUNNING`, `REMOVING` or `MOVING`. The timer is in such a state for some
+//! instructions, and others wait that long.
+//!
+//! Go's collector keeps a timer that is stopped and dropped until it is out of its heap. Here there
+//! is a state for that, `DROPPED`: whoever takes such a timer out gives it back to the pool.
+
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::osyield;
+use crate::runtime::data::atomic::{Cell, Ordering};
+use crate::runtime::data::ext::{FreeList, Pool};
+use crate::runtime::data::runtime2::{P, sched};
+use crate::runtime::data::timer::{
+    TIMER_DELETED, TIMER_DROPPED, TIMER_NO_STATUS, TIMER_REMOVED, TIMER_REMOVING, Timer,
+};
+use crate::runtime::lock::rank::{LockRank, lock_init};
+use crate::runtime::mem::arena::Arena;
+use crate::runtime::mem::pool::{self, Linked, Pooled};
+
+// SAFETY: the cells belong to the thread that has won the state by a CAS, or, while the timer isn't
+// started, to its owner; those of `ext` are touched with `send_lock` held, or by the pool.
+unsafe impl Sync for Timer {}
+
+impl Timer {
+    /// Changes the state from `old` to `new`, if it is `old`: the next thread to have the timer sees what
+    /// the last one wrote to it. Sequentially consistent, which
+    /// [`adjusttimers`](crate::runtime::p::timers::adjust::adjusttimers) needs.
+    #[inline(always)]
+    pub(in crate::runtime) fn cas(&self, old: u32, new: u32) -> bool {
+        self.status.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// [`cas`](Self::cas) by the thread that has the timer, and so can't fail.
+    #[inline(always)]
+    pub(in crate::runtime) fn settle(&self, old: u32, new: u32) {
+        if !self.cas(old, new) {
+            bad_timer();
+        }
+    }
+
+    /// The timer as an argument of a [`TimerFn`].
+    pub(in crate::runtime) fn as_arg(&self) -> *mut c_void {
+        ptr::from_ref(self).cast_mut().cast()
+    }
+}
+
+/// Ends the process: a timer is in a state in which it can't be. Go's `badTimer`.
+#[cold]
+pub(in crate::runtime) fn bad_timer() -> ! {
+    throw("timer data corruption")
+}
+
+/// The memory of all timers.
+static ARENA: Arena = Arena::new(size_of::<Timer>(), 0);
+
+impl Linked for Timer {
+    unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {
+        // SAFETY: `this` came from the pool, as the caller says, so it is a timer, and stays one: a piece
+        // of ARENA, which is zero at first, as a timer may be.
+        unsafe { &(*this.as_ptr()).ext.waiter }
+    }
+}
+
+impl Pooled for Timer {
+    fn cache(pp: &P) -> &FreeList<Self> {
+        &pp.ext.timers
+    }
+
+    fn pool() -> &'static Pool<Self> {
+        &sched().ext.timers
+    }
+
+    fn arena() -> &'static Arena {
+        &ARENA
+    }
+}
+
+/// A new timer, from the pool. Where there may be little stack, by way of
+/// [`with_room`](crate::runtime::base::this::with_room).
+///
+/// Its `seq` goes on where it was: a call that the timer's last user set off, and that is still to come,
+/// is known by its old number.
+pub(in crate::runtime) fn acquire_timer() -> &'static Timer {
+    let Some(t) = pool::alloc::<Timer>() else { throw("out of memory for a timer") };
+    // SAFETY: from the pool, so it is a timer or zero, which is one, too; timers are never freed.
+    let t: &'static Timer = unsafe { &*t.as_ptr() };
+    lock_init(&t.ext.send_lock, LockRank::TIMER_SEND);
+    t.period.set(0);
+    t
+}
+
+/// Gives a timer back that isn't active: at once, if it is in no heap; otherwise whoever takes it out
+/// does.
+pub(in crate::runtime) fn release_timer(t: &'static Timer) {
+    loop {
+        match t.status.load(Ordering::Acquire) {
+            TIMER_NO_STATUS => return pool::free(NonNull::from(t)),
+            TIMER_REMOVED => t.settle(TIMER_REMOVED, TIMER_NO_STATUS),
+            TIMER_DELETED if t.cas(TIMER_DELETED, TIMER_DROPPED) => return,
+            TIMER_DELETED => {}
+            TIMER_REMOVING => osyield(),
+            _ => bad_timer(),
+        }
+    }
+}
+
+/// Ends the removal of a timer, now out of its heap, that was in the state `deleted`, deleted or
+/// dropped: a dropped one goes back to the pool.
+pub(super) fn removed(t: &'static Timer, deleted: u32) {
+    if deleted == TIMER_DROPPED {
+        t.settle(TIMER_REMOVING, TIMER_NO_STATUS);
+        pool::free(NonNull::from(t));
+    } else {
+        t.settle(TIMER_REMOVING, TIMER_REMOVED);
+    }
+}

@@ -1,0 +1,41 @@
+//! Asking a goroutine to stop, and knowing where it may be stopped: Go's `preempt.go`, and `preemptone` of
+//! `proc.go`. How it then leaves is in `sched/preempt.rs`.
+//!
+//! A goroutine stops where it can be left for any time and seen by anybody: at a *safe point*. It is at one
+//! whenever it isn't running. While it runs, its checks are safe points: to ask it to stop, `g.preempt` is
+//! set, and what its checks compare with is made larger than any address, so that the next one fails and
+//! leads to `newstack`.
+//!
+//! Code that has no checks, but that the program has registered as preemptible, is stopped *asynchronously*:
+//! its thread gets a signal, SIGURG, as in Go, because hardly a program uses it, and those that do expect it
+//! at any time. The handler looks whether this is a safe point, and has the goroutine call
+//! `gosched_async_preempt` (`asm/*/preempt.S`), which leaves it just as a check would have. Everywhere else
+//! it goes on, to its next check.
+//!
+//! There are two reasons to ask. One is that others should run: it goes to the end of the global queue. The
+//! other is that somebody wants to look at its stack: `suspendG` (in `world`) sets `g.preempt_stop` as well,
+//! and it parks as `GPREEMPTED`.
+//!
+//! - To ask is best effort. It may be another goroutine by the time that it is asked, or none, and a word
+//!   that the thread itself writes at each switch may be overwritten. Who needs it asks again.
+//! - What the signal handler calls takes no lock and allocates nothing: `safe_point.rs`, `procid.rs`, and the
+//!   look into the registry.
+//! - A stack never moves at an asynchronous safe point.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `ask.rs` | `preemptone`, `preemptM` |
+//! | `safe_point.rs` | `canPreemptM`, `wantAsyncPreempt`, `isAsyncSafePoint` |
+//! | `preemptible.rs` | the registry of preemptible code, and `preemptible!` |
+//! | `procid.rs` | which thread an M has, and whether a signal is on its way to it |
+//! | `xregs.rs` | `xRegSave`, `xRegRestore`: the vector registers of a preempted goroutine |
+//! | `pin.rs` | `procPin`, `procUnpin` |
+
+pub(super) mod ask;
+pub(super) mod pin;
+pub(super) mod preemptible;
+mod procid;
+pub(super) mod safe_point;
+pub(super) mod xregs;

@@ -1,0 +1,207 @@
+//! Preemptible code: where a goroutine may be stopped between any two instructions. Go's compiler knows this
+//! of each instruction (`findfunc`, `PCDATA_UnsafePoint`); here the program says so.
+//!
+//! The signal handler looks a pc up, and can't wait for a lock: it reads a list that is never changed, only
+//! replaced by another. A thread that replaces the list frees the old one when no handler is looking any
+//! more.
+
+use std::error;
+use std::fmt;
+use std::hint;
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::runtime::arch::preemptible_section;
+use crate::runtime::base::this::with_room;
+
+/// The ranges that were registered, sorted; null if there are none.
+static REGISTERED: AtomicPtr<Vec<Range<usize>>> = AtomicPtr::new(ptr::null_mut());
+/// How many signal handlers are looking at the list.
+static LOOKING: AtomicUsize = AtomicUsize::new(0);
+/// Held while the list is being replaced.
+static REPLACING: Mutex<()> = Mutex::new(());
+
+/// Whether there is preemptible code at all.
+pub(super) fn any() -> bool {
+    !preemptible_section().is_empty() || !REGISTERED.load(Ordering::Relaxed).is_null()
+}
+
+/// Whether a goroutine may be stopped at `pc`. In a signal handler.
+pub(super) fn contains(pc: usize) -> bool {
+    preemptible_section().contains(&pc) || look(|ranges| find(ranges, pc).is_some())
+}
+
+/// The range with `pc` in it.
+fn find(ranges: &[Range<usize>], pc: usize) -> Option<&Range<usize>> {
+    let at = ranges.partition_point(|range| range.end <= pc);
+    ranges.get(at).filter(|range| range.contains(&pc))
+}
+
+/// Calls `f` with the ranges that are registered now.
+fn look<R>(f: impl FnOnce(&[Range<usize>]) -> R) -> R {
+    // Sequentially consistent, as in `replace`: either it sees that we are looking, or we see its list.
+    LOOKING.fetch_add(1, Ordering::SeqCst);
+    // SAFETY: null, or a list that isn't freed while LOOKING counts us.
+    let ranges = unsafe { REGISTERED.load(Ordering::SeqCst).as_ref() };
+    let found = f(ranges.map_or(&[], Vec::as_slice));
+    // Release pairs with the load in `replace`, which then frees what we have read.
+    LOOKING.fetch_sub(1, Ordering::Release);
+    found
+}
+
+/// Replaces the list by what `change` makes of a copy.
+fn replace<E>(change: impl FnOnce(&mut Vec<Range<usize>>) -> Result<(), E>) -> Result<(), E> {
+    with_room(|| {
+        let _replacing = REPLACING.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = REGISTERED.load(Ordering::Relaxed);
+        // SAFETY: null, or a list that only we can free, while we have REPLACING locked.
+        let mut ranges = unsafe { old.as_ref() }.cloned().unwrap_or_default();
+        change(&mut ranges)?;
+        let new = if ranges.is_empty() { ptr::null_mut() } else { Box::into_raw(Box::new(ranges)) };
+        REGISTERED.store(new, Ordering::SeqCst);
+        // Not for long: a handler looks for some nanoseconds, and no signal interrupts it.
+        while LOOKING.load(Ordering::SeqCst) != 0 {
+            hint::spin_loop();
+        }
+        if !old.is_null() {
+            // SAFETY: made by the box above in an earlier call, and nobody looks at it any more.
+            drop(unsafe { Box::from_raw(old) });
+        }
+        Ok(())
+    })
+}
+
+/// Why a range of code can't be registered as preemptible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PreemptibleError {
+    /// The range is empty, or ends before it begins.
+    Empty(Range<usize>),
+    /// Some of it is preemptible already: this range, registered before or made by
+    /// [`preemptible!`](crate::preemptible).
+    Overlaps(Range<usize>),
+}
+
+impl fmt::Display for PreemptibleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty(Range { start, end }) => write!(f, "no code is in {start:#x}..{end:#x}"),
+            Self::Overlaps(Range { start, end }) => {
+                write!(f, "the code overlaps {start:#x}..{end:#x}, which is preemptible already")
+            }
+        }
+    }
+}
+
+impl error::Error for PreemptibleError {}
+
+/// A registration by [`register_preemptible`], until this is dropped.
+#[must_use = "dropping it takes the registration back"]
+pub struct PreemptibleRegistration(Range<usize>);
+
+impl fmt::Debug for PreemptibleRegistration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PreemptibleRegistration({:#x}..{:#x})", self.0.start, self.0.end)
+    }
+}
+
+impl Drop for PreemptibleRegistration {
+    fn drop(&mut self) {
+        // It can't fail: Infallible has no values.
+        let _: Result<(), std::convert::Infallible> = replace(|ranges| {
+            ranges.retain(|range| *range != self.0);
+            Ok(())
+        });
+    }
+}
+
+/// Registers the machine code in `code` as preemptible, until what it returns is dropped: a goroutine
+/// that is asked to stop while it runs there is stopped, whatever two instructions it is between. For a
+/// compiler's output; Rust functions are registered by [`preemptible!`](crate::preemptible).
+///
+/// # Errors
+/// If the range is empty, or some of it is preemptible already.
+///
+/// # Safety
+/// Between any two instructions of the range the goroutine may park, and go on on another thread. So the code
+/// holds no lock of the operating system's threads there, nor anything else that belongs to the thread: the
+/// address of a thread-local, what the thread pointer points to, a signal mask. No signal handler runs the
+/// code on a goroutine's own stack. The code keeps pointers that a collector must find in registers or on the
+/// stack ([`scan_stack`](crate::proc::scan_stack)), and uses no more below its stack pointer than the ABI
+/// lets it: 128 bytes on x86-64, nothing on aarch64. It isn't in SME's streaming mode, and its SVE registers
+/// have the process's length. It isn't changed, and when the registration is dropped, no goroutine is in it.
+pub unsafe fn register_preemptible(code: Range<usize>) -> Result<PreemptibleRegistration, PreemptibleError> {
+    if code.is_empty() {
+        return Err(PreemptibleError::Empty(code));
+    }
+    let overlaps = |other: &Range<usize>| other.start < code.end && code.start < other.end;
+    if overlaps(&preemptible_section()) {
+        return Err(PreemptibleError::Overlaps(preemptible_section()));
+    }
+    replace(|ranges| {
+        if let Some(other) = ranges.iter().find(|other| overlaps(other)) {
+            return Err(PreemptibleError::Overlaps(other.clone()));
+        }
+        ranges.insert(ranges.partition_point(|other| other.start < code.start), code.clone());
+        Ok(())
+    })?;
+    Ok(PreemptibleRegistration(code))
+}
+
+/// Makes functions preemptible: a goroutine that is asked to stop while it runs in one is stopped, whatever
+/// two instructions it is between, and others run. Without this, and without a
+/// [check](crate::morestack_check), a loop goes on until it ends.
+///
+/// ```
+/// gosched::preemptible! {
+///     /// How often `byte` is in `bytes`.
+///     ///
+///     /// # Safety
+///     /// As for each preemptible function; it has nothing to do with a thread.
+///     pub unsafe fn count(bytes: &[u8], byte: u8) -> usize {
+///         let mut n = 0;
+///         for i in 0..bytes.len() {
+///             n += (bytes[i] == byte) as usize;
+///         }
+///         n
+///     }
+/// }
+/// // SAFETY: no lock is held, and no thread-local in use.
+/// assert_eq!(unsafe { count(b"abracadabra", b'a') }, 5);
+/// ```
+///
+/// The function itself is preemptible, with all that the compiler inlines into it, but not the functions that
+/// it calls. Without optimisation nothing is inlined, not even the `next` of a range. A function may have
+/// attributes, a visibility, an ABI, and arguments with plain names; it has no type parameters, isn't `const`
+/// or `async`, and takes no `self`.
+///
+/// # Safety
+/// The functions are `unsafe` because each of their instructions can park. Whoever writes or calls one
+/// sees to it that at no point in it
+///
+/// - something is kept that was obtained from a thread-local: after the instruction the thread may be
+///   another. That goes for what is inlined, too: an allocation, a print, a panic's count;
+/// - a lock is held that others need to get on, std's for example: goroutines that wait for it hold up
+///   their threads, and this one may be waiting for one of those.
+///
+/// The linker collects the functions of all crates that are linked together. Where this crate is a
+/// dynamic library of its own (`-C prefer-dynamic`), it sees none of the others' functions: there, and for
+/// generated code, use [`register_preemptible`](crate::proc::register_preemptible).
+#[macro_export]
+macro_rules! preemptible {
+    ($(
+        $(#[$attribute:meta])*
+        $visibility:vis unsafe $(extern $abi:literal)? fn $name:ident(
+            $($argument:ident: $type:ty),* $(,)?
+        ) $(-> $result:ty)? $body:block
+    )*) => {
+        $(
+            $(#[$attribute])*
+            #[inline(never)]
+            #[unsafe(link_section = "gosched_preemptible")]
+            $visibility unsafe $(extern $abi)? fn $name($($argument: $type),*) $(-> $result)? $body
+        )*
+    };
+}

@@ -1,0 +1,133 @@
+//! Writing the stack of every goroutine of a program that goes on: Go's `runtime.Stack`, of all.
+
+use std::io;
+use std::ptr;
+
+use crate::runtime::arch::{getg, systemstack_scannable};
+use crate::runtime::base::os::nanotime;
+use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, GSCANRUNNING, WaitReason};
+use crate::runtime::g::allgs::{atomic_all_g, atomic_all_g_index};
+use crate::runtime::g::callers::{Pcs, callers_of_still, gcallers, left_at};
+use crate::runtime::g::status::{
+    cas_g_from_waiting, cas_g_to_waiting, casfrom_gscanstatus, castogscanstatus, readgstatus,
+};
+use crate::runtime::report::ancestors::Origin;
+use crate::runtime::report::symbols::Symbols;
+use crate::runtime::report::traceback::{traceback, write_header};
+use crate::runtime::signal::snapshot;
+use crate::runtime::world::suspend::{resume_g, suspend_g_until};
+
+/// How long to wait for a goroutine that runs to stop, in nanoseconds.
+const PATIENCE: i64 = 10 * 1000 * 1000;
+
+/// Writes the state and the stack of every goroutine, the caller's first. Go's `runtime.Stack`, of all.
+///
+/// ```text
+/// goroutine 7 "worker" [chan receive, 3 minutes]:
+/// example::work(...)
+///         /src/example.rs:12 +0x1d
+/// created at src/main.rs:7:5 in goroutine 1
+/// ```
+///
+/// The world isn't stopped: each goroutine is, for as long as its stack is walked. If a running one doesn't
+/// stop, its stack is printed as it was at one moment, or, if even that can't be had, the line `goroutine
+/// running on other thread; stack unavailable`. Goroutines that begin or end meanwhile may be missing. The
+/// frames of the runtime itself are left out unless [`set_traceback`](crate::set_traceback) or `GOTRACEBACK`
+/// says otherwise.
+///
+/// If a running goroutine comes to no check for 10 ms, its thread gets a signal, `SIGURG`, even if no code is
+/// preemptible, and with `GODEBUG=asyncpreemptoff=1`. Outside of [`blocking`](crate::blocking), a sleep or a
+/// poll in C that the goroutine is in may then return `EINTR`; and the program gets the signal, too, if it
+/// had a handler for it before the runtime started, or has asked for it by
+/// [`signal::notify`](crate::signal::notify).
+///
+/// It can also be called from a thread that isn't a goroutine's, but not on a copying stack.
+///
+/// # Errors
+/// The errors of `out`.
+///
+/// # Panics
+/// As `out` does.
+pub fn dump_goroutines(out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
+    let me = getg();
+    let mut symbols = Symbols::new();
+    let mut text = String::new();
+    let mut separator = "";
+    let mut dump = |gp: &'static G| {
+        text.clear();
+        while_waiting(me, || print(&mut text, &mut symbols, gp, me));
+        if text.is_empty() {
+            return Ok(());
+        }
+        out.write_all(separator.as_bytes())?;
+        separator = "\n";
+        out.write_all(text.as_bytes())
+    };
+    if let Some(me) = me {
+        dump(me)?;
+    }
+    (0..atomic_all_g())
+        .filter_map(atomic_all_g_index)
+        .filter(|gp| !me.is_some_and(|me| ptr::eq(me, *gp)))
+        .try_for_each(dump)
+}
+
+/// Calls `f` on g0, while the caller's goroutine is in the state waiting: two running goroutines that suspend
+/// each other would wait forever.
+fn while_waiting(me: Option<&'static G>, f: impl FnOnce()) {
+    systemstack_scannable(|| match me.filter(|me| readgstatus(me) & !GSCAN == GRUNNING) {
+        Some(me) => {
+            cas_g_to_waiting(me, GRUNNING, WaitReason::TraceGoroutineStatus);
+            f();
+            cas_g_from_waiting(me);
+        }
+        None => f(),
+    });
+}
+
+/// Prints `gp`, if it has begun and not ended. On g0, or on a thread that isn't ours.
+fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>) {
+    let Some((pcs, origin)) = look(out, gp, me) else { return };
+    // Writing to a string doesn't fail.
+    let _ = traceback(out, symbols, pcs.as_ref(), &origin);
+}
+
+/// Prints the header of `gp`, and finds its frames, if they can be had, and who made it; none if it hasn't
+/// begun or has ended.
+fn look(out: &mut String, gp: &'static G, me: Option<&G>) -> Option<(Option<Pcs>, Origin)> {
+    if me.is_some_and(|me| ptr::eq(me, gp)) {
+        write_header(out, gp, GRUNNING);
+        // SAFETY: `gp` is the caller's, whose thread is on g0 here, so its stack stays as it left it.
+        return Some((Some(unsafe { gcallers(gp, &left_at(gp)) }), Origin::of(gp)));
+    }
+    let state = loop {
+        match suspend_g_until(gp, nanotime() + PATIENCE) {
+            Some(state) => break state,
+            None => {
+                if let Some(found) = look_at_running(out, gp) {
+                    return Some(found);
+                }
+            }
+        }
+    };
+    if state.dead {
+        return None;
+    }
+    write_header(out, gp, if state.stopped { GRUNNING } else { readgstatus(gp) & !GSCAN });
+    // SAFETY: it is suspended until resume_g.
+    let found = unsafe { (Some(callers_of_still(gp)), Origin::of(gp)) };
+    resume_g(state);
+    Some(found)
+}
+
+/// [`look`] at a goroutine that runs and doesn't stop; none if it has stopped meanwhile.
+fn look_at_running(out: &mut String, gp: &'static G) -> Option<(Option<Pcs>, Origin)> {
+    // With the scan bit set, it neither ends nor leaves its M.
+    if !castogscanstatus(gp, GRUNNING, GSCANRUNNING) {
+        return None;
+    }
+    write_header(out, gp, GRUNNING);
+    let found = (snapshot::running(gp), Origin::of(gp));
+    casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
+    Some(found)
+}

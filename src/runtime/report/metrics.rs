@@ -1,0 +1,164 @@
+//! The scheduler's metrics: Go's `runtime/metrics`, with its names.
+//!
+//! ```
+//! use gosched::metrics::{self, Value};
+//!
+//! // SAFETY: nothing keeps a thread-local across a point that can park.
+//! let goroutines = unsafe { gosched::run(|| metrics::read("/sched/goroutines:goroutines")) };
+//! assert_eq!(goroutines, Some(Value::Uint64(1)));
+//! ```
+//!
+//! Nothing stops while metrics are read: each is as it was at a moment of its own.
+//!
+//! How long goroutines wait for a P, and for mutexes, is sampled: one wait in 128 is measured, on average.
+//! (In Go it is one in 8: a switch there takes longer, and so the clock costs less beside it.)
+
+use std::sync::atomic::Ordering;
+
+use crate::runtime::base::histogram::time_histogram_metrics_buckets;
+use crate::runtime::base::os::nanotime;
+use crate::runtime::base::this::{started, with_room};
+use crate::runtime::data::runtime2::{TimeHistogram, sched};
+use crate::runtime::g::allgs::allglen;
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::mem::guard::UNGUARDED;
+use crate::runtime::mem::segment::SEGMENT_BYTES;
+use crate::runtime::mem::sizes::PAGE_MIN;
+use crate::runtime::p::gcount::gcount;
+use crate::runtime::p::procs::{gomaxprocs, procs};
+use crate::runtime::sched::preempt::PREEMPTIONS;
+use crate::runtime::stack::copystack::GROWTHS;
+
+/// A metric. Go's `metrics.Description`.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Description {
+    /// The metric's name, with its unit.
+    pub name: &'static str,
+    /// What the metric tells.
+    pub description: &'static str,
+    /// Whether the metric only grows.
+    pub cumulative: bool,
+    read: fn() -> Value,
+}
+
+/// The value of a metric. Go's `metrics.Value`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Value {
+    /// A count.
+    Uint64(u64),
+    /// A measure.
+    Float64(f64),
+    /// A distribution.
+    Float64Histogram(Float64Histogram),
+}
+
+/// A distribution: how often a measure was in each bucket. Go's `metrics.Float64Histogram`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Float64Histogram {
+    /// The count of each bucket: `counts[i]` is for measures from `buckets[i]` on, below `buckets[i + 1]`.
+    pub counts: Vec<u64>,
+    /// The bounds of the buckets, from the lowest to the highest: one more than there are buckets.
+    pub buckets: Vec<f64>,
+}
+
+/// All metrics, in the order of their names. Go's `metrics.All`.
+pub fn all() -> &'static [Description] {
+    &ALL
+}
+
+/// The value of the metric with this name; none if there is no such metric. Go's `metrics.Read`, of one.
+pub fn read(name: &str) -> Option<Value> {
+    let at = ALL.binary_search_by(|metric| metric.name.cmp(name)).ok()?;
+    Some(ALL[at].read())
+}
+
+impl Description {
+    /// The metric's value now.
+    pub fn read(&self) -> Value {
+        with_room(self.read)
+    }
+}
+
+const fn gauge(name: &'static str, description: &'static str, read: fn() -> Value) -> Description {
+    Description { name, description, cumulative: false, read }
+}
+
+const fn total(name: &'static str, description: &'static str, read: fn() -> Value) -> Description {
+    Description { name, description, cumulative: true, read }
+}
+
+static ALL: [Description; 14] = [
+    total("/cpu/classes/idle:cpu-seconds", "How long P's had nothing to run, all together.", idle),
+    total("/gosched/preemptions:preemptions", "How often a goroutine was stopped to let others run.", || {
+        Value::Uint64(PREEMPTIONS.load(Ordering::Relaxed))
+    }),
+    total(
+        "/gosched/stacks/growths:growths",
+        "How often a copying stack was moved to a larger place.",
+        || Value::Uint64(GROWTHS.load(Ordering::Relaxed)),
+    ),
+    gauge(
+        "/gosched/stacks/home:bytes",
+        "Home pages: a G and its first stack in each, of goroutines that have ended, too.",
+        || Value::Uint64((allglen() * PAGE_MIN) as u64),
+    ),
+    gauge("/gosched/stacks/segments:bytes", "What stacks have grown into.", || {
+        Value::Uint64(SEGMENT_BYTES.load(Ordering::Relaxed).max(0) as u64)
+    }),
+    total("/gosched/stacks/unguarded:stacks", "Stacks that were made without a guard page.", || {
+        Value::Uint64(UNGUARDED.load(Ordering::Relaxed))
+    }),
+    gauge("/sched/gomaxprocs:threads", "How many goroutines run at once at most.", || {
+        Value::Uint64(gomaxprocs() as u64)
+    }),
+    gauge("/sched/goroutines:goroutines", "How many goroutines there are.", || {
+        Value::Uint64(if started() { gcount() as u64 } else { 0 })
+    }),
+    total(
+        "/sched/latencies:seconds",
+        "How long goroutines that could run waited until they did, of one time in 128 on average.",
+        || histogram(&sched().time_to_run),
+    ),
+    total("/sched/pauses/stopping/gc:seconds", "How long it took to stop the world for a collector.", || {
+        histogram(&sched().stw_stopping_time_gc)
+    }),
+    total("/sched/pauses/stopping/other:seconds", "How long it took to stop the world otherwise.", || {
+        histogram(&sched().stw_stopping_time_other)
+    }),
+    total("/sched/pauses/total/gc:seconds", "How long the world was stopped for a collector.", || {
+        histogram(&sched().stw_total_time_gc)
+    }),
+    total("/sched/pauses/total/other:seconds", "How long the world was stopped otherwise.", || {
+        histogram(&sched().stw_total_time_other)
+    }),
+    total(
+        "/sync/mutex/wait/total:seconds",
+        "How long goroutines waited for mutexes, all together; estimated from one time in 128.",
+        || seconds(sched().total_mutex_wait_time.load(Ordering::Relaxed)),
+    ),
+];
+
+fn histogram(times: &TimeHistogram) -> Value {
+    let (counts, buckets) = (times.counts(), time_histogram_metrics_buckets());
+    Value::Float64Histogram(Float64Histogram { counts, buckets })
+}
+
+fn seconds(ns: i64) -> Value {
+    Value::Float64(ns as f64 / 1e9)
+}
+
+/// How long P's have been idle, all together, with those that are idle now.
+fn idle() -> Value {
+    // Without the lock, a P that stops being idle meanwhile might be counted in neither.
+    lock(&sched().lock);
+    let mut idle = sched().idle_time.load(Ordering::Relaxed);
+    if started() {
+        let since = procs().allp.iter().map(|pp| pp.limiter_event.load(Ordering::Relaxed) as i64);
+        let now = nanotime();
+        idle += since.filter(|&since| since != 0).map(|since| now - since).sum::<i64>();
+    }
+    unlock(&sched().lock);
+    seconds(idle)
+}

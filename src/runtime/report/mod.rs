@@ -1,0 +1,41 @@
+//! Everything that is printed: fatal errors, stacks of goroutines, the scheduler's state, metrics. Go's
+//! `panic.go` and `traceback.go`.
+//!
+//! A fatal error comes from anywhere: with any lock held, malloc's too, and in the middle of any change. So
+//! its report
+//!
+//! - is made on g0, or on a thread that isn't ours, by one thread; a second waits for the process to end;
+//! - freezes the world as well as that goes, and takes no lock of the runtime's: `allgs` is read without;
+//! - has a watchdog: what was printed by then has to do.
+//!
+//! A report of a program that goes on may allocate. `dump_goroutines` suspends each goroutine while it looks
+//! at it; one that runs and doesn't stop has its thread leave a copy of its stack (`signal/snapshot.rs`). For
+//! metrics and `schedtrace` nobody stops: each word is as it was at some moment near that of the others.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `panic.rs` | `report`, `startpanic`, `dopanic`, `freezetheworld`, `crash`: what is called for a throw |
+//! | `watchdog.rs` | an end to reports that take too long |
+//! | `overflow.rs` | a goroutine has used more stack than it has |
+//! | `traceback.rs` | `goroutineheader`, `printcreatedby`, `tracebackothers`, `traceback` |
+//! | `ancestors.rs` | `printcreatedby1`, `printAncestorTraceback` |
+//! | `symbols.rs` | `showframe`: from addresses to functions, files and lines |
+//! | `wait_since.rs` | since when goroutines wait, noted once a minute |
+//! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all |
+//! | `quit.rs` | SIGQUIT: what every goroutine does, and the end |
+//! | `schedtrace.rs` | `schedtrace` |
+//! | `metrics.rs` | Go's `runtime/metrics`, with its names |
+
+mod ancestors;
+pub(super) mod dump;
+pub mod metrics;
+mod overflow;
+pub(super) mod panic;
+pub(super) mod quit;
+pub(super) mod schedtrace;
+mod symbols;
+mod traceback;
+pub(super) mod wait_since;
+mod watchdog;

@@ -1,0 +1,104 @@
+//! Fatal errors: Go's `throw` and `fatal`, of `panic.go`.
+//!
+//! A broken invariant of the scheduler is no Rust panic: the process is in no state to unwind. The
+//! message, every goroutine and why it waits go to stderr, and the process ends with status 2.
+
+use std::sync::atomic::Ordering;
+
+use crate::runtime::base::debug::gotraceback;
+use crate::runtime::base::fatal::{Fatal, PANICKING, exit};
+use crate::runtime::base::os::usleep;
+use crate::runtime::base::print::eprintln;
+use crate::runtime::base::this::this_m;
+use crate::runtime::data::ext::ThrowType;
+use crate::runtime::data::runtime2::{G, sched};
+use crate::runtime::p::procs::gomaxprocs;
+use crate::runtime::p::stop::{FREEZE_STOP_WAIT, preemptall};
+use crate::runtime::report::overflow::report_overflow;
+use crate::runtime::report::traceback::{Mine, print_backtrace, tracebackothers};
+use crate::runtime::report::watchdog::give_up_after_a_while;
+
+/// The report of a fatal error, and the end of the process. On g0, or on a thread that isn't ours.
+pub(in crate::runtime) fn report(fatal: Fatal<'_>) -> ! {
+    match fatal {
+        Fatal::Error(s, kind) => {
+            startpanic(kind);
+            eprintln!("fatal error: {s}");
+            dopanic(kind, None)
+        }
+        Fatal::Overflow { gp, sp, limit, whole } => report_overflow(gp, sp, limit, whole),
+    }
+}
+
+/// Prints the stacks that `GOTRACEBACK` asks for, that of `first` before others, and ends the process. Go's
+/// `dopanic_m`.
+pub(super) fn dopanic(kind: ThrowType, first: Option<&'static G>) -> ! {
+    let level = gotraceback();
+    if level.frames > 0 {
+        if kind == ThrowType::Runtime {
+            eprintln!();
+            print_backtrace();
+        }
+        eprintln!();
+        if level.all {
+            tracebackothers(Mine::ToPrint { first });
+        }
+    }
+    end()
+}
+
+/// Ends the process after a report: with a core dump if `GOTRACEBACK` asks for one.
+pub(super) fn end() -> ! {
+    if gotraceback().crash {
+        crash()
+    }
+    exit(2)
+}
+
+/// Ends the process with a core dump. Go's `crash`.
+fn crash() -> ! {
+    // SAFETY: with the default action no handler runs; abort unblocks the signal and doesn't return.
+    unsafe {
+        libc::signal(libc::SIGABRT, libc::SIG_DFL);
+        libc::abort()
+    }
+}
+
+/// Claims the right to report a fatal error. A thread that comes second waits for the end of the process.
+/// Go's `startpanic_m`.
+pub(super) fn startpanic(kind: ThrowType) {
+    let mp = this_m();
+    if let Some(mp) = mp {
+        mp.dying.set(mp.dying.get() + 1);
+        if mp.dying.get() > 1 {
+            eprintln!("panic during panic");
+            exit(3);
+        }
+        mp.throwing.set(kind as u32);
+    }
+    if PANICKING.fetch_add(1, Ordering::SeqCst) > 0 {
+        loop {
+            // SAFETY: takes nothing, and waits for a signal.
+            unsafe { libc::pause() };
+        }
+    }
+    give_up_after_a_while();
+    freezetheworld();
+}
+
+/// Keeps other M's from running goroutines, as well as it can, while a fatal error is reported: takes no
+/// lock, as the failing code may hold any. Go's `freezetheworld`.
+fn freezetheworld() {
+    if gomaxprocs() == 0 {
+        return; // the runtime hasn't started
+    }
+    // Each round is a millisecond; as long as a goroutine runs, it may help to ask again.
+    for _ in 0..5 {
+        sched().stopwait.store(FREEZE_STOP_WAIT, Ordering::Relaxed);
+        sched().gcwaiting.store(true, Ordering::SeqCst);
+        if !preemptall() {
+            break;
+        }
+        usleep(1000);
+    }
+}

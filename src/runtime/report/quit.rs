@@ -1,0 +1,87 @@
+//! SIGQUIT: the stacks of all goroutines are printed, and the process ends with status 2.
+//!
+//! Go prints the report in the handler. Here it takes memory, and the interrupted thread may hold the
+//! allocator's lock: so the handler only asks for the report, and sysmon prints it while that thread goes on.
+//! If sysmon no longer runs, a second SIGQUIT ends the process as if nobody handled it.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicUsize, Ordering};
+
+use crate::runtime::arch::Sigctxt;
+use crate::runtime::base::print::eprintln;
+use crate::runtime::base::this::this_m;
+use crate::runtime::data::ext::ThrowType;
+use crate::runtime::data::runtime2::G;
+use crate::runtime::p::idle::wake_sysmon_from_signal;
+use crate::runtime::report::panic::{dopanic, startpanic};
+use crate::runtime::signal::handler::{action, getsig, setsig};
+use crate::runtime::signal::sigqueue::signal_ignored;
+
+/// Whether the signal has come. It publishes what is below.
+static ASKED: AtomicBool = AtomicBool::new(false);
+/// The interrupted pc.
+static PC: AtomicUsize = AtomicUsize::new(0);
+/// The number of the interrupted M; -1 if the thread isn't ours.
+static M_ID: AtomicI64 = AtomicI64::new(-1);
+/// The signal's code: how it was sent.
+static SIGCODE: AtomicI32 = AtomicI32::new(0);
+/// The goroutine of the interrupted M, if it had one.
+static GP: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+
+/// Installs the handler, unless the program handles SIGQUIT, or ignores it by
+/// [`ignore`](crate::signal::ignore). It is also installed if the process was started with the signal
+/// ignored, as shells do in the background: as in Go, whoever sends SIGQUIT there wants the report. Part of
+/// Go's `initsig`.
+pub(in crate::runtime) fn install_quit_handler() {
+    if signal_ignored(libc::SIGQUIT) {
+        return;
+    }
+    if getsig(libc::SIGQUIT).is_ok_and(|now| matches!(now.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN)) {
+        // A second SIGQUIT finds the default action, which ends the process.
+        let once = action(sigquit, libc::SA_RESETHAND);
+        // SAFETY: our handler may run anywhere: it stores to atomics and wakes a futex. An error is
+        // impossible, as SIGQUIT can be handled.
+        let _set = unsafe { setsig(libc::SIGQUIT, &once) };
+    }
+}
+
+extern "C" fn sigquit(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes a siginfo and a ucontext, which are this handler's until it returns.
+    let (info, context) = unsafe { (&*info, &mut *context.cast()) };
+    PC.store(Sigctxt(context).sigpc(), Ordering::Relaxed);
+    SIGCODE.store(info.si_code, Ordering::Relaxed);
+    if let Some(mp) = this_m() {
+        M_ID.store(mp.id.get(), Ordering::Relaxed);
+        GP.store(mp.curg.get().map_or(ptr::null_mut(), G::as_ptr), Ordering::Relaxed);
+    }
+    // Sequentially consistent: sysmon sets sysmonwait and then looks at this. Either it sees this, or we see
+    // that it sleeps and wake it. And release: sysmon finds what was stored above.
+    ASKED.store(true, Ordering::SeqCst);
+    wake_sysmon_from_signal();
+}
+
+/// Whether a SIGQUIT has asked for a report.
+pub(in crate::runtime) fn asked_to_quit() -> bool {
+    ASKED.load(Ordering::SeqCst)
+}
+
+/// Prints the report if a SIGQUIT has asked for it, and ends the process. On sysmon's thread. The last part
+/// of Go's `sighandler`.
+pub(in crate::runtime) fn quit_if_asked() {
+    if asked_to_quit() {
+        report()
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn report() -> ! {
+    startpanic(ThrowType::User);
+    eprintln!("SIGQUIT: quit");
+    let (pc, m) = (PC.load(Ordering::Relaxed), M_ID.load(Ordering::Relaxed));
+    // Go prints the code as an unsigned number.
+    eprintln!("PC={pc:#x} m={m} sigcode={}", SIGCODE.load(Ordering::Relaxed) as u64);
+    // SAFETY: null, or the address of a G, whose page is never unmapped.
+    dopanic(ThrowType::User, unsafe { GP.load(Ordering::Relaxed).as_ref() })
+}

@@ -1,0 +1,204 @@
+//! From addresses to functions, files and lines: Go's `funcline`, by way of `std::backtrace`.
+//!
+//! `std::backtrace` knows the symbols of the calling stack's frames only. So it is called from a frame whose
+//! caller, to an unwinder, is at the address in question ([`called_from`]), on a stack that leads nowhere.
+//! That is slow, but most goroutines are at the same few addresses, and each address is looked up once in a
+//! report.
+
+use std::backtrace::Backtrace;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+
+use memmap2::{MmapMut, MmapOptions};
+
+use crate::runtime::arch::{Regs, called_from};
+use crate::runtime::base::debug::{Gotraceback, gotraceback};
+use crate::runtime::g::callers::{INNER_FRAMES, entry};
+
+/// A function at an address. There are several at one address where calls were inlined.
+struct Symbol {
+    function: String,
+    /// File and line; empty if they aren't known.
+    place: String,
+}
+
+/// The symbols of the addresses that were looked up.
+pub(super) struct Symbols {
+    known: BTreeMap<usize, Vec<Symbol>>,
+    nowhere: Option<Nowhere>,
+}
+
+impl Symbols {
+    pub(crate) fn new() -> Symbols {
+        Symbols { known: BTreeMap::new(), nowhere: Nowhere::new() }
+    }
+
+    /// Prints the frames at these addresses, and that there may be more. The runtime's frames are left out,
+    /// unless the level asks for them or there are no others. Go's `traceback2`.
+    pub(crate) fn print(&mut self, out: &mut impl Write, pcs: &[usize]) -> fmt::Result {
+        let level = gotraceback();
+        let shown = |function: &str| showframe(function, &level);
+        let any = pcs.iter().any(|&pc| self.at(pc).iter().any(|symbol| shown(&symbol.function)));
+        pcs.iter().try_for_each(|&pc| {
+            let symbols = self.at(pc);
+            for (i, symbol) in symbols.iter().enumerate() {
+                if !any || shown(&symbol.function) {
+                    // The offset is that in the outermost function, which the frame belongs to.
+                    symbol.print(out, "(...)", pc, i + 1 == symbols.len())?;
+                }
+            }
+            Ok(())
+        })?;
+        if pcs.len() == INNER_FRAMES {
+            writeln!(out, "...additional frames elided...")?;
+        }
+        Ok(())
+    }
+
+    /// Prints the function that made a goroutine, and the place in it: at `pc`.
+    pub(super) fn print_maker(&mut self, out: &mut impl Write, pc: usize, of: &str) -> fmt::Result {
+        let level = Gotraceback { frames: 1, ..gotraceback() };
+        let symbols = self.at(pc);
+        // Functions of the runtime may be inlined in the one that made it.
+        let last = symbols.len() - 1;
+        let i = symbols.iter().position(|symbol| showframe(&symbol.function, &level)).unwrap_or(last);
+        symbols[i].print(out, of, pc, i == last)
+    }
+
+    /// The functions at an address; the innermost first.
+    fn at(&mut self, pc: usize) -> &[Symbol] {
+        let Symbols { known, nowhere } = self;
+        known.entry(pc).or_insert_with(|| {
+            let found = nowhere.as_ref().map_or(Vec::new(), |nowhere| nowhere.look_up(pc));
+            if found.is_empty() { vec![Symbol::new("??")] } else { found }
+        })
+    }
+}
+
+impl Symbol {
+    fn new(function: &str) -> Symbol {
+        Symbol { function: without_hashes(function), place: String::new() }
+    }
+
+    /// Prints two lines: the function, and the place in it.
+    fn print(&self, out: &mut impl Write, after: &str, pc: usize, offset: bool) -> fmt::Result {
+        write!(out, "{}{after}\n\t", self.function)?;
+        match self.place.as_str() {
+            "" => write!(out, "pc={pc:#x}")?,
+            place => write!(out, "{place}")?,
+        }
+        match offset.then(|| entry(pc)).flatten() {
+            Some(entry) => writeln!(out, " +{:#x}", pc - entry),
+            None => writeln!(out),
+        }
+    }
+}
+
+/// How the names of functions begin that run goroutines, or that goroutines park in.
+const RUNTIME: [&str; 11] = [
+    "gosched_",
+    "__morestack",
+    "gosched::",
+    "<gosched::",
+    "systemstack_switch",
+    "asmcgocall_on_g0",
+    "__rust_try",
+    "core::ops::function::",
+    "std::panic::",
+    "std::panicking::",
+    "<core::panic::unwind_safe::",
+];
+
+/// Whether a report shows the frames of a function. Go's `showframe`.
+fn showframe(function: &str, level: &Gotraceback) -> bool {
+    level.frames > 1 || !RUNTIME.iter().any(|begins| function.starts_with(begins))
+}
+
+/// A stack on which every walk ends: each word of it is the address of its frame, or 0.
+struct Nowhere(MmapMut);
+
+impl Nowhere {
+    /// More than any frame has. Hardly any of it is touched.
+    const LEN: usize = 64 << 20;
+    /// The offset of the frame's stack pointer.
+    const SP: usize = 64 << 10;
+    /// How far from the stack pointer the words may be that a rule of CFI reads an address from.
+    const NEAR: usize = 4 << 10;
+
+    fn new() -> Option<Nowhere> {
+        let mut memory = MmapOptions::new().len(Self::LEN).no_reserve_swap().map_anon().ok()?;
+        let sp = memory.as_ptr().expose_provenance() + Self::SP;
+        for word in memory[Self::SP - Self::NEAR..Self::SP + Self::NEAR].chunks_mut(size_of::<usize>()) {
+            word.copy_from_slice(&sp.to_ne_bytes());
+        }
+        Some(Nowhere(memory))
+    }
+
+    /// What `std::backtrace` says of an address.
+    fn look_up(&self, pc: usize) -> Vec<Symbol> {
+        // std takes the frame's pc for a return address, and looks up pc - 1.
+        let ip = pc + 1;
+        let regs = Regs::all(ip, self.0.as_ptr().addr() + Self::SP);
+        let mut text = String::new();
+        // SAFETY: whatever rules for the caller's registers there are at `ip`, they read this memory only,
+        // and find its own address or zero. Formatting doesn't unwind.
+        unsafe { called_from(&regs, || text = format!("{:#}", Backtrace::force_capture())) };
+        symbols_of(&text, ip)
+    }
+}
+
+/// The symbols of the frame at `ip` in a backtrace: `7:  0xaddress - function`, and a line `at
+/// file:line:column`. Functions with a call that was inlined follow, at the same address.
+fn symbols_of(text: &str, ip: usize) -> Vec<Symbol> {
+    let address = format!("{ip:#x}");
+    let mut symbols: Vec<Symbol> = Vec::new();
+    let mut here = false;
+    for line in text.lines().map(str::trim_start) {
+        if let Some((found, function)) = frame_of(line) {
+            here = found == address;
+            if here {
+                symbols.push(Symbol::new(function));
+            }
+        } else if here && let (Some(place), Some(last)) = (line.strip_prefix("at "), symbols.last_mut()) {
+            last.place = without_column(place).to_owned();
+        }
+    }
+    symbols
+}
+
+/// Address and function of a line that begins a frame.
+fn frame_of(line: &str) -> Option<(&str, &str)> {
+    let (number, rest) = line.split_once(": ")?;
+    number.parse::<usize>().ok()?;
+    rest.trim_start().split_once(" - ")
+}
+
+/// A function's name, without the hashes that make it and its crates unique: `::h` and 16 digits at the end,
+/// or digits in brackets behind a crate's name.
+fn without_hashes(name: &str) -> String {
+    let is_hash = |digits: &str| digits.len() > 8 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let name = match name.rsplit_once("::h") {
+        Some((path, hash)) if is_hash(hash) => path,
+        _ => name,
+    };
+    let mut parts = name.split('[');
+    let mut short = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(']') {
+            Some((hash, rest)) if is_hash(hash) => short.push_str(rest),
+            _ => {
+                short.push('[');
+                short.push_str(part);
+            }
+        }
+    }
+    short
+}
+
+/// `file:line` of `file:line:column`.
+fn without_column(place: &str) -> &str {
+    match place.rsplit_once(':') {
+        Some((rest, _)) if rest.rsplit_once(':').is_some_and(|(_, line)| line.parse::<u32>().is_ok()) => rest,
+        _ => place,
+    }
+}

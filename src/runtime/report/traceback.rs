@@ -1,0 +1,231 @@
+//! Printing goroutines and their stacks: Go's `traceback.go`.
+//!
+//! - [`callers`] finds the frames of a goroutine that stands still, [`snapshot`] those of a running one, on a
+//!   copy of its stack.
+//! - [`symbols`] finds functions, files and lines.
+//! - [`ancestors`] has who made a goroutine, and [`waits`] since when it waits.
+//! - [`dump`] prints all goroutines of a program that goes on, [`quit`] does for SIGQUIT, and
+//!   `tracebackothers`, here, does when a fatal error ends the process.
+
+use std::backtrace::Backtrace;
+use std::ffi::{c_int, c_void};
+use std::fmt::{self, Write};
+use std::mem;
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::getg;
+use crate::runtime::base::debug::gotraceback;
+use crate::runtime::base::os::nanotime;
+use crate::runtime::base::print::{Stderr, eprintln};
+use crate::runtime::base::this::this_m;
+use crate::runtime::data::runtime2::{
+    G, GCOPYSTACK, GDEAD, GIDLE, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, WaitReason,
+};
+use crate::runtime::g::allgs::for_each_g_race;
+use crate::runtime::g::callers::{
+    _Unwind_Backtrace, _Unwind_GetCFA, _Unwind_GetIP, GO_ON, INNER_FRAMES, Pcs, STOP, callers_of_still,
+    gcallers, left_at,
+};
+use crate::runtime::report::ancestors::Origin;
+use crate::runtime::report::symbols::Symbols;
+use crate::runtime::report::wait_since::MINUTE;
+use crate::runtime::report::watchdog::more_time;
+use crate::runtime::signal::snapshot;
+
+fn status_name(status: u32) -> &'static str {
+    match status {
+        GIDLE => "idle",
+        GRUNNABLE => "runnable",
+        GRUNNING => "running",
+        GSYSCALL => "syscall",
+        GWAITING => "waiting",
+        GDEAD => "dead",
+        GCOPYSTACK => "copystack",
+        GPREEMPTED => "preempted",
+        _ => "???",
+    }
+}
+
+/// Prints a goroutine's number, state and wait reason. Go's `goroutineheader`.
+pub(super) fn goroutineheader(gp: &G) {
+    write_header(&mut Stderr::new(), gp, gp.atomicstatus.load(Ordering::Relaxed));
+}
+
+/// Writes the header of a goroutine whose state is, or was before the scan bit, `atomicstatus`.
+pub(super) fn write_header(out: &mut impl Write, gp: &G, atomicstatus: u32) {
+    let status = match (atomicstatus & !GSCAN, gp.waitreason.get()) {
+        (GWAITING, reason) if reason != WaitReason::Zero => reason.as_str(),
+        (status, _) => status_name(status),
+    };
+    let scan = if atomicstatus & GSCAN != 0 { " (scan)" } else { "" };
+    let minutes = match (atomicstatus & !GSCAN, gp.waitsince.get()) {
+        (GWAITING | GSYSCALL, since) if since != 0 => (nanotime() - since) / MINUTE,
+        _ => 0,
+    };
+    let locked = if gp.lockedm.is_null() { "" } else { ", locked to thread" };
+    let name = gp.ext.name.get();
+    let quote = if name.as_str().is_empty() { "" } else { "\"" };
+    let space = if name.as_str().is_empty() { "" } else { " " };
+    let _ = write!(out, "goroutine {}{space}{quote}{}{quote} [{status}{scan}", gp.goid.get(), name.as_str());
+    if minutes >= 1 {
+        let _ = write!(out, ", {minutes} minutes");
+    }
+    let _ = writeln!(out, "{locked}]:");
+}
+
+/// Prints who made a goroutine, and where, as far as no memory is needed for it. Go's `printcreatedby`.
+pub(super) fn printcreatedby(gp: &G) {
+    if let Some(location) = gp.ext.created_at.get() {
+        eprintln!("created at {location} in goroutine {}", gp.parent_goid.get());
+    } else if gp.gopc.get() != 0 {
+        eprintln!("created at pc {:#x} in goroutine {}", gp.gopc.get(), gp.parent_goid.get());
+    }
+}
+
+/// Prints the frames of a goroutine, if they are known, and who made it. Go's `traceback`.
+pub(super) fn traceback(
+    out: &mut impl Write,
+    symbols: &mut Symbols,
+    pcs: Option<&Pcs>,
+    origin: &Origin,
+) -> fmt::Result {
+    match pcs {
+        Some(pcs) => symbols.print(out, pcs.as_slice())?,
+        None => writeln!(out, "\tgoroutine running on other thread; stack unavailable")?,
+    }
+    origin.print(out, symbols)
+}
+
+/// What a report has still to print of this thread's goroutine.
+#[derive(Clone, Copy)]
+pub(super) enum Mine {
+    /// All of it, and after it `first`, before the others.
+    ToPrint { first: Option<&'static G> },
+    /// Nothing: its stack was printed.
+    Printed,
+}
+
+/// Prints every goroutine that has begun and not ended, for a report that ends the process. Takes no lock of
+/// the runtime's, as the thread that failed may hold it. Go's `tracebackothers`.
+pub(super) fn tracebackothers(mine: Mine) {
+    let mut symbols = Symbols::new();
+    let me = this_m().and_then(|mp| mp.curg.get());
+    let is_me = |gp: &G| me.is_some_and(|me| ptr::eq(me, gp));
+    let mut print = |gp: &'static G| {
+        let status = gp.atomicstatus.load(Ordering::Relaxed);
+        if matches!(status & !GSCAN, GIDLE | GDEAD) {
+            return;
+        }
+        more_time();
+        goroutineheader(gp);
+        let (pcs, origin) = if is_me(gp) {
+            (frames_of_mine(gp), Origin::of(gp))
+        } else if held(gp, status) {
+            // SAFETY: with the scan bit it can't go on, and its stack stays as it is.
+            (Some(unsafe { callers_of_still(gp) }), Origin::of(gp))
+        } else {
+            (snapshot::running(gp), Origin::without_ancestors(gp))
+        };
+        let _ = traceback(&mut Stderr::new(), &mut symbols, pcs.as_ref(), &origin);
+        eprintln!();
+    };
+    let first = match mine {
+        Mine::ToPrint { first } => {
+            me.map(&mut print);
+            first.filter(|first| !is_me(first))
+        }
+        Mine::Printed => None,
+    };
+    first.map(&mut print);
+    for_each_g_race(|gp| {
+        if !is_me(gp) && !first.is_some_and(|first| ptr::eq(first, gp)) {
+            print(gp);
+        }
+    });
+}
+
+/// The frames of this thread's goroutine, if the thread is on g0.
+fn frames_of_mine(gp: &G) -> Option<Pcs> {
+    let on_g0 = getg().zip(gp.m.get()).is_some_and(|(g, mp)| ptr::eq(g, &mp.ext.g0));
+    // SAFETY: the goroutine's stack stays as it left it, as long as its thread, this one, is on g0.
+    on_g0.then(|| unsafe { gcallers(gp, &left_at(gp)) })
+}
+
+/// Sets the scan bit of `gp`, whose state was `status`, for good, unless it is set already. Says whether it
+/// is set: not if the goroutine runs, or its state has changed.
+fn held(gp: &G, status: u32) -> bool {
+    let hold = || {
+        gp.atomicstatus.compare_exchange(status, status | GSCAN, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+    };
+    !matches!(status & !GSCAN, GRUNNING | GCOPYSTACK) && (status & GSCAN != 0 || hold())
+}
+
+/// Prints the calling stack, from g0 on through the goroutine that switched to it. Nothing can return on that
+/// stack afterwards, as a deep one is cut. This needs memory, unlike the rest of a report, so it comes last
+/// or has a watchdog ([`startpanic`](crate::runtime::report::panic::startpanic)).
+pub(super) fn print_backtrace() {
+    if gotraceback().frames == 0 {
+        return;
+    }
+    more_time();
+    let elided = cut_stack();
+    // A backtrace ends with a newline.
+    let _ = write!(Stderr::new(), "{}", Backtrace::force_capture());
+    if elided {
+        eprintln!("...additional frames elided...");
+    }
+}
+
+/// If the calling stack has more frames than are printed, cuts it there, by a return address of 0: to walk
+/// the millions of frames that an overflow can have would take seconds. Says whether it has cut.
+fn cut_stack() -> bool {
+    /// The size of a frame, at most: what is larger isn't a frame but a change of stacks.
+    const MAX_FRAME: usize = 1 << 20;
+
+    struct Walk {
+        /// How many frames were seen.
+        frames: usize,
+        /// How many are left, at most.
+        most: usize,
+        /// Where the last frame begins: the CFA of its callee.
+        sp: usize,
+        /// Whether the stack was cut.
+        cut: bool,
+    }
+
+    unsafe extern "C" fn trace(context: *mut c_void, walk: *mut c_void) -> c_int {
+        // SAFETY: the unwinder passes its context, and cut_stack's walk. The words from one frame's CFA to
+        // the next one's are a frame, whose return address is near the end where the search begins: in
+        // systemstack's, too, which leads to another stack. (Where a signal has interrupted there is none,
+        // but that is within the first frames.) Nothing returns by the address that is changed.
+        unsafe {
+            let walk = &mut *walk.cast::<Walk>();
+            walk.frames += 1;
+            let (ip, cfa) = (_Unwind_GetIP(context), _Unwind_GetCFA(context));
+            let low = mem::replace(&mut walk.sp, cfa);
+            if walk.frames <= walk.most || cfa.saturating_sub(low) > MAX_FRAME {
+                return GO_ON;
+            }
+            let mut words = (low..cfa).step_by(size_of::<usize>()).rev();
+            let saved = words.find(|word| ptr::with_exposed_provenance::<usize>(*word).read() == ip);
+            let Some(word) = saved else { return GO_ON };
+            // An unwinder stops at a return address of 0.
+            ptr::with_exposed_provenance_mut::<usize>(word).write(0);
+            walk.cut = true;
+            STOP
+        }
+    }
+
+    let mut most = INNER_FRAMES;
+    loop {
+        let mut walk = Walk { frames: 0, most, sp: 0, cut: false };
+        // SAFETY: `trace` gets the walk, which nobody else uses meanwhile.
+        unsafe { _Unwind_Backtrace(trace, (&raw mut walk).cast()) };
+        if !walk.cut {
+            return most > INNER_FRAMES;
+        }
+        // Walks again, as the word may have been another with the same value: then the next frame is cut.
+        most += 1;
+    }
+}

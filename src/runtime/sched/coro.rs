@@ -1,0 +1,219 @@
+//! Coroutine switches: Go's `coro.go`.
+//!
+//! A [`Coro`] is like a channel in which one goroutine always waits. The caller of [`coroswitch`]
+//! waits there instead, and the goroutine that was waiting goes on, on the same M, in the same time
+//! slice. No run queue and no lock is touched: that is what it is for. When the function that the
+//! coroutine was made with returns, its goroutine ends and the other goes on.
+//!
+//! ```text
+//!     the caller          c.gp        the coroutine
+//!                         coroutine   waits to begin
+//!     coroswitch(c) --->  caller      f(c, arg)
+//!                         coroutine   <--- coroswitch(c)
+//!     coroswitch(c) --->  caller      goes on
+//!                         null        <--- f returns
+//! ```
+//!
+//! A goroutine that is locked to its thread can't lend it. Where one of the two is, the other is
+//! made ready and runs by way of the run queue, as it would after a channel operation. Go 1.22
+//! doesn't look at that, and later ones end the process unless both are meant for that thread.
+
+use std::ffi::c_void;
+use std::io;
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::{gogo, mcall, mcall_by_jump, systemstack};
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::print::eprintln;
+use crate::runtime::base::this::goroutine;
+use crate::runtime::data::ext::{Coro, CoroFn, StackKind};
+use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, TraceBlockReason, WaitReason};
+use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::newproc::{Maker, newproc1};
+use crate::runtime::g::status::{cas_g_to_waiting, casgstatus_untracked};
+use crate::runtime::m::lockosthread::wire_while_panicking;
+use crate::runtime::mem::sizes::running_guard;
+use crate::runtime::sched::goexit::{end_thread, gdestroy};
+use crate::runtime::sched::ready::ready_on;
+use crate::runtime::sched::schedule::{dropg, schedule};
+
+/// Where the assembly stub of `newcoro` goes on, with its caller's pc. Makes a coroutine on a
+/// copying stack.
+///
+/// # Safety
+/// As [`newcoro`](crate::proc::newcoro).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_newcoro_from(c: *mut Coro, f: CoroFn, arg: *mut c_void, callerpc: usize) {
+    // A copying stack may be too small for what a new one takes.
+    systemstack(|| {
+        // SAFETY: newcoro's caller has promised that `c` stays until the coroutine has ended.
+        if let Err(error) = newcoro(unsafe { &*c }, f, arg, StackKind::Copying, &Maker::at(callerpc)) {
+            eprintln!("runtime: newcoro: {error}");
+            throw("out of memory for a goroutine");
+        }
+    })
+}
+
+/// Makes a goroutine that waits in `c` to run `f(c, arg)`. Go's `newcoro`.
+pub(crate) fn newcoro(
+    c: &Coro,
+    f: CoroFn,
+    arg: *mut c_void,
+    kind: StackKind,
+    maker: &Maker<'_>,
+) -> io::Result<&'static G> {
+    let newg = newproc1(corostart, kind, maker)?;
+    newg.sched.ctxt.set(arg);
+    newg.coroarg.set(ptr::from_ref(c).cast_mut());
+    // As execute does for goroutines that the scheduler runs.
+    newg.stackguard0.store(running_guard(newg), Ordering::Relaxed);
+    cas_g_to_waiting(newg, GRUNNABLE, WaitReason::Coroutine);
+    // A switch to it isn't tracked.
+    newg.tracking.set(false);
+    c.f.set(Some(f));
+    // Release pairs with the CAS in swap: the goroutine that switches to it sees all this.
+    c.gp.store(Some(newg), Ordering::Release);
+    Ok(newg)
+}
+
+/// The function of a coroutine's goroutine. Go's `corostart`.
+unsafe extern "C" fn corostart(arg: *mut c_void) {
+    let (gp, _) = goroutine();
+    let c = gp.coroarg.replace(ptr::null_mut());
+    // SAFETY: newcoro's caller has promised that the Coro stays until the coroutine has ended, and that
+    // `f(c, arg)` may be called here. When it has returned, nothing on this stack is needed.
+    unsafe {
+        let Some(f) = (*c).f.get() else { throw("corostart: no function") };
+        f(c, arg);
+        coroexit(c)
+    }
+}
+
+/// Ends the coroutine, and with it the running goroutine: the other one goes on. Go's
+/// `coroexit`.
+///
+/// # Safety
+/// On the goroutine of the coroutine `c`, which stays until it has ended. Nothing on the stack is needed
+/// any more: no destructor there runs.
+unsafe fn coroexit(c: *mut Coro) -> ! {
+    let (gp, _) = goroutine();
+    gp.coroarg.set(c);
+    gp.coroexit.set(true);
+    // SAFETY: on a goroutine, as the caller says; coroswitch_m makes it dead.
+    unsafe { mcall(coroswitch_m) };
+    throw("coroexit: a dead goroutine runs")
+}
+
+/// Switches to the goroutine that waits in `c`, and waits there until somebody switches back.
+/// Go's `coroswitch`.
+///
+/// # Safety
+/// On a goroutine with a P; nothing obtained from a thread-local is kept across this. `c` is a coroutine
+/// that stays until this returns.
+#[inline(always)]
+pub(crate) unsafe fn coroswitch(c: *const Coro) {
+    let (gp, mp) = goroutine();
+    // SAFETY: as the caller says, and `gp` is the running goroutine, with its M.
+    unsafe { coroswitch_on(gp, mp, c) }
+}
+
+/// [`coroswitch`] for a caller that knows its goroutine and M.
+///
+/// # Safety
+/// As [`coroswitch`]; `gp` is the running goroutine, and `mp` its M.
+#[inline(always)]
+pub(crate) unsafe fn coroswitch_on(gp: &'static G, mp: &'static M, c: *const Coro) {
+    wire_while_panicking(gp, mp);
+    gp.coroarg.set(c.cast_mut());
+    // SAFETY: on a goroutine, as the caller says; coroswitch_m leaves it in the coroutine, and the next
+    // switch resumes it.
+    unsafe { mcall_by_jump(coroswitch_m) }
+}
+
+/// What [`coroswitch`] and [`coroexit`] do on g0. Go's `coroswitch_m`.
+///
+/// It is called more often than any other switch: three CASes, and what happens rarely is kept out
+/// of it (a fifth of the time of a switch).
+unsafe extern "C" fn coroswitch_m(gp: *mut G) -> ! {
+    // SAFETY: mcall passes the G that called it, and G's are never freed.
+    let gp: &'static G = unsafe { &*gp };
+    // SAFETY: coroswitch or coroexit has set it; their callers promised that it stays until the switch.
+    let c = unsafe { &*gp.coroarg.replace(ptr::null_mut()) };
+    let Some(mp) = gp.m.get() else { throw("coroswitch: no m") };
+    if gp.coroexit.get() {
+        coroexit_m(mp, gp, c)
+    }
+    let locked = !gp.lockedm.is_null();
+    // Before it is in the coroutine: another thread may find it there, and run it at once.
+    trace(|| Event::GoPark(gp, TraceBlockReason::Generic));
+    gp.waitreason.set(WaitReason::Coroutine);
+    casgstatus_untracked(gp, GRUNNING, GWAITING);
+    dropg(mp, gp);
+    let gnext = swap(c, Some(gp));
+    if locked || !gnext.lockedm.is_null() {
+        ready_and_schedule(mp, gnext)
+    }
+    // SAFETY: on g0 by mcall, with the P kept and the goroutine dropped; swap made gnext ours.
+    unsafe { run_waiting(mp, gnext) }
+}
+
+/// The part of [`coroswitch_m`] for a goroutine that ends.
+#[cold]
+#[inline(never)]
+fn coroexit_m(mp: &'static M, gp: &'static G, c: &Coro) -> ! {
+    gp.coroexit.set(false);
+    let locked = !gp.lockedm.is_null();
+    let gnext = swap(c, None);
+    if locked || !gnext.lockedm.is_null() {
+        // First, as this thread may end with the goroutine that locked it.
+        ready_on(Some(mp), gnext, true);
+        if gdestroy(mp, gp) {
+            end_thread(mp)
+        }
+        // SAFETY: on g0 by mcall, with the P kept; gdestroy has dropped the goroutine.
+        unsafe { schedule(mp) }
+    }
+    gdestroy(mp, gp);
+    // SAFETY: on g0 by mcall, with the P kept and the goroutine dropped; swap made gnext ours.
+    unsafe { run_waiting(mp, gnext) }
+}
+
+/// Leaves `gp` in the coroutine; returns the goroutine that was there, which the caller owns now. After
+/// that `c` may be gone.
+#[inline(always)]
+fn swap(c: &Coro, gp: Option<&'static G>) -> &'static G {
+    loop {
+        let next = c.gp.get();
+        let Some(gnext) = next else { throw("coroswitch on exited coro") };
+        if c.gp.cas(next, gp) {
+            return gnext;
+        }
+    }
+}
+
+/// Runs a goroutine that was waiting, without the scheduler: in the current time slice.
+///
+/// # Safety
+/// On g0 of `mp`, which has a P and no goroutine. `gnext` waits, and is the caller's alone.
+#[inline(always)]
+unsafe fn run_waiting(mp: &'static M, gnext: &'static G) -> ! {
+    mp.curg.set(Some(gnext));
+    gnext.m.set(Some(mp));
+    trace(|| Event::GoUnpark(gnext));
+    casgstatus_untracked(gnext, GWAITING, GRUNNING);
+    gnext.waitsince.set(0);
+    trace(|| Event::GoStart(gnext));
+    // SAFETY: on g0, and the G is this M's alone, as the caller says. It is running now, for the first
+    // time since mcall or newproc1 filled its `sched`.
+    unsafe { gogo(&gnext.sched, gnext.stackguard0.load(Ordering::Relaxed)) }
+}
+
+/// Puts `gnext` on the run queue, as one of the two goroutines is locked to its thread.
+#[cold]
+#[inline(never)]
+fn ready_and_schedule(mp: &'static M, gnext: &'static G) -> ! {
+    ready_on(Some(mp), gnext, true);
+    // SAFETY: on g0 by mcall, with the P kept; coroswitch_m has dropped the goroutine.
+    unsafe { schedule(mp) }
+}

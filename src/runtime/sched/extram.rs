@@ -1,0 +1,196 @@
+//! Extra M's, for foreign threads that have to wait as a goroutine does: Go's `needm` and `dropm`.
+//!
+//! Such a thread can make goroutines and ready them without an M. To park, it needs a G that others can
+//! ready, and an M to sleep on: it borrows an extra M ([`needm`]), with a G that is locked to it, and
+//! gives it back ([`dropm`]). In between it is a goroutine like any other that is locked to its thread;
+//! at first in a system call, like one that has called C code:
+//!
+//! ```text
+//!     needm   exitsyscall   (runs, parks, ...)   entersyscallblock   dropm
+//! ```
+//!
+//! What the goroutine runs on is the thread's own stack, and g0's is a segment that comes with the M. (Go
+//! has it the other way round, and calls back on a goroutine's stack.) The thread's signal stack and mask
+//! stay as they are.
+
+use std::cell::Cell;
+use std::io;
+use std::marker::PhantomData;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::{getg, setg};
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::{G0_STACK, gettid, thread_stack};
+use crate::runtime::base::this::getm;
+use crate::runtime::data::ext::StackKind;
+use crate::runtime::data::link::Link;
+use crate::runtime::data::runtime2::{GDEAD, GSYSCALL, M, Stack, sched};
+use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::gfree::gfput;
+use crate::runtime::g::newproc::malg;
+use crate::runtime::g::status::casgstatus;
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::count::{EXTRAM_LENGTH, extram_length, m_reserve_id, m_unreserve_id};
+use crate::runtime::m::new::start_template_thread;
+use crate::runtime::m::thread::allocm;
+use crate::runtime::mem::segment::{stackalloc, stackfree};
+use crate::runtime::mem::sizes::STACK_GUARD;
+use crate::runtime::mem::stack_limit::{forget_stack_limit, remember_stack_limit};
+use crate::runtime::sched::syscall::{entersyscallblock, exitsyscall};
+
+/// The extra M's that no thread has, through `schedlink`; protected by `sched.lock`. Go's `extraM`.
+static EXTRAM: Link<M> = Link::null();
+
+/// Locks the list, and returns its head. Go's `lockextra`.
+fn lockextra() -> Option<&'static M> {
+    lock(&sched().lock);
+    EXTRAM.get()
+}
+
+/// Makes `mp` the head of the list, which is longer by `delta` now, and unlocks it. An M on the list
+/// doesn't count for deadlock. Go's `unlockextra`.
+fn unlockextra(mp: Option<&'static M>, delta: i32) {
+    EXTRAM.set(mp);
+    EXTRAM_LENGTH.store(extram_length() + delta, Ordering::Relaxed);
+    sched().nmsys.set(sched().nmsys.get() + delta);
+    unlock(&sched().lock);
+}
+
+/// Takes an M from the list; makes one if there is none. Go's `getExtraM`.
+fn get_extra_m() -> io::Result<&'static M> {
+    loop {
+        let head = lockextra();
+        unlockextra(head.and_then(|mp| mp.schedlink.get()), if head.is_some() { -1 } else { 0 });
+        match head {
+            Some(mp) => return Ok(mp),
+            None => newextram()?,
+        }
+    }
+}
+
+/// Puts an M on the list. Go's `addExtraM`.
+fn add_extra_m(mp: &'static M) {
+    mp.schedlink.set(lockextra());
+    unlockextra(Some(mp), 1);
+}
+
+/// Adds a new M to the list. Go's `newextram`.
+fn newextram() -> io::Result<()> {
+    start_template_thread();
+    lock(&sched().lock);
+    let id = m_reserve_id();
+    unlock(&sched().lock);
+    one_new_extra_m(id).inspect_err(|_| m_unreserve_id())
+}
+
+/// Makes an M with its goroutine, and puts it on the list. Go's `oneNewExtraM`.
+fn one_new_extra_m(id: i64) -> io::Result<()> {
+    let gp = malg(None, StackKind::Fixed(0))?;
+    let g0_stack = stackalloc(G0_STACK).inspect_err(|_| {
+        gfput(None, gp);
+    })?;
+    let mp = allocm(None, id).inspect_err(|_| {
+        stackfree(g0_stack);
+        gfput(None, gp);
+    })?;
+    let g0 = &mp.ext.g0;
+    g0.stack.set(g0_stack);
+    g0.stackguard0.store(g0_stack.lo + STACK_GUARD, Ordering::Relaxed);
+    g0.stackguard1.set(g0_stack.lo + STACK_GUARD);
+    // Less two words: the stack is aligned as where mstart leaves it.
+    g0.sched.sp.set(g0_stack.hi - 2 * size_of::<usize>());
+    g0.sched.g.set(Some(g0));
+    gp.m.set(Some(mp));
+    mp.curg.set(Some(gp));
+    mp.isextra.set(true);
+    mp.locked_int.set(1);
+    mp.lockedg.set(Some(gp));
+    gp.lockedm.set(Some(mp));
+    gp.sched.g.set(Some(gp));
+    gp.goid.set(sched().goidgen.fetch_add(1, Ordering::Relaxed) + 1);
+    // The G counts as a goroutine only while a thread has it.
+    sched().ngsys.fetch_add(1, Ordering::Relaxed);
+    add_extra_m(mp);
+    Ok(())
+}
+
+/// The bounds of this thread's stack; kept, as they don't change and take a while to find out.
+#[inline(never)]
+fn this_stack() -> Stack {
+    thread_local! {
+        static STACK: Cell<Option<Stack>> = const { Cell::new(None) };
+    }
+    STACK.get().unwrap_or_else(|| {
+        let stack = thread_stack();
+        STACK.set(Some(stack));
+        stack
+    })
+}
+
+/// Gives this thread, which isn't ours, an extra M, with its goroutine in a system call. Go's `needm`.
+fn needm() -> io::Result<()> {
+    let mp = get_extra_m()?;
+    let Some(gp) = mp.curg.get() else { throw("needm: no g") };
+    let stack = this_stack();
+    gp.stack.set(stack);
+    gp.stackguard0.store(stack.lo + STACK_GUARD, Ordering::Relaxed);
+    gp.stktopsp.set(stack.hi);
+    gp.syscallsp.set(stack.hi);
+    // No frame is to be seen by a traceback.
+    gp.syscallpc.set(0);
+    mp.has_thread(gettid());
+    remember_stack_limit(mp);
+    casgstatus(gp, GDEAD, GSYSCALL);
+    trace(|| Event::GoCreateSyscall(gp));
+    sched().ngsys.fetch_sub(1, Ordering::Relaxed);
+    // SAFETY: the thread runs on its own stack, which is the G's stack now.
+    unsafe { setg(Some(gp)) };
+    Ok(())
+}
+
+/// Takes the M from this thread. Go's `dropm`.
+fn dropm() {
+    let mp = getm();
+    let Some(gp) = mp.curg.get() else { throw("dropm: no g") };
+    trace(|| Event::GoDestroySyscall(gp));
+    casgstatus(gp, GSYSCALL, GDEAD);
+    gp.preempt_stop.store(false, Ordering::Relaxed);
+    sched().ngsys.fetch_add(1, Ordering::Relaxed);
+    forget_stack_limit(mp);
+    // SAFETY: the thread runs on no G's stack any more: on its own, as a foreign thread. What follows
+    // knows its M.
+    unsafe { setg(None) };
+    mp.has_no_thread();
+    add_extra_m(mp);
+}
+
+/// While this lives, the thread that made it is a goroutine, and can park.
+pub(crate) struct Guest {
+    /// A guest is its thread's own.
+    not_send: PhantomData<*const ()>,
+}
+
+impl Guest {
+    /// Makes this thread, which isn't ours, a goroutine; waits until there is a P for it.
+    #[inline(never)]
+    pub(crate) fn new() -> io::Result<Guest> {
+        if getg().is_some() {
+            throw("needm: on a thread that has an m");
+        }
+        needm()?;
+        // SAFETY: needm has put this G into a system call, as entersyscall would. Thread-locals stay
+        // right, as the goroutine is locked to this thread.
+        unsafe { exitsyscall() };
+        Ok(Guest { not_send: PhantomData })
+    }
+}
+
+impl Drop for Guest {
+    #[inline(never)]
+    fn drop(&mut self) {
+        // SAFETY: on the goroutine that `new` has made of this thread, which holds no runtime lock. No
+        // exitsyscall follows, as dropm ends the goroutine in the system call, nor does anything park.
+        unsafe { entersyscallblock() };
+        dropm();
+    }
+}

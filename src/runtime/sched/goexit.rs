@@ -1,0 +1,89 @@
+//! The end of a goroutine: Go's `goexit1`, `goexit0` and `gdestroy`.
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::{gogo, mcall};
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::this::getm;
+use crate::runtime::data::runtime2::{G, GDEAD, GRUNNING, M, WaitReason, sched};
+use crate::runtime::embed::hooks::hooks;
+use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::proflabel::drop_labels;
+use crate::runtime::g::status::casgstatus;
+use crate::runtime::mem::side::free_side_blocks;
+use crate::runtime::p::timers::timer::release_timer;
+use crate::runtime::sched::join::exited;
+use crate::runtime::sched::schedule::{dropg, schedule};
+
+/// Ends the running goroutine, without unwinding: no destructor on its stack runs. Go's
+/// `goexit1`.
+///
+/// # Safety
+/// On a goroutine. What is on its stack is forgotten, so nothing may rely on a destructor
+/// there, or point there.
+pub(crate) unsafe fn goexit1() -> ! {
+    // SAFETY: on a goroutine, as the caller says; goexit0 makes it dead.
+    unsafe { mcall(gosched_goexit0) }
+    throw("goexit1: a dead goroutine runs")
+}
+
+/// What the end of a goroutine does on g0. Go's `goexit0`; assembly jumps here when a
+/// goroutine's function has returned.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_goexit0(gp: *mut G) -> ! {
+    let mp = getm();
+    // SAFETY: mcall, or the assembly that ends a goroutine, passes the G that was running; G's are never
+    // freed.
+    if gdestroy(mp, unsafe { &*gp }) {
+        end_thread(mp)
+    }
+    // SAFETY: on g0, where assembly calls this, with the P kept; gdestroy has dropped the goroutine.
+    unsafe { schedule(mp) }
+}
+
+/// Goes back to mstart, which ends the thread. On g0, whose frames aren't needed any more.
+#[cold]
+pub(super) fn end_thread(mp: &M) -> ! {
+    // SAFETY: on g0, whose `sched` mstart has filled with the place where it goes on, for this one return.
+    unsafe { gogo(&mp.ext.g0.sched, 0) }
+}
+
+/// Frees what a G that has ended has, and the G itself unless a handle holds it. Says whether it was
+/// locked to this thread, which must end then: the goroutine may have changed the thread in ways that
+/// others don't expect. Go's `gdestroy`.
+#[inline(always)]
+pub(super) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
+    trace(|| Event::GoEnd(gp));
+    casgstatus(gp, GRUNNING, GDEAD);
+    let locked = !gp.lockedm.is_null();
+    gp.lockedm.set(None);
+    mp.lockedg.set(None);
+    gp.preempt_stop.store(false, Ordering::Relaxed);
+    if gp.ext.system.take() {
+        sched().ngsys.fetch_sub(1, Ordering::Relaxed);
+    }
+    gp.paniconfault.set(false);
+    if let Some(gdestroy) = hooks().gdestroy {
+        gdestroy(gp);
+    }
+    gp._defer.set(ptr::null_mut());
+    gp._panic.set(ptr::null_mut());
+    gp.waitreason.set(WaitReason::Zero);
+    gp.param.store(ptr::null_mut(), Ordering::Relaxed);
+    drop_labels(gp);
+    if let Some(t) = gp.timer.get() {
+        gp.timer.set(None);
+        release_timer(t);
+    }
+    if !gp.ext.side_blocks.get().is_null() {
+        free_side_blocks(gp, usize::MAX);
+    }
+    dropg(mp, gp);
+    if mp.locked_int.get() != 0 {
+        throw("internal lockOSThread error");
+    }
+    mp.locked_ext.set(0);
+    exited(mp, gp);
+    locked
+}

@@ -1,0 +1,125 @@
+//! Giving up the P and coming back: Go's `Gosched`, `goyield`, `gopreempt_m` and `preemptPark`.
+
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::{gogo, mcall};
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::this::{getm, goroutine};
+use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, sched};
+use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::status::casgstatus;
+use crate::runtime::lock::{lock_on, unlock_on};
+use crate::runtime::m::lockosthread::wire_while_panicking;
+use crate::runtime::p::globrunq::globrunqput;
+use crate::runtime::p::runq::runqput;
+use crate::runtime::preempt::safe_point::can_preempt_m;
+use crate::runtime::sched::schedule::{dropg, schedule};
+use crate::runtime::sched::wake::wakep;
+
+/// Lets other goroutines run, and goes to the end of the global queue. Go's `Gosched`.
+///
+/// # Safety
+/// On a goroutine with a P; nothing obtained from a thread-local is kept across this.
+#[inline(never)]
+pub(crate) unsafe fn gosched() {
+    let (gp, mp) = goroutine();
+    wire_while_panicking(gp, mp);
+    // SAFETY: on a goroutine, as goroutine() has checked; gosched_m puts it on the global queue.
+    unsafe { mcall(gosched_m) }
+}
+
+/// [`gosched`] on g0. Go's `gosched_m`.
+///
+/// # Safety
+/// [`mcall`] calls it, on an M with a P.
+unsafe extern "C" fn gosched_m(gp: *mut G) -> ! {
+    // SAFETY: on g0, with the G that mcall has just left; G's are never freed.
+    unsafe { gosched_impl(&*gp, false) }
+}
+
+/// [`gosched`], if this goroutine was asked to stop, or no P is idle. Go's `goschedIfBusy`.
+///
+/// # Safety
+/// As [`gosched`].
+#[inline(never)]
+pub(crate) unsafe fn gosched_if_busy() {
+    let (gp, _) = goroutine();
+    if gp.preempt.load(Ordering::Relaxed) || sched().npidle.load(Ordering::SeqCst) == 0 {
+        // SAFETY: the caller keeps gosched's conditions, as ours are the same.
+        unsafe { gosched() }
+    }
+}
+
+/// [`gosched`], unless its M can't be preempted now: it holds a lock, say. Go's `goschedguarded`.
+///
+/// # Safety
+/// As [`gosched`].
+#[inline(never)]
+pub(crate) unsafe fn goschedguarded() {
+    let (gp, mp) = goroutine();
+    wire_while_panicking(gp, mp);
+    // SAFETY: on a goroutine, as goroutine() has checked; goschedguarded_m queues it, or resumes it.
+    unsafe { mcall(goschedguarded_m) }
+}
+
+/// [`goschedguarded`] on g0. Go's `goschedguarded_m`.
+///
+/// # Safety
+/// [`mcall`] calls it, on an M with a P.
+unsafe extern "C" fn goschedguarded_m(gp: *mut G) -> ! {
+    // SAFETY: mcall passes the G that called it, and G's are never freed.
+    let gp: &'static G = unsafe { &*gp };
+    if !can_preempt_m(getm()) {
+        // SAFETY: on g0. mcall has just filled `sched`, and the G, still running, is this M's alone.
+        unsafe { gogo(&gp.sched, gp.stackguard0.load(Ordering::Relaxed)) }
+    }
+    // SAFETY: on g0 of an M with a P, as the caller says, for the G that mcall has just left.
+    unsafe { gosched_impl(gp, false) }
+}
+
+/// What [`gosched`] does on g0. Go's `goschedImpl`.
+///
+/// # Safety
+/// On g0 of an M with a P; `gp` is its goroutine, which has just left its stack.
+#[inline(always)]
+pub(super) unsafe fn gosched_impl(gp: &'static G, preempted: bool) -> ! {
+    let mp = getm();
+    trace(|| if preempted { Event::GoPreempt(gp) } else { Event::GoSched(gp) });
+    casgstatus(gp, GRUNNING, GRUNNABLE);
+    dropg(mp, gp);
+    lock_on(Some(mp), &sched().lock);
+    globrunqput(gp);
+    unlock_on(Some(mp), &sched().lock);
+    wakep();
+    // SAFETY: on g0 of an M with a P, as the caller says; dropg has taken its goroutine.
+    unsafe { schedule(mp) }
+}
+
+/// [`gosched`], to the end of this P's queue. Go's `goyield`.
+///
+/// # Safety
+/// As [`gosched`].
+#[inline(never)]
+pub(crate) unsafe fn goyield() {
+    let (gp, mp) = goroutine();
+    wire_while_panicking(gp, mp);
+    // SAFETY: on a goroutine, as goroutine() has checked; goyield_m puts it on the P's queue.
+    unsafe { mcall(goyield_m) }
+}
+
+/// [`goyield`] on g0. Go's `goyield_m`.
+///
+/// # Safety
+/// [`mcall`] calls it, on an M with a P.
+unsafe extern "C" fn goyield_m(gp: *mut G) -> ! {
+    // SAFETY: mcall passes the G that called it, and G's are never freed.
+    let gp: &'static G = unsafe { &*gp };
+    let mp = getm();
+    let Some(pp) = mp.p.get() else { throw("goyield: no p") };
+    trace(|| Event::GoPreempt(gp));
+    casgstatus(gp, GRUNNING, GRUNNABLE);
+    dropg(mp, gp);
+    runqput(pp, gp, false);
+    // SAFETY: on g0 by mcall, with the P that was just found; dropg has taken the goroutine.
+    unsafe { schedule(mp) }
+}

@@ -1,0 +1,243 @@
+//! The scheduler: which goroutine runs next, how one leaves its stack, and how it comes back. The middle of
+//! Go's `proc.go`, and `coro.go`.
+//!
+//! A goroutine leaves its stack by `mcall`: for good (`goexit0`), for a queue (`gosched_m`, `goyield_m`), for
+//! whoever will make it ready (`park_m`), or for another that waits to be switched to (`coroswitch_m`); or it
+//! is asked to, and assembly leaves it as `mcall` would (`gopreempt_m`, `preempt_park`). Each of these runs
+//! on g0, changes the goroutine's state, parts it from the M (`dropg`), and runs another: it never returns.
+//!
+//! - **Once its state has changed, the goroutine is somebody else's.** After `GRUNNABLE` and a queue, or
+//!   after `GWAITING` and the unlock that its park was for, another thread may run it, and it may end. So
+//!   what has to be read of it is read before.
+//! - Only `sched.lock` is taken in here, and a P's `timers_lock`. `sched.lock` is held for a few
+//!   instructions: it is dropped before a thread is made, and before the poller is woken.
+//! - A function that says "with a P" keeps the P by being on g0, or by `acquirem`. After a call that may park
+//!   or stop the M, both are asked for again.
+//! - `schedule` and `execute` are inlined into each function that `mcall` jumps to, and `find_runnable` is
+//!   cut in two for that: `arch` says why.
+//! - New work wakes a P, and an M that stops looking for work looks once more: `wake.rs` has the rules and
+//!   the two races. `loom` checks it.
+//! - A goroutine that is locked to its thread runs there and nowhere else. An M that finds it in a queue
+//!   hands its P to that thread.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `schedule.rs` | `schedule`, `execute`, `findRunnable`, `dropg` |
+//! | `wake.rs` | `wakep`, `resetspinning`, `m.becomeSpinning`, `checkRunqsNoP`: the "delicate dance" |
+//! | `steal.rs` | `stealWork` |
+//! | `timers.rs` | `checkTimers`, `checkTimersNoP` |
+//! | `poll.rs` | `wakeNetPoller`, `pollWork`, `poll_or_stop`, where an M sleeps |
+//! | `park.rs` | `gopark`, `goparkunlock`, `park_m` |
+//! | `ready.rs` | `goready`, `ready`, `injectglist`; `newproc_from`, `enqueue`: a new goroutine is let run |
+//! | `gosched.rs` | `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield` |
+//! | `preempt.rs` | `gopreempt_m`, `preemptPark`, `asyncPreempt2`: how one leaves that is asked to stop |
+//! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy` |
+//! | `join.rs` | the end of a goroutine with a handle, and who waits for that |
+//! | `syscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
+//! | `handoff.rs` | `handoffp`, `stoplockedm`, `startlockedm` |
+//! | `stop.rs` | `gcstopm` |
+//! | `disable.rs` | `schedEnableUser`, `schedEnabled` |
+//! | `coro.rs` | `newcoro`, `coroswitch`, `coroexit`, `coroswitch_m` |
+//! | `mstart.rs` | `mstart0`, `mstart1`, `minit`, `mexit`: how a thread comes here, and leaves |
+//! | `extram.rs` | `needm`, `dropm`, `oneNewExtraM`: threads that aren't ours |
+//! | `must_wait.rs` | what a caller needs that has to wait: to be a goroutine, or to become one |
+//! | `bad.rs` | `badmcall`, `badmcall2`, `badmorestackg0`, `badmorestackgsignal` |
+//!
+//! # The loop
+//!
+//! ```text
+//!                             +-------------------------------------------+
+//!                             v                                           |
+//!     mstart1 ---------> schedule   on g0, with a P                       |
+//!                             |                                           |
+//!                             v                                           |
+//!                        find_runnable ----> (sleeps, until it is woken)  |
+//!                             |                                           |
+//!                             |  spinning? resetspinning: wakes another   |
+//!                             |  locked to another M? startlockedm ------>|
+//!                             v                                           |
+//!                          execute   GRUNNABLE -> GRUNNING                |
+//!                             |                                           |
+//!     - - - - - - - - - - - gogo  - - - - - - - - - - - - - - - - - - - - | - -   g0's stack
+//!                             v                                           |         the goroutine's
+//!                        the goroutine runs                               |
+//!                             |                                           |
+//!                             |  mcall(park_m)      waits                 |
+//!                             |  mcall(gosched_m)   global queue          |
+//!                             |  mcall(goyield_m)   local queue           |
+//!                             |  mcall(goexit0)     ends                  |
+//!                             |  newstack, asyncPreempt: gopreempt_m,     |
+//!                             |    preempt_park     was asked to stop     |
+//!                             +------------------------------------------>+
+//! ```
+//!
+//! Two ways lead past it. A coroutine switch (`coroswitch_m`) runs the goroutine that waits at once. A system
+//! call keeps the M, and comes back to `schedule` only if there is no P at its end (`exitsyscall0`).
+//!
+//! An M whose goroutine is locked to it has nothing to look for: `schedule` stops it (`stoplockedm`) until
+//! somebody finds that goroutine and brings a P.
+//!
+//! # Where it looks
+//!
+//! `find_runnable`, in its order. Up to 5 it is what a switch costs; the rest is out of line, in
+//! `look_further`.
+//!
+//! | | looks at | how | found |
+//! | --- | --- | --- | --- |
+//! | 1 | requests to stop | `gcwaiting`, `p.run_safe_point_fn` | `gcstopm`, or runs that; from 1 again |
+//! | 2 | its own timers | `check_own_timers`: a word, if there are none | they make others ready |
+//! | | the end of the slice | `p.preempt`: `runnext` goes to the global queue | |
+//! | 3 | the collector | a hook: Go's `findRunnableGCWorker` | runs it, and wakes another P |
+//! | 4 | the global queue | every 61st tick, one G of it | runs it |
+//! | 5 | its own queue | `runqget`: `runnext`, then the ring | runs it |
+//! | 6 | the global queue | `globrunqget`: its share, under the lock | runs one |
+//! | 7 | the network | `poll_now`, if a goroutine waits for it and no M polls | runs one |
+//! | 8 | other P's | *spins*: `steal_work` | runs one; from 1 again, if timers ran |
+//! | 9 | the last look | `drop_p`: the lock, 1, 6, `needspinning` | runs one, or from 1 again |
+//! | | | lets the P go; if it was spinning: stops that, 6, and all queues | takes a P, from 1 again |
+//! | 10 | nothing | *sleeps*: `poll_or_stop` | runs one that was polled, or from 1 again |
+//!
+//! # Where it spins
+//!
+//! At 8 only. An M spins if `2 * nmspinning` is less than the number of busy P's, so that about half as many
+//! do. It goes round all P's four times, each time in another random order, and takes half of a queue. In the
+//! last round it also runs the timers of others, and takes a `runnext`, after 3 µs if its owner runs: that
+//! one is likely to run it right now. An M that doesn't spin goes on to 9; there `needspinning` may make it a
+//! spinner after all.
+//!
+//! # Where it sleeps, and who wakes it
+//!
+//! | sleeps | on | woken by |
+//! | --- | --- | --- |
+//! | in the poller, one M at a time | epoll, until the next timer is due | a descriptor that becomes ready |
+//! | | | the time |
+//! | | | `wake_net_poller`: a timer that is due earlier |
+//! | | | an M that knows of an earlier timer, and goes to sleep |
+//! | | | `netpoll_adjust_waiters`: the last wait was ended |
+//! | on the idle list | `m.park`, a futex | `startm`, with a P, for: |
+//! | | | `wakep`: work was made, or a spinner has found some |
+//! | | | `injectglist`: from the poller, or a thread that isn't ours |
+//! | | | `handoffp`: a P that somebody has left |
+//! | | | `schedEnableUser`: goroutines that were held back |
+//! | | | `startTheWorld`, with a P |
+//! | locked to a goroutine | `m.park` | `startlockedm` of who has found it, with a P |
+//!
+//! An M sleeps in the poller if a goroutine waits for the network or a timer is set, and nobody is there.
+//! When it wakes it takes an idle P. If there is none, what was polled goes to the global queue, and the M to
+//! the idle list.
+//!
+//! Before a spinner sleeps, it looks at all timers once more, as `drop_p` has looked at all queues: one may
+//! have been set while it was looking, by somebody who saw a spinner and woke nobody.
+//!
+//! # What was tried, or is known not to do
+//!
+//! Whether a thread should wake or sleep depends on what no thread can see (all queues at once), and on what
+//! nobody knows (whether there will be work in a moment). Go's authors rejected three simple answers, and
+//! this port with them, unmeasured:
+//!
+//! - *One queue, one lock, all counts exact.* Then one could see everything, and every park and every wakeup
+//!   would queue for that lock.
+//! - *Handing a goroutine that is made ready to a thread of its own, with a P.* The one that made it ready is
+//!   likely to wait a moment later: so both threads wake and sleep all the time, and what the two goroutines
+//!   share goes from cache to cache. It is put into `runnext` instead, and inherits the time slice. A thief
+//!   leaves it there until its last round, and then for another 3 µs; a hand-over takes well under that.
+//! - *Waking a thread for each goroutine that is made ready.* Most would find that another has got it. So one
+//!   searches at a time, and wakes the next when it has found something.
+//!
+//! Waking, here:
+//!
+//! - *Go's `wakep` to the letter.* With all P's busy, it takes `sched.lock` each time to find that no P is
+//!   idle, and to say so. Ours returns if that was said already.
+//! - *Letting an M sleep without a second look, or without `needspinning`.* In either case the models of
+//!   `loom` end with work that nobody looks for.
+//! - *Every M without work spinning.* With many P's and little to do, they would only burn time. About half
+//!   as many may as P's are busy.
+//! - *Sysmon that looks every 20 µs whenever a P is used again.* In a server all P's are idle for moments,
+//!   thousands of times a second; a third of the switches of threads were sysmon's. Now it must have slept
+//!   for 1 ms.
+//! - *Sysmon that notices only in its own time that a goroutine has begun, and has run for long.* Then a
+//!   slice ends up to 10 ms late at either side, as in Go. Ours looks every 2 ms while goroutines take turns,
+//!   and when a slice ends: that is after 10 to 12 ms.
+//! - *Leaving `runnext` alone when a slice ends.* In Go the next goroutine meets a check soon. Here two that
+//!   make each other ready may have none, and kept all others out. So `runnext` waits its turn, if the
+//!   goroutine has left by itself.
+//! - *Sending `runnext` behind the others, too, when the running goroutine was stopped.* That one goes behind
+//!   them itself; who was to be next is next.
+//! - *Checking timers in each round.* Where there is none, the scheduler reads one word and asks for no time.
+//! - *Leaving the poller's sleeper there when its last wait was ended from outside,* as Go does: it would
+//!   sleep for nothing, and a deadlock not be seen.
+//! - *Giving the kernel the time until the next timer.* It may be late by a thousandth of that, to end
+//!   several waits at once. A long limit is shortened by as much, and what is left is then a short one.
+//!
+//! Switching:
+//!
+//! - *A call anywhere between `mcall` and `gogo` that doesn't return.* Each puts the processor's prediction
+//!   of returns out of step with the stack: 14 ns a pair of switches in place of 3, and 4 ns more for each
+//!   frame above. So `mcall` jumps, and `schedule` is inlined. A coroutine's switch can't be predicted so, as
+//!   two goroutines call from different places: it ends in a jump.
+//! - *A Rust `thread_local!` for g.* The compiler may keep its address across a switch, after which the
+//!   goroutine is on another thread.
+//! - *Asking who runs here again and again.* It is three loads that wait for one another, and is felt in a
+//!   switch. A function that has its M passes it along.
+//! - *A channel operation that handles threads that aren't ours in line.* It called itself and had a
+//!   destructor, so nobody could inline it: 23 % for `pingpong`, 26 % for `bufchan`. That part is out of
+//!   line.
+//! - *Measuring every eighth wait for a P,* as Go does. To read the clock takes half of a switch here: it is
+//!   one of 128. And a park doesn't ask for the time: sysmon notes once a minute which goroutines wait.
+//!
+//! Locks:
+//!
+//! - *Go's mutex, whose unlock is a swap.* A swap waits for the store buffer: 13.5 ns for a short section,
+//!   and 7.2 ns if it ends in a store. `lock/key.rs` has what that takes.
+//! - *A count of sleepers beside the word, and a second kind of unlock for memory that may be freed.* It was
+//!   the first form with two words, and `loom` found it wrong. Now no such lock is in memory that is given
+//!   back.
+//!
+//! Stacks and pages:
+//!
+//! - *The G, and its stack, each in memory of its own.* The first touch of a page costs about 2 µs: a
+//!   goroutine that waits has one page, its home, with both. That is more memory than Go takes (4,193 bytes
+//!   to 2,744), and most of the time to make a million that park is the kernel's.
+//! - *A guard by `mprotect` below each stack.* Each splits a mapping, and the 32,753rd fails. A guard region
+//!   splits nothing: a million leave 37 mappings, at 0.4 µs each, 0.3 in batches. Where there are none, a
+//!   budget.
+//! - *Cutting one page at a time.* A guard and a first touch cost a system call and a fault each, and are
+//!   cheaper by the dozen: `malg` makes several G's where many are made.
+//! - *Moving the stack of a Rust closure.* It may keep a pointer to a local anywhere, and nothing says where.
+//! - *Vector registers on the goroutine's stack, when it is preempted.* They take 832 bytes with AVX and 11
+//!   KiB with AMX; a stack may have 2 KiB. They are in a block that the G has for that time.
+//! - *Small pages for large stacks.* From 4 MiB on, huge pages bring the price of growing into fresh memory
+//!   to a third, 0.3 ns a byte.
+//! - *A time for each thing that is free, to know when it may go back.* The least length of a list in a
+//!   second says the same, and costs a comparison.
+//!
+//! Preemption and threads:
+//!
+//! - *Stopping goroutines anywhere.* One that is stopped inside `malloc` holds its lock. Code is preemptible
+//!   if the program says so; while none is, no signal is sent, which would only cut system calls short.
+//! - *The caller of `run` as m0.* It could be deep in another goroutine when main ends elsewhere.
+//! - *A report of SIGQUIT in its handler,* as Go prints it: it takes memory, and the thread may have the
+//!   allocator locked. Sysmon prints it.
+
+pub(super) mod bad;
+pub(super) mod coro;
+pub(super) mod disable;
+pub(super) mod extram;
+pub(super) mod goexit;
+pub(super) mod gosched;
+pub(super) mod handoff;
+pub(super) mod join;
+mod mstart;
+pub(super) mod must_wait;
+pub(super) mod park;
+pub(super) mod poll;
+pub(super) mod preempt;
+pub(super) mod ready;
+mod schedule;
+mod steal;
+mod stop;
+pub(super) mod syscall;
+mod timers;
+pub(super) mod wake;

@@ -1,0 +1,93 @@
+//! Where a thread begins and ends: `mstart0`, `mstart1`, `minit`, `mexit`.
+
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::setg;
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::{gettid, thread_stack};
+use crate::runtime::base::this::getm;
+use crate::runtime::data::runtime2::{M, sched};
+use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::checkdead::checkdead;
+use crate::runtime::m::sigstack::{minit_signals, sigblock, unminit_signals};
+use crate::runtime::m::thread::{FREE_M_REF, FREE_M_WAIT};
+use crate::runtime::mem::sizes::STACK_GUARD;
+use crate::runtime::mem::stack_limit::{forget_stack_limit, remember_stack_limit};
+use crate::runtime::p::acquire::{acquirep, releasep};
+use crate::runtime::sched::handoff::handoffp;
+use crate::runtime::sched::schedule::schedule;
+
+/// Whether the system allocates the stacks of threads: pthreads does. Go's
+/// `mStackIsSystemAllocated`.
+fn m_stack_is_system_allocated() -> bool {
+    true
+}
+
+/// Where `mstart`, in assembly, calls Rust for the first time. Go's `mstart0`.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_mstart0() -> ! {
+    let mp = getm();
+    let g0 = &mp.ext.g0;
+    if m_stack_is_system_allocated() {
+        g0.stack.set(thread_stack());
+    }
+    g0.stackguard0.store(g0.stack.get().lo + STACK_GUARD, Ordering::Relaxed);
+    g0.stackguard1.set(g0.stack.get().lo + STACK_GUARD);
+    mstart1(mp)
+}
+
+/// Prepares the thread and enters the scheduler. Go's `mstart1`.
+fn mstart1(mp: &'static M) -> ! {
+    minit(mp);
+    trace(|| Event::ThreadStart(mp));
+    if let Some(f) = mp.mstartfn.get() {
+        f();
+    }
+    let Some(pp) = mp.nextp.get() else { throw("mstart1: no p") };
+    acquirep(mp, pp);
+    mp.nextp.set(None);
+    // SAFETY: on g0 of `mp`, a new M without a goroutine, which has just got a P.
+    unsafe { schedule(mp) }
+}
+
+/// What each thread sets up for itself. Go's `minit`.
+fn minit(mp: &M) {
+    minit_signals(mp);
+    remember_stack_limit(mp);
+    mp.has_thread(gettid());
+}
+
+/// Undoes [`minit`]. Go's `unminit`.
+fn unminit(mp: &M) {
+    forget_stack_limit(mp);
+    mp.has_no_thread();
+    unminit_signals();
+}
+
+/// Ends this thread, whose goroutine has ended while it was locked to it: assembly calls this at the base
+/// of g0's stack, and returns to where the thread came from. Go's `mexit`.
+///
+/// Destructors of thread-locals run after that: on a foreign thread, as far as they can tell.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_mexit() {
+    let mp = getm();
+    sigblock();
+    unminit(mp);
+    lock(&sched().lock);
+    mp.free_wait.store(FREE_M_WAIT, Ordering::Relaxed);
+    mp.freelink.set(sched().freem.get());
+    sched().freem.set(Some(mp));
+    unlock(&sched().lock);
+    handoffp(releasep(mp));
+    trace(|| Event::ThreadDestroy(mp));
+    // Only now, when another M may have been started for the P: else checkdead might see none run.
+    lock(&sched().lock);
+    sched().nmfreed.set(sched().nmfreed.get() + 1);
+    checkdead();
+    unlock(&sched().lock);
+    // SAFETY: the thread isn't ours any more, and g0 is left: assembly pops its last frame.
+    unsafe { setg(None) };
+    // Release pairs with reuse_m, which gives the M to another thread.
+    mp.free_wait.store(FREE_M_REF, Ordering::Release);
+}

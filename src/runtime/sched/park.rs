@@ -1,0 +1,127 @@
+//! Parking a goroutine, and making it ready again: Go's `gopark` and `goready`.
+//!
+//! A park has two halves. [`gopark`], on the goroutine's stack, notes what is to be done
+//! once it is off; `park_m`, on g0, makes it waiting and then does that: as a rule,
+//! releases the lock of the queue that the goroutine has entered. From then on it may be
+//! made ready, and run by another thread, which is why the lock can't be released before
+//! the goroutine has left its stack.
+//!
+//! So nothing obtained from a thread-local may be kept across a point that can park. In
+//! the runtime nothing is; the program has promised it where it entered [`run`](crate::run).
+
+use std::ffi::c_void;
+use std::ptr;
+
+use crate::runtime::arch::mcall;
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::this::{getm, goroutine};
+use crate::runtime::data::runtime2::{
+    G, GRUNNABLE, GRUNNING, GSCAN, GWAITING, M, Mutex, TraceBlockReason, Unlockf, WaitReason,
+};
+use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::status::{casgstatus, readgstatus};
+use crate::runtime::lock::unlock;
+use crate::runtime::m::lockosthread::wire_while_panicking;
+use crate::runtime::sched::schedule::{dropg, execute, schedule};
+
+/// Parks the running goroutine until [`goready`]. Once it is off its stack,
+/// `unlockf(gp, lock)` is called on g0; if that returns false, the goroutine goes on at
+/// once. Go's `gopark`.
+///
+/// # Safety
+/// On a goroutine with a P; nothing obtained from a thread-local is kept across this.
+/// `unlockf` must not touch the goroutine's stack, must not park, and must not unwind; if
+/// it returns false, nothing may make the goroutine ready. Without an `unlockf`, whatever
+/// makes the goroutine ready must know of it already.
+#[inline(never)]
+pub(crate) unsafe fn gopark(
+    unlockf: Option<Unlockf>,
+    lock: *mut c_void,
+    reason: WaitReason,
+    trace_reason: TraceBlockReason,
+    traceskip: i32,
+) {
+    let (gp, mp) = goroutine();
+    // SAFETY: the caller keeps gopark's conditions, and these are the running goroutine and its M.
+    unsafe { gopark_on(gp, mp, unlockf, lock, reason, trace_reason, traceskip) }
+}
+
+/// [`gopark`] for a caller that knows its goroutine and M.
+///
+/// # Safety
+/// As [`gopark`]; `gp` is the running goroutine, and `mp` its M.
+#[inline(always)]
+pub(in crate::runtime) unsafe fn gopark_on(
+    gp: &'static G,
+    mp: &'static M,
+    unlockf: Option<Unlockf>,
+    lock: *mut c_void,
+    reason: WaitReason,
+    trace_reason: TraceBlockReason,
+    traceskip: i32,
+) {
+    wire_while_panicking(gp, mp);
+    let status = readgstatus(gp);
+    if status & !GSCAN != GRUNNING {
+        throw("gopark: bad g status");
+    }
+    mp.waitlock.set(lock);
+    mp.waitunlockf.set(unlockf);
+    gp.waitreason.set(reason);
+    mp.wait_trace_block_reason.set(trace_reason);
+    mp.wait_trace_skip.set(traceskip);
+    // SAFETY: on a goroutine, as the caller says; park_m makes it waiting, and what the caller has seen
+    // to makes it ready.
+    unsafe { mcall(park_m) }
+}
+
+/// [`gopark`] that releases `lock`, a runtime lock that the caller holds, and whose memory is
+/// never given back (`lock/key.rs`). Whatever takes the lock next may make the goroutine ready.
+/// Go's `goparkunlock`.
+pub(in crate::runtime) fn goparkunlock(
+    lock: &Mutex,
+    reason: WaitReason,
+    trace_reason: TraceBlockReason,
+    traceskip: i32,
+) {
+    let lock = ptr::from_ref(lock).cast_mut().cast();
+    // SAFETY: gopark checks that this is a goroutine, and nothing here is a thread-local's. parkunlock_c
+    // touches the lock alone, doesn't park or unwind, and returns true.
+    unsafe { gopark(Some(parkunlock_c), lock, reason, trace_reason, traceskip) }
+}
+
+/// What a park of [`goparkunlock`] does on g0. Go's `parkunlock_c`.
+///
+/// # Safety
+/// `lock` is a [`Mutex`] that this M holds.
+unsafe extern "C" fn parkunlock_c(_gp: *mut G, lock: *mut c_void) -> bool {
+    // SAFETY: goparkunlock passed a mutex whose memory is never given back.
+    unlock(unsafe { &*lock.cast::<Mutex>() });
+    true
+}
+
+/// What [`gopark`] does on g0. Go's `park_m`.
+unsafe extern "C" fn park_m(gp: *mut G) -> ! {
+    // SAFETY: mcall passes the G that called it, and G's are never freed.
+    let gp: &'static G = unsafe { &*gp };
+    let mp = getm();
+    trace(|| Event::GoPark(gp, mp.wait_trace_block_reason.get()));
+    casgstatus(gp, GRUNNING, GWAITING);
+    dropg(mp, gp);
+    if let Some(unlockf) = mp.waitunlockf.get() {
+        // SAFETY: gopark's caller has promised that this may be called now: the goroutine is off its stack
+        // and waits, and this is g0.
+        let stay = unsafe { unlockf(gp.as_ptr(), mp.waitlock.get()) };
+        mp.waitunlockf.set(None);
+        mp.waitlock.set(ptr::null_mut());
+        if !stay {
+            trace(|| Event::GoUnpark(gp));
+            casgstatus(gp, GWAITING, GRUNNABLE);
+            // SAFETY: on g0 of `mp`, which keeps its P. The G is runnable and on no queue, as nothing makes
+            // it ready if `unlockf` returns false; and if it is locked, then to this M, where it ran.
+            unsafe { execute(mp, gp, true) }
+        }
+    }
+    // SAFETY: on g0 of `mp`, which keeps its P; dropg has taken its goroutine.
+    unsafe { schedule(mp) }
+}

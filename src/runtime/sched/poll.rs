@@ -1,0 +1,147 @@
+//! The scheduler's part in timers: running those that are due, and sleeping until the next one is. Go's
+//! `checkTimers`, `wakeNetPoller` and the end of `findRunnable`.
+
+use std::sync::atomic::Ordering;
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::nanotime;
+use crate::runtime::base::this::getm;
+use crate::runtime::data::gqueue::GList;
+use crate::runtime::data::runtime2::{G, GRUNNABLE, GWAITING, M, sched};
+use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::status::casgstatus;
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::startm::stopm;
+use crate::runtime::netpoll::epoll::{netpoll, netpoll_break};
+use crate::runtime::netpoll::{netpoll_adjust_waiters, netpoll_any_waiters, netpollinited};
+use crate::runtime::p::acquire::acquirep;
+use crate::runtime::p::idle::pidleget;
+use crate::runtime::p::procs::Procs;
+use crate::runtime::p::runq::runqempty;
+use crate::runtime::sched::ready::injectglist;
+use crate::runtime::sched::timers::check_timers_no_p;
+use crate::runtime::sched::wake::wakep;
+
+/// For a timer that is due at `when`: ends the poll in progress, if that would last longer, or wakes a P,
+/// if no M polls. Go's `wakeNetPoller`.
+///
+/// The timer is noted before this, and an M that goes to sleep looks for timers after it has stopped
+/// spinning, and once more by way of `lastpoll`: all of them sequentially consistent, so one of the
+/// two sees the other. `loom` checks it on this file (`tests/loom`).
+pub(in crate::runtime) fn wake_net_poller(when: i64) {
+    if sched().lastpoll.load(Ordering::SeqCst) == 0 {
+        // 0 until the poller has said how long it waits: then it may be woken in vain.
+        let poller_poll_until = sched().poll_until.load(Ordering::SeqCst);
+        if poller_poll_until == 0 || poller_poll_until > when {
+            netpoll_break();
+        }
+    } else {
+        wakep();
+    }
+}
+
+/// Whether it makes sense to poll without waiting: a goroutine waits for the network, and no M waits in
+/// the poller.
+#[inline(always)]
+pub(in crate::runtime) fn worth_polling() -> bool {
+    netpollinited() && netpoll_any_waiters() && sched().lastpoll.load(Ordering::SeqCst) != 0
+}
+
+/// Makes the goroutines that the network is ready for runnable, and says whether there were any; doesn't
+/// wait.
+pub(in crate::runtime) fn inject_polled() -> bool {
+    let (list, delta) = netpoll(0);
+    let any = !list.empty();
+    injectglist(&list);
+    netpoll_adjust_waiters(delta);
+    any
+}
+
+/// A goroutine that the network is ready for, if there is one; doesn't wait. Part of Go's `findRunnable`.
+pub(super) fn poll_now() -> Option<&'static G> {
+    if !worth_polling() {
+        return None;
+    }
+    let (list, delta) = netpoll(0);
+    first_polled(&list, delta)
+}
+
+/// The first of the goroutines that [`netpoll`] has returned, to be run here; the others become runnable.
+/// Part of Go's `findRunnable`.
+fn first_polled(list: &GList, delta: i32) -> Option<&'static G> {
+    let gp = list.pop()?;
+    injectglist(list);
+    netpoll_adjust_waiters(delta);
+    casgstatus(gp, GWAITING, GRUNNABLE);
+    trace(|| Event::GoUnpark(gp));
+    Some(gp)
+}
+
+/// Waits until there is something to do, for an M without a P: in the poller, until the next timer
+/// is due, if no other M is there; otherwise until it is woken. Returns with a P. The last part of Go's
+/// `findRunnable`.
+///
+/// `procs` is the table that the M has read while it had a P; at `poll_until` the next timer is due that
+/// it knows of, 0 if it knows of none.
+pub(super) fn poll_or_stop(
+    mp: &'static M,
+    procs: &Procs,
+    mut poll_until: i64,
+    was_spinning: bool,
+) -> Option<&'static G> {
+    if was_spinning {
+        // As drop_p for work: a timer may have been set while this M was looking.
+        poll_until = check_timers_no_p(procs, poll_until);
+    }
+    let to_poll = netpollinited() && (netpoll_any_waiters() || poll_until != 0);
+    if to_poll && sched().lastpoll.swap(0, Ordering::SeqCst) != 0 {
+        sched().poll_until.store(poll_until, Ordering::SeqCst);
+        if !mp.p.is_null() {
+            throw("findrunnable: netpoll with p");
+        }
+        if mp.spinning.get() {
+            throw("findrunnable: netpoll with spinning");
+        }
+        let delay = match poll_until {
+            // The last wait has ended, and the thread that ended it may not have seen that an M polls: either
+            // it sees `lastpoll`, or this sees that no goroutine waits.
+            0 if !netpoll_any_waiters() => 0,
+            0 => -1,
+            _ => (poll_until - nanotime()).max(0),
+        };
+        let (list, delta) = netpoll(delay);
+        sched().poll_until.store(0, Ordering::SeqCst);
+        sched().lastpoll.store(nanotime(), Ordering::SeqCst);
+        lock(&sched().lock);
+        let pp = pidleget();
+        unlock(&sched().lock);
+        let Some(pp) = pp else {
+            injectglist(&list);
+            netpoll_adjust_waiters(delta);
+            stopm(mp);
+            return None;
+        };
+        acquirep(mp, pp);
+        let first = first_polled(&list, delta);
+        if first.is_none() && was_spinning {
+            mp.become_spinning();
+        }
+        return first;
+    }
+    if to_poll && poll_until != 0 {
+        // Another M polls, and may wait for longer than this timer.
+        let poller_poll_until = sched().poll_until.load(Ordering::SeqCst);
+        if poller_poll_until == 0 || poller_poll_until > poll_until {
+            netpoll_break();
+        }
+    }
+    stopm(mp);
+    None
+}
+
+/// Whether there is work for this P; if so, background work should step aside. Go's `pollWork`.
+pub(crate) fn poll_work() -> bool {
+    sched().runqsize.load(Ordering::Relaxed) != 0
+        || getm().p.get().is_some_and(|pp| !runqempty(pp))
+        || worth_polling() && inject_polled()
+}

@@ -1,0 +1,160 @@
+//! Making goroutines runnable by the list, or from a thread without a P: Go's `injectglist`.
+
+use std::ffi::c_void;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::systemstack;
+use crate::runtime::base::fatal::{fatal, throw};
+use crate::runtime::base::print::eprintln;
+use crate::runtime::base::this::{acquirem, releasem, this_p};
+use crate::runtime::data::ext::{Entry, StackKind};
+use crate::runtime::data::gqueue::{GList, GQueue};
+use crate::runtime::data::runtime2::{G, GRUNNABLE, GSCAN, GWAITING, M, sched};
+use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::newproc::{Maker, newproc1};
+use crate::runtime::g::status::{casgstatus, dumpgstatus, readgstatus};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::startm::startm;
+use crate::runtime::p::globrunq::globrunqputbatch;
+use crate::runtime::p::idle::pidleget_spinning;
+use crate::runtime::p::runq::{runqput, runqputbatch};
+use crate::runtime::sched::wake::wakep;
+
+/// Makes the waiting G's of `list` runnable, and empties it. With a P: one G for each idle P
+/// goes to the global queue, and those P's are started; the rest goes to the local queue.
+/// Without a P: all go to the global queue. Go's `injectglist`.
+pub(crate) fn injectglist(list: &GList) {
+    let q = GQueue::default();
+    let mut qsize = 0;
+    while let Some(gp) = list.pop() {
+        casgstatus(gp, GWAITING, GRUNNABLE);
+        trace(|| Event::GoUnpark(gp));
+        q.push_back(gp);
+        qsize += 1;
+    }
+    inject_runnable(&q, qsize);
+}
+
+/// [`injectglist`] for G's that are runnable already.
+fn inject_runnable(q: &GQueue, mut qsize: i32) {
+    if q.empty() {
+        return;
+    }
+    let Some(pp) = this_p() else {
+        lock(&sched().lock);
+        globrunqputbatch(q, qsize);
+        unlock(&sched().lock);
+        start_idle(qsize);
+        return;
+    };
+    let global = GQueue::default();
+    let mut n = 0;
+    while n < sched().npidle.load(Ordering::SeqCst)
+        && let Some(gp) = q.pop()
+    {
+        global.push_back(gp);
+        n += 1;
+    }
+    if n > 0 {
+        lock(&sched().lock);
+        globrunqputbatch(&global, n);
+        unlock(&sched().lock);
+        start_idle(n);
+        qsize -= n;
+    }
+    if !q.empty() {
+        runqputbatch(pp, q, qsize);
+    }
+}
+
+/// Starts up to `n` idle P's.
+fn start_idle(n: i32) {
+    for _ in 0..n {
+        let mp = acquirem();
+        lock(&sched().lock);
+        let pp = pidleget_spinning();
+        if pp.is_some() {
+            startm(pp, false, true);
+        }
+        unlock(&sched().lock);
+        releasem(mp);
+        if pp.is_none() {
+            break;
+        }
+    }
+}
+
+/// Where the assembly stub of `newproc` goes on, with its caller's pc. Makes a goroutine
+/// on a copying stack that runs `f(arg)`, and puts it next on this P. Go's `newproc`.
+///
+/// # Safety
+/// As [`newproc`](crate::proc::newproc), whose caller calls this.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_newproc_from(f: Option<Entry>, arg: *mut c_void, callerpc: usize) {
+    let Some(f) = f else { fatal("go of nil func value") };
+    // A copying stack may be too small for what a new one takes.
+    systemstack(|| match newproc1(f, StackKind::Copying, &Maker::at(callerpc)) {
+        Ok(newg) => {
+            newg.sched.ctxt.set(arg);
+            enqueue(newg);
+        }
+        Err(error) => {
+            eprintln!("runtime: newproc: {error}");
+            throw("out of memory for a goroutine");
+        }
+    })
+}
+
+/// Lets a new G run: next on this P, or, from a thread without one, after what is on the
+/// global queue.
+#[inline(always)]
+pub(crate) fn enqueue(newg: &'static G) {
+    match this_p() {
+        Some(pp) => {
+            runqput(pp, newg, true);
+            wakep();
+        }
+        None => {
+            let q = GQueue::default();
+            q.push_back(newg);
+            inject_runnable(&q, 1);
+        }
+    }
+}
+
+/// Makes a parked goroutine ready to run. On a goroutine or g0 it is next on this P; on a
+/// thread that isn't ours it goes to the global queue. Go's `goready`.
+#[inline(never)]
+pub(crate) fn goready(gp: &'static G) {
+    ready(gp, true);
+}
+
+/// [`goready`]; the goroutine runs next only if `next` says so. Go's `ready`.
+pub(in crate::runtime) fn ready(gp: &'static G, next: bool) {
+    let mp = acquirem();
+    ready_on(mp, gp, next);
+    releasem(mp);
+}
+
+/// [`ready`] for a caller that knows its M, and stays on it.
+#[inline(always)]
+pub(in crate::runtime) fn ready_on(mp: Option<&'static M>, gp: &'static G, next: bool) {
+    let pp = mp.and_then(|mp| mp.p.get());
+    if readgstatus(gp) & !GSCAN != GWAITING {
+        dumpgstatus(gp);
+        throw("bad g->status in ready");
+    }
+    match pp {
+        Some(pp) => {
+            casgstatus(gp, GWAITING, GRUNNABLE);
+            trace(|| Event::GoUnpark(gp));
+            runqput(pp, gp, next);
+            wakep();
+        }
+        None => {
+            let list = GList::default();
+            list.push(gp);
+            injectglist(&list);
+        }
+    }
+}

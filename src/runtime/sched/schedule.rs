@@ -1,0 +1,243 @@
+//! The scheduler, which decides what this M runs next: Go's `schedule`, `findRunnable` and `execute`.
+
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::gogo;
+use crate::runtime::base::fatal::{overflow, throw};
+use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, P, sched};
+use crate::runtime::embed::hooks::hooks;
+use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::status::casgstatus;
+use crate::runtime::lock::{lock, lock_on, unlock, unlock_on};
+use crate::runtime::mem::sizes::running_guard;
+use crate::runtime::p::globrunq::globrunqput;
+use crate::runtime::p::procs::{gomaxprocs, procs};
+use crate::runtime::p::runq::{globrunqget, runqget};
+use crate::runtime::p::stop::{asked_to_stop, run_safe_point_fn};
+use crate::runtime::p::timers::run::nobarrier_wake_time;
+use crate::runtime::sched::disable::{hold_back, user_disabled};
+use crate::runtime::sched::handoff::{startlockedm, stoplockedm};
+use crate::runtime::sched::poll::{poll_now, poll_or_stop};
+use crate::runtime::sched::steal::{Stolen, steal_work};
+use crate::runtime::sched::stop::gcstopm;
+use crate::runtime::sched::timers::{check_own_timers, earlier};
+use crate::runtime::sched::wake::{Dropped, drop_p, resetspinning, wakep};
+
+/// One round of the scheduler: finds a goroutine and runs it. Go's `schedule`.
+///
+/// Inlined, with [`execute`], into each function that mcall jumps to: a call here that
+/// never returns would put the return predictor out of step (`asm.S`).
+///
+/// # Safety
+/// On g0 of `mp`, which has a P and no goroutine.
+#[inline(always)]
+pub(super) unsafe fn schedule(mp: &'static M) -> ! {
+    if mp.locks.get() != 0 {
+        throw("schedule: holding locks");
+    }
+    if let Some(lockedg) = mp.lockedg.get() {
+        stoplockedm(mp);
+        // SAFETY: on g0, as the caller says. stoplockedm has returned with a P, and with the G runnable, on
+        // no queue, and locked to this M.
+        unsafe { execute(mp, lockedg, false) }
+    }
+    loop {
+        let Some(pp) = mp.p.get() else { throw("schedule: no p") };
+        if mp.spinning.get() && has_local_work(pp) {
+            throw("schedule: spinning with local work");
+        }
+        let (gp, inherit_time, try_wake_p) = find_runnable(mp);
+        if mp.spinning.get() {
+            resetspinning(mp);
+        }
+        if user_disabled() && hold_back(gp) {
+            continue;
+        }
+        if try_wake_p {
+            // This P runs a collector's worker: other work needs another P.
+            wakep();
+        }
+        if !gp.lockedm.is_null() {
+            startlockedm(mp, gp);
+            continue;
+        }
+        // SAFETY: on g0, as the caller says, with a P, as find_runnable returned; it has taken `gp` off its
+        // queue. And `gp` is locked to no M.
+        unsafe { execute(mp, gp, inherit_time) }
+    }
+}
+
+/// Ends the time slice of `pp`, as `preempt` asks, where the goroutine that ran has left by itself: the G in
+/// runnext, which would inherit the slice, goes to the global queue. Go's goroutines soon meet a check, and
+/// go there then; two of ours that make each other ready may have no check, and would keep all others out,
+/// as would one whose timer is always due.
+#[cold]
+#[inline(never)]
+fn end_time_slice(pp: &P) {
+    pp.preempt.store(false, Ordering::Relaxed);
+    let next = pp.runnext.get();
+    if let Some(gp) = next
+        && pp.runnext.cas(next, None)
+    {
+        lock(&sched().lock);
+        globrunqput(gp);
+        unlock(&sched().lock);
+    }
+}
+
+fn has_local_work(pp: &P) -> bool {
+    !pp.runnext.is_null() || pp.runqhead.load(Ordering::Relaxed) != pp.runqtail.load(Ordering::Relaxed)
+}
+
+/// Runs `gp` on this M; in the current time slice if `inherit_time`. Go's `execute`.
+///
+/// # Safety
+/// On g0 of `mp`, which has a P. `gp` is runnable, on no queue, and not locked to another M.
+#[inline(always)]
+pub(super) unsafe fn execute(mp: &'static M, gp: &'static G, inherit_time: bool) -> ! {
+    mp.curg.set(Some(gp));
+    gp.m.set(Some(mp));
+    casgstatus(gp, GRUNNABLE, GRUNNING);
+    gp.waitsince.set(0);
+    gp.preempt.store(false, Ordering::Relaxed);
+    let guard = running_guard(gp);
+    gp.stackguard0.store(guard, Ordering::Relaxed);
+    if !inherit_time && let Some(pp) = mp.p.get() {
+        pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+    trace(|| Event::GoStart(gp));
+    // SAFETY: on g0, as the caller says. The G was runnable and on no queue, so it is this M's alone now,
+    // and mcall or newproc1 has filled `sched` since it last ran.
+    unsafe { gogo(&gp.sched, guard) }
+}
+
+/// Parts the M and the goroutine that has just left its stack. Go's `dropg`.
+#[inline(always)]
+pub(super) fn dropg(mp: &'static M, gp: &'static G) {
+    if gp.sched.sp.get() < gp.stack.get().lo {
+        // Without a guard page, this is where an overflow is noticed.
+        unguarded_overflow(gp);
+    }
+    gp.m.set(None);
+    mp.curg.set(None);
+}
+
+/// A goroutine without a guard page left its stack below its end: it has written over what lies there, and
+/// nothing is to be saved.
+#[cold]
+#[inline(never)]
+fn unguarded_overflow(gp: &'static G) -> ! {
+    let stack = gp.stack.get();
+    overflow(gp, gp.sched.sp.get(), stack.hi - stack.lo, false)
+}
+
+/// Finds a goroutine to run, and waits until there is one; returns whether it inherits the
+/// time slice, and whether a P should be woken for other work. Go's `findRunnable`, in its
+/// order, once this M isn't asked to stop:
+///
+/// 1. timers that are due, and then the end of the time slice, if that was asked for;
+/// 2. a worker of the embedder's collector;
+/// 3. every 61st time, the global queue, or two goroutines that make each other ready could
+///    keep all others out;
+/// 4. the local queue;
+/// 5. the global queue;
+/// 6. the network;
+/// 7. other P's queues and timers;
+/// 8. letting the P go, and then all queues and timers again ([`drop_p`]);
+/// 9. sleep, until the next timer is due or there is work ([`poll_or_stop`]).
+#[inline(always)]
+fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
+    loop {
+        let Some(pp) = mp.p.get() else { throw("findrunnable: no p") };
+        if asked_to_stop(pp) {
+            stop_as_asked(mp, pp);
+            continue;
+        }
+        check_own_timers(mp, pp);
+        if pp.preempt.load(Ordering::Relaxed) {
+            end_time_slice(pp);
+        }
+        if let Some(worker) = hooks().find_runnable_gc_worker
+            && let Some(gp) = gc_worker(worker, pp)
+        {
+            return (gp, false, true);
+        }
+        if pp.schedtick.load(Ordering::Relaxed).is_multiple_of(61)
+            && let Some(gp) = globrunqget_locked(mp, pp, 1)
+        {
+            return (gp, false, false);
+        }
+        if let Some((gp, inherit_time)) = runqget(pp) {
+            return (gp, inherit_time, false);
+        }
+        if let Some((gp, inherit_time)) = look_further(mp, pp) {
+            return (gp, inherit_time, false);
+        }
+    }
+}
+
+/// Stops for a stop of the world, or runs the function that this P is asked to run.
+#[cold]
+fn stop_as_asked(mp: &'static M, pp: &'static P) {
+    if sched().gcwaiting.load(Ordering::SeqCst) {
+        gcstopm(mp);
+    } else {
+        run_safe_point_fn(pp);
+    }
+}
+
+/// The second half of [`find_runnable`], when there is no local work; none if the first half is to
+/// begin again, with the P that the M has by then.
+#[inline(never)]
+fn look_further(mp: &'static M, pp: &'static P) -> Option<(&'static G, bool)> {
+    let fresh = |gp| (gp, false);
+    if let Some(gp) = globrunqget_locked(mp, pp, 0) {
+        return Some(fresh(gp));
+    }
+    if let Some(gp) = poll_now() {
+        return Some(fresh(gp));
+    }
+    let mut poll_until = nobarrier_wake_time(pp);
+    // No more spinning M's than half the busy P's: with many P's and little to do, more of them
+    // would only burn time.
+    let busy = gomaxprocs() - sched().npidle.load(Ordering::SeqCst);
+    if mp.spinning.get() || 2 * sched().nmspinning.load(Ordering::SeqCst) < busy {
+        if !mp.spinning.get() {
+            mp.become_spinning();
+        }
+        match steal_work(mp, pp) {
+            Stolen::Work(gp, inherit_time) => return Some((gp, inherit_time)),
+            Stolen::Again => return None,
+            Stolen::Nothing { poll_until: others } => poll_until = earlier(poll_until, others),
+        }
+    }
+    // Read while the M has a P: without one, the world may stop, and this table be replaced.
+    let procs = procs();
+    let was_spinning = mp.spinning.get();
+    match drop_p(mp, pp, procs) {
+        Dropped::Run(gp) => Some(fresh(gp)),
+        Dropped::Again => None,
+        Dropped::Stop => poll_or_stop(mp, procs, poll_until, was_spinning).map(fresh),
+    }
+}
+
+/// Asks the embedder's collector for a worker, and makes it runnable.
+#[cold]
+fn gc_worker(find_runnable_gc_worker: fn(&P) -> *mut G, pp: &P) -> Option<&'static G> {
+    // SAFETY: the hook returns null or a G, as Hooks says, and G's are never freed.
+    let gp = unsafe { find_runnable_gc_worker(pp).as_ref() }?;
+    casgstatus(gp, GWAITING, GRUNNABLE);
+    Some(gp)
+}
+
+/// [`globrunqget`], with the lock taken if the queue isn't empty.
+#[inline(always)]
+fn globrunqget_locked(mp: &'static M, pp: &P, max: i32) -> Option<&'static G> {
+    if sched().runqsize.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    lock_on(Some(mp), &sched().lock);
+    let gp = globrunqget(pp, max);
+    unlock_on(Some(mp), &sched().lock);
+    gp
+}

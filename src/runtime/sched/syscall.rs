@@ -1,0 +1,309 @@
+//! System calls, in which a goroutine blocks its thread and no other goroutine: Go's `entersyscall`,
+//! `exitsyscall` and their kin.
+//!
+//! [`entersyscall`] leaves the P in state [`PSYSCALL`]: no M has it, but its last M remembers it in
+//! `oldp`. If the call is short, [`exitsyscall`] takes the P back with one CAS, and nothing else has
+//! happened. If it isn't, sysmon takes the P, with a CAS too, and hands it to another M (`retake`); then
+//! the goroutine needs some other P, or a place in a queue.
+//!
+//! ```text
+//!     P:  running --entersyscall--> syscall --exitsyscall--> idle, running
+//!                                      |
+//!                                      +--sysmon, stopTheWorld--> idle or gcstop
+//! ```
+//!
+//! Meanwhile the goroutine's state is [`GSYSCALL`]: it runs code, but none that needs a P, and its stack
+//! stays where it is, as the kernel may have been given addresses of it.
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::{entersyscall_here, entersyscallblock_here, mcall, stack_pointer, systemstack};
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::print::eprintln;
+use crate::runtime::base::this::getm;
+use crate::runtime::data::ext::StackKind;
+use crate::runtime::data::runtime2::{
+    G, GRUNNABLE, GRUNNING, GSYSCALL, M, Note, P, PGCSTOP, PIDLE, PSYSCALL, sched,
+};
+use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::status::casgstatus;
+use crate::runtime::lock::note::{notetsleep_internal, notewakeup};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::lockosthread::wire_while_panicking;
+use crate::runtime::m::startm::stopm;
+use crate::runtime::p::acquire::{acquirep, releasep, wirep};
+use crate::runtime::p::globrunq::globrunqput;
+use crate::runtime::p::idle::{pidleget, wake_sysmon};
+use crate::runtime::p::stop::{FREEZE_STOP_WAIT, run_safe_point_fn, take_from_syscall, tick};
+use crate::runtime::preempt::ask::ask;
+use crate::runtime::sched::disable::{sched_enabled, user_disabled};
+use crate::runtime::sched::gosched::gosched;
+use crate::runtime::sched::handoff::{handoffp, stoplockedm};
+use crate::runtime::sched::schedule::{dropg, execute, schedule};
+
+/// Notes where the goroutine leaves, for a traceback or a scan of its stack to begin at. Go's `save`.
+#[inline(always)]
+fn save(gp: &G, pc: usize, sp: usize, bp: usize) {
+    gp.sched.pc.set(pc);
+    gp.sched.sp.set(sp);
+    gp.sched.bp.set(bp);
+}
+
+/// The goroutine is about to enter a system call, and needs its P no longer. Go's `entersyscall`.
+///
+/// # Safety
+/// On a goroutine with a P, which holds no runtime lock. [`exitsyscall`] follows, in the same function or
+/// one that it calls, or the goroutine's end (`dropm`); in between nothing parks or needs a P.
+#[inline(always)]
+pub(crate) unsafe fn entersyscall() {
+    // SAFETY: the conditions are ours, and the caller keeps them. Inlined, so the frame is the caller's.
+    unsafe { entersyscall_here() }
+}
+
+/// Where the assembly of [`entersyscall`] goes on, with its caller's pc, sp and frame pointer; the
+/// callee-saved registers are in `m.ext.syscall_regs`. Go's `reentersyscall`.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize) {
+    let mp = getm();
+    let Some((gp, pp)) = mp.curg.get().zip(mp.p.get()) else { throw("entersyscall: no p") };
+    // From here on gp.sched is what others see, and systemstack would change it.
+    let save = || save(gp, pc, sp, bp);
+    trace(|| Event::GoSysCall(gp));
+    begin(gp, mp, pc, sp);
+    save();
+    casgstatus(gp, GRUNNING, GSYSCALL);
+    if sched().sysmonwait.load(Ordering::SeqCst) {
+        systemstack(entersyscall_sysmon);
+        save();
+    }
+    if pp.run_safe_point_fn.load(Ordering::SeqCst) != 0 {
+        systemstack(|| run_safe_point_fn(pp));
+        save();
+    }
+    mp.syscalltick.set(pp.syscalltick.load(Ordering::Relaxed));
+    pp.m.set(None);
+    mp.oldp.set(Some(pp));
+    mp.p.set(None);
+    // Before the look at gcwaiting, both SeqCst: either this sees that the world is to stop, or the
+    // stopper sees this.
+    pp.status.store(PSYSCALL, Ordering::SeqCst);
+    if sched().gcwaiting.load(Ordering::SeqCst) {
+        systemstack(|| entersyscall_gcwait(pp));
+        save();
+    }
+    mp.locks.set(mp.locks.get() - 1);
+}
+
+/// The first steps of both ways in: no preemption until the state is consistent again, and no copying of
+/// the stack until the call is over.
+#[inline(always)]
+fn begin(gp: &G, mp: &M, pc: usize, sp: usize) {
+    mp.locks.set(mp.locks.get() + 1);
+    gp.throwsplit.set(gp.ext.kind.get() == StackKind::Copying);
+    gp.syscallsp.set(sp);
+    gp.syscallpc.set(pc);
+    let stack = gp.stack.get();
+    if sp < stack.lo || stack.hi < sp {
+        eprintln!("entersyscall inconsistent {sp:#x} [{:#x}, {:#x}]", stack.lo, stack.hi);
+        throw("entersyscall");
+    }
+}
+
+/// Wakes sysmon, as it is to watch this call. Go's `entersyscall_sysmon`.
+#[cold]
+fn entersyscall_sysmon() {
+    lock(&sched().lock);
+    wake_sysmon();
+    unlock(&sched().lock);
+}
+
+/// The world is being stopped: counts the P as stopped, unless the stopper has done so. Go's
+/// `entersyscall_gcwait`.
+#[cold]
+fn entersyscall_gcwait(pp: &P) {
+    lock(&sched().lock);
+    if sched().stopwait.load(Ordering::Relaxed) > 0
+        && take_from_syscall(pp, PGCSTOP)
+        && sched().stopwait.fetch_sub(1, Ordering::Relaxed) == 1
+    {
+        notewakeup(&sched().stopnote);
+    }
+    unlock(&sched().lock);
+}
+
+/// [`entersyscall`] for a call that is known to block: the P is handed on at once. Go's
+/// `entersyscallblock`.
+///
+/// # Safety
+/// As [`entersyscall`].
+#[inline(always)]
+pub(crate) unsafe fn entersyscallblock() {
+    // SAFETY: as in entersyscall.
+    unsafe { entersyscallblock_here() }
+}
+
+/// Where the assembly of [`entersyscallblock`] goes on.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_entersyscallblock_from(pc: usize, sp: usize, bp: usize) {
+    let mp = getm();
+    let Some((gp, pp)) = mp.curg.get().zip(mp.p.get()) else { throw("entersyscallblock: no p") };
+    trace(|| Event::GoSysCall(gp));
+    begin(gp, mp, pc, sp);
+    mp.syscalltick.set(pp.syscalltick.load(Ordering::Relaxed));
+    tick(pp);
+    save(gp, pc, sp, bp);
+    casgstatus(gp, GRUNNING, GSYSCALL);
+    systemstack(|| entersyscallblock_handoff(mp));
+    save(gp, pc, sp, bp);
+    mp.locks.set(mp.locks.get() - 1);
+}
+
+/// Hands the P of `mp` on. Go's `entersyscallblock_handoff`.
+fn entersyscallblock_handoff(mp: &'static M) {
+    handoffp(releasep(mp));
+}
+
+/// The system call is over: the goroutine goes on when it has a P. Go's `exitsyscall`.
+///
+/// # Safety
+/// After [`entersyscall`] or [`entersyscallblock`], in the same function or one that it calls; nothing
+/// obtained from a thread-local is kept across this.
+#[inline(never)]
+pub(crate) unsafe fn exitsyscall() {
+    let mp = getm();
+    let Some(gp) = mp.curg.get() else { throw("exitsyscall: no g") };
+    if stack_pointer() > gp.syscallsp.get() {
+        throw("exitsyscall: syscall frame is no longer valid");
+    }
+    mp.locks.set(mp.locks.get() + 1);
+    gp.waitsince.set(0);
+    let oldp = mp.oldp.get();
+    mp.oldp.set(None);
+    let fast = exitsyscallfast(mp, oldp);
+    if fast {
+        mp.p.get().inspect(|pp| tick(pp));
+        casgstatus(gp, GSYSCALL, GRUNNING);
+        left_syscall(gp, mp, oldp);
+        mp.locks.set(mp.locks.get() - 1);
+    } else {
+        mp.locks.set(mp.locks.get() - 1);
+        wire_while_panicking(gp, mp);
+        // SAFETY: on a goroutine, as it is `curg`; exitsyscall0 puts it on a queue or runs it.
+        unsafe { mcall(exitsyscall0) };
+        // This may be another M, on another thread.
+        getm().p.get().inspect(|pp| tick(pp));
+    }
+    gp.syscallsp.set(0);
+    gp.throwsplit.set(false);
+    if fast {
+        if gp.preempt.load(Ordering::Relaxed) {
+            // newstack may have put the poisoned guard right meanwhile, during the call.
+            ask(mp, gp);
+        }
+        if user_disabled() {
+            // SAFETY: on a goroutine that has a P again; the caller keeps no thread-local's across this.
+            unsafe { gosched() }
+        }
+    }
+}
+
+/// Tells the tracer that the goroutine runs on, with the P that it had or with another.
+#[inline(always)]
+fn left_syscall(gp: &G, mp: &M, oldp: Option<&P>) {
+    let lost_p = oldp.map(ptr::from_ref) != mp.p.get().map(ptr::from_ref);
+    trace(|| Event::GoSysExit(gp, lost_p));
+    if lost_p {
+        trace(|| Event::GoStart(gp));
+    }
+}
+
+/// Sleeps on a note as a system call: the goroutine's P goes to another M. Go's `notetsleepg`.
+///
+/// # Safety
+/// On a goroutine with a P, which holds no runtime lock; nothing obtained from a thread-local is kept
+/// across this.
+#[inline(never)]
+pub(crate) unsafe fn notetsleepg(n: &Note, ns: i64) -> bool {
+    // SAFETY: on a goroutine with a P and no lock, as the caller says; the sleep needs no P, and
+    // exitsyscall follows.
+    unsafe { entersyscallblock() };
+    let woken = notetsleep_internal(n, ns, None);
+    // SAFETY: after entersyscallblock, in the same function; the caller keeps no thread-local's.
+    unsafe { exitsyscall() };
+    woken
+}
+
+/// Gets a P without a switch, the old one or an idle one, if it can. Go's `exitsyscallfast`.
+#[inline(always)]
+fn exitsyscallfast(mp: &'static M, oldp: Option<&'static P>) -> bool {
+    if sched().stopwait.load(Ordering::Relaxed) == FREEZE_STOP_WAIT {
+        return false;
+    }
+    if let Some(pp) = oldp
+        && pp.status.load(Ordering::Relaxed) == PSYSCALL
+        && pp.status.compare_exchange(PSYSCALL, PIDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    {
+        wirep(mp, pp);
+        exitsyscallfast_reacquired(mp, pp);
+        return true;
+    }
+    !sched().pidle.is_null() && systemstack(|| exitsyscallfast_pidle(mp))
+}
+
+/// The P that `mp` had is its again: counts the call by which it was away. Go's
+/// `exitsyscallfast_reacquired`.
+#[inline(always)]
+fn exitsyscallfast_reacquired(mp: &M, pp: &P) {
+    if mp.syscalltick.get() != pp.syscalltick.load(Ordering::Relaxed) {
+        // The P was taken meanwhile, and left again in a system call of another M.
+        tick(pp);
+    }
+}
+
+/// Gets an idle P, if there is one. Go's `exitsyscallfast_pidle`.
+fn exitsyscallfast_pidle(mp: &'static M) -> bool {
+    lock(&sched().lock);
+    let pp = pidleget();
+    unlock(&sched().lock);
+    if let Some(pp) = pp {
+        acquirep(mp, pp);
+    }
+    pp.is_some()
+}
+
+/// The rest of [`exitsyscall`] on g0: there was no P. Go's `exitsyscall0`.
+///
+/// # Safety
+/// [`mcall`] calls it, on an M without a P.
+unsafe extern "C" fn exitsyscall0(gp: *mut G) -> ! {
+    // SAFETY: mcall passes the G that called it, and G's are never freed.
+    let gp: &'static G = unsafe { &*gp };
+    let mp = getm();
+    trace(|| Event::GoSysExit(gp, true));
+    casgstatus(gp, GSYSCALL, GRUNNABLE);
+    dropg(mp, gp);
+    lock(&sched().lock);
+    let pp = if sched_enabled(gp) { pidleget() } else { None };
+    if pp.is_none() {
+        globrunqput(gp);
+    }
+    // Once the lock is released, a queued G may run elsewhere, unless it is locked to this M.
+    let locked = !gp.lockedm.is_null();
+    unlock(&sched().lock);
+    if let Some(pp) = pp {
+        acquirep(mp, pp);
+        // SAFETY: on g0 by mcall, with the P that was just acquired. The G is runnable, and on no queue, as
+        // there was a P; if it is locked, then to this M, where it ran.
+        unsafe { execute(mp, gp, false) }
+    }
+    if locked {
+        stoplockedm(mp);
+        // SAFETY: on g0 by mcall. stoplockedm has returned with a P, which an M handed over that had taken
+        // the G off its queue; and the G is runnable, and locked to this M.
+        unsafe { execute(mp, gp, false) }
+    }
+    stopm(mp);
+    // SAFETY: on g0 by mcall; stopm has returned with a P, and dropg has taken the goroutine.
+    unsafe { schedule(mp) }
+}

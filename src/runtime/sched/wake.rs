@@ -1,0 +1,206 @@
+//! Waking P's and letting them go.
+//!
+//! # The problem
+//!
+//! Work is in many places (each P's queue, the global queue), and no thread sees all
+//! of them at once. Yet a P must not stay idle while there is work, nor may threads be
+//! woken that find none.
+//!
+//! # The rules
+//!
+//! An M is *spinning* if it has a P and no work and is looking for some in the queues
+//! of others; `sched.nmspinning` counts them.
+//!
+//! - Who submits work wakes a P ([`wakep`]), unless somebody is spinning already, or
+//!   no P is idle. The M that it wakes starts spinning.
+//! - A spinning M that finds work stops spinning, and if it was the last one, it wakes
+//!   another in its place ([`resetspinning`]): where there was work, there may be more.
+//! - A spinning M that finds none lets its P go ([`drop_p`]) and sleeps.
+//!
+//! So bursts of work wake threads one after the other, each only once the one before
+//! has found something to do, and at most one of them in vain.
+//!
+//! # The two races
+//!
+//! *A submission and the last spinner that gives up.* The submitter sees somebody
+//! spinning and wakes nobody; the spinner has looked everywhere before the work was
+//! there. Each writes first and looks then:
+//!
+//! ```text
+//!     submitter                    spinner
+//!       put work on a queue          nmspinning -= 1
+//!       barrier                      barrier
+//!       nmspinning == 0? wake        look at all queues again
+//! ```
+//!
+//! With the barriers, one of the two sees the other. They cost nothing: the CAS on `runnext`, the
+//! decrement and the reads after them are sequentially consistent. For the global queue, the
+//! lock is enough: who takes it second sees what the first has done before.
+//!
+//! *A submission and an M that gives up without having spun.* Only half of the busy
+//! P's worth of M's may spin, so an M may let its P go without a second look. If work
+//! is submitted just before, the submitter finds no idle P and wakes nobody. So who
+//! wanted a P and got none says so in `sched.needspinning`, under the lock, and an M
+//! that finds it set, under the same lock, keeps its P and becomes a spinner.
+//!
+//! Timers are work too. Who sets one looks for a spinner in the same way (`wake_net_poller`), and a
+//! spinner that gives up looks at all timers once more before it sleeps (`poll_or_stop`).
+//!
+//! `loom` checks both on this file (`tests/loom`); without the second look, or without
+//! `needspinning`, its models fail.
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::this::with_room;
+use crate::runtime::data::atomic::Ordering;
+use crate::runtime::data::runtime2::{G, M, P, sched};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::startm::startm;
+use crate::runtime::p::acquire::{acquirep, releasep};
+use crate::runtime::p::idle::{pidleget_spinning, pidleput};
+use crate::runtime::p::procs::Procs;
+use crate::runtime::p::runq::{globrunqget, runqempty};
+use crate::runtime::p::stop::asked_to_stop;
+
+impl M {
+    /// Counts this M among the spinning. Go's `becomeSpinning`.
+    pub(super) fn become_spinning(&self) {
+        self.spinning.set(true);
+        sched().nmspinning.fetch_add(1, Ordering::SeqCst);
+        sched().needspinning.store(0, Ordering::SeqCst);
+    }
+
+    /// Takes it out again.
+    pub(super) fn stop_spinning(&self) {
+        self.spinning.set(false);
+        if sched().nmspinning.fetch_sub(1, Ordering::SeqCst) <= 0 {
+            throw("findrunnable: negative nmspinning");
+        }
+    }
+}
+
+/// Gets one more P to work, if there is an idle one and nobody is looking for work
+/// already. Called with a P, after work was submitted. Go's `wakep`.
+#[inline]
+pub(in crate::runtime) fn wakep() {
+    // After the caller's CAS on runnext, its use of sched.lock, or its note of a timer.
+    if sched().nmspinning.load(Ordering::SeqCst) != 0 {
+        return;
+    }
+    // No P is idle, and who is about to let one go has been told: what follows would
+    // find and say just that.
+    if sched().npidle.load(Ordering::SeqCst) == 0 && sched().needspinning.load(Ordering::SeqCst) == 1 {
+        return;
+    }
+    // Making a thread takes more stack than a copying goroutine has.
+    with_room(wakep_slow);
+}
+
+#[cold]
+#[inline(never)]
+fn wakep_slow() {
+    // One at a time: the counter is the right to wake.
+    if sched().nmspinning.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        return;
+    }
+    lock(&sched().lock);
+    let Some(pp) = pidleget_spinning() else {
+        if sched().nmspinning.fetch_sub(1, Ordering::SeqCst) <= 0 {
+            throw("wakep: negative nmspinning");
+        }
+        unlock(&sched().lock);
+        return;
+    };
+    unlock(&sched().lock);
+    startm(Some(pp), true, false);
+}
+
+/// A spinning M has found work: it stops spinning, and wakes another in its place. Go's
+/// `resetspinning`.
+pub(super) fn resetspinning(mp: &M) {
+    if !mp.spinning.get() {
+        throw("resetspinning: not a spinning m");
+    }
+    mp.stop_spinning();
+    wakep();
+}
+
+/// How [`drop_p`] ended.
+pub(super) enum Dropped {
+    /// There was work after all; the M has a P.
+    Run(&'static G),
+    /// There may be work; the M has a P and looks again.
+    Again,
+    /// The M has no P and nothing to do.
+    Stop,
+}
+
+/// Lets `pp` go, for an M that has found no work: the last part of Go's
+/// `findRunnable`, with its "delicate dance". `procs` is the table in use, and is looked at when the P
+/// is gone.
+pub(super) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
+    lock(&sched().lock);
+    if asked_to_stop(pp) {
+        unlock(&sched().lock);
+        return Dropped::Again;
+    }
+    if sched().runqsize.load(Ordering::Relaxed) != 0 {
+        let gp = globrunqget(pp, 0);
+        unlock(&sched().lock);
+        return gp.map_or(Dropped::Again, Dropped::Run);
+    }
+    if !mp.spinning.get() && sched().needspinning.load(Ordering::SeqCst) == 1 {
+        // The second race above: somebody had work for a P that wasn't idle yet.
+        mp.become_spinning();
+        unlock(&sched().lock);
+        return Dropped::Again;
+    }
+    if !std::ptr::eq(releasep(mp), pp) {
+        throw("findrunnable: wrong p");
+    }
+    pidleput(pp);
+    unlock(&sched().lock);
+
+    if !mp.spinning.get() {
+        return Dropped::Stop;
+    }
+    // The first race above: stop spinning, and then look at everything again. Strictly
+    // only the last one that stops has to, but there are those that count for a moment
+    // without being one (wakep), so each does.
+    mp.stop_spinning();
+
+    lock(&sched().lock);
+    if sched().runqsize.load(Ordering::Relaxed) != 0
+        && let Some(pp) = pidleget_spinning()
+    {
+        let gp = globrunqget(pp, 0);
+        unlock(&sched().lock);
+        acquirep(mp, pp);
+        mp.become_spinning();
+        return match gp {
+            Some(gp) => Dropped::Run(gp),
+            None => throw("global runq empty with non-zero runqsize"),
+        };
+    }
+    unlock(&sched().lock);
+
+    if let Some(pp) = check_runqs_no_p(procs) {
+        acquirep(mp, pp);
+        // Spinning again, so that resetspinning wakes a P for what else there is.
+        mp.become_spinning();
+        return Dropped::Again;
+    }
+    Dropped::Stop
+}
+
+/// Looks for work on every P's queue, for an M without a P; if there is some, and an
+/// idle P, returns that P. Go's `checkRunqsNoP`.
+fn check_runqs_no_p(procs: &Procs) -> Option<&'static P> {
+    let work = |pp: &&P| !procs.idlep_mask.read(pp.id.get()) && !runqempty(pp);
+    if !procs.allp.iter().copied().any(|pp| work(&pp)) {
+        return None;
+    }
+    lock(&sched().lock);
+    let pp = pidleget_spinning();
+    unlock(&sched().lock);
+    pp
+}

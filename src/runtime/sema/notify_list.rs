@@ -1,0 +1,250 @@
+//! Waiting for a condition: Go's `notifyList`, in `sema.go`.
+//!
+//! A waiter draws a number, then gives up its lock, then sleeps; a notification names a number.
+//! So a waiter that has drawn its number before the notification is woken by it, asleep or not yet.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crossbeam_utils::CachePadded;
+
+use crate::runtime::base::this::{getm, goroutine};
+use crate::runtime::data::link::Link;
+use crate::runtime::data::runtime2::{Mutex, Sudog, TraceBlockReason, WaitReason};
+use crate::runtime::data::timer::Timer;
+use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
+use crate::runtime::lock::mutex::{SharedMutex, lock_ranked};
+use crate::runtime::lock::rank::LockRank;
+use crate::runtime::lock::unlock;
+use crate::runtime::sched::park::goparkunlock;
+use crate::runtime::sema::semacquire::ready_with_time;
+use crate::runtime::time::fire;
+
+/// A list of waiters. Go's `notifyList`.
+#[repr(C)]
+pub(crate) struct NotifyList {
+    /// The next number to draw.
+    wait: AtomicU32,
+    /// The next number to be notified; written with the lock held.
+    notify: AtomicU32,
+    head: Link<Sudog>,
+    tail: Link<Sudog>,
+    /// One past the highest number that has left without being notified, or `notify`, if that is
+    /// higher; written with the lock held.
+    left: AtomicU32,
+}
+
+// SAFETY: all fields are atomics, and what they link is only changed with the list's lock held.
+unsafe impl Send for NotifyList {}
+// SAFETY: as for Send.
+unsafe impl Sync for NotifyList {}
+
+impl NotifyList {
+    pub(crate) const fn new() -> Self {
+        NotifyList {
+            wait: AtomicU32::new(0),
+            notify: AtomicU32::new(0),
+            head: Link::null(),
+            tail: Link::null(),
+            left: AtomicU32::new(0),
+        }
+    }
+
+    /// Adds `s` at the end. The lock is held.
+    fn push_back(&self, s: &'static Sudog) {
+        match self.tail.get() {
+            None => self.head.set(Some(s)),
+            Some(tail) => tail.next.set(Some(s)),
+        }
+        self.tail.set(Some(s));
+    }
+
+    /// Takes out the first waiter that `wanted` wants. The lock is held.
+    fn take(&self, wanted: impl Fn(&Sudog) -> bool) -> Option<&'static Sudog> {
+        let mut prev: Option<&'static Sudog> = None;
+        let mut next = self.head.get();
+        while let Some(s) = next {
+            next = s.next.get();
+            if !wanted(s) {
+                prev = Some(s);
+                continue;
+            }
+            match prev {
+                Some(prev) => prev.next.set(next),
+                None => self.head.set(next),
+            }
+            if next.is_none() {
+                self.tail.set(prev);
+            }
+            s.next.set(None);
+            return Some(s);
+        }
+        None
+    }
+
+    /// Takes out the waiter with the lowest number; no number is below `t`. The lock is held.
+    fn take_lowest(&self, t: u32) -> Option<&'static Sudog> {
+        let sleepers = std::iter::successors(self.head.get(), |s| s.next.get());
+        let lowest = sleepers.min_by_key(|s| s.ticket.get().wrapping_sub(t))?;
+        self.take(|s| std::ptr::eq(s, lowest))
+    }
+
+    /// Marks all numbers below `next` as notified. The lock is held.
+    fn notified(&self, next: u32) {
+        // A waiter that has drawn its number and isn't on the list yet will see this and not sleep.
+        self.notify.store(next, Ordering::SeqCst);
+        if less(self.left.load(Ordering::Relaxed), next) {
+            self.left.store(next, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that number `t` has left without being notified. The lock is held.
+    fn leave(&self, t: u32) {
+        if !less(t, self.left.load(Ordering::Relaxed)) {
+            self.left.store(t.wrapping_add(1), Ordering::Relaxed);
+        }
+    }
+}
+
+/// The locks of all lists. Go's are in the lists; but a waiter that has just parked may be woken
+/// and free its list while its park is still at the lock.
+static LOCKS: [CachePadded<SharedMutex>; 61] = [const { CachePadded::new(SharedMutex(Mutex::new())) }; 61];
+
+/// The lock that protects `l`.
+fn lock_for(l: &NotifyList) -> &'static Mutex {
+    &LOCKS[(std::ptr::from_ref(l).addr() >> 3) % LOCKS.len()].0
+}
+
+/// Whether `a` was drawn before `b`; numbers may wrap. Go's `less`.
+fn less(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+/// Draws a number. Go's `notifyListAdd`.
+pub(crate) fn notify_list_add(l: &NotifyList) -> u32 {
+    l.wait.fetch_add(1, Ordering::SeqCst)
+}
+
+/// Sleeps until number `t` is notified. Go's `notifyListWait`.
+pub(crate) fn notify_list_wait(l: &NotifyList, t: u32) {
+    lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
+    if less(t, l.notify.load(Ordering::Relaxed)) {
+        unlock(lock_for(l));
+        return;
+    }
+    let s = enter(l, t);
+    goparkunlock(lock_for(l), WaitReason::SyncCondWait, TraceBlockReason::CondWait, 3);
+    release_sudog(getm(), s);
+}
+
+/// Enters the running goroutine in the list, with number `t`. The lock is held.
+fn enter(l: &NotifyList, t: u32) -> &'static Sudog {
+    let (gp, mp) = goroutine();
+    let s = acquire_sudog(mp);
+    s.g.set(Some(gp));
+    s.ticket.set(t);
+    s.releasetime.set(0);
+    l.push_back(s);
+    s
+}
+
+/// What a wait with a time limit shares with its timer; on the waiter's stack. The list's lock
+/// protects it.
+struct TimedWait<'a> {
+    l: &'a NotifyList,
+    t: u32,
+    /// The waiter's sudog, once it is on the list.
+    s: Cell<Option<&'static Sudog>>,
+    /// The time was over before a notification came.
+    over: Cell<bool>,
+}
+
+/// [`notify_list_wait`] until `when`; says whether the number was notified.
+pub(crate) fn notify_list_wait_until(l: &NotifyList, t: u32, when: i64) -> bool {
+    let wait = TimedWait { l, t, s: Cell::new(None), over: Cell::new(false) };
+    let timer = fire::start(when, 0, give_up, std::ptr::from_ref(&wait).cast_mut().cast());
+    lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
+    if less(t, l.notify.load(Ordering::Relaxed)) || wait.over.get() {
+        let notified = less(t, l.notify.load(Ordering::Relaxed));
+        unlock(lock_for(l));
+        fire::end(timer);
+        return notified;
+    }
+    let s = enter(l, t);
+    wait.s.set(Some(s));
+    goparkunlock(lock_for(l), WaitReason::SyncCondWait, TraceBlockReason::CondWait, 3);
+    // First the timer ends: until then it may be looking for the sudog.
+    fire::end(timer);
+    release_sudog(getm(), s);
+    !wait.over.get()
+}
+
+/// The time of a [`TimedWait`] is over: wakes the waiter, unless it was notified.
+unsafe extern "C" fn give_up(t: *mut c_void, seq: usize) {
+    // SAFETY: a timer that `start` set has itself as its argument, and is never freed.
+    let t = unsafe { &*t.cast::<Timer>() };
+    let woken = fire::fire(t, seq, |wait| {
+        // SAFETY: what `start` got; the waiter keeps it until `end` has returned, and `fire` calls this
+        // only before that.
+        let wait = unsafe { &*wait.cast::<TimedWait<'_>>() };
+        lock_ranked(lock_for(wait.l), LockRank::NOTIFY_LIST);
+        let s = wait.s.get().and_then(|s| wait.l.take(|other| std::ptr::eq(other, s)));
+        // Else the waiter is off the list, notified. It leaves if it sleeps, or hasn't begun to.
+        if s.is_some() || wait.s.get().is_none() {
+            wait.over.set(true);
+            wait.l.leave(wait.t);
+        }
+        unlock(lock_for(wait.l));
+        s
+    });
+    if let Some(s) = woken.flatten() {
+        ready_with_time(s);
+    }
+}
+
+/// Notifies all numbers drawn. Go's `notifyListNotifyAll`.
+pub(crate) fn notify_list_notify_all(l: &NotifyList) {
+    if l.wait.load(Ordering::SeqCst) == l.notify.load(Ordering::SeqCst) {
+        return;
+    }
+    lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
+    let mut next = l.head.get();
+    l.head.set(None);
+    l.tail.set(None);
+    l.notified(l.wait.load(Ordering::SeqCst));
+    unlock(lock_for(l));
+    while let Some(s) = next {
+        next = s.next.get();
+        s.next.set(None);
+        ready_with_time(s);
+    }
+}
+
+/// Notifies the lowest number that isn't notified yet. Go's `notifyListNotifyOne`.
+pub(crate) fn notify_list_notify_one(l: &NotifyList) {
+    if l.wait.load(Ordering::SeqCst) == l.notify.load(Ordering::SeqCst) {
+        return;
+    }
+    lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
+    let t = l.notify.load(Ordering::Relaxed);
+    if t == l.wait.load(Ordering::SeqCst) {
+        unlock(lock_for(l));
+        return;
+    }
+    let may_have_left = less(t, l.left.load(Ordering::Relaxed));
+    l.notified(t.wrapping_add(1));
+    // The waiter is near the head, as a rule: the list is in the order of going to sleep, which is
+    // almost that of the numbers. If it isn't on the list yet, it will see `notify` and not sleep.
+    let mut s = l.take(|s| s.ticket.get() == t);
+    if s.is_none() && may_have_left {
+        // Or number `t` has left, and the notification is for the next that sleeps. Waiters below that
+        // one that have yet to come won't sleep either; if none sleeps, none that has drawn will.
+        s = l.take_lowest(t);
+        l.notified(s.map_or(l.wait.load(Ordering::SeqCst), |s| s.ticket.get().wrapping_add(1)));
+    }
+    unlock(lock_for(l));
+    if let Some(s) = s {
+        ready_with_time(s);
+    }
+}

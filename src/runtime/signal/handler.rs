@@ -1,0 +1,217 @@
+//! Signals: Go's `signal_unix.go`, as far as a scheduler needs it.
+//!
+//! - A fault in the guard page of a goroutine's stack is reported as Go reports a stack
+//!   overflow, and ends the process with status 2. Every other fault goes to the handler
+//!   that was there before.
+//! - A goroutine that is asked to stop is stopped, if that is possible where it is: see `preempt.rs`.
+//! - A signal that the program has asked for is passed on to it: see `sigqueue.rs`.
+//! - Every handler in the process runs on the alternate signal stack of its thread: a
+//!   goroutine's stack may be smaller than the frame that the kernel pushes.
+
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use crate::runtime::arch::{Sigctxt, getg, page_size, setg};
+use crate::runtime::base::debug::async_preempt_off;
+use crate::runtime::base::os::{SIG_PREEMPT, gettid};
+use crate::runtime::data::runtime2::{G, M};
+use crate::runtime::m::sigstack::FAULTS;
+use crate::runtime::preempt::safe_point::{is_async_safe_point, want_async_preempt};
+use crate::runtime::sched::bad::{badmorestackg0, badmorestackgsignal};
+use crate::runtime::signal::sigqueue::{signal_ignored, sigsend};
+use crate::runtime::signal::snapshot::copy_if_asked;
+
+/// The signals that are handled here.
+const HANDLED: [c_int; 3] = [FAULTS[0], FAULTS[1], SIG_PREEMPT];
+
+/// The actions that [`HANDLED`] had before ours.
+static PREVIOUS: Previous = Previous(std::cell::UnsafeCell::new([MaybeUninit::zeroed(); 3]));
+
+struct Previous(std::cell::UnsafeCell<[MaybeUninit<libc::sigaction>; 3]>);
+
+// SAFETY: an element is written once, before the handler that reads it is installed.
+unsafe impl Sync for Previous {}
+
+/// Installs the handlers, once. Go's `initsig`.
+pub(in crate::runtime) fn initsig() {
+    for sig in 1..=libc::SIGRTMAX() {
+        if !HANDLED.contains(&sig) {
+            setsigstack(sig);
+        }
+    }
+    for (i, sig) in HANDLED.into_iter().enumerate() {
+        // SAFETY: the element is ours alone until the handler, which may run anywhere, is installed.
+        unsafe {
+            let previous = &mut (*PREVIOUS.0.get())[i];
+            libc::sigaction(sig, ptr::null(), previous.as_mut_ptr());
+            libc::sigaction(sig, &our_action(), ptr::null_mut());
+        }
+    }
+}
+
+/// Whether the runtime always handles a signal, for itself.
+pub(super) fn is_handled(sig: c_int) -> bool {
+    HANDLED.contains(&sig)
+}
+
+/// The type of a handler with `SA_SIGINFO`.
+type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+/// The action that calls our handler.
+pub(super) fn our_action() -> libc::sigaction {
+    action(sighandler, 0)
+}
+
+/// The action that calls `handler`, with `flags` besides those of all our actions.
+pub(in crate::runtime) fn action(handler: Handler, flags: c_int) -> libc::sigaction {
+    // SAFETY: all zero is a valid action; sigfillset writes to its mask.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART | flags;
+        libc::sigfillset(&mut action.sa_mask);
+        action
+    }
+}
+
+/// The action of a signal. Go's `getsig`.
+pub(in crate::runtime) fn getsig(sig: c_int) -> io::Result<libc::sigaction> {
+    let mut action = MaybeUninit::zeroed();
+    // SAFETY: sets no action, and stores the present one in `action`.
+    match unsafe { libc::sigaction(sig, ptr::null(), action.as_mut_ptr()) } {
+        // SAFETY: sigaction has filled it.
+        0 => Ok(unsafe { action.assume_init() }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Sets the action of a signal. Go's `setsig`.
+///
+/// # Safety
+/// If the action is a handler, it may be called in place of whatever code runs when the signal comes.
+pub(in crate::runtime) unsafe fn setsig(sig: c_int, action: &libc::sigaction) -> io::Result<()> {
+    // SAFETY: `action` is only read, and its handler may be called at any time, as the caller says.
+    match unsafe { libc::sigaction(sig, action, ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Moves a handler that the program installed before us to the alternate stack. Go's
+/// `setsigstack`.
+fn setsigstack(sig: c_int) {
+    let Ok(mut action) = getsig(sig) else { return }; // a signal of libc's own
+    let handler = action.sa_sigaction;
+    if handler == libc::SIG_DFL || handler == libc::SIG_IGN || action.sa_flags & libc::SA_ONSTACK != 0 {
+        return;
+    }
+    action.sa_flags |= libc::SA_ONSTACK;
+    // SAFETY: the program's own action, with one more flag, which moves its frames to another stack only.
+    let _set = unsafe { setsig(sig, &action) };
+}
+
+/// Handles a fault, a request to stop, or a signal that the program has asked for; on the signal stack. Go's
+/// `sighandler`.
+extern "C" fn sighandler(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let gp = getg();
+    let mp = gp.and_then(|gp| gp.m.get());
+    // In a handler getg says gsignal, so that nothing takes this stack for a goroutine's. And errno must be
+    // what the interrupted code had.
+    // SAFETY: on the M's signal stack until g is set back, or on the signal stack of a thread that isn't ours
+    // and has borrowed the M: either way not on a goroutine's. The kernel's arguments and errno are ours.
+    unsafe {
+        let errno = *libc::__errno_location();
+        if let Some(mp) = mp {
+            setg(mp.gsignal.get());
+        }
+        let ucontext = &mut *context.cast::<libc::ucontext_t>();
+        let handled = match (mp, gp) {
+            (Some(mp), Some(gp)) if sig == SIG_PREEMPT => {
+                copy_if_asked(mp, gp, Sigctxt(ucontext).regs());
+                do_sig_preempt(mp, gp, &mut Sigctxt(ucontext));
+                false // one of the program's own may have come at the same time
+            }
+            (Some(mp), Some(gp)) if FAULTS.contains(&sig) => {
+                guard_hit(mp, gp, (*info).si_addr().addr(), ucontext)
+            }
+            _ => false,
+        };
+        if !handled && !sigsend(sig) && !signal_ignored(sig) {
+            sigfwd(sig, info, context);
+        }
+        setg(gp);
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Handles a preemption signal that has come while the thread of `mp` ran `gp`: stops `gp`, if that is wanted
+/// and possible. Go's `doSigPreempt`.
+fn do_sig_preempt(mp: &M, gp: &G, context: &mut Sigctxt) {
+    if !async_preempt_off()
+        && want_async_preempt(mp, gp)
+        && is_async_safe_point(mp, gp, context.sigpc(), context.sigsp())
+    {
+        // SAFETY: is_async_safe_point says that it may park here, and that there is room.
+        unsafe { context.push_call() };
+    }
+    mp.signal_has_come();
+}
+
+/// If `addr` is in the guard page below the stack of `gp`, the G that was running, makes the thread report
+/// that when the handler returns. Says whether it is.
+///
+/// The report is made on g0, and not here: it needs functions that a signal handler must not call.
+fn guard_hit(mp: &M, gp: &'static G, addr: usize, context: &mut libc::ucontext_t) -> bool {
+    let stack = gp.stack.get();
+    if addr >= stack.lo || addr < stack.lo - page_size() {
+        return false;
+    }
+    let g0 = &mp.ext.g0;
+    if ptr::eq(gp, g0) {
+        badmorestackg0(g0, addr);
+    }
+    if ptr::eq(gp, &mp.ext.gsignal) {
+        badmorestackgsignal();
+    }
+    // SAFETY: `gp` is a goroutine, and while one runs, g0's stack is free below g0.sched.sp.
+    unsafe { Sigctxt(context).report_overflow(g0.sched.sp.get(), addr) };
+    true
+}
+
+/// Passes a signal on to the handler that was there before ours. Go's `sigfwd`.
+///
+/// # Safety
+/// In a handler of that signal, with its arguments.
+unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let Some(i) = HANDLED.iter().position(|&handled| handled == sig) else {
+        // The program doesn't want the signal any more, and its former action is back. So the signal is sent
+        // once more, for that: it is blocked until our handler returns.
+        // SAFETY: the kernel reads `info`, which is our handler's; this thread exists.
+        unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), gettid(), sig, info) };
+        return;
+    };
+    // SAFETY: initsig wrote it before it installed our handler, and nobody has written to it since.
+    let previous = unsafe { (*PREVIOUS.0.get())[i].assume_init_ref() };
+    match previous.sa_sigaction {
+        // By default a SIGURG is ignored.
+        libc::SIG_DFL | libc::SIG_IGN if sig == SIG_PREEMPT => {}
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // The kernel doesn't let a fault be ignored either. It happens again when our handler returns,
+            // and finds the default action.
+            // SAFETY: all zero is a valid action, and the default one runs no code of ours.
+            unsafe {
+                let mut default: libc::sigaction = std::mem::zeroed();
+                default.sa_sigaction = libc::SIG_DFL;
+                libc::sigaction(sig, &default, ptr::null_mut());
+            }
+        }
+        handler => {
+            // SAFETY: the address of a handler that the program installed for this signal. One without
+            // SA_SIGINFO takes the first argument only, and the ABI lets it be passed more.
+            let handler = unsafe { std::mem::transmute::<usize, Handler>(handler) };
+            handler(sig, info, context);
+        }
+    }
+}

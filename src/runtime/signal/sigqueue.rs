@@ -1,0 +1,156 @@
+//! The queue from the signal handler to the goroutine that receives signals: Go's `sigqueue.go`.
+//!
+//! A handler may run at any instruction, so it can't allocate, lock, or ready a goroutine. All that it does
+//! is to set the signal's bit in `mask`, and to wake the one receiver if that sleeps: [`sigsend`]. If the bit
+//! is set already, there is nothing to do: so a burst coalesces. And nothing is lost, as the receiver clears
+//! a bit before it acts on it.
+//!
+//! Whether the receiver sleeps is what `state` says:
+//!
+//! ```text
+//!     state        meaning                      sigsend makes it           signal_recv makes it
+//!     idle         it runs                      sending                    receiving, and sleeps
+//!     sending      it is to look at mask again  (nothing to do)            idle, and looks
+//!     receiving    it sleeps on the note        idle, and wakes the note
+//! ```
+//!
+//! The handler sets a bit in `mask` and then looks at `state`; the receiver changes `state` and then looks at
+//! `mask`. All of it is sequentially consistent, so one of them sees what the other has done. `loom` checks
+//! that on this file (`tests/loom`).
+
+use std::ffi::c_int;
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::data::atomic::{AtomicU32, AtomicU64, Cell, Ordering, statics};
+use crate::runtime::data::runtime2::Note;
+use crate::runtime::lock::note::{noteclear, notewakeup};
+use crate::runtime::sched::gosched::gosched;
+use crate::runtime::sched::syscall::notetsleepg;
+
+/// The queue. A set of signals has a bit for each, as the kernel's sets have. Go's `sig`.
+pub(super) struct Sig {
+    /// The receiver sleeps on it.
+    note: Note,
+    /// The signals that have come and that the receiver hasn't taken yet.
+    mask: AtomicU64,
+    /// The signals that are to be received. Written by one goroutine at a time, and so is `ignored`.
+    pub(in crate::runtime) wanted: AtomicU64,
+    /// The signals that the program ignores.
+    pub(in crate::runtime) ignored: AtomicU64,
+    /// The signals that the receiver has taken and not returned yet.
+    recv: Cell<u64>,
+    /// What the receiver does.
+    state: AtomicU32,
+    /// How many handlers are in [`sigsend`].
+    delivering: AtomicU32,
+}
+
+// SAFETY: only the receiver uses `recv`, and there is one.
+unsafe impl Sync for Sig {}
+
+statics! {
+    pub(super) static SIG: Sig = Sig {
+        note: Note { key: AtomicU32::new(0) },
+        mask: AtomicU64::new(0),
+        wanted: AtomicU64::new(0),
+        ignored: AtomicU64::new(0),
+        recv: Cell::new(0),
+        state: AtomicU32::new(SIG_IDLE),
+        delivering: AtomicU32::new(0),
+    };
+}
+
+const SIG_IDLE: u32 = 0;
+const SIG_RECEIVING: u32 = 1;
+const SIG_SENDING: u32 = 2;
+
+/// The bit of a signal: 1 is the lowest, 64 the highest.
+pub(crate) fn bit(sig: c_int) -> u64 {
+    1 << (sig - 1)
+}
+
+/// Changes the state, if it is as expected.
+fn cas(old: u32, new: u32) -> bool {
+    SIG.state.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+}
+
+/// Queues a signal that has come, if it is wanted; says whether it is. In the signal's handler. Go's
+/// `sigsend`.
+pub(super) fn sigsend(sig: c_int) -> bool {
+    SIG.delivering.fetch_add(1, Ordering::SeqCst);
+    let wanted = SIG.wanted.load(Ordering::SeqCst) & bit(sig) != 0;
+    if wanted && SIG.mask.fetch_or(bit(sig), Ordering::SeqCst) & bit(sig) == 0 {
+        tell_receiver();
+    }
+    SIG.delivering.fetch_sub(1, Ordering::SeqCst);
+    wanted
+}
+
+/// Tells the receiver that a bit of `mask` was set: wakes it, or has it look again.
+fn tell_receiver() {
+    loop {
+        match SIG.state.load(Ordering::SeqCst) {
+            SIG_IDLE if cas(SIG_IDLE, SIG_SENDING) => return,
+            SIG_RECEIVING if cas(SIG_RECEIVING, SIG_IDLE) => return notewakeup(&SIG.note),
+            SIG_SENDING => return,
+            SIG_IDLE | SIG_RECEIVING => {}
+            _ => throw("sigsend: inconsistent state"),
+        }
+    }
+}
+
+/// The next signal that has come; waits for one if there is none, and blocks its thread meanwhile. Go's
+/// `signal_recv`.
+///
+/// # Safety
+/// On a goroutine, always the same one, which holds no runtime lock. Nothing obtained from a thread-local is
+/// kept across this.
+pub(crate) unsafe fn signal_recv() -> c_int {
+    while SIG.recv.get() == 0 {
+        // SAFETY: wait_for_sender asks for what this does, which the caller has seen to.
+        unsafe { wait_for_sender() };
+        SIG.recv.set(SIG.mask.swap(0, Ordering::SeqCst));
+    }
+    let all = SIG.recv.get();
+    SIG.recv.set(all & (all - 1));
+    all.trailing_zeros() as c_int + 1
+}
+
+/// Returns when there may be something in `mask`.
+///
+/// # Safety
+/// As [`signal_recv`].
+unsafe fn wait_for_sender() {
+    loop {
+        match SIG.state.load(Ordering::SeqCst) {
+            SIG_IDLE if cas(SIG_IDLE, SIG_RECEIVING) => {
+                // SAFETY: on a goroutine without locks that keeps nothing of a thread-local, as the caller
+                // says. The handler that ends this state wakes the note, once.
+                unsafe { notetsleepg(&SIG.note, -1) };
+                return noteclear(&SIG.note);
+            }
+            SIG_SENDING if cas(SIG_SENDING, SIG_IDLE) => return,
+            SIG_IDLE | SIG_SENDING => {}
+            _ => throw("signal_recv: inconsistent state"),
+        }
+    }
+}
+
+/// Waits until the receiver has acted on all signals that have come. Signals that are disabled already don't
+/// come after this. Go's `signalWaitUntilIdle`.
+///
+/// # Safety
+/// On a goroutine, while there is a receiver, and this isn't it. Nothing obtained from a thread-local is kept
+/// across this.
+pub(crate) unsafe fn signal_wait_until_idle() {
+    // A handler that has found its signal wanted may not have set its bit yet.
+    while SIG.delivering.load(Ordering::SeqCst) != 0 || SIG.state.load(Ordering::SeqCst) != SIG_RECEIVING {
+        // SAFETY: on a goroutine that may park, as the caller says.
+        unsafe { gosched() }
+    }
+}
+
+/// Whether the program ignores a signal. Go's `signal_ignored`.
+pub(in crate::runtime) fn signal_ignored(sig: c_int) -> bool {
+    SIG.ignored.load(Ordering::SeqCst) & bit(sig) != 0
+}

@@ -1,0 +1,178 @@
+//! Snapshots: the frames of a goroutine that runs and can't be stopped. Its thread gets a signal, and the
+//! handler copies the stack. The goroutine goes on, and the thread that asked walks the copy.
+//!
+//! As when a stack is moved, each word of the copy that looks like an address of the stack is changed to
+//! point into the copy. Some may be numbers: no unwinder uses those.
+
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use memmap2::{MmapMut, MmapOptions};
+
+use crate::runtime::arch::{RED_ZONE, Regs};
+use crate::runtime::base::os::{SIG_PREEMPT, nanotime, signal_m, usleep};
+use crate::runtime::data::runtime2::{G, M};
+use crate::runtime::g::callers::{Pcs, gcallers, left_at};
+
+/// How many bytes of a stack are copied, at most, from its innermost frame on. The copy's memory has room for
+/// the whole stack, and for [`BEYOND`] more: where a frame leads out of the copy, there are zeros, and a walk
+/// ends.
+const COPIED: usize = 1 << 20;
+/// How far above the stack an unwinder may read in the outermost frame.
+const BEYOND: usize = 4 << 10;
+
+/// How long to wait for a thread, in nanoseconds: it may block the signal, or get no processor for a while.
+const PATIENCE: i64 = 1000 * 1000 * 1000;
+
+/// States of the request. Nobody has made one.
+const FREE: u32 = 0;
+/// A thread is about to ask, or walks the copy.
+const TAKEN: u32 = 1;
+/// The M's thread was asked for a copy.
+const ASKED: u32 = 2;
+/// Its handler is copying.
+const COPYING: u32 = 3;
+/// The copy is there.
+const COPIED_IT: u32 = 4;
+/// The thread had another goroutine, or its stack can't be copied.
+const NOT_THERE: u32 = 5;
+
+/// The one request at a time for a copy of a stack.
+struct Request {
+    /// How far it is. It publishes the other fields.
+    state: AtomicU32,
+    /// The goroutine whose stack is wanted.
+    gp: AtomicPtr<G>,
+    /// The M whose thread is to copy it.
+    mp: AtomicPtr<M>,
+    /// Where to.
+    to: AtomicUsize,
+    /// The bytes of the largest stack that there is room for.
+    room: AtomicUsize,
+    /// The goroutine's registers, changed to lead into the copy.
+    regs: UnsafeCell<MaybeUninit<Regs>>,
+}
+
+// SAFETY: `regs` is written by the handler that has changed `state` from ASKED to COPYING, before it sets it
+// to COPIED_IT, and read after that by the thread that asked.
+unsafe impl Sync for Request {}
+
+static REQUEST: Request = Request {
+    state: AtomicU32::new(FREE),
+    gp: AtomicPtr::new(ptr::null_mut()),
+    mp: AtomicPtr::new(ptr::null_mut()),
+    to: AtomicUsize::new(0),
+    room: AtomicUsize::new(0),
+    regs: UnsafeCell::new(MaybeUninit::uninit()),
+};
+
+/// The frames of `gp`, which runs on another thread; none if they can't be had.
+pub(in crate::runtime) fn running(gp: &'static G) -> Option<Pcs> {
+    // The signal stack of a thread that isn't ours may be too small for this CPU's vector registers.
+    let mp = gp.m.get().filter(|mp| !mp.isextra.get())?;
+    let stack = gp.stack.get();
+    let room = stack.hi - stack.lo + BEYOND;
+    // Reserved only: little of it will be touched.
+    let memory = MmapOptions::new().len(room).no_reserve_swap().map_anon().ok()?;
+    let limit = nanotime() + PATIENCE;
+    // Acquire pairs with the store of FREE below: the request before this one is over.
+    while REQUEST.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if nanotime() > limit {
+            return None;
+        }
+        usleep(100);
+    }
+    let pcs = ask(gp, mp, &memory);
+    REQUEST.state.store(FREE, Ordering::Release);
+    pcs
+}
+
+/// Has the thread of `mp` copy the stack of `gp`, and walks the copy. The caller has the request (TAKEN).
+fn ask(gp: &G, mp: &M, memory: &MmapMut) -> Option<Pcs> {
+    REQUEST.gp.store(gp.as_ptr(), Ordering::Relaxed);
+    REQUEST.mp.store(ptr::from_ref(mp).cast_mut(), Ordering::Relaxed);
+    REQUEST.room.store(memory.len() - BEYOND, Ordering::Relaxed);
+    REQUEST.to.store(memory.as_ptr().expose_provenance(), Ordering::Relaxed);
+    // Release pairs with copy_if_asked: the handler finds the fields above.
+    REQUEST.state.store(ASKED, Ordering::Release);
+    signal_m(mp.procid.load(Ordering::Relaxed), SIG_PREEMPT);
+    let limit = nanotime() + PATIENCE;
+    loop {
+        // Acquire pairs with the end of copy_if_asked: the copy and the registers are there.
+        match REQUEST.state.load(Ordering::Acquire) {
+            COPIED_IT => break,
+            NOT_THERE => return None,
+            // The handler takes no lock, so it comes to an end.
+            COPYING => {}
+            _ if nanotime() > limit
+                && REQUEST
+                    .state
+                    .compare_exchange(ASKED, TAKEN, Ordering::Relaxed, Ordering::Relaxed)
+                    .is_ok() =>
+            {
+                return None;
+            }
+            _ => {}
+        }
+        usleep(20);
+    }
+    // SAFETY: the handler has written the registers, which lead into the copy; that is ours alone.
+    unsafe { Some(gcallers(gp, &(*REQUEST.regs.get()).assume_init())) }
+}
+
+/// Copies the stack that was asked for, if it is that of this M's goroutine. In a signal handler on the
+/// thread of `mp`, which has interrupted `interrupted` with these registers.
+pub(super) fn copy_if_asked(mp: &M, interrupted: &G, regs: Regs) {
+    // Acquire pairs with `ask`. The signal also comes for preemption, and to other threads.
+    if REQUEST.state.load(Ordering::Acquire) != ASKED
+        || !ptr::eq(REQUEST.mp.load(Ordering::Relaxed), mp)
+        || REQUEST.state.compare_exchange(ASKED, COPYING, Ordering::Acquire, Ordering::Relaxed).is_err()
+    {
+        return;
+    }
+    let wanted = REQUEST.gp.load(Ordering::Relaxed);
+    let copied = mp.curg.get().filter(|gp| ptr::eq(gp.as_ptr(), wanted)).is_some_and(|gp| {
+        let regs = if ptr::eq(interrupted, gp) {
+            regs
+        } else if ptr::eq(interrupted, &mp.ext.g0) {
+            // The goroutine works on g0, or has just left for it: either way its stack stays as it left it.
+            left_at(gp)
+        } else {
+            return false;
+        };
+        copy(gp, regs)
+    });
+    // Release pairs with `ask`, which finds the copy.
+    REQUEST.state.store(if copied { COPIED_IT } else { NOT_THERE }, Ordering::Release);
+}
+
+/// Copies the stack of `gp`, from its stack pointer on; false if the stack pointer isn't on the stack, or
+/// there isn't room.
+fn copy(gp: &G, mut regs: Regs) -> bool {
+    let stack = gp.stack.get();
+    // The stack may have grown since it was asked for.
+    if stack.hi - stack.lo > REQUEST.room.load(Ordering::Relaxed) {
+        return false;
+    }
+    if regs.sp < stack.lo + RED_ZONE || regs.sp > stack.hi || !regs.sp.is_multiple_of(size_of::<usize>()) {
+        return false;
+    }
+    let from = regs.sp - RED_ZONE;
+    let to = REQUEST.to.load(Ordering::Relaxed);
+    let moved = |word: usize| if (from..=stack.hi).contains(&word) { word - from + to } else { word };
+    for at in (0..(stack.hi - from).min(COPIED)).step_by(size_of::<usize>()) {
+        // SAFETY: an aligned word of the goroutine's stack, which belongs to this thread, and one of the
+        // copy's memory, which has room for the stack, and which stays mapped: the thread that asked waits
+        // for us.
+        unsafe {
+            let word = ptr::with_exposed_provenance::<usize>(from + at).read_volatile();
+            ptr::with_exposed_provenance_mut::<usize>(to + at).write_volatile(moved(word));
+        }
+    }
+    regs.change(|word| *word = moved(*word));
+    // SAFETY: in state COPYING, the registers are this handler's alone.
+    unsafe { (*REQUEST.regs.get()).write(regs) };
+    true
+}

@@ -1,0 +1,74 @@
+//! The words of a goroutine that a conservative collector scans: Go's `scanstack`.
+//!
+//! Go's compiler keeps nothing in registers across a call, and notes of each word in a frame whether it is
+//! a pointer. Compilers do neither here. So every place where a goroutine's code may keep a value is scanned,
+//! word by word:
+//!
+//! ```text
+//!     it waits, or is in a queue       its stack from sched.sp on, where mcall has saved its registers
+//!     it was stopped at a check        likewise, saved by morestack; and its vector registers, in a block
+//!     it was stopped anywhere          likewise, saved by asyncPreempt, below the red zone
+//!     it is in a system call           its stack from syscallsp on; its registers are in the M
+//!     it waits while it works on g0    its stack, where systemstack_scannable has saved its registers
+//!     it hasn't begun                  its argument, and the closure in its slot
+//!     it has ended                     the result in its slot
+//! ```
+
+use std::ops::Range;
+use std::ptr;
+
+use crate::runtime::arch::goexit_pc;
+use crate::runtime::data::ext::StackKind;
+use crate::runtime::data::runtime2::{G, GDEAD, GSCAN, GSYSCALL};
+use crate::runtime::g::joiner::ended;
+use crate::runtime::g::status::readgstatus;
+use crate::runtime::g::sudog::waiting;
+use crate::runtime::mem::side::each_side_block;
+use crate::runtime::preempt::xregs;
+
+/// Calls `f` with each range of addresses that may hold a pointer of `gp`, which isn't running: its stack,
+/// its saved registers, its argument or result. What Go's `scanstack` does for a frame without maps.
+pub(crate) fn scan_stack(gp: &G, mut f: impl FnMut(Range<usize>)) {
+    let hi = gp.stack.get().hi;
+    match readgstatus(gp) & !GSCAN {
+        // Its stack holds nothing, and may be gone: that of a foreign thread, which the G was lent to.
+        GDEAD => {}
+        GSYSCALL => {
+            // Below syscallsp the stack is in use by code in the system call, which keeps no pointers.
+            f(gp.syscallsp.get()..hi);
+            if let Some(mp) = gp.m.get() {
+                f(bytes_of(&mp.ext.syscall_regs));
+            }
+        }
+        // From sched.sp even if syscallsp is set: a G that is just leaving a system call has registers below.
+        _ => f(gp.sched.sp.get()..hi),
+    }
+    if gp.sched.pc.get() == goexit_pc() {
+        // It hasn't begun: the argument is here. Later it is where the function keeps it.
+        f(bytes_of(&gp.sched.ctxt));
+        f(bytes_of(&gp.coroarg));
+    }
+    if holds_value(gp) {
+        f(bytes_of(&gp.ext.slot));
+    }
+    // What it is woken with, and the sudogs: their pointers to values may be nowhere else.
+    f(bytes_of(&gp.param));
+    waiting(gp).for_each(|sg| f(bytes_of(sg)));
+    // A compiler may keep a general register's value in a vector register.
+    if let Some((lo, hi)) = xregs::saved(gp) {
+        f(lo..hi);
+    }
+    each_side_block(gp, |lo, hi| f(lo..hi));
+}
+
+/// Whether the slot of `gp` has a closure in it, or a result.
+fn holds_value(gp: &G) -> bool {
+    let hasnt_begun = gp.sched.pc.get() == goexit_pc() && gp.ext.kind.get() != StackKind::Copying;
+    hasnt_begun || ended(gp)
+}
+
+/// The addresses of `place`.
+fn bytes_of<T>(place: &T) -> Range<usize> {
+    let lo = ptr::from_ref(place).expose_provenance();
+    lo..lo + size_of::<T>()
+}

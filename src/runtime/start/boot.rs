@@ -1,0 +1,112 @@
+//! How the runtime starts: Go's `rt0_go` and `schedinit`.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::runtime::base::debug::{gomaxprocs_from_env, parsedebugvars};
+use crate::runtime::base::fatal::{set_reporter, throw};
+use crate::runtime::base::os::init_barriers;
+use crate::runtime::base::this::{STARTED, started};
+use crate::runtime::data::runtime2::{Note, sched};
+use crate::runtime::g::allgs::ALLGLOCK;
+use crate::runtime::lock::note::{SharedNote, notesleep, notewakeup};
+use crate::runtime::lock::rank::{LockRank, lock_init, world_started, world_stopped};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::count::m_reserve_id;
+use crate::runtime::m::new::{new_system_m, newm};
+use crate::runtime::m::sigstack::{INIT_SIGMASK, sigsave};
+use crate::runtime::mem::stackinit;
+use crate::runtime::monitor::sysmon::sysmon;
+use crate::runtime::p::idle::pidleget;
+use crate::runtime::p::procs::ALLP_LOCK;
+use crate::runtime::report::panic::report;
+use crate::runtime::report::quit::install_quit_handler;
+use crate::runtime::signal::handler::initsig;
+use crate::runtime::start::cgroup::default_gomaxprocs;
+use crate::runtime::world::procresize::procresize;
+
+/// Woken by the first M once the runtime runs.
+static BOOTED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
+
+/// Starts the runtime, unless it has started. If a thread can't be made, the next call tries again. Go's
+/// `rt0_go`; here the caller is a foreign thread, and stays one.
+pub(super) fn rt0_go() -> io::Result<()> {
+    static STARTING: std::sync::Mutex<Stage> = std::sync::Mutex::new(Stage::Nothing);
+    let mut stage = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if started() {
+        return Ok(());
+    }
+    if *stage == Stage::Nothing {
+        schedinit()?;
+        *stage = Stage::Initialised;
+    }
+    if *stage == Stage::Initialised {
+        start_m0()?;
+        *stage = Stage::Runs;
+    }
+    // Go's `main` does this.
+    new_system_m(sysmon)?;
+    STARTED.store(true, Ordering::Release);
+    Ok(())
+}
+
+/// How far the start is: the next call goes on where one has failed for want of memory or threads.
+#[derive(PartialEq, Eq)]
+enum Stage {
+    Nothing,
+    Initialised,
+    Runs,
+}
+
+/// Makes the first M, and waits until it runs.
+fn start_m0() -> io::Result<()> {
+    lock(&sched().lock);
+    let id = m_reserve_id();
+    let pp = pidleget();
+    unlock(&sched().lock);
+    let Some(pp) = pp else { throw("rt0_go: no p") };
+    if let Err(error) = newm(Some(mstartm0), Some(pp), id) {
+        lock(&sched().lock);
+        crate::runtime::p::idle::pidleput(pp);
+        // The next one is to be number 0 again, the M that installs the signal handlers.
+        sched().mnext.set(0);
+        sched().nmfreed.set(0);
+        unlock(&sched().lock);
+        return Err(error);
+    }
+    notesleep(&BOOTED);
+    Ok(())
+}
+
+/// What only the first M does. Go's `mstartm0`.
+fn mstartm0() {
+    initsig();
+    install_quit_handler();
+    notewakeup(&BOOTED);
+}
+
+/// Sets up the scheduler and its P's; makes no thread. Go's `schedinit`.
+fn schedinit() -> io::Result<()> {
+    set_reporter(report);
+    lock_init(&sched().lock, LockRank::SCHED);
+    lock_init(&sched().sysmonlock, LockRank::SYSMON);
+    lock_init(&sched().deferlock, LockRank::DEFER);
+    lock_init(&sched().sudoglock, LockRank::SUDOG);
+    lock_init(&ALLGLOCK.0, LockRank::ALLG);
+    lock_init(&ALLP_LOCK.0, LockRank::ALLP);
+    init_barriers();
+    sched().maxmcount.set(10_000);
+
+    world_stopped();
+    parsedebugvars();
+    stackinit()?;
+    INIT_SIGMASK.0.set(sigsave());
+    let procs = gomaxprocs_from_env().unwrap_or_else(default_gomaxprocs);
+    lock(&sched().lock);
+    if procresize(procs).is_some() {
+        throw("unknown runnable goroutine during bootstrap");
+    }
+    unlock(&sched().lock);
+    world_started();
+    Ok(())
+}

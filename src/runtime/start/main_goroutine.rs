@@ -1,0 +1,58 @@
+//! The main goroutine of a call of `run`: Go's `main`.
+
+use std::ffi::c_void;
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::runtime::base::this::goroutine;
+use crate::runtime::data::ext::StackKind;
+use crate::runtime::data::runtime2::{Note, sched};
+use crate::runtime::g::newproc::{Maker, newproc1};
+use crate::runtime::lock::note::{notesleep, notewakeup};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::checkdead::checkdead;
+use crate::runtime::m::lockosthread::unwire;
+use crate::runtime::mem::sizes::MAIN_ROOM;
+use crate::runtime::sched::ready::enqueue;
+use crate::runtime::start::boot::rt0_go;
+
+/// A main function, and the thread that waits for it.
+struct Main {
+    f: unsafe fn(*mut c_void),
+    arg: *mut c_void,
+    done: Note,
+}
+
+/// Starts the runtime if need be, runs `f(arg)` on a goroutine and waits for its end. Called by a
+/// thread that isn't ours. Fails if no thread or no stack can be made.
+///
+/// # Safety
+/// `f(arg)` may be called on another thread, and doesn't unwind.
+pub(crate) unsafe fn run_main(f: unsafe fn(*mut c_void), arg: *mut c_void) -> io::Result<()> {
+    rt0_go()?;
+    let waiting = Main { f, arg, done: Note { key: AtomicU32::new(0) } };
+    let newg = newproc1(main, StackKind::Fixed(MAIN_ROOM), &Maker::at(0))?;
+    newg.sched.ctxt.set(ptr::from_ref(&waiting).cast_mut().cast());
+    enqueue(newg);
+    // From here on this thread can't wake a goroutine. If all M's wait already, none of them will look
+    // for the deadlock that this may make.
+    lock(&sched().lock);
+    sched().ext.nrunwait.fetch_add(1, Ordering::SeqCst);
+    checkdead();
+    unlock(&sched().lock);
+    notesleep(&waiting.done);
+    Ok(())
+}
+
+/// The function of a main goroutine. Go's `main`.
+unsafe extern "C" fn main(waiting: *mut c_void) {
+    // SAFETY: run_main passes a Main, and keeps it until `done` is woken.
+    let waiting = unsafe { &*waiting.cast::<Main>() };
+    // SAFETY: run_main's caller has promised that `f(arg)` may be called on this thread, and doesn't unwind.
+    unsafe { (waiting.f)(waiting.arg) };
+    unwire(goroutine().0);
+    // From here on the thread that waits can wake goroutines.
+    sched().ext.nrunwait.fetch_sub(1, Ordering::SeqCst);
+    notewakeup(&waiting.done);
+}

@@ -1,0 +1,82 @@
+//! Timers that do nothing any more once they are stopped or reset: those that feed a channel, call a
+//! function, or end a wait. Go's `sendTime`, `goFunc` and, since 1.23, `sendLock`.
+//!
+//! A timer that has fired leaves its heap and releases the heap's lock, and only then does what it is for.
+//! Meanwhile its owner may stop it, reset it, or be gone. So each setting has a number, `seq`, which the
+//! timer takes along when it fires; to stop or reset it changes the number, and both sides hold
+//! `send_lock`. A timer that fires and finds another number comes too late and does nothing. As a timer's
+//! memory stays a timer (see [`pool`](crate::runtime::mem::pool)), that holds for one that has another owner by then.
+
+use std::ffi::c_void;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::data::timer::{Timer, TimerFn};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::p::timers::timer::{acquire_timer, release_timer};
+use crate::runtime::time::modify::{addtimer, deltimer, modtimer};
+
+/// Calls `f` with the timer's `send_lock` held.
+pub(in crate::runtime) fn locked<R>(t: &Timer, f: impl FnOnce() -> R) -> R {
+    lock(&t.ext.send_lock);
+    let result = f();
+    unlock(&t.ext.send_lock);
+    result
+}
+
+/// Resets the timer; `f` gets the timer as its argument. Says whether the timer was set before: then
+/// that setting does nothing any more.
+pub(crate) fn set(t: &'static Timer, when: i64, period: i64, f: TimerFn) -> bool {
+    locked(t, || set_locked(t, when, period, f))
+}
+
+pub(in crate::runtime) fn set_locked(t: &'static Timer, when: i64, period: i64, f: TimerFn) -> bool {
+    let seq = t.seq.load(Ordering::Relaxed).wrapping_add(1);
+    modtimer(t, when, period, Some(f), t.as_arg(), seq);
+    t.ext.set.replace(true)
+}
+
+/// Stops the timer; says whether it was set: then it does nothing any more.
+pub(crate) fn cancel(t: &'static Timer) -> bool {
+    locked(t, || cancel_locked(t))
+}
+
+pub(in crate::runtime) fn cancel_locked(t: &'static Timer) -> bool {
+    t.seq.store(t.seq.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    deltimer(t);
+    t.ext.set.replace(false)
+}
+
+/// For a timer that has fired: calls `act` with its waiter, unless the timer was stopped or reset since.
+pub(crate) fn fire<R>(t: &Timer, seq: usize, act: impl FnOnce(*mut c_void) -> R) -> Option<R> {
+    locked(t, || {
+        let current = t.seq.load(Ordering::Relaxed) == seq && t.ext.set.get();
+        current.then(|| {
+            t.ext.set.set(t.period.get() > 0);
+            act(t.ext.waiter.get())
+        })
+    })
+}
+
+/// A new timer, set for the first time. `waiter`, which [`fire`] passes on, must stay until the timer is
+/// cancelled.
+pub(crate) fn start(when: i64, period: i64, f: TimerFn, waiter: *mut c_void) -> &'static Timer {
+    let t = acquire_timer();
+    // As its last user's, the timer may still be about to fire, and hold this lock.
+    locked(t, || {
+        t.seq.store(t.seq.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        t.when.set(when);
+        t.period.set(period);
+        t.f.set(Some(f));
+        t.arg.set(t.as_arg());
+        t.ext.waiter.set(waiter);
+        t.ext.set.set(true);
+        addtimer(t);
+    });
+    t
+}
+
+/// Stops the timer, and gives it back.
+pub(crate) fn end(t: &'static Timer) {
+    cancel(t);
+    release_timer(t);
+}

@@ -1,0 +1,156 @@
+//! Starting, stopping and setting timers, on whatever P they are: the middle of Go's `time.go`.
+
+use std::ffi::c_void;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::osyield;
+use crate::runtime::base::this::{acquirem, releasem};
+use crate::runtime::data::runtime2::{M, P};
+use crate::runtime::data::timer::{
+    TIMER_DELETED, TIMER_MODIFIED_EARLIER, TIMER_MODIFIED_LATER, TIMER_MODIFYING, TIMER_MOVING,
+    TIMER_NO_STATUS, TIMER_REMOVED, TIMER_REMOVING, TIMER_RUNNING, TIMER_WAITING, Timer, TimerFn,
+};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::p::timers::adjust::cleantimers;
+use crate::runtime::p::timers::heap::doaddtimer;
+use crate::runtime::p::timers::timer::bad_timer;
+use crate::runtime::sched::poll::wake_net_poller;
+
+/// Throws unless a timer can fire at `when` and each `period`.
+fn check_times(when: i64, period: i64) {
+    if when <= 0 {
+        // 0 stands for no time, and nothing is due before that.
+        throw("timer when must be positive");
+    }
+    if period < 0 {
+        throw("timer period must be non-negative");
+    }
+}
+
+/// The P of `mp`, which acquirem keeps there.
+fn held_p(mp: Option<&'static M>) -> &'static P {
+    let pp = mp.and_then(|mp| mp.p.get());
+    pp.unwrap_or_else(|| throw("timer started without a P"))
+}
+
+/// Adds a timer that has never been started to this P's heap. Go's `addtimer`.
+pub(crate) fn addtimer(t: &'static Timer) {
+    check_times(t.when.get(), t.period.get());
+    if !t.cas(TIMER_NO_STATUS, TIMER_WAITING) {
+        throw("addtimer called with initialized timer");
+    }
+    let when = t.when.get();
+    let mp = acquirem();
+    let pp = held_p(mp);
+    lock(&pp.timers_lock);
+    cleantimers(pp);
+    doaddtimer(pp, t);
+    unlock(&pp.timers_lock);
+    wake_net_poller(when);
+    releasem(mp);
+}
+
+/// Marks a timer as deleted: it may be in another P's heap, and whoever looks at that next takes it out.
+/// Says whether it was active, and so won't fire. Go's `deltimer`.
+pub(crate) fn deltimer(t: &'static Timer) -> bool {
+    loop {
+        match t.status.load(Ordering::Acquire) {
+            s @ (TIMER_WAITING | TIMER_MODIFIED_LATER | TIMER_MODIFIED_EARLIER) => {
+                // Not to be preempted in MODIFYING, for which others spin.
+                let mp = acquirem();
+                if t.cas(s, TIMER_MODIFYING) {
+                    // While the timer is ours: once it is deleted, another may take it out.
+                    let tpp = t.pp.get().unwrap_or_else(|| bad_timer());
+                    t.settle(TIMER_MODIFYING, TIMER_DELETED);
+                    tpp.deleted_timers.fetch_add(1, Ordering::SeqCst);
+                    releasem(mp);
+                    return true;
+                }
+                releasem(mp);
+            }
+            TIMER_NO_STATUS | TIMER_DELETED | TIMER_REMOVING | TIMER_REMOVED => return false,
+            TIMER_RUNNING | TIMER_MOVING | TIMER_MODIFYING => osyield(),
+            _ => bad_timer(),
+        }
+    }
+}
+
+/// Sets all of a timer, whatever its state; says whether it was active. Go's `modtimer`.
+pub(crate) fn modtimer(
+    t: &'static Timer,
+    when: i64,
+    period: i64,
+    f: Option<TimerFn>,
+    arg: *mut c_void,
+    seq: usize,
+) -> bool {
+    check_times(when, period);
+    let (mp, status) = loop {
+        match t.status.load(Ordering::Acquire) {
+            s @ (TIMER_WAITING
+            | TIMER_MODIFIED_EARLIER
+            | TIMER_MODIFIED_LATER
+            | TIMER_NO_STATUS
+            | TIMER_REMOVED
+            | TIMER_DELETED) => {
+                let mp = acquirem();
+                if t.cas(s, TIMER_MODIFYING) {
+                    break (mp, s);
+                }
+                releasem(mp);
+            }
+            TIMER_RUNNING | TIMER_REMOVING | TIMER_MOVING | TIMER_MODIFYING => osyield(),
+            _ => bad_timer(),
+        }
+    };
+    t.period.set(period);
+    t.f.set(f);
+    t.arg.set(arg);
+    t.seq.store(seq, Ordering::Relaxed);
+
+    if matches!(status, TIMER_NO_STATUS | TIMER_REMOVED) {
+        // The timer is in no heap: as addtimer.
+        t.when.set(when);
+        let pp = held_p(mp);
+        lock(&pp.timers_lock);
+        doaddtimer(pp, t);
+        unlock(&pp.timers_lock);
+        t.settle(TIMER_MODIFYING, TIMER_WAITING);
+        releasem(mp);
+        wake_net_poller(when);
+        return false;
+    }
+
+    // The timer is in a heap, perhaps another P's, which would be out of order if `when` changed now.
+    let tpp = t.pp.get().unwrap_or_else(|| bad_timer());
+    if status == TIMER_DELETED {
+        tpp.deleted_timers.fetch_sub(1, Ordering::SeqCst);
+    }
+    t.nextwhen.set(when);
+    let earlier = when < t.when.get();
+    if earlier {
+        update_timer_modified_earliest(tpp, when);
+    }
+    t.settle(TIMER_MODIFYING, if earlier { TIMER_MODIFIED_EARLIER } else { TIMER_MODIFIED_LATER });
+    releasem(mp);
+    if earlier {
+        wake_net_poller(when);
+    }
+    status != TIMER_DELETED
+}
+
+/// Sets a timer to another time, and starts it if it isn't active; says whether it was. Go's
+/// `resettimer`.
+pub(crate) fn resettimer(t: &'static Timer, when: i64) -> bool {
+    modtimer(t, when, t.period.get(), t.f.get(), t.arg.get(), t.seq.load(Ordering::Relaxed))
+}
+
+/// Notes that a timer of `pp` is to be moved to `nextwhen`, which is earlier than it was. Without the
+/// lock. Go's `updateTimerModifiedEarliest`.
+fn update_timer_modified_earliest(pp: &P, nextwhen: i64) {
+    let earliest = &pp.timer_modified_earliest;
+    let earlier = |old| (old == 0 || old >= nextwhen).then_some(nextwhen);
+    // SeqCst pairs with adjusttimers, and with an M that goes to sleep: see wake_net_poller.
+    let _ = earliest.fetch_update(Ordering::SeqCst, Ordering::SeqCst, earlier);
+}

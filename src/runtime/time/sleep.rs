@@ -1,0 +1,56 @@
+//! Putting a goroutine to sleep: Go's `timeSleep`, in `time.go`.
+
+use std::ffi::c_void;
+
+use crate::runtime::base::os::nanotime;
+use crate::runtime::base::this::{goroutine, with_room};
+use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
+use crate::runtime::data::timer::{MAX_WHEN, Timer};
+use crate::runtime::p::timers::timer::acquire_timer;
+use crate::runtime::sched::park::gopark_on;
+use crate::runtime::sched::ready::goready;
+use crate::runtime::time::modify::resettimer;
+
+/// Parks the running goroutine for at least `ns` nanoseconds. Go's `timeSleep`.
+///
+/// The timer stays with the goroutine, for its next sleep.
+///
+/// # Safety
+/// On a goroutine with a P; nothing obtained from a thread-local is kept across this.
+#[inline(never)]
+pub(crate) unsafe fn time_sleep(ns: i64) {
+    if ns <= 0 {
+        return;
+    }
+    let (gp, mp) = goroutine();
+    // The allocator and the clock take more stack than a copying goroutine has.
+    let t = with_room(|| {
+        let t = gp.timer.get().unwrap_or_else(acquire_timer);
+        t.f.set(Some(goroutine_ready));
+        t.arg.set(gp.as_ptr().cast());
+        t.nextwhen.set(nanotime().checked_add(ns).unwrap_or(MAX_WHEN));
+        t
+    });
+    gp.timer.set(Some(t));
+    // SAFETY: `gp` is the running goroutine and `mp` its M. reset_for_sleep doesn't touch its stack, doesn't
+    // park or unwind, and returns true; the timer makes it ready. The caller keeps no thread-local's.
+    unsafe {
+        let (reason, trace_reason) = (WaitReason::Sleep, TraceBlockReason::Sleep);
+        gopark_on(gp, mp, Some(reset_for_sleep), t.as_arg(), reason, trace_reason, 1);
+    }
+}
+
+/// Starts the timer of a goroutine that has parked: started before, it might fire first, and find the
+/// goroutine running. Go's `resetForSleep`.
+unsafe extern "C" fn reset_for_sleep(_gp: *mut G, t: *mut c_void) -> bool {
+    // SAFETY: gopark passes what time_sleep gave it, a timer, and timers are never freed.
+    let t: &'static Timer = unsafe { &*t.cast() };
+    resettimer(t, t.nextwhen.get());
+    true
+}
+
+/// Makes a sleeping goroutine ready. Go's `goroutineReady`.
+unsafe extern "C" fn goroutine_ready(gp: *mut c_void, _seq: usize) {
+    // SAFETY: time_sleep has set the G that parks as the timer's argument, and G's are never freed.
+    goready(unsafe { &*gp.cast::<G>() });
+}

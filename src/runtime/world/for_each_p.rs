@@ -1,0 +1,86 @@
+//! Running a function on every P, without stopping the world: Go's `forEachP`.
+
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::systemstack_scannable;
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::this::{acquirem, goroutine, releasem};
+use crate::runtime::data::runtime2::{GRUNNING, M, P, PIDLE, WaitReason, sched};
+use crate::runtime::g::status::{cas_g_from_waiting, cas_g_to_waiting};
+use crate::runtime::lock::note::{noteclear, notetsleep};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::p::procs::{gomaxprocs, procs};
+use crate::runtime::p::stop::{ASK_AGAIN_NS, claim, pointer, preemptall, take_from_syscall};
+use crate::runtime::sched::handoff::handoffp;
+use crate::runtime::sema::semacquire::{semacquire, semrelease};
+use crate::runtime::world::stw::WORLDSEMA;
+
+/// Calls `f` for every P when the P reaches a safe point, where its goroutine could have parked: on the M
+/// that has the P, or for an idle P here. When this returns, every P has passed a safe point since it was
+/// called. Go's `forEachP`, which leaves it to the caller to hold `worldsema`.
+///
+/// On a goroutine. `f` runs on g0, and must not park; nor may it look at the caller's stack, which may
+/// move meanwhile.
+pub(crate) fn for_each_p(reason: WaitReason, f: fn(*mut P)) {
+    semacquire(&WORLDSEMA);
+    let (gp, mp) = goroutine();
+    systemstack_scannable(|| {
+        // Waiting, for the reason that stop_the_world gives.
+        cas_g_to_waiting(gp, GRUNNING, reason);
+        for_each_p_internal(mp, f);
+        cas_g_from_waiting(gp);
+    });
+    semrelease(&WORLDSEMA);
+}
+
+/// [`for_each_p`] on g0. Go's `forEachPInternal`.
+fn for_each_p_internal(mp: &'static M, f: fn(*mut P)) {
+    let locked = acquirem();
+    let Some(mine) = mp.p.get() else { throw("forEachP: no p") };
+    lock(&sched().lock);
+    if sched().safe_point_wait.get() != 0 {
+        throw("forEachP: sched.safePointWait != 0");
+    }
+    sched().safe_point_wait.set(gomaxprocs() - 1);
+    sched().safe_point_fn.set(Some(f));
+    let others = || procs().allp.iter().copied().filter(|pp| !std::ptr::eq(*pp, mine));
+    others().for_each(|pp| pp.run_safe_point_fn.store(1, Ordering::SeqCst));
+    preemptall();
+    // An M that makes its P idle, or leaves it in a system call, from here on sees the P's mark. P's that
+    // are idle stay idle, as the lock is held.
+    let mut idle = sched().pidle.get();
+    while let Some(pp) = idle {
+        if claim(pp) {
+            f(pointer(pp));
+            sched().safe_point_wait.set(sched().safe_point_wait.get() - 1);
+        }
+        idle = pp.link.get();
+    }
+    let wait = sched().safe_point_wait.get() > 0;
+    unlock(&sched().lock);
+
+    f(pointer(mine));
+    // A P that was left in a system call before is taken: handoffp or the next M runs the function.
+    for pp in others() {
+        if pp.run_safe_point_fn.load(Ordering::SeqCst) == 1 && take_from_syscall(pp, PIDLE) {
+            handoffp(pp);
+        }
+    }
+    if wait {
+        while !notetsleep(&sched().safe_point_note, ASK_AGAIN_NS) {
+            preemptall();
+        }
+        noteclear(&sched().safe_point_note);
+    }
+
+    if sched().safe_point_wait.get() != 0 {
+        throw("forEachP: not done");
+    }
+    if procs().allp.iter().any(|pp| pp.run_safe_point_fn.load(Ordering::SeqCst) != 0) {
+        throw("forEachP: P did not run fn");
+    }
+    lock(&sched().lock);
+    sched().safe_point_fn.set(None);
+    unlock(&sched().lock);
+    releasem(locked);
+}

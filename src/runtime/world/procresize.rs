@@ -1,0 +1,232 @@
+//! Changing how many P's there are: Go's `procresize`, `p.init` and `p.destroy`.
+
+use std::alloc::{Layout, alloc_zeroed};
+use std::cell::UnsafeCell;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::nanotime;
+use crate::runtime::base::this::this_m;
+use crate::runtime::data::runtime2::{P, PDEAD, PGCSTOP, PIDLE, PRUNNING, sched};
+use crate::runtime::embed::hooks::hooks;
+use crate::runtime::g::gfree::{LOCAL_MAX, count_held};
+use crate::runtime::g::sudog::reset_sudogcache;
+use crate::runtime::lock::rank::{LockRank, assert_world_stopped, lock_init};
+use crate::runtime::lock::{assert_lock_held, lock, unlock};
+use crate::runtime::m::idle::mget;
+use crate::runtime::p::acquire::acquirep;
+use crate::runtime::p::globrunq::globrunqputhead;
+use crate::runtime::p::idle::pidleput;
+use crate::runtime::p::pmask::PMask;
+use crate::runtime::p::procs::{ALLP_LOCK, Procs, gomaxprocs, set_procs};
+use crate::runtime::p::purge::purge;
+use crate::runtime::p::runq::runqempty;
+use crate::runtime::p::steal_order::RandomOrder;
+use crate::runtime::p::timers::adjust::hand_timers;
+
+/// P's and tables, kept for the next change.
+static KEPT: Kept = Kept { every_p: UnsafeCell::new(Vec::new()), tables: UnsafeCell::new(Vec::new()) };
+
+struct Kept {
+    /// Every P ever made, those beyond GOMAXPROCS too: an M in a system call may still
+    /// point to one.
+    every_p: UnsafeCell<Vec<&'static P>>,
+    /// Every table, as GOMAXPROCS may change for ever. One of each length will do: an M that still
+    /// looks at one from before finds the same P's there, and hints that may be wrong.
+    tables: UnsafeCell<Vec<&'static Procs>>,
+}
+
+// SAFETY: the vectors are only touched with ALLP_LOCK held.
+unsafe impl Sync for Kept {}
+
+/// The first `nprocs` of all P's; makes those that are missing.
+fn first_ps(nprocs: i32) -> Box<[&'static P]> {
+    lock(&ALLP_LOCK.0);
+    // SAFETY: ALLP_LOCK is held, so no other reference to the vector lives.
+    let every = unsafe { &mut *KEPT.every_p.get() };
+    while every.len() < nprocs as usize {
+        // SAFETY: the layout isn't empty, all zero is a valid P, and a P is never freed.
+        let pp = unsafe { alloc_zeroed(Layout::new::<P>()).cast::<P>().as_ref::<'static>() };
+        every.push(pp.unwrap_or_else(|| throw("procresize: out of memory")));
+    }
+    let first = every[..nprocs as usize].into();
+    unlock(&ALLP_LOCK.0);
+    first
+}
+
+/// The table of these P's, none of which is in its set of idle ones.
+fn table(allp: &[&'static P]) -> &'static Procs {
+    lock(&ALLP_LOCK.0);
+    // SAFETY: ALLP_LOCK is held, so no other reference to the vector lives.
+    let tables = unsafe { &mut *KEPT.tables.get() };
+    let procs = match tables.iter().find(|procs| procs.allp.len() == allp.len()) {
+        Some(procs) => procs,
+        None => {
+            let nprocs = allp.len() as i32;
+            let mut steal_order = RandomOrder::new();
+            steal_order.reset(nprocs as u32);
+            let (idlep_mask, timerp_mask) = (PMask::new(nprocs), PMask::new(nprocs));
+            let procs: &Procs =
+                Box::leak(Box::new(Procs { allp: allp.into(), idlep_mask, timerp_mask, steal_order }));
+            tables.push(procs);
+            procs
+        }
+    };
+    unlock(&ALLP_LOCK.0);
+    // A P that isn't idle may get timers at any time.
+    (0..allp.len() as i32).for_each(|id| procs.timerp_mask.set(id));
+    procs
+}
+
+impl P {
+    /// Sets up P `id`, new or dead until now. Go's `p.init`.
+    fn init(&self, id: i32) {
+        self.id.set(id);
+        self.status.store(PGCSTOP, Ordering::Relaxed);
+        reset_sudogcache(self);
+        self.ext.max_free.store(LOCAL_MAX, Ordering::Relaxed);
+        lock_init(&self.timers_lock, LockRank::TIMERS);
+        if let Some(p_init) = hooks().p_init {
+            p_init(self);
+        }
+    }
+
+    /// Gives up what the P has; its timers to `heir`. `sched.lock` is held and the world is
+    /// stopped. Go's `p.destroy`.
+    fn destroy(&'static self, heir: &'static P) {
+        assert_lock_held(&sched().lock);
+        assert_world_stopped();
+        // From its tail, each G to the head of the global queue: the order stays.
+        loop {
+            let t = self.runqtail.load(Ordering::Relaxed);
+            if t == self.runqhead.load(Ordering::Relaxed) {
+                break;
+            }
+            self.runqtail.store(t.wrapping_sub(1), Ordering::Relaxed);
+            if let Some(gp) = self.runq[t.wrapping_sub(1) as usize % self.runq.len()].get() {
+                globrunqputhead(gp);
+            }
+        }
+        if let Some(gp) = self.runnext.get() {
+            globrunqputhead(gp);
+            self.runnext.set(None);
+        }
+        hand_timers(heir, self);
+        purge(self);
+        count_held(None, self.ext.n_held.swap(0, Ordering::Relaxed));
+        if let Some(p_destroy) = hooks().p_destroy {
+            p_destroy(self);
+        }
+        self.status.store(PDEAD, Ordering::Relaxed);
+    }
+}
+
+/// Makes `nprocs` P's; `sched.lock` is held and the world is stopped. Returns the P's that
+/// have work, linked, which the caller must start. A caller's M keeps its P or gets the first;
+/// a thread that isn't ours gets none. Go's `procresize`.
+pub(in crate::runtime) fn procresize(nprocs: i32) -> Option<&'static P> {
+    assert_lock_held(&sched().lock);
+    assert_world_stopped();
+    let old = gomaxprocs();
+    if nprocs <= 0 {
+        throw("procresize: invalid arg");
+    }
+    let now = nanotime();
+    if sched().procresizetime.get() != 0 {
+        let elapsed = now - sched().procresizetime.get();
+        sched().totaltime.set(sched().totaltime.get() + i64::from(old) * elapsed);
+    }
+    sched().procresizetime.set(now);
+
+    let every = first_ps(old.max(nprocs));
+    for id in old..nprocs {
+        every[id as usize].init(id);
+    }
+    set_procs(table(&every[..nprocs as usize]));
+
+    let mp = this_m();
+    if let Some(mp) = mp {
+        match mp.p.get() {
+            Some(pp) if pp.id.get() < nprocs => pp.status.store(PRUNNING, Ordering::Relaxed),
+            pp => {
+                if let Some(pp) = pp {
+                    pp.m.set(None);
+                }
+                mp.p.set(None);
+                let first = every[0];
+                first.m.set(None);
+                first.status.store(PIDLE, Ordering::Relaxed);
+                acquirep(mp, first);
+            }
+        }
+    }
+    let heir = mp.and_then(|mp| mp.p.get()).unwrap_or(every[0]);
+    for id in nprocs..old {
+        every[id as usize].destroy(heir);
+    }
+
+    let mut runnable: Option<&'static P> = None;
+    for &pp in every[..nprocs as usize].iter().rev() {
+        if mp.and_then(|mp| mp.p.get()).is_some_and(|mine| std::ptr::eq(mine, pp)) {
+            continue;
+        }
+        pp.status.store(PIDLE, Ordering::Relaxed);
+        if runqempty(pp) {
+            pidleput(pp);
+        } else {
+            pp.m.set(mget());
+            pp.link.set(runnable);
+            runnable = Some(pp);
+        }
+    }
+    runnable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::base::testing::zeroed;
+    use crate::runtime::data::ext::StackKind;
+    use crate::runtime::data::runtime2::{G, GDEAD};
+    use crate::runtime::g::gfree::{gfget, gfput};
+    use crate::runtime::lock::rank::{world_started, world_stopped};
+    use crate::runtime::mem::home::home_stack;
+    use crate::runtime::p::globrunq::globrunqput;
+    use crate::runtime::p::idle::pidleget;
+    use crate::runtime::p::procs::procs;
+    use crate::runtime::p::runq::runqput;
+
+    /// No other test of this binary starts the runtime.
+    #[test]
+    fn a_p_that_goes_leaves_what_it_has() {
+        let gs: [&G; 6] = std::array::from_fn(|_| zeroed());
+        let dead = zeroed::<G>();
+        dead.atomicstatus.store(GDEAD, Ordering::Relaxed);
+        world_stopped();
+        lock(&sched().lock);
+        assert!(procresize(4).is_none(), "none has work yet");
+        // A world that has been stopped has no idle P.
+        while pidleget().is_some() {}
+
+        let ps = procs().allp.clone();
+        gs[1..4].iter().for_each(|gp| runqput(ps[3], gp, false));
+        runqput(ps[3], gs[0], true);
+        globrunqput(gs[4]);
+        runqput(ps[1], gs[5], false);
+        dead.stack.set(home_stack(dead));
+        gfput(Some(ps[3]), dead);
+        let runnable = procresize(2);
+
+        assert!(runnable.is_some_and(|pp| pp.id.get() == 1 && pp.link.get().is_none()));
+        assert!(pidleget().is_some_and(|pp| pp.id.get() == 0) && pidleget().is_none());
+        assert_eq!([0, 1, 2, 3].map(|i| ps[i].status.load(Ordering::Relaxed)), [PIDLE, PIDLE, PDEAD, PDEAD]);
+        assert_eq!(sched().runqsize.load(Ordering::Relaxed), 5);
+        for gp in &gs[..5] {
+            assert!(sched().runq.pop().is_some_and(|popped| std::ptr::eq(popped, *gp)), "another order");
+        }
+        sched().runqsize.store(0, Ordering::Relaxed);
+        unlock(&sched().lock);
+        world_started();
+        assert!(gfget(None, StackKind::Copying).is_some_and(|gp| std::ptr::eq(gp, dead)));
+    }
+}

@@ -1,0 +1,251 @@
+//! Stopping the world: all P's but one, each at a point where its goroutine could have parked. Go's
+//! `stopTheWorld` and `startTheWorld`.
+//!
+//! `sched.gcwaiting` says that the world is to stop, and `sched.stopwait` how many P's haven't. An idle
+//! P, and one that an M in a system call has left, is stopped by the stopper; a running one stops itself
+//! (`gcstopm`) when its goroutine parks, or is preempted. The stopper sets `gcwaiting` and then looks at
+//! a P's state, and an M changes the state and then looks at `gcwaiting`: so one of the two counts the P.
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+use crate::runtime::arch::{systemstack, systemstack_scannable};
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::nanotime;
+use crate::runtime::base::this::{acquirem, goroutine, releasem};
+use crate::runtime::data::runtime2::{GRUNNING, M, P, PGCSTOP, TimeHistogram, WaitReason, sched};
+use crate::runtime::g::status::{cas_g_from_waiting, cas_g_to_waiting};
+use crate::runtime::lock::note::{noteclear, notetsleep, notewakeup};
+use crate::runtime::lock::rank::{assert_world_stopped, world_started, world_stopped};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::count::m_reserve_id;
+use crate::runtime::m::new::newm;
+use crate::runtime::m::startm::no_thread;
+use crate::runtime::netpoll::netpollinited;
+use crate::runtime::p::idle::{pidleget, wake_sysmon};
+use crate::runtime::p::procs::{gomaxprocs, procs};
+use crate::runtime::p::stop::{ASK_AGAIN_NS, preemptall, stopped, take_from_syscall};
+use crate::runtime::sched::poll::inject_polled;
+use crate::runtime::sched::wake::wakep;
+use crate::runtime::sema::semacquire::{semacquire, semrelease1};
+use crate::runtime::world::procresize::procresize;
+
+/// A semaphore of one: only the goroutine that has it may stop the world. Go's `worldsema`.
+pub(super) static WORLDSEMA: AtomicU32 = AtomicU32::new(1);
+
+/// How many P's there are to be when the world starts, 0 for as many as now. Set with [`WORLDSEMA`]
+/// held. Go's `newprocs`.
+static NEWPROCS: AtomicI32 = AtomicI32::new(0);
+
+macro_rules! reasons {
+    ($($name:ident $text:literal)*) => {
+        /// Why the world is stopped. Go's `stwReason`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum StwReason {
+            $(#[doc = concat!("\"", $text, "\"")] $name,)*
+        }
+
+        impl StwReason {
+            /// What a report shows.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(StwReason::$name => $text,)*
+                }
+            }
+
+            /// The same for `m.preemptoff`.
+            const fn as_c_str(self) -> &'static CStr {
+                match self {
+                    $(StwReason::$name => match CStr::from_bytes_with_nul(concat!($text, "\0").as_bytes()) {
+                        Ok(text) => text,
+                        Err(_) => unreachable!(),
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    Unknown "unknown"
+    GcMarkTerm "GC mark termination"
+    GcSweepTerm "GC sweep termination"
+    WriteHeapDump "write heap dump"
+    GoroutineProfile "goroutine profile"
+    GoroutineProfileCleanup "goroutine profile cleanup"
+    AllGoroutinesStack "all goroutines stack trace"
+    ReadMemStats "read mem stats"
+    AllThreadsSyscall "AllThreadsSyscall"
+    GoMaxProcs "GOMAXPROCS"
+    StartTrace "start trace"
+    StopTrace "stop trace"
+}
+
+impl StwReason {
+    /// Whether it is a collector's. Go's `isGC`.
+    fn is_gc(self) -> bool {
+        matches!(self, StwReason::GcMarkTerm | StwReason::GcSweepTerm)
+    }
+}
+
+/// A stopped world, to be started again. Go's `worldStop`.
+#[must_use = "the world is stopped until it is started"]
+#[derive(Debug)]
+pub struct WorldStop {
+    reason: StwReason,
+    /// When stopping it began.
+    started_stopping: i64,
+}
+
+impl WorldStop {
+    /// Why it was stopped.
+    pub fn reason(&self) -> StwReason {
+        self.reason
+    }
+}
+
+/// Stops every P but the caller's, and returns when they have stopped. The caller must not park until it
+/// has called [`start_the_world`]; other goroutines that want to stop the world wait until then. Go's
+/// `stopTheWorld`.
+///
+/// On a goroutine that holds no lock of the runtime.
+#[inline(never)]
+pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
+    let (_, mp) = goroutine();
+    if !mp.preemptoff.get().is_null() {
+        throw("stopTheWorld: the world is stopped already, by this goroutine");
+    }
+    semacquire(&WORLDSEMA);
+    // semacquire may have parked: this may be another M.
+    let (gp, mp) = goroutine();
+    mp.preemptoff.set(reason.as_c_str().as_ptr());
+    let started_stopping = nanotime();
+    systemstack_scannable(|| {
+        // Waiting, so that its stack can be scanned meanwhile: a scan of a running goroutine would wait
+        // for it to stop, and it would wait for the P of the scan.
+        cas_g_to_waiting(gp, GRUNNING, WaitReason::StoppingTheWorld);
+        stop_the_world_with_sema(mp);
+        cas_g_from_waiting(gp);
+        stopping_time(reason).record(nanotime() - started_stopping);
+    });
+    WorldStop { reason, started_stopping }
+}
+
+/// Lets all P's run again. Go's `startTheWorld`.
+///
+/// On the goroutine that has stopped the world.
+#[inline(never)]
+pub(crate) fn start_the_world(w: WorldStop) {
+    systemstack(|| start_the_world_with_sema(&w));
+    // Not to be preempted before the semaphore is released, and to hand that over directly: a goroutine
+    // that stops the world in a loop must not keep others from it.
+    let mp = acquirem();
+    mp.inspect(|mp| mp.preemptoff.set(std::ptr::null()));
+    semrelease1(&WORLDSEMA, true);
+    releasem(mp);
+}
+
+/// The times that it took to stop the world, for reasons of this kind.
+fn stopping_time(reason: StwReason) -> &'static TimeHistogram {
+    if reason.is_gc() { &sched().stw_stopping_time_gc } else { &sched().stw_stopping_time_other }
+}
+
+/// The times that the world was stopped, stopping it included, for reasons of this kind.
+fn total_time(reason: StwReason) -> &'static TimeHistogram {
+    if reason.is_gc() { &sched().stw_total_time_gc } else { &sched().stw_total_time_other }
+}
+
+/// Stops the world, for a goroutine that has [`WORLDSEMA`] and can't be preempted. On g0, with a P. Go's
+/// `stopTheWorldWithSema`.
+fn stop_the_world_with_sema(mp: &'static M) {
+    if mp.locks.get() > 0 {
+        throw("stopTheWorld: holding locks");
+    }
+    let Some(mine) = mp.p.get() else { throw("stopTheWorld: no p") };
+    lock(&sched().lock);
+    sched().stopwait.store(gomaxprocs(), Ordering::Relaxed);
+    sched().gcwaiting.store(true, Ordering::SeqCst);
+    preemptall();
+    stopped(mine);
+    for pp in &procs().allp {
+        if take_from_syscall(pp, PGCSTOP) {
+            sched().stopwait.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    while let Some(pp) = pidleget() {
+        stopped(pp);
+    }
+    let wait = sched().stopwait.load(Ordering::Relaxed) > 0;
+    unlock(&sched().lock);
+
+    while wait && !notetsleep(&sched().stopnote, ASK_AGAIN_NS) {
+        preemptall();
+    }
+    noteclear(&sched().stopnote);
+
+    if sched().stopwait.load(Ordering::Relaxed) != 0 {
+        throw("stopTheWorld: not stopped (stopwait != 0)");
+    }
+    if procs().allp.iter().any(|pp| pp.status.load(Ordering::SeqCst) != PGCSTOP) {
+        throw("stopTheWorld: not stopped (status != _Pgcstop)");
+    }
+    world_stopped();
+}
+
+/// Sets how many P's there are; returns how many there were. On a goroutine. Go's `GOMAXPROCS`.
+pub(crate) fn set_gomaxprocs(n: i32) -> i32 {
+    let was = gomaxprocs();
+    if n != was {
+        let w = stop_the_world(StwReason::GoMaxProcs);
+        NEWPROCS.store(n, Ordering::Relaxed);
+        start_the_world(w);
+    }
+    was
+}
+
+/// Starts the world, with [`NEWPROCS`] P's. On g0 of the M that has stopped it. Go's
+/// `startTheWorldWithSema`.
+fn start_the_world_with_sema(w: &WorldStop) {
+    assert_world_stopped();
+    let locked = acquirem();
+    if netpollinited() {
+        inject_polled();
+    }
+    lock(&sched().lock);
+    let newprocs = NEWPROCS.swap(0, Ordering::Relaxed);
+    let mut runnable = procresize(if newprocs == 0 { gomaxprocs() } else { newprocs });
+    sched().gcwaiting.store(false, Ordering::SeqCst);
+    wake_sysmon();
+    unlock(&sched().lock);
+    world_started();
+
+    while let Some(pp) = runnable {
+        runnable = pp.link.get();
+        match pp.m.get() {
+            Some(idle) => {
+                pp.m.set(None);
+                if !idle.nextp.is_null() {
+                    throw("startTheWorld: inconsistent mp->nextp");
+                }
+                idle.nextp.set(Some(pp));
+                notewakeup(&idle.park);
+            }
+            None => start_thread(pp),
+        }
+    }
+    total_time(w.reason).record(nanotime() - w.started_stopping);
+    // There may be more to run than these P's have in their queues. If not, the M goes back to sleep.
+    wakep();
+    releasem(locked);
+}
+
+/// Makes an M for `pp`.
+fn start_thread(pp: &'static P) {
+    lock(&sched().lock);
+    let id = m_reserve_id();
+    unlock(&sched().lock);
+    if let Err(error) = newm(None, Some(pp), id) {
+        no_thread(pp, false, &error);
+    }
+}

@@ -1,0 +1,147 @@
+//! Preemption: Go's `preempt.go`.
+//!
+//! A goroutine is stopped only where it can stay for any time, and its stack can be read: at a *safe
+//! point*. It is at one whenever it isn't running. While it runs, its checks are safe points: to ask it
+//! to stop, `g.preempt` is set, and the limit that its checks compare with is made larger than any
+//! address, so that the next check fails and leads to [`newstack`](crate::runtime::stack::newstack).
+//!
+//! Code without checks that the program has registered as [preemptible](crate::preemptible) is stopped
+//! *asynchronously*: its thread gets a signal, SIGURG, as in Go, because hardly a program uses it, and
+//! those that do expect it at any time. The handler looks whether the code is at a safe point
+//! ([`is_async_safe_point`]), and if so has the goroutine call `gosched_async_preempt` (`preempt.S`), which
+//! leaves it just as a check would have. Otherwise the goroutine goes on, to its next check.
+//!
+//! There are two reasons to ask. One is that others should run: the goroutine goes to the end of the
+//! global queue. The other is that somebody wants to look at its stack: [`suspend_g`] sets
+//! `g.preempt_stop` as well, and the goroutine parks as [`GPREEMPTED`].
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::procyield;
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::{nanotime, osyield};
+use crate::runtime::base::this::this_m;
+use crate::runtime::data::runtime2::{
+    G, GCOPYSTACK, GDEAD, GIDLE, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSCANRUNNABLE, GSCANRUNNING,
+    GSCANSYSCALL, GSCANWAITING, GSYSCALL, GWAITING,
+};
+use crate::runtime::g::status::{
+    cas_g_from_preempted, casfrom_gscanstatus, castogscanstatus, dumpgstatus, readgstatus,
+};
+use crate::runtime::mem::sizes::running_guard;
+use crate::runtime::preempt::ask::{ask, preempt_m};
+use crate::runtime::sched::ready::ready;
+
+/// What [`suspend_g`](crate::proc::suspend_g) has done to a goroutine. Go's `suspendGState`.
+#[derive(Debug)]
+#[must_use = "a suspended goroutine waits for resume_g"]
+pub struct SuspendGState {
+    /// The goroutine that is suspended; null if it is dead.
+    pub g: *mut G,
+    /// The goroutine had ended. Its G may be another goroutine by now.
+    pub dead: bool,
+    /// The goroutine was running, and [`resume_g`](crate::proc::resume_g) makes it ready.
+    pub stopped: bool,
+}
+
+/// Stops `gp` at a safe point and keeps it there. Go's `suspendG`.
+pub(crate) fn suspend_g(gp: &'static G) -> SuspendGState {
+    let Some(state) = suspend_g_until(gp, i64::MAX) else { throw("suspendG: the end of time") };
+    state
+}
+
+/// [`suspend_g`] that gives up when the monotonic clock is at `limit`: a goroutine that runs code without
+/// checks may not stop for long.
+pub(in crate::runtime) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<SuspendGState> {
+    let mp = this_m();
+    if mp.and_then(|mp| mp.curg.get()).is_some_and(|curg| readgstatus(curg) == GRUNNING) {
+        // Two goroutines that suspend each other would wait forever.
+        throw("suspendG from non-preemptible goroutine");
+    }
+    /// How long to spin between yields, in nanoseconds.
+    const YIELD_DELAY: i64 = 10_000;
+    let mut stopped = false;
+    let mut next_yield = nanotime() + YIELD_DELAY;
+    let mut next_ask = 0;
+    loop {
+        let mut status = readgstatus(gp);
+        if status == GPREEMPTED && cas_g_from_preempted(gp, GPREEMPTED, GWAITING) {
+            stopped = true;
+            status = GWAITING;
+        }
+        match status {
+            // GIDLE: it has ended, too, and its page went back to the kernel.
+            GDEAD | GIDLE => return Some(SuspendGState { g: ptr::null_mut(), dead: true, stopped: false }),
+            GRUNNABLE | GSYSCALL | GWAITING => {
+                if castogscanstatus(gp, status, status | GSCAN) {
+                    // No other suspension asks for anything while the scan bit is set.
+                    gp.preempt_stop.store(false, Ordering::Relaxed);
+                    gp.preempt.store(false, Ordering::Relaxed);
+                    gp.stackguard0.store(running_guard(gp), Ordering::Relaxed);
+                    return Some(SuspendGState { g: gp.as_ptr(), dead: false, stopped });
+                }
+            }
+            GRUNNING if nanotime() >= limit => {
+                if castogscanstatus(gp, GRUNNING, GSCANRUNNING) {
+                    // If the request stops the goroutine all the same, `preempt_park` sees this and readies
+                    // it.
+                    gp.preempt_stop.store(false, Ordering::Relaxed);
+                    casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
+                    return None;
+                }
+            }
+            // Go asks once. Here a request may get lost: see `poison_stack_limit`.
+            GRUNNING if nanotime() >= next_ask => {
+                next_ask = nanotime() + YIELD_DELAY / 2;
+                ask_to_park(gp);
+            }
+            // It hasn't come to a safe point yet, or another thread has claimed it.
+            GRUNNING | GCOPYSTACK | GPREEMPTED => {}
+            _ if status & GSCAN != 0 => {} // another thread suspends it
+            _ => {
+                dumpgstatus(gp);
+                throw("invalid g status");
+            }
+        }
+        if nanotime() < next_yield {
+            procyield(10);
+        } else {
+            osyield();
+            next_yield = nanotime() + YIELD_DELAY / 2;
+        }
+    }
+}
+
+/// Asks a running goroutine to park, if it still runs.
+fn ask_to_park(gp: &'static G) {
+    // With the scan bit set, it stays on its M.
+    if !castogscanstatus(gp, GRUNNING, GSCANRUNNING) {
+        return;
+    }
+    let mp = gp.m.get();
+    if let Some(mp) = mp {
+        gp.preempt_stop.store(true, Ordering::Relaxed);
+        ask(mp, gp);
+    }
+    casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
+    if let Some(mp) = mp {
+        preempt_m(mp);
+    }
+}
+
+/// Lets a suspended goroutine go on. Go's `resumeG`.
+pub(crate) fn resume_g(state: SuspendGState) {
+    // SAFETY: null, or the G that suspend_g has suspended, whose page is never unmapped.
+    let Some(gp) = (unsafe { state.g.as_ref::<'static>() }) else { return };
+    match readgstatus(gp) {
+        s @ (GSCANRUNNABLE | GSCANWAITING | GSCANSYSCALL) => casfrom_gscanstatus(gp, s, s & !GSCAN),
+        _ => {
+            dumpgstatus(gp);
+            throw("unexpected g status");
+        }
+    }
+    if state.stopped {
+        ready(gp, true);
+    }
+}

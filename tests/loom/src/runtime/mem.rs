@@ -1,0 +1,54 @@
+//! Stand-ins: stacks, of which a thread has enough, and memory, of which no model takes any.
+
+pub(crate) mod sizes {
+    pub(crate) const STACK_PREEMPT: usize = usize::MAX;
+}
+
+/// Checks of compilers, which are in no model.
+pub(crate) mod stack_limit {
+    use crate::runtime::data::runtime2::M;
+
+    pub(crate) fn poison_stack_limit(_: &M) {}
+}
+
+pub(crate) mod arena {
+    pub(crate) struct Arena;
+
+    impl Arena {
+        pub(crate) const fn new(_size: usize, _at: usize) -> Self {
+            Arena
+        }
+    }
+}
+
+/// Pools: what is given back to one has a mark, where it would be linked.
+pub(crate) mod pool {
+    use std::ffi::c_void;
+    use std::ptr::{self, NonNull};
+
+    use crate::runtime::data::atomic::Cell;
+    use crate::runtime::data::ext::{FreeList, Pool};
+    use crate::runtime::data::runtime2::P;
+    use crate::runtime::mem::arena::Arena;
+
+    pub(crate) trait Linked: Sized + 'static {
+        unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void>;
+    }
+
+    pub(crate) trait Pooled: Linked {
+        fn cache(pp: &P) -> &FreeList<Self>;
+        fn pool() -> &'static Pool<Self>;
+        fn arena() -> &'static Arena;
+    }
+
+    pub(crate) fn alloc<T: Pooled>() -> Option<NonNull<T>> {
+        unreachable!("models have timers of their own")
+    }
+
+    pub(crate) fn free<T: Pooled>(thing: NonNull<T>) {
+        // SAFETY: it is one of a pool's things.
+        let mark = unsafe { T::next(thing) };
+        assert!(mark.get().is_null(), "given back twice");
+        mark.set(ptr::dangling_mut());
+    }
+}

@@ -1,0 +1,21 @@
+//! The rooms that have something to check, or are used by it, and what the faces use of them.
+
+mod arch;
+mod base;
+mod data;
+mod embed;
+mod g;
+mod lock;
+mod m;
+mod mem;
+mod netpoll;
+mod p;
+mod preempt;
+mod sched;
+mod sema;
+mod signal;
+mod time;
+
+pub(crate) use data::atomic;
+pub(crate) use sched::must_wait::must_wait;
+pub(crate) use sema::sema::{semacquire, semrelease};

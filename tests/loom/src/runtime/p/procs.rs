@@ -1,0 +1,29 @@
+//! Stand-in for the table of P's: they are there from the start.
+
+use crate::runtime::data::runtime2::P;
+use crate::runtime::p::pmask::PMask;
+
+pub(crate) struct Procs {
+    pub(crate) allp: Box<[&'static P]>,
+    pub(crate) idlep_mask: PMask,
+    pub(crate) timerp_mask: PMask,
+}
+
+// SAFETY: P's are made to be shared.
+unsafe impl Sync for Procs {}
+
+loom::lazy_static! {
+    static ref PROCS: Procs = Procs {
+        allp: (0..gomaxprocs()).map(P::new).collect(),
+        idlep_mask: PMask::new(gomaxprocs()),
+        timerp_mask: PMask::new(gomaxprocs()),
+    };
+}
+
+pub(crate) fn procs() -> &'static Procs {
+    &PROCS
+}
+
+pub(crate) fn gomaxprocs() -> i32 {
+    3
+}

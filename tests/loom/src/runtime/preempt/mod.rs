@@ -1,0 +1,15 @@
+//! Asking a goroutine to stop, by a signal to its M's thread.
+
+#[path = "../../../../../src/runtime/preempt/ask.rs"]
+pub(crate) mod ask;
+#[cfg(test)]
+mod models_preempt;
+#[path = "../../../../../src/runtime/preempt/procid.rs"]
+pub(crate) mod procid;
+
+/// Code that may be stopped, of which there is some.
+pub(crate) mod preemptible {
+    pub(crate) fn any() -> bool {
+        true
+    }
+}

@@ -1,0 +1,4 @@
+//! Setting timers.
+
+#[path = "../../../../src/runtime/time/modify.rs"]
+pub(crate) mod modify;

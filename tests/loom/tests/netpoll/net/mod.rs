@@ -1,0 +1,5 @@
+//! What is checked of the face `net`.
+
+mod models_registration;
+#[path = "../../../../../src/net/registration.rs"]
+mod registration;

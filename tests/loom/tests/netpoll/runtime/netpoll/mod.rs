@@ -1,0 +1,33 @@
+//! The poller: what it has for a descriptor, and what it does when the kernel tells something of one.
+
+pub(crate) mod cache;
+pub(crate) mod epoll;
+#[path = "../../../../../../src/runtime/netpoll/event.rs"]
+mod event;
+#[path = "../../../../../../src/runtime/netpoll/poll_desc.rs"]
+pub(crate) mod poll_desc;
+#[path = "../../../../../../src/runtime/netpoll/ready.rs"]
+pub(crate) mod ready;
+
+use std::io;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+loom::lazy_static! {
+    static ref WAITERS: AtomicI32 = AtomicI32::new(0);
+}
+
+pub(crate) fn netpoll_generic_init() -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn netpollinited() -> bool {
+    true
+}
+
+pub(crate) fn netpoll_adjust_waiters(delta: i32) {
+    WAITERS.fetch_add(delta, Ordering::SeqCst);
+}
+
+pub(crate) fn netpoll_waiters() -> i32 {
+    WAITERS.load(Ordering::SeqCst)
+}

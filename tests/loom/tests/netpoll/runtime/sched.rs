@@ -1,0 +1,50 @@
+//! Stand-ins: a goroutine that parks is a thread that sleeps, and any may.
+
+pub(crate) mod must_wait {
+    pub(crate) struct Guest;
+
+    pub(crate) fn must_wait(_what: &str) -> Option<Guest> {
+        None
+    }
+}
+
+pub(crate) mod park {
+    use std::ffi::c_void;
+    use std::ptr;
+
+    use loom::sync::{Condvar, Mutex};
+
+    use crate::runtime::data::link::Link;
+    use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
+
+    pub(crate) unsafe fn gopark(
+        unlockf: Option<unsafe extern "C" fn(*mut G, *mut c_void) -> bool>,
+        lock: *mut c_void,
+        _: WaitReason,
+        _: TraceBlockReason,
+        _: i32,
+    ) {
+        let gp: &'static G = Box::leak(Box::new(G {
+            schedlink: Link::null(),
+            ready: Mutex::new(false),
+            wakes: Condvar::new(),
+        }));
+        // SAFETY: the caller's.
+        if unsafe { unlockf.unwrap()(ptr::from_ref(gp).cast_mut(), lock) } {
+            let mut ready = gp.ready.lock().unwrap();
+            while !*ready {
+                ready = gp.wakes.wait(ready).unwrap();
+            }
+        }
+    }
+}
+
+pub(crate) mod ready {
+    use crate::runtime::data::runtime2::G;
+
+    pub(crate) fn goready(gp: &'static G) {
+        let was = std::mem::replace(&mut *gp.ready.lock().unwrap(), true);
+        assert!(!was, "made ready twice");
+        gp.wakes.notify_one();
+    }
+}

@@ -4,8 +4,8 @@
 //!
 //! A module lists its tests with [`tests!`]. A function without an argument runs in a new process: the binary
 //! again, which calls the same function on its first thread. One that takes a [`Test`] is called by the
-//! harness; what it passes to [`Test::process`] runs in a new process, which calls the same function, too, and
-//! stays in that call.
+//! harness; what it passes to [`Test::process`] runs in a new process, which calls the same function, too,
+//! and stays in that call.
 
 pub mod asked;
 #[path = "../../common/emulator.rs"]

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use crate::runtime::base::this::this_m;
 use crate::runtime::data::ext::ThrowType;
 
+/// The most P's that there may be: more than Linux has processors, and few enough to look at each.
+pub(crate) const MAX_GOMAXPROCS: i32 = 16_384;
+
 /// A setting of `GODEBUG`: its name and its value.
 struct Setting {
     name: &'static str,
@@ -230,6 +233,3 @@ pub(in crate::runtime) fn gomaxprocs_from_env() -> Option<i32> {
     }
     value.parse().ok().filter(|n| (1..=MAX_GOMAXPROCS).contains(n))
 }
-
-/// The most P's that there may be: more than Linux has processors, and few enough to look at each.
-pub(crate) const MAX_GOMAXPROCS: i32 = 16_384;

@@ -12,10 +12,9 @@ use crate::runtime::data::runtime2::G;
 /// process. Go's `panicking`.
 pub(in crate::runtime) static PANICKING: AtomicU32 = AtomicU32::new(0);
 
-/// Whether a fatal error is being reported.
-pub(in crate::runtime) fn panicking() -> bool {
-    PANICKING.load(Ordering::Relaxed) != 0
-}
+/// Reports a fatal error, and ends the process: [`report`], once the runtime starts. A value, because
+/// whoever throws is below all that a report looks at.
+static REPORTER: OnceLock<fn(Fatal<'_>) -> !> = OnceLock::new();
 
 /// Why the process must end.
 pub(in crate::runtime) enum Fatal<'a> {
@@ -31,9 +30,10 @@ pub(in crate::runtime) enum Fatal<'a> {
     },
 }
 
-/// Reports a fatal error, and ends the process: [`report`], once the runtime starts. A value, because
-/// whoever throws is below all that a report looks at.
-static REPORTER: OnceLock<fn(Fatal<'_>) -> !> = OnceLock::new();
+/// Whether a fatal error is being reported.
+pub(in crate::runtime) fn panicking() -> bool {
+    PANICKING.load(Ordering::Relaxed) != 0
+}
 
 /// Says who reports fatal errors, for good.
 pub(in crate::runtime) fn set_reporter(report: fn(Fatal<'_>) -> !) {

@@ -10,6 +10,16 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::Stack;
 
+/// Whether `membarrier` was found to work; see [`lock::key`](crate::runtime::lock::key).
+static BARRIERS_WORK: AtomicBool = AtomicBool::new(false);
+
+/// The bytes of a thread's stack, which is its g0's. Reports are made there, and an embedder's hooks run
+/// there.
+pub(in crate::runtime) const G0_STACK: usize = 256 << 10;
+
+/// The signal that makes a thread look whether its goroutine can be stopped. Go's `sigPreempt`.
+pub(in crate::runtime) const SIG_PREEMPT: c_int = libc::SIGURG;
+
 /// Sleeps while `*addr == val`, at most `ns` nanoseconds, forever if negative. May
 /// wake for no reason. Go's `futexsleep`.
 pub(in crate::runtime) fn futexsleep(addr: &AtomicU32, val: u32, ns: i64) {
@@ -40,9 +50,6 @@ pub(in crate::runtime) fn futexwakeup(addr: &AtomicU32, cnt: u32) {
         throw("futexwakeup failed")
     }
 }
-
-/// Whether `membarrier` was found to work; see [`lock::key`](crate::runtime::lock::key).
-static BARRIERS_WORK: AtomicBool = AtomicBool::new(false);
 
 /// Registers the process for `membarrier`. Before that, and where the kernel refuses, each unlock has a
 /// fence.
@@ -134,10 +141,6 @@ pub(in crate::runtime) fn thread_count() -> Option<i32> {
     i32::try_from(links).ok()?.checked_sub(2)
 }
 
-/// The bytes of a thread's stack, which is its g0's. Reports are made there, and an embedder's hooks run
-/// there.
-pub(in crate::runtime) const G0_STACK: usize = 256 << 10;
-
 /// Makes a thread that starts in `mstart(g0)`, with all signals blocked: the new M sets its own mask. Go's
 /// `newosproc`.
 pub(in crate::runtime) fn newosproc(g0: *mut c_void) -> io::Result<()> {
@@ -186,9 +189,6 @@ pub(in crate::runtime) fn thread_stack() -> Stack {
         Stack { lo: lo.addr(), hi: lo.addr() + size }
     }
 }
-
-/// The signal that makes a thread look whether its goroutine can be stopped. Go's `sigPreempt`.
-pub(in crate::runtime) const SIG_PREEMPT: c_int = libc::SIGURG;
 
 /// Sends a signal to the thread of an M, if there is still one. Go's `signalM`.
 pub(in crate::runtime) fn signal_m(procid: u64, sig: c_int) {

@@ -24,82 +24,23 @@ pub(in crate::runtime) const SYSCALL_REGS: usize = 19;
 /// How many of a goroutine's registers `entersyscall` saves: rbx, rbp, r12 to r15.
 pub(in crate::runtime) const SYSCALL_REGS: usize = 6;
 
-/// The words of a runtime mutex; zero is unlocked.
-#[repr(C, align(8))]
-#[derive(Default)]
-pub struct MutexKey {
-    /// 1 while it is held.
-    pub(in crate::runtime) locked: AtomicU32,
-    /// 1 if a thread may be sleeping until it is released; the futex word.
-    pub(in crate::runtime) sleeping: AtomicU32,
-}
-
-#[cfg(not(debug_assertions))]
-/// The rank of a [`Mutex`]: empty in release builds. Go's `lockRankStruct`.
-#[repr(C)]
-pub struct LockRankStruct {}
-
-#[cfg(debug_assertions)]
-/// The rank of a [`Mutex`]; empty in release builds. Go's `lockRankStruct`.
-#[repr(C)]
-pub struct LockRankStruct {
-    pub(in crate::runtime) rank: Cell<i32>,
-    pad: isize,
-}
-
-/// Values of [`M::throwing`](crate::runtime2::M::throwing). Go's `throwType`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u32)]
-pub(in crate::runtime) enum ThrowType {
-    /// An error of the program.
-    User = 1,
-    /// An error of the runtime.
-    Runtime = 2,
-}
-
-/// Unused things, linked.
-#[repr(C)]
-pub struct FreeList<T> {
-    pub(in crate::runtime) first: Cell<*mut T>,
-    pub(in crate::runtime) len: Cell<usize>,
-}
-
-/// The unused things that no P has.
-#[repr(C)]
-pub struct Pool<T> {
-    pub(in crate::runtime) lock: Mutex,
-    pub(in crate::runtime) list: FreeList<T>,
-    pub(in crate::runtime) level: Level,
-}
-
-/// The function of a coroutine; it gets what [`newcoro`](crate::proc::newcoro) got.
-pub type CoroFn = unsafe extern "C" fn(c: *mut Coro, arg: *mut c_void);
-
-/// Where one goroutine waits for another that switches to it. Go's `coro`.
-#[repr(C)]
-#[derive(Debug, Default)]
-pub struct Coro {
-    /// The goroutine that waits; null when the coroutine has ended.
-    pub(in crate::runtime) gp: Link<G>,
-    pub(in crate::runtime) f: Cell<Option<CoroFn>>,
-}
-
-// SAFETY: newcoro sets the function before the release that publishes the coroutine, and nothing sets it
-// after that; the link is an atomic.
-unsafe impl Sync for Coro {}
-
-impl Coro {
-    /// A place for [`newcoro`](crate::proc::newcoro) to make a coroutine in.
-    pub const fn new() -> Self {
-        Coro { gp: Link::null(), f: Cell::new(None) }
-    }
-}
-
-/// The function of a goroutine, called with `sched.ctxt`.
-pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
-
 /// The size of the half page that a [`G`] fills.
 pub const G_SIZE: usize = 2048;
+
+/// How many bytes a [`Slot`] has: what is left of the half page.
+pub const SLOT_SIZE: usize = 1536;
+
+/// How many sizes of segments have a list in each P: 4 KiB to 128 KiB, by powers of two.
+pub const NUM_STACK_ORDERS: usize = 6;
+
+/// The largest room: 1 GiB.
+pub(in crate::runtime) const MAX_ROOM: u8 = 18;
+
+/// How many sizes of room there are.
+pub(in crate::runtime) const ROOM_CLASSES: usize = MAX_ROOM as usize + 1;
+
+/// How many kinds of stack there are.
+pub(in crate::runtime) const KINDS: usize = ROOM_CLASSES + 1;
 
 /// What this port adds to a [`G`].
 ///
@@ -161,9 +102,6 @@ impl Name {
 #[repr(C, align(16))]
 pub struct Slot(pub(crate) UnsafeCell<[MaybeUninit<u8>; SLOT_SIZE]>);
 
-/// How many bytes a [`Slot`] has: what is left of the half page.
-pub const SLOT_SIZE: usize = 1536;
-
 /// The kind of stack that a G was made with, for life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -217,9 +155,6 @@ pub struct PExt {
     pub x_regs: XRegList,
 }
 
-/// How many sizes of segments have a list in each P: 4 KiB to 128 KiB, by powers of two.
-pub const NUM_STACK_ORDERS: usize = 6;
-
 /// What this port adds to [`Schedt`].
 #[repr(C)]
 pub struct SchedtExt {
@@ -245,14 +180,20 @@ pub struct SchedtExt {
     pub x_regs: XRegPool,
 }
 
-/// How many kinds of stack there are.
-pub(in crate::runtime) const KINDS: usize = ROOM_CLASSES + 1;
+/// Unused things, linked.
+#[repr(C)]
+pub struct FreeList<T> {
+    pub(in crate::runtime) first: Cell<*mut T>,
+    pub(in crate::runtime) len: Cell<usize>,
+}
 
-/// The largest room: 1 GiB.
-pub(in crate::runtime) const MAX_ROOM: u8 = 18;
-
-/// How many sizes of room there are.
-pub(in crate::runtime) const ROOM_CLASSES: usize = MAX_ROOM as usize + 1;
+/// The unused things that no P has.
+#[repr(C)]
+pub struct Pool<T> {
+    pub(in crate::runtime) lock: Mutex,
+    pub(in crate::runtime) list: FreeList<T>,
+    pub(in crate::runtime) level: Level,
+}
 
 /// In front of the saved registers, which xsave wants at a multiple of 64. Go's `xRegState`.
 #[repr(C, align(64))]
@@ -265,3 +206,62 @@ pub type XRegList = FreeList<XRegState>;
 
 /// The blocks that no P keeps.
 pub type XRegPool = Pool<XRegState>;
+
+/// The words of a runtime mutex; zero is unlocked.
+#[repr(C, align(8))]
+#[derive(Default)]
+pub struct MutexKey {
+    /// 1 while it is held.
+    pub(in crate::runtime) locked: AtomicU32,
+    /// 1 if a thread may be sleeping until it is released; the futex word.
+    pub(in crate::runtime) sleeping: AtomicU32,
+}
+
+#[cfg(not(debug_assertions))]
+/// The rank of a [`Mutex`]: empty in release builds. Go's `lockRankStruct`.
+#[repr(C)]
+pub struct LockRankStruct {}
+
+#[cfg(debug_assertions)]
+/// The rank of a [`Mutex`]; empty in release builds. Go's `lockRankStruct`.
+#[repr(C)]
+pub struct LockRankStruct {
+    pub(in crate::runtime) rank: Cell<i32>,
+    pad: isize,
+}
+
+/// Values of [`M::throwing`](crate::runtime2::M::throwing). Go's `throwType`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub(in crate::runtime) enum ThrowType {
+    /// An error of the program.
+    User = 1,
+    /// An error of the runtime.
+    Runtime = 2,
+}
+
+/// The function of a goroutine, called with `sched.ctxt`.
+pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
+
+/// The function of a coroutine; it gets what [`newcoro`](crate::proc::newcoro) got.
+pub type CoroFn = unsafe extern "C" fn(c: *mut Coro, arg: *mut c_void);
+
+/// Where one goroutine waits for another that switches to it. Go's `coro`.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Coro {
+    /// The goroutine that waits; null when the coroutine has ended.
+    pub(in crate::runtime) gp: Link<G>,
+    pub(in crate::runtime) f: Cell<Option<CoroFn>>,
+}
+
+// SAFETY: newcoro sets the function before the release that publishes the coroutine, and nothing sets it
+// after that; the link is an atomic.
+unsafe impl Sync for Coro {}
+
+impl Coro {
+    /// A place for [`newcoro`](crate::proc::newcoro) to make a coroutine in.
+    pub const fn new() -> Self {
+        Coro { gp: Link::null(), f: Cell::new(None) }
+    }
+}

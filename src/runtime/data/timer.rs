@@ -6,14 +6,6 @@ use crate::runtime::data::atomic::{AtomicU32, AtomicUsize, Cell};
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, P};
 
-/// An entry of a heap: a timer, and its `when`. Go's `timerWhen`, since 1.23.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct TimerWhen {
-    pub(crate) timer: &'static Timer,
-    pub(crate) when: i64,
-}
-
 /// In no heap: new, or it has fired.
 pub const TIMER_NO_STATUS: u32 = 0;
 /// In a heap, waiting for its time.
@@ -81,4 +73,12 @@ pub struct TimerExt {
     pub waiter: Cell<*mut c_void>,
     /// Whether the waiter is still to be told; protected by `send_lock`.
     pub set: Cell<bool>,
+}
+
+/// An entry of a heap: a timer, and its `when`. Go's `timerWhen`, since 1.23.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TimerWhen {
+    pub(crate) timer: &'static Timer,
+    pub(crate) when: i64,
 }

@@ -4,6 +4,12 @@ use crate::runtime::base::this::this_m;
 use crate::runtime::data::runtime2::{M, Mutex};
 use crate::runtime::lock::rank::{LockRank, get_lock_rank, lock_with_rank, unlock_with_rank};
 
+/// A [`Mutex`] in a static.
+pub(in crate::runtime) struct SharedMutex(pub(crate) Mutex);
+
+// SAFETY: a mutex is made to be shared; its rank, the one plain cell, is set before threads use it.
+unsafe impl Sync for SharedMutex {}
+
 /// Takes the lock; blocks the thread meanwhile. Go's `lock`.
 #[inline(always)]
 pub(crate) fn lock(l: &Mutex) {
@@ -34,9 +40,3 @@ pub(crate) fn unlock(l: &Mutex) {
 pub(in crate::runtime) fn unlock_on(mp: Option<&'static M>, l: &Mutex) {
     unlock_with_rank(mp, l);
 }
-
-/// A [`Mutex`] in a static.
-pub(in crate::runtime) struct SharedMutex(pub(crate) Mutex);
-
-// SAFETY: a mutex is made to be shared; its rank, the one plain cell, is set before threads use it.
-unsafe impl Sync for SharedMutex {}

@@ -8,16 +8,11 @@ use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{M, sched};
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
 
-/// How many M's are on that list. Go's `extraMLength`.
-pub(in crate::runtime) static EXTRAM_LENGTH: AtomicI32 = AtomicI32::new(0);
-
-/// How many extra M's have no thread. `sched.lock` is held.
-pub(in crate::runtime) fn extram_length() -> i32 {
-    EXTRAM_LENGTH.load(Ordering::Relaxed)
-}
-
 /// The list of all M's, linked through `alllink`. Go's `allm`.
 pub(in crate::runtime) static ALLM: Link<M> = Link::null();
+
+/// How many M's are on that list. Go's `extraMLength`.
+pub(in crate::runtime) static EXTRAM_LENGTH: AtomicI32 = AtomicI32::new(0);
 
 /// How many M's there are. `sched.lock` is held. Go's `mcount`.
 pub(crate) fn mcount() -> i32 {
@@ -58,4 +53,9 @@ pub(in crate::runtime) fn m_unreserve_id() {
     lock(&sched().lock);
     sched().nmfreed.set(sched().nmfreed.get() + 1);
     unlock(&sched().lock);
+}
+
+/// How many extra M's have no thread. `sched.lock` is held.
+pub(in crate::runtime) fn extram_length() -> i32 {
+    EXTRAM_LENGTH.load(Ordering::Relaxed)
 }

@@ -15,21 +15,6 @@ use crate::runtime::m::sigstack::init_sigmask;
 use crate::runtime::m::template::{NEWM_HANDOFF, NewmHandoff, newm_by_template, template_thread};
 use crate::runtime::m::thread::{allocm, newm1};
 
-/// Makes an M that runs `f`, which never returns, and no goroutines: it has no P, and once this returns it
-/// doesn't count for deadlock. (In Go such an M counts itself out, when it runs.)
-pub(in crate::runtime) fn new_system_m(f: fn()) -> io::Result<()> {
-    lock(&sched().lock);
-    let id = m_reserve_id();
-    unlock(&sched().lock);
-    newm(Some(f), None, id)?;
-    // Only when there is a thread: checkdead compares the number of M's with that of threads.
-    lock(&sched().lock);
-    sched().nmsys.set(sched().nmsys.get() + 1);
-    checkdead();
-    unlock(&sched().lock);
-    Ok(())
-}
-
 /// Makes an M that will run `f` and then the scheduler, with `pp`; without a P if `f` never returns.
 /// Go's `newm`.
 pub(in crate::runtime) fn newm(f: Option<fn()>, pp: Option<&'static P>, id: i64) -> io::Result<()> {
@@ -45,6 +30,21 @@ pub(in crate::runtime) fn newm(f: Option<fn()>, pp: Option<&'static P>, id: i64)
     });
     releasem(locked);
     made
+}
+
+/// Makes an M that runs `f`, which never returns, and no goroutines: it has no P, and once this returns it
+/// doesn't count for deadlock. (In Go such an M counts itself out, when it runs.)
+pub(in crate::runtime) fn new_system_m(f: fn()) -> io::Result<()> {
+    lock(&sched().lock);
+    let id = m_reserve_id();
+    unlock(&sched().lock);
+    newm(Some(f), None, id)?;
+    // Only when there is a thread: checkdead compares the number of M's with that of threads.
+    lock(&sched().lock);
+    sched().nmsys.set(sched().nmsys.get() + 1);
+    checkdead();
+    unlock(&sched().lock);
+    Ok(())
 }
 
 /// Starts the template thread, unless there is one. The calling thread is in a good state. If no thread

@@ -15,6 +15,12 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{M, Stack};
 use crate::runtime::mem::sizes::STACK_GUARD;
 
+/// The signals that a guard page raises.
+pub(in crate::runtime) const FAULTS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
+
+/// The bytes of a signal stack for handlers' own frames, beside the frame that the kernel pushes.
+const SIGSTACK_USE: usize = 64 << 10;
+
 /// The signal mask of the thread that started the runtime, and so of every M. Go's
 /// `initSigmask`.
 pub(in crate::runtime) static INIT_SIGMASK: Sigmask = Sigmask(Cell::new(MaybeUninit::zeroed()));
@@ -30,24 +36,12 @@ pub(crate) fn init_sigmask() -> MaybeUninit<libc::sigset_t> {
     INIT_SIGMASK.0.get()
 }
 
-/// The signals that a guard page raises.
-pub(in crate::runtime) const FAULTS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
-
 /// The caller's signal mask. Go's `sigsave`.
 pub(in crate::runtime) fn sigsave() -> MaybeUninit<libc::sigset_t> {
     let mut mask = MaybeUninit::zeroed();
     // SAFETY: changes no mask, and stores the thread's in `mask`.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), mask.as_mut_ptr()) };
     mask
-}
-
-/// The bytes of a signal stack for handlers' own frames, beside the frame that the kernel pushes.
-const SIGSTACK_USE: usize = 64 << 10;
-
-/// The bytes that the kernel pushes for a signal: the larger the CPU's vector registers, the more.
-fn min_signal_frame() -> usize {
-    // SAFETY: getauxval takes no pointer.
-    unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) as usize }
 }
 
 /// Allocates the signal stack of an M, with a guard below it. Go's `mpreinit`.
@@ -65,6 +59,12 @@ pub(super) fn mpreinit(mp: &'static M) -> io::Result<()> {
     gsignal.m.set(Some(mp));
     mp.gsignal.set(Some(gsignal));
     Ok(())
+}
+
+/// The bytes that the kernel pushes for a signal: the larger the CPU's vector registers, the more.
+fn min_signal_frame() -> usize {
+    // SAFETY: getauxval takes no pointer.
+    unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) as usize }
 }
 
 /// Gives this thread its signal stack and its signal mask. Go's `minitSignals`.

@@ -12,16 +12,11 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::count::ALLM;
 use crate::runtime::m::sigstack::mpreinit;
 
-/// Sets up what every M has. Go's `mcommoninit`.
-fn mcommoninit(mp: &'static M, id: i64) {
-    mp.id.set(id);
-    mrandinit(mp);
-    lock(&sched().lock);
-    mp.alllink.set(ALLM.get());
-    // Release pairs with readers that don't take the lock: they see the M set up.
-    ALLM.store(Some(mp), Ordering::Release);
-    unlock(&sched().lock);
-}
+/// In `m.free_wait`: the M's thread is about to end, and still uses the M. Go's `freeMWait`.
+pub(in crate::runtime) const FREE_M_WAIT: u32 = 2;
+
+/// In `m.free_wait`: the M can be used again. Go's `freeMRef`.
+pub(in crate::runtime) const FREE_M_REF: u32 = 1;
 
 /// An M without a thread, which will run `f` before the scheduler. Go's `allocm`.
 pub(in crate::runtime) fn allocm(f: Option<fn()>, id: i64) -> io::Result<&'static M> {
@@ -62,11 +57,16 @@ fn reuse_m() -> Option<&'static M> {
     found
 }
 
-/// In `m.free_wait`: the M's thread is about to end, and still uses the M. Go's `freeMWait`.
-pub(in crate::runtime) const FREE_M_WAIT: u32 = 2;
-
-/// In `m.free_wait`: the M can be used again. Go's `freeMRef`.
-pub(in crate::runtime) const FREE_M_REF: u32 = 1;
+/// Sets up what every M has. Go's `mcommoninit`.
+fn mcommoninit(mp: &'static M, id: i64) {
+    mp.id.set(id);
+    mrandinit(mp);
+    lock(&sched().lock);
+    mp.alllink.set(ALLM.get());
+    // Release pairs with readers that don't take the lock: they see the M set up.
+    ALLM.store(Some(mp), Ordering::Release);
+    unlock(&sched().lock);
+}
 
 /// Gives an M a thread; fails if none can be made. Go's `newm1`.
 pub(super) fn newm1(mp: &'static M) -> io::Result<()> {

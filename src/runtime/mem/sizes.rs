@@ -32,6 +32,10 @@ const STACK_FORCE_MOVE: usize = -275_isize as usize;
 /// `stackPoisonCopy`.
 pub(in crate::runtime) const POISON: u8 = 0xfc;
 
+/// The smallest segment, with pages of 4 KiB. Go's `fixedStack`, which is half of it: a G's first stack is in its
+/// home page.
+pub(super) const SEGMENT_MIN: usize = PAGE_MIN;
+
 /// The bytes of the largest segment that a dead G keeps for the next goroutine.
 pub(super) const KEPT_MAX: usize = 128 << 10;
 
@@ -76,10 +80,6 @@ pub(crate) fn room_for(size: usize) -> Option<StackKind> {
     let room = pages.checked_next_power_of_two()?.trailing_zeros() as u8;
     (room <= MAX_ROOM).then_some(StackKind::Fixed(room))
 }
-
-/// The smallest segment, with pages of 4 KiB. Go's `fixedStack`, which is half of it: a G's first stack is in its
-/// home page.
-pub(super) const SEGMENT_MIN: usize = PAGE_MIN;
 
 /// ⌊log₂ n⌋. Go's `stacklog2`.
 pub(super) fn stacklog2(n: usize) -> usize {

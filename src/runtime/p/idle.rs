@@ -9,38 +9,6 @@ use crate::runtime::lock::{assert_lock_held, lock, unlock};
 use crate::runtime::p::procs::procs;
 use crate::runtime::p::runq::runqempty;
 
-/// Wakes sysmon if it sleeps because there was nothing to do. `sched.lock` is held.
-#[inline]
-pub(in crate::runtime) fn wake_sysmon() {
-    assert_lock_held(&sched().lock);
-    if sched().sysmonwait.load(Ordering::SeqCst) {
-        wake_sysmon_from_signal();
-    }
-}
-
-/// [`wake_sysmon`] from a signal handler, which takes no lock: only one thread can clear the flag, and so
-/// the note is woken once.
-pub(in crate::runtime) fn wake_sysmon_from_signal() {
-    if sched().sysmonwait.swap(false, Ordering::SeqCst) {
-        notewakeup(&sched().sysmonnote);
-    }
-}
-
-/// Takes `pp`, which is about to be idle, out of the set of P's that may have timers, if it has none. A P
-/// that runs may get a timer at any time, and is always in the set. `sched.lock` is held. Go's
-/// `updateTimerPMask`.
-fn update_timer_p_mask(pp: &P) {
-    if pp.num_timers.load(Ordering::SeqCst) > 0 {
-        return;
-    }
-    // Another thread may have taken a timer out, and be about to put it back.
-    lock(&pp.timers_lock);
-    if pp.num_timers.load(Ordering::SeqCst) == 0 {
-        procs().timerp_mask.clear(pp.id.get());
-    }
-    unlock(&pp.timers_lock);
-}
-
 /// Puts `pp`, which is nobody's, on the idle list. `sched.lock` is held. Go's `pidleput`.
 pub(in crate::runtime) fn pidleput(pp: &'static P) {
     assert_lock_held(&sched().lock);
@@ -78,4 +46,36 @@ pub(in crate::runtime) fn pidleget_spinning() -> Option<&'static P> {
         sched().needspinning.store(1, Ordering::SeqCst);
     }
     pp
+}
+
+/// Takes `pp`, which is about to be idle, out of the set of P's that may have timers, if it has none. A P
+/// that runs may get a timer at any time, and is always in the set. `sched.lock` is held. Go's
+/// `updateTimerPMask`.
+fn update_timer_p_mask(pp: &P) {
+    if pp.num_timers.load(Ordering::SeqCst) > 0 {
+        return;
+    }
+    // Another thread may have taken a timer out, and be about to put it back.
+    lock(&pp.timers_lock);
+    if pp.num_timers.load(Ordering::SeqCst) == 0 {
+        procs().timerp_mask.clear(pp.id.get());
+    }
+    unlock(&pp.timers_lock);
+}
+
+/// Wakes sysmon if it sleeps because there was nothing to do. `sched.lock` is held.
+#[inline]
+pub(in crate::runtime) fn wake_sysmon() {
+    assert_lock_held(&sched().lock);
+    if sched().sysmonwait.load(Ordering::SeqCst) {
+        wake_sysmon_from_signal();
+    }
+}
+
+/// [`wake_sysmon`] from a signal handler, which takes no lock: only one thread can clear the flag, and so
+/// the note is woken once.
+pub(in crate::runtime) fn wake_sysmon_from_signal() {
+    if sched().sysmonwait.swap(false, Ordering::SeqCst) {
+        notewakeup(&sched().sysmonnote);
+    }
 }

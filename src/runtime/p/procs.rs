@@ -9,6 +9,14 @@ use crate::runtime::p::pmask::PMask;
 use crate::runtime::p::steal_order::RandomOrder;
 use crate::runtime::p::timers::run::nobarrier_wake_time;
 
+/// Protects the list of P's. Go's `allpLock`.
+pub(in crate::runtime) static ALLP_LOCK: SharedMutex = SharedMutex(Mutex::new());
+
+statics! {
+    static PROCS: AtomicPtr<Procs> = AtomicPtr::new(std::ptr::null_mut());
+    static GOMAXPROCS: AtomicI32 = AtomicI32::new(0);
+}
+
 /// The P's in use and what is kept for each: Go's `allp`, `idlepMask`,
 /// `timerpMask` and `stealOrder`, which change together, when the world is stopped.
 ///
@@ -23,11 +31,6 @@ pub(in crate::runtime) struct Procs {
     pub(in crate::runtime) timerp_mask: PMask,
     /// The orders to steal in.
     pub(in crate::runtime) steal_order: RandomOrder,
-}
-
-statics! {
-    static PROCS: AtomicPtr<Procs> = AtomicPtr::new(std::ptr::null_mut());
-    static GOMAXPROCS: AtomicI32 = AtomicI32::new(0);
 }
 
 /// The table in use; panics before the runtime has started.
@@ -50,9 +53,6 @@ pub(crate) fn gomaxprocs() -> i32 {
     // Acquire pairs with set_procs: where there are P's, there is their table.
     GOMAXPROCS.load(Ordering::Acquire)
 }
-
-/// Protects the list of P's. Go's `allpLock`.
-pub(in crate::runtime) static ALLP_LOCK: SharedMutex = SharedMutex(Mutex::new());
 
 /// When the next timer of any P may be due, [`MAX_WHEN`] if there is none. For a thread without a P.
 /// Go's `timeSleepUntil`.

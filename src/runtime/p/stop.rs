@@ -9,6 +9,12 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::p::procs::procs;
 use crate::runtime::preempt::ask::preemptone;
 
+/// How long a stopper waits before it asks P's to stop again, in nanoseconds: a request can be missed.
+pub(in crate::runtime) const ASK_AGAIN_NS: i64 = 100 * 1000;
+
+/// `sched.stopwait` while a fatal error is being reported: no M may get a P. Go's `freezeStopWait`.
+pub(in crate::runtime) const FREEZE_STOP_WAIT: i32 = 0x7fff_ffff;
+
 /// Asks every running goroutine to stop; says whether any runs. Best effort, as [`preemptone`]. Go's
 /// `preemptall`.
 pub(crate) fn preemptall() -> bool {
@@ -27,57 +33,6 @@ pub(crate) fn preemptall() -> bool {
 pub(in crate::runtime) fn asked_to_stop(pp: &P) -> bool {
     sched().gcwaiting.load(Ordering::SeqCst) || pp.run_safe_point_fn.load(Ordering::SeqCst) != 0
 }
-
-/// Takes the right to run the function for `pp`, if it is still to be run. Pairs with the store of the
-/// mark: the function is seen by the thread that has the right.
-pub(in crate::runtime) fn claim(pp: &P) -> bool {
-    pp.run_safe_point_fn.compare_exchange(1, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
-}
-
-/// The P as the function gets it.
-pub(in crate::runtime) fn pointer(pp: &P) -> *mut P {
-    std::ptr::from_ref(pp).cast_mut()
-}
-
-/// Runs the function for `pp`, this M's, unless another thread has. On g0, wherever a P's state is about
-/// to change and its mark is set. Go's `runSafePointFn`.
-#[cold]
-pub(in crate::runtime) fn run_safe_point_fn(pp: &P) {
-    if !claim(pp) {
-        return;
-    }
-    if let Some(f) = sched().safe_point_fn.get() {
-        f(pointer(pp));
-    }
-    lock(&sched().lock);
-    ran();
-    unlock(&sched().lock);
-}
-
-/// Runs the function for `pp`, which no M has, unless another thread has run it. `sched.lock` is held.
-pub(in crate::runtime) fn run_safe_point_fn_locked(pp: &P) {
-    if pp.run_safe_point_fn.load(Ordering::SeqCst) != 0
-        && claim(pp)
-        && let Some(f) = sched().safe_point_fn.get()
-    {
-        f(pointer(pp));
-        ran();
-    }
-}
-
-/// Counts one P less to wait for; the last one wakes the caller of [`for_each_p`]. `sched.lock` is held.
-fn ran() {
-    sched().safe_point_wait.set(sched().safe_point_wait.get() - 1);
-    if sched().safe_point_wait.get() == 0 {
-        notewakeup(&sched().safe_point_note);
-    }
-}
-
-/// How long a stopper waits before it asks P's to stop again, in nanoseconds: a request can be missed.
-pub(in crate::runtime) const ASK_AGAIN_NS: i64 = 100 * 1000;
-
-/// `sched.stopwait` while a fatal error is being reported: no M may get a P. Go's `freezeStopWait`.
-pub(in crate::runtime) const FREEZE_STOP_WAIT: i32 = 0x7fff_ffff;
 
 /// Counts `pp`, which the caller owns, as stopped. `sched.lock` is held.
 pub(in crate::runtime) fn stopped(pp: &P) {
@@ -107,4 +62,49 @@ pub(in crate::runtime) fn take_from_syscall(pp: &P, to: u32) -> bool {
 #[inline(always)]
 pub(in crate::runtime) fn tick(pp: &P) {
     pp.syscalltick.store(pp.syscalltick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+}
+
+/// Runs the function for `pp`, this M's, unless another thread has. On g0, wherever a P's state is about
+/// to change and its mark is set. Go's `runSafePointFn`.
+#[cold]
+pub(in crate::runtime) fn run_safe_point_fn(pp: &P) {
+    if !claim(pp) {
+        return;
+    }
+    if let Some(f) = sched().safe_point_fn.get() {
+        f(pointer(pp));
+    }
+    lock(&sched().lock);
+    ran();
+    unlock(&sched().lock);
+}
+
+/// Runs the function for `pp`, which no M has, unless another thread has run it. `sched.lock` is held.
+pub(in crate::runtime) fn run_safe_point_fn_locked(pp: &P) {
+    if pp.run_safe_point_fn.load(Ordering::SeqCst) != 0
+        && claim(pp)
+        && let Some(f) = sched().safe_point_fn.get()
+    {
+        f(pointer(pp));
+        ran();
+    }
+}
+
+/// Takes the right to run the function for `pp`, if it is still to be run. Pairs with the store of the
+/// mark: the function is seen by the thread that has the right.
+pub(in crate::runtime) fn claim(pp: &P) -> bool {
+    pp.run_safe_point_fn.compare_exchange(1, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+}
+
+/// The P as the function gets it.
+pub(in crate::runtime) fn pointer(pp: &P) -> *mut P {
+    std::ptr::from_ref(pp).cast_mut()
+}
+
+/// Counts one P less to wait for; the last one wakes the caller of [`for_each_p`]. `sched.lock` is held.
+fn ran() {
+    sched().safe_point_wait.set(sched().safe_point_wait.get() - 1);
+    if sched().safe_point_wait.get() == 0 {
+        notewakeup(&sched().safe_point_note);
+    }
 }

@@ -9,6 +9,10 @@ use crate::runtime::g::status::readgstatus;
 use crate::runtime::preempt::preemptible;
 use crate::runtime::preempt::xregs::RESTORE_STACK;
 
+/// How many bytes of the goroutine's stack must be free for an asynchronous preemption. Go's
+/// `asyncPreemptStack`.
+const ASYNC_PREEMPT_STACK: usize = RED_ZONE + ASYNC_PREEMPT_FRAME + RESTORE_STACK;
+
 /// Whether the goroutine of `mp` may be preempted now. Go's `canPreemptM`.
 pub(in crate::runtime) fn can_preempt_m(mp: &M) -> bool {
     mp.locks.get() == 0
@@ -22,10 +26,6 @@ pub(in crate::runtime) fn want_async_preempt(mp: &M, gp: &G) -> bool {
     (gp.preempt.load(Ordering::Relaxed) || mp.p.get().is_some_and(|pp| pp.preempt.load(Ordering::Relaxed)))
         && readgstatus(gp) & !GSCAN == GRUNNING
 }
-
-/// How many bytes of the goroutine's stack must be free for an asynchronous preemption. Go's
-/// `asyncPreemptStack`.
-const ASYNC_PREEMPT_STACK: usize = RED_ZONE + ASYNC_PREEMPT_FRAME + RESTORE_STACK;
 
 /// Whether `gp`, which the thread of `mp` ran when a signal came, may be stopped where it is: no lock is
 /// held, its stack has room for its registers, and its code is preemptible. In a signal handler. Go's

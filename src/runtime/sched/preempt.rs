@@ -17,6 +17,12 @@ use crate::runtime::sched::gosched::gosched_impl;
 use crate::runtime::sched::ready::ready;
 use crate::runtime::sched::schedule::{dropg, schedule};
 
+/// How often a goroutine was preempted to let others run.
+pub(in crate::runtime) static PREEMPTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// The function that assembly calls to leave a goroutine that it has saved, as mcall calls its function.
+pub(in crate::runtime) type Leave = unsafe extern "C" fn(*mut G) -> !;
+
 /// Prepares this M's goroutine, which `gosched_async_preempt` has saved, to be left; its vector registers are
 /// at `regs`. On g0. Go's `asyncPreempt2`.
 #[unsafe(no_mangle)]
@@ -30,9 +36,6 @@ extern "C" fn gosched_async_preempt2(regs: *const u8) -> Option<Leave> {
     leave
 }
 
-/// The function that assembly calls to leave a goroutine that it has saved, as mcall calls its function.
-pub(in crate::runtime) type Leave = unsafe extern "C" fn(*mut G) -> !;
-
 /// Prepares `gp`, which this M runs and which may be preempted, to be left where it is: its vector registers
 /// are at `regs`, and everything else is saved on its stack and in `sched`. None if it must go on, because
 /// there is no memory for the registers. On g0.
@@ -44,9 +47,6 @@ pub(in crate::runtime) fn stop_here(mp: &'static M, gp: &'static G, regs: *const
     wire_while_panicking(gp, mp);
     Some(if gp.preempt_stop.load(Ordering::Relaxed) { preempt_park } else { gopreempt_m })
 }
-
-/// How often a goroutine was preempted to let others run.
-pub(in crate::runtime) static PREEMPTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// Lets other goroutines run in place of one that was asked to stop. Go's `gopreempt_m`.
 ///

@@ -20,6 +20,43 @@ use crate::runtime::p::idle::pidleget_spinning;
 use crate::runtime::p::runq::{runqput, runqputbatch};
 use crate::runtime::sched::wake::wakep;
 
+/// Makes a parked goroutine ready to run. On a goroutine or g0 it is next on this P; on a
+/// thread that isn't ours it goes to the global queue. Go's `goready`.
+#[inline(never)]
+pub(crate) fn goready(gp: &'static G) {
+    ready(gp, true);
+}
+
+/// [`goready`]; the goroutine runs next only if `next` says so. Go's `ready`.
+pub(in crate::runtime) fn ready(gp: &'static G, next: bool) {
+    let mp = acquirem();
+    ready_on(mp, gp, next);
+    releasem(mp);
+}
+
+/// [`ready`] for a caller that knows its M, and stays on it.
+#[inline(always)]
+pub(in crate::runtime) fn ready_on(mp: Option<&'static M>, gp: &'static G, next: bool) {
+    let pp = mp.and_then(|mp| mp.p.get());
+    if readgstatus(gp) & !GSCAN != GWAITING {
+        dumpgstatus(gp);
+        throw("bad g->status in ready");
+    }
+    match pp {
+        Some(pp) => {
+            casgstatus(gp, GWAITING, GRUNNABLE);
+            trace(|| Event::GoUnpark(gp));
+            runqput(pp, gp, next);
+            wakep();
+        }
+        None => {
+            let list = GList::default();
+            list.push(gp);
+            injectglist(&list);
+        }
+    }
+}
+
 /// Makes the waiting G's of `list` runnable, and empties it. With a P: one G for each idle P
 /// goes to the global queue, and those P's are started; the rest goes to the local queue.
 /// Without a P: all go to the global queue. Go's `injectglist`.
@@ -118,43 +155,6 @@ pub(crate) fn enqueue(newg: &'static G) {
             let q = GQueue::default();
             q.push_back(newg);
             inject_runnable(&q, 1);
-        }
-    }
-}
-
-/// Makes a parked goroutine ready to run. On a goroutine or g0 it is next on this P; on a
-/// thread that isn't ours it goes to the global queue. Go's `goready`.
-#[inline(never)]
-pub(crate) fn goready(gp: &'static G) {
-    ready(gp, true);
-}
-
-/// [`goready`]; the goroutine runs next only if `next` says so. Go's `ready`.
-pub(in crate::runtime) fn ready(gp: &'static G, next: bool) {
-    let mp = acquirem();
-    ready_on(mp, gp, next);
-    releasem(mp);
-}
-
-/// [`ready`] for a caller that knows its M, and stays on it.
-#[inline(always)]
-pub(in crate::runtime) fn ready_on(mp: Option<&'static M>, gp: &'static G, next: bool) {
-    let pp = mp.and_then(|mp| mp.p.get());
-    if readgstatus(gp) & !GSCAN != GWAITING {
-        dumpgstatus(gp);
-        throw("bad g->status in ready");
-    }
-    match pp {
-        Some(pp) => {
-            casgstatus(gp, GWAITING, GRUNNABLE);
-            trace(|| Event::GoUnpark(gp));
-            runqput(pp, gp, next);
-            wakep();
-        }
-        None => {
-            let list = GList::default();
-            list.push(gp);
-            injectglist(&list);
         }
     }
 }

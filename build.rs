@@ -11,7 +11,7 @@ fn main() {
     println!("cargo::rerun-if-changed=asm");
     println!("cargo::rustc-check-cfg=cfg(loom)");
     println!("cargo::rustc-check-cfg=cfg(unoptimized)");
-    // Frames are several times as large without optimisation: src/runtime/mem/mod.rs makes room.
+    // Frames are several times as large without optimisation: src/runtime/mem/sizes.rs makes room.
     if env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
         println!("cargo::rustc-cfg=unoptimized");
     }

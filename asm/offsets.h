@@ -27,7 +27,7 @@
 #define M_CURG 312
 #define M_SYSCALL_REGS 5856
 
-// Regs, the registers of a goroutine that a signal stopped (src/arch/*/sigctxt.rs)
+// Regs, the registers of a goroutine that a signal stopped (src/runtime/arch/*/sigctxt.rs)
 #define REGS_PC 0
 #define REGS_SP 8
 #define REGS_FP 16

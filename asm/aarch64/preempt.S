@@ -20,7 +20,7 @@
 //     sched.bp -> |  x29                     |  a frame record: the chain goes on
 //
 // That is ASYNC_PREEMPT_FRAME bytes, and gosched_x_reg_restore needs some on the way back
-// (ASYNC_PREEMPT_STACK, src/runtime/world/suspend.rs); with less, the handler lets the goroutine go on.
+// (ASYNC_PREEMPT_STACK, src/runtime/preempt/safe_point.rs); with less, the handler lets the goroutine go on.
 //
 // The way back. There is no instruction that jumps to an address and leaves every
 // register as it is. But the kernel does that at the end of each signal handler: so a

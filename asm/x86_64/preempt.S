@@ -22,7 +22,7 @@
 //     sched.sp  -> |  r15                     |
 //
 // With what gosched_x_reg_restore needs on the way back, that is ASYNC_PREEMPT_STACK
-// bytes (src/runtime/world/suspend.rs); with less, the handler lets the goroutine go on.
+// bytes (src/runtime/preempt/safe_point.rs); with less, the handler lets the goroutine go on.
 //
 // To an unwinder each frame here is a signal frame: its caller is looked up at the
 // interrupted instruction, and not in front of it, and its stack may be another.

@@ -1,5 +1,5 @@
 //! Goroutines for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block relies on
-//! what the function of the same name in `capi.rs` asks of its caller.
+//! what the function of the same name in `header.rs` asks of its caller.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -15,7 +15,8 @@ use crate::runtime::{
     throw, time_sleep,
 };
 
-/// [`ENTRY_ROOM`] for the stubs. `tests/suite/raw/capi.rs` measures the stack that the functions behind them take.
+/// [`ENTRY_ROOM`] for the stubs. `tests/suite/raw/capi.rs` measures the stack that the functions behind them
+/// take.
 #[unsafe(no_mangle)]
 static gosched_entry_room: usize = ENTRY_ROOM;
 

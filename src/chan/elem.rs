@@ -6,8 +6,8 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 
 use crate::runtime::{MAX_ALIGN, Received, Sent, Type};
 
-/// How an [`Hchan`] carries a `T`: as it is, or in a box if its size or its alignment is more than
-/// an `Hchan` can have.
+/// How an [`Hchan`](crate::chan::hchan::Hchan) carries a `T`: as it is, or in a box if its size or its
+/// alignment is more than an `Hchan` can have.
 pub(super) struct Elem<T>(PhantomData<T>);
 
 impl<T> Elem<T> {

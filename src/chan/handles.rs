@@ -1,4 +1,5 @@
 //! [`Sender`] and [`Receiver`]: the typed handles of a channel, counted, as there is no collector.
+//! [`bounded`] makes them.
 
 use std::cell::Cell;
 use std::fmt;
@@ -56,7 +57,7 @@ pub struct Sender<T> {
 /// The receiving side of a channel. When the last one is dropped, sends fail, and the values
 /// that nobody will receive are dropped.
 pub struct Receiver<T> {
-    /// None for [`never`].
+    /// None for [`never()`].
     pub(crate) c: Option<NonNull<Hchan>>,
     pub(super) values: PhantomData<T>,
 }

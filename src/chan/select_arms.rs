@@ -1,5 +1,5 @@
-//! Waiting for one of several channel operations that are known at compile time:
-//! [`select!`](crate::select). [`Select`](crate::chan::Select) is for a set that is made at run time.
+//! The arms that [`select!`](crate::select) makes, and waiting for one of them.
+//! [`Select`](crate::chan::Select) is for a set that is made at run time.
 
 use std::cell::Cell;
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! [`select!`](crate::select): the macro, and what it is made of.
+//! [`select!`](crate::select): the macro, and the one that takes its arms apart.
 
 /// Waits until one of several channel operations can be done, and does it.
 ///

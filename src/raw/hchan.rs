@@ -1,7 +1,5 @@
-//! Channels without types: Go's `chan.go` and `select.go`, as they are offered outside.
-//!
-//! A value goes one of three ways: into the buffer, out of the buffer, or straight from the sender to the
-//! receiver, when one of them is parked. The channels of [`chan`](crate::chan) are these, with types.
+//! Channels without types: Go's `chan.go` and `select.go`, as they are offered outside. The channels of
+//! [`chan`](crate::chan) are these, with types.
 //!
 //! Each function makes sure of its stack, and then does what the runtime's of the same name does. Where Go
 //! panics on a closed channel, it returns that the channel is closed. On a thread that isn't a goroutine's,

@@ -1,4 +1,4 @@
-//! The raw layer's functions, as they are offered outside.
+//! The raw face's functions about goroutines, timers and M's, as they are offered outside.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! The raw layer's functions about system calls, and about stopping others.
+//! The raw face's functions about system calls, and about stopping others.
 
 use std::ffi::{c_int, c_void};
 

@@ -32,7 +32,8 @@ unsafe extern "C-unwind" {
     fn gosched_systemstack(fn_: unsafe extern "C-unwind" fn(*mut c_void), arg: *mut c_void);
 }
 
-/// Sets what [`getg`] returns on this thread, and the limit of compilers' checks with it.
+/// Sets what [`getg`](crate::runtime::arch::getg) returns on this thread, and the limit of compilers' checks
+/// with it.
 ///
 /// # Safety
 /// `gp` is the G on whose stack the thread runs, with its M; none if the thread isn't ours, or no longer is.
@@ -42,7 +43,7 @@ pub(in crate::runtime) unsafe fn setg(gp: Option<&'static G>) {
 }
 
 /// Leaves the running G and calls `f` with it on g0's stack. Returns when somebody
-/// resumes the G with [`gogo`], maybe on another thread. Go's `mcall`.
+/// resumes the G with [`gogo`](crate::runtime::arch::gogo), maybe on another thread. Go's `mcall`.
 ///
 /// # Safety
 /// On a goroutine, not on g0. `f` must see to it that the G is resumed or dead: nothing else knows of it.

@@ -64,8 +64,8 @@ pub(in crate::runtime) fn container_maxprocs_off() -> bool {
 }
 
 /// Whether a freed segment becomes inaccessible for good, and a home page's stack is filled with
-/// [`POISON`](crate::runtime::mem::sizes::POISON) when the goroutine leaves it for a segment. Go's `efence`, with its
-/// `stackPoisonCopy`.
+/// [`POISON`](crate::runtime::mem::sizes::POISON) when the goroutine leaves it for a segment. Go's `efence`,
+/// with its `stackPoisonCopy`.
 pub(in crate::runtime) fn efence() -> bool {
     EFENCE.get() > 0
 }
@@ -82,7 +82,7 @@ pub(in crate::runtime) fn randomize_scheduler() -> bool {
     RANDOMIZE_SCHEDULER.get() > 0
 }
 
-/// The nanoseconds between two reports of [`schedtrace`](crate::proc::schedtrace::schedtrace); none if it
+/// The nanoseconds between two reports of [`schedtrace`](crate::proc::schedtrace); none if it
 /// doesn't report. Go's `schedtrace`, in milliseconds.
 pub(in crate::runtime) fn sched_trace() -> Option<i64> {
     let milliseconds = SCHED_TRACE.get();

@@ -12,8 +12,8 @@ use crate::runtime::data::runtime2::G;
 /// process. Go's `panicking`.
 pub(in crate::runtime) static PANICKING: AtomicU32 = AtomicU32::new(0);
 
-/// Reports a fatal error, and ends the process: [`report`], once the runtime starts. A value, because
-/// whoever throws is below all that a report looks at.
+/// Reports a fatal error, and ends the process: `report`, of `report/panic.rs`, once the runtime starts. A
+/// value, because whoever throws is below all that a report looks at.
 static REPORTER: OnceLock<fn(Fatal<'_>) -> !> = OnceLock::new();
 
 /// Why the process must end.
@@ -54,13 +54,15 @@ pub(crate) fn fatal(s: &str) -> ! {
     systemstack(|| die(Fatal::Error(s, ThrowType::User)))
 }
 
-/// Ends the process because `gp` has overflowed its stack; on g0. `whole` says whether its frames can be printed.
+/// Ends the process because `gp` has overflowed its stack; on g0. `whole` says whether its frames can be
+/// printed.
 #[cold]
 pub(in crate::runtime) fn overflow(gp: &'static G, sp: usize, limit: usize, whole: bool) -> ! {
     die(Fatal::Overflow { gp, sp, limit, whole })
 }
 
-/// On g0, or on a thread that isn't ours. Before the runtime starts there is nothing to report but the message.
+/// On g0, or on a thread that isn't ours. Before the runtime starts there is nothing to report but the
+/// message.
 fn die(fatal: Fatal<'_>) -> ! {
     if let Some(report) = REPORTER.get() {
         report(fatal)

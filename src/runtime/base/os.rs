@@ -10,7 +10,7 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::Stack;
 
-/// Whether `membarrier` was found to work; see [`lock::key`](crate::runtime::lock::key).
+/// Whether `membarrier` was found to work; see `lock/key.rs`.
 static BARRIERS_WORK: AtomicBool = AtomicBool::new(false);
 
 /// The bytes of a thread's stack, which is its g0's. Reports are made there, and an embedder's hooks run

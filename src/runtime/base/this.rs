@@ -1,4 +1,5 @@
-//! Who runs here: this thread's M, P and goroutine.
+//! Who runs here: this thread's M, P and goroutine. Go's `acquirem` and `releasem`. And whether there is room
+//! on the stack, or a runtime at all.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Making, freeing and closing channels: the rest of Go's `chan.go`.
+//! Making, closing and freeing channels: Go's `makechan` and `closechan`. And the timer that feeds a channel.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::Cell;

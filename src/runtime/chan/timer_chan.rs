@@ -1,4 +1,4 @@
-//! Channels that a timer feeds: `time.After`, `time.Tick`, `time.NewTimer`.
+//! Channels that a timer feeds, as Go's `time.After`, `time.Tick` and `time.NewTimer` make them; `sendTime`.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -37,8 +37,8 @@ unsafe extern "C" fn send_time(t: *mut c_void, seq: usize) {
     });
 }
 
-/// [`set`] for the timer of a channel: a time that it has sent before, and nobody has received, is
-/// taken out of the channel.
+/// [`set`](crate::runtime::time::fire::set) for the timer of a channel: a time that it has sent before, and
+/// nobody has received, is taken out of the channel.
 ///
 /// # Safety
 /// [`make_timer_chan`] made the channel, which is in use and stays until this returns.
@@ -49,7 +49,8 @@ pub(crate) unsafe fn set_chan(c: NonNull<Hchan>, when: i64, period: i64) -> bool
     locked(t, || set_locked(t, when, period, send_time) | unsafe { take_stale(c) })
 }
 
-/// [`cancel`] for the timer of a channel, as [`set_chan`] is for [`set`].
+/// [`cancel`](crate::runtime::time::fire::cancel) for the timer of a channel, as [`set_chan`] is for
+/// [`set`](crate::runtime::time::fire::set).
 ///
 /// # Safety
 /// As [`set_chan`].

@@ -1,4 +1,4 @@
-//! Those who wait at a channel: `enqueue`, `dequeue`, `dequeueSudoG`.
+//! Those who wait at a channel: Go's `waitq.enqueue`, `waitq.dequeue` and `waitq.dequeueSudoG`.
 
 use std::ptr;
 use std::sync::atomic::Ordering;

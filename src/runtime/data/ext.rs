@@ -1,4 +1,5 @@
-//! What this port adds to Go's structs: the last field, `ext`, of each, and what is in it.
+//! What this port adds to Go's structs: the last field, `ext`, of each, and what is in it. And the types of
+//! fields that Go has in other files than `runtime2.go`: a lock's words and rank, `throwType`, `coro`.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
@@ -64,7 +65,7 @@ pub struct GExt {
     pub name: Cell<Name>,
     /// Blocks that its code has instead of room on the stack, the newest first: `mem/side.rs`.
     pub side_blocks: Cell<*mut c_void>,
-    /// Its vector registers, while it is preempted: `xregs.rs`.
+    /// Its vector registers, while it is preempted: `preempt/xregs.rs`.
     pub x_regs: Cell<*mut XRegState>,
     /// Room for the closure and the result of a spawn.
     pub slot: Slot,
@@ -98,7 +99,7 @@ impl Name {
     }
 }
 
-/// Room for what the safe layer passes to a goroutine and gets back: `slot.rs`.
+/// Room for what the safe layer passes to a goroutine and gets back: `g/slot.rs`.
 #[repr(C, align(16))]
 pub struct Slot(pub(crate) UnsafeCell<[MaybeUninit<u8>; SLOT_SIZE]>);
 

@@ -1,4 +1,4 @@
-//! A channel without types, and who waits at it: Go's `hchan`, `waitq`.
+//! A channel without types, and who waits at it: Go's `hchan` and `waitq`.
 
 use std::cell::Cell;
 use std::ffi::c_void;

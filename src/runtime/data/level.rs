@@ -1,4 +1,5 @@
-//! How many pieces are on a free list, and how many of them nobody has needed.
+//! [`Level`]: how many are on a free list, and how many of them nobody has needed.
+//! `monitor/scavenge.rs` says what comes of it.
 
 use std::cell::Cell;
 

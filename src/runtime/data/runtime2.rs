@@ -4,10 +4,10 @@
 //! order, spelled in snake case; `tests/mirror/fields.rs` compares them with a table.
 //! What this port adds to a struct is in its last field, `ext`.
 //!
-//! - A field of a subsystem that isn't part of a scheduler (the allocator's
-//!   caches, the collector's work buffers, the tracer's state) belongs to the
-//!   *embedder*: the runtime that is ported onto this one. This crate doesn't
-//!   use it, but for what `docs/reading-guide.md` says of some. It is a pointer or a plain struct, zero at first.
+//! - A field of a subsystem that isn't part of a scheduler (the allocator's caches, the collector's work
+//!   buffers, the tracer's state) belongs to the *embedder*: the runtime that is ported onto this one. This
+//!   crate doesn't use it, but for what `docs/reading-guide.md` says of some. It is a pointer or a plain
+//!   struct, zero at first.
 //! - A struct is shared by threads and never borrowed mutably. A field that only
 //!   one thread at a time touches, because it owns the struct or holds the lock
 //!   named there, is a [`Cell`]. A field that other threads act on is an atomic, also
@@ -625,7 +625,7 @@ pub struct M {
     pub is_extra_in_c: Cell<bool>,
     /// An extra M whose thread is in a signal handler.
     pub is_extra_in_sig: Cell<bool>,
-    /// Whether its thread, which ends, still uses it: `m/new.rs`.
+    /// Whether its thread, which ends, still uses it: `m/thread.rs`.
     pub free_wait: AtomicU32,
     /// The list of extra M's needs one more.
     pub needextram: Cell<bool>,

@@ -1,4 +1,5 @@
-//! A timer, and an entry of a heap of them: Go's `timer`, `timerWhen`.
+//! A timer, its states, and an entry of a heap of them: Go's `timer` and `timerWhen`. `p/timers/timer.rs`
+//! says who may change which state.
 
 use std::ffi::c_void;
 

@@ -1,4 +1,5 @@
-//! Who made a goroutine, and who made that one: `saveAncestors`, for `GODEBUG=tracebackancestors=N`.
+//! Who made a goroutine, and who made that one, kept for reports with `GODEBUG=tracebackancestors=N`: Go's
+//! `saveAncestors`.
 
 use std::panic::Location;
 use std::ptr;

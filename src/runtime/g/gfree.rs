@@ -2,7 +2,7 @@
 //!
 //! A copying G whose stack has grown keeps it while it is on a P's list, if it isn't too large: the
 //! next goroutine need not grow from scratch. On the common list its stack is its home page's, and the
-//! [level](crate::runtime::monitor::scavenge) of the list says when its page goes back to the kernel.
+//! [level](crate::runtime::data::level) of the list says when its page goes back to the kernel.
 
 use std::iter::from_fn;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -92,8 +92,8 @@ fn add(n: &AtomicI32, more: i32) {
     n.store(n.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
-/// Puts a dead G on the free list of `pp`; on the common one without a P. Says whether `pp` was asked to empty
-/// its lists. Go's `gfput`.
+/// Puts a dead G on the free list of `pp`; on the common one without a P. Says whether `pp` was asked to
+/// empty its lists. Go's `gfput`.
 #[inline(always)]
 pub(in crate::runtime) fn gfput(pp: Option<&P>, gp: &'static G) -> bool {
     if readgstatus(gp) != GDEAD {

@@ -1,4 +1,4 @@
-//! The word of a G that says who waits for its end, or that it has ended.
+//! The word of a G that says who waits for its end, or that it has ended. `sched/join.rs` draws its states.
 
 use std::ptr;
 use std::sync::atomic::Ordering;

@@ -1,15 +1,5 @@
 //! The state of a G, and how it changes: Go's `casgstatus` and its kin.
 //!
-//! ```text
-//!     idle -> dead -> runnable <-> running -> dead
-//!     running -> waiting -> runnable                 parked, and made ready
-//!     running -> preempted -> waiting -> runnable    suspended, and resumed
-//!     running -> syscall -> running, or runnable     if there is no P for it
-//! ```
-//!
-//! Besides, a switch of coroutines makes a waiting G running, a foreign thread's G goes from dead to
-//! syscall and back, and a copy of a stack goes from a state to copystack and back.
-//!
 //! A state is also a lock on the G's stack: the thread that makes a G running owns the stack,
 //! and a scan that sets the scan bit holds up every change until it clears the bit.
 

@@ -1,9 +1,9 @@
-//! The mutex, with the M that holds it counted, and no check of its rank: `lock2`, `unlock2`.
+//! The mutex, with the M that holds it counted, and no check of its rank: Go's `lock2` and `unlock2`.
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::data::runtime2::{M, Mutex};
 
-/// [`lock`] without the check of the rank. Go's `lock2`.
+/// [`lock`](super::lock) without the check of the rank. Go's `lock2`.
 #[inline(always)]
 pub(super) fn lock2(mp: Option<&'static M>, l: &Mutex) {
     if let Some(mp) = mp {
@@ -12,7 +12,7 @@ pub(super) fn lock2(mp: Option<&'static M>, l: &Mutex) {
     l.key.lock();
 }
 
-/// [`unlock`] without the rank's bookkeeping. Go's `unlock2`.
+/// [`unlock`](super::unlock) without the rank's bookkeeping. Go's `unlock2`.
 #[inline(always)]
 pub(super) fn unlock2(mp: Option<&'static M>, l: &Mutex) {
     l.key.unlock();

@@ -1,4 +1,5 @@
-//! `lock` and `unlock`: the futex mutex, with the M that holds it counted.
+//! Taking and releasing a mutex, with the check of its rank: Go's `lock`, `unlock` and `lockWithRank`. And a
+//! mutex in a static.
 
 use crate::runtime::base::this::this_m;
 use crate::runtime::data::runtime2::{M, Mutex};

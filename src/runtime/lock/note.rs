@@ -1,7 +1,4 @@
-//! One-shot events: Go's `notesleep` and `notewakeup`.
-//!
-//! A note is cleared, then one thread sleeps on it and one wakes it, each once;
-//! it may be cleared again when the sleep has returned.
+//! One-shot events: Go's `noteclear`, `notewakeup`, `notesleep` and `notetsleep`.
 
 use std::sync::atomic::Ordering;
 

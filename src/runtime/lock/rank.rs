@@ -1,10 +1,7 @@
 //! The order of locks: Go's `lockrank.go`.
 //!
-//! Each lock has a rank, and a lock may only be taken while the last one taken is
-//! listed for its rank in [`PARTIAL_ORDER`]. That table has no cycle, so no two
-//! threads can wait for each other. Debug builds note each M's locks and check
-//! every acquisition (`rank_on.rs`); in release builds all of it is empty
-//! (`rank_off.rs`).
+//! A lock may only be taken while the last one taken is listed for its rank in [`PARTIAL_ORDER`]. That table
+//! has no cycle, so no two threads can wait for each other.
 
 #[cfg(not(debug_assertions))]
 pub(in crate::runtime) use crate::runtime::lock::rank_off::*;

@@ -1,4 +1,5 @@
-//! How many M's there are, and may be: `mcount`, `checkmcount`, `SetMaxThreads`.
+//! How many M's there are, and may be: Go's `mcount`, `checkmcount`, `mReserveID` and `setMaxThreads`. And
+//! the list of all, `allm`.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -11,7 +12,7 @@ use crate::runtime::lock::{assert_lock_held, lock, unlock};
 /// The list of all M's, linked through `alllink`. Go's `allm`.
 pub(in crate::runtime) static ALLM: Link<M> = Link::null();
 
-/// How many M's are on that list. Go's `extraMLength`.
+/// How many M's are on the list of extra M's (`sched/extram.rs`). Go's `extraMLength`.
 pub(in crate::runtime) static EXTRAM_LENGTH: AtomicI32 = AtomicI32::new(0);
 
 /// How many M's there are. `sched.lock` is held. Go's `mcount`.

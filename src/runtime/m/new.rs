@@ -1,7 +1,5 @@
-//! Threads: how an M is made, starts and ends. Go's `newm`, `allocm`, `mstart`, `mexit`.
-//!
-//! Every M but the extra ones is a pthread that the runtime made, m0 too: the thread that
-//! called `run` waits for its main goroutine and is no M.
+//! An M with a thread for it, made by this one or by the template thread: Go's `newm` and
+//! `startTemplateThread`; and M's that run no goroutines.
 
 use std::io;
 use std::sync::atomic::Ordering;

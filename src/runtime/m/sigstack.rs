@@ -1,4 +1,5 @@
-//! An M's signal stack and signal mask: `mpreinit`, `minitSignals`, `sigblock`, `unminitSignals`.
+//! The signal stack and the signal mask of an M: Go's `mpreinit`, `minitSignals`, `unminitSignals`, `sigsave`
+//! and `sigblock`.
 
 use std::cell::Cell;
 use std::ffi::c_int;

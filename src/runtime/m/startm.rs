@@ -1,4 +1,5 @@
-//! Starting and stopping M's as there is work: Go's `startm`, `stopm`, `handoffp` and their kin.
+//! An M gets a P to run, or sleeps until it does: Go's `startm`, `stopm`, `mPark` and `mspinning`. And what
+//! becomes of a P for which no thread can be made.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! M's are made: `allocm`, `mcommoninit`, `newm1`.
+//! The M itself, made or used again, and its thread: Go's `allocm`, `mcommoninit` and `newm1`.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::ffi::c_void;

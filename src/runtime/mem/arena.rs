@@ -1,9 +1,7 @@
 //! Arenas: address space that pieces of one size are cut from.
 //!
-//! An arena maps ever larger chunks, and a bit for each piece of a chunk says whether it is free. Address
-//! space is never given back. The users of an arena keep the pieces that they have done with on lists; when
-//! nobody has wanted a piece for a while, it comes back here and its memory goes to the kernel: then it is
-//! as it was before it was cut, and reads as zero.
+//! An arena maps ever larger chunks, and a bit for each piece of a chunk says whether it is free. The memory
+//! of a piece that comes back goes to the kernel: then it is as it was before it was cut, and reads as zero.
 //!
 //! A piece of a page or more begins with a guard page, which is removed with the rest, if that is cheap: a
 //! guard that stays keeps its page table alive, which is half a KiB for each goroutine whose stack has a room

@@ -4,14 +4,11 @@
 //! needs one. Go writes the protocol out for each of its own (`gfget` and `gfput`, `acquireSudog` and
 //! `releaseSudog`, `stackcacherefill` and `stackcacherelease`); here it is once:
 //!
-//! - A P's list needs no lock, because only the M that has the P touches it. As a rule one is taken
-//!   from there and put back there.
-//! - When it is empty, half of what it may have comes from the shared list ([`Cache::refill`]), and when
+//! - As a rule one is taken from the P's list and put back there.
+//! - When that is empty, half of what it may have comes from the shared list ([`Cache::refill`]), and when
 //!   it is full, half of it goes there ([`Cache::spill`]). So the lock is taken once for many.
 //! - Without a P there is the shared list alone ([`Cache::take`], [`Cache::give`]).
 //! - A P that is destroyed, or was idle for a while, gives all away.
-//! - What has been on the shared list for a while and wasn't needed is taken off it, and its memory goes
-//!   [back](crate::runtime::monitor::scavenge).
 //!
 //! The lists are where Go has them, in `P` and in `schedt`, each with links of its own. Where a new one
 //! comes from if both are empty is no matter of the cache.

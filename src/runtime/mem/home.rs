@@ -1,8 +1,7 @@
-//! Home pages, and the arenas that they are cut from.
+//! Home pages: an arena for each kind of stack, each page with its room and its guard page below.
 //!
-//! Each kind of stack has an arena of home pages, each page with its room and its guard page below. A dead G
-//! stays in its page and is used again. If nobody has needed it for a while, its page goes back to the arena
-//! and its memory to the kernel: then it is no G any more, and reads as zero, until the page is cut again.
+//! A dead G stays in its page. When the page goes back to the arena it is no G any more, and reads as zero,
+//! until it is cut again.
 
 use std::io;
 use std::ptr;

@@ -3,8 +3,8 @@
 use crate::runtime::arch::morestack_check;
 use crate::runtime::mem::sizes::LARGE_FRAMES;
 
-/// The bytes that the runtime's own functions may need beyond [`STACK_GUARD`](crate::runtime::mem::sizes::STACK_GUARD),
-/// which is kept for them.
+/// The bytes that the runtime's own functions may need beyond
+/// [`STACK_GUARD`](crate::runtime::mem::sizes::STACK_GUARD), which is kept for them.
 pub(crate) const ENTRY_ROOM: usize = if LARGE_FRAMES { 4096 } else { 0 };
 
 /// The check at the head of a function of the runtime that is called on copying stacks and takes more than a

@@ -1,9 +1,10 @@
-//! Things that are never given back to the allocator: unused ones are [kept](crate::runtime::mem::cache) for the next.
+//! Things that stay what they are, channels and timers: unused ones are [kept](crate::runtime::mem::cache),
+//! and never given back to the allocator.
 //!
-//! Such a thing stays what it is. Who comes too late, and still has its address, finds another one
-//! of its kind there at worst, with a lock that works as before. And to get one costs two list
-//! operations. Where zero, a thing that has never been used, would do as well, what nobody has needed
-//! for a while goes [back](crate::runtime::monitor::scavenge) to the arena that it was cut from.
+//! Who comes too late, and still has the address of one, finds another one of its kind there at worst, with a
+//! lock that works as before. And to get one costs two list operations. Where zero, a thing that has never
+//! been used, would do as well, what nobody has needed for a while goes
+//! [back](crate::runtime::monitor::scavenge) to the arena that it was cut from.
 
 use std::cell::Cell;
 use std::ffi::c_void;

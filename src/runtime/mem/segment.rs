@@ -1,16 +1,13 @@
-//! Segments: what a copying stack grows into. The allocator of Go's `stack.go`.
+//! Segments, which copying stacks grow into: Go's `stackalloc`, `stackfree` and `stackcache_clear`.
 //!
 //! A segment is a power of two of bytes, from a page on, with a guard page below. Where pages are larger
 //! than 4 KiB, there are none of the sizes below that.
 //!
-//! - Small ones, of 4 to 128 KiB, are cut from arenas, and go from hand to hand by lists:
-//!   one for each P and size, and one for all. A P takes and gives by halves of what it may
-//!   have, so that it seldom needs the common list. (Go's end at 16 KiB: to take a larger one
-//!   from its heap costs it less than a mapping costs here.)
+//! - Small ones, of 4 to 128 KiB, are cut from arenas, and each P has a list of them for each size. (Go's end
+//!   at 16 KiB: to take a larger one from its heap costs it less than a mapping costs here.)
 //! - A large one is a mapping of its own ([`large`]).
 //!
-//! A free segment's last word is the list's link, in the page that the next user touches first. What
-//! has been on the common list for a while goes [back](crate::runtime::monitor::scavenge) to its arena.
+//! A free segment's last word is the list's link, in the page that the next user touches first.
 
 use std::cell::Cell;
 use std::io;
@@ -207,8 +204,8 @@ pub(in crate::runtime) fn stackcache_clear(pp: &P) {
 /// Bytes of segments that are in use.
 pub(in crate::runtime) static SEGMENT_BYTES: AtomicI64 = AtomicI64::new(0);
 
-/// Allocates a segment of `n` bytes, a power of two and a page at least. On g0, or on a thread that isn't ours: it
-/// may take more stack than who asks for it has. Go's `stackalloc`.
+/// Allocates a segment of `n` bytes, a power of two and a page at least. On g0, or on a thread that isn't
+/// ours: it may take more stack than who asks for it has. Go's `stackalloc`.
 pub(in crate::runtime) fn stackalloc(n: usize) -> io::Result<Stack> {
     on_system_stack();
     if !n.is_power_of_two() || n < page_size() {

@@ -1,4 +1,4 @@
-//! How large stacks, rooms and segments are.
+//! How large stacks, rooms, guards and segments are: Go's `stackMin`, `stackGuard`, `stackPreempt`.
 
 use crate::runtime::arch::page_size;
 use crate::runtime::base::debug::stack_force_move;
@@ -32,8 +32,8 @@ const STACK_FORCE_MOVE: usize = -275_isize as usize;
 /// `stackPoisonCopy`.
 pub(in crate::runtime) const POISON: u8 = 0xfc;
 
-/// The smallest segment, with pages of 4 KiB. Go's `fixedStack`, which is half of it: a G's first stack is in its
-/// home page.
+/// The smallest segment, with pages of 4 KiB. Go's `fixedStack`, which is half of it: a G's first stack is in
+/// its home page.
 pub(super) const SEGMENT_MIN: usize = PAGE_MIN;
 
 /// The bytes of the largest segment that a dead G keeps for the next goroutine.

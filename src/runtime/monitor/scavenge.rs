@@ -6,12 +6,12 @@
 //!
 //! # What nobody has needed
 //!
-//! Time is cut into intervals of a second. A list's [`Level`] notes the least number that was on it
-//! in this interval. So many were there from its beginning to its end: whoever took some in between
-//! would have managed with that many less. At the end of the interval this number is its *surplus*,
-//! and while the next one runs, that goes back. A program that needs its memory again and again, at
-//! least once in a second, keeps what it needs. No item has a time of its own, and taking one from a
-//! list costs a comparison more; only the common lists have a level, which P's go to seldom.
+//! Time is cut into intervals of a second. A list's [`Level`](crate::runtime::data::level::Level) notes the
+//! least number that was on it in this interval. So many were there from its beginning to its end: whoever
+//! took some in between would have managed with that many less. At the end of the interval this number is its
+//! *surplus*, and while the next one runs, that goes back. A program that needs its memory again and again,
+//! at least once in a second, keeps what it needs. No item has a time of its own, and taking one from a list
+//! costs a comparison more; only the common lists have a level, which P's go to seldom.
 //!
 //! # How it comes to the common lists
 //!

@@ -1,13 +1,13 @@
 //! The monitor, a thread without a P that keeps M's from holding P's for ever: Go's `sysmon` and `retake`.
 //!
-//! Sysmon looks at every P, at first each 20 µs. A P whose M is in a system call is taken away and handed
-//! to another M, if there is anything to run; a goroutine that has run for 10 ms is asked to stop. When a
-//! millisecond has passed in which there was nothing to do, sysmon looks less and less often, at last each
-//! 10 ms; but while goroutines take turns it looks each 2 ms, and then when a time slice ends, so that this
-//! is after 10 to 12 ms. (Go's sees the beginning and the end up to 10 ms late.) When no P is in use it
-//! sleeps until one is ([`wake_sysmon`]). If the network wasn't polled for 10 ms, it polls. It also hands
-//! back memory that hasn't been needed for a while ([`scavenge`]), and writes the lines of
-//! [`schedtrace`](crate::proc::schedtrace::schedtrace).
+//! Sysmon looks at every P, at first each 20 µs. A P whose M is in a system call is taken away and handed to
+//! another M, if there is anything to run; a goroutine that has run for 10 ms is asked to stop. When a
+//! millisecond has passed in which there was nothing to do, sysmon looks less and less often, at last each 10
+//! ms; but while goroutines take turns it looks each 2 ms, and then when a time slice ends, so that this is
+//! after 10 to 12 ms. (Go's sees the beginning and the end up to 10 ms late.) When no P is in use it sleeps
+//! until one is ([`wake_sysmon`](crate::runtime::p::idle::wake_sysmon)). If the network wasn't polled for 10
+//! ms, it polls. It also hands back memory that hasn't been needed for a while ([`scavenge`]), and writes the
+//! lines of [`schedtrace`](crate::proc::schedtrace).
 
 use std::sync::atomic::Ordering;
 

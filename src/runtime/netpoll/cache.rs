@@ -1,4 +1,4 @@
-//! Where a [`PollDesc`] comes from, and goes back to.
+//! Where a [`PollDesc`] comes from, and goes back to: Go's `pollCache`.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::io;

@@ -128,7 +128,7 @@ impl PollDesc {
 
     /// What can be known without the lock. Go's `pollDesc.info`.
     ///
-    /// SeqCst: see [`netpollblock`](super::block::netpollblock).
+    /// SeqCst: see `netpollblock`.
     #[inline(always)]
     pub(in crate::runtime) fn info(&self) -> PollInfo {
         PollInfo(self.atomic_info.load(Ordering::SeqCst))

@@ -1,4 +1,8 @@
-//! Making ready who waits for a descriptor: `netpollready`, `netpollunblock`.
+//! A descriptor is ready, or a wait is to end: the goroutine that has parked is taken out, for the caller to
+//! make ready. Go's `netpollready` and `netpollunblock`.
+//!
+//! To a goroutine that has yet to park, the mark [`PD_READY`] is left. `loom` checks it together with
+//! `pollwait/block.rs` (`tests/loom`).
 
 use crate::runtime::data::atomic::{AtomicPtr, Ordering};
 use crate::runtime::data::gqueue::GList;
@@ -13,7 +17,7 @@ pub(in crate::runtime) fn cas(semaphore: &AtomicPtr<G>, old: *mut G, new: *mut G
 
 /// Ends a wait for `mode`: the descriptor is ready (`ioready`), or a deadline or a close has come. Returns
 /// the goroutine that was parked, for the caller to make ready, and takes 1 from `delta` for it; that is for
-/// [`netpoll_adjust_waiters`] afterwards. Go's `netpollunblock`.
+/// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) afterwards. Go's `netpollunblock`.
 pub(in crate::runtime) fn netpollunblock(
     pd: &PollDesc,
     mode: Mode,
@@ -39,7 +43,8 @@ pub(in crate::runtime) fn netpollunblock(
 }
 
 /// The descriptor is ready for reading, or writing, or both: adds the goroutines that were parked to
-/// `to_run`. Returns what to pass to [`netpoll_adjust_waiters`] once they are ready. Go's `netpollready`.
+/// `to_run`. Returns what to pass to [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) once they are
+/// ready. Go's `netpollready`.
 pub(super) fn netpollready(to_run: &GList, pd: &PollDesc, read: bool, write: bool) -> i32 {
     let mut delta = 0;
     if read && let Some(rg) = netpollunblock(pd, Mode::Read, true, &mut delta) {

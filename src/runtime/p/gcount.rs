@@ -1,4 +1,4 @@
-//! How many goroutines there are: `gcount`.
+//! How many goroutines there are: Go's `gcount`.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 

@@ -1,5 +1,5 @@
-//! The global run queue, which all P's share, under `sched.lock`: Go's `globrunqput` and
-//! `globrunqget`.
+//! The global run queue, which all P's share, under `sched.lock`: Go's `globrunqput`, `globrunqputhead` and
+//! `globrunqputbatch`. What is taken from it goes to a P's own queue: `globrunqget`, in `runq.rs`.
 
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::gqueue::GQueue;

@@ -1,4 +1,5 @@
-//! The list of idle P's: `pidleput`, `pidleget`, `pidlegetSpinning`; and sysmon, which sleeps while all are on it.
+//! The list of idle P's: Go's `pidleput`, `pidleget`, `pidlegetSpinning` and `updateTimerPMask`. And waking
+//! sysmon, which may sleep while all P's are on it.
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::nanotime;

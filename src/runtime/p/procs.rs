@@ -1,4 +1,4 @@
-//! All P's: Go's `allp`, and what is indexed as that is.
+//! All P's: Go's `allp`, and what is indexed as that is; `gomaxprocs`, `allpLock` and `timeSleepUntil`.
 
 use crate::runtime::data::atomic::{AtomicI32, AtomicPtr, Ordering, statics};
 use crate::runtime::data::runtime2::{Mutex, P};
@@ -27,7 +27,7 @@ pub(in crate::runtime) struct Procs {
     /// Those that are idle. A P's bit changes with its place on the idle list, under
     /// `sched.lock`.
     pub(in crate::runtime) idlep_mask: PMask,
-    /// Those that may have timers: see [`update_timer_p_mask`](crate::runtime::sched::poll).
+    /// Those that may have timers: see `update_timer_p_mask`, in `idle.rs`.
     pub(in crate::runtime) timerp_mask: PMask,
     /// The orders to steal in.
     pub(in crate::runtime) steal_order: RandomOrder,

@@ -1,4 +1,5 @@
-//! What a stop of all P's asks of each: `preemptall`, `runSafePointFn`, and a P that is taken from a system call.
+//! What a stop of all P's asks of each, and counting those that have stopped: Go's `preemptall` and
+//! `runSafePointFn`; and a P is taken from an M in a system call.
 
 use std::sync::atomic::Ordering;
 
@@ -101,7 +102,7 @@ pub(in crate::runtime) fn pointer(pp: &P) -> *mut P {
     std::ptr::from_ref(pp).cast_mut()
 }
 
-/// Counts one P less to wait for; the last one wakes the caller of [`for_each_p`]. `sched.lock` is held.
+/// Counts one P less to wait for; the last one wakes the caller of `for_each_p`. `sched.lock` is held.
 fn ran() {
     sched().safe_point_wait.set(sched().safe_point_wait.get() - 1);
     if sched().safe_point_wait.get() == 0 {

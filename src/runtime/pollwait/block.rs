@@ -1,8 +1,8 @@
-//! Parking on a descriptor, and making the parked goroutine ready: the protocol of `rg` and `wg`, which
-//! [`PollDesc`] explains.
+//! Parking on a descriptor: Go's `netpollblock`, by the protocol of `rg` and `wg` that [`PollDesc`] explains.
 //!
-//! It has three sides: the goroutine that waits; the poller; and the goroutine that closes the descriptor,
-//! or the timer of a deadline. `loom` checks it on this file (`tests/loom`).
+//! It has three sides: the goroutine that waits; the poller (`netpoll/ready.rs`); and the goroutine that
+//! closes the descriptor, or the timer of a deadline ([`end_waits`]). `loom` checks it on this file
+//! (`tests/loom`).
 
 use std::ffi::c_void;
 use std::ptr;

@@ -22,8 +22,9 @@ use crate::runtime::time::modify::{deltimer, modtimer};
 /// descriptor is being closed. Go's `poll_runtime_pollSetDeadline`, in `netpoll.go`.
 ///
 /// # Safety
-/// On an M with a P, which gets the timers. [`poll_runtime_poll_open`](crate::netpoll::poll_runtime_poll_open) has
-/// returned `pd`, and [`poll_runtime_poll_close`](crate::netpoll::poll_runtime_poll_close) wasn't called.
+/// On an M with a P, which gets the timers.
+/// [`poll_runtime_poll_open`](crate::netpoll::poll_runtime_poll_open) has returned `pd`, and
+/// [`poll_runtime_poll_close`](crate::netpoll::poll_runtime_poll_close) wasn't called.
 #[inline(always)]
 pub unsafe fn poll_runtime_poll_set_deadline(pd: &'static PollDesc, d: i64, read: bool, write: bool) {
     entry_check();

@@ -1,5 +1,4 @@
-//! Asking running goroutines to stop: the part that is in `proc.go`, `preemptall` and `preemptone`.
-//! `crate::runtime::world::suspend` has the rest.
+//! Asking a running goroutine to stop: Go's `preemptone` and `preemptM`.
 
 use std::ptr;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,5 @@
-//! Where a goroutine may stop: `canPreemptM`, `wantAsyncPreempt`, `isAsyncSafePoint`.
+//! Whether a goroutine may be stopped where it is: Go's `canPreemptM`, `wantAsyncPreempt`,
+//! `isAsyncSafePoint`.
 
 use std::ptr;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,5 @@
-//! Who made a goroutine, and with `GODEBUG=tracebackancestors=N` its ancestors: who made that one, and so on.
+//! Printing who made a goroutine, and its ancestors, if they were kept (`g/ancestors.rs`): Go's
+//! `printcreatedby1` and `printAncestorTraceback`.
 
 use std::fmt::{self, Write};
 use std::panic::Location;

@@ -1,4 +1,4 @@
-//! A goroutine has overflowed its stack: the report, and the end of the process.
+//! The report of a goroutine that has used more stack than it has.
 
 use crate::runtime::base::debug::gotraceback;
 use crate::runtime::base::fatal::throw;
@@ -11,8 +11,8 @@ use crate::runtime::report::traceback::{
     Mine, goroutineheader, print_backtrace, printcreatedby, tracebackothers,
 };
 
-/// The report of an overflow, and the end of the process: of a goroutine that has written over what lies below
-/// its stack, only what is known without reading its frames.
+/// The report of an overflow, and the end of the process: of a goroutine that has written over what lies
+/// below its stack, only what is known without reading its frames.
 pub(super) fn report_overflow(gp: &G, sp: usize, limit: usize, whole: bool) -> ! {
     startpanic(ThrowType::User);
     let stack = gp.stack.get();
@@ -38,8 +38,8 @@ pub(super) fn report_overflow(gp: &G, sp: usize, limit: usize, whole: bool) -> !
     end()
 }
 
-/// A goroutine has hit the guard page below its stack: assembly calls this, on g0, with the goroutine's registers in
-/// its frame, so that a backtrace leads there.
+/// A goroutine has hit the guard page below its stack: assembly calls this, on g0, with the goroutine's
+/// registers in its frame, so that a backtrace leads there.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_overflow(addr: usize) -> ! {
     let Some(gp) = this_m().and_then(|mp| mp.curg.get()) else { throw("overflow of no goroutine") };

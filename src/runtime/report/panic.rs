@@ -1,7 +1,5 @@
-//! Fatal errors: Go's `throw` and `fatal`, of `panic.go`.
-//!
-//! A broken invariant of the scheduler is no Rust panic: the process is in no state to unwind. The
-//! message, every goroutine and why it waits go to stderr, and the process ends with status 2.
+//! The report of a fatal error, which ends the process with status 2: Go's `startpanic`, `dopanic`,
+//! `freezetheworld` and `crash`. `throw` and `fatal`, in `base/fatal.rs`, call it.
 
 use std::sync::atomic::Ordering;
 

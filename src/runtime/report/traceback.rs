@@ -1,11 +1,5 @@
-//! Printing goroutines and their stacks: Go's `traceback.go`.
-//!
-//! - [`callers`] finds the frames of a goroutine that stands still, [`snapshot`] those of a running one, on a
-//!   copy of its stack.
-//! - [`symbols`] finds functions, files and lines.
-//! - [`ancestors`] has who made a goroutine, and [`waits`] since when it waits.
-//! - [`dump`] prints all goroutines of a program that goes on, [`quit`] does for SIGQUIT, and
-//!   `tracebackothers`, here, does when a fatal error ends the process.
+//! Printing goroutines and their stacks: Go's `goroutineheader`, `printcreatedby`, `traceback` and
+//! `tracebackothers`.
 
 use std::backtrace::Backtrace;
 use std::ffi::{c_int, c_void};

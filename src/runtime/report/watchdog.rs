@@ -1,4 +1,4 @@
-//! A report that takes too long is given up.
+//! The watchdog of a fatal error's report: one that takes too long is given up.
 
 use crate::runtime::base::fatal::exit;
 use crate::runtime::base::print::eprintln;

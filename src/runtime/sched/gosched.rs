@@ -1,4 +1,4 @@
-//! Giving up the P and coming back: Go's `Gosched`, `goyield`, `gopreempt_m` and `preemptPark`.
+//! Giving up the P and coming back: Go's `Gosched`, `goschedguarded`, `goschedIfBusy` and `goyield`.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! A P goes from an M that can't use it to one that can: `handoffp`, `stoplockedm`, `startlockedm`.
+//! A P goes from an M that can't use it to one that can: Go's `handoffp`, `stoplockedm`, `startlockedm`.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! Where a thread begins and ends: `mstart0`, `mstart1`, `minit`, `mexit`.
+//! Where a thread begins and ends: Go's `mstart0`, `mstart1`, `minit` and `mexit`.
 
 use std::sync::atomic::Ordering;
 

@@ -1,13 +1,9 @@
-//! Parking a goroutine, and making it ready again: Go's `gopark` and `goready`.
+//! Parking a goroutine: Go's `gopark`, `goparkunlock` and `park_m`.
 //!
-//! A park has two halves. [`gopark`], on the goroutine's stack, notes what is to be done
-//! once it is off; `park_m`, on g0, makes it waiting and then does that: as a rule,
-//! releases the lock of the queue that the goroutine has entered. From then on it may be
-//! made ready, and run by another thread, which is why the lock can't be released before
-//! the goroutine has left its stack.
-//!
-//! So nothing obtained from a thread-local may be kept across a point that can park. In
-//! the runtime nothing is; the program has promised it where it entered [`run`](crate::run).
+//! A park has two halves. [`gopark`], on the goroutine's stack, notes what is to be done once it is off;
+//! `park_m`, on g0, makes it waiting and then does that: as a rule, releases the lock of the queue that the
+//! goroutine has entered. From then on it may be made ready, and run by another thread, which is why the lock
+//! can't be released before the goroutine has left its stack.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -24,7 +20,7 @@ use crate::runtime::lock::unlock;
 use crate::runtime::m::lockosthread::wire_while_panicking;
 use crate::runtime::sched::schedule::{dropg, execute, schedule};
 
-/// Parks the running goroutine until [`goready`]. Once it is off its stack,
+/// Parks the running goroutine until [`goready`](super::ready::goready). Once it is off its stack,
 /// `unlockf(gp, lock)` is called on g0; if that returns false, the goroutine goes on at
 /// once. Go's `gopark`.
 ///

@@ -1,5 +1,5 @@
-//! The scheduler's part in timers: running those that are due, and sleeping until the next one is. Go's
-//! `checkTimers`, `wakeNetPoller` and the end of `findRunnable`.
+//! Where the scheduler meets the poller: asking it, waking it, and sleeping in it until the next timer is
+//! due. Go's `wakeNetPoller`, `pollWork` and the end of `findRunnable`.
 
 use std::sync::atomic::Ordering;
 

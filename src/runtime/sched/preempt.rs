@@ -1,4 +1,4 @@
-//! A goroutine that was asked to stop leaves its M: `asyncPreempt2`, `gopreempt_m`, `preemptPark`.
+//! A goroutine that was asked to stop leaves its M: Go's `asyncPreempt2`, `gopreempt_m`, `preemptPark`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,5 @@
-//! Making goroutines runnable by the list, or from a thread without a P: Go's `injectglist`.
+//! Making goroutines runnable: Go's `goready`, `ready` and `injectglist`; and a new one is let run, as the
+//! end of Go's `newproc` does.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;

@@ -132,19 +132,11 @@ fn unguarded_overflow(gp: &'static G) -> ! {
 }
 
 /// Finds a goroutine to run, and waits until there is one; returns whether it inherits the
-/// time slice, and whether a P should be woken for other work. Go's `findRunnable`, in its
-/// order, once this M isn't asked to stop:
+/// time slice, and whether a P should be woken for other work. Go's `findRunnable`, in its order, of
+/// which `mod.rs` has the table.
 ///
-/// 1. timers that are due, and then the end of the time slice, if that was asked for;
-/// 2. a worker of the embedder's collector;
-/// 3. every 61st time, the global queue, or two goroutines that make each other ready could
-///    keep all others out;
-/// 4. the local queue;
-/// 5. the global queue;
-/// 6. the network;
-/// 7. other P's queues and timers;
-/// 8. letting the P go, and then all queues and timers again ([`drop_p`]);
-/// 9. sleep, until the next timer is due or there is work ([`poll_or_stop`]).
+/// Every 61st time the global queue comes before the local one, or two goroutines that make each other
+/// ready could keep all others out.
 #[inline(always)]
 fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
     loop {

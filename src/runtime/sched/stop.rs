@@ -1,4 +1,4 @@
-//! An M stops for a stopped world: `gcstopm`.
+//! An M stops for a stopped world: Go's `gcstopm`.
 
 use std::sync::atomic::Ordering;
 

@@ -1,16 +1,10 @@
 //! System calls, in which a goroutine blocks its thread and no other goroutine: Go's `entersyscall`,
-//! `exitsyscall` and their kin.
+//! `entersyscallblock` and `exitsyscall`.
 //!
 //! [`entersyscall`] leaves the P in state [`PSYSCALL`]: no M has it, but its last M remembers it in
 //! `oldp`. If the call is short, [`exitsyscall`] takes the P back with one CAS, and nothing else has
 //! happened. If it isn't, sysmon takes the P, with a CAS too, and hands it to another M (`retake`); then
 //! the goroutine needs some other P, or a place in a queue.
-//!
-//! ```text
-//!     P:  running --entersyscall--> syscall --exitsyscall--> idle, running
-//!                                      |
-//!                                      +--sysmon, stopTheWorld--> idle or gcstop
-//! ```
 //!
 //! Meanwhile the goroutine's state is [`GSYSCALL`]: it runs code, but none that needs a P, and its stack
 //! stays where it is, as the kernel may have been given addresses of it.

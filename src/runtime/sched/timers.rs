@@ -1,4 +1,4 @@
-//! The scheduler's look at timers: `checkTimers`, `checkTimersNoP`.
+//! Running the timers of a P that are due, and when the next one is: Go's `checkTimers` and `checkTimersNoP`.
 
 use std::sync::atomic::Ordering;
 

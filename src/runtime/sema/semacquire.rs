@@ -1,12 +1,10 @@
-//! Semaphores that goroutines sleep on: Go's `sema.go`, what its `sync` package is made of.
+//! Semaphores that goroutines sleep on: Go's `semacquire1`, `semrelease1` and `semaRoot`.
 //!
 //! A semaphore is any `AtomicU32` that counts. A goroutine that finds it zero sleeps *at its
 //! address*, as on a futex, and each release wakes one. Sleepers are kept in a table of trees:
 //! addresses are hashed to one of 251 roots, each with a lock and a balanced tree of the addresses
 //! that are waited at; a node is the sudog of the first waiter at an address, and the others hang
 //! behind it in a list.
-//!
-//! Think of a pair of sleep and wakeup that can't miss each other, not of semaphores.
 
 use std::ffi::c_void;
 use std::ptr;

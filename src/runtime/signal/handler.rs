@@ -1,12 +1,5 @@
-//! Signals: Go's `signal_unix.go`, as far as a scheduler needs it.
-//!
-//! - A fault in the guard page of a goroutine's stack is reported as Go reports a stack
-//!   overflow, and ends the process with status 2. Every other fault goes to the handler
-//!   that was there before.
-//! - A goroutine that is asked to stop is stopped, if that is possible where it is: see `preempt.rs`.
-//! - A signal that the program has asked for is passed on to it: see `sigqueue.rs`.
-//! - Every handler in the process runs on the alternate signal stack of its thread: a
-//!   goroutine's stack may be smaller than the frame that the kernel pushes.
+//! The signal handler, and how an action is set: Go's `initsig`, `sighandler`, `doSigPreempt`, `sigfwd`,
+//! `getsig`, `setsig`.
 
 use std::ffi::{c_int, c_void};
 use std::io;

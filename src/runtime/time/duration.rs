@@ -1,4 +1,5 @@
-//! From a `Duration` or an `Instant` to the nanoseconds that timers count in: `when`, of Go's `time/sleep.go`.
+//! From a `Duration` or an `Instant` to the nanoseconds that timers count in: Go's `when`, in
+//! `time/sleep.go`.
 
 use std::time::{Duration, Instant};
 

@@ -1,11 +1,12 @@
-//! Timers that do nothing any more once they are stopped or reset: those that feed a channel, call a
-//! function, or end a wait. Go's `sendTime`, `goFunc` and, since 1.23, `sendLock`.
+//! Timers that do nothing any more once they are stopped or reset: those that feed a channel
+//! (`chan/timer_chan.rs`), call a function, or end a wait. Go has `sendLock` for it, since 1.23.
 //!
 //! A timer that has fired leaves its heap and releases the heap's lock, and only then does what it is for.
 //! Meanwhile its owner may stop it, reset it, or be gone. So each setting has a number, `seq`, which the
 //! timer takes along when it fires; to stop or reset it changes the number, and both sides hold
 //! `send_lock`. A timer that fires and finds another number comes too late and does nothing. As a timer's
-//! memory stays a timer (see [`pool`](crate::runtime::mem::pool)), that holds for one that has another owner by then.
+//! memory stays a timer ([`pool`](crate::runtime::mem::pool)), that holds for one that has another owner by
+//! then.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;

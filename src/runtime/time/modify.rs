@@ -1,4 +1,4 @@
-//! Starting, stopping and setting timers, on whatever P they are: the middle of Go's `time.go`.
+//! Starting, stopping and setting timers, on whatever P they are: Go's `addtimer`, `deltimer` and `modtimer`.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;

@@ -1,19 +1,4 @@
-//! Preemption: Go's `preempt.go`.
-//!
-//! A goroutine is stopped only where it can stay for any time, and its stack can be read: at a *safe
-//! point*. It is at one whenever it isn't running. While it runs, its checks are safe points: to ask it
-//! to stop, `g.preempt` is set, and the limit that its checks compare with is made larger than any
-//! address, so that the next check fails and leads to [`newstack`](crate::runtime::stack::newstack).
-//!
-//! Code without checks that the program has registered as [preemptible](crate::preemptible) is stopped
-//! *asynchronously*: its thread gets a signal, SIGURG, as in Go, because hardly a program uses it, and
-//! those that do expect it at any time. The handler looks whether the code is at a safe point
-//! ([`is_async_safe_point`]), and if so has the goroutine call `gosched_async_preempt` (`preempt.S`), which
-//! leaves it just as a check would have. Otherwise the goroutine goes on, to its next check.
-//!
-//! There are two reasons to ask. One is that others should run: the goroutine goes to the end of the
-//! global queue. The other is that somebody wants to look at its stack: [`suspend_g`] sets
-//! `g.preempt_stop` as well, and the goroutine parks as [`GPREEMPTED`].
+//! Suspending one goroutine, and letting it go on: Go's `suspendG` and `resumeG`.
 
 use std::ptr;
 use std::sync::atomic::Ordering;

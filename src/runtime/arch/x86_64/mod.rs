@@ -47,11 +47,11 @@ pub(crate) fn getg() -> Option<&'static G> {
     }
 }
 
-/// [`mcall`] that neither calls nor returns, as far as the return predictor is concerned: for
-/// goroutines that switch to each other from different places (`asm.S` explains).
+/// [`mcall`](crate::runtime::arch::mcall) that neither calls nor returns, as far as the return predictor is
+/// concerned: for goroutines that switch to each other from different places (`asm.S` explains).
 ///
 /// # Safety
-/// As [`mcall`].
+/// As [`mcall`](crate::runtime::arch::mcall).
 #[inline(always)]
 pub(in crate::runtime) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -> !) {
     // SAFETY: on a goroutine that `f` sees to, as the caller says. It is resumed after the jump, with the

@@ -1,5 +1,4 @@
 //! A P's heap of timers: Go's `doaddtimer`, `dodeltimer` and `siftupTimer`. Each node has four children.
-//! The P's `timers_lock` protects the heap.
 //!
 //! An entry has the timer's time in it, as Go's has since 1.23: to sort entries, the timers needn't be
 //! read. A timer's `when` changes only together with its entry.

@@ -1,5 +1,5 @@
 //! Running timers that are due, and telling when the next one is: Go's `runtimer`, `runOneTimer`,
-//! `timeSleepUntil`.
+//! `nobarrierWakeTime`.
 
 use std::sync::atomic::Ordering;
 

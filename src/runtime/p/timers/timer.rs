@@ -1,4 +1,4 @@
-//! Timers and the states that they are in: the head of Go's `time.go`.
+//! The states of a timer, and who may change which: the head of Go's `time.go`. And where timers come from.
 //!
 //! A timer stands in the heap of the P that it was started on. Whoever runs that P looks at its
 //! first timer in each round of the scheduler; an M that has nothing to do looks at all of them.
@@ -57,7 +57,7 @@ impl Timer {
         }
     }
 
-    /// The timer as an argument of a [`TimerFn`].
+    /// The timer as an argument of a [`TimerFn`](crate::runtime::data::timer::TimerFn).
     pub(in crate::runtime) fn as_arg(&self) -> *mut c_void {
         ptr::from_ref(self).cast_mut().cast()
     }

@@ -1,5 +1,5 @@
-//! The sudogs that nobody uses: a cache for each P, and one for all. What has been on that for a while
-//! goes [back](crate::runtime::monitor::scavenge) to the arena that all are cut from.
+//! The sudogs that nobody uses, a cache for each P and one for all: Go's `acquireSudog` and `releaseSudog`.
+//! And those that a goroutine waits on.
 
 use std::ptr;
 use std::sync::atomic::Ordering;

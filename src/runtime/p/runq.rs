@@ -1,4 +1,5 @@
-//! The local run queue: a ring that its P puts into and that any P takes from.
+//! The local run queue: a ring that its P puts into and that any P takes from. And `globrunqget`, which fills
+//! it from the global one.
 //!
 //! ```text
 //!     runq   [ . . a b c d . . ]      runnext [ e ]

@@ -1,5 +1,5 @@
-//! Setting the actions of signals that the program has asked for, and restoring the former ones: a part of
-//! Go's `signal_unix.go`.
+//! Setting the actions of signals that the program has asked for, and restoring the former ones: Go's
+//! `sigenable`, `sigdisable` and `sigignore`; `signal_enable`, `signal_disable` and `signal_ignore`.
 
 use std::ffi::c_int;
 use std::io;

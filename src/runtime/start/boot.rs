@@ -1,4 +1,4 @@
-//! How the runtime starts: Go's `rt0_go` and `schedinit`.
+//! How the runtime starts: Go's `rt0_go`, `schedinit` and `mstartm0`.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -47,11 +47,11 @@ pub(crate) fn getg() -> Option<&'static G> {
     }
 }
 
-/// [`mcall`](crate::runtime::arch::mcall) that neither calls nor returns, as far as the return predictor is
+/// [`mcall`](super::mcall) that neither calls nor returns, as far as the return predictor is
 /// concerned: for goroutines that switch to each other from different places (`asm.S` explains).
 ///
 /// # Safety
-/// As [`mcall`](crate::runtime::arch::mcall).
+/// As [`mcall`](super::mcall).
 #[inline(always)]
 pub(in crate::runtime) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -> !) {
     // SAFETY: on a goroutine that `f` sees to, as the caller says. It is resumed after the jump, with the

@@ -16,7 +16,7 @@ macro_rules! assert_offsets {
         );)*
         const _: () = assert!(
             defines() == [$($name),*].len(),
-            "asm/offsets.h has a line that src/arch/offsets.rs doesn't check",
+            "asm/offsets.h has a line that src/runtime/arch/offsets.rs doesn't check",
         );
     };
 }

@@ -17,12 +17,12 @@ use crate::runtime::data::runtime2::{G, Mutex, PGFree, StackFreeList};
 use crate::runtime::data::runtime2::{M, P, SchedGFree, Schedt};
 use crate::runtime::data::timer::Timer;
 
-#[cfg(target_arch = "aarch64")]
 /// How many of a goroutine's registers `entersyscall` saves: x19 to x28, d8 to d15, x29.
+#[cfg(target_arch = "aarch64")]
 pub(in crate::runtime) const SYSCALL_REGS: usize = 19;
 
-#[cfg(target_arch = "x86_64")]
 /// How many of a goroutine's registers `entersyscall` saves: rbx, rbp, r12 to r15.
+#[cfg(target_arch = "x86_64")]
 pub(in crate::runtime) const SYSCALL_REGS: usize = 6;
 
 /// The size of the half page that a [`G`] fills.
@@ -161,10 +161,10 @@ pub struct PExt {
 pub struct SchedtExt {
     /// Dead fixed G's that no P has, by the power of two of their room in 4 KiB;
     /// protected by [`SchedGFree::lock`].
-    pub g_free_fixed: [GList; crate::runtime::data::ext::ROOM_CLASSES],
+    pub g_free_fixed: [GList; ROOM_CLASSES],
     /// How many dead G's of each kind are on the common lists, and how many of them nobody has needed;
     /// protected by [`SchedGFree::lock`].
-    pub g_free_levels: [Level; crate::runtime::data::ext::KINDS],
+    pub g_free_levels: [Level; KINDS],
     /// The same of sudogs, protected by [`Schedt::sudoglock`].
     pub sudog_level: Level,
     /// Handles of G's that have ended, dropped by threads without a P: negative, see
@@ -218,13 +218,13 @@ pub struct MutexKey {
     pub(in crate::runtime) sleeping: AtomicU32,
 }
 
-#[cfg(not(debug_assertions))]
 /// The rank of a [`Mutex`]: empty in release builds. Go's `lockRankStruct`.
+#[cfg(not(debug_assertions))]
 #[repr(C)]
 pub struct LockRankStruct {}
 
-#[cfg(debug_assertions)]
 /// The rank of a [`Mutex`]; empty in release builds. Go's `lockRankStruct`.
+#[cfg(debug_assertions)]
 #[repr(C)]
 pub struct LockRankStruct {
     pub(in crate::runtime) rank: Cell<i32>,

@@ -19,40 +19,43 @@ pub fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan>> {
     runtime::makechan(elem, size)
 }
 
-/// Frees a channel; values in its buffer are forgotten.
-///
-/// # Safety
-/// It came from [`makechan`], and nobody uses it any more.
-#[inline(always)]
-pub unsafe fn freechan(c: NonNull<Hchan>) {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { runtime::freechan(c) }
-}
+offered! {
+    /// Frees a channel; values in its buffer are forgotten.
+    ///
+    /// # Safety
+    /// It came from [`makechan`], and nobody uses it any more.
+    pub unsafe fn freechan(c: NonNull<Hchan>);
 
-/// Closes the channel: receivers get what is in the buffer and then nothing, senders fail.
-/// False if it was closed before, where Go panics. Go's `closechan`.
-///
-/// # Safety
-/// The channel stays until this returns.
-#[inline(always)]
-pub unsafe fn closechan(c: NonNull<Hchan>) -> bool {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { runtime::closechan(c) }
-}
+    /// Closes the channel: receivers get what is in the buffer and then nothing, senders fail. False if it
+    /// was closed before, where Go panics. Go's `closechan`.
+    ///
+    /// # Safety
+    /// The channel stays until this returns.
+    pub unsafe fn closechan(c: NonNull<Hchan>) -> bool;
 
-/// Sends the value at `ep`; waits if it must and `block` is set. A send to no channel waits
-/// forever. Go's `chansend`.
-///
-/// # Safety
-/// `ep` points to a value of the channel's type, which is the receiver's if the result is
-/// [`Sent::Done`]. The channel stays until this returns.
-#[inline(always)]
-pub unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool) -> Sent {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { runtime::chansend(c, ep, block) }
+    /// Sends the value at `ep`; waits if it must and `block` is set. A send to no channel waits forever. Go's
+    /// `chansend`.
+    ///
+    /// # Safety
+    /// `ep` points to a value of the channel's type, which is the receiver's if the result is [`Sent::Done`].
+    /// The channel stays until this returns.
+    pub unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool) -> Sent;
+
+    /// Receives to `ep`; waits if it must and `block` is set. A receive from no channel waits forever. Go's
+    /// `chanrecv`.
+    ///
+    /// # Safety
+    /// `ep` is null or a place for a value of the channel's type. The channel stays until this returns.
+    pub unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block: bool) -> Received;
+
+    /// Does one of the cases: the first `nsends` send, the others receive. Waits until one is ready, if
+    /// `block` is set. Go's `selectgo`.
+    ///
+    /// # Safety
+    /// In the first `nsends` cases, `elem` points to a value of the channel's type, which is the receiver's if
+    /// [`Chosen::Sent`] names the case; in the others it is null or a place for such a value. The channels
+    /// stay until this returns. `order` has room for two numbers a case: less is a panic.
+    pub unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize, block: bool) -> Chosen;
 }
 
 /// Sends the value at `elem`, and waits for room. Go's `chansend1`.
@@ -61,7 +64,7 @@ pub unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool
 /// As [`chansend`].
 #[inline(always)]
 pub unsafe fn chansend1(c: Option<NonNull<Hchan>>, elem: *const c_void) -> Sent {
-    // SAFETY: the caller's.
+    // SAFETY: the caller passes a value of the channel's type, and keeps the channel.
     unsafe { chansend(c, elem, true) }
 }
 
@@ -71,21 +74,8 @@ pub unsafe fn chansend1(c: Option<NonNull<Hchan>>, elem: *const c_void) -> Sent 
 /// As [`chansend`].
 #[inline(always)]
 pub unsafe fn selectnbsend(c: Option<NonNull<Hchan>>, elem: *const c_void) -> Sent {
-    // SAFETY: the caller's.
+    // SAFETY: the caller passes a value of the channel's type, and keeps the channel.
     unsafe { chansend(c, elem, false) }
-}
-
-/// Receives to `ep`; waits if it must and `block` is set. A receive from no channel waits
-/// forever. Go's `chanrecv`.
-///
-/// # Safety
-/// `ep` is null or a place for a value of the channel's type. The channel stays until this
-/// returns.
-#[inline(always)]
-pub unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block: bool) -> Received {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { runtime::chanrecv(c, ep, block) }
 }
 
 /// Receives to `elem`, which may be null; waits for a value, and doesn't tell one from a closed
@@ -95,7 +85,7 @@ pub unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block: bool) 
 /// As [`chanrecv`].
 #[inline(always)]
 pub unsafe fn chanrecv1(c: Option<NonNull<Hchan>>, elem: *mut c_void) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller passes null or a place for the channel's type, and keeps the channel.
     unsafe { chanrecv(c, elem, true) };
 }
 
@@ -106,7 +96,7 @@ pub unsafe fn chanrecv1(c: Option<NonNull<Hchan>>, elem: *mut c_void) {
 /// As [`chanrecv`].
 #[inline(always)]
 pub unsafe fn chanrecv2(c: Option<NonNull<Hchan>>, elem: *mut c_void) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: the caller passes null or a place for the channel's type, and keeps the channel.
     unsafe { chanrecv(c, elem, true) == Received::Done }
 }
 
@@ -116,19 +106,6 @@ pub unsafe fn chanrecv2(c: Option<NonNull<Hchan>>, elem: *mut c_void) -> bool {
 /// As [`chanrecv`].
 #[inline(always)]
 pub unsafe fn selectnbrecv(elem: *mut c_void, c: Option<NonNull<Hchan>>) -> Received {
-    // SAFETY: the caller's.
+    // SAFETY: the caller passes null or a place for the channel's type, and keeps the channel.
     unsafe { chanrecv(c, elem, false) }
-}
-
-/// Does one of the cases: the first `nsends` send, the others receive. Waits until one is
-/// ready, if `block` is set. Go's `selectgo`.
-///
-/// # Safety
-/// `scases` are `nsends` values to send and places to receive to, each of its channel's type;
-/// the channels stay until this returns. `order` has room for two numbers a case.
-#[inline(always)]
-pub unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize, block: bool) -> Chosen {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { runtime::selectgo(scases, order, nsends, block) }
 }

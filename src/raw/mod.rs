@@ -8,6 +8,19 @@
 //! | `hchan.rs` | channels without types: public as [chan::hchan](crate::chan::hchan) |
 //! | `netpoll.rs` | the network poller: public as [netpoll](crate::netpoll) |
 
+/// Functions that make sure of their stack, and then are the runtime's of the same name.
+macro_rules! offered {
+    ($($(#[$doc:meta])* pub unsafe fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)?;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub unsafe fn $name($($arg: $type),*) $(-> $result)? {
+            entry_check();
+            // SAFETY: what the function here asks of its caller is all that the runtime's asks of it.
+            unsafe { runtime::$name($($arg),*) }
+        }
+    )*};
+}
+
 pub mod hchan;
 pub mod netpoll;
 pub mod proc;

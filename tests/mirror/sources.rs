@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use syn::{ImplItem, Item, Type};
+use syn::parse::ParseStream;
+use syn::{ForeignItemFn, ImplItem, Item, Type};
 
 use crate::repository::{files_below, read};
 use crate::tables::type_name;
@@ -81,8 +82,22 @@ fn in_rust(item: &Item) -> Vec<Function> {
             };
             item.items.iter().filter_map(method).collect()
         }
+        // What writes the bodies, as the raw face's `offered!`, is called with signatures alone.
+        Item::Macro(item) => {
+            let functions = item.mac.parse_body_with(signatures).unwrap_or_default();
+            let names = functions.iter().map(|function| function.sig.ident.to_string());
+            names.map(|name| Function { owner: None, name }).collect()
+        }
         _ => Vec::new(),
     }
+}
+
+fn signatures(input: ParseStream<'_>) -> syn::Result<Vec<ForeignItemFn>> {
+    let mut functions = Vec::new();
+    while !input.is_empty() {
+        functions.push(input.parse()?);
+    }
+    Ok(functions)
 }
 
 fn in_assembly(line: &str) -> Option<Function> {

@@ -16,7 +16,7 @@ use crate::runtime::{self, Coro, CoroFn, Timer, TimerFn, entry_check, with_room}
 /// stacks (see [`proc`](crate::proc)), and doesn't unwind.
 #[inline(always)]
 pub unsafe fn newproc(f: Option<unsafe extern "C" fn(*mut c_void)>, arg: *mut c_void) {
-    // SAFETY: the caller's.
+    // SAFETY: the runtime runs and `f(arg)` keeps the rules for copying stacks, as the caller says.
     unsafe { runtime::newproc_here(f, arg) }
 }
 
@@ -32,70 +32,57 @@ pub unsafe fn newproc(f: Option<unsafe extern "C" fn(*mut c_void)>, arg: *mut c_
 /// for copying stacks (see [`proc`](crate::proc)), doesn't unwind, and ends by returning.
 #[inline(always)]
 pub unsafe fn newcoro(c: *mut Coro, f: CoroFn, arg: *mut c_void) {
-    // SAFETY: the caller's.
+    // SAFETY: `c` is free and stays, and `f(c, arg)` keeps the rules for copying stacks, as the caller says.
     unsafe { runtime::newcoro_here(c, f, arg) }
 }
 
-/// Waits in `c` in place of the goroutine that waits there, which goes on at once, on this
-/// thread and in this time slice; returns when another switches in turn, or when the coroutine
-/// ends. In a coroutine that has ended it is a fatal error, if it is noticed. Go's `coroswitch`,
-/// in `coro.go`.
-///
-/// If one of the two is locked to its thread, the other goes by way of the run queue.
-///
-/// # Safety
-/// On a goroutine; nothing obtained from a thread-local is kept across this. [`newcoro`] was
-/// called with `c`, which stays until this returns.
-#[inline(always)]
-pub unsafe fn coroswitch(c: *mut Coro) {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { runtime::coroswitch(c) }
-}
+offered! {
+    /// Waits in `c` in place of the goroutine that waits there, which goes on at once, on this thread and in
+    /// this time slice; returns when another switches in turn, or when the coroutine ends. In a coroutine
+    /// that has ended it is a fatal error, if it is noticed. Go's `coroswitch`, in `coro.go`.
+    ///
+    /// If one of the two is locked to its thread, the other goes by way of the run queue.
+    ///
+    /// # Safety
+    /// On a goroutine; nothing obtained from a thread-local is kept across this. [`newcoro`] was called with
+    /// `c`, which stays until this returns.
+    pub unsafe fn coroswitch(c: *mut Coro);
 
-/// Lets other goroutines run; the running one goes to the end of the global queue. Go's
-/// `Gosched`, in `proc.go`.
-///
-/// # Safety
-/// On a goroutine; nothing obtained from a thread-local is kept across this.
-#[inline(always)]
-pub unsafe fn gosched() {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { crate::runtime::gosched() }
-}
+    /// Lets other goroutines run; the running one goes to the end of the global queue. Go's `Gosched`, in
+    /// `proc.go`.
+    ///
+    /// # Safety
+    /// On a goroutine; nothing obtained from a thread-local is kept across this.
+    pub unsafe fn gosched();
 
-/// Lets other goroutines run; the running one goes to the end of this P's queue. Go's
-/// `goyield`, in `proc.go`.
-///
-/// # Safety
-/// As [`gosched`].
-#[inline(always)]
-pub unsafe fn goyield() {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { crate::runtime::goyield() }
-}
+    /// Lets other goroutines run; the running one goes to the end of this P's queue. Go's `goyield`, in
+    /// `proc.go`.
+    ///
+    /// # Safety
+    /// As [`gosched`].
+    pub unsafe fn goyield();
 
-/// Parks the running goroutine until [`goready`]. Once it is off its stack,
-/// `unlockf(gp, lock)` is called on g0; if it returns false, the goroutine goes on at once.
-/// `reason` is what reports show. Go's `gopark`, in `proc.go`.
-///
-/// # Safety
-/// On a goroutine; nothing obtained from a thread-local is kept across this. `unlockf` must
-/// not touch the goroutine's stack, park, or unwind; it must not return false if somebody may
-/// have made the goroutine ready. Without one, whoever will make it ready knows of it already.
-#[inline(always)]
-pub unsafe fn gopark(
-    unlockf: Option<Unlockf>,
-    lock: *mut c_void,
-    reason: WaitReason,
-    trace_reason: TraceBlockReason,
-    traceskip: i32,
-) {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { runtime::gopark(unlockf, lock, reason, trace_reason, traceskip) }
+    /// Parks the running goroutine until [`goready`]. Once it is off its stack, `unlockf(gp, lock)` is called
+    /// on g0; if it returns false, the goroutine goes on at once. `reason` is what reports show. Go's
+    /// `gopark`, in `proc.go`.
+    ///
+    /// # Safety
+    /// On a goroutine; nothing obtained from a thread-local is kept across this. `unlockf` must not touch the
+    /// goroutine's stack, park, or unwind; it must not return false if somebody may have made the goroutine
+    /// ready. Without one, whoever will make it ready knows of it already.
+    pub unsafe fn gopark(
+        unlockf: Option<Unlockf>,
+        lock: *mut c_void,
+        reason: WaitReason,
+        trace_reason: TraceBlockReason,
+        traceskip: i32,
+    );
+
+    /// Parks the running goroutine for at least `ns` nanoseconds. Go's `timeSleep`, in `time.go`.
+    ///
+    /// # Safety
+    /// On a goroutine; nothing obtained from a thread-local is kept across this.
+    pub unsafe fn time_sleep(ns: i64);
 }
 
 /// Makes a parked goroutine ready: next on this P, or, called on a thread that isn't ours, by
@@ -108,19 +95,8 @@ pub unsafe fn gopark(
 #[inline(always)]
 pub unsafe fn goready(gp: *mut G, _traceskip: i32) {
     entry_check();
-    // SAFETY: the caller's; G's are never freed.
+    // SAFETY: a G, as the caller says, and G's are never freed.
     runtime::goready(unsafe { &*gp })
-}
-
-/// Parks the running goroutine for at least `ns` nanoseconds. Go's `timeSleep`, in `time.go`.
-///
-/// # Safety
-/// On a goroutine; nothing obtained from a thread-local is kept across this.
-#[inline(always)]
-pub unsafe fn time_sleep(ns: i64) {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { runtime::time_sleep(ns) }
 }
 
 /// Starts a new timer: from `t.when` on it runs `t.f`, on g0 of some M, once or each `t.period`. Go's
@@ -132,7 +108,7 @@ pub unsafe fn time_sleep(ns: i64) {
 #[inline(always)]
 pub unsafe fn start_timer(t: *const Timer) {
     entry_check();
-    // SAFETY: the caller's.
+    // SAFETY: a timer that stays and that nobody else changes, as the caller says.
     with_room(|| runtime::addtimer(unsafe { &*t }))
 }
 
@@ -144,7 +120,7 @@ pub unsafe fn start_timer(t: *const Timer) {
 #[inline(always)]
 pub unsafe fn stop_timer(t: *const Timer) -> bool {
     entry_check();
-    // SAFETY: the caller's.
+    // SAFETY: a timer that nobody else changes, as the caller says; it stays until it has left its heap.
     with_room(|| runtime::deltimer(unsafe { &*t }))
 }
 
@@ -156,7 +132,7 @@ pub unsafe fn stop_timer(t: *const Timer) -> bool {
 #[inline(always)]
 pub unsafe fn reset_timer(t: *const Timer, when: i64) -> bool {
     entry_check();
-    // SAFETY: the caller's.
+    // SAFETY: a timer that stays and that nobody else changes, as the caller says.
     with_room(|| runtime::resettimer(unsafe { &*t }, when))
 }
 
@@ -175,7 +151,7 @@ pub unsafe fn mod_timer(
     seq: usize,
 ) -> bool {
     entry_check();
-    // SAFETY: the caller's.
+    // SAFETY: a timer that stays and that nobody else changes, as the caller says.
     with_room(|| runtime::modtimer(unsafe { &*t }, when, period, f, arg, seq))
 }
 
@@ -184,7 +160,7 @@ pub unsafe fn mod_timer(
 #[inline(always)]
 pub fn nanotime() -> i64 {
     entry_check();
-    with_room(crate::runtime::nanotime)
+    with_room(runtime::nanotime)
 }
 
 /// Makes the waiting G's of a list runnable, and empties it. Go's `injectglist`, in `proc.go`.
@@ -203,8 +179,8 @@ pub unsafe fn injectglist(list: &crate::runtime::GList) {
 /// On a goroutine that [`newproc`] made. Nothing may point to its stack, or rely on a
 /// destructor there.
 pub unsafe fn goexit() -> ! {
-    // SAFETY: the caller's.
-    unsafe { crate::runtime::goexit1() }
+    // SAFETY: on a goroutine, and nothing relies on what is on its stack, as the caller says.
+    unsafe { runtime::goexit1() }
 }
 
 /// The running G: a goroutine's, or g0 in [`systemstack`] and in what [`mcall`] calls; null on
@@ -245,7 +221,7 @@ pub unsafe fn systemstack<R>(f: impl FnOnce() -> R) -> R {
 /// return, must not unwind, and must see to it that the goroutine is resumed; as a rule by
 /// [`gogo`].
 pub unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
-    // SAFETY: the caller's.
+    // SAFETY: on a goroutine, which `f` sees to it is resumed, as the caller says.
     unsafe { runtime::mcall(f) }
 }
 
@@ -255,7 +231,7 @@ pub unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
 /// In what [`mcall`] called, for the goroutine that did.
 #[inline(always)]
 pub unsafe fn gogo(gp: *mut G) -> ! {
-    // SAFETY: the caller's.
+    // SAFETY: on g0, and mcall has filled the `sched` of this G, which nobody else resumes.
     unsafe { runtime::gogo(&(*gp).sched, (*gp).stackguard0.load(Ordering::Relaxed)) }
 }
 
@@ -265,7 +241,7 @@ pub unsafe fn gogo(gp: *mut G) -> ! {
 /// # Safety
 /// `gp` is a G.
 pub unsafe fn readgstatus(gp: *mut G) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: a G, as the caller says, and G's are never freed.
     runtime::readgstatus(unsafe { &*gp })
 }
 
@@ -275,7 +251,7 @@ pub unsafe fn readgstatus(gp: *mut G) -> u32 {
 /// # Safety
 /// `gp` is a G, and the change is the caller's to make.
 pub unsafe fn casgstatus(gp: *mut G, oldval: u32, newval: u32) {
-    // SAFETY: the caller's.
+    // SAFETY: a G, as the caller says, and G's are never freed.
     runtime::casgstatus(unsafe { &*gp }, oldval, newval)
 }
 
@@ -284,7 +260,7 @@ pub unsafe fn casgstatus(gp: *mut G, oldval: u32, newval: u32) {
 /// # Safety
 /// As [`casgstatus`].
 pub unsafe fn cas_g_to_waiting(gp: *mut G, old: u32, reason: WaitReason) {
-    // SAFETY: the caller's.
+    // SAFETY: a G, as the caller says, and G's are never freed.
     runtime::cas_g_to_waiting(unsafe { &*gp }, old, reason)
 }
 
@@ -294,7 +270,7 @@ pub unsafe fn cas_g_to_waiting(gp: *mut G, old: u32, reason: WaitReason) {
 /// # Safety
 /// As [`casgstatus`]; the G is on no queue that would run it meanwhile.
 pub unsafe fn casgcopystack(gp: *mut G) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: a G, as the caller says, and G's are never freed.
     runtime::casgcopystack(unsafe { &*gp })
 }
 
@@ -381,18 +357,18 @@ pub unsafe fn shrinkstack(gp: *mut G) {
     if getg() == gp {
         throw("shrinkstack on the stack that is to shrink");
     }
-    // SAFETY: the caller's; G's are never freed.
+    // SAFETY: a G that isn't running and can't begin to, as the caller says; G's are never freed.
     runtime::systemstack(|| runtime::shrinkstack(unsafe { &*gp }))
 }
 
 /// Ends the process for a broken invariant: the message, a backtrace and every goroutine go to
 /// stderr, and the status is 2. Go's `throw`, in `panic.go`.
 pub fn throw(message: &str) -> ! {
-    crate::runtime::throw(message)
+    runtime::throw(message)
 }
 
 /// Ends the process for an error of the program, as [`throw`] does, without a backtrace of the
 /// runtime. Go's `fatal`, in `panic.go`.
 pub fn fatal(message: &str) -> ! {
-    crate::runtime::fatal(message)
+    runtime::fatal(message)
 }

@@ -5,30 +5,44 @@ use std::ffi::{c_int, c_void};
 use crate::runtime::runtime2::{G, Note, P, WaitReason};
 use crate::runtime::{self, StwReason, SuspendGState, WorldStop, entry_check, started};
 
-/// Lets the running goroutine's P go, before a system call: it is taken back by [`exitsyscall`], or given to
-/// another M if that takes long. Where the goroutine is, and what its callee-saved registers are, is noted
-/// for who looks at its stack meanwhile. Go's `entersyscall`, in `proc.go`.
-///
-/// # Safety
-/// On a goroutine. [`exitsyscall`] follows, in this function or one that it calls. In between nothing parks
-/// and nothing asks for more of a copying stack.
-#[inline(always)]
-pub unsafe fn entersyscall() {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { runtime::entersyscall() }
-}
+offered! {
+    /// Lets the running goroutine's P go, before a system call: it is taken back by [`exitsyscall`], or given
+    /// to another M if that takes long. Where the goroutine is, and what its callee-saved registers are, is
+    /// noted for who looks at its stack meanwhile. Go's `entersyscall`, in `proc.go`.
+    ///
+    /// # Safety
+    /// On a goroutine. [`exitsyscall`] follows, in this function or one that it calls. In between nothing
+    /// parks and nothing asks for more of a copying stack.
+    pub unsafe fn entersyscall();
 
-/// [`entersyscall`], for a system call that is known to block: the P is given to another M at once. Go's
-/// `entersyscallblock`, in `proc.go`.
-///
-/// # Safety
-/// As [`entersyscall`].
-#[inline(always)]
-pub unsafe fn entersyscallblock() {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { runtime::entersyscallblock() }
+    /// [`entersyscall`], for a system call that is known to block: the P is given to another M at once. Go's
+    /// `entersyscallblock`, in `proc.go`.
+    ///
+    /// # Safety
+    /// As [`entersyscall`].
+    pub unsafe fn entersyscallblock();
+
+    /// Calls `f(arg)`, C code that needs a thread's stack, on g0, of which there are some 200 KiB; returns
+    /// what it returns. Anywhere but on a goroutine it just calls it. With [`entersyscall`] before and
+    /// [`exitsyscall`] after, this is Go's `cgocall`. Go's `asmcgocall`, in `asm_amd64.s`.
+    ///
+    /// # Safety
+    /// As calling `f(arg)`; it must not park, and not unwind.
+    pub unsafe fn asmcgocall(f: unsafe extern "C" fn(*mut c_void) -> c_int, arg: *mut c_void) -> c_int;
+
+    /// Lets other goroutines run if there is a reason to: somebody wants this one to stop, or no P is idle
+    /// that could run them. Go's `goschedIfBusy`, in `proc.go`.
+    ///
+    /// # Safety
+    /// As [`gosched`](super::gosched()).
+    pub unsafe fn gosched_if_busy();
+
+    /// [`gosched`](super::gosched()), unless the goroutine may not be descheduled now. Go's `goschedguarded`,
+    /// in `proc.go`.
+    ///
+    /// # Safety
+    /// As [`gosched`](super::gosched()).
+    pub unsafe fn goschedguarded();
 }
 
 /// The system call is over: returns when the goroutine has a P. Go's `exitsyscall`, in `proc.go`.
@@ -37,7 +51,7 @@ pub unsafe fn entersyscallblock() {
 /// After [`entersyscall`] or [`entersyscallblock`]. Nothing obtained from a thread-local is kept across this.
 #[inline(always)]
 pub unsafe fn exitsyscall() {
-    // SAFETY: the caller's.
+    // SAFETY: the goroutine is in a system call, and no thread-local is kept, as the caller says.
     unsafe { runtime::exitsyscall() }
 }
 
@@ -46,7 +60,7 @@ pub unsafe fn exitsyscall() {
 /// # Safety
 /// Nobody sleeps on the note, and nobody is about to wake it.
 pub unsafe fn noteclear(n: *const Note) {
-    // SAFETY: the caller's.
+    // SAFETY: a note, as the caller says, that nobody else uses now.
     runtime::noteclear(unsafe { &*n })
 }
 
@@ -56,7 +70,7 @@ pub unsafe fn noteclear(n: *const Note) {
 /// # Safety
 /// `n` is a note.
 pub unsafe fn notewakeup(n: *const Note) {
-    // SAFETY: the caller's.
+    // SAFETY: a note, as the caller says; once its sleeper may go on only its address is used.
     runtime::notewakeup(unsafe { &*n })
 }
 
@@ -69,21 +83,8 @@ pub unsafe fn notewakeup(n: *const Note) {
 /// a copying stack.
 pub unsafe fn notetsleepg(n: *const Note, ns: i64) -> bool {
     entry_check();
-    // SAFETY: the caller's.
+    // SAFETY: on a goroutine, as the caller says, and the note stays where it is while this sleeps.
     unsafe { runtime::notetsleepg(&*n, ns) }
-}
-
-/// Calls `f(arg)`, C code that needs a thread's stack, on g0, of which there are some 200 KiB; returns what it
-/// returns. Anywhere but on a goroutine it just calls it. With [`entersyscall`] before and [`exitsyscall`]
-/// after, this is Go's `cgocall`. Go's `asmcgocall`, in `asm_amd64.s`.
-///
-/// # Safety
-/// As calling `f(arg)`; it must not park, and not unwind.
-#[inline(always)]
-pub unsafe fn asmcgocall(f: unsafe extern "C" fn(*mut c_void) -> c_int, arg: *mut c_void) -> c_int {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { runtime::asmcgocall(f, arg) }
 }
 
 /// Stops every P but the caller's, each where its goroutine parks, yields, is preempted or is in a system
@@ -157,30 +158,6 @@ pub unsafe fn proc_unpin() {
     runtime::proc_unpin()
 }
 
-/// Lets other goroutines run if there is a reason to: somebody wants this one to stop, or no P is idle that
-/// could run them. Go's `goschedIfBusy`, in `proc.go`.
-///
-/// # Safety
-/// As [`gosched`](super::gosched()).
-#[inline(always)]
-pub unsafe fn gosched_if_busy() {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { runtime::gosched_if_busy() }
-}
-
-/// [`gosched`](super::gosched()), unless the goroutine may not be descheduled now. Go's `goschedguarded`, in
-/// `proc.go`.
-///
-/// # Safety
-/// As [`gosched`](super::gosched()).
-#[inline(always)]
-pub unsafe fn goschedguarded() {
-    entry_check();
-    // SAFETY: the caller's.
-    unsafe { runtime::goschedguarded() }
-}
-
 /// Calls `f` with every G, while none can be added. Those whose goroutine has ended are
 /// [`GDEAD`](crate::runtime2::GDEAD), and will be used again; one whose memory has gone back to the system
 /// isn't among them. Go's `forEachG`, in `proc.go`.
@@ -206,7 +183,7 @@ pub fn for_each_g_race(mut f: impl FnMut(*mut G)) {
 /// # Safety
 /// `gp` is a G; who sets the bit clears it, soon, by [`casfrom_gscanstatus`].
 pub unsafe fn castogscanstatus(gp: *mut G, oldval: u32, newval: u32) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: a G, as the caller says, and G's are never freed.
     runtime::castogscanstatus(unsafe { &*gp }, oldval, newval)
 }
 
@@ -215,7 +192,7 @@ pub unsafe fn castogscanstatus(gp: *mut G, oldval: u32, newval: u32) -> bool {
 /// # Safety
 /// The caller has set it.
 pub unsafe fn casfrom_gscanstatus(gp: *mut G, oldval: u32, newval: u32) {
-    // SAFETY: the caller's.
+    // SAFETY: a G, as the caller has set its scan bit, and G's are never freed.
     runtime::casfrom_gscanstatus(unsafe { &*gp }, oldval, newval)
 }
 
@@ -237,8 +214,8 @@ pub fn preemptall() -> bool {
 /// wait forever.) Who holds what the goroutine may need to get to a safe point, a lock for example,
 /// waits forever.
 pub unsafe fn suspend_g(gp: *mut G) -> SuspendGState {
-    // SAFETY: the caller's; G's are never freed.
-    crate::runtime::suspend_g(unsafe { &*gp })
+    // SAFETY: a G, as the caller says, and G's are never freed.
+    runtime::suspend_g(unsafe { &*gp })
 }
 
 /// Lets a goroutine go on that was suspended. Go's `resumeG`, in `preempt.go`.
@@ -246,7 +223,7 @@ pub unsafe fn suspend_g(gp: *mut G) -> SuspendGState {
 /// # Safety
 /// `state` is what [`suspend_g`] returned, as it was.
 pub unsafe fn resume_g(state: SuspendGState) {
-    crate::runtime::resume_g(state)
+    runtime::resume_g(state)
 }
 
 /// Calls `f` with each range of addresses in which `gp` may keep a pointer, for a collector that doesn't
@@ -263,6 +240,6 @@ pub unsafe fn resume_g(state: SuspendGState) {
 /// world is stopped, it may be one that is parked, in a queue, or dead. (One in a system call goes on
 /// also then.) A sender may write to the stack of one that waits for a value.
 pub unsafe fn scan_stack(gp: *mut G, f: impl FnMut(std::ops::Range<usize>)) {
-    // SAFETY: the caller's; G's are never freed.
+    // SAFETY: a G that doesn't run, as the caller says, and G's are never freed.
     runtime::scan_stack(unsafe { &*gp }, f)
 }

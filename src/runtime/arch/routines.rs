@@ -42,11 +42,10 @@ pub(in crate::runtime) unsafe fn setg(gp: Option<&'static G>) {
     unsafe { gosched_setg(gp.map_or(std::ptr::null_mut(), |gp| gp.as_ptr().cast())) }
 }
 
-/// Leaves the running G and calls `f` with it on g0's stack. Returns when somebody
-/// resumes the G with [`gogo`](crate::runtime::arch::gogo), maybe on another thread. Go's `mcall`.
+/// [`proc::mcall`](crate::proc::mcall). Go's `mcall`.
 ///
 /// # Safety
-/// On a goroutine, not on g0. `f` must see to it that the G is resumed or dead: nothing else knows of it.
+/// As the raw one: on a goroutine, not on g0; nothing but `f` knows of it.
 #[inline(always)]
 pub(crate) unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
     // SAFETY: on a goroutine, whose G `f` takes over, as the caller says; `f` has the type that mcall calls.

@@ -27,8 +27,7 @@ fn buffer_layout(elem: &Type, size: usize) -> Option<Layout> {
     Layout::from_size_align(elem.size_.checked_mul(size)?, MAX_ALIGN).ok()
 }
 
-/// Makes a channel of values of type `elem` with room for `size` of them; `None` if there is no
-/// memory for it. Go's `makechan`.
+/// [`hchan::makechan`](crate::chan::hchan::makechan) without the check of the stack. Go's `makechan`.
 #[inline(never)]
 pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan>> {
     if elem.size_ >= 1 << 16 {
@@ -76,10 +75,10 @@ pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan
     Some(c)
 }
 
-/// Frees a channel; values in its buffer are forgotten, not dropped.
+/// [`hchan::freechan`](crate::chan::hchan::freechan) without the check of the stack.
 ///
 /// # Safety
-/// `c` came from [`makechan`], and nobody uses it any more.
+/// As the raw one.
 #[inline(never)]
 pub(crate) unsafe fn freechan(c: NonNull<Hchan>) {
     // SAFETY: makechan made the channel, and it hasn't been freed.
@@ -97,11 +96,10 @@ pub(crate) unsafe fn freechan(c: NonNull<Hchan>) {
     });
 }
 
-/// Closes the channel: receivers get what is in the buffer and then nothing, senders fail.
-/// False if it was closed before, where Go panics. Go's `closechan`.
+/// [`hchan::closechan`](crate::chan::hchan::closechan) without the check of the stack. Go's `closechan`.
 ///
 /// # Safety
-/// The channel stays until this returns.
+/// As the raw one.
 #[inline(never)]
 pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
     // SAFETY: the caller keeps the channel until this returns.

@@ -128,12 +128,10 @@ fn empty(c: &Hchan) -> bool {
     }
 }
 
-/// Sends the value at `ep`; waits if it must and `block` is set. A send to no channel waits
-/// forever. Go's `chansend`.
+/// [`hchan::chansend`](crate::chan::hchan::chansend) without the check of the stack. Go's `chansend`.
 ///
 /// # Safety
-/// `ep` points to a value of the channel's type, which is the receiver's if the result is
-/// [`Sent::Done`]. The channel stays until this returns.
+/// As the raw one.
 #[inline(never)]
 pub(crate) unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool) -> Sent {
     let Some(c) = c else {
@@ -185,12 +183,10 @@ pub(crate) unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, bloc
     if success { Sent::Done } else { Sent::Closed }
 }
 
-/// Receives to `ep`; waits if it must and `block` is set. A receive from no channel waits
-/// forever. Go's `chanrecv`.
+/// [`hchan::chanrecv`](crate::chan::hchan::chanrecv) without the check of the stack. Go's `chanrecv`.
 ///
 /// # Safety
-/// `ep` is null or a place for a value of the channel's type. The channel stays until this
-/// returns.
+/// As the raw one.
 #[inline(never)]
 pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block: bool) -> Received {
     let Some(c) = c else {

@@ -138,16 +138,10 @@ pub(crate) unsafe fn block() {
     unsafe { gopark(None, ptr::null_mut(), WaitReason::SelectNoCases, TraceBlockReason::Forever, 1) }
 }
 
-/// Does one of the cases: the first `nsends` send, the others receive. Waits until one is
-/// ready, if `block` is set. Go's `selectgo`.
+/// [`hchan::selectgo`](crate::chan::hchan::selectgo) without the check of the stack. Go's `selectgo`.
 ///
 /// # Safety
-/// In the first `nsends` cases, `elem` points to a value of the channel's type, which is the receiver's if
-/// [`Chosen::Sent`] names the case; in the others it is null or a place for such a value. The channels stay
-/// until this returns.
-///
-/// # Panics
-/// If `order` has less than two numbers for each case.
+/// As the raw one.
 #[inline(never)]
 pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize, block: bool) -> Chosen {
     let (pollorder, lockorder) = order.split_at_mut(scases.len());

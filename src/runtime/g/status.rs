@@ -141,8 +141,7 @@ pub(in crate::runtime) fn cas_g_from_waiting(gp: &G) {
     gp.waitsince.set(0);
 }
 
-/// Takes the stack of a waiting or runnable G, to move it; returns the state to put
-/// back. Go's `casgcopystack`.
+/// [`proc::casgcopystack`](crate::proc::casgcopystack). Go's `casgcopystack`.
 pub(crate) fn casgcopystack(gp: &G) -> u32 {
     loop {
         let old = readgstatus(gp) & !GSCAN;

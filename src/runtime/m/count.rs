@@ -29,8 +29,7 @@ fn checkmcount() {
     }
 }
 
-/// Sets how many M's there may be, and returns the limit before. Go's
-/// `setMaxThreads`.
+/// [`proc::set_max_threads`](crate::proc::set_max_threads). Go's `setMaxThreads`.
 pub(crate) fn set_max_threads(max: i32) -> i32 {
     lock(&sched().lock);
     let out = sched().maxmcount.replace(max);

@@ -16,8 +16,7 @@ pub(in crate::runtime) const ASK_AGAIN_NS: i64 = 100 * 1000;
 /// `sched.stopwait` while a fatal error is being reported: no M may get a P. Go's `freezeStopWait`.
 pub(in crate::runtime) const FREEZE_STOP_WAIT: i32 = 0x7fff_ffff;
 
-/// Asks every running goroutine to stop; says whether any runs. Best effort, as [`preemptone`]. Go's
-/// `preemptall`.
+/// [`proc::preemptall`](crate::proc::preemptall), on g0. Go's `preemptall`.
 pub(crate) fn preemptall() -> bool {
     let mut any = false;
     for pp in &procs().allp {

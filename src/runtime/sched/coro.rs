@@ -105,12 +105,10 @@ unsafe fn coroexit(c: *mut Coro) -> ! {
     throw("coroexit: a dead goroutine runs")
 }
 
-/// Switches to the goroutine that waits in `c`, and waits there until somebody switches back.
-/// Go's `coroswitch`.
+/// [`proc::coroswitch`](crate::proc::coroswitch) without the check of the stack. Go's `coroswitch`.
 ///
 /// # Safety
-/// On a goroutine with a P; nothing obtained from a thread-local is kept across this. `c` is a coroutine
-/// that stays until this returns.
+/// As the raw one, with a P.
 #[inline(always)]
 pub(crate) unsafe fn coroswitch(c: *const Coro) {
     let (gp, mp) = goroutine();

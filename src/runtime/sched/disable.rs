@@ -14,8 +14,7 @@ pub(super) fn user_disabled() -> bool {
     sched().disable.user.load(Ordering::Relaxed)
 }
 
-/// Lets user goroutines run, or not. Those that run now go on: to disable them too, stop the world
-/// first. Go's `schedEnableUser`.
+/// [`proc::sched_enable_user`](crate::proc::sched_enable_user), on g0. Go's `schedEnableUser`.
 pub(crate) fn sched_enable_user(enable: bool) {
     lock(&sched().lock);
     let disable = &sched().disable;
@@ -37,8 +36,7 @@ pub(crate) fn sched_enable_user(enable: bool) {
     }
 }
 
-/// Makes the running goroutine a system goroutine until it ends: it runs while user goroutines are
-/// disabled, and isn't counted.
+/// [`proc::become_system_goroutine`](crate::proc::become_system_goroutine).
 pub(crate) fn become_system_goroutine() {
     let (gp, _) = goroutine();
     if !gp.ext.system.replace(true) {

@@ -16,12 +16,10 @@ use crate::runtime::p::timers::timer::release_timer;
 use crate::runtime::sched::join::exited;
 use crate::runtime::sched::schedule::{dropg, schedule};
 
-/// Ends the running goroutine, without unwinding: no destructor on its stack runs. Go's
-/// `goexit1`.
+/// [`proc::goexit`](crate::proc::goexit). Go's `goexit1`.
 ///
 /// # Safety
-/// On a goroutine. What is on its stack is forgotten, so nothing may rely on a destructor
-/// there, or point there.
+/// As the raw one, on any goroutine.
 pub(crate) unsafe fn goexit1() -> ! {
     // SAFETY: on a goroutine, as the caller says; goexit0 makes it dead.
     unsafe { mcall(gosched_goexit0) }

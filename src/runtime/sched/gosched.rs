@@ -16,10 +16,10 @@ use crate::runtime::preempt::safe_point::can_preempt_m;
 use crate::runtime::sched::schedule::{dropg, schedule};
 use crate::runtime::sched::wake::wakep;
 
-/// Lets other goroutines run, and goes to the end of the global queue. Go's `Gosched`.
+/// [`proc::gosched`](crate::proc::gosched) without the check of the stack. Go's `Gosched`.
 ///
 /// # Safety
-/// On a goroutine with a P; nothing obtained from a thread-local is kept across this.
+/// As the raw one, with a P.
 #[inline(never)]
 pub(crate) unsafe fn gosched() {
     let (gp, mp) = goroutine();

@@ -20,15 +20,10 @@ use crate::runtime::lock::unlock;
 use crate::runtime::m::lockosthread::wire_while_panicking;
 use crate::runtime::sched::schedule::{dropg, execute, schedule};
 
-/// Parks the running goroutine until [`goready`](super::ready::goready). Once it is off its stack,
-/// `unlockf(gp, lock)` is called on g0; if that returns false, the goroutine goes on at
-/// once. Go's `gopark`.
+/// [`proc::gopark`](crate::proc::gopark) without the check of the stack. Go's `gopark`.
 ///
 /// # Safety
-/// On a goroutine with a P; nothing obtained from a thread-local is kept across this.
-/// `unlockf` must not touch the goroutine's stack, must not park, and must not unwind; if
-/// it returns false, nothing may make the goroutine ready. Without an `unlockf`, whatever
-/// makes the goroutine ready must know of it already.
+/// As the raw one, with a P.
 #[inline(never)]
 pub(crate) unsafe fn gopark(
     unlockf: Option<Unlockf>,

@@ -21,8 +21,7 @@ use crate::runtime::p::idle::pidleget_spinning;
 use crate::runtime::p::runq::{runqput, runqputbatch};
 use crate::runtime::sched::wake::wakep;
 
-/// Makes a parked goroutine ready to run. On a goroutine or g0 it is next on this P; on a
-/// thread that isn't ours it goes to the global queue. Go's `goready`.
+/// [`proc::goready`](crate::proc::goready) without the check of the stack. Go's `goready`.
 #[inline(never)]
 pub(crate) fn goready(gp: &'static G) {
     ready(gp, true);

@@ -44,11 +44,10 @@ fn save(gp: &G, pc: usize, sp: usize, bp: usize) {
     gp.sched.bp.set(bp);
 }
 
-/// The goroutine is about to enter a system call, and needs its P no longer. Go's `entersyscall`.
+/// [`proc::entersyscall`](crate::proc::entersyscall) without the check of the stack. Go's `entersyscall`.
 ///
 /// # Safety
-/// On a goroutine with a P, which holds no runtime lock. [`exitsyscall`] follows, in the same function or
-/// one that it calls, or the goroutine's end (`dropm`); in between nothing parks or needs a P.
+/// As the raw one, with a P and no runtime lock; the goroutine may end (`dropm`) instead of [`exitsyscall`].
 #[inline(always)]
 pub(crate) unsafe fn entersyscall() {
     // SAFETY: the conditions are ours, and the caller keeps them. Inlined, so the frame is the caller's.
@@ -158,11 +157,10 @@ fn entersyscallblock_handoff(mp: &'static M) {
     handoffp(releasep(mp));
 }
 
-/// The system call is over: the goroutine goes on when it has a P. Go's `exitsyscall`.
+/// [`proc::exitsyscall`](crate::proc::exitsyscall). Go's `exitsyscall`.
 ///
 /// # Safety
-/// After [`entersyscall`] or [`entersyscallblock`], in the same function or one that it calls; nothing
-/// obtained from a thread-local is kept across this.
+/// As the raw one; in the same function as [`entersyscall`], or one that it calls.
 #[inline(never)]
 pub(crate) unsafe fn exitsyscall() {
     let mp = getm();
@@ -212,11 +210,10 @@ fn left_syscall(gp: &G, mp: &M, oldp: Option<&P>) {
     }
 }
 
-/// Sleeps on a note as a system call: the goroutine's P goes to another M. Go's `notetsleepg`.
+/// [`proc::notetsleepg`](crate::proc::notetsleepg) without the check of the stack. Go's `notetsleepg`.
 ///
 /// # Safety
-/// On a goroutine with a P, which holds no runtime lock; nothing obtained from a thread-local is kept
-/// across this.
+/// As the raw one, with a P and no runtime lock.
 #[inline(never)]
 pub(crate) unsafe fn notetsleepg(n: &Note, ns: i64) -> bool {
     // SAFETY: on a goroutine with a P and no lock, as the caller says; the sleep needs no P, and

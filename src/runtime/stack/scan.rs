@@ -26,8 +26,7 @@ use crate::runtime::g::sudog::waiting;
 use crate::runtime::mem::side::each_side_block;
 use crate::runtime::preempt::xregs;
 
-/// Calls `f` with each range of addresses that may hold a pointer of `gp`, which isn't running: its stack,
-/// its saved registers, its argument or result. What Go's `scanstack` does for a frame without maps.
+/// [`proc::scan_stack`](crate::proc::scan_stack). What Go's `scanstack` does for a frame without maps.
 pub(crate) fn scan_stack(gp: &G, mut f: impl FnMut(Range<usize>)) {
     let hi = gp.stack.get().hi;
     match readgstatus(gp) & !GSCAN {

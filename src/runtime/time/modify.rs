@@ -140,8 +140,7 @@ pub(crate) fn modtimer(
     status != TIMER_DELETED
 }
 
-/// Sets a timer to another time, and starts it if it isn't active; says whether it was. Go's
-/// `resettimer`.
+/// [`proc::reset_timer`](crate::proc::reset_timer) without the check of the stack. Go's `resettimer`.
 pub(crate) fn resettimer(t: &'static Timer, when: i64) -> bool {
     modtimer(t, when, t.period.get(), t.f.get(), t.arg.get(), t.seq.load(Ordering::Relaxed))
 }

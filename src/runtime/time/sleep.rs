@@ -11,12 +11,12 @@ use crate::runtime::sched::park::gopark_on;
 use crate::runtime::sched::ready::goready;
 use crate::runtime::time::modify::resettimer;
 
-/// Parks the running goroutine for at least `ns` nanoseconds. Go's `timeSleep`.
+/// [`proc::time_sleep`](crate::proc::time_sleep) without the check of the stack. Go's `timeSleep`.
 ///
 /// The timer stays with the goroutine, for its next sleep.
 ///
 /// # Safety
-/// On a goroutine with a P; nothing obtained from a thread-local is kept across this.
+/// As the raw one, with a P.
 #[inline(never)]
 pub(crate) unsafe fn time_sleep(ns: i64) {
     if ns <= 0 {

@@ -15,12 +15,8 @@ use crate::runtime::sched::handoff::handoffp;
 use crate::runtime::sema::semacquire::{semacquire, semrelease};
 use crate::runtime::world::stw::WORLDSEMA;
 
-/// Calls `f` for every P when the P reaches a safe point, where its goroutine could have parked: on the M
-/// that has the P, or for an idle P here. When this returns, every P has passed a safe point since it was
-/// called. Go's `forEachP`, which leaves it to the caller to hold `worldsema`.
-///
-/// On a goroutine. `f` runs on g0, and must not park; nor may it look at the caller's stack, which may
-/// move meanwhile.
+/// [`proc::for_each_p`](crate::proc::for_each_p) without the check of the stack. Go's `forEachP`, which
+/// leaves it to the caller to hold `worldsema`.
 pub(crate) fn for_each_p(reason: WaitReason, f: fn(*mut P)) {
     semacquire(&WORLDSEMA);
     let (gp, mp) = goroutine();

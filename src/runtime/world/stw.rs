@@ -105,9 +105,7 @@ impl WorldStop {
     }
 }
 
-/// Stops every P but the caller's, and returns when they have stopped. The caller must not park until it
-/// has called [`start_the_world`]; other goroutines that want to stop the world wait until then. Go's
-/// `stopTheWorld`.
+/// [`proc::stop_the_world`](crate::proc::stop_the_world) without the check of the stack. Go's `stopTheWorld`.
 ///
 /// On a goroutine that holds no lock of the runtime.
 #[inline(never)]
@@ -132,9 +130,8 @@ pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
     WorldStop { reason, started_stopping }
 }
 
-/// Lets all P's run again. Go's `startTheWorld`.
-///
-/// On the goroutine that has stopped the world.
+/// [`proc::start_the_world`](crate::proc::start_the_world) without the check of the stack. Go's
+/// `startTheWorld`.
 #[inline(never)]
 pub(crate) fn start_the_world(w: WorldStop) {
     systemstack(|| start_the_world_with_sema(&w));

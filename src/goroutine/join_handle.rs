@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::goroutine::current::Goexit;
 use crate::runtime::runtime2::G;
-use crate::runtime::{drop_handle, ended, fatal, must_wait, wait};
+use crate::runtime::{drop_handle, ended, fatal, must_wait, wait_for_end};
 
 /// What a goroutine ends with: its result, or what it panicked with.
 pub(super) type Outcome<T> = Result<T, Box<dyn Any + Send>>;
@@ -54,7 +54,7 @@ impl<T> JoinHandle<T> {
     pub fn join(self) -> Result<T, JoinError> {
         if !ended(self.gp) {
             let _guest = must_wait("join");
-            wait(self.gp);
+            wait_for_end(self.gp);
         }
         let mut outcome = MaybeUninit::uninit();
         self.consume(|slot_outcome| {

@@ -8,8 +8,8 @@ use crate::goroutine::join_handle::{Outcome, drop_outcome};
 use crate::goroutine::{JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::G;
 use crate::runtime::{
-    DEFAULT_ROOM, Maker, Name, StackKind, attach_new, detached, end, enqueue, newproc1, room_for, started,
-    unwire,
+    DEFAULT_ROOM, Maker, Name, StackKind, announce_end, attach_new, detached, enqueue, newproc1, room_for,
+    started, unwire,
 };
 
 /// Runs `f` on a new goroutine. Go's `go` statement.
@@ -210,20 +210,20 @@ where
 {
     // SAFETY: spawn has set the argument to the G itself, and G's are never freed.
     let gp: &'static G = unsafe { &*gp.cast::<G>() };
-    // SAFETY: spawn put an (F, N) there, and nobody else uses the slot before `end`.
+    // SAFETY: spawn put an (F, N) there, and nobody else uses the slot before announce_end.
     let (f, then) = unsafe { gp.ext.slot.take::<(F, N)>() };
     let outcome: Outcome<T> = catch_unwind(AssertUnwindSafe(f));
     unwire(gp);
     if detached(gp) {
         return then(drop_outcome(outcome));
     }
-    // SAFETY: the slot is empty since take, and nobody else uses it before `end`.
+    // SAFETY: the slot is empty since take, and nobody else uses it before announce_end.
     unsafe { gp.ext.slot.put(outcome) };
-    if end(gp) {
+    if announce_end(gp) {
         then(false);
     } else {
         // The handle was dropped after the look at `detached`, so nobody takes the result.
-        // SAFETY: the outcome is as it was put there, and `end` says that it is this goroutine's.
+        // SAFETY: the outcome is as it was put there, and announce_end says that it is this goroutine's.
         then(drop_outcome(unsafe { gp.ext.slot.take::<Outcome<T>>() }));
     }
 }

@@ -1,7 +1,6 @@
 //! [`Semaphore`].
 
 use std::cell::Cell;
-use std::ffi::c_void;
 use std::fmt;
 use std::panic::UnwindSafe;
 use std::ptr;
@@ -10,7 +9,7 @@ use std::time::Duration;
 
 use crate::runtime::runtime2::Mutex;
 use crate::runtime::{
-    self, Timer, fire, lock, must_wait, nanos, on_goroutine, semacquire, semrelease, unlock,
+    lock, must_wait, nanos, on_goroutine, semacquire, semrelease, unlock, when, with_limit,
 };
 
 /// A number of permits, which goroutines take and give back: Go's
@@ -163,13 +162,18 @@ impl Semaphore {
             return Some(permit);
         }
         let _guest = must_wait("acquire_timeout");
-        let wait = TimedWait { semaphore: self, waiter: Waiter::new(n), over: Cell::new(false) };
-        if !self.take_or_queue(&wait.waiter) {
-            let until = runtime::when(nanos(timeout));
-            let timer = fire::start(until, 0, give_up, ptr::from_ref(&wait).cast_mut().cast());
-            semacquire(&wait.waiter.granted);
-            fire::end(timer);
-            if wait.over.get() {
+        let waiter = Waiter::new(n);
+        if !self.take_or_queue(&waiter) {
+            let time_is_over = Cell::new(false);
+            let give_up = || {
+                let queued = self.leave(&waiter);
+                time_is_over.set(queued);
+                queued.then_some(|| semrelease(&waiter.granted))
+            };
+            // SAFETY: the waiter's links are touched with the lock held, and the flag is looked at later. Who
+            // takes the waiter off the queue wakes it, nobody else: so it stays until then.
+            unsafe { with_limit(when(nanos(timeout)), &give_up, || semacquire(&waiter.granted)) };
+            if time_is_over.get() {
                 return None;
             }
         }
@@ -249,30 +253,6 @@ impl Semaphore {
         unlock(&self.lock);
         permits
     }
-}
-
-/// What a wait with a time limit and its timer know of each other; on the stack of the one that
-/// waits.
-struct TimedWait<'a> {
-    semaphore: &'a Semaphore,
-    /// Woken when the permits are granted, or when the time is over: by who has taken it off the queue.
-    waiter: Waiter,
-    /// It was the latter; set before the release.
-    over: Cell<bool>,
-}
-
-/// The time of a [`TimedWait`] is over: wakes who waits, if nothing was granted.
-unsafe extern "C" fn give_up(t: *mut c_void, seq: usize) {
-    // SAFETY: `start` passes the timer, which is never freed.
-    let t = unsafe { &*t.cast::<Timer>() };
-    fire::fire(t, seq, |wait| {
-        // SAFETY: it stays until the timer has ended.
-        let wait = unsafe { &*wait.cast::<TimedWait<'_>>() };
-        if wait.semaphore.leave(&wait.waiter) {
-            wait.over.set(true);
-            semrelease(&wait.waiter.granted);
-        }
-    });
 }
 
 impl SemaphorePermit<'_> {

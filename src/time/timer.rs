@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::chan::{Receiver, never};
 use crate::goroutine::{Builder, JoinHandle};
-use crate::runtime::fire::{cancel, end, fire, set, start};
 use crate::runtime::print::eprintln;
-use crate::runtime::{self, must_wait, nanos, throw, when};
+use crate::runtime::{
+    self, begin_timer, cancel_timer, end_timer, fire_timer, must_wait, nanos, set_timer, throw, when,
+};
 
 /// An event at a time that can be changed: a channel gets the time, or a function is called. Go's
 /// `time.Timer`.
@@ -81,7 +82,7 @@ impl Timer {
     pub fn after_func(d: Duration, f: impl Fn() + Send + Sync + 'static) -> Self {
         let _guest = must_wait("time::Timer::after_func");
         let f = Arc::new(Function { f: Box::new(f), created_at: Location::caller() });
-        let t = start(when(nanos(d)), 0, go_func, Arc::as_ptr(&f).cast_mut().cast());
+        let t = begin_timer(when(nanos(d)), 0, go_func, Arc::as_ptr(&f).cast_mut().cast());
         Timer { kind: Kind::Function { t, _f: f } }
     }
 
@@ -99,7 +100,7 @@ impl Timer {
     pub fn stop(&self) -> bool {
         match &self.kind {
             Kind::Channel(c) => c.stop_timer(),
-            Kind::Function { t, .. } => cancel(t),
+            Kind::Function { t, .. } => cancel_timer(t),
         }
     }
 
@@ -113,19 +114,19 @@ impl Timer {
         let _guest = must_wait("time::Timer::reset");
         match &self.kind {
             Kind::Channel(c) => c.reset_timer(when(nanos(d)), 0),
-            Kind::Function { t, .. } => set(t, when(nanos(d)), 0, go_func),
+            Kind::Function { t, .. } => set_timer(t, when(nanos(d)), 0, go_func),
         }
     }
 }
 
 /// Calls the function of a timer on a new goroutine. Go's `goFunc`, in `time/sleep.go`.
 unsafe extern "C" fn go_func(t: *mut c_void, seq: usize) {
-    // SAFETY: `start` and `set` pass the timer itself, which is never freed.
+    // SAFETY: begin_timer and set_timer pass the timer itself, which is never freed.
     let t = unsafe { &*t.cast::<runtime::Timer>() };
-    let function = fire(t, seq, |f| {
+    let function = fire_timer(t, seq, |f| {
         let f: *const Function = f.cast_const().cast();
         // SAFETY: the waiter is what after_func passed, made by Arc::as_ptr. The handle drops its Arc after
-        // it has ended the timer, which waits for the lock that fire holds, so the count isn't 0.
+        // it has ended the timer, which waits for the lock that fire_timer holds, so the count isn't 0.
         unsafe {
             Arc::increment_strong_count(f);
             Arc::from_raw(f)
@@ -150,7 +151,7 @@ impl Drop for Timer {
     fn drop(&mut self) {
         match &self.kind {
             Kind::Channel(c) => c.end_timer(),
-            Kind::Function { t, .. } => end(t),
+            Kind::Function { t, .. } => end_timer(t),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::runtime::lock::rank::{LockRank, lock_init};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::pool;
 use crate::runtime::sched::ready::goready;
-use crate::runtime::time::fire::end;
+use crate::runtime::time::fire::end_timer;
 
 /// The largest alignment of a value, in bytes.
 pub(crate) const MAX_ALIGN: usize = 8;
@@ -159,6 +159,6 @@ pub(super) unsafe fn timer_of(c: NonNull<Hchan>) -> Option<&'static Timer> {
 unsafe fn drop_timer_of(c: NonNull<Hchan>) {
     // SAFETY: the channel is in use, as the caller says, and nobody else can free it.
     if let Some(t) = unsafe { timer_of(c) } {
-        end(t);
+        end_timer(t);
     }
 }

@@ -9,14 +9,14 @@ use crate::runtime::chan::make::{makechan, timer_of};
 use crate::runtime::chan::ops::{Received, chanrecv, chansend};
 use crate::runtime::data::hchan::{Hchan, Type};
 use crate::runtime::data::timer::Timer;
-use crate::runtime::time::fire::{cancel_locked, fire, locked, set_locked, start};
+use crate::runtime::time::fire::{begin_timer, cancel_locked, fire_timer, locked, set_locked};
 
 /// A channel that gets the time at `when`, and then each `period` if that isn't 0, unless the last time
 /// is still in it. Its values are [`Instant`]s, or of no size. None if there is no memory for it. The
 /// timer belongs to the channel, which no sender has a handle of.
 pub(crate) fn make_timer_chan(elem: &'static Type, when: i64, period: i64) -> Option<NonNull<Hchan>> {
     let c = makechan(elem, 1)?;
-    let t = start(when, period, send_time, c.as_ptr().cast());
+    let t = begin_timer(when, period, send_time, c.as_ptr().cast());
     // SAFETY: makechan made it, and this is the only handle. The timer has it too, and doesn't touch `ext`.
     let ext = unsafe { &c.as_ref().ext };
     ext.link.set(t.as_arg());
@@ -27,17 +27,17 @@ pub(crate) fn make_timer_chan(elem: &'static Type, when: i64, period: i64) -> Op
 
 /// Sends the time to the channel of a timer, if there is room. Go's `sendTime`, in `time/sleep.go`.
 unsafe extern "C" fn send_time(t: *mut c_void, seq: usize) {
-    // SAFETY: `start` and `set` pass the timer itself, which is never freed.
+    // SAFETY: begin_timer and set_locked pass the timer itself, which is never freed.
     let t = unsafe { &*t.cast::<Timer>() };
-    fire(t, seq, |c| {
+    fire_timer(t, seq, |c| {
         let now = Instant::now();
         // SAFETY: the waiter is the channel of make_timer_chan, whose values are Instants or of no size.
-        // It stays, as it is freed after drop_timer_of, which waits for the lock that fire holds.
+        // It stays, as it is freed after drop_timer_of, which waits for the lock that fire_timer holds.
         unsafe { chansend(NonNull::new(c.cast()), (&raw const now).cast(), false) }
     });
 }
 
-/// [`set`](crate::runtime::time::fire::set) for the timer of a channel: a time that it has sent before, and
+/// [`set_timer`](crate::runtime::time::fire::set_timer) for the timer of a channel: a time that it has sent before, and
 /// nobody has received, is taken out of the channel.
 ///
 /// # Safety
@@ -49,8 +49,8 @@ pub(crate) unsafe fn set_chan(c: NonNull<Hchan>, when: i64, period: i64) -> bool
     locked(t, || set_locked(t, when, period, send_time) | unsafe { take_stale(c) })
 }
 
-/// [`cancel`](crate::runtime::time::fire::cancel) for the timer of a channel, as [`set_chan`] is for
-/// [`set`](crate::runtime::time::fire::set).
+/// [`cancel_timer`](crate::runtime::time::fire::cancel_timer) for the timer of a channel, as [`set_chan`] is for
+/// [`set_timer`](crate::runtime::time::fire::set_timer).
 ///
 /// # Safety
 /// As [`set_chan`].

@@ -34,7 +34,7 @@ pub(crate) fn detached(gp: &G) -> bool {
 /// Whether the goroutine has ended.
 #[inline]
 pub(crate) fn ended(gp: &G) -> bool {
-    // Acquire pairs with end: the result is there.
+    // Acquire pairs with announce_end: the result is there.
     let joiner = gp.ext.joiner.load(Ordering::Acquire);
     joiner == ENDED || joiner == EXITED
 }

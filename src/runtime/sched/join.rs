@@ -27,7 +27,7 @@ use crate::runtime::sched::ready::goready;
 
 /// The goroutine's result is in its slot: wakes the G that waits for it. False if the handle is gone,
 /// and the result still the caller's.
-pub(crate) fn end(gp: &G) -> bool {
+pub(crate) fn announce_end(gp: &G) -> bool {
     // Release pairs with ended: the result is there. Acquire pairs with drop_handle and joincommit.
     let joiner = gp.ext.joiner.swap(ENDED, Ordering::AcqRel);
     if joiner == DETACHED {
@@ -62,7 +62,7 @@ pub(super) fn exited(mp: &'static M, gp: &'static G) {
 /// its result.
 #[inline]
 pub(crate) fn drop_handle(gp: &'static G, take: impl FnOnce()) {
-    // Release pairs with detached and end: what was done with the handle comes before the G's reuse.
+    // Release pairs with detached and announce_end: what was done with the handle comes before the G's reuse.
     if ended(gp)
         || gp
             .ext
@@ -90,7 +90,7 @@ fn detach_ended(gp: &'static G) {
 }
 
 /// Parks until `gp` has ended. The caller has its handle, and is on a goroutine.
-pub(crate) fn wait(gp: &'static G) {
+pub(crate) fn wait_for_end(gp: &'static G) {
     while !ended(gp) {
         // SAFETY: on a goroutine, as the caller says, and a point that can park. joincommit touches neither
         // stack; if it returns false, it hasn't left this G where it would be made ready.
@@ -102,8 +102,8 @@ pub(crate) fn wait(gp: &'static G) {
 
 /// Leaves the parked G where the end of `target` will find it; false if `target` has ended.
 unsafe extern "C" fn joincommit(gp: *mut G, target: *mut c_void) -> bool {
-    // SAFETY: gopark passes what wait gave it, a G, and G's are never freed.
+    // SAFETY: gopark passes what wait_for_end gave it, a G, and G's are never freed.
     let target = unsafe { &*target.cast::<G>() };
-    // Release pairs with end, which makes the G ready: it is seen as parked.
+    // Release pairs with announce_end, which makes the G ready: it is seen as parked.
     target.ext.joiner.compare_exchange(ptr::null_mut(), gp, Ordering::AcqRel, Ordering::Acquire).is_ok()
 }

@@ -4,7 +4,7 @@
 //! So a waiter that has drawn its number before the notification is woken by it, asleep or not yet.
 
 use std::cell::Cell;
-use std::ffi::c_void;
+use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crossbeam_utils::CachePadded;
@@ -12,14 +12,13 @@ use crossbeam_utils::CachePadded;
 use crate::runtime::base::this::{getm, goroutine};
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, Sudog, TraceBlockReason, WaitReason};
-use crate::runtime::data::timer::Timer;
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
 use crate::runtime::lock::mutex::{SharedMutex, lock_ranked};
 use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::unlock;
 use crate::runtime::sched::park::goparkunlock;
 use crate::runtime::sema::semacquire::ready_with_time;
-use crate::runtime::time::fire;
+use crate::runtime::time::limit::with_limit;
 
 /// A list of waiters. Go's `notifyList`.
 #[repr(C)]
@@ -87,7 +86,7 @@ impl NotifyList {
     fn take_lowest(&self, t: u32) -> Option<&'static Sudog> {
         let sleepers = std::iter::successors(self.head.get(), |s| s.next.get());
         let lowest = sleepers.min_by_key(|s| s.ticket.get().wrapping_sub(t))?;
-        self.take(|s| std::ptr::eq(s, lowest))
+        self.take(|s| ptr::eq(s, lowest))
     }
 
     /// Marks all numbers below `next` as notified. The lock is held.
@@ -113,7 +112,7 @@ static LOCKS: [CachePadded<SharedMutex>; 61] = [const { CachePadded::new(SharedM
 
 /// The lock that protects `l`.
 fn lock_for(l: &NotifyList) -> &'static Mutex {
-    &LOCKS[(std::ptr::from_ref(l).addr() >> 3) % LOCKS.len()].0
+    &LOCKS[(ptr::from_ref(l).addr() >> 3) % LOCKS.len()].0
 }
 
 /// Whether `a` was drawn before `b`; numbers may wrap. Go's `less`.
@@ -149,58 +148,41 @@ fn enter(l: &NotifyList, t: u32) -> &'static Sudog {
     s
 }
 
-/// What a wait with a time limit shares with its timer; on the waiter's stack. The list's lock
-/// protects it.
-struct TimedWait<'a> {
-    l: &'a NotifyList,
-    t: u32,
-    /// The waiter's sudog, once it is on the list.
-    s: Cell<Option<&'static Sudog>>,
-    /// The time was over before a notification came.
-    over: Cell<bool>,
-}
-
 /// [`notify_list_wait`] until `when`; says whether the number was notified.
 pub(crate) fn notify_list_wait_until(l: &NotifyList, t: u32, when: i64) -> bool {
-    let wait = TimedWait { l, t, s: Cell::new(None), over: Cell::new(false) };
-    let timer = fire::start(when, 0, give_up, std::ptr::from_ref(&wait).cast_mut().cast());
-    lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
-    if less(t, l.notify.load(Ordering::Relaxed)) || wait.over.get() {
-        let notified = less(t, l.notify.load(Ordering::Relaxed));
-        unlock(lock_for(l));
-        fire::end(timer);
-        return notified;
-    }
-    let s = enter(l, t);
-    wait.s.set(Some(s));
-    goparkunlock(lock_for(l), WaitReason::SyncCondWait, TraceBlockReason::CondWait, 3);
-    // First the timer ends: until then it may be looking for the sudog.
-    fire::end(timer);
-    release_sudog(getm(), s);
-    !wait.over.get()
-}
-
-/// The time of a [`TimedWait`] is over: wakes the waiter, unless it was notified.
-unsafe extern "C" fn give_up(t: *mut c_void, seq: usize) {
-    // SAFETY: a timer that `start` set has itself as its argument, and is never freed.
-    let t = unsafe { &*t.cast::<Timer>() };
-    let woken = fire::fire(t, seq, |wait| {
-        // SAFETY: what `start` got; the waiter keeps it until `end` has returned, and `fire` calls this
-        // only before that.
-        let wait = unsafe { &*wait.cast::<TimedWait<'_>>() };
-        lock_ranked(lock_for(wait.l), LockRank::NOTIFY_LIST);
-        let s = wait.s.get().and_then(|s| wait.l.take(|other| std::ptr::eq(other, s)));
+    // The waiter's sudog, once it is on the list.
+    let sleeper: Cell<Option<&'static Sudog>> = Cell::new(None);
+    let time_is_over = Cell::new(false);
+    let give_up = || {
+        lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
+        let s = sleeper.get().and_then(|s| l.take(|other| ptr::eq(other, s)));
         // Else the waiter is off the list, notified. It leaves if it sleeps, or hasn't begun to.
-        if s.is_some() || wait.s.get().is_none() {
-            wait.over.set(true);
-            wait.l.leave(wait.t);
+        if s.is_some() || sleeper.get().is_none() {
+            time_is_over.set(true);
+            l.leave(t);
         }
-        unlock(lock_for(wait.l));
-        s
-    });
-    if let Some(s) = woken.flatten() {
-        ready_with_time(s);
+        unlock(lock_for(l));
+        s.map(|s| || ready_with_time(s))
+    };
+    let sleep = || {
+        lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
+        let notified = less(t, l.notify.load(Ordering::Relaxed));
+        if notified || time_is_over.get() {
+            unlock(lock_for(l));
+            return notified;
+        }
+        sleeper.set(Some(enter(l, t)));
+        goparkunlock(lock_for(l), WaitReason::SyncCondWait, TraceBlockReason::CondWait, 3);
+        !time_is_over.get()
+    };
+    // SAFETY: the cells change with the list's lock held. Without it they are only read, by the waiter that
+    // was woken: then its sudog is set and off the list, so they stay as they are.
+    let notified = unsafe { with_limit(when, &give_up, sleep) };
+    // Only now: until its end the timer may have been looking for the sudog.
+    if let Some(s) = sleeper.get() {
+        release_sudog(getm(), s);
     }
+    notified
 }
 
 /// Notifies all numbers drawn. Go's `notifyListNotifyAll`.

@@ -26,7 +26,7 @@ pub(in crate::runtime) fn locked<R>(t: &Timer, f: impl FnOnce() -> R) -> R {
 
 /// Resets the timer; `f` gets the timer as its argument. Says whether the timer was set before: then
 /// that setting does nothing any more.
-pub(crate) fn set(t: &'static Timer, when: i64, period: i64, f: TimerFn) -> bool {
+pub(crate) fn set_timer(t: &'static Timer, when: i64, period: i64, f: TimerFn) -> bool {
     locked(t, || set_locked(t, when, period, f))
 }
 
@@ -37,7 +37,7 @@ pub(in crate::runtime) fn set_locked(t: &'static Timer, when: i64, period: i64, 
 }
 
 /// Stops the timer; says whether it was set: then it does nothing any more.
-pub(crate) fn cancel(t: &'static Timer) -> bool {
+pub(crate) fn cancel_timer(t: &'static Timer) -> bool {
     locked(t, || cancel_locked(t))
 }
 
@@ -48,7 +48,7 @@ pub(in crate::runtime) fn cancel_locked(t: &'static Timer) -> bool {
 }
 
 /// For a timer that has fired: calls `act` with its waiter, unless the timer was stopped or reset since.
-pub(crate) fn fire<R>(t: &Timer, seq: usize, act: impl FnOnce(*mut c_void) -> R) -> Option<R> {
+pub(crate) fn fire_timer<R>(t: &Timer, seq: usize, act: impl FnOnce(*mut c_void) -> R) -> Option<R> {
     locked(t, || {
         let current = t.seq.load(Ordering::Relaxed) == seq && t.ext.set.get();
         current.then(|| {
@@ -58,9 +58,9 @@ pub(crate) fn fire<R>(t: &Timer, seq: usize, act: impl FnOnce(*mut c_void) -> R)
     })
 }
 
-/// A new timer, set for the first time. `waiter`, which [`fire`] passes on, must stay until the timer is
+/// A new timer, set for the first time. `waiter`, which [`fire_timer`] passes on, must stay until the timer is
 /// cancelled.
-pub(crate) fn start(when: i64, period: i64, f: TimerFn, waiter: *mut c_void) -> &'static Timer {
+pub(crate) fn begin_timer(when: i64, period: i64, f: TimerFn, waiter: *mut c_void) -> &'static Timer {
     let t = acquire_timer();
     // As its last user's, the timer may still be about to fire, and hold this lock.
     locked(t, || {
@@ -77,7 +77,7 @@ pub(crate) fn start(when: i64, period: i64, f: TimerFn, waiter: *mut c_void) -> 
 }
 
 /// Stops the timer, and gives it back.
-pub(crate) fn end(t: &'static Timer) {
-    cancel(t);
+pub(crate) fn end_timer(t: &'static Timer) {
+    cancel_timer(t);
     release_timer(t);
 }

@@ -1,0 +1,40 @@
+//! Waits with a limit: a timer ends them, if nobody else has. Go has that only for a select.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use crate::runtime::data::timer::Timer;
+use crate::runtime::time::fire::{begin_timer, end_timer, fire_timer};
+
+/// Calls `sleep`, which waits until it is woken. If the time `when` comes first, a timer calls `give_up`: that
+/// takes the waiter from where others would find it, and returns how to wake it, if it was still there.
+///
+/// # Safety
+/// `give_up` may be called on another thread while `sleep` runs, but not after that; what it returns may be
+/// called until it has woken the waiter. None of them unwinds.
+pub(crate) unsafe fn with_limit<R, G, W>(when: i64, give_up: &G, sleep: impl FnOnce() -> R) -> R
+where
+    G: Fn() -> Option<W>,
+    W: FnOnce(),
+{
+    let timer = begin_timer(when, 0, time_is_over::<G, W>, ptr::from_ref(give_up).cast_mut().cast());
+    let result = sleep();
+    end_timer(timer);
+    result
+}
+
+/// The timer of a [`with_limit`] has fired.
+unsafe extern "C" fn time_is_over<G: Fn() -> Option<W>, W: FnOnce()>(t: *mut c_void, seq: usize) {
+    // SAFETY: a timer that begin_timer has set has itself as its argument, and is never freed.
+    let t = unsafe { &*t.cast::<Timer>() };
+    let wake = fire_timer(t, seq, |give_up| {
+        // SAFETY: what with_limit got; that keeps it until end_timer has returned, and fire_timer calls this
+        // only before that.
+        let give_up = unsafe { &*give_up.cast::<G>() };
+        give_up()
+    });
+    // The timer is unlocked by now: who is woken locks it, to end it.
+    if let Some(wake) = wake.flatten() {
+        wake();
+    }
+}

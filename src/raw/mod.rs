@@ -10,12 +10,12 @@
 
 /// Functions that make sure of their stack, and then are the runtime's of the same name.
 macro_rules! offered {
-    ($($(#[$doc:meta])* pub unsafe fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)?;)*) => {$(
+    ($($(#[$doc:meta])* pub unsafe fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $result:ty)?;)*) => {$(
         $(#[$doc])*
         #[inline(always)]
-        pub unsafe fn $name($($arg: $type),*) $(-> $result)? {
+        pub unsafe fn $name($($arg: $ty),*) $(-> $result)? {
             entry_check();
-            // SAFETY: what the function here asks of its caller is all that the runtime's asks of it.
+            // SAFETY: the caller keeps to this function's doc, which asks for all that the runtime's does.
             unsafe { runtime::$name($($arg),*) }
         }
     )*};

@@ -100,7 +100,7 @@ pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: bool, lockhel
     if !nmp.nextp.is_null() {
         throw("startm: m has p");
     }
-    if spinning && !runqempty(pp) {
+    if spinning && !runqempty(pp.steal()) {
         throw("startm: p has runnable gs");
     }
     nmp.spinning.set(spinning);
@@ -118,7 +118,7 @@ pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: bool, error: &io::
     if spinning && sched().nmspinning.fetch_sub(1, Ordering::SeqCst) <= 0 {
         throw("startm: negative nmspinning");
     }
-    let (q, n) = runqdrain(pp);
+    let (q, n) = runqdrain(pp.local());
     globrunqputbatch(&q, n);
     if sched().gcwaiting.load(Ordering::SeqCst) {
         stopped_for_another(pp);

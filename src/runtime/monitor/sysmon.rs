@@ -192,7 +192,7 @@ fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> bool {
     }
     // If there is nothing else to run on it, the P may stay for a while; not for ever, or sysmon couldn't
     // sleep.
-    let wanted = !runqempty(pp)
+    let wanted = !runqempty(pp.steal())
         || sched().nmspinning.load(Ordering::SeqCst) + sched().npidle.load(Ordering::SeqCst) == 0;
     if !wanted && seen.syscallwhen.get() + SYSCALL_NS > now {
         return false;

@@ -13,7 +13,7 @@ use crate::runtime::p::runq::runqempty;
 /// Puts `pp`, which is nobody's, on the idle list. `sched.lock` is held. Go's `pidleput`.
 pub(in crate::runtime) fn pidleput(pp: &'static P) {
     assert_lock_held(&sched().lock);
-    if !runqempty(pp) {
+    if !runqempty(pp.steal()) {
         throw("pidleput: P has non-empty run queue");
     }
     update_timer_p_mask(pp);

@@ -6,8 +6,8 @@
 //!
 //! - `sched.lock` protects the list of idle P's and the global queue. Their lengths, and the bits of the two
 //!   masks, are read without it, as a hint.
-//! - A run queue is filled by its owner and emptied by anyone: `runqput` and `runqget` are the owner's,
-//!   `runqsteal` is everybody else's.
+//! - A run queue is filled by its owner and emptied by anyone: what takes a `Local` is the owner's, and what
+//!   takes a `Steal` everybody's.
 //! - The table of P's is replaced and never changed, with the world stopped. An M that has let its P go keeps
 //!   the table that it read before: that is what Go takes snapshots of `allp` for.
 //! - Whoever takes a P off the idle list wakes sysmon, if that sleeps because no P was in use.
@@ -18,7 +18,7 @@
 //! | --- | --- |
 //! | `acquire.rs` | `acquirep`, `wirep`, `releasep` |
 //! | `idle.rs` | `pidleput`, `pidleget`, `pidlegetSpinning`, `updateTimerPMask`; waking sysmon |
-//! | `runq.rs` | `runqput`, `runqget`, `runqgrab`, `runqsteal`, `runqdrain`; `globrunqget` |
+//! | `runq.rs` | `Local` and `Steal`, the ends of a run queue; `runqput`, `runqget`, `runqgrab`, `runqsteal`, `runqdrain`; `globrunqget` |
 //! | `globrunq.rs` | `globrunqput`, `globrunqputhead`, `globrunqputbatch` |
 //! | `procs.rs` | `procs`, Go's table of all P's; `gomaxprocs`, `allpLock`; `timeSleepUntil` |
 //! | `pmask.rs` | `pMask.read`, `pMask.set`, `pMask.clear`: one bit per P |

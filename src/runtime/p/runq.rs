@@ -7,9 +7,9 @@
 //!             runqhead   runqtail
 //! ```
 //!
-//! - `runqtail` is written by the owner alone. Its release publishes the slots
+//! - `runqtail` is written by the owner alone ([`Local`]). Its release publishes the slots
 //!   before it, and the G's in them, to whoever acquires it.
-//! - `runqhead` is moved by a CAS, by the owner and by thieves. Winning it takes the
+//! - `runqhead` is moved by a CAS, by the owner and by thieves ([`Steal`]). Winning it takes the
 //!   slots between; a thief has copied them before, and if it loses, it copies
 //!   again. The release of that CAS tells the owner, who acquires `runqhead` before
 //!   it writes a slot again, that the copy is done.
@@ -22,14 +22,16 @@
 //!
 //! This file is what `loom` checks (`tests/loom`), with a ring of four.
 
+use std::ops::Deref;
+use std::ptr;
+
 use crate::runtime::base::debug::randomize_scheduler;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::usleep;
 use crate::runtime::base::rand::cheaprandn;
-use crate::runtime::base::this::with_room;
+use crate::runtime::base::this::{this_m, with_room};
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::gqueue::GQueue;
-use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{G, P, PRUNNING, RUNQ_SIZE, sched};
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
 use crate::runtime::p::globrunq::{add_runqsize, globrunqputbatch};
@@ -37,13 +39,129 @@ use crate::runtime::p::procs::gomaxprocs;
 
 const LEN: u32 = RUNQ_SIZE as u32;
 
-#[inline(always)]
-fn slot(i: u32) -> usize {
-    (i % LEN) as usize
+/// Anybody's end of a run queue.
+#[derive(Clone, Copy)]
+pub(crate) struct Steal<'a>(&'a P);
+
+/// The owner's end of a run queue; it can do what anybody can, too. As a P isn't `Sync`, it stays on its
+/// thread.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Local<'a>(Steal<'a>);
+
+impl P {
+    /// The queue, for any thread.
+    #[inline(always)]
+    pub(crate) fn steal(&self) -> Steal<'_> {
+        Steal(self)
+    }
+
+    /// The queue, for the owner: the M that has this P; if none has it, whoever took it off the idle list or
+    /// was given it, or holds `sched.lock`, or has stopped the world.
+    #[inline(always)]
+    pub(in crate::runtime) fn local(&self) -> Local<'_> {
+        // Not in models: their M's have no threads.
+        if cfg!(all(debug_assertions, not(loom)))
+            && self.m.get().is_some_and(|mp| !this_m().is_some_and(|me| ptr::eq(me, mp)))
+        {
+            throw("runq: another m has this p");
+        }
+        Local(self.steal())
+    }
+}
+
+impl Steal<'_> {
+    /// Where the ring begins. Acquire pairs with [`take`](Self::take).
+    #[inline(always)]
+    fn head(self) -> u32 {
+        self.0.runqhead.load(Ordering::Acquire)
+    }
+
+    /// Where the ring ends. Acquire pairs with [`publish`](Local::publish).
+    #[inline(always)]
+    fn tail(self) -> u32 {
+        self.0.runqtail.load(Ordering::Acquire)
+    }
+
+    /// The G in slot `i`: whose it is, `take` decides.
+    #[inline(always)]
+    fn slot(self, i: u32) -> Option<&'static G> {
+        self.0.runq[(i % LEN) as usize].get()
+    }
+
+    /// The G in slot `i`, which is between head and tail, and stays there.
+    fn queued(self, i: u32) -> &'static G {
+        self.slot(i).unwrap_or_else(|| throw("runq: empty slot"))
+    }
+
+    /// Takes the `n` G's from `head` on, unless someone else was faster; their slots have been read.
+    #[inline(always)]
+    fn take(self, head: u32, n: u32) -> bool {
+        let new = head.wrapping_add(n);
+        self.0.runqhead.compare_exchange(head, new, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    /// The length of the ring, roughly if it changes now: the head is read first, so it isn't negative.
+    pub(in crate::runtime) fn len(self) -> u32 {
+        let head = self.head();
+        self.tail().wrapping_sub(head)
+    }
+}
+
+impl<'a> Deref for Local<'a> {
+    type Target = Steal<'a>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Steal<'a> {
+        &self.0
+    }
+}
+
+impl Local<'_> {
+    /// [`tail`](Steal::tail) for who has written it.
+    #[inline(always)]
+    fn own_tail(self) -> u32 {
+        self.0.0.runqtail.load(Ordering::Relaxed)
+    }
+
+    /// Puts `gp` into slot `i`, which lies between the tail and the head of the next round.
+    #[inline(always)]
+    fn set_slot(self, i: u32, gp: Option<&'static G>) {
+        self.0.0.runq[(i % LEN) as usize].set(gp);
+    }
+
+    /// The ring ends at `tail` now.
+    #[inline(always)]
+    fn publish(self, tail: u32) {
+        self.0.0.runqtail.store(tail, Ordering::Release);
+    }
+
+    /// [`runqempty`] for the owner, who needs no second look.
+    #[inline(always)]
+    pub(in crate::runtime) fn is_empty(self) -> bool {
+        let pp = self.0.0;
+        pp.runnext.is_null() && pp.runqhead.load(Ordering::Relaxed) == self.own_tail()
+    }
+
+    /// Takes the G in `runnext`. Only the owner sets that to one: if the CAS fails, a thief has it.
+    #[inline(always)]
+    pub(in crate::runtime) fn take_next(self) -> Option<&'static G> {
+        let next = self.0.0.runnext.get()?;
+        self.0.0.runnext.cas(Some(next), None).then_some(next)
+    }
+
+    /// Takes the G at the tail, in a stopped world, where there are no thieves.
+    pub(in crate::runtime) fn take_last(self) -> Option<&'static G> {
+        let t = self.own_tail();
+        if t == self.head() {
+            return None;
+        }
+        self.publish(t.wrapping_sub(1));
+        Some(self.queued(t.wrapping_sub(1)))
+    }
 }
 
 /// Whether `pp` has no G on its queue; never true by mistake. Go's `runqempty`.
-pub(crate) fn runqempty(pp: &P) -> bool {
+pub(crate) fn runqempty(Steal(pp): Steal<'_>) -> bool {
     // A G could move from runnext to the ring between the two looks. It can't without
     // the tail moving. SeqCst: wake.rs counts on it.
     loop {
@@ -59,11 +177,12 @@ pub(crate) fn runqempty(pp: &P) -> bool {
 /// Puts `gp` on the queue of its owner: into `runnext` if `next`, whose G moves to
 /// the tail. If the ring is full, on the global queue. Go's `runqput`.
 #[inline]
-pub(in crate::runtime) fn runqput(pp: &P, mut gp: &'static G, mut next: bool) {
+pub(in crate::runtime) fn runqput(local: Local<'_>, mut gp: &'static G, mut next: bool) {
     if randomize_scheduler() && next && cheaprandn(2) == 0 {
         next = false;
     }
     if next {
+        let Steal(pp) = *local;
         loop {
             let oldnext = pp.runnext.get();
             // Release: publishes gp to a thief. It fails only if oldnext was stolen.
@@ -78,18 +197,15 @@ pub(in crate::runtime) fn runqput(pp: &P, mut gp: &'static G, mut next: bool) {
         }
     }
     loop {
-        // Acquire pairs with the release of a consumer's CAS: the slots up to here
-        // have been read.
-        let h = pp.runqhead.load(Ordering::Acquire);
-        let t = pp.runqtail.load(Ordering::Relaxed);
+        let h = local.head();
+        let t = local.own_tail();
         if t.wrapping_sub(h) < LEN {
-            pp.runq[slot(t)].set(Some(gp));
-            // Release: makes the slot and its G visible with the tail.
-            pp.runqtail.store(t.wrapping_add(1), Ordering::Release);
+            local.set_slot(t, Some(gp));
+            local.publish(t.wrapping_add(1));
             return;
         }
         // The batch is larger than a copying stack.
-        if with_room(|| runqputslow(pp, gp, h, t)) {
+        if with_room(move || runqputslow(local, gp, h, t)) {
             return;
         }
         // A thief took some meanwhile: there is room now.
@@ -100,17 +216,16 @@ pub(in crate::runtime) fn runqput(pp: &P, mut gp: &'static G, mut next: bool) {
 /// full any more. Go's `runqputslow`.
 #[cold]
 #[inline(never)]
-fn runqputslow(pp: &P, gp: &'static G, h: u32, t: u32) -> bool {
+fn runqputslow(local: Local<'_>, gp: &'static G, h: u32, t: u32) -> bool {
     let n = t.wrapping_sub(h) / 2;
     if n != LEN / 2 {
         throw("runqputslow: queue is not full");
     }
     let mut batch = [gp; RUNQ_SIZE / 2 + 1];
     for i in 0..n {
-        batch[i as usize] = queued(&pp.runq[slot(h.wrapping_add(i))]);
+        batch[i as usize] = local.queued(h.wrapping_add(i));
     }
-    // Release: the slots have been read.
-    if pp.runqhead.compare_exchange(h, h.wrapping_add(n), Ordering::Release, Ordering::Relaxed).is_err() {
+    if !local.take(h, n) {
         return false;
     }
     if randomize_scheduler() {
@@ -130,27 +245,25 @@ fn runqputslow(pp: &P, gp: &'static G, h: u32, t: u32) -> bool {
 
 /// Puts the G's of `q` on the queue of its owner, and what doesn't fit on the global
 /// queue. Go's `runqputbatch`.
-pub(in crate::runtime) fn runqputbatch(pp: &P, q: &GQueue, qsize: i32) {
-    // Acquire, release: as in runqput.
-    let h = pp.runqhead.load(Ordering::Acquire);
-    let start = pp.runqtail.load(Ordering::Relaxed);
+pub(in crate::runtime) fn runqputbatch(local: Local<'_>, q: &GQueue, qsize: i32) {
+    let h = local.head();
+    let start = local.own_tail();
     let mut t = start;
     while t.wrapping_sub(h) < LEN {
         let Some(gp) = q.pop() else { break };
-        pp.runq[slot(t)].set(Some(gp));
+        local.set_slot(t, Some(gp));
         t = t.wrapping_add(1);
     }
     let n = t.wrapping_sub(start);
     if randomize_scheduler() {
         for i in 1..n {
-            let a = &pp.runq[slot(start.wrapping_add(i))];
-            let b = &pp.runq[slot(start.wrapping_add(cheaprandn(i + 1)))];
-            let gp = a.get();
-            a.set(b.get());
-            b.set(gp);
+            let (a, b) = (start.wrapping_add(i), start.wrapping_add(cheaprandn(i + 1)));
+            let gp = local.slot(a);
+            local.set_slot(a, local.slot(b));
+            local.set_slot(b, gp);
         }
     }
-    pp.runqtail.store(t, Ordering::Release);
+    local.publish(t);
     if !q.empty() {
         lock(&sched().lock);
         globrunqputbatch(q, qsize - n as i32);
@@ -161,68 +274,62 @@ pub(in crate::runtime) fn runqputbatch(pp: &P, q: &GQueue, qsize: i32) {
 /// Takes a G from the queue of its owner, and says whether it inherits the time
 /// slice. Go's `runqget`.
 #[inline]
-pub(in crate::runtime) fn runqget(pp: &P) -> Option<(&'static G, bool)> {
-    let next = pp.runnext.get();
-    // Only the owner sets runnext to a G: if the CAS fails, a thief has it.
-    if next.is_some() && pp.runnext.cas(next, None) {
-        return next.map(|gp| (gp, true));
+pub(in crate::runtime) fn runqget(local: Local<'_>) -> Option<(&'static G, bool)> {
+    if let Some(next) = local.take_next() {
+        return Some((next, true));
     }
     loop {
-        // Acquire: as in runqput; the tail is our own.
-        let h = pp.runqhead.load(Ordering::Acquire);
-        let t = pp.runqtail.load(Ordering::Relaxed);
+        let h = local.head();
+        let t = local.own_tail();
         if t == h {
             return None;
         }
-        let gp = pp.runq[slot(h)].get();
-        if pp.runqhead.compare_exchange(h, h.wrapping_add(1), Ordering::Release, Ordering::Relaxed).is_ok() {
+        let gp = local.slot(h);
+        if local.take(h, 1) {
             return gp.map(|gp| (gp, false));
         }
     }
 }
 
 /// Takes all G's from the queue of its owner, and says how many. Go's `runqdrain`.
-pub(in crate::runtime) fn runqdrain(pp: &P) -> (GQueue, i32) {
+pub(in crate::runtime) fn runqdrain(local: Local<'_>) -> (GQueue, i32) {
     let q = GQueue::default();
     let mut n = 0;
-    let next = pp.runnext.get();
-    if let Some(gp) = next
-        && pp.runnext.cas(next, None)
-    {
+    if let Some(gp) = local.take_next() {
         q.push_back(gp);
         n += 1;
     }
     loop {
-        let h = pp.runqhead.load(Ordering::Acquire);
-        let t = pp.runqtail.load(Ordering::Relaxed);
+        let h = local.head();
+        let t = local.own_tail();
         let qn = t.wrapping_sub(h);
         if qn == 0 {
             return (q, n);
         }
         // Take the slots first and link their G's after: until the CAS succeeds, they
         // may belong to a thief.
-        if pp.runqhead.compare_exchange(h, t, Ordering::Release, Ordering::Relaxed).is_err() {
+        if !local.take(h, qn) {
             continue;
         }
         for i in 0..qn {
-            q.push_back(queued(&pp.runq[slot(h.wrapping_add(i))]));
+            q.push_back(local.queued(h.wrapping_add(i)));
             n += 1;
         }
         return (q, n);
     }
 }
 
-/// Takes half of `pp`'s queue, for any P; copies it into `batch`, a ring, from
+/// Takes half of a queue, for any P; copies it into `batch`, that P's own ring, from
 /// `batch_head` on, and says how many. If there is none and `steal_run_next_g`,
 /// takes `runnext`. Go's `runqgrab`.
-fn runqgrab(pp: &P, batch: &[Link<G>; RUNQ_SIZE], batch_head: u32, steal_run_next_g: bool) -> u32 {
+fn runqgrab(from: Steal<'_>, batch: Local<'_>, batch_head: u32, steal_run_next_g: bool) -> u32 {
     loop {
-        // Acquire pairs with other consumers, and with the owner's release of the tail.
-        let h = pp.runqhead.load(Ordering::Acquire);
-        let t = pp.runqtail.load(Ordering::Acquire);
+        let h = from.head();
+        let t = from.tail();
         let n = t.wrapping_sub(h);
         let n = n - n / 2;
         if n == 0 {
+            let Steal(pp) = from;
             if steal_run_next_g && let Some(next) = pp.runnext.load(Ordering::Acquire) {
                 if pp.status.load(Ordering::Relaxed) == PRUNNING {
                     // The owner is about to run `next`: the G that made it ready blocks,
@@ -233,7 +340,7 @@ fn runqgrab(pp: &P, batch: &[Link<G>; RUNQ_SIZE], batch_head: u32, steal_run_nex
                 if !pp.runnext.cas(Some(next), None) {
                     continue;
                 }
-                batch[slot(batch_head)].set(Some(next));
+                batch.set_slot(batch_head, Some(next));
                 return 1;
             }
             return 0;
@@ -242,45 +349,43 @@ fn runqgrab(pp: &P, batch: &[Link<G>; RUNQ_SIZE], batch_head: u32, steal_run_nex
             continue; // head and tail of different moments
         }
         for i in 0..n {
-            batch[slot(batch_head.wrapping_add(i))].set(pp.runq[slot(h.wrapping_add(i))].get());
+            batch.set_slot(batch_head.wrapping_add(i), from.slot(h.wrapping_add(i)));
         }
-        // Release: the slots have been read.
-        if pp.runqhead.compare_exchange(h, h.wrapping_add(n), Ordering::Release, Ordering::Relaxed).is_ok() {
+        if from.take(h, n) {
             return n;
         }
     }
 }
 
-/// Moves half of `p2`'s queue to `pp`'s, which is empty, and returns one of them. Go's
+/// Moves half of another P's queue to that of its owner, which is empty, and returns one of them. Go's
 /// `runqsteal`.
-pub(in crate::runtime) fn runqsteal(pp: &P, p2: &P, steal_run_next_g: bool) -> Option<&'static G> {
-    let t = pp.runqtail.load(Ordering::Relaxed);
-    let n = runqgrab(p2, &pp.runq, t, steal_run_next_g);
+pub(in crate::runtime) fn runqsteal(
+    local: Local<'_>,
+    from: Steal<'_>,
+    steal_run_next_g: bool,
+) -> Option<&'static G> {
+    let t = local.own_tail();
+    let n = runqgrab(from, local, t, steal_run_next_g);
     if n == 0 {
         return None;
     }
     let n = n - 1;
-    let gp = queued(&pp.runq[slot(t.wrapping_add(n))]);
+    let gp = local.queued(t.wrapping_add(n));
     if n == 0 {
         return Some(gp);
     }
-    let h = pp.runqhead.load(Ordering::Acquire);
+    let h = local.head();
     if t.wrapping_sub(h) + n >= LEN {
         throw("runqsteal: runq overflow");
     }
-    // Release: as in runqput; the G's may be stolen from us now.
-    pp.runqtail.store(t.wrapping_add(n), Ordering::Release);
+    // They may be stolen from us now.
+    local.publish(t.wrapping_add(n));
     Some(gp)
 }
 
-/// What a slot between head and tail holds.
-fn queued(slot: &Link<G>) -> &'static G {
-    slot.get().unwrap_or_else(|| throw("runq: empty slot"))
-}
-
-/// Takes `pp`'s share of the global queue, at most `max` unless that is 0; returns one
-/// G and puts the others on `pp`'s queue. `sched.lock` is held. Go's `globrunqget`.
-pub(in crate::runtime) fn globrunqget(pp: &P, max: i32) -> Option<&'static G> {
+/// Takes a P's share of the global queue, at most `max` unless that is 0; returns one
+/// G and puts the others on the P's queue. `sched.lock` is held. Go's `globrunqget`.
+pub(in crate::runtime) fn globrunqget(local: Local<'_>, max: i32) -> Option<&'static G> {
     assert_lock_held(&sched().lock);
     let size = sched().runqsize.load(Ordering::Relaxed);
     if size == 0 {
@@ -295,7 +400,7 @@ pub(in crate::runtime) fn globrunqget(pp: &P, max: i32) -> Option<&'static G> {
     let gp = sched().runq.pop();
     for _ in 1..n {
         if let Some(gp1) = sched().runq.pop() {
-            runqput(pp, gp1, false);
+            runqput(local, gp1, false);
         }
     }
     gp

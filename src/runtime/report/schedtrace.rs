@@ -83,7 +83,7 @@ fn trace(detailed: bool) {
     if !detailed {
         let mut before = " [";
         for pp in &procs().allp {
-            eprint!("{before}{}", runqsize(pp));
+            eprint!("{before}{}", pp.steal().len());
             before = " ";
         }
         eprintln!("]");
@@ -110,13 +110,6 @@ fn trace(detailed: bool) {
     unlock(&sched().lock);
 }
 
-/// The length of the queue of `pp`, roughly if it changes now: the head is read first, so it isn't
-/// negative.
-fn runqsize(pp: &P) -> u32 {
-    let head = pp.runqhead.load(Ordering::Acquire);
-    pp.runqtail.load(Ordering::Acquire).wrapping_sub(head)
-}
-
 /// How many dead G's `pp` has, copying and fixed.
 fn gfreecnt(pp: &P) -> i32 {
     pp.g_free.n.load(Ordering::Relaxed) + pp.ext.g_free_fixed.n.load(Ordering::Relaxed)
@@ -129,7 +122,7 @@ fn trace_p(i: usize, pp: &P) {
         pp.schedtick.load(Ordering::Relaxed),
         pp.syscalltick.load(Ordering::Relaxed),
         OrNil(pp.m.load(Ordering::Acquire).map(|mp| mp.id.get())),
-        runqsize(pp),
+        pp.steal().len(),
         gfreecnt(pp),
         pp.num_timers.load(Ordering::Relaxed),
     );

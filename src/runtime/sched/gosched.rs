@@ -119,7 +119,7 @@ unsafe extern "C" fn goyield_m(gp: *mut G) -> ! {
     trace(|| Event::GoPreempt(gp));
     casgstatus(gp, GRUNNING, GRUNNABLE);
     dropg(mp, gp);
-    runqput(pp, gp, false);
+    runqput(pp.local(), gp, false);
     // SAFETY: on g0 by mcall, with the P that was just found; dropg has taken the goroutine.
     unsafe { schedule(mp) }
 }

@@ -21,7 +21,7 @@ use crate::runtime::sched::poll::wake_net_poller;
 /// P. Go's `handoffp`.
 pub(in crate::runtime) fn handoffp(pp: &'static P) {
     // Where findRunnable would find something, an M must be started.
-    if !runqempty(pp) || sched().runqsize.load(Ordering::Relaxed) != 0 {
+    if !runqempty(pp.steal()) || sched().runqsize.load(Ordering::Relaxed) != 0 {
         return startm(Some(pp), false, false);
     }
     // No M is looking for work, and no P is idle to be woken: an M with this P has to look.

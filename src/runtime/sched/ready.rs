@@ -46,7 +46,7 @@ pub(in crate::runtime) fn ready_on(mp: Option<&'static M>, gp: &'static G, next:
         Some(pp) => {
             casgstatus(gp, GWAITING, GRUNNABLE);
             trace(|| Event::GoUnpark(gp));
-            runqput(pp, gp, next);
+            runqput(pp.local(), gp, next);
             wakep();
         }
         None => {
@@ -100,7 +100,7 @@ fn inject_runnable(q: &GQueue, mut qsize: i32) {
         qsize -= n;
     }
     if !q.empty() {
-        runqputbatch(pp, q, qsize);
+        runqputbatch(pp.local(), q, qsize);
     }
 }
 
@@ -148,7 +148,7 @@ unsafe extern "C" fn gosched_newproc_from(f: Option<Entry>, arg: *mut c_void, ca
 pub(crate) fn enqueue(newg: &'static G) {
     match this_p() {
         Some(pp) => {
-            runqput(pp, newg, true);
+            runqput(pp.local(), newg, true);
             wakep();
         }
         None => {

@@ -43,7 +43,7 @@ pub(super) unsafe fn schedule(mp: &'static M) -> ! {
     }
     loop {
         let Some(pp) = mp.p.get() else { throw("schedule: no p") };
-        if mp.spinning.get() && has_local_work(pp) {
+        if mp.spinning.get() && !pp.local().is_empty() {
             throw("schedule: spinning with local work");
         }
         let (gp, inherit_time, try_wake_p) = find_runnable(mp);
@@ -75,18 +75,11 @@ pub(super) unsafe fn schedule(mp: &'static M) -> ! {
 #[inline(never)]
 fn end_time_slice(pp: &P) {
     pp.preempt.store(false, Ordering::Relaxed);
-    let next = pp.runnext.get();
-    if let Some(gp) = next
-        && pp.runnext.cas(next, None)
-    {
+    if let Some(gp) = pp.local().take_next() {
         lock(&sched().lock);
         globrunqput(gp);
         unlock(&sched().lock);
     }
-}
-
-fn has_local_work(pp: &P) -> bool {
-    !pp.runnext.is_null() || pp.runqhead.load(Ordering::Relaxed) != pp.runqtail.load(Ordering::Relaxed)
 }
 
 /// Runs `gp` on this M; in the current time slice if `inherit_time`. Go's `execute`.
@@ -159,7 +152,7 @@ fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
         {
             return (gp, false, false);
         }
-        if let Some((gp, inherit_time)) = runqget(pp) {
+        if let Some((gp, inherit_time)) = runqget(pp.local()) {
             return (gp, inherit_time, false);
         }
         if let Some((gp, inherit_time)) = look_further(mp, pp) {
@@ -229,7 +222,7 @@ fn globrunqget_locked(mp: &'static M, pp: &P, max: i32) -> Option<&'static G> {
         return None;
     }
     lock_on(Some(mp), &sched().lock);
-    let gp = globrunqget(pp, max);
+    let gp = globrunqget(pp.local(), max);
     unlock_on(Some(mp), &sched().lock);
     gp
 }

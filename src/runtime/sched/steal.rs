@@ -43,14 +43,14 @@ pub(super) fn steal_work(mp: &M, pp: &'static P) -> Stolen {
                 poll_until = earlier(poll_until, checked.poll_until);
                 if checked.ran {
                     // What a timer has made ready is on our queue, and runqsteal wants that empty.
-                    if let Some((gp, inherit_time)) = runqget(pp) {
+                    if let Some((gp, inherit_time)) = runqget(pp.local()) {
                         return Stolen::Work(gp, inherit_time);
                     }
                     ran_timer = true;
                 }
             }
             if !procs.idlep_mask.read(p2.id.get())
-                && let Some(gp) = runqsteal(pp, p2, steal_timers_or_run_next_g)
+                && let Some(gp) = runqsteal(pp.local(), p2.steal(), steal_timers_or_run_next_g)
             {
                 return Stolen::Work(gp, false);
             }

@@ -144,7 +144,7 @@ pub(super) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
         return Dropped::Again;
     }
     if sched().runqsize.load(Ordering::Relaxed) != 0 {
-        let gp = globrunqget(pp, 0);
+        let gp = globrunqget(pp.local(), 0);
         unlock(&sched().lock);
         return gp.map_or(Dropped::Again, Dropped::Run);
     }
@@ -172,7 +172,7 @@ pub(super) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
     if sched().runqsize.load(Ordering::Relaxed) != 0
         && let Some(pp) = pidleget_spinning()
     {
-        let gp = globrunqget(pp, 0);
+        let gp = globrunqget(pp.local(), 0);
         unlock(&sched().lock);
         acquirep(mp, pp);
         mp.become_spinning();
@@ -195,7 +195,7 @@ pub(super) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
 /// Looks for work on every P's queue, for an M without a P; if there is some, and an
 /// idle P, returns that P. Go's `checkRunqsNoP`.
 fn check_runqs_no_p(procs: &Procs) -> Option<&'static P> {
-    let work = |pp: &&P| !procs.idlep_mask.read(pp.id.get()) && !runqempty(pp);
+    let work = |pp: &&P| !procs.idlep_mask.read(pp.id.get()) && !runqempty(pp.steal());
     if !procs.allp.iter().copied().any(|pp| work(&pp)) {
         return None;
     }

@@ -97,19 +97,11 @@ impl P {
         assert_lock_held(&sched().lock);
         assert_world_stopped();
         // From its tail, each G to the head of the global queue: the order stays.
-        loop {
-            let t = self.runqtail.load(Ordering::Relaxed);
-            if t == self.runqhead.load(Ordering::Relaxed) {
-                break;
-            }
-            self.runqtail.store(t.wrapping_sub(1), Ordering::Relaxed);
-            if let Some(gp) = self.runq[t.wrapping_sub(1) as usize % self.runq.len()].get() {
-                globrunqputhead(gp);
-            }
-        }
-        if let Some(gp) = self.runnext.get() {
+        while let Some(gp) = self.local().take_last() {
             globrunqputhead(gp);
-            self.runnext.set(None);
+        }
+        if let Some(gp) = self.local().take_next() {
+            globrunqputhead(gp);
         }
         hand_timers(heir, self);
         purge(self);
@@ -171,7 +163,7 @@ pub(in crate::runtime) fn procresize(nprocs: i32) -> Option<&'static P> {
             continue;
         }
         pp.status.store(PIDLE, Ordering::Relaxed);
-        if runqempty(pp) {
+        if runqempty(pp.steal()) {
             pidleput(pp);
         } else {
             pp.m.set(mget());
@@ -209,10 +201,10 @@ mod tests {
         while pidleget().is_some() {}
 
         let ps = procs().allp.clone();
-        gs[1..4].iter().for_each(|gp| runqput(ps[3], gp, false));
-        runqput(ps[3], gs[0], true);
+        gs[1..4].iter().for_each(|gp| runqput(ps[3].local(), gp, false));
+        runqput(ps[3].local(), gs[0], true);
         globrunqput(gs[4]);
-        runqput(ps[1], gs[5], false);
+        runqput(ps[1].local(), gs[5], false);
         dead.stack.set(home_stack(dead));
         gfput(Some(ps[3]), dead);
         let runnable = procresize(2);

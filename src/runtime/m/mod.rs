@@ -23,7 +23,8 @@
 //! | `new.rs` | `newm`, `startTemplateThread`, and M's that run no goroutines |
 //! | `thread.rs` | `allocm`, `mcommoninit`, `newm1`; an M is used again |
 //! | `template.rs` | `templateThread`: makes threads for those that shouldn't |
-//! | `startm.rs` | `startm`, `stopm`, `mPark`, `mspinning`; a thread that can't be made |
+//! | `startm.rs` | `startm`, `stopm`, `mPark`; a thread that can't be made |
+//! | `spinning.rs` | `m.becomeSpinning`, `mspinning`: who is counted as spinning |
 //! | `idle.rs` | `mput`, `mget` |
 //! | `count.rs` | `mcount`, `checkmcount`, `mReserveID`, `setMaxThreads`, `allm` |
 //! | `checkdead.rs` | `checkdead`, `incidlelocked` |
@@ -36,6 +37,7 @@ pub(super) mod idle;
 pub(super) mod lockosthread;
 pub(super) mod new;
 pub(super) mod sigstack;
+pub(super) mod spinning;
 pub(super) mod startm;
 mod template;
 pub(super) mod thread;

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
-use crate::runtime::base::this::{acquirem, getm, releasem, this_m};
+use crate::runtime::base::this::{acquirem, releasem, this_m};
 use crate::runtime::data::runtime2::{M, P, sched};
 use crate::runtime::lock::note::{noteclear, notesleep, notewakeup};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::count::{m_reserve_id, mcount};
 use crate::runtime::m::idle::{mget, mput};
 use crate::runtime::m::new::newm;
+use crate::runtime::m::spinning::Spinning;
 use crate::runtime::p::acquire::acquirep;
 use crate::runtime::p::globrunq::globrunqputbatch;
 use crate::runtime::p::idle::{pidleget, pidleput};
@@ -50,23 +51,18 @@ pub(in crate::runtime) fn stopm(mp: &'static M) {
     take_nextp(mp);
 }
 
-/// What a new M runs first if its maker has counted it as spinning. Go's `mspinning`.
-fn mspinning() {
-    getm().spinning.set(true);
-}
-
 /// Gets some M to run `pp`, or an idle P, if there is one, where `pp` is none; makes an M
-/// if all are busy. If `spinning`, the caller has counted that M in `nmspinning`. If
+/// if all are busy. That M gets `spinning`, if there is one. If
 /// `lockheld`, the caller holds `sched.lock`, which may be dropped in between. Go's
 /// `startm`.
-pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: bool, lockheld: bool) {
+pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: Option<Spinning>, lockheld: bool) {
     let mp = acquirem();
     if !lockheld {
         lock(&sched().lock);
     }
     let pp = match pp {
         Some(pp) => Some(pp),
-        None if spinning => throw("startm: P required for spinning=true"),
+        None if spinning.is_some() => throw("startm: P required for spinning=true"),
         None => pidleget(),
     };
     let Some(pp) = pp else {
@@ -81,7 +77,7 @@ pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: bool, lockhel
         // dropped: else checkdead could find work and no M to do it.
         let id = m_reserve_id();
         unlock(&sched().lock);
-        let made = newm(if spinning { Some(mspinning) } else { None }, Some(pp), id);
+        let made = newm(spinning.as_ref().map(Spinning::start), Some(pp), id);
         if let Err(error) = made {
             no_thread(pp, spinning, &error);
         }
@@ -100,10 +96,12 @@ pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: bool, lockhel
     if !nmp.nextp.is_null() {
         throw("startm: m has p");
     }
-    if spinning && !runqempty(pp.steal()) {
-        throw("startm: p has runnable gs");
+    if let Some(spinning) = spinning {
+        if !runqempty(pp.steal()) {
+            throw("startm: p has runnable gs");
+        }
+        spinning.give(nmp);
     }
-    nmp.spinning.set(spinning);
     nmp.nextp.set(Some(pp));
     notewakeup(&nmp.park);
     releasem(mp);
@@ -112,11 +110,11 @@ pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: bool, lockhel
 /// No thread could be made to run `pp`: the P goes back to the idle list, and its work to
 /// the global queue, for the M's that there are. If there is no M, the process ends.
 #[cold]
-pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: bool, error: &io::Error) {
+pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: Option<Spinning>, error: &io::Error) {
     static SAID: AtomicBool = AtomicBool::new(false);
     lock(&sched().lock);
-    if spinning && sched().nmspinning.fetch_sub(1, Ordering::SeqCst) <= 0 {
-        throw("startm: negative nmspinning");
+    if let Some(spinning) = spinning {
+        spinning.uncount();
     }
     let (q, n) = runqdrain(pp.local());
     globrunqputbatch(&q, n);

@@ -8,6 +8,7 @@ use crate::runtime::g::status::{dumpgstatus, readgstatus};
 use crate::runtime::lock::note::notewakeup;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::incidlelocked;
+use crate::runtime::m::spinning::Spinning;
 use crate::runtime::m::startm::{m_park, startm, stopm, take_nextp};
 use crate::runtime::p::acquire::releasep;
 use crate::runtime::p::idle::pidleput;
@@ -22,14 +23,14 @@ use crate::runtime::sched::poll::wake_net_poller;
 pub(in crate::runtime) fn handoffp(pp: &'static P) {
     // Where findRunnable would find something, an M must be started.
     if !runqempty(pp.steal()) || sched().runqsize.load(Ordering::Relaxed) != 0 {
-        return startm(Some(pp), false, false);
+        return startm(Some(pp), None, false);
     }
     // No M is looking for work, and no P is idle to be woken: an M with this P has to look.
     if sched().nmspinning.load(Ordering::SeqCst) + sched().npidle.load(Ordering::SeqCst) == 0
-        && sched().nmspinning.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        && let Some(spinning) = Spinning::first()
     {
         sched().needspinning.store(0, Ordering::SeqCst);
-        return startm(Some(pp), true, false);
+        return startm(Some(pp), Some(spinning), false);
     }
     lock(&sched().lock);
     if sched().gcwaiting.load(Ordering::SeqCst) {
@@ -40,14 +41,14 @@ pub(in crate::runtime) fn handoffp(pp: &'static P) {
     run_safe_point_fn_locked(pp);
     if sched().runqsize.load(Ordering::Relaxed) != 0 {
         unlock(&sched().lock);
-        return startm(Some(pp), false, false);
+        return startm(Some(pp), None, false);
     }
     // The last running P must not become idle while no M waits for the network.
     if sched().npidle.load(Ordering::SeqCst) == gomaxprocs() - 1
         && sched().lastpoll.load(Ordering::SeqCst) != 0
     {
         unlock(&sched().lock);
-        return startm(Some(pp), false, false);
+        return startm(Some(pp), None, false);
     }
     // For wake_net_poller, which may have to wake a P and so can't be called with the lock held.
     let when = nobarrier_wake_time(pp);

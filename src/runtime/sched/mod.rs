@@ -25,7 +25,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `schedule.rs` | `schedule`, `execute`, `findRunnable`, `dropg` |
-//! | `wake.rs` | `wakep`, `resetspinning`, `m.becomeSpinning`, `checkRunqsNoP`: the "delicate dance" |
+//! | `wake.rs` | `wakep`, `resetspinning`, `checkRunqsNoP`: the "delicate dance" |
 //! | `steal.rs` | `stealWork` |
 //! | `timers.rs` | `checkTimers`, `checkTimersNoP` |
 //! | `poll.rs` | `wakeNetPoller`, `pollWork`, `poll_or_stop`, where an M sleeps |

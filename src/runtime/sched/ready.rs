@@ -111,7 +111,7 @@ fn start_idle(n: i32) {
         lock(&sched().lock);
         let pp = pidleget_spinning();
         if pp.is_some() {
-            startm(pp, false, true);
+            startm(pp, None, true);
         }
         unlock(&sched().lock);
         releasem(mp);

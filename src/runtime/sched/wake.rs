@@ -9,7 +9,8 @@
 //! # The rules
 //!
 //! An M is *spinning* if it has a P and no work and is looking for some in the queues
-//! of others; `sched.nmspinning` counts them.
+//! of others; `sched.nmspinning` counts them. A count belongs to an M, whose `spinning` is set, or it is a
+//! [`Spinning`]: whoever wakes an M has counted it before, and gives it that.
 //!
 //! - Who submits work wakes a P ([`wakep`]), unless somebody is spinning already, or
 //!   no P is idle. The M that it wakes starts spinning.
@@ -54,29 +55,13 @@ use crate::runtime::base::this::with_room;
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::{G, M, P, sched};
 use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::spinning::Spinning;
 use crate::runtime::m::startm::startm;
 use crate::runtime::p::acquire::{acquirep, releasep};
 use crate::runtime::p::idle::{pidleget_spinning, pidleput};
 use crate::runtime::p::procs::Procs;
 use crate::runtime::p::runq::{globrunqget, runqempty};
 use crate::runtime::p::stop::asked_to_stop;
-
-impl M {
-    /// Counts this M among the spinning. Go's `becomeSpinning`.
-    pub(super) fn become_spinning(&self) {
-        self.spinning.set(true);
-        sched().nmspinning.fetch_add(1, Ordering::SeqCst);
-        sched().needspinning.store(0, Ordering::SeqCst);
-    }
-
-    /// Takes it out again.
-    pub(super) fn stop_spinning(&self) {
-        self.spinning.set(false);
-        if sched().nmspinning.fetch_sub(1, Ordering::SeqCst) <= 0 {
-            throw("findrunnable: negative nmspinning");
-        }
-    }
-}
 
 /// Gets one more P to work, if there is an idle one and nobody is looking for work
 /// already. Called with a P, after work was submitted. Go's `wakep`.
@@ -98,20 +83,16 @@ pub(in crate::runtime) fn wakep() {
 #[cold]
 #[inline(never)]
 fn wakep_slow() {
-    // One at a time: the counter is the right to wake.
-    if sched().nmspinning.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-        return;
-    }
+    // One at a time: the count is the right to wake.
+    let Some(spinning) = Spinning::first() else { return };
     lock(&sched().lock);
     let Some(pp) = pidleget_spinning() else {
-        if sched().nmspinning.fetch_sub(1, Ordering::SeqCst) <= 0 {
-            throw("wakep: negative nmspinning");
-        }
+        spinning.uncount();
         unlock(&sched().lock);
         return;
     };
     unlock(&sched().lock);
-    startm(Some(pp), true, false);
+    startm(Some(pp), Some(spinning), false);
 }
 
 /// A spinning M has found work: it stops spinning, and wakes another in its place. Go's

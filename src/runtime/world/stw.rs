@@ -243,6 +243,6 @@ fn start_thread(pp: &'static P) {
     let id = m_reserve_id();
     unlock(&sched().lock);
     if let Err(error) = newm(None, Some(pp), id) {
-        no_thread(pp, false, &error);
+        no_thread(pp, None, &error);
     }
 }

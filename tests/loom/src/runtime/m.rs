@@ -1,15 +1,19 @@
-//! Stand-in for waking M's: a count of those that were.
+//! How spinning M's are counted; and a stand-in for waking M's: a count of those that were.
+
+#[path = "../../../../src/runtime/m/spinning.rs"]
+pub(crate) mod spinning;
 
 pub(crate) mod startm {
     use crate::runtime::data::atomic::{AtomicU32, Ordering};
     use crate::runtime::data::runtime2::{M, P};
+    use crate::runtime::m::spinning::Spinning;
 
     loom::lazy_static! {
         static ref STARTED: AtomicU32 = AtomicU32::new(0);
     }
 
-    pub(crate) fn startm(pp: Option<&'static P>, spinning: bool, _lockheld: bool) {
-        assert!(pp.is_some() && spinning);
+    pub(crate) fn startm(pp: Option<&'static P>, spinning: Option<Spinning>, _lockheld: bool) {
+        assert!(pp.is_some() && spinning.is_some());
         STARTED.fetch_add(1, Ordering::SeqCst);
     }
 

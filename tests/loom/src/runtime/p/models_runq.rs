@@ -9,13 +9,13 @@ use crate::runtime::p::runq::{runqdrain, runqempty, runqget, runqput, runqputbat
 
 /// Takes and runs all that the owner of `pp` gets.
 fn get_all(pp: &'static P) -> Vec<u32> {
-    std::iter::from_fn(|| runqget(pp)).map(|(gp, _)| gp.run()).collect()
+    std::iter::from_fn(|| runqget(pp.local())).map(|(gp, _)| gp.run()).collect()
 }
 
 /// Steals once for another P, and runs what that brings.
 fn steal(from: &'static P, steal_run_next_g: bool) -> Vec<u32> {
     let mine = P::new(1);
-    let first = runqsteal(mine, from, steal_run_next_g).map(G::run);
+    let first = runqsteal(mine.local(), from.steal(), steal_run_next_g).map(G::run);
     let mut got = get_all(mine);
     got.extend(first);
     got
@@ -39,14 +39,14 @@ fn put_and_get_against_one_thief() {
         let pp = P::new(0);
         let thief = thread::spawn(move || steal(pp, false));
         let mut got = Vec::new();
-        runqput(pp, G::new(1), false);
-        runqput(pp, G::new(2), false);
-        got.extend(runqget(pp).map(|(gp, _)| gp.run()));
-        runqput(pp, G::new(3), false);
+        runqput(pp.local(), G::new(1), false);
+        runqput(pp.local(), G::new(2), false);
+        got.extend(runqget(pp.local()).map(|(gp, _)| gp.run()));
+        runqput(pp.local(), G::new(3), false);
         got.extend(get_all(pp));
         got.extend(thief.join().unwrap());
         assert_each_once(got, 3);
-        assert!(runqempty(pp));
+        assert!(runqempty(pp.steal()));
     });
 }
 
@@ -54,8 +54,8 @@ fn put_and_get_against_one_thief() {
 fn put_and_get_against_two_thieves() {
     check(Some(2), || {
         let pp = P::new(0);
-        runqput(pp, G::new(1), false);
-        runqput(pp, G::new(2), false);
+        runqput(pp.local(), G::new(1), false);
+        runqput(pp.local(), G::new(2), false);
         let thieves = [(); 2].map(|()| thread::spawn(move || steal(pp, false)));
         let mut got = get_all(pp);
         for thief in thieves {
@@ -70,8 +70,8 @@ fn runnext_is_kicked_run_or_stolen() {
     check(Some(3), || {
         let pp = P::new(0);
         let thief = thread::spawn(move || steal(pp, true));
-        runqput(pp, G::new(1), true);
-        runqput(pp, G::new(2), true);
+        runqput(pp.local(), G::new(1), true);
+        runqput(pp.local(), G::new(2), true);
         let mut got = get_all(pp);
         got.extend(thief.join().unwrap());
         got.extend(get_all(pp));
@@ -84,10 +84,10 @@ fn a_full_queue_gives_half_to_the_global_one() {
     check(Some(3), || {
         let pp = P::new(0);
         for id in 1..=4 {
-            runqput(pp, G::new(id), false);
+            runqput(pp.local(), G::new(id), false);
         }
         let thief = thread::spawn(move || steal(pp, false));
-        runqput(pp, G::new(5), false);
+        runqput(pp.local(), G::new(5), false);
         let mut got = get_all(pp);
         got.extend(thief.join().unwrap());
         got.extend(global());
@@ -100,13 +100,13 @@ fn a_slot_is_used_again_only_when_it_was_read() {
     check(Some(3), || {
         let pp = P::new(0);
         for id in 1..=3 {
-            runqput(pp, G::new(id), false);
+            runqput(pp.local(), G::new(id), false);
         }
         let thief = thread::spawn(move || steal(pp, false));
         // Around the ring, over the slots that the thief may be copying.
-        let mut got: Vec<u32> = runqget(pp).map(|(gp, _)| gp.run()).into_iter().collect();
-        runqput(pp, G::new(4), false);
-        runqput(pp, G::new(5), false);
+        let mut got: Vec<u32> = runqget(pp.local()).map(|(gp, _)| gp.run()).into_iter().collect();
+        runqput(pp.local(), G::new(4), false);
+        runqput(pp.local(), G::new(5), false);
         got.extend(get_all(pp));
         got.extend(thief.join().unwrap());
         got.extend(global());
@@ -119,12 +119,12 @@ fn a_batch_goes_in_whole() {
     check(Some(3), || {
         let pp = P::new(0);
         let thief = thread::spawn(move || steal(pp, false));
-        runqput(pp, G::new(1), false);
+        runqput(pp.local(), G::new(1), false);
         let q = GQueue::default();
         for id in 2..=5 {
             q.push_back(G::new(id));
         }
-        runqputbatch(pp, &q, 4);
+        runqputbatch(pp.local(), &q, 4);
         let mut got = get_all(pp);
         got.extend(thief.join().unwrap());
         got.extend(global());
@@ -136,11 +136,11 @@ fn a_batch_goes_in_whole() {
 fn a_drain_takes_what_no_thief_has() {
     check(Some(3), || {
         let pp = P::new(0);
-        runqput(pp, G::new(1), false);
-        runqput(pp, G::new(2), false);
-        runqput(pp, G::new(3), true);
+        runqput(pp.local(), G::new(1), false);
+        runqput(pp.local(), G::new(2), false);
+        runqput(pp.local(), G::new(3), true);
         let thief = thread::spawn(move || steal(pp, true));
-        let (q, n) = runqdrain(pp);
+        let (q, n) = runqdrain(pp.local());
         let mut got: Vec<u32> = std::iter::from_fn(|| q.pop()).map(G::run).collect();
         assert_eq!(got.len() as i32, n);
         got.extend(thief.join().unwrap());
@@ -152,12 +152,12 @@ fn a_drain_takes_what_no_thief_has() {
 fn a_queue_with_work_never_looks_empty() {
     check(Some(3), || {
         let pp = P::new(0);
-        runqput(pp, G::new(1), true);
-        let looker = thread::spawn(move || runqempty(pp));
+        runqput(pp.local(), G::new(1), true);
+        let looker = thread::spawn(move || runqempty(pp.steal()));
         // The first moves from runnext to the ring, and runnext is emptied: the first is always
         // in one of them, and a look at one and then the other could miss it.
-        runqput(pp, G::new(2), true);
-        let mut got: Vec<u32> = runqget(pp).map(|(gp, _)| gp.run()).into_iter().collect();
+        runqput(pp.local(), G::new(2), true);
+        let mut got: Vec<u32> = runqget(pp.local()).map(|(gp, _)| gp.run()).into_iter().collect();
         assert!(!looker.join().unwrap());
         got.extend(get_all(pp));
         assert_each_once(got, 2);

@@ -22,7 +22,7 @@ fn search_and_drop(mp: &'static M, may_spin: bool) -> bool {
         let pp = mp.p.get().expect("an M that searches has a P");
         if mp.spinning.get() {
             for &victim in &procs().allp {
-                if !std::ptr::eq(pp, victim) && runqsteal(pp, victim, true).is_some() {
+                if !std::ptr::eq(pp, victim) && runqsteal(pp.local(), victim.steal(), true).is_some() {
                     resetspinning(mp);
                     return true;
                 }
@@ -55,7 +55,7 @@ fn idle(id: usize) {
 /// When all is quiet: if there is work that nobody has, and a P is idle, then somebody was woken
 /// or is looking.
 fn assert_conserved() {
-    let work = !runqempty(p(0)) || sched().runqsize.load(Ordering::SeqCst) != 0;
+    let work = !runqempty(p(0).steal()) || sched().runqsize.load(Ordering::SeqCst) != 0;
     let idle = sched().npidle.load(Ordering::SeqCst) != 0;
     let looking = sched().nmspinning.load(Ordering::SeqCst) != 0 || started() != 0;
     assert!(!(work && idle) || looking, "work waits, a P is idle, and nobody looks");
@@ -63,7 +63,7 @@ fn assert_conserved() {
 
 /// P 0 submits work, next on itself.
 fn submit() {
-    runqput(p(0), G::new(1), true);
+    runqput(p(0).local(), G::new(1), true);
     wakep();
 }
 
@@ -126,7 +126,7 @@ fn an_idle_p_is_woken_once() {
         idle(1);
         idle(2);
         let other = thread::spawn(|| {
-            runqput(p(0), G::new(2), true);
+            runqput(p(0).local(), G::new(2), true);
             wakep();
         });
         other.join().unwrap();

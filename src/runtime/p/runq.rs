@@ -176,39 +176,47 @@ pub(crate) fn runqempty(Steal(pp): Steal<'_>) -> bool {
 
 /// Puts `gp` on the queue of its owner: into `runnext` if `next`, whose G moves to
 /// the tail. If the ring is full, on the global queue. Go's `runqput`.
-#[inline]
-pub(in crate::runtime) fn runqput(local: Local<'_>, mut gp: &'static G, mut next: bool) {
-    if randomize_scheduler() && next && cheaprandn(2) == 0 {
-        next = false;
+///
+/// Inlined, as who calls it knows `next`.
+#[inline(always)]
+pub(in crate::runtime) fn runqput(local: Local<'_>, gp: &'static G, next: bool) {
+    if next { put_next(local, gp) } else { put_last(local, gp) }
+}
+
+fn put_next(local: Local<'_>, gp: &'static G) {
+    if randomize_scheduler() && cheaprandn(2) == 0 {
+        return put_last(local, gp);
     }
-    if next {
-        let Steal(pp) = *local;
-        loop {
-            let oldnext = pp.runnext.get();
-            // Release: publishes gp to a thief. It fails only if oldnext was stolen.
-            if !pp.runnext.cas(oldnext, Some(gp)) {
-                continue;
-            }
-            match oldnext {
-                None => return,
-                Some(kicked) => gp = kicked,
-            }
-            break;
+    let Steal(pp) = *local;
+    let kicked = loop {
+        let oldnext = pp.runnext.get();
+        // Release: publishes gp to a thief. It fails only if oldnext was stolen.
+        if pp.runnext.cas(oldnext, Some(gp)) {
+            break oldnext;
         }
+    };
+    if let Some(kicked) = kicked {
+        put_last(local, kicked);
     }
-    loop {
-        let h = local.head();
-        let t = local.own_tail();
-        if t.wrapping_sub(h) < LEN {
-            local.set_slot(t, Some(gp));
-            local.publish(t.wrapping_add(1));
-            return;
-        }
-        // The batch is larger than a copying stack.
-        if with_room(move || runqputslow(local, gp, h, t)) {
-            return;
-        }
+}
+
+fn put_last(local: Local<'_>, gp: &'static G) {
+    let h = local.head();
+    let t = local.own_tail();
+    if t.wrapping_sub(h) >= LEN {
+        return put_where_it_is_full(local, gp, h, t);
+    }
+    local.set_slot(t, Some(gp));
+    local.publish(t.wrapping_add(1));
+}
+
+#[cold]
+#[inline(never)]
+fn put_where_it_is_full(local: Local<'_>, gp: &'static G, h: u32, t: u32) {
+    // The batch is larger than a copying stack.
+    if !with_room(|| runqputslow(local, gp, h, t)) {
         // A thief took some meanwhile: there is room now.
+        put_last(local, gp);
     }
 }
 

@@ -58,6 +58,7 @@ pub(in crate::runtime) fn inject_polled() -> bool {
 }
 
 /// A goroutine that the network is ready for, if there is one; doesn't wait. Part of Go's `findRunnable`.
+#[inline(never)]
 pub(super) fn poll_now() -> Option<&'static G> {
     if !worth_polling() {
         return None;
@@ -83,6 +84,7 @@ fn first_polled(list: &GList, delta: i32) -> Option<&'static G> {
 ///
 /// `procs` is the table that the M has read while it had a P; at `poll_until` the next timer is due that
 /// it knows of, 0 if it knows of none.
+#[inline(never)]
 pub(super) fn poll_or_stop(
     mp: &'static M,
     procs: &Procs,

@@ -1,24 +1,29 @@
 //! Whose `__morestack` the program has, and what the linker has done about calls of code without
 //! checks.
 
-#[path = "../../common/mod.rs"]
-mod common;
+#[allow(dead_code, unused_imports, reason = "the suite's tests need more of it")]
+#[path = "../../suite/harness/mod.rs"]
+mod harness;
 mod sweeping;
 
 use std::env;
 use std::fs;
 use std::process::Command;
 
-use common::Test;
 use gosched_split_stack::{LEVELS, available, rewrites_calls, unchecked_cases};
+use harness::Test;
 use sweeping::sweep_with;
 
-common::tests! {
+harness::tests! {
     the_family_is_of_one_object
     calls_into_libc
     formats_with_little_stack
     formats_on_fenced_stacks
     formats_on_moving_stacks
+}
+
+fn main() -> std::process::ExitCode {
+    harness::main(TESTS)
 }
 
 /// What asm/x86_64/morestack.S defines.

@@ -5,29 +5,30 @@
 //! | `STRESS_SECONDS` | how long each process runs, 5 at first |
 //! | `STRESS_SEED` | the seed; without it, another one each time |
 
-#[path = "../../common/asked.rs"]
-mod asked;
-#[path = "../../common/mod.rs"]
-mod common;
-#[path = "../../common/rng.rs"]
-mod rng;
+#[allow(dead_code, unused_imports, reason = "the suite's tests need more of it")]
+#[path = "../../suite/harness/mod.rs"]
+mod harness;
 
 use std::time::{Duration, Instant};
 
-use asked::run_asked;
-use common::{Test, run};
 use gosched_split_stack::{
     Call, Case, FreshStack, LEVELS, Partner, Reference, Settings, available, cases, count_moves, moves,
     references,
 };
-use rng::{Rng, number, seed};
+use harness::asked::run_asked;
+use harness::rng::random::{Rng, number, seed};
+use harness::{Test, run};
 
-common::tests! {
+harness::tests! {
     kept_stacks
     fresh_stacks
     moving_stacks
     stopped_goroutines
     stopped_goroutines_on_moving_stacks
+}
+
+fn main() -> std::process::ExitCode {
+    harness::main(TESTS)
 }
 
 /// So many run at a time.

@@ -7,17 +7,16 @@
 //! | `fenced_*` | they grow; what they have left is inaccessible, and looked for in what they have become |
 //! | `forced_*` | they are moved by every check besides |
 
-#[path = "../../common/mod.rs"]
-mod common;
-#[path = "../../common/memory.rs"]
-mod memory;
+#[allow(dead_code, unused_imports, reason = "the suite's tests need more of it")]
+#[path = "../../suite/harness/mod.rs"]
+mod harness;
 mod sweeping;
 
-use common::{Test, run};
 use gosched_split_stack::{Call, Case, Partner, Settings, available, cases, references};
+use harness::{Test, run};
 use sweeping::{SEED, sweep_with};
 
-common::tests! {
+harness::tests! {
     growth_o0
     growth_o2
     growth_o2fp
@@ -28,6 +27,10 @@ common::tests! {
     forced_o2
     forced_o2fp
     blocks_are_freed
+}
+
+fn main() -> std::process::ExitCode {
+    harness::main(TESTS)
 }
 
 /// A test for each level: what its name says is done to the stacks, at that level.
@@ -84,7 +87,7 @@ fn blocks_are_freed(test: Test) {
         let references = references(&cases, settings);
         run(|| {
             let partner = Partner::goroutines();
-            memory::allow(8 << 20);
+            harness::memory::allow(8 << 20);
             let result = Call::new(&cases[0], 0, settings, &partner).on_a_goroutine();
             assert!(references[0].agrees(result));
         });

@@ -64,6 +64,7 @@ impl<F: Fn(Test)> Body<(Test,)> for F {
 /// Lists a module's tests: functions without an argument, or with a [`Test`].
 macro_rules! tests {
     ($($test:ident)*) => {
+        /// The tests of this module.
         pub const TESTS: &[$crate::harness::Test] = &[$($crate::harness::Test {
             path: concat!(module_path!(), "::", stringify!($test)),
             f: |test| $crate::harness::Body::run(&$test, test),

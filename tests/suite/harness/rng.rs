@@ -1,7 +1,7 @@
 //! What tests ask of random numbers.
 
 #[path = "../../common/rng.rs"]
-mod random;
+pub mod random;
 
 pub use random::{Rng, number};
 

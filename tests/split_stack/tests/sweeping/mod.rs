@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use gosched_split_stack::{Case, Settings, count_moves, references, sweep};
 
-use crate::common::{Test, run};
+use crate::harness::{Test, run};
 
 /// Where the random words begin that cases are called with.
 pub const SEED: u64 = 0x0123_4567_89ab_cdef;

@@ -136,19 +136,19 @@ pub(super) fn set_vector_size(size: usize) {
 
 impl Regs {
     /// The registers of a goroutine at `pc`, in a frame that has saved those of its caller.
-    pub(crate) fn new(pc: usize, sp: usize, fp: usize) -> Regs {
+    pub(in crate::runtime) fn new(pc: usize, sp: usize, fp: usize) -> Regs {
         Regs { pc, sp, fp, saved: Default::default() }
     }
 
     /// Registers with `pc`, and `word` in every other.
-    pub(crate) fn all(pc: usize, word: usize) -> Regs {
+    pub(in crate::runtime) fn all(pc: usize, word: usize) -> Regs {
         let mut regs = Regs::new(pc, word, word);
         regs.saved.fill(word);
         regs
     }
 
     /// Changes every register but the pc.
-    pub(crate) fn change(&mut self, mut f: impl FnMut(&mut usize)) {
+    pub(in crate::runtime) fn change(&mut self, mut f: impl FnMut(&mut usize)) {
         [&mut self.sp, &mut self.fp].into_iter().chain(&mut self.saved).for_each(&mut f);
     }
 }

@@ -196,7 +196,7 @@ pub(in crate::runtime) struct Gotraceback {
     /// 0 for no frames, 1 for the program's, 2 for the runtime's, too.
     pub(in crate::runtime) frames: u32,
     /// Every goroutine is printed: the setting says so, or the error is the whole program's.
-    pub(crate) all: bool,
+    pub(in crate::runtime) all: bool,
     /// Every goroutine is printed because the setting says so.
     pub(in crate::runtime) always_all: bool,
     /// The process ends with SIGABRT.

@@ -10,7 +10,7 @@ use crate::runtime::data::runtime2::Sudog;
 impl Waitq {
     /// Adds `sg` at the end. The channel's lock is held.
     #[inline]
-    pub(crate) fn enqueue(&self, sg: &'static Sudog) {
+    pub(in crate::runtime) fn enqueue(&self, sg: &'static Sudog) {
         sg.next.set(None);
         let last = self.last.get();
         sg.prev.set(last);

@@ -19,7 +19,7 @@ pub struct AdjustInfo {
 }
 
 impl AdjustInfo {
-    pub(crate) fn new(old: Stack, new: Stack) -> Self {
+    pub(in crate::runtime) fn new(old: Stack, new: Stack) -> Self {
         AdjustInfo { old, delta: new.hi.wrapping_sub(old.hi), sghi: Cell::new(0) }
     }
 

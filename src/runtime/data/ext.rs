@@ -101,7 +101,7 @@ impl Name {
 
 /// Room for what the safe layer passes to a goroutine and gets back: `g/slot.rs`.
 #[repr(C, align(16))]
-pub struct Slot(pub(crate) UnsafeCell<[MaybeUninit<u8>; SLOT_SIZE]>);
+pub struct Slot(pub(in crate::runtime) UnsafeCell<[MaybeUninit<u8>; SLOT_SIZE]>);
 
 /// The kind of stack that a G was made with, for life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

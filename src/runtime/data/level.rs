@@ -20,31 +20,31 @@ pub struct Level {
 
 impl Level {
     /// The level of an empty list.
-    pub(crate) const fn new() -> Self {
+    pub(in crate::runtime) const fn new() -> Self {
         Level { len: Cell::new(0), low: Cell::new(0), surplus: Cell::new(0) }
     }
 
     /// How many are on the list.
-    pub(crate) fn len(&self) -> usize {
+    pub(in crate::runtime) fn len(&self) -> usize {
         self.len.get()
     }
 
     /// `n` were put on the list.
     #[inline]
-    pub(crate) fn put(&self, n: usize) {
+    pub(in crate::runtime) fn put(&self, n: usize) {
         self.len.set(self.len.get() + n);
     }
 
     /// `n` were taken from it, to be used. There may be some that don't count: what can't be handed
     /// back.
     #[inline]
-    pub(crate) fn get(&self, n: usize) {
+    pub(in crate::runtime) fn get(&self, n: usize) {
         self.len.set(self.len.get().saturating_sub(n));
         self.low.set(self.low.get().min(self.len.get()));
     }
 
     /// How many of at most `max` are to be taken from the list to be handed back.
-    pub(crate) fn take(&self, max: usize) -> usize {
+    pub(in crate::runtime) fn take(&self, max: usize) -> usize {
         let n = max.min(self.surplus.get()).min(self.low.get());
         for count in [&self.len, &self.low, &self.surplus] {
             count.set(count.get() - n);

@@ -387,7 +387,7 @@ pub struct StackFreeList {
 
 impl StackFreeList {
     /// An empty list.
-    pub(crate) const fn new() -> Self {
+    pub(in crate::runtime) const fn new() -> Self {
         StackFreeList { list: Cell::new(0), size: Cell::new(0) }
     }
 }

@@ -80,6 +80,6 @@ pub struct TimerExt {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct TimerWhen {
-    pub(crate) timer: &'static Timer,
-    pub(crate) when: i64,
+    pub(in crate::runtime) timer: &'static Timer,
+    pub(in crate::runtime) when: i64,
 }

@@ -29,7 +29,7 @@ pub(in crate::runtime) struct Pcs {
 }
 
 impl Pcs {
-    pub(crate) const NONE: Pcs = Pcs { pcs: [0; INNER_FRAMES], len: 0 };
+    pub(in crate::runtime) const NONE: Pcs = Pcs { pcs: [0; INNER_FRAMES], len: 0 };
 
     pub(in crate::runtime) fn as_slice(&self) -> &[usize] {
         &self.pcs[..self.len]

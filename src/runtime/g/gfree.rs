@@ -35,7 +35,7 @@ fn local(pp: &P, kind: StackKind) -> Option<&PGFree> {
 
 /// Dead G's of a kind; as a list, those that no P has.
 #[derive(Clone, Copy)]
-pub(in crate::runtime) struct Dead(pub(crate) StackKind);
+pub(in crate::runtime) struct Dead(pub(in crate::runtime) StackKind);
 
 impl Cache for Dead {
     type List = Dead;

@@ -74,7 +74,7 @@ impl MutexKey {
 
     /// Takes the lock.
     #[inline(always)]
-    pub(crate) fn lock(&self) {
+    pub(in crate::runtime) fn lock(&self) {
         if !self.try_lock() {
             self.lock_slow();
         }
@@ -118,7 +118,7 @@ impl MutexKey {
     /// Whether it was held is checked by the ranks, in debug builds, and not here: to read a word
     /// shortly after the CAS that changed it costs as much as another one.
     #[inline(always)]
-    pub(crate) fn unlock(&self) {
+    pub(in crate::runtime) fn unlock(&self) {
         self.locked.store(UNLOCKED, Ordering::Release);
         if barriers_work() {
             light_barrier();

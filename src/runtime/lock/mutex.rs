@@ -6,7 +6,7 @@ use crate::runtime::data::runtime2::{M, Mutex};
 use crate::runtime::lock::rank::{LockRank, get_lock_rank, lock_with_rank, unlock_with_rank};
 
 /// A [`Mutex`] in a static.
-pub(in crate::runtime) struct SharedMutex(pub(crate) Mutex);
+pub(in crate::runtime) struct SharedMutex(pub(in crate::runtime) Mutex);
 
 // SAFETY: a mutex is made to be shared; its rank, the one plain cell, is set before threads use it.
 unsafe impl Sync for SharedMutex {}

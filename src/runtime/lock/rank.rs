@@ -15,7 +15,7 @@ use crate::runtime::data::runtime2::Mutex;
 /// A rank; locks of a lower rank are taken first. Zero is no rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
-pub struct LockRank(pub(crate) i32);
+pub struct LockRank(pub(in crate::runtime) i32);
 
 macro_rules! ranks {
     ($($name:ident = $value:literal)*) => {

@@ -43,12 +43,12 @@ pub(in crate::runtime) struct Pieces {
     base: *mut u8,
     guard: usize,
     stride: usize,
-    pub(crate) count: usize,
+    pub(in crate::runtime) count: usize,
 }
 
 impl Pieces {
     /// The start of piece `i`: its first byte above the guard.
-    pub(crate) fn start(&self, i: usize) -> *mut u8 {
+    pub(in crate::runtime) fn start(&self, i: usize) -> *mut u8 {
         assert!(i < self.count);
         // SAFETY: the pieces are within one mapping, and there is a piece `i`.
         unsafe { self.base.add(i * self.stride + self.guard) }
@@ -141,7 +141,7 @@ pub struct Arena {
     /// A leaf: no other lock is taken under it.
     lock: Mutex,
     /// The bytes of a piece.
-    pub(crate) size: usize,
+    pub(in crate::runtime) size: usize,
     /// How many bytes at a piece's end are used as soon as it is cut.
     wanted: usize,
     /// The mappings, the oldest first.
@@ -161,7 +161,7 @@ const MAX_PIECES: usize = 1 << 17;
 impl Arena {
     /// An arena of pieces of `size` bytes, of which the last `wanted` are used as soon as a piece is cut. A
     /// piece of 4 KiB or more has pages of its own.
-    pub(crate) const fn new(size: usize, wanted: usize) -> Self {
+    pub(in crate::runtime) const fn new(size: usize, wanted: usize) -> Self {
         Arena { lock: Mutex::new(), size, wanted, chunks: UnsafeCell::new(Vec::new()) }
     }
 

@@ -23,7 +23,7 @@ pub(in crate::runtime) struct Homes {
 
 impl Homes {
     /// How many home pages there are.
-    pub(crate) fn count(&self) -> usize {
+    pub(in crate::runtime) fn count(&self) -> usize {
         self.pieces.count
     }
 

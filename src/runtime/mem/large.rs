@@ -59,7 +59,7 @@ pub(super) fn init() {
 
 /// Large segments of a size, by its number. No P has a list of them.
 #[derive(Clone, Copy)]
-pub(in crate::runtime) struct Large(pub(crate) usize);
+pub(in crate::runtime) struct Large(pub(in crate::runtime) usize);
 
 impl Large {
     /// The cache of those of `n` bytes.

@@ -76,7 +76,7 @@ impl<T: Linked> List for &FreeList<T> {
 
 impl<T> FreeList<T> {
     /// How many there are.
-    pub(crate) fn len(&self) -> usize {
+    pub(in crate::runtime) fn len(&self) -> usize {
         self.len.get()
     }
 }

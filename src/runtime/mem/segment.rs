@@ -44,8 +44,8 @@ fn order_of(n: usize) -> Option<usize> {
 /// A list of free segments that all have `n` bytes.
 #[derive(Clone, Copy)]
 pub(in crate::runtime) struct Segments<'a> {
-    pub(crate) list: &'a StackFreeList,
-    pub(crate) n: usize,
+    pub(in crate::runtime) list: &'a StackFreeList,
+    pub(in crate::runtime) n: usize,
 }
 
 impl List for Segments<'_> {
@@ -125,7 +125,7 @@ fn local(pp: &P, order: usize) -> Segments<'_> {
 
 /// Small segments of an order.
 #[derive(Clone, Copy)]
-pub(in crate::runtime) struct Small(pub(crate) usize);
+pub(in crate::runtime) struct Small(pub(in crate::runtime) usize);
 
 impl Cache for Small {
     type List = Segments<'static>;

@@ -27,7 +27,7 @@ pub(in crate::runtime) static POLLCACHE: PollCache = PollCache { lock: Mutex::ne
 
 impl PollCache {
     /// One that nobody uses, with the marks of its last use. Go's `pollCache.alloc`.
-    pub(crate) fn alloc(&self) -> io::Result<&'static PollDesc> {
+    pub(in crate::runtime) fn alloc(&self) -> io::Result<&'static PollDesc> {
         lock(&self.lock);
         if self.first.is_null() {
             self.refill();
@@ -61,7 +61,7 @@ impl PollCache {
     }
 
     /// Takes one back. Go's `pollCache.free`.
-    pub(crate) fn free(&self, pd: &'static PollDesc) {
+    pub(in crate::runtime) fn free(&self, pd: &'static PollDesc) {
         lock(&pd.lock);
         // Whoever polls right now makes nobody ready because of it.
         let fdseq = pd.fdseq.load(Ordering::Relaxed).wrapping_add(1) & ((1 << TAGGED_POINTER_BITS) - 1);

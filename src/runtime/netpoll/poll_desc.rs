@@ -74,7 +74,7 @@ pub struct PollDesc {
     /// The next unused `PollDesc`; protected by the cache's lock.
     pub(in crate::runtime) link: Link<PollDesc>,
     /// The descriptor.
-    pub(crate) fd: Cell<RawFd>,
+    pub(in crate::runtime) fd: Cell<RawFd>,
     /// Counts the uses of this `PollDesc`: an event of an earlier one is stale.
     pub(in crate::runtime) fdseq: AtomicUsize,
     /// A [`PollInfo`].
@@ -84,7 +84,7 @@ pub struct PollDesc {
     /// For writing, likewise.
     pub(in crate::runtime) wg: AtomicPtr<G>,
     /// Protects what follows.
-    pub(crate) lock: Mutex,
+    pub(in crate::runtime) lock: Mutex,
     /// The descriptor is being closed.
     pub(in crate::runtime) closing: Cell<bool>,
     /// For the embedder's use.
@@ -114,7 +114,7 @@ unsafe impl Sync for PollDesc {}
 impl PollDesc {
     /// The semaphore for `mode`.
     #[inline(always)]
-    pub(crate) fn semaphore(&self, mode: Mode) -> &AtomicPtr<G> {
+    pub(in crate::runtime) fn semaphore(&self, mode: Mode) -> &AtomicPtr<G> {
         match mode {
             Mode::Read => &self.rg,
             Mode::Write => &self.wg,
@@ -210,7 +210,7 @@ impl PollInfo {
     /// Whether there may be something to read that the kernel won't report again: the end, an error, bytes
     /// behind urgent data.
     #[inline(always)]
-    pub(crate) fn event_last(self) -> bool {
+    pub(in crate::runtime) fn event_last(self) -> bool {
         self.0 & POLL_EVENT_LAST != 0
     }
 

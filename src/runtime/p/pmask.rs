@@ -12,24 +12,24 @@ fn bit(id: i32) -> (usize, u32) {
 
 impl PMask {
     /// The empty set, with room for `nprocs` P's.
-    pub(crate) fn new(nprocs: i32) -> Self {
+    pub(in crate::runtime) fn new(nprocs: i32) -> Self {
         PMask((0..(nprocs + 31) / 32).map(|_| AtomicU32::new(0)).collect())
     }
 
     /// Whether P `id` is in the set.
-    pub(crate) fn read(&self, id: i32) -> bool {
+    pub(in crate::runtime) fn read(&self, id: i32) -> bool {
         let (word, mask) = bit(id);
         self.0[word].load(Ordering::SeqCst) & mask != 0
     }
 
     /// Adds P `id`.
-    pub(crate) fn set(&self, id: i32) {
+    pub(in crate::runtime) fn set(&self, id: i32) {
         let (word, mask) = bit(id);
         self.0[word].fetch_or(mask, Ordering::SeqCst);
     }
 
     /// Takes P `id` out.
-    pub(crate) fn clear(&self, id: i32) {
+    pub(in crate::runtime) fn clear(&self, id: i32) {
         let (word, mask) = bit(id);
         self.0[word].fetch_and(!mask, Ordering::SeqCst);
     }

@@ -20,12 +20,12 @@ pub(in crate::runtime) struct RandomEnum {
 
 impl RandomOrder {
     /// The orders of no P's.
-    pub(crate) const fn new() -> Self {
+    pub(in crate::runtime) const fn new() -> Self {
         RandomOrder { count: 0, coprimes: Vec::new() }
     }
 
     /// Makes these the orders of `count` P's.
-    pub(crate) fn reset(&mut self, count: u32) {
+    pub(in crate::runtime) fn reset(&mut self, count: u32) {
         self.count = count;
         self.coprimes = (1..=count).filter(|&i| gcd(i, count) == 1).collect();
     }
@@ -43,18 +43,18 @@ impl RandomOrder {
 
 impl RandomEnum {
     /// Whether all have been visited.
-    pub(crate) fn done(&self) -> bool {
+    pub(in crate::runtime) fn done(&self) -> bool {
         self.i == self.count
     }
 
     /// Goes on to the next.
-    pub(crate) fn next(&mut self) {
+    pub(in crate::runtime) fn next(&mut self) {
         self.i += 1;
         self.pos = (self.pos + self.inc) % self.count;
     }
 
     /// The P to visit.
-    pub(crate) fn position(&self) -> u32 {
+    pub(in crate::runtime) fn position(&self) -> u32 {
         self.pos
     }
 }

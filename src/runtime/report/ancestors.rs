@@ -33,7 +33,7 @@ impl Origin {
     }
 
     /// Prints who made the goroutine, and each ancestor. Go's `printcreatedby` and `printAncestorTraceback`.
-    pub(crate) fn print(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
+    pub(in crate::runtime) fn print(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
         let by = format!(" in goroutine {}", self.parent_goid);
         printcreatedby1(out, symbols, self.created_at, self.gopc, &by)?;
         self.ancestors.iter().try_for_each(|ancestor| print_ancestor_traceback(out, symbols, ancestor))

@@ -29,13 +29,13 @@ pub(super) struct Symbols {
 }
 
 impl Symbols {
-    pub(crate) fn new() -> Symbols {
+    pub(in crate::runtime) fn new() -> Symbols {
         Symbols { known: BTreeMap::new(), nowhere: Nowhere::new() }
     }
 
     /// Prints the frames at these addresses, and that there may be more. The runtime's frames are left out,
     /// unless the level asks for them or there are no others. Go's `traceback2`.
-    pub(crate) fn print(&mut self, out: &mut impl Write, pcs: &[usize]) -> fmt::Result {
+    pub(in crate::runtime) fn print(&mut self, out: &mut impl Write, pcs: &[usize]) -> fmt::Result {
         let level = gotraceback();
         let shown = |function: &str| showframe(function, &level);
         let any = pcs.iter().any(|&pc| self.at(pc).iter().any(|symbol| shown(&symbol.function)));

@@ -173,7 +173,7 @@ pub(crate) struct Guest {
 impl Guest {
     /// Makes this thread, which isn't ours, a goroutine; waits until there is a P for it.
     #[inline(never)]
-    pub(crate) fn new() -> io::Result<Guest> {
+    pub(in crate::runtime) fn new() -> io::Result<Guest> {
         if getg().is_some() {
             throw("needm: on a thread that has an m");
         }

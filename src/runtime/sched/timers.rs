@@ -12,7 +12,7 @@ use crate::runtime::p::timers::run::{nobarrier_wake_time, runtimer};
 /// What [`check_timers`] knows.
 pub(super) struct Checked {
     /// The time, 0 if it wasn't needed.
-    pub(crate) now: i64,
+    pub(in crate::runtime) now: i64,
     /// When the next timer is due, 0 if there is none.
     pub(in crate::runtime) poll_until: i64,
     /// Whether a timer has run.

@@ -51,7 +51,7 @@ pub(in crate::runtime) fn vectors_fit() -> bool {
 }
 
 /// A goroutine's registers, as a signal handler can change them. Go's `sigctxt`.
-pub(in crate::runtime) struct Sigctxt<'a>(pub(crate) &'a mut libc::ucontext_t);
+pub(in crate::runtime) struct Sigctxt<'a>(pub(in crate::runtime) &'a mut libc::ucontext_t);
 
 impl Sigctxt<'_> {
     /// The interrupted pc. Go's `sigpc`.

@@ -21,7 +21,7 @@ pub(super) const VERIFY_TIMERS: bool = cfg!(debug_assertions);
 impl Slice<TimerWhen> {
     /// The entries.
     #[inline(always)]
-    pub(crate) fn entries(&self) -> &[Cell<TimerWhen>] {
+    pub(in crate::runtime) fn entries(&self) -> &[Cell<TimerWhen>] {
         if self.len.get() == 0 {
             return &[];
         }

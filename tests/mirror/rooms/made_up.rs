@@ -123,6 +123,8 @@ fn an_import_up_is_found() {
         "fn f() { dbg!(crate::runtime::sched::park()) }",
         "type T = <crate::runtime::sched::park as Iterator>::Item;",
         "macro_rules! f { () => { $crate::runtime::sched::park() } }",
+        "struct S(pub (crate::runtime::sched::park, u8));",
+        "fn f() { 0..crate::runtime::sched::park; }",
     ] {
         finds_line("runtime/p/mod.rs", import, &up);
     }
@@ -158,6 +160,7 @@ fn an_import_round_the_order_is_found() {
         ("use super::super::chan::Chan;", "chan::Chan"),
         ("use crate::hchan;", "raw::hchan"),
         ("use crate::*;", "*"),
+        ("use crate as root;", ""),
     ] {
         let found = format!("runtime/p/mod.rs: {path} isn't in the runtime");
         finds_line("runtime/p/mod.rs", import, &[&found]);
@@ -217,6 +220,7 @@ fn what_is_listed_and_not_used_is_found() {
 fn what_is_visible_to_too_many_is_found() {
     for (item, name) in [
         ("pub(crate) fn f() { struct S; }", "f"),
+        ("pub(in crate) fn f() {}", "f"),
         ("pub(crate) const unsafe extern \"C\" fn f() {}", "f"),
         ("struct S { a: u8, pub(crate) f: u8 }", "f"),
         ("impl S { pub(crate) const F: u8 = 1; }", "F"),

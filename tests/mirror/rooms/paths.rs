@@ -4,7 +4,7 @@ use std::slice;
 
 use proc_macro2::Delimiter;
 
-use crate::tokens::Token;
+use crate::tokens::{Token, is};
 
 /// From the root of the crate, a name for each module, and one for what is in it.
 pub type Path = Vec<String>;
@@ -36,15 +36,21 @@ fn collect(tokens: &[Token], module: &[String], children: &[String], paths: &mut
         let before = i.checked_sub(1).map(|before| &tokens[before]);
         match (&tokens[i..], before) {
             // A visibility names a module, and uses nothing of it.
-            ([Token::Word(public), Token::Group(Delimiter::Parenthesis, _), ..], _) if public == "pub" => {
+            ([Token::Word(public), Token::Group(Delimiter::Parenthesis, scope), ..], _)
+                if public == "pub" && is_scope(scope) =>
+            {
                 i += 1
+            }
+            // Another name for the root: paths that begin with it wouldn't be found.
+            ([Token::Word(root), Token::Word(renamed), ..], _) if root == "crate" && renamed == "as" => {
+                paths.push(Path::new());
             }
             ([Token::Word(keyword), Token::Word(name), Token::Group(_, body), ..], _) if keyword == "mod" => {
                 paths.extend(self::paths(body, &[module, slice::from_ref(name)].concat()));
                 i += 2;
             }
             ([Token::Word(first), Token::Colons, rest @ ..], before)
-                if !matches!(before, Some(Token::Colons | Token::Mark('.'))) =>
+                if before != Some(&Token::Colons) && !ends_with_one_dot(&tokens[..i]) =>
             {
                 if let Some(mut prefix) = begin(first, module, children) {
                     if before == Some(&Token::Mark('$')) {
@@ -58,6 +64,17 @@ fn collect(tokens: &[Token], module: &[String], children: &[String], paths: &mut
         }
         i += 1;
     }
+}
+
+/// Whether that is in the brackets of a visibility, and no type.
+fn is_scope(tokens: &[Token]) -> bool {
+    matches!(tokens, [Token::Word(_)]) || tokens.first().is_some_and(|first| is(first, "in"))
+}
+
+/// Whether a method's name follows, and no end of a range.
+fn ends_with_one_dot(tokens: &[Token]) -> bool {
+    let dot = |token: &Token| *token == Token::Mark('.');
+    tokens.iter().rev().take_while(|token| dot(token)).count() == 1
 }
 
 /// What a path's first word stands for.

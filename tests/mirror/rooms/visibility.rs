@@ -46,7 +46,7 @@ fn visible_in_crate<'a>(tokens: &'a [Token], of_type: bool, shown: &mut Vec<Show
     for (i, token) in tokens.iter().enumerate() {
         match (token, &tokens[i + 1..]) {
             (public, [Token::Group(_, scope), rest @ ..])
-                if is(public, "pub") && matches!(&scope[..], [word] if is(word, "crate")) =>
+                if is(public, "pub") && scope.last().is_some_and(|word| is(word, "crate")) =>
             {
                 let ends =
                     |token: &Token| matches!(token, Token::Mark(';') | Token::Group(Delimiter::Brace, _));

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::runtime::arch::systemstack;
+use crate::runtime::base::debug::gotraceback;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::ext::ThrowType;
 use crate::runtime::data::runtime2::G;
@@ -70,7 +71,24 @@ fn die(fatal: Fatal<'_>) -> ! {
     if let Fatal::Error(s, _) = fatal {
         eprintln!("fatal error: {s}");
     }
+    end()
+}
+
+/// Ends the process after a report: with a core dump if `GOTRACEBACK` asks for one.
+pub(in crate::runtime) fn end() -> ! {
+    if gotraceback().crash {
+        crash()
+    }
     exit(2)
+}
+
+/// Ends the process with a core dump. Go's `crash`.
+fn crash() -> ! {
+    // SAFETY: with the default action no handler runs; abort unblocks the signal and doesn't return.
+    unsafe {
+        libc::signal(libc::SIGABRT, libc::SIG_DFL);
+        libc::abort()
+    }
 }
 
 /// Ends the process at once: no destructor and no atexit handler runs.

@@ -20,7 +20,7 @@
 //! | `os.rs` | `futexsleep`, `futexwakeup`, `newosproc`, `getproccount`, `osyield`, `signalM`; barriers |
 //! | `debug.rs` | `parsedebugvars`, `gotraceback`, `setTraceback`: what the environment says |
 //! | `print.rs` | stderr without memory or locks: Go's `print.go` |
-//! | `fatal.rs` | `throw`, `fatal`, the overflow of a stack, the reporter, `exit` |
+//! | `fatal.rs` | `throw`, `fatal`, the overflow of a stack, the reporter, `crash`, `exit` |
 //! | `this.rs` | `acquirem`, `releasem`; `getm`, `this_p`, `goroutine`, `whoami`, `with_room`, `started` |
 //! | `rand.rs` | `mrandinit`, `cheaprand`, `cheaprandn` |
 //! | `histogram.rs` | `timeHistogram.record`, `timeHistogramMetricsBuckets` |

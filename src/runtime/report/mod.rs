@@ -16,7 +16,7 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `panic.rs` | `report`, `startpanic`, `dopanic`, `freezetheworld`, `crash`: what is called for a throw |
+//! | `panic.rs` | `report`, `startpanic`, `dopanic`, `freezetheworld`: what is called for a throw |
 //! | `watchdog.rs` | an end to reports that take too long |
 //! | `overflow.rs` | a goroutine has used more stack than it has |
 //! | `traceback.rs` | `goroutineheader`, `printcreatedby`, `tracebackothers`, `traceback` |

@@ -1,12 +1,12 @@
 //! The report of a goroutine that has used more stack than it has.
 
 use crate::runtime::base::debug::gotraceback;
-use crate::runtime::base::fatal::throw;
+use crate::runtime::base::fatal::{end, throw};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::this_m;
 use crate::runtime::data::ext::{StackKind, ThrowType};
 use crate::runtime::data::runtime2::G;
-use crate::runtime::report::panic::{end, startpanic};
+use crate::runtime::report::panic::startpanic;
 use crate::runtime::report::traceback::{
     Mine, goroutineheader, print_backtrace, printcreatedby, tracebackothers,
 };

@@ -1,10 +1,10 @@
-//! The report of a fatal error, which ends the process with status 2: Go's `startpanic`, `dopanic`,
-//! `freezetheworld` and `crash`. `throw` and `fatal`, in `base/fatal.rs`, call it.
+//! The report of a fatal error, which ends the process with status 2: Go's `startpanic`, `dopanic` and
+//! `freezetheworld`. `throw` and `fatal`, in `base/fatal.rs`, call it.
 
 use std::sync::atomic::Ordering;
 
 use crate::runtime::base::debug::gotraceback;
-use crate::runtime::base::fatal::{Fatal, PANICKING, exit};
+use crate::runtime::base::fatal::{Fatal, PANICKING, end, exit};
 use crate::runtime::base::os::usleep;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::this_m;
@@ -43,23 +43,6 @@ pub(super) fn dopanic(kind: ThrowType, first: Option<&'static G>) -> ! {
         }
     }
     end()
-}
-
-/// Ends the process after a report: with a core dump if `GOTRACEBACK` asks for one.
-pub(super) fn end() -> ! {
-    if gotraceback().crash {
-        crash()
-    }
-    exit(2)
-}
-
-/// Ends the process with a core dump. Go's `crash`.
-fn crash() -> ! {
-    // SAFETY: with the default action no handler runs; abort unblocks the signal and doesn't return.
-    unsafe {
-        libc::signal(libc::SIGABRT, libc::SIG_DFL);
-        libc::abort()
-    }
 }
 
 /// Claims the right to report a fatal error. A thread that comes second waits for the end of the process.

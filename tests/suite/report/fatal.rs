@@ -15,6 +15,7 @@ use crate::harness::process::Ended;
 use crate::harness::{Test, run, tests};
 
 tests! {
+    before_the_start
     go_of_nil
     ready_twice
     park_on_g0
@@ -46,6 +47,14 @@ impl Ended {
         let told = self.stderr.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(": "));
         told.unwrap_or_else(|| panic!("expected a line \"{what}: ..\" in:\n{}", self.stderr))
     }
+}
+
+fn before_the_start(test: Test) {
+    let process = test.process(|| {
+        gosched::set_traceback(gosched::Traceback::Crash);
+        proc::fatal("too early");
+    });
+    process.end().with("signal: 6").says("fatal error: too early\n");
 }
 
 fn go_of_nil(test: Test) {

@@ -1,12 +1,13 @@
 //! The raw face: the runtime under Go's names, for those who port one onto it. Everybody else uses the safe face.
+//! It is public as [`proc`], [`netpoll`] and [`chan::hchan`](hchan).
 //!
 //! # Files
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `proc/` | the scheduler: public as [proc](crate::proc) |
-//! | `hchan.rs` | channels without types: public as [chan::hchan](crate::chan::hchan) |
-//! | `netpoll.rs` | the network poller: public as [netpoll](crate::netpoll) |
+//! | `proc/` | the scheduler |
+//! | `hchan.rs` | channels without types |
+//! | `netpoll.rs` | the network poller |
 
 /// Functions that make sure of their stack, and then are the runtime's of the same name.
 macro_rules! offered {

@@ -188,7 +188,7 @@ pub unsafe fn register_preemptible(code: Range<usize>) -> Result<PreemptibleRegi
 ///
 /// The linker collects the functions of all crates that are linked together. Where this crate is a
 /// dynamic library of its own (`-C prefer-dynamic`), it sees none of the others' functions: there, and for
-/// generated code, use [`register_preemptible`](crate::proc::register_preemptible).
+/// generated code, use [`register_preemptible`].
 #[macro_export]
 macro_rules! preemptible {
     ($(

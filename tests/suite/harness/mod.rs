@@ -118,8 +118,11 @@ impl Test {
     /// A process that does `body` on its first thread, and then ends well.
     pub fn process(self, body: impl FnOnce()) -> Process {
         if env::var_os(PROCESS_OF).is_some() {
-            // SAFETY: sets a timer.
-            unsafe { libc::alarm(TIME_LIMIT) };
+            // SAFETY: sets a timer. Who has started the harness may have ignored its signal.
+            unsafe {
+                libc::signal(libc::SIGALRM, libc::SIG_DFL);
+                libc::alarm(TIME_LIMIT);
+            }
             body();
             exit(0);
         }

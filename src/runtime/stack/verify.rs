@@ -14,8 +14,8 @@ use crate::runtime::mem::side::each_side_block;
 /// stack.
 pub(super) fn no_stale_word(gp: &G, adjinfo: &AdjustInfo) {
     let (sched, stack) = (&gp.sched, gp.stack.get());
-    words("its stack", sched.sp.get(), stack.hi, adjinfo);
-    each_side_block(gp, |from, to| words("a side block", from, to, adjinfo));
+    stack_words(sched.sp.get(), stack.hi, adjinfo);
+    each_side_block(gp, |from, to| words("a side block", from, to, adjinfo, |_, _| false));
     one("sched.bp", sched.bp.get(), adjinfo);
     one("sched.ctxt", sched.ctxt.get().addr(), adjinfo);
     one("_defer", gp._defer.get().addr(), adjinfo);
@@ -25,17 +25,31 @@ pub(super) fn no_stale_word(gp: &G, adjinfo: &AdjustInfo) {
     }
 }
 
-/// Throws if a word from `from` to `to` points into the old stack.
-fn words(what: &str, from: usize, to: usize, adjinfo: &AdjustInfo) {
+/// Throws if a word from `from` to `to` points into the old stack, unless it is `adjusted`.
+fn words(what: &str, from: usize, to: usize, adjinfo: &AdjustInfo, adjusted: impl Fn(usize, usize) -> bool) {
     for at in (from..to).step_by(size_of::<usize>()) {
-        // SAFETY: an aligned word of the G's memory. A sender may be writing to it: volatile, so that it is
-        // read once.
-        let p = unsafe { ptr::with_exposed_provenance::<usize>(at).read_volatile() };
-        if adjinfo.moved(p) != p {
+        let p = word(at);
+        if adjinfo.moved(p) != p && !adjusted(at, p) {
             eprintln!("runtime: the word at {at:#x}, {} bytes from the end of {what}, is stale", to - at);
+            one(what, p, adjinfo);
         }
-        one(what, p, adjinfo);
     }
+}
+
+/// A word of the G's memory.
+fn word(at: usize) -> usize {
+    // SAFETY: aligned, and of a stack or a side block of the G's that isn't free. A sender may be writing to it:
+    // volatile, so that it is read once.
+    unsafe { ptr::with_exposed_provenance::<usize>(at).read_volatile() }
+}
+
+/// [`words`] of the new stack. One that was adjusted isn't stale: what a deeper frame has left behind pointed
+/// below all that is used, and may now point below the new stack, where the old one is.
+fn stack_words(from: usize, to: usize, adjinfo: &AdjustInfo) {
+    words("its stack", from, to, adjinfo, |at, p| {
+        let was = word(at.wrapping_sub(adjinfo.delta));
+        was != p && adjinfo.moved(was) == p
+    });
 }
 
 /// Throws if `p`, a word of `what`, points into the old stack.
@@ -44,5 +58,39 @@ fn one(what: &str, p: usize, adjinfo: &AdjustInfo) {
         let old = adjinfo.old;
         eprintln!("runtime: {p:#x} in {what} points into the old stack [{:#x}, {:#x}]", old.lo, old.hi);
         throw("stale stack pointer after a move");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::base::testing::dies;
+    use crate::runtime::data::runtime2::Stack;
+
+    /// A stack of 16 KiB that has shrunk to 8 KiB, right above it, and the word `at` bytes from the end of both.
+    fn moved(at: usize, was: impl Fn(Stack) -> usize, now: impl Fn(usize) -> usize) -> impl Fn() {
+        move || {
+            let memory = Box::leak(Box::new([0_usize; 24 * 1024 / 8]));
+            let lo = memory.as_mut_ptr().expose_provenance();
+            let [old, new] = [(lo, lo + 16384), (lo + 16384, lo + 24576)].map(|(lo, hi)| Stack { lo, hi });
+            let adjinfo = AdjustInfo::new(old, new);
+            memory[(old.hi - at - lo) / 8] = was(old);
+            memory[(new.hi - at - lo) / 8] = now(adjinfo.moved(was(old)));
+            stack_words(new.hi - 1024, new.hi, &adjinfo);
+        }
+    }
+
+    #[test]
+    fn what_was_adjusted_is_not_stale() {
+        moved(512, |old| old.lo + 256, |adjusted| adjusted)();
+        moved(512, |old| old.hi - 256, |adjusted| adjusted)();
+    }
+
+    #[test]
+    fn what_was_missed_is_stale() {
+        let missed = dies(moved(512, |old| old.hi - 256, |adjusted| adjusted - 8192));
+        assert!(missed.contains(", 512 bytes from the end of its stack, is stale"), "{missed}");
+        let another = dies(moved(512, |old| old.hi - 256, |adjusted| adjusted - 8192 - 64));
+        assert!(another.contains("stale stack pointer after a move"), "{another}");
     }
 }

@@ -70,7 +70,9 @@ fn what_cannot_be_asked_for(test: Test) {
             );
             let everything = signal::notify(Signal::all()).unwrap();
             kill(Signal::WINCH);
-            assert_eq!(everything.c().iter().find(|signal| *signal != Signal::CHLD), Some(Signal::WINCH));
+            // The runtime sends one of these to its own threads: this binary has code that is preemptible.
+            let others = [Signal::CHLD, Signal::URG];
+            assert_eq!(everything.c().iter().find(|signal| !others.contains(signal)), Some(Signal::WINCH));
             assert_eq!(num_goroutine(), 1);
         });
         // It was asked for together with one that can't be.

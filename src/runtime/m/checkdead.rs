@@ -10,6 +10,7 @@ use crate::runtime::g::allgs::for_each_g;
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
 use crate::runtime::m::count::{extram_length, mcount};
+use crate::runtime::m::no_thread::thread_wanted;
 use crate::runtime::p::gcount::gcount;
 use crate::runtime::p::procs::procs;
 
@@ -45,7 +46,8 @@ pub(in crate::runtime) fn checkdead() {
         );
         throw("checkdead: inconsistent counts");
     }
-    if foreign_thread_may_wake() {
+    // Work that waits for a thread is no deadlock: sysmon sees to it.
+    if thread_wanted() || foreign_thread_may_wake() {
         return;
     }
 
@@ -70,7 +72,7 @@ pub(in crate::runtime) fn checkdead() {
 }
 
 /// How many M's run, or are in a system call. `sched.lock` is held.
-fn running() -> i32 {
+pub(super) fn running() -> i32 {
     mcount() - sched().nmidle.get() - sched().nmidlelocked.get() - sched().nmsys.get()
 }
 

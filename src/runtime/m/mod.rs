@@ -12,8 +12,8 @@
 //!   lock is dropped; otherwise `checkdead` could find work and nobody to do it.
 //! - A thread inherits much from the one that makes it. So a thread that a goroutine is locked to, or that
 //!   isn't ours, has the template thread make new ones.
-//! - That a thread can't be made is no throw as long as another runs: the P goes back to the idle list, and
-//!   its work to the global queue.
+//! - That a thread can't be made is no throw as long as another runs: the P goes back to the idle list, its
+//!   work to the global queue, and sysmon tries again.
 //! - What makes or wakes a thread runs on g0, on a stack with room, or on a thread that isn't ours.
 //!
 //! # Files
@@ -23,7 +23,8 @@
 //! | `new.rs` | `newm`, `startTemplateThread`, and M's that run no goroutines |
 //! | `thread.rs` | `allocm`, `mcommoninit`, `newm1`; an M is used again |
 //! | `template.rs` | `templateThread`: makes threads for those that shouldn't |
-//! | `startm.rs` | `startm`, `stopm`, `mPark`; a thread that can't be made |
+//! | `startm.rs` | `startm`, `stopm`, `mPark` |
+//! | `no_thread.rs` | `no_thread`, `start_wanted_thread`: a thread that can't be made |
 //! | `spinning.rs` | `m.becomeSpinning`, `mspinning`: who is counted as spinning |
 //! | `idle.rs` | `mput`, `mget` |
 //! | `count.rs` | `mcount`, `checkmcount`, `mReserveID`, `setMaxThreads`, `allm` |
@@ -36,6 +37,7 @@ pub(super) mod count;
 pub(super) mod idle;
 pub(super) mod lockosthread;
 pub(super) mod new;
+pub(super) mod no_thread;
 pub(super) mod sigstack;
 pub(super) mod spinning;
 pub(super) mod startm;

@@ -8,16 +8,16 @@ use crate::runtime::base::this::{acquirem, releasem};
 use crate::runtime::data::runtime2::{P, sched};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::checkdead;
-use crate::runtime::m::count::m_reserve_id;
+use crate::runtime::m::count::{m_reserve_id, m_unreserve_id};
 use crate::runtime::m::sigstack::init_sigmask;
 use crate::runtime::m::template::{NEWM_HANDOFF, NewmHandoff, newm_by_template, template_thread};
 use crate::runtime::m::thread::{allocm, newm1};
 
-/// Makes an M that will run `f` and then the scheduler, with `pp`; without a P if `f` never returns.
-/// Go's `newm`.
+/// Makes an M that will run `f` and then the scheduler, with `pp`; without a P if `f` never returns. If it
+/// can't, the number `id` doesn't count any more. Go's `newm`.
 pub(in crate::runtime) fn newm(f: Option<fn()>, pp: Option<&'static P>, id: i64) -> io::Result<()> {
     let locked = acquirem();
-    let made = allocm(f, id).and_then(|mp| {
+    let made = allocm(f, id).inspect_err(|_| m_unreserve_id()).and_then(|mp| {
         mp.nextp.set(pp);
         mp.ext.system.set(pp.is_none());
         mp.sigmask.set(init_sigmask());

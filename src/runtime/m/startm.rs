@@ -1,24 +1,18 @@
-//! An M gets a P to run, or sleeps until it does: Go's `startm`, `stopm`, `mPark` and `mspinning`. And what
-//! becomes of a P for which no thread can be made.
-
-use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+//! An M gets a P to run, or sleeps until it does: Go's `startm`, `stopm` and `mPark`.
 
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::print::eprintln;
-use crate::runtime::base::this::{acquirem, releasem, this_m};
+use crate::runtime::base::this::{acquirem, releasem};
 use crate::runtime::data::runtime2::{M, P, sched};
 use crate::runtime::lock::note::{noteclear, notesleep, notewakeup};
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::m::count::{m_reserve_id, mcount};
+use crate::runtime::m::count::m_reserve_id;
 use crate::runtime::m::idle::{mget, mput};
 use crate::runtime::m::new::newm;
+use crate::runtime::m::no_thread::{no_thread, wanted_p};
 use crate::runtime::m::spinning::Spinning;
 use crate::runtime::p::acquire::acquirep;
-use crate::runtime::p::globrunq::globrunqputbatch;
-use crate::runtime::p::idle::{pidleget, pidleput};
-use crate::runtime::p::runq::{runqdrain, runqempty};
-use crate::runtime::p::stop::stopped_for_another;
+use crate::runtime::p::idle::pidleget;
+use crate::runtime::p::runq::runqempty;
 
 /// Sleeps until this M is woken. Go's `mPark`.
 pub(in crate::runtime) fn m_park(mp: &M) {
@@ -45,6 +39,11 @@ pub(in crate::runtime) fn stopm(mp: &'static M) {
         throw("stopm spinning");
     }
     lock(&sched().lock);
+    if let Some(pp) = wanted_p() {
+        unlock(&sched().lock);
+        acquirep(mp, pp);
+        return;
+    }
     mput(mp);
     unlock(&sched().lock);
     m_park(mp);
@@ -105,36 +104,4 @@ pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: Option<Spinni
     nmp.nextp.set(Some(pp));
     notewakeup(&nmp.park);
     releasem(mp);
-}
-
-/// No thread could be made to run `pp`: the P goes back to the idle list, and its work to
-/// the global queue, for the M's that there are. If there is no M, the process ends.
-#[cold]
-pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: Option<Spinning>, error: &io::Error) {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    lock(&sched().lock);
-    if let Some(spinning) = spinning {
-        spinning.uncount();
-    }
-    let (q, n) = runqdrain(pp.local());
-    globrunqputbatch(&q, n);
-    if sched().gcwaiting.load(Ordering::SeqCst) {
-        stopped_for_another(pp);
-    } else {
-        pidleput(pp);
-    }
-    // An M that holds no P is about to stop (handoffp), and won't do the work either.
-    let mp = this_m();
-    let stopping = mp.is_some_and(|mp| mp.p.is_null() && !mp.ext.system.get());
-    let running = mcount() - sched().nmidlelocked.get() - sched().nmsys.get() - i32::from(stopping);
-    unlock(&sched().lock);
-    if running <= 0 {
-        eprintln!("runtime: failed to create a new OS thread (have {} already): {error}", mcount());
-        throw("newosproc");
-    }
-    if !SAID.swap(true, Ordering::Relaxed) {
-        eprintln!(
-            "gosched: a thread can't be made ({error}): going on with {running}, fewer than GOMAXPROCS asks for"
-        );
-    }
 }

@@ -1,6 +1,6 @@
 //! The M itself, made or used again, and its thread: Go's `allocm`, `mcommoninit` and `newm1`.
 
-use std::alloc::{Layout, alloc_zeroed};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
 use std::io;
 use std::sync::atomic::Ordering;
@@ -26,10 +26,12 @@ pub(in crate::runtime) fn allocm(f: Option<fn()>, id: i64) -> io::Result<&'stati
             mp
         }
         None => {
-            // SAFETY: the layout isn't empty, all zero is a valid M, and an M is never freed.
-            let mp = unsafe { alloc_zeroed(Layout::new::<M>()).cast::<M>().as_ref::<'static>() };
-            let mp = mp.ok_or(io::ErrorKind::OutOfMemory)?;
-            mpreinit(mp)?;
+            // SAFETY: the layout isn't empty.
+            let new = unsafe { alloc_zeroed(Layout::new::<M>()) }.cast::<M>();
+            // SAFETY: all zero is a valid M, and one that others know of is never freed.
+            let mp = unsafe { new.as_ref::<'static>() }.ok_or(io::ErrorKind::OutOfMemory)?;
+            // SAFETY: allocated above, with this layout, and nobody else knows of it.
+            mpreinit(mp).inspect_err(|_| unsafe { dealloc(new.cast(), Layout::new::<M>()) })?;
             mcommoninit(mp, id);
             mp
         }

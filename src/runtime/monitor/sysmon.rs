@@ -16,6 +16,7 @@ use crate::runtime::data::runtime2::{P, PIDLE, PRUNNING, PSYSCALL, sched};
 use crate::runtime::lock::note::{noteclear, notetsleep};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::{checkdead, foreign_threads_matter, incidlelocked};
+use crate::runtime::m::no_thread::{start_wanted_thread, thread_wanted};
 use crate::runtime::monitor::scavenge::scavenge;
 use crate::runtime::netpoll::epoll::netpoll;
 use crate::runtime::netpoll::netpoll_adjust_waiters;
@@ -77,6 +78,7 @@ pub(in crate::runtime) fn sysmon() {
             delay = MIN_DELAY;
         }
         quit_if_asked();
+        start_wanted_thread();
         note_waits(nanotime(), !nothing_runs());
 
         lock(&sched().sysmonlock);
@@ -121,7 +123,7 @@ fn sleep_deeply(wake_at: Option<i64>) -> Option<i64> {
     let mut slept = None;
     // When the next timer is due, goroutines will run.
     let next = time_sleep_until().min(wake_at.unwrap_or(i64::MAX)) - nanotime();
-    if nothing_runs() && next > 0 {
+    if nothing_runs() && next > 0 && !thread_wanted() {
         sched().sysmonwait.store(true, Ordering::SeqCst);
         let ns = if foreign_threads_matter() { FOREIGN_NS } else { IDLE_NS };
         unlock(&sched().lock);

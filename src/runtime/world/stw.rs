@@ -20,7 +20,7 @@ use crate::runtime::lock::rank::{assert_world_stopped, world_started, world_stop
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::count::m_reserve_id;
 use crate::runtime::m::new::newm;
-use crate::runtime::m::startm::no_thread;
+use crate::runtime::m::no_thread::no_thread;
 use crate::runtime::netpoll::netpollinited;
 use crate::runtime::p::idle::{pidleget, wake_sysmon};
 use crate::runtime::p::procs::{gomaxprocs, procs};

@@ -1,0 +1,46 @@
+//! A program that uses what the runtime has, and ends well, or says which part went wrong and why.
+//!
+//! `program` runs all parts, each after the other; `program PART` one of them. With `FOREIGN` in its environment it
+//! has a thread of its own that sleeps.
+
+mod parts;
+
+use std::env;
+use std::mem::transmute;
+use std::process::ExitCode;
+use std::thread;
+
+/// Calls count from here on, if the library that makes them fail is there.
+fn begin() {
+    // SAFETY: the name ends in a zero byte. The function, if there is one, takes nothing and returns nothing.
+    unsafe {
+        let begin = libc::dlsym(libc::RTLD_DEFAULT, c"faults_begin".as_ptr());
+        if let Some(begin) = transmute::<*mut libc::c_void, Option<extern "C" fn()>>(begin) {
+            begin();
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let wanted = env::args().nth(1);
+    if env::var_os("FOREIGN").is_some() {
+        thread::spawn(thread::park);
+    }
+    begin();
+    // SAFETY: nothing obtained from a thread-local is kept across a point that can park.
+    let failed = unsafe {
+        gosched::run(|| {
+            let mut failed = false;
+            for (name, part) in parts::PARTS {
+                if wanted.as_ref().is_none_or(|wanted| wanted == name)
+                    && let Err(error) = part()
+                {
+                    eprintln!("program: {name}: {error}");
+                    failed = true;
+                }
+            }
+            failed
+        })
+    };
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

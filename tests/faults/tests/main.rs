@@ -1,0 +1,48 @@
+//! What must happen when one call fails.
+
+mod common;
+
+use common::{EVER, Fault, end, program};
+
+/// Four goroutines that keep their threads hand their P's on all the time, while threads can no longer be made.
+#[test]
+fn no_thread_for_those_that_keep_theirs() {
+    for foreign in [false, true] {
+        for procs in ["1", "4"] {
+            for first in 3..=12 {
+                let mut locked = program(Some("locked"));
+                locked.env("GOMAXPROCS", procs);
+                if foreign {
+                    locked.env("FOREIGN", "1");
+                }
+                let ended = end(locked, Fault { call: "clone", first, count: EVER, errno: libc::EAGAIN });
+                let reported = ended.stderr.contains("runtime: failed to create a new OS thread (have ")
+                    && ended.stderr.contains("fatal error: newosproc\n");
+                assert!(
+                    ended.success() || reported,
+                    "without thread {first}, {procs} P's: {}:\n{}",
+                    ended.how(),
+                    ended.stderr
+                );
+            }
+        }
+    }
+}
+
+/// A thread that can't be made now may be made soon.
+#[test]
+fn one_thread_comes_late() {
+    for procs in ["1", "4"] {
+        for first in 3..=12 {
+            let mut locked = program(Some("locked"));
+            locked.env("GOMAXPROCS", procs);
+            let ended = end(locked, Fault { call: "clone", first, count: 1, errno: libc::EAGAIN });
+            assert!(
+                ended.success(),
+                "without thread {first}, {procs} P's: {}:\n{}",
+                ended.how(),
+                ended.stderr
+            );
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! The tests of what runs, by rooms of the crate.
 
 mod asm;
+mod auto_traits;
 mod chan;
 mod goroutine;
 mod harness;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let rooms = [
         // First: one of them waits for half a minute.
         stack::TESTS,
+        &[auto_traits::TESTS],
         chan::TESTS,
         goroutine::TESTS,
         &[io::TESTS],

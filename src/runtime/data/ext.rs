@@ -221,6 +221,7 @@ pub struct MutexKey {
 /// The rank of a [`Mutex`]: empty in release builds. Go's `lockRankStruct`.
 #[cfg(not(debug_assertions))]
 #[repr(C)]
+#[non_exhaustive]
 pub struct LockRankStruct {}
 
 /// The rank of a [`Mutex`]; empty in release builds. Go's `lockRankStruct`.
@@ -256,8 +257,11 @@ pub struct Coro {
     pub(in crate::runtime) f: Cell<Option<CoroFn>>,
 }
 
+// SAFETY: it belongs to no thread; newcoro, which is unsafe, demands that it stays where it is until it has
+// ended.
+unsafe impl Send for Coro {}
 // SAFETY: newcoro sets the function before the release that publishes the coroutine, and nothing sets it
-// after that; the link is an atomic.
+// after that; the link is an atomic, and nobody outside gets at what it points to.
 unsafe impl Sync for Coro {}
 
 impl Coro {

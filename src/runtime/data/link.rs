@@ -1,6 +1,7 @@
 //! The pointer type that the runtime's structs are linked with.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ptr;
 
 use crate::runtime::data::atomic::{AtomicPtr, Ordering};
@@ -15,20 +16,39 @@ use crate::runtime::data::atomic::{AtomicPtr, Ordering};
 /// them is always something else: a lock, a G's status, a queue's tail. Where a link
 /// itself publishes, [`cas`](Self::cas), [`load`](Self::load) and [`store`](Self::store)
 /// are used.
+///
+/// Threads may share it if they may share what it points to, as they may a `&'static T`: neither a link to a
+/// [`G`](crate::runtime2::G), nor one to an `M` or a `P`, is `Send` or `Sync`. Who shares their struct
+/// promises that.
+///
+/// ```compile_fail,E0277
+/// use gosched::runtime2::Link;
+///
+/// let counted: Link<std::rc::Rc<u32>> = Link::null();
+/// std::thread::spawn(move || counted.get().map(Clone::clone));
+/// ```
 #[repr(transparent)]
-pub struct Link<T: 'static>(AtomicPtr<T>);
+pub struct Link<T: 'static>(AtomicPtr<T>, PhantomData<&'static T>);
+
+/// A [`Link`] in a static.
+#[repr(transparent)]
+pub(in crate::runtime) struct SharedLink<T: 'static>(pub(in crate::runtime) Link<T>);
+
+// SAFETY: a static's comment says what orders its uses; what it points to is a struct of the scheduler, whose
+// fields say who may touch them.
+unsafe impl<T> Sync for SharedLink<T> {}
 
 impl<T> Link<T> {
     /// A null link.
     #[cfg(not(loom))]
     pub const fn null() -> Self {
-        Link(AtomicPtr::new(ptr::null_mut()))
+        Link(AtomicPtr::new(ptr::null_mut()), PhantomData)
     }
 
     /// A null link; loom's atomics have no constants.
     #[cfg(loom)]
     pub fn null() -> Self {
-        Link(AtomicPtr::new(ptr::null_mut()))
+        Link(AtomicPtr::new(ptr::null_mut()), PhantomData)
     }
 
     /// What the link points to. Go's `ptr()`.

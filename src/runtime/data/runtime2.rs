@@ -20,7 +20,10 @@
 //! Outside of this crate these structs are reached through raw pointers
 //! ([`proc::getg`](crate::proc::getg) and so on). To make a reference of one is to keep
 //! the scheduler's rules for every field: when it may be changed, by which thread, and
-//! under which lock. That is what is unsafe about the dereference.
+//! under which lock. That is what is unsafe about the dereference, and about
+//! [registering](crate::proc::set_hooks) a function that is passed one. In safe hands a struct of
+//! these is of no harm: of those that safe code can make, none with a [`Cell`] or a link to a `G`,
+//! an `M` or a `P` can be shared by threads.
 
 pub use crate::runtime::data::ext::{
     FreeList, G_SIZE, GExt, LockRankStruct, MExt, MutexKey, NUM_STACK_ORDERS, Name, PExt, Pool, SLOT_SIZE,

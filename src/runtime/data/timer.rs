@@ -41,7 +41,14 @@ pub type TimerFn = unsafe extern "C" fn(*mut c_void, usize);
 ///
 /// Before it is started, `when`, `period`, `f`, `arg` and `seq` are its owner's to set; after that
 /// only the functions for it touch it, and its memory stays until its state is
-/// [`TIMER_NO_STATUS`] or [`TIMER_REMOVED`].
+/// [`TIMER_NO_STATUS`] or [`TIMER_REMOVED`]. Who makes one, of zeros, which is `unsafe`, promises that:
+/// threads share it, and its fields are plain cells. Safe code can't make one, as it can't make a mutex:
+///
+/// ```compile_fail
+/// use gosched::runtime2::{LockRankStruct, Mutex, MutexKey};
+///
+/// let lock = Mutex { lock_rank_struct: LockRankStruct {}, key: MutexKey::default() };
+/// ```
 #[repr(C)]
 pub struct Timer {
     /// The P in whose heap it is, or null.

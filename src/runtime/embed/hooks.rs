@@ -67,7 +67,8 @@ static REGISTRY: Registry = Registry {
 /// If hooks were registered before.
 ///
 /// # Safety
-/// The first call of [`run`](crate::run) comes after this.
+/// The first call of [`run`](crate::run) comes after this. The hooks do as [`Hooks`] says, and keep the
+/// scheduler's rules for the fields of what they get: see [`runtime2`](crate::runtime2).
 pub unsafe fn set_hooks(hooks: Hooks) {
     assert!(
         !REGISTRY.taken.swap(true, Ordering::Relaxed),

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
-use crate::runtime::data::link::Link;
+use crate::runtime::data::link::{Link, SharedLink};
 use crate::runtime::data::runtime2::{M, sched};
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
 
 /// The list of all M's, linked through `alllink`. Go's `allm`.
-pub(in crate::runtime) static ALLM: Link<M> = Link::null();
+pub(in crate::runtime) static ALLM: SharedLink<M> = SharedLink(Link::null());
 
 /// How many M's are on the list of extra M's (`sched/extram.rs`). Go's `extraMLength`.
 pub(in crate::runtime) static EXTRAM_LENGTH: AtomicI32 = AtomicI32::new(0);

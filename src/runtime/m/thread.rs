@@ -64,9 +64,9 @@ fn mcommoninit(mp: &'static M, id: i64) {
     mp.id.set(id);
     mrandinit(mp);
     lock(&sched().lock);
-    mp.alllink.set(ALLM.get());
+    mp.alllink.set(ALLM.0.get());
     // Release pairs with readers that don't take the lock: they see the M set up.
-    ALLM.store(Some(mp), Ordering::Release);
+    ALLM.0.store(Some(mp), Ordering::Release);
     unlock(&sched().lock);
 }
 

@@ -101,7 +101,7 @@ fn trace(detailed: bool) {
         trace_p(i, pp);
     }
     // Acquire pairs with mcommoninit.
-    let mut next = ALLM.load(Ordering::Acquire);
+    let mut next = ALLM.0.load(Ordering::Acquire);
     while let Some(mp) = next {
         trace_m(mp);
         next = mp.alllink.get();

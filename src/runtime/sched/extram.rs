@@ -23,7 +23,7 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::{G0_STACK, gettid, thread_stack};
 use crate::runtime::base::this::getm;
 use crate::runtime::data::ext::StackKind;
-use crate::runtime::data::link::Link;
+use crate::runtime::data::link::{Link, SharedLink};
 use crate::runtime::data::runtime2::{GDEAD, GSYSCALL, M, Stack, sched};
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::gfree::gfput;
@@ -39,18 +39,18 @@ use crate::runtime::mem::stack_limit::{forget_stack_limit, remember_stack_limit}
 use crate::runtime::sched::syscall::{entersyscallblock, exitsyscall};
 
 /// The extra M's that no thread has, through `schedlink`; protected by `sched.lock`. Go's `extraM`.
-static EXTRAM: Link<M> = Link::null();
+static EXTRAM: SharedLink<M> = SharedLink(Link::null());
 
 /// Locks the list, and returns its head. Go's `lockextra`.
 fn lockextra() -> Option<&'static M> {
     lock(&sched().lock);
-    EXTRAM.get()
+    EXTRAM.0.get()
 }
 
 /// Makes `mp` the head of the list, which is longer by `delta` now, and unlocks it. An M on the list
 /// doesn't count for deadlock. Go's `unlockextra`.
 fn unlockextra(mp: Option<&'static M>, delta: i32) {
-    EXTRAM.set(mp);
+    EXTRAM.0.set(mp);
     EXTRAM_LENGTH.store(extram_length() + delta, Ordering::Relaxed);
     sched().nmsys.set(sched().nmsys.get() + delta);
     unlock(&sched().lock);

@@ -37,7 +37,8 @@ use crate::runtime::mem::arena::Arena;
 use crate::runtime::mem::pool::{self, Linked, Pooled};
 
 // SAFETY: the cells belong to the thread that has won the state by a CAS, or, while the timer isn't
-// started, to its owner; those of `ext` are touched with `send_lock` held, or by the pool.
+// started, to its owner; those of `ext` are touched with `send_lock` held, or by the pool. Outside of the
+// crate a timer is made by unsafe code, which promises to leave it to its functions.
 unsafe impl Sync for Timer {}
 
 impl Timer {

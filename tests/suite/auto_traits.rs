@@ -1,0 +1,122 @@
+//! Which public types may go to other threads, and be shared by them.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::net::TcpStream;
+use std::rc::Rc;
+use std::sync;
+
+use gosched::chan::{self, hchan};
+use gosched::sync as ours;
+use gosched::{
+    Builder, JoinError, JoinHandle, OsThreadLock, Scope, ScopedJoinHandle, io, iter, labels, metrics, net,
+    netpoll, proc, runtime2, signal, time,
+};
+
+use crate::harness::tests;
+
+tests! {
+    types_without_parameters
+    types_with_a_parameter
+}
+
+struct Check<T: ?Sized>(PhantomData<T>);
+
+impl<T: ?Sized + Send> Check<T> {
+    const SEND: char = '+';
+}
+
+impl<T: ?Sized + Sync> Check<T> {
+    const SYNC: char = '+';
+}
+
+/// What counts where an `impl` above, which would come first, isn't for the type.
+trait Otherwise {
+    const SEND: char = '-';
+    const SYNC: char = '-';
+}
+
+impl<T: ?Sized> Otherwise for Check<T> {}
+
+/// Whether a type is `Send`, and whether it is `Sync`.
+macro_rules! found {
+    ($type:ty) => {
+        [<Check<$type>>::SEND, <Check<$type>>::SYNC].iter().collect::<String>()
+    };
+}
+
+macro_rules! expect {
+    ($($expected:literal: $($type:ty)*;)*) => {
+        $($(assert_eq!(found!($type), $expected, stringify!($type));)*)*
+    };
+}
+
+/// For a `T` that is both, `Send` alone, `Sync` alone, and neither.
+macro_rules! expect_of_t {
+    ($($expected:literal: $($type:ty)*;)*) => {
+        $($({
+            type Of<T> = $type;
+            let found = [
+                found!(Of<u8>),
+                found!(Of<Cell<u8>>),
+                found!(Of<sync::MutexGuard<'static, u8>>),
+                found!(Of<Rc<u8>>),
+            ];
+            assert_eq!(found.join(" "), $expected, stringify!($type));
+        })*)*
+    };
+}
+
+fn types_without_parameters() {
+    expect! {
+        "++": Builder labels::Labels Scope<'static, 'static>;
+        "++": io::Stdin io::Stdout io::Stderr io::Lines;
+        "++": net::TcpStream net::TcpListener net::UdpSocket net::UnixDatagram net::Incoming<'static>;
+        "++": net::UnixStream net::UnixListener net::UnixIncoming<'static>;
+        "++": ours::Barrier ours::Condvar ours::Once ours::Semaphore ours::SemaphorePermit<'static>;
+        "++": ours::WaitGroup;
+        "++": signal::Signal signal::Signals time::Ticker time::Timer;
+        "++": metrics::Description metrics::Value;
+        // A payload is Send alone; a lock is its goroutine's.
+        "+-": JoinError;
+        "--": OsThreadLock;
+        // What goes to the iterator is Send, as `pull` asks.
+        "++": iter::Pull<u8> iter::Pull<Cell<u8>>;
+        "--": iter::Yielder<'static, u8>;
+
+        "++": proc::Coro netpoll::PollDesc proc::Hooks proc::WorldStop proc::Frame;
+        "++": proc::FrameMapRegistration proc::PreemptibleRegistration;
+        "+-": proc::AdjustInfo;
+        "--": proc::Event<'static> proc::SuspendGState proc::GList proc::GQueue;
+        "--": hchan::Hchan hchan::HchanExt hchan::Scase hchan::Waitq;
+        // Their cells are some thread's at a time, by rules that the compiler doesn't know.
+        "--": runtime2::G runtime2::M runtime2::P runtime2::Sudog runtime2::Gobuf runtime2::PGFree;
+        "--": runtime2::GExt runtime2::MExt runtime2::PExt runtime2::SchedtExt runtime2::TimerExt;
+        "--": runtime2::SchedDisable runtime2::SchedGFree;
+        "+-": runtime2::TraceState runtime2::Sysmontick runtime2::Level runtime2::StackFreeList;
+        // Shared: safe code can't make one.
+        "-+": runtime2::Schedt runtime2::Timer;
+        "++": runtime2::Note runtime2::MutexKey runtime2::TimeHistogram runtime2::Name;
+    }
+}
+
+fn types_with_a_parameter() {
+    expect_of_t! {
+        // They pass values from thread to thread.
+        "++ ++ -- --": chan::Sender<T> chan::Receiver<T>;
+        "++ ++ -- --": chan::Iter<'static, T> chan::TryIter<'static, T> chan::IntoIter<T>;
+        "++ ++ -- --": JoinHandle<T> ScopedJoinHandle<'static, T>;
+        "++ ++ -- --": ours::Mutex<T>;
+        // These share them, too.
+        "++ +- -- --": ours::RwLock<T> ours::OnceLock<T> ours::MutexGuard<'static, T>;
+        "++ -- -- --": ours::RwLockReadGuard<'static, T> ours::RwLockWriteGuard<'static, T>;
+        // They are as what they own.
+        "++ +- -+ --": chan::SendTimeoutError<T> net::Pollable<T>;
+        // As a reference.
+        "++ -- ++ --": runtime2::Link<T>;
+        // Plain pointers.
+        "-- -- -- --": runtime2::Slice<T> runtime2::FreeList<T> runtime2::Pool<T>;
+    }
+    // A reference to an owner of a descriptor is as any reference.
+    expect! { "++": net::Pollable<&TcpStream>; }
+}

@@ -160,6 +160,7 @@ where
 /// });
 /// ```
 pub struct Yielder<'a, T> {
+    /// Invariant in `T`, by the cell that values are put into; neither `Send` nor `Sync`.
     shared: &'a Shared<T>,
 }
 

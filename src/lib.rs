@@ -104,6 +104,9 @@ mod runtime;
 pub mod signal;
 pub mod sync;
 pub mod time;
+#[cfg(doctest)]
+#[path = "../tests/variance.rs"]
+mod variance;
 
 /// Has the readme's examples tested.
 #[cfg(doctest)]

@@ -59,6 +59,7 @@ pub struct Sender<T> {
 pub struct Receiver<T> {
     /// None for [`never()`].
     pub(crate) c: Option<NonNull<Hchan>>,
+    /// Covariant in `T`: values only come out.
     pub(super) values: PhantomData<T>,
 }
 

@@ -25,6 +25,7 @@ pub(super) fn drop_outcome<T>(outcome: Outcome<T>) -> bool {
 /// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped.
 pub struct JoinHandle<T> {
     gp: &'static G,
+    /// Covariant in `T`, as the result only comes out.
     result: PhantomData<Outcome<T>>,
 }
 

@@ -34,6 +34,7 @@ pub(super) struct Registration<T> {
     /// other sockets it may be short for another reason: a datagram ends, or a descriptor came with the
     /// bytes.
     short_read_drains: bool,
+    /// As if it had a `T`, also in what threads may do with it.
     owner: PhantomData<T>,
 }
 

@@ -1,7 +1,8 @@
 //! What the sources say of themselves, against the sources: Go's names and fields are here, the
-//! reading guide is right, each room uses only the rooms below it.
+//! reading guide is right, each room uses only the rooms below it, the documentation is whole.
 
 mod accesses;
+mod docs;
 mod fields;
 mod functions;
 mod guide;

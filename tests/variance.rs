@@ -1,0 +1,137 @@
+//! What a type with parameters may stand for: a covariant one also for what lives shorter, an invariant one for
+//! nothing else. What gives values out may be covariant; what takes some in mustn't, nor what is shared with
+//! who takes some in.
+//!
+//! Tests of the documentation, which fail if the compiler sees it another way than these tables. Nothing is
+//! contravariant. (`Select` and its arms say it where they are.)
+
+/// How a `T` that is a subtype, and one that is a supertype, are called in the tests: a function that takes any
+/// text is one that takes a static text.
+macro_rules! any {
+    () => {
+        "type Any = for<'a> fn(&'a str);\ntype Static = fn(&'static str);\n"
+    };
+}
+
+/// The tests of a type. The first one is there for names that are wrong: what fails to compile could do so for
+/// any reason.
+macro_rules! tests {
+    ($(#[$why:meta])* $name:ident $given:expr, covariant $shorten:expr, $lengthen:expr) => {
+        $(#[$why])*
+        #[doc = concat!("```\n", $given, $shorten, "```\n")]
+        #[doc = concat!("```compile_fail\n", $given, $lengthen, "```\n")]
+        struct $name;
+    };
+    ($(#[$why:meta])* $name:ident $given:expr, invariant $shorten:expr, $lengthen:expr) => {
+        $(#[$why])*
+        #[doc = concat!("```\n", $given, "```\n")]
+        #[doc = concat!("```compile_fail\n", $given, $shorten, "```\n")]
+        #[doc = concat!("```compile_fail\n", $given, $lengthen, "```\n")]
+        struct $name;
+    };
+}
+
+/// A table of types with a parameter `T`.
+macro_rules! types {
+    ($($(#[$why:meta])* $name:ident $type:literal $variance:ident;)*) => {$(
+        tests! {
+            $(#[$why])*
+            $name
+            concat!("use gosched::*;\n", any!(), "type Of<T> = ", $type, ";\nfn same(it: Of<Any>) -> Of<Any> { it }\n"),
+            $variance "fn shorten(it: Of<Any>) -> Of<Static> { it }\n",
+            "fn lengthen(it: Of<Static>) -> Of<Any> { it }\n"
+        }
+    )*};
+}
+
+/// A table of types with a lifetime `'x`.
+macro_rules! lifetimes {
+    ($($(#[$why:meta])* $name:ident $type:literal $variance:ident;)*) => {$(
+        tests! {
+            $(#[$why])*
+            $name
+            concat!("use gosched::*;\ntype Of<'x> = ", $type, ";\nfn same<'a>(it: Of<'a>) -> Of<'a> { it }\n"),
+            $variance "fn shorten<'a>(it: Of<'static>) -> Of<'a> { it }\n",
+            "fn lengthen<'a>(it: Of<'a>) -> Of<'static> { it }\n"
+        }
+    )*};
+}
+
+mod types {
+    types! {
+        /// A receiver would get values that are gone.
+        Sender "chan::Sender<T>" invariant;
+        /// Values only come out of it, and are dropped by it.
+        Receiver "chan::Receiver<T>" covariant;
+        /// A receiver's.
+        Iter "chan::Iter<'static, T>" covariant;
+        /// A receiver's.
+        TryIter "chan::TryIter<'static, T>" covariant;
+        /// It is a receiver.
+        IntoIter "chan::IntoIter<T>" covariant;
+        /// It owns a value.
+        SendTimeoutError "chan::SendTimeoutError<T>" covariant;
+        /// The result comes out of it once.
+        JoinHandle "JoinHandle<T>" covariant;
+        /// The result comes out of it once.
+        ScopedJoinHandle "ScopedJoinHandle<'static, T>" covariant;
+        /// Values go in, for the iterator.
+        Yielder "iter::Yielder<'static, T>" invariant;
+        /// Values only come out of it. But the cell that they come by is in the type; and a `T` here has no
+        /// lifetime that could be shorter.
+        Pull "iter::Pull<T>" invariant;
+        /// Who locks it may replace the value.
+        Mutex "sync::Mutex<T>" invariant;
+        /// It may replace the value.
+        MutexGuard "sync::MutexGuard<'static, T>" invariant;
+        /// Who locks it may replace the value.
+        RwLock "sync::RwLock<T>" invariant;
+        /// It only reads; but it refers to the lock.
+        RwLockReadGuard "sync::RwLockReadGuard<'static, T>" invariant;
+        /// It may replace the value.
+        RwLockWriteGuard "sync::RwLockWriteGuard<'static, T>" invariant;
+        /// Who shares it may set the value.
+        OnceLock "sync::OnceLock<T>" invariant;
+        /// It owns a `T`, and has nothing else of one.
+        Pollable "net::Pollable<T>" covariant;
+        /// Who shares it may set it.
+        Link "runtime2::Link<T>" invariant;
+        /// Who shares it may set it.
+        Slice "runtime2::Slice<T>" invariant;
+        /// Who shares it may change it.
+        FreeList "runtime2::FreeList<T>" invariant;
+        /// Who shares it may change it.
+        Pool "runtime2::Pool<T>" invariant;
+    }
+}
+
+mod lifetimes {
+    lifetimes! {
+        /// The scope ends when it ends, not sooner: what its goroutines borrow is measured by that.
+        Scope "Scope<'x, 'static>" invariant;
+        /// Likewise. (A function of it, as 'env has to outlive the scope's lifetime.)
+        ScopeEnv "for<'s> fn(&'s Scope<'s, 'x>)" invariant;
+        /// It refers to the scope.
+        ScopedJoinHandle "ScopedJoinHandle<'x, u8>" covariant;
+        /// It refers to the receiver.
+        Iter "chan::Iter<'x, u8>" covariant;
+        /// It refers to the receiver.
+        TryIter "chan::TryIter<'x, u8>" covariant;
+        /// It refers to what the generator and the iterator share.
+        Yielder "iter::Yielder<'x, u8>" covariant;
+        /// It refers to the mutex.
+        MutexGuard "sync::MutexGuard<'x, u8>" covariant;
+        /// It refers to the lock.
+        RwLockReadGuard "sync::RwLockReadGuard<'x, u8>" covariant;
+        /// It refers to the lock.
+        RwLockWriteGuard "sync::RwLockWriteGuard<'x, u8>" covariant;
+        /// It refers to the semaphore.
+        SemaphorePermit "sync::SemaphorePermit<'x>" covariant;
+        /// It refers to the listener.
+        Incoming "net::Incoming<'x>" covariant;
+        /// It refers to the listener.
+        UnixIncoming "net::UnixIncoming<'x>" covariant;
+        /// It refers to what the event is about.
+        Event "proc::Event<'x>" covariant;
+    }
+}

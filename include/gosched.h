@@ -227,7 +227,9 @@ extern "C" {
  * goroutines go on, and `gosched_run` may be called again, by several threads at once too.
  *
  * If `main` waits and every other goroutine does, and there is no thread left that could wake
- * one, that is a deadlock: it is reported, and the process ends with status 2.
+ * one, that is a deadlock: it is reported, and the process ends with status 2. While a thread of
+ * the program's own might wake one, that is only said on stderr, after two seconds; with
+ * `GODEBUG=deadlock=off` it isn't, and `deadlock=fatal` ends the process.
  *
  * Returns 0, or an errno value:
  * - `EDEADLK`: this is a goroutine already;

@@ -86,7 +86,7 @@
 //! | `GOMAXPROCS` | how many P's there are; [otherwise](gomaxprocs) as many as processors that the process may use, and has time for |
 //! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
 //! | `GOTRACEBACK` | how much such a report prints: `none`, `single`, `all`, `system`, `crash` ([`Traceback`]) |
-//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; with `containermaxprocs=0` the limit of the control group doesn't count for GOMAXPROCS; with `schedtrace=1000` each second a line goes to stderr that says how the scheduler is, and with `scheddetail=1` besides, each P, M and G; with `tracebackancestors=5` a report says where a goroutine's maker was, and that one's maker, and so on, as far as five; the others are for [copying stacks](proc::copying_stacks#finding-out) |
+//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; with `containermaxprocs=0` the limit of the control group doesn't count for GOMAXPROCS; `deadlock=off`, `report` or `fatal` is a [`DeadlockMode`]; with `schedtrace=1000` each second a line goes to stderr that says how the scheduler is, and with `scheddetail=1` besides, each P, M and G; with `tracebackancestors=5` a report says where a goroutine's maker was, and that one's maker, and so on, as far as five; the others are for [copying stacks](proc::copying_stacks#finding-out) |
 
 #![debugger_visualizer(gdb_script_file = "../tools/gosched-gdb.py")]
 
@@ -118,4 +118,6 @@ pub use goroutine::{
     gomaxprocs, labels, lock_os_thread, num_goroutine, run, scope, set_gomaxprocs, yield_now,
 };
 pub use raw::{netpoll, proc};
-pub use runtime::{Traceback, dump_goroutines, metrics, runtime2, set_traceback};
+pub use runtime::{
+    DeadlockMode, Traceback, dump_goroutines, metrics, runtime2, set_deadlock_mode, set_traceback,
+};

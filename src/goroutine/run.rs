@@ -14,7 +14,8 @@ use crate::runtime::{getg, run_main};
 /// on in the caller.
 ///
 /// If `main` and all other goroutines wait, and there is no thread left that could wake one, that is a
-/// deadlock: the process ends with Go's message and status 2.
+/// deadlock: the process ends with Go's message and status 2. If a thread that isn't the runtime's might
+/// wake one, it is only said on stderr, after two seconds: see [`DeadlockMode`](crate::DeadlockMode).
 ///
 /// ```
 /// // SAFETY: nothing in this program keeps a thread-local across a point that can park.

@@ -118,6 +118,7 @@ pub use pollwait::ops::{
     poll_runtime_poll_unblock, poll_runtime_poll_wait,
 };
 pub use preempt::preemptible::{PreemptibleError, PreemptibleRegistration, register_preemptible};
+pub use report::deadlock::{DeadlockMode, set_deadlock_mode};
 pub use report::dump::dump_goroutines;
 pub use report::metrics;
 pub use report::schedtrace::schedtrace;

@@ -12,12 +12,24 @@ pub(crate) const MAX_GOMAXPROCS: i32 = 16_384;
 /// A setting of `GODEBUG`: its name and its value.
 struct Setting {
     name: &'static str,
+    /// What its values are called: 0, 1, and so on.
+    words: &'static [&'static str],
     value: AtomicI32,
 }
 
 impl Setting {
     const fn new(name: &'static str, default: i32) -> Self {
-        Setting { name, value: AtomicI32::new(default) }
+        Setting::of_words(name, &[], default)
+    }
+
+    const fn of_words(name: &'static str, words: &'static [&'static str], default: i32) -> Self {
+        Setting { name, words, value: AtomicI32::new(default) }
+    }
+
+    /// The value that `text` stands for.
+    fn parse(&self, text: &str) -> Option<i32> {
+        let word = self.words.iter().position(|word| *word == text);
+        word.map(|at| at as i32).or_else(|| text.parse().ok())
     }
 
     #[inline(always)]
@@ -26,8 +38,12 @@ impl Setting {
     }
 }
 
+/// The value of a setting that the environment doesn't name, where that is to be told apart.
+const NOT_SAID: i32 = -1;
+
 static ASYNC_PREEMPT_OFF: Setting = Setting::new("asyncpreemptoff", 0);
 static CONTAINER_MAXPROCS: Setting = Setting::new("containermaxprocs", 1);
+static DEADLOCK: Setting = Setting::of_words("deadlock", &["off", "report", "fatal"], NOT_SAID);
 static EFENCE: Setting = Setting::new("efence", 0);
 static GC_SHRINK_STACK_OFF: Setting = Setting::new("gcshrinkstackoff", 0);
 static RANDOMIZE_SCHEDULER: Setting = Setting::new("randomizescheduler", 0);
@@ -38,9 +54,10 @@ static STACK_KEEP: Setting = Setting::new("stackkeep", 1);
 static STACK_VERIFY: Setting = Setting::new("stackverify", 0);
 static TRACEBACK_ANCESTORS: Setting = Setting::new("tracebackancestors", 0);
 
-static SETTINGS: [&Setting; 11] = [
+static SETTINGS: [&Setting; 12] = [
     &ASYNC_PREEMPT_OFF,
     &CONTAINER_MAXPROCS,
+    &DEADLOCK,
     &EFENCE,
     &GC_SHRINK_STACK_OFF,
     &RANDOMIZE_SCHEDULER,
@@ -61,6 +78,12 @@ pub(in crate::runtime) fn async_preempt_off() -> bool {
 /// `containermaxprocs`, since 1.25.
 pub(in crate::runtime) fn container_maxprocs_off() -> bool {
     CONTAINER_MAXPROCS.get() == 0
+}
+
+/// What is to happen when goroutines seem to wait for each other, if the environment says it:
+/// [`DeadlockMode`](crate::DeadlockMode) as a number.
+pub(in crate::runtime) fn deadlock() -> Option<i32> {
+    Some(DEADLOCK.get()).filter(|value| *value != NOT_SAID)
 }
 
 /// Whether a freed segment becomes inaccessible for good, and a home page's stack is filled with
@@ -119,12 +142,12 @@ pub(in crate::runtime) fn traceback_ancestors() -> usize {
 }
 
 /// Reads `GODEBUG`, `name=value` pairs separated by commas, and `GOTRACEBACK`. Unknown names, and values that
-/// aren't numbers, are ignored, as in Go. Go's `parsedebugvars`.
+/// are neither numbers nor a word that the setting has, are ignored, as in Go. Go's `parsedebugvars`.
 pub(in crate::runtime) fn parsedebugvars() {
     let godebug = env::var("GODEBUG").unwrap_or_default();
     for (name, value) in godebug.split(',').filter_map(|pair| pair.split_once('=')) {
         let setting = SETTINGS.iter().find(|setting| setting.name == name);
-        if let (Some(setting), Ok(value)) = (setting, value.parse()) {
+        if let Some((setting, value)) = setting.and_then(|setting| Some((setting, setting.parse(value)?))) {
             setting.value.store(value, Ordering::Relaxed);
         }
     }

@@ -14,6 +14,9 @@ use crate::runtime::m::no_thread::thread_wanted;
 use crate::runtime::p::gcount::gcount;
 use crate::runtime::p::procs::procs;
 
+/// What Go calls it.
+pub(in crate::runtime) const DEADLOCK: &str = "all goroutines are asleep - deadlock!";
+
 /// Adds `v` to the number of M's that wait for the goroutine locked to them. Go's
 /// `incidlelocked`.
 pub(in crate::runtime) fn incidlelocked(v: i32) {
@@ -50,7 +53,13 @@ pub(in crate::runtime) fn checkdead() {
     if thread_wanted() || foreign_thread_may_wake() {
         return;
     }
+    if all_wait() {
+        fatal(DEADLOCK);
+    }
+}
 
+/// Whether there are goroutines, and each waits for another one; no M runs, and `sched.lock` is held.
+fn all_wait() -> bool {
     let mut grunning = 0;
     for_each_g(|gp| {
         let status = readgstatus(gp);
@@ -66,9 +75,7 @@ pub(in crate::runtime) fn checkdead() {
     // No M runs, so no timer comes or goes.
     let timers = procs().allp.iter().any(|pp| pp.num_timers.load(Ordering::SeqCst) != 0);
     // No goroutine at all: between two calls of run.
-    if grunning != 0 && !timers {
-        fatal("all goroutines are asleep - deadlock!");
-    }
+    grunning != 0 && !timers
 }
 
 /// How many M's run, or are in a system call. `sched.lock` is held.
@@ -80,6 +87,14 @@ pub(super) fn running() -> i32 {
 /// ends, that is a deadlock, and nothing tells the runtime of it. `sched.lock` is held.
 pub(in crate::runtime) fn foreign_threads_matter() -> bool {
     running() == 0 && gcount() > 0
+}
+
+/// Whether each goroutine waits for another one, among them that of a [`run`](crate::run): unless a thread that
+/// isn't ours wakes one, none will ever run. (Between two calls of `run` goroutines wait for the next one.)
+/// `sched.lock` is held.
+pub(in crate::runtime) fn only_foreign_threads_can_wake() -> bool {
+    assert_lock_held(&sched().lock);
+    running() == 0 && !panicking() && sched().ext.nrunwait.load(Ordering::SeqCst) > 0 && all_wait()
 }
 
 /// Whether this process has a thread that is neither an M nor waiting in

@@ -7,7 +7,7 @@
 //! after 10 to 12 ms. (Go's sees the beginning and the end up to 10 ms late.) When no P is in use it sleeps
 //! until one is ([`wake_sysmon`](crate::runtime::p::idle::wake_sysmon)). If the network wasn't polled for 10
 //! ms, it polls. It also hands back memory that hasn't been needed for a while ([`scavenge`]), and writes the
-//! lines of [`schedtrace`](crate::proc::schedtrace).
+//! lines of [`schedtrace`](crate::proc::schedtrace), and tells of goroutines that seem to wait for each other.
 
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,9 @@ use crate::runtime::base::os::{nanotime, usleep};
 use crate::runtime::data::runtime2::{P, PIDLE, PRUNNING, PSYSCALL, sched};
 use crate::runtime::lock::note::{noteclear, notetsleep};
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::m::checkdead::{checkdead, foreign_threads_matter, incidlelocked};
+use crate::runtime::m::checkdead::{
+    checkdead, foreign_threads_matter, incidlelocked, only_foreign_threads_can_wake,
+};
 use crate::runtime::m::no_thread::{start_wanted_thread, thread_wanted};
 use crate::runtime::monitor::scavenge::scavenge;
 use crate::runtime::netpoll::epoll::netpoll;
@@ -24,6 +26,7 @@ use crate::runtime::p::procs::{gomaxprocs, procs, time_sleep_until};
 use crate::runtime::p::runq::runqempty;
 use crate::runtime::p::stop::take_from_syscall;
 use crate::runtime::preempt::ask::preemptone;
+use crate::runtime::report::deadlock::{may_tell, tell};
 use crate::runtime::report::quit::{asked_to_quit, quit_if_asked};
 use crate::runtime::report::schedtrace::schedtrace_if_due;
 use crate::runtime::report::wait_since::note_waits;
@@ -55,8 +58,12 @@ const LONG_NS: i64 = 1000 * 1000;
 /// How long sysmon sleeps at most when no P is in use: there is nothing that it would be late for.
 const IDLE_NS: i64 = 60 * 1000 * 1000 * 1000;
 
-/// The same while only threads that aren't ours could end a deadlock: they may end without a word.
+/// The same at first while only threads that aren't ours could end a deadlock: they may end without a word.
+/// Then as long as that has lasted, so that who waits for good wakes nobody.
 const FOREIGN_NS: i64 = 1000 * 1000 * 1000;
+
+/// How long that must have lasted to be called a deadlock.
+const DEADLOCK_NS: i64 = 2 * FOREIGN_NS;
 
 /// What sysmon's M runs; it never ends. Go's `sysmon`.
 pub(in crate::runtime) fn sysmon() {
@@ -65,6 +72,8 @@ pub(in crate::runtime) fn sysmon() {
     let mut delay = MIN_DELAY;
     // Until when it may sleep at most.
     let mut until = i64::MAX;
+    // For how long only threads that aren't ours could wake a goroutine.
+    let mut stuck = 0;
     loop {
         if idle == 0 {
             delay = MIN_DELAY;
@@ -73,7 +82,7 @@ pub(in crate::runtime) fn sysmon() {
         }
         usleep(delay.min(microseconds_until(until)).max(MIN_DELAY));
         let wake_at = scavenge(nanotime()).into_iter().chain(schedtrace_if_due(nanotime())).min();
-        if nothing_runs() && sleep_deeply(wake_at).is_some_and(|slept| slept > LONG_NS) {
+        if nothing_runs() && sleep_deeply(wake_at, &mut stuck).is_some_and(|slept| slept > LONG_NS) {
             idle = 0;
             delay = MIN_DELAY;
         }
@@ -117,15 +126,19 @@ fn nothing_runs() -> bool {
 }
 
 /// Unless a P is in use, sleeps until one is, or until `wake_at`, when there is something to do all the
-/// same; if it was woken, says how long it has slept.
-fn sleep_deeply(wake_at: Option<i64>) -> Option<i64> {
+/// same; if it was woken, says how long it has slept. Adds to `stuck` how long it meant to sleep while only
+/// threads that aren't ours could wake a goroutine: if the whole process was stopped meanwhile, that doesn't
+/// count.
+fn sleep_deeply(wake_at: Option<i64>, stuck: &mut i64) -> Option<i64> {
     lock(&sched().lock);
     let mut slept = None;
+    let mut deadlock = false;
     // When the next timer is due, goroutines will run.
     let next = time_sleep_until().min(wake_at.unwrap_or(i64::MAX)) - nanotime();
     if nothing_runs() && next > 0 && !thread_wanted() {
         sched().sysmonwait.store(true, Ordering::SeqCst);
-        let ns = if foreign_threads_matter() { FOREIGN_NS } else { IDLE_NS };
+        let foreign = foreign_threads_matter();
+        let ns = if foreign { (*stuck).clamp(FOREIGN_NS, IDLE_NS) } else { IDLE_NS };
         unlock(&sched().lock);
         let begin = nanotime();
         let ns = if asked_to_quit() { 0 } else { ns.min(next) };
@@ -134,11 +147,16 @@ fn sleep_deeply(wake_at: Option<i64>) -> Option<i64> {
         lock(&sched().lock);
         sched().sysmonwait.store(false, Ordering::SeqCst);
         noteclear(&sched().sysmonnote);
+        *stuck = if foreign && !woken { *stuck + ns } else { 0 };
         if !woken {
             checkdead();
+            deadlock = *stuck >= DEADLOCK_NS && may_tell() && only_foreign_threads_can_wake();
         }
     }
     unlock(&sched().lock);
+    if deadlock {
+        tell();
+    }
     slept
 }
 

@@ -24,11 +24,13 @@
 //! | `symbols.rs` | `showframe`: from addresses to functions, files and lines |
 //! | `wait_since.rs` | since when goroutines wait, noted once a minute |
 //! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all |
+//! | `deadlock.rs` | goroutines that wait for each other, where other threads might wake one |
 //! | `quit.rs` | SIGQUIT: what every goroutine does, and the end |
 //! | `schedtrace.rs` | `schedtrace` |
 //! | `metrics.rs` | Go's `runtime/metrics`, with its names |
 
 mod ancestors;
+pub(super) mod deadlock;
 pub(super) mod dump;
 pub mod metrics;
 mod overflow;

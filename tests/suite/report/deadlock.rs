@@ -1,12 +1,17 @@
 //! What a deadlock is, and what not.
 
+use std::io::{self, BufRead, BufReader};
+use std::os::fd::AsRawFd;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use gosched::chan::{bounded, never};
 use gosched::iter::{Yielder, pull};
+use gosched::net::UdpSocket;
+use gosched::signal::{self, Signal};
 use gosched::sync::{Condvar, Mutex, RwLock, WaitGroup};
-use gosched::{Builder, go, goid, lock_os_thread, select};
+use gosched::{Builder, DeadlockMode, blocking, go, goid, lock_os_thread, select, set_deadlock_mode, time};
 
 use crate::harness::{Test, run, tests};
 
@@ -19,6 +24,10 @@ tests! {
     deadlock_when_the_last_thread_has_ended
     deadlock_of_threads_that_wait
     no_deadlock_between_two_calls_of_run
+    deadlock_beside_another_thread_is_told
+    deadlock_beside_another_thread_can_be_fatal
+    who_was_taken_for_deadlocked_goes_on
+    waits_that_may_end_are_not_told
 }
 
 const DEADLOCK: &str = "all goroutines are asleep - deadlock!";
@@ -193,4 +202,130 @@ fn no_deadlock_between_two_calls_of_run(test: Test) {
         assert_eq!(run(|| rx.recv()), Ok("from before"));
     });
     process.end().with("exit status: 0");
+}
+
+/// What is said of goroutines that wait for each other beside a thread that might wake one.
+const TOLD: &str = "gosched: every goroutine waits for another one";
+
+/// Calls `main` as libtest calls a test: on a thread, for which the first one waits.
+fn as_a_test(main: impl FnOnce() + Send + 'static) {
+    thread::spawn(move || run(main)).join().unwrap();
+}
+
+fn deadlock_beside_another_thread_is_told(test: Test) {
+    let process = test.process(|| {
+        as_a_test(|| {
+            let waits = Builder::new().name("waits").go(forever).unwrap();
+            waits.join().unwrap();
+        });
+    });
+    let text = process.until(|text| text.contains("created at "));
+    let (_, stacks) = text.split_once(TOLD).unwrap_or_else(|| panic!("nothing was told: {text}"));
+    for waits in
+        ["\ngoroutine 1 [semacquire]:\n", "\ngoroutine 2 \"waits\" [chan receive]:\n", "deadlock::forever"]
+    {
+        assert!(stacks.contains(waits), "expected {waits:?} in: {text}");
+    }
+}
+
+fn deadlock_beside_another_thread_can_be_fatal(test: Test) {
+    let process = test.process(|| {
+        // What the environment says goes before this.
+        set_deadlock_mode(DeadlockMode::Off);
+        as_a_test(forever);
+    });
+    process.env("GODEBUG", "deadlock=fatal").end().fatal(DEADLOCK).says("\ngoroutine 1 [chan receive]:\n");
+}
+
+/// A thread may wake a goroutine after all; and then nothing more is said.
+fn who_was_taken_for_deadlocked_goes_on(test: Test) {
+    let process = test.process(|| {
+        let (stderr, writer) = io::pipe().unwrap();
+        // SAFETY: both are open.
+        assert_ne!(unsafe { libc::dup2(writer.as_raw_fd(), libc::STDERR_FILENO) }, -1);
+        let (tx, rx) = bounded(0);
+        thread::spawn(move || {
+            let mut lines = BufReader::new(stderr).lines().map(Result::unwrap);
+            let told = lines.find(|line| line.contains(TOLD));
+            lines.find(|line| line == "goroutine 1 [chan receive]:").unwrap();
+            tx.send(told.unwrap()).unwrap();
+            let (said, more) = mpsc::channel();
+            thread::spawn(move || lines.for_each(|line| _ = said.send(line)));
+            thread::sleep(Duration::from_secs(4));
+            let more: Vec<_> = more.try_iter().filter(|line| line.contains(TOLD)).collect();
+            tx.send(more.concat()).unwrap();
+        });
+        let (told, more) = run(|| (rx.recv().unwrap(), rx.recv().unwrap()));
+        assert!(told.contains(TOLD) && more.is_empty(), "told again: {more}");
+    });
+    process.end().with("exit status: 0");
+}
+
+/// Longer than it takes to be taken for deadlocked.
+const LONG: Duration = Duration::from_secs(4);
+
+/// Waits that end by themselves, or that the program knows of, by what a failure calls them.
+const WAITS_THAT_END: [(&str, fn()); 7] = [
+    ("a system call", || as_a_test(|| blocking(|| thread::sleep(LONG)))),
+    ("a timer", || as_a_test(|| time::sleep(LONG))),
+    ("the network", || {
+        as_a_test(|| {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            socket.set_read_timeout(Some(LONG)).unwrap();
+            socket.recv(&mut [0]).unwrap_err();
+        });
+    }),
+    ("a signal", || {
+        as_a_test(|| {
+            let usr1 = signal::notify([Signal::USR1]).unwrap();
+            thread::spawn(|| {
+                thread::sleep(LONG);
+                // SAFETY: passes no memory, and the signal is handled.
+                unsafe { libc::kill(libc::getpid(), libc::SIGUSR1) };
+            });
+            usr1.c().recv().unwrap();
+        });
+    }),
+    ("nothing that runs", || {
+        let (tx, rx) = bounded(0);
+        as_a_test(move || drop(go(move || tx.send(()).unwrap())));
+        thread::sleep(LONG);
+        as_a_test(move || rx.recv().unwrap());
+    }),
+    ("a thread that comes again and again", || {
+        let (tx, rx) = bounded(1);
+        thread::spawn(move || {
+            for _ in 0..40 {
+                thread::sleep(LONG / 40);
+                tx.send(()).unwrap();
+            }
+        });
+        run(|| rx.iter().for_each(drop));
+    }),
+    ("a thread that takes its time", || {
+        set_deadlock_mode(DeadlockMode::Off);
+        let (tx, rx) = bounded(1);
+        thread::spawn(move || {
+            thread::sleep(LONG);
+            tx.send(()).unwrap();
+        });
+        run(|| rx.recv()).unwrap();
+    }),
+];
+
+fn waits_that_may_end_are_not_told(test: Test) {
+    const WHICH: &str = "GOSCHED_TEST_WAIT";
+    let start = |at: usize| {
+        let process = test.process(|| {
+            let at: usize = std::env::var(WHICH).unwrap().parse().unwrap();
+            WAITS_THAT_END[at].1();
+        });
+        process.env(WHICH, &at.to_string()).start()
+    };
+    let started: Vec<_> = (0..WAITS_THAT_END.len()).map(start).collect();
+    for ((wait, _), child) in WAITS_THAT_END.iter().zip(started) {
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && stderr.is_empty(), "{wait}: {}, {stderr}", output.status);
+    }
 }

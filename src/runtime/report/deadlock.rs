@@ -1,0 +1,71 @@
+//! Goroutines that seem to wait for each other, in a process that has threads of its own besides: one of those
+//! might wake one, for all we know, so this isn't fatal as in [`checkdead`](crate::runtime::m::checkdead). A
+//! test in a harness has such threads always, and would hang without a word.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread;
+
+use crate::runtime::base::debug::deadlock;
+use crate::runtime::base::fatal::fatal;
+use crate::runtime::base::print::eprintln;
+use crate::runtime::m::checkdead::DEADLOCK;
+use crate::runtime::report::dump::dump_goroutines;
+
+/// What happens when every goroutine waits for another one, and only a thread that isn't the runtime's could
+/// still wake one. The values of `GODEBUG=deadlock=`, in small letters.
+///
+/// It takes two seconds in which nothing happens: no goroutine runs or is in a system call
+/// ([`blocking`](crate::blocking) is one), none waits for the network, the time or a signal, and no other thread
+/// is inside of a call of this crate's but to wait there. And a [`run`](crate::run) waits for its main goroutine.
+///
+/// Where there is no other thread that could do anything, a deadlock is certain, and fatal in each mode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeadlockMode {
+    /// Nothing: for a program whose own threads wake its goroutines, and may take their time.
+    Off,
+    /// It is said on stderr, once in the life of the process, with every goroutine's stack.
+    #[default]
+    Report,
+    /// The process ends, as in a deadlock that is certain: with Go's message, and status 2.
+    Fatal,
+}
+
+/// What the program has set.
+static MODE: AtomicI32 = AtomicI32::new(DeadlockMode::Report as i32);
+
+/// Whether it was said.
+static SAID: AtomicBool = AtomicBool::new(false);
+
+/// Sets what happens when goroutines seem to wait for each other. What `GODEBUG=deadlock=` says goes before.
+pub fn set_deadlock_mode(mode: DeadlockMode) {
+    MODE.store(mode as i32, Ordering::Relaxed);
+}
+
+/// Whether there is anything left to [`tell`].
+pub(in crate::runtime) fn may_tell() -> bool {
+    mode() != DeadlockMode::Off as i32 && !SAID.load(Ordering::Relaxed)
+}
+
+fn mode() -> i32 {
+    deadlock().unwrap_or_else(|| MODE.load(Ordering::Relaxed))
+}
+
+/// Says that goroutines wait for each other, or ends the process for it. On sysmon's thread.
+#[cold]
+pub(in crate::runtime) fn tell() {
+    if mode() >= DeadlockMode::Fatal as i32 {
+        fatal(DEADLOCK);
+    }
+    SAID.store(true, Ordering::Relaxed);
+    eprintln!(
+        "gosched: every goroutine waits for another one, and has for two seconds: none will run again unless a \
+         thread that isn't the runtime's wakes one\n\
+         (GODEBUG=deadlock=fatal ends the process then, and with deadlock=off nothing is said; or call \
+         gosched::set_deadlock_mode)\n"
+    );
+    // Another thread, as nobody may read what it writes, and sysmon is to go on. If there can be none, the line
+    // above has to do.
+    let stacks = || dump_goroutines(&mut io::stderr());
+    let _ = thread::Builder::new().name("gosched-report".to_owned()).spawn(stacks);
+}

@@ -170,11 +170,16 @@ impl<T> Yielder<'_, T> {
     /// If the iterator is dropped instead, this doesn't return: the generator unwinds as by
     /// [`goexit`](crate::goexit), so that destructors run. A `catch_unwind` stops that until the next
     /// `yield_`. In a destructor that runs while the generator unwinds, `yield_` drops the value and returns.
+    ///
+    /// # Panics
+    /// Inside [`blocking`](crate::blocking), where nothing can wait.
+    #[track_caller]
     pub fn yield_(&self, value: T) {
         if !self.shared.stopped.get() {
+            let (Some(gp), Some(mp)) = whoami() else { not_a_goroutine("iter::Yielder::yield_") };
             self.shared.value.set(Some(value));
             // SAFETY: this runs in the coroutine, which so hasn't ended, and keeps it until it has.
-            unsafe { coroswitch(&self.shared.coro) };
+            unsafe { coroswitch_on(gp, mp, &self.shared.coro) };
         }
         if self.shared.stopped.get() {
             unwind();

@@ -4,12 +4,18 @@ use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 
-use crate::runtime::{self, MAX_GOMAXPROCS, getg, must_wait, on_goroutine};
+use crate::runtime::runtime2::G;
+use crate::runtime::{self, MAX_GOMAXPROCS, getg, must_wait, on_goroutine, where_nothing_parks};
 
 /// The payload that [`goexit`] unwinds with.
 pub(super) struct Goexit;
 
-/// Panics if the caller isn't on a goroutine.
+/// The running goroutine, also inside [`blocking`](crate::blocking). None on g0, whose goid is 0.
+pub(super) fn running() -> Option<&'static G> {
+    getg().filter(|gp| gp.goid.get() != 0)
+}
+
+/// Panics if the caller isn't on a goroutine that could park.
 #[inline(always)]
 #[track_caller]
 pub(super) fn need_goroutine(what: &str) {
@@ -18,16 +24,22 @@ pub(super) fn need_goroutine(what: &str) {
     }
 }
 
+/// Panics: `what` needs a goroutine, and the caller is on none, or where it can't park.
 #[cold]
 #[track_caller]
 pub(crate) fn not_a_goroutine(what: &str) -> ! {
-    panic!("gosched::{what} called on a thread that isn't a goroutine's: use it inside gosched::run")
+    match where_nothing_parks() {
+        Some(place) => panic!("gosched::{what} can't be called inside {place}: call it outside"),
+        None => {
+            panic!("gosched::{what} called on a thread that isn't a goroutine's: use it inside gosched::run")
+        }
+    }
 }
 
 /// Lets other goroutines run: this one goes to the end of the global queue. Go's `runtime.Gosched`.
 ///
 /// # Panics
-/// If it isn't called on a goroutine.
+/// If it isn't called on a goroutine, or is inside [`blocking`](crate::blocking).
 #[track_caller]
 pub fn yield_now() {
     need_goroutine("yield_now");
@@ -37,26 +49,31 @@ pub fn yield_now() {
 
 /// Ends the running goroutine; destructors on its stack run. Go's `runtime.Goexit`.
 ///
-/// It unwinds as a panic does, without a message: a `catch_unwind` stops it. With
-/// `panic = "abort"` there is no unwinding, and the process ends.
+/// It unwinds as a panic does, without a message, also out of [`blocking`](crate::blocking): a `catch_unwind`
+/// stops it. With `panic = "abort"` there is no unwinding, and the process ends.
 ///
 /// # Panics
 /// If it isn't called on a goroutine. If it ends the main goroutine, [`run`](crate::run)
 /// panics, as it has no value to return.
 #[track_caller]
 pub fn goexit() -> ! {
-    need_goroutine("goexit");
+    if running().is_none() {
+        not_a_goroutine("goexit");
+    }
     resume_unwind(Box::new(Goexit))
 }
 
-/// The number of the running goroutine: unique in the process, never 0. Go's `goid`, which reports show.
+/// The number of the running goroutine, also inside [`blocking`](crate::blocking): unique in the process, never
+/// 0. Go's `goid`, which reports show.
 ///
 /// # Panics
 /// If it isn't called on a goroutine.
 #[track_caller]
 pub fn goid() -> u64 {
-    need_goroutine("goid");
-    getg().map_or(0, |gp| gp.goid.get())
+    match running() {
+        Some(gp) => gp.goid.get(),
+        None => not_a_goroutine("goid"),
+    }
 }
 
 /// The number of goroutines that have not ended: an estimate while others are made, or end. Go's
@@ -84,11 +101,11 @@ pub fn gomaxprocs() -> usize {
 /// before the first call of [`run`](crate::run), where the environment variable is the way to set it.
 #[track_caller]
 pub fn set_gomaxprocs(n: NonZeroUsize) -> usize {
-    let _guest = must_wait("set_gomaxprocs");
     assert!(
         n.get() <= MAX_GOMAXPROCS as usize,
         "gosched::set_gomaxprocs: {n} is more than {MAX_GOMAXPROCS}, the most P's that there can be"
     );
+    let _guest = must_wait("set_gomaxprocs");
     runtime::set_gomaxprocs(n.get() as i32) as usize
 }
 
@@ -112,7 +129,7 @@ pub struct OsThreadLock {
 /// to it is one of the kernel's.
 ///
 /// # Panics
-/// If it isn't called on a goroutine.
+/// If it isn't called on a goroutine, or is inside [`blocking`](crate::blocking).
 #[track_caller]
 pub fn lock_os_thread() -> OsThreadLock {
     need_goroutine("lock_os_thread");
@@ -122,6 +139,9 @@ pub fn lock_os_thread() -> OsThreadLock {
 
 impl Drop for OsThreadLock {
     fn drop(&mut self) {
-        runtime::unlock_os_thread();
+        // Unless the thread ends, with its goroutine, and this is the destructor of a thread-local.
+        if getg().is_some() {
+            runtime::unlock_os_thread();
+        }
     }
 }

@@ -18,9 +18,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::goroutine::not_a_goroutine;
+use crate::goroutine::current::{not_a_goroutine, running};
 use crate::runtime::runtime2::G;
-use crate::runtime::{LabelMap, get_prof_label, getg, set_prof_label};
+use crate::runtime::{LabelMap, get_prof_label, set_prof_label};
 
 /// An immutable set of labels, each with a key and a value. A clone is a count in an `Arc`. Go's `LabelSet`.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -59,11 +59,6 @@ impl fmt::Debug for Labels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
-}
-
-/// The running goroutine, also inside [`blocking`](crate::blocking). None on g0, whose goid is 0.
-fn running() -> Option<&'static G> {
-    getg().filter(|gp| gp.goid.get() != 0)
 }
 
 /// The labels of the running goroutine; an empty set if the caller isn't on one.

@@ -40,7 +40,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 ///
 /// # Panics
 /// If a goroutine of the scope has panicked and wasn't joined; as `f` does; and if it isn't called on a
-/// goroutine.
+/// goroutine, or is inside [`blocking`](crate::blocking).
 #[track_caller]
 pub fn scope<'env, F, T>(f: F) -> T
 where

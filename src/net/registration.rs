@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::runtime::{
-    Guest, Mode, PollDesc, PollError, must_wait, nanos, on_goroutine, poll_runtime_poll_close,
+    Mode, PollDesc, PollError, must_wait, nanos, on_goroutine, poll_runtime_poll_close,
     poll_runtime_poll_open, poll_runtime_poll_reset, poll_runtime_poll_server_init,
     poll_runtime_poll_set_deadline, poll_runtime_poll_unblock, poll_runtime_poll_wait, until,
 };
@@ -54,7 +54,7 @@ struct Limits {
     deadline: Option<Instant>,
     /// How long each operation may wait, from its first wait on.
     timeout: Option<Duration>,
-    /// The end of the operation in progress by its timeout.
+    /// While the operation in progress waits: its end by its timeout.
     ends: Option<Instant>,
     /// The end of its present pause: see `io_untold`.
     pause_ends: Option<Instant>,
@@ -150,12 +150,12 @@ impl<T> Registration<T> {
         f: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
         let ready = poll_runtime_poll_reset(self.pd, direction.mode).map_err(error)?;
-        let mut waits = None;
+        let mut limit = Limit::default();
         // Where it can't park, it tries in any case.
         if take(drained) && !ready && on_goroutine() {
-            self.wait(direction, &mut waits, what)?;
+            self.wait(direction, &mut limit, what)?;
         }
-        retry(f, || self.wait(direction, &mut waits, what))
+        retry(f, || self.wait(direction, &mut limit, what))
     }
 
     /// [`io`](Self::io) of an operation that depends on something else than this descriptor, which the kernel
@@ -170,54 +170,67 @@ impl<T> Registration<T> {
         let direction = self.direction(mode);
         let _turn = direction.turn.lock();
         poll_runtime_poll_reset(self.pd, mode).map_err(error)?;
-        let (mut waits, mut pause) = (None, FIRST_PAUSE);
+        let (mut limit, mut pause) = (Limit::default(), FIRST_PAUSE);
         retry(f, || {
             let this_pause = pause;
             pause = LONGEST_PAUSE.min(2 * pause);
-            self.pause(direction, &mut waits, what, this_pause)
+            self.pause(direction, &mut limit, what, this_pause)
         })
     }
 
     /// Waits for `pause`; fails if a deadline, a timeout or a close ends the operation. The caller has the
     /// turn.
     #[track_caller]
-    fn pause<'a>(
-        &'a self,
-        direction: &'a Direction,
-        waits: &mut Option<Waits<'a, T>>,
-        what: &str,
-        pause: Duration,
-    ) -> io::Result<()> {
-        self.begin(direction, waits, what);
-        self.limit(direction, |limits| limits.pause_ends = Some(Instant::now() + pause));
-        // The descriptor itself becomes ready each time, as the kernel frees the memory of what it couldn't
-        // send: that is no reason to try again.
-        while self.wait(direction, waits, what).is_ok() {}
-        self.limit(direction, |limits| limits.pause_ends = None);
-        // Fails if it wasn't the pause's end, but that of the operation.
-        poll_runtime_poll_reset(self.pd, direction.mode).map(drop).map_err(error)
-    }
-
-    /// Makes `waits`, before the first wait of an operation.
-    #[track_caller]
-    fn begin<'a>(&'a self, direction: &'a Direction, waits: &mut Option<Waits<'a, T>>, what: &str) {
-        if waits.is_none() {
-            *waits = Some(Waits::begin(self, direction, what));
-        }
+    fn pause(&self, direction: &Direction, limit: &mut Limit, what: &str, pause: Duration) -> io::Result<()> {
+        self.limited(direction, limit, what, || {
+            self.limit(direction, |limits| limits.pause_ends = Some(Instant::now() + pause));
+            // The descriptor itself becomes ready each time, as the kernel frees the memory of what it
+            // couldn't send: that is no reason to try again.
+            while self.poll_wait(direction).is_ok() {}
+            self.limit(direction, |limits| limits.pause_ends = None);
+            // Fails if it wasn't the pause's end, but that of the operation.
+            poll_runtime_poll_reset(self.pd, direction.mode).map(drop).map_err(error)
+        })
     }
 
     /// Waits until the descriptor has become ready. The caller has the turn.
     #[inline(never)]
     #[track_caller]
-    fn wait<'a>(
-        &'a self,
-        direction: &'a Direction,
-        waits: &mut Option<Waits<'a, T>>,
+    fn wait(&self, direction: &Direction, limit: &mut Limit, what: &str) -> io::Result<()> {
+        self.limited(direction, limit, what, || self.poll_wait(direction))
+    }
+
+    /// Calls `waits`, a wait of an operation, on a goroutine and with the operation's time limit.
+    ///
+    /// A thread that isn't one of the runtime's is a goroutine for the time of the wait, and not of the
+    /// operation: what the program does between two waits is done by the thread.
+    #[inline]
+    #[track_caller]
+    fn limited(
+        &self,
+        direction: &Direction,
+        limit: &mut Limit,
         what: &str,
+        waits: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<()> {
-        self.begin(direction, waits, what);
-        // SAFETY: `waits` has made this a goroutine if it wasn't one; `run`'s caller has promised that none
-        // keeps a thread-local across a wait; self keeps the registration.
+        let _guest = must_wait(what);
+        let ends = *limit.ends.get_or_insert_with(|| {
+            let timeout = direction.limits.lock().timeout;
+            timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+        });
+        if ends.is_none() {
+            return waits();
+        }
+        self.limit(direction, |limits| limits.ends = ends);
+        let result = waits();
+        self.limit(direction, |limits| limits.ends = None);
+        result
+    }
+
+    /// The poller's wait, on a goroutine.
+    fn poll_wait(&self, direction: &Direction) -> io::Result<()> {
+        // SAFETY: on a goroutine, as `limited` has seen to; `run`'s caller has promised that none keeps a
+        // thread-local across a wait; self keeps the registration.
         unsafe { poll_runtime_poll_wait(self.pd, direction.mode) }.map_err(error)
     }
 
@@ -278,34 +291,11 @@ impl<T> Drop for Registration<T> {
     }
 }
 
-/// The waits of one operation, from the first on until it ends. There may be several, as wakeups may be
-/// spurious; they have one time limit together.
-struct Waits<'a, T> {
-    registration: &'a Registration<T>,
-    direction: &'a Direction,
-    limited: bool,
-    /// A field, and so dropped after `drop`, which has to be on a goroutine.
-    _guest: Option<Guest>,
-}
-
-impl<'a, T> Waits<'a, T> {
-    #[track_caller]
-    fn begin(registration: &'a Registration<T>, direction: &'a Direction, what: &str) -> Self {
-        let _guest = must_wait(what);
-        let timeout = direction.limits.lock().timeout;
-        if let Some(timeout) = timeout {
-            registration.limit(direction, |limits| limits.ends = Instant::now().checked_add(timeout));
-        }
-        Waits { registration, direction, limited: timeout.is_some(), _guest }
-    }
-}
-
-impl<T> Drop for Waits<'_, T> {
-    fn drop(&mut self) {
-        if self.limited {
-            self.registration.limit(self.direction, |limits| limits.ends = None);
-        }
-    }
+/// When an operation ends by its timeout, if it has one: known from its first wait on. There may be several
+/// waits, as wakeups may be spurious; they have one limit together.
+#[derive(Default)]
+struct Limit {
+    ends: Option<Option<Instant>>,
 }
 
 /// Calls `f` until it returns something else than `WouldBlock`, after which it calls `waits`, and

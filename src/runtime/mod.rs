@@ -168,7 +168,7 @@ pub(crate) use sched::extram::Guest;
 pub(crate) use sched::goexit::goexit1;
 pub(crate) use sched::gosched::{gosched, gosched_if_busy, goschedguarded, goyield};
 pub(crate) use sched::join::{announce_end, drop_handle, wait_for_end};
-pub(crate) use sched::must_wait::{as_goroutine, guest, in_blocking, must_wait};
+pub(crate) use sched::must_wait::{as_goroutine, guest, must_wait, where_nothing_parks};
 pub(crate) use sched::park::gopark;
 pub(crate) use sched::poll::poll_work;
 pub(crate) use sched::ready::{enqueue, goready, injectglist};

@@ -58,7 +58,7 @@ use std::io;
 
 use crate::chan::Receiver;
 use crate::goroutine::Builder;
-use crate::runtime::{Guest, in_blocking, must_wait, signal_wait_until_idle, started};
+use crate::runtime::{Guest, must_wait, signal_wait_until_idle, started, where_nothing_parks};
 use crate::signal::handlers::HANDLERS;
 
 /// Signals that the program receives, until this is dropped. [`notify`] makes it.
@@ -158,7 +158,7 @@ impl Signals {
 impl Drop for Signals {
     fn drop(&mut self) {
         let id = self.id;
-        if in_blocking() {
+        if where_nothing_parks().is_some() {
             // Nothing can wait there, so a goroutine does. If none can be made, the handler stays, and nobody
             // receives its signals.
             let _ = Builder::new().name("signals").go(move || HANDLERS.lock().remove(id));

@@ -68,8 +68,8 @@ impl Ticker {
     /// [`run`](crate::run).
     #[track_caller]
     pub fn reset(&self, d: Duration) {
-        let _guest = must_wait("time::Ticker::reset");
         let period = interval(d, "Ticker::reset");
+        let _guest = must_wait("time::Ticker::reset");
         self.c.reset_timer(when(period), period);
     }
 }
@@ -87,8 +87,8 @@ pub fn tick(d: Duration) -> Receiver<Instant> {
 
 #[track_caller]
 fn ticks(d: Duration, what: &str) -> Receiver<Instant> {
-    let _guest = must_wait(&format!("time::{what}"));
     let period = interval(d, what);
+    let _guest = must_wait(&format!("time::{what}"));
     Receiver::of_timer(when(period), period)
 }
 

@@ -41,7 +41,8 @@ const PATIENCE: i64 = 10 * 1000 * 1000;
 /// had a handler for it before the runtime started, or has asked for it by
 /// [`signal::notify`](crate::signal::notify).
 ///
-/// It can also be called from a thread that isn't a goroutine's, but not on a copying stack.
+/// It can also be called from a thread that isn't a goroutine's, but neither on a copying stack nor in
+/// [`systemstack`](crate::proc::systemstack).
 ///
 /// # Errors
 /// The errors of `out`.

@@ -1,5 +1,8 @@
 //! Only a goroutine can wait: a thread that isn't one of the runtime's is made a goroutine for that
 //! time, with an extra M (`sched/extram.rs`).
+//!
+//! Nothing of the program's is called meanwhile, neither a closure nor a destructor: it could keep what is the
+//! goroutine's, a lock of its thread for example, after the goroutine is gone.
 
 use crate::runtime::arch::getg;
 use crate::runtime::base::this::{on_goroutine, started};
@@ -33,18 +36,18 @@ pub(crate) fn as_goroutine<R>(what: &str, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether the caller is on a thread of the runtime's, but can't park: it is inside
+/// Where the caller is, if it is on a thread of the runtime's but can't park: inside
 /// [`blocking`](crate::blocking), or on g0.
-pub(crate) fn in_blocking() -> bool {
-    getg().is_some() && !on_goroutine()
+pub(crate) fn where_nothing_parks() -> Option<&'static str> {
+    let gp = getg().filter(|_| !on_goroutine())?;
+    Some(if gp.syscallsp.get() != 0 { "gosched::blocking" } else { "gosched::proc::systemstack" })
 }
 
 #[cold]
 #[inline(never)]
 #[track_caller]
 fn become_goroutine(what: &str) -> Guest {
-    if let Some(gp) = getg() {
-        let place = if gp.syscallsp.get() != 0 { "gosched::blocking" } else { "gosched::proc::systemstack" };
+    if let Some(place) = where_nothing_parks() {
         panic!("gosched: {what} would have to wait, which nothing can inside {place}: do it outside");
     }
     assert!(

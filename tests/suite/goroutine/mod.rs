@@ -1,5 +1,6 @@
 //! Goroutines, what they are made of and what they may not do.
 
+mod callers;
 mod foreign_thread;
 mod foreign_wakes;
 mod goroutines;
@@ -14,6 +15,7 @@ mod threads;
 use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] = &[
+    callers::TESTS,
     foreign_thread::TESTS,
     foreign_wakes::TESTS,
     goroutines::TESTS,

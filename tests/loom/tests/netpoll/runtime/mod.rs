@@ -16,5 +16,5 @@ pub(crate) use pollwait::ops::{
     poll_runtime_poll_close, poll_runtime_poll_open, poll_runtime_poll_reset, poll_runtime_poll_server_init,
     poll_runtime_poll_unblock, poll_runtime_poll_wait,
 };
-pub(crate) use sched::must_wait::{Guest, must_wait};
+pub(crate) use sched::must_wait::must_wait;
 pub(crate) use time::duration::{nanos, until};

@@ -212,9 +212,11 @@ impl<T> fmt::Debug for Yielder<'_, T> {
 ///
 /// # Dropping it
 /// If the generator hasn't ended, it is unwound, and the destructors on its stack have run when the drop
-/// returns. A panic in one of them goes on in the caller, unless that is panicking already. (A goroutine
-/// that drops an iterator while it panics keeps its thread meanwhile, as any that parks then.) If it is
-/// dropped on a thread that isn't a goroutine's, or inside [`blocking`](crate::blocking), the generator is
+/// returns. A panic in one of them aborts the process, as one does in any destructor that unwinding has
+/// called. A panic that isn't (the generator has stopped the unwinding by a `catch_unwind`, or hadn't begun, and
+/// its function's values are just dropped) goes on in the caller, unless that is panicking already. (A
+/// goroutine that drops an iterator while it panics keeps its thread meanwhile, as any that parks then.) If it
+/// is dropped on a thread that isn't a goroutine's, or inside [`blocking`](crate::blocking), the generator is
 /// unwound later.
 ///
 /// If it is leaked, the generator waits forever.

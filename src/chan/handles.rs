@@ -55,7 +55,8 @@ pub struct Sender<T> {
 }
 
 /// The receiving side of a channel. When the last one is dropped, sends fail, and the values
-/// that nobody will receive are dropped.
+/// that nobody will receive are dropped. If the drop of one panics, the others are dropped, too, and the panic
+/// goes on; a second panic aborts, as it does with a `Vec`.
 pub struct Receiver<T> {
     /// None for [`never()`].
     pub(crate) c: Option<NonNull<Hchan>>,
@@ -240,14 +241,22 @@ fn release(c: NonNull<Hchan>, handles: &AtomicU32, disconnect: impl FnOnce()) {
 /// registers from its first instruction on, for what it seldom does.
 #[inline(never)]
 fn release_side(c: NonNull<Hchan>, disconnect: impl FnOnce()) {
-    disconnect();
-    // SAFETY: the channel stays until both sides have counted here. The second one has acquired what the
-    // other side released after its disconnect: no handle is left, and nobody uses the channel.
-    unsafe {
-        if c.as_ref().ext.sides.fetch_sub(1, Ordering::AcqRel) == 1 {
-            freechan(c);
+    /// Counts when it is dropped: also if a value has panicked that `disconnect` has dropped.
+    struct Side(NonNull<Hchan>);
+    impl Drop for Side {
+        fn drop(&mut self) {
+            // SAFETY: the channel stays until both sides have counted here. The second one has acquired what
+            // the other side released after its disconnect: no handle is left, and nobody uses the channel.
+            unsafe {
+                if self.0.as_ref().ext.sides.fetch_sub(1, Ordering::AcqRel) == 1 {
+                    freechan(self.0);
+                }
+            }
         }
     }
+
+    let _side = Side(c);
+    disconnect();
 }
 
 impl<T> Clone for Sender<T> {
@@ -274,6 +283,15 @@ impl<T> Clone for Receiver<T> {
     }
 }
 
+/// Drops the values in the buffer when it is dropped.
+struct Unread<'a, T>(&'a Receiver<T>);
+
+impl<T> Drop for Unread<'_, T> {
+    fn drop(&mut self) {
+        while self.0.try_recv().is_ok() {}
+    }
+}
+
 impl<T> Drop for Receiver<T> {
     #[inline]
     fn drop(&mut self) {
@@ -283,7 +301,9 @@ impl<T> Drop for Receiver<T> {
             // Nobody will receive any more: senders that wait fail, and values in the buffer are dropped.
             // SAFETY: the channel isn't freed before this closure has returned.
             unsafe { closechan(c) };
-            while self.try_recv().is_ok() {}
+            // Twice: if the drop of a value panics, the others are dropped while that unwinds, as a Vec's are.
+            let _others = Unread(self);
+            drop(Unread(self));
         });
     }
 }

@@ -22,7 +22,8 @@ pub(super) fn drop_outcome<T>(outcome: Outcome<T>) -> bool {
     panicked
 }
 
-/// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped.
+/// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped. (If that
+/// panics, it is a fatal error, as it is with a thread's: nobody is there whose panic it could be.)
 pub struct JoinHandle<T> {
     gp: &'static G,
     /// Covariant in `T`, as the result only comes out.

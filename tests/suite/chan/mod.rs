@@ -1,6 +1,7 @@
 //! Typed channels and selects.
 
 mod channels;
+mod drops;
 mod impatient;
 mod select;
 mod select_set;
@@ -9,4 +10,4 @@ mod timeouts;
 use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] =
-    &[channels::TESTS, impatient::TESTS, select::TESTS, select_set::TESTS, timeouts::TESTS];
+    &[channels::TESTS, drops::TESTS, impatient::TESTS, select::TESTS, select_set::TESTS, timeouts::TESTS];

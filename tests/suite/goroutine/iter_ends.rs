@@ -10,7 +10,7 @@ use gosched::{go, goexit};
 use super::iter::{Counts, count_from, run};
 use crate::harness::goroutines::wait_until;
 use crate::harness::panics::{panics, text};
-use crate::harness::tests;
+use crate::harness::{Test, tests};
 
 tests! {
     a_dropped_generator_has_dropped_what_it_had
@@ -18,6 +18,8 @@ tests! {
     values_that_nobody_asks_for_are_dropped
     a_panic_goes_on_in_next
     a_panic_of_a_stopped_generator_goes_on_in_the_drop
+    a_panic_of_what_never_began_goes_on_in_the_drop
+    a_panic_in_a_destructor_of_a_stopped_generator_aborts
     goexit_ends_who_has_asked
     a_panic_is_nobody_elses
     generators_that_are_dropped_by_unwinding
@@ -124,6 +126,33 @@ fn a_panic_of_a_stopped_generator_goes_on_in_the_drop() {
         });
         assert_eq!(message, "the caller");
     });
+}
+
+fn a_panic_of_what_never_began_goes_on_in_the_drop() {
+    run(|| {
+        let counts = Counts::default();
+        let captured = (OnDrop(|| panic!("captured")), counts.clone());
+        let values = pull(move |_: &Yielder<()>| {
+            let _captured = &captured;
+            unreachable!("nobody has asked");
+        });
+        assert_eq!(panics(|| drop(values)), "captured");
+        assert_eq!(counts.dropped(), 1);
+    });
+}
+
+fn a_panic_in_a_destructor_of_a_stopped_generator_aborts(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let mut values = pull(|out| {
+                let _panics = OnDrop(|| panic!("in a destructor"));
+                out.yield_(1);
+            });
+            values.next();
+            drop(values);
+        });
+    });
+    process.end().with("signal: 6").says("in a destructor").says("panic in a destructor during cleanup");
 }
 
 fn goexit_ends_who_has_asked() {

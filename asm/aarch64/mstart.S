@@ -82,6 +82,7 @@ FUNCTION gosched_sigreport
         ldr     x10, [x10, #G_M]
         ldr     x10, [x10, #M_G0]
         str     x10, [x9]                       // g = g0
+        mov     x1, x19
         bl      gosched_overflow
         brk     #1
 END gosched_sigreport

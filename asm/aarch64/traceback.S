@@ -47,4 +47,62 @@ FUNCTION gosched_called_from
         ret
 END gosched_called_from
 
+#define GUARDED_FRAME 160
+
+// int gosched_guarded(void (*fn)(void *), void *arg, uintptr_t *at): calls fn(arg), and
+// returns 0. A signal handler may end the call: it lets the thread go on at
+// gosched_guarded_end, with sp as it was stored at *at, and this returns 1.
+//
+//     | d8-d15                 |  96
+//     | x19-x28                |  16
+//     | x30, x29               |  <- *at
+//     | frames of fn           |
+//
+// fn must not unwind.
+FUNCTION gosched_guarded
+        SIGN_LR
+        stp     x29, x30, [sp, #-GUARDED_FRAME]!
+        .cfi_def_cfa_offset GUARDED_FRAME
+        .cfi_offset x29, -GUARDED_FRAME
+        .cfi_offset x30, 8 - GUARDED_FRAME
+        mov     x29, sp
+        SAVE_PAIR x19, x20, 16, GUARDED_FRAME
+        SAVE_PAIR x21, x22, 32, GUARDED_FRAME
+        SAVE_PAIR x23, x24, 48, GUARDED_FRAME
+        SAVE_PAIR x25, x26, 64, GUARDED_FRAME
+        SAVE_PAIR x27, x28, 80, GUARDED_FRAME
+        SAVE_PAIR d8, d9, 96, GUARDED_FRAME
+        SAVE_PAIR d10, d11, 112, GUARDED_FRAME
+        SAVE_PAIR d12, d13, 128, GUARDED_FRAME
+        SAVE_PAIR d14, d15, 144, GUARDED_FRAME
+        str     x29, [x2]
+        mov     x16, x0
+        mov     x0, x1
+        blr     x16
+        mov     w0, wzr
+        b       .Lguarded_return
+        .globl  gosched_guarded_end
+        .hidden gosched_guarded_end
+gosched_guarded_end:
+        BTI_JC                                  // the interrupted instruction may have been a landing pad's
+        mov     x29, sp
+        mov     w0, #1
+.Lguarded_return:
+        RESTORE_PAIR x19, x20, 16
+        RESTORE_PAIR x21, x22, 32
+        RESTORE_PAIR x23, x24, 48
+        RESTORE_PAIR x25, x26, 64
+        RESTORE_PAIR x27, x28, 80
+        RESTORE_PAIR d8, d9, 96
+        RESTORE_PAIR d10, d11, 112
+        RESTORE_PAIR d12, d13, 128
+        RESTORE_PAIR d14, d15, 144
+        ldp     x29, x30, [sp], #GUARDED_FRAME
+        .cfi_def_cfa_offset 0
+        .cfi_restore x29
+        .cfi_restore x30
+        AUTHENTICATE_LR
+        ret
+END gosched_guarded
+
         NOTES

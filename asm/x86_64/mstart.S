@@ -89,6 +89,7 @@ FUNCTION gosched_sigreport
         movq    M_G0(%rdx), %rdx
         movq    %rdx, %fs:(%rax)                // g = g0
         SET_STACK_LIMIT $0
+        movq    %rbx, %rsi
         callq   gosched_overflow
         ud2
 END gosched_sigreport

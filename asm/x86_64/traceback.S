@@ -33,4 +33,72 @@ FUNCTION gosched_called_from
         ret
 END gosched_called_from
 
+// int gosched_guarded(void (*fn)(void *), void *arg, uintptr_t *at): calls fn(arg), and
+// returns 0. A signal handler may end the call: it lets the thread go on at
+// gosched_guarded_end, with rsp as it was stored at *at, and this returns 1.
+//
+//     | return address         |
+//     | rbp, rbx, r12-r15      |
+//     | 8 bytes, free          |  <- *at
+//     | frames of fn           |
+//
+// fn must not unwind.
+FUNCTION gosched_guarded
+        endbr64
+        pushq   %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        pushq   %rbx
+        .cfi_def_cfa_offset 24
+        .cfi_offset %rbx, -24
+        pushq   %r12
+        .cfi_def_cfa_offset 32
+        .cfi_offset %r12, -32
+        pushq   %r13
+        .cfi_def_cfa_offset 40
+        .cfi_offset %r13, -40
+        pushq   %r14
+        .cfi_def_cfa_offset 48
+        .cfi_offset %r14, -48
+        pushq   %r15
+        .cfi_def_cfa_offset 56
+        .cfi_offset %r15, -56
+        subq    $8, %rsp
+        .cfi_def_cfa_offset 64
+        movq    %rsp, (%rdx)
+        movq    %rdi, %rax
+        movq    %rsi, %rdi
+        callq   *%rax
+        xorl    %eax, %eax
+        jmp     .Lguarded_return
+        .globl  gosched_guarded_end
+        .hidden gosched_guarded_end
+gosched_guarded_end:
+        endbr64                                 // the interrupted instruction may have been a landing pad's
+        cld                                     // as the ABI has it at a return
+        movl    $1, %eax
+.Lguarded_return:
+        addq    $8, %rsp
+        .cfi_def_cfa_offset 56
+        popq    %r15
+        .cfi_def_cfa_offset 48
+        .cfi_restore %r15
+        popq    %r14
+        .cfi_def_cfa_offset 40
+        .cfi_restore %r14
+        popq    %r13
+        .cfi_def_cfa_offset 32
+        .cfi_restore %r13
+        popq    %r12
+        .cfi_def_cfa_offset 24
+        .cfi_restore %r12
+        popq    %rbx
+        .cfi_def_cfa_offset 16
+        .cfi_restore %rbx
+        popq    %rbp
+        .cfi_def_cfa_offset 8
+        .cfi_restore %rbp
+        ret
+END gosched_guarded
+
         NOTES

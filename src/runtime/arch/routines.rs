@@ -1,6 +1,7 @@
 //! The routines of `asm/` that are called the same way on every architecture.
 
 use std::ffi::{c_int, c_void};
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -23,6 +24,7 @@ unsafe extern "C" {
     fn gosched_entersyscallblock();
     fn gosched_preemptible_section() -> Section;
     fn gosched_called_from(regs: &Regs, f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void);
+    fn gosched_guarded(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void, at: *mut usize) -> c_int;
     static gosched_vector_size: AtomicUsize;
 }
 
@@ -166,6 +168,22 @@ pub(in crate::runtime) unsafe fn called_from<F: FnMut()>(regs: &Regs, mut f: F) 
     // SAFETY: `call` gets a closure of its type, which doesn't unwind, and an unwinder that walks from there
     // finds what it reads, as the caller says.
     unsafe { gosched_called_from(regs, call::<F>, (&raw mut f).cast()) }
+}
+
+/// Calls `f`, with the stack pointer in `at` for [`Sigctxt::end_guarded`](crate::runtime::arch::Sigctxt), which
+/// ends the call. Says whether `f` has returned.
+///
+/// # Safety
+/// `f` doesn't unwind, and nobody needs what it leaves behind if it is ended.
+pub(in crate::runtime) unsafe fn call_guarded<F: FnOnce()>(f: F, at: *mut usize) -> bool {
+    unsafe extern "C" fn call<F: FnOnce()>(f: *mut c_void) {
+        // SAFETY: the address of the closure `f` below, which is called once and forgotten there.
+        unsafe { f.cast::<F>().read()() }
+    }
+    let mut f = ManuallyDrop::new(f);
+    // SAFETY: `call` gets a closure of its type, which doesn't unwind, as the caller says; `at` can be
+    // written.
+    unsafe { gosched_guarded(call::<F>, (&raw mut f).cast(), at) == 0 }
 }
 
 /// Where a goroutine that was preempted at a check goes on.

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::runtime::arch::systemstack;
+use crate::runtime::arch::{Regs, systemstack};
 use crate::runtime::base::debug::gotraceback;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::ext::ThrowType;
@@ -26,8 +26,8 @@ pub(in crate::runtime) enum Fatal<'a> {
         gp: &'static G,
         sp: usize,
         limit: usize,
-        /// Whether its frames are whole, and can be printed.
-        whole: bool,
+        /// Where its frames begin; none if it has written over them.
+        frames: Option<&'a Regs>,
     },
 }
 
@@ -55,11 +55,11 @@ pub(crate) fn fatal(s: &str) -> ! {
     systemstack(|| die(Fatal::Error(s, ThrowType::User)))
 }
 
-/// Ends the process because `gp` has overflowed its stack; on g0. `whole` says whether its frames can be
-/// printed.
+/// Ends the process because `gp` has overflowed its stack; on g0. `frames` are the registers that its frames
+/// are found with, if they are there.
 #[cold]
-pub(in crate::runtime) fn overflow(gp: &'static G, sp: usize, limit: usize, whole: bool) -> ! {
-    die(Fatal::Overflow { gp, sp, limit, whole })
+pub(in crate::runtime) fn overflow(gp: &'static G, sp: usize, limit: usize, frames: Option<&Regs>) -> ! {
+    die(Fatal::Overflow { gp, sp, limit, frames })
 }
 
 /// On g0, or on a thread that isn't ours. Before the runtime starts there is nothing to report but the

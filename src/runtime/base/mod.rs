@@ -21,6 +21,7 @@
 //! | `debug.rs` | `parsedebugvars`, `gotraceback`, `setTraceback`: what the environment says |
 //! | `print.rs` | stderr without memory or locks: Go's `print.go` |
 //! | `fatal.rs` | `throw`, `fatal`, the overflow of a stack, the reporter, `crash`, `exit` |
+//! | `guarded.rs` | `guarded`: what a report does that may fault or wait forever |
 //! | `this.rs` | `acquirem`, `releasem`; `getm`, `this_p`, `goroutine`, `whoami`, `with_room`, `started` |
 //! | `rand.rs` | `mrandinit`, `cheaprand`, `cheaprandn` |
 //! | `histogram.rs` | `timeHistogram.record`, `timeHistogramMetricsBuckets` |
@@ -28,6 +29,7 @@
 
 pub(super) mod debug;
 pub(super) mod fatal;
+pub(super) mod guarded;
 pub(super) mod histogram;
 pub(super) mod os;
 pub(crate) mod print;

@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::{Regs, called_from, goexit_pc};
+use crate::runtime::base::guarded::guarded;
 use crate::runtime::data::runtime2::{G, GSCAN, GSYSCALL};
 
 unsafe extern "C" {
@@ -26,10 +27,12 @@ pub(in crate::runtime) const INNER_FRAMES: usize = 100;
 pub(in crate::runtime) struct Pcs {
     pcs: [usize; INNER_FRAMES],
     len: usize,
+    /// Whether the walk didn't come to its end: the unwinder has faulted, or taken too long.
+    pub(in crate::runtime) failed: bool,
 }
 
 impl Pcs {
-    pub(in crate::runtime) const NONE: Pcs = Pcs { pcs: [0; INNER_FRAMES], len: 0 };
+    pub(in crate::runtime) const NONE: Pcs = Pcs { pcs: [0; INNER_FRAMES], len: 0, failed: false };
 
     pub(in crate::runtime) fn as_slice(&self) -> &[usize] {
         &self.pcs[..self.len]
@@ -58,7 +61,8 @@ pub(in crate::runtime) unsafe fn callers_of_still(gp: &G) -> Pcs {
     unsafe { gcallers(gp, &regs) }
 }
 
-/// The frames of `gp`, with these registers. Go's `gcallers`.
+/// The frames of `gp`, with these registers; in the report of a fatal error, as many as the unwinder finds
+/// before it faults. Go's `gcallers`.
 ///
 /// # Safety
 /// The registers are those of a frame on a stack that stays as it is until this returns: of `gp`, or a copy.
@@ -70,12 +74,26 @@ pub(in crate::runtime) unsafe fn gcallers(gp: &G, regs: &Regs) -> Pcs {
         found.len = 1;
         return found;
     }
-    let mut walk = (regs.pc, &mut found);
+    let mut walk: Walk = (Some(regs.pc), &mut found);
     // SAFETY: an unwinder reads the stack that the registers lead to, which stays as it is, as the caller
     // says; `frame` gets the walk, and doesn't unwind.
-    unsafe { called_from(regs, || _ = _Unwind_Backtrace(frame, (&raw mut walk).cast())) };
+    let walk = || unsafe { called_from(regs, || _ = _Unwind_Backtrace(frame, (&raw mut walk).cast())) };
+    let whole = guarded(walk);
+    found.failed = !whole;
     found
 }
+
+/// The frames of the calling stack; as many as the unwinder finds.
+pub(in crate::runtime) fn callers() -> Pcs {
+    let mut found = Pcs::NONE;
+    let mut walk: Walk = (None, &mut found);
+    // SAFETY: `frame` gets the walk, and doesn't unwind.
+    found.failed = !guarded(|| _ = unsafe { _Unwind_Backtrace(frame, (&raw mut walk).cast()) });
+    found
+}
+
+/// What [`frame`] gets: the pc of the first frame to be noted, if not all are, and those that were noted.
+type Walk<'a> = (Option<usize>, &'a mut Pcs);
 
 /// Notes a frame, if it is one of the goroutine's and not of this walk: the first is the one at the
 /// goroutine's pc.
@@ -84,14 +102,14 @@ unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
     let ((first, found), pc) = unsafe {
         let mut before = 0;
         let ip = _Unwind_GetIPInfo(context, &mut before);
-        (&mut *walk.cast::<(usize, &mut Pcs)>(), if before != 0 || ip == 0 { ip } else { ip - 1 })
+        (&mut *walk.cast::<Walk>(), if before != 0 || ip == 0 { ip } else { ip - 1 })
     };
     if pc == 0 {
         return STOP;
     }
     // Some unwinders don't say that a frame was interrupted, and that its pc is no return address.
-    let pc = if found.len == 0 && pc + 1 == *first { *first } else { pc };
-    if found.len > 0 || pc == *first {
+    let pc = first.filter(|first| found.len == 0 && pc + 1 == *first).unwrap_or(pc);
+    if found.len > 0 || first.is_none_or(|first| first == pc) {
         found.pcs[found.len] = pc;
         found.len += 1;
     }

@@ -1,5 +1,5 @@
 //! Printing who made a goroutine, and its ancestors, if they were kept (`g/ancestors.rs`): Go's
-//! `printcreatedby1` and `printAncestorTraceback`.
+//! `printcreatedby`, `printcreatedby1` and `printAncestorTraceback`.
 
 use std::fmt::{self, Write};
 use std::panic::Location;
@@ -32,11 +32,16 @@ impl Origin {
         }
     }
 
-    /// Prints who made the goroutine, and each ancestor. Go's `printcreatedby` and `printAncestorTraceback`.
-    pub(in crate::runtime) fn print(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
-        let by = format!(" in goroutine {}", self.parent_goid);
-        printcreatedby1(out, symbols, self.created_at, self.gopc, &by)?;
+    /// Prints who made the goroutine, and each ancestor.
+    pub(super) fn print(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
+        self.printcreatedby(out, symbols)?;
         self.ancestors.iter().try_for_each(|ancestor| print_ancestor_traceback(out, symbols, ancestor))
+    }
+
+    /// Prints who made the goroutine. Go's `printcreatedby`.
+    fn printcreatedby(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
+        let by = format_args!(" in goroutine {}", self.parent_goid);
+        printcreatedby1(out, symbols, self.created_at, self.gopc, by)
     }
 }
 
@@ -46,7 +51,7 @@ fn printcreatedby1(
     symbols: &mut Symbols,
     created_at: Option<&Location<'_>>,
     gopc: usize,
-    by: &str,
+    by: fmt::Arguments<'_>,
 ) -> fmt::Result {
     match (created_at, gopc) {
         (Some(location), _) => writeln!(out, "created at {location}{by}"),
@@ -67,5 +72,5 @@ fn print_ancestor_traceback(
 ) -> fmt::Result {
     writeln!(out, "[originating from goroutine {}]:", ancestor.goid)?;
     symbols.print(out, &ancestor.pcs)?;
-    printcreatedby1(out, symbols, ancestor.created_at, ancestor.gopc, "")
+    printcreatedby1(out, symbols, ancestor.created_at, ancestor.gopc, format_args!(""))
 }

@@ -6,7 +6,10 @@
 //!
 //! - is made on g0, or on a thread that isn't ours, by one thread; a second waits for the process to end;
 //! - freezes the world as well as that goes, and takes no lock of the runtime's: `allgs` is read without;
-//! - has a watchdog: what was printed by then has to do.
+//! - goes on after a fault of its own, in a stack that is broken or by CFI that is wrong: what may fault is
+//!   `guarded`, and comes after what is known without;
+//! - has a watchdog, which ends what waits for a lock that nobody gives back, and the report if that isn't
+//!   enough: what was printed by then has to do.
 //!
 //! A report of a program that goes on may allocate. `dump_goroutines` suspends each goroutine while it looks
 //! at it; one that runs and doesn't stop has its thread leave a copy of its stack (`signal/snapshot.rs`). For
@@ -19,8 +22,8 @@
 //! | `panic.rs` | `report`, `startpanic`, `dopanic`, `freezetheworld`: what is called for a throw |
 //! | `watchdog.rs` | an end to reports that take too long |
 //! | `overflow.rs` | a goroutine has used more stack than it has |
-//! | `traceback.rs` | `goroutineheader`, `printcreatedby`, `tracebackothers`, `traceback` |
-//! | `ancestors.rs` | `printcreatedby1`, `printAncestorTraceback` |
+//! | `traceback.rs` | `goroutineheader`, `tracebackothers`, `traceback` |
+//! | `ancestors.rs` | `printcreatedby`, `printcreatedby1`, `printAncestorTraceback` |
 //! | `symbols.rs` | `showframe`: from addresses to functions, files and lines |
 //! | `wait_since.rs` | since when goroutines wait, noted once a minute |
 //! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all |

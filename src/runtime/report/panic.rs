@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::base::debug::gotraceback;
 use crate::runtime::base::fatal::{Fatal, PANICKING, end, exit};
+use crate::runtime::base::guarded::become_reporter;
 use crate::runtime::base::os::usleep;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::this_m;
@@ -13,6 +14,7 @@ use crate::runtime::data::runtime2::{G, sched};
 use crate::runtime::p::procs::gomaxprocs;
 use crate::runtime::p::stop::{FREEZE_STOP_WAIT, preemptall};
 use crate::runtime::report::overflow::report_overflow;
+use crate::runtime::report::symbols::Symbols;
 use crate::runtime::report::traceback::{Mine, print_backtrace, tracebackothers};
 use crate::runtime::report::watchdog::give_up_after_a_while;
 
@@ -24,7 +26,7 @@ pub(in crate::runtime) fn report(fatal: Fatal<'_>) -> ! {
             eprintln!("fatal error: {s}");
             dopanic(kind, None)
         }
-        Fatal::Overflow { gp, sp, limit, whole } => report_overflow(gp, sp, limit, whole),
+        Fatal::Overflow { gp, sp, limit, frames } => report_overflow(gp, sp, limit, frames),
     }
 }
 
@@ -33,14 +35,16 @@ pub(in crate::runtime) fn report(fatal: Fatal<'_>) -> ! {
 pub(super) fn dopanic(kind: ThrowType, first: Option<&'static G>) -> ! {
     let level = gotraceback();
     if level.frames > 0 {
+        let mut symbols = Symbols::of_the_end();
         if kind == ThrowType::Runtime {
             eprintln!();
-            print_backtrace();
+            print_backtrace(&mut symbols);
         }
         eprintln!();
         if level.all {
-            tracebackothers(Mine::ToPrint { first });
+            tracebackothers(&mut symbols, Mine::ToPrint { first });
         }
+        symbols.explain();
     }
     end()
 }
@@ -63,6 +67,7 @@ pub(super) fn startpanic(kind: ThrowType) {
             unsafe { libc::pause() };
         }
     }
+    become_reporter();
     give_up_after_a_while();
     freezetheworld();
 }

@@ -4,19 +4,27 @@
 //! caller, to an unwinder, is at the address in question ([`called_from`]), on a stack that leads nowhere.
 //! That is slow, but most goroutines are at the same few addresses, and each address is looked up once in a
 //! report.
+//!
+//! std takes a lock for it, and memory. Whoever has failed may hold that lock, or malloc's, so in the report
+//! of a fatal error a look-up is guarded: if it faults or waits too long, the report goes on without names.
 
 use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
+use std::fmt::{self, Display, Write};
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use memmap2::{MmapMut, MmapOptions};
 
 use crate::runtime::arch::{Regs, called_from};
 use crate::runtime::base::debug::{Gotraceback, gotraceback};
+use crate::runtime::base::guarded::guarded;
+use crate::runtime::base::print::eprintln;
 use crate::runtime::g::callers::{INNER_FRAMES, entry};
 
 /// A function at an address. There are several at one address where calls were inlined.
 struct Symbol {
+    /// Empty if it isn't known.
     function: String,
     /// File and line; empty if they aren't known.
     place: String,
@@ -26,27 +34,57 @@ struct Symbol {
 pub(super) struct Symbols {
     known: BTreeMap<usize, Vec<Symbol>>,
     nowhere: Option<Nowhere>,
+    /// Whether a function was shown whose place isn't known.
+    without_place: bool,
+}
+
+/// What is said of an address that isn't looked up.
+static UNKNOWN: [Symbol; 1] = [Symbol { function: String::new(), place: String::new() }];
+
+/// Whether no address can be looked up any more.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Gives up looking addresses up, as that has failed, and says so.
+pub(super) fn lose_names() {
+    unsafe extern "C" {
+        /// The head of the program in memory; the linker defines it.
+        static __ehdr_start: u8;
+    }
+    if !LOST.swap(true, Ordering::Relaxed) {
+        let program = &raw const __ehdr_start;
+        eprintln!("\t(names can't be looked up here; the program is at {program:p})");
+    }
 }
 
 impl Symbols {
     pub(in crate::runtime) fn new() -> Symbols {
-        Symbols { known: BTreeMap::new(), nowhere: Nowhere::new() }
+        Symbols { known: BTreeMap::new(), nowhere: Nowhere::new(), without_place: false }
+    }
+
+    /// Symbols for a report that ends the process: they aren't dropped, as a look-up may have been ended in
+    /// the middle.
+    pub(super) fn of_the_end() -> ManuallyDrop<Symbols> {
+        ManuallyDrop::new(Symbols::new())
     }
 
     /// Prints the frames at these addresses, and that there may be more. The runtime's frames are left out,
     /// unless the level asks for them or there are no others. Go's `traceback2`.
-    pub(in crate::runtime) fn print(&mut self, out: &mut impl Write, pcs: &[usize]) -> fmt::Result {
+    pub(super) fn print(&mut self, out: &mut impl Write, pcs: &[usize]) -> fmt::Result {
+        pcs.iter().for_each(|&pc| self.look_up(pc));
         let level = gotraceback();
         let shown = |function: &str| showframe(function, &level);
         let any = pcs.iter().any(|&pc| self.at(pc).iter().any(|symbol| shown(&symbol.function)));
         pcs.iter().try_for_each(|&pc| {
             let symbols = self.at(pc);
+            let mut without_place = false;
             for (i, symbol) in symbols.iter().enumerate() {
                 if !any || shown(&symbol.function) {
                     // The offset is that in the outermost function, which the frame belongs to.
                     symbol.print(out, "(...)", pc, i + 1 == symbols.len())?;
+                    without_place |= symbol.place.is_empty();
                 }
             }
+            self.without_place |= without_place;
             Ok(())
         })?;
         if pcs.len() == INNER_FRAMES {
@@ -56,8 +94,9 @@ impl Symbols {
     }
 
     /// Prints the function that made a goroutine, and the place in it: at `pc`.
-    pub(super) fn print_maker(&mut self, out: &mut impl Write, pc: usize, of: &str) -> fmt::Result {
+    pub(super) fn print_maker(&mut self, out: &mut impl Write, pc: usize, of: impl Display) -> fmt::Result {
         let level = Gotraceback { frames: 1, ..gotraceback() };
+        self.look_up(pc);
         let symbols = self.at(pc);
         // Functions of the runtime may be inlined in the one that made it.
         let last = symbols.len() - 1;
@@ -65,30 +104,65 @@ impl Symbols {
         symbols[i].print(out, of, pc, i == last)
     }
 
-    /// The functions at an address; the innermost first.
-    fn at(&mut self, pc: usize) -> &[Symbol] {
-        let Symbols { known, nowhere } = self;
-        known.entry(pc).or_insert_with(|| {
-            let found = nowhere.as_ref().map_or(Vec::new(), |nowhere| nowhere.look_up(pc));
-            if found.is_empty() { vec![Symbol::new("??")] } else { found }
-        })
+    /// Says on stderr why places are missing, or names, if the cause is how the program was built.
+    pub(super) fn explain(&mut self) {
+        // A function of this crate, which is built as the program is.
+        let ours = showframe as *const () as usize;
+        self.look_up(ours);
+        let ours = &self.at(ours)[0];
+        if LOST.load(Ordering::Relaxed) || !self.without_place || !ours.place.is_empty() {
+            return;
+        }
+        if ours.function.is_empty() {
+            eprintln!("(no names of functions: the program's symbols were stripped)");
+        } else {
+            eprintln!(
+                "(no files and lines, nor functions that were inlined: \
+                 debug = \"limited\" in the program's profile adds them)"
+            );
+        }
+    }
+
+    /// Looks an address up, unless that was done, or can't be done any more.
+    fn look_up(&mut self, pc: usize) {
+        let Symbols { known, nowhere, .. } = self;
+        let look_up = || {
+            known
+                .entry(pc)
+                .or_insert_with(|| nowhere.as_ref().map_or(Vec::new(), |nowhere| nowhere.look_up(pc)));
+        };
+        if !LOST.load(Ordering::Relaxed) && !guarded(look_up) {
+            lose_names();
+        }
+    }
+
+    /// The functions at an address that was looked up; the innermost first.
+    fn at(&self, pc: usize) -> &[Symbol] {
+        // An end in the middle of a look-up can have left the table in any state.
+        let known = if LOST.load(Ordering::Relaxed) { None } else { self.known.get(&pc) };
+        known.map(Vec::as_slice).filter(|symbols| !symbols.is_empty()).unwrap_or(&UNKNOWN)
     }
 }
 
 impl Symbol {
     fn new(function: &str) -> Symbol {
+        // std's word for an address without a symbol.
+        let function = if function == "<unknown>" { "" } else { function };
         Symbol { function: without_hashes(function), place: String::new() }
     }
 
     /// Prints two lines: the function, and the place in it.
-    fn print(&self, out: &mut impl Write, after: &str, pc: usize, offset: bool) -> fmt::Result {
-        write!(out, "{}{after}\n\t", self.function)?;
+    fn print(&self, out: &mut impl Write, after: impl Display, pc: usize, offset: bool) -> fmt::Result {
+        let function = if self.function.is_empty() { "??" } else { &self.function };
+        write!(out, "{function}{after}\n\t")?;
         match self.place.as_str() {
             "" => write!(out, "pc={pc:#x}")?,
             place => write!(out, "{place}")?,
         }
-        match offset.then(|| entry(pc)).flatten() {
-            Some(entry) => writeln!(out, " +{:#x}", pc - entry),
+        let mut begin = None;
+        guarded(|| begin = offset.then(|| entry(pc)).flatten());
+        match begin {
+            Some(begin) => writeln!(out, " +{:#x}", pc - begin),
             None => writeln!(out),
         }
     }

@@ -1,5 +1,4 @@
-//! Printing goroutines and their stacks: Go's `goroutineheader`, `printcreatedby`, `traceback` and
-//! `tracebackothers`.
+//! Printing goroutines and their stacks: Go's `goroutineheader`, `traceback` and `tracebackothers`.
 
 use std::backtrace::Backtrace;
 use std::ffi::{c_int, c_void};
@@ -10,7 +9,8 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::getg;
 use crate::runtime::base::debug::gotraceback;
-use crate::runtime::base::os::nanotime;
+use crate::runtime::base::guarded::guarded;
+use crate::runtime::base::os::{nanotime, usleep};
 use crate::runtime::base::print::{Stderr, eprintln};
 use crate::runtime::base::this::this_m;
 use crate::runtime::data::runtime2::{
@@ -18,11 +18,11 @@ use crate::runtime::data::runtime2::{
 };
 use crate::runtime::g::allgs::for_each_g_race;
 use crate::runtime::g::callers::{
-    _Unwind_Backtrace, _Unwind_GetCFA, _Unwind_GetIP, GO_ON, INNER_FRAMES, Pcs, STOP, callers_of_still,
-    gcallers, left_at,
+    _Unwind_Backtrace, _Unwind_GetCFA, _Unwind_GetIP, GO_ON, INNER_FRAMES, Pcs, STOP, callers,
+    callers_of_still, gcallers, left_at,
 };
 use crate::runtime::report::ancestors::Origin;
-use crate::runtime::report::symbols::Symbols;
+use crate::runtime::report::symbols::{Symbols, lose_names};
 use crate::runtime::report::wait_since::MINUTE;
 use crate::runtime::report::watchdog::more_time;
 use crate::runtime::signal::snapshot;
@@ -68,15 +68,6 @@ pub(super) fn write_header(out: &mut impl Write, gp: &G, atomicstatus: u32) {
     let _ = writeln!(out, "{locked}]:");
 }
 
-/// Prints who made a goroutine, and where, as far as no memory is needed for it. Go's `printcreatedby`.
-pub(super) fn printcreatedby(gp: &G) {
-    if let Some(location) = gp.ext.created_at.get() {
-        eprintln!("created at {location} in goroutine {}", gp.parent_goid.get());
-    } else if gp.gopc.get() != 0 {
-        eprintln!("created at pc {:#x} in goroutine {}", gp.gopc.get(), gp.parent_goid.get());
-    }
-}
-
 /// Prints the frames of a goroutine, if they are known, and who made it. Go's `traceback`.
 pub(super) fn traceback(
     out: &mut impl Write,
@@ -85,10 +76,16 @@ pub(super) fn traceback(
     origin: &Origin,
 ) -> fmt::Result {
     match pcs {
-        Some(pcs) => symbols.print(out, pcs.as_slice())?,
+        Some(pcs) => print_frames(out, symbols, pcs)?,
         None => writeln!(out, "\tgoroutine running on other thread; stack unavailable")?,
     }
     origin.print(out, symbols)
+}
+
+/// Prints frames, and whether an unwinder has failed to find more.
+fn print_frames(out: &mut impl Write, symbols: &mut Symbols, pcs: &Pcs) -> fmt::Result {
+    symbols.print(out, pcs.as_slice())?;
+    if pcs.failed { writeln!(out, "\t(the unwinder failed here: no more frames)") } else { Ok(()) }
 }
 
 /// What a report has still to print of this thread's goroutine.
@@ -102,8 +99,7 @@ pub(super) enum Mine {
 
 /// Prints every goroutine that has begun and not ended, for a report that ends the process. Takes no lock of
 /// the runtime's, as the thread that failed may hold it. Go's `tracebackothers`.
-pub(super) fn tracebackothers(mine: Mine) {
-    let mut symbols = Symbols::new();
+pub(super) fn tracebackothers(symbols: &mut Symbols, mine: Mine) {
     let me = this_m().and_then(|mp| mp.curg.get());
     let is_me = |gp: &G| me.is_some_and(|me| ptr::eq(me, gp));
     let mut print = |gp: &'static G| {
@@ -115,13 +111,13 @@ pub(super) fn tracebackothers(mine: Mine) {
         goroutineheader(gp);
         let (pcs, origin) = if is_me(gp) {
             (frames_of_mine(gp), Origin::of(gp))
-        } else if held(gp, status) {
+        } else if held(gp) {
             // SAFETY: with the scan bit it can't go on, and its stack stays as it is.
             (Some(unsafe { callers_of_still(gp) }), Origin::of(gp))
         } else {
             (snapshot::running(gp), Origin::without_ancestors(gp))
         };
-        let _ = traceback(&mut Stderr::new(), &mut symbols, pcs.as_ref(), &origin);
+        let _ = traceback(&mut Stderr::new(), symbols, pcs.as_ref(), &origin);
         eprintln!();
     };
     let first = match mine {
@@ -146,28 +142,59 @@ fn frames_of_mine(gp: &G) -> Option<Pcs> {
     on_g0.then(|| unsafe { gcallers(gp, &left_at(gp)) })
 }
 
-/// Sets the scan bit of `gp`, whose state was `status`, for good, unless it is set already. Says whether it
-/// is set: not if the goroutine runs, or its state has changed.
-fn held(gp: &G, status: u32) -> bool {
-    let hold = || {
-        gp.atomicstatus.compare_exchange(status, status | GSCAN, Ordering::SeqCst, Ordering::Relaxed).is_ok()
-    };
-    !matches!(status & !GSCAN, GRUNNING | GCOPYSTACK) && (status & GSCAN != 0 || hold())
+/// How long another thread's scan bit is waited for, in milliseconds.
+const PATIENCE: u32 = 100;
+
+/// Sets the scan bit of `gp` for good. Says whether it is set: not if the goroutine runs.
+///
+/// A bit that another thread has set is no hold: that thread clears it, and the goroutine goes on. If it is
+/// never cleared, that thread waits for the end of the process, or is this one.
+fn held(gp: &G) -> bool {
+    let mut waited = 0;
+    loop {
+        let status = gp.atomicstatus.load(Ordering::Relaxed);
+        if matches!(status & !GSCAN, GRUNNING | GCOPYSTACK) {
+            return false;
+        }
+        if status & GSCAN != 0 && waited == PATIENCE {
+            return true;
+        }
+        if status & GSCAN != 0 {
+            waited += 1;
+            usleep(1000);
+        } else if hold(gp, status) {
+            return true;
+        }
+    }
+}
+
+/// Sets the scan bit of `gp`, if it is still in the state `status`, which hasn't that bit.
+fn hold(gp: &G, status: u32) -> bool {
+    // What the goroutine's thread has done before it left it is seen: its frames.
+    gp.atomicstatus.compare_exchange(status, status | GSCAN, Ordering::SeqCst, Ordering::Relaxed).is_ok()
 }
 
 /// Prints the calling stack, from g0 on through the goroutine that switched to it. Nothing can return on that
-/// stack afterwards, as a deep one is cut. This needs memory, unlike the rest of a report, so it comes last
-/// or has a watchdog ([`startpanic`](crate::runtime::report::panic::startpanic)).
-pub(super) fn print_backtrace() {
+/// stack afterwards, as a deep one is cut. std's way needs memory and a lock: if it fails, the frames are
+/// printed as those of other goroutines are.
+pub(super) fn print_backtrace(symbols: &mut Symbols) {
     if gotraceback().frames == 0 {
         return;
     }
     more_time();
-    let elided = cut_stack();
-    // A backtrace ends with a newline.
-    let _ = write!(Stderr::new(), "{}", Backtrace::force_capture());
-    if elided {
-        eprintln!("...additional frames elided...");
+    let mut out = Stderr::new();
+    let mut elided = false;
+    let by_std = || {
+        elided = cut_stack();
+        // A backtrace ends with a newline.
+        let _ = write!(out, "{}", Backtrace::force_capture());
+    };
+    if !guarded(by_std) {
+        let _ = writeln!(out);
+        lose_names();
+        let _ = print_frames(&mut out, symbols, &callers());
+    } else if elided {
+        let _ = writeln!(out, "...additional frames elided...");
     }
 }
 

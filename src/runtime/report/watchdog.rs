@@ -1,32 +1,78 @@
-//! The watchdog of a fatal error's report: one that takes too long is given up.
+//! The watchdog of a fatal error's report: a step that waits forever is ended, and a report that takes too
+//! long is given up.
 
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use crate::runtime::arch::Sigctxt;
 use crate::runtime::base::fatal::exit;
+use crate::runtime::base::guarded::{end_guarded, is_reporter, pass_to_reporter};
 use crate::runtime::base::print::eprintln;
 
-/// Ends the process if the report takes too long: it may wait for a lock that the failing code holds
-/// (malloc's, if a stack overflowed there). Then what was printed so far has to do.
+/// How often the watchdog looks, in microseconds.
+const TICK: i64 = 100_000;
+/// The ticks that a report has to begin with.
+const AT_FIRST: i32 = 50;
+/// The ticks that it has for each goroutine: the first may take long, as the symbols of a large program are
+/// read then.
+const FOR_MORE: i32 = 300;
+/// The ticks after which a lock that isn't free is taken for one that never will be.
+const LOCKED: i32 = 10;
+
+/// The ticks that are left.
+static LEFT: AtomicI32 = AtomicI32::new(0);
+/// The ticks that the report has waited for a lock.
+static WAITED: AtomicI32 = AtomicI32::new(0);
+/// How many of those end the step.
+static PATIENCE: AtomicI32 = AtomicI32::new(LOCKED);
+
+/// Sets the watchdog on the report of this thread. What was printed when it is given up has to do.
 pub(super) fn give_up_after_a_while() {
-    extern "C" fn give_up(_: libc::c_int) {
-        eprintln!("\n(the report took too long)");
-        exit(2);
-    }
-    // SAFETY: all zero is a valid action and an empty set. The handler may interrupt anything: it writes to
-    // stderr and exits.
+    // A panic's message is printed with the lock held that std's backtraces take: so if this thread panics,
+    // it waits for itself.
+    PATIENCE.store(if std::thread::panicking() { 1 } else { LOCKED }, Ordering::Relaxed);
+    LEFT.store(AT_FIRST, Ordering::Relaxed);
+    let tick = libc::timeval { tv_sec: 0, tv_usec: TICK };
+    let every_tick = libc::itimerval { it_interval: tick, it_value: tick };
+    // SAFETY: all zero is a valid action and an empty set. The handler may interrupt anything: it counts,
+    // writes to stderr and exits, or ends what was made to be ended.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = give_up as extern "C" fn(libc::c_int) as usize;
-        action.sa_flags = libc::SA_ONSTACK;
-        libc::sigaction(libc::SIGALRM, &action, std::ptr::null_mut());
-        let mut alarm: libc::sigset_t = std::mem::zeroed();
-        libc::sigaddset(&mut alarm, libc::SIGALRM);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &alarm, std::ptr::null_mut());
-        libc::alarm(5);
+        action.sa_sigaction = watch as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+        libc::sigaction(libc::SIGALRM, &action, ptr::null_mut());
+        // A report in a handler finds all signals blocked.
+        let mut ours: libc::sigset_t = std::mem::zeroed();
+        for sig in [libc::SIGALRM, libc::SIGSEGV, libc::SIGBUS] {
+            libc::sigaddset(&mut ours, sig);
+        }
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &ours, ptr::null_mut());
+        libc::setitimer(libc::ITIMER_REAL, &every_tick, ptr::null_mut());
     }
 }
 
-/// Gives the report more time, as it makes progress: there may be many goroutines to print, and the first may
-/// take long, as the symbols of a large program are read then.
+/// Gives the report more time, as it makes progress: there may be many goroutines to print.
 pub(super) fn more_time() {
-    // SAFETY: takes no pointer; the handler was set before.
-    unsafe { libc::alarm(30) };
+    LEFT.store(FOR_MORE, Ordering::Relaxed);
+}
+
+/// A tick, on any thread, or one that another thread has passed to the reporter's.
+extern "C" fn watch(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes a siginfo and a ucontext, which are this handler's until it returns.
+    let (passed, mut context) = unsafe { ((*info).si_code == libc::SI_TKILL, Sigctxt(&mut *context.cast())) };
+    let left = if passed { LEFT.load(Ordering::Relaxed) } else { LEFT.fetch_sub(1, Ordering::Relaxed) };
+    if left < -LOCKED || left < 0 && is_reporter() && !end_guarded(&mut context) {
+        eprintln!("\n(the report took too long)");
+        exit(2);
+    }
+    if !is_reporter() {
+        return pass_to_reporter(sig);
+    }
+    if left < 0 {
+        return more_time();
+    }
+    let waited = if context.waits_for_lock() { WAITED.load(Ordering::Relaxed) + 1 } else { 0 };
+    let ended = waited >= PATIENCE.load(Ordering::Relaxed) && end_guarded(&mut context);
+    WAITED.store(if ended { 0 } else { waited }, Ordering::Relaxed);
 }

@@ -121,7 +121,7 @@ pub(super) fn dropg(mp: &'static M, gp: &'static G) {
 #[inline(never)]
 fn unguarded_overflow(gp: &'static G) -> ! {
     let stack = gp.stack.get();
-    overflow(gp, gp.sched.sp.get(), stack.hi - stack.lo, false)
+    overflow(gp, gp.sched.sp.get(), stack.hi - stack.lo, None)
 }
 
 /// Finds a goroutine to run, and waits until there is one; returns whether it inherits the

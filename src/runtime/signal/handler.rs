@@ -8,6 +8,7 @@ use std::ptr;
 
 use crate::runtime::arch::{Sigctxt, getg, page_size, setg};
 use crate::runtime::base::debug::async_preempt_off;
+use crate::runtime::base::guarded::end_guarded;
 use crate::runtime::base::os::{SIG_PREEMPT, gettid};
 use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::m::sigstack::FAULTS;
@@ -126,6 +127,7 @@ extern "C" fn sighandler(sig: c_int, info: *mut libc::siginfo_t, context: *mut c
                 do_sig_preempt(mp, gp, &mut Sigctxt(ucontext));
                 false // one of the program's own may have come at the same time
             }
+            _ if FAULTS.contains(&sig) && end_guarded(&mut Sigctxt(ucontext)) => true,
             (Some(mp), Some(gp)) if FAULTS.contains(&sig) => {
                 guard_hit(mp, gp, (*info).si_addr().addr(), ucontext)
             }

@@ -8,6 +8,7 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::getm;
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{G, GCOPYSTACK, GRUNNING};
+use crate::runtime::g::callers::left_at;
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::mem::side::free_side_blocks;
 use crate::runtime::mem::sizes::{STACK_GUARD, STACK_PREEMPT, running_guard};
@@ -106,7 +107,7 @@ fn make_room(gp: &'static G, framesize: usize, pc: usize, above: usize) {
     }
     let limit = if moves { MAXSTACKSIZE.load(Ordering::Relaxed) } else { oldsize };
     if newsize > limit {
-        overflow(gp, sp, limit, true)
+        overflow(gp, sp, limit, Some(&left_at(gp)))
     }
 
     free_side_blocks(gp, sp);

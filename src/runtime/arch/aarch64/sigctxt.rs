@@ -14,27 +14,30 @@ use crate::runtime::data::runtime2::M;
 unsafe extern "C" {
     fn gosched_sigreport();
     fn gosched_async_preempt();
+    fn gosched_guarded_end();
     static gosched_sve: AtomicU32;
 }
 
-/// The registers that an unwinder needs of a goroutine that stands still. Assembly knows the layout.
+/// The registers of a goroutine that stands still, for an unwinder: all but x18, as a frame may be found by
+/// any where a signal has stopped it, as by x9 or x12 in the loop that touches the pages of a large one.
+/// Assembly knows the layout.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(in crate::runtime) struct Regs {
     pub(in crate::runtime) pc: usize,
     pub(in crate::runtime) sp: usize,
     pub(in crate::runtime) fp: usize,
-    /// x30, x19 to x28.
-    pub(in crate::runtime) saved: [usize; 11],
+    /// x30, x19 to x28; and those that a call may change: x0 to x17.
+    pub(in crate::runtime) saved: [usize; 29],
 }
 
 impl Regs {
     /// The registers of the caller of `entersyscall`, which saved them in `mp`.
     pub(in crate::runtime) fn in_syscall(mp: &M, pc: usize, sp: usize) -> Regs {
         let words = mp.ext.syscall_regs.each_ref().map(Cell::get);
-        let mut saved = [0; 11];
-        saved[1..].copy_from_slice(&words[..10]);
-        Regs { pc, sp, fp: words[SYSCALL_REGS - 1], saved }
+        let mut regs = Regs::new(pc, sp, words[SYSCALL_REGS - 1]);
+        regs.saved[1..11].copy_from_slice(&words[..10]);
+        regs
     }
 }
 
@@ -86,11 +89,14 @@ impl Sigctxt<'_> {
         self.0.uc_mcontext.sp as usize
     }
 
-    /// The registers that an unwinder needs.
+    /// The registers, for an unwinder.
     pub(in crate::runtime) fn regs(&self) -> Regs {
-        let reg = |n: usize| self.0.uc_mcontext.regs[n] as usize;
-        let saved = [30, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28].map(reg);
-        Regs { pc: self.sigpc(), sp: self.sigsp(), fp: reg(29), saved }
+        let from = self.0.uc_mcontext.regs.map(|register| register as usize);
+        let mut regs = Regs::new(self.sigpc(), self.sigsp(), from[29]);
+        regs.saved[0] = from[30];
+        regs.saved[1..11].copy_from_slice(&from[19..29]);
+        regs.saved[11..].copy_from_slice(&from[..18]);
+        regs
     }
 
     /// Lets the code go on as if it had just called `gosched_async_preempt`. Go's `pushCall`.
@@ -125,6 +131,24 @@ impl Sigctxt<'_> {
         registers.regs[29] = 0;
         registers.regs[0] = addr as u64;
         registers.pc = gosched_sigreport as *const () as u64;
+    }
+
+    /// Lets the thread go on at the end of `gosched_guarded`, which has left `at`.
+    ///
+    /// # Safety
+    /// That call hasn't returned, and it is this thread's.
+    pub(in crate::runtime) unsafe fn end_guarded(&mut self, at: usize) {
+        self.0.uc_mcontext.sp = at as u64;
+        self.0.uc_mcontext.pc = gosched_guarded_end as *const () as u64;
+    }
+
+    /// Whether the thread waits for a lock: the signal has interrupted a wait for a futex, which begins anew
+    /// when the handler returns.
+    pub(in crate::runtime) fn waits_for_lock(&self) -> bool {
+        const SVC: u32 = 0xd400_0001;
+        let pc = ptr::with_exposed_provenance::<u32>(self.sigpc());
+        // SAFETY: the pc is at an instruction.
+        self.0.uc_mcontext.regs[8] == libc::SYS_futex as u64 && unsafe { pc.read() } == SVC
     }
 }
 

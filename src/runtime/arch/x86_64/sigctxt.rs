@@ -12,26 +12,31 @@ use crate::runtime::data::runtime2::M;
 unsafe extern "C" {
     fn gosched_sigreport();
     fn gosched_async_preempt();
+    fn gosched_guarded_end();
     static gosched_xsave_mask: AtomicU32;
     static gosched_preempt_mask: AtomicU64;
 }
 
-/// The registers that an unwinder needs of a goroutine that stands still. Assembly knows the layout.
+/// The registers of a goroutine that stands still, for an unwinder: all, as a frame may be found by any where
+/// a signal has stopped it, as by r11 in the loop that touches the pages of a large one. Assembly knows the
+/// layout.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(in crate::runtime) struct Regs {
     pub(in crate::runtime) pc: usize,
     pub(in crate::runtime) sp: usize,
     pub(in crate::runtime) fp: usize,
-    /// rbx, r12 to r15.
-    pub(in crate::runtime) saved: [usize; 5],
+    /// rbx, r12 to r15; and those that a call may change: rax, rdx, rcx, rsi, rdi, r8 to r11.
+    pub(in crate::runtime) saved: [usize; 14],
 }
 
 impl Regs {
     /// The registers of the caller of `entersyscall`, which saved them in `mp`.
     pub(in crate::runtime) fn in_syscall(mp: &M, pc: usize, sp: usize) -> Regs {
         let [rbx, rbp, r12, r13, r14, r15] = mp.ext.syscall_regs.each_ref().map(Cell::get);
-        Regs { pc, sp, fp: rbp, saved: [rbx, r12, r13, r14, r15] }
+        let mut regs = Regs::new(pc, sp, rbp);
+        regs.saved[..5].copy_from_slice(&[rbx, r12, r13, r14, r15]);
+        regs
     }
 }
 
@@ -64,11 +69,16 @@ impl Sigctxt<'_> {
         self.0.uc_mcontext.gregs[libc::REG_RSP as usize] as usize
     }
 
-    /// The registers that an unwinder needs.
+    /// The registers, for an unwinder.
     pub(in crate::runtime) fn regs(&self) -> Regs {
+        use libc::{REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+        use libc::{REG_RAX, REG_RBP, REG_RBX, REG_RCX, REG_RDI, REG_RDX, REG_RSI};
+        let saved = [
+            REG_RBX, REG_R12, REG_R13, REG_R14, REG_R15, REG_RAX, REG_RDX, REG_RCX, REG_RSI, REG_RDI, REG_R8,
+            REG_R9, REG_R10, REG_R11,
+        ];
         let reg = |name: libc::c_int| self.0.uc_mcontext.gregs[name as usize] as usize;
-        let saved = [libc::REG_RBX, libc::REG_R12, libc::REG_R13, libc::REG_R14, libc::REG_R15].map(reg);
-        Regs { pc: self.sigpc(), sp: self.sigsp(), fp: reg(libc::REG_RBP), saved }
+        Regs { pc: self.sigpc(), sp: self.sigsp(), fp: reg(REG_RBP), saved: saved.map(reg) }
     }
 
     /// Lets the code go on as if it had just called `gosched_async_preempt`. Go's `pushCall`, which knows no
@@ -102,6 +112,25 @@ impl Sigctxt<'_> {
         registers[libc::REG_RBP as usize] = 0;
         registers[libc::REG_RDI as usize] = addr as i64;
         registers[libc::REG_RIP as usize] = gosched_sigreport as *const () as i64;
+    }
+
+    /// Lets the thread go on at the end of `gosched_guarded`, which has left `at`.
+    ///
+    /// # Safety
+    /// That call hasn't returned, and it is this thread's.
+    pub(in crate::runtime) unsafe fn end_guarded(&mut self, at: usize) {
+        let registers = &mut self.0.uc_mcontext.gregs;
+        registers[libc::REG_RSP as usize] = at as i64;
+        registers[libc::REG_RIP as usize] = gosched_guarded_end as *const () as i64;
+    }
+
+    /// Whether the thread waits for a lock: the signal has interrupted a wait for a futex, which begins anew
+    /// when the handler returns.
+    pub(in crate::runtime) fn waits_for_lock(&self) -> bool {
+        const SYSCALL: [u8; 2] = [0x0f, 0x05];
+        let pc = ptr::with_exposed_provenance::<[u8; 2]>(self.sigpc());
+        // SAFETY: the pc is at an instruction, and none is in the last byte of what a program has of code.
+        self.0.uc_mcontext.gregs[libc::REG_RAX as usize] == libc::SYS_futex && unsafe { pc.read() } == SYSCALL
     }
 }
 

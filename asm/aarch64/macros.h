@@ -109,10 +109,28 @@
         FOUND   26, REGS_SAVED+64
         FOUND   27, REGS_SAVED+72
         FOUND   28, REGS_SAVED+80
+        FOUND   0, REGS_SAVED+88
+        FOUND   1, REGS_SAVED+96
+        FOUND   2, REGS_SAVED+104
+        FOUND   3, REGS_SAVED+112
+        FOUND   4, REGS_SAVED+120
+        FOUND   5, REGS_SAVED+128
+        FOUND   6, REGS_SAVED+136
+        FOUND   7, REGS_SAVED+144
+        FOUND   8, REGS_SAVED+152
+        FOUND   9, REGS_SAVED+160
+        FOUND   10, REGS_SAVED+168
+        FOUND   11, REGS_SAVED+176
+        FOUND   12, REGS_SAVED+184
+        FOUND   13, REGS_SAVED+192
+        FOUND   14, REGS_SAVED+200
+        FOUND   15, REGS_SAVED+208
+        FOUND   16, REGS_SAVED+216
+        FOUND   17, REGS_SAVED+224
 .endm
 // DW_CFA_expression, register, 3 bytes: breg19 and an offset of two bytes
 .macro FOUND reg, at
-        .cfi_escape 0x10, \reg, 3, 0x83, 0x80 | (\at), 0
+        .cfi_escape 0x10, \reg, 3, 0x83, 0x80 | ((\at) & 0x7f), (\at) >> 7
 .endm
 
 // Each file tells the linker at its end that its stack need not be executable, and that

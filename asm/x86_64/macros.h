@@ -48,14 +48,26 @@
 .macro CALLER_IN_REGS
         // DW_CFA_def_cfa_expression, 3 bytes: breg3 REGS_SP, deref
         .cfi_escape 0x0f, 3, 0x73, REGS_SP, 0x06
-        // DW_CFA_expression, register, 2 bytes: breg3 offset
-        .cfi_escape 0x10, 16, 2, 0x73, REGS_PC
-        .cfi_escape 0x10, 6, 2, 0x73, REGS_FP
-        .cfi_escape 0x10, 3, 2, 0x73, REGS_SAVED
-        .cfi_escape 0x10, 12, 2, 0x73, REGS_SAVED+8
-        .cfi_escape 0x10, 13, 2, 0x73, REGS_SAVED+16
-        .cfi_escape 0x10, 14, 2, 0x73, REGS_SAVED+24
-        .cfi_escape 0x10, 15, 2, 0x73, REGS_SAVED+32
+        FOUND   16, REGS_PC                     // rip
+        FOUND   6, REGS_FP
+        FOUND   3, REGS_SAVED                   // rbx
+        FOUND   12, REGS_SAVED+8
+        FOUND   13, REGS_SAVED+16
+        FOUND   14, REGS_SAVED+24
+        FOUND   15, REGS_SAVED+32
+        FOUND   0, REGS_SAVED+40                // rax
+        FOUND   1, REGS_SAVED+48                // rdx
+        FOUND   2, REGS_SAVED+56                // rcx
+        FOUND   4, REGS_SAVED+64                // rsi
+        FOUND   5, REGS_SAVED+72                // rdi
+        FOUND   8, REGS_SAVED+80
+        FOUND   9, REGS_SAVED+88
+        FOUND   10, REGS_SAVED+96
+        FOUND   11, REGS_SAVED+104
+.endm
+// DW_CFA_expression, register, 3 bytes: breg3 and an offset of two bytes
+.macro FOUND reg, at
+        .cfi_escape 0x10, \reg, 3, 0x73, 0x80 | ((\at) & 0x7f), (\at) >> 7
 .endm
 
 // Each file tells the linker at its end that

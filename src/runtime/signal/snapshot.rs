@@ -161,7 +161,10 @@ fn copy(gp: &G, mut regs: Regs) -> bool {
     }
     let from = regs.sp - RED_ZONE;
     let to = REQUEST.to.load(Ordering::Relaxed);
-    let moved = |word: usize| if (from..=stack.hi).contains(&word) { word - from + to } else { word };
+    // What points below the stack pointer counts, too: the loop that touches the pages of a large frame finds
+    // the frame by a register that points there.
+    let on_stack = |word: &usize| (stack.lo..=stack.hi).contains(word);
+    let moved = |word: usize| if on_stack(&word) { word.wrapping_sub(from).wrapping_add(to) } else { word };
     for at in (0..(stack.hi - from).min(COPIED)).step_by(size_of::<usize>()) {
         // SAFETY: an aligned word of the goroutine's stack, which belongs to this thread, and one of the
         // copy's memory, which has room for the stack, and which stays mapped: the thread that asked waits

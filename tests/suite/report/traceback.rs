@@ -10,6 +10,7 @@ use gosched::chan::{Receiver, bounded};
 use gosched::runtime2::{G, GPREEMPTED, TraceBlockReason, WaitReason};
 use gosched::{blocking, dump_goroutines, go, goid, morestack_check, preemptible, proc, yield_now};
 
+use crate::asm::probes::probes_waits;
 use crate::harness::goroutines::until_it_waits;
 use crate::harness::{Test, run, tests};
 
@@ -21,6 +22,7 @@ tests! {
     one_in_a_system_call
     one_that_has_not_begun
     one_that_runs
+    one_that_touches_a_large_frame
     one_that_works_on_g0
     the_caller
     from_a_thread
@@ -277,6 +279,26 @@ fn one_that_runs(test: Test) {
         run(|| {
             let found = seen("running", "traceback::spins", spins, || GO_ON.store(true, Ordering::Relaxed));
             assert!(found.contains("traceback::spins(...)"), "{found}");
+        });
+    });
+    process.env("GOMAXPROCS", "2").end().with("exit status: 0");
+}
+
+#[inline(never)]
+fn touches_a_large_frame() {
+    // SAFETY: it waits for the test's end.
+    unsafe { probes_waits(GO_ON.as_ptr()) };
+    black_box(());
+}
+
+/// The frame is found by a register that a call may change, and that points below the stack pointer.
+fn one_that_touches_a_large_frame(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let found = seen("running", "probes_waits", touches_a_large_frame, || {
+                GO_ON.store(true, Ordering::Relaxed)
+            });
+            assert_part(&found, "running", &["probes_waits", "traceback::touches_a_large_frame"]);
         });
     });
     process.env("GOMAXPROCS", "2").end().with("exit status: 0");

@@ -8,6 +8,7 @@ mod memory_again;
 mod memory_back;
 mod morestack;
 mod overflow;
+mod probes;
 mod scan;
 mod scan_beyond;
 mod shrink;
@@ -25,6 +26,7 @@ pub const TESTS: &[&[Test]] = &[
     memory_again::TESTS,
     memory_back::TESTS,
     morestack::TESTS,
+    probes::TESTS,
     scan::TESTS,
     scan_beyond::TESTS,
     shrink::TESTS,

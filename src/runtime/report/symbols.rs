@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use memmap2::{MmapMut, MmapOptions};
 
 use crate::runtime::arch::{Regs, called_from};
-use crate::runtime::base::debug::{Gotraceback, gotraceback};
+use crate::runtime::base::debug::gotraceback;
 use crate::runtime::base::guarded::guarded;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::g::callers::{INNER_FRAMES, entry};
@@ -68,17 +68,17 @@ impl Symbols {
     }
 
     /// Prints the frames at these addresses, and that there may be more. The runtime's frames are left out,
-    /// unless the level asks for them or there are no others. Go's `traceback2`.
+    /// unless the level asks for them or there are no others; so are those of what the program calls, in
+    /// which its closures are if they were inlined there. Go's `traceback2`.
     pub(super) fn print(&mut self, out: &mut impl Write, pcs: &[usize]) -> fmt::Result {
         pcs.iter().for_each(|&pc| self.look_up(pc));
-        let level = gotraceback();
-        let shown = |function: &str| showframe(function, &level);
-        let any = pcs.iter().any(|&pc| self.at(pc).iter().any(|symbol| shown(&symbol.function)));
+        let found = pcs.iter().flat_map(|&pc| self.at(pc)).map(|symbol| whose(&symbol.function)).max();
+        let least = if gotraceback().frames > 1 { Whose::Runtime } else { found.unwrap_or(Whose::Runtime) };
         pcs.iter().try_for_each(|&pc| {
             let symbols = self.at(pc);
             let mut without_place = false;
             for (i, symbol) in symbols.iter().enumerate() {
-                if !any || shown(&symbol.function) {
+                if showframe(&symbol.function, least) {
                     // The offset is that in the outermost function, which the frame belongs to.
                     symbol.print(out, "(...)", pc, i + 1 == symbols.len())?;
                     without_place |= symbol.place.is_empty();
@@ -95,19 +95,19 @@ impl Symbols {
 
     /// Prints the function that made a goroutine, and the place in it: at `pc`.
     pub(super) fn print_maker(&mut self, out: &mut impl Write, pc: usize, of: impl Display) -> fmt::Result {
-        let level = Gotraceback { frames: 1, ..gotraceback() };
         self.look_up(pc);
         let symbols = self.at(pc);
         // Functions of the runtime may be inlined in the one that made it.
         let last = symbols.len() - 1;
-        let i = symbols.iter().position(|symbol| showframe(&symbol.function, &level)).unwrap_or(last);
+        let is_maker = |symbol: &Symbol| showframe(&symbol.function, Whose::Program);
+        let i = symbols.iter().position(is_maker).unwrap_or(last);
         symbols[i].print(out, of, pc, i == last)
     }
 
     /// Says on stderr why places are missing, or names, if the cause is how the program was built.
     pub(super) fn explain(&mut self) {
         // A function of this crate, which is built as the program is.
-        let ours = showframe as *const () as usize;
+        let ours = whose as *const () as usize;
         self.look_up(ours);
         let ours = &self.at(ours)[0];
         if LOST.load(Ordering::Relaxed) || !self.without_place || !ours.place.is_empty() {
@@ -168,12 +168,22 @@ impl Symbol {
     }
 }
 
-/// How the names of functions begin that run goroutines, or that goroutines park in.
+/// Whose a function is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Whose {
+    /// It runs goroutines, or they park in it.
+    Runtime,
+    /// The program calls it: what it was given may be inlined there.
+    Face,
+    Program,
+}
+
+/// How the names of functions begin that are the runtime's, besides those of [`CRATE`].
 const RUNTIME: [&str; 11] = [
     "gosched_",
     "__morestack",
-    "gosched::",
-    "<gosched::",
+    "gosched::runtime::",
+    "<gosched::runtime::",
     "systemstack_switch",
     "asmcgocall_on_g0",
     "__rust_try",
@@ -183,9 +193,23 @@ const RUNTIME: [&str; 11] = [
     "<core::panic::unwind_safe::",
 ];
 
-/// Whether a report shows the frames of a function. Go's `showframe`.
-fn showframe(function: &str, level: &Gotraceback) -> bool {
-    level.frames > 1 || !RUNTIME.iter().any(|begins| function.starts_with(begins))
+/// How the names of this crate's functions begin.
+const CRATE: [&str; 2] = ["gosched::", "<gosched::"];
+
+fn whose(function: &str) -> Whose {
+    let is_one_of = |names: &[&str]| names.iter().any(|begins| function.starts_with(begins));
+    if is_one_of(&RUNTIME) {
+        Whose::Runtime
+    } else if is_one_of(&CRATE) {
+        Whose::Face
+    } else {
+        Whose::Program
+    }
+}
+
+/// Whether a report shows the frames of a function, where it shows those of `least`. Go's `showframe`.
+fn showframe(function: &str, least: Whose) -> bool {
+    whose(function) >= least
 }
 
 /// A stack on which every walk ends: each word of it is the address of its frame, or 0.

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use super::emulator::{emulator, this_binary};
@@ -56,13 +57,25 @@ impl Process {
     /// A debugger that starts it.
     pub fn under(self, mut debugger: Command) -> Command {
         debugger.arg("--args").arg(self.0.get_program()).args(self.0.get_args());
+        self.with_settings(debugger)
+    }
+
+    /// The same, of this binary's copy.
+    pub fn of_copy(self, path: &Path) -> Process {
+        let mut copy = Command::new(path);
+        copy.stdin(Stdio::null());
+        Process(self.with_settings(copy))
+    }
+
+    /// Another command, with the environment of this.
+    fn with_settings(&self, mut command: Command) -> Command {
         for (name, value) in self.0.get_envs() {
             match value {
-                Some(value) => debugger.env(name, value),
-                None => debugger.env_remove(name),
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
             };
         }
-        debugger
+        command
     }
 
     /// Starts it, and waits for its end.

@@ -5,6 +5,7 @@ mod debuggers;
 mod dumps;
 mod fatal;
 mod metrics;
+mod names;
 mod quit;
 mod schedtrace;
 mod traceback;
@@ -17,6 +18,7 @@ pub const TESTS: &[&[Test]] = &[
     dumps::TESTS,
     fatal::TESTS,
     metrics::TESTS,
+    names::TESTS,
     quit::TESTS,
     schedtrace::TESTS,
     traceback::TESTS,

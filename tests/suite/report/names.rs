@@ -1,0 +1,101 @@
+//! What a report says where the program has no debug information, or no symbols.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::{env, fs};
+
+use gosched::chan::{Receiver, bounded};
+use gosched::runtime2::G;
+use gosched::{go, proc};
+
+use crate::harness::goroutines::until_it_waits;
+use crate::harness::process::{Ended, Process};
+use crate::harness::{Test, run, tests};
+
+tests! {
+    with_debug_information
+    without_debug_information
+    without_symbols
+}
+
+static WAITER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+
+/// The binary without some of what it has, if there is a tool that takes it away.
+struct Stripped(PathBuf);
+
+impl Stripped {
+    fn new(test: Test, what: &str) -> Option<Stripped> {
+        let name = format!("gosched-{}-{}", test.name().replace(':', "-"), std::process::id());
+        let path = env::temp_dir().join(name);
+        let mut strip = Command::new("strip");
+        strip.args([what, "-o"]).arg(&path).arg(env::current_exe().expect("this binary has a path"));
+        match strip.status() {
+            Ok(status) if status.success() => Some(Stripped(path)),
+            _ => {
+                test.skip("strip is missing");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Stripped {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[inline(never)]
+fn waits(rx: &Receiver<()>) -> bool {
+    std::hint::black_box(rx.recv().is_ok())
+}
+
+/// A process that ends with a report, while a goroutine waits.
+fn reports(test: Test) -> Process {
+    test.process(|| {
+        run(|| {
+            let (_tx, rx) = bounded::<()>(0);
+            go(move || {
+                WAITER.store(proc::getg(), Ordering::Relaxed);
+                waits(&rx)
+            });
+            until_it_waits(&WAITER);
+            proc::fatal("over");
+        });
+    })
+}
+
+/// How often a report says why something is missing.
+fn explained(ended: &Ended, why: &str) -> usize {
+    ended.stderr.lines().filter(|line| line.starts_with("(no ") && line.contains(why)).count()
+}
+
+fn with_debug_information(test: Test) {
+    let ended = reports(test).end();
+    ended.fatal("over").says(&format!("{}:", file!()));
+    assert_eq!(explained(&ended, ""), 0, "{}", ended.stderr);
+}
+
+fn without_debug_information(test: Test) {
+    let process = reports(test);
+    if test.skipped_in_emulator("strip knows the other processor's binaries only") {
+        return;
+    }
+    let Some(stripped) = Stripped::new(test, "--strip-debug") else { return };
+    let ended = process.of_copy(&stripped.0).end();
+    ended.fatal("over").says("names::waits(...)\n\tpc=0x");
+    assert_eq!(explained(&ended, "debug = \"limited\""), 1, "{}", ended.stderr);
+}
+
+fn without_symbols(test: Test) {
+    let process = reports(test);
+    if test.skipped_in_emulator("strip knows the other processor's binaries only") {
+        return;
+    }
+    let Some(stripped) = Stripped::new(test, "--strip-all") else { return };
+    let ended = process.of_copy(&stripped.0).end();
+    ended.fatal("over").says("??(...)\n\tpc=0x");
+    assert_eq!(explained(&ended, "stripped"), 1, "{}", ended.stderr);
+}

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence, fence};
 
+use crate::runtime::arch::page_size;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::Stack;
@@ -141,10 +142,14 @@ pub(in crate::runtime) fn thread_count() -> Option<i32> {
     i32::try_from(links).ok()?.checked_sub(2)
 }
 
+/// The result of a function that returns its error.
+fn check(errno: c_int) -> io::Result<()> {
+    if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
+}
+
 /// Makes a thread that starts in `mstart(g0)`, with all signals blocked: the new M sets its own mask. Go's
 /// `newosproc`.
 pub(in crate::runtime) fn newosproc(g0: *mut c_void) -> io::Result<()> {
-    let check = |errno| if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) };
     let mut thread = MaybeUninit::uninit();
     let mut attr = MaybeUninit::uninit();
     let mut all = MaybeUninit::uninit();
@@ -173,21 +178,28 @@ pub(in crate::runtime) fn newosproc(g0: *mut c_void) -> io::Result<()> {
     }
 }
 
-/// The bounds of this thread's stack.
-pub(in crate::runtime) fn thread_stack() -> Stack {
+/// The bounds of this thread's stack. Fails if the C library has no memory to find out, or, on the process's first
+/// thread, can't read `/proc`.
+pub(in crate::runtime) fn thread_stack() -> io::Result<Stack> {
     // SAFETY: the pointers are to locals. pthread_getattr_np fills the attributes, if it
     // returns 0; then they are read, and destroyed once.
     unsafe {
         let mut attr = std::mem::MaybeUninit::uninit();
         let mut lo = std::ptr::null_mut();
         let mut size = 0;
-        if libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()) != 0 {
-            throw("runtime: pthread_getattr_np failed");
-        }
+        check(libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()))?;
         libc::pthread_attr_getstack(attr.as_ptr(), &mut lo, &mut size);
         libc::pthread_attr_destroy(attr.as_mut_ptr());
-        Stack { lo: lo.addr(), hi: lo.addr() + size }
+        Ok(Stack { lo: lo.addr(), hi: lo.addr() + size })
     }
+}
+
+/// What is certain of the stack of a thread that [`newosproc`] has made, and that has just begun: from here on half
+/// of what was asked for. The program's thread-locals may have the other half.
+pub(in crate::runtime) fn stack_from_here() -> Stack {
+    let here = 0_u8;
+    let hi = (&raw const here).addr().next_multiple_of(page_size());
+    Stack { lo: hi - G0_STACK / 2, hi }
 }
 
 /// Sends a signal to the thread of an M, if there is still one. Go's `signalM`.

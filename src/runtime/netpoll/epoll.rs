@@ -1,4 +1,8 @@
 //! The poller's system calls: Go's `netpoll_epoll.go`.
+//!
+//! Where no descriptor is left for an epoll instance, timers go on without: who waits for them sleeps on a futex
+//! (`NETPOLL_WAKE_SIG`). The first descriptor that is to be polled asks for epoll again, and who sleeps on the futex
+//! then is woken.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -9,18 +13,20 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use libc::{EPOLLET, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP, epoll_event};
 
 use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::{futexsleep, futexwakeup};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::netpoll::event::{netpollevent, tagged_pointer_pack};
 use crate::runtime::netpoll::poll_desc::PollDesc;
 
-/// The epoll instance. Relaxed will do for this and `NETPOLL_EVENT_FD`: both are written before
-/// `NETPOLL_INITED`, and read after it. Go's `epfd`.
+/// The epoll instance, -1 while there is none. Its release pairs with the acquire in [`epfd`]: who sees it sees
+/// `NETPOLL_EVENT_FD`, too. Go's `epfd`.
 static EPFD: AtomicI32 = AtomicI32::new(-1);
 /// The event descriptor that ends a poll when it is written to. Go's `netpollBreakRd` and
 /// `netpollBreakWr`; its `netpollEventFd` since 1.23.
 static NETPOLL_EVENT_FD: AtomicI32 = AtomicI32::new(-1);
-/// 1 from the moment that [`netpoll_break`] is called until a poll has ended by it. Go's `netpollWakeSig`.
+/// 1 from the moment that [`netpoll_break`] is called until a poll has ended by it. Without epoll, the futex that a
+/// poll sleeps on. Go's `netpollWakeSig`.
 static NETPOLL_WAKE_SIG: AtomicU32 = AtomicU32::new(0);
 /// There is no `epoll_pwait2`, only time limits in milliseconds: before Linux 5.11, and in sandboxes.
 static MILLISECONDS_ONLY: AtomicBool = AtomicBool::new(false);
@@ -48,7 +54,19 @@ fn epoll_ctl(epfd: RawFd, op: libc::c_int, fd: RawFd, events: libc::c_int, data:
     check(unsafe { libc::epoll_ctl(epfd, op, fd, &mut event) }).map(drop)
 }
 
-/// Makes the poller. Go's `netpollinit`.
+/// The epoll instance, -1 while there is none.
+#[inline(always)]
+fn epfd() -> RawFd {
+    EPFD.load(Ordering::Acquire)
+}
+
+/// Whether there is an epoll instance, and descriptors can be polled.
+#[inline(always)]
+pub(in crate::runtime) fn has_epoll() -> bool {
+    epfd() >= 0
+}
+
+/// Makes the epoll instance. One caller at a time. Go's `netpollinit`.
 pub(super) fn netpollinit() -> io::Result<()> {
     // SAFETY: no memory is passed; the descriptor is new, and nobody else's.
     let epfd = unsafe { OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
@@ -57,27 +75,37 @@ pub(super) fn netpollinit() -> io::Result<()> {
     let event_fd = unsafe { OwnedFd::from_raw_fd(check(libc::eventfd(0, flags))?) };
     epoll_ctl(epfd.as_raw_fd(), libc::EPOLL_CTL_ADD, event_fd.as_raw_fd(), EPOLLIN, BREAK)?;
     NETPOLL_EVENT_FD.store(event_fd.into_raw_fd(), Ordering::Relaxed);
-    EPFD.store(epfd.into_raw_fd(), Ordering::Relaxed);
+    EPFD.store(epfd.into_raw_fd(), Ordering::Release);
     Ok(())
+}
+
+/// After [`netpollinit`]: ends the sleep of who has found no epoll instance.
+///
+/// Who breaks a poll at the same time may have found none, either, and wakes nobody but that sleeper: so the event
+/// is written in any case, and ends the first poll. Who finds the 0 that the sleeper leaves finds the instance.
+pub(super) fn end_sleep_without_epoll() {
+    NETPOLL_WAKE_SIG.store(1, Ordering::SeqCst);
+    futexwakeup(&NETPOLL_WAKE_SIG, 1);
+    write_event();
 }
 
 /// Whether the descriptor is one of the poller's own. Go's `netpollIsPollDescriptor`, in
 /// `netpoll_epoll.go`.
 pub fn netpoll_is_poll_descriptor(fd: RawFd) -> bool {
-    fd >= 0 && (fd == EPFD.load(Ordering::Relaxed) || fd == NETPOLL_EVENT_FD.load(Ordering::Relaxed))
+    fd >= 0 && (fd == epfd() || fd == NETPOLL_EVENT_FD.load(Ordering::Relaxed))
 }
 
 /// Has the kernel report when `fd` becomes ready, with the address of `pd`. Go's `netpollopen`.
 pub(in crate::runtime) fn netpollopen(fd: RawFd, pd: &'static PollDesc) -> io::Result<()> {
     let data = tagged_pointer_pack(pd, pd.fdseq.load(Ordering::Relaxed));
     let events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
-    epoll_ctl(EPFD.load(Ordering::Relaxed), libc::EPOLL_CTL_ADD, fd, events, data)
+    epoll_ctl(epfd(), libc::EPOLL_CTL_ADD, fd, events, data)
 }
 
 /// Ends the kernel's reports of `fd`. (An error says that `fd` was closed before, which ends them, too.) Go's
 /// `netpollclose`.
 pub(in crate::runtime) fn netpollclose(fd: RawFd) {
-    let _ = epoll_ctl(EPFD.load(Ordering::Relaxed), libc::EPOLL_CTL_DEL, fd, 0, 0);
+    let _ = epoll_ctl(epfd(), libc::EPOLL_CTL_DEL, fd, 0, 0);
 }
 
 /// Ends the poll in progress, or the next one. Go's `netpollBreak`.
@@ -86,6 +114,15 @@ pub(in crate::runtime) fn netpoll_break() {
     if NETPOLL_WAKE_SIG.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         return;
     }
+    if has_epoll() {
+        write_event();
+    } else {
+        futexwakeup(&NETPOLL_WAKE_SIG, 1);
+    }
+}
+
+/// Makes the event descriptor readable.
+fn write_event() {
     let one = 1_u64;
     loop {
         let event_fd = NETPOLL_EVENT_FD.load(Ordering::Relaxed);
@@ -105,7 +142,7 @@ pub(in crate::runtime) fn netpoll_break() {
 /// Waits for events, for `delay` nanoseconds at most, forever if that is negative; returns how many there
 /// are.
 fn epoll_wait(events: &mut [MaybeUninit<epoll_event>; EVENTS], delay: i64) -> io::Result<usize> {
-    let (epfd, first) = (EPFD.load(Ordering::Relaxed), events.as_mut_ptr().cast::<epoll_event>());
+    let (epfd, first) = (epfd(), events.as_mut_ptr().cast::<epoll_event>());
     if delay > 0 && !MILLISECONDS_ONLY.load(Ordering::Relaxed) {
         // To end several waits at once the kernel may be late by a thousandth of a limit, or by 50 µs if
         // that is more. A long limit is made shorter by a thousandth; the caller waits again for the rest.
@@ -136,12 +173,16 @@ fn epoll_wait(events: &mut [MaybeUninit<epoll_event>; EVENTS], delay: i64) -> io
 /// poller must have been made. Go's `netpoll`.
 pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
     let to_run = GList::default();
+    if !has_epoll() {
+        sleep_without_epoll(delay);
+        return (to_run, 0);
+    }
     let mut events = [const { MaybeUninit::uninit() }; EVENTS];
     let n = loop {
         match epoll_wait(&mut events, delay.min(MAX_DELAY)) {
             Ok(n) => break n,
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                eprintln!("runtime: epollwait on fd {} failed with {error}", EPFD.load(Ordering::Relaxed));
+                eprintln!("runtime: epollwait on fd {} failed with {error}", epfd());
                 throw("runtime: netpoll failed");
             }
             // The caller works out how long is left.
@@ -164,6 +205,16 @@ pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
         delta += unsafe { netpollevent(&to_run, events, data) };
     }
     (to_run, delta)
+}
+
+/// [`netpoll`] where there is no epoll instance: nothing to be polled, but a time to wait for, or a break.
+#[cold]
+fn sleep_without_epoll(delay: i64) {
+    if delay != 0 {
+        futexsleep(&NETPOLL_WAKE_SIG, 0, delay);
+        // SeqCst, as all others: see end_sleep_without_epoll. Its event is left to the first poll.
+        NETPOLL_WAKE_SIG.swap(0, Ordering::SeqCst);
+    }
 }
 
 /// A poll has ended by [`netpoll_break`]: the next break is a new one.

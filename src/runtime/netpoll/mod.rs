@@ -17,6 +17,8 @@
 //!
 //! - The poller is made with the first timer or descriptor. Until then `lastpoll` is 0, as if somebody
 //!   polled: a program without timers wakes nobody to do so. (Go sets it when the scheduler starts.)
+//! - Timers need no epoll: where there can be none, because the process has no descriptor left, an M sleeps on a
+//!   futex until the next one is due. The first descriptor that is opened asks for epoll again, or is an error.
 //! - `netpoll` makes nobody ready: it returns a list, and its caller makes them ready and then counts them
 //!   off. With a limit other than 0 it is called without a P.
 //! - A `PollDesc` stays one for ever, since the kernel has its address. What it tells of an earlier use of it
@@ -48,35 +50,54 @@ use crate::runtime::lock::mutex::SharedMutex;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::netpoll::epoll::netpoll_break;
 
-/// Whether the poller is made. Go's `netpollInited`.
+/// Whether the poller is made, with epoll or without. Go's `netpollInited`.
 static NETPOLL_INITED: AtomicBool = AtomicBool::new(false);
 /// Held while the poller is made. Go's `netpollInitLock`.
 static NETPOLL_INIT_LOCK: SharedMutex = SharedMutex(Mutex::new());
 /// How many goroutines are parked on descriptors. Go's `netpollWaiters`.
 static NETPOLL_WAITERS: AtomicI32 = AtomicI32::new(0);
 
-/// Makes the poller, unless there is one: with the first timer, or the first descriptor. Go's
-/// `netpollGenericInit`.
-///
-/// Until then `lastpoll` is 0, which means that an M is polling; Go sets it when the scheduler starts. So
-/// a program without timers and descriptors wakes nobody to poll.
+/// Makes the poller for descriptors, unless there is one. Go's `netpollGenericInit`.
 #[cold]
 pub(in crate::runtime) fn netpoll_generic_init() -> io::Result<()> {
     lock(&NETPOLL_INIT_LOCK.0);
     let mut made = Ok(());
-    if !netpollinited() {
+    if !epoll::has_epoll() {
         made = epoll::netpollinit();
-        if made.is_ok() {
-            sched().lastpoll.store(nanotime(), Ordering::SeqCst);
-            // Last: netpollinited pairs with it, and its callers then use the descriptors without a lock.
-            NETPOLL_INITED.store(true, Ordering::SeqCst);
+        if made.is_ok() && netpollinited() {
+            epoll::end_sleep_without_epoll();
+        } else if made.is_ok() {
+            begin_to_poll();
         }
     }
     unlock(&NETPOLL_INIT_LOCK.0);
     made
 }
 
-/// Whether the poller is made. Go's `netpollinited`.
+/// Makes the poller for timers, unless there is one; if it can't have descriptors, one without epoll, in which an M
+/// waits for timers all the same.
+#[cold]
+pub(in crate::runtime) fn netpoll_init_for_timers() {
+    if netpoll_generic_init().is_err() {
+        lock(&NETPOLL_INIT_LOCK.0);
+        if !netpollinited() {
+            begin_to_poll();
+        }
+        unlock(&NETPOLL_INIT_LOCK.0);
+    }
+}
+
+/// From here on M's that have nothing to do poll.
+///
+/// Until then `lastpoll` is 0, which means that an M is polling; Go sets it when the scheduler starts. So
+/// a program without timers and descriptors wakes nobody to poll.
+fn begin_to_poll() {
+    sched().lastpoll.store(nanotime(), Ordering::SeqCst);
+    // Last: netpollinited pairs with it.
+    NETPOLL_INITED.store(true, Ordering::SeqCst);
+}
+
+/// Whether the poller is made, with epoll or without. Go's `netpollinited`.
 #[inline(always)]
 pub(in crate::runtime) fn netpollinited() -> bool {
     NETPOLL_INITED.load(Ordering::SeqCst)

@@ -9,9 +9,9 @@ use crate::runtime::base::this::with_room;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::morestack_check::entry_check;
 use crate::runtime::netpoll::cache::POLLCACHE;
-use crate::runtime::netpoll::epoll::{netpollclose, netpollopen};
+use crate::runtime::netpoll::epoll::{has_epoll, netpollclose, netpollopen};
+use crate::runtime::netpoll::netpoll_generic_init;
 use crate::runtime::netpoll::poll_desc::{Mode, PD_NIL, PD_READY, PollDesc, PollError};
-use crate::runtime::netpoll::{netpoll_generic_init, netpollinited};
 use crate::runtime::pollwait::block::{end_waits, forget_ready, netpollblock, netpollcheckerr};
 use crate::runtime::time::modify::deltimer;
 
@@ -22,7 +22,7 @@ use crate::runtime::time::modify::deltimer;
 #[inline(always)]
 pub fn poll_runtime_poll_server_init() -> io::Result<()> {
     entry_check();
-    if netpollinited() { Ok(()) } else { with_room(netpoll_generic_init) }
+    if has_epoll() { Ok(()) } else { with_room(netpoll_generic_init) }
 }
 
 /// Registers a descriptor, which must be in non-blocking mode. Go's `poll_runtime_pollOpen`, in

@@ -116,22 +116,21 @@ fn one_new_extra_m(id: i64) -> io::Result<()> {
 
 /// The bounds of this thread's stack; kept, as they don't change and take a while to find out.
 #[inline(never)]
-fn this_stack() -> Stack {
+fn this_stack() -> io::Result<Stack> {
     thread_local! {
         static STACK: Cell<Option<Stack>> = const { Cell::new(None) };
     }
-    STACK.get().unwrap_or_else(|| {
-        let stack = thread_stack();
-        STACK.set(Some(stack));
-        stack
-    })
+    if STACK.get().is_none() {
+        STACK.set(Some(thread_stack()?));
+    }
+    Ok(STACK.get().unwrap_or_default())
 }
 
 /// Gives this thread, which isn't ours, an extra M, with its goroutine in a system call. Go's `needm`.
 fn needm() -> io::Result<()> {
+    let stack = this_stack()?;
     let mp = get_extra_m()?;
     let Some(gp) = mp.curg.get() else { throw("needm: no g") };
-    let stack = this_stack();
     gp.stack.set(stack);
     gp.stackguard0.store(stack.lo + STACK_GUARD, Ordering::Relaxed);
     gp.stktopsp.set(stack.hi);

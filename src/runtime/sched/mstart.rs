@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::setg;
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::os::{gettid, thread_stack};
+use crate::runtime::base::os::{gettid, stack_from_here, thread_stack};
 use crate::runtime::base::this::getm;
 use crate::runtime::data::runtime2::{M, sched};
 use crate::runtime::embed::trace::{Event, trace};
@@ -30,7 +30,7 @@ extern "C" fn gosched_mstart0() -> ! {
     let mp = getm();
     let g0 = &mp.ext.g0;
     if m_stack_is_system_allocated() {
-        g0.stack.set(thread_stack());
+        g0.stack.set(thread_stack().unwrap_or_else(|_| stack_from_here()));
     }
     g0.stackguard0.store(g0.stack.get().lo + STACK_GUARD, Ordering::Relaxed);
     g0.stackguard1.set(g0.stack.get().lo + STACK_GUARD);

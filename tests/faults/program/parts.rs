@@ -130,7 +130,10 @@ fn sockets() -> io::Result<()> {
         let _ = std::net::TcpStream::connect(addr);
         sleep(MS);
     }
-    join(server)?.and(clients)?;
+    match (join(server)?, clients) {
+        (Err(server), Err(clients)) => return Err(io::Error::other(format!("{server}; {clients}"))),
+        (server, clients) => server.and(clients)?,
+    }
 
     let (a, b) = UnixStream::pair()?;
     let (a, mut b) = (Pollable::new(a)?, Pollable::new(b)?);

@@ -46,3 +46,17 @@ fn one_thread_comes_late() {
         }
     }
 }
+
+/// The bounds of a thread's stack can't be found out: the runtime's own threads do without, and one that isn't the
+/// runtime's can't wait as a goroutine does.
+#[test]
+fn no_bounds_of_a_threads_stack() {
+    let fault = Fault { call: "pthread_getattr_np", first: 1, count: EVER, errno: libc::ENOMEM };
+    for part in ["goroutines", "timers", "sockets", "locked", "blocking"] {
+        let ended = end(program(Some(part)), fault);
+        assert!(ended.success(), "{part}: {}:\n{}", ended.how(), ended.stderr);
+    }
+    let ended = end(program(Some("threads")), fault);
+    let cause = "this thread can't be made a goroutine: Cannot allocate memory";
+    assert!(ended.stderr.contains(cause), "{}:\n{}", ended.how(), ended.stderr);
+}

@@ -1,15 +1,20 @@
 //! Sleeping; and timers where nothing can wait, and where nothing else is waited for.
 
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use gosched::chan::{RecvTimeoutError, bounded};
+use gosched::net::Pollable;
 use gosched::sync::WaitGroup;
 use gosched::time::{Ticker, Timer, after, sleep, sleep_until, tick};
-use gosched::{blocking, go};
+use gosched::{blocking, go, scope};
 
 use super::timers::{HOUR, MS, with_one_p_and_several};
 use crate::harness::panics::panics;
+use crate::harness::polled::{limit_descriptors, read_one};
 use crate::harness::{Test, run, tests};
 
 tests! {
@@ -20,6 +25,7 @@ tests! {
     on_a_thread
     deadlock_after_the_last_timer
     no_deadlock_while_one_sleeps
+    without_a_descriptor
 }
 
 fn no_sleep_is_too_short(test: Test) {
@@ -161,5 +167,37 @@ fn no_deadlock_while_one_sleeps(test: Test) {
             tx.send("awake").unwrap();
         });
         assert_eq!(rx.recv(), Ok("awake"));
+    });
+}
+
+/// The first timers come when the process can have no descriptor, and so no epoll instance: a socket is an error
+/// then. The first socket that isn't comes while an M waits for a timer that is far away.
+fn without_a_descriptor(test: Test) {
+    with_one_p_and_several(test, || {
+        let (refused, _other) = UnixStream::pair().unwrap();
+        let (reader, mut writer) = UnixStream::pair().unwrap();
+        limit_descriptors(0);
+        scope(|s| {
+            for _ in 0..10 {
+                s.go(|| (0..10).for_each(|_| sleep(MS)));
+            }
+            let start = Instant::now();
+            assert!(Timer::new(3 * MS).c().recv().is_ok() && start.elapsed() >= 3 * MS);
+        });
+        go(|| sleep(HOUR));
+        blocking(|| thread::sleep(20 * MS));
+        assert!(after(MS).recv().is_ok(), "earlier than the one that is waited for");
+        let error = Pollable::new(refused).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EMFILE), "{error}");
+
+        blocking(|| thread::sleep(20 * MS));
+        limit_descriptors(1024);
+        let reader = Pollable::new(reader).unwrap();
+        let writer = thread::spawn(move || {
+            thread::sleep(20 * MS);
+            writer.write_all(b"x")
+        });
+        assert_eq!(read_one(&reader).unwrap(), b'x');
+        writer.join().unwrap().unwrap();
     });
 }

@@ -12,7 +12,7 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{P, Slice};
 use crate::runtime::data::timer::{Timer, TimerWhen};
 use crate::runtime::lock::assert_lock_held;
-use crate::runtime::netpoll::{netpoll_generic_init, netpollinited};
+use crate::runtime::netpoll::{netpoll_init_for_timers, netpollinited};
 use crate::runtime::p::timers::timer::bad_timer;
 
 /// Whether heaps are verified after they were put in order. Go's `verifyTimers`.
@@ -68,11 +68,8 @@ impl Slice<TimerWhen> {
 pub(in crate::runtime) fn doaddtimer(pp: &'static P, t: &'static Timer) {
     assert_lock_held(&pp.timers_lock);
     // An M that has nothing to do waits for timers in the poller.
-    if !netpollinited()
-        && let Err(error) = netpoll_generic_init()
-    {
-        eprintln!("runtime: netpollinit failed with {error}");
-        throw("runtime: netpollinit failed");
+    if !netpollinited() {
+        netpoll_init_for_timers();
     }
     if !t.pp.is_null() {
         throw("doaddtimer: P already set in timer");

@@ -5,9 +5,7 @@ pub(crate) fn netpollinited() -> bool {
     true
 }
 
-pub(crate) fn netpoll_generic_init() -> std::io::Result<()> {
-    Ok(())
-}
+pub(crate) fn netpoll_init_for_timers() {}
 
 pub(crate) fn netpoll_any_waiters() -> bool {
     false

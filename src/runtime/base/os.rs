@@ -122,10 +122,14 @@ pub(in crate::runtime) fn getproccount() -> i32 {
     count.max(1)
 }
 
-/// The kernel's id of this thread.
+/// The kernel's id of this thread; 0, and a line on stderr, if a sandbox refuses to tell.
 pub(in crate::runtime) fn gettid() -> u64 {
     // SAFETY: no arguments.
-    unsafe { libc::syscall(libc::SYS_gettid) as u64 }
+    let tid = unsafe { libc::syscall(libc::SYS_gettid) };
+    if tid < 0 {
+        cannot_signal(&io::Error::last_os_error());
+    }
+    tid.max(0) as u64
 }
 
 /// How many threads this process has, if /proc tells: the link count of the directory that lists them, less
@@ -202,8 +206,34 @@ pub(in crate::runtime) fn stack_from_here() -> Stack {
     Stack { lo: hi - G0_STACK / 2, hi }
 }
 
-/// Sends a signal to the thread of an M, if there is still one. Go's `signalM`.
-pub(in crate::runtime) fn signal_m(procid: u64, sig: c_int) {
-    // SAFETY: no memory is passed. If the thread has ended, or `procid` is 0, the kernel refuses.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), procid, sig) };
+/// Sends a signal to the thread of an M, and says whether it is sent. It isn't if there is no thread any more, or its
+/// id isn't known; or if a sandbox refuses, of which a line on stderr tells. Go's `signalM`.
+pub(in crate::runtime) fn signal_m(procid: u64, sig: c_int) -> bool {
+    if procid == 0 {
+        return false;
+    }
+    // SAFETY: no memory is passed.
+    let sent = unsafe {
+        match libc::syscall(libc::SYS_getpid) {
+            refused @ ..0 => refused,
+            pid => libc::syscall(libc::SYS_tgkill, pid, procid, sig),
+        }
+    };
+    let error = io::Error::last_os_error();
+    if sent < 0 && error.raw_os_error() != Some(libc::ESRCH) {
+        cannot_signal(&error);
+    }
+    sent == 0
+}
+
+/// Says once that goroutines can't be stopped by signals.
+#[cold]
+fn cannot_signal(why: &io::Error) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Ordering::Relaxed) {
+        eprintln!(
+            "gosched: a thread can't be sent a signal ({why}): goroutines stop at checks and where they wait, \
+             and nowhere else in preemptible code"
+        );
+    }
 }

@@ -44,6 +44,8 @@ pub(in crate::runtime) fn preempt_m(mp: &M) {
         return;
     }
     if let Some(thread) = mp.send_signal() {
-        signal_m(thread, SIG_PREEMPT);
+        if !signal_m(thread, SIG_PREEMPT) {
+            mp.signal_not_sent();
+        }
     }
 }

@@ -177,6 +177,9 @@ pub unsafe fn register_preemptible(code: Range<usize>) -> Result<PreemptibleRegi
 /// attributes, a visibility, an ABI, and arguments with plain names; it has no type parameters, isn't `const`
 /// or `async`, and takes no `self`.
 ///
+/// It takes a signal to stop such a function. Where a sandbox refuses to send or to handle one, a line on stderr says
+/// so, once, and goroutines stop at checks and where they wait.
+///
 /// # Safety
 /// The functions are `unsafe` because each of their instructions can park. Whoever writes or calls one
 /// sees to it that at no point in it

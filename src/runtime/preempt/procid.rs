@@ -32,6 +32,12 @@ impl M {
         Some(self.procid.load(Ordering::Relaxed))
     }
 
+    /// Takes back [`send_signal`](Self::send_signal), for a signal that couldn't be sent: the next one may be. At
+    /// worst a thread that has come meanwhile gets two.
+    pub(super) fn signal_not_sent(&self) {
+        self.signal_pending.store(0, Ordering::Release);
+    }
+
     /// Notes that the signal has come, on the M's thread. Part of Go's `doSigPreempt`.
     pub(in crate::runtime) fn signal_has_come(&self) {
         self.preempt_gen.fetch_add(1, Ordering::Relaxed);

@@ -10,6 +10,7 @@ use crate::runtime::arch::{Sigctxt, getg, page_size, setg};
 use crate::runtime::base::debug::async_preempt_off;
 use crate::runtime::base::guarded::end_guarded;
 use crate::runtime::base::os::{SIG_PREEMPT, gettid};
+use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::m::sigstack::FAULTS;
 use crate::runtime::preempt::safe_point::{is_async_safe_point, want_async_preempt};
@@ -36,12 +37,25 @@ pub(in crate::runtime) fn initsig() {
         }
     }
     for (i, sig) in HANDLED.into_iter().enumerate() {
-        // SAFETY: the element is ours alone until the handler, which may run anywhere, is installed.
-        unsafe {
-            let previous = &mut (*PREVIOUS.0.get())[i];
-            libc::sigaction(sig, ptr::null(), previous.as_mut_ptr());
-            libc::sigaction(sig, &our_action(), ptr::null_mut());
+        let installed = getsig(sig).and_then(|previous| {
+            // SAFETY: the element is ours alone until the handler, which may run anywhere, is installed.
+            unsafe {
+                (*PREVIOUS.0.get())[i].write(previous);
+                setsig(sig, &our_action())
+            }
+        });
+        if let Err(error) = installed {
+            eprintln!("gosched: signal {sig} can't be handled ({error}): {}", without(sig));
         }
+    }
+}
+
+/// What isn't done without a handler of `sig`, one of [`HANDLED`].
+fn without(sig: c_int) -> &'static str {
+    if sig == SIG_PREEMPT {
+        "goroutines stop at checks and where they wait, and nowhere else in preemptible code"
+    } else {
+        "a goroutine's stack overflow ends the process without a report"
     }
 }
 
@@ -183,8 +197,13 @@ unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let Some(i) = HANDLED.iter().position(|&handled| handled == sig) else {
         // The program doesn't want the signal any more, and its former action is back. So the signal is sent
         // once more, for that: it is blocked until our handler returns.
-        // SAFETY: the kernel reads `info`, which is our handler's; this thread exists.
-        unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), gettid(), sig, info) };
+        // SAFETY: the kernel reads `info`, which is our handler's; this thread exists. Where a sandbox refuses that, any
+        // thread of the process may get the signal.
+        unsafe {
+            if libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), gettid(), sig, info) != 0 {
+                libc::kill(libc::getpid(), sig);
+            }
+        }
         return;
     };
     // SAFETY: initsig wrote it before it installed our handler, and nobody has written to it since.

@@ -97,8 +97,8 @@ fn ask(gp: &G, mp: &M, memory: &MmapMut) -> Option<Pcs> {
     REQUEST.to.store(memory.as_ptr().expose_provenance(), Ordering::Relaxed);
     // Release pairs with copy_if_asked: the handler finds the fields above.
     REQUEST.state.store(ASKED, Ordering::Release);
-    signal_m(mp.procid.load(Ordering::Relaxed), SIG_PREEMPT);
-    let limit = nanotime() + PATIENCE;
+    let sent = signal_m(mp.procid.load(Ordering::Relaxed), SIG_PREEMPT);
+    let limit = nanotime() + if sent { PATIENCE } else { 0 };
     loop {
         // Acquire pairs with the end of copy_if_asked: the copy and the registers are there.
         match REQUEST.state.load(Ordering::Acquire) {

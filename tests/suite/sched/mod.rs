@@ -3,11 +3,19 @@
 mod async_preempt;
 mod one_p;
 mod preempt;
+mod refused;
 mod suspend;
 mod switch;
 mod world;
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] =
-    &[async_preempt::TESTS, one_p::TESTS, preempt::TESTS, suspend::TESTS, switch::TESTS, world::TESTS];
+pub const TESTS: &[&[Test]] = &[
+    async_preempt::TESTS,
+    one_p::TESTS,
+    preempt::TESTS,
+    refused::TESTS,
+    suspend::TESTS,
+    switch::TESTS,
+    world::TESTS,
+];

@@ -47,8 +47,9 @@ pub(crate) fn barrier_in_all_threads() {
     fence(Ordering::SeqCst);
 }
 
-pub(crate) fn signal_m(thread: u64, _: c_int) {
+pub(crate) fn signal_m(thread: u64, _: c_int) -> bool {
     SENT.lock().unwrap().push(thread);
+    thread != 0
 }
 
 /// Whether a signal was sent to that thread.

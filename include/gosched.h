@@ -84,7 +84,7 @@
  *   is one, and compilers keep its address: use it in functions that don't wait.)
  *
  *   A thread that the program made itself is no goroutine. It may use everything here that
- *   doesn't need one: make and ready goroutines, try to send and receive, close channels.
+ *   doesn't need one: make and ready goroutines, send and receive, waiting too, close channels.
  *
  *   Signal handlers that are installed while there are goroutines use SA_ONSTACK.
  *
@@ -93,6 +93,45 @@
  *   Functions that can fail return 0 or an errno value, and leave errno alone. A program error
  *   that is noticed, a deadlock or an overflow of a stack ends the process with status 2, and a
  *   report on stderr.
+ *
+ * Who may call what
+ *
+ *   The goroutine is any one: the first, and those of both kinds of stack. The scheduler's stack
+ *   is where gosched_systemstack and gosched_blocking call, and gosched_park its unlockf. With
+ *   NULL: in place of a function, of a goroutine, of where a result goes or a value comes from.
+ *
+ *                             before the    on another    on a          on the sched-  with
+ *                             first run     thread        goroutine     uler's stack   NULL
+ *     gosched_run             yes           yes           EDEADLK       EDEADLK        EINVAL
+ *     gosched_newproc         ends          yes           yes           yes            ends
+ *     gosched_newproc_fixed   EPERM         yes           yes           yes            EINVAL
+ *     gosched_yield           ends          ends          yes           ends           -
+ *     gosched_exit            ends          ends          yes           ends           -
+ *     gosched_getg            NULL          NULL          yes           yes            -
+ *     gosched_park            ends          ends          yes           ends           yes
+ *     gosched_ready           -             yes           yes           yes            ends
+ *     gosched_systemstack     yes           yes           yes           yes            ends
+ *     gosched_set_max_stack   yes           yes           yes           yes            -
+ *     gosched_shrink_stack    ends          ends          yes           ends           -
+ *     gosched_blocking        yes           yes           yes           yes            ends
+ *     gosched_sleep           yes           yes           yes           ends           -
+ *     gosched_set_gomaxprocs  -1            yes           yes           -1             -
+ *     gosched_chan_make       yes           yes           yes           yes            EINVAL
+ *     gosched_chan_free       yes           yes           yes           yes            yes
+ *     gosched_chan_send       WOULD_BLOCK   yes           yes           WOULD_BLOCK    ends
+ *     gosched_chan_try_send   yes           yes           yes           yes            ends
+ *     gosched_chan_recv       WOULD_BLOCK   yes           yes           WOULD_BLOCK    yes
+ *     gosched_chan_try_recv   yes           yes           yes           yes            yes
+ *     gosched_chan_close      yes           yes           yes           yes            ends
+ *     gosched_chan_len        yes           yes           yes           yes            yes
+ *     gosched_chan_cap        yes           yes           yes           yes            yes
+ *     gosched_select          WOULD_BLOCK   yes           yes           WOULD_BLOCK    ends
+ *
+ *     ends                    the process ends, with a report that says what is wrong
+ *     WOULD_BLOCK             is returned if the function would have to wait, and else yes
+ *     -                       there is nothing that could be passed
+ *
+ *   If the first goroutine calls gosched_exit, its gosched_run never returns.
  *
  * Compiling and linking
  *
@@ -248,12 +287,14 @@ extern int gosched_run(void *(*main)(void *arg), void *arg, void **result);
  * Makes a goroutine on a copying stack that runs `fn(arg)`, and puts it next on this processor.
  * It ends when `fn` returns. Go's `newproc`, in `proc.go`, which is its `go` statement.
  *
- * It ends the process, with a report, if `fn` is NULL or there is no memory for a goroutine.
+ * It ends the process, with a report, if `fn` is NULL, if the runtime hasn't started, or if there is no
+ * memory for a goroutine.
  *
  * # Safety
- * The runtime has started. `fn` keeps the rules for copying stacks, and doesn't unwind.
+ * `fn` keeps the rules for copying stacks, and doesn't unwind.
  */
-extern void gosched_newproc(void (*fn)(void *arg), void *arg);
+extern void gosched_newproc(void (*fn)(void *arg),
+                            void *arg);
 
 /**
  * Makes a goroutine as `gosched_newproc` does, but on a fixed stack, of at least `stack_size`
@@ -282,9 +323,11 @@ extern void gosched_yield(void);
 /**
  * Ends the running goroutine, as if its function had returned. Go's `goexit1`, in `proc.go`.
  *
+ * If it is the main goroutine, the others go on, and its `gosched_run` doesn't return. When none is
+ * left, that is a deadlock.
+ *
  * # Safety
- * On a goroutine that `gosched_newproc` or `gosched_newproc_fixed` has made. C++ destructors
- * don't run.
+ * On a goroutine of C code. C++ destructors don't run.
  */
 extern void gosched_exit(void) __attribute__((noreturn));
 
@@ -374,7 +417,7 @@ extern void gosched_blocking(void (*fn)(void *arg),
  * runtime's, sleeps. Go's `time.Sleep`.
  *
  * # Safety
- * The runtime runs. Not on the scheduler's stack.
+ * Not on the scheduler's stack.
  */
 extern void gosched_sleep(int64_t ns);
 
@@ -396,7 +439,7 @@ extern int gosched_set_gomaxprocs(int n);
  * Values are copied in and out, as bytes.
  *
  * Returns 0, or an errno value, with NULL at `chan`:
- * - `EINVAL`: `elem_size` is 64 KiB or more;
+ * - `EINVAL`: `elem_size` is 64 KiB or more, or `chan` is NULL;
  * - `ENOMEM`: there is no memory.
  *
  * # Safety

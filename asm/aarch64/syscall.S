@@ -68,7 +68,7 @@ FUNCTION gosched_asmcgocall
         stp     x0, x1, [sp, #16]
         ADDRESS x0, asmcgocall_on_g0
         add     x1, sp, #16
-        bl      gosched_systemstack
+        bl      gosched_systemstack_fn
         ldr     w0, [sp, #32]
         ldp     x29, x30, [sp], #48
         .cfi_def_cfa_offset 0

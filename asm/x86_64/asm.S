@@ -37,6 +37,7 @@
 // What is called in Rust: hidden too, or a shared object would have calls of its own
 // go through a table, and what is bound at the first call needs a thread's stack.
         .hidden gosched_badmcall, gosched_badmcall2, gosched_badsystemstack
+        .hidden gosched_systemstack_of_null
         .hidden gosched_goexit0
 
 // The control bits of mxcsr; the six below them are sticky exception flags,
@@ -297,7 +298,18 @@ END gosched_goexit
 // signal frame at its exact pc, not one byte before, which in a Rust caller
 // could be the next landing pad: so that caller is the outer half of this
 // routine, which has none. Rust's wrapper puts g back after an unwind.
+//
+// C's calls are looked at first: the runtime's have a function.
 FUNCTION gosched_systemstack
+        endbr64
+        testq   %rdi, %rdi
+        jne     gosched_systemstack_fn
+        jmp     gosched_systemstack_of_null
+        .p2align 4
+        .globl  gosched_systemstack_fn
+        .hidden gosched_systemstack_fn
+        .type   gosched_systemstack_fn, @function
+gosched_systemstack_fn:
         endbr64
         pushq   %rbp
         .cfi_def_cfa_offset 16

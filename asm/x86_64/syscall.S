@@ -60,7 +60,7 @@ FUNCTION gosched_asmcgocall
         movq    %rsi, 8(%rsp)
         leaq    asmcgocall_on_g0(%rip), %rdi
         movq    %rsp, %rsi
-        callq   gosched_systemstack
+        callq   gosched_systemstack_fn
         movl    16(%rsp), %eax
         addq    $24, %rsp
         .cfi_def_cfa_offset 8

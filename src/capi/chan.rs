@@ -9,10 +9,11 @@ use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::capi::caller::null;
 use crate::capi::{Case, OpResult, Selected};
 use crate::runtime::{
-    Chosen, Hchan, MAX_ALIGN, Received, Scase, Sent, Type, chanrecv, chansend, closechan, fatal, freechan,
-    guest, makechan, selectgo, with_room,
+    Chosen, Hchan, MAX_ALIGN, Received, Scase, Sent, Type, chanrecv, chansend, closechan, freechan, guest,
+    makechan, misuse, selectgo, with_room,
 };
 
 /// A list of the types of channels, one for each size of values that was asked for. Nothing is ever removed.
@@ -56,6 +57,9 @@ unsafe extern "C" fn gosched_chan_make_impl(
     capacity: usize,
     chan: *mut *mut Hchan,
 ) -> c_int {
+    if chan.is_null() {
+        return libc::EINVAL;
+    }
     let (made, errno) = if elem_size > usize::from(u16::MAX) {
         (None, libc::EINVAL)
     } else {
@@ -71,6 +75,16 @@ unsafe extern "C" fn gosched_chan_free_impl(chan: Option<NonNull<Hchan>>) {
     if let Some(c) = chan {
         // SAFETY: gosched_chan_make made the channel, and nobody uses it any more.
         unsafe { freechan(c) }
+    }
+}
+
+/// Ends the process if there is no value at `elem`, NULL, where the channel's have a size.
+#[cold]
+#[inline(never)]
+fn need_value(chan: Option<NonNull<Hchan>>, function: &str) {
+    // SAFETY: the channel isn't freed meanwhile.
+    if chan.is_some_and(|c| unsafe { c.as_ref() }.elemsize != 0) {
+        null(function, "elem");
     }
 }
 
@@ -96,6 +110,9 @@ impl From<Received> for OpResult {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_send_impl(chan: Option<NonNull<Hchan>>, elem: *const c_void) -> OpResult {
+    if elem.is_null() {
+        need_value(chan, "gosched_chan_send");
+    }
     // SAFETY: `elem` is a value of the channel's size, which is its type; the channel isn't freed meanwhile.
     let sent = unsafe { chansend(chan, elem, true) };
     if sent == Sent::Full
@@ -112,6 +129,9 @@ unsafe extern "C" fn gosched_chan_try_send_impl(
     chan: Option<NonNull<Hchan>>,
     elem: *const c_void,
 ) -> OpResult {
+    if elem.is_null() {
+        need_value(chan, "gosched_chan_try_send");
+    }
     // SAFETY: as in gosched_chan_send_impl.
     unsafe { chansend(chan, elem, false) }.into()
 }
@@ -137,7 +157,7 @@ unsafe extern "C" fn gosched_chan_try_recv_impl(chan: Option<NonNull<Hchan>>, el
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_close_impl(chan: Option<NonNull<Hchan>>) -> bool {
-    let Some(c) = chan else { fatal("close of nil channel") };
+    let Some(c) = chan else { null("gosched_chan_close", "chan") };
     // SAFETY: the channel isn't freed meanwhile.
     unsafe { closechan(c) }
 }
@@ -169,16 +189,27 @@ unsafe extern "C" fn gosched_select_impl(
 ) -> Selected {
     let n = nsends.saturating_add(nrecvs);
     if n > MANY {
-        fatal("select of more than 65536 cases");
+        misuse(format_args!("gosched_select: {n} cases are more than {MANY}"));
+    }
+    if cases.is_null() && n != 0 {
+        null("gosched_select", "cases");
     }
     // SAFETY: there are nsends + nrecvs cases at `cases`, and a C Case is an Scase (see below).
     let scases = if n == 0 { &[] } else { unsafe { slice::from_raw_parts(cases, n) } };
-    let mut chosen = select(scases, nsends, block);
+    for case in &scases[..nsends] {
+        if case.elem.is_null() {
+            need_value(case.c, "gosched_select");
+        }
+    }
+    // SAFETY: the first `nsends` cases have values, the others places or NULL, and no channel is freed
+    // meanwhile.
+    let mut chosen = unsafe { select(scases, nsends, block) };
     if block
         && chosen == Chosen::None
         && let Some(_guest) = guest()
     {
-        chosen = select(scases, nsends, block);
+        // SAFETY: as above; nothing was done.
+        chosen = unsafe { select(scases, nsends, block) };
     }
     let (index, result) = match chosen {
         Chosen::Sent(i) | Chosen::Received(i) => (i as isize, OpResult::Done),
@@ -188,13 +219,16 @@ unsafe extern "C" fn gosched_select_impl(
     Selected { index, result }
 }
 
-/// Does one of the cases, which are what `gosched_select` asks for.
-fn select(scases: &[Scase], nsends: usize, block: bool) -> Chosen {
+/// Does one of the cases.
+///
+/// # Safety
+/// As [`selectgo`]: the first `nsends` cases have values, the others places or null, and no channel is freed
+/// meanwhile.
+unsafe fn select(scases: &[Scase], nsends: usize, block: bool) -> Chosen {
     let n = scases.len();
     if n <= FEW {
         let mut order = [0; 2 * FEW];
-        // SAFETY: only gosched_select_impl calls this: the first `nsends` cases have values, the others
-        // places or NULL, and no channel is freed meanwhile.
+        // SAFETY: the cases are what selectgo asks for, as the caller says.
         unsafe { selectgo(scases, &mut order[..2 * n], nsends, block) }
     } else {
         let mut order = with_room(|| vec![0; 2 * n]);

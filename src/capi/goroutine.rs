@@ -5,14 +5,16 @@ use std::ffi::{c_int, c_void};
 use std::io;
 use std::ptr;
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
 
 use crate::capi;
+use crate::capi::caller::{need_goroutine, null};
 use crate::runtime::runtime2::{G, TraceBlockReason, Unlockf, WaitReason};
 use crate::runtime::{
     DEFAULT_ROOM, ENTRY_ROOM, Entry, MAX_GOMAXPROCS, Maker, StackKind, enqueue, entersyscall, exitsyscall,
-    fatal, getg, goexit1, gogo, gomaxprocs, gopark, goready, goroutine, gosched, guest, mcall, newproc1,
-    on_goroutine, room_for, run_main, set_gomaxprocs, set_max_stack, shrinkstack, started, systemstack,
-    throw, time_sleep,
+    getg, goexit1, gogo, gomaxprocs, gopark, goready, gosched, guest, mcall, misuse, newproc1, on_goroutine,
+    room_for, run_main, set_gomaxprocs, set_max_stack, shrinkstack, started, systemstack, time_sleep,
 };
 
 /// [`ENTRY_ROOM`] for the stubs. `tests/suite/raw/capi.rs` measures the stack that the functions behind them
@@ -48,10 +50,10 @@ unsafe extern "C" fn gosched_run_impl(
         call.result = unsafe { (call.main)(call.arg) };
     }
 
+    let Some(main) = main else { return libc::EINVAL };
     if getg().is_some() {
         return libc::EDEADLK;
     }
-    let Some(main) = main else { return libc::EINVAL };
     let mut this = Call { main, arg, result: ptr::null_mut() };
     // SAFETY: `call` may run on another thread, and doesn't unwind, as `main` doesn't.
     if let Err(error) = unsafe { run_main(call, (&raw mut this).cast()) } {
@@ -91,20 +93,25 @@ unsafe extern "C" fn gosched_newproc_fixed_from(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_yield_impl() {
+    need_goroutine("gosched_yield", "yield");
     // SAFETY: on a goroutine.
     unsafe { gosched() }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_exit_impl() -> ! {
-    // SAFETY: on a goroutine that gosched_newproc or gosched_newproc_fixed made, so of C code: there are no
-    // destructors of Rust's on its stack.
+    need_goroutine("gosched_exit", "end so");
+    // SAFETY: on a goroutine of C code: there are no destructors of Rust's on its stack. If it is a main
+    // goroutine, the thread that waits for its end keeps what it has passed.
     unsafe { goexit1() }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_park_impl(unlockf: Option<Unlockf>, lock: *mut c_void, reason: u32) {
-    let Some(&reason) = WaitReason::ALL.get(reason as usize) else { throw("gopark: bad wait reason") };
+    need_goroutine("gosched_park", "park");
+    let Some(&reason) = WaitReason::ALL.get(reason as usize) else {
+        misuse(format_args!("gosched_park: there is no reason {reason}"))
+    };
     // SAFETY: `unlockf` touches no stack of the goroutine's, doesn't park or unwind, and returns false only
     // if nobody made the goroutine ready; without one, it was published before.
     unsafe { gopark(unlockf, lock, reason, TraceBlockReason::Generic, 1) }
@@ -126,6 +133,9 @@ const _: () = {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_ready_impl(gp: *mut G) {
+    if gp.is_null() {
+        null("gosched_ready", "g")
+    }
     // SAFETY: gosched_park passed the G to `unlockf`, or gosched_getg returned it; G's are never freed.
     goready(unsafe { &*gp })
 }
@@ -137,14 +147,14 @@ extern "C" fn gosched_set_max_stack_impl(bytes: usize) -> usize {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_shrink_stack_impl() {
-    goroutine();
-    // SAFETY: `goroutine` has returned, so this is one; shrink_m resumes it.
+    need_goroutine("gosched_shrink_stack", "shrink its stack");
+    // SAFETY: need_goroutine has returned, so this is one; shrink_m resumes it.
     unsafe { mcall(shrink_m) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_blocking_impl(f: Option<unsafe extern "C" fn(*mut c_void)>, arg: *mut c_void) {
-    let Some(f) = f else { fatal("call of nil func value") };
+    let Some(f) = f else { null("gosched_blocking", "fn") };
     // SAFETY: the program passed `f` to be called with `arg`; it doesn't unwind, park or exit.
     let call = || systemstack(|| unsafe { f(arg) });
     if !on_goroutine() {
@@ -161,9 +171,11 @@ unsafe extern "C" fn gosched_blocking_impl(f: Option<unsafe extern "C" fn(*mut c
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_sleep_impl(ns: i64) {
-    let _guest = guest();
-    // SAFETY: not on the scheduler's stack, and the runtime runs: so on a goroutine, or `guest` has made it
-    // one. If there was no memory for that, time_sleep throws.
+    if getg().is_none() {
+        return thread::sleep(Duration::from_nanos(ns.max(0) as u64));
+    }
+    need_goroutine("gosched_sleep", "sleep so");
+    // SAFETY: need_goroutine has returned, so this is one.
     unsafe { time_sleep(ns) }
 }
 

@@ -106,10 +106,11 @@ unsafe extern "C" {
     /// Makes a goroutine on a copying stack that runs `fn(arg)`, and puts it next on this processor.
     /// It ends when `fn` returns. Go's `newproc`, in `proc.go`, which is its `go` statement.
     ///
-    /// It ends the process, with a report, if `fn` is NULL or there is no memory for a goroutine.
+    /// It ends the process, with a report, if `fn` is NULL, if the runtime hasn't started, or if there is no
+    /// memory for a goroutine.
     ///
     /// # Safety
-    /// The runtime has started. `fn` keeps the rules for copying stacks, and doesn't unwind.
+    /// `fn` keeps the rules for copying stacks, and doesn't unwind.
     pub fn gosched_newproc(r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>, arg: *mut c_void);
 
     /// Makes a goroutine as `gosched_newproc` does, but on a fixed stack, of at least `stack_size`
@@ -138,9 +139,11 @@ unsafe extern "C" {
 
     /// Ends the running goroutine, as if its function had returned. Go's `goexit1`, in `proc.go`.
     ///
+    /// If it is the main goroutine, the others go on, and its `gosched_run` doesn't return. When none is
+    /// left, that is a deadlock.
+    ///
     /// # Safety
-    /// On a goroutine that `gosched_newproc` or `gosched_newproc_fixed` has made. C++ destructors
-    /// don't run.
+    /// On a goroutine of C code. C++ destructors don't run.
     pub fn gosched_exit() -> !;
 
     /// The running goroutine; NULL on a thread that isn't one of the runtime's. Go's `getg`.
@@ -215,7 +218,7 @@ unsafe extern "C" {
     /// runtime's, sleeps. Go's `time.Sleep`.
     ///
     /// # Safety
-    /// The runtime runs. Not on the scheduler's stack.
+    /// Not on the scheduler's stack.
     pub fn gosched_sleep(ns: i64);
 
     /// Sets how many goroutines can run at once, from 1 to 16,384, and returns how many could before;
@@ -233,7 +236,7 @@ unsafe extern "C" {
     /// Values are copied in and out, as bytes.
     ///
     /// Returns 0, or an errno value, with NULL at `chan`:
-    /// - `EINVAL`: `elem_size` is 64 KiB or more;
+    /// - `EINVAL`: `elem_size` is 64 KiB or more, or `chan` is NULL;
     /// - `ENOMEM`: there is no memory.
     ///
     /// # Safety

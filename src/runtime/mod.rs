@@ -130,11 +130,11 @@ pub(crate) use arch::{
     asmcgocall, getg, gogo, mcall, newcoro_here, newproc_here, procyield, systemstack, systemstack_scannable,
 };
 pub(crate) use base::debug::MAX_GOMAXPROCS;
-pub(crate) use base::fatal::{fatal, throw};
+pub(crate) use base::fatal::{fatal, misuse, throw};
 pub(crate) use base::os::nanotime;
 pub(crate) use base::print;
 pub(crate) use base::this::{
-    acquirem, getm, goroutine, on_goroutine, releasem, started, this_m, whoami, with_room,
+    acquirem, getm, goroutine, in_system_call, on_goroutine, releasem, started, this_m, whoami, with_room,
 };
 pub(crate) use chan::make::{MAX_ALIGN, closechan, freechan, makechan};
 pub(crate) use chan::ops::{chanrecv, chansend};

@@ -31,7 +31,7 @@ unsafe extern "C" {
 // In C, what it calls can't unwind.
 #[allow(clashing_extern_declarations)]
 unsafe extern "C-unwind" {
-    fn gosched_systemstack(fn_: unsafe extern "C-unwind" fn(*mut c_void), arg: *mut c_void);
+    fn gosched_systemstack_fn(fn_: unsafe extern "C-unwind" fn(*mut c_void), arg: *mut c_void);
 }
 
 /// Sets what [`getg`](crate::runtime::arch::getg) returns on this thread, and the limit of compilers' checks
@@ -60,7 +60,7 @@ pub(crate) unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
 /// `f(arg)` may be called, and doesn't park. If it unwinds, the caller must set g again.
 pub(super) unsafe fn systemstack_raw(f: unsafe extern "C-unwind" fn(*mut c_void), arg: *mut c_void) {
     // SAFETY: the caller lets `f(arg)` be called, and restores g after an unwind, which this doesn't.
-    unsafe { gosched_systemstack(f, arg) }
+    unsafe { gosched_systemstack_fn(f, arg) }
 }
 
 /// Makes a goroutine on a copying stack, noting the caller's pc. Go's `newproc`.

@@ -1,5 +1,6 @@
 //! Ending the process for a broken invariant or an error of the program: Go's `throw` and `fatal`.
 
+use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -53,6 +54,13 @@ pub(crate) fn throw(s: &str) -> ! {
 #[inline(never)]
 pub(crate) fn fatal(s: &str) -> ! {
     systemstack(|| die(Fatal::Error(s, ThrowType::User)))
+}
+
+/// [`fatal`], with a message that is put together where there is room for that.
+#[cold]
+#[inline(never)]
+pub(crate) fn misuse(args: fmt::Arguments<'_>) -> ! {
+    systemstack(|| die(Fatal::Error(&args.to_string(), ThrowType::User)))
 }
 
 /// Ends the process because `gp` has overflowed its stack; on g0. `frames` are the registers that its frames

@@ -73,6 +73,11 @@ pub(crate) fn on_goroutine() -> bool {
     matches!(whoami(), (Some(_), _))
 }
 
+/// Whether this thread's goroutine is in a system call, or what passes for one.
+pub(crate) fn in_system_call() -> bool {
+    this_m().and_then(|mp| mp.curg.get()).is_some_and(|curg| curg.syscallsp.get() != 0)
+}
+
 /// The running goroutine, if the caller could park, and its M, if it has one. There is no such
 /// goroutine on g0 or a foreign thread, and in a system call there is no P to park with.
 #[inline(always)]

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::goexit_pc;
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{acquirem, releasem};
+use crate::runtime::base::this::{acquirem, releasem, started};
 use crate::runtime::data::ext::{Entry, Name, StackKind};
 use crate::runtime::data::runtime2::{G, GDEAD, GIDLE, GRUNNABLE, P, Stack, sched};
 use crate::runtime::embed::trace::{Event, trace};
@@ -113,6 +113,9 @@ const BATCH: usize = 32;
 #[cold]
 #[inline(never)]
 pub(in crate::runtime) fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'static G> {
+    if !started() {
+        return Err(io::Error::other("the runtime hasn't started"));
+    }
     let n = match kind {
         StackKind::Fixed(room) if room != DEFAULT_ROOM => 1,
         _ => (allglen() / 8).clamp(1, BATCH),

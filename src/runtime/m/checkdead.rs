@@ -14,8 +14,11 @@ use crate::runtime::m::no_thread::thread_wanted;
 use crate::runtime::p::gcount::gcount;
 use crate::runtime::p::procs::procs;
 
-/// What Go calls it.
-pub(in crate::runtime) const DEADLOCK: &str = "all goroutines are asleep - deadlock!";
+/// What Go calls it when goroutines wait, and each for another one.
+const ASLEEP: &str = "all goroutines are asleep - deadlock!";
+
+/// And when there is none, and a main function was to go on.
+const NO_GOROUTINES: &str = "no goroutines (main called runtime.Goexit) - deadlock!";
 
 /// Adds `v` to the number of M's that wait for the goroutine locked to them. Go's
 /// `incidlelocked`.
@@ -53,13 +56,14 @@ pub(in crate::runtime) fn checkdead() {
     if thread_wanted() || foreign_thread_may_wake() {
         return;
     }
-    if all_wait() {
-        fatal(DEADLOCK);
+    if let Some(why) = deadlock() {
+        fatal(why);
     }
 }
 
-/// Whether there are goroutines, and each waits for another one; no M runs, and `sched.lock` is held.
-fn all_wait() -> bool {
+/// Why no goroutine will ever run, unless a thread that isn't ours wakes one or makes one; none if that
+/// isn't so. No M runs, and `sched.lock` is held.
+fn deadlock() -> Option<&'static str> {
     let mut grunning = 0;
     for_each_g(|gp| {
         let status = readgstatus(gp);
@@ -74,8 +78,12 @@ fn all_wait() -> bool {
     });
     // No M runs, so no timer comes or goes.
     let timers = procs().allp.iter().any(|pp| pp.num_timers.load(Ordering::SeqCst) != 0);
-    // No goroutine at all: between two calls of run.
-    grunning != 0 && !timers
+    match grunning {
+        _ if timers => None,
+        // Between two calls of run there may be none.
+        0 => (sched().ext.nrunwait.load(Ordering::SeqCst) > 0).then_some(NO_GOROUTINES),
+        _ => Some(ASLEEP),
+    }
 }
 
 /// How many M's run, or are in a system call. `sched.lock` is held.
@@ -83,18 +91,19 @@ pub(super) fn running() -> i32 {
     mcount() - sched().nmidle.get() - sched().nmidlelocked.get() - sched().nmsys.get()
 }
 
-/// Whether goroutines wait and only a thread that isn't ours could wake one: when the last such thread
-/// ends, that is a deadlock, and nothing tells the runtime of it. `sched.lock` is held.
+/// Whether goroutines wait, or a main function's caller does, and only a thread that isn't ours could end that:
+/// when the last such thread ends, that is a deadlock, and nothing tells the runtime of it. `sched.lock` is
+/// held.
 pub(in crate::runtime) fn foreign_threads_matter() -> bool {
-    running() == 0 && gcount() > 0
+    running() == 0 && (gcount() > 0 || sched().ext.nrunwait.load(Ordering::SeqCst) > 0)
 }
 
-/// Whether each goroutine waits for another one, among them that of a [`run`](crate::run): unless a thread that
-/// isn't ours wakes one, none will ever run. (Between two calls of `run` goroutines wait for the next one.)
-/// `sched.lock` is held.
-pub(in crate::runtime) fn only_foreign_threads_can_wake() -> bool {
+/// Why nothing will ever happen, unless a thread that isn't ours sees to it, if a [`run`](crate::run) waits for
+/// its main goroutine. (Between two calls of `run` goroutines wait for the next one.) `sched.lock` is held.
+pub(in crate::runtime) fn deadlock_beside_foreign_threads() -> Option<&'static str> {
     assert_lock_held(&sched().lock);
-    running() == 0 && !panicking() && sched().ext.nrunwait.load(Ordering::SeqCst) > 0 && all_wait()
+    let run_waits = sched().ext.nrunwait.load(Ordering::SeqCst) > 0;
+    if running() == 0 && run_waits && !panicking() { deadlock() } else { None }
 }
 
 /// Whether this process has a thread that is neither an M nor waiting in

@@ -16,7 +16,7 @@ use crate::runtime::data::runtime2::{P, PIDLE, PRUNNING, PSYSCALL, sched};
 use crate::runtime::lock::note::{noteclear, notetsleep};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::{
-    checkdead, foreign_threads_matter, incidlelocked, only_foreign_threads_can_wake,
+    checkdead, deadlock_beside_foreign_threads, foreign_threads_matter, incidlelocked,
 };
 use crate::runtime::m::no_thread::{start_wanted_thread, thread_wanted};
 use crate::runtime::monitor::scavenge::scavenge;
@@ -132,7 +132,7 @@ fn nothing_runs() -> bool {
 fn sleep_deeply(wake_at: Option<i64>, stuck: &mut i64) -> Option<i64> {
     lock(&sched().lock);
     let mut slept = None;
-    let mut deadlock = false;
+    let mut deadlock = None;
     // When the next timer is due, goroutines will run.
     let next = time_sleep_until().min(wake_at.unwrap_or(i64::MAX)) - nanotime();
     if nothing_runs() && next > 0 && !thread_wanted() {
@@ -150,12 +150,14 @@ fn sleep_deeply(wake_at: Option<i64>, stuck: &mut i64) -> Option<i64> {
         *stuck = if foreign && !woken { *stuck + ns } else { 0 };
         if !woken {
             checkdead();
-            deadlock = *stuck >= DEADLOCK_NS && may_tell() && only_foreign_threads_can_wake();
+            if *stuck >= DEADLOCK_NS && may_tell() {
+                deadlock = deadlock_beside_foreign_threads();
+            }
         }
     }
     unlock(&sched().lock);
-    if deadlock {
-        tell();
+    if let Some(why) = deadlock {
+        tell(why);
     }
     slept
 }

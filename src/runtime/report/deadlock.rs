@@ -9,7 +9,6 @@ use std::thread;
 use crate::runtime::base::debug::deadlock;
 use crate::runtime::base::fatal::fatal;
 use crate::runtime::base::print::eprintln;
-use crate::runtime::m::checkdead::DEADLOCK;
 use crate::runtime::report::dump::dump_goroutines;
 
 /// What happens when every goroutine waits for another one, and only a thread that isn't the runtime's could
@@ -51,18 +50,19 @@ fn mode() -> i32 {
     deadlock().unwrap_or_else(|| MODE.load(Ordering::Relaxed))
 }
 
-/// Says that goroutines wait for each other, or ends the process for it. On sysmon's thread.
+/// Says that nothing happens any more, or ends the process for it; `why` is Go's words. On sysmon's thread.
 #[cold]
-pub(in crate::runtime) fn tell() {
+pub(in crate::runtime) fn tell(why: &str) {
     if mode() >= DeadlockMode::Fatal as i32 {
-        fatal(DEADLOCK);
+        fatal(why);
     }
     SAID.store(true, Ordering::Relaxed);
     eprintln!(
-        "gosched: every goroutine waits for another one, and has for two seconds: none will run again unless a \
-         thread that isn't the runtime's wakes one\n\
-         (GODEBUG=deadlock=fatal ends the process then, and with deadlock=off nothing is said; or call \
-         gosched::set_deadlock_mode)\n"
+        "gosched: {}?\n\
+         (For two seconds nothing has run, and nothing will unless a thread that isn't the runtime's wakes a \
+         goroutine. GODEBUG=deadlock=fatal ends the process then, and with deadlock=off nothing is said; or call \
+         gosched::set_deadlock_mode.)\n",
+        why.trim_end_matches('!')
     );
     // Another thread, as nobody may read what it writes, and sysmon is to go on. If there can be none, the line
     // above has to do.

@@ -25,7 +25,6 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::{gogo, mcall, mcall_by_jump, systemstack};
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::goroutine;
 use crate::runtime::data::ext::{Coro, CoroFn, StackKind};
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, TraceBlockReason, WaitReason};
@@ -35,7 +34,7 @@ use crate::runtime::g::status::{cas_g_to_waiting, casgstatus_untracked};
 use crate::runtime::m::lockosthread::wire_while_panicking;
 use crate::runtime::mem::sizes::running_guard;
 use crate::runtime::sched::goexit::{end_thread, gdestroy};
-use crate::runtime::sched::ready::ready_on;
+use crate::runtime::sched::ready::{not_made, ready_on};
 use crate::runtime::sched::schedule::{dropg, schedule};
 
 /// Where the assembly stub of `newcoro` goes on, with its caller's pc. Makes a coroutine on a
@@ -49,8 +48,7 @@ unsafe extern "C" fn gosched_newcoro_from(c: *mut Coro, f: CoroFn, arg: *mut c_v
     systemstack(|| {
         // SAFETY: newcoro's caller has promised that `c` stays until the coroutine has ended.
         if let Err(error) = newcoro(unsafe { &*c }, f, arg, StackKind::Copying, &Maker::at(callerpc)) {
-            eprintln!("runtime: newcoro: {error}");
-            throw("out of memory for a goroutine");
+            not_made("newcoro", &error)
         }
     })
 }

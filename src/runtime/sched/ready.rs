@@ -2,12 +2,13 @@
 //! end of Go's `newproc` does.
 
 use std::ffi::c_void;
+use std::io;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::systemstack;
-use crate::runtime::base::fatal::{fatal, throw};
+use crate::runtime::base::fatal::{fatal, misuse, throw};
 use crate::runtime::base::print::eprintln;
-use crate::runtime::base::this::{acquirem, releasem, this_p};
+use crate::runtime::base::this::{acquirem, releasem, started, this_p};
 use crate::runtime::data::ext::{Entry, StackKind};
 use crate::runtime::data::gqueue::{GList, GQueue};
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GSCAN, GWAITING, M, sched};
@@ -135,11 +136,19 @@ unsafe extern "C" fn gosched_newproc_from(f: Option<Entry>, arg: *mut c_void, ca
             newg.sched.ctxt.set(arg);
             enqueue(newg);
         }
-        Err(error) => {
-            eprintln!("runtime: newproc: {error}");
-            throw("out of memory for a goroutine");
-        }
+        Err(error) => not_made("newproc", &error),
     })
+}
+
+/// Ends the process because `newproc` or `newcoro` couldn't make a goroutine.
+#[cold]
+#[inline(never)]
+pub(super) fn not_made(function: &str, error: &io::Error) -> ! {
+    if !started() {
+        misuse(format_args!("gosched_{function} called before the runtime runs: gosched_run starts it"))
+    }
+    eprintln!("runtime: {function}: {error}");
+    throw("out of memory for a goroutine")
 }
 
 /// Lets a new G run: next on this P, or, from a thread without one, after what is on the

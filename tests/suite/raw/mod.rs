@@ -1,6 +1,7 @@
 //! What a language's runtime links, and C.
 
 mod capi;
+mod capi_callers;
 mod channels;
 mod coro;
 mod goroutines;
@@ -14,6 +15,7 @@ use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] = &[
     capi::TESTS,
+    capi_callers::TESTS,
     channels::TESTS,
     coro::TESTS,
     goroutines::TESTS,

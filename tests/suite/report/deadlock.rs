@@ -205,7 +205,7 @@ fn no_deadlock_between_two_calls_of_run(test: Test) {
 }
 
 /// What is said of goroutines that wait for each other beside a thread that might wake one.
-const TOLD: &str = "gosched: every goroutine waits for another one";
+const TOLD: &str = "gosched: all goroutines are asleep - deadlock?";
 
 /// Calls `main` as libtest calls a test: on a thread, for which the first one waits.
 fn as_a_test(main: impl FnOnce() + Send + 'static) {

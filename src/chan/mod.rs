@@ -29,6 +29,9 @@
 //! and the like block that thread while they wait. Before that, and inside [`blocking`](crate::blocking),
 //! they panic where they would have to wait.
 //!
+//! `select!` has, besides what Go's has, `biased;` for a fixed order, arms with a condition, and arms with an
+//! `Option` of a handle; [`Select`] is one that is put together at run time.
+//!
 //! Underneath is [`hchan`], Go's channel, without types.
 
 // | file | what it holds |
@@ -53,7 +56,7 @@ pub use crate::raw::hchan;
 pub use handles::{Receiver, Sender, bounded, never};
 pub use iter::{IntoIter, Iter, TryIter};
 #[doc(hidden)]
-pub use select_arms::{RecvArm, SendArm, arms};
+pub use select_arms::{AsReceiver, AsSender, Place, RecvArm, SendArm, arms, arms_in_order};
 pub use select_set::{Select, Selected};
 pub use std::sync::mpsc::{RecvError, SendError, TryRecvError, TrySendError};
 #[doc(hidden)]

@@ -9,11 +9,13 @@ use std::sync::mpsc::{RecvError, SendError};
 
 use crate::chan::elem::Elem;
 use crate::chan::{Receiver, Sender};
-use crate::runtime::{Chosen, Hchan, Scase, as_goroutine, selectgo};
+use crate::runtime::{Chosen, Hchan, How, Scase, as_goroutine, selectgo1};
 
 /// What a select did with an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
+    /// The arm has no value to send.
+    Off,
     /// Another arm was chosen, or none.
     Passed,
     /// The value was sent or received.
@@ -22,30 +24,31 @@ pub(super) enum Outcome {
     Closed,
 }
 
-/// A place for a value as a channel carries it: a `T`, or its box (see [`Elem`]).
-pub(super) union Place<T> {
+/// Memory for a value as a channel carries it: a `T`, or its box (see [`Elem`]). It doesn't know whether it
+/// holds one, and drops none.
+pub(super) union Slot<T> {
     plain: ManuallyDrop<MaybeUninit<T>>,
     boxed: ManuallyDrop<MaybeUninit<Box<T>>>,
 }
 
-impl<T> Place<T> {
-    pub(crate) fn empty() -> Self {
-        Place { boxed: ManuallyDrop::new(MaybeUninit::uninit()) }
+impl<T> Slot<T> {
+    pub(super) fn empty() -> Self {
+        Slot { boxed: ManuallyDrop::new(MaybeUninit::uninit()) }
     }
 
     pub(super) fn holding(value: T) -> Self {
         if Elem::<T>::BOXED {
-            Place { boxed: ManuallyDrop::new(MaybeUninit::new(Box::new(value))) }
+            Slot { boxed: ManuallyDrop::new(MaybeUninit::new(Box::new(value))) }
         } else {
-            Place { plain: ManuallyDrop::new(MaybeUninit::new(value)) }
+            Slot { plain: ManuallyDrop::new(MaybeUninit::new(value)) }
         }
     }
 
     /// Moves the value out.
     ///
     /// # Safety
-    /// The place holds a value, which nobody uses or takes after this.
-    pub(crate) unsafe fn take(&self) -> T {
+    /// The slot holds a value, which nobody uses or takes after this.
+    pub(super) unsafe fn take(&self) -> T {
         // SAFETY: there is a value, in the field that BOXED says, as in `holding`; it is read once.
         unsafe {
             if Elem::<T>::BOXED { *self.boxed.assume_init_read() } else { self.plain.assume_init_read() }
@@ -53,23 +56,38 @@ impl<T> Place<T> {
     }
 }
 
-/// A `recv` arm of [`select!`](crate::select).
+/// What an arm has in memory. It is the macro's, as an arm is moved when it is asked. No arm of it, no value
+/// in it.
+#[doc(hidden)]
+pub struct Place<T> {
+    slot: Slot<T>,
+    outcome: Cell<Outcome>,
+}
+
+impl<T> Place<T> {
+    #[inline(always)]
+    pub fn empty() -> Self {
+        Place { slot: Slot::empty(), outcome: Cell::new(Outcome::Off) }
+    }
+}
+
+/// A `recv` arm of [`select!`](crate::select). It is asked by value, so once; until then it owns what was
+/// received.
 #[doc(hidden)]
 pub struct RecvArm<'a, T> {
     c: Option<NonNull<Hchan>>,
-    place: Place<T>,
-    outcome: Cell<Outcome>,
+    /// Holds a value as long as its outcome is `Done`.
+    place: &'a mut Place<T>,
     receiver: PhantomData<&'a Receiver<T>>,
 }
 
-/// A `send` arm of [`select!`](crate::select).
+/// A `send` arm of [`select!`](crate::select). It is asked by value, so once; until then it owns its value,
+/// unless that was sent.
 #[doc(hidden)]
 pub struct SendArm<'a, T> {
-    c: NonNull<Hchan>,
-    place: Place<T>,
-    /// Nobody has asked yet what became of the value.
-    full: Cell<bool>,
-    outcome: Cell<Outcome>,
+    c: Option<NonNull<Hchan>>,
+    /// Holds a value as long as its outcome is `Passed` or `Closed`.
+    place: &'a mut Place<T>,
     sender: PhantomData<&'a Sender<T>>,
 }
 
@@ -81,98 +99,153 @@ pub struct RawArm<'a> {
     outcome: &'a Cell<Outcome>,
 }
 
+impl<'a> RawArm<'a> {
+    /// An arm that was chosen already is switched off: its place isn't as a select wants it.
+    #[inline(always)]
+    fn new<T>(c: Option<NonNull<Hchan>>, place: &'a mut Place<T>, sends: bool) -> Self {
+        let c = c.filter(|_| place.outcome.get() == Outcome::Passed);
+        RawArm { scase: Scase { c, elem: (&raw mut place.slot).cast() }, sends, outcome: &place.outcome }
+    }
+}
+
 impl<'a, T> RecvArm<'a, T> {
-    pub fn new(receiver: &'a Receiver<T>) -> Self {
-        RecvArm {
-            c: receiver.c,
-            place: Place::empty(),
-            outcome: Cell::new(Outcome::Passed),
-            receiver: PhantomData,
-        }
+    /// An arm that is switched off if there is no receiver, or `on` is false.
+    #[inline(always)]
+    pub fn new(receiver: Option<&'a Receiver<T>>, on: bool, place: &'a mut Place<T>) -> Self {
+        place.outcome.set(Outcome::Passed);
+        let c = receiver.filter(|_| on).and_then(|receiver| receiver.c);
+        RecvArm { c, place, receiver: PhantomData }
     }
 
     /// For [`arms`]. `mut`, as the select writes to the place.
+    #[inline(always)]
     pub fn raw(&mut self) -> RawArm<'_> {
-        let scase = Scase { c: self.c, elem: (&raw mut self.place).cast() };
-        RawArm { scase, sends: false, outcome: &self.outcome }
+        RawArm::new(self.c, self.place, false)
     }
 
     /// What was received, if this arm was chosen.
-    pub fn chosen(&self) -> Option<Result<T, RecvError>> {
-        match self.outcome.replace(Outcome::Passed) {
-            Outcome::Passed => None,
-            // SAFETY: Done says that a value was received; after `replace` nobody finds Done again.
-            Outcome::Done => Some(Ok(unsafe { self.place.take() })),
+    #[inline(always)]
+    pub fn chosen(self) -> Option<Result<T, RecvError>> {
+        // SAFETY: the arm ends here, without a drop.
+        unsafe { ManuallyDrop::new(self).ask() }
+    }
+
+    /// # Safety
+    /// The arm ends with this.
+    #[inline(always)]
+    unsafe fn ask(&self) -> Option<Result<T, RecvError>> {
+        match self.place.outcome.get() {
+            // SAFETY: Done says that a value was received, and an arm is asked once.
+            Outcome::Done => Some(Ok(unsafe { self.place.slot.take() })),
             Outcome::Closed => Some(Err(RecvError)),
+            Outcome::Passed | Outcome::Off => None,
         }
     }
 }
 
 impl<'a, T> SendArm<'a, T> {
-    pub fn new(sender: &'a Sender<T>, value: T) -> Self {
-        let (place, outcome) = (Place::holding(value), Cell::new(Outcome::Passed));
-        SendArm { c: sender.c, place, full: Cell::new(true), outcome, sender: PhantomData }
+    /// An arm that is switched off if there is no sender, or no value.
+    #[inline(always)]
+    pub fn new(sender: Option<&'a Sender<T>>, place: &'a mut Place<T>, value: Option<T>) -> Self {
+        place.outcome.set(Outcome::Off);
+        if let Some(value) = value {
+            place.slot = Slot::holding(value);
+            place.outcome.set(Outcome::Passed);
+        }
+        SendArm { c: sender.map(|sender| sender.c), place, sender: PhantomData }
     }
 
     /// For [`arms`].
+    #[inline(always)]
     pub fn raw(&mut self) -> RawArm<'_> {
-        let scase = Scase { c: Some(self.c), elem: (&raw mut self.place).cast() };
-        RawArm { scase, sends: true, outcome: &self.outcome }
+        RawArm::new(self.c, self.place, true)
     }
 
-    /// How the send ended, if this arm was chosen; otherwise drops the value. To be called once.
-    pub fn chosen(&self) -> Option<Result<(), SendError<T>>> {
+    /// How the send ended, if this arm was chosen; otherwise drops the value.
+    #[inline(always)]
+    pub fn chosen(self) -> Option<Result<(), SendError<T>>> {
         match self.sent() {
-            Ok(()) => Some(Ok(())),
-            Err((true, value)) => Some(Err(SendError(value))),
-            Err((false, _)) => None,
+            (Outcome::Done, _) => Some(Ok(())),
+            (Outcome::Closed, Some(value)) => Some(Err(SendError(value))),
+            _ => None,
         }
     }
 
-    /// Ok if the value was sent; otherwise the value, and whether the channel is closed. To be called once.
-    pub(crate) fn sent(&self) -> Result<(), (bool, T)> {
-        self.full.set(false);
-        match self.outcome.get() {
-            Outcome::Done => Ok(()),
-            // SAFETY: the value wasn't sent, so it is here; callers ask once, and drop sees `full` false.
-            outcome => Err((outcome == Outcome::Closed, unsafe { self.place.take() })),
-        }
+    /// How the send ended, and the value unless it was sent.
+    #[inline(always)]
+    pub(super) fn sent(self) -> (Outcome, Option<T>) {
+        // SAFETY: the arm ends here, without a drop.
+        unsafe { ManuallyDrop::new(self).ask() }
+    }
+
+    /// # Safety
+    /// The arm ends with this.
+    #[inline(always)]
+    unsafe fn ask(&self) -> (Outcome, Option<T>) {
+        let outcome = self.place.outcome.get();
+        let here = matches!(outcome, Outcome::Passed | Outcome::Closed);
+        // SAFETY: it was put there and not sent, and an arm is asked once.
+        (outcome, here.then(|| unsafe { self.place.slot.take() }))
+    }
+}
+
+// A panic between the choice and the question, as of another arm's value that is dropped, drops the arms.
+impl<T> Drop for RecvArm<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: this is the arm's end.
+        drop(unsafe { self.ask() });
     }
 }
 
 impl<T> Drop for SendArm<'_, T> {
     fn drop(&mut self) {
-        // Nobody has asked: something panicked before, as a value of another arm may when it is dropped.
-        if self.full.get() {
-            drop(self.sent());
-        }
+        // SAFETY: this is the arm's end.
+        drop(unsafe { self.ask() });
     }
 }
 
-/// Does one of the operations, and notes the outcome in its arm; if `wait` is set, waits until one can be
-/// done. False if none was.
+/// Does one of the operations, and notes the outcome in its arm: one at random if several can be done. If
+/// `wait` is set, waits until one can be done. False if none was.
 #[doc(hidden)]
 #[inline]
 #[track_caller]
 pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) -> bool {
+    choose(arms, wait, false)
+}
+
+/// [`arms`] that does the first of several that can be done.
+#[doc(hidden)]
+#[inline]
+#[track_caller]
+pub fn arms_in_order<const N: usize>(arms: [RawArm<'_>; N], wait: bool) -> bool {
+    choose(arms, wait, true)
+}
+
+#[inline(always)]
+#[track_caller]
+fn choose<const N: usize>(arms: [RawArm<'_>; N], wait: bool, in_order: bool) -> bool {
     let mut scases = [Scase { c: None, elem: ptr::null_mut() }; N];
     let mut outcomes = [const { None }; N];
     // selectgo takes the sends first.
     let nsends = arms.iter().filter(|arm| arm.sends).count();
     let (mut send, mut recv) = (0, nsends);
-    for arm in &arms {
+    let mut order = [[0; N]; 2];
+    for (arm, place_in_order) in arms.iter().zip(&mut order[0]) {
         let i = if arm.sends { &mut send } else { &mut recv };
         scases[*i] = arm.scase;
         outcomes[*i] = Some(arm.outcome);
+        if in_order {
+            *place_in_order = *i as u16;
+        }
         *i += 1;
     }
-    let mut order = [[0; N]; 2];
-    // SAFETY: the first `nsends` cases are sends, whose places hold a value; the others are places for
-    // one, all of their channels' types. The arms borrow the handles, which keep the channels.
-    let mut choose = || unsafe { selectgo(&scases, order.as_flattened_mut(), nsends, wait) };
-    let mut chosen = choose();
+    // SAFETY: the first `nsends` cases are sends, whose places hold a value if they have a channel; the others
+    // are places for one, all of their channels' types. The arms borrow the handles, which keep the channels.
+    let mut select =
+        || unsafe { selectgo1(&scases, order.as_flattened_mut(), nsends, How::new(wait, in_order)) };
+    let mut chosen = select();
     if wait && matches!(chosen, Chosen::None) {
-        chosen = as_goroutine("select", choose);
+        chosen = as_goroutine("select", select);
     }
     let (i, outcome) = match chosen {
         Chosen::Sent(i) | Chosen::Received(i) => (i, Outcome::Done),
@@ -184,3 +257,48 @@ pub fn arms<const N: usize>(arms: [RawArm<'_>; N], wait: bool) -> bool {
     }
     true
 }
+
+/// What `recv` in a [`select!`](crate::select) takes: a receiver, or perhaps one.
+#[doc(hidden)]
+pub trait AsReceiver {
+    type Value;
+    fn __receiver(&self) -> Option<&Receiver<Self::Value>>;
+}
+
+/// What `send` in a [`select!`](crate::select) takes: a sender, or perhaps one.
+#[doc(hidden)]
+pub trait AsSender {
+    type Value;
+    fn __sender(&self) -> Option<&Sender<Self::Value>>;
+}
+
+macro_rules! handles {
+    ($trait:ident, $handle:ident, $method:ident) => {
+        impl<T> $trait for $handle<T> {
+            type Value = T;
+            #[inline(always)]
+            fn $method(&self) -> Option<&$handle<T>> {
+                Some(self)
+            }
+        }
+
+        impl<T> $trait for Option<$handle<T>> {
+            type Value = T;
+            #[inline(always)]
+            fn $method(&self) -> Option<&$handle<T>> {
+                self.as_ref()
+            }
+        }
+
+        impl<T> $trait for Option<&$handle<T>> {
+            type Value = T;
+            #[inline(always)]
+            fn $method(&self) -> Option<&$handle<T>> {
+                *self
+            }
+        }
+    };
+}
+
+handles!(AsReceiver, Receiver, __receiver);
+handles!(AsSender, Sender, __sender);

@@ -10,10 +10,13 @@
 /// - `default(timeout) => body` is chosen if no other arm can be done before the timeout, a
 ///   [`Duration`](std::time::Duration), is over. The timeout is evaluated before the wait, too.
 ///
-/// If several arms can be done, one of them is chosen at random, so that none starves. An arm
-/// whose channel is closed can be done: its result is an error. `select! {}` waits forever. All
-/// bodies have one type, which is that of the whole expression; `break`, `return` and `?` in a body
-/// act on what surrounds the `select!`. Go's `select` statement, `select.go`.
+/// If several arms can be done, one of them is chosen at random, so that none starves. With `biased;` before
+/// the arms, it is the first of them, in the order in which they stand: those behind one that can always be
+/// done starve. (The words are tokio's.)
+///
+/// An arm whose channel is closed can be done: its result is an error. `select! {}` waits forever. All bodies
+/// have one type, which is that of the whole expression; `break`, `return` and `?` in a body act on what
+/// surrounds the `select!`. Go's `select` statement, `select.go`.
 ///
 /// ```
 /// use gosched::{chan::bounded, select};
@@ -45,114 +48,161 @@
 /// # };
 /// ```
 ///
+/// # Arms that are switched off
+///
+/// `recv(receiver) -> result, if condition => body`, and likewise for `send`: if the condition is false, the
+/// arm takes no part. It isn't a guard as a `match` has, of what was received, but stands behind a comma as
+/// tokio's: it is evaluated before the wait. Then the value of a `send` isn't evaluated, so it may be one that
+/// only the condition makes sure of. (It is evaluated in a block of its own: it can't borrow from a temporary.)
+///
+/// And a handle may be an `Option` of a handle, or of a reference to one: without one, the arm takes no part.
+/// Go's nil channel. [`never`](crate::chan::never) is such a receiver, too. If no arm takes part and there is
+/// no `default`, the `select!` waits forever.
+///
+/// ```
+/// use gosched::chan::{Receiver, Sender};
+/// use gosched::select;
+///
+/// /// Passes on what comes, and keeps what nobody has taken yet, four at the most.
+/// fn buffer(input: Receiver<u32>, output: Sender<u32>) {
+///     let (mut input, mut kept) = (Some(input), Vec::new());
+///     while input.is_some() || !kept.is_empty() {
+///         select! {
+///             biased; // rather empty than full
+///             send(output, kept[0]) -> sent, if !kept.is_empty() => match sent {
+///                 Ok(()) => drop(kept.remove(0)),
+///                 Err(_) => return, // nobody is there any more
+///             },
+///             recv(input) -> value, if kept.len() < 4 => match value {
+///                 Ok(value) => kept.push(value),
+///                 Err(_) => input = None, // the end: from now on this arm takes no part
+///             },
+///         }
+///     }
+/// }
+/// # let (tx, rx) = gosched::chan::bounded(9);
+/// # (0..9).for_each(|i| tx.send(i).unwrap());
+/// # drop(tx);
+/// # let (out, values) = gosched::chan::bounded(9);
+/// # buffer(rx, out);
+/// # assert_eq!(values.iter().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+/// ```
+///
 /// # Panics
 /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
 #[macro_export]
 macro_rules! select {
     () => { $crate::chan::Select::new().wait_forever() };
-    ($($arms:tt)+) => { $crate::__select!(@parse [] [] $($arms)+) };
+    (biased; $($arms:tt)+) => { $crate::__select!(@in arms_in_order $($arms)+) };
+    ($($arms:tt)+) => { $crate::__select!(@in arms $($arms)+) };
 }
 
-/// Parses the arms of `select!` into `(recv (handle) (pattern) (body))` and the like (`@parse`); makes
-/// a [`RecvArm`](crate::chan::RecvArm) or a [`SendArm`](crate::chan::SendArm) of each (`@make`), one
-/// `match` inside the other, so that temporaries of the handles' expressions live until the end; chooses;
-/// and asks each arm in turn (`@ask`).
+/// Parses the arms of `select!` into `(recv (handle) (guard) (pattern) (body))` and the like (`@arm` for what
+/// is before the `=>`, `@body` for what is after it); makes a [`RecvArm`](crate::chan::RecvArm) or a
+/// [`SendArm`](crate::chan::SendArm) of each (`@make`), one `match` inside the other, so that temporaries of
+/// the handles' expressions live until the end; chooses, by the function that `@in` was given; and asks each
+/// arm (`@ask`).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __select {
-    (@parse [$($arms:tt)*] [$($default:tt)*]) => {
-        $crate::__select!(@make [] [$($default)*] $($arms)*)
+    (@in $arms:ident $($rest:tt)+) => {{
+        // A handle is found behind whatever dereferences to it, as a method's receiver is.
+        #[allow(unused_imports)]
+        use $crate::chan::{AsReceiver as _, AsSender as _};
+        $crate::__select!(@arm $arms [] $($rest)+)
+    }};
+
+    (@arm $select:ident [$($arms:tt)*]) => {
+        $crate::__select!(@make $select [] [] $($arms)*)
     };
-    (@parse [$($arms:tt)*] $default:tt recv($r:expr) -> $p:pat => $body:block $(, $($rest:tt)*)?) => {
-        $crate::__select!(@parse [$($arms)* (recv ($r) ($p) ($body))] $default $($($rest)*)?)
+    (@arm $select:ident $arms:tt recv($r:expr) -> $p:pat => $($rest:tt)+) => {
+        $crate::__select!(@body $select $arms (recv ($r) (true) ($p)) $($rest)+)
     };
-    (@parse [$($arms:tt)*] $default:tt recv($r:expr) -> $p:pat => $body:block $($rest:tt)+) => {
-        $crate::__select!(@parse [$($arms)* (recv ($r) ($p) ($body))] $default $($rest)+)
+    (@arm $select:ident $arms:tt recv($r:expr) -> $p:pat, if $on:expr => $($rest:tt)+) => {
+        $crate::__select!(@body $select $arms (recv ($r) ($on) ($p)) $($rest)+)
     };
-    (@parse [$($arms:tt)*] $default:tt recv($r:expr) -> $p:pat => $body:expr $(, $($rest:tt)*)?) => {
-        $crate::__select!(@parse [$($arms)* (recv ($r) ($p) ($body))] $default $($($rest)*)?)
+    (@arm $select:ident $arms:tt send($s:expr, $v:expr) -> $p:pat => $($rest:tt)+) => {
+        $crate::__select!(@body $select $arms (send ($s) (::core::option::Option::Some($v)) ($p)) $($rest)+)
     };
-    (@parse [$($arms:tt)*] $default:tt send($s:expr, $v:expr) -> $p:pat => $body:block $(, $($rest:tt)*)?) => {
-        $crate::__select!(@parse [$($arms)* (send ($s) ($v) ($p) ($body))] $default $($($rest)*)?)
+    (@arm $select:ident $arms:tt send($s:expr, $v:expr) -> $p:pat, if $on:expr => $($rest:tt)+) => {
+        $crate::__select!(@body $select $arms (send ($s) (
+            if $on { ::core::option::Option::Some($v) } else { ::core::option::Option::None }
+        ) ($p)) $($rest)+)
     };
-    (@parse [$($arms:tt)*] $default:tt send($s:expr, $v:expr) -> $p:pat => $body:block $($rest:tt)+) => {
-        $crate::__select!(@parse [$($arms)* (send ($s) ($v) ($p) ($body))] $default $($rest)+)
+    (@arm $select:ident $arms:tt default => $($rest:tt)+) => {
+        $crate::__select!(@body $select $arms (default) $($rest)+)
     };
-    (@parse [$($arms:tt)*] $default:tt send($s:expr, $v:expr) -> $p:pat => $body:expr $(, $($rest:tt)*)?) => {
-        $crate::__select!(@parse [$($arms)* (send ($s) ($v) ($p) ($body))] $default $($($rest)*)?)
+    (@arm $select:ident $arms:tt default($t:expr) => $($rest:tt)+) => {
+        $crate::__select!(@body $select $arms (default ($t)) $($rest)+)
     };
-    (@parse $arms:tt [] default => $body:block $(, $($rest:tt)*)?) => {
-        $crate::__select!(@parse $arms [($body)] $($($rest)*)?)
+    (@arm $select:ident $arms:tt $($rest:tt)+) => { $crate::__select!(@error $($rest)+) };
+
+    (@body $select:ident [$($arms:tt)*] ($($arm:tt)+) $body:block $(, $($rest:tt)*)?) => {
+        $crate::__select!(@arm $select [$($arms)* ($($arm)+ ($body))] $($($rest)*)?)
     };
-    (@parse $arms:tt [] default => $body:block $($rest:tt)+) => {
-        $crate::__select!(@parse $arms [($body)] $($rest)+)
+    (@body $select:ident [$($arms:tt)*] ($($arm:tt)+) $body:block $($rest:tt)+) => {
+        $crate::__select!(@arm $select [$($arms)* ($($arm)+ ($body))] $($rest)+)
     };
-    (@parse $arms:tt [] default => $body:expr $(, $($rest:tt)*)?) => {
-        $crate::__select!(@parse $arms [($body)] $($($rest)*)?)
+    (@body $select:ident [$($arms:tt)*] ($($arm:tt)+) $body:expr $(, $($rest:tt)*)?) => {
+        $crate::__select!(@arm $select [$($arms)* ($($arm)+ ($body))] $($($rest)*)?)
     };
-    (@parse $arms:tt [] default($t:expr) => $body:block $(, $($rest:tt)*)?) => {
-        $crate::__select!(@parse $arms [($t) ($body)] $($($rest)*)?)
-    };
-    (@parse $arms:tt [] default($t:expr) => $body:block $($rest:tt)+) => {
-        $crate::__select!(@parse $arms [($t) ($body)] $($rest)+)
-    };
-    (@parse $arms:tt [] default($t:expr) => $body:expr $(, $($rest:tt)*)?) => {
-        $crate::__select!(@parse $arms [($t) ($body)] $($($rest)*)?)
-    };
-    (@parse $arms:tt $default:tt $($rest:tt)+) => {
+    (@body $select:ident $arms:tt $arm:tt $($rest:tt)+) => { $crate::__select!(@error $($rest)+) };
+
+    (@error $($rest:tt)+) => {
         compile_error!(concat!(
             "select! takes arms of the form `recv(receiver) -> result => body`, ",
-            "`send(sender, value) -> result => body`, and at most one `default => body` or ",
-            "`default(timeout) => body`; found: ",
+            "`send(sender, value) -> result => body`, each with `, if condition` before the `=>` or not, ",
+            "and at most one `default => body` or `default(timeout) => body`; found: ",
             stringify!($($rest)+),
         ))
     };
 
-    (@make [$($made:tt)*] $default:tt (recv ($r:expr) $p:tt $body:tt) $($arms:tt)*) => {
-        match $crate::chan::RecvArm::new(&$r) {
-            mut arm => $crate::__select!(@make [$($made)* (arm $p $body)] $default $($arms)*)
+    (@make $select:ident [$($made:tt)*] $default:tt (recv ($r:expr) ($on:expr) $p:tt $body:tt) $($arms:tt)*) => {
+        match $crate::chan::RecvArm::new((&$r).__receiver(), $on, &mut $crate::chan::Place::empty()) {
+            mut arm => $crate::__select!(@make $select [$($made)* (arm $p $body)] $default $($arms)*)
         }
     };
-    (@make [$($made:tt)*] $default:tt (send ($s:expr) ($v:expr) $p:tt $body:tt) $($arms:tt)*) => {
-        match $crate::chan::SendArm::new(&$s, $v) {
-            mut arm => $crate::__select!(@make [$($made)* (arm $p $body)] $default $($arms)*)
+    (@make $select:ident [$($made:tt)*] $default:tt (send ($s:expr) ($v:expr) $p:tt $body:tt) $($arms:tt)*) => {
+        match $crate::chan::SendArm::new((&$s).__sender(), &mut $crate::chan::Place::empty(), $v) {
+            mut arm => $crate::__select!(@make $select [$($made)* (arm $p $body)] $default $($arms)*)
         }
     };
-    (@make [] [($default:expr)]) => { $default };
-    (@make [] [($timeout:expr) ($default:expr)]) => {{
+    (@make $select:ident $made:tt [] (default $($default:tt)+) $($arms:tt)*) => {
+        $crate::__select!(@make $select $made [$($default)+] $($arms)*)
+    };
+    (@make $select:ident $made:tt $default:tt (default $($second:tt)+) $($arms:tt)*) => {
+        $crate::__select!(@error a second default)
+    };
+    (@make $select:ident [] [($default:expr)]) => { $default };
+    (@make $select:ident [] [($timeout:expr) ($default:expr)]) => {{
         $crate::time::sleep($timeout);
         $default
     }};
-    (@make [$(($arm:ident $p:tt $body:tt))+] [($timeout:expr) ($default:expr)]) => {{
+    (@make $select:ident [$(($arm:ident $p:tt $body:tt))+] [($timeout:expr) ($default:expr)]) => {{
         let timeout = $timeout;
-        if !$crate::chan::arms([$($arm.raw()),+], false) {
+        if !$crate::chan::$select([$($arm.raw()),+], false) {
             let deadline = $crate::chan::deadline(timeout);
-            let mut late = $crate::chan::RecvArm::new(&deadline);
-            $crate::chan::arms([$($arm.raw(),)+ late.raw()], true);
+            let mut place = $crate::chan::Place::empty();
+            let mut late = $crate::chan::RecvArm::new(deadline.__receiver(), true, &mut place);
+            $crate::chan::$select([$($arm.raw(),)+ late.raw()], true);
         }
-        $crate::__select!(@body [($default)] $(($arm $p $body))+)
+        $crate::__select!(@ask [($default)] $(($arm $p $body))+)
     }};
-    (@make [$(($arm:ident $p:tt $body:tt))+] [$(($default:expr))?]) => {{
-        $crate::chan::arms([$($arm.raw()),+], $crate::__select!(@waits $($default)?));
-        $crate::__select!(@body [$(($default))?] $(($arm $p $body))+)
+    (@make $select:ident [$(($arm:ident $p:tt $body:tt))+] [$(($default:expr))?]) => {{
+        $crate::chan::$select([$($arm.raw()),+], $crate::__select!(@waits $($default)?));
+        $crate::__select!(@ask [$(($default))?] $(($arm $p $body))+)
     }};
 
     (@waits) => { true };
     (@waits $default:expr) => { false };
 
-    // Every arm is asked: a send that wasn't chosen has to drop its value.
-    (@body [$(($default:expr))?] $(($arm:ident ($p:pat) ($body:expr)))+) => {
-        $crate::__select!(@ask [$(($default))?] [] $(($arm ($p) ($body)))+)
-    };
-    (@ask $default:tt [$($asked:tt)*] ($arm:ident $p:tt $body:tt) $($arms:tt)*) => {{
-        let result = $arm.chosen();
-        $crate::__select!(@ask $default [$($asked)* (result $p $body)] $($arms)*)
-    }};
-    (@ask [$(($default:expr))?] [$(($result:ident ($p:pat) ($body:expr)))+]) => {
-        $(if let Some(result) = $result { let $p = result; $body } else)+ {
+    // Every arm is asked before a body runs: a send that wasn't chosen has to drop its value.
+    (@ask [$(($default:expr))?] $(($arm:ident ($p:pat) ($body:expr)))+) => {{
+        $(let $arm = $arm.chosen();)+
+        $(if let Some(result) = $arm { let $p = result; $body } else)+ {
             $crate::__select!(@otherwise $($default)?)
         }
-    };
+    }};
     (@otherwise) => { unreachable!("select! chose no arm") };
     (@otherwise $default:expr) => { $default };
 }

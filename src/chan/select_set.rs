@@ -7,9 +7,9 @@ use std::ptr::NonNull;
 use std::sync::mpsc::{RecvError, SendError};
 use std::time::{Duration, Instant};
 
-use crate::chan::select_arms::{Outcome, Place};
+use crate::chan::select_arms::{Outcome, Slot};
 use crate::chan::{Receiver, Sender, deadline};
-use crate::runtime::{Chosen, Hchan, Scase, block, must_wait, selectgo, until};
+use crate::runtime::{Chosen, Hchan, How, Scase, block, must_wait, selectgo1, until};
 
 /// A set of channel operations that is made at run time, of which each call does one. Go's `reflect.Select`.
 ///
@@ -45,23 +45,25 @@ use crate::runtime::{Chosen, Hchan, Scase, block, must_wait, selectgo, until};
 #[derive(Default)]
 pub struct Select<'a> {
     arms: Vec<DynArm<'a>>,
+    /// Whether the first of several that can be done is done, and not one at random.
+    biased: bool,
 }
 
 /// An operation of a [`Select`].
 struct DynArm<'a> {
-    /// None for a receive from [`never`](crate::chan::never).
+    /// None for a receive from [`never`](crate::chan::never), and where there is no handle.
     c: Option<NonNull<Hchan>>,
     /// A send that was chosen: it takes no part any more.
     done: bool,
-    /// The `Box<Place<T>>` that `new` leaked.
+    /// The `Box<Slot<T>>` that `new` leaked.
     place: *mut c_void,
     sends: bool,
     /// Whether `place` holds a value.
     full: bool,
     /// Drops the value that `place` holds.
     drop_value: unsafe fn(*mut c_void),
-    /// Frees `place`, which is empty.
-    free: unsafe fn(*mut c_void),
+    /// Frees `place`, and drops the value if it holds one.
+    free: unsafe fn(*mut c_void, bool),
     /// What the handle and the value borrow. Here, where `Drop` is: it must not be gone before.
     borrowed: PhantomData<&'a ()>,
 }
@@ -69,21 +71,24 @@ struct DynArm<'a> {
 impl DynArm<'_> {
     fn new<T>(c: Option<NonNull<Hchan>>, value: Option<T>) -> Self {
         /// # Safety
-        /// `place` is a leaked `Box<Place<T>>` that holds a value, which nobody uses after this.
+        /// `place` is a leaked `Box<Slot<T>>` that holds a value, which nobody uses after this.
         unsafe fn drop_value<T>(place: *mut c_void) {
-            // SAFETY: the caller gives a Place<T> that has a value, which nobody takes again.
-            drop(unsafe { (*place.cast::<Place<T>>()).take() });
+            // SAFETY: the caller gives a Slot<T> that has a value, which nobody takes again.
+            drop(unsafe { (*place.cast::<Slot<T>>()).take() });
         }
 
         /// # Safety
-        /// `place` is a leaked `Box<Place<T>>`, which nobody uses after this.
-        unsafe fn free<T>(place: *mut c_void) {
-            // SAFETY: the caller gives a Place<T> that Box::into_raw has leaked, and nobody uses it again.
-            drop(unsafe { Box::from_raw(place.cast::<Place<T>>()) });
+        /// `place` is a leaked `Box<Slot<T>>`, which nobody uses after this; it holds a value if `full`.
+        unsafe fn free<T>(place: *mut c_void, full: bool) {
+            // SAFETY: the caller gives a Slot<T> that Box::into_raw has leaked, and nobody uses it again. A
+            // panic of the value's drop frees it, too.
+            let place = unsafe { Box::from_raw(place.cast::<Slot<T>>()) };
+            // SAFETY: it holds a value, as the caller says.
+            drop(full.then(|| unsafe { place.take() }));
         }
 
         let (sends, full) = (value.is_some(), value.is_some());
-        let place = Box::new(value.map_or_else(Place::empty, Place::holding));
+        let place = Box::new(value.map_or_else(Slot::empty, Slot::holding));
         DynArm {
             c,
             done: false,
@@ -102,8 +107,8 @@ impl DynArm<'_> {
     /// `new` made it for values of type `T`, and it is full.
     unsafe fn take<T>(&mut self) -> T {
         self.full = false;
-        // SAFETY: the place is a Place<T> with a value, which `full` says is taken now.
-        unsafe { (*self.place.cast::<Place<T>>()).take() }
+        // SAFETY: the place is a Slot<T> with a value, which `full` says is taken now.
+        unsafe { (*self.place.cast::<Slot<T>>()).take() }
     }
 
     /// Drops the value, if there is one.
@@ -117,16 +122,23 @@ impl DynArm<'_> {
 
 impl Drop for DynArm<'_> {
     fn drop(&mut self) {
-        self.clear();
-        // SAFETY: both are of the T of `new`, and nothing uses the place after this.
-        unsafe { (self.free)(self.place) }
+        // SAFETY: both are of the T of `new`, `full` says what the place holds, and nothing uses it after this.
+        unsafe { (self.free)(self.place, self.full) }
     }
 }
 
 impl<'a> Select<'a> {
-    /// An empty set.
+    /// An empty set. If several of its operations can be done, one of them is done at random.
+    #[must_use = "a set does nothing until one of its operations is selected"]
     pub fn new() -> Self {
         Select::default()
+    }
+
+    /// An empty set. If several of its operations can be done, the one that was added first is done: those
+    /// behind it starve if it can always be. `select!` calls that `biased`.
+    #[must_use = "a set does nothing until one of its operations is selected"]
+    pub fn new_biased() -> Self {
+        Select { biased: true, ..Select::default() }
     }
 
     #[track_caller]
@@ -136,29 +148,46 @@ impl<'a> Select<'a> {
         self.arms.len() - 1
     }
 
-    /// Adds a receive; returns its index.
+    /// Adds a receive; returns its index. It takes an `Option` as well: without a receiver, the operation has
+    /// an index, and is never chosen. Go's nil channel.
+    ///
+    /// ```
+    /// use gosched::chan::{Receiver, Select, bounded};
+    ///
+    /// let (tx, input) = bounded(1);
+    /// let commands: Option<Receiver<&str>> = None;
+    /// let mut select = Select::new();
+    /// assert_eq!(select.recv(&commands), 0);
+    /// assert_eq!(select.recv(&input), 1);
+    /// tx.send("hello").unwrap();
+    /// assert_eq!(select.select().recv(&input), Ok("hello"));
+    /// assert!(select.try_select().is_none());
+    /// ```
     ///
     /// # Panics
     /// If the set has 65,535 operations already.
     #[track_caller]
-    pub fn recv<T>(&mut self, receiver: &'a Receiver<T>) -> usize {
-        self.add(DynArm::new::<T>(receiver.c, None))
+    pub fn recv<T: 'a>(&mut self, receiver: impl Into<Option<&'a Receiver<T>>>) -> usize {
+        let c = receiver.into().and_then(|receiver| receiver.c);
+        self.add(DynArm::new::<T>(c, None))
     }
 
-    /// Adds a send; returns its index. The set keeps the value until it is sent.
+    /// Adds a send; returns its index. The set keeps the value until it is sent. It takes an `Option` as well,
+    /// as [`recv`](Self::recv) does.
     ///
     /// # Panics
     /// As [`recv`](Self::recv).
     #[track_caller]
-    pub fn send<T>(&mut self, sender: &'a Sender<T>, value: T) -> usize
+    pub fn send<T>(&mut self, sender: impl Into<Option<&'a Sender<T>>>, value: T) -> usize
     where
         T: 'a,
     {
-        self.add(DynArm::new(Some(sender.c), Some(value)))
+        let c = sender.into().map(|sender| sender.c);
+        self.add(DynArm::new(c, Some(value)))
     }
 
-    /// Waits until one of the operations can be done, and does it: one at random if several can. A send
-    /// that was chosen takes no part in later calls.
+    /// Waits until one of the operations can be done, and does it: one at random if several can, unless the
+    /// set is [biased](Self::new_biased). A send that was chosen takes no part in later calls.
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -216,6 +245,8 @@ impl<'a> Select<'a> {
 
     /// Does one of the operations; if `wait` is set, waits until one can be done, or `deadline` has a value.
     fn choose(&mut self, wait: bool, deadline: Option<&Receiver<()>>) -> Option<(usize, Outcome)> {
+        // Of a `Selected` that was forgotten: nothing is received to where a value is.
+        self.arms.iter_mut().filter(|arm| !arm.sends).for_each(DynArm::clear);
         // selectgo takes the sends first.
         let mut indices: Vec<usize> = (0..self.arms.len()).collect();
         indices.sort_by_key(|&i| !self.arms[i].sends);
@@ -226,14 +257,21 @@ impl<'a> Select<'a> {
             .chain(deadline.map(|deadline| Scase { c: deadline.c, elem: std::ptr::null_mut() }))
             .collect();
         let mut order = vec![0; 2 * scases.len()];
+        if self.biased {
+            (0..).zip(&indices).for_each(|(case, &i)| order[i] = case);
+            if deadline.is_some() {
+                order[indices.len()] = indices.len() as u16;
+            }
+        }
         // SAFETY: the first `nsends` cases are sends, and each that has a channel has a value; the others are
         // places, or null, for values of their channels' types. The handles are borrowed for 'a, and keep the
         // channels. `order` has two numbers for each case.
-        let (i, outcome) = match unsafe { selectgo(&scases, &mut order, nsends, wait) } {
-            Chosen::Sent(i) | Chosen::Received(i) => (i, Outcome::Done),
-            Chosen::SendClosed(i) | Chosen::RecvClosed(i) => (i, Outcome::Closed),
-            Chosen::None => return None,
-        };
+        let (i, outcome) =
+            match unsafe { selectgo1(&scases, &mut order, nsends, How::new(wait, self.biased)) } {
+                Chosen::Sent(i) | Chosen::Received(i) => (i, Outcome::Done),
+                Chosen::SendClosed(i) | Chosen::RecvClosed(i) => (i, Outcome::Closed),
+                Chosen::None => return None,
+            };
         if i == indices.len() {
             return None; // the deadline
         }
@@ -248,6 +286,7 @@ impl<'a> Select<'a> {
 
 /// The operation that a [`Select`] chose and did. Dropping it drops a value that was received, or that
 /// couldn't be sent, unless [`recv`](Self::recv) or [`send`](Self::send) has returned it.
+#[must_use = "the operation is done, and what was received is dropped with this"]
 pub struct Selected<'s, 'a> {
     select: &'s mut Select<'a>,
     index: usize,

@@ -8,6 +8,7 @@ use std::sync::mpsc::{TryRecvError, TrySendError};
 use std::time::{Duration, Instant};
 
 use crate::chan::elem::Elem;
+use crate::chan::select_arms::{Outcome, Place};
 use crate::chan::{Receiver, RecvArm, SendArm, Sender, arms};
 use crate::runtime::{Type, cancel_chan, make_timer_chan, must_wait, nanos, set_chan, until, when};
 
@@ -90,7 +91,9 @@ impl<T> Receiver<T> {
             Err(TryRecvError::Empty) => {
                 let _guest = must_wait("recv_timeout");
                 let over = deadline(timeout);
-                let (mut recv, mut late) = (RecvArm::new(self), RecvArm::new(&over));
+                let (mut place, mut time) = (Place::empty(), Place::empty());
+                let mut recv = RecvArm::new(Some(self), true, &mut place);
+                let mut late = RecvArm::new(Some(&over), true, &mut time);
                 arms([recv.raw(), late.raw()], true);
                 match recv.chosen() {
                     Some(received) => received.map_err(|_| RecvTimeoutError::Disconnected),
@@ -160,15 +163,15 @@ impl<T> Sender<T> {
             Err(TrySendError::Full(value)) => {
                 let _guest = must_wait("send_timeout");
                 let over = deadline(timeout);
-                let (mut send, mut late) = (SendArm::new(self, value), RecvArm::new(&over));
+                let (mut place, mut time) = (Place::empty(), Place::empty());
+                let mut send = SendArm::new(Some(self), &mut place, Some(value));
+                let mut late = RecvArm::new(Some(&over), true, &mut time);
                 arms([send.raw(), late.raw()], true);
-                send.sent().map_err(|(closed, value)| {
-                    if closed {
-                        SendTimeoutError::Disconnected(value)
-                    } else {
-                        SendTimeoutError::Timeout(value)
-                    }
-                })
+                match send.sent() {
+                    (Outcome::Closed, Some(value)) => Err(SendTimeoutError::Disconnected(value)),
+                    (_, Some(value)) => Err(SendTimeoutError::Timeout(value)),
+                    (_, None) => Ok(()),
+                }
             }
         }
     }

@@ -138,7 +138,7 @@ pub(crate) use base::this::{
 };
 pub(crate) use chan::make::{MAX_ALIGN, closechan, freechan, makechan};
 pub(crate) use chan::ops::{chanrecv, chansend};
-pub(crate) use chan::select::{block, selectgo};
+pub(crate) use chan::select::{How, block, selectgo, selectgo1};
 pub(crate) use chan::timer_chan::{cancel_chan, make_timer_chan, set_chan};
 pub(crate) use data::atomic;
 pub(crate) use data::ext::Entry;

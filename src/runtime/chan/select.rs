@@ -1,9 +1,9 @@
 //! Select, without types: Go's `select.go`.
 //!
 //! A select locks all its channels, in the order of their addresses, so that two selects can't wait
-//! for each other's locks. Then it looks at them in a random order, so that no case starves. If none
-//! is ready, it puts a sudog into the queue of each and parks. Whoever wants to wake it must first
-//! change `g.select_done` from 0 to 1, so only one does. Then it takes its sudogs off the other
+//! for each other's locks. Then it looks at them in a random order, so that no case starves, or in one that
+//! it is given. If none is ready, it puts a sudog into the queue of each and parks. Whoever wants to wake it
+//! must first change `g.select_done` from 0 to 1, so only one does. Then it takes its sudogs off the other
 //! queues.
 
 use std::ffi::c_void;
@@ -138,23 +138,69 @@ pub(crate) unsafe fn block() {
     unsafe { gopark(None, ptr::null_mut(), WaitReason::SelectNoCases, TraceBlockReason::Forever, 1) }
 }
 
+/// Which of the cases that are ready is done, and whether there is a wait if none is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// One at random; no wait.
+    Try,
+    /// One at random.
+    Wait,
+    /// The first; no wait.
+    TryInOrder,
+    /// The first.
+    WaitInOrder,
+}
+
+impl How {
+    #[inline(always)]
+    pub(crate) fn new(wait: bool, in_order: bool) -> Self {
+        match (wait, in_order) {
+            (false, false) => How::Try,
+            (true, false) => How::Wait,
+            (false, true) => How::TryInOrder,
+            (true, true) => How::WaitInOrder,
+        }
+    }
+}
+
 /// [`hchan::selectgo`](crate::chan::hchan::selectgo) without the check of the stack. Go's `selectgo`.
 ///
 /// # Safety
 /// As the raw one.
-#[inline(never)]
+#[inline(always)]
 pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize, block: bool) -> Chosen {
+    // SAFETY: the caller promises what this asks for.
+    unsafe { selectgo1(scases, order, nsends, How::new(block, false)) }
+}
+
+/// [`selectgo`], or one that Go doesn't have: what is done in order finds the order in `order`, which begins
+/// with the numbers of all cases.
+///
+/// # Safety
+/// As [`selectgo`].
+#[inline(never)]
+pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usize, how: How) -> Chosen {
     let (pollorder, lockorder) = order.split_at_mut(scases.len());
     let (gp, mp) = whoami();
 
-    // pollorder: a random permutation, made by inserting each case at a random place (Fisher and Yates).
     let mut norder = 0;
-    for (i, scase) in scases.iter().enumerate() {
-        if scase.c.is_some() {
-            let j = cheaprandn(norder as u32 + 1) as usize;
-            pollorder[norder] = pollorder[j];
-            pollorder[j] = i as u16;
-            norder += 1;
+    if matches!(how, How::Try | How::Wait) {
+        // pollorder: a random permutation, made by inserting each case at a random place (Fisher and Yates).
+        for (i, scase) in scases.iter().enumerate() {
+            if scase.c.is_some() {
+                let j = cheaprandn(norder as u32 + 1) as usize;
+                pollorder[norder] = pollorder[j];
+                pollorder[j] = i as u16;
+                norder += 1;
+            }
+        }
+    } else {
+        for i in 0..scases.len() {
+            if scases[usize::from(pollorder[i])].c.is_some() {
+                // Swapped, so that `order` is as the next call wants it, too.
+                pollorder.swap(norder, i);
+                norder += 1;
+            }
         }
     }
     let (pollorder, lockorder) = (&pollorder[..norder], &mut lockorder[..norder]);
@@ -200,7 +246,8 @@ pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize
                 }
             }
         }
-        let (true, Some(gp), Some(mp)) = (block, gp, mp) else {
+        let waits = matches!(how, How::Wait | How::WaitInOrder);
+        let (true, Some(gp), Some(mp)) = (waits, gp, mp) else {
             selunlock(mp, scases, lockorder);
             return Chosen::None;
         };

@@ -4,10 +4,20 @@ mod channels;
 mod drops;
 mod impatient;
 mod select;
+mod select_forms;
+mod select_panics;
 mod select_set;
 mod timeouts;
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] =
-    &[channels::TESTS, drops::TESTS, impatient::TESTS, select::TESTS, select_set::TESTS, timeouts::TESTS];
+pub const TESTS: &[&[Test]] = &[
+    channels::TESTS,
+    drops::TESTS,
+    impatient::TESTS,
+    select::TESTS,
+    select_forms::TESTS,
+    select_panics::TESTS,
+    select_set::TESTS,
+    timeouts::TESTS,
+];

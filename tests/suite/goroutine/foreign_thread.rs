@@ -58,7 +58,7 @@ const WAITS: [(&str, fn()); 15] = [
         let (tx, _rx) = bounded(0);
         let mut select = Select::new();
         select.send(&tx, ());
-        select.select();
+        drop(select.select());
     }),
     ("lock", || {
         let mutex = Mutex::new(());

@@ -53,7 +53,7 @@ fn waits() {
         || {
             let mut select = Select::new();
             select.send(&tx, 4);
-            select.select();
+            drop(select.select());
         },
     );
     SHARED.group.add(1);

@@ -1,0 +1,259 @@
+//! What `select!` has beyond Go's: a fixed order, conditions, and handles that may be missing.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use gosched::chan::{Receiver, RecvError, Select, SendError, Sender, bounded, never};
+use gosched::{go, select};
+
+use crate::harness::goroutines::go_until_it_waits;
+use crate::harness::{run, tests};
+
+tests! {
+    in_order_the_first_that_is_ready_is_done
+    in_order_a_set_does_the_first_that_is_ready
+    in_order_a_select_waits
+    an_arm_with_a_false_condition_takes_no_part
+    a_condition_is_evaluated_before_the_value
+    an_arm_without_a_handle_takes_no_part
+    a_set_takes_handles_that_may_be_missing
+    handles_are_found_behind_what_dereferences
+    a_value_is_made_what_the_channel_carries
+    a_forgotten_choice_is_dropped_once
+}
+
+fn in_order_the_first_that_is_ready_is_done() {
+    run(|| {
+        let (a_tx, a) = bounded(1);
+        let (b_tx, b) = bounded(1);
+        for round in 0..100 {
+            a_tx.send(round).unwrap();
+            b_tx.send(round).unwrap();
+            let both_ready = select! {
+                biased;
+                recv(never::<()>()) -> _ => unreachable!(),
+                recv(b) -> value => { assert_eq!(value, Ok(round)); 'b' }
+                send(a_tx, 0) -> _ => unreachable!("it is full"),
+                recv(a) -> _ => 'a',
+                default(Duration::from_secs(3600)) => unreachable!(),
+            };
+            assert_eq!(both_ready, 'b');
+            let one_ready = select! {
+                biased;
+                recv(b) -> _ => 'b',
+                recv(a) -> value => { assert_eq!(value, Ok(round)); 'a' }
+                send(b_tx, 0) -> _ => unreachable!("it comes after"),
+                default => unreachable!(),
+            };
+            assert_eq!(one_ready, 'a');
+            select! {
+                biased;
+                send(b_tx, 1) -> sent => sent.unwrap(),
+                send(a_tx, 1) -> _ => unreachable!("it comes after"),
+            }
+            assert_eq!((a.len(), b.recv()), (0, Ok(1)));
+            let none_ready = select! { biased; recv(a) -> _ => 'a', recv(b) -> _ => 'b', default => 'd' };
+            assert_eq!(none_ready, 'd');
+            let late = select! { biased; recv(a) -> _ => 'a', default(Duration::from_nanos(1)) => 'd' };
+            assert_eq!(late, 'd');
+        }
+    });
+}
+
+fn in_order_a_set_does_the_first_that_is_ready() {
+    run(|| {
+        let channels: Vec<_> = (0..5).map(|_| bounded(2)).collect();
+        for _ in 0..100 {
+            let mut set = Select::new_biased();
+            for (i, (tx, rx)) in channels.iter().enumerate() {
+                if i % 2 == 0 {
+                    set.recv(rx)
+                } else {
+                    set.send(tx, 0)
+                };
+            }
+            // Sends have room, but what was sent to the first channel comes before them.
+            channels[0].0.send(0).unwrap();
+            assert_eq!(set.select().recv(&channels[0].1), Ok(0));
+            assert_eq!(set.select().send(&channels[1].0), Ok(()));
+            channels[2].0.send(0).unwrap();
+            channels[4].0.send(0).unwrap();
+            assert_eq!(set.select_timeout(Duration::from_secs(3600)).unwrap().recv(&channels[2].1), Ok(0));
+            assert_eq!(set.try_select().unwrap().send(&channels[3].0), Ok(()));
+            assert_eq!(set.select().recv(&channels[4].1), Ok(0));
+            assert!(set.try_select().is_none() && set.select_timeout(Duration::from_nanos(1)).is_none());
+            channels[1].1.recv().unwrap();
+            channels[3].1.recv().unwrap();
+        }
+    });
+}
+
+fn in_order_a_select_waits() {
+    fn first(off: Option<&Receiver<u32>>, a: &Receiver<u32>, b: &Receiver<u32>) -> (char, u32) {
+        select! {
+            biased;
+            recv(off) -> _ => unreachable!(),
+            recv(a) -> value => ('a', value.unwrap()),
+            recv(b) -> value => ('b', value.unwrap()),
+        }
+    }
+    run(|| {
+        let ((a_tx, a), (b_tx, b)) = (bounded(0), bounded(0));
+        let waiting = {
+            let (a, b) = (a.clone(), b.clone());
+            go_until_it_waits(move || first(None, &a, &b))
+        };
+        b_tx.try_send(1).unwrap();
+        assert_eq!(waiting.join().unwrap(), ('b', 1));
+        // A thread tries first, and only then becomes a goroutine that waits.
+        let waiting = thread::spawn(move || [first(None, &a, &b), first(None, &a, &b)]);
+        a_tx.send(2).unwrap();
+        b_tx.send(3).unwrap();
+        assert_eq!(waiting.join().unwrap(), [('a', 2), ('b', 3)]);
+    });
+}
+
+fn an_arm_with_a_false_condition_takes_no_part() {
+    run(|| {
+        let ((tx, rx), (full, _rx)) = (bounded(1), bounded(0));
+        for on in [false, true, false] {
+            let sent = select! {
+                send(tx, 5) -> sent, if on => sent.is_ok(),
+                send(full, 5) -> _, if !on => unreachable!("it is full"),
+                default => false,
+            };
+            assert_eq!((sent, rx.len()), (on, on.into()));
+            let received = select! {
+                recv(rx) -> value, if on => value == Ok(5),
+                recv(rx) -> _, if rx.is_empty() && on => { unreachable!() }
+                default(Duration::ZERO) => false,
+            };
+            assert_eq!((received, rx.len()), (on, 0));
+        }
+        let waiting = go_until_it_waits(move || {
+            select! {
+                recv(rx) -> _, if false => unreachable!(),
+                recv(rx) -> value, if true => value,
+            }
+        });
+        tx.send(7).unwrap();
+        assert_eq!(waiting.join().unwrap(), Ok(7));
+    });
+}
+
+fn a_condition_is_evaluated_before_the_value() {
+    run(|| {
+        let ((tx, rx), mut queue) = (bounded(1), Vec::new());
+        let pass_on = |queue: &mut Vec<String>| {
+            select! {
+                send(tx, queue[0].clone()) -> sent, if !queue.is_empty() => { sent.unwrap(); queue.remove(0); true }
+                default => false,
+            }
+        };
+        assert!(!pass_on(&mut queue), "there is no first one");
+        queue.push("first".to_owned());
+        assert!(pass_on(&mut queue) && queue.is_empty());
+        assert_eq!(rx.recv().as_deref(), Ok("first"));
+    });
+}
+
+fn an_arm_without_a_handle_takes_no_part() {
+    run(|| {
+        let (tx, rx) = bounded(1);
+        let (mut input, mut output) = (None::<Receiver<u32>>, None::<Sender<u32>>);
+        let step = |input: &Option<Receiver<u32>>, output: Option<&Sender<u32>>| {
+            select! {
+                recv(input) -> value => Some(value),
+                send(output, 3) -> sent => sent.map(|()| None).unwrap(),
+                default => Some(Err(RecvError)),
+            }
+        };
+        assert_eq!(step(&input, output.as_ref()), Some(Err(RecvError)));
+        output = Some(tx);
+        assert_eq!(step(&input, output.as_ref()), None);
+        input = Some(rx);
+        assert_eq!(step(&input, output.as_ref()), Some(Ok(3)));
+        // Until both have ended: an input that has is switched off.
+        let mut open = [(); 2].map(|()| {
+            let (tx, rx) = bounded(0);
+            go(move || (0..10).for_each(|i| tx.send(i).unwrap()));
+            Some(rx)
+        });
+        let mut sum = 0;
+        while open.iter().any(Option::is_some) {
+            let (i, value) = select! {
+                recv(open[0]) -> value => (0, value),
+                recv(open[1].as_ref()) -> value => (1, value),
+            };
+            match value {
+                Ok(value) => sum += value,
+                Err(RecvError) => open[i] = None,
+            }
+        }
+        assert_eq!(sum, 90);
+    });
+}
+
+fn a_set_takes_handles_that_may_be_missing() {
+    let ((tx, rx), value) = (bounded(1), Arc::new(()));
+    let receiver = Some(rx);
+    let mut set = Select::new();
+    assert_eq!(set.send(None, value.clone()), 0);
+    assert_eq!(set.recv(None::<&Receiver<u8>>), 1);
+    assert!(set.try_select().is_none());
+    assert_eq!(set.send(Some(&tx), value.clone()), 2);
+    assert_eq!(set.select().send(&tx), Ok(()));
+    assert_eq!(set.recv(&receiver), 3);
+    assert!(set.select().recv(receiver.as_ref().unwrap()).is_ok());
+    assert_eq!(Arc::strong_count(&value), 2);
+    drop(set);
+    assert_eq!(Arc::strong_count(&value), 1);
+}
+
+fn handles_are_found_behind_what_dereferences() {
+    struct Both(Arc<(Sender<u8>, Receiver<u8>)>);
+    impl std::ops::Deref for Both {
+        type Target = Receiver<u8>;
+        fn deref(&self) -> &Receiver<u8> {
+            &self.0.1
+        }
+    }
+    let (tx, rx) = bounded(1);
+    let both = Both(Arc::new((tx, rx)));
+    for _ in 0..3 {
+        select! { send(both.0.0, 1) -> sent => sent.unwrap() }
+        assert_eq!(select! { recv(both) -> value => value }, Ok(1));
+        select! { send(Box::new(&&both.0.0), 2) -> sent => sent.unwrap() }
+        assert_eq!(select! { recv(&mut &both.0.1) -> value => value }, Ok(2));
+    }
+}
+
+fn a_value_is_made_what_the_channel_carries() {
+    let (tx, rx) = bounded::<Box<dyn Fn() -> u8 + Send>>(1);
+    select! { send(tx, Box::new(|| 1)) -> sent => sent.unwrap_or_else(|SendError(_)| unreachable!()) }
+    assert_eq!(rx.recv().unwrap()(), 1);
+    select! {
+        send(tx, Box::new(|| 2)) -> sent, if rx.is_empty() => sent.unwrap_or_else(|SendError(_)| unreachable!()),
+    }
+    assert_eq!(rx.recv().unwrap()(), 2);
+    let text = String::from("a text");
+    let (tx, rx) = bounded::<&str>(1);
+    select! { send(tx, &text) -> sent => sent.unwrap() }
+    assert_eq!(rx.recv(), Ok("a text"));
+}
+
+fn a_forgotten_choice_is_dropped_once() {
+    let ((tx, rx), value) = (bounded(2), Arc::new(()));
+    tx.send(value.clone()).unwrap();
+    tx.send(value.clone()).unwrap();
+    tx.close();
+    let mut set = Select::new();
+    set.recv(&rx);
+    for left in [3, 3, 2, 1] {
+        assert_eq!(Arc::strong_count(&value), left);
+        std::mem::forget(set.select());
+    }
+    drop(set);
+    assert_eq!(Arc::strong_count(&value), 1);
+}

@@ -43,9 +43,9 @@ pub(in crate::runtime) fn preempt_m(mp: &M) {
     if async_preempt_off() || mp.isextra.get() || !preemptible::any() {
         return;
     }
-    if let Some(thread) = mp.send_signal() {
-        if !signal_m(thread, SIG_PREEMPT) {
-            mp.signal_not_sent();
-        }
+    if let Some(thread) = mp.send_signal()
+        && !signal_m(thread, SIG_PREEMPT)
+    {
+        mp.signal_not_sent();
     }
 }

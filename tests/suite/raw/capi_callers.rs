@@ -128,12 +128,13 @@ unsafe extern "C" fn send_one(chan: *mut c_void) {
     unsafe { gosched_chan_send(chan.cast(), (&raw const word).cast()) };
 }
 
-/// A channel without room, at whose other end a goroutine is `f`, unless there is no runtime yet.
+/// A channel without room, at whose other end a goroutine is `f`, where the caller may wait for it.
 unsafe fn partner(place: Place, f: unsafe extern "C" fn(*mut c_void)) -> *mut Chan {
     // SAFETY: `f` takes a channel, which is never freed.
     unsafe {
         let chan = channel(0, false);
-        if place != BeforeRun {
+        // What doesn't wait might find it there already.
+        if !matches!(place, BeforeRun | Blocking) {
             assert_eq!(gosched_newproc_fixed(Some(f), chan.cast(), 0), 0);
         }
         chan

@@ -14,7 +14,6 @@ use gosched::chan::bounded;
 use gosched::net::Pollable;
 use gosched::netpoll::*;
 use gosched::sync::WaitGroup;
-use gosched::time::sleep;
 use gosched::{blocking, go, lock_os_thread, proc, scope, yield_now};
 
 use crate::harness::polled::*;
@@ -30,7 +29,6 @@ tests! {
     an_event_descriptor
     no_poller_without_descriptors
     no_poller_in_a_sandbox
-    no_timer_without_descriptors
     a_busy_processor_does_not_keep_them_waiting
     starting_the_world_polls
     on_a_thread
@@ -242,17 +240,6 @@ fn forbid(call: libc::c_long) {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
         assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
     }
-}
-
-fn no_timer_without_descriptors(test: Test) {
-    let process = test.process(|| {
-        run(|| {
-            limit_descriptors(3);
-            sleep(MS);
-        });
-    });
-    let ended = process.end();
-    ended.with("exit status: 2").says("runtime: netpollinit failed with Too many open files");
 }
 
 fn a_busy_processor_does_not_keep_them_waiting(test: Test) {

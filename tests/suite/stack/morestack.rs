@@ -75,7 +75,8 @@ fn beyond_the_limit(test: Test) {
     let ended = test.process(|| run(|| raw(without_end))).end();
     ended.with("exit status: 2").says("runtime: goroutine stack exceeds 1073741824-byte limit\n");
     ended.says("runtime: sp=0x").says("fatal error: stack overflow\n\ngoroutine 2 [running]:\n");
-    ended.says("created at pc").says("morestack::recurse").says("...additional frames elided...\n");
+    ended.says("created by suite::stack::morestack::raw in goroutine 1\n");
+    ended.says("morestack::recurse").says("...additional frames elided...\n");
 }
 
 fn beyond_a_limit_that_was_set(test: Test) {
@@ -93,9 +94,18 @@ fn a_fixed_stack_is_full(test: Test) {
     let process = test.process(|| run(|| drop(go(|| recurse(0)).join())));
     let ended = process.end();
     ended.with("exit status: 2").says("fatal error: stack overflow\n\ngoroutine 2 [running]:\n");
-    // The check has found it, not the guard page: 256 KiB, and what the home page has beside the G.
+    // 256 KiB, and what the home page has beside the G.
     let limit = (256 << 10) + page_size() - 2048;
-    ended.says(&format!("runtime: goroutine stack exceeds {limit}-byte limit\n")).says("gosched_newstack");
+    ended.says(&format!("runtime: goroutine stack exceeds {limit}-byte limit\n"));
+    // The check has found it, not the guard page: it is still on its stack.
+    let addresses = ended.stderr.split("0x").skip(1).map(|text| {
+        let digits = text.split(|c: char| !c.is_ascii_hexdigit()).next().unwrap();
+        usize::from_str_radix(digits, 16).unwrap()
+    });
+    let [sp, lo] = addresses.take(2).collect::<Vec<_>>()[..] else {
+        panic!("no addresses: {}", ended.stderr)
+    };
+    assert!(lo < sp, "at {sp:#x}, below {lo:#x}");
 }
 
 fn more_than_there_is(test: Test) {

@@ -1,13 +1,14 @@
 //! Goroutines that keep a thread: while they panic, or because they are locked to it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use gosched::chan::{Sender, bounded};
 use gosched::{go, proc, scope, yield_now};
 
-use crate::harness::{run, tests};
+use crate::harness::{run, run_with_procs, tests};
 
 tests! {
     a_goroutine_that_parks_while_it_panics_keeps_its_thread
@@ -15,6 +16,7 @@ tests! {
     a_locked_goroutine_stays_on_its_thread
     nothing_else_runs_on_a_locked_thread
     threads_of_locked_goroutines_are_used_again
+    what_uses_a_thread_local_is_not_inlined
 }
 
 /// Parks when it is dropped, and sends what it saw before and after.
@@ -144,4 +146,39 @@ fn threads_of_locked_goroutines_are_used_again() {
         // SAFETY: on a goroutine.
         go(|| assert!(!unsafe { proc::locked_os_thread() })).join().unwrap();
     });
+}
+
+fn what_uses_a_thread_local_is_not_inlined() {
+    static COUNTS: Mutex<Vec<&AtomicU64>> = Mutex::new(Vec::new());
+
+    /// A count that is one thread's: it isn't added to atomically.
+    fn new_count() -> &'static AtomicU64 {
+        let count = Box::leak(Box::default());
+        COUNTS.lock().unwrap().push(count);
+        count
+    }
+    thread_local! {
+        static COUNT: &'static AtomicU64 = new_count();
+    }
+
+    #[inline(never)]
+    fn count_one() {
+        COUNT.with(|count| count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed));
+    }
+
+    const TIMES: u64 = 50_000;
+    run_with_procs(4, || {
+        scope(|s| {
+            for _ in 0..8 {
+                s.go(|| {
+                    for _ in 0..TIMES {
+                        count_one();
+                        yield_now();
+                    }
+                });
+            }
+        });
+    });
+    let counts = COUNTS.lock().unwrap();
+    assert_eq!(counts.iter().map(|count| count.load(Ordering::Relaxed)).sum::<u64>(), 8 * TIMES);
 }

@@ -5,15 +5,16 @@
 //! use std::io::Write;
 //! use gosched::io::{stdin, stdout};
 //!
-//! # // SAFETY: no thread-local is kept across a point that can park.
-//! # unsafe {
-//! gosched::run(|| {
-//!     for line in stdin().lines() {
-//!         writeln!(stdout(), "{} bytes", line?.len())?;
-//!     }
-//!     Ok::<(), std::io::Error>(())
-//! })
-//! # }.unwrap();
+//! // SAFETY: no thread-local is kept across a point that can park.
+//! unsafe {
+//!     gosched::run(|| {
+//!         for line in stdin().lines() {
+//!             writeln!(stdout(), "{} bytes", line?.len())?;
+//!         }
+//!         Ok::<(), std::io::Error>(())
+//!     })
+//! }
+//! .unwrap();
 //! ```
 //!
 //! They wrap std's handles, and share std's buffers: what `println!` has written and what [`stdout`] writes
@@ -44,14 +45,15 @@
 //! use std::os::fd::AsFd;
 //! use gosched::{io, net::Pollable};
 //!
-//! # // SAFETY: no thread-local is kept across a point that can park.
-//! # unsafe {
-//! gosched::run(|| {
-//!     let pipe = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-//!     let mut all = Vec::new();
-//!     Pollable::new(pipe)?.read_to_end(&mut all)
-//! })
-//! # }.unwrap();
+//! // SAFETY: no thread-local is kept across a point that can park.
+//! unsafe {
+//!     gosched::run(|| {
+//!         let pipe = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+//!         let mut all = Vec::new();
+//!         Pollable::new(pipe)?.read_to_end(&mut all)
+//!     })
+//! }
+//! .unwrap();
 //! ```
 
 use std::fmt;

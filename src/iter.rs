@@ -19,13 +19,13 @@
 //!
 //! let leaf = |n| Tree::Node(Box::new((Tree::Leaf, n, Tree::Leaf)));
 //! let tree = Tree::Node(Box::new((leaf(1), 2, leaf(3))));
-//! # // SAFETY: no thread-local is kept across a point that can park.
-//! # unsafe {
-//! gosched::run(|| {
-//!     let values = pull(move |out| walk(&tree, out));
-//!     assert_eq!(values.collect::<Vec<_>>(), [1, 2, 3]);
-//! })
-//! # };
+//! // SAFETY: no thread-local is kept across a point that can park.
+//! unsafe {
+//!     gosched::run(|| {
+//!         let values = pull(move |out| walk(&tree, out));
+//!         assert_eq!(values.collect::<Vec<_>>(), [1, 2, 3]);
+//!     })
+//! }
 //! ```
 
 use std::any::Any;
@@ -55,19 +55,19 @@ use crate::runtime::{Coro, coroswitch, coroswitch_on, goroutine, newcoro, on_gor
 /// It can be called on any thread once the runtime has started.
 ///
 /// ```
-/// # // SAFETY: no thread-local is kept across a point that can park.
-/// # unsafe {
-/// gosched::run(|| {
-///     let fibonacci = gosched::iter::pull(|out| {
-///         let (mut a, mut b) = (0, 1);
-///         loop {
-///             out.yield_(a);
-///             (a, b) = (b, a + b);
-///         }
-///     });
-///     assert_eq!(fibonacci.skip(10).step_by(10).take(3).collect::<Vec<u64>>(), [55, 6765, 832_040]);
-/// })
-/// # };
+/// // SAFETY: no thread-local is kept across a point that can park.
+/// unsafe {
+///     gosched::run(|| {
+///         let fibonacci = gosched::iter::pull(|out| {
+///             let (mut a, mut b) = (0, 1);
+///             loop {
+///                 out.yield_(a);
+///                 (a, b) = (b, a + b);
+///             }
+///         });
+///         assert_eq!(fibonacci.skip(10).step_by(10).take(3).collect::<Vec<u64>>(), [55, 6765, 832_040]);
+///     })
+/// }
 /// ```
 ///
 /// # Panics
@@ -213,11 +213,11 @@ impl<T> fmt::Debug for Yielder<'_, T> {
 /// # Dropping it
 /// If the generator hasn't ended, it is unwound, and the destructors on its stack have run when the drop
 /// returns. A panic in one of them aborts the process, as one does in any destructor that unwinding has
-/// called. A panic that isn't (the generator has stopped the unwinding by a `catch_unwind`, or hadn't begun, and
-/// its function's values are just dropped) goes on in the caller, unless that is panicking already. (A
-/// goroutine that drops an iterator while it panics keeps its thread meanwhile, as any that parks then.) If it
-/// is dropped on a thread that isn't a goroutine's, or inside [`blocking`](crate::blocking), the generator is
-/// unwound later.
+/// called. Another panic goes on in the caller, unless that is panicking already: if the generator has stopped
+/// the unwinding by a `catch_unwind`, and then panics; or if it hadn't begun, and its function is just dropped.
+/// (A goroutine that drops an iterator while it panics keeps its thread meanwhile, as any that parks then.) If
+/// it is dropped on a thread that isn't a goroutine's, or inside [`blocking`](crate::blocking), the generator
+/// is unwound later.
 ///
 /// If it is leaked, the generator waits forever.
 ///

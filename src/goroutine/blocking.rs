@@ -19,13 +19,13 @@ use crate::runtime::{entersyscall, exitsyscall, on_goroutine};
 /// calls `f`, and so does one on a thread that isn't a goroutine's.
 ///
 /// ```
-/// # // SAFETY: no thread-local is kept across a point that can park.
-/// # unsafe {
-/// gosched::run(|| {
-///     let text = gosched::blocking(|| std::fs::read_to_string("/proc/self/comm"));
-///     assert!(text.is_ok());
-/// })
-/// # };
+/// // SAFETY: no thread-local is kept across a point that can park.
+/// unsafe {
+///     gosched::run(|| {
+///         let text = gosched::blocking(|| std::fs::read_to_string("/proc/self/comm"));
+///         assert!(text.is_ok());
+///     })
+/// }
 /// ```
 ///
 /// # Panics

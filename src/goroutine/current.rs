@@ -63,8 +63,8 @@ pub fn goexit() -> ! {
     resume_unwind(Box::new(Goexit))
 }
 
-/// The number of the running goroutine, also inside [`blocking`](crate::blocking): unique in the process, never
-/// 0. Go's `goid`, which reports show.
+/// The number of the running goroutine, also inside [`blocking`](crate::blocking): unique in the process,
+/// never 0. Go's `goid`, which reports show.
 ///
 /// # Panics
 /// If it isn't called on a goroutine.

@@ -9,9 +9,9 @@
 //!   caller. `goexit` unwinds, too.
 //! - What a goroutine may do with thread-locals is promised once, by the `unsafe` of `run`. So nothing else
 //!   here is `unsafe`, but `labels_of`, which is for tracers.
-//! - What waits does so on a goroutine. A thread that isn't one is made one for the time of the wait, in which
-//!   nothing of the program's is called; inside of `blocking`, and before the first `run`, it panics and says
-//!   so.
+//! - What waits does so on a goroutine. A thread that isn't one is made one for the time of the wait, in
+//!   which nothing of the program's is called; inside of `blocking`, and before the first `run`, it panics
+//!   and says so.
 //!
 //! # Files
 //!

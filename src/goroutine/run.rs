@@ -38,11 +38,11 @@ use crate::runtime::{getg, run_main};
 ///   [`preemptible!`](crate::preemptible). (Don't hold a `std::sync::MutexGuard` across such a point,
 ///   either: it has to be dropped on the thread that locked, and it holds up other threads.)
 /// - **The compiler keeps nothing of one, either.** To it a thread-local has one address for as long as a
-///   function runs: it may find that out once, and use it after the function has parked and gone on on another
-///   thread, as in the loop below. So no function both uses a thread-local and comes to such a point, by itself
-///   or by what is inlined into it. What helps is `#[inline(never)]` on a function around the use. Think of
-///   what is inlined from other crates, too: a generator of random numbers, a log's context, an allocator's
-///   cache.
+///   function runs: it may find that out once, and use it after the function has parked and gone on on
+///   another thread, as in the loop below. So no function both uses a thread-local and comes to such a
+///   point, by itself or by what is inlined into it. What helps is `#[inline(never)]` on a function around
+///   the use. Think of what is inlined from other crates, too: a generator of random numbers, a log's
+///   context, an allocator's cache.
 /// - **Code that isn't Rust touches the pages of its stack in order**, as rustc's code does,
 ///   so that an overflow hits the guard page. Where the kernel has no guard regions (before
 ///   Linux 6.13) and the process has no mappings left, a line on stderr says so, and further stacks

@@ -24,13 +24,13 @@ use crate::runtime::{
 /// [`run`](crate::run) does.
 ///
 /// ```
-/// # // SAFETY: no thread-local is kept across a point that can park.
-/// # unsafe {
-/// gosched::run(|| {
-///     let handle = gosched::go(|| 6 * 7);
-///     assert_eq!(handle.join().unwrap(), 42);
-/// })
-/// # };
+/// // SAFETY: no thread-local is kept across a point that can park.
+/// unsafe {
+///     gosched::run(|| {
+///         let handle = gosched::go(|| 6 * 7);
+///         assert_eq!(handle.join().unwrap(), 42);
+///     })
+/// }
 /// ```
 ///
 /// # Panics
@@ -59,18 +59,18 @@ pub(crate) fn cannot(what: &str, error: &io::Error) -> ! {
 /// Makes goroutines with a name, or with a stack of another size.
 ///
 /// ```
-/// # // SAFETY: no thread-local is kept across a point that can park.
-/// # unsafe {
-/// gosched::run(|| {
-///     let deep = gosched::Builder::new().name("deep").stack_size(64 << 20).go(|| {
-///         fn depth(n: u32) -> u32 {
-///             if n == 0 { 0 } else { 1 + std::hint::black_box(depth(n - 1)) }
-///         }
-///         depth(100_000)
-///     });
-///     assert_eq!(deep.unwrap().join().unwrap(), 100_000);
-/// })
-/// # };
+/// // SAFETY: no thread-local is kept across a point that can park.
+/// unsafe {
+///     gosched::run(|| {
+///         let deep = gosched::Builder::new().name("deep").stack_size(64 << 20).go(|| {
+///             fn depth(n: u32) -> u32 {
+///                 if n == 0 { 0 } else { 1 + std::hint::black_box(depth(n - 1)) }
+///             }
+///             depth(100_000)
+///         });
+///         assert_eq!(deep.unwrap().join().unwrap(), 100_000);
+///     })
+/// }
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a builder makes nothing until `go` is called"]

@@ -4,18 +4,18 @@
 //! use gosched::select;
 //! use gosched::signal::{self, Signal};
 //!
-//! # // SAFETY: no thread-local is kept across a point that can park.
-//! # unsafe {
-//! gosched::run(|| {
-//!     let signals = signal::notify([Signal::INT, Signal::TERM])?;
+//! // SAFETY: no thread-local is kept across a point that can park.
+//! unsafe {
+//!     gosched::run(|| {
+//!         let signals = signal::notify([Signal::INT, Signal::TERM])?;
 //! # libc::kill(libc::getpid(), libc::SIGTERM);
-//!     select! {
-//!         recv(signals.c()) -> signal => println!("{} has come: the end", signal.unwrap()),
-//!     }
-//!     Ok::<(), std::io::Error>(())
-//! })
-//! # .unwrap();
-//! # };
+//!         select! {
+//!             recv(signals.c()) -> signal => println!("{} has come: the end", signal.unwrap()),
+//!         }
+//!         Ok::<(), std::io::Error>(())
+//!     })
+//!     .unwrap();
+//! }
 //! ```
 //!
 //! A signal that nobody has asked for keeps its action: a handler of the program's own, or the system's

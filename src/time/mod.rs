@@ -5,30 +5,30 @@
 //! use gosched::chan::bounded;
 //! use gosched::{select, time};
 //!
-//! # // SAFETY: no thread-local is kept across a point that can park.
-//! # unsafe {
-//! gosched::run(|| {
-//!     let (tx, rx) = bounded(0);
-//!     gosched::go(move || {
-//!         time::sleep(Duration::from_millis(5));
-//!         tx.send("done").unwrap();
-//!     });
-//!     let ticks = time::tick(Duration::from_millis(1));
-//!     let done = loop {
-//!         select! {
-//!             recv(rx) -> done => break done,
-//!             recv(ticks) -> _ => {} // still working
-//!         }
-//!     };
-//!     assert_eq!(done, Ok("done"));
+//! // SAFETY: no thread-local is kept across a point that can park.
+//! unsafe {
+//!     gosched::run(|| {
+//!         let (tx, rx) = bounded(0);
+//!         gosched::go(move || {
+//!             time::sleep(Duration::from_millis(5));
+//!             tx.send("done").unwrap();
+//!         });
+//!         let ticks = time::tick(Duration::from_millis(1));
+//!         let done = loop {
+//!             select! {
+//!                 recv(rx) -> done => break done,
+//!                 recv(ticks) -> _ => {} // still working
+//!             }
+//!         };
+//!         assert_eq!(done, Ok("done"));
 //!
-//!     let late = select! {
-//!         recv(rx) -> _ => false,
-//!         default(Duration::from_millis(1)) => true,
-//!     };
-//!     # let _ = late;
-//! })
-//! # };
+//!         let late = select! {
+//!             recv(rx) -> _ => false,
+//!             default(Duration::from_millis(1)) => true,
+//!         };
+//!         # let _ = late;
+//!     })
+//! }
 //! ```
 //!
 //! To limit a wait, there is `default(timeout)` in [`select!`](crate::select), and

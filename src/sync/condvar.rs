@@ -112,8 +112,9 @@ impl Condvar {
 }
 
 /// How a wait with a timeout ended.
+#[must_use = "it says whether what was waited for has come"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WaitTimeoutResult(bool);
+pub struct WaitTimeoutResult(pub(super) bool);
 
 impl WaitTimeoutResult {
     /// Whether the wait ended because its time was over.

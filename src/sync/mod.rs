@@ -15,23 +15,29 @@
 // | `rwlock.rs` | `RwLock` |
 // | `condvar.rs` | `Condvar` |
 // | `once.rs` | `Once`, `OnceLock` |
-// | `wait_group.rs` | `WaitGroup` |
+// | `wait_group.rs` | `WaitGroup`: the count, and who waits for it |
+// | `wait_group_go.rs` | `WaitGroup::go`, `WaitGroupGuard`, `wait_timeout` |
 // | `semaphore.rs` | `Semaphore` |
+// | `permit.rs` | `SemaphorePermit`, `OwnedSemaphorePermit` |
 // | `barrier.rs` | `Barrier` |
 
 mod barrier;
 mod condvar;
 pub(crate) mod mutex;
 mod once;
+mod permit;
 mod raw_mutex;
 mod rwlock;
 mod semaphore;
 pub(crate) mod wait_group;
+mod wait_group_go;
 
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use mutex::{Mutex, MutexGuard};
 pub use once::{Once, OnceLock};
+pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-pub use semaphore::{Semaphore, SemaphorePermit};
+pub use semaphore::Semaphore;
 pub use wait_group::WaitGroup;
+pub use wait_group_go::WaitGroupGuard;

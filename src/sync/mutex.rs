@@ -69,6 +69,7 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     /// Locks if the mutex is free. Go's `TryLock`.
+    #[must_use = "dropping the guard unlocks the mutex"]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.raw.try_lock().then(|| MutexGuard { mutex: self, value: PhantomData })
     }

@@ -16,6 +16,10 @@ use crate::sync::raw_mutex::RawMutex;
 /// More readers than there can be at once.
 const MAX_READERS: i32 = 1 << 30;
 
+/// As many guards to read as there may be: half of that, as who is refused has been counted before. Forgotten
+/// guards count for good, so their number isn't limited by memory. A negative count is a larger number.
+const MOST_READERS: u32 = MAX_READERS as u32 / 2;
+
 /// A lock that either any number of readers hold, or one writer. Go's `sync.RWMutex`: readers that come
 /// after a writer that waits wait for it, so a goroutine that holds it to read must not lock it again.
 pub struct RwLock<T: ?Sized> {
@@ -72,7 +76,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Locks for reading; waits while there is a writer. Go's `RLock`.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If there are 2^29 guards to read already, forgotten ones included. If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         if !on_goroutine()
@@ -82,16 +86,28 @@ impl<T: ?Sized> RwLock<T> {
         }
         let _guest = must_wait("read");
         // Acquire: pairs with the release in write_unlock.
-        if self.reader_count.fetch_add(1, Ordering::Acquire) + 1 < 0 {
-            semacquire1(&self.reader_sem, false, WaitReason::SyncRWMutexRLock);
+        let count = self.reader_count.fetch_add(1, Ordering::Acquire);
+        if count.cast_unsigned() >= MOST_READERS {
+            self.read_slow(count);
         }
         RwLockReadGuard { lock: self }
     }
 
-    /// Locks for reading if there is no writer. Go's `TryRLock`.
+    /// There is a writer, or there are too many readers.
+    #[track_caller]
+    fn read_slow(&self, count: i32) {
+        if count >= 0 {
+            self.read_unlock();
+            panic!("gosched: too many readers of an RwLock: are guards forgotten?");
+        }
+        semacquire1(&self.reader_sem, false, WaitReason::SyncRWMutexRLock);
+    }
+
+    /// Locks for reading if there is no writer, and there are fewer than 2^29 guards to read. Go's `TryRLock`.
+    #[must_use = "dropping the guard unlocks the lock"]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         let mut count = self.reader_count.load(Ordering::Relaxed);
-        while count >= 0 {
+        while count.cast_unsigned() < MOST_READERS {
             match self.reader_count.compare_exchange(count, count + 1, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Some(RwLockReadGuard { lock: self }),
                 Err(now) => count = now,
@@ -123,6 +139,7 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// Locks for writing if nobody holds the lock. Go's `TryLock`.
+    #[must_use = "dropping the guard unlocks the lock"]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         if !self.writers.try_lock() {
             return None;

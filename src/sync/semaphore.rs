@@ -11,6 +11,7 @@ use crate::runtime::runtime2::Mutex;
 use crate::runtime::{
     lock, must_wait, nanos, on_goroutine, semacquire, semrelease, unlock, when, with_limit,
 };
+use crate::sync::SemaphorePermit;
 
 /// A number of permits, which goroutines take and give back: Go's
 /// `golang.org/x/sync/semaphore`, with tokio's names.
@@ -39,7 +40,10 @@ use crate::runtime::{
 pub struct Semaphore {
     /// Protects the rest; a runtime lock, so that permits can be given back on any thread.
     lock: Mutex,
+    /// How many permits are free.
     permits: Cell<usize>,
+    /// How many there are, free or taken: as long as that is a number, giving back can't overflow.
+    total: Cell<usize>,
     /// The queue.
     first: Cell<*const Waiter>,
     last: Cell<*const Waiter>,
@@ -67,19 +71,13 @@ unsafe impl Sync for Semaphore {}
 // Nothing panics while the queue is changed.
 impl UnwindSafe for Semaphore {}
 
-/// Permits of a [`Semaphore`]; dropping it gives them back.
-#[must_use = "dropping the permit gives it back"]
-pub struct SemaphorePermit<'a> {
-    semaphore: &'a Semaphore,
-    n: usize,
-}
-
 impl Semaphore {
     /// A semaphore with so many permits.
     pub const fn new(permits: usize) -> Self {
         Semaphore {
             lock: Mutex::new(),
             permits: Cell::new(permits),
+            total: Cell::new(permits),
             first: Cell::new(ptr::null()),
             last: Cell::new(ptr::null()),
         }
@@ -137,7 +135,7 @@ impl Semaphore {
         if !self.take_or_queue(&waiter) {
             semacquire(&waiter.granted);
         }
-        SemaphorePermit { semaphore: self, n }
+        SemaphorePermit::new(self, n)
     }
 
     /// Takes a permit; waits until there is one, or `timeout` is over, and then has none.
@@ -145,6 +143,7 @@ impl Semaphore {
     /// # Panics
     /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
+    #[must_use = "dropping the permit gives it back"]
     pub fn acquire_timeout(&self, timeout: Duration) -> Option<SemaphorePermit<'_>> {
         self.acquire_many_timeout(1, timeout)
     }
@@ -155,6 +154,7 @@ impl Semaphore {
     /// # Panics
     /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
+    #[must_use = "dropping the permit gives it back"]
     pub fn acquire_many_timeout(&self, n: usize, timeout: Duration) -> Option<SemaphorePermit<'_>> {
         if !on_goroutine()
             && let Some(permit) = self.try_acquire_many(n)
@@ -177,7 +177,7 @@ impl Semaphore {
                 return None;
             }
         }
-        Some(SemaphorePermit { semaphore: self, n })
+        Some(SemaphorePermit::new(self, n))
     }
 
     /// Takes what `waiter` wants if there is so much and nobody waits, and says whether it did; otherwise
@@ -203,26 +203,45 @@ impl Semaphore {
         }
         unlock(&self.lock);
         if first {
-            self.add_permits(0);
+            self.give_back(0);
         }
         queued
     }
 
     /// Takes a permit if there is one and nobody waits.
+    #[must_use = "dropping the permit gives it back"]
     pub fn try_acquire(&self) -> Option<SemaphorePermit<'_>> {
         self.try_acquire_many(1)
     }
 
     /// Takes `n` permits at once if there are so many and nobody waits.
+    #[must_use = "dropping the permit gives it back"]
     pub fn try_acquire_many(&self, n: usize) -> Option<SemaphorePermit<'_>> {
         lock(&self.lock);
         let taken = self.take(n);
         unlock(&self.lock);
-        taken.then(|| SemaphorePermit { semaphore: self, n })
+        taken.then(|| SemaphorePermit::new(self, n))
     }
 
     /// Adds permits, for good.
+    ///
+    /// # Panics
+    /// If the semaphore would have more than `usize::MAX` permits, those that are taken included. It has as
+    /// many as before then.
+    #[track_caller]
     pub fn add_permits(&self, n: usize) {
+        lock(&self.lock);
+        let total = self.total.get().checked_add(n);
+        if let Some(total) = total {
+            self.total.set(total);
+        }
+        unlock(&self.lock);
+        assert!(total.is_some(), "gosched: a Semaphore has usize::MAX permits at the most");
+        self.give_back(n);
+    }
+
+    /// Gives back permits that were taken.
+    pub(super) fn give_back(&self, n: usize) {
         lock(&self.lock);
         self.permits.set(self.permits.get() + n);
         unlock(&self.lock);
@@ -231,6 +250,13 @@ impl Semaphore {
             // address is used.
             semrelease(unsafe { &*granted });
         }
+    }
+
+    /// Forgets permits that were taken: there are fewer.
+    pub(super) fn forget(&self, n: usize) {
+        lock(&self.lock);
+        self.total.set(self.total.get() - n);
+        unlock(&self.lock);
     }
 
     /// Takes permits for the first who waits, if there are enough, and says where it sleeps.
@@ -255,27 +281,8 @@ impl Semaphore {
     }
 }
 
-impl SemaphorePermit<'_> {
-    /// Keeps the permits for good: the semaphore has fewer.
-    pub fn forget(self) {
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for SemaphorePermit<'_> {
-    fn drop(&mut self) {
-        self.semaphore.add_permits(self.n);
-    }
-}
-
 impl fmt::Debug for Semaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Semaphore").field("permits", &self.available_permits()).finish()
-    }
-}
-
-impl fmt::Debug for SemaphorePermit<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SemaphorePermit").field("permits", &self.n).finish()
     }
 }

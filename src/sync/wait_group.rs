@@ -3,104 +3,144 @@
 use std::fmt;
 
 use crate::runtime::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::runtime::{must_wait, semacquire, semrelease};
+use crate::runtime::{
+    NotifyList, must_wait, notify_list_add, notify_list_notify_all, semacquire, semrelease,
+};
 
 /// Counts goroutines, or other work, that others wait for. Go's `sync.WaitGroup`.
 ///
+/// [`go`](Self::go) makes goroutines that are counted:
+///
 /// ```
+/// use std::sync::Arc;
 /// use gosched::sync::WaitGroup;
 ///
-/// static DONE: WaitGroup = WaitGroup::new();
-/// # // SAFETY: no thread-local is kept across a point that can park.
-/// # unsafe {
-/// gosched::run(|| {
-///     DONE.add(10);
-///     for _ in 0..10 {
-///         gosched::go(|| DONE.done());
-///     }
-///     DONE.wait();
-/// })
-/// # };
+/// // SAFETY: no thread-local is kept across a point that can park.
+/// unsafe {
+///     gosched::run(|| {
+///         let group = Arc::new(WaitGroup::new());
+///         for i in 0..10 {
+///             group.go(move || i * i);
+///         }
+///         group.wait();
+///     })
+/// }
 /// ```
+///
+/// What isn't a goroutine of its own is counted by [`add`](Self::add) and [`done`](Self::done), or by a
+/// [`guard`](Self::guard).
 pub struct WaitGroup {
-    /// The count in the upper half, the number of waiters in the lower.
+    /// The count in the upper half; in the lower, [`TIMED`] and the number of waiters.
     state: AtomicU64,
     sema: AtomicU32,
+    /// Those who wait with a limit: they aren't counted, as they may leave.
+    timed: NotifyList,
 }
 
 /// One of the count.
 const ONE: u64 = 1 << 32;
+
+/// Somebody may wait with a limit. It is set while the count isn't 0, by who begins such a wait, and stays
+/// until the count is 0, also if nobody waits any more.
+const TIMED: u64 = 1 << 31;
+
+const TOO_MANY: &str = "gosched: the count of a WaitGroup is 2,147,483,647 at the most";
 
 fn count(state: u64) -> i32 {
     (state >> 32) as i32
 }
 
 fn waiters(state: u64) -> u32 {
-    state as u32
+    (state & (TIMED - 1)) as u32
 }
 
 impl WaitGroup {
     /// A group with a count of 0.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
-        WaitGroup { state: AtomicU64::new(0), sema: AtomicU32::new(0) }
+        WaitGroup { state: AtomicU64::new(0), sema: AtomicU32::new(0), timed: NotifyList::new() }
     }
 
     /// A group with a count of 0. Not `const`: loom's atomics have no constants.
     #[cfg(loom)]
     pub fn new() -> Self {
-        WaitGroup { state: AtomicU64::new(0), sema: AtomicU32::new(0) }
+        WaitGroup { state: AtomicU64::new(0), sema: AtomicU32::new(0), timed: NotifyList::new() }
     }
 
     /// Adds `n` to the count, before the goroutines are made that will call [`done`](Self::done). Go's `Add`.
     ///
     /// # Panics
-    /// If the count was 0 and there are waiters: whether they wait for these, too, would be by chance.
+    /// The group is then as if this hadn't been called.
+    /// - If the count was 0 and there are waiters: whether they wait for these, too, would be by chance.
+    /// - If the count would be more than `i32::MAX`.
     #[inline]
     #[track_caller]
     pub fn add(&self, n: u32) {
-        let state = self.change(u64::from(n) << 32);
-        assert!(
-            waiters(state) == 0 || n == 0 || count(state) != n as i32,
-            "gosched: WaitGroup::add called concurrently with wait, with a count of 0"
-        );
+        let delta = u64::from(n) << 32;
+        assert!(n <= i32::MAX as u32, "{TOO_MANY}");
+        let state = self.change(delta, TOO_MANY);
+        if waiters(state) != 0 && n != 0 && count(state) == n as i32 {
+            self.refuse(delta, "gosched: WaitGroup::add called concurrently with wait, with a count of 0");
+        }
     }
 
     /// Takes one from the count; when it comes to 0, wakes all that wait. Go's `Done`.
     ///
     /// # Panics
-    /// If the count is 0.
+    /// If the count is 0, which it still is then.
     #[inline]
     #[track_caller]
     pub fn done(&self) {
-        let state = self.change(ONE.wrapping_neg());
-        if count(state) == 0 && waiters(state) != 0 {
+        let state =
+            self.change(ONE.wrapping_neg(), "gosched: negative WaitGroup count: more done than added");
+        if count(state) == 0 && state != 0 {
             self.wake(state);
         }
     }
 
-    /// Changes the count; returns the new state.
+    /// Changes the count; returns the new state. If the count would be negative, panics with `message`.
     #[inline(always)]
     #[track_caller]
-    fn change(&self, delta: u64) -> u64 {
+    fn change(&self, delta: u64, message: &str) -> u64 {
         // Release: what each goroutine did before `done` comes before what a waiter does afterwards. Acquire:
         // the last one has all that from the others, and passes it on to those that it wakes.
         let state = self.state.fetch_add(delta, Ordering::AcqRel).wrapping_add(delta);
-        assert!(count(state) >= 0, "gosched: negative WaitGroup count: more done than added");
+        if count(state) < 0 {
+            self.refuse(delta, message);
+        }
         state
+    }
+
+    /// Takes a change back, and panics.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn refuse(&self, delta: u64, message: &str) -> ! {
+        // AcqRel: as in `change`, for others that change the state after this.
+        self.state.fetch_sub(delta, Ordering::AcqRel);
+        panic!("{message}")
     }
 
     /// Wakes all that wait; the count has come to 0.
     #[cold]
     #[inline(never)]
     fn wake(&self, state: u64) {
-        // No waiter can come, as the count is 0; nobody may add while there are waiters.
-        assert!(
-            self.state.load(Ordering::Relaxed) == state,
-            "gosched: WaitGroup::add called concurrently with wait"
-        );
-        // Release: pairs with the acquire in `wait`, for a caller that comes now and needn't sleep.
-        self.state.store(0, Ordering::Release);
+        if waiters(state) == 0 {
+            // Those that wait with a limit look at the count again; so others may add meanwhile. AcqRel: pairs
+            // with `announce`, whose flag this may take back: its number is then among those notified below.
+            self.state.fetch_and(!TIMED, Ordering::AcqRel);
+        } else {
+            // No waiter can come, as the count is 0; nobody may add while there are waiters.
+            assert!(
+                self.state.load(Ordering::Relaxed) == state,
+                "gosched: WaitGroup::add called concurrently with wait"
+            );
+            // Release: pairs with the acquire in `wait`, for a caller that comes now and needn't sleep.
+            self.state.store(0, Ordering::Release);
+        }
+        if state & TIMED != 0 {
+            notify_list_notify_all(&self.timed);
+        }
         for _ in 0..waiters(state) {
             semrelease(&self.sema);
         }
@@ -127,6 +167,32 @@ impl WaitGroup {
                 return;
             }
         }
+    }
+
+    /// Whether the count is 0.
+    pub(super) fn is_done(&self) -> bool {
+        // Acquire: pairs with the release in `change`.
+        count(self.state.load(Ordering::Acquire)) == 0
+    }
+
+    /// Begins a wait with a limit: draws a number that is notified after the count has come to 0. None if it
+    /// is 0.
+    pub(super) fn announce(&self) -> Option<u32> {
+        let number = notify_list_add(&self.timed);
+        let mut state = self.state.load(Ordering::Acquire);
+        while count(state) != 0 {
+            // Release: who finds the flag finds the number drawn.
+            match self.state.compare_exchange(state, state | TIMED, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some(number),
+                Err(now) => state = now,
+            }
+        }
+        None
+    }
+
+    /// Where a number of [`announce`](Self::announce) is waited for.
+    pub(super) fn timed(&self) -> &NotifyList {
+        &self.timed
     }
 }
 

@@ -5,6 +5,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::runtime::atomic::check;
+use crate::runtime::notify_list_wait;
 use crate::sync::wait_group::WaitGroup;
 
 /// Something that is done, and who waits for it: loom fails if nothing orders the two.
@@ -31,6 +32,18 @@ impl Guarded {
 
     fn wait(&self, n: usize) {
         self.group.wait();
+        self.look(n);
+    }
+
+    /// `wait` with a limit, which isn't over.
+    fn wait_timed(&self, n: usize) {
+        while let Some(number) = self.group.announce() {
+            notify_list_wait(self.group.timed(), number);
+        }
+        self.look(n);
+    }
+
+    fn look(&self, n: usize) {
         for done in &self.done[..n] {
             // SAFETY: the work is done.
             assert!(done.with(|done| unsafe { *done }));
@@ -67,5 +80,57 @@ fn one_waits_for_two() {
         for worker in workers {
             worker.join().unwrap();
         }
+    });
+}
+
+#[test]
+fn one_waits_with_a_limit_for_two() {
+    check(Some(2), || {
+        let guarded = Guarded::new();
+        guarded.group.add(2);
+        let workers = [0, 1].map(|i| {
+            let guarded = guarded.clone();
+            thread::spawn(move || guarded.work(i))
+        });
+        guarded.wait_timed(2);
+        for worker in workers {
+            worker.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn one_waits_with_a_limit_and_one_without() {
+    check(Some(2), || {
+        let guarded = Guarded::new();
+        guarded.group.add(1);
+        let waiter = {
+            let guarded = guarded.clone();
+            thread::spawn(move || guarded.wait_timed(1))
+        };
+        let worker = {
+            let guarded = guarded.clone();
+            thread::spawn(move || guarded.work(0))
+        };
+        guarded.wait(1);
+        waiter.join().unwrap();
+        worker.join().unwrap();
+    });
+}
+
+/// The count comes to 0 twice: a flag that the first time takes back is that of a waiter for the second.
+#[test]
+fn one_waits_with_a_limit_while_others_add() {
+    check(Some(2), || {
+        let guarded = Guarded::new();
+        guarded.group.add(1);
+        let waiter = {
+            let guarded = guarded.clone();
+            thread::spawn(move || guarded.wait_timed(1))
+        };
+        guarded.work(0);
+        guarded.group.add(1);
+        guarded.group.done();
+        waiter.join().unwrap();
     });
 }

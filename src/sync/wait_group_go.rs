@@ -1,0 +1,121 @@
+//! What a [`WaitGroup`] has besides its count: goroutines that are counted, a guard, and a wait with a limit.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::goroutine::{Builder, JoinHandle, cannot};
+use crate::runtime::{must_wait, nanos, notify_list_wait_until, when};
+use crate::sync::{WaitGroup, WaitTimeoutResult};
+
+/// One of the count of a [`WaitGroup`]: dropping it is [`done`](WaitGroup::done), also when a panic does.
+/// [`WaitGroup::guard`] makes it.
+#[must_use = "dropping the guard is `done`"]
+pub struct WaitGroupGuard<'a>(&'a WaitGroup);
+
+impl WaitGroup {
+    /// Runs `f` on a new goroutine, as [`go`](crate::go()) does, and counts it until it has ended: also if it
+    /// panics, or ends by [`goexit`](crate::goexit), so [`wait`](Self::wait) doesn't wait for ever. Go's `Go`,
+    /// since 1.25.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::WaitGroup;
+    ///
+    /// // SAFETY: no thread-local is kept across a point that can park.
+    /// unsafe {
+    ///     gosched::run(|| {
+    ///         let group = Arc::new(WaitGroup::new());
+    ///         let sum = group.go(|| 1 + 1);
+    ///         group.go(|| panic!("the others are waited for all the same"));
+    ///         group.wait();
+    ///         assert_eq!(sum.join().unwrap(), 2);
+    ///     })
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// As [`add`](Self::add) of 1, and as [`go`](crate::go()).
+    #[track_caller]
+    pub fn go<F, T>(self: &Arc<Self>, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.add(1);
+        let group = self.clone();
+        let made = Builder::new().go(move || {
+            let _counted = WaitGroupGuard(&group);
+            f()
+        });
+        match made {
+            Ok(handle) => handle,
+            Err(error) => {
+                self.done();
+                cannot("sync::WaitGroup::go", &error)
+            }
+        }
+    }
+
+    /// [`add`](Self::add) of 1, and a guard that is [`done`](Self::done) when it is dropped. What is to be
+    /// waited for owns it: then a panic, or an early return, counts it off as well.
+    ///
+    /// ```
+    /// use gosched::sync::WaitGroup;
+    ///
+    /// static REQUESTS: WaitGroup = WaitGroup::new();
+    ///
+    /// // SAFETY: no thread-local is kept across a point that can park.
+    /// unsafe {
+    ///     gosched::run(|| {
+    ///         let request = REQUESTS.guard();
+    ///         gosched::go(move || {
+    ///             let _request = request;
+    ///             panic!("it is counted off all the same");
+    ///         });
+    ///         REQUESTS.wait();
+    ///     })
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// As [`add`](Self::add).
+    #[track_caller]
+    pub fn guard(&self) -> WaitGroupGuard<'_> {
+        self.add(1);
+        WaitGroupGuard(self)
+    }
+
+    /// [`wait`](Self::wait) with a time limit. The result says whether the time was over while the count
+    /// wasn't 0.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn wait_timeout(&self, timeout: Duration) -> WaitTimeoutResult {
+        if self.is_done() || timeout.is_zero() {
+            return WaitTimeoutResult(!self.is_done());
+        }
+        let _guest = must_wait("WaitGroup::wait_timeout");
+        let until = when(nanos(timeout));
+        // Again: the count may have come to 0, and others have added since.
+        while let Some(number) = self.announce() {
+            if !notify_list_wait_until(self.timed(), number, until) {
+                return WaitTimeoutResult(!self.is_done());
+            }
+        }
+        WaitTimeoutResult(false)
+    }
+}
+
+impl Drop for WaitGroupGuard<'_> {
+    fn drop(&mut self) {
+        self.0.done();
+    }
+}
+
+impl fmt::Debug for WaitGroupGuard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WaitGroupGuard").field(self.0).finish()
+    }
+}

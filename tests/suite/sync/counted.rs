@@ -1,0 +1,210 @@
+//! What is counted by what it owns: goroutines of a wait group, guards, permits that keep their semaphore.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gosched::sync::{Semaphore, WaitGroup};
+use gosched::{blocking, go, goexit, scope, yield_now};
+
+use crate::harness::goroutines::go_until_it_waits;
+use crate::harness::panics::panics;
+use crate::harness::rng::Rng;
+use crate::harness::{run, tests};
+
+tests! {
+    a_group_counts_its_goroutines_until_they_end
+    a_group_that_waits_is_not_kept_by_a_panic
+    a_guard_counts_off_in_a_panic
+    a_wait_for_a_group_ends_in_time
+    waits_for_a_group_with_and_without_a_limit
+    many_wait_for_a_group_with_limits
+    a_group_is_not_waited_for_where_nothing_waits
+    owned_permits_go_anywhere
+    owned_permits_wait_and_give_up
+}
+
+fn a_group_counts_its_goroutines_until_they_end() {
+    run(|| {
+        let (group, done) = (Arc::new(WaitGroup::new()), Arc::new(AtomicUsize::new(0)));
+        for round in 1..=20 {
+            for _ in 0..50 {
+                let done = done.clone();
+                group.go(move || {
+                    yield_now();
+                    done.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+            group.wait();
+            assert_eq!(done.load(Ordering::Relaxed), round * 50);
+        }
+        assert_eq!(group.go(|| "result").join().unwrap(), "result");
+        group.wait();
+        assert_eq!(Arc::strong_count(&group), 1, "they keep it only while they run");
+    });
+}
+
+fn a_group_that_waits_is_not_kept_by_a_panic() {
+    run(|| {
+        let group = Arc::new(WaitGroup::new());
+        group.go(|| panic!("expected"));
+        group.go(|| goexit());
+        group.go(|| yield_now());
+        group.wait();
+    });
+}
+
+fn a_guard_counts_off_in_a_panic() {
+    static GROUP: WaitGroup = WaitGroup::new();
+    run(|| {
+        let ended = AtomicBool::new(false);
+        for _ in 0..10 {
+            let guard = GROUP.guard();
+            go(move || {
+                let _guard = guard;
+                yield_now();
+                panic!("expected");
+            });
+        }
+        scope(|s| {
+            let guard = GROUP.guard();
+            s.go(|| {
+                let guard = guard;
+                yield_now();
+                ended.store(true, Ordering::Relaxed);
+                drop(guard);
+            });
+            GROUP.wait();
+            assert!(ended.load(Ordering::Relaxed));
+        });
+        assert_eq!(format!("{GROUP:?}"), "WaitGroup { count: 0, waiters: 0 }");
+    });
+}
+
+fn a_wait_for_a_group_ends_in_time() {
+    static GROUP: WaitGroup = WaitGroup::new();
+    run(|| {
+        assert!(!GROUP.wait_timeout(Duration::ZERO).timed_out(), "the count is 0");
+        GROUP.add(1);
+        assert!(GROUP.wait_timeout(Duration::ZERO).timed_out());
+        let start = Instant::now();
+        assert!(GROUP.wait_timeout(Duration::from_millis(2)).timed_out());
+        assert!(start.elapsed() >= Duration::from_millis(2));
+        // It has left: whether others may add again isn't its concern.
+        GROUP.done();
+        GROUP.add(1);
+        let waiter = go_until_it_waits(|| GROUP.wait_timeout(Duration::from_secs(3600)));
+        GROUP.done();
+        assert!(!waiter.join().unwrap().timed_out());
+        GROUP.wait();
+        GROUP.add(1);
+        let thread = thread::spawn(|| GROUP.wait_timeout(Duration::from_secs(3600)));
+        GROUP.done();
+        assert!(!thread.join().unwrap().timed_out());
+    });
+}
+
+fn waits_for_a_group_with_and_without_a_limit() {
+    static GROUP: WaitGroup = WaitGroup::new();
+    run(|| {
+        for _ in 0..100 {
+            GROUP.add(2);
+            let without = [(); 3].map(|()| go_until_it_waits(|| GROUP.wait()));
+            let with = [(); 3].map(|()| go_until_it_waits(|| GROUP.wait_timeout(Duration::from_secs(3600))));
+            GROUP.done();
+            assert!(GROUP.wait_timeout(Duration::from_nanos(1)).timed_out());
+            GROUP.done();
+            without.into_iter().for_each(|waiter| waiter.join().unwrap());
+            assert!(with.map(|waiter| waiter.join().unwrap()).iter().all(|ended| !ended.timed_out()));
+        }
+    });
+}
+
+fn many_wait_for_a_group_with_limits() {
+    const ROUNDS: usize = if cfg!(debug_assertions) { 200 } else { 2_000 };
+    run(|| {
+        let mut rng = Rng::seeded();
+        for _ in 0..ROUNDS {
+            let (group, done) = (WaitGroup::new(), AtomicUsize::new(0));
+            group.add(3);
+            scope(|s| {
+                for _ in 0..4 {
+                    let (mut rng, group, done) = (rng.fork(), &group, &done);
+                    s.go(move || {
+                        while group.wait_timeout(Duration::from_nanos(rng.below(20_000) as u64)).timed_out() {
+                        }
+                        assert_eq!(done.load(Ordering::Relaxed), 3);
+                    });
+                }
+                for i in 0..3 {
+                    let (group, done) = (&group, &done);
+                    s.go(move || {
+                        (0..i).for_each(|_| yield_now());
+                        done.fetch_add(1, Ordering::Relaxed);
+                        group.done();
+                    });
+                }
+                group.wait();
+            });
+            assert_eq!(format!("{group:?}"), "WaitGroup { count: 0, waiters: 0 }");
+        }
+    });
+}
+
+fn a_group_is_not_waited_for_where_nothing_waits() {
+    run(|| {
+        let group = WaitGroup::new();
+        group.add(1);
+        let message = blocking(|| panics(|| group.wait_timeout(Duration::from_secs(1))));
+        assert!(message.contains("WaitGroup::wait_timeout would have to wait"), "{message}");
+        assert!(blocking(|| group.wait_timeout(Duration::ZERO)).timed_out());
+    });
+}
+
+fn owned_permits_go_anywhere() {
+    run(|| {
+        let (semaphore, inside) = (Arc::new(Semaphore::new(3)), Arc::new(AtomicUsize::new(0)));
+        let goroutines: Vec<_> = (0..60)
+            .map(|i| {
+                let n = 1 + i % 3;
+                let (permit, inside) = (semaphore.clone().acquire_many_owned(n), inside.clone());
+                go(move || {
+                    let _permit = permit;
+                    assert!(inside.fetch_add(n, Ordering::Relaxed) + n <= 3);
+                    yield_now();
+                    inside.fetch_sub(n, Ordering::Relaxed);
+                })
+            })
+            .collect();
+        goroutines.into_iter().for_each(|goroutine| goroutine.join().unwrap());
+        assert_eq!((semaphore.available_permits(), Arc::strong_count(&semaphore)), (3, 1));
+        let permit = semaphore.clone().acquire_owned();
+        let another = permit;
+        thread::spawn(move || drop(another)).join().unwrap();
+        semaphore.clone().try_acquire_owned().unwrap().forget();
+        assert_eq!((semaphore.available_permits(), Arc::strong_count(&semaphore)), (2, 1));
+        let last = semaphore.acquire_many_owned(2);
+        assert_eq!(format!("{last:?}"), "OwnedSemaphorePermit { permits: 2 }");
+    });
+}
+
+fn owned_permits_wait_and_give_up() {
+    run(|| {
+        let semaphore = Arc::new(Semaphore::new(2));
+        let held = semaphore.clone().try_acquire_many_owned(2).unwrap();
+        assert!(semaphore.clone().try_acquire_owned().is_none());
+        assert!(semaphore.clone().try_acquire_many_owned(1).is_none());
+        assert!(semaphore.clone().acquire_owned_timeout(Duration::from_millis(1)).is_none());
+        assert!(semaphore.clone().acquire_many_owned_timeout(2, Duration::from_nanos(1)).is_none());
+        let waiter = {
+            let semaphore = semaphore.clone();
+            go_until_it_waits(move || semaphore.acquire_many_owned_timeout(2, Duration::from_secs(3600)))
+        };
+        drop(held);
+        let permit = waiter.join().unwrap().expect("two permits");
+        assert_eq!((semaphore.available_permits(), Arc::strong_count(&semaphore)), (0, 2));
+        drop(permit);
+        assert_eq!((semaphore.available_permits(), Arc::strong_count(&semaphore)), (2, 1));
+    });
+}

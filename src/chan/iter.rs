@@ -5,12 +5,15 @@ use std::fmt;
 use crate::chan::Receiver;
 
 /// Receives and waits for each value: made by [`Receiver::iter`].
+#[must_use = "an iterator receives nothing until it is asked for a value"]
 pub struct Iter<'a, T>(&'a Receiver<T>);
 
 /// Receives and waits for no value: made by [`Receiver::try_iter`].
+#[must_use = "an iterator receives nothing until it is asked for a value"]
 pub struct TryIter<'a, T>(&'a Receiver<T>);
 
 /// [`Iter`] that owns its receiver.
+#[must_use = "an iterator receives nothing until it is asked for a value"]
 pub struct IntoIter<T>(Receiver<T>);
 
 impl<'a, T> Iter<'a, T> {

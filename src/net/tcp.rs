@@ -114,6 +114,7 @@ impl Pollable<net::TcpListener> {
 }
 
 /// The connections that a [`TcpListener`] accepts.
+#[must_use = "an iterator accepts nothing until it is asked for a connection"]
 #[derive(Debug)]
 pub struct Incoming<'a> {
     listener: &'a TcpListener,

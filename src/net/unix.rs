@@ -94,6 +94,7 @@ impl Pollable<net::UnixListener> {
 }
 
 /// The connections that a [`UnixListener`] accepts.
+#[must_use = "an iterator accepts nothing until it is asked for a connection"]
 #[derive(Debug)]
 pub struct UnixIncoming<'a> {
     listener: &'a UnixListener,

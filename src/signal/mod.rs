@@ -62,6 +62,7 @@ use crate::runtime::{Guest, must_wait, signal_wait_until_idle, started, where_no
 use crate::signal::handlers::HANDLERS;
 
 /// Signals that the program receives, until this is dropped. [`notify`] makes it.
+#[must_use = "dropping it ends the notification"]
 pub struct Signals {
     id: u64,
     c: Receiver<Signal>,

@@ -88,6 +88,7 @@ pub fn sleep_until(deadline: Instant) {
 /// # Panics
 /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or
 /// there is no memory for it.
+#[must_use = "dropping the channel stops its timer"]
 #[track_caller]
 pub fn after(d: Duration) -> Receiver<Instant> {
     let _guest = must_wait("time::after");

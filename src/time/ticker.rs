@@ -26,6 +26,7 @@ use crate::runtime::{must_wait, nanos, when};
 ///     })
 /// }
 /// ```
+#[must_use = "dropping the ticker stops it"]
 pub struct Ticker {
     c: Receiver<Instant>,
 }
@@ -80,6 +81,7 @@ impl Ticker {
 /// # Panics
 /// If `d` is zero; if it is called inside [`blocking`](crate::blocking), or before the first
 /// [`run`](crate::run), or there is no memory for it.
+#[must_use = "dropping the channel stops its timer"]
 #[track_caller]
 pub fn tick(d: Duration) -> Receiver<Instant> {
     ticks(d, "tick")

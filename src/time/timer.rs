@@ -39,6 +39,7 @@ use crate::runtime::{
 ///     })
 /// }
 /// ```
+#[must_use = "dropping the timer stops it"]
 pub struct Timer {
     kind: Kind,
 }
@@ -77,7 +78,6 @@ impl Timer {
     ///
     /// # Panics
     /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
-    #[must_use = "dropping the timer stops it"]
     #[track_caller]
     pub fn after_func(d: Duration, f: impl Fn() + Send + Sync + 'static) -> Self {
         let _guest = must_wait("time::Timer::after_func");

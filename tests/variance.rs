@@ -127,6 +127,8 @@ mod lifetimes {
         RwLockWriteGuard "sync::RwLockWriteGuard<'x, u8>" covariant;
         /// It refers to the semaphore.
         SemaphorePermit "sync::SemaphorePermit<'x>" covariant;
+        /// It refers to the wait group.
+        WaitGroupGuard "sync::WaitGroupGuard<'x>" covariant;
         /// It refers to the listener.
         Incoming "net::Incoming<'x>" covariant;
         /// It refers to the listener.

@@ -74,7 +74,7 @@ fn types_without_parameters() {
         "++": net::TcpStream net::TcpListener net::UdpSocket net::UnixDatagram net::Incoming<'static>;
         "++": net::UnixStream net::UnixListener net::UnixIncoming<'static>;
         "++": ours::Barrier ours::Condvar ours::Once ours::Semaphore ours::SemaphorePermit<'static>;
-        "++": ours::WaitGroup;
+        "++": ours::OwnedSemaphorePermit ours::WaitGroup ours::WaitGroupGuard<'static>;
         "++": signal::Signal signal::Signals time::Ticker time::Timer;
         "++": metrics::Description metrics::Value;
         // A payload is Send alone; a lock is its goroutine's.

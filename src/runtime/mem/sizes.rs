@@ -22,11 +22,12 @@ pub(in crate::runtime) const LARGE_FRAMES: bool = cfg!(any(debug_assertions, uno
 /// How far above `stack.lo` a check fails already: room for functions that have no check. Go's `stackGuard`.
 pub(in crate::runtime) const STACK_GUARD: usize = if LARGE_FRAMES { 4 * 928 } else { 928 };
 
-/// The `stackguard0` of a goroutine that is to stop: above every stack. Go's `stackPreempt`.
-pub(in crate::runtime) const STACK_PREEMPT: usize = -1314_isize as usize;
+/// The `stackguard0` of a goroutine that is to stop: above every stack. Go's `stackPreempt`, without the
+/// sign: gcc's checks compare unsigned numbers, LLVM's of an `alloca` signed ones.
+pub(in crate::runtime) const STACK_PREEMPT: usize = (isize::MAX & -1314) as usize;
 
-/// The `stackguard0` of a goroutine whose stack is to be moved: above every stack. Go's `stackForceMove`.
-const STACK_FORCE_MOVE: usize = -275_isize as usize;
+/// The `stackguard0` of a goroutine whose stack is to be moved: above every stack, too. Go's `stackForceMove`.
+const STACK_FORCE_MOVE: usize = (isize::MAX & -275) as usize;
 
 /// The byte that `GODEBUG=efence=1` fills a home page's stack with when the goroutine has left it. Go's
 /// `stackPoisonCopy`.

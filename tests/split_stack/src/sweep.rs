@@ -13,7 +13,7 @@ use crate::{Case, Partner};
 const LOWEST: usize = 256;
 
 /// The limit of who is asked to stop.
-const STACK_PREEMPT: u64 = -1314_i64 as u64;
+const STACK_PREEMPT: u64 = (i64::MAX & -1314) as u64;
 
 /// What a plain thread of so many bytes has room for: the deepest recursion, unoptimised.
 const THREAD_STACK: usize = 256 << 20;

@@ -47,7 +47,7 @@ fn morestack(bytes: usize) {
 }
 
 /// What the word is, and the guard, while the goroutine is asked to stop.
-const ASKED: usize = usize::MAX - 1313;
+const ASKED: usize = isize::MAX as usize - 1313;
 
 /// The guard of the running goroutine, which is what the word is, and the low end of its stack.
 #[track_caller]

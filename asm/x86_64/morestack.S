@@ -21,6 +21,7 @@
 //         call    __morestack
 //         ret                            one byte, which is skipped
 //     body:
+//         endbr64                        only with -fcf-protection=branch or =full
 //         lea     0x18(%rbp), %r11       only in a function of variable arguments
 //
 // libgcc's __morestack *calls* the body, on a second stack, and the `ret` is
@@ -65,6 +66,23 @@
 
 // `lea 0x18(%rbp), %r11`, little end first.
 #define VARARGS_LEA 0x185d8d4c
+// `endbr64`, negated: the number itself would be a landing pad in the middle of an instruction.
+#define MINUS_ENDBR64 0x05e1f00d
+
+// For a function whose prologue has called one of these: from r10, where the call
+// returns to, to where the body begins; r11 is as the body expects it, `arguments`
+// being where those on the stack are.
+.macro TO_BODY arguments
+        movl    1(%r10), %r11d
+        addl    $MINUS_ENDBR64, %r11d
+        jne     1f
+        addq    $4, %r10                        // step over the landing pad
+1:      leaq    \arguments, %r11
+        cmpl    $VARARGS_LEA, 1(%r10)
+        jne     1f
+        addq    $4, %r10
+1:      incq    %r10
+.endm
 
 // The parts of xsave's header that must be zero.
 #define XSAVE_HEADER 512
@@ -168,12 +186,7 @@ FUNCTION __morestack
         movq    G_SCHED+GOBUF_BP(%rdx), %rbp
 .Lmorestack_resume:
         movq    8(%rbp), %r10
-        leaq    24(%rbp), %r11
-        cmpl    $VARARGS_LEA, 1(%r10)
-        jne     .Lmorestack_no_varargs
-        addq    $4, %r10
-.Lmorestack_no_varargs:
-        incq    %r10
+        TO_BODY 24(%rbp)
         movq    %r10, 8(%rbp)
         popq    %rax
         popq    %r9
@@ -282,13 +295,8 @@ FUNCTION __morestack_non_split
         cmpq    %fs:0x70, %r11
         jb      __morestack
         movq    (%rsp), %r10
-        cmpl    $VARARGS_LEA, 1(%r10)
-        je      .Lnon_split_varargs
-        incq    (%rsp)
-        ret
-.Lnon_split_varargs:
-        leaq    16(%rsp), %r11
-        addq    $5, (%rsp)
+        TO_BODY 16(%rsp)
+        movq    %r10, (%rsp)
         ret
 END __morestack_non_split
 

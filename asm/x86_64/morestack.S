@@ -56,7 +56,6 @@
 // What is called in Rust; see asm.S.
         .hidden gosched_newstack, gosched_badmorestackg0, gosched_badmorestackgsignal
         .hidden gosched_x_reg_restore
-        .hidden gosched_allocate_side_block
 
 // The bytes below the frame that the linker takes for granted when it rewrites a
 // call of code without checks.
@@ -68,6 +67,9 @@
 #define VARARGS_LEA 0x185d8d4c
 // `endbr64`, negated: the number itself would be a landing pad in the middle of an instruction.
 #define MINUS_ENDBR64 0x05e1f00d
+// The bytes of arguments that a caller of __morestack_allocate_stack_space may keep
+// room for at its stack's end.
+#define ARGUMENTS_ROOM 1024
 
 // For a function whose prologue has called one of these: from r10, where the call
 // returns to, to where the body begins; r11 is as the body expects it, `arguments`
@@ -300,17 +302,51 @@ FUNCTION __morestack_non_split
         ret
 END __morestack_non_split
 
-// void *__morestack_allocate_stack_space(size_t size): memory for an alloca that
-// finds no room on the stack, with rbp the frame pointer of the function that asks.
-// First the stack grows, as for a frame of that size, so that the next one finds
-// room; this one gets a block elsewhere (src/runtime/mem/side.rs).
+// void *__morestack_allocate_stack_space(size_t size): memory for an alloca or an array
+// of variable length, whose check has failed. If there is too little room on a
+// goroutine's stack, it grows. Any other stack has a limit that isn't its own, or a
+// goroutine is asked to stop. Then this does what the function would have done after a
+// check that passed: it takes the bytes from the stack. So they end when it returns, or
+// with the array's scope.
+//
+// The function finds what it has by rbp, and takes rsp as it is: it is the one thing
+// that such a function doesn't rely on. But the lowest bytes may be those where it writes
+// arguments of calls (gcc with -maccumulate-outgoing-args); how many, only it knows: not
+// more than its frame has.
+//
+//                  |  the caller's frame          |
+//     rsp       -> |                              |
+//                  |  size bytes                  |
+//     rax       -> |                              |
+//                  |  as many as that frame has,  |
+//     rsp then  -> |  but not over ARGUMENTS_ROOM |
 FUNCTION __morestack_allocate_stack_space
         endbr64
+        leaq    8(%rsp), %rax
+        movq    %rbp, %rdx
+        subq    %rax, %rdx
+        movl    $ARGUMENTS_ROOM, %eax
+        cmpq    %rax, %rdx
+        cmovaq  %rax, %rdx
+        addq    $15, %rdx
+        andq    $-16, %rdx                      // rdx = room for arguments
+        leaq    15(%rdx), %rax
+        addq    %rax, %rdi
+        sbbq    %rax, %rax                      // all ones, which is too much, if the sum is
+        orq     %rax, %rdi
+        andq    $-16, %rdi                      // rdi = all that is taken
         movq    %rdi, %r10
         callq   gosched_morestack_prologue
         ret
-        movq    %rbp, %rsi
-        jmp     gosched_allocate_side_block
+        popq    %r11
+        .cfi_def_cfa_offset 0
+        .cfi_register %rip, %r11
+        subq    %rdi, %rsp
+        leaq    (%rsp,%rdx), %rax
+        pushq   %r11
+        .cfi_def_cfa_offset 8
+        .cfi_offset %rip, -8
+        ret
 END __morestack_allocate_stack_space
 
 #endif

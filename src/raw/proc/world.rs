@@ -228,10 +228,10 @@ pub unsafe fn resume_g(state: SuspendGState) {
 
 /// Calls `f` with each range of addresses in which `gp` may keep a pointer, for a collector that doesn't
 /// know its frames: the used part of its stack, with its general registers, wherever it was stopped; its
-/// vector registers, if it was preempted; the blocks that `alloca` has got; `param`, and the sudogs that it
-/// waits on; the argument or the closure of a goroutine that hasn't begun; the result of one that has ended,
-/// until its handle takes it. Each range begins at a multiple of 8, and so do pointers in it. Go's `scanstack`,
-/// in `mgcmark.go`, does more.
+/// vector registers, if it was preempted; `param`, and the sudogs that it waits on; the argument or the
+/// closure of a goroutine that hasn't begun; the result of one that has ended, until its handle takes it.
+/// Each range begins at a multiple of 8, and so do pointers in it. Go's `scanstack`, in `mgcmark.go`, does
+/// more.
 ///
 /// [What it doesn't name](crate::proc::preemption#for-a-collector) is for the embedder to find.
 ///

@@ -63,8 +63,6 @@ pub struct GExt {
     pub created_at: Cell<Option<&'static Location<'static>>>,
     /// Its name, cut to what fits.
     pub name: Cell<Name>,
-    /// Blocks that its code has instead of room on the stack, the newest first: `mem/side.rs`.
-    pub side_blocks: Cell<*mut c_void>,
     /// Its vector registers, while it is preempted: `preempt/xregs.rs`.
     pub x_regs: Cell<*mut XRegState>,
     /// Room for the closure and the result of a spawn.

@@ -42,7 +42,6 @@
 //! | `advise.rs` | advice to the kernel for many places at once |
 //! | `segment.rs` | `stackalloc`, `stackfree`, `stackcache_clear`: what a stack grows into |
 //! | `large.rs` | large segments, a mapping for each |
-//! | `side.rs` | blocks in place of room on the stack, for what C allocates there |
 //! | `cache.rs` | what nobody uses: a list for each P, one for all, and what passes between them |
 //! | `pool.rs` | things that stay what they are: channels, timers |
 //! | `stack_limit.rs` | the word that compilers' checks compare rsp with, as other threads know it |
@@ -57,7 +56,6 @@ pub(super) mod large;
 pub(super) mod morestack_check;
 pub(super) mod pool;
 pub(super) mod segment;
-pub(super) mod side;
 pub(super) mod sizes;
 pub(super) mod stack_limit;
 

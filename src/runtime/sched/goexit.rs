@@ -11,7 +11,6 @@ use crate::runtime::embed::hooks::hooks;
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::proflabel::drop_labels;
 use crate::runtime::g::status::casgstatus;
-use crate::runtime::mem::side::free_side_blocks;
 use crate::runtime::p::timers::timer::release_timer;
 use crate::runtime::sched::join::exited;
 use crate::runtime::sched::schedule::{dropg, schedule};
@@ -73,9 +72,6 @@ pub(super) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
     if let Some(t) = gp.timer.get() {
         gp.timer.set(None);
         release_timer(t);
-    }
-    if !gp.ext.side_blocks.get().is_null() {
-        free_side_blocks(gp, usize::MAX);
     }
     dropg(mp, gp);
     if mp.locked_int.get() != 0 {

@@ -8,8 +8,7 @@
 //!   hook goes on with;
 //! - in the sudogs that the G waits on: where a value is to be sent from or received to;
 //! - in the stack itself: the slots that a [frame map](crate::proc::FrameMap) names, and where
-//!   there is none, every aligned word that looks like such an address;
-//! - in the blocks that code has got instead of room on the stack ([`side`](crate::runtime::mem::side)).
+//!   there is none, every aligned word that looks like such an address.
 //!
 //! Callee-saved registers are in the stack by then: mcall and morestack have saved them there.
 //!
@@ -35,7 +34,6 @@ use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::unlock;
 use crate::runtime::mem::home::home_stack;
 use crate::runtime::mem::segment::{stackalloc, stackfree};
-use crate::runtime::mem::side::adjust_side_blocks;
 use crate::runtime::mem::sizes::{POISON, running_guard};
 use crate::runtime::stack::frame_map::{self, Frame, adjustframes};
 use crate::runtime::stack::verify;
@@ -109,12 +107,9 @@ pub(super) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
     gp.sched.sp.set(new.hi - used);
     gp.stktopsp.set(gp.stktopsp.get().wrapping_add(adjinfo.delta));
 
-    // SAFETY: everything was copied to the new stack, which nobody runs on yet; the G isn't running.
-    unsafe {
-        if maps {
-            adjustframes(gp, &adjinfo, innermost);
-        }
-        adjust_side_blocks(gp, &adjinfo);
+    if maps {
+        // SAFETY: everything was copied to the new stack, which nobody runs on yet; the G isn't running.
+        unsafe { adjustframes(gp, &adjinfo, innermost) };
     }
     if let Some(copystack) = hooks().copystack {
         copystack(gp, &adjinfo);

@@ -9,7 +9,7 @@
 //!   of it; not at an asynchronous safe point, as registers may; nor while the goroutine works on g0, or is
 //!   about to park on a channel.
 //! - Nothing outside of a stack points into it but what is adjusted: `sched`, the sudogs that it waits on,
-//!   its side blocks, and the embedder's chains, by a hook. What that demands of code is in `copying_stacks`.
+//!   and the embedder's chains, by a hook. What that demands of code is in `copying_stacks`.
 //! - A parked receiver may be written to meanwhile. So its channels are locked, in the order that `select`
 //!   has locked them in, while that part of the stack is copied.
 //! - With frame maps, frames are exact or the stack isn't shrunk; without, every aligned word that looks like

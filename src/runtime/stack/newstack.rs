@@ -10,7 +10,6 @@ use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{G, GCOPYSTACK, GRUNNING};
 use crate::runtime::g::callers::left_at;
 use crate::runtime::g::status::casgstatus;
-use crate::runtime::mem::side::free_side_blocks;
 use crate::runtime::mem::sizes::{STACK_GUARD, STACK_PREEMPT, running_guard};
 use crate::runtime::preempt::safe_point::can_preempt_m;
 use crate::runtime::preempt::xregs::RESTORE_STACK;
@@ -110,7 +109,6 @@ fn make_room(gp: &'static G, framesize: usize, pc: usize, above: usize) {
         overflow(gp, sp, limit, Some(&left_at(gp)))
     }
 
-    free_side_blocks(gp, sp);
     // SAFETY: morestack has saved its caller's frame pointer in the goroutine's stack, at `sched.bp`.
     let fp = unsafe { ptr::with_exposed_provenance::<usize>(gp.sched.bp.get()).read() };
     casgstatus(gp, GRUNNING, GCOPYSTACK);

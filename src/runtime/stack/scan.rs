@@ -23,7 +23,6 @@ use crate::runtime::data::runtime2::{G, GDEAD, GSCAN, GSYSCALL};
 use crate::runtime::g::joiner::ended;
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::g::sudog::waiting;
-use crate::runtime::mem::side::each_side_block;
 use crate::runtime::preempt::xregs;
 
 /// [`proc::scan_stack`](crate::proc::scan_stack). What Go's `scanstack` does for a frame without maps.
@@ -57,7 +56,6 @@ pub(crate) fn scan_stack(gp: &G, mut f: impl FnMut(Range<usize>)) {
     if let Some((lo, hi)) = xregs::saved(gp) {
         f(lo..hi);
     }
-    each_side_block(gp, |lo, hi| f(lo..hi));
 }
 
 /// Whether the slot of `gp` has a closure in it, or a result.

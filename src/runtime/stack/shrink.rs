@@ -9,7 +9,6 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN};
 use crate::runtime::g::status::readgstatus;
-use crate::runtime::mem::side::free_side_blocks;
 use crate::runtime::mem::sizes::STACK_GUARD;
 use crate::runtime::stack::copystack::{copystack, size_for};
 use crate::runtime::stack::frame_map::{frames_known, parked_frame};
@@ -53,6 +52,5 @@ pub(crate) fn shrinkstack(gp: &'static G) {
     if newsize >= oldsize || used >= oldsize / 4 {
         return;
     }
-    free_side_blocks(gp, gp.sched.sp.get());
     copystack(gp, newsize, parked_frame(gp));
 }

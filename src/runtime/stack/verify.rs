@@ -8,14 +8,11 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::data::adjust_info::AdjustInfo;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::g::sudog::waiting;
-use crate::runtime::mem::side::each_side_block;
 
-/// Throws if a word of the G's stack, of its side blocks or of the G itself points into the old
-/// stack.
+/// Throws if a word of the G's stack or of the G itself points into the old stack.
 pub(super) fn no_stale_word(gp: &G, adjinfo: &AdjustInfo) {
     let (sched, stack) = (&gp.sched, gp.stack.get());
     stack_words(sched.sp.get(), stack.hi, adjinfo);
-    each_side_block(gp, |from, to| words("a side block", from, to, adjinfo, |_, _| false));
     one("sched.bp", sched.bp.get(), adjinfo);
     one("sched.ctxt", sched.ctxt.get().addr(), adjinfo);
     one("_defer", gp._defer.get().addr(), adjinfo);
@@ -38,8 +35,8 @@ fn words(what: &str, from: usize, to: usize, adjinfo: &AdjustInfo, adjusted: imp
 
 /// A word of the G's memory.
 fn word(at: usize) -> usize {
-    // SAFETY: aligned, and of a stack or a side block of the G's that isn't free. A sender may be writing to it:
-    // volatile, so that it is read once.
+    // SAFETY: aligned, and of a stack of the G's that isn't free. A sender may be writing to it: volatile, so that
+    // it is read once.
     unsafe { ptr::with_exposed_provenance::<usize>(at).read_volatile() }
 }
 

@@ -16,7 +16,7 @@ use gosched::proc::{self, Coro, StwReason};
 use gosched::runtime2::{G, GRUNNABLE, GRUNNING, GSYSCALL, GWAITING, TraceBlockReason, WaitReason};
 use gosched::{go, yield_now};
 
-use crate::asm::secrets_in_registers::{KEEP_IN_BLOCK, KEPT, Meanwhile, keep};
+use crate::asm::secrets_in_registers::{KEEP_IN_ALLOCA, KEPT, Meanwhile, keep};
 use crate::harness::{Test, run, tests};
 
 tests! {
@@ -27,7 +27,7 @@ tests! {
     while_it_stops_the_world
     in_a_thread_that_is_a_guest
     in_a_coroutine_that_waits
-    in_a_block_in_place_of_room
+    in_what_alloca_has_got
 }
 
 /// Secrets are the numbers after this.
@@ -296,14 +296,14 @@ fn in_a_coroutine_that_waits(test: Test) {
     });
 }
 
-fn in_a_block_in_place_of_room(test: Test) {
+fn in_what_alloca_has_got(test: Test) {
     unsafe extern "C" fn start(_: *mut c_void) {
-        if let Some(keep_in_block) = KEEP_IN_BLOCK {
+        if let Some(keep_in_alloca) = KEEP_IN_ALLOCA {
             // SAFETY: the stack grows by the check in there.
-            unsafe { keep_in_block(!BASE, park) }
+            unsafe { keep_in_alloca(!BASE, park) }
         }
     }
-    if KEEP_IN_BLOCK.is_none() {
+    if KEEP_IN_ALLOCA.is_none() {
         return test.skip("no compiler makes such code for this architecture");
     }
     with_procs(test, 2, || {

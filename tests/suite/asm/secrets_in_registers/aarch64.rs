@@ -75,4 +75,4 @@ unsafe extern "C" {
 }
 
 /// No compiler's code has blocks in place of room.
-pub const KEEP_IN_BLOCK: Option<unsafe extern "C" fn(complement: u64, f: Meanwhile)> = None;
+pub const KEEP_IN_ALLOCA: Option<unsafe extern "C" fn(complement: u64, f: Meanwhile)> = None;

@@ -7,8 +7,8 @@ use std::ffi::c_void;
 pub const KEPT: u64 = 7;
 
 global_asm!(
-    ".globl keep, keep_in_block",
-    ".hidden keep, keep_in_block",
+    ".globl keep, keep_in_alloca",
+    ".hidden keep, keep_in_alloca",
     "keep:",
     "push rbx",
     "push rbp",
@@ -35,7 +35,7 @@ global_asm!(
     "pop rbp",
     "pop rbx",
     "ret",
-    "keep_in_block:",
+    "keep_in_alloca:",
     "push rbp",
     "mov rbp, rsp",
     "push rbx",
@@ -49,6 +49,7 @@ global_asm!(
     "mov [rax + 4096], rbx",
     "xor ebx, ebx",
     "call r12",
+    "lea rsp, [rbp - 16]", // what was taken is below
     "pop r12",
     "pop rbx",
     "pop rbp",
@@ -61,8 +62,8 @@ pub type Meanwhile = unsafe extern "C" fn(*mut c_void);
 unsafe extern "C" {
     /// Calls `f(arg)` with the numbers after `!complement` in rbx, rbp, r12 to r15, and its frame.
     pub fn keep(complement: u64, f: Meanwhile, arg: *mut c_void);
-    fn keep_in_block(complement: u64, f: Meanwhile);
+    fn keep_in_alloca(complement: u64, f: Meanwhile);
 }
 
-/// Calls `f` with the number after `!complement` in a block that it has in place of room.
-pub const KEEP_IN_BLOCK: Option<unsafe extern "C" fn(complement: u64, f: Meanwhile)> = Some(keep_in_block);
+/// Calls `f` with the number after `!complement` in what it has got from `alloca`.
+pub const KEEP_IN_ALLOCA: Option<unsafe extern "C" fn(complement: u64, f: Meanwhile)> = Some(keep_in_alloca);

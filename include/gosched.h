@@ -63,17 +63,24 @@
  *      isn't (libc, other libraries) finds some 600 bytes: enough for memcpy or strlen, and not
  *      for printf. What needs more is called through gosched_systemstack. Or the program is linked
  *      by gold or lld, -fuse-ld=gold: then the linker has each function that calls such code
- *      make sure of 16 KiB first, unless it calls through a pointer.
+ *      make sure of 16 KiB first, unless it calls through a pointer. It can't do that with
+ *      -fcf-protection=full, which Ubuntu's gcc sets: use -fcf-protection=none there.
  *   2. No address of the stack is anywhere but on it: not in a static, not in the heap, not with
  *      another goroutine. Those in arguments are right, also of a function of this file; and a
  *      channel may send from, and receive to, the stack.
  *   3. On the stack, an address is a plain pointer, and aligned: not in a packed struct, not
  *      hashed, not masked. An integer that happens to look like an address of the stack would be
  *      adjusted as well. So would the half of a word that a short or a string has left of an old
- *      address: compile with -ftrivial-auto-var-init=zero (gcc 12, clang).
+ *      address: compile with -ftrivial-auto-var-init=zero (gcc 12, clang; up to clang 15 with
+ *      -enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang, too). That
+ *      doesn't reach an argument of less than a word that there is no register for (a ninth
+ *      float), nor a long double, which may lose bits: compile with -mlong-double-64, which makes
+ *      it a double, and pass none to libc; or avoid it, and long double _Complex.
  *   4. No setjmp and longjmp, no C++ exception, and no nested function (GNU C) whose address is
  *      taken. alloca is fine; a function with an array of variable length is compiled with
- *      -fno-forward-propagate.
+ *      -fno-forward-propagate (gcc). No function of variable arguments by clang: LLVM has no
+ *      check for them. Arguments on the stack are pushed without a check: no struct of more than
+ *      some 400 bytes by value.
  *
  *   docs/copying-stacks.md tells more, and how GODEBUG makes mistakes show.
  *

@@ -1,48 +1,108 @@
-//! Compiles the C of this package, at several levels of optimisation.
+//! Compiles the C of this package, by gcc and by clang, in several *flavours*: levels of optimisation, each
+//! with what the compiler does for control-flow protection. `src/cases.rs` finds them in the program.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// What the files are compiled with; src/cases.rs has the same names.
-const LEVELS: [(&str, u32, bool); 3] = [("o0", 0, false), ("o2", 2, false), ("o2fp", 2, true)];
+/// The levels; `o2fp` keeps frame pointers.
+const LEVELS: [(&str, u32, bool); 5] =
+    [("o0", 0, false), ("o1", 1, false), ("o2", 2, false), ("o2fp", 2, true), ("o3", 3, false)];
 
 /// What the compiler must be told, besides: locals must be zero from the start. Whatever looks like an
 /// address of the stack is adjusted when it moves, and a word of which only a part is written (two bytes
 /// of text, a short in a struct) looks like one if the rest of it is what is left of an address.
 const NEEDED: [&str; 2] = ["-fsplit-stack", "-ftrivial-auto-var-init=zero"];
 
-/// A compiler for these files: nested functions are gcc's own.
-fn gcc(folder: &Path) -> cc::Build {
-    let mut build = cc::Build::new();
-    build.std("gnu11").flags(NEEDED).flag("-Wno-psabi").extra_warnings(true).out_dir(folder);
-    build
+/// What clang wants to hear before it does that, up to version 15.
+const KNOWING: &str = "-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang";
+
+/// The files, and what each needs besides, if the compiler knows it.
+const FILES: [(&str, Option<&str>); 6] = [
+    ("cases", None),
+    ("arrays", Some("-fno-forward-propagate")),
+    ("outgoing", Some("-maccumulate-outgoing-args")),
+    ("long_double", Some("-mlong-double-64")),
+    ("avx", Some("-mavx")),
+    ("unchecked", None),
+];
+
+/// A compiler for these files.
+struct Compiler {
+    /// How its flavours' names begin.
+    prefix: &'static str,
+    build: cc::Build,
+    /// The kinds of `-fcf-protection`; Ubuntu's gcc has `full` if it isn't told.
+    protections: &'static [&'static str],
+}
+
+impl Compiler {
+    /// The one that cargo is told to take, which must be a gcc: nested functions are gcc's own.
+    fn gcc() -> Option<Self> {
+        let mut build = cc::Build::new();
+        build.flag("-Wno-psabi");
+        Self::able("", build, &["none", "branch", "return", "full"], cc::Tool::is_like_gnu)
+    }
+
+    fn clang() -> Option<Self> {
+        let mut build = cc::Build::new();
+        build.compiler("clang").flag("-Wno-unknown-attributes").flag_if_supported(KNOWING);
+        Self::able("clang-", build, &["none", "full"], cc::Tool::is_like_clang)
+    }
+
+    /// The compiler, if it is there, and can do what is needed.
+    fn able(
+        prefix: &'static str,
+        mut build: cc::Build,
+        protections: &'static [&'static str],
+        is_it: fn(&cc::Tool) -> bool,
+    ) -> Option<Self> {
+        build.std("gnu11").flags(NEEDED).extra_warnings(true).cargo_warnings(false).cargo_metadata(false);
+        // None of its own flags is asked for alone: clang 14 knows the one only with the other.
+        let able = build.try_get_compiler().is_ok_and(|tool| is_it(&tool))
+            && build.clone().file("c/empty.c").try_compile_intermediates().is_ok();
+        able.then_some(Compiler { prefix, build, protections })
+    }
+
+    /// The objects of all files, in all flavours.
+    fn objects(&self, out: &Path) -> Vec<PathBuf> {
+        let mut objects = Vec::new();
+        for (level, number, frame_pointers) in LEVELS {
+            for protection in self.protections {
+                let name = match *protection {
+                    "none" => format!("{}{level}", self.prefix),
+                    protection => format!("{}{level}-{protection}", self.prefix),
+                };
+                let mut build = self.build.clone();
+                build.opt_level(number).force_frame_pointer(frame_pointers);
+                build.flag(format!("-fcf-protection={protection}"));
+                build.define("FLAVOUR", &*format!("\"{name}\""));
+                build.define("CALLS_LIBC", &*format!("split_stack_calls_libc_{}", name.replace('-', "_")));
+                for (file, flag) in FILES {
+                    let mut build = build.clone();
+                    flag.map(|flag| build.flag_if_supported(flag));
+                    build.out_dir(out.join(&name)).file(format!("c/{file}.c"));
+                    objects.extend(build.compile_intermediates());
+                }
+            }
+        }
+        objects
+    }
 }
 
 fn main() {
     println!("cargo::rerun-if-changed=c");
     println!("cargo::rustc-check-cfg=cfg(split_stack)");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    let build = gcc(&out);
-    let usable = env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|libc| libc == "gnu")
-        && build.try_get_compiler().is_ok_and(|compiler| compiler.is_like_gnu())
-        && NEEDED.iter().all(|flag| build.is_flag_supported(flag).unwrap_or(false));
-    if !usable {
-        return;
-    }
-    println!("cargo::rustc-cfg=split_stack");
-    cc::Build::new().files(["c/at_depth.S", "c/registers.S"]).compile("split_stack_asm");
-    for (name, level, frame_pointers) in LEVELS {
-        for file in ["cases", "arrays", "avx", "unchecked"] {
-            let mut build = gcc(&out.join(name));
-            build.opt_level(level).force_frame_pointer(frame_pointers);
-            match file {
-                "arrays" => _ = build.flag("-fno-forward-propagate"),
-                "avx" => _ = build.flag("-mavx"),
-                _ => {}
-            }
-            build.define("CASES", &*format!("split_stack_{file}_{name}"));
-            build.define("CALLS_LIBC", &*format!("split_stack_calls_libc_{name}"));
-            build.file(format!("c/{file}.c")).compile(&format!("split_stack_{file}_{name}"));
+    if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|libc| libc == "gnu")
+        && let Some(gcc) = Compiler::gcc()
+    {
+        println!("cargo::rustc-cfg=split_stack");
+        let mut build = cc::Build::new();
+        build.files(["c/at_depth.S", "c/registers.S"]).objects(gcc.objects(&out));
+        if let Some(clang) = Compiler::clang() {
+            build.objects(clang.objects(&out));
         }
+        // Nobody refers to the tables of cases by name.
+        build.link_lib_modifier("+whole-archive").compile("split_stack");
     }
 }

@@ -73,6 +73,29 @@ DRIVER word aligned_with_an_array(struct Call *call) {
     return mix(aligned_and_variable(call->seed, 10), aligned_and_variable(call->seed, 300));
 }
 
-const struct Case CASES[] = {
-    CASE(variable_arrays), CASE(arrays_in_scopes), CASE(aligned_with_an_array), END,
+UNDER_TEST word array_in_each_turn(word s, word turns) {
+    word sum = s;
+    for (word i = 0; i < turns; i++) {
+        word scratch[100 + i % 10];
+        word last = sizeof scratch / sizeof scratch[0] - 1;
+        scratch[0] = sum;
+        scratch[last] = i;
+        __asm__ volatile("" : : "r"(scratch) : "memory");
+        sum = mix(scratch[0], scratch[last]);
+    }
+    return sum;
+}
+
+/* One after the other, in one frame: each ends with its turn. */
+DRIVER word array_in_a_loop(struct Call *call) {
+    call->checks = 1 + call->levels;
+    ABOUT_TO_CALL(call, 0);
+    return array_in_each_turn(call->seed, call->levels);
+}
+
+static const struct Case cases[] = {
+    CASE(variable_arrays), CASE(arrays_in_scopes), CASE(aligned_with_an_array),
+    CASE(array_in_a_loop), END,
 };
+
+TABLE("checked", cases);

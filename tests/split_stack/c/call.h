@@ -62,17 +62,35 @@ struct Case {
     word (*driver)(struct Call *);
 };
 
-/* A table of cases ends with one that has no name. */
+/* A list of cases ends with one that has no name. */
 #define CASE(f) { #f, f }
 #define END { NULL, NULL }
 
+/* Cases of one kind, compiled in one way. */
+struct Table {
+    const char *flavour;
+    const char *kind;
+    const struct Case *cases;
+};
+
+/* Puts a list where src/cases.rs looks for it. */
+#define TABLE(kind, cases)                                                                        \
+    static const struct Table table = { FLAVOUR, kind, cases };                                   \
+    static const struct Table *const entry                                                        \
+        __attribute__((used, retain, section("split_stack_tables"))) = &table
+
 /* Compiled as it stands here: not inlined, not cloned, all arguments where the ABI has them. A
    goroutine that is asked to stop may be stopped between any two instructions of it. */
-#define UNDER_TEST static __attribute__((noipa, section("gosched_preemptible")))
+#ifdef __clang__
+#define NOT_INLINED __attribute__((noinline, used))
+#else
+#define NOT_INLINED __attribute__((noipa))
+#endif
+#define UNDER_TEST static NOT_INLINED __attribute__((section("gosched_preemptible")))
 
 /* Calls a function under test. It makes no check itself, so the function's own prologue is the
    first to find out how little there is. */
-#define DRIVER static __attribute__((noipa, no_split_stack))
+#define DRIVER static NOT_INLINED __attribute__((no_split_stack))
 
 /* For a driver, before its call: notes how low it goes, with so many bytes of arguments. */
 #define ABOUT_TO_CALL(call, arguments)                                                            \

@@ -90,7 +90,11 @@ UNDER_TEST double around_a_call(double a, double b, double c, word d, word e, wo
    think that the check there leaves them alone. */
 DRIVER word kept(struct Call *call) {
     double s = (double)(call->seed >> 40);
+#ifdef __clang__
+    call->checks = 1; /* the other has no frame */
+#else
     call->checks = 16;
+#endif
     ABOUT_TO_CALL(call, 0);
     return bits(around_a_call(s, s / 3, s / 7, call->seed, call->seed >> 1, call->seed >> 2));
 }

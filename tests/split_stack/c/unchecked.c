@@ -25,7 +25,7 @@ UNDER_TEST word formatted(double a, double b, word c, word *place) {
 /* A small frame: it is the compare that the linker replaces. The second call finds room enough. */
 DRIVER word small_frame(struct Call *call) {
     word at = call->seed;
-    call->checks = 4;
+    call->checks = 2;
     ABOUT_TO_CALL(call, 0);
     word sum = formatted((double)call->seed / 3, (double)call->seed / 7, call->seed, &at);
     return mix(sum, formatted((double)at / 3, (double)at / 7, at, &at));
@@ -43,12 +43,13 @@ UNDER_TEST word formatted_in_large(word *a, double b, double c) {
 /* A large frame: the linker makes it a larger one. */
 DRIVER word large_frame(struct Call *call) {
     word at = call->seed;
-    call->checks = 4;
+    call->checks = 2;
     ABOUT_TO_CALL(call, 0);
     word sum = formatted_in_large(&at, (double)call->seed / 11, (double)call->seed / 13);
     return mix(sum, formatted_in_large(&at, (double)at / 11, (double)at / 13));
 }
 
+#ifndef __clang__
 /* Its frame is small: what it saves of the registers is all that is in it. */
 UNDER_TEST void print(char *text, const char *format, ...) {
     va_list list;
@@ -86,6 +87,7 @@ DRIVER word chained(struct Call *call) {
     word sum = add((double)call->seed / 3);
     return mix(mix(sum, add((double)at / 7)), mix(at, calls));
 }
+#endif
 
 UNDER_TEST int compare(const void *a, const void *b) {
     word x = *(const word *)a, y = *(const word *)b;
@@ -125,9 +127,21 @@ DRIVER word rust(struct Call *call) {
     return mix(sum, at);
 }
 
-const struct Case CASES[] = {
-    CASE(small_frame), CASE(large_frame), CASE(variable), CASE(chained), CASE(called_back), CASE(rust), END,
+static const struct Case cases[] = {
+    CASE(small_frame), CASE(large_frame), CASE(called_back), CASE(rust),
+#ifndef __clang__
+    CASE(variable), CASE(chained),
+#endif
+    END,
 };
 
-/* For a look at the machine code. */
-word (*const CALLS_LIBC)(double, double, word, word *) = formatted;
+TABLE("unchecked", cases);
+
+static NOT_INLINED void calls_libc(const char *text) {
+    puts(text);
+    puts(text);
+}
+
+/* For a look at the machine code. A function whose address is taken may begin with a landing pad, and the linkers
+   see no prologue behind one: so it is none of those above. */
+void (*const CALLS_LIBC)(const char *) = calls_libc;

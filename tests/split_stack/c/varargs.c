@@ -116,7 +116,7 @@ UNDER_TEST double after_named(word a, double b, word c, word *d, double e, word 
 }
 
 /* So many named ones that the others begin in the middle of the stack's arguments. */
-DRIVER word behind_named(struct Call *call) {
+DRIVER word variable_behind_named(struct Call *call) {
     word s = call->seed, at[2] = { s, s * 3 };
     double x = (double)s;
     call->checks = 1 + MORE;

@@ -78,8 +78,8 @@ impl Partner {
         Partner(Kind::Goroutines { questions, answers })
     }
 
-    /// Of a case on a plain thread.
-    pub(crate) fn thread() -> Self {
+    /// Of a case that isn't on a goroutine.
+    pub fn thread() -> Self {
         Partner(Kind::Thread(RefCell::default()))
     }
 

@@ -90,6 +90,12 @@ impl Call {
         }
     }
 
+    /// Runs it on this stack, whatever that is; returns the result.
+    pub fn on_this_stack(&self) -> u64 {
+        // SAFETY: a case, which makes checks if this is a goroutine's stack that can be too short.
+        unsafe { (self.driver)(self) }
+    }
+
     /// Runs it here, on a plain thread; returns the result.
     pub(crate) fn on_this_thread(&self) -> u64 {
         // SAFETY: a case, with a thread's stack.

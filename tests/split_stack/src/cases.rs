@@ -1,11 +1,13 @@
-//! The tables of cases in C.
+//! The lists of cases in C: how each was compiled, and where they are in the program.
 
 use std::ffi::{CStr, c_char};
 use std::sync::Once;
 
 use crate::call::Driver;
 
-/// What the C files are compiled with: `-O0`, `-O2`, `-O2 -fno-omit-frame-pointer`.
+/// The flavours that are tested most, by gcc: `-O0`, `-O2`, `-O2 -fno-omit-frame-pointer`. The others are
+/// `o1` and `o3`, what these have behind them with each kind of `-fcf-protection` (`o2-full`), and
+/// with `clang-` before them all that clang compiles.
 pub const LEVELS: [&str; 3] = ["o0", "o2", "o2fp"];
 
 /// A case.
@@ -23,79 +25,79 @@ struct Entry {
     driver: Option<Driver>,
 }
 
-/// The tables of one level.
-struct Tables {
-    plain: *const Entry,
-    arrays: *const Entry,
-    avx: *const Entry,
-    unchecked: *const Entry,
+/// `struct Table` of `c/call.h`.
+#[repr(C)]
+struct Table {
+    flavour: *const c_char,
+    kind: *const c_char,
+    cases: *const Entry,
 }
 
+/// The tables, which are all in one section of the program.
 #[cfg(split_stack)]
-macro_rules! tables {
-    ($level:expr, $($name:literal: $plain:ident $arrays:ident $avx:ident $unchecked:ident)*) => {{
-        unsafe extern "C" {
-            $(
-                static $plain: Entry;
-                static $arrays: Entry;
-                static $avx: Entry;
-                static $unchecked: Entry;
-            )*
-        }
-        match $level {
-            $(
-                $name => Tables {
-                    plain: &raw const $plain,
-                    arrays: &raw const $arrays,
-                    avx: &raw const $avx,
-                    unchecked: &raw const $unchecked,
-                },
-            )*
-            other => panic!("nothing is compiled with {other}"),
-        }
-    }};
-}
-
-#[cfg(split_stack)]
-fn tables(level: &str) -> Tables {
-    tables! { level,
-        "o0": split_stack_cases_o0 split_stack_arrays_o0 split_stack_avx_o0 split_stack_unchecked_o0
-        "o2": split_stack_cases_o2 split_stack_arrays_o2 split_stack_avx_o2 split_stack_unchecked_o2
-        "o2fp": split_stack_cases_o2fp split_stack_arrays_o2fp split_stack_avx_o2fp split_stack_unchecked_o2fp
+fn tables() -> &'static [&'static Table] {
+    unsafe extern "C" {
+        #[link_name = "__start_split_stack_tables"]
+        static START: &'static Table;
+        #[link_name = "__stop_split_stack_tables"]
+        static STOP: &'static Table;
+    }
+    // SAFETY: the linker defines these: where the section begins and ends. It has pointers, and no more.
+    unsafe {
+        let (start, stop) = (&raw const START, &raw const STOP);
+        std::slice::from_raw_parts(start, stop.offset_from_unsigned(start))
     }
 }
 
+/// There are none.
 #[cfg(not(split_stack))]
-fn tables(level: &str) -> Tables {
-    panic!("nothing is compiled with {level}");
+fn tables() -> &'static [&'static Table] {
+    &[]
 }
 
-/// The entries of a table.
+/// A string of a table's.
 ///
 /// # Safety
 /// It is one.
-unsafe fn read(mut entry: *const Entry) -> Vec<Case> {
+unsafe fn text(text: *const c_char) -> &'static str {
+    // SAFETY: the caller's.
+    unsafe { CStr::from_ptr(text) }.to_str().expect("a name in C")
+}
+
+/// All flavours that there are, by the name.
+pub fn flavours() -> Vec<&'static str> {
+    // SAFETY: a table's.
+    let mut flavours: Vec<_> = tables().iter().map(|table| unsafe { text(table.flavour) }).collect();
+    flavours.sort_unstable();
+    flavours.dedup();
+    flavours
+}
+
+/// The cases of one kind and flavour.
+fn read(kind: &str, flavour: &str) -> Vec<Case> {
     let mut cases = Vec::new();
-    // SAFETY: the caller's; a table ends with an entry without a driver.
-    unsafe {
-        while let Some(driver) = (*entry).driver {
-            let name = CStr::from_ptr((*entry).name).to_str().expect("a C function's name");
-            cases.push(Case { name, driver });
-            entry = entry.add(1);
+    for table in tables() {
+        // SAFETY: a table, whose list ends with an entry without a driver.
+        unsafe {
+            if text(table.kind) == kind && text(table.flavour) == flavour {
+                let mut entry = table.cases;
+                while let Some(driver) = (*entry).driver {
+                    cases.push(Case { name: text((*entry).name), driver });
+                    entry = entry.add(1);
+                }
+            }
         }
     }
+    assert!(!cases.is_empty(), "nothing is compiled as {flavour}");
     cases
 }
 
 /// The cases that can run on this processor.
-pub fn cases(level: &str) -> Vec<Case> {
+pub fn cases(flavour: &str) -> Vec<Case> {
     static SKIPPED: Once = Once::new();
-    let tables = tables(level);
-    // SAFETY: tables.
-    let mut cases = unsafe { [read(tables.plain), read(tables.arrays)].concat() };
+    let mut cases = read("checked", flavour);
     if is_x86_feature_detected!("avx") {
-        // SAFETY: a table.
-        cases.extend(unsafe { read(tables.avx) });
+        cases.extend(read("avx", flavour));
     } else {
         SKIPPED.call_once(|| eprintln!("skipped: this processor has no AVX"));
     }
@@ -103,7 +105,6 @@ pub fn cases(level: &str) -> Vec<Case> {
 }
 
 /// The cases in which code with checks calls code without.
-pub fn unchecked_cases(level: &str) -> Vec<Case> {
-    // SAFETY: a table.
-    unsafe { read(tables(level).unchecked) }
+pub fn unchecked_cases(flavour: &str) -> Vec<Case> {
+    read("unchecked", flavour)
 }

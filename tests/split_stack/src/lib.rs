@@ -1,4 +1,4 @@
-//! Code that gcc compiles with `-fsplit-stack`, on the stacks that gosched copies.
+//! Code that gcc and clang compile with `-fsplit-stack`, on the stacks that gosched copies.
 //!
 //! A *case* is a function in C that calls others, whose frames, arguments and locals are of some
 //! difficult kind, and returns a checksum. First it runs on a plain thread, where no check ever
@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `sweep` | each case at each depth of a fresh stack |
 //! | `storm` | cases at random, several at a time |
+//! | `handler` | cases in a signal handler |
 //! | `linked` | whose `__morestack` it is, and what the linker did about calls to libc |
 //!
 //! What is known of the compiler and the linkers, and where it is tested:
@@ -21,8 +22,13 @@
 //! | at the call: the static chain in rax | `nested`, `twice_nested`, `chained` |
 //! | stack addresses in what a call preserves | `registers`, `registers_further_up` |
 //! | the `ret` behind the call is skipped | every case |
-//! | `lea 0x18(%rbp),%r11` in a function of variable arguments | `variable_words` to `behind_named`, `variable` |
-//! | `__morestack_allocate_stack_space` | `alloca_in_a_loop` to `arrays_in_scopes` |
+//! | `lea 0x18(%rbp),%r11` in a function of variable arguments | `variable_words` to `variable_behind_named`, `variable` |
+//! | with `-fcf-protection=branch`, an `endbr64` before that | the flavours |
+//! | lld and gold see no prologue behind an `endbr64` | `linked` leaves such out |
+//! | `__morestack_allocate_stack_space` may lower rsp | `alloca_in_a_loop` to `array_in_a_loop` |
+//! | below rsp there may be room for arguments | `among_outgoing_arguments` |
+//! | LLVM's allocas compare signed numbers | `sweep`: `forced_clang` |
+//! | LLVM has no checks in functions of variable arguments | they are left out |
 //! | libgcc's `__morestack` isn't there | `linked`: `the_family_is_of_one_object` |
 //! | lld and gold rewrite a call of code without checks | `linked`: `calls_into_libc`, `formats_with_little_stack` |
 //! | GNU ld doesn't | `linked`: `calls_into_libc` |
@@ -30,8 +36,7 @@
 //! `setjmp`, and nested functions whose address is taken, are forbidden on copying stacks. And what
 //! a move adjusts is every word that looks like an address in the stack, no more and no less: so gcc
 //! must be told to leave no remains of addresses in locals (`build.rs`), and not to keep an array's
-//! address in disguise (`c/arrays.c`); and there is no `long double` here, of which two bytes are in
-//! a word with six that nobody writes.
+//! address in disguise (`c/arrays.c`); and that a `long double` is a `double` (`c/long_double.c`).
 
 mod bridge;
 mod call;
@@ -42,7 +47,7 @@ mod sweep;
 
 pub use bridge::Partner;
 pub use call::{Call, Settings};
-pub use cases::{Case, LEVELS, cases, unchecked_cases};
+pub use cases::{Case, LEVELS, cases, flavours, unchecked_cases};
 pub use linker::rewrites_calls;
 pub use moves::{count_moves, moves};
 pub use sweep::{FreshStack, Reference, Summary, references, sweep};

@@ -10,7 +10,7 @@ use std::env;
 use std::fs;
 use std::process::Command;
 
-use gosched_split_stack::{LEVELS, available, rewrites_calls, unchecked_cases};
+use gosched_split_stack::{available, flavours, rewrites_calls, unchecked_cases};
 use harness::Test;
 use sweeping::sweep_with;
 
@@ -94,5 +94,10 @@ fn formats(test: Test, godebug: &str) {
         println!("skipped: this linker has split-stack code call libc with what stack there is");
         return;
     }
-    sweep_with(test, &LEVELS, unchecked_cases, godebug, 100);
+    // Behind a landing pad the linkers see no prologue. Static functions begin with none, if gcc optimises.
+    let pads = |flavour: &str| flavour.ends_with("-branch") || flavour.ends_with("-full");
+    let everywhere = |flavour: &str| flavour.starts_with("clang-") || flavour.starts_with("o0");
+    let hidden = |flavour: &&str| pads(flavour) && everywhere(flavour);
+    let flavours: Vec<_> = flavours().into_iter().filter(|flavour| !hidden(flavour)).collect();
+    sweep_with(test, &flavours, unchecked_cases, godebug, 100);
 }

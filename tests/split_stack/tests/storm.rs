@@ -12,7 +12,7 @@ mod harness;
 use std::time::{Duration, Instant};
 
 use gosched_split_stack::{
-    Call, Case, FreshStack, LEVELS, Partner, Reference, Settings, available, cases, count_moves, moves,
+    Call, Case, FreshStack, Partner, Reference, Settings, available, cases, count_moves, flavours, moves,
     references,
 };
 use harness::asked::run_asked;
@@ -83,7 +83,7 @@ fn storm(test: Test, asked: bool, godebug: &str, deep_levels: u64) {
 fn here(seed: u64, seconds: u64, asked: bool, deep_levels: u64) {
     let mut rng = Rng::new(seed);
     let settings = Settings { seed: rng.next(), levels: 30, deep_levels };
-    let cases: Vec<Case> = LEVELS.into_iter().flat_map(cases).collect();
+    let cases: Vec<Case> = flavours().into_iter().flat_map(cases).collect();
     let references = references(&cases, settings);
     let all: Vec<(Case, Reference)> = cases.into_iter().zip(references).collect();
     count_moves();

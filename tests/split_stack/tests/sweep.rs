@@ -5,14 +5,16 @@
 //! | --- | --- |
 //! | `growth_*` | they grow |
 //! | `fenced_*` | they grow; what they have left is inaccessible, and looked for in what they have become |
-//! | `forced_*` | they are moved by every check besides |
+//! | `forced_*`, `variable_*` | they are moved by every check besides |
 
 #[allow(dead_code, unused_imports, reason = "the suite's tests need more of it")]
 #[path = "../../suite/harness/mod.rs"]
 mod harness;
 mod sweeping;
 
-use gosched_split_stack::{Call, Case, Partner, Settings, available, cases, references};
+use std::env;
+
+use gosched_split_stack::{Call, Case, Partner, Settings, available, cases, flavours, references};
 use harness::{Test, run};
 use sweeping::{SEED, sweep_with};
 
@@ -26,7 +28,12 @@ harness::tests! {
     forced_o0
     forced_o2
     forced_o2fp
-    blocks_are_freed
+    growth_in_all_flavours
+    variable_arguments_in_all_flavours
+    fenced_clang
+    forced_clang
+    allocas_end
+    arrays_end
 }
 
 fn main() -> std::process::ExitCode {
@@ -57,39 +64,96 @@ at_each_level! {
 /// Calls that the deepest recursion makes. Without optimisation, moving so much takes too long.
 const DEEP: u64 = if cfg!(debug_assertions) { 10_000 } else { 100_000 };
 
+const GROWING: &str = "stackkeep=0";
+const FENCED: &str = "stackkeep=0,stackverify=1,efence=1";
+const FORCED: &str = "stackkeep=0,stackverify=1,efence=1,stackforcemove=1";
+
 fn growth(test: Test, level: &str) {
-    at(test, level, "stackkeep=0", DEEP);
+    in_flavours(test, &[level], cases, GROWING, DEEP);
 }
 
 fn fenced(test: Test, level: &str) {
-    at(test, level, "stackkeep=0,stackverify=1,efence=1", DEEP);
+    in_flavours(test, &[level], cases, FENCED, DEEP);
 }
 
 /// Not so deep: what is moved is what there is of the stack, level by level.
 fn forced(test: Test, level: &str) {
-    at(test, level, "stackkeep=0,stackverify=1,efence=1,stackforcemove=1", 100);
+    in_flavours(test, &[level], cases, FORCED, 100);
 }
 
-fn at(test: Test, level: &str, godebug: &str, deep_levels: u64) {
+fn in_flavours(test: Test, flavours: &[&str], cases: fn(&str) -> Vec<Case>, godebug: &str, deep_levels: u64) {
     if available() {
-        sweep_with(test, &[level], cases, godebug, deep_levels);
+        sweep_with(test, flavours, cases, godebug, deep_levels);
     }
 }
 
-/// One goroutine asks for 100 MB by alloca, one block after the other, none of which is on the stack.
-fn blocks_are_freed(test: Test) {
+/// The flavours that clang has compiled, or gcc.
+fn compiled_by(clang: bool) -> Vec<&'static str> {
+    flavours().into_iter().filter(|flavour| flavour.starts_with("clang-") == clang).collect()
+}
+
+fn growth_in_all_flavours(test: Test) {
+    in_flavours(test, &flavours(), cases, GROWING, 100);
+}
+
+/// What a prologue has behind its call is not the same in each flavour.
+fn variable_arguments_in_all_flavours(test: Test) {
+    fn variable(flavour: &str) -> Vec<Case> {
+        cases(flavour).into_iter().filter(|case| case.name.starts_with("variable_")).collect()
+    }
+    in_flavours(test, &compiled_by(false), variable, FORCED, 1);
+}
+
+fn fenced_clang(test: Test) {
+    if has_clang() {
+        in_flavours(test, &compiled_by(true), cases, FENCED, 100);
+    }
+}
+
+/// Its allocas compare signed numbers.
+fn forced_clang(test: Test) {
+    if has_clang() {
+        in_flavours(test, &["clang-o0", "clang-o2"], cases, FORCED, 100);
+    }
+}
+
+/// Whether clang has compiled the cases; if not, says so, or panics.
+fn has_clang() -> bool {
+    let has = !compiled_by(true).is_empty();
+    if available() && !has {
+        println!("skipped: there is no clang with -fsplit-stack and -ftrivial-auto-var-init");
+        assert!(env::var_os("GOSCHED_REQUIRE_TOOLS").is_none(), "clang is missing");
+    }
+    has
+}
+
+/// One goroutine asks for 100 MB by alloca, one block after the other; each check fails.
+fn allocas_end(test: Test) {
+    ends(test, "alloca_again", 6000);
+}
+
+/// Likewise for arrays of variable length, all in one frame.
+fn arrays_end(test: Test) {
+    ends(test, "array_in_a_loop", 100_000);
+}
+
+/// Runs a case that takes memory `levels` times, in little memory.
+fn ends(test: Test, name: &str, levels: u64) {
     if !available() {
         return;
     }
     let process = test.process(|| {
-        let settings = Settings { seed: SEED, levels: 6000, deep_levels: 1 };
-        let cases: Vec<Case> = cases("o2").into_iter().filter(|case| case.name == "alloca_again").collect();
+        let settings = Settings { seed: SEED, levels, deep_levels: 1 };
+        let some = |flavour: &&str| ["o0", "o2", "clang-o0", "clang-o2"].contains(flavour);
+        let named = |flavour| cases(flavour).into_iter().find(|case| case.name == name);
+        let cases: Vec<Case> = flavours().into_iter().filter(some).filter_map(named).collect();
         let references = references(&cases, settings);
         run(|| {
             let partner = Partner::goroutines();
             harness::memory::allow(8 << 20);
-            let result = Call::new(&cases[0], 0, settings, &partner).on_a_goroutine();
-            assert!(references[0].agrees(result));
+            for (case, reference) in cases.iter().zip(&references) {
+                assert!(reference.agrees(Call::new(case, 0, settings, &partner).on_a_goroutine()));
+            }
         });
     });
     process.env("GOMAXPROCS", "1").env("GODEBUG", "stackforcemove=1").end().with("exit status: 0");

@@ -1,0 +1,2 @@
+/* What every compiler can compile that knows its flags. */
+extern int empty;

@@ -1,22 +1,19 @@
-//! Who calls: inside `blocking` and on g0, what is about a goroutine says that it can't be called there. And
-//! what a program passes to an operation is called by its thread, also if that is a goroutine while it waits.
+//! Who calls: inside `blocking` and on g0, what is about a goroutine, or waits, says that it can't be called
+//! there.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::io::{self, Read, Write, pipe};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use gosched::chan::bounded;
 use gosched::iter::{Yielder, pull};
 use gosched::net::Pollable;
 use gosched::signal::{self, Signal};
-use gosched::sync::{Condvar, Mutex, Once};
 use gosched::{
     OsThreadLock, Traceback, blocking, dump_goroutines, go, goexit, goid, gomaxprocs, labels, lock_os_thread,
-    metrics, num_goroutine, proc, scope, set_traceback, time, yield_now,
+    metrics, num_goroutine, proc, scope, set_gomaxprocs, set_traceback, time, yield_now,
 };
 
 use crate::harness::panics::{panics, text};
@@ -24,17 +21,19 @@ use crate::harness::{Test, run, tests};
 
 tests! {
     where_nothing_parks
+    where_nothing_waits
     what_needs_no_p_works_inside_blocking
     values_are_yielded_outside_of_blocking
     goexit_leaves_blocking
     what_asks_and_tells_works_anywhere
-    closures_run_on_their_thread
-    closures_run_on_their_goroutine
     a_lock_may_outlive_its_goroutine
 }
 
+/// Longer than a test takes.
+pub(super) const LONG: Duration = Duration::from_secs(3600);
+
 /// What is about a goroutine that could park, by its name.
-const NEED_TO_PARK: [(&str, fn()); 4] = [
+pub(super) const NEED_TO_PARK: [(&str, fn()); 4] = [
     ("yield_now", yield_now),
     ("lock_os_thread", || drop(lock_os_thread())),
     ("scope", || scope(|_| ())),
@@ -56,7 +55,7 @@ fn refused(needs: &[(&str, fn())], place: &str) {
 }
 
 /// Checks that this thread isn't a goroutine.
-fn on_the_thread() {
+pub(super) fn on_the_thread() {
     for (name, f) in NEED_TO_PARK.iter().chain(&NEED_A_GOROUTINE) {
         let expected = format!(
             "gosched::{name} called on a thread that isn't a goroutine's: use it inside gosched::run"
@@ -80,6 +79,69 @@ fn where_nothing_parks(test: Test) {
         on_the_thread();
     });
     process.end().with("exit status: 0");
+}
+
+fn where_nothing_waits() {
+    run(|| {
+        let timer = time::Timer::new(LONG);
+        let called = time::Timer::after_func(LONG, || ());
+        let ticker = time::Ticker::new(LONG);
+        let (_tx, never) = bounded::<()>(0);
+        let (empty, _tx) = pipe().unwrap();
+        let empty = Pollable::new(empty).unwrap();
+        let (_rx, write) = pipe().unwrap();
+        let write = Pollable::new(write).unwrap();
+        while write.get_ref().write(&[0; 4096]).is_ok() {}
+        let signals = signal::notify([Signal::USR1]).unwrap();
+        let two = NonZeroUsize::new(2).unwrap();
+        let (full, _kept) = bounded(0);
+        let waits: [(&str, &dyn Fn()); 24] = [
+            ("time::sleep", &|| time::sleep(LONG)),
+            ("time::sleep_until", &|| time::sleep_until(Instant::now() + LONG)),
+            ("time::after", &|| drop(time::after(LONG))),
+            ("time::tick", &|| drop(time::tick(LONG))),
+            ("time::Timer::new", &|| drop(time::Timer::new(LONG))),
+            ("time::Timer::after_func", &|| drop(time::Timer::after_func(LONG, || ()))),
+            ("time::Timer::reset", &|| _ = timer.reset(LONG)),
+            ("time::Timer::reset", &|| _ = called.reset(LONG)),
+            ("time::Ticker::new", &|| drop(time::Ticker::new(LONG))),
+            ("time::Ticker::reset", &|| ticker.reset(LONG)),
+            ("recv_timeout", &|| _ = never.recv_timeout(LONG)),
+            ("recv_timeout", &|| _ = never.recv_deadline(Instant::now() + LONG)),
+            ("send_timeout", &|| _ = full.send_timeout(1, LONG)),
+            ("send_timeout", &|| _ = full.send_deadline(1, Instant::now() + LONG)),
+            ("a read", &|| empty.readable().unwrap()),
+            ("a read", &|| _ = (&empty).read(&mut [0]).unwrap()),
+            ("a write", &|| write.writable().unwrap()),
+            ("a write", &|| _ = (&write).write(&[0]).unwrap()),
+            ("set_read_deadline", &|| empty.set_read_deadline(None)),
+            ("set_write_deadline", &|| empty.set_write_deadline(None)),
+            ("set_gomaxprocs", &|| _ = set_gomaxprocs(two)),
+            ("signal::notify", &|| drop(signal::notify([Signal::USR2]).unwrap())),
+            ("signal::ignore", &|| signal::ignore([Signal::USR2]).unwrap()),
+            ("signal::Signals::stop", &|| signals.stop()),
+        ];
+        let refused = |place| {
+            for (what, wait) in waits {
+                let expected = format!(
+                    "gosched: {what} would have to wait, which nothing can inside {place}: do it outside"
+                );
+                assert_eq!(panics(wait), expected);
+            }
+        };
+        blocking(|| refused("gosched::blocking"));
+        // SAFETY: nothing in there parks.
+        unsafe { proc::systemstack(|| refused("gosched::proc::systemstack")) };
+        let (tx, rx) = bounded::<()>(0);
+        let waits = go(move || rx.recv());
+        let join = || waits.join();
+        assert_eq!(
+            panics(|| blocking(join)),
+            "gosched: join would have to wait, which nothing can inside gosched::blocking: do it outside"
+        );
+        drop(tx);
+        yield_now();
+    });
 }
 
 fn what_needs_no_p_works_inside_blocking() {
@@ -159,154 +221,6 @@ fn what_asks_and_tells_works_anywhere() {
     });
     ask_and_tell();
     dump_goroutines(&mut io::sink()).unwrap();
-}
-
-/// Calls a closure when it is formatted.
-struct OnFormat<F: Fn()>(F);
-
-impl<F: Fn()> fmt::Display for OnFormat<F> {
-    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (self.0)();
-        Ok(())
-    }
-}
-
-/// Calls a closure when it is read.
-struct OnRead<T, F>(T, F);
-
-impl<T: AsFd, F> AsFd for OnRead<T, F> {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
-impl<T: Read, F: Fn()> Read for OnRead<T, F> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let result = self.0.read(buf);
-        (self.1)();
-        result
-    }
-}
-
-/// Has `check` called in each way that there is to have an operation call something, also after it has waited.
-fn have_it_called(check: impl Fn() + Sync) {
-    // What is read is written once it was missed.
-    let calls = AtomicUsize::new(0);
-    let called = || {
-        calls.fetch_add(1, Ordering::Relaxed);
-        check();
-    };
-    let after_a_call = |wake: &dyn Fn()| {
-        while calls.load(Ordering::Relaxed) == 0 {
-            thread::yield_now();
-        }
-        wake();
-    };
-    let waited = || assert!(calls.swap(0, Ordering::Relaxed) > 1, "it has waited");
-    for timeout in [None, Some(Duration::from_secs(3600))] {
-        let (rx, tx) = pipe().unwrap();
-        let rx = Pollable::new(rx).unwrap();
-        rx.set_read_timeout(timeout).unwrap();
-        thread::scope(|s| {
-            s.spawn(|| after_a_call(&|| (&tx).write_all(b"x").unwrap()));
-            let read = rx.read_with(|mut rx| {
-                let result = rx.read(&mut [0]);
-                called();
-                result
-            });
-            assert_eq!(read.unwrap(), 1);
-        });
-        waited();
-
-        let (rx, tx) = pipe().unwrap();
-        let mut rx = Pollable::new(OnRead(rx, called)).unwrap();
-        rx.set_read_timeout(timeout).unwrap();
-        thread::scope(|s| {
-            s.spawn(|| after_a_call(&|| (&tx).write_all(b"x").unwrap()));
-            assert_eq!(rx.read(&mut [0]).unwrap(), 1);
-        });
-        waited();
-
-        let (rx, tx) = pipe().unwrap();
-        let tx = Pollable::new(tx).unwrap();
-        tx.set_write_timeout(timeout).unwrap();
-        while tx.get_ref().write(&[0; 4096]).is_ok() {}
-        thread::scope(|s| {
-            s.spawn(|| after_a_call(&|| _ = (&rx).read(&mut [0; 1 << 16]).unwrap()));
-            let written = tx.write_with(|mut tx| {
-                let result = tx.write(b"x");
-                called();
-                result
-            });
-            assert_eq!(written.unwrap(), 1);
-        });
-        waited();
-    }
-
-    let (ready, changed) = (Mutex::new(false), Condvar::new());
-    thread::scope(|s| {
-        s.spawn(|| {
-            after_a_call(&|| {
-                *ready.lock() = true;
-                changed.notify_one();
-            });
-        });
-        drop(changed.wait_while(ready.lock(), |ready| {
-            called();
-            !*ready
-        }));
-    });
-    waited();
-
-    let (once, begun) = (Once::new(), AtomicBool::new(false));
-    let fails = || {
-        begun.store(true, Ordering::Relaxed);
-        after_a_call(&|| panic!("another's turn"));
-    };
-    thread::scope(|s| {
-        let fails = s.spawn(|| panics(|| once.call_once(fails)));
-        while !begun.load(Ordering::Relaxed) {
-            thread::yield_now();
-        }
-        calls.fetch_add(1, Ordering::Relaxed);
-        once.call_once(&check);
-        assert_eq!(fails.join().unwrap(), "another's turn");
-    });
-
-    write!(gosched::io::stderr(), "{}", OnFormat(&check)).unwrap();
-    let signals = [Signal::USR1, Signal::USR2].into_iter().inspect(|_| check());
-    drop(signal::notify(signals).unwrap());
-}
-
-fn closures_run_on_their_thread() {
-    run(|| ());
-    have_it_called(on_the_thread);
-    // No lock gets out of a wait.
-    let (rx, tx) = pipe().unwrap();
-    let rx = Pollable::new(rx).unwrap();
-    thread::spawn(move || (&tx).write_all(b"x"));
-    let message = panics(|| rx.read_with(|_| Ok::<OsThreadLock, io::Error>(lock_os_thread())));
-    assert!(message.contains("called on a thread that isn't a goroutine's"), "{message}");
-}
-
-fn closures_run_on_their_goroutine() {
-    run(|| {
-        let id = goid();
-        // std's scope is ended by waking the thread that it began on.
-        let _lock = lock_os_thread();
-        have_it_called(move || {
-            assert_eq!(goid(), id);
-            drop(lock_os_thread());
-            yield_now();
-        });
-        let (tx, rx) = bounded(1);
-        let timer = time::Timer::after_func(Duration::from_nanos(1), move || {
-            NEED_TO_PARK.iter().for_each(|(_, f)| f());
-            _ = tx.try_send(goid());
-        });
-        assert_ne!(rx.recv().unwrap(), id);
-        drop(timer);
-    });
 }
 
 fn a_lock_may_outlive_its_goroutine() {

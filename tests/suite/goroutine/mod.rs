@@ -1,5 +1,6 @@
 //! Goroutines, what they are made of and what they may not do.
 
+mod callbacks;
 mod callers;
 mod foreign_thread;
 mod foreign_wakes;
@@ -15,6 +16,7 @@ mod threads;
 use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] = &[
+    callbacks::TESTS,
     callers::TESTS,
     foreign_thread::TESTS,
     foreign_wakes::TESTS,

@@ -63,7 +63,12 @@
 //! # Panics
 //!
 //! A panic ends its goroutine, and nothing else: [`JoinHandle::join`] returns it. If the handle is
-//! gone, all that is left of it is what the panic hook has printed. While a goroutine unwinds it
+//! gone, all that is left of it is what the panic hook has printed; with [`set_panic_mode`] or
+//! `GODEBUG=dieonpanic=1` the process ends then, as in Go. In front of std's message a line says whose it is:
+//! `goroutine 7 "worker", created at src/main.rs:3:5 in goroutine 1, panics:`. For that the runtime, when it
+//! starts, puts a hook before std's, which costs nothing until there is a panic. It leaves a program's own
+//! hook alone: what was set before has std's place, what is set later has ours, and in both [`goid`] says
+//! which goroutine panics. While a goroutine unwinds it
 //! keeps its thread, because std counts panics by thread: so a goroutine that parks in a destructor
 //! meanwhile takes a thread of its own, and ten thousand of them take ten thousand threads. With
 //! `panic = "abort"` the first panic ends the process.
@@ -86,7 +91,7 @@
 //! | `GOMAXPROCS` | how many P's there are; [otherwise](gomaxprocs) as many as processors that the process may use, and has time for |
 //! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
 //! | `GOTRACEBACK` | how much such a report prints: `none`, `single`, `all`, `system`, `crash` ([`Traceback`]) |
-//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; with `containermaxprocs=0` the limit of the control group doesn't count for GOMAXPROCS; `deadlock=off`, `report` or `fatal` is a [`DeadlockMode`]; with `schedtrace=1000` each second a line goes to stderr that says how the scheduler is, and with `scheddetail=1` besides, each P, M and G; with `tracebackancestors=5` a report says where a goroutine's maker was, and that one's maker, and so on, as far as five; the others are for [copying stacks](proc::copying_stacks#finding-out) |
+//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; with `containermaxprocs=0` the limit of the control group doesn't count for GOMAXPROCS; with `dieonpanic=1` a panic that nobody takes [ends the process](set_panic_mode); `deadlock=off`, `report` or `fatal` is a [`DeadlockMode`]; with `schedtrace=1000` each second a line goes to stderr that says how the scheduler is, and with `scheddetail=1` besides, each P, M and G; with `tracebackancestors=5` a report says where a goroutine's maker was, and that one's maker, and so on, as far as five; the others are for [copying stacks](proc::copying_stacks#finding-out) |
 
 #![debugger_visualizer(gdb_script_file = "../tools/gosched-gdb.py")]
 
@@ -114,8 +119,9 @@ mod variance;
 struct Readme;
 
 pub use goroutine::{
-    Builder, JoinError, JoinHandle, OsThreadLock, Scope, ScopedJoinHandle, blocking, go, goexit, goid,
-    gomaxprocs, labels, lock_os_thread, num_goroutine, run, scope, set_gomaxprocs, yield_now,
+    Builder, JoinError, JoinHandle, OsThreadLock, PanicMode, Scope, ScopedJoinHandle, blocking, go, goexit,
+    goid, gomaxprocs, labels, lock_os_thread, num_goroutine, run, scope, set_gomaxprocs, set_panic_mode,
+    yield_now,
 };
 pub use raw::{netpoll, proc};
 pub use runtime::{

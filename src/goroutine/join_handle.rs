@@ -7,6 +7,7 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::goroutine::current::Goexit;
+use crate::goroutine::panic_mode::lose;
 use crate::runtime::runtime2::G;
 use crate::runtime::{drop_handle, ended, fatal, must_wait, wait_for_end};
 
@@ -22,8 +23,9 @@ pub(super) fn drop_outcome<T>(outcome: Outcome<T>) -> bool {
     panicked
 }
 
-/// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped. (If that
-/// panics, it is a fatal error, as it is with a thread's: nobody is there whose panic it could be.)
+/// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped; of a panic,
+/// nobody hears any more ([`set_panic_mode`](crate::set_panic_mode) can end the process instead). (If the result's
+/// drop panics, it is a fatal error, as it is with a thread's: nobody is there whose panic it could be.)
 pub struct JoinHandle<T> {
     gp: &'static G,
     /// Covariant in `T`, as the result only comes out.
@@ -91,9 +93,7 @@ fn release<T>(gp: &'static G, take: impl FnOnce(Outcome<T>)) {
 impl<T> Drop for JoinHandle<T> {
     #[inline]
     fn drop(&mut self) {
-        release(self.gp, |outcome: Outcome<T>| {
-            drop_outcome(outcome);
-        });
+        release(self.gp, |outcome: Outcome<T>| lose(self.gp, drop_outcome(outcome)));
     }
 }
 

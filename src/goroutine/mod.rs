@@ -20,6 +20,7 @@
 //! | `run.rs` | `run`: where a program enters |
 //! | `spawn.rs` | `go`, `Builder` |
 //! | `join_handle.rs` | `JoinHandle`, `JoinError` |
+//! | `panic_mode.rs` | `set_panic_mode`: what becomes of a panic that nobody takes |
 //! | `scope.rs` | `scope`, `Scope`, `ScopedJoinHandle`: goroutines that borrow |
 //! | `current.rs` | `yield_now`, `goexit`, `goid`, `num_goroutine`, `gomaxprocs`, `lock_os_thread` |
 //! | `blocking.rs` | `blocking`: what Go's compiler puts around a system call |
@@ -29,6 +30,7 @@ mod blocking;
 mod current;
 mod join_handle;
 pub mod labels;
+mod panic_mode;
 mod run;
 mod scope;
 mod spawn;
@@ -40,6 +42,8 @@ pub use current::{
     OsThreadLock, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, set_gomaxprocs, yield_now,
 };
 pub use join_handle::{JoinError, JoinHandle};
+pub(crate) use panic_mode::lose;
+pub use panic_mode::{PanicMode, set_panic_mode};
 pub use run::run;
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub(crate) use spawn::cannot;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::goroutine::current::need_goroutine;
 use crate::goroutine::join_handle::drop_outcome;
 use crate::goroutine::{Builder, JoinError, JoinHandle, cannot};
+use crate::runtime::runtime2::G;
 use crate::sync::WaitGroup;
 
 /// Makes goroutines that borrow: see [`scope`].
@@ -90,7 +91,7 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        let ended = |panicked| {
+        let ended = |_: &'static G, panicked| {
             if panicked {
                 self.panicked.store(true, Ordering::Relaxed);
             }

@@ -5,6 +5,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 
 use crate::goroutine::join_handle::{Outcome, drop_outcome};
+use crate::goroutine::panic_mode::lose;
 use crate::goroutine::{JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::G;
 use crate::runtime::{
@@ -15,7 +16,8 @@ use crate::runtime::{
 /// Runs `f` on a new goroutine. Go's `go` statement.
 ///
 /// The goroutine goes on if the handle is dropped. A panic in it is printed by std's hook, ends the
-/// goroutine and nothing else, and is the error of [`join`](JoinHandle::join).
+/// goroutine and nothing else, and is the error of [`join`](JoinHandle::join); if nobody joins it, the
+/// program goes on, unless [`set_panic_mode`](crate::set_panic_mode) has said otherwise.
 ///
 /// The goroutine's stack never moves, has 256 KiB, which take memory only as they are used, and ends in
 /// a guard page. [`Builder`] makes larger ones.
@@ -86,7 +88,8 @@ impl Builder {
         Builder { name: Name::NONE, stack: Ok(StackKind::Fixed(DEFAULT_ROOM)) }
     }
 
-    /// Names the goroutine, for reports of fatal errors; these show the first 31 bytes.
+    /// Names the goroutine, for reports and the messages of panics; these show the first 31 bytes, with
+    /// escapes for control characters.
     pub fn name(self, name: &str) -> Self {
         Builder { name: Name::new(name), ..self }
     }
@@ -113,7 +116,7 @@ impl Builder {
         T: Send + 'static,
     {
         // SAFETY: F, T and the closure are 'static, and the one handle is made below.
-        let gp = unsafe { self.spawn(Location::caller(), f, |_| {}) }?;
+        let gp = unsafe { self.spawn(Location::caller(), f, lose) }?;
         // SAFETY: spawn made the G with a T for a result; this is its only handle.
         Ok(unsafe { JoinHandle::new(gp) })
     }
@@ -136,8 +139,8 @@ impl Builder {
     }
 
     /// Makes a goroutine that runs `f` and then calls `then`. Before that `f` is dropped, and so is the
-    /// result if the handle is gone; otherwise the handle drops it. `then` is told whether `f` panicked and
-    /// there was no handle to take that.
+    /// result if the handle is gone; otherwise the handle drops it. `then` gets the G, and is told whether `f`
+    /// panicked and there was no handle to take that.
     ///
     /// # Safety
     /// What `F` and `T` borrow lives until `then` is called, and what the handle's `T` borrows until the
@@ -153,7 +156,7 @@ impl Builder {
     where
         F: FnOnce() -> T + Send,
         T: Send,
-        N: FnOnce(bool) + Send,
+        N: FnOnce(&'static G, bool) + Send,
     {
         let gp = newproc1(body::<F, T, N>, self.kind()?, &self.maker(created_at))?;
         attach_new(gp);
@@ -206,7 +209,7 @@ impl Default for Builder {
 unsafe extern "C" fn body<F, T, N>(gp: *mut c_void)
 where
     F: FnOnce() -> T,
-    N: FnOnce(bool),
+    N: FnOnce(&'static G, bool),
 {
     // SAFETY: spawn has set the argument to the G itself, and G's are never freed.
     let gp: &'static G = unsafe { &*gp.cast::<G>() };
@@ -215,15 +218,15 @@ where
     let outcome: Outcome<T> = catch_unwind(AssertUnwindSafe(f));
     unwire(gp);
     if detached(gp) {
-        return then(drop_outcome(outcome));
+        return then(gp, drop_outcome(outcome));
     }
     // SAFETY: the slot is empty since take, and nobody else uses it before announce_end.
     unsafe { gp.ext.slot.put(outcome) };
     if announce_end(gp) {
-        then(false);
+        then(gp, false);
     } else {
         // The handle was dropped after the look at `detached`, so nobody takes the result.
         // SAFETY: the outcome is as it was put there, and announce_end says that it is this goroutine's.
-        then(drop_outcome(unsafe { gp.ext.slot.take::<Outcome<T>>() }));
+        then(gp, drop_outcome(unsafe { gp.ext.slot.take::<Outcome<T>>() }));
     }
 }

@@ -129,7 +129,7 @@ pub use world::suspend::SuspendGState;
 pub(crate) use arch::{
     asmcgocall, getg, gogo, mcall, newcoro_here, newproc_here, procyield, systemstack, systemstack_scannable,
 };
-pub(crate) use base::debug::MAX_GOMAXPROCS;
+pub(crate) use base::debug::{MAX_GOMAXPROCS, die_on_panic, set_die_on_panic};
 pub(crate) use base::fatal::{fatal, misuse, throw};
 pub(crate) use base::os::nanotime;
 pub(crate) use base::print;
@@ -162,6 +162,7 @@ pub(crate) use p::procs::gomaxprocs;
 pub(crate) use p::runq::runqempty;
 pub(crate) use p::stop::preemptall;
 pub(crate) use preempt::pin::{proc_pin, proc_unpin};
+pub(crate) use report::goroutine_panic::fatalpanic;
 pub(crate) use sched::coro::{coroswitch, coroswitch_on, newcoro};
 pub(crate) use sched::disable::{become_system_goroutine, sched_enable_user};
 pub(crate) use sched::extram::Guest;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::chan::{Receiver, never};
-use crate::goroutine::{Builder, JoinHandle};
+use crate::goroutine::{Builder, JoinHandle, lose};
 use crate::runtime::print::eprintln;
 use crate::runtime::{
     self, begin_timer, cancel_timer, end_timer, fire_timer, must_wait, nanos, set_timer, throw, when,
@@ -137,7 +137,7 @@ unsafe extern "C" fn go_func(t: *mut c_void, seq: usize) {
     // SAFETY: the closures own what they use, an Arc of a 'static function, and are Send. This is the
     // one handle, for a result of type ().
     unsafe {
-        match Builder::new().spawn(created_at, move || (function.f)(), |_| {}) {
+        match Builder::new().spawn(created_at, move || (function.f)(), lose) {
             Ok(gp) => drop(JoinHandle::<()>::new(gp)),
             Err(error) => {
                 eprintln!("gosched::time::Timer::after_func: {error}");

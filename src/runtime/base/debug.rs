@@ -44,6 +44,7 @@ const NOT_SAID: i32 = -1;
 static ASYNC_PREEMPT_OFF: Setting = Setting::new("asyncpreemptoff", 0);
 static CONTAINER_MAXPROCS: Setting = Setting::new("containermaxprocs", 1);
 static DEADLOCK: Setting = Setting::of_words("deadlock", &["off", "report", "fatal"], NOT_SAID);
+static DIE_ON_PANIC: Setting = Setting::new("dieonpanic", 0);
 static EFENCE: Setting = Setting::new("efence", 0);
 static GC_SHRINK_STACK_OFF: Setting = Setting::new("gcshrinkstackoff", 0);
 static RANDOMIZE_SCHEDULER: Setting = Setting::new("randomizescheduler", 0);
@@ -54,10 +55,11 @@ static STACK_KEEP: Setting = Setting::new("stackkeep", 1);
 static STACK_VERIFY: Setting = Setting::new("stackverify", 0);
 static TRACEBACK_ANCESTORS: Setting = Setting::new("tracebackancestors", 0);
 
-static SETTINGS: [&Setting; 12] = [
+static SETTINGS: [&Setting; 13] = [
     &ASYNC_PREEMPT_OFF,
     &CONTAINER_MAXPROCS,
     &DEADLOCK,
+    &DIE_ON_PANIC,
     &EFENCE,
     &GC_SHRINK_STACK_OFF,
     &RANDOMIZE_SCHEDULER,
@@ -84,6 +86,16 @@ pub(in crate::runtime) fn container_maxprocs_off() -> bool {
 /// [`DeadlockMode`](crate::DeadlockMode) as a number.
 pub(in crate::runtime) fn deadlock() -> Option<i32> {
     Some(DEADLOCK.get()).filter(|value| *value != NOT_SAID)
+}
+
+/// Whether the process ends if a goroutine panics and nobody joins it, as in Go.
+pub(crate) fn die_on_panic() -> bool {
+    DIE_ON_PANIC.get() > 0
+}
+
+/// Sets [`die_on_panic`].
+pub(crate) fn set_die_on_panic(die: bool) {
+    DIE_ON_PANIC.value.store(die.into(), Ordering::Relaxed);
 }
 
 /// Whether a freed segment becomes inaccessible for good, and a home page's stack is filled with

@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
+use std::fmt;
 use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize};
@@ -72,7 +73,7 @@ pub struct GExt {
 /// The name of a goroutine, as reports show it: the first bytes of what it was
 /// given, so that a report can read it at any time. Empty if it has none.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Name {
     len: u8,
     bytes: [u8; 31],
@@ -94,6 +95,13 @@ impl Name {
     /// The name.
     pub fn as_str(&self) -> &str {
         str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
+    }
+}
+
+/// In quotes, and with escapes for what would change the line that it is printed in.
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
     }
 }
 
@@ -234,6 +242,8 @@ pub struct LockRankStruct {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub(in crate::runtime) enum ThrowType {
+    /// None was thrown: it is a panic.
+    None = 0,
     /// An error of the program.
     User = 1,
     /// An error of the runtime.

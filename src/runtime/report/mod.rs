@@ -20,6 +20,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `panic.rs` | `report`, `startpanic`, `dopanic`, `freezetheworld`: what is called for a throw |
+//! | `goroutine_panic.rs` | `fatalpanic`; the panic hook, which says whose a panic is |
 //! | `watchdog.rs` | an end to reports that take too long |
 //! | `overflow.rs` | a goroutine has used more stack than it has |
 //! | `traceback.rs` | `goroutineheader`, `tracebackothers`, `traceback` |
@@ -35,6 +36,7 @@
 mod ancestors;
 pub(super) mod deadlock;
 pub(super) mod dump;
+pub(super) mod goroutine_panic;
 pub mod metrics;
 mod overflow;
 pub(super) mod panic;

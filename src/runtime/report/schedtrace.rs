@@ -137,7 +137,7 @@ fn trace_m(mp: &M) {
         OrNil(goid(mp.curg.get())),
         mp.mallocing.get(),
         mp.throwing.get(),
-        preemptoff(mp),
+        preemptoff(mp).escape_debug(),
         mp.locks.get(),
         mp.dying.get(),
         mp.spinning.get(),

@@ -2,7 +2,7 @@
 
 use std::backtrace::Backtrace;
 use std::ffi::{c_int, c_void};
-use std::fmt::{self, Write};
+use std::fmt::{self, Display, Formatter, Write};
 use std::mem;
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -41,6 +41,17 @@ fn status_name(status: u32) -> &'static str {
     }
 }
 
+/// A goroutine by its number, and its name if it has one.
+pub(super) struct Named<'a>(pub(super) &'a G);
+
+impl Display for Named<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let name = self.0.ext.name.get();
+        write!(f, "goroutine {}", self.0.goid.get())?;
+        if name.as_str().is_empty() { Ok(()) } else { write!(f, " {name:?}") }
+    }
+}
+
 /// Prints a goroutine's number, state and wait reason. Go's `goroutineheader`.
 pub(super) fn goroutineheader(gp: &G) {
     write_header(&mut Stderr::new(), gp, gp.atomicstatus.load(Ordering::Relaxed));
@@ -58,10 +69,7 @@ pub(super) fn write_header(out: &mut impl Write, gp: &G, atomicstatus: u32) {
         _ => 0,
     };
     let locked = if gp.lockedm.is_null() { "" } else { ", locked to thread" };
-    let name = gp.ext.name.get();
-    let quote = if name.as_str().is_empty() { "" } else { "\"" };
-    let space = if name.as_str().is_empty() { "" } else { " " };
-    let _ = write!(out, "goroutine {}{space}{quote}{}{quote} [{status}{scan}", gp.goid.get(), name.as_str());
+    let _ = write!(out, "{} [{status}{scan}", Named(gp));
     if minutes >= 1 {
         let _ = write!(out, ", {minutes} minutes");
     }

@@ -19,6 +19,7 @@ use crate::runtime::mem::stackinit;
 use crate::runtime::monitor::sysmon::sysmon;
 use crate::runtime::p::idle::pidleget;
 use crate::runtime::p::procs::ALLP_LOCK;
+use crate::runtime::report::goroutine_panic::install_panic_hook;
 use crate::runtime::report::panic::report;
 use crate::runtime::report::quit::install_quit_handler;
 use crate::runtime::signal::handler::initsig;
@@ -88,6 +89,7 @@ fn mstartm0() {
 /// Sets up the scheduler and its P's; makes no thread. Go's `schedinit`.
 fn schedinit() -> io::Result<()> {
     set_reporter(report);
+    install_panic_hook();
     lock_init(&sched().lock, LockRank::SCHED);
     lock_init(&sched().sysmonlock, LockRank::SYSMON);
     lock_init(&sched().deferlock, LockRank::DEFER);

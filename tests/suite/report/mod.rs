@@ -6,6 +6,7 @@ mod dumps;
 mod fatal;
 mod metrics;
 mod names;
+mod panics;
 mod quit;
 mod schedtrace;
 mod traceback;
@@ -19,6 +20,7 @@ pub const TESTS: &[&[Test]] = &[
     fatal::TESTS,
     metrics::TESTS,
     names::TESTS,
+    panics::TESTS,
     quit::TESTS,
     schedtrace::TESTS,
     traceback::TESTS,

@@ -186,10 +186,11 @@ impl Arena {
         let taken = self.take(n);
         unlock(&self.lock);
         let (pieces, guards) = taken?;
-        if pieces.guard != 0 {
-            guards.install(pieces.base, pieces.stride, pieces.count)?;
-        }
-        if let Err(error) = pieces.populate(self.wanted) {
+        let guarded = match pieces.guard {
+            0 => Ok(()),
+            _ => guards.install(pieces.base, pieces.stride, pieces.count),
+        };
+        if let Err(error) = guarded.and_then(|()| pieces.populate(self.wanted)) {
             (0..pieces.count).for_each(|i| self.put_back(&mut [pieces.start(i).addr()]));
             return Err(error);
         }

@@ -12,7 +12,10 @@
 //! yes and do nothing. Otherwise there is a budget of guards by `mprotect`, which leaves the
 //! rest of the program mappings to live on. When it is used up, a line on stderr says so,
 //! and further stacks have no guard: their saved stack pointers are checked at each switch
-//! instead (`dropg`). `GOSCHED_GUARD` changes that:
+//! instead (`dropg`).
+//!
+//! A guard region goes with the memory above it when nobody needs that. A guard by `mprotect`
+//! stays, with its part of the budget, until it is unmapped. `GOSCHED_GUARD` changes all that:
 //!
 //! | `GOSCHED_GUARD` has the word | |
 //! | --- | --- |
@@ -21,7 +24,9 @@
 //! | `strict` | no stack without a guard: making a goroutine is an error instead |
 
 use std::io;
+use std::iter;
 use std::ops::Range;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 
 use crate::runtime::arch::page_size;
@@ -59,8 +64,9 @@ pub(super) fn init() -> io::Result<()> {
     Ok(())
 }
 
-/// Tries a guard region: the kernel itself must fail to read from it, also after `MADV_DONTNEED`, which a
-/// stack's memory is given back with.
+/// Tries a guard region: the kernel must refuse to fill the page in, also after `MADV_DONTNEED`, which a stack's
+/// memory is given back with. (To have it read from there would end a program under valgrind, which looks itself at
+/// what the kernel is to read, and knows nothing of the guard.)
 fn regions_work() -> bool {
     let Ok(page) = memmap2::MmapOptions::new().len(page_size()).map_anon() else { return false };
     let page = page.as_ptr();
@@ -68,13 +74,27 @@ fn regions_work() -> bool {
         // SAFETY: our own page, which holds nothing.
         unsafe { libc::madvise(page.cast_mut().cast(), page_size(), advice) == 0 }
     };
-    // SAFETY: the kernel reads a string at the page's start, empty as the page is zero, or fails to.
-    unsafe {
-        advise(MADV_GUARD_INSTALL)
-            && advise(libc::MADV_DONTNEED)
-            && libc::access(page.cast(), libc::F_OK) != 0
-            && io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
-    }
+    advise(MADV_GUARD_INSTALL)
+        && advise(libc::MADV_DONTNEED)
+        && !advise(libc::MADV_POPULATE_READ)
+        && io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
+}
+
+/// Whether a page is a guard by `mprotect`: the kernel can't read from it. It isn't a guard region.
+fn is_protected(page: usize) -> bool {
+    /// No way to change a mask: the kernel reads the mask first, and then says EINVAL.
+    const NO_WAY: libc::c_int = -1;
+    // SAFETY: no mask is changed.
+    let ret = unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            NO_WAY,
+            page,
+            ptr::null_mut::<libc::sigset_t>(),
+            size_of::<u64>(),
+        )
+    };
+    ret != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
 }
 
 /// How many guards `mprotect` may make: each adds two mappings, and a quarter of all mappings is for the rest
@@ -92,6 +112,8 @@ fn budget() -> isize {
 pub(super) enum Guards {
     Regions,
     Mprotect,
+    /// Guards by `mprotect`, where there are none yet.
+    Missing,
     None,
 }
 
@@ -113,9 +135,10 @@ fn reserve_mappings(n: usize) -> io::Result<Guards> {
     without_guard(&io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
-/// The right to make guards again for pieces that had guards before, where [`remove`] has removed them.
+/// The right to make guards again for pieces that were cut before: [`remove`] has removed guard regions, and a guard
+/// by `mprotect` is still there, if there ever was one.
 pub(super) fn again() -> Guards {
-    if REGIONS.load(Ordering::Relaxed) { Guards::Regions } else { Guards::None }
+    if REGIONS.load(Ordering::Relaxed) { Guards::Regions } else { Guards::Missing }
 }
 
 /// Removes the guards in ranges of pages that nobody uses, if they cost nothing to make again: guard regions,
@@ -128,10 +151,11 @@ pub(super) fn remove(ranges: impl Iterator<Item = Range<usize>>) {
     }
 }
 
-/// Takes back the right that [`reserve`] gave: `n` stacks were unmapped, with their guards.
-pub(super) fn release(n: usize) {
-    if !REGIONS.load(Ordering::Relaxed) {
-        BUDGET.fetch_add(n as isize, Ordering::Relaxed);
+/// Takes back the right to a guard, at `page`, that is about to be unmapped, with all above it, which nobody uses.
+pub(super) fn release(page: usize) {
+    remove(iter::once(page..page + page_size()));
+    if is_protected(page) {
+        BUDGET.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -171,7 +195,16 @@ impl Guards {
                 // SAFETY: pages that were just cut, and that nobody uses yet.
                 let installed = unsafe { advise_each(pages, MADV_GUARD_INSTALL) };
                 // Locked memory (mlockall) can have no guard regions.
-                installed.or_else(|_| reserve_mappings(count)?.install(base, stride, count))
+                installed.or_else(|_| Guards::Missing.install(base, stride, count))
+            }
+            Guards::Missing => {
+                for i in 0..count {
+                    let piece = base.wrapping_add(i * stride);
+                    if !is_protected(piece.addr()) {
+                        reserve_mappings(1)?.install(piece, stride, 1)?;
+                    }
+                }
+                Ok(())
             }
             Guards::Mprotect => {
                 for i in 0..count {
@@ -180,11 +213,44 @@ impl Guards {
                     if done != 0 {
                         // The rest of the program has used up the mappings.
                         BUDGET.store(0, Ordering::Relaxed);
-                        return without_guard(&io::Error::last_os_error()).map(drop);
+                        let without = without_guard(&io::Error::last_os_error())?;
+                        return without.install(base.wrapping_add(i * stride), stride, count - i);
                     }
                 }
                 Ok(())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memmap2::MmapOptions;
+
+    use super::*;
+    use crate::runtime::base::fatal::exit;
+    use crate::runtime::base::print::eprint;
+    use crate::runtime::base::testing::dies;
+
+    /// A page is a mapping's right, if it has a guard by `mprotect`, and only then. In a child: the budget is the
+    /// process's.
+    #[test]
+    fn rights_come_back() {
+        let report = dies(|| {
+            let page = page_size();
+            for regions in [false, true] {
+                REGIONS.store(regions, Ordering::Relaxed);
+                let map = MmapOptions::new().len(4 * page).map_anon().expect("memory");
+                let base = map.as_ptr().cast_mut();
+                BUDGET.store(3, Ordering::Relaxed);
+                Guards::Missing.install(base, page, 2).expect("there are rights");
+                Guards::Missing.install(base, page, 3).expect("there are rights");
+                eprint!("{} ", BUDGET.load(Ordering::Relaxed));
+                (0..4).for_each(|i| release(base.addr() + i * page));
+                eprint!("{} ", BUDGET.load(Ordering::Relaxed));
+            }
+            exit(2)
+        });
+        assert_eq!(report, "0 3 0 3 ");
     }
 }

@@ -14,6 +14,7 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::data::level::Level;
 use crate::runtime::data::runtime2::{Mutex, Stack, StackFreeList};
 use crate::runtime::lock::rank::{LockRank, lock_init};
+use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::cache::{Cache, List};
 use crate::runtime::mem::guard;
 use crate::runtime::mem::segment::Segments;
@@ -101,7 +102,13 @@ pub(in crate::runtime) fn hand_back() -> bool {
     if STACK_LARGE.kept.load(Ordering::Relaxed) == 0 {
         return false;
     }
-    let unused = (0..SIZES).find_map(|class| Large(class).surplus(1, |s| s).pop());
+    // One lock protects all of them.
+    lock(&STACK_LARGE.lock);
+    let unused = (0..SIZES).find_map(|class| {
+        let (_, list, level) = Large(class).shared();
+        if level.take(1) != 0 { list.pop() } else { None }
+    });
+    unlock(&STACK_LARGE.lock);
     if let Some(s) = unused {
         STACK_LARGE.kept.fetch_sub(s.hi - s.lo, Ordering::Relaxed);
         unmap(s);
@@ -113,13 +120,12 @@ pub(in crate::runtime) fn hand_back() -> bool {
 pub(super) fn map(n: usize) -> io::Result<Stack> {
     let page = page_size();
     let (align, advice) = if n < HUGE { (page, Advice::NoHugePage) } else { (HUGE_PAGE, Advice::HugePage) };
-    let guards = guard::reserve(1)?;
     let mut mapping = MmapOptions::new().len(align + n).no_reserve_swap().map_anon()?;
     // Kernels without huge pages say EINVAL.
     let _ = mapping.advise(advice);
     let base = mapping.as_mut_ptr().expose_provenance();
     let lo = (base + page).next_multiple_of(align);
-    guards.install(ptr::with_exposed_provenance_mut(lo - page), page + n, 1)?;
+    guard::reserve(1)?.install(ptr::with_exposed_provenance_mut(lo - page), page + n, 1)?;
     std::mem::forget(mapping);
     for (from, to) in [(base, lo - page), (lo + n, base + align + n)] {
         if from != to {
@@ -133,9 +139,9 @@ pub(super) fn map(n: usize) -> io::Result<Stack> {
 /// Gives a segment of [`map`] back to the system.
 fn unmap(s: Stack) {
     let base = s.lo - page_size();
+    guard::release(base);
     // SAFETY: map's mapping, which nobody uses.
     unsafe { libc::munmap(ptr::with_exposed_provenance_mut(base), s.hi - base) };
-    guard::release(1);
 }
 
 /// Makes a segment inaccessible for good: who still has a pointer into it finds out.
@@ -143,11 +149,11 @@ pub(super) fn fault(s: Stack) {
     let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let base = s.lo - page_size();
     let place = ptr::with_exposed_provenance_mut(base);
+    guard::release(base);
     // SAFETY: replaces a segment that nobody uses, and its guard.
     if unsafe { libc::mmap(place, s.hi - base, libc::PROT_NONE, flags, -1, 0) } == libc::MAP_FAILED {
         throw("runtime: cannot make a freed stack inaccessible");
     }
-    guard::release(1);
 }
 
 #[cfg(test)]

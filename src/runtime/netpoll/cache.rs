@@ -28,36 +28,46 @@ pub(in crate::runtime) static POLLCACHE: PollCache = PollCache { lock: Mutex::ne
 impl PollCache {
     /// One that nobody uses, with the marks of its last use. Go's `pollCache.alloc`.
     pub(in crate::runtime) fn alloc(&self) -> io::Result<&'static PollDesc> {
+        let pd = self.take().or_else(|| self.refill()).ok_or(io::ErrorKind::OutOfMemory)?;
+        lock_init(&pd.lock, LockRank::POLL_DESC);
+        Ok(pd)
+    }
+
+    fn take(&self) -> Option<&'static PollDesc> {
         lock(&self.lock);
-        if self.first.is_null() {
-            self.refill();
-        }
         let pd = self.first.get();
         if let Some(pd) = pd {
             self.first.set(pd.link.get());
         }
         unlock(&self.lock);
-        let pd = pd.ok_or(io::ErrorKind::OutOfMemory)?;
-        lock_init(&pd.lock, LockRank::POLL_DESC);
-        Ok(pd)
+        pd
     }
 
-    /// Makes some, if there is memory. The lock is held.
+    fn put(&self, pds: &'static [PollDesc]) {
+        lock(&self.lock);
+        for pd in pds {
+            pd.link.set(self.first.get());
+            self.first.set(Some(pd));
+        }
+        unlock(&self.lock);
+    }
+
+    /// Makes some, if there is memory, and returns one of them. Without the lock: an allocator may wait for the
+    /// kernel.
     #[cold]
-    fn refill(&self) {
+    fn refill(&self) -> Option<&'static PollDesc> {
         const N: usize = POLL_BLOCK_SIZE / size_of::<PollDesc>();
         let layout = Layout::new::<[PollDesc; N]>();
         // SAFETY: the layout isn't empty.
         let block: *mut PollDesc = unsafe { alloc_zeroed(layout) }.cast();
         if block.is_null() {
-            return;
+            return None;
         }
         // SAFETY: the block has room for N, is never freed, and all zero is one that has never been used.
         let pds: &'static [PollDesc] = unsafe { std::slice::from_raw_parts(block, N) };
-        for pd in pds {
-            pd.link.set(self.first.get());
-            self.first.set(Some(pd));
-        }
+        let (pd, others) = pds.split_first()?;
+        self.put(others);
+        Some(pd)
     }
 
     /// Takes one back. Go's `pollCache.free`.
@@ -69,9 +79,6 @@ impl PollCache {
         pd.publish_info();
         unlock(&pd.lock);
 
-        lock(&self.lock);
-        pd.link.set(self.first.get());
-        self.first.set(Some(pd));
-        unlock(&self.lock);
+        self.put(std::slice::from_ref(pd));
     }
 }

@@ -9,6 +9,7 @@ use std::ptr;
 use std::sync::Mutex;
 
 use gosched::chan::{Receiver, Sender, bounded};
+use gosched::metrics::{self, Value};
 use gosched::runtime2::{Stack, TraceBlockReason, WaitReason};
 use gosched::{Builder, JoinHandle, go, goid, proc, yield_now};
 
@@ -21,6 +22,7 @@ use crate::harness::{Test, run, tests};
 tests! {
     below_every_stack
     regions_leave_mappings_whole
+    of_stacks_that_were_given_back
     guards_in_locked_memory
     more_stacks_than_guards
     strict_about_more_stacks_than_guards
@@ -135,6 +137,27 @@ fn regions_leave_mappings_whole(test: Test) {
         assert!(mappings() < 300, "{} mappings for some 600 stacks", mappings());
     });
     well_with_regions(&process.env("GOSCHED_GUARD", "region").end());
+}
+
+/// A stack whose memory was given back, and is used again, has the guard that it had.
+fn of_stacks_that_were_given_back(test: Test) {
+    for setting in ["", "mprotect", "mprotect,strict"] {
+        let process = test.process(|| {
+            run(|| {
+                let (tx, rx) = bounded(0);
+                for _ in 0..3 {
+                    let (parked, error) = park(2_000, &rx);
+                    assert!(error.is_none(), "{error:?}");
+                    wake(parked, &tx);
+                    (0..10).for_each(|_| proc::free_os_memory());
+                }
+            });
+            check_guards();
+            let unguarded = metrics::read("/gosched/stacks/unguarded:stacks");
+            assert!(matches!(unguarded, Some(Value::Uint64(0))), "{unguarded:?}");
+        });
+        process.env("GOSCHED_GUARD", setting).end().with("exit status: 0");
+    }
 }
 
 /// Has all memory locked that will be mapped; says whether that is allowed, for much memory.

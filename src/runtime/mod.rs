@@ -151,7 +151,7 @@ pub(crate) use g::status::{
 };
 pub(crate) use lock::note::{noteclear, notewakeup};
 pub(crate) use lock::{lock, unlock};
-pub(crate) use m::count::{mcount, set_max_threads};
+pub(crate) use m::count::{mcount_now, set_max_threads};
 pub(crate) use m::lockosthread::{lock_os_thread, locked_os_thread, unlock_os_thread, unwire};
 pub(crate) use m::sigstack::init_sigmask;
 pub(crate) use mem::morestack_check::{ENTRY_ROOM, entry_check};

@@ -317,7 +317,7 @@ pub unsafe fn gcount() -> i32 {
 
 /// How many threads the runtime has made. Go's `mcount`, in `proc.go`.
 pub fn mcount() -> i32 {
-    runtime::mcount()
+    runtime::mcount_now()
 }
 
 /// Sets how many threads the runtime may make, 10,000 at first; returns what it was. To have

@@ -111,15 +111,15 @@ pub(in crate::runtime) fn usleep(usec: u32) {
 
 /// How many processors this process may use. Go's `getproccount`.
 pub(in crate::runtime) fn getproccount() -> i32 {
-    let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
-    // SAFETY: the kernel writes to `set`, at most its size; all zero is a valid set.
-    let count = unsafe {
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr()) != 0 {
-            return 1;
+    // The kernel refuses a set that has no room for all the processors that there may be.
+    for words in [16, 128, 1024, 8192] {
+        let mut set = vec![0_u64; words];
+        // SAFETY: the kernel writes to the set, at most its size.
+        if unsafe { libc::sched_getaffinity(0, 8 * words, set.as_mut_ptr().cast()) } == 0 {
+            return set.iter().map(|word| word.count_ones() as i32).sum::<i32>().max(1);
         }
-        libc::CPU_COUNT(set.assume_init_ref())
-    };
-    count.max(1)
+    }
+    1
 }
 
 /// The kernel's id of this thread; 0, and a line on stderr, if a sandbox refuses to tell.

@@ -16,8 +16,16 @@ pub(in crate::runtime) static ALLM: SharedLink<M> = SharedLink(Link::null());
 pub(in crate::runtime) static EXTRAM_LENGTH: AtomicI32 = AtomicI32::new(0);
 
 /// How many M's there are. `sched.lock` is held. Go's `mcount`.
-pub(crate) fn mcount() -> i32 {
+pub(in crate::runtime) fn mcount() -> i32 {
     (sched().mnext.get() - sched().nmfreed.get()) as i32
+}
+
+/// [`proc::mcount`](crate::proc::mcount).
+pub(crate) fn mcount_now() -> i32 {
+    lock(&sched().lock);
+    let n = mcount();
+    unlock(&sched().lock);
+    n
 }
 
 /// Throws if there are too many M's. `sched.lock` is held. Go's `checkmcount`.

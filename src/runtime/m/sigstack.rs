@@ -1,11 +1,11 @@
 //! The signal stack and the signal mask of an M: Go's `mpreinit`, `minitSignals`, `unminitSignals`, `sigsave`
 //! and `sigblock`.
 
-use std::cell::Cell;
 use std::ffi::c_int;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use memmap2::MmapOptions;
@@ -24,25 +24,21 @@ const SIGSTACK_USE: usize = 64 << 10;
 
 /// The signal mask of the thread that started the runtime, and so of every M. Go's
 /// `initSigmask`.
-pub(in crate::runtime) static INIT_SIGMASK: Sigmask = Sigmask(Cell::new(MaybeUninit::zeroed()));
+pub(in crate::runtime) static INIT_SIGMASK: OnceLock<libc::sigset_t> = OnceLock::new();
 
-/// A signal mask in a static.
-pub(in crate::runtime) struct Sigmask(pub(in crate::runtime) Cell<MaybeUninit<libc::sigset_t>>);
-
-// SAFETY: set by schedinit alone, before there is an M; newm reads it after that.
-unsafe impl Sync for Sigmask {}
-
-/// The signal mask of the thread that started the runtime.
+/// The signal mask of the thread that started the runtime; before it has, one that blocks nothing.
 pub(crate) fn init_sigmask() -> MaybeUninit<libc::sigset_t> {
-    INIT_SIGMASK.0.get()
+    INIT_SIGMASK.get().map_or(MaybeUninit::zeroed(), |mask| MaybeUninit::new(*mask))
 }
 
 /// The caller's signal mask. Go's `sigsave`.
-pub(in crate::runtime) fn sigsave() -> MaybeUninit<libc::sigset_t> {
+pub(in crate::runtime) fn sigsave() -> libc::sigset_t {
     let mut mask = MaybeUninit::zeroed();
-    // SAFETY: changes no mask, and stores the thread's in `mask`.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), mask.as_mut_ptr()) };
-    mask
+    // SAFETY: changes no mask, and stores the thread's in `mask`, which is a valid one in any case.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), mask.as_mut_ptr());
+        mask.assume_init()
+    }
 }
 
 /// Allocates the signal stack of an M, with a guard below it. Go's `mpreinit`.

@@ -24,7 +24,7 @@ use crate::runtime::report::panic::report;
 use crate::runtime::report::quit::install_quit_handler;
 use crate::runtime::signal::handler::initsig;
 use crate::runtime::start::cgroup::default_gomaxprocs;
-use crate::runtime::world::procresize::procresize;
+use crate::runtime::world::procresize::{make_ps, procresize};
 
 /// Woken by the first M once the runtime runs.
 static BOOTED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
@@ -99,11 +99,13 @@ fn schedinit() -> io::Result<()> {
     init_barriers();
     sched().maxmcount.set(10_000);
 
-    world_stopped();
     parsedebugvars();
     stackinit()?;
-    INIT_SIGMASK.0.set(sigsave());
     let procs = gomaxprocs_from_env().unwrap_or_else(default_gomaxprocs);
+    make_ps(procs)?;
+    // From here on nothing fails, and this isn't done again.
+    INIT_SIGMASK.get_or_init(sigsave);
+    world_stopped();
     lock(&sched().lock);
     if procresize(procs).is_some() {
         throw("unknown runnable goroutine during bootstrap");

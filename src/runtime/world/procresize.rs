@@ -2,6 +2,7 @@
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::UnsafeCell;
+use std::io;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::base::fatal::throw;
@@ -39,16 +40,31 @@ struct Kept {
 // SAFETY: the vectors are only touched with ALLP_LOCK held.
 unsafe impl Sync for Kept {}
 
-/// The first `nprocs` of all P's; makes those that are missing.
-fn first_ps(nprocs: i32) -> Box<[&'static P]> {
+/// Makes P's until there are `nprocs`; fails if there is no memory for them.
+pub(in crate::runtime) fn make_ps(nprocs: i32) -> io::Result<()> {
     lock(&ALLP_LOCK.0);
     // SAFETY: ALLP_LOCK is held, so no other reference to the vector lives.
     let every = unsafe { &mut *KEPT.every_p.get() };
-    while every.len() < nprocs as usize {
+    let missing = (nprocs as usize).saturating_sub(every.len());
+    let mut made = every.try_reserve(missing).is_ok();
+    while made && every.len() < nprocs as usize {
         // SAFETY: the layout isn't empty, all zero is a valid P, and a P is never freed.
         let pp = unsafe { alloc_zeroed(Layout::new::<P>()).cast::<P>().as_ref::<'static>() };
-        every.push(pp.unwrap_or_else(|| throw("procresize: out of memory")));
+        every.extend(pp);
+        made = pp.is_some();
     }
+    unlock(&ALLP_LOCK.0);
+    if made { Ok(()) } else { Err(io::ErrorKind::OutOfMemory.into()) }
+}
+
+/// The first `nprocs` of all P's; makes those that are missing.
+fn first_ps(nprocs: i32) -> Box<[&'static P]> {
+    if make_ps(nprocs).is_err() {
+        throw("procresize: out of memory");
+    }
+    lock(&ALLP_LOCK.0);
+    // SAFETY: ALLP_LOCK is held, so no other reference to the vector lives.
+    let every = unsafe { &*KEPT.every_p.get() };
     let first = every[..nprocs as usize].into();
     unlock(&ALLP_LOCK.0);
     first

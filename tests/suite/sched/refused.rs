@@ -1,12 +1,15 @@
 //! System calls that a sandbox refuses.
 
+use std::env;
 use std::hint::black_box;
+use std::mem::zeroed;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gosched::time::sleep;
-use gosched::{go, lock_os_thread, proc, scope, yield_now};
+use gosched::{go, gomaxprocs, lock_os_thread, proc, scope, yield_now};
 
+use crate::harness::panics::panics;
 use crate::harness::polled::MS;
 use crate::harness::{Test, run, tests};
 
@@ -14,28 +17,38 @@ tests! {
     no_signals_to_threads
     no_thread_ids
     no_process_id
+    a_start_that_fails_can_be_tried_again
+    more_processors_than_a_set_has_room_for
 }
 
-/// From here on the system call fails, on this thread and those that it makes. As a container's profile does it.
-fn refuse(number: libc::c_long) {
+/// From here on the system call fails with `errno`, on this thread and those that it makes; if there is a `second`
+/// argument, only with that. As a container's profile does it.
+fn refuse(number: libc::c_long, second: Option<u32>, errno: libc::c_int) {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const IF_NOT_SKIP: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const SKIP_UNLESS: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    // The fields of seccomp_data: the number, and from byte 16 on the arguments, the lower half first.
+    const NUMBER: u32 = 0;
+    const SECOND: u32 = 24;
     let step = |code, jf, k| libc::sock_filter { code, jt: 0, jf, k };
-    let mut filter = [
-        step(LOAD, 0, 0),
-        step(IF_NOT_SKIP, 1, number as u32),
-        step(RETURN, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+    let mut filter = vec![step(LOAD, 0, NUMBER), step(SKIP_UNLESS, 1, number as u32)];
+    if let Some(second) = second {
+        filter[1].jf = 3;
+        filter.extend([step(LOAD, 0, SECOND), step(SKIP_UNLESS, 1, second)]);
+    }
+    filter.extend([
+        step(RETURN, 0, libc::SECCOMP_RET_ERRNO | errno as u32),
         step(RETURN, 0, libc::SECCOMP_RET_ALLOW),
-    ];
+    ]);
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
     // SAFETY: the kernel reads the program, which ends in a return on each way.
     unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
         assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, ptr::from_ref(&program)), 0);
-        assert_eq!(libc::syscall(number), -1, "it isn't refused");
     }
 }
+
+const NO_FILTER: &str = "the filter would be the emulator's";
 
 gosched::preemptible! {
     /// # Safety
@@ -53,12 +66,12 @@ gosched::preemptible! {
 
 /// Goroutines that are asked to stop, and such that keep their threads: all end. One line says what isn't done.
 fn goes_on_without(test: Test, number: libc::c_long) {
-    if test.skipped_in_emulator("system calls are refused to the emulator") {
+    if test.skipped_in_emulator(NO_FILTER) {
         return;
     }
     for procs in ["1", "4"] {
         let process = test.process(|| {
-            refuse(number);
+            refuse(number, None, libc::EPERM);
             run(|| {
                 let done = AtomicBool::new(false);
                 scope(|s| {
@@ -101,4 +114,43 @@ fn no_thread_ids(test: Test) {
 
 fn no_process_id(test: Test) {
     goes_on_without(test, libc::SYS_getpid);
+}
+
+fn a_start_that_fails_can_be_tried_again(test: Test) {
+    if test.skipped_in_emulator(NO_FILTER) {
+        return;
+    }
+    let process = test.process(|| {
+        refuse(libc::SYS_madvise, None, libc::EINVAL);
+        for _ in 0..2 {
+            let message = panics(|| run(|| ()));
+            assert!(
+                message.contains("GOSCHED_GUARD=region, but this kernel has no guard regions"),
+                "{message}"
+            );
+        }
+        // SAFETY: there is one thread.
+        unsafe { env::remove_var("GOSCHED_GUARD") };
+        assert_eq!(run(|| go(|| 7).join().unwrap()), 7);
+    });
+    process.env("GOSCHED_GUARD", "region").end().with("exit status: 0");
+}
+
+/// The kernel of a machine for more than 1,024 processors takes no set of so many.
+fn more_processors_than_a_set_has_room_for(test: Test) {
+    if test.skipped_in_emulator(NO_FILTER) {
+        return;
+    }
+    let process = test.process(|| {
+        let size = size_of::<libc::cpu_set_t>();
+        // SAFETY: all zero is a set, and the kernel fills it.
+        let processors = unsafe {
+            let mut set: libc::cpu_set_t = zeroed();
+            assert_eq!(libc::sched_getaffinity(0, size, &mut set), 0);
+            libc::CPU_COUNT(&set)
+        };
+        refuse(libc::SYS_sched_getaffinity, Some(size as u32), libc::EINVAL);
+        assert_eq!(run(gomaxprocs), processors as usize);
+    });
+    process.env("GODEBUG", "containermaxprocs=0").end().with("exit status: 0");
 }

@@ -245,17 +245,15 @@ unsafe extern "C" fn gosched_sigframe(vectors: *const u8, words: *const Preempte
         libc::sigaltstack(ptr::null(), &raw mut (*uc).uc_stack);
         libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), &raw mut (*uc).uc_sigmask);
         let Preempted { x29, pc, x, ref pushed, .. } = *words;
-        let registers = &mut (*uc).uc_mcontext;
-        registers.regs[..29].copy_from_slice(&x);
-        registers.regs[29] = x29;
-        registers.regs[30] = pushed.x30;
-        registers.sp = words.add(1).addr() as u64;
-        registers.pc = pc;
-        registers.pstate = pushed.pstate;
-        add_vectors(
-            vectors,
-            (&raw mut (*uc).uc_mcontext).cast::<u8>().add(size_of::<libc::mcontext_t>() - RESERVED),
-        );
+        // By a pointer: the frame isn't initialised yet, and no reference may refer to that.
+        let registers = &raw mut (*uc).uc_mcontext;
+        (&raw mut (*registers).regs).cast::<[u64; 29]>().write(x);
+        (*registers).regs[29] = x29;
+        (*registers).regs[30] = pushed.x30;
+        (*registers).sp = words.add(1).addr() as u64;
+        (*registers).pc = pc;
+        (*registers).pstate = pushed.pstate;
+        add_vectors(vectors, registers.cast::<u8>().add(size_of::<libc::mcontext_t>() - RESERVED));
     }
 }
 

@@ -43,11 +43,18 @@ fn join<T>(handle: JoinHandle<T>) -> io::Result<T> {
     handle.join().map_err(|panic| io::Error::other(panic.to_string()))
 }
 
-/// The first error of `n` goroutines, all of which have ended.
+/// Both errors, if there are two: one may be the cause of the other.
+fn both(a: io::Result<()>, b: io::Result<()>) -> io::Result<()> {
+    match (a, b) {
+        (Err(a), Err(b)) => Err(io::Error::other(format!("{a}; {b}"))),
+        (a, b) => a.and(b),
+    }
+}
+
+/// The errors of `n` goroutines, all of which have ended.
 fn all(n: usize, f: impl Fn() -> io::Result<()> + Clone + Send + 'static) -> io::Result<()> {
     let handles: Vec<_> = (0..n).map(|_| go(f.clone())).collect();
-    let ends = handles.into_iter().map(|handle| join(handle?)?);
-    ends.fold(Ok(()), io::Result::and)
+    handles.into_iter().map(|handle| join(handle?)?).fold(Ok(()), both)
 }
 
 fn goroutines() -> io::Result<()> {
@@ -110,13 +117,13 @@ fn sockets() -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let addr = listener.local_addr()?;
     let server = go(move || {
-        for _ in 0..4 {
+        let echo = || {
             let (mut stream, _) = listener.accept()?;
             let mut bytes = [0; 4];
             stream.read_exact(&mut bytes)?;
-            stream.write_all(&bytes)?;
-        }
-        Ok::<_, io::Error>(())
+            stream.write_all(&bytes)
+        };
+        (0..4).map(|_| echo()).fold(Ok(()), both)
     })?;
     let client = move || {
         let mut stream = TcpStream::connect(addr)?;
@@ -130,10 +137,7 @@ fn sockets() -> io::Result<()> {
         let _ = std::net::TcpStream::connect(addr);
         sleep(MS);
     }
-    match (join(server)?, clients) {
-        (Err(server), Err(clients)) => return Err(io::Error::other(format!("{server}; {clients}"))),
-        (server, clients) => server.and(clients)?,
-    }
+    both(join(server)?, clients)?;
 
     let (a, b) = UnixStream::pair()?;
     let (a, mut b) = (Pollable::new(a)?, Pollable::new(b)?);

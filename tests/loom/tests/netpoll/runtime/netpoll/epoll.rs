@@ -17,6 +17,10 @@ loom::lazy_static! {
     static ref REGISTERED: Mutex<Option<(&'static PollDesc, u64)>> = Mutex::new(None);
 }
 
+pub(crate) fn has_epoll() -> bool {
+    true
+}
+
 pub(crate) fn netpollopen(_: RawFd, pd: &'static PollDesc) -> io::Result<()> {
     let data = tagged_pointer_pack(pd, pd.fdseq.load(Ordering::Relaxed));
     *REGISTERED.lock().unwrap() = Some((pd, data));

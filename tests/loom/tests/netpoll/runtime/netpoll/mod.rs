@@ -20,10 +20,6 @@ pub(crate) fn netpoll_generic_init() -> io::Result<()> {
     Ok(())
 }
 
-pub(crate) fn netpollinited() -> bool {
-    true
-}
-
 pub(crate) fn netpoll_adjust_waiters(delta: i32) {
     WAITERS.fetch_add(delta, Ordering::SeqCst);
 }

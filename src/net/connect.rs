@@ -1,49 +1,57 @@
 //! Connecting without blocking a thread, which std can't.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::mem::zeroed;
 use std::net::{self, SocketAddr};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::time::Instant;
 
 use crate::net::Pollable;
+use crate::net::registration::is_ready;
 use crate::runtime::Mode;
 
 /// Connects to `addr`; waits until `deadline` at the latest. Go's `netFD.connect`, in `net/fd_unix.go`.
 #[track_caller]
 pub(super) fn connect(addr: &SocketAddr, deadline: Option<Instant>) -> io::Result<Pollable<net::TcpStream>> {
+    let stream = begin(addr)?;
+    if deadline.is_some() {
+        stream.set_write_deadline(deadline);
+    }
+    finish(&stream)?;
+    if deadline.is_some() {
+        stream.set_write_deadline(None);
+    }
+    Ok(stream)
+}
+
+/// Begins to connect to `addr`, without a wait.
+pub(super) fn begin(addr: &SocketAddr) -> io::Result<Pollable<net::TcpStream>> {
     let socket = socket(addr)?;
     let (address, len) = sockaddr(addr);
     // SAFETY: the kernel reads `len` bytes of the address, which has as many or more.
-    let begun = unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), len) };
-    if begun < 0 {
+    if unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), len) } < 0 {
         let error = io::Error::last_os_error();
         // EINTR too: the kernel goes on connecting after a signal.
         if !matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) {
             return Err(error);
         }
     }
-    let stream = Pollable::with_drain(net::TcpStream::from(socket), true)?;
-    if begun < 0 {
-        if deadline.is_some() {
-            stream.set_write_deadline(deadline);
-        }
-        stream.io(Mode::Write, "a connect", is_connected)?;
-        if deadline.is_some() {
-            stream.set_write_deadline(None);
-        }
-    }
-    Ok(stream)
+    Pollable::with_drain(net::TcpStream::from(socket), true)
+}
+
+/// Waits until the stream is connected, or the kernel has given up.
+#[track_caller]
+pub(super) fn finish(stream: &Pollable<net::TcpStream>) -> io::Result<()> {
+    stream.io(Mode::Write, "a connect", is_connected)
 }
 
 /// Ok if the stream is connected, `WouldBlock` if the kernel still tries, and otherwise why it has failed.
 fn is_connected(stream: &net::TcpStream) -> io::Result<()> {
-    if let Some(error) = stream.take_error()? {
-        return Err(error);
-    }
-    match stream.peer_addr() {
-        Err(error) if error.kind() == ErrorKind::NotConnected => Err(ErrorKind::WouldBlock.into()),
-        result => result.map(drop),
+    // First: a stream that isn't connected, and isn't waited for, has failed, and may have told why before.
+    is_ready(stream.as_fd(), Mode::Write)?;
+    match stream.take_error()? {
+        Some(error) => Err(error),
+        None => stream.peer_addr().map(drop),
     }
 }
 

@@ -36,6 +36,7 @@
 //! | give up at a time | `SetReadDeadline` | [`set_read_deadline`](Pollable::set_read_deadline) |
 //! | give up after a time, each time | | [`set_read_timeout`](Pollable::set_read_timeout), as std's |
 //! | end another goroutine's wait | `Close` | [`close`](Pollable::close) |
+//! | end another goroutine's connect | `DialContext` | [`begin_connect`](TcpStream::begin_connect), and `close` |
 //! | read and write at once | | `&TcpStream` is [`Read`](std::io::Read) and [`Write`](std::io::Write) |
 //!
 //! On a thread that isn't a goroutine's an operation blocks that thread while it waits, once the runtime has

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use crate::net::Pollable;
-use crate::net::connect::connect;
+use crate::net::connect::{self, connect};
 use crate::net::registration::not_zero;
 use crate::net::resolve::each_addr;
 use crate::runtime::Mode;
@@ -35,7 +35,8 @@ impl Pollable<net::TcpStream> {
         each_addr(addrs, |addr| connect(addr, None))
     }
 
-    /// Connects to `addr` within `timeout`. Go's `net.DialTimeout`.
+    /// Connects to `addr` within `timeout`. Go's `net.DialTimeout`. [`begin_connect`](Self::begin_connect) is for
+    /// a connect that another goroutine can end.
     ///
     /// # Errors
     /// [`TimedOut`](ErrorKind::TimedOut) if it takes longer, [`InvalidInput`](ErrorKind::InvalidInput) if
@@ -47,6 +48,58 @@ impl Pollable<net::TcpStream> {
     pub fn connect_timeout(addr: &SocketAddr, timeout: Duration) -> io::Result<Self> {
         not_zero(timeout)?;
         connect(addr, Instant::now().checked_add(timeout))
+    }
+
+    /// Begins to connect to `addr`, and doesn't wait: [`finish_connect`](Self::finish_connect) does. So a connect
+    /// can be given up, by [`close`](Self::close), as any wait. Go's `Dialer.DialContext`, which is given up by
+    /// its context.
+    ///
+    /// ```
+    /// use std::io;
+    /// use std::net::SocketAddr;
+    ///
+    /// use gosched::chan::{Receiver, bounded};
+    /// use gosched::net::TcpStream;
+    /// use gosched::{scope, select};
+    ///
+    /// /// Connects, unless `stop` is closed before.
+    /// fn connect_unless(stop: &Receiver<()>, addr: &SocketAddr) -> io::Result<TcpStream> {
+    ///     let stream = TcpStream::begin_connect(addr)?;
+    ///     let (done, is_done) = bounded::<()>(0);
+    ///     scope(|s| {
+    ///         s.go(|| {
+    ///             select! {
+    ///                 recv(stop) -> _ => stream.close(),
+    ///                 recv(is_done) -> _ => {}
+    ///             }
+    ///         });
+    ///         let result = stream.finish_connect();
+    ///         drop(done);
+    ///         result
+    ///     })?;
+    ///     Ok(stream)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// The kernel's, if it knows at once that it can't.
+    pub fn begin_connect(addr: &SocketAddr) -> io::Result<Self> {
+        connect::begin(addr)
+    }
+
+    /// Waits until a connect that was [begun](Self::begin_connect) has succeeded, or failed. If it has succeeded
+    /// already, it returns at once. A [write deadline](Self::set_write_deadline), or a timeout, limits the wait.
+    ///
+    /// # Errors
+    /// The kernel's; [`NotConnected`](ErrorKind::NotConnected) if it has been returned before;
+    /// [`TimedOut`](ErrorKind::TimedOut) after the deadline, [`BrokenPipe`](ErrorKind::BrokenPipe) after
+    /// [`close`](Self::close).
+    ///
+    /// # Panics
+    /// As [`connect`](Self::connect).
+    #[track_caller]
+    pub fn finish_connect(&self) -> io::Result<()> {
+        connect::finish(self)
     }
 
     /// Reads as [`Read::read`](io::Read::read) does, but leaves the bytes to be read again.

@@ -24,6 +24,8 @@ tests! {
     tcp_urgent_data
     tcp_connect_fails
     tcp_connect_takes_too_long
+    tcp_connect_is_given_up
+    tcp_connect_in_two_steps
     tcp_options_and_clones
     connections_that_come_at_once
     a_listener_is_closed
@@ -199,26 +201,75 @@ fn tcp_connect_fails(test: Test) {
     });
 }
 
-/// A listener whose queue is full doesn't answer.
+/// A listener whose queue is full doesn't answer. Also what is in the queue, and when a connect began that
+/// wasn't answered in 30 ms, and how it ended.
+fn full_listener() -> (TcpListener, Vec<TcpStream>, Instant, io::Error) {
+    let (listener, addr) = listen();
+    // SAFETY: no memory is passed.
+    assert_eq!(unsafe { libc::listen(listener.as_fd().as_raw_fd(), 0) }, 0);
+    let mut queued = Vec::new();
+    loop {
+        let begin = Instant::now();
+        match TcpStream::connect_timeout(&addr, 30 * MS) {
+            Ok(stream) => queued.push(stream),
+            Err(error) => return (listener, queued, begin, error),
+        }
+        assert!(queued.len() < 8, "a queue of 0 takes 8");
+    }
+}
+
 fn tcp_connect_takes_too_long(test: Test) {
     if test.skipped_in_emulator("the length of a queue isn't the kernel's") {
         return;
     }
     with_one_p_and_several(test, || {
-        let (listener, addr) = listen();
-        // SAFETY: no memory is passed.
-        assert_eq!(unsafe { libc::listen(listener.as_fd().as_raw_fd(), 0) }, 0);
-        let mut queued = Vec::new();
-        let (begin, error) = loop {
-            let begin = Instant::now();
-            match TcpStream::connect_timeout(&addr, 30 * MS) {
-                Ok(stream) => queued.push(stream),
-                Err(error) => break (begin, error),
-            }
-            assert!(queued.len() < 8, "a queue of 0 takes 8");
-        };
+        let (_listener, _queued, begin, error) = full_listener();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         assert!(begin.elapsed() >= 30 * MS);
+    });
+}
+
+fn tcp_connect_is_given_up(test: Test) {
+    if test.skipped_in_emulator("the length of a queue isn't the kernel's") {
+        return;
+    }
+    with_one_p_and_several(test, || {
+        let (listener, _queued, ..) = full_listener();
+        let addr = listener.local_addr().unwrap();
+        let stream = Arc::new(TcpStream::begin_connect(&addr).unwrap());
+        stream.set_write_deadline(Some(Instant::now() + MS));
+        assert_eq!(kind(stream.finish_connect()), ErrorKind::TimedOut);
+        stream.set_write_deadline(None);
+        let connecting = {
+            let stream = stream.clone();
+            go(move || stream.finish_connect())
+        };
+        let_them_wait();
+        assert!(!connecting.is_finished());
+        stream.close();
+        assert_eq!(kind(connecting.join().unwrap()), ErrorKind::BrokenPipe);
+        assert_eq!(kind(stream.finish_connect()), ErrorKind::BrokenPipe);
+    });
+}
+
+fn tcp_connect_in_two_steps(test: Test) {
+    with_one_p_and_several(test, || {
+        let (listener, addr) = listen();
+        let stream = TcpStream::begin_connect(&addr).unwrap();
+        let accepted = go(move || (listener.accept().unwrap(), listener));
+        for _ in 0..3 {
+            stream.finish_connect().unwrap();
+        }
+        let ((peer, _), listener) = accepted.join().unwrap();
+        peer.finish_connect().unwrap();
+        (&stream).write_all(b"x").unwrap();
+        assert_eq!(read_one(&peer).unwrap(), b'x');
+        drop(listener);
+        // Loopback may know at once that nobody listens.
+        if let Ok(stream) = TcpStream::begin_connect(&addr) {
+            assert_eq!(kind(stream.finish_connect()), ErrorKind::ConnectionRefused);
+            assert_eq!(kind(stream.finish_connect()), ErrorKind::NotConnected, "it was told");
+        }
     });
 }
 

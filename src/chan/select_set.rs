@@ -64,7 +64,8 @@ struct DynArm<'a> {
     drop_value: unsafe fn(*mut c_void),
     /// Frees `place`, and drops the value if it holds one.
     free: unsafe fn(*mut c_void, bool),
-    /// What the handle and the value borrow. Here, where `Drop` is: it must not be gone before.
+    /// What the handle and the value borrow. Here, where `Drop` is: it must not be gone before. Covariant: a set
+    /// only loses by a shorter `'a`.
     borrowed: PhantomData<&'a ()>,
 }
 
@@ -258,7 +259,7 @@ impl<'a> Select<'a> {
             .collect();
         let mut order = vec![0; 2 * scases.len()];
         if self.biased {
-            (0..).zip(&indices).for_each(|(case, &i)| order[i] = case);
+            indices.iter().enumerate().for_each(|(case, &i)| order[i] = case as u16);
             if deadline.is_some() {
                 order[indices.len()] = indices.len() as u16;
             }

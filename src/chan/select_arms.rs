@@ -76,7 +76,7 @@ impl<T> Place<T> {
 #[doc(hidden)]
 pub struct RecvArm<'a, T> {
     c: Option<NonNull<Hchan>>,
-    /// Holds a value as long as its outcome is `Done`.
+    /// Holds a value as long as its outcome is `Done`. Invariant in `T`, as all that is behind a `&mut`.
     place: &'a mut Place<T>,
     receiver: PhantomData<&'a Receiver<T>>,
 }

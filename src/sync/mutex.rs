@@ -40,7 +40,9 @@ unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 /// another thread.
 #[must_use = "dropping the guard unlocks the mutex"]
 pub struct MutexGuard<'a, T: ?Sized> {
+    /// Invariant in `T`, as the mutex is by its cell: what is written by a guard is read by others.
     mutex: &'a Mutex<T>,
+    /// `Sync` needs a `T` that is: a shared guard gives `&T`.
     value: PhantomData<&'a mut T>,
 }
 

@@ -50,6 +50,7 @@ pub struct RwLockReadGuard<'a, T: ?Sized> {
 /// Exclusive access to the value of an [`RwLock`]; dropping it unlocks. Go's `Unlock`.
 #[must_use = "dropping the guard unlocks the lock"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
+    /// Invariant in `T`, as the lock is by its cell: what is written by this guard is read by others.
     lock: &'a RwLock<T>,
 }
 

@@ -27,8 +27,8 @@ use crate::runtime::{
 /// }
 /// ```
 ///
-/// What isn't a goroutine of its own is counted by [`add`](Self::add) and [`done`](Self::done), or by a
-/// [`guard`](Self::guard).
+/// What isn't a goroutine of its own is counted by a [`guard`](Self::guard), or by [`add`](Self::add) and
+/// [`done`](Self::done): a panic before `done` leaves [`wait`](Self::wait) waiting for ever.
 pub struct WaitGroup {
     /// The count in the upper half; in the lower, [`TIMED`] and the number of waiters.
     state: AtomicU64,

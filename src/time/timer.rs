@@ -74,7 +74,18 @@ impl Timer {
     /// A timer that calls `f` on a goroutine of its own when `d` is over; and each time that it is
     /// reset and its time comes, perhaps while the last call still goes on. Go's `time.AfterFunc`.
     ///
-    /// To call a function later and never stop that, [`sleep`](crate::time::sleep) in a goroutine instead.
+    /// To call a function later and never stop that, [`sleep`](crate::time::sleep) in a goroutine instead: a
+    /// timer that nobody keeps is stopped at once, and the compiler warns of it.
+    ///
+    /// ```compile_fail
+    /// #![deny(unused_must_use)]
+    /// use std::time::Duration;
+    /// use gosched::time::Timer;
+    ///
+    /// fn never_called() {
+    ///     Timer::after_func(Duration::from_secs(1), || println!("a second later"));
+    /// }
+    /// ```
     ///
     /// # Panics
     /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).

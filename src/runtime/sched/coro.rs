@@ -141,10 +141,10 @@ unsafe extern "C" fn coroswitch_m(gp: *mut G) -> ! {
         coroexit_m(mp, gp, c)
     }
     let locked = !gp.lockedm.is_null();
-    // Before it is in the coroutine: another thread may find it there, and run it at once.
-    trace(|| Event::GoPark(gp, TraceBlockReason::Generic));
     gp.waitreason.set(WaitReason::Coroutine);
     casgstatus_untracked(gp, GRUNNING, GWAITING);
+    // Before it is in the coroutine: another thread may find it there, and run it at once.
+    trace(|| Event::GoPark(gp, TraceBlockReason::Generic));
     dropg(mp, gp);
     let gnext = swap(c, Some(gp));
     if locked || !gnext.lockedm.is_null() {

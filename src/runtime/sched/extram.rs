@@ -151,8 +151,8 @@ fn needm() -> io::Result<()> {
 fn dropm() {
     let mp = getm();
     let Some(gp) = mp.curg.get() else { throw("dropm: no g") };
-    trace(|| Event::GoDestroySyscall(gp));
     casgstatus(gp, GSYSCALL, GDEAD);
+    trace(|| Event::GoDestroySyscall(gp));
     gp.preempt_stop.store(false, Ordering::Relaxed);
     sched().ngsys.fetch_add(1, Ordering::Relaxed);
     forget_stack_limit(mp);

@@ -84,8 +84,8 @@ unsafe extern "C" fn goschedguarded_m(gp: *mut G) -> ! {
 #[inline(always)]
 pub(super) unsafe fn gosched_impl(gp: &'static G, preempted: bool) -> ! {
     let mp = getm();
-    trace(|| if preempted { Event::GoPreempt(gp) } else { Event::GoSched(gp) });
     casgstatus(gp, GRUNNING, GRUNNABLE);
+    trace(|| if preempted { Event::GoPreempt(gp) } else { Event::GoSched(gp) });
     dropg(mp, gp);
     lock_on(Some(mp), &sched().lock);
     globrunqput(gp);
@@ -116,8 +116,8 @@ unsafe extern "C" fn goyield_m(gp: *mut G) -> ! {
     let gp: &'static G = unsafe { &*gp };
     let mp = getm();
     let Some(pp) = mp.p.get() else { throw("goyield: no p") };
-    trace(|| Event::GoPreempt(gp));
     casgstatus(gp, GRUNNING, GRUNNABLE);
+    trace(|| Event::GoPreempt(gp));
     dropg(mp, gp);
     runqput(pp.local(), gp, false);
     // SAFETY: on g0 by mcall, with the P that was just found; dropg has taken the goroutine.

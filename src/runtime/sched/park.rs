@@ -96,8 +96,8 @@ unsafe extern "C" fn park_m(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it, and G's are never freed.
     let gp: &'static G = unsafe { &*gp };
     let mp = getm();
-    trace(|| Event::GoPark(gp, mp.wait_trace_block_reason.get()));
     casgstatus(gp, GRUNNING, GWAITING);
+    trace(|| Event::GoPark(gp, mp.wait_trace_block_reason.get()));
     dropg(mp, gp);
     if let Some(unlockf) = mp.waitunlockf.get() {
         // SAFETY: gopark's caller has promised that this may be called now: the goroutine is off its stack
@@ -106,8 +106,8 @@ unsafe extern "C" fn park_m(gp: *mut G) -> ! {
         mp.waitunlockf.set(None);
         mp.waitlock.set(ptr::null_mut());
         if !stay {
-            trace(|| Event::GoUnpark(gp));
             casgstatus(gp, GWAITING, GRUNNABLE);
+            trace(|| Event::GoUnpark(gp));
             // SAFETY: on g0 of `mp`, which keeps its P. The G is runnable and on no queue, as nothing makes
             // it ready if `unlockf` returns false; and if it is locked, then to this M, where it ran.
             unsafe { execute(mp, gp, true) }

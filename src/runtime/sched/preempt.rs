@@ -74,11 +74,12 @@ unsafe extern "C" fn preempt_park(gp: *mut G) -> ! {
         dumpgstatus(gp);
         throw("bad g status");
     }
-    trace(|| Event::GoPark(gp, TraceBlockReason::Preempted));
     // Once the G is preempted, another thread may claim it and make it ready, and it must have left its
     // M by then. Nor can it leave while it is running. The scan bit is for the time in between.
     cas_g_to_preempt_scan(gp, GRUNNING, GSCANPREEMPTED);
     dropg(mp, gp);
+    // While the bit is set, so that nobody's unpark comes before it.
+    trace(|| Event::GoPark(gp, TraceBlockReason::Preempted));
     // While the bit is set, no thread can ask for a suspension.
     let still_wanted = gp.preempt_stop.load(Ordering::Relaxed);
     casfrom_gscanstatus(gp, GSCANPREEMPTED, GPREEMPTED);

@@ -271,8 +271,8 @@ unsafe extern "C" fn exitsyscall0(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it, and G's are never freed.
     let gp: &'static G = unsafe { &*gp };
     let mp = getm();
-    trace(|| Event::GoSysExit(gp, true));
     casgstatus(gp, GSYSCALL, GRUNNABLE);
+    trace(|| Event::GoSysExit(gp, true));
     dropg(mp, gp);
     lock(&sched().lock);
     let pp = if sched_enabled(gp) { pidleget() } else { None };

@@ -9,7 +9,9 @@ use std::{panic, thread};
 use gosched::chan::bounded;
 use gosched::labels::{labels_of, with_labels};
 use gosched::proc::{Event, set_tracer};
-use gosched::runtime2::{G, M, P, TraceBlockReason};
+use gosched::runtime2::{
+    G, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GWAITING, M, P, TraceBlockReason,
+};
 use gosched::{blocking, go, goid, iter, lock_os_thread, num_goroutine, yield_now};
 
 use crate::harness::{run, tests};
@@ -53,6 +55,7 @@ impl Log {
     }
 
     fn goroutine(&mut self, name: &'static str, gp: &G, from: &[State], to: State) {
+        self.status(name, gp);
         *self.counts.entry(name).or_default() += 1;
         let id = gp.goid.get();
         // SAFETY: the event is of `gp`.
@@ -62,6 +65,20 @@ impl Log {
         let before = self.goroutines.insert(id, to).unwrap_or(Dead);
         if !from.contains(&before) {
             self.wrong.push(format!("{name} of goroutine {id}, which was {before:?}"));
+        }
+    }
+
+    /// What the scheduler says of itself, the goroutine's status says already.
+    fn status(&mut self, name: &'static str, gp: &G) {
+        let expected: &[u32] = match name {
+            "create" | "sched" | "preempt" => &[GRUNNABLE],
+            "start" => &[GRUNNING],
+            "park" => &[GWAITING, GPREEMPTED],
+            _ => return,
+        };
+        let status = gp.atomicstatus.load(Ordering::Relaxed) & !GSCAN;
+        if !expected.contains(&status) {
+            self.wrong.push(format!("{name} of goroutine {}, in status {status}", gp.goid.get()));
         }
     }
 

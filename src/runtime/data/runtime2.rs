@@ -576,6 +576,8 @@ pub struct M {
     pub morebuf: Gobuf,
     /// For division on 32-bit Arm; not used here.
     pub divmod: Cell<u32>,
+    /// Go's blank field, which aligns the next.
+    _blank: Cell<u32>,
     /// The kernel's thread id.
     pub procid: AtomicU64,
     /// The G whose stack signal handlers run on.

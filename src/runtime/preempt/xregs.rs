@@ -14,8 +14,9 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
-use crate::runtime::arch::{getg, systemstack, vector_size};
+use crate::runtime::arch::{each_saved_general, getg, systemstack, vector_size};
 use crate::runtime::base::fatal::throw;
+use crate::runtime::data::adjust_info::AdjustInfo;
 use crate::runtime::data::ext::XRegState;
 use crate::runtime::data::runtime2::{G, P, sched};
 use crate::runtime::mem::cache::{Cache, List};
@@ -91,6 +92,16 @@ extern "C" fn gosched_x_reg_restore() -> *mut u8 {
 fn running() -> Option<(&'static G, &'static P)> {
     let gp = getg()?;
     Some((gp, gp.m.get()?.p.get()?))
+}
+
+/// Adjusts the addresses of a stack among the registers at `regs`, which were saved at a check: a processor may
+/// save general registers with the vector registers.
+///
+/// # Safety
+/// They are there, and the caller's alone.
+pub(in crate::runtime) unsafe fn adjust_saved(regs: *mut u8, adjinfo: &AdjustInfo) {
+    // SAFETY: the caller's.
+    unsafe { each_saved_general(regs, |word| *word = adjinfo.moved(*word)) }
 }
 
 /// The addresses of the saved vector registers of `gp`; none if it hasn't been preempted.

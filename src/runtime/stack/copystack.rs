@@ -35,6 +35,7 @@ use crate::runtime::lock::unlock;
 use crate::runtime::mem::home::home_stack;
 use crate::runtime::mem::segment::{stackalloc, stackfree};
 use crate::runtime::mem::sizes::{POISON, running_guard};
+use crate::runtime::preempt::xregs;
 use crate::runtime::stack::frame_map::{self, Frame, adjustframes};
 use crate::runtime::stack::verify;
 
@@ -110,6 +111,10 @@ pub(super) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
     if maps {
         // SAFETY: everything was copied to the new stack, which nobody runs on yet; the G isn't running.
         unsafe { adjustframes(gp, &adjinfo, innermost) };
+    }
+    if let Some((regs, _)) = xregs::saved(gp) {
+        // SAFETY: the G was stopped at a check and isn't running: they are whoever's who moves its stack.
+        unsafe { xregs::adjust_saved(ptr::with_exposed_provenance_mut(regs), &adjinfo) };
     }
     if let Some(copystack) = hooks().copystack {
         copystack(gp, &adjinfo);

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::runtime::base::fatal::{overflow, throw};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::getm;
+use crate::runtime::data::adjust_info::AdjustInfo;
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{G, GCOPYSTACK, GRUNNING};
 use crate::runtime::g::callers::left_at;
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::mem::sizes::{STACK_GUARD, STACK_PREEMPT, running_guard};
 use crate::runtime::preempt::safe_point::can_preempt_m;
-use crate::runtime::preempt::xregs::RESTORE_STACK;
+use crate::runtime::preempt::xregs::{RESTORE_STACK, adjust_saved};
 use crate::runtime::sched::preempt::{Leave, stop_here};
 use crate::runtime::stack::copystack::{copystack, size_for};
 use crate::runtime::stack::frame_map::Frame;
@@ -39,7 +40,7 @@ fn round2(x: usize) -> usize {
 /// Go's prologue checks once more after this, and ours doesn't: so a goroutine gets its room before it is
 /// preempted.
 #[unsafe(no_mangle)]
-extern "C" fn gosched_newstack(framesize: usize, regs: *const u8) -> Option<Leave> {
+extern "C" fn gosched_newstack(framesize: usize, regs: *mut u8) -> Option<Leave> {
     let mp = getm();
     let morebuf = &mp.morebuf;
     let (Some(gp), (pc, sp)) = (mp.curg.get(), (morebuf.pc.take(), morebuf.sp.take())) else {
@@ -71,6 +72,10 @@ extern "C" fn gosched_newstack(framesize: usize, regs: *const u8) -> Option<Leav
         shrinkstack(gp);
     }
     make_room(gp, framesize, pc, above);
+    if gp.stack.get() != stack {
+        // SAFETY: assembly has saved them there, for this call.
+        unsafe { adjust_saved(regs, &AdjustInfo::new(stack, gp.stack.get())) };
+    }
     // A fixed stack may be too full for what restores the registers.
     let room = gp.sched.sp.get() - gp.stack.get().lo >= RESTORE_STACK;
     if preempt && room { stop_here(mp, gp, regs) } else { None }

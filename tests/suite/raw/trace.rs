@@ -9,9 +9,7 @@ use std::{panic, thread};
 use gosched::chan::bounded;
 use gosched::labels::{labels_of, with_labels};
 use gosched::proc::{Event, set_tracer};
-use gosched::runtime2::{
-    G, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GWAITING, M, P, TraceBlockReason,
-};
+use gosched::runtime2::{G, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GWAITING, M, P, TraceBlockReason};
 use gosched::{blocking, go, goid, iter, lock_os_thread, num_goroutine, yield_now};
 
 use crate::harness::{run, tests};

@@ -208,6 +208,12 @@ fn vector_length() -> usize {
     length
 }
 
+/// Calls `f` with each general register among the vector registers that were saved at a check: there are none.
+///
+/// # Safety
+/// None; on x86-64 there are some.
+pub(in crate::runtime) unsafe fn each_saved_general(_: *mut u8, _: impl FnMut(&mut usize)) {}
+
 /// Sets how morestack and asyncPreempt save the vector registers.
 pub(in crate::runtime) fn init_vector_state() {
     let vl = vector_length();

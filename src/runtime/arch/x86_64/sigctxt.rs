@@ -4,7 +4,7 @@ use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
 use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::runtime::arch::routines::set_vector_size;
 use crate::runtime::data::runtime2::M;
@@ -134,13 +134,32 @@ impl Sigctxt<'_> {
     }
 }
 
+/// The components of xsave that may be live at a check. Arguments: xmm, the upper halves of ymm and of zmm0 to
+/// 15. Besides, across a check made by hand: the mask registers, zmm16 to 31, and r16 to r31.
+const KEPT: u32 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << APX;
+
+/// The component of r16 to r31: the only one with addresses of the stack.
+const APX: u32 = 19;
+
+/// Where that is in what xsave saves; 0 if the processor has no such registers.
+static APX_OFFSET: AtomicUsize = AtomicUsize::new(0);
+
+/// Calls `f` with each general register among the vector registers that were saved at `regs`.
+///
+/// # Safety
+/// They are there, and the caller's alone.
+pub(in crate::runtime) unsafe fn each_saved_general(regs: *mut u8, f: impl FnMut(&mut usize)) {
+    let offset = APX_OFFSET.load(Ordering::Relaxed);
+    if offset != 0 {
+        // SAFETY: the caller's; xsave has 16 aligned words at that offset.
+        unsafe { (*regs.add(offset).cast::<[usize; 16]>()).iter_mut().for_each(f) };
+    }
+}
+
 /// Sets how morestack and asyncPreempt save the vector registers.
 #[allow(unused_unsafe)] // __cpuid is safe, but not in each version of Rust that this is for
 pub(in crate::runtime) fn init_vector_state() {
     const OSXSAVE: u32 = 1 << 27;
-    // The components of xsave that may be live at a check. Arguments: xmm, the upper halves of ymm and of
-    // zmm0 to 15. Besides, across a check made by hand: the mask registers, and zmm16 to 31.
-    const KEPT: u32 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 7;
     // The rights of protection keys belong to the thread, and not to the goroutine.
     const PKRU: u64 = 1 << 9;
     let (mut size, mut xcr0) = (512, 0_u64); // fxsave
@@ -152,11 +171,40 @@ pub(in crate::runtime) fn init_vector_state() {
         xcr0 = u64::from(high) << 32 | u64::from(low);
         // SAFETY: as above; a processor with xsave has this leaf.
         size = unsafe { __cpuid_count(0xd, 0) }.ebx as usize;
+        if xcr0 & 1 << APX != 0 {
+            // SAFETY: likewise; the component is enabled.
+            let offset = unsafe { __cpuid_count(0xd, APX) }.ebx as usize;
+            APX_OFFSET.store(offset, Ordering::Relaxed);
+        }
     }
     set_vector_size(size);
     // SAFETY: morestack.S and preempt.S have statics of these names and types; no goroutine reads them yet.
     unsafe {
         gosched_xsave_mask.store(xcr0 as u32 & KEPT, Ordering::Relaxed);
         gosched_preempt_mask.store(xcr0 & !PKRU, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the processor has them that has these registers: in place of those of MPX.
+    #[test]
+    fn general_registers_are_found_among_the_vectors() {
+        #[repr(align(64))]
+        struct Saved([usize; 200]);
+
+        let mut saved = Saved([7; 200]);
+        let mut double = || {
+            // SAFETY: the words are ours, and more than xsave has there.
+            unsafe { each_saved_general(saved.0.as_mut_ptr().cast(), |word| *word *= 2) };
+            saved.0.iter().enumerate().filter(|(_, word)| **word == 14).map(|(i, _)| i).collect::<Vec<_>>()
+        };
+        let before = APX_OFFSET.swap(0, Ordering::Relaxed);
+        assert!(double().is_empty());
+        APX_OFFSET.store(960, Ordering::Relaxed);
+        assert_eq!(double(), (120..136).collect::<Vec<_>>());
+        APX_OFFSET.store(before, Ordering::Relaxed);
     }
 }

@@ -23,9 +23,10 @@ use crate::runtime::data::atomic::{AtomicPtr, Ordering};
 ///
 /// ```compile_fail,E0277
 /// use gosched::runtime2::Link;
+/// use std::rc::Rc;
 ///
-/// let counted: Link<std::rc::Rc<u32>> = Link::null();
-/// std::thread::spawn(move || counted.get().map(Clone::clone));
+/// let counted: Link<Rc<u32>> = Link::null();
+/// std::thread::spawn(move || drop(counted.get().map(Rc::clone)));
 /// ```
 #[repr(transparent)]
 pub struct Link<T: 'static>(AtomicPtr<T>, PhantomData<&'static T>);

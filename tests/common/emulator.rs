@@ -1,10 +1,13 @@
-//! The emulator that runs a test, where the processor is another.
+//! The emulator that runs a test, where the processor is another; or what else it is to run under.
 
 use std::env;
 use std::process::Command;
 
 /// What cargo runs these binaries with where the system can't: an emulator, which runs their processes, too.
 const RUNNER: &str = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER";
+
+/// The environment variable that says what each test's process runs under: `valgrind -q --max-stackframe=8000`.
+const UNDER: &str = "GOSCHED_TEST_UNDER";
 
 /// The emulator that runs this, if one does.
 pub fn emulator() -> Option<String> {
@@ -14,7 +17,7 @@ pub fn emulator() -> Option<String> {
 /// A process of this binary.
 pub fn this_binary() -> Command {
     let path = env::current_exe().expect("this binary has a path");
-    let Some(runner) = emulator() else { return Command::new(path) };
+    let Some(runner) = emulator().or_else(|| env::var(UNDER).ok()) else { return Command::new(path) };
     let mut words = runner.split_whitespace();
     let mut command = Command::new(words.next().expect("a runner has a name"));
     command.args(words).arg(path);

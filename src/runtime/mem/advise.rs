@@ -3,9 +3,33 @@
 use std::io;
 use std::ops::Range;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `PIDFD_SELF_THREAD_GROUP`: this process, where a pidfd is asked for.
 const PIDFD_SELF: libc::c_int = -10001;
+
+/// Whether `process_madvise` was found not to work here.
+static TRIED_IN_VAIN: AtomicBool = AtomicBool::new(false);
+
+/// `process_madvise` for this process; returns for how many bytes the advice was taken. An older kernel refuses the
+/// call, or the pidfd, and a sandbox may: then it isn't asked again.
+///
+/// # Safety
+/// As [`advise_each`].
+unsafe fn advise_vector(ranges: &[libc::iovec], advice: libc::c_int) -> i64 {
+    if TRIED_IN_VAIN.load(Ordering::Relaxed) {
+        return 0;
+    }
+    let (first, n) = (ranges.as_ptr(), ranges.len());
+    // SAFETY: the kernel reads the ranges, for which the caller allows the advice.
+    let advised = unsafe { libc::syscall(libc::SYS_process_madvise, PIDFD_SELF, first, n, advice, 0) };
+    if advised < 0
+        && matches!(io::Error::last_os_error().raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EBADF))
+    {
+        TRIED_IN_VAIN.store(true, Ordering::Relaxed);
+    }
+    advised
+}
 
 /// Calls `madvise` for each range of addresses, with one system call for several ranges if the kernel has
 /// `process_madvise`. Stops at an error.
@@ -26,12 +50,8 @@ pub(super) unsafe fn advise_each(
             place.iov_len = range.len();
             (n, len) = (n + 1, len + range.len());
         }
-        // SAFETY: the vector has `n` ranges, for which the caller allows the advice. An older kernel refuses
-        // the call or the pidfd.
-        let advised = n > 1
-            && unsafe { libc::syscall(libc::SYS_process_madvise, PIDFD_SELF, vector.as_ptr(), n, advice, 0) }
-                == len as i64;
-        if advised {
+        // SAFETY: the vector has `n` ranges, for which the caller allows the advice.
+        if n > 1 && unsafe { advise_vector(&vector[..n], advice) } == len as i64 {
             continue;
         }
         for place in &vector[..n] {

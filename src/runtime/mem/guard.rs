@@ -44,6 +44,8 @@ static REGIONS: AtomicBool = AtomicBool::new(false);
 static STRICT: AtomicBool = AtomicBool::new(false);
 /// How many stacks were made without a guard.
 pub(in crate::runtime) static UNGUARDED: AtomicU64 = AtomicU64::new(0);
+/// Whether `mprotect` has made a guard.
+static PROTECTED: AtomicBool = AtomicBool::new(false);
 /// How many more guards `mprotect` may make.
 static BUDGET: AtomicIsize = AtomicIsize::new(0);
 
@@ -129,6 +131,7 @@ pub(super) fn reserve(n: usize) -> io::Result<Guards> {
 fn reserve_mappings(n: usize) -> io::Result<Guards> {
     let n = n as isize;
     if BUDGET.fetch_sub(n, Ordering::Relaxed) >= n {
+        PROTECTED.store(true, Ordering::Relaxed);
         return Ok(Guards::Mprotect);
     }
     BUDGET.fetch_add(n, Ordering::Relaxed);
@@ -153,8 +156,9 @@ pub(super) fn remove(ranges: impl Iterator<Item = Range<usize>>) {
 
 /// Takes back the right to a guard, at `page`, that is about to be unmapped, with all above it, which nobody uses.
 pub(super) fn release(page: usize) {
+    // In this order: to the kernel a guard region can't be read from, either.
     remove(iter::once(page..page + page_size()));
-    if is_protected(page) {
+    if PROTECTED.load(Ordering::Relaxed) && is_protected(page) {
         BUDGET.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -114,8 +114,18 @@ fn complaint(call: &Call, ended: &Ended) -> Option<&'static str> {
     }
 }
 
-/// How often the program calls each, where nothing fails.
+/// How often the program calls each, where nothing fails: at most, in some runs, as to which goroutine a signal is
+/// sent is a matter of chance.
 fn calls() -> BTreeMap<String, u32> {
+    let mut most = BTreeMap::new();
+    for (name, count) in (0..5).flat_map(|_| calls_of_one_run()) {
+        let most = most.entry(name).or_insert(0);
+        *most = count.max(*most);
+    }
+    most
+}
+
+fn calls_of_one_run() -> Vec<(String, u32)> {
     let path = env::temp_dir().join(format!("gosched-faults-{}", std::process::id()));
     let status = program(None).env("COUNTS", &path).status().expect("a process");
     assert!(status.success(), "without a fault: {status}");

@@ -56,8 +56,14 @@ impl Process {
 
     /// A debugger that starts it.
     pub fn under(self, mut debugger: Command) -> Command {
-        debugger.arg("--args").arg(self.0.get_program()).args(self.0.get_args());
-        self.with_settings(debugger)
+        debugger.arg("--args");
+        self.begun_by(debugger)
+    }
+
+    /// Another program that starts it, and whose last arguments say so.
+    pub fn begun_by(self, mut program: Command) -> Command {
+        program.arg(self.0.get_program()).args(self.0.get_args());
+        self.with_settings(program)
     }
 
     /// The same, of this binary's copy.

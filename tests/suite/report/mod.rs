@@ -10,6 +10,7 @@ mod panics;
 mod quit;
 mod schedtrace;
 mod traceback;
+mod valgrind;
 
 use crate::harness::Test;
 
@@ -24,4 +25,5 @@ pub const TESTS: &[&[Test]] = &[
     quit::TESTS,
     schedtrace::TESTS,
     traceback::TESTS,
+    valgrind::TESTS,
 ];

@@ -65,7 +65,7 @@ pub struct Place<T> {
 }
 
 impl<T> Place<T> {
-    #[inline(always)]
+    #[inline]
     pub fn empty() -> Self {
         Place { slot: Slot::empty(), outcome: Cell::new(Outcome::Off) }
     }
@@ -101,7 +101,7 @@ pub struct RawArm<'a> {
 
 impl<'a> RawArm<'a> {
     /// An arm that was chosen already is switched off: its place isn't as a select wants it.
-    #[inline(always)]
+    #[inline]
     fn new<T>(c: Option<NonNull<Hchan>>, place: &'a mut Place<T>, sends: bool) -> Self {
         let c = c.filter(|_| place.outcome.get() == Outcome::Passed);
         RawArm { scase: Scase { c, elem: (&raw mut place.slot).cast() }, sends, outcome: &place.outcome }
@@ -110,7 +110,7 @@ impl<'a> RawArm<'a> {
 
 impl<'a, T> RecvArm<'a, T> {
     /// An arm that is switched off if there is no receiver, or `on` is false.
-    #[inline(always)]
+    #[inline]
     pub fn new(receiver: Option<&'a Receiver<T>>, on: bool, place: &'a mut Place<T>) -> Self {
         place.outcome.set(Outcome::Passed);
         let c = receiver.filter(|_| on).and_then(|receiver| receiver.c);
@@ -118,13 +118,13 @@ impl<'a, T> RecvArm<'a, T> {
     }
 
     /// For [`arms`]. `mut`, as the select writes to the place.
-    #[inline(always)]
+    #[inline]
     pub fn raw(&mut self) -> RawArm<'_> {
         RawArm::new(self.c, self.place, false)
     }
 
     /// What was received, if this arm was chosen.
-    #[inline(always)]
+    #[inline]
     pub fn chosen(self) -> Option<Result<T, RecvError>> {
         // SAFETY: the arm ends here, without a drop.
         unsafe { ManuallyDrop::new(self).ask() }
@@ -132,7 +132,7 @@ impl<'a, T> RecvArm<'a, T> {
 
     /// # Safety
     /// The arm ends with this.
-    #[inline(always)]
+    #[inline]
     unsafe fn ask(&self) -> Option<Result<T, RecvError>> {
         match self.place.outcome.get() {
             // SAFETY: Done says that a value was received, and an arm is asked once.
@@ -145,7 +145,7 @@ impl<'a, T> RecvArm<'a, T> {
 
 impl<'a, T> SendArm<'a, T> {
     /// An arm that is switched off if there is no sender, or no value.
-    #[inline(always)]
+    #[inline]
     pub fn new(sender: Option<&'a Sender<T>>, place: &'a mut Place<T>, value: Option<T>) -> Self {
         place.outcome.set(Outcome::Off);
         if let Some(value) = value {
@@ -156,13 +156,13 @@ impl<'a, T> SendArm<'a, T> {
     }
 
     /// For [`arms`].
-    #[inline(always)]
+    #[inline]
     pub fn raw(&mut self) -> RawArm<'_> {
         RawArm::new(self.c, self.place, true)
     }
 
     /// How the send ended, if this arm was chosen; otherwise drops the value.
-    #[inline(always)]
+    #[inline]
     pub fn chosen(self) -> Option<Result<(), SendError<T>>> {
         match self.sent() {
             (Outcome::Done, _) => Some(Ok(())),
@@ -172,7 +172,7 @@ impl<'a, T> SendArm<'a, T> {
     }
 
     /// How the send ended, and the value unless it was sent.
-    #[inline(always)]
+    #[inline]
     pub(super) fn sent(self) -> (Outcome, Option<T>) {
         // SAFETY: the arm ends here, without a drop.
         unsafe { ManuallyDrop::new(self).ask() }
@@ -180,7 +180,7 @@ impl<'a, T> SendArm<'a, T> {
 
     /// # Safety
     /// The arm ends with this.
-    #[inline(always)]
+    #[inline]
     unsafe fn ask(&self) -> (Outcome, Option<T>) {
         let outcome = self.place.outcome.get();
         let here = matches!(outcome, Outcome::Passed | Outcome::Closed);

@@ -8,6 +8,7 @@ use gosched::chan::{Receiver, RecvError, Select, SendError, Sender, bounded, nev
 use gosched::{go, select};
 
 use crate::harness::goroutines::go_until_it_waits;
+use crate::harness::panics::panics;
 use crate::harness::{run, tests};
 
 tests! {
@@ -21,6 +22,7 @@ tests! {
     handles_are_found_behind_what_dereferences
     a_value_is_made_what_the_channel_carries
     a_forgotten_choice_is_dropped_once
+    a_set_of_as_many_as_there_may_be
 }
 
 fn in_order_the_first_that_is_ready_is_done() {
@@ -256,4 +258,20 @@ fn a_forgotten_choice_is_dropped_once() {
     }
     drop(set);
     assert_eq!(Arc::strong_count(&value), 1);
+}
+
+fn a_set_of_as_many_as_there_may_be() {
+    run(|| {
+        let (tx, rx) = bounded(1);
+        for mut set in [Select::new(), Select::new_biased()] {
+            for _ in 1..u16::MAX {
+                set.recv(None::<&Receiver<()>>);
+            }
+            assert_eq!(set.recv(&rx), 65_534);
+            assert!(panics(|| set.recv(&rx)).contains("at most 65,535 operations"));
+            assert!(set.select_timeout(Duration::from_nanos(1)).is_none());
+            tx.send(5).unwrap();
+            assert_eq!(set.select_timeout(Duration::from_secs(3600)).unwrap().recv(&rx), Ok(5));
+        }
+    });
 }

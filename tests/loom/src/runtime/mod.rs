@@ -18,5 +18,7 @@ mod time;
 
 pub(crate) use data::atomic;
 pub(crate) use sched::must_wait::must_wait;
-pub(crate) use sema::notify_list::{NotifyList, notify_list_add, notify_list_notify_all, notify_list_wait};
+#[cfg(test)]
+pub(crate) use sema::notify_list::notify_list_wait;
+pub(crate) use sema::notify_list::{NotifyList, notify_list_add, notify_list_notify_all};
 pub(crate) use sema::sema::{semacquire, semrelease};

@@ -15,6 +15,7 @@ tests! {
     in_order_the_first_that_is_ready_is_done
     in_order_a_set_does_the_first_that_is_ready
     in_order_a_select_waits
+    in_order_what_was_sent_first_comes_first
     an_arm_with_a_false_condition_takes_no_part
     a_condition_is_evaluated_before_the_value
     an_arm_without_a_handle_takes_no_part
@@ -113,6 +114,30 @@ fn in_order_a_select_waits() {
         a_tx.send(2).unwrap();
         b_tx.send(3).unwrap();
         assert_eq!(waiting.join().unwrap(), [('a', 2), ('b', 3)]);
+    });
+}
+
+/// All channels are looked at in one moment: one after the other would see the second value, but not the first.
+fn in_order_what_was_sent_first_comes_first() {
+    const TIMES: u32 = if cfg!(debug_assertions) { 20_000 } else { 200_000 };
+    run(|| {
+        let ((a_tx, a), (b_tx, b)) = (bounded(1), bounded(1));
+        let sender = go(move || {
+            for i in 1..=TIMES {
+                a_tx.send(i).unwrap();
+                b_tx.send(i).unwrap();
+            }
+        });
+        let (mut first, mut second) = (0, 0);
+        while second < TIMES {
+            select! {
+                biased;
+                recv(a) -> value, if first < TIMES => first = value.unwrap(),
+                recv(b) -> value => { second = value.unwrap(); assert!(first >= second, "{first} {second}") }
+                default(Duration::from_secs(u64::from(first % 2))) => {}
+            }
+        }
+        sender.join().unwrap();
     });
 }
 

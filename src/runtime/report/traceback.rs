@@ -111,15 +111,15 @@ pub(super) fn tracebackothers(symbols: &mut Symbols, mine: Mine) {
     let me = this_m().and_then(|mp| mp.curg.get());
     let is_me = |gp: &G| me.is_some_and(|me| ptr::eq(me, gp));
     let mut print = |gp: &'static G| {
-        let status = gp.atomicstatus.load(Ordering::Relaxed);
+        let status = if is_me(gp) { gp.atomicstatus.load(Ordering::Relaxed) } else { hold(gp) };
         if matches!(status & !GSCAN, GIDLE | GDEAD) {
             return;
         }
         more_time();
-        goroutineheader(gp);
+        write_header(&mut Stderr::new(), gp, status);
         let (pcs, origin) = if is_me(gp) {
             (frames_of_mine(gp), Origin::of(gp))
-        } else if held(gp) {
+        } else if !matches!(status & !GSCAN, GRUNNING | GCOPYSTACK) {
             // SAFETY: with the scan bit it can't go on, and its stack stays as it is.
             (Some(unsafe { callers_of_still(gp) }), Origin::of(gp))
         } else {
@@ -151,35 +151,34 @@ fn frames_of_mine(gp: &G) -> Option<Pcs> {
 }
 
 /// How long another thread's scan bit is waited for, in milliseconds.
-const PATIENCE: u32 = 100;
+const PATIENCE: u32 = 1000;
 
-/// Sets the scan bit of `gp` for good. Says whether it is set: not if the goroutine runs.
+/// Sets the scan bit of `gp` for good, if it has begun and doesn't run. Returns the state that it had.
 ///
 /// A bit that another thread has set is no hold: that thread clears it, and the goroutine goes on. If it is
 /// never cleared, that thread waits for the end of the process, or is this one.
-fn held(gp: &G) -> bool {
+fn hold(gp: &G) -> u32 {
     let mut waited = 0;
     loop {
         let status = gp.atomicstatus.load(Ordering::Relaxed);
-        if matches!(status & !GSCAN, GRUNNING | GCOPYSTACK) {
-            return false;
+        if matches!(status & !GSCAN, GIDLE | GDEAD | GRUNNING | GCOPYSTACK) {
+            return status;
         }
         if status & GSCAN != 0 && waited == PATIENCE {
-            return true;
+            return status;
         }
         if status & GSCAN != 0 {
             waited += 1;
             usleep(1000);
-        } else if hold(gp, status) {
-            return true;
+            continue;
+        }
+        // Acquire: what the goroutine's thread has done before it left it is seen, its frames.
+        let scan = status | GSCAN;
+        let set = gp.atomicstatus.compare_exchange(status, scan, Ordering::SeqCst, Ordering::Relaxed);
+        if set.is_ok() {
+            return status;
         }
     }
-}
-
-/// Sets the scan bit of `gp`, if it is still in the state `status`, which hasn't that bit.
-fn hold(gp: &G, status: u32) -> bool {
-    // What the goroutine's thread has done before it left it is seen: its frames.
-    gp.atomicstatus.compare_exchange(status, status | GSCAN, Ordering::SeqCst, Ordering::Relaxed).is_ok()
 }
 
 /// Prints the calling stack, from g0 on through the goroutine that switched to it. Nothing can return on that

@@ -3,9 +3,11 @@
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use gosched::proc::Coro;
-use gosched::runtime2::{G, GRUNNABLE, GWAITING, TraceBlockReason, WaitReason};
+use gosched::runtime2::{G, GRUNNABLE, GSCANWAITING, GWAITING, TraceBlockReason, WaitReason};
 use gosched::sync::Mutex;
 use gosched::{go, lock_os_thread, proc, yield_now};
 
@@ -27,6 +29,7 @@ tests! {
     wrong_state
     unlock_of_unlocked_mutex
     result_that_panics_when_dropped
+    while_a_goroutine_is_looked_at
     more_threads_than_allowed
     fewer_threads_allowed_than_there_are
     panic_while_panicking
@@ -187,6 +190,36 @@ fn result_that_panics_when_dropped(test: Test) {
         });
     });
     process.end().fatal("a goroutine's result panicked when it was dropped").says("a bomb was dropped");
+}
+
+/// By another thread, which lets it go on in the middle of the report: it is held then by the report.
+fn while_a_goroutine_is_looked_at(test: Test) {
+    static WAITER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+    let process = test.process(|| {
+        run(|| {
+            thread::spawn(|| {
+                let gp = || WAITER.load(Ordering::Relaxed);
+                // SAFETY: a G, once it is there; G's are never freed.
+                while gp().is_null() || !unsafe { proc::castogscanstatus(gp(), GWAITING, GSCANWAITING) } {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                thread::spawn(move || {
+                    thread::sleep(Duration::from_millis(100));
+                    // SAFETY: the bit was set above.
+                    unsafe { proc::casfrom_gscanstatus(gp(), GSCANWAITING, GWAITING) };
+                });
+                // On a thread that has no goroutine, so that it begins with this one.
+                proc::fatal("over");
+            });
+            WAITER.store(proc::getg(), Ordering::Relaxed);
+            forever();
+        });
+    });
+    process
+        .end()
+        .fatal("over")
+        .says("\ngoroutine 1 [chan receive]:\n")
+        .says("while_a_goroutine_is_looked_at");
 }
 
 fn more_threads_than_allowed(test: Test) {

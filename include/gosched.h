@@ -71,11 +71,11 @@
  *   3. On the stack, an address is a plain pointer, and aligned: not in a packed struct, not
  *      hashed, not masked. An integer that happens to look like an address of the stack would be
  *      adjusted as well. So would the half of a word that a short or a string has left of an old
- *      address: compile with -ftrivial-auto-var-init=zero (gcc 12, clang; up to clang 15 with
- *      -enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang, too). That
- *      doesn't reach an argument of less than a word that there is no register for (a ninth
- *      float), nor a long double, which may lose bits: compile with -mlong-double-64, which makes
- *      it a double, and pass none to libc; or avoid it, and long double _Complex.
+ *      address: compile with -ftrivial-auto-var-init=zero (gcc 12, clang 16; older clangs take
+ *      =pattern, and =zero only with a second flag). That doesn't reach an argument of less than
+ *      a word that there is no register for (a ninth float), nor a long double, which may lose
+ *      bits: compile with -mlong-double-64, which makes it a double, and pass none to libc; or
+ *      avoid it, and long double _Complex.
  *   4. No setjmp and longjmp, no C++ exception, and no nested function (GNU C) whose address is
  *      taken. alloca is fine; a function with an array of variable length is compiled with
  *      -fno-forward-propagate (gcc). No function of variable arguments by clang: LLVM has no

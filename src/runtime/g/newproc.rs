@@ -126,7 +126,7 @@ pub(in crate::runtime) fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'
     for (i, newg) in batch[..homes.count()].iter_mut().enumerate().skip(1) {
         *newg = settle(&homes, i, kind);
     }
-    allgadd(&batch[..homes.count()])?;
+    allgadd(&batch[..homes.count()]).inspect_err(|_| homes.hand_back())?;
     for gp in &batch[1..homes.count()] {
         gfput(pp, gp);
     }

@@ -33,6 +33,16 @@ impl Homes {
         // SAFETY: the page is aligned and never unmapped, and it reads as zero, which is a valid G.
         unsafe { (&*lo.add(stack_size(self.kind)).cast::<G>(), lo.addr()) }
     }
+
+    /// Hands them back, which nobody has used but the caller. Without memory: that is what there may be none of.
+    pub(in crate::runtime) fn hand_back(&self) {
+        let arena = &ARENAS[number(self.kind)];
+        for i in 0..self.count() {
+            let mut start = [self.pieces.start(i).addr()];
+            let discarded = arena.discard(&mut start);
+            arena.put_back(&mut start[..discarded]);
+        }
+    }
 }
 
 /// An arena for each size of room, and one for the copying G's.
@@ -85,4 +95,27 @@ pub(in crate::runtime) fn discard(kind: StackKind, dead: &[&'static G]) -> Vec<&
 pub(in crate::runtime) fn home_stack(gp: &G) -> Stack {
     let hi = gp.as_ptr().addr();
     Stack { lo: hi - stack_size(gp.ext.kind.get()), hi }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::runtime::data::runtime2::{GDEAD, GIDLE};
+    use crate::runtime::mem::stackinit;
+
+    #[test]
+    fn what_was_handed_back_is_cut_again() {
+        stackinit().unwrap();
+        // No other test has homes with such a room.
+        let kind = StackKind::Fixed(3);
+        let addresses = |homes: &Homes| (0..homes.count()).map(|i| homes.home(i).1).collect::<Vec<_>>();
+        let first = cut(kind, 4).unwrap();
+        (0..4).for_each(|i| first.home(i).0.atomicstatus.store(GDEAD, Ordering::Relaxed));
+        first.hand_back();
+        let again = cut(kind, 4).unwrap();
+        assert_eq!(addresses(&first), addresses(&again));
+        assert!((0..4).all(|i| again.home(i).0.atomicstatus.load(Ordering::Relaxed) == GIDLE));
+    }
 }

@@ -39,7 +39,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::thread::panicking;
 
-use crate::goroutine::{Builder, cannot, not_a_goroutine};
+use crate::goroutine::{Builder, cannot, move_out, not_a_goroutine};
 use crate::runtime::{Coro, coroswitch, coroswitch_on, goroutine, newcoro, on_goroutine, unwire, whoami};
 
 /// Makes an iterator of the values that `f` yields. Go's `iter.Pull`.
@@ -96,6 +96,7 @@ impl Builder {
         F: FnOnce(&Yielder<T>) + Send + 'static,
         T: Send + 'static,
     {
+        let mut f = Some(f);
         let kind = self.kind()?;
         let shared = Box::new(Shared {
             coro: Coro::new(),
@@ -107,7 +108,7 @@ impl Builder {
         let arg = NonNull::from(&*shared).as_ptr().cast();
         let gp = newcoro(&shared.coro, body::<F, T>, arg, kind, &self.maker(Location::caller()))?;
         // SAFETY: the G is new: nobody has switched to it, so its slot is empty, and this function's alone.
-        unsafe { gp.ext.slot.put(f) };
+        unsafe { move_out(&mut f, gp.ext.slot.place()) };
         Ok(Pull { shared: NonNull::from(Box::leak(shared)) })
     }
 }
@@ -136,9 +137,9 @@ where
     // SAFETY: Builder::pull passes the Shared, and the Pull frees it only after this has ended.
     let shared = unsafe { &*shared.cast::<Shared<T>>() };
     let (gp, _) = goroutine();
-    // SAFETY: Builder::pull put an F there before anybody could switch to this goroutine.
-    let f = unsafe { gp.ext.slot.take::<F>() };
-    let outcome = catch_unwind(AssertUnwindSafe(move || {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: Builder::pull put an F there before anybody could switch to this goroutine.
+        let f = unsafe { gp.ext.slot.take::<F>() };
         if !shared.stopped.get() {
             f(&Yielder { shared });
         }

@@ -54,11 +54,11 @@
 //! Threads that aren't goroutines' can make goroutines, send and receive, and use locks, once the runtime
 //! has started: an operation that has to wait blocks the thread.
 //!
-//! Each goroutine has a stack of its own, 256 KiB unless [`Builder::stack_size`] says otherwise, which takes
-//! memory as it is used: a goroutine that waits near its base takes one page, and half a KiB of page
-//! tables. Memory that nobody has needed for a second or two goes back to the system
-//! ([`proc::free_os_memory`] doesn't wait). Below each stack is a guard page. A goroutine that overflows
-//! its stack is reported, with a backtrace, and the process ends with status 2.
+//! Each goroutine has a stack of its own, 256 KiB (in a debug build 1 MiB) unless [`Builder::stack_size`] or
+//! [`set_default_stack_size`] says otherwise, which takes memory as it is used: a goroutine that waits near
+//! its base takes one page, and half a KiB of page tables. Memory that nobody has needed for a second or two
+//! goes back to the system ([`proc::free_os_memory`] doesn't wait). Below each stack is a guard page. A
+//! goroutine that overflows its stack is reported, with a backtrace, and the process ends with status 2.
 //!
 //! # Panics
 //!
@@ -90,6 +90,7 @@
 //! | --- | --- |
 //! | `GOMAXPROCS` | how many P's there are; [otherwise](gomaxprocs) as many as processors that the process may use, and has time for |
 //! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
+//! | `GOSCHED_STACK_SIZE` | how many bytes the stack of a goroutine has whose maker doesn't say it: see [`set_default_stack_size`] |
 //! | `GOTRACEBACK` | how much such a report prints: `none`, `single`, `all`, `system`, `crash` ([`Traceback`]) |
 //! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; with `containermaxprocs=0` the limit of the control group doesn't count for GOMAXPROCS; with `dieonpanic=1` a panic that nobody takes [ends the process](set_panic_mode); `deadlock=off`, `report` or `fatal` is a [`DeadlockMode`]; with `schedtrace=1000` each second a line goes to stderr that says how the scheduler is, and with `scheddetail=1` besides, each P, M and G; with `tracebackancestors=5` a report says where a goroutine's maker was, and that one's maker, and so on, as far as five; the others are for [copying stacks](proc::copying_stacks#finding-out) |
 
@@ -120,8 +121,8 @@ struct Readme;
 
 pub use goroutine::{
     Builder, JoinError, JoinHandle, OsThreadLock, PanicMode, Scope, ScopedJoinHandle, blocking, go, goexit,
-    goid, gomaxprocs, labels, lock_os_thread, num_goroutine, run, scope, set_gomaxprocs, set_panic_mode,
-    yield_now,
+    goid, gomaxprocs, labels, lock_os_thread, num_goroutine, run, scope, set_default_stack_size,
+    set_gomaxprocs, set_panic_mode, yield_now,
 };
 pub use raw::{netpoll, proc};
 pub use runtime::{

@@ -1,5 +1,5 @@
-//! Who calls from C, and with what. What a program mustn't do ends it, with a message that says so; the table at
-//! the head of the header has all of it.
+//! Who calls from C, and with what. What a program mustn't do ends it, with a message that says so; the table
+//! at the head of the header has all of it.
 
 use crate::runtime::{getg, in_system_call, misuse, on_goroutine, started};
 

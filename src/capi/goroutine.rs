@@ -12,8 +12,8 @@ use crate::capi;
 use crate::capi::caller::{need_goroutine, null};
 use crate::runtime::runtime2::{G, TraceBlockReason, Unlockf, WaitReason};
 use crate::runtime::{
-    DEFAULT_ROOM, ENTRY_ROOM, Entry, MAX_GOMAXPROCS, Maker, StackKind, enqueue, entersyscall, exitsyscall,
-    getg, goexit1, gogo, gomaxprocs, gopark, goready, gosched, guest, mcall, misuse, newproc1, on_goroutine,
+    ENTRY_ROOM, Entry, MAX_GOMAXPROCS, Maker, default_kind, enqueue, entersyscall, exitsyscall, getg,
+    goexit1, gogo, gomaxprocs, gopark, goready, gosched, guest, mcall, misuse, newproc1, on_goroutine,
     room_for, run_main, set_gomaxprocs, set_max_stack, shrinkstack, started, systemstack, time_sleep,
 };
 
@@ -75,7 +75,7 @@ unsafe extern "C" fn gosched_newproc_fixed_from(
 ) -> c_int {
     // On g0: making a stack may take more than a copying stack has.
     systemstack(|| {
-        let kind = if stack_size == 0 { Some(StackKind::Fixed(DEFAULT_ROOM)) } else { room_for(stack_size) };
+        let kind = if stack_size == 0 { Some(default_kind()) } else { room_for(stack_size) };
         let (Some(f), Some(kind)) = (f, kind) else { return libc::EINVAL };
         if !started() {
             return libc::EPERM;

@@ -92,7 +92,8 @@ unsafe extern "C" {
     /// - `EINVAL`: `main` is NULL;
     /// - `ENOMEM`: there is no memory for a stack;
     /// - `EAGAIN`: there is no thread to start with;
-    /// - `ENOTSUP`: the environment asks for guard pages that this kernel can't make.
+    /// - `ENOTSUP`: the environment asks for guard pages that this kernel can't make, or for stacks of
+    ///   a size that can't be.
     ///
     /// # Safety
     /// `main` doesn't unwind: no C++ exception leaves it, and no `longjmp`. While there are
@@ -114,7 +115,8 @@ unsafe extern "C" {
     pub fn gosched_newproc(r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>, arg: *mut c_void);
 
     /// Makes a goroutine as `gosched_newproc` does, but on a fixed stack, of at least `stack_size`
-    /// bytes: up to 1 GiB, and 0 stands for 256 KiB. Only what is used of it takes memory.
+    /// bytes: up to 1 GiB. 0 stands for what `GOSCHED_STACK_SIZE` in the environment says, or 256 KiB
+    /// (1 MiB where the library was built without optimisation). Only what is used takes memory.
     ///
     /// Returns 0, or an errno value:
     /// - `EINVAL`: `fn` is NULL, or `stack_size` too large;

@@ -4,24 +4,14 @@ use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
+use std::ptr;
 
 use crate::goroutine::current::Goexit;
+use crate::goroutine::outcome::{Outcome, Payload, discard_in};
 use crate::goroutine::panic_mode::lose;
 use crate::runtime::runtime2::G;
-use crate::runtime::{drop_handle, ended, fatal, must_wait, wait_for_end};
-
-/// What a goroutine ends with: its result, or what it panicked with.
-pub(super) type Outcome<T> = Result<T, Box<dyn Any + Send>>;
-
-/// Drops a result that nobody takes; says whether it was a panic.
-pub(super) fn drop_outcome<T>(outcome: Outcome<T>) -> bool {
-    let panicked = matches!(&outcome, Err(payload) if !payload.is::<Goexit>());
-    if catch_unwind(AssertUnwindSafe(|| drop(outcome))).is_err() {
-        fatal("a goroutine's result panicked when it was dropped");
-    }
-    panicked
-}
+use crate::runtime::{drop_handle, ended, must_wait, wait_for_end};
 
 /// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped; of a panic,
 /// nobody hears any more ([`set_panic_mode`](crate::set_panic_mode) can end the process instead). (If the result's
@@ -61,11 +51,10 @@ impl<T> JoinHandle<T> {
             wait_for_end(self.gp);
         }
         let mut outcome = MaybeUninit::uninit();
-        self.consume(|slot_outcome| {
-            outcome.write(slot_outcome);
-        });
-        // SAFETY: the goroutine has ended, so consume has called the closure, which wrote it.
-        unsafe { outcome.assume_init() }.map_err(|payload| JoinError { payload })
+        // SAFETY: a place for the outcome, which is the handle's, and moved.
+        self.consume(|slot| unsafe { ptr::copy_nonoverlapping(slot, outcome.as_mut_ptr(), 1) });
+        // SAFETY: the goroutine has ended, so consume has called the closure.
+        unsafe { outcome.assume_init_read() }.map_err(|payload| JoinError { payload })
     }
 
     /// Whether the goroutine has ended.
@@ -73,9 +62,9 @@ impl<T> JoinHandle<T> {
         ended(self.gp)
     }
 
-    /// Gives up the handle; if the goroutine has ended, passes its outcome to `take`.
+    /// Gives up the handle; if the goroutine has ended, `take` moves or drops its outcome.
     #[inline(always)]
-    pub(super) fn consume(self, take: impl FnOnce(Outcome<T>)) {
+    pub(super) fn consume(self, take: impl FnOnce(*mut Outcome<T>)) {
         let gp = self.gp;
         std::mem::forget(self);
         release(gp, take);
@@ -84,16 +73,20 @@ impl<T> JoinHandle<T> {
 
 /// Gives up the handle of `gp`, of which there is one, and whose result is a `T`.
 #[inline(always)]
-fn release<T>(gp: &'static G, take: impl FnOnce(Outcome<T>)) {
-    // SAFETY: drop_handle calls this once, if the goroutine has ended with the handle there: then the
-    // outcome is in its slot, and the handle's alone.
-    drop_handle(gp, || take(unsafe { gp.ext.slot.take() }));
+fn release<T>(gp: &'static G, take: impl FnOnce(*mut Outcome<T>)) {
+    // SAFETY: drop_handle calls this once, if the goroutine has ended with the handle there: then the outcome
+    // is in its slot, and the handle's alone. `take` moves or drops it.
+    drop_handle(gp, || unsafe {
+        take(gp.ext.slot.value());
+        gp.ext.slot.clear::<Outcome<T>>();
+    });
 }
 
 impl<T> Drop for JoinHandle<T> {
     #[inline]
     fn drop(&mut self) {
-        release(self.gp, |outcome: Outcome<T>| lose(self.gp, drop_outcome(outcome)));
+        // SAFETY: it is there, and the handle's.
+        release(self.gp, |slot: *mut Outcome<T>| lose(self.gp, unsafe { discard_in(slot) }));
     }
 }
 
@@ -105,7 +98,7 @@ impl<T> fmt::Debug for JoinHandle<T> {
 
 /// Why a goroutine has no result: it panicked, or called [`goexit`](crate::goexit).
 pub struct JoinError {
-    payload: Box<dyn Any + Send>,
+    payload: Payload,
 }
 
 impl JoinError {

@@ -18,8 +18,9 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `run.rs` | `run`: where a program enters |
-//! | `spawn.rs` | `go`, `Builder` |
+//! | `spawn.rs` | `go`, `Builder`, `set_default_stack_size` |
 //! | `join_handle.rs` | `JoinHandle`, `JoinError` |
+//! | `outcome.rs` | `Outcome`, `catch_into`, `discard`: results, by their address |
 //! | `panic_mode.rs` | `set_panic_mode`: what becomes of a panic that nobody takes |
 //! | `scope.rs` | `scope`, `Scope`, `ScopedJoinHandle`: goroutines that borrow |
 //! | `current.rs` | `yield_now`, `goexit`, `goid`, `num_goroutine`, `gomaxprocs`, `lock_os_thread` |
@@ -30,6 +31,7 @@ mod blocking;
 mod current;
 mod join_handle;
 pub mod labels;
+mod outcome;
 mod panic_mode;
 mod run;
 mod scope;
@@ -46,5 +48,5 @@ pub(crate) use panic_mode::lose;
 pub use panic_mode::{PanicMode, set_panic_mode};
 pub use run::run;
 pub use scope::{Scope, ScopedJoinHandle, scope};
-pub(crate) use spawn::cannot;
-pub use spawn::{Builder, go};
+pub use spawn::{Builder, go, set_default_stack_size};
+pub(crate) use spawn::{cannot, move_out};

@@ -1,10 +1,11 @@
 //! [`run`]: how a program enters the runtime.
 
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::mem::MaybeUninit;
+use std::panic::resume_unwind;
 
 use crate::goroutine::current::Goexit;
-use crate::goroutine::join_handle::Outcome;
+use crate::goroutine::outcome::{Payload, catch_into};
 use crate::runtime::{getg, run_main};
 
 /// Runs `main` on a goroutine and returns what it returns. The first call starts the runtime.
@@ -85,28 +86,33 @@ where
 {
     struct Call<F, T> {
         main: Option<F>,
-        outcome: Option<Outcome<T>>,
+        payload: Option<Payload>,
+        /// The result, if there is no payload.
+        value: MaybeUninit<T>,
     }
 
     unsafe fn call<F: FnOnce() -> T, T>(arg: *mut c_void) {
         // SAFETY: run passes its Call, and doesn't touch it before run_main has returned.
         let call = unsafe { &mut *arg.cast::<Call<F, T>>() };
-        let main = call.main.take();
-        call.outcome = main.map(|main| catch_unwind(AssertUnwindSafe(main)));
+        let main = &mut call.main;
+        call.payload = catch_into(&mut call.value, || match main.take() {
+            Some(main) => main(),
+            None => unreachable!("main runs once"),
+        });
     }
 
     assert!(getg().is_none(), "gosched::run called on a goroutine: use gosched::go or gosched::scope there");
-    let mut this = Call { main: Some(main), outcome: None };
+    let mut this = Call { main: Some(main), payload: None, value: MaybeUninit::uninit() };
     // SAFETY: F and T are Send, so `call` may run on another thread; it catches panics, so doesn't unwind.
     if let Err(error) = unsafe { run_main(call::<F, T>, (&raw mut this).cast()) } {
         panic!("gosched::run: can't start: {error}");
     }
-    match this.outcome {
-        Some(Ok(value)) => value,
-        Some(Err(payload)) if payload.is::<Goexit>() => {
+    match this.payload {
+        // SAFETY: run_main has returned, so main has ended, without a panic.
+        None => unsafe { this.value.assume_init() },
+        Some(payload) if payload.is::<Goexit>() => {
             panic!("gosched::run: main ended by goexit, so there is no value to return")
         }
-        Some(Err(payload)) => resume_unwind(payload),
-        None => unreachable!("main has run"),
+        Some(payload) => resume_unwind(payload),
     }
 }

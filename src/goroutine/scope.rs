@@ -3,11 +3,13 @@
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::{Location, resume_unwind};
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::goroutine::current::need_goroutine;
-use crate::goroutine::join_handle::drop_outcome;
+use crate::goroutine::outcome::{catch_into, discard_in};
 use crate::goroutine::{Builder, JoinError, JoinHandle, cannot};
 use crate::runtime::runtime2::G;
 use crate::sync::WaitGroup;
@@ -54,14 +56,18 @@ where
         scope: PhantomData,
         env: PhantomData,
     };
+    let (f, mut value) = (ManuallyDrop::new(f), MaybeUninit::uninit());
     // Caught, because the goroutines that `f` has made borrow from the caller: they are waited for first.
-    let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    // SAFETY: it is moved out here, and isn't used again.
+    let payload = catch_into(&mut value, || unsafe { ptr::read(&*f) }(&scope));
     scope.running.wait();
-    match result {
-        Err(payload) => resume_unwind(payload),
-        Ok(_) if scope.panicked.load(Ordering::Relaxed) => panic!("a scoped goroutine panicked"),
-        Ok(value) => value,
+    if let Some(payload) = payload {
+        resume_unwind(payload);
     }
+    // SAFETY: `f` has ended, without a panic.
+    let value = unsafe { value.assume_init() };
+    assert!(!scope.panicked.load(Ordering::Relaxed), "a scoped goroutine panicked");
+    value
 }
 
 impl<'scope> Scope<'scope, '_> {
@@ -75,7 +81,7 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        match self.spawn(Builder::new(), Location::caller(), f) {
+        match self.spawn(Builder::new(), Location::caller(), &mut Some(f)) {
             Ok(handle) => handle,
             Err(error) => cannot("go", &error),
         }
@@ -85,7 +91,7 @@ impl<'scope> Scope<'scope, '_> {
         &'scope self,
         builder: Builder,
         created_at: &'static Location<'static>,
-        f: F,
+        f: &mut Option<F>,
     ) -> io::Result<ScopedJoinHandle<'scope, T>>
     where
         F: FnOnce() -> T + Send + 'scope,
@@ -140,8 +146,9 @@ impl<T> ScopedJoinHandle<'_, T> {
 impl<T> Drop for ScopedJoinHandle<'_, T> {
     fn drop(&mut self) {
         let Some(handle) = self.handle.take() else { return };
-        handle.consume(|outcome| {
-            if drop_outcome(outcome) {
+        handle.consume(|slot| {
+            // SAFETY: the outcome is there, and the handle's.
+            if unsafe { discard_in(slot) } {
                 self.scope.store(true, Ordering::Relaxed);
             }
         });

@@ -2,15 +2,17 @@
 
 use std::ffi::c_void;
 use std::io;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::mem::MaybeUninit;
+use std::panic::Location;
+use std::ptr;
 
-use crate::goroutine::join_handle::{Outcome, drop_outcome};
+use crate::goroutine::outcome::{Outcome, catch_into, discard, discard_in, put};
 use crate::goroutine::panic_mode::lose;
 use crate::goroutine::{JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::G;
 use crate::runtime::{
-    DEFAULT_ROOM, Maker, Name, StackKind, announce_end, attach_new, detached, enqueue, newproc1, room_for,
-    started, unwire,
+    self, Maker, Name, StackKind, announce_end, attach_new, default_kind, detached, enqueue, newproc1,
+    room_for, started, too_large, unwire,
 };
 
 /// Runs `f` on a new goroutine. Go's `go` statement.
@@ -19,8 +21,12 @@ use crate::runtime::{
 /// goroutine and nothing else, and is the error of [`join`](JoinHandle::join); if nobody joins it, the
 /// program goes on, unless [`set_panic_mode`](crate::set_panic_mode) has said otherwise.
 ///
-/// The goroutine's stack never moves, has 256 KiB, which take memory only as they are used, and ends in
-/// a guard page. [`Builder`] makes larger ones.
+/// The goroutine's stack never moves, has 256 KiB, which take memory only as they are used, and ends in a
+/// guard page. In a debug build, whose frames are several times as large, it has 1 MiB. [`Builder`] makes
+/// larger ones, and [`set_default_stack_size`] has all be larger.
+///
+/// What `f` captures, and its result, are on that stack, too: without optimisation up to three copies of
+/// each.
 ///
 /// It can be called on any thread once the runtime has started, which the first call of
 /// [`run`](crate::run) does.
@@ -45,9 +51,40 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    match Builder::new().go(f) {
+    match Builder::new().make(Location::caller(), &mut Some(f)) {
         Ok(handle) => handle,
         Err(error) => cannot("go", &error),
+    }
+}
+
+/// Sets how large the stack of a goroutine is, at least, if who makes it doesn't say that: of one that is
+/// made by [`go`], or by a [`Builder`] without [`stack_size`](Builder::stack_size). It is called before the
+/// first [`run`](crate::run). What `GOSCHED_STACK_SIZE` says goes before: with that in the environment, a
+/// program can be tried with larger stacks.
+///
+/// Only what is used takes memory, but address space is reserved: a million stacks of 1 MiB are one of the
+/// 128 TiB that a process has. And the larger the stacks are, the more page tables they need: half a KiB for
+/// each of 256 KiB, 2 KiB for each of 1 MiB.
+///
+/// # Errors
+/// If the runtime has started, or `size` is more than 1 GiB ([`InvalidInput`](io::ErrorKind::InvalidInput)).
+pub fn set_default_stack_size(size: usize) -> io::Result<()> {
+    runtime::set_default_stack_size(size)
+}
+
+/// Moves the value of `from`, which is there, to `to`: by its address, since without optimisation each
+/// function that a value is passed to has a copy of it on its stack.
+///
+/// # Safety
+/// `to` is a place for a `V`.
+#[inline]
+pub(crate) unsafe fn move_out<V>(from: &mut Option<V>, to: *mut V) {
+    let Some(value) = from else { unreachable!("a value is moved once") };
+    // SAFETY: `to` is a place for a `V`, as the caller says. The value is moved: `from` is overwritten, and
+    // doesn't drop it.
+    unsafe {
+        ptr::copy_nonoverlapping(value, to, 1);
+        ptr::write(from, None);
     }
 }
 
@@ -78,14 +115,15 @@ pub(crate) fn cannot(what: &str, error: &io::Error) -> ! {
 #[must_use = "a builder makes nothing until `go` is called"]
 pub struct Builder {
     name: Name,
-    stack: Result<StackKind, usize>,
+    /// What it was set to, or the size that can't be.
+    stack: Result<Option<StackKind>, usize>,
 }
 
 impl Builder {
     /// A builder of goroutines as [`go`] makes them.
     #[inline(always)]
     pub fn new() -> Self {
-        Builder { name: Name::NONE, stack: Ok(StackKind::Fixed(DEFAULT_ROOM)) }
+        Builder { name: Name::NONE, stack: Ok(None) }
     }
 
     /// Names the goroutine, for reports and the messages of panics; these show the first 31 bytes, with
@@ -95,9 +133,9 @@ impl Builder {
     }
 
     /// Sets the size of the stack to at least `size` bytes, up to 1 GiB: it is rounded up to a power of two
-    /// of pages. Only what is used takes memory.
+    /// of pages. Only what is used takes memory. What it is otherwise, [`go`] says.
     pub fn stack_size(self, size: usize) -> Self {
-        Builder { stack: room_for(size).ok_or(size), ..self }
+        Builder { stack: room_for(size).map(Some).ok_or(size), ..self }
     }
 
     /// Makes the goroutine, and runs `f` on it.
@@ -115,8 +153,25 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
+        self.make(Location::caller(), &mut Some(f))
+    }
+
+    /// Makes a goroutine of the function in `f`.
+    ///
+    /// # Errors
+    /// As [`go`](Self::go).
+    #[inline(always)]
+    fn make<F, T>(
+        self,
+        created_at: &'static Location<'static>,
+        f: &mut Option<F>,
+    ) -> io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
         // SAFETY: F, T and the closure are 'static, and the one handle is made below.
-        let gp = unsafe { self.spawn(Location::caller(), f, lose) }?;
+        let gp = unsafe { self.spawn(created_at, f, lose) }?;
         // SAFETY: spawn made the G with a T for a result; this is its only handle.
         Ok(unsafe { JoinHandle::new(gp) })
     }
@@ -135,12 +190,12 @@ impl Builder {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        scope.spawn(self, Location::caller(), f)
+        scope.spawn(self, Location::caller(), &mut Some(f))
     }
 
-    /// Makes a goroutine that runs `f` and then calls `then`. Before that `f` is dropped, and so is the
-    /// result if the handle is gone; otherwise the handle drops it. `then` gets the G, and is told whether `f`
-    /// panicked and there was no handle to take that.
+    /// Makes a goroutine that runs the function in `f`, and takes it, and then calls `then`. Before that `f`
+    /// is dropped, and so is the result if the handle is gone; otherwise the handle drops it. `then` gets the
+    /// G, and is told whether `f` panicked and there was no handle to take that.
     ///
     /// # Safety
     /// What `F` and `T` borrow lives until `then` is called, and what the handle's `T` borrows until the
@@ -150,7 +205,7 @@ impl Builder {
     pub(crate) unsafe fn spawn<F, T, N>(
         self,
         created_at: &'static Location<'static>,
-        f: F,
+        f: &mut Option<F>,
         then: N,
     ) -> io::Result<&'static G>
     where
@@ -161,7 +216,11 @@ impl Builder {
         let gp = newproc1(body::<F, T, N>, self.kind()?, &self.maker(created_at))?;
         attach_new(gp);
         // SAFETY: the G is new and in no queue: its slot is empty, and this function's alone.
-        unsafe { gp.ext.slot.put((f, then)) };
+        unsafe {
+            let place = gp.ext.slot.place::<(F, N)>();
+            move_out(f, &raw mut (*place).0);
+            ptr::write(&raw mut (*place).1, then);
+        }
         gp.sched.ctxt.set(gp.as_ptr().cast());
         enqueue(gp);
         Ok(gp)
@@ -176,7 +235,7 @@ impl Builder {
         if !started() {
             return Err(not_running());
         }
-        self.stack.map_err(too_large)
+        self.stack.map(|kind| kind.unwrap_or_else(default_kind)).map_err(too_large)
     }
 
     /// What reports will say of where the goroutine comes from.
@@ -189,14 +248,6 @@ impl Builder {
 #[cold]
 fn not_running() -> io::Error {
     io::Error::other("the runtime isn't running: the first call of gosched::run starts it")
-}
-
-#[cold]
-fn too_large(size: usize) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidInput,
-        format!("a stack can't have {size} bytes: 1 GiB is the limit"),
-    )
 }
 
 impl Default for Builder {
@@ -213,20 +264,37 @@ where
 {
     // SAFETY: spawn has set the argument to the G itself, and G's are never freed.
     let gp: &'static G = unsafe { &*gp.cast::<G>() };
-    // SAFETY: spawn put an (F, N) there, and nobody else uses the slot before announce_end.
-    let (f, then) = unsafe { gp.ext.slot.take::<(F, N)>() };
-    let outcome: Outcome<T> = catch_unwind(AssertUnwindSafe(f));
+    // SAFETY: spawn put an (F, N) there, and nobody else uses the slot before announce_end. Both are moved
+    // out, once.
+    let both = unsafe { gp.ext.slot.value::<(F, N)>() };
+    // SAFETY: as above.
+    let then = unsafe { ptr::read(&raw const (*both).1) };
+    let mut value = MaybeUninit::<T>::uninit();
+    let payload = catch_into(&mut value, || {
+        // SAFETY: as above; nobody looks there afterwards.
+        let f = unsafe {
+            let f = ptr::read(&raw const (*both).0);
+            gp.ext.slot.clear::<(F, N)>();
+            f
+        };
+        f()
+    });
     unwire(gp);
     if detached(gp) {
-        return then(gp, drop_outcome(outcome));
+        // SAFETY: the function has ended.
+        return then(gp, unsafe { discard(payload, value.as_mut_ptr()) });
     }
-    // SAFETY: the slot is empty since take, and nobody else uses it before announce_end.
-    unsafe { gp.ext.slot.put(outcome) };
+    // SAFETY: the function has ended; the slot is empty, and nobody else uses it before announce_end.
+    unsafe { put(gp.ext.slot.place(), payload, value.as_ptr()) };
     if announce_end(gp) {
         then(gp, false);
     } else {
         // The handle was dropped after the look at `detached`, so nobody takes the result.
         // SAFETY: the outcome is as it was put there, and announce_end says that it is this goroutine's.
-        then(gp, drop_outcome(unsafe { gp.ext.slot.take::<Outcome<T>>() }));
+        then(gp, unsafe {
+            let panicked = discard_in(gp.ext.slot.value::<Outcome<T>>());
+            gp.ext.slot.clear::<Outcome<T>>();
+            panicked
+        });
     }
 }

@@ -148,7 +148,7 @@ unsafe extern "C" fn go_func(t: *mut c_void, seq: usize) {
     // SAFETY: the closures own what they use, an Arc of a 'static function, and are Send. This is the
     // one handle, for a result of type ().
     unsafe {
-        match Builder::new().spawn(created_at, move || (function.f)(), lose) {
+        match Builder::new().spawn(created_at, &mut Some(move || (function.f)()), lose) {
             Ok(gp) => drop(JoinHandle::<()>::new(gp)),
             Err(error) => {
                 eprintln!("gosched::time::Timer::after_func: {error}");

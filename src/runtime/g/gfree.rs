@@ -17,7 +17,7 @@ use crate::runtime::g::ancestors::forget_ancestors;
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::cache::{Cache, List};
-use crate::runtime::mem::sizes::DEFAULT_ROOM;
+use crate::runtime::mem::sizes::default_room;
 use crate::runtime::mem::{go_home, home};
 
 /// A P with so many gives some to the others, until it has fewer than half. It takes half as many when it has
@@ -28,7 +28,7 @@ pub(in crate::runtime) const LOCAL_MAX: i32 = 64;
 fn local(pp: &P, kind: StackKind) -> Option<&PGFree> {
     match kind {
         StackKind::Copying => Some(&pp.g_free),
-        StackKind::Fixed(DEFAULT_ROOM) => Some(&pp.ext.g_free_fixed),
+        StackKind::Fixed(room) if room == default_room() => Some(&pp.ext.g_free_fixed),
         StackKind::Fixed(_) => None,
     }
 }
@@ -170,7 +170,7 @@ pub(in crate::runtime) fn gfget(pp: Option<&P>, kind: StackKind) -> Option<&'sta
 /// Moves all of `pp`'s dead G's to the common lists. Go's `gfpurge`.
 pub(in crate::runtime) fn gfpurge(pp: &P) {
     spill(&pp.g_free, StackKind::Copying, 0);
-    spill(&pp.ext.g_free_fixed, StackKind::Fixed(DEFAULT_ROOM), 0);
+    spill(&pp.ext.g_free_fixed, StackKind::Fixed(default_room()), 0);
 }
 
 /// Counts a G that has ended and is held by a handle, or one less.

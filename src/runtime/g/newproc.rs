@@ -18,7 +18,7 @@ use crate::runtime::g::proflabel::inherit_labels;
 use crate::runtime::g::status::{casgstatus, readgstatus};
 use crate::runtime::g::tracking::next_turn;
 use crate::runtime::mem::home::{Homes, cut};
-use crate::runtime::mem::sizes::{DEFAULT_ROOM, running_guard};
+use crate::runtime::mem::sizes::{default_room, running_guard};
 
 /// Numbers of goroutines that a P takes from `sched.goidgen` at once.
 const GOID_CACHE_BATCH: u64 = 16;
@@ -117,7 +117,7 @@ pub(in crate::runtime) fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'
         return Err(io::Error::other("the runtime hasn't started"));
     }
     let n = match kind {
-        StackKind::Fixed(room) if room != DEFAULT_ROOM => 1,
+        StackKind::Fixed(room) if room != default_room() => 1,
         _ => (allglen() / 8).clamp(1, BATCH),
     };
     let homes = cut(kind, n)?;

@@ -91,15 +91,16 @@ pub(super) fn running() -> i32 {
     mcount() - sched().nmidle.get() - sched().nmidlelocked.get() - sched().nmsys.get()
 }
 
-/// Whether goroutines wait, or a main function's caller does, and only a thread that isn't ours could end that:
-/// when the last such thread ends, that is a deadlock, and nothing tells the runtime of it. `sched.lock` is
-/// held.
+/// Whether goroutines wait, or a main function's caller does, and only a thread that isn't ours could end
+/// that: when the last such thread ends, that is a deadlock, and nothing tells the runtime of it.
+/// `sched.lock` is held.
 pub(in crate::runtime) fn foreign_threads_matter() -> bool {
     running() == 0 && (gcount() > 0 || sched().ext.nrunwait.load(Ordering::SeqCst) > 0)
 }
 
-/// Why nothing will ever happen, unless a thread that isn't ours sees to it, if a [`run`](crate::run) waits for
-/// its main goroutine. (Between two calls of `run` goroutines wait for the next one.) `sched.lock` is held.
+/// Why nothing will ever happen, unless a thread that isn't ours sees to it, if a [`run`](crate::run) waits
+/// for its main goroutine. (Between two calls of `run` goroutines wait for the next one.) `sched.lock` is
+/// held.
 pub(in crate::runtime) fn deadlock_beside_foreign_threads() -> Option<&'static str> {
     assert_lock_held(&sched().lock);
     let run_waits = sched().ext.nrunwait.load(Ordering::SeqCst) > 0;

@@ -80,6 +80,7 @@ pub(in crate::runtime) fn go_home(gp: &G, keep: bool) {
 
 /// Prepares stacks. Go's `stackinit`.
 pub(in crate::runtime) fn stackinit() -> io::Result<()> {
+    sizes::init()?;
     segment::init();
     init_vector_state();
     guard::init()

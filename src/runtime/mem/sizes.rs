@@ -1,5 +1,9 @@
 //! How large stacks, rooms, guards and segments are: Go's `stackMin`, `stackGuard`, `stackPreempt`.
 
+use std::env;
+use std::io;
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use crate::runtime::arch::page_size;
 use crate::runtime::base::debug::stack_force_move;
 use crate::runtime::data::ext::{G_SIZE, MAX_ROOM, StackKind};
@@ -40,8 +44,13 @@ pub(super) const SEGMENT_MIN: usize = PAGE_MIN;
 /// The bytes of the largest segment that a dead G keeps for the next goroutine.
 pub(super) const KEPT_MAX: usize = 128 << 10;
 
-/// The room below a fixed G's home page, as a power of two in [`PAGE_MIN`]: 256 KiB.
-pub(crate) const DEFAULT_ROOM: u8 = 6;
+/// The room below a fixed G's home page, unless the program or the environment says otherwise, as a power of
+/// two in [`PAGE_MIN`]: 256 KiB, and with large frames 1 MiB.
+const USUAL_ROOM: u8 = if LARGE_FRAMES { 8 } else { 6 };
+
+/// The room below a fixed G's home page, if who makes the G doesn't say it. It stays what it is when the
+/// runtime has started.
+static DEFAULT_ROOM: AtomicU8 = AtomicU8::new(USUAL_ROOM);
 
 /// The room of a main goroutine: 8 MiB, what a process's main thread has.
 pub(in crate::runtime) const MAIN_ROOM: u8 = 11;
@@ -73,6 +82,45 @@ pub(in crate::runtime) fn running_guard(gp: &G) -> usize {
         return STACK_FORCE_MOVE;
     }
     gp.stack.get().lo + STACK_GUARD
+}
+
+/// The room of a fixed G whose maker doesn't say how large it is to be.
+#[inline(always)]
+pub(in crate::runtime) fn default_room() -> u8 {
+    // Relaxed: it is set before anybody can make a G.
+    DEFAULT_ROOM.load(Ordering::Relaxed)
+}
+
+/// The kind of stack with [`default_room`].
+#[inline(always)]
+pub(crate) fn default_kind() -> StackKind {
+    StackKind::Fixed(default_room())
+}
+
+/// Sets the default room, for stacks of at least `size` bytes, before there is a G. Fails if there can be no
+/// such stack.
+pub(in crate::runtime) fn set_default_room(size: usize) -> io::Result<()> {
+    let Some(StackKind::Fixed(room)) = room_for(size) else { return Err(too_large(size)) };
+    DEFAULT_ROOM.store(room, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Sets the default room if the environment says what it is to be. Fails if it says what can't be.
+pub(super) fn init() -> io::Result<()> {
+    let Ok(size) = env::var("GOSCHED_STACK_SIZE") else { return Ok(()) };
+    size.parse().ok().and_then(|size| set_default_room(size).ok()).ok_or_else(|| {
+        let error = format!("GOSCHED_STACK_SIZE={size}: it takes a number of bytes, at most 1 GiB");
+        io::Error::new(io::ErrorKind::Unsupported, error)
+    })
+}
+
+/// The error of who asks for a stack of so many bytes.
+#[cold]
+pub(crate) fn too_large(size: usize) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("a stack can't have {size} bytes: 1 GiB is the limit"),
+    )
 }
 
 /// The kind of stack with the smallest room that has at least `size` bytes; none if no room is as large.

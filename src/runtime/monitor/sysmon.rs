@@ -7,7 +7,8 @@
 //! after 10 to 12 ms. (Go's sees the beginning and the end up to 10 ms late.) When no P is in use it sleeps
 //! until one is ([`wake_sysmon`](crate::runtime::p::idle::wake_sysmon)). If the network wasn't polled for 10
 //! ms, it polls. It also hands back memory that hasn't been needed for a while ([`scavenge`]), and writes the
-//! lines of [`schedtrace`](crate::proc::schedtrace), and tells of goroutines that seem to wait for each other.
+//! lines of [`schedtrace`](crate::proc::schedtrace), and tells of goroutines that seem to wait for each
+//! other.
 
 use std::sync::atomic::Ordering;
 

@@ -1,6 +1,7 @@
-//! Goroutines that seem to wait for each other, in a process that has threads of its own besides: one of those
-//! might wake one, for all we know, so this isn't fatal as in [`checkdead`](crate::runtime::m::checkdead). A
-//! test in a harness has such threads always, and would hang without a word.
+//! Goroutines that seem to wait for each other, in a process that has threads of its own besides: one of
+//! those might wake one, for all we know, so this isn't fatal as in
+//! [`checkdead`](crate::runtime::m::checkdead). A test in a harness has such threads always, and would hang
+//! without a word.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -15,8 +16,9 @@ use crate::runtime::report::dump::dump_goroutines;
 /// still wake one. The values of `GODEBUG=deadlock=`, in small letters.
 ///
 /// It takes two seconds in which nothing happens: no goroutine runs or is in a system call
-/// ([`blocking`](crate::blocking) is one), none waits for the network, the time or a signal, and no other thread
-/// is inside of a call of this crate's but to wait there. And a [`run`](crate::run) waits for its main goroutine.
+/// ([`blocking`](crate::blocking) is one), none waits for the network, the time or a signal, and no other
+/// thread is inside of a call of this crate's but to wait there. And a [`run`](crate::run) waits for its main
+/// goroutine.
 ///
 /// Where there is no other thread that could do anything, a deadlock is certain, and fatal in each mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,8 +66,8 @@ pub(in crate::runtime) fn tell(why: &str) {
          gosched::set_deadlock_mode.)\n",
         why.trim_end_matches('!')
     );
-    // Another thread, as nobody may read what it writes, and sysmon is to go on. If there can be none, the line
-    // above has to do.
+    // Another thread, as nobody may read what it writes, and sysmon is to go on. If there can be none, the
+    // line above has to do.
     let stacks = || dump_goroutines(&mut io::stderr());
     let _ = thread::Builder::new().name("gosched-report".to_owned()).spawn(stacks);
 }

@@ -15,6 +15,7 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::count::m_reserve_id;
 use crate::runtime::m::new::{new_system_m, newm};
 use crate::runtime::m::sigstack::{INIT_SIGMASK, sigsave};
+use crate::runtime::mem::sizes::set_default_room;
 use crate::runtime::mem::stackinit;
 use crate::runtime::monitor::sysmon::sysmon;
 use crate::runtime::p::idle::pidleget;
@@ -26,13 +27,15 @@ use crate::runtime::signal::handler::initsig;
 use crate::runtime::start::cgroup::default_gomaxprocs;
 use crate::runtime::world::procresize::{make_ps, procresize};
 
+/// How far the start is, while one thread starts the runtime.
+static STARTING: std::sync::Mutex<Stage> = std::sync::Mutex::new(Stage::Nothing);
+
 /// Woken by the first M once the runtime runs.
 static BOOTED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
 
 /// Starts the runtime, unless it has started. If a thread can't be made, the next call tries again. Go's
 /// `rt0_go`; here the caller is a foreign thread, and stays one.
 pub(super) fn rt0_go() -> io::Result<()> {
-    static STARTING: std::sync::Mutex<Stage> = std::sync::Mutex::new(Stage::Nothing);
     let mut stage = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if started() {
         return Ok(());
@@ -49,6 +52,15 @@ pub(super) fn rt0_go() -> io::Result<()> {
     new_system_m(sysmon)?;
     STARTED.store(true, Ordering::Release);
     Ok(())
+}
+
+/// [`set_default_stack_size`](crate::set_default_stack_size).
+pub(crate) fn set_default_stack_size(size: usize) -> io::Result<()> {
+    let stage = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if *stage != Stage::Nothing {
+        return Err(io::Error::other("the runtime has started: call this before the first gosched::run"));
+    }
+    set_default_room(size)
 }
 
 /// How far the start is: the next call goes on where one has failed for want of memory or threads.

@@ -16,6 +16,6 @@
 //! | `main_goroutine.rs` | `main` |
 //! | `cgroup.rs` | `defaultGOMAXPROCS`, `adjustCgroupGOMAXPROCS`, `OpenCPU`, `ReadCPULimit` |
 
-mod boot;
+pub(super) mod boot;
 mod cgroup;
 pub(super) mod main_goroutine;

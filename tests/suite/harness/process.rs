@@ -8,8 +8,15 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use super::emulator::{emulator, this_binary};
 
 /// What the runtime and std read: a test sets what it needs, and nothing else is set.
-const SETTINGS: [&str; 6] =
-    ["GODEBUG", "GOMAXPROCS", "GOSCHED_GUARD", "GOTRACEBACK", "RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
+const SETTINGS: [&str; 7] = [
+    "GODEBUG",
+    "GOMAXPROCS",
+    "GOSCHED_GUARD",
+    "GOSCHED_STACK_SIZE",
+    "GOTRACEBACK",
+    "RUST_BACKTRACE",
+    "RUST_LIB_BACKTRACE",
+];
 
 /// A process to be started.
 pub struct Process(Command);

@@ -12,6 +12,7 @@ mod probes;
 mod scan;
 mod scan_beyond;
 mod shrink;
+mod sizes;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 mod stack_limit;
 
@@ -30,6 +31,7 @@ pub const TESTS: &[&[Test]] = &[
     scan::TESTS,
     scan_beyond::TESTS,
     shrink::TESTS,
+    sizes::TESTS,
     #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
     stack_limit::TESTS,
 ];

@@ -11,7 +11,7 @@ use gosched::chan::bounded;
 use gosched::proc::{self, AdjustInfo, Hooks};
 use gosched::runtime2::G;
 use gosched::sync::WaitGroup;
-use gosched::{go, morestack_check};
+use gosched::{Builder, go, morestack_check};
 
 use crate::asm::at_the_stacks_end::{ask_for_stack, call_below};
 use crate::harness::memory::allow;
@@ -91,7 +91,9 @@ fn beyond_a_limit_that_was_set(test: Test) {
 }
 
 fn a_fixed_stack_is_full(test: Test) {
-    let process = test.process(|| run(|| drop(go(|| recurse(0)).join())));
+    let process = test.process(|| {
+        run(|| drop(Builder::new().stack_size(256 << 10).go(|| recurse(0)).unwrap().join()));
+    });
     let ended = process.end();
     ended.with("exit status: 2").says("fatal error: stack overflow\n\ngoroutine 2 [running]:\n");
     // 256 KiB, and what the home page has beside the G.

@@ -1,0 +1,163 @@
+//! How large a goroutine's stack is if its maker doesn't say it, and what it is enough for.
+
+use std::env;
+use std::ffi::c_void;
+use std::hint::black_box;
+use std::io::ErrorKind;
+
+use gosched::capi::gosched_newproc_fixed;
+use gosched::chan::{Sender, bounded};
+use gosched::iter::{Yielder, pull};
+use gosched::{Builder, go, proc, scope, set_default_stack_size};
+
+use crate::harness::panics::panics;
+use crate::harness::{Test, run, tests};
+
+tests! {
+    large_values_go_in_and_out
+    the_default_is_what_was_set
+    stacks_of_many_sizes_take_turns
+    a_default_that_cannot_be
+}
+
+/// The setting.
+const SIZE: &str = "GOSCHED_STACK_SIZE";
+
+/// The default of a build with optimisation, whose frames are small.
+const SMALL: usize = 256 << 10;
+
+/// What a goroutine's stack may have beside its room.
+const MORE: usize = 64 << 10;
+
+/// A value of which a small stack hasn't room for nine copies.
+type Large = [u8; 30_000];
+
+fn large() -> Large {
+    black_box([7; _])
+}
+
+fn check(value: &Large) {
+    assert!(black_box(value).iter().all(|&byte| byte == 7));
+}
+
+/// Without optimisation, too, and with stacks that are no larger for that.
+fn large_values_go_in_and_out(test: Test) {
+    let process = || {
+        test.process(|| {
+            run(|| {
+                let value = large();
+                go(move || check(&value)).join().unwrap();
+                check(&go(large).join().unwrap());
+                drop(go(large));
+                let made_and_joined = || check(&go(large).join().unwrap());
+                go(made_and_joined).join().unwrap();
+                go(|| {
+                    let value = large();
+                    go(move || check(&value)).join().unwrap();
+                })
+                .join()
+                .unwrap();
+                scope(|s| s.go(move || check(&value)).join().unwrap());
+                scope(|s| check(&s.go(large).join().unwrap()));
+                let mut values = pull(move |out: &Yielder<Large>| out.yield_(value));
+                check(&values.next().unwrap());
+            });
+        })
+    };
+    process().end().with("exit status: 0");
+    process().env(SIZE, &SMALL.to_string()).end().with("exit status: 0");
+}
+
+/// How large the running goroutine's stack is.
+fn size() -> usize {
+    // SAFETY: the running goroutine's own G.
+    let stack = unsafe { (*proc::getg()).stack.get() };
+    stack.hi - stack.lo
+}
+
+unsafe extern "C" fn send_size(tx: *mut c_void) {
+    // SAFETY: the test passes a sender, which stays until this has sent.
+    unsafe { (*tx.cast::<Sender<usize>>()).send(size()).unwrap() }
+}
+
+/// Fails unless every kind of goroutine whose maker says nothing has such a stack.
+fn expect(expected: usize) {
+    let builder = Builder::new();
+    run(move || {
+        let (tx, rx) = bounded(1);
+        let arg = (&raw const tx).cast_mut().cast();
+        // SAFETY: the sender stays until it was used.
+        assert_eq!(unsafe { gosched_newproc_fixed(Some(send_size), arg, 0) }, 0);
+        let sizes = [
+            go(size).join().unwrap(),
+            builder.go(size).unwrap().join().unwrap(),
+            scope(|s| s.go(size).join().unwrap()),
+            pull(|out| out.yield_(size())).next().unwrap(),
+            rx.recv().unwrap(),
+        ];
+        let fits = |size| (expected..=expected + MORE).contains(size);
+        assert!(sizes.iter().all(fits), "{sizes:?} and not {expected}");
+        assert!(fits(&go(size).join().unwrap()), "a stack that is used again");
+        let error = set_default_stack_size(1 << 20).unwrap_err();
+        assert_eq!(error.to_string(), "the runtime has started: call this before the first gosched::run");
+    });
+}
+
+/// Each with what the environment says, what the program sets, and what comes of it.
+fn the_default_is_what_was_set(test: Test) {
+    /// The environment variable that says what the program sets, and what it expects.
+    const SET: &str = "GOSCHED_TEST_SET";
+
+    let usual = if cfg!(debug_assertions) { 4 * SMALL } else { SMALL };
+    for (said, set, expected) in [
+        (None, 0, usual),
+        (Some(2_usize << 20), 0, 2 << 20),
+        (Some(64 << 10), 0, 64 << 10),
+        (None, 100_000, 128 << 10),
+        (Some(100_000), 1 << 20, 128 << 10),
+    ] {
+        let process = test.process(|| {
+            let numbers = env::var(SET).unwrap();
+            let (set, expected) = numbers.split_once(' ').unwrap();
+            if set != "0" {
+                set_default_stack_size(set.parse().unwrap()).unwrap();
+            }
+            expect(expected.parse().unwrap());
+        });
+        let process = process.env(SET, &format!("{set} {expected}"));
+        let process = match said {
+            Some(said) => process.env(SIZE, &said.to_string()),
+            None => process,
+        };
+        process.end().with("exit status: 0");
+    }
+}
+
+fn stacks_of_many_sizes_take_turns() {
+    set_default_stack_size(3 << 20).unwrap();
+    expect(4 << 20);
+    run(|| {
+        for i in 0..300 {
+            let size = Builder::new().stack_size(SMALL << (i % 6)).go(size).unwrap().join().unwrap();
+            assert!(size >= SMALL << (i % 6));
+            let many: Vec<_> = (0..100).map(|_| go(self::size)).collect();
+            many.into_iter().for_each(|handle| assert!(handle.join().unwrap() >= 4 << 20));
+        }
+        proc::free_os_memory();
+        assert!(go(size).join().unwrap() >= 4 << 20);
+    });
+}
+
+fn a_default_that_cannot_be(test: Test) {
+    for size in ["", "much", "-1", "1073750000", "99999999999999999999"] {
+        let process = test.process(|| {
+            eprintln!("{}", panics(|| run(|| ())));
+        });
+        let expected = format!(
+            "gosched::run: can't start: GOSCHED_STACK_SIZE={size}: it takes a number of bytes, at most 1 GiB\n"
+        );
+        process.env(SIZE, size).end().with("exit status: 0").says(&expected);
+    }
+    let error = set_default_stack_size((1 << 30) + 4096).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+}

@@ -62,14 +62,23 @@ impl<T> Error for SendTimeoutError<T> {}
 #[doc(hidden)]
 #[track_caller]
 pub fn deadline(timeout: Duration) -> Receiver<()> {
-    let _guest = must_wait("select");
-    Receiver::made_by_timer(const { &Elem::<()>::TYPE }, when(nanos(timeout)), 0)
+    deadline_of("select", timeout)
+}
+
+/// [`deadline`] for an operation that `what` names.
+#[track_caller]
+fn deadline_of(what: &str, timeout: Duration) -> Receiver<()> {
+    Receiver::made_by_timer(what, const { &Elem::<()>::TYPE }, when(nanos(timeout)), 0)
 }
 
 impl<T> Receiver<T> {
     #[track_caller]
-    fn made_by_timer(elem: &'static Type, when: i64, period: i64) -> Self {
-        match make_timer_chan(elem, when, period) {
+    fn made_by_timer(what: &str, elem: &'static Type, when: i64, period: i64) -> Self {
+        let made = {
+            let _guest = must_wait(what);
+            make_timer_chan(elem, when, period)
+        };
+        match made {
             Some(c) => Receiver { c: Some(c), values: std::marker::PhantomData },
             None => panic!("gosched: no memory for a timer's channel"),
         }
@@ -89,8 +98,7 @@ impl<T> Receiver<T> {
             Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
             Err(TryRecvError::Empty) if timeout.is_zero() => Err(RecvTimeoutError::Timeout),
             Err(TryRecvError::Empty) => {
-                let _guest = must_wait("recv_timeout");
-                let over = deadline(timeout);
+                let over = deadline_of("recv_timeout", timeout);
                 let (mut place, mut time) = (Place::empty(), Place::empty());
                 let mut recv = RecvArm::new(Some(self), true, &mut place);
                 let mut late = RecvArm::new(Some(&over), true, &mut time);
@@ -117,11 +125,11 @@ impl<T> Receiver<T> {
 }
 
 impl Receiver<Instant> {
-    /// A channel that gets the time at `when`, and then each `period` if that isn't 0, in nanoseconds. On a
-    /// goroutine.
+    /// A channel that gets the time at `when`, and then each `period` if that isn't 0, in nanoseconds. `what` is
+    /// the operation that a panic names.
     #[track_caller]
-    pub(crate) fn of_timer(when: i64, period: i64) -> Self {
-        Receiver::made_by_timer(const { &Elem::<Instant>::TYPE }, when, period)
+    pub(crate) fn of_timer(what: &str, when: i64, period: i64) -> Self {
+        Receiver::made_by_timer(what, const { &Elem::<Instant>::TYPE }, when, period)
     }
 
     /// Stops the channel's timer, and empties the channel. True if the timer was set or a value was there.
@@ -161,8 +169,7 @@ impl<T> Sender<T> {
             Err(TrySendError::Disconnected(value)) => Err(SendTimeoutError::Disconnected(value)),
             Err(TrySendError::Full(value)) if timeout.is_zero() => Err(SendTimeoutError::Timeout(value)),
             Err(TrySendError::Full(value)) => {
-                let _guest = must_wait("send_timeout");
-                let over = deadline(timeout);
+                let over = deadline_of("send_timeout", timeout);
                 let (mut place, mut time) = (Place::empty(), Place::empty());
                 let mut send = SendArm::new(Some(self), &mut place, Some(value));
                 let mut late = RecvArm::new(Some(&over), true, &mut time);

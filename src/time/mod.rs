@@ -91,6 +91,5 @@ pub fn sleep_until(deadline: Instant) {
 #[must_use = "dropping the channel stops its timer"]
 #[track_caller]
 pub fn after(d: Duration) -> Receiver<Instant> {
-    let _guest = must_wait("time::after");
-    Receiver::of_timer(runtime::when(nanos(d)), 0)
+    Receiver::of_timer("time::after", runtime::when(nanos(d)), 0)
 }

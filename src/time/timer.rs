@@ -67,8 +67,7 @@ impl Timer {
     /// there is no memory for it.
     #[track_caller]
     pub fn new(d: Duration) -> Self {
-        let _guest = must_wait("time::Timer::new");
-        Timer { kind: Kind::Channel(Receiver::of_timer(when(nanos(d)), 0)) }
+        Timer { kind: Kind::Channel(Receiver::of_timer("time::Timer::new", when(nanos(d)), 0)) }
     }
 
     /// A timer that calls `f` on a goroutine of its own when `d` is over; and each time that it is
@@ -91,8 +90,8 @@ impl Timer {
     /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn after_func(d: Duration, f: impl Fn() + Send + Sync + 'static) -> Self {
-        let _guest = must_wait("time::Timer::after_func");
         let f = Arc::new(Function { f: Box::new(f), created_at: Location::caller() });
+        let _guest = must_wait("time::Timer::after_func");
         let t = begin_timer(when(nanos(d)), 0, go_func, Arc::as_ptr(&f).cast_mut().cast());
         Timer { kind: Kind::Function { t, _f: f } }
     }

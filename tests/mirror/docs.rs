@@ -15,6 +15,32 @@ fn public_type(item: &Item) -> Option<(&Ident, &Generics)> {
     matches!(vis, syn::Visibility::Public(_)).then_some((ident, generics))
 }
 
+/// The lines of a file's examples, with their numbers.
+fn examples(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut inside = false;
+    text.lines().enumerate().filter_map(move |(i, line)| {
+        let line = line.trim_start();
+        let line = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).unwrap_or(line).trim_start();
+        let fence = line.starts_with("```");
+        inside ^= fence;
+        (inside && !fence).then_some((i + 1, line))
+    })
+}
+
+#[test]
+fn no_example_hides_what_it_promises() {
+    let files = files_below("src").into_iter().chain(files_below("docs")).chain(["README.md".to_owned()]);
+    let mut hidden = Vec::new();
+    for path in files.filter(|path| path.ends_with(".rs") || path.ends_with(".md")) {
+        for (number, line) in examples(&read(&path)) {
+            if line.starts_with("# ") && (line.contains("unsafe") || line.contains("SAFETY")) {
+                hidden.push(format!("{path}:{number}: {line}"));
+            }
+        }
+    }
+    assert!(hidden.is_empty(), "pasted, these examples don't compile:\n{}", hidden.join("\n"));
+}
+
 #[test]
 fn the_variance_of_each_type_is_tested() {
     const TABLES: &str = "tests/variance.rs";

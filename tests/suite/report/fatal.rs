@@ -1,8 +1,11 @@
 //! What ends the process: with which report and status, and when not.
 
-use std::ffi::c_void;
+use std::backtrace::Backtrace;
+use std::ffi::{c_int, c_void};
+use std::hint::black_box;
+use std::os::unix::thread::JoinHandleExt;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -12,7 +15,7 @@ use gosched::sync::Mutex;
 use gosched::{go, lock_os_thread, proc, yield_now};
 
 use super::deadlock::forever;
-use crate::harness::goroutines::until_it_waits;
+use crate::harness::goroutines::{until_it_waits, wait_until};
 use crate::harness::process::Ended;
 use crate::harness::{Test, run, tests};
 
@@ -30,6 +33,7 @@ tests! {
     unlock_of_unlocked_mutex
     result_that_panics_when_dropped
     while_a_goroutine_is_looked_at
+    while_stds_lock_is_held_for_good
     more_threads_than_allowed
     fewer_threads_allowed_than_there_are
     panic_while_panicking
@@ -220,6 +224,39 @@ fn while_a_goroutine_is_looked_at(test: Test) {
         .fatal("over")
         .says("\ngoroutine 1 [chan receive]:\n")
         .says("while_a_goroutine_is_looked_at");
+}
+
+/// By a thread that takes backtraces and is interrupted for good: most of the time it has the lock.
+fn while_stds_lock_is_held_for_good(test: Test) {
+    extern "C" fn never_returns(_: c_int) {
+        INTERRUPTED.store(true, Ordering::Relaxed);
+        loop {
+            // SAFETY: takes nothing, and waits for a signal.
+            unsafe { libc::pause() };
+        }
+    }
+    static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+    let process = test.process(|| {
+        run(|| {
+            let thread = thread::spawn(|| {
+                loop {
+                    drop(black_box(Backtrace::force_capture()));
+                }
+            });
+            thread::sleep(Duration::from_millis(20));
+            // SAFETY: the handler waits, and touches nothing; the thread never ends.
+            unsafe {
+                libc::signal(libc::SIGUSR1, never_returns as extern "C" fn(c_int) as usize);
+                libc::pthread_kill(thread.as_pthread_t(), libc::SIGUSR1);
+            }
+            wait_until(|| INTERRUPTED.load(Ordering::Relaxed));
+            proc::fatal("over");
+        });
+    });
+    let ended = process.end();
+    ended.fatal("over").says("\ngoroutine 1 [running]:\n").says("(...)\n\t");
+    assert!(!ended.stderr.contains("took too long"), "it was given up:\n{}", ended.stderr);
 }
 
 fn more_threads_than_allowed(test: Test) {

@@ -8,7 +8,8 @@ use crate::goroutine::current::Goexit;
 use crate::goroutine::outcome::{Payload, catch_into};
 use crate::runtime::{getg, run_main};
 
-/// Runs `main` on a goroutine and returns what it returns. The first call starts the runtime.
+/// Runs `main` on a goroutine and returns what it returns. The first call starts the runtime, which puts a hook
+/// in front of std's panic hook, unless the program has set one of its own: see [Panics](crate#panics).
 ///
 /// The calling thread waits meanwhile; it isn't a goroutine. When this returns, other goroutines
 /// go on, and it may be called again, also by several threads at once. A panic of `main` goes

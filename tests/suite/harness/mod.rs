@@ -19,6 +19,7 @@ pub mod polled;
 pub mod probe;
 pub mod process;
 pub mod rng;
+pub mod sandbox;
 pub mod sockets;
 
 use std::env;

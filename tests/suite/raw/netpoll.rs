@@ -17,6 +17,7 @@ use gosched::sync::WaitGroup;
 use gosched::{blocking, go, lock_os_thread, proc, scope, yield_now};
 
 use crate::harness::polled::*;
+use crate::harness::sandbox::{NO_FILTER, refuse};
 use crate::harness::{Test, run, tests};
 
 tests! {
@@ -212,34 +213,16 @@ fn no_poller_without_descriptors(test: Test) {
 
 /// What isn't allowed to this process says nothing about the descriptor.
 fn no_poller_in_a_sandbox(test: Test) {
-    if test.skipped_in_emulator("it has no filters of system calls") {
+    if test.skipped_in_emulator(NO_FILTER) {
         return;
     }
     with_one_p_and_several(test, || {
         let (a, _b) = UnixStream::pair().unwrap();
         let _locked = lock_os_thread();
-        forbid(libc::SYS_epoll_create1);
+        refuse(libc::SYS_epoll_create1, None, libc::EPERM);
         let error = Pollable::new(a).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EPERM));
     });
-}
-
-/// Has a system call fail with EPERM, on this thread.
-fn forbid(call: libc::c_long) {
-    let filter = |code: u32, jf, k| libc::sock_filter { code: code as u16, jt: 0, jf, k };
-    // The call's number, the first thing there is; one step further if it is another one; the two answers.
-    let mut filters = [
-        filter(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
-        filter(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, call as u32),
-        filter(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
-        filter(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
-    ];
-    let program = libc::sock_fprog { len: 4, filter: filters.as_mut_ptr() };
-    // SAFETY: the kernel reads the program.
-    unsafe {
-        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
-    }
 }
 
 fn a_busy_processor_does_not_keep_them_waiting(test: Test) {

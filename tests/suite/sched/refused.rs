@@ -3,7 +3,6 @@
 use std::env;
 use std::hint::black_box;
 use std::mem::zeroed;
-use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gosched::time::sleep;
@@ -11,6 +10,7 @@ use gosched::{go, gomaxprocs, lock_os_thread, proc, scope, yield_now};
 
 use crate::harness::panics::panics;
 use crate::harness::polled::MS;
+use crate::harness::sandbox::{NO_FILTER, refuse};
 use crate::harness::{Test, run, tests};
 
 tests! {
@@ -20,35 +20,6 @@ tests! {
     a_start_that_fails_can_be_tried_again
     more_processors_than_a_set_has_room_for
 }
-
-/// From here on the system call fails with `errno`, on this thread and those that it makes; if there is a `second`
-/// argument, only with that. As a container's profile does it.
-fn refuse(number: libc::c_long, second: Option<u32>, errno: libc::c_int) {
-    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const SKIP_UNLESS: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    // The fields of seccomp_data: the number, and from byte 16 on the arguments, the lower half first.
-    const NUMBER: u32 = 0;
-    const SECOND: u32 = 24;
-    let step = |code, jf, k| libc::sock_filter { code, jt: 0, jf, k };
-    let mut filter = vec![step(LOAD, 0, NUMBER), step(SKIP_UNLESS, 1, number as u32)];
-    if let Some(second) = second {
-        filter[1].jf = 3;
-        filter.extend([step(LOAD, 0, SECOND), step(SKIP_UNLESS, 1, second)]);
-    }
-    filter.extend([
-        step(RETURN, 0, libc::SECCOMP_RET_ERRNO | errno as u32),
-        step(RETURN, 0, libc::SECCOMP_RET_ALLOW),
-    ]);
-    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: the kernel reads the program, which ends in a return on each way.
-    unsafe {
-        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, ptr::from_ref(&program)), 0);
-    }
-}
-
-const NO_FILTER: &str = "the filter would be the emulator's";
 
 gosched::preemptible! {
     /// # Safety

@@ -1,9 +1,10 @@
-// Where a thread begins and ends (Go's mstart, in asm_arm64.s), and where one goes on whose
-// goroutine has overflowed its stack.
+// Where a thread begins and ends (Go's mstart, in asm_arm64.s), where a signal handler begins, and where a
+// thread goes on whose goroutine has overflowed its stack.
 
 #include "macros.h"
 
         .hidden gosched_mstart0, gosched_mexit, gosched_overflow
+        .hidden gosched_sighandler, gosched_sigquit
 
 #define MSTART_FRAME 160
 
@@ -62,6 +63,22 @@ FUNCTION gosched_mstart
         AUTHENTICATE_LR
         ret
 END gosched_mstart
+
+// void NAME(int, siginfo_t *, void *): where the kernel calls a handler, which goes on in a
+// function of Rust's. Go's sigtramp, in sys_linux_arm64.s. (On x86-64 it aligns the stack, which is
+// always aligned here.)
+.macro SIGTRAMP handler
+        BTI_C
+        b       \handler
+.endm
+
+FUNCTION gosched_sigtramp
+        SIGTRAMP gosched_sighandler
+END gosched_sigtramp
+
+FUNCTION gosched_sigquit_tramp
+        SIGTRAMP gosched_sigquit
+END gosched_sigquit_tramp
 
 // Where the signal handler sends a thread whose goroutine ran into its guard
 // page: it edits the interrupted context so that the thread goes on here, on

@@ -1,9 +1,10 @@
-// Where a thread begins and ends (Go's mstart, in asm_amd64.s), and where one goes on whose
-// goroutine has overflowed its stack.
+// Where a thread begins and ends (Go's mstart, in asm_amd64.s), where a signal handler begins, and where a
+// thread goes on whose goroutine has overflowed its stack.
 
 #include "macros.h"
 
         .hidden gosched_mstart0, gosched_mexit, gosched_overflow
+        .hidden gosched_sighandler, gosched_sigquit
 
 // void *gosched_mstart(void *g0): where a new thread begins; a pthread start
 // routine. Go's mstart. What it saves in g0.sched is the stack that every later
@@ -68,6 +69,39 @@ FUNCTION gosched_mstart
         xorl    %eax, %eax
         ret
 END gosched_mstart
+
+// void NAME(int, siginfo_t *, void *): where the kernel calls a handler, which goes on in a
+// function of Rust's. Go's sigtramp, in sys_linux_amd64.s.
+//
+// The kernel calls it with rsp as at any call, a multiple of 16 and 8 below. qemu-x86_64 7.2
+// doesn't, on whatever stack: there rsp is a multiple of 16, and a compiled function that keeps a
+// vector register in its frame would fault. So rsp is aligned here.
+//
+//     | return address  |  of the code that ends a handler
+//     | rbp      <- rbp |
+//     |          <- rsp |  perhaps 8 below
+.macro SIGTRAMP handler
+        endbr64
+        pushq   %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        andq    $-16, %rsp
+        callq   \handler
+        leave
+        .cfi_def_cfa %rsp, 8
+        .cfi_restore %rbp
+        ret
+.endm
+
+FUNCTION gosched_sigtramp
+        SIGTRAMP gosched_sighandler
+END gosched_sigtramp
+
+FUNCTION gosched_sigquit_tramp
+        SIGTRAMP gosched_sigquit
+END gosched_sigquit_tramp
 
 // Where the signal handler sends a thread whose goroutine ran into its guard
 // page: it edits the interrupted context so that the thread goes on here, on

@@ -28,6 +28,12 @@ unsafe extern "C" {
     static gosched_vector_size: AtomicUsize;
 }
 
+// Handlers, which nobody but the kernel calls.
+unsafe extern "C" {
+    safe fn gosched_sigtramp(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void);
+    safe fn gosched_sigquit_tramp(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void);
+}
+
 // In C, what it calls can't unwind.
 #[allow(clashing_extern_declarations)]
 unsafe extern "C-unwind" {
@@ -185,6 +191,15 @@ pub(in crate::runtime) unsafe fn call_guarded<F: FnOnce()>(f: F, at: *mut usize)
     // written.
     unsafe { gosched_guarded(call::<F>, (&raw mut f).cast(), at) == 0 }
 }
+
+/// The type of a signal's handler with `SA_SIGINFO`.
+pub(in crate::runtime) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+/// Where the kernel calls `gosched_sighandler`, in `signal/handler.rs`. Go's `sigtramp`.
+pub(in crate::runtime) const SIGTRAMP: Handler = gosched_sigtramp;
+
+/// Where it calls `gosched_sigquit`, in `report/quit.rs`.
+pub(in crate::runtime) const SIGQUIT_TRAMP: Handler = gosched_sigquit_tramp;
 
 /// Where a goroutine that was preempted at a check goes on.
 pub(in crate::runtime) fn morestack_preempted_pc() -> usize {

@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 
-use crate::runtime::arch::Sigctxt;
+use crate::runtime::arch::{SIGQUIT_TRAMP, Sigctxt};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::this_m;
 use crate::runtime::data::ext::ThrowType;
@@ -39,14 +39,15 @@ pub(in crate::runtime) fn install_quit_handler() {
     }
     if getsig(libc::SIGQUIT).is_ok_and(|now| matches!(now.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN)) {
         // A second SIGQUIT finds the default action, which ends the process.
-        let once = action(sigquit, libc::SA_RESETHAND);
+        let once = action(SIGQUIT_TRAMP, libc::SA_RESETHAND);
         // SAFETY: our handler may run anywhere: it stores to atomics and wakes a futex. An error is
         // impossible, as SIGQUIT can be handled.
         let _set = unsafe { setsig(libc::SIGQUIT, &once) };
     }
 }
 
-extern "C" fn sigquit(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+#[unsafe(no_mangle)]
+extern "C" fn gosched_sigquit(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes a siginfo and a ucontext, which are this handler's until it returns.
     let (info, context) = unsafe { (&*info, &mut *context.cast()) };
     PC.store(Sigctxt(context).sigpc(), Ordering::Relaxed);

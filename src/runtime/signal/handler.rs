@@ -6,7 +6,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use crate::runtime::arch::{Sigctxt, getg, page_size, setg};
+use crate::runtime::arch::{Handler, SIGTRAMP, Sigctxt, getg, page_size, setg};
 use crate::runtime::base::debug::async_preempt_off;
 use crate::runtime::base::guarded::end_guarded;
 use crate::runtime::base::os::{SIG_PREEMPT, gettid};
@@ -64,12 +64,9 @@ pub(super) fn is_handled(sig: c_int) -> bool {
     HANDLED.contains(&sig)
 }
 
-/// The type of a handler with `SA_SIGINFO`.
-type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-
 /// The action that calls our handler.
 pub(super) fn our_action() -> libc::sigaction {
-    action(sighandler, 0)
+    action(SIGTRAMP, 0)
 }
 
 /// The action that calls `handler`, with `flags` besides those of all our actions.
@@ -122,7 +119,8 @@ fn setsigstack(sig: c_int) {
 
 /// Handles a fault, a request to stop, or a signal that the program has asked for; on the signal stack. Go's
 /// `sighandler`.
-extern "C" fn sighandler(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+#[unsafe(no_mangle)]
+extern "C" fn gosched_sighandler(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let gp = getg();
     let mp = gp.and_then(|gp| gp.m.get());
     // In a handler getg says gsignal, so that nothing takes this stack for a goroutine's. And errno must be

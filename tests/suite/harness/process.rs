@@ -64,13 +64,13 @@ impl Process {
     /// A debugger that starts it.
     pub fn under(self, mut debugger: Command) -> Command {
         debugger.arg("--args");
-        self.begun_by(debugger)
+        self.started_by(debugger).0
     }
 
-    /// Another program that starts it, and whose last arguments say so.
-    pub fn begun_by(self, mut program: Command) -> Command {
+    /// The same, started by a program whose last arguments say so.
+    pub fn started_by(self, mut program: Command) -> Process {
         program.arg(self.0.get_program()).args(self.0.get_args());
-        self.with_settings(program)
+        Process(self.with_settings(program))
     }
 
     /// The same, of this binary's copy.

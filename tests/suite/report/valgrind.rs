@@ -80,8 +80,7 @@ fn finds_nothing_wrong(test: Test) {
             valgrind.arg("--error-exitcode=9");
         }
         let process = test.process(works).env("GOSCHED_GUARD", guard).env("GODEBUG", "asyncpreemptoff=1");
-        let output = process.begun_by(valgrind).output().expect("valgrind is here");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "GOSCHED_GUARD={guard}: {}:\n{stderr}", output.status);
+        let ended = process.started_by(valgrind).end();
+        assert!(ended.status.success(), "GOSCHED_GUARD={guard}: {}:\n{}", ended.status, ended.stderr);
     }
 }

@@ -5,7 +5,9 @@
 //! assembly must have been one that was interrupted.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::ffi::c_void;
+use std::process::Command;
 use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -26,6 +28,7 @@ tests! {
     on_fixed_stacks
     on_copying_stacks
     on_stacks_that_always_move
+    in_an_emulator_whose_handlers_have_a_stack_that_is_not_aligned
 }
 
 /// What each goroutine does.
@@ -296,4 +299,31 @@ fn on_copying_stacks(test: Test) {
 
 fn on_stacks_that_always_move(test: Test) {
     show(test, true, "stackforcemove=1,efence=1,stackverify=1");
+}
+
+/// qemu 7.2 is such a one.
+fn in_an_emulator_whose_handlers_have_a_stack_that_is_not_aligned(test: Test) {
+    if test.skipped_in_emulator("there is another emulator") {
+        return;
+    }
+    let process = test.process(|| {
+        run_asked(|| {
+            static OTHER_RAN: AtomicBool = AtomicBool::new(false);
+            go(|| OTHER_RAN.store(true, Ordering::Relaxed));
+            // SAFETY: no lock is held, and no thread-local in use.
+            unsafe { wait_for(&OTHER_RAN) };
+        });
+    });
+    let emulator = format!("qemu-{}", env::consts::ARCH);
+    if Command::new(&emulator).arg("--version").output().is_err() {
+        return test.skip(&format!("{emulator} is missing"));
+    }
+    process.started_by(Command::new(emulator)).env("GOMAXPROCS", "1").end().with("exit status: 0");
+}
+
+preemptible! {
+    /// Runs until it was stopped, and somebody else has set `flag`.
+    unsafe fn wait_for(flag: &AtomicBool) {
+        while !flag.load(Ordering::Relaxed) {}
+    }
 }

@@ -199,7 +199,7 @@ macro_rules! __select {
     // Every arm is asked before a body runs: a send that wasn't chosen has to drop its value.
     (@ask [$(($default:expr))?] $(($arm:ident ($p:pat) ($body:expr)))+) => {{
         $(let $arm = $arm.chosen();)+
-        $(if let Some(result) = $arm { let $p = result; $body } else)+ {
+        $(if let Some(result) = $arm { let ($p) = result; $body } else)+ {
             $crate::__select!(@otherwise $($default)?)
         }
     }};

@@ -21,6 +21,7 @@ tests! {
     an_arm_without_a_handle_takes_no_part
     a_set_takes_handles_that_may_be_missing
     handles_are_found_behind_what_dereferences
+    a_result_is_taken_apart_by_any_pattern
     a_value_is_made_what_the_channel_carries
     a_forgotten_choice_is_dropped_once
     a_set_of_as_many_as_there_may_be
@@ -254,6 +255,19 @@ fn handles_are_found_behind_what_dereferences() {
         select! { send(Box::new(&&both.0.0), 2) -> sent => sent.unwrap() }
         assert_eq!(select! { recv(&mut &both.0.1) -> value => value }, Ok(2));
     }
+}
+
+fn a_result_is_taken_apart_by_any_pattern() {
+    run(|| {
+        let (tx, rx) = bounded(1);
+        let sent = select! { send(tx, 7) -> Ok(()) | Err(SendError(_)) => tx.len() };
+        assert_eq!(sent, 1);
+        let received = select! {
+            recv(rx) -> result @ (Ok(_) | Err(RecvError)) => result,
+            default => unreachable!(),
+        };
+        assert_eq!(received, Ok(7));
+    });
 }
 
 fn a_value_is_made_what_the_channel_carries() {

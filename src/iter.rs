@@ -238,6 +238,7 @@ unsafe impl<T: Send> Sync for Pull<T> {}
 impl<T: Send> Iterator for Pull<T> {
     type Item = T;
 
+    #[track_caller]
     fn next(&mut self) -> Option<T> {
         // SAFETY: it is freed when self is dropped.
         let shared = unsafe { self.shared.as_ref() };

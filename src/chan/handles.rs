@@ -20,6 +20,7 @@ use crate::runtime::{
 ///
 /// # Panics
 /// If there is no memory for it.
+#[track_caller]
 pub fn bounded<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
     // 'static whatever T borrows: a Type has no lifetime in it.
     let elem: &'static Type = const { &Elem::<T>::TYPE };

@@ -147,7 +147,7 @@ impl<T> Registration<T> {
         direction: &Direction,
         drained: &mut bool,
         what: &str,
-        f: impl FnMut() -> io::Result<R>,
+        mut f: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
         let ready = poll_runtime_poll_reset(self.pd, direction.mode).map_err(error)?;
         let mut limit = Limit::default();
@@ -155,7 +155,12 @@ impl<T> Registration<T> {
         if take(drained) && !ready && on_goroutine() {
             self.wait(direction, &mut limit, what)?;
         }
-        retry(f, || self.wait(direction, &mut limit, what))
+        loop {
+            match attempt(&mut f) {
+                Some(result) => return result,
+                None => self.wait(direction, &mut limit, what)?,
+            }
+        }
     }
 
     /// [`io`](Self::io) of an operation that depends on something else than this descriptor, which the kernel
@@ -165,17 +170,19 @@ impl<T> Registration<T> {
         &self,
         mode: Mode,
         what: &str,
-        f: impl FnMut() -> io::Result<R>,
+        mut f: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
         let direction = self.direction(mode);
         let _turn = direction.turn.lock();
         poll_runtime_poll_reset(self.pd, mode).map_err(error)?;
         let (mut limit, mut pause) = (Limit::default(), FIRST_PAUSE);
-        retry(f, || {
-            let this_pause = pause;
+        loop {
+            match attempt(&mut f) {
+                Some(result) => return result,
+                None => self.pause(direction, &mut limit, what, pause)?,
+            }
             pause = LONGEST_PAUSE.min(2 * pause);
-            self.pause(direction, &mut limit, what, this_pause)
-        })
+        }
     }
 
     /// Waits for `pause`; fails if a deadline, a timeout or a close ends the operation. The caller has the
@@ -298,19 +305,15 @@ struct Limit {
     ends: Option<Option<Instant>>,
 }
 
-/// Calls `f` until it returns something else than `WouldBlock`, after which it calls `waits`, and
-/// `Interrupted`.
+/// Calls `f` until it returns something else than `Interrupted`. None if that is `WouldBlock`: the caller waits
+/// then, and not a closure of its, where a panic would have another place than the program's call.
 #[inline]
-#[track_caller]
-fn retry<R>(
-    mut f: impl FnMut() -> io::Result<R>,
-    mut waits: impl FnMut() -> io::Result<()>,
-) -> io::Result<R> {
+fn attempt<R>(f: &mut impl FnMut() -> io::Result<R>) -> Option<io::Result<R>> {
     loop {
         match f() {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => waits()?,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            result => return result,
+            result => return Some(result),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::net::Pollable;
 use crate::net::connect::{self, connect};
 use crate::net::registration::not_zero;
-use crate::net::resolve::each_addr;
+use crate::net::resolve::{addresses, each_addr, no_address};
 use crate::runtime::Mode;
 
 /// A TCP connection: [`std::net::TcpStream`], on which only goroutines wait. Go's `net.TCPConn`.
@@ -32,7 +32,15 @@ impl Pollable<net::TcpStream> {
     /// Inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), where it can't wait.
     #[track_caller]
     pub fn connect(addrs: impl ToSocketAddrs) -> io::Result<Self> {
-        each_addr(addrs, |addr| connect(addr, None))
+        // Not in a closure: a panic is where the program calls this.
+        let mut result = no_address();
+        for addr in addresses(addrs)? {
+            result = connect(&addr, None);
+            if result.is_ok() {
+                break;
+            }
+        }
+        result
     }
 
     /// Connects to `addr` within `timeout`. Go's `net.DialTimeout`. [`begin_connect`](Self::begin_connect) is for
@@ -176,6 +184,7 @@ pub struct Incoming<'a> {
 impl Iterator for Incoming<'_> {
     type Item = io::Result<TcpStream>;
 
+    #[track_caller]
     fn next(&mut self) -> Option<Self::Item> {
         self.listener.unless_closed(self.listener.accept())
     }

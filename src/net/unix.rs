@@ -103,6 +103,7 @@ pub struct UnixIncoming<'a> {
 impl Iterator for UnixIncoming<'_> {
     type Item = io::Result<UnixStream>;
 
+    #[track_caller]
     fn next(&mut self) -> Option<Self::Item> {
         self.listener.unless_closed(self.listener.accept())
     }

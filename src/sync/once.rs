@@ -104,10 +104,14 @@ impl<T> OnceLock<T> {
         self.once.is_completed().then(|| unsafe { self.value.get_mut().assume_init_mut() })
     }
 
-    /// Sets the value.
+    /// Sets the value. If somebody else is about to, this waits for that.
     ///
     /// # Errors
     /// If there is a value already: the new one is returned.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
     pub fn set(&self, value: T) -> Result<(), T> {
         let mut value = Some(value);
         self.get_or_init(|| value.take().expect("called once"));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use gosched::chan::bounded;
 use gosched::iter::{Yielder, pull};
-use gosched::net::Pollable;
+use gosched::net::{Pollable, TcpListener, UdpSocket};
 use gosched::signal::{self, Signal};
 use gosched::{
     OsThreadLock, Traceback, blocking, dump_goroutines, go, goexit, goid, gomaxprocs, labels, lock_os_thread,
@@ -81,7 +81,13 @@ fn where_nothing_parks(test: Test) {
     process.end().with("exit status: 0");
 }
 
-fn where_nothing_waits() {
+fn where_nothing_waits(test: Test) {
+    let ended = test.process(waits_where_nothing_can).end();
+    ended.with("exit status: 0").says(&format!("panicked at {}:", file!()));
+    assert!(!ended.stderr.contains("panicked at src/"), "a place that isn't the caller's:\n{}", ended.stderr);
+}
+
+fn waits_where_nothing_can() {
     run(|| {
         let timer = time::Timer::new(LONG);
         let called = time::Timer::after_func(LONG, || ());
@@ -95,7 +101,9 @@ fn where_nothing_waits() {
         let signals = signal::notify([Signal::USR1]).unwrap();
         let two = NonZeroUsize::new(2).unwrap();
         let (full, _kept) = bounded(0);
-        let waits: [(&str, &dyn Fn()); 24] = [
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let waits: [(&str, &dyn Fn()); 30] = [
             ("time::sleep", &|| time::sleep(LONG)),
             ("time::sleep_until", &|| time::sleep_until(Instant::now() + LONG)),
             ("time::after", &|| drop(time::after(LONG))),
@@ -108,12 +116,18 @@ fn where_nothing_waits() {
             ("time::Ticker::reset", &|| ticker.reset(LONG)),
             ("recv_timeout", &|| _ = never.recv_timeout(LONG)),
             ("recv_timeout", &|| _ = never.recv_deadline(Instant::now() + LONG)),
+            ("recv", &|| _ = never.iter().next()),
+            ("recv", &|| for _ in &never {}),
+            ("recv", &|| for _ in never.clone() {}),
             ("send_timeout", &|| _ = full.send_timeout(1, LONG)),
             ("send_timeout", &|| _ = full.send_deadline(1, Instant::now() + LONG)),
             ("a read", &|| empty.readable().unwrap()),
             ("a read", &|| _ = (&empty).read(&mut [0]).unwrap()),
             ("a write", &|| write.writable().unwrap()),
             ("a write", &|| _ = (&write).write(&[0]).unwrap()),
+            ("an accept", &|| _ = listener.accept().unwrap()),
+            ("an accept", &|| _ = listener.incoming().next().unwrap().unwrap()),
+            ("a read", &|| _ = datagrams.recv_from(&mut [0]).unwrap()),
             ("set_read_deadline", &|| empty.set_read_deadline(None)),
             ("set_write_deadline", &|| empty.set_write_deadline(None)),
             ("set_gomaxprocs", &|| _ = set_gomaxprocs(two)),

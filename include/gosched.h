@@ -72,15 +72,18 @@
  *      hashed, not masked. An integer that happens to look like an address of the stack would be
  *      adjusted as well. So would the half of a word that a short or a string has left of an old
  *      address: compile with -ftrivial-auto-var-init=zero (gcc 12, clang 16; older clangs take
- *      =pattern, and =zero only with a second flag). That doesn't reach an argument of less than
- *      a word that there is no register for (a ninth float), nor a long double, which may lose
- *      bits: compile with -mlong-double-64, which makes it a double, and pass none to libc; or
- *      avoid it, and long double _Complex.
+ *      =pattern, and =zero only with a second flag). That doesn't reach what lies beside an array
+ *      or a struct of 2 bytes, or 10, or 11, in its last word: give one that is made of char or
+ *      short a multiple of 8 bytes. Nor does it reach an argument of less than a word that there
+ *      is no register for (a ninth float), nor a long double, which may lose bits: compile with
+ *      -mlong-double-64, which makes it a double, and pass none to libc; or avoid it, and long
+ *      double _Complex.
  *   4. No setjmp and longjmp, no C++ exception, and no nested function (GNU C) whose address is
- *      taken. alloca is fine; a function with an array of variable length is compiled with
- *      -fno-forward-propagate (gcc). No function of variable arguments by clang: LLVM has no
- *      check for them. Arguments on the stack are pushed without a check: no struct of more than
- *      some 400 bytes by value.
+ *      taken. What alloca returns has a multiple of 8 bytes, and unless it holds words only, it is
+ *      filled with zeros first: the flag of rule 3 doesn't reach it (gcc). A function with an
+ *      array of variable length is compiled with -fno-forward-propagate (gcc). No function of
+ *      variable arguments by clang: LLVM has no check for them. Arguments on the stack are pushed
+ *      without a check: no struct of more than some 400 bytes by value.
  *
  *   docs/copying-stacks.md tells more, and how GODEBUG makes mistakes show.
  *

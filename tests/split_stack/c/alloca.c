@@ -2,6 +2,7 @@
    and the room be given back in time. */
 
 #include <alloca.h>
+#include <string.h>
 
 /* KiB by which the stack grows when there are blocks: beyond what it has grown to for them. */
 #define MUCH_MORE 50
@@ -86,4 +87,35 @@ DRIVER word alloca_again(struct Call *call) {
     for (word i = 0; i < call->levels / 3; i++)
         sum = large_block(sum, 50 << 10);
     return sum;
+}
+
+/* Leaves addresses of the stack where the next frames will be. */
+UNDER_TEST word leave_addresses(void) {
+    word *volatile left[200];
+    for (word i = 0; i < 200; i++)
+        left[i] = (word *)&left[i];
+    return sizeof *left[199];
+}
+
+/* Blocks of ten bytes, in two words. */
+UNDER_TEST word texts(word s) {
+    unsigned char *at[40];
+    for (word i = 0; i < 40; i++) {
+        at[i] = alloca(16);
+        memset(at[i], 0, 16);
+        memset(at[i], (int)(s + i * 7), 10);
+    }
+    word sum = grow(MUCH_MORE);
+    for (word i = 0; i < 40; i++)
+        for (word k = 0; k < 10; k++)
+            sum = mix(sum, at[i][k]);
+    return sum;
+}
+
+/* What is written in part is filled before, as the rules have it: then no old address is left beside it. */
+DRIVER word alloca_of_bytes(struct Call *call) {
+    call->checks = 2 + MUCH_MORE;
+    ABOUT_TO_CALL(call, 0);
+    word size = leave_addresses();
+    return mix(texts(call->seed), size);
 }

@@ -31,6 +31,7 @@ static const struct Case cases[] = {
     CASE(nested), CASE(nested_with_arguments), CASE(twice_nested), CASE(nested_recursion),
 #endif
     CASE(alloca_in_a_loop), CASE(alloca_in_a_recursion), CASE(large_alloca), CASE(alloca_again),
+    CASE(alloca_of_bytes),
     CASE(frame_160), CASE(frame_176), CASE(frame_192), CASE(frame_208), CASE(frame_224), CASE(frame_240),
     CASE(frame_256), CASE(frame_1000), CASE(frame_5000), CASE(frame_65536), CASE(frame_1000000),
     CASE(large_frames), CASE(aligned_locals), CASE(aligned_with_arguments),

@@ -1,8 +1,10 @@
-//! How a value travels through a channel without types.
+//! How a value travels through a channel without types: by its address. Without optimisation each function that
+//! it is passed to would have a copy of it on its stack, and goroutines' stacks are small.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ptr;
 
 use crate::runtime::{MAX_ALIGN, Received, Sent, Type};
 
@@ -19,42 +21,43 @@ impl<T> Elem<T> {
         Type { size_: size_of::<T>(), align_: align_of::<T>() }
     };
 
-    /// Calls `send` with the address of the value, or of the box that it was put into; returns the value
-    /// if it wasn't sent.
+    /// Calls `send` with `value`, or with the address of a box that has the value meanwhile.
+    ///
+    /// # Safety
+    /// There is a value. `send` moves it if it returns `Done`, and then it is gone.
     #[inline(always)]
-    pub(crate) fn send(value: T, send: impl FnOnce(*const c_void) -> Sent) -> Result<(), (Sent, T)> {
-        if Self::BOXED {
-            let value = ManuallyDrop::new(Box::new(value));
-            match send((&raw const value).cast()) {
-                Sent::Done => Ok(()),
-                sent => Err((sent, *ManuallyDrop::into_inner(value))),
-            }
-        } else {
-            let value = ManuallyDrop::new(value);
-            match send((&raw const value).cast()) {
-                Sent::Done => Ok(()),
-                sent => Err((sent, ManuallyDrop::into_inner(value))),
-            }
+    pub(super) unsafe fn send(value: *mut T, send: impl FnOnce(*const c_void) -> Sent) -> Sent {
+        if !Self::BOXED {
+            return send(value.cast());
         }
+        let mut boxed = ManuallyDrop::new(Box::<T>::new_uninit());
+        // SAFETY: there is a value, as the caller says, and room for one; it is back there unless it was sent.
+        unsafe { ptr::copy_nonoverlapping(value, boxed.as_mut_ptr(), 1) };
+        let sent = send((&raw const boxed).cast());
+        if sent != Sent::Done {
+            // SAFETY: as above.
+            unsafe { ptr::copy_nonoverlapping(boxed.as_ptr(), value, 1) };
+            drop(ManuallyDrop::into_inner(boxed));
+        }
+        sent
     }
 
-    /// Calls `recv` with a place for a value, or for its box; returns the value that was received.
+    /// Calls `recv` with `place`, or with a place for a box, whose value is moved to `place`.
+    ///
+    /// # Safety
+    /// `place` is one for a value. `recv` writes what [`TYPE`](Self::TYPE) is the type of if it returns `Done`,
+    /// and then there is a value.
     #[inline(always)]
-    pub(crate) fn recv(recv: impl FnOnce(*mut c_void) -> Received) -> Result<T, Received> {
-        if Self::BOXED {
-            let mut place = MaybeUninit::<Box<T>>::uninit();
-            match recv(place.as_mut_ptr().cast()) {
-                // SAFETY: Done says that a value was written, which is a box.
-                Received::Done => Ok(*unsafe { place.assume_init() }),
-                received => Err(received),
-            }
-        } else {
-            let mut place = MaybeUninit::<T>::uninit();
-            match recv(place.as_mut_ptr().cast()) {
-                // SAFETY: Done says that a value was written.
-                Received::Done => Ok(unsafe { place.assume_init() }),
-                received => Err(received),
-            }
+    pub(super) unsafe fn recv(place: *mut T, recv: impl FnOnce(*mut c_void) -> Received) -> Received {
+        if !Self::BOXED {
+            return recv(place.cast());
         }
+        let mut boxed = MaybeUninit::<Box<MaybeUninit<T>>>::uninit();
+        let received = recv(boxed.as_mut_ptr().cast());
+        if received == Received::Done {
+            // SAFETY: Done says that a box was written, with a value, which is moved out. The box ends here.
+            unsafe { ptr::copy_nonoverlapping(boxed.assume_init().as_ptr(), place, 1) };
+        }
+        received
     }
 }

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::{self, MaybeUninit};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::process::abort;
 use std::ptr::NonNull;
@@ -97,27 +98,45 @@ impl<T> Sender<T> {
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[inline]
     #[track_caller]
-    pub fn send(&self, value: T) -> Result<(), SendError<T>> {
-        // SAFETY: elem is a T as the channel carries it, given away if it is Done; self keeps the channel.
-        match Elem::send(value, |elem| unsafe { chansend(Some(self.c), elem, true) }) {
-            Ok(()) => Ok(()),
-            Err((Sent::Closed, value)) => Err(SendError(value)),
-            Err((_, value)) => as_goroutine("send", || self.send(value)),
+    pub fn send(&self, mut value: T) -> Result<(), SendError<T>> {
+        let at = &raw mut value;
+        // SAFETY: there is a value, which is forgotten below if it was sent.
+        let mut sent = unsafe { self.send_at(at, true) };
+        if sent == Sent::Full {
+            // SAFETY: as above.
+            sent = as_goroutine("send", || unsafe { self.send_at(at, true) });
         }
+        if sent == Sent::Done {
+            mem::forget(value);
+            return Ok(());
+        }
+        Err(SendError(value))
+    }
+
+    /// Sends the value at `value`, and waits if `wait` is set and this is a goroutine.
+    ///
+    /// # Safety
+    /// There is a value; if the result is `Done`, it is gone.
+    #[inline(always)]
+    pub(super) unsafe fn send_at(&self, value: *mut T, wait: bool) -> Sent {
+        // SAFETY: elem is a T as the channel carries it; self keeps the channel.
+        unsafe { Elem::send(value, |elem| chansend(Some(self.c), elem, wait)) }
     }
 
     /// Sends a value if that needs no wait. Go's `select` with a send and a `default`.
     ///
     /// # Errors
     /// If the channel is full, or closed; the value is in the error.
-    pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
+    pub fn try_send(&self, mut value: T) -> Result<(), TrySendError<T>> {
         // SAFETY: as in send.
-        Elem::send(value, |elem| unsafe { chansend(Some(self.c), elem, false) }).map_err(|(sent, value)| {
-            match sent {
-                Sent::Closed => TrySendError::Disconnected(value),
-                _ => TrySendError::Full(value),
+        match unsafe { self.send_at(&raw mut value, false) } {
+            Sent::Done => {
+                mem::forget(value);
+                Ok(())
             }
-        })
+            Sent::Closed => Err(TrySendError::Disconnected(value)),
+            Sent::Full => Err(TrySendError::Full(value)),
+        }
     }
 
     /// Closes the channel: values in the buffer can still be received; sends fail from now on, and so do
@@ -150,12 +169,26 @@ impl<T> Receiver<T> {
     #[inline]
     #[track_caller]
     pub fn recv(&self) -> Result<T, RecvError> {
-        // SAFETY: elem is a place for a T as the channel carries it; this handle keeps the channel.
-        match Elem::recv(|elem| unsafe { chanrecv(self.c, elem, true) }) {
-            Ok(value) => Ok(value),
-            Err(Received::Closed) => Err(RecvError),
-            Err(_) => as_goroutine("recv", || self.recv()),
+        let mut place = MaybeUninit::<T>::uninit();
+        let at = place.as_mut_ptr();
+        // SAFETY: a place for a value.
+        let mut received = unsafe { self.recv_at(at, true) };
+        if received == Received::Empty {
+            // SAFETY: as above.
+            received = as_goroutine("recv", || unsafe { self.recv_at(at, true) });
         }
+        // SAFETY: Done says that there is a value, which is moved out.
+        if received == Received::Done { Ok(unsafe { at.read() }) } else { Err(RecvError) }
+    }
+
+    /// Receives into `place`, and waits if `wait` is set and this is a goroutine.
+    ///
+    /// # Safety
+    /// `place` is one for a value; if the result is `Done`, there is one.
+    #[inline(always)]
+    pub(super) unsafe fn recv_at(&self, place: *mut T, wait: bool) -> Received {
+        // SAFETY: elem is a place for a T as the channel carries it; this handle keeps the channel.
+        unsafe { Elem::recv(place, |elem| chanrecv(self.c, elem, wait)) }
     }
 
     /// Receives a value if that needs no wait. Go's `select` with a receive and a `default`.
@@ -163,11 +196,14 @@ impl<T> Receiver<T> {
     /// # Errors
     /// If the channel is empty; and if it is empty and closed.
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        // SAFETY: as in recv.
-        Elem::recv(|elem| unsafe { chanrecv(self.c, elem, false) }).map_err(|received| match received {
-            Received::Closed => TryRecvError::Disconnected,
-            _ => TryRecvError::Empty,
-        })
+        let mut place = MaybeUninit::<T>::uninit();
+        // SAFETY: a place for a value.
+        match unsafe { self.recv_at(place.as_mut_ptr(), false) } {
+            // SAFETY: Done says that there is a value, which is moved out.
+            Received::Done => Ok(unsafe { place.as_ptr().read() }),
+            Received::Closed => Err(TryRecvError::Disconnected),
+            Received::Empty => Err(TryRecvError::Empty),
+        }
     }
 
     /// An iterator that receives, and waits for each value, until the channel is empty and closed. Go's

@@ -2,6 +2,7 @@
 //! [`Select`](crate::chan::Select) is for a set that is made at run time.
 
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
@@ -36,11 +37,13 @@ impl<T> Slot<T> {
         Slot { boxed: ManuallyDrop::new(MaybeUninit::uninit()) }
     }
 
-    pub(super) fn holding(value: T) -> Self {
+    /// Puts a value there. (By its address: see `elem.rs`.)
+    pub(super) fn put(&mut self, value: T) {
         if Elem::<T>::BOXED {
-            Slot { boxed: ManuallyDrop::new(MaybeUninit::new(Box::new(value))) }
+            self.boxed = ManuallyDrop::new(MaybeUninit::new(Box::new(value)));
         } else {
-            Slot { plain: ManuallyDrop::new(MaybeUninit::new(value)) }
+            // SAFETY: the field is a place for a value.
+            unsafe { (&raw mut self.plain).cast::<T>().write(value) };
         }
     }
 
@@ -49,9 +52,13 @@ impl<T> Slot<T> {
     /// # Safety
     /// The slot holds a value, which nobody uses or takes after this.
     pub(super) unsafe fn take(&self) -> T {
-        // SAFETY: there is a value, in the field that BOXED says, as in `holding`; it is read once.
+        // SAFETY: there is a value, in the field that BOXED says, as in `put`; it is read once.
         unsafe {
-            if Elem::<T>::BOXED { *self.boxed.assume_init_read() } else { self.plain.assume_init_read() }
+            if Elem::<T>::BOXED {
+                *self.boxed.assume_init_read()
+            } else {
+                (&raw const self.plain).cast::<T>().read()
+            }
         }
     }
 }
@@ -106,6 +113,20 @@ impl<'a> RawArm<'a> {
         let c = c.filter(|_| place.outcome.get() == Outcome::Passed);
         RawArm { scase: Scase { c, elem: (&raw mut place.slot).cast() }, sends, outcome: &place.outcome }
     }
+
+    /// An arm that has its value, or the place for one, at `elem`, and no place. `outcome` is `Passed`.
+    ///
+    /// # Safety
+    /// What is at `elem` is as the channel carries it, and stays until the arm was chosen or is gone.
+    #[inline]
+    pub(super) unsafe fn at(
+        c: Option<NonNull<Hchan>>,
+        elem: *mut c_void,
+        sends: bool,
+        outcome: &'a Cell<Outcome>,
+    ) -> Self {
+        RawArm { scase: Scase { c, elem }, sends, outcome }
+    }
 }
 
 impl<'a, T> RecvArm<'a, T> {
@@ -149,7 +170,7 @@ impl<'a, T> SendArm<'a, T> {
     pub fn new(sender: Option<&'a Sender<T>>, place: &'a mut Place<T>, value: Option<T>) -> Self {
         place.outcome.set(Outcome::Off);
         if let Some(value) = value {
-            place.slot = Slot::holding(value);
+            place.slot.put(value);
             place.outcome.set(Outcome::Passed);
         }
         SendArm { c: sender.map(|sender| sender.c), place, sender: PhantomData }

@@ -89,7 +89,10 @@ impl DynArm<'_> {
         }
 
         let (sends, full) = (value.is_some(), value.is_some());
-        let place = Box::new(value.map_or_else(Slot::empty, Slot::holding));
+        let mut place = Box::new(Slot::empty());
+        if let Some(value) = value {
+            place.put(value);
+        }
         DynArm {
             c,
             done: false,

@@ -2,15 +2,20 @@
 
 pub use std::sync::mpsc::RecvTimeoutError;
 
+use std::cell::Cell;
 use std::error::Error;
+use std::ffi::c_void;
 use std::fmt;
-use std::sync::mpsc::{TryRecvError, TrySendError};
+use std::mem::{self, MaybeUninit};
+use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use crate::chan::elem::Elem;
-use crate::chan::select_arms::{Outcome, Place};
-use crate::chan::{Receiver, RecvArm, SendArm, Sender, arms};
-use crate::runtime::{Type, cancel_chan, make_timer_chan, must_wait, nanos, set_chan, until, when};
+use crate::chan::select_arms::{Outcome, Place, RawArm};
+use crate::chan::{Receiver, RecvArm, Sender, arms};
+use crate::runtime::{
+    Hchan, Received, Sent, Type, cancel_chan, make_timer_chan, must_wait, nanos, set_chan, until, when,
+};
 
 /// Why a [`send_timeout`](Sender::send_timeout) failed; the value is in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,6 +76,21 @@ fn deadline_of(what: &str, timeout: Duration) -> Receiver<()> {
     Receiver::made_by_timer(what, const { &Elem::<()>::TYPE }, when(nanos(timeout)), 0)
 }
 
+/// Does an operation on `elem` unless `over` has a value sooner.
+///
+/// # Safety
+/// `elem` is a value to send, or a place for one that is received, as the channel carries it; the channel isn't
+/// freed meanwhile.
+unsafe fn before(over: &Receiver<()>, c: Option<NonNull<Hchan>>, elem: *mut c_void, sends: bool) -> Outcome {
+    let outcome = Cell::new(Outcome::Passed);
+    // SAFETY: as the caller says.
+    let arm = unsafe { RawArm::at(c, elem, sends, &outcome) };
+    let mut time = Place::empty();
+    let mut late = RecvArm::new(Some(over), true, &mut time);
+    arms([arm, late.raw()], true);
+    outcome.get()
+}
+
 impl<T> Receiver<T> {
     #[track_caller]
     fn made_by_timer(what: &str, elem: &'static Type, when: i64, period: i64) -> Self {
@@ -93,21 +113,26 @@ impl<T> Receiver<T> {
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        match self.try_recv() {
-            Ok(value) => Ok(value),
-            Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
-            Err(TryRecvError::Empty) if timeout.is_zero() => Err(RecvTimeoutError::Timeout),
-            Err(TryRecvError::Empty) => {
-                let over = deadline_of("recv_timeout", timeout);
-                let (mut place, mut time) = (Place::empty(), Place::empty());
-                let mut recv = RecvArm::new(Some(self), true, &mut place);
-                let mut late = RecvArm::new(Some(&over), true, &mut time);
-                arms([recv.raw(), late.raw()], true);
-                match recv.chosen() {
-                    Some(received) => received.map_err(|_| RecvTimeoutError::Disconnected),
-                    None => Err(RecvTimeoutError::Timeout),
-                }
-            }
+        let mut place = MaybeUninit::<T>::uninit();
+        let at = place.as_mut_ptr();
+        // SAFETY: a place for a value.
+        let mut received = unsafe { self.recv_at(at, false) };
+        if received == Received::Empty && !timeout.is_zero() {
+            let over = deadline_of("recv_timeout", timeout);
+            // SAFETY: as above; self keeps the channel.
+            received = unsafe {
+                Elem::recv(at, |elem| match before(&over, self.c, elem, false) {
+                    Outcome::Done => Received::Done,
+                    Outcome::Closed => Received::Closed,
+                    Outcome::Passed | Outcome::Off => Received::Empty,
+                })
+            };
+        }
+        match received {
+            // SAFETY: Done says that there is a value, which is moved out.
+            Received::Done => Ok(unsafe { at.read() }),
+            Received::Closed => Err(RecvTimeoutError::Disconnected),
+            Received::Empty => Err(RecvTimeoutError::Timeout),
         }
     }
 
@@ -163,23 +188,28 @@ impl<T> Sender<T> {
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
-    pub fn send_timeout(&self, value: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
-        match self.try_send(value) {
-            Ok(()) => Ok(()),
-            Err(TrySendError::Disconnected(value)) => Err(SendTimeoutError::Disconnected(value)),
-            Err(TrySendError::Full(value)) if timeout.is_zero() => Err(SendTimeoutError::Timeout(value)),
-            Err(TrySendError::Full(value)) => {
-                let over = deadline_of("send_timeout", timeout);
-                let (mut place, mut time) = (Place::empty(), Place::empty());
-                let mut send = SendArm::new(Some(self), &mut place, Some(value));
-                let mut late = RecvArm::new(Some(&over), true, &mut time);
-                arms([send.raw(), late.raw()], true);
-                match send.sent() {
-                    (Outcome::Closed, Some(value)) => Err(SendTimeoutError::Disconnected(value)),
-                    (_, Some(value)) => Err(SendTimeoutError::Timeout(value)),
-                    (_, None) => Ok(()),
-                }
+    pub fn send_timeout(&self, mut value: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
+        let at = &raw mut value;
+        // SAFETY: there is a value, which is forgotten below if it was sent.
+        let mut sent = unsafe { self.send_at(at, false) };
+        if sent == Sent::Full && !timeout.is_zero() {
+            let over = deadline_of("send_timeout", timeout);
+            // SAFETY: as above; self keeps the channel.
+            sent = unsafe {
+                Elem::send(at, |elem| match before(&over, Some(self.c), elem.cast_mut(), true) {
+                    Outcome::Done => Sent::Done,
+                    Outcome::Closed => Sent::Closed,
+                    Outcome::Passed | Outcome::Off => Sent::Full,
+                })
+            };
+        }
+        match sent {
+            Sent::Done => {
+                mem::forget(value);
+                Ok(())
             }
+            Sent::Closed => Err(SendTimeoutError::Disconnected(value)),
+            Sent::Full => Err(SendTimeoutError::Timeout(value)),
         }
     }
 

@@ -294,13 +294,16 @@ const WAITS_THAT_END: [(&str, fn()); 7] = [
     }),
     ("a thread that comes again and again", || {
         let (tx, rx) = bounded(1);
-        thread::spawn(move || {
-            for _ in 0..40 {
-                thread::sleep(LONG / 40);
-                tx.send(()).unwrap();
-            }
+        run(|| {
+            // Not before the start, where it couldn't wait.
+            thread::spawn(move || {
+                for _ in 0..40 {
+                    thread::sleep(LONG / 40);
+                    tx.send(()).unwrap();
+                }
+            });
+            rx.iter().for_each(drop);
         });
-        run(|| rx.iter().for_each(drop));
     }),
     ("a thread that takes its time", || {
         set_deadlock_mode(DeadlockMode::Off);

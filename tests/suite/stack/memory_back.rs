@@ -15,7 +15,7 @@ use gosched::chan::bounded;
 use gosched::chan::hchan::{Hchan, Type, chanrecv1, closechan, freechan, makechan};
 use gosched::sync::WaitGroup;
 use gosched::time::sleep;
-use gosched::{Builder, go, morestack_check, num_goroutine, proc, scope, yield_now};
+use gosched::{Builder, go, morestack_check, num_goroutine, proc, scope, set_default_stack_size, yield_now};
 
 use crate::harness::emulator::emulator;
 use crate::harness::pages::page_size;
@@ -280,6 +280,8 @@ fn page_tables_are_freed() -> bool {
 /// 256 KiB of room, of which nobody takes any, are an eighth of a page table.
 fn page_tables(test: Test) {
     let process = test.process(|| {
+        // In a debug build it would be 1 MiB.
+        set_default_stack_size(256 << 10).unwrap();
         run(|| {
             if !page_tables_are_freed() {
                 return eprintln!("not tested: this kernel keeps page tables");

@@ -4,17 +4,19 @@ use std::env;
 use std::ffi::c_void;
 use std::hint::black_box;
 use std::io::ErrorKind;
+use std::time::Duration;
 
 use gosched::capi::gosched_newproc_fixed;
-use gosched::chan::{Sender, bounded};
+use gosched::chan::{Receiver, Sender, bounded};
 use gosched::iter::{Yielder, pull};
-use gosched::{Builder, go, proc, scope, set_default_stack_size};
+use gosched::{Builder, go, proc, scope, select, set_default_stack_size};
 
 use crate::harness::panics::panics;
 use crate::harness::{Test, run, tests};
 
 tests! {
     large_values_go_in_and_out
+    large_values_go_through_channels
     the_default_is_what_was_set
     stacks_of_many_sizes_take_turns
     a_default_that_cannot_be
@@ -66,6 +68,51 @@ fn large_values_go_in_and_out(test: Test) {
     };
     process().end().with("exit status: 0");
     process().env(SIZE, &SMALL.to_string()).end().with("exit status: 0");
+}
+
+/// A use of a channel for large values.
+type Use = fn(&Sender<Large>, &Receiver<Large>);
+
+/// Likewise; but what `select!` is made of is in the frame of who uses it, and needs the default.
+fn large_values_go_through_channels(test: Test) {
+    const MS: Duration = Duration::from_millis(1);
+    /// Each in a function of its own, as all that is in a frame is there at once.
+    const USES: [Use; 6] = [
+        |tx, _| tx.send(large()).unwrap(),
+        |tx, _| assert!(tx.try_send(large()).is_err()),
+        |tx, _| assert!(tx.send_timeout(large(), MS).is_err()),
+        |_, rx| check(&rx.recv().unwrap()),
+        |_, rx| assert!(rx.try_recv().is_err()),
+        |_, rx| assert!(rx.recv_timeout(MS).is_err()),
+    ];
+    let process = || {
+        test.process(|| {
+            run(|| {
+                let (tx, rx) = bounded(1);
+                go(move || USES.iter().for_each(|it| it(&tx, &rx))).join().unwrap();
+                let (tx, rx) = bounded(0);
+                let waits = go(move || check(&rx.recv().unwrap()));
+                tx.send(large()).unwrap();
+                waits.join().unwrap();
+                if env::var_os(SIZE).is_none() {
+                    go(select_large).join().unwrap();
+                }
+            });
+        })
+    };
+    process().end().with("exit status: 0");
+    process().env(SIZE, &SMALL.to_string()).end().with("exit status: 0");
+}
+
+fn select_large() {
+    let (tx, rx) = bounded(1);
+    for _ in 0..2 {
+        select! {
+            biased;
+            recv(rx) -> value => check(&value.unwrap()),
+            send(tx, large()) -> sent => sent.unwrap(),
+        }
+    }
 }
 
 /// How large the running goroutine's stack is.

@@ -90,15 +90,7 @@ FUNCTION gosched_mcall
         .cfi_offset x30, 8 - MCALL_FRAME
         mov     x29, sp
         .cfi_def_cfa_register x29
-        SAVE_PAIR x19, x20, 16, MCALL_FRAME
-        SAVE_PAIR x21, x22, 32, MCALL_FRAME
-        SAVE_PAIR x23, x24, 48, MCALL_FRAME
-        SAVE_PAIR x25, x26, 64, MCALL_FRAME
-        SAVE_PAIR x27, x28, 80, MCALL_FRAME
-        SAVE_PAIR d8, d9, 96, MCALL_FRAME
-        SAVE_PAIR d10, d11, 112, MCALL_FRAME
-        SAVE_PAIR d12, d13, 128, MCALL_FRAME
-        SAVE_PAIR d14, d15, 144, MCALL_FRAME
+        SAVE_CALLEE_SAVED MCALL_FRAME
         mrs     x9, fpcr
         str     x9, [x29, #160]
 
@@ -148,15 +140,7 @@ FUNCTION gosched_mcall
         msr     fpcr, x9
 .Lmcall_resume:
         BTI_J
-        RESTORE_PAIR x19, x20, 16
-        RESTORE_PAIR x21, x22, 32
-        RESTORE_PAIR x23, x24, 48
-        RESTORE_PAIR x25, x26, 64
-        RESTORE_PAIR x27, x28, 80
-        RESTORE_PAIR d8, d9, 96
-        RESTORE_PAIR d10, d11, 112
-        RESTORE_PAIR d12, d13, 128
-        RESTORE_PAIR d14, d15, 144
+        RESTORE_CALLEE_SAVED
         .irp    reg, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
         .cfi_restore \reg
         .endr

@@ -50,6 +50,36 @@
         ldp     \a, \b, [x29, #\at]
 .endm
 
+// All that a call preserves but x29 and x30, which are at x29; GENERAL, without the vector registers.
+.macro SAVE_GENERAL cfa
+        SAVE_PAIR x19, x20, 16, \cfa
+        SAVE_PAIR x21, x22, 32, \cfa
+        SAVE_PAIR x23, x24, 48, \cfa
+        SAVE_PAIR x25, x26, 64, \cfa
+        SAVE_PAIR x27, x28, 80, \cfa
+.endm
+.macro SAVE_CALLEE_SAVED cfa
+        SAVE_GENERAL \cfa
+        SAVE_PAIR d8, d9, 96, \cfa
+        SAVE_PAIR d10, d11, 112, \cfa
+        SAVE_PAIR d12, d13, 128, \cfa
+        SAVE_PAIR d14, d15, 144, \cfa
+.endm
+.macro RESTORE_GENERAL
+        RESTORE_PAIR x19, x20, 16
+        RESTORE_PAIR x21, x22, 32
+        RESTORE_PAIR x23, x24, 48
+        RESTORE_PAIR x25, x26, 64
+        RESTORE_PAIR x27, x28, 80
+.endm
+.macro RESTORE_CALLEE_SAVED
+        RESTORE_GENERAL
+        RESTORE_PAIR d8, d9, 96
+        RESTORE_PAIR d10, d11, 112
+        RESTORE_PAIR d12, d13, 128
+        RESTORE_PAIR d14, d15, 144
+.endm
+
 // Pointer authentication, where the build asks for it (-mbranch-protection): the return
 // address is signed with sp at the function's head. Only in frames that stay where they
 // are: one that is moved with its stack could never be left again.

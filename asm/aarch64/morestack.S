@@ -46,11 +46,7 @@ FUNCTION gosched_morestack
         .cfi_offset x30, 8 - MORESTACK_FRAME
         mov     x29, sp
         .cfi_def_cfa_register x29
-        SAVE_PAIR x19, x20, 16, MORESTACK_FRAME
-        SAVE_PAIR x21, x22, 32, MORESTACK_FRAME
-        SAVE_PAIR x23, x24, 48, MORESTACK_FRAME
-        SAVE_PAIR x25, x26, 64, MORESTACK_FRAME
-        SAVE_PAIR x27, x28, 80, MORESTACK_FRAME
+        SAVE_GENERAL MORESTACK_FRAME
         stp     x0, x1, [x29, #96]
         stp     x2, x3, [x29, #112]
         stp     x4, x5, [x29, #128]
@@ -122,11 +118,7 @@ FUNCTION gosched_morestack
         ldp     x14, x15, [x29, #208]
         ldr     x18, [x29, #224]
         .cfi_remember_state
-        RESTORE_PAIR x19, x20, 16
-        RESTORE_PAIR x21, x22, 32
-        RESTORE_PAIR x23, x24, 48
-        RESTORE_PAIR x25, x26, 64
-        RESTORE_PAIR x27, x28, 80
+        RESTORE_GENERAL
         .irp    reg, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
         .cfi_restore \reg
         .endr

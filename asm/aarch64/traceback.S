@@ -66,15 +66,7 @@ FUNCTION gosched_guarded
         .cfi_offset x29, -GUARDED_FRAME
         .cfi_offset x30, 8 - GUARDED_FRAME
         mov     x29, sp
-        SAVE_PAIR x19, x20, 16, GUARDED_FRAME
-        SAVE_PAIR x21, x22, 32, GUARDED_FRAME
-        SAVE_PAIR x23, x24, 48, GUARDED_FRAME
-        SAVE_PAIR x25, x26, 64, GUARDED_FRAME
-        SAVE_PAIR x27, x28, 80, GUARDED_FRAME
-        SAVE_PAIR d8, d9, 96, GUARDED_FRAME
-        SAVE_PAIR d10, d11, 112, GUARDED_FRAME
-        SAVE_PAIR d12, d13, 128, GUARDED_FRAME
-        SAVE_PAIR d14, d15, 144, GUARDED_FRAME
+        SAVE_CALLEE_SAVED GUARDED_FRAME
         str     x29, [x2]
         mov     x16, x0
         mov     x0, x1
@@ -88,15 +80,7 @@ gosched_guarded_end:
         mov     x29, sp
         mov     w0, #1
 .Lguarded_return:
-        RESTORE_PAIR x19, x20, 16
-        RESTORE_PAIR x21, x22, 32
-        RESTORE_PAIR x23, x24, 48
-        RESTORE_PAIR x25, x26, 64
-        RESTORE_PAIR x27, x28, 80
-        RESTORE_PAIR d8, d9, 96
-        RESTORE_PAIR d10, d11, 112
-        RESTORE_PAIR d12, d13, 128
-        RESTORE_PAIR d14, d15, 144
+        RESTORE_CALLEE_SAVED
         ldp     x29, x30, [sp], #GUARDED_FRAME
         .cfi_def_cfa_offset 0
         .cfi_restore x29

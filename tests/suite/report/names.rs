@@ -78,24 +78,22 @@ fn with_debug_information(test: Test) {
     assert_eq!(explained(&ended, ""), 0, "{}", ended.stderr);
 }
 
-fn without_debug_information(test: Test) {
+/// What a binary without its debug information or symbols, by `strip`, says; and why, once.
+fn without(test: Test, strip: &str, says: &str, why: &str) {
     let process = reports(test);
     if test.skipped_in_emulator("strip knows the other processor's binaries only") {
         return;
     }
-    let Some(stripped) = Stripped::new(test, "--strip-debug") else { return };
+    let Some(stripped) = Stripped::new(test, strip) else { return };
     let ended = process.of_copy(&stripped.0).end();
-    ended.fatal("over").says("names::waits(...)\n\tpc=0x");
-    assert_eq!(explained(&ended, "debug = \"limited\""), 1, "{}", ended.stderr);
+    ended.fatal("over").says(says);
+    assert_eq!(explained(&ended, why), 1, "{}", ended.stderr);
+}
+
+fn without_debug_information(test: Test) {
+    without(test, "--strip-debug", "names::waits(...)\n\tpc=0x", "debug = \"limited\"");
 }
 
 fn without_symbols(test: Test) {
-    let process = reports(test);
-    if test.skipped_in_emulator("strip knows the other processor's binaries only") {
-        return;
-    }
-    let Some(stripped) = Stripped::new(test, "--strip-all") else { return };
-    let ended = process.of_copy(&stripped.0).end();
-    ended.fatal("over").says("??(...)\n\tpc=0x");
-    assert_eq!(explained(&ended, "stripped"), 1, "{}", ended.stderr);
+    without(test, "--strip-all", "??(...)\n\tpc=0x", "stripped");
 }

@@ -274,14 +274,18 @@ pub(super) fn spins() {
     black_box(());
 }
 
-fn one_that_runs(test: Test) {
+/// Calls `check` with what a dump says of a goroutine that runs `f` until [`GO_ON`], and is in `function`.
+fn while_it_runs(test: Test, function: &str, f: fn(), check: fn(&str)) {
     let process = test.process(|| {
-        run(|| {
-            let found = seen("running", "traceback::spins", spins, || GO_ON.store(true, Ordering::Relaxed));
-            assert!(found.contains("traceback::spins(...)"), "{found}");
-        });
+        run(|| check(&seen("running", function, f, || GO_ON.store(true, Ordering::Relaxed))));
     });
     process.env("GOMAXPROCS", "2").end().with("exit status: 0");
+}
+
+fn one_that_runs(test: Test) {
+    while_it_runs(test, "traceback::spins", spins, |found| {
+        assert!(found.contains("traceback::spins(...)"), "{found}");
+    });
 }
 
 #[inline(never)]
@@ -293,15 +297,9 @@ fn touches_a_large_frame() {
 
 /// The frame is found by a register that a call may change, and that points below the stack pointer.
 fn one_that_touches_a_large_frame(test: Test) {
-    let process = test.process(|| {
-        run(|| {
-            let found = seen("running", "probes_waits", touches_a_large_frame, || {
-                GO_ON.store(true, Ordering::Relaxed)
-            });
-            assert_part(&found, "running", &["probes_waits", "traceback::touches_a_large_frame"]);
-        });
+    while_it_runs(test, "probes_waits", touches_a_large_frame, |found| {
+        assert_part(found, "running", &["probes_waits", "traceback::touches_a_large_frame"]);
     });
-    process.env("GOMAXPROCS", "2").end().with("exit status: 0");
 }
 
 #[inline(never)]
@@ -312,15 +310,9 @@ fn works_on_g0() {
 }
 
 fn one_that_works_on_g0(test: Test) {
-    let process = test.process(|| {
-        run(|| {
-            let found = seen("running", "traceback::works_on_g0", works_on_g0, || {
-                GO_ON.store(true, Ordering::Relaxed)
-            });
-            assert!(found.contains("traceback::works_on_g0(...)"), "{found}");
-        });
+    while_it_runs(test, "traceback::works_on_g0", works_on_g0, |found| {
+        assert!(found.contains("traceback::works_on_g0(...)"), "{found}");
     });
-    process.env("GOMAXPROCS", "2").end().with("exit status: 0");
 }
 
 #[inline(never)]

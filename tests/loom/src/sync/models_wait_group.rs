@@ -67,16 +67,16 @@ fn two_wait_for_one() {
     });
 }
 
-#[test]
-fn one_waits_for_two() {
-    check(Some(2), || {
+/// One waits for two, by `wait`.
+fn for_two(wait: fn(&Guarded, usize)) {
+    check(Some(2), move || {
         let guarded = Guarded::new();
         guarded.group.add(2);
         let workers = [0, 1].map(|i| {
             let guarded = guarded.clone();
             thread::spawn(move || guarded.work(i))
         });
-        guarded.wait(2);
+        wait(&guarded, 2);
         for worker in workers {
             worker.join().unwrap();
         }
@@ -84,19 +84,13 @@ fn one_waits_for_two() {
 }
 
 #[test]
+fn one_waits_for_two() {
+    for_two(Guarded::wait);
+}
+
+#[test]
 fn one_waits_with_a_limit_for_two() {
-    check(Some(2), || {
-        let guarded = Guarded::new();
-        guarded.group.add(2);
-        let workers = [0, 1].map(|i| {
-            let guarded = guarded.clone();
-            thread::spawn(move || guarded.work(i))
-        });
-        guarded.wait_timed(2);
-        for worker in workers {
-            worker.join().unwrap();
-        }
-    });
+    for_two(Guarded::wait_timed);
 }
 
 #[test]

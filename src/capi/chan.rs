@@ -78,10 +78,17 @@ unsafe extern "C" fn gosched_chan_free_impl(chan: Option<NonNull<Hchan>>) {
     }
 }
 
-/// Ends the process if there is no value at `elem`, NULL, where the channel's have a size.
+/// Ends the process if `elem` is NULL, where the channel's values have a size.
+#[inline(always)]
+fn need_value(chan: Option<NonNull<Hchan>>, elem: *const c_void, function: &str) {
+    if elem.is_null() {
+        without_value(chan, function);
+    }
+}
+
 #[cold]
 #[inline(never)]
-fn need_value(chan: Option<NonNull<Hchan>>, function: &str) {
+fn without_value(chan: Option<NonNull<Hchan>>, function: &str) {
     // SAFETY: the channel isn't freed meanwhile.
     if chan.is_some_and(|c| unsafe { c.as_ref() }.elemsize != 0) {
         null(function, "elem");
@@ -110,9 +117,7 @@ impl From<Received> for OpResult {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_send_impl(chan: Option<NonNull<Hchan>>, elem: *const c_void) -> OpResult {
-    if elem.is_null() {
-        need_value(chan, "gosched_chan_send");
-    }
+    need_value(chan, elem, "gosched_chan_send");
     // SAFETY: `elem` is a value of the channel's size, which is its type; the channel isn't freed meanwhile.
     let sent = unsafe { chansend(chan, elem, true) };
     if sent == Sent::Full
@@ -129,9 +134,7 @@ unsafe extern "C" fn gosched_chan_try_send_impl(
     chan: Option<NonNull<Hchan>>,
     elem: *const c_void,
 ) -> OpResult {
-    if elem.is_null() {
-        need_value(chan, "gosched_chan_try_send");
-    }
+    need_value(chan, elem, "gosched_chan_try_send");
     // SAFETY: as in gosched_chan_send_impl.
     unsafe { chansend(chan, elem, false) }.into()
 }
@@ -197,9 +200,7 @@ unsafe extern "C" fn gosched_select_impl(
     // SAFETY: there are nsends + nrecvs cases at `cases`, and a C Case is an Scase (see below).
     let scases = if n == 0 { &[] } else { unsafe { slice::from_raw_parts(cases, n) } };
     for case in &scases[..nsends] {
-        if case.elem.is_null() {
-            need_value(case.c, "gosched_select");
-        }
+        need_value(case.c, case.elem, "gosched_select");
     }
     // SAFETY: the first `nsends` cases have values, the others places or NULL, and no channel is freed
     // meanwhile.

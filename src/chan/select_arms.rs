@@ -111,14 +111,15 @@ impl<'a> RawArm<'a> {
     #[inline]
     fn new<T>(c: Option<NonNull<Hchan>>, place: &'a mut Place<T>, sends: bool) -> Self {
         let c = c.filter(|_| place.outcome.get() == Outcome::Passed);
-        RawArm { scase: Scase { c, elem: (&raw mut place.slot).cast() }, sends, outcome: &place.outcome }
+        // SAFETY: the slot is as the channel carries it, a value or a place for one, and borrowed like the outcome.
+        unsafe { RawArm::at(c, (&raw mut place.slot).cast(), sends, &place.outcome) }
     }
 
     /// An arm that has its value, or the place for one, at `elem`, and no place. `outcome` is `Passed`.
     ///
     /// # Safety
     /// What is at `elem` is as the channel carries it, and stays until the arm was chosen or is gone.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn at(
         c: Option<NonNull<Hchan>>,
         elem: *mut c_void,

@@ -138,7 +138,8 @@ pub(crate) unsafe fn block() {
     unsafe { gopark(None, ptr::null_mut(), WaitReason::SelectNoCases, TraceBlockReason::Forever, 1) }
 }
 
-/// Which of the cases that are ready is done, and whether there is a wait if none is.
+/// Which of the cases that are ready is done, and whether there is a wait if none is. One argument for both: so
+/// all of [`selectgo1`]'s are in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     /// One at random; no wait.

@@ -120,10 +120,12 @@ fn this_stack() -> io::Result<Stack> {
     thread_local! {
         static STACK: Cell<Option<Stack>> = const { Cell::new(None) };
     }
-    if STACK.get().is_none() {
-        STACK.set(Some(thread_stack()?));
+    if let Some(stack) = STACK.get() {
+        return Ok(stack);
     }
-    Ok(STACK.get().unwrap_or_default())
+    let stack = thread_stack()?;
+    STACK.set(Some(stack));
+    Ok(stack)
 }
 
 /// Gives this thread, which isn't ours, an extra M, with its goroutine in a system call. Go's `needm`.

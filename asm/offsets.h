@@ -19,13 +19,16 @@
 #define G_M 48
 #define G_SCHED 56
 #define G_STARTPC 296
+#define G_X_REGS 496
+#define G_TP 504
 
 // M
 #define M_G0 0
 #define M_MOREBUF 8
 #define M_GSIGNAL 80
 #define M_CURG 312
-#define M_SYSCALL_REGS 5856
+#define M_TP 5856
+#define M_SYSCALL_REGS 5864
 
 // Regs, the registers of a goroutine that a signal stopped (src/runtime/arch/*/sigctxt.rs)
 #define REGS_PC 0

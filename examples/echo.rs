@@ -6,6 +6,8 @@
 //!     nc 127.0.0.1 7777
 //! ```
 
+#![forbid(unsafe_code)]
+
 use std::env;
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -16,8 +18,7 @@ use gosched::time::sleep;
 
 fn main() -> io::Result<()> {
     let address = env::args().nth(1).unwrap_or("127.0.0.1:7777".into());
-    // SAFETY: nothing keeps a thread-local across a point that can park.
-    unsafe { gosched::run(|| serve(&address)) }
+    gosched::run(|| serve(&address))
 }
 
 fn serve(address: &str) -> io::Result<()> {

@@ -9,6 +9,8 @@
 //!
 //! With `GODEBUG=schedtrace=1000` the state is written each second.
 
+#![forbid(unsafe_code)]
+
 use std::env;
 use std::io::{self, ErrorKind, Read, Write};
 use std::str;
@@ -28,8 +30,7 @@ const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nCo
 
 fn main() -> io::Result<()> {
     let address = env::args().nth(1).unwrap_or("127.0.0.1:8080".into());
-    // SAFETY: nothing keeps a thread-local across a point that can park.
-    unsafe { gosched::run(|| serve(&address)) }
+    gosched::run(|| serve(&address))
 }
 
 fn serve(address: &str) -> io::Result<()> {

@@ -2,6 +2,7 @@
 //! is behind a guard page.
 //!
 //!     cargo run --release --example parked                 a million that receive from a channel
+//!     cargo run --release --example parked -- lean         a million that share the thread-locals of threads
 //!     cargo run --release --example parked -- raw          a million of the raw layer
 //!     cargo run --release --example parked -- 100000       fewer
 
@@ -18,21 +19,26 @@ use gosched::runtime2::{G, TraceBlockReason, WaitReason};
 /// How many guard pages are tried.
 const PROBES: usize = 10_000;
 
-/// Bytes of memory that a goroutine takes at most in addition to a page, with some to spare.
+/// Bytes of memory that a goroutine takes at most in addition to its pages, with some to spare.
 const NEEDED: usize = 1_400;
 
 static PARKED: AtomicUsize = AtomicUsize::new(0);
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let raw = args.iter().any(|arg| arg == "raw");
+    let is = |kind| args.iter().any(|arg| arg == kind);
+    let (lean, raw) = (is("lean"), is("raw"));
     let wanted = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(1_000_000);
-    let n = wanted.min(available_memory() / (page_size() + NEEDED));
+    let pages = if lean || raw { 1 } else { 2 };
+    let n = wanted.min(available_memory() / (pages * page_size() + NEEDED));
     if n < wanted {
         println!("{n} goroutines: there is no memory for {wanted}");
     }
-    // SAFETY: this program has no thread-locals.
-    unsafe { gosched::run(|| if raw { park_raw(n) } else { park(n) }) }
+    if lean {
+        // SAFETY: no goroutine here uses a thread-local.
+        unsafe { gosched::set_default_shared_locals() }.expect("nothing has started");
+    }
+    gosched::run(|| if raw { park_raw(n) } else { park(n) })
 }
 
 /// Parks `n` goroutines on a channel.

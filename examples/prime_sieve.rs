@@ -3,6 +3,8 @@
 //!
 //!     cargo run --release --example prime_sieve -- 20
 
+#![forbid(unsafe_code)]
+
 use gosched::chan::{Receiver, Sender, bounded};
 use gosched::go;
 
@@ -26,19 +28,16 @@ fn filter(from: Receiver<u64>, to: Sender<u64>, prime: u64) {
 
 fn main() {
     let n = std::env::args().nth(1).map_or(20, |n| n.parse().expect("a number of primes"));
-    // SAFETY: this program has no thread-locals.
-    unsafe {
-        gosched::run(|| {
-            let (tx, mut numbers) = bounded(0);
-            go(|| generate(tx));
-            for _ in 0..n {
-                let prime = numbers.recv().unwrap();
-                println!("{prime}");
-                let (tx, rx) = bounded(0);
-                let from = std::mem::replace(&mut numbers, rx);
-                go(move || filter(from, tx, prime));
-            }
-            // Nobody receives any more: the filters end one after the other, the generator last.
-        })
-    }
+    gosched::run(|| {
+        let (tx, mut numbers) = bounded(0);
+        go(|| generate(tx));
+        for _ in 0..n {
+            let prime = numbers.recv().unwrap();
+            println!("{prime}");
+            let (tx, rx) = bounded(0);
+            let from = std::mem::replace(&mut numbers, rx);
+            go(move || filter(from, tx, prime));
+        }
+        // Nobody receives any more: the filters end one after the other, the generator last.
+    });
 }

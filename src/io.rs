@@ -5,21 +5,18 @@
 //! use std::io::Write;
 //! use gosched::io::{stdin, stdout};
 //!
-//! // SAFETY: no thread-local is kept across a point that can park.
-//! unsafe {
-//!     gosched::run(|| {
-//!         for line in stdin().lines() {
-//!             writeln!(stdout(), "{} bytes", line?.len())?;
-//!         }
-//!         Ok::<(), std::io::Error>(())
-//!     })
-//! }
+//! gosched::run(|| {
+//!     for line in stdin().lines() {
+//!         writeln!(stdout(), "{} bytes", line?.len())?;
+//!     }
+//!     Ok::<(), std::io::Error>(())
+//! })
 //! .unwrap();
 //! ```
 //!
 //! They wrap std's handles, and share std's buffers: what `println!` has written and what [`stdout`] writes
-//! come out in order. But `println!` into a full pipe holds up a P, and so does a read from
-//! [`std::io::stdin`] while there is nothing to read.
+//! come out in order. But `println!` into a full pipe holds up a P until it is
+//! [taken](crate::proc::preemption), and so does a read from [`std::io::stdin`] while there is nothing to read.
 //!
 //! The descriptors stay in blocking mode, as in Go, because other processes have them too: a shell would find
 //! its terminal changed. So each operation is done in [`blocking`](crate::blocking), and takes a thread for
@@ -45,14 +42,11 @@
 //! use std::os::fd::AsFd;
 //! use gosched::{io, net::Pollable};
 //!
-//! // SAFETY: no thread-local is kept across a point that can park.
-//! unsafe {
-//!     gosched::run(|| {
-//!         let pipe = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-//!         let mut all = Vec::new();
-//!         Pollable::new(pipe)?.read_to_end(&mut all)
-//!     })
-//! }
+//! gosched::run(|| {
+//!     let pipe = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+//!     let mut all = Vec::new();
+//!     Pollable::new(pipe)?.read_to_end(&mut all)
+//! })
 //! .unwrap();
 //! ```
 

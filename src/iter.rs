@@ -19,13 +19,10 @@
 //!
 //! let leaf = |n| Tree::Node(Box::new((Tree::Leaf, n, Tree::Leaf)));
 //! let tree = Tree::Node(Box::new((leaf(1), 2, leaf(3))));
-//! // SAFETY: no thread-local is kept across a point that can park.
-//! unsafe {
-//!     gosched::run(|| {
-//!         let values = pull(move |out| walk(&tree, out));
-//!         assert_eq!(values.collect::<Vec<_>>(), [1, 2, 3]);
-//!     })
-//! }
+//! gosched::run(|| {
+//!     let values = pull(move |out| walk(&tree, out));
+//!     assert_eq!(values.collect::<Vec<_>>(), [1, 2, 3]);
+//! });
 //! ```
 
 use std::any::Any;
@@ -46,7 +43,7 @@ use crate::runtime::{Coro, coroswitch, coroswitch_on, goroutine, newcoro, on_gor
 ///
 /// `f` runs on a goroutine of its own, a *generator*, but never at the same time as the code that
 /// iterates: each [`next`](Iterator::next) resumes it until it yields a value; the first one starts it.
-/// `f` may recurse, park, and use other such iterators.
+/// `f` may recurse, park, and use other such iterators. Its [thread-locals](crate#thread-locals) are its own.
 ///
 /// A value costs two switches, directly from one goroutine to the other, and no memory. The iterator
 /// costs one goroutine, as [`go`](crate::go()) makes it, and one allocation. [`Builder::pull`] gives the
@@ -55,19 +52,16 @@ use crate::runtime::{Coro, coroswitch, coroswitch_on, goroutine, newcoro, on_gor
 /// It can be called on any thread once the runtime has started.
 ///
 /// ```
-/// // SAFETY: no thread-local is kept across a point that can park.
-/// unsafe {
-///     gosched::run(|| {
-///         let fibonacci = gosched::iter::pull(|out| {
-///             let (mut a, mut b) = (0, 1);
-///             loop {
-///                 out.yield_(a);
-///                 (a, b) = (b, a + b);
-///             }
-///         });
-///         assert_eq!(fibonacci.skip(10).step_by(10).take(3).collect::<Vec<u64>>(), [55, 6765, 832_040]);
-///     })
-/// }
+/// gosched::run(|| {
+///     let fibonacci = gosched::iter::pull(|out| {
+///         let (mut a, mut b) = (0, 1);
+///         loop {
+///             out.yield_(a);
+///             (a, b) = (b, a + b);
+///         }
+///     });
+///     assert_eq!(fibonacci.skip(10).step_by(10).take(3).collect::<Vec<u64>>(), [55, 6765, 832_040]);
+/// });
 /// ```
 ///
 /// # Panics

@@ -1,22 +1,20 @@
-//! Go's scheduler for Rust and C programs: goroutines by the million, run by work stealing on all
-//! processors, with channels, `select!`, and locks that park a goroutine and not its thread.
+//! Virtual threads for Rust: goroutines, by the hundred thousand, which run any code that a thread may run, without
+//! `unsafe`; with Go's scheduler, which is there for C programs, too: work stealing on all processors, channels,
+//! `select!`, and locks that park a goroutine and not its thread.
 //!
 //! ```
 //! use gosched::chan::bounded;
 //! use gosched::go;
 //!
-//! // SAFETY: nothing in this program keeps a thread-local across a point that can park.
-//! unsafe {
-//!     gosched::run(|| {
-//!         let (tx, rx) = bounded(0);
-//!         for i in 0..10 {
-//!             let tx = tx.clone();
-//!             go(move || tx.send(i * i).unwrap());
-//!         }
-//!         drop(tx);
-//!         assert_eq!(rx.iter().sum::<u32>(), 285);
-//!     })
-//! }
+//! gosched::run(|| {
+//!     let (tx, rx) = bounded(0);
+//!     for i in 0..10 {
+//!         let tx = tx.clone();
+//!         go(move || tx.send(i * i).unwrap());
+//!     }
+//!     drop(tx);
+//!     assert_eq!(rx.iter().sum::<u32>(), 285);
+//! });
 //! ```
 //!
 //! # What there is
@@ -45,20 +43,47 @@
 //!
 //! As many goroutines run at once as there are P's ([`gomaxprocs`]); each of the others waits in a queue, or
 //! is parked. One that has run for 10 ms is asked to stop, and **stops where it can**: at a
-//! [check](morestack_check), or anywhere in code that was declared [`preemptible!`](preemptible!). Elsewhere
-//! nothing interrupts it, as nobody knows what it holds there (Go's compiler does): so a goroutine that
-//! computes for long without either should [`yield_now`] at times. One that blocks its thread (a read from a
-//! file, `println!` into a full pipe, `std::sync::Mutex` under contention, `thread::sleep`) should do so in
-//! [`blocking`], or it holds up a P.
+//! [check](fn@check), or anywhere in code that was declared [`preemptible!`](preemptible!). Elsewhere
+//! it can't be left, as nobody knows what it holds there (Go's compiler does): it
+//! [loses its P and keeps its thread](proc::preemption), and waits there for its turn. One that blocks its thread (a
+//! read from a file, `println!` into a full pipe, `std::sync::Mutex` under contention, `thread::sleep`) loses its P
+//! soon; in [`blocking`] it does so without a signal. `GODEBUG=hogs=1` tells who might do better.
 //!
 //! Threads that aren't goroutines' can make goroutines, send and receive, and use locks, once the runtime
 //! has started: an operation that has to wait blocks the thread.
 //!
 //! Each goroutine has a stack of its own, 256 KiB (in a debug build 1 MiB) unless [`Builder::stack_size`] or
 //! [`set_default_stack_size`] says otherwise, which takes memory as it is used: a goroutine that waits near
-//! its base takes one page, and half a KiB of page tables. Memory that nobody has needed for a second or two
+//! its base takes two pages (one, if it shares [thread-locals](#thread-locals)), and half a KiB of page tables. Memory that nobody has needed for a second or two
 //! goes back to the system ([`proc::free_os_memory`] doesn't wait). Below each stack is a guard page. A
 //! goroutine that overflows its stack is reported, with a backtrace, and the process ends with status 2.
+//!
+//! # Thread-locals
+//!
+//! **To the code that it runs a goroutine is a thread**, and the same one on whatever thread of the system it goes on after
+//! a park: it has thread-locals of its own. So `thread::current`, spans of `tracing`, generators of random numbers,
+//! `errno`, panic counts and held locks are its own, what is kept across a park stays right, and destructors of its
+//! thread-locals run when it ends, before [`join`](JoinHandle::join) returns. A generator ([`iter::pull`]) is a goroutine
+//! like any other, and so its thread-locals aren't those of who iterates.
+//!
+//! Each has a guard page below its stack, or isn't made, which is an error: before Linux 6.13, which has guard regions, there
+//! can be some 24,000 at once, as many more as `vm.max_map_count` is raised.
+//!
+//! All this takes glibc, 2.34 or later, in a program that is linked dynamically. It is tried out when the runtime starts, and
+//! where it doesn't work, [`run`] says why. There, and for goroutines by the million, which take half the memory so,
+//! a program can have them share the thread-locals of their threads, and promise what that takes:
+//! [`set_default_shared_locals`], or [`Builder::shared_locals`] for some. Those that the raw layer and C programs make are
+//! of that kind.
+//!
+//! What the kernel keeps for a thread stays with the thread: its id (`gettid`), processors, priority, signal mask
+//! and signal stack. Who changes these, or asks for them twice, [locks](lock_os_thread) the goroutine to its
+//! thread. Not for goroutines are `pthread_exit` and `pthread_cancel`, which crash; mutexes with priority
+//! inheritance, which wait for ever; `pthread_getattr_np` and `pthread_join`; and libraries that are loaded while they
+//! live and whose thread-locals are compiled for the initial-exec model. (`docs/thread-locals.md` tells how all this
+//! works, and has a table of what stays with the thread.)
+//!
+//! As on a thread, a signal handler without `SA_ONSTACK` runs on the goroutine's stack, and code that isn't Rust, with a
+//! frame larger than the guard page, may jump over that.
 //!
 //! # Panics
 //!
@@ -68,10 +93,9 @@
 //! `goroutine 7 "worker", created at src/main.rs:3:5 in goroutine 1, panics:`. For that the runtime, when it
 //! starts, puts a hook before std's, which costs nothing until there is a panic. It leaves a program's own
 //! hook alone: what was set before has std's place, what is set later has ours, and in both [`goid`] says
-//! which goroutine panics. While a goroutine unwinds it
-//! keeps its thread, because std counts panics by thread: so a goroutine that parks in a destructor
-//! meanwhile takes a thread of its own, and ten thousand of them take ten thousand threads. With
-//! `panic = "abort"` the first panic ends the process.
+//! which goroutine panics. With `panic = "abort"` the first panic ends the process. (One that shares thread-locals
+//! keeps its thread while it unwinds, because std counts panics by thread: so if it parks in a destructor meanwhile, it
+//! takes a thread of its own.)
 //!
 //! # Fatal errors
 //!
@@ -92,7 +116,7 @@
 //! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
 //! | `GOSCHED_STACK_SIZE` | how many bytes the stack of a goroutine has whose maker doesn't say it: see [`set_default_stack_size`] |
 //! | `GOTRACEBACK` | how much such a report prints: `none`, `single`, `all`, `system`, `crash` ([`Traceback`]) |
-//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; with `containermaxprocs=0` the limit of the control group doesn't count for GOMAXPROCS; with `dieonpanic=1` a panic that nobody takes [ends the process](set_panic_mode); `deadlock=off`, `report` or `fatal` is a [`DeadlockMode`]; with `schedtrace=1000` each second a line goes to stderr that says how the scheduler is, and with `scheddetail=1` besides, each P, M and G; with `tracebackancestors=5` a report says where a goroutine's maker was, and that one's maker, and so on, as far as five; the others are for [copying stacks](proc::copying_stacks#finding-out) |
+//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; with `containermaxprocs=0` the limit of the control group doesn't count for GOMAXPROCS; with `dieonpanic=1` a panic that nobody takes [ends the process](set_panic_mode); `deadlock=off`, `report` or `fatal` is a [`DeadlockMode`]; with `detach=0` a goroutine that keeps its P from others [keeps it](proc::preemption) until it waits, and with `hogs=1` it is told of, with its stack; with `schedtrace=1000` each second a line goes to stderr that says how the scheduler is, and with `scheddetail=1` besides, each P, M and G; with `tracebackancestors=5` a report says where a goroutine's maker was, and that one's maker, and so on, as far as five; the others are for [copying stacks](proc::copying_stacks#finding-out) |
 
 #![debugger_visualizer(gdb_script_file = "../tools/gosched-gdb.py")]
 
@@ -120,9 +144,10 @@ mod variance;
 struct Readme;
 
 pub use goroutine::{
-    Builder, JoinError, JoinHandle, OsThreadLock, PanicMode, Scope, ScopedJoinHandle, blocking, go, goexit,
-    goid, gomaxprocs, labels, lock_os_thread, num_goroutine, run, scope, set_default_stack_size,
-    set_gomaxprocs, set_panic_mode, yield_now,
+    Builder, JoinError, JoinHandle, OsThreadLock, PanicMode, Scope, ScopedJoinHandle, block_on, blocking,
+    check, go, goexit, goid, gomaxprocs, labels, lock_os_thread, num_goroutine, run, scope,
+    set_default_shared_locals, set_default_stack_size, set_gomaxprocs, set_max_detached, set_panic_mode,
+    yield_now,
 };
 pub use raw::{netpoll, proc};
 pub use runtime::{

@@ -2,6 +2,7 @@
 
     info goroutines         all goroutines, with their states
     goroutine 7 bt          the stack of one; any other command is run in its innermost frame
+    goroutine 7 print X     its own X, if that is a thread-local and it has its own
     goroutine all bt        those of all
 
 For processes and for core files. A program that has debug information brings this script along, and gdb
@@ -69,7 +70,23 @@ def state(gp):
         reason = int(field(gp, "waitreason"))
         text = static("gosched::runtime::data::runtime2::WAIT_REASON_STRINGS")[reason]
         return text["data_ptr"].string(length=int(text["length"])) or STATES[WAITING]
+    if status(gp) == RUNNING and is_detached(gp):
+        return STATES[RUNNING] + " (detached)"
     return STATES.get(status(gp), "???")
+
+
+def m_of(gp):
+    """The M that it has, if it has one."""
+    mp = int(field(gp, "m"))
+    if mp == 0:
+        return None
+    return gdb.Value(mp).cast(gdb.lookup_type("gosched::runtime::data::runtime2::M").pointer()).dereference()
+
+
+def is_detached(gp):
+    """Whether it runs without a P (src/runtime/sched/detach.rs)."""
+    mp = m_of(gp)
+    return mp is not None and int(field(mp, "ext", "detached_since")) != 0
 
 
 def goid(gp):
@@ -83,13 +100,10 @@ def saved(gp):
 
 def thread_of(gp):
     """The thread that runs it, if one does."""
-    if status(gp) not in (RUNNING, SYSCALL):
+    mp = m_of(gp) if status(gp) in (RUNNING, SYSCALL) else None
+    if mp is None:
         return None
-    mp = int(field(gp, "m"))
-    if mp == 0:
-        return None
-    m = gdb.Value(mp).cast(gdb.lookup_type("gosched::runtime::data::runtime2::M").pointer()).dereference()
-    procid = int(field(m, "procid"))
+    procid = int(field(mp, "procid"))
     threads = gdb.selected_inferior().threads()
     return next((thread for thread in threads if procid in thread.ptid[1:]), None)
 
@@ -172,9 +186,78 @@ PARKED = Parked()
 gdb.unwinder.register_unwinder(None, PARKED, True)
 
 
+def places(name):
+    """The names that a thread-local of this name may have: Rust's thread_local! wraps it, in ways of which one is used."""
+    yield name
+    for n in range(4):
+        for value in ("VAL", "__RUST_STD_INTERNAL_VAL"):
+            yield "%s::{constant#0}::{closure#%d}::%s" % (name, n, value)
+
+
+def is_linked(symbol):
+    try:
+        gdb.execute("info address " + symbol.linkage_name, to_string=True)
+    except gdb.error:
+        return False
+    return True
+
+
+def thread_local(name):
+    """The symbol of a thread-local, if there is one of that name."""
+    for place in places(name):
+        symbol = gdb.lookup_global_symbol(place) or gdb.lookup_static_symbol(place)
+        if symbol is not None and symbol.addr_class == gdb.SYMBOL_LOC_COMPUTED and not symbol.needs_frame:
+            if is_linked(symbol):
+                return symbol
+    return None
+
+
+def thread_of_sysmon():
+    """Its thread, which has never another one's thread pointer, and that."""
+    threads = {number: thread for thread in gdb.selected_inferior().threads() for number in thread.ptid[1:]}
+    mp = int(plain(static("gosched::runtime::m::count::ALLM")))
+    while mp != 0:
+        m = gdb.Value(mp).cast(gdb.lookup_type("gosched::runtime::data::runtime2::M").pointer()).dereference()
+        thread = threads.get(int(field(m, "procid")) or None)
+        if thread is not None and field(m, "ext", "system"):
+            return thread, int(field(m, "ext", "tp"))
+        mp = int(field(m, "alllink"))
+    raise gdb.GdbError("sysmon's thread, by which a thread-local's place is known, hasn't begun yet")
+
+
+def own_local(gp, symbol):
+    """A goroutine's own value of a thread-local: as far from its thread pointer as a thread's is from that one's."""
+    with selection_kept():
+        thread, tp = thread_of_sysmon()
+        thread.switch()
+        value = symbol.value()
+        address = int(value.address) - tp + int(field(gp, "ext", "tp"))
+    if not int(field(gp, "stack")["hi"]) <= address < int(gp.address):
+        raise gdb.GdbError("%s is of a library that was loaded later: its place isn't known" % symbol.name)
+    return gdb.Value(address).cast(value.type.pointer()).dereference()
+
+
+def with_own_locals(gp, command):
+    """The command with a convenience variable for each thread-local in it."""
+    if int(field(gp, "ext", "tp")) == 0:
+        return command
+    found = {}
+
+    def own(match):
+        symbol = thread_local(match[1])
+        if symbol is None:
+            return match[0]
+        variable = found.setdefault(match[1], "gosched_local_%d" % len(found))
+        gdb.set_convenience_variable(variable, own_local(gp, symbol))
+        return "$" + variable
+
+    return re.sub(r"(?<![\w$:.'])'?([A-Za-z_]\w*(?:::[\w{}#]+)*)'?", own, command)
+
+
 def run_in(gp, command):
     """Runs a command in the innermost frame of a goroutine."""
     thread = thread_of(gp)
+    command = with_own_locals(gp, command)
     is_backtrace = command.split()[0] in ("bt", "backtrace", "where")
     with selection_kept():
         if thread is not None:

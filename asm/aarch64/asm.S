@@ -38,7 +38,7 @@
 // go through a table, and what is bound at the first call needs a thread's stack.
         .hidden gosched_badmcall, gosched_badmcall2, gosched_badsystemstack
         .hidden gosched_systemstack_of_null
-        .hidden gosched_goexit0
+        .hidden gosched_goexit0, gosched_begin_locals, gosched_end_locals
 
 #define MCALL_FRAME 176
 
@@ -53,6 +53,21 @@
         .size   gosched_g, 8
 gosched_g:
         .zero   8
+// Stands for words of malloc's that there aren't.
+        .p2align 3
+no_word:
+        .zero   8
+
+// Where malloc keeps two words for each thread, from the thread pointer, as src/runtime/tls
+// finds out.
+        .data
+        .p2align 3
+        .globl  gosched_malloc_words
+        .hidden gosched_malloc_words
+        .type   gosched_malloc_words, %object
+        .size   gosched_malloc_words, 16
+gosched_malloc_words:
+        .quad   0, 0
 
 // G *gosched_getg(void): the running G, null on a foreign thread.
 FUNCTION gosched_getg
@@ -107,6 +122,9 @@ FUNCTION gosched_mcall
         cbnz    x9, .Lmcall_own_fpcr
 .Lmcall_switch:
         str     x12, [x1, #G_SCHED+GOBUF_PC]
+        ldr     x13, [x1, #G_TP]
+        cbnz    x13, .Lmcall_own_locals
+.Lmcall_locals:
         str     x11, [x10]                      // g = g0
         ldr     x13, [x11, #G_SCHED+GOBUF_SP]
         mov     sp, x13
@@ -132,6 +150,14 @@ FUNCTION gosched_mcall
         adr     x12, .Lmcall_resume_own_fpcr
         msr     fpcr, xzr
         b       .Lmcall_switch
+
+        // The M's thread-locals, for all that runs on g0.
+.Lmcall_own_locals:
+        ldr     x13, [x1, #G_M]
+        ldr     x13, [x13, #M_TP]
+        SET_LOCALS x13
+        TLS_G   x10, x13
+        b       .Lmcall_locals
 
         // gogo jumps here, with sp and x29 as they were saved.
 .Lmcall_resume_own_fpcr:
@@ -169,11 +195,17 @@ FUNCTION gosched_leave
         TLS_G   x9, x10
         ldr     x11, [x9]                       // x11 = g0
         ldr     x12, [x11, #G_M]
-        mov     x16, x0
+        mov     x9, x0                          // SET_LOCALS changes x16
         ldr     x0, [x12, #M_CURG]
         ldr     x13, [x11, #G_SCHED+GOBUF_SP]
         mov     sp, x13
         mov     x29, xzr
+        ldr     x13, [x0, #G_TP]
+        cbz     x13, .Lleave_locals
+        ldr     x13, [x12, #M_TP]
+        SET_LOCALS x13                          // the M's, as in mcall; its g is g0 still
+.Lleave_locals:
+        mov     x16, x9
         adr     x30, .Lleave_returned
         br      x16
         nop                                     // so that .Lleave_returned - 4 is in here
@@ -205,6 +237,9 @@ END gosched_mcall_by_jump
 FUNCTION gosched_gogo
         .cfi_undefined x30                      // there is nothing to return to
         sub     x9, x0, #G_SCHED                // buf->g, without a load that the next mcall waits for
+        ldr     x13, [x0, #G_TP-G_SCHED]
+        cbnz    x13, .Lgogo_own_locals
+.Lgogo_locals:
         TLS_G   x10, x11
         str     x9, [x10]
         ldr     x12, [x0, #GOBUF_SP]
@@ -212,7 +247,47 @@ FUNCTION gosched_gogo
         ldr     x16, [x0, #GOBUF_PC]
         mov     sp, x12
         br      x16
+.Lgogo_own_locals:
+        SET_LOCALS x13
+        b       .Lgogo_locals
 END gosched_gogo
+
+// ptrdiff_t gosched_no_word(void): where no_word is, from the thread pointer.
+FUNCTION gosched_no_word
+        BTI_C
+        adrp    x0, :gottprel:no_word
+        ldr     x0, [x0, :gottprel_lo12:no_word]
+        ret
+END gosched_no_word
+
+// void gosched_with_locals(uintptr_t tp, void (*f)(void *), void *arg): calls f(arg) with these
+// thread-locals, and puts this thread's own back.
+//
+//     | x30, x29  |
+//     | x19       | <- sp
+FUNCTION gosched_with_locals
+        BTI_C
+        stp     x29, x30, [sp, #-32]!
+        .cfi_def_cfa_offset 32
+        .cfi_offset x29, -32
+        .cfi_offset x30, -24
+        mov     x29, sp
+        str     x19, [sp, #16]
+        .cfi_offset x19, -16
+        mrs     x19, tpidr_el0
+        mov     x9, x0
+        mov     x0, x2                          // SET_LOCALS changes x2
+        SET_LOCALS x9
+        blr     x1
+        SET_LOCALS x19
+        ldr     x19, [sp, #16]
+        .cfi_restore x19
+        ldp     x29, x30, [sp], #32
+        .cfi_def_cfa_offset 0
+        .cfi_restore x29
+        .cfi_restore x30
+        ret
+END gosched_with_locals
 
 // The base of every G's stack. A new G's sched.pc is here, so gogo starts
 // it, on an empty stack, with x0 = &g->sched:
@@ -228,12 +303,24 @@ END gosched_gogo
 FUNCTION gosched_goexit
         .cfi_undefined x30
         BTI_J
+        ldr     x9, [x0, #G_TP-G_SCHED]
+        cbnz    x9, .Lgoexit_own_locals
         ldr     x16, [x0, #G_STARTPC-G_SCHED]
         ldr     x0, [x0, #GOBUF_CTXT]
         blr     x16
+.Lgoexit_ends:
         ADDRESS x0, gosched_goexit0
         mov     x30, xzr                        // where mcall's caller would be
         b       gosched_mcall
+        // The same with what a thread does at its begin and at its end.
+.Lgoexit_own_locals:
+        mov     x19, x0
+        bl      gosched_begin_locals
+        ldr     x16, [x19, #G_STARTPC-G_SCHED]
+        ldr     x0, [x19, #GOBUF_CTXT]
+        blr     x16
+        bl      gosched_end_locals
+        b       .Lgoexit_ends
 END gosched_goexit
 
 // void gosched_systemstack(void (*fn)(void *), void *arg): calls fn(arg) on

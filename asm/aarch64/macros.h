@@ -40,6 +40,28 @@
         add     \reg, \reg, \scratch
 .endm
 
+// Makes the thread-locals at tp those of this thread, and takes malloc's two words along. A
+// signal handler sees the one thread or the other, and both have a gosched_g. Changes x14 to
+// x17 and x2 to x4, which nobody needs where this is.
+.macro SET_LOCALS tp
+        ADDRESS x16, gosched_malloc_words
+        ldp     x14, x15, [x16]
+        mrs     x17, tpidr_el0
+        ldr     x2, [x17, x14]
+        ldr     x3, [x17, x15]
+        msr     tpidr_el0, \tp
+        str     x2, [\tp, x14]
+        str     x3, [\tp, x15]
+.endm
+
+// The registers of the running goroutine have been read from its block: a signal handler may take
+// its P now. Clobbers x9 and x10.
+.macro REGISTERS_ARE_READ
+        TLS_G   x9, x10
+        ldr     x9, [x9]
+        str     xzr, [x9, #G_X_REGS]
+.endm
+
 // A pair of registers at an offset from x29, which is `cfa` below the CFA.
 .macro SAVE_PAIR a, b, at, cfa
         stp     \a, \b, [x29, #\at]

@@ -138,6 +138,7 @@ gosched_morestack_preempted:
         BTI_J
         bl      gosched_x_reg_restore
         RESTORE_VECTORS x0
+        REGISTERS_ARE_READ
         b       .Lmorestack_resume
 
         // These stacks don't grow. The check may have compared with another stack's limit,

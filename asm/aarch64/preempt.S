@@ -127,6 +127,7 @@ gosched_async_preempted:
         mov     x1, x29                         // x0 = the vector registers, x1 = all others
         mov     x2, sp
         bl      gosched_sigframe
+        REGISTERS_ARE_READ
         mov     x8, #SYS_RT_SIGRETURN
         svc     #0
         brk     #1

@@ -38,7 +38,10 @@
 // go through a table, and what is bound at the first call needs a thread's stack.
         .hidden gosched_badmcall, gosched_badmcall2, gosched_badsystemstack
         .hidden gosched_systemstack_of_null
-        .hidden gosched_goexit0
+        .hidden gosched_goexit0, gosched_begin_locals, gosched_end_locals
+
+#define ARCH_SET_FS 0x1002
+#define SYS_ARCH_PRCTL 158
 
 // The control bits of mxcsr; the six below them are sticky exception flags,
 // which a call need not preserve.
@@ -55,6 +58,25 @@
         .size   gosched_g, 8
 gosched_g:
         .zero   8
+// Stands for words of malloc's that there aren't.
+        .p2align 3
+no_word:
+        .zero   8
+
+// Where malloc keeps two words for each thread, from the thread pointer, as src/runtime/tls
+// finds out; and whether the thread pointer is set by a system call.
+        .data
+        .p2align 3
+        .globl  gosched_malloc_words, gosched_set_by_kernel
+        .hidden gosched_malloc_words, gosched_set_by_kernel
+        .type   gosched_malloc_words, @object
+        .size   gosched_malloc_words, 16
+        .type   gosched_set_by_kernel, @object
+        .size   gosched_set_by_kernel, 1
+gosched_malloc_words:
+        .quad   0, 0
+gosched_set_by_kernel:
+        .byte   0
 
         .section .rodata
         .p2align 3
@@ -139,8 +161,9 @@ FUNCTION gosched_mcall
         andl    $MXCSR_CONTROL, %ecx
         xorl    $DEFAULT_MXCSR, %ecx
         xorl    $DEFAULT_FCW, %r8d
-        orl     %r8d, %ecx
-        jne     .Lmcall_own_words
+        orl     %r8d, %ecx                      // 0, unless its control words are its own
+        addq    G_TP(%rsi), %rcx                // and 0 still, unless its thread-locals are
+        jne     .Lmcall_own
 .Lmcall_switch:
         movq    %r9, G_SCHED+GOBUF_PC(%rsi)
         movq    %rdx, %fs:(%rax)                // g = g0
@@ -163,12 +186,21 @@ FUNCTION gosched_mcall
         callq   gosched_badmcall2
         ud2
 
-.Lmcall_own_words:
+.Lmcall_own:
         .cfi_restore_state
         .cfi_remember_state
+        subq    G_TP(%rsi), %rcx
+        je      .Lmcall_own_locals
         leaq    .Lmcall_resume_own_words(%rip), %r9
         ldmxcsr default_mxcsr(%rip)
         fldcw   default_fcw(%rip)
+        cmpq    $0, G_TP(%rsi)
+        je      .Lmcall_switch
+        // The M's thread-locals, for all that runs on g0.
+.Lmcall_own_locals:
+        movq    G_M(%rsi), %rcx
+        movq    M_TP(%rcx), %r8
+        callq   set_locals
         jmp     .Lmcall_switch
 
         // gogo jumps here, with rsp and rbp as they were saved.
@@ -211,6 +243,11 @@ FUNCTION gosched_leave
         movq    M_CURG(%rcx), %rdi
         movq    G_SCHED+GOBUF_SP(%rdx), %rsp
         xorl    %ebp, %ebp
+        cmpq    $0, G_TP(%rdi)
+        je      .Lleave_locals
+        movq    M_TP(%rcx), %r8                 // the M's, as in mcall; its g is g0 still
+        callq   set_locals
+.Lleave_locals:
         ldmxcsr default_mxcsr(%rip)             // the goroutine's own are with its
         fldcw   default_fcw(%rip)               // vector registers
         leaq    .Lleave_returned(%rip), %rcx
@@ -249,13 +286,103 @@ FUNCTION gosched_gogo
         endbr64
         .cfi_undefined %rip                     // there is nothing to return to
         leaq    -G_SCHED(%rdi), %rdx            // buf->g, without a load that the next mcall waits for
+        cmpq    $0, G_TP-G_SCHED(%rdi)
+        jne     .Lgogo_own_locals
+.Lgogo_locals:
         TLS_G   %rax
         movq    %rdx, %fs:(%rax)
         SET_STACK_LIMIT %rcx
         movq    GOBUF_SP(%rdi), %rsp
         movq    GOBUF_BP(%rdi), %rbp
         jmpq    *GOBUF_PC(%rdi)
+.Lgogo_own_locals:
+        movq    G_TP-G_SCHED(%rdi), %r8
+        callq   set_locals                      // it returns, on g0's stack
+        jmp     .Lgogo_locals
 END gosched_gogo
+
+// Makes the thread-locals at r8 those of this thread, and takes malloc's two words along. It
+// returns as any function, so the predictor is in step. A signal handler sees the one thread
+// or the other, and both have a gosched_g. Changes r8, r10 and r11.
+        .p2align 4
+        .type   set_locals, @function
+set_locals:
+        .cfi_startproc
+        movq    gosched_malloc_words(%rip), %r10
+        movq    gosched_malloc_words+8(%rip), %r11
+        pushq   %fs:(%r10)
+        .cfi_def_cfa_offset 16
+        pushq   %fs:(%r11)
+        .cfi_def_cfa_offset 24
+        cmpb    $0, gosched_set_by_kernel(%rip)
+        jne     .Lset_by_kernel
+        wrfsbase %r8
+.Lset_words:
+        popq    %fs:(%r11)
+        .cfi_def_cfa_offset 16
+        popq    %fs:(%r10)
+        .cfi_def_cfa_offset 8
+        ret
+        // arch_prctl(ARCH_SET_FS, r8), which changes rax, rcx and r11.
+.Lset_by_kernel:
+        .cfi_def_cfa_offset 24
+        pushq   %rax
+        .cfi_def_cfa_offset 32
+        pushq   %rcx
+        .cfi_def_cfa_offset 40
+        pushq   %rdi
+        .cfi_def_cfa_offset 48
+        pushq   %rsi
+        .cfi_def_cfa_offset 56
+        pushq   %r11
+        .cfi_def_cfa_offset 64
+        movl    $ARCH_SET_FS, %edi
+        movq    %r8, %rsi
+        movl    $SYS_ARCH_PRCTL, %eax
+        syscall
+        popq    %r11
+        .cfi_def_cfa_offset 56
+        popq    %rsi
+        .cfi_def_cfa_offset 48
+        popq    %rdi
+        .cfi_def_cfa_offset 40
+        popq    %rcx
+        .cfi_def_cfa_offset 32
+        popq    %rax
+        .cfi_def_cfa_offset 24
+        jmp     .Lset_words
+        .cfi_endproc
+        .size   set_locals, . - set_locals
+
+// ptrdiff_t gosched_no_word(void): where no_word is, from the thread pointer.
+FUNCTION gosched_no_word
+        endbr64
+        movq    no_word@GOTTPOFF(%rip), %rax
+        ret
+END gosched_no_word
+
+// void gosched_with_locals(uintptr_t tp, void (*f)(void *), void *arg): calls f(arg) with these
+// thread-locals, and puts this thread's own back.
+//
+//     | return address    |
+//     | rbx               | <- rsp
+FUNCTION gosched_with_locals
+        endbr64
+        pushq   %rbx
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbx, -16
+        movq    %fs:0, %rbx
+        movq    %rdi, %r8
+        callq   set_locals
+        movq    %rdx, %rdi
+        callq   *%rsi
+        movq    %rbx, %r8
+        callq   set_locals
+        popq    %rbx
+        .cfi_def_cfa_offset 8
+        .cfi_restore %rbx
+        ret
+END gosched_with_locals
 
 // The base of every G's stack. A new G's sched.pc is here, so gogo starts
 // it, on an empty stack, with rdi = &g->sched:
@@ -272,12 +399,24 @@ END gosched_gogo
 FUNCTION gosched_goexit
         .cfi_undefined %rip
         endbr64
+        cmpq    $0, G_TP-G_SCHED(%rdi)
+        jne     .Lgoexit_own_locals
         movq    G_STARTPC-G_SCHED(%rdi), %rax
         movq    GOBUF_CTXT(%rdi), %rdi
         callq   *%rax
+.Lgoexit_ends:
         leaq    gosched_goexit0(%rip), %rdi
         pushq   $0                              // where mcall's caller would be
         jmp     gosched_mcall
+        // The same with what a thread does at its begin and at its end.
+.Lgoexit_own_locals:
+        movq    %rdi, %rbx
+        callq   gosched_begin_locals
+        movq    G_STARTPC-G_SCHED(%rbx), %rax
+        movq    GOBUF_CTXT(%rbx), %rdi
+        callq   *%rax
+        callq   gosched_end_locals
+        jmp     .Lgoexit_ends
 END gosched_goexit
 
 // void gosched_systemstack(void (*fn)(void *), void *arg): calls fn(arg) on

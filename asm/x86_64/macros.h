@@ -29,6 +29,14 @@
         movq    gosched_g@GOTTPOFF(%rip), \reg
 .endm
 
+// The registers of the running goroutine have been read from its block: a signal handler may take
+// its P now. Clobbers rax and rdx.
+.macro REGISTERS_ARE_READ
+        TLS_G   %rax
+        movq    %fs:(%rax), %rdx
+        movq    $0, G_X_REGS(%rdx)
+.endm
+
 // What the checks that compilers emit compare rsp with: a word of glibc's
 // thread descriptor (its __private_ss), 0 in every new thread. While a
 // goroutine runs it is g.stackguard0; on every other stack it is 0, which no

@@ -241,9 +241,11 @@ gosched_morestack_preempted:
         testl   %eax, %eax
         je      .Lmorestack_fxrstor
         xrstor64 (%rbx)
-        jmp     .Lmorestack_resume
+        jmp     .Lmorestack_read
 .Lmorestack_fxrstor:
         fxrstor64 (%rbx)
+.Lmorestack_read:
+        REGISTERS_ARE_READ
         jmp     .Lmorestack_resume
 
         // These stacks don't grow, and their limit is 0. But the check may have found

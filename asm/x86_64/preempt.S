@@ -143,6 +143,7 @@ gosched_async_preempted:
         je      .Lasync_fxrstor
         xrstor64 (%rbx)
 .Lasync_restored:
+        REGISTERS_ARE_READ
         .cfi_remember_state
         RESTORE %r15
         RESTORE %r14

@@ -51,6 +51,7 @@ func main() {
 	monitor()
 	echoes()
 	https()
+	beside()
 	if wants("parked") {
 		parked(1_000_000)
 	}

@@ -34,21 +34,30 @@
 //! | `echo100`, `echo5000` | one round trip of 64 bytes over loopback TCP, with 100 or 5,000 clients; they are another process, the same for all. `..._cpu` what the server needs of the processor for one, `..._p99` the 99th percentile |
 //! | `idle_connections` | what one connection on which nothing is said takes of a server's memory, of 19,900; `..._threads` how many threads it has, `..._cpu` its processor's time in 5 s |
 //! | `http100`, `http5000` | one HTTP request, of 100 or 5,000 connections that are kept alive; the clients are `wrk`'s, which must be there. `..._cpu` and `..._p99` likewise |
+//! | `beside_...` | one tick of a ticker of 10 ms, of 500 (or of as many as the environment variable `TICKS` says): how late it is beside goroutines that keep their threads. `nothing`: there are none. `loop`, `2_loops`, `100_loops`: they compute; `c` does in C, `drop` in a `Drop` as it unwinds (in Go: in a deferred function), `handler` in a signal's handler on the alternate stack. `sleep` sleeps in the kernel, `mutex` waits for a mutex of std (in Go: of `sync`) whose holder is parked, `pipe` writes to a full pipe, `connect` connects to a server whose backlog is full, `lookup` waits in `getaddrinfo` for a server that doesn't answer. In Go these are bare system calls, or C's functions. `..._p50`, `..._p99` and `..._max` |
+//! | `hogs` | how many processors 100 goroutines that compute take, for 2 s |
+//! | `library` | 40 HTTP calls on 40 goroutines, to a server of threads that takes 50 ms for each, by a library that waits in std's sockets: ureq (in Go: net/http); `library_late` how late a ticker of 10 ms is meanwhile, at most |
 //!
-//! The workloads from `wake` on take long, and are only run if they are named.
+//! The workloads from `wake` on take long, and are only run if they are named; those from
+//! `beside_nothing` to `hogs` only if they are the one that is named, as they end the process.
 //!
-//! A workload called `raw_...` does the same on gosched's raw layer.
+//! A workload called `raw_...` does the same on gosched's raw layer. Its other goroutines have thread-locals of their own,
+//! unless the environment variable `LEAN` is set: then they share those of their threads.
 
 pub mod deep;
 pub mod echo;
+pub mod foreign;
 pub mod http;
 pub mod machine;
 pub mod median;
 pub mod quantile;
 
+use std::env;
 use std::fs;
 use std::process::exit;
 use std::time::Instant;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// A program's command line.
 pub struct Args {
@@ -100,6 +109,11 @@ impl Args {
     }
 }
 
+/// How many ticks the workloads `beside_...` wait for: 500, if the environment variable `TICKS` says nothing else.
+pub fn ticks() -> usize {
+    env::var("TICKS").map_or(500, |ticks| ticks.parse().expect("TICKS is a number"))
+}
+
 /// Bytes of this process's memory of one kind, which is a line of `/proc/self/status`: `VmRSS`, `VmPTE`.
 pub fn memory(kind: &str) -> f64 {
     status(kind) * 1024.0
@@ -117,12 +131,8 @@ fn status(kind: &str) -> f64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// How many nanoseconds the threads of this process have run.
+/// How many nanoseconds the threads of this process have run, those that have ended, too.
 pub fn cpu_time() -> f64 {
-    let ran = |task: fs::DirEntry| -> Option<f64> {
-        // None if the thread has ended meanwhile.
-        let line = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        line.split_whitespace().next()?.parse().ok()
-    };
-    fs::read_dir("/proc/self/task").unwrap().filter_map(|task| ran(task.ok()?)).sum()
+    let ran = clock_gettime(ClockId::ProcessCPUTime);
+    ran.tv_sec as f64 * 1e9 + ran.tv_nsec as f64
 }

@@ -191,6 +191,5 @@ fn main() {
         println!("{scanned} stacks were scanned: {at_checks} of goroutines that were stopped at a check,");
         println!("{anywhere} of those stopped between two instructions, {in_calls} in a system call");
     };
-    // SAFETY: nothing keeps a thread-local across a point that can park.
-    unsafe { gosched::run(main) };
+    gosched::run(main);
 }

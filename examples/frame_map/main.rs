@@ -100,6 +100,5 @@ fn main() {
         println!("with a map, {}", broken());
         drop(map);
     };
-    // SAFETY: nothing keeps a thread-local across a point that can park.
-    unsafe { gosched::run(main) };
+    gosched::run(main);
 }

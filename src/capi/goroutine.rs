@@ -12,9 +12,9 @@ use crate::capi;
 use crate::capi::caller::{need_goroutine, null};
 use crate::runtime::runtime2::{G, TraceBlockReason, Unlockf, WaitReason};
 use crate::runtime::{
-    ENTRY_ROOM, Entry, MAX_GOMAXPROCS, Maker, default_kind, enqueue, entersyscall, exitsyscall, getg,
-    goexit1, gogo, gomaxprocs, gopark, goready, gosched, guest, mcall, misuse, newproc1, on_goroutine,
-    room_for, run_main, set_gomaxprocs, set_max_stack, shrinkstack, started, systemstack, time_sleep,
+    ENTRY_ROOM, Entry, MAIN_KIND, MAX_GOMAXPROCS, Maker, enqueue, entersyscall, exitsyscall, fixed_kind,
+    getg, goexit1, gogo, gomaxprocs, gopark, goready, gosched, guest, mcall, misuse, newproc1, on_goroutine,
+    room_for, rt0_go, run_main, set_gomaxprocs, set_max_stack, shrinkstack, started, systemstack, time_sleep,
 };
 
 /// [`ENTRY_ROOM`] for the stubs. `tests/suite/raw/capi.rs` measures the stack that the functions behind them
@@ -55,8 +55,11 @@ unsafe extern "C" fn gosched_run_impl(
         return libc::EDEADLK;
     }
     let mut this = Call { main, arg, result: ptr::null_mut() };
-    // SAFETY: `call` may run on another thread, and doesn't unwind, as `main` doesn't.
-    if let Err(error) = unsafe { run_main(call, (&raw mut this).cast()) } {
+    let ran = rt0_go(Some(false)).and_then(|()| {
+        // SAFETY: `call` may run on another thread, and doesn't unwind, as `main` doesn't.
+        unsafe { run_main(call, (&raw mut this).cast(), MAIN_KIND, &Maker::at(0)) }
+    });
+    if let Err(error) = ran {
         return errno(&error);
     }
     if !result.is_null() {
@@ -75,7 +78,7 @@ unsafe extern "C" fn gosched_newproc_fixed_from(
 ) -> c_int {
     // On g0: making a stack may take more than a copying stack has.
     systemstack(|| {
-        let kind = if stack_size == 0 { Some(default_kind()) } else { room_for(stack_size) };
+        let kind = if stack_size == 0 { Some(fixed_kind()) } else { room_for(stack_size) };
         let (Some(f), Some(kind)) = (f, kind) else { return libc::EINVAL };
         if !started() {
             return libc::EPERM;

@@ -11,18 +11,15 @@
 //! ```
 //! use gosched::chan::bounded;
 //!
-//! // SAFETY: no thread-local is kept across a point that can park.
-//! unsafe {
-//!     gosched::run(|| {
-//!         let (tx, rx) = bounded(0);
-//!         gosched::go(move || {
-//!             for i in 0..3 {
-//!                 tx.send(i).unwrap();
-//!             }
-//!         });
-//!         assert_eq!(rx.iter().collect::<Vec<_>>(), [0, 1, 2]);
-//!     })
-//! }
+//! gosched::run(|| {
+//!     let (tx, rx) = bounded(0);
+//!     gosched::go(move || {
+//!         for i in 0..3 {
+//!             tx.send(i).unwrap();
+//!         }
+//!     });
+//!     assert_eq!(rx.iter().collect::<Vec<_>>(), [0, 1, 2]);
+//! });
 //! ```
 //!
 //! A thread that isn't a goroutine's may use channels, too. Once the runtime has started, `send`, `recv`

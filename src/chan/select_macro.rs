@@ -21,31 +21,28 @@
 /// ```
 /// use gosched::{chan::bounded, select};
 ///
-/// // SAFETY: no thread-local is kept across a point that can park.
-/// unsafe {
-///     gosched::run(|| {
-///         let (tx, rx) = bounded(1);
-///         let (stop, stopped) = bounded::<()>(0);
-///         let mut seen = Vec::new();
-///         for i in 0.. {
-///             select! {
-///                 send(tx, i) -> sent => sent.unwrap(),
-///                 recv(rx) -> value => seen.push(value.unwrap()),
-///                 recv(stopped) -> _ => break,
-///             }
-///             if seen.len() == 3 {
-///                 stop.close();
-///             }
+/// gosched::run(|| {
+///     let (tx, rx) = bounded(1);
+///     let (stop, stopped) = bounded::<()>(0);
+///     let mut seen = Vec::new();
+///     for i in 0.. {
+///         select! {
+///             send(tx, i) -> sent => sent.unwrap(),
+///             recv(rx) -> value => seen.push(value.unwrap()),
+///             recv(stopped) -> _ => break,
 ///         }
-///         assert!(seen.len() >= 3);
+///         if seen.len() == 3 {
+///             stop.close();
+///         }
+///     }
+///     assert!(seen.len() >= 3);
 ///
-///         let idle = select! {
-///             recv(bounded::<()>(0).1) -> _ => false,
-///             default => true,
-///         };
-///         # let _ = idle;
-///     })
-/// }
+///     let idle = select! {
+///         recv(bounded::<()>(0).1) -> _ => false,
+///         default => true,
+///     };
+///     # let _ = idle;
+/// });
 /// ```
 ///
 /// # Arms that are switched off

@@ -16,20 +16,17 @@ use crate::runtime::{Chosen, Hchan, How, Scase, block, must_wait, selectgo1, unt
 /// ```
 /// use gosched::chan::{Select, bounded};
 ///
-/// // SAFETY: no thread-local is kept across a point that can park.
-/// unsafe {
-///     gosched::run(|| {
-///         let channels: Vec<_> = (0..3).map(|_| bounded(1)).collect();
-///         channels[1].0.send("hello").unwrap();
-///         let mut select = Select::new();
-///         for (_, rx) in &channels {
-///             select.recv(rx);
-///         }
-///         let selected = select.select();
-///         assert_eq!(selected.index(), 1);
-///         assert_eq!(selected.recv(&channels[1].1), Ok("hello"));
-///     })
-/// }
+/// gosched::run(|| {
+///     let channels: Vec<_> = (0..3).map(|_| bounded(1)).collect();
+///     channels[1].0.send("hello").unwrap();
+///     let mut select = Select::new();
+///     for (_, rx) in &channels {
+///         select.recv(rx);
+///     }
+///     let selected = select.select();
+///     assert_eq!(selected.index(), 1);
+///     assert_eq!(selected.recv(&channels[1].1), Ok("hello"));
+/// });
 /// ```
 ///
 /// It may hold values, and drops them; so what they borrow lives longer:

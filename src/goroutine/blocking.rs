@@ -7,7 +7,8 @@ use crate::runtime::{entersyscall, exitsyscall, on_goroutine};
 /// Calls `f`, which may block its thread, and lets other goroutines have this one's P meanwhile. For
 /// everything that waits in the kernel, or for a lock that isn't this crate's: a read from a file, a query of
 /// a database, [`std::thread::sleep`], [`std::process::Command::output`]. It is what Go does around each
-/// system call (`entersyscall` and `exitsyscall`, in `proc.go`).
+/// system call (`entersyscall` and `exitsyscall`, in `proc.go`). Without it others run, too, but the thread gets a
+/// [signal](crate::proc::preemption#eintr) first.
 ///
 /// If `f` returns soon, it costs two changes of state, and no switch. If it doesn't, the monitor hands the P
 /// to another thread: after 20 µs at the earliest, after 10 ms at the latest. Then the goroutine has to wait
@@ -19,13 +20,10 @@ use crate::runtime::{entersyscall, exitsyscall, on_goroutine};
 /// calls `f`, and so does one on a thread that isn't a goroutine's.
 ///
 /// ```
-/// // SAFETY: no thread-local is kept across a point that can park.
-/// unsafe {
-///     gosched::run(|| {
-///         let text = gosched::blocking(|| std::fs::read_to_string("/proc/self/comm"));
-///         assert!(text.is_ok());
-///     })
-/// }
+/// gosched::run(|| {
+///     let text = gosched::blocking(|| std::fs::read_to_string("/proc/self/comm"));
+///     assert!(text.is_ok());
+/// });
 /// ```
 ///
 /// # Panics
@@ -35,8 +33,8 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     struct Exit;
     impl Drop for Exit {
         fn drop(&mut self) {
-            // SAFETY: entersyscall was called by `blocking`, whose frame is still there. That nothing is kept
-            // from a thread-local is `run`'s caller's promise: the end of `blocking` is one of its points.
+            // SAFETY: entersyscall was called by `blocking`, whose frame is still there. That a goroutine
+            // which shares thread-locals keeps nothing of one was promised: the end of `blocking` is such a point.
             unsafe { exitsyscall() }
         }
     }

@@ -5,14 +5,11 @@
 //! ```
 //! use gosched::labels::{labels, with_labels};
 //!
-//! // SAFETY: no thread-local is kept across a point that can park.
-//! unsafe {
-//!     gosched::run(|| {
-//!         let handle = with_labels([("request", "17"), ("user", "ann")], || gosched::go(labels));
-//!         assert_eq!(handle.join().unwrap().get("request"), Some("17"));
-//!         assert!(labels().is_empty());
-//!     })
-//! }
+//! gosched::run(|| {
+//!     let handle = with_labels([("request", "17"), ("user", "ann")], || gosched::go(labels));
+//!     assert_eq!(handle.join().unwrap().get("request"), Some("17"));
+//!     assert!(labels().is_empty());
+//! });
 //! ```
 
 use std::fmt;

@@ -7,8 +7,8 @@
 //!
 //! - A panic unwinds to the base of its goroutine and is what `join` returns; `run` resumes its main's in the
 //!   caller. `goexit` unwinds, too.
-//! - What a goroutine may do with thread-locals is promised once, by the `unsafe` of `run`. So nothing else
-//!   here is `unsafe`, but `labels_of`, which is for tracers.
+//! - It has thread-locals of its own, so it may do what a thread may, and nothing here is `unsafe` but what has goroutines
+//!   share those of their threads, and `labels_of`, which is for tracers.
 //! - What waits does so on a goroutine. A thread that isn't one is made one for the time of the wait, in
 //!   which nothing of the program's is called; inside of `blocking`, and before the first `run`, it panics
 //!   and says so.
@@ -19,18 +19,24 @@
 //! | --- | --- |
 //! | `run.rs` | `run`: where a program enters |
 //! | `spawn.rs` | `go`, `Builder`, `set_default_stack_size` |
+//! | `locals.rs` | `set_default_shared_locals`, and a builder's `own_locals` and `shared_locals` |
 //! | `join_handle.rs` | `JoinHandle`, `JoinError` |
 //! | `outcome.rs` | `Outcome`, `catch_into`, `discard`: results, by their address |
 //! | `panic_mode.rs` | `set_panic_mode`: what becomes of a panic that nobody takes |
 //! | `scope.rs` | `scope`, `Scope`, `ScopedJoinHandle`: goroutines that borrow |
 //! | `current.rs` | `yield_now`, `goexit`, `goid`, `num_goroutine`, `gomaxprocs`, `lock_os_thread` |
+//! | `check.rs` | `check`, `set_max_detached`: goroutines that compute for long |
 //! | `blocking.rs` | `blocking`: what Go's compiler puts around a system call |
+//! | `future.rs` | `block_on` |
 //! | `labels.rs` | what Go has in `runtime/pprof`: `WithLabels`, and labels for the time of a call |
 
 mod blocking;
+mod check;
 mod current;
+mod future;
 mod join_handle;
 pub mod labels;
+mod locals;
 mod outcome;
 mod panic_mode;
 mod run;
@@ -39,11 +45,14 @@ mod spawn;
 
 pub use blocking::blocking;
 pub(crate) use blocking::ignoring_eintr;
+pub use check::{check, set_max_detached};
 pub(crate) use current::not_a_goroutine;
 pub use current::{
     OsThreadLock, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, set_gomaxprocs, yield_now,
 };
+pub use future::block_on;
 pub use join_handle::{JoinError, JoinHandle};
+pub use locals::set_default_shared_locals;
 pub(crate) use panic_mode::lose;
 pub use panic_mode::{PanicMode, set_panic_mode};
 pub use run::run;

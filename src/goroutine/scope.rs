@@ -28,17 +28,14 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// all of them. Like `std::thread::scope`.
 ///
 /// ```
-/// // SAFETY: no thread-local is kept across a point that can park.
-/// unsafe {
-///     gosched::run(|| {
-///         let words = ["a", "bc", "def"];
-///         let lengths = gosched::scope(|s| {
-///             let handles = words.map(|word| s.go(move || word.len()));
-///             handles.map(|handle| handle.join().unwrap())
-///         });
-///         assert_eq!(lengths, [1, 2, 3]);
-///     })
-/// }
+/// gosched::run(|| {
+///     let words = ["a", "bc", "def"];
+///     let lengths = gosched::scope(|s| {
+///         let handles = words.map(|word| s.go(move || word.len()));
+///         handles.map(|handle| handle.join().unwrap())
+///     });
+///     assert_eq!(lengths, [1, 2, 3]);
+/// });
 /// ```
 ///
 /// # Panics

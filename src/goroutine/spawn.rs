@@ -11,8 +11,8 @@ use crate::goroutine::panic_mode::lose;
 use crate::goroutine::{JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::G;
 use crate::runtime::{
-    self, Maker, Name, StackKind, announce_end, attach_new, default_kind, detached, enqueue, newproc1,
-    room_for, started, too_large, unwire,
+    self, Maker, Name, StackKind, attach_new, default_kind, detached, end_locals, enqueue, finish,
+    fixed_kind, newproc1, own_locals_are_default, room_for, started, too_large, unwire, with_own_locals,
 };
 
 /// Runs `f` on a new goroutine. Go's `go` statement.
@@ -23,7 +23,8 @@ use crate::runtime::{
 ///
 /// The goroutine's stack never moves, has 256 KiB, which take memory only as they are used, and ends in a
 /// guard page. In a debug build, whose frames are several times as large, it has 1 MiB. [`Builder`] makes
-/// larger ones, and [`set_default_stack_size`] has all be larger.
+/// larger ones, and [`set_default_stack_size`] has all be larger. Its [thread-locals](crate#thread-locals) are in there,
+/// too, as those of a thread are: a few KiB, as a rule.
 ///
 /// What `f` captures, and its result, are on that stack, too: without optimisation up to three copies of
 /// each.
@@ -32,13 +33,10 @@ use crate::runtime::{
 /// [`run`](crate::run) does.
 ///
 /// ```
-/// // SAFETY: no thread-local is kept across a point that can park.
-/// unsafe {
-///     gosched::run(|| {
-///         let handle = gosched::go(|| 6 * 7);
-///         assert_eq!(handle.join().unwrap(), 42);
-///     })
-/// }
+/// gosched::run(|| {
+///     let handle = gosched::go(|| 6 * 7);
+///     assert_eq!(handle.join().unwrap(), 42);
+/// });
 /// ```
 ///
 /// # Panics
@@ -57,8 +55,9 @@ where
     }
 }
 
-/// Sets how large the stack of a goroutine is, at least, if who makes it doesn't say that: of one that is
-/// made by [`go`], or by a [`Builder`] without [`stack_size`](Builder::stack_size). It is called before the
+/// Sets how large the stack of a goroutine is, with its [thread-locals](crate#thread-locals), at least, if who makes
+/// it doesn't say that: of one that is made by [`go`], or by a [`Builder`] without
+/// [`stack_size`](Builder::stack_size). It is called before the
 /// first [`run`](crate::run). What `GOSCHED_STACK_SIZE` says goes before: with that in the environment, a
 /// program can be tried with larger stacks.
 ///
@@ -95,35 +94,57 @@ pub(crate) fn cannot(what: &str, error: &io::Error) -> ! {
     panic!("gosched::{what}: can't make a goroutine: {error}")
 }
 
-/// Makes goroutines with a name, or with a stack of another size.
+/// Makes goroutines with a name, with a stack of another size, or with the thread-locals of their threads.
 ///
 /// ```
-/// // SAFETY: no thread-local is kept across a point that can park.
-/// unsafe {
-///     gosched::run(|| {
-///         let deep = gosched::Builder::new().name("deep").stack_size(64 << 20).go(|| {
-///             fn depth(n: u32) -> u32 {
-///                 if n == 0 { 0 } else { 1 + std::hint::black_box(depth(n - 1)) }
-///             }
-///             depth(100_000)
-///         });
-///         assert_eq!(deep.unwrap().join().unwrap(), 100_000);
-///     })
-/// }
+/// gosched::run(|| {
+///     let deep = gosched::Builder::new().name("deep").stack_size(64 << 20).go(|| {
+///         fn depth(n: u32) -> u32 {
+///             if n == 0 { 0 } else { 1 + std::hint::black_box(depth(n - 1)) }
+///         }
+///         depth(100_000)
+///     });
+///     assert_eq!(deep.unwrap().join().unwrap(), 100_000);
+/// });
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a builder makes nothing until `go` is called"]
 pub struct Builder {
-    name: Name,
-    /// What it was set to, or the size that can't be.
-    stack: Result<Option<StackKind>, usize>,
+    pub(super) name: Name,
+    /// What is to be otherwise than with [`go`].
+    pub(super) special: Option<Special>,
+}
+
+/// A kind of goroutine that isn't the usual one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Special {
+    /// What the stack was set to, or the size that can't be.
+    pub(super) stack: Result<Option<StackKind>, usize>,
+    /// Whether it is to have thread-locals of its own, if that was said.
+    pub(super) own_locals: Option<bool>,
+}
+
+impl Special {
+    pub(super) const NOTHING: Special = Special { stack: Ok(None), own_locals: None };
+
+    /// The kind, where `usual` is that of one of which nothing was said but whose thread-locals it has.
+    #[cold]
+    pub(super) fn kind(&self, usual: StackKind) -> io::Result<StackKind> {
+        if !started() {
+            return default_kind();
+        }
+        let stack = self.stack.map_err(too_large)?;
+        let kind = stack.unwrap_or(usual);
+        let own_locals = self.own_locals.map_or_else(own_locals_are_default, Ok)?;
+        if own_locals { with_own_locals(kind, stack.is_some()) } else { Ok(kind) }
+    }
 }
 
 impl Builder {
     /// A builder of goroutines as [`go`] makes them.
     #[inline(always)]
     pub fn new() -> Self {
-        Builder { name: Name::NONE, stack: Ok(None) }
+        Builder { name: Name::NONE, special: None }
     }
 
     /// Names the goroutine, for reports and the messages of panics; these show the first 31 bytes, with
@@ -135,7 +156,8 @@ impl Builder {
     /// Sets the size of the stack to at least `size` bytes, up to 1 GiB: it is rounded up to a power of two
     /// of pages. Only what is used takes memory. What it is otherwise, [`go`] says.
     pub fn stack_size(self, size: usize) -> Self {
-        Builder { stack: room_for(size).map(Some).ok_or(size), ..self }
+        let stack = room_for(size).map(Some).ok_or(size);
+        Builder { special: Some(Special { stack, ..self.special.unwrap_or(Special::NOTHING) }), ..self }
     }
 
     /// Makes the goroutine, and runs `f` on it.
@@ -144,8 +166,10 @@ impl Builder {
     /// - The runtime hasn't started.
     /// - There is no memory or address space for a stack
     ///   ([`OutOfMemory`](io::ErrorKind::OutOfMemory), or what the kernel says).
-    /// - With `GOSCHED_GUARD=strict`: the kernel has no mapping left for the guard page.
+    /// - The kernel has no mapping left for the guard page ([`OutOfMemory`](io::ErrorKind::OutOfMemory)).
     /// - The stack size is more than 1 GiB ([`InvalidInput`](io::ErrorKind::InvalidInput)).
+    /// - It is to have [thread-locals of its own](crate#thread-locals), and can't here
+    ///   ([`Unsupported`](io::ErrorKind::Unsupported)).
     #[track_caller]
     #[inline]
     pub fn go<F, T>(self, f: F) -> io::Result<JoinHandle<T>>
@@ -226,16 +250,13 @@ impl Builder {
         Ok(gp)
     }
 
-    /// The kind of stack to make.
+    /// The kind to make.
     ///
     /// # Errors
-    /// If the runtime hasn't started, or the stack size is too large.
+    /// If the runtime hasn't started, the stack size is too large, or it can't have thread-locals of its own here.
     #[inline(always)]
     pub(crate) fn kind(&self) -> io::Result<StackKind> {
-        if !started() {
-            return Err(not_running());
-        }
-        self.stack.map(|kind| kind.unwrap_or_else(default_kind)).map_err(too_large)
+        self.special.as_ref().map_or_else(default_kind, |special| special.kind(fixed_kind()))
     }
 
     /// What reports will say of where the goroutine comes from.
@@ -243,11 +264,6 @@ impl Builder {
     pub(crate) fn maker(&self, created_at: &'static Location<'static>) -> Maker<'_> {
         Maker { name: &self.name, created_at: Some(created_at), callerpc: 0 }
     }
-}
-
-#[cold]
-fn not_running() -> io::Error {
-    io::Error::other("the runtime isn't running: the first call of gosched::run starts it")
 }
 
 impl Default for Builder {
@@ -264,7 +280,7 @@ where
 {
     // SAFETY: spawn has set the argument to the G itself, and G's are never freed.
     let gp: &'static G = unsafe { &*gp.cast::<G>() };
-    // SAFETY: spawn put an (F, N) there, and nobody else uses the slot before announce_end. Both are moved
+    // SAFETY: spawn put an (F, N) there, and nobody else uses the slot before its end. Both are moved
     // out, once.
     let both = unsafe { gp.ext.slot.value::<(F, N)>() };
     // SAFETY: as above.
@@ -282,19 +298,18 @@ where
     unwire(gp);
     if detached(gp) {
         // SAFETY: the function has ended.
-        return then(gp, unsafe { discard(payload, value.as_mut_ptr()) });
+        let panicked = unsafe { discard(payload, value.as_mut_ptr()) };
+        end_locals(gp);
+        return then(gp, panicked);
     }
-    // SAFETY: the function has ended; the slot is empty, and nobody else uses it before announce_end.
+    // SAFETY: the function has ended; the slot is empty, and nobody else uses it before its end.
     unsafe { put(gp.ext.slot.place(), payload, value.as_ptr()) };
-    if announce_end(gp) {
-        then(gp, false);
-    } else {
-        // The handle was dropped after the look at `detached`, so nobody takes the result.
-        // SAFETY: the outcome is as it was put there, and announce_end says that it is this goroutine's.
-        then(gp, unsafe {
-            let panicked = discard_in(gp.ext.slot.value::<Outcome<T>>());
-            gp.ext.slot.clear::<Outcome<T>>();
-            panicked
-        });
-    }
+    // If the handle was dropped after the look at `detached`, nobody takes the result.
+    // SAFETY: the outcome is as it was put there, and is this goroutine's, as finish says.
+    let panicked = finish(gp, || unsafe {
+        let panicked = discard_in(gp.ext.slot.value::<Outcome<T>>());
+        gp.ext.slot.clear::<Outcome<T>>();
+        panicked
+    });
+    then(gp, panicked);
 }

@@ -5,24 +5,21 @@
 //! use gosched::go;
 //! use gosched::net::{TcpListener, TcpStream};
 //!
-//! // SAFETY: no thread-local is kept across a point that can park.
-//! unsafe {
-//!     gosched::run(|| {
-//!         let listener = TcpListener::bind("127.0.0.1:0")?;
-//!         let addr = listener.local_addr()?;
-//!         go(move || {
-//!             for stream in listener.incoming().map_while(Result::ok) {
-//!                 go(move || std::io::copy(&mut &stream, &mut &stream));
-//!             }
-//!         });
-//!         let mut stream = TcpStream::connect(addr)?;
-//!         stream.write_all(b"echo")?;
-//!         let mut buf = [0; 4];
-//!         stream.read_exact(&mut buf)?;
-//!         assert_eq!(&buf, b"echo");
-//!         Ok::<(), std::io::Error>(())
-//!     })
-//! }
+//! gosched::run(|| {
+//!     let listener = TcpListener::bind("127.0.0.1:0")?;
+//!     let addr = listener.local_addr()?;
+//!     go(move || {
+//!         for stream in listener.incoming().map_while(Result::ok) {
+//!             go(move || std::io::copy(&mut &stream, &mut &stream));
+//!         }
+//!     });
+//!     let mut stream = TcpStream::connect(addr)?;
+//!     stream.write_all(b"echo")?;
+//!     let mut buf = [0; 4];
+//!     stream.read_exact(&mut buf)?;
+//!     assert_eq!(&buf, b"echo");
+//!     Ok::<(), std::io::Error>(())
+//! })
 //! .unwrap();
 //! ```
 //!

@@ -20,21 +20,18 @@ use crate::runtime::Mode;
 /// use std::io::{Read, Write, pipe};
 /// use gosched::net::Pollable;
 ///
-/// // SAFETY: no thread-local is kept across a point that can park.
-/// unsafe {
-///     gosched::run(|| {
-///         let (rx, tx) = pipe()?;
-///         let (mut rx, mut tx) = (Pollable::new(rx)?, Pollable::new(tx)?);
-///         let reader = gosched::go(move || {
-///             let mut all = String::new();
-///             rx.read_to_string(&mut all).map(|_| all)
-///         });
-///         tx.write_all(b"through a pipe")?;
-///         drop(tx);
-///         assert_eq!(reader.join().unwrap()?, "through a pipe");
-///         Ok::<(), std::io::Error>(())
-///     })
-/// }
+/// gosched::run(|| {
+///     let (rx, tx) = pipe()?;
+///     let (mut rx, mut tx) = (Pollable::new(rx)?, Pollable::new(tx)?);
+///     let reader = gosched::go(move || {
+///         let mut all = String::new();
+///         rx.read_to_string(&mut all).map(|_| all)
+///     });
+///     tx.write_all(b"through a pipe")?;
+///     drop(tx);
+///     assert_eq!(reader.join().unwrap()?, "through a pipe");
+///     Ok::<(), std::io::Error>(())
+/// })
 /// .unwrap();
 /// ```
 ///
@@ -45,17 +42,14 @@ use crate::runtime::Mode;
 /// use std::os::unix::net::UnixDatagram;
 /// use gosched::net::Pollable;
 ///
-/// // SAFETY: no thread-local is kept across a point that can park.
-/// unsafe {
-///     gosched::run(|| {
-///         let (a, b) = UnixDatagram::pair()?;
-///         let (a, b) = (Pollable::new(a)?, Pollable::new(b)?);
-///         gosched::go(move || a.write_with(|a| a.send(b"hello")));
-///         let mut buf = [0; 16];
-///         assert_eq!(b.read_with(|b| b.recv(&mut buf))?, 5);
-///         Ok::<(), std::io::Error>(())
-///     })
-/// }
+/// gosched::run(|| {
+///     let (a, b) = UnixDatagram::pair()?;
+///     let (a, b) = (Pollable::new(a)?, Pollable::new(b)?);
+///     gosched::go(move || a.write_with(|a| a.send(b"hello")));
+///     let mut buf = [0; 16];
+///     assert_eq!(b.read_with(|b| b.recv(&mut buf))?, 5);
+///     Ok::<(), std::io::Error>(())
+/// })
 /// .unwrap();
 /// ```
 ///

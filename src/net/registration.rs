@@ -236,8 +236,8 @@ impl<T> Registration<T> {
 
     /// The poller's wait, on a goroutine.
     fn poll_wait(&self, direction: &Direction) -> io::Result<()> {
-        // SAFETY: on a goroutine, as `limited` has seen to; `run`'s caller has promised that none keeps a
-        // thread-local across a wait; self keeps the registration.
+        // SAFETY: on a goroutine, as `limited` has seen to; it was promised that none that shares thread-locals
+        // keeps something of one across a wait; self keeps the registration.
         unsafe { poll_runtime_poll_wait(self.pd, direction.mode) }.map_err(error)
     }
 
@@ -252,7 +252,7 @@ impl<T> Registration<T> {
             d => d,
         });
         let read = direction.mode == Mode::Read;
-        // SAFETY: on a goroutine, and so with a P; `pd` came from poll_open and is closed by drop.
+        // SAFETY: on a goroutine; `pd` came from poll_open and is closed by drop.
         unsafe { poll_runtime_poll_set_deadline(self.pd, d, read, !read) };
     }
 

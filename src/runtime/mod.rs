@@ -21,6 +21,7 @@
 //! | `g` | goroutines as things: made, kept, counted, their state |
 //! | `mem`, `netpoll` | home pages, segments, guards, pools; epoll |
 //! | `lock` | futex mutexes, notes, ranks |
+//! | `tls` | thread-locals of a goroutine's own |
 //! | `embed` | hooks, the tracer |
 //! | `base` | Linux, settings, stderr, `throw`, who runs here |
 //! | `arch` | the Rust side of `asm/` |
@@ -60,9 +61,10 @@
 //! - Code on a goroutine may be on a stack of 2 KiB. What allocates, prints or asks for the time runs
 //!   `with_room`, and a function that the program calls directly begins with a check.
 //! - A goroutine that parks may go on on another thread: its M and P are asked for again, and nothing that comes
-//!   from a thread-local is kept.
+//!   from a thread-local is kept, as not each goroutine has its own.
 //! - While `m.locks` isn't 0 the goroutine keeps its M and its P: so it is between `acquirem` and `releasem`, and
-//!   under each runtime lock.
+//!   under each runtime lock. Otherwise a signal may take its P at any instruction (`sched/detach.rs`). So
+//!   `m.p` is read by `Held` or `M::p`, and what runs on g0 bears that there is none.
 //!
 //! # Arrows up
 //!
@@ -96,6 +98,7 @@ mod signal;
 mod stack;
 mod start;
 mod time;
+mod tls;
 mod world;
 
 pub use base::debug::{Traceback, set_traceback};
@@ -129,7 +132,7 @@ pub use world::suspend::SuspendGState;
 pub(crate) use arch::{
     asmcgocall, getg, gogo, mcall, newcoro_here, newproc_here, procyield, systemstack, systemstack_scannable,
 };
-pub(crate) use base::debug::{MAX_GOMAXPROCS, die_on_panic, set_die_on_panic};
+pub(crate) use base::debug::{MAX_GOMAXPROCS, die_on_panic, set_detach, set_die_on_panic};
 pub(crate) use base::fatal::{fatal, misuse, throw};
 pub(crate) use base::os::nanotime;
 pub(crate) use base::print;
@@ -154,23 +157,27 @@ pub(crate) use lock::{lock, unlock};
 pub(crate) use m::count::{mcount_now, set_max_threads};
 pub(crate) use m::lockosthread::{lock_os_thread, locked_os_thread, unlock_os_thread, unwire};
 pub(crate) use m::sigstack::init_sigmask;
-pub(crate) use mem::morestack_check::{ENTRY_ROOM, entry_check};
-pub(crate) use mem::sizes::{default_kind, room_for, too_large};
+pub(crate) use mem::morestack_check::{ENTRY_ROOM, entry_check, stop_if_asked};
+pub(crate) use mem::sizes::{
+    MAIN_KIND, default_kind, fixed_kind, own_locals_are_default, room_for, too_large, with_own_locals,
+};
 pub(crate) use monitor::scavenge::free_os_memory;
 pub(crate) use p::gcount::gcount;
 pub(crate) use p::procs::gomaxprocs;
 pub(crate) use p::runq::runqempty;
 pub(crate) use p::stop::preemptall;
-pub(crate) use preempt::pin::{proc_pin, proc_unpin};
 pub(crate) use report::goroutine_panic::fatalpanic;
 pub(crate) use sched::coro::{coroswitch, coroswitch_on, newcoro};
+pub(crate) use sched::detach::set_max_detached;
 pub(crate) use sched::disable::{become_system_goroutine, sched_enable_user};
 pub(crate) use sched::extram::Guest;
 pub(crate) use sched::goexit::goexit1;
 pub(crate) use sched::gosched::{gosched, gosched_if_busy, goschedguarded, goyield};
-pub(crate) use sched::join::{announce_end, drop_handle, wait_for_end};
+pub(crate) use sched::join::{drop_handle, finish, wait_for_end};
 pub(crate) use sched::must_wait::{as_goroutine, guest, must_wait, where_nothing_parks};
 pub(crate) use sched::park::gopark;
+pub(crate) use sched::parker::Parker;
+pub(crate) use sched::pin::{proc_pin, proc_unpin};
 pub(crate) use sched::poll::poll_work;
 pub(crate) use sched::ready::{enqueue, goready, injectglist};
 pub(crate) use sched::syscall::{entersyscall, entersyscallblock, exitsyscall, notetsleepg};
@@ -184,13 +191,14 @@ pub(crate) use signal::sigqueue::{bit, signal_recv, signal_wait_until_idle};
 pub(crate) use stack::newstack::set_max_stack;
 pub(crate) use stack::scan::scan_stack;
 pub(crate) use stack::shrink::shrinkstack;
-pub(crate) use start::boot::set_default_stack_size;
+pub(crate) use start::boot::{rt0_go, set_default_shared_locals, set_default_stack_size};
 pub(crate) use start::main_goroutine::run_main;
 pub(crate) use time::duration::{nanos, until, when};
 pub(crate) use time::fire::{begin_timer, cancel_timer, end_timer, fire_timer, set_timer};
 pub(crate) use time::limit::with_limit;
 pub(crate) use time::modify::{addtimer, deltimer, modtimer, resettimer};
 pub(crate) use time::sleep::time_sleep;
+pub(crate) use tls::end_locals;
 pub(crate) use world::for_each_p::for_each_p;
 pub(crate) use world::stw::{set_gomaxprocs, start_the_world, stop_the_world};
 pub(crate) use world::suspend::{resume_g, suspend_g};

@@ -1,21 +1,17 @@
 //! Receiving signals, ignoring them, and restoring their former actions. Go's package `os/signal`.
 //!
-//! ```
+//! ```no_run
 //! use gosched::select;
 //! use gosched::signal::{self, Signal};
 //!
-//! // SAFETY: no thread-local is kept across a point that can park.
-//! unsafe {
-//!     gosched::run(|| {
-//!         let signals = signal::notify([Signal::INT, Signal::TERM])?;
-//! # libc::kill(libc::getpid(), libc::SIGTERM);
-//!         select! {
-//!             recv(signals.c()) -> signal => println!("{} has come: the end", signal.unwrap()),
-//!         }
-//!         Ok::<(), std::io::Error>(())
-//!     })
-//!     .unwrap();
-//! }
+//! gosched::run(|| {
+//!     let signals = signal::notify([Signal::INT, Signal::TERM])?;
+//!     select! {
+//!         recv(signals.c()) -> signal => println!("{} has come: the end", signal.unwrap()),
+//!     }
+//!     Ok::<(), std::io::Error>(())
+//! })
+//! .unwrap();
 //! ```
 //!
 //! A signal that nobody has asked for keeps its action: a handler of the program's own, or the system's
@@ -32,7 +28,7 @@
 //! that the C library needs for itself.
 //!
 //! `SIGURG` may come although nobody has sent it to the program: the runtime sends it to its own threads, to
-//! stop [preemptible](crate::proc::preemption) code.
+//! stop [preemptible](crate::proc::preemption) code, and to take the P's of goroutines that keep them.
 //!
 //! # What it costs
 //!

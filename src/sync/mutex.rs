@@ -14,17 +14,14 @@ use crate::sync::raw_mutex::RawMutex;
 /// use gosched::sync::Mutex;
 ///
 /// static COUNT: Mutex<u32> = Mutex::new(0);
-/// // SAFETY: no thread-local is kept across a point that can park.
-/// unsafe {
-///     gosched::run(|| {
-///         gosched::scope(|s| {
-///             for _ in 0..10 {
-///                 s.go(|| *COUNT.lock() += 1);
-///             }
-///         });
-///         assert_eq!(*COUNT.lock(), 10);
-///     })
-/// }
+/// gosched::run(|| {
+///     gosched::scope(|s| {
+///         for _ in 0..10 {
+///             s.go(|| *COUNT.lock() += 1);
+///         }
+///     });
+///     assert_eq!(*COUNT.lock(), 10);
+/// });
 /// ```
 pub struct Mutex<T: ?Sized> {
     raw: RawMutex,

@@ -49,20 +49,17 @@ impl Semaphore {
     /// use std::sync::Arc;
     /// use gosched::sync::Semaphore;
     ///
-    /// // SAFETY: no thread-local is kept across a point that can park.
-    /// unsafe {
-    ///     gosched::run(|| {
-    ///         let slots = Arc::new(Semaphore::new(3));
-    ///         for _ in 0..100 {
-    ///             // Here, not in the goroutine: no more than three are made at a time.
-    ///             let slot = slots.clone().acquire_owned();
-    ///             gosched::go(move || {
-    ///                 let _slot = slot;
-    ///                 gosched::yield_now();
-    ///             });
-    ///         }
-    ///     })
-    /// }
+    /// gosched::run(|| {
+    ///     let slots = Arc::new(Semaphore::new(3));
+    ///     for _ in 0..100 {
+    ///         // Here, not in the goroutine: no more than three are made at a time.
+    ///         let slot = slots.clone().acquire_owned();
+    ///         gosched::go(move || {
+    ///             let _slot = slot;
+    ///             gosched::yield_now();
+    ///         });
+    ///     }
+    /// });
     /// ```
     ///
     /// # Panics

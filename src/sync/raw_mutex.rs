@@ -43,7 +43,7 @@ const ACTIVE_SPIN_CNT: u32 = 30;
 fn can_spin(iter: u32) -> bool {
     let busy =
         gomaxprocs() - sched().npidle.load(Ordering::Relaxed) - sched().nmspinning.load(Ordering::Relaxed);
-    iter < ACTIVE_SPIN && busy > 1 && getm().p.get().is_some_and(|pp| runqempty(pp.steal()))
+    iter < ACTIVE_SPIN && busy > 1 && getm().p.peek().is_some_and(|pp| runqempty(pp.steal()))
 }
 
 impl RawMutex {

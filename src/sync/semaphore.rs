@@ -22,20 +22,17 @@ use crate::sync::SemaphorePermit;
 /// use gosched::sync::Semaphore;
 ///
 /// static SLOTS: Semaphore = Semaphore::new(3);
-/// // SAFETY: no thread-local is kept across a point that can park.
-/// unsafe {
-///     gosched::run(|| {
-///         gosched::scope(|s| {
-///             for _ in 0..100 {
-///                 s.go(|| {
-///                     let _slot = SLOTS.acquire();
-///                     gosched::yield_now(); // no more than three goroutines are here at a time
-///                 });
-///             }
-///         });
-///         assert_eq!(SLOTS.available_permits(), 3);
-///     })
-/// }
+/// gosched::run(|| {
+///     gosched::scope(|s| {
+///         for _ in 0..100 {
+///             s.go(|| {
+///                 let _slot = SLOTS.acquire();
+///                 gosched::yield_now(); // no more than three goroutines are here at a time
+///             });
+///         }
+///     });
+///     assert_eq!(SLOTS.available_permits(), 3);
+/// });
 /// ```
 pub struct Semaphore {
     /// Protects the rest; a runtime lock, so that permits can be given back on any thread.

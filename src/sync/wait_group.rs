@@ -15,16 +15,13 @@ use crate::runtime::{
 /// use std::sync::Arc;
 /// use gosched::sync::WaitGroup;
 ///
-/// // SAFETY: no thread-local is kept across a point that can park.
-/// unsafe {
-///     gosched::run(|| {
-///         let group = Arc::new(WaitGroup::new());
-///         for i in 0..10 {
-///             group.go(move || i * i);
-///         }
-///         group.wait();
-///     })
-/// }
+/// gosched::run(|| {
+///     let group = Arc::new(WaitGroup::new());
+///     for i in 0..10 {
+///         group.go(move || i * i);
+///     }
+///     group.wait();
+/// });
 /// ```
 ///
 /// What isn't a goroutine of its own is counted by a [`guard`](Self::guard), or by [`add`](Self::add) and

@@ -22,16 +22,13 @@ impl WaitGroup {
     /// use std::sync::Arc;
     /// use gosched::sync::WaitGroup;
     ///
-    /// // SAFETY: no thread-local is kept across a point that can park.
-    /// unsafe {
-    ///     gosched::run(|| {
-    ///         let group = Arc::new(WaitGroup::new());
-    ///         let sum = group.go(|| 1 + 1);
-    ///         group.go(|| panic!("the others are waited for all the same"));
-    ///         group.wait();
-    ///         assert_eq!(sum.join().unwrap(), 2);
-    ///     })
-    /// }
+    /// gosched::run(|| {
+    ///     let group = Arc::new(WaitGroup::new());
+    ///     let sum = group.go(|| 1 + 1);
+    ///     group.go(|| panic!("the others are waited for all the same"));
+    ///     group.wait();
+    ///     assert_eq!(sum.join().unwrap(), 2);
+    /// });
     /// ```
     ///
     /// # Panics
@@ -65,17 +62,14 @@ impl WaitGroup {
     ///
     /// static REQUESTS: WaitGroup = WaitGroup::new();
     ///
-    /// // SAFETY: no thread-local is kept across a point that can park.
-    /// unsafe {
-    ///     gosched::run(|| {
-    ///         let request = REQUESTS.guard();
-    ///         gosched::go(move || {
-    ///             let _request = request;
-    ///             panic!("it is counted off all the same");
-    ///         });
-    ///         REQUESTS.wait();
-    ///     })
-    /// }
+    /// gosched::run(|| {
+    ///     let request = REQUESTS.guard();
+    ///     gosched::go(move || {
+    ///         let _request = request;
+    ///         panic!("it is counted off all the same");
+    ///     });
+    ///     REQUESTS.wait();
+    /// });
     /// ```
     ///
     /// # Panics

@@ -5,30 +5,27 @@
 //! use gosched::chan::bounded;
 //! use gosched::{select, time};
 //!
-//! // SAFETY: no thread-local is kept across a point that can park.
-//! unsafe {
-//!     gosched::run(|| {
-//!         let (tx, rx) = bounded(0);
-//!         gosched::go(move || {
-//!             time::sleep(Duration::from_millis(5));
-//!             tx.send("done").unwrap();
-//!         });
-//!         let ticks = time::tick(Duration::from_millis(1));
-//!         let done = loop {
-//!             select! {
-//!                 recv(rx) -> done => break done,
-//!                 recv(ticks) -> _ => {} // still working
-//!             }
-//!         };
-//!         assert_eq!(done, Ok("done"));
+//! gosched::run(|| {
+//!     let (tx, rx) = bounded(0);
+//!     gosched::go(move || {
+//!         time::sleep(Duration::from_millis(5));
+//!         tx.send("done").unwrap();
+//!     });
+//!     let ticks = time::tick(Duration::from_millis(1));
+//!     let done = loop {
+//!         select! {
+//!             recv(rx) -> done => break done,
+//!             recv(ticks) -> _ => {} // still working
+//!         }
+//!     };
+//!     assert_eq!(done, Ok("done"));
 //!
-//!         let late = select! {
-//!             recv(rx) -> _ => false,
-//!             default(Duration::from_millis(1)) => true,
-//!         };
-//!         # let _ = late;
-//!     })
-//! }
+//!     let late = select! {
+//!         recv(rx) -> _ => false,
+//!         default(Duration::from_millis(1)) => true,
+//!     };
+//!     # let _ = late;
+//! });
 //! ```
 //!
 //! To limit a wait, there is `default(timeout)` in [`select!`](crate::select), and
@@ -67,7 +64,7 @@ use crate::runtime::{self, must_wait, nanos, until};
 pub fn sleep(d: Duration) {
     let _guest = must_wait("time::sleep");
     // SAFETY: must_wait saw that this is a goroutine with a P, or made it one; nothing here is a
-    // thread-local's, and the program keeps none where it can park, as `run` demands.
+    // thread-local's, and a goroutine that shares thread-locals keeps none where it can park, as was promised.
     unsafe { runtime::time_sleep(nanos(d)) }
 }
 

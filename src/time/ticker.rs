@@ -16,15 +16,12 @@ use crate::runtime::{must_wait, nanos, when};
 /// use std::time::{Duration, Instant};
 /// use gosched::time::Ticker;
 ///
-/// // SAFETY: no thread-local is kept across a point that can park.
-/// unsafe {
-///     gosched::run(|| {
-///         let start = Instant::now();
-///         let ticker = Ticker::new(Duration::from_millis(2));
-///         assert_eq!(ticker.c().iter().take(3).count(), 3);
-///         assert!(start.elapsed() >= Duration::from_millis(6));
-///     })
-/// }
+/// gosched::run(|| {
+///     let start = Instant::now();
+///     let ticker = Ticker::new(Duration::from_millis(2));
+///     assert_eq!(ticker.c().iter().take(3).count(), 3);
+///     assert!(start.elapsed() >= Duration::from_millis(6));
+/// });
 /// ```
 #[must_use = "dropping the ticker stops it"]
 pub struct Ticker {

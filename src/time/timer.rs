@@ -25,19 +25,16 @@ use crate::runtime::{
 /// use gosched::select;
 /// use gosched::time::Timer;
 ///
-/// // SAFETY: no thread-local is kept across a point that can park.
-/// unsafe {
-///     gosched::run(|| {
-///         let (_tx, rx) = gosched::chan::bounded::<()>(0);
-///         let timer = Timer::new(Duration::from_secs(3600));
-///         assert!(timer.reset(Duration::from_millis(1)));
-///         select! {
-///             recv(rx) -> _ => unreachable!(),
-///             recv(timer.c()) -> time => drop(time.unwrap()),
-///         }
-///         assert!(!timer.stop(), "it has fired");
-///     })
-/// }
+/// gosched::run(|| {
+///     let (_tx, rx) = gosched::chan::bounded::<()>(0);
+///     let timer = Timer::new(Duration::from_secs(3600));
+///     assert!(timer.reset(Duration::from_millis(1)));
+///     select! {
+///         recv(rx) -> _ => unreachable!(),
+///         recv(timer.c()) -> time => drop(time.unwrap()),
+///     }
+///     assert!(!timer.stop(), "it has fired");
+/// });
 /// ```
 #[must_use = "dropping the timer stops it"]
 pub struct Timer {

@@ -90,8 +90,9 @@ fn states_have_gos_values() {
 #[test]
 fn wait_reasons_are_gos() {
     let expected: Vec<[String; 3]> = rows("wait-reasons");
-    assert_eq!(WaitReason::ALL.len(), expected.len());
-    for (reason, expected) in WaitReason::ALL.iter().zip(expected) {
+    let (gos, ours) = WaitReason::ALL.split_at(expected.len());
+    assert_eq!(ours, [WaitReason::Future]);
+    for (reason, expected) in gos.iter().zip(expected) {
         let value = *reason as u8;
         assert_eq!([value.to_string(), format!("{reason:?}"), reason.as_str().to_owned()], expected);
     }

@@ -5,9 +5,12 @@
 //! | --- | --- |
 //! | `STRESS_SECONDS` | how long each process runs, 1 at first; 300 is thorough |
 //! | `STRESS_SEED` | the seed; without it, another one each time |
+//! | `STRESS_LEAN` | if it is set, goroutines share the thread-locals of their threads |
 //! | `GOMAXPROCS` | if it is set, one process runs with it; otherwise one for each of several settings |
 
+mod blocked;
 mod channels;
+mod computing;
 mod coros;
 #[path = "../common/emulator.rs"]
 mod emulator;
@@ -22,12 +25,15 @@ mod selects;
 mod signals;
 mod spawns;
 mod stacks;
+mod std_locks;
+mod storms;
 mod tally;
 mod threads;
 mod timers;
 mod world;
 
 use std::env;
+use std::fs;
 use std::panic;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -39,7 +45,7 @@ use tally::{Op, count};
 /// What a goroutine of the stress does; it returns when all that it has begun has ended.
 type Scenario = fn(&mut Rng);
 
-const SCENARIOS: [Scenario; 41] = [
+const SCENARIOS: [Scenario; 57] = [
     nested,
     channels::crowd,
     channels::requests,
@@ -81,10 +87,35 @@ const SCENARIOS: [Scenario; 41] = [
     timers::impatient,
     timers::fickle,
     timers::few_permits,
+    computing::messages,
+    computing::generators,
+    computing::ends,
+    std_locks::counter,
+    std_locks::readers_and_writers,
+    std_locks::poisoned,
+    std_locks::queue,
+    std_locks::rounds,
+    std_locks::kept_while_parked,
+    blocked::sleeps,
+    blocked::pipes,
+    blocked::sockets,
+    blocked::full_pipe,
+    storms::malloc,
+    storms::println,
+    storms::stdio,
 ];
 
 /// How long nothing may happen.
 const PATIENCE: Duration = Duration::from_secs(100);
+
+/// How many threads there may be. Each goroutine that has lost its P keeps one, as each of std's has one; what has
+/// ended has none.
+const MOST_THREADS: usize = 400;
+
+/// Whether goroutines share the thread-locals of their threads.
+fn lean() -> bool {
+    env::var_os("STRESS_LEAN").is_some()
+}
 
 /// Several scenarios beside each other.
 fn many(rng: &mut Rng, n: usize) {
@@ -109,8 +140,7 @@ fn nested(rng: &mut Rng) {
 fn round(rng: &mut Rng) {
     thread::scope(|s| {
         for mut rng in [rng.fork(), rng.fork()] {
-            // SAFETY: no thread-local is kept across a point that can park.
-            s.spawn(move || unsafe { gosched::run(move || many(&mut rng, 16)) });
+            s.spawn(move || gosched::run(move || many(&mut rng, 16)));
         }
     });
     while gosched::num_goroutine() > 0 {
@@ -129,30 +159,43 @@ fn here(seed: u64, length: Duration) {
         }
     }));
     thread::spawn(move || watch(seed));
-    signals::hold();
     let (mut rng, since) = (Rng::new(seed), Instant::now());
+    if lean() {
+        // SAFETY: nothing of a thread-local is kept across a point that can park.
+        unsafe { gosched::set_default_shared_locals() }.expect("it comes first");
+    }
+    signals::hold();
     while since.elapsed() < length {
         round(&mut rng);
     }
     eprintln!("done: {}", tally::report());
 }
 
-/// Ends the process when nothing happens any more: a plain thread, so the runtime can't find a
-/// deadlock itself.
+/// Ends the process when nothing happens any more, or there are too many threads: a plain thread, so the runtime can't
+/// find a deadlock itself.
 fn watch(seed: u64) {
     let mut seen = tally::total();
     let mut since = Instant::now();
     loop {
         thread::sleep(Duration::from_millis(100));
-        let now = tally::total();
+        let (now, threads) = (tally::total(), threads());
         if now != seen {
             (seen, since) = (now, Instant::now());
-        } else if since.elapsed() > PATIENCE {
-            eprintln!("STRESS_SEED={seed} hangs with {} goroutines", gosched::num_goroutine());
+        }
+        if since.elapsed() > PATIENCE || threads > MOST_THREADS {
+            let goroutines = gosched::num_goroutine();
+            eprintln!(
+                "STRESS_SEED={seed} hangs, or has too many: {goroutines} goroutines, {threads} threads"
+            );
             eprintln!("{}", tally::report());
             std::process::abort();
         }
     }
+}
+
+/// How many threads this process has.
+fn threads() -> usize {
+    fs::read_dir("/proc/self/task").expect("Linux has it").count()
 }
 
 #[test]
@@ -162,19 +205,18 @@ fn stress() {
         return here(seed, Duration::from_secs(random::number("STRESS_SECONDS").unwrap_or(1)));
     }
     for procs in [1, 2, 8] {
-        process(seed, procs, "randomizescheduler=0");
-        process(seed, procs, "randomizescheduler=1");
+        process(seed, procs, "randomizescheduler=0", &[]);
+        process(seed, procs, "randomizescheduler=1", &[]);
+        process(seed, procs, "randomizescheduler=1", &[("STRESS_LEAN", "1")]);
     }
-    process(seed, 2, "stackforcemove=1,efence=1,stackverify=1");
+    process(seed, 2, "stackforcemove=1,efence=1,stackverify=1", &[]);
 }
 
 /// Runs the stress in a process with these settings.
-fn process(seed: u64, procs: usize, godebug: &str) {
-    let settings = [
-        ("GOMAXPROCS", procs.to_string()),
-        ("GODEBUG", godebug.to_string()),
-        ("STRESS_SEED", seed.to_string()),
-    ];
+fn process(seed: u64, procs: usize, godebug: &str, more: &[(&str, &str)]) {
+    let (procs, seed) = (procs.to_string(), seed.to_string());
+    let settings = [("GOMAXPROCS", &*procs), ("GODEBUG", godebug), ("STRESS_SEED", &*seed)];
+    let settings: Vec<_> = settings.iter().chain(more).copied().collect();
     for (name, value) in &settings {
         eprint!("{name}={value} ");
     }

@@ -6,6 +6,7 @@ use std::thread;
 use gosched::chan::{Receiver, Sender, bounded};
 use gosched::{go, goexit, proc, scope, yield_now};
 
+use crate::lean;
 use crate::ledger::{Ledger, Token};
 use crate::rng::Rng;
 use crate::tally::{Op, count};
@@ -62,7 +63,8 @@ impl Drop for Parks<'_> {
         yield_now();
         self.ledger.received(self.wake.recv().unwrap());
         assert!(thread::panicking());
-        assert_eq!(proc::getm().addr(), here);
+        // What counts panics is the thread's there.
+        assert!(!lean() || proc::getm().addr() == here);
         count(Op::Park);
     }
 }

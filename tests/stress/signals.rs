@@ -15,8 +15,7 @@ fn all() -> Signals {
 
 /// From here on they don't end the process while no scenario has asked for them.
 pub fn hold() {
-    // SAFETY: nothing is done there. It starts the runtime.
-    unsafe { gosched::run(|| ()) };
+    gosched::run(|| ());
     mem::forget(all());
 }
 

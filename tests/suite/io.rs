@@ -13,11 +13,11 @@ use std::time::Duration;
 use gosched::chan::bounded;
 use gosched::io::{stderr, stdin, stdout};
 use gosched::time::sleep;
-use gosched::{blocking, go, yield_now};
+use gosched::{blocking, go, run, yield_now};
 
 use crate::harness::interrupts::{INTERRUPTS, count_interrupts, interrupt, this_thread};
 use crate::harness::process::{Ended, Process};
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     a_reader_holds_no_p

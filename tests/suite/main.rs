@@ -3,9 +3,11 @@
 mod asm;
 mod auto_traits;
 mod chan;
+mod detach;
 mod goroutine;
 mod harness;
 mod io;
+mod locals;
 mod net;
 mod painted;
 mod raw;
@@ -24,8 +26,10 @@ fn main() -> ExitCode {
         stack::TESTS,
         &[auto_traits::TESTS],
         chan::TESTS,
+        detach::TESTS,
         goroutine::TESTS,
         &[io::TESTS],
+        locals::TESTS,
         net::TESTS,
         raw::TESTS,
         report::TESTS,

@@ -1,6 +1,7 @@
 //! The programs that are compared.
 
 use std::env;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,10 +15,29 @@ pub struct Contender {
     program: PathBuf,
     /// What its workloads' names begin with.
     prefix: &'static str,
+    /// Whether goroutines share the thread-locals of their threads.
+    lean: bool,
 }
 
-/// What a run printed: nothing if the contender has no such workload. `None` if it died.
-pub type Outcome = Option<Vec<Measurement>>;
+/// What a run printed: nothing if the contender has no such workload.
+pub type Outcome = Result<Vec<Measurement>, Lost>;
+
+/// How a run ended that printed nothing one can use.
+#[derive(Clone, Copy)]
+pub enum Lost {
+    Died,
+    /// It took longer than it may.
+    Never,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Lost::Died => "died",
+            Lost::Never => "never",
+        })
+    }
+}
 
 /// A line that a program prints.
 pub struct Measurement {
@@ -28,33 +48,36 @@ pub struct Measurement {
 
 /// All of them: gosched first, and Go if there is a toolchain.
 pub fn contenders(go: Option<&Go>) -> Vec<Contender> {
-    let contender = |name, program: &str, prefix| Contender { name, program: program.into(), prefix };
+    let contender =
+        |name, program: &str, prefix| Contender { name, program: program.into(), prefix, lean: false };
+    let ours = env!("CARGO_BIN_EXE_gosched");
     let mut all = vec![
-        contender("ours", env!("CARGO_BIN_EXE_gosched"), ""),
-        contender("ours, raw", env!("CARGO_BIN_EXE_gosched"), "raw_"),
+        contender("ours", ours, ""),
+        Contender { lean: true, ..contender("ours, lean", ours, "") },
+        contender("ours, raw", ours, "raw_"),
     ];
-    all.extend(go.map(|go| Contender { name: "go", program: go.program(), prefix: "" }));
+    all.extend(go.map(|go| Contender { program: go.program(), ..contender("go", "", "") }));
     all.push(contender("tokio", env!("CARGO_BIN_EXE_tokio"), ""));
     all.push(contender("may", env!("CARGO_BIN_EXE_may"), ""));
     all.push(contender("corosensei", env!("CARGO_BIN_EXE_corosensei"), ""));
     all
 }
 
-/// A run that takes longer hangs.
-const LIMIT: Duration = Duration::from_secs(120);
-
 impl Contender {
-    /// Runs a workload in a fresh process.
-    pub fn run(&self, procs: usize, workload: &str) -> Outcome {
+    /// Runs a workload in a fresh process. If that takes longer than `limit`, it hangs.
+    pub fn run(&self, procs: usize, workload: &str, limit: Duration) -> Outcome {
         let workload = format!("{}{workload}", self.prefix);
         let mut command = Command::new(&self.program);
         command.arg(procs.to_string()).arg(&workload).env("ECHO_CLIENT", env!("CARGO_BIN_EXE_echo_client"));
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let lines = child.ok().and_then(output);
-        if lines.is_none() {
-            eprintln!("died: {} {procs} {workload}", self.program.display());
+        if self.lean {
+            command.env("LEAN", "1");
         }
-        lines?.lines().map(|line| self.measurement(line)).collect()
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let lines = child.map_err(|_| Lost::Died).and_then(|child| output(child, limit));
+        if let Err(lost) = lines {
+            eprintln!("{lost}: {} {procs} {workload}", self.program.display());
+        }
+        lines?.lines().map(|line| self.measurement(line).ok_or(Lost::Died)).collect()
     }
 
     fn measurement(&self, line: &str) -> Option<Measurement> {
@@ -77,18 +100,20 @@ impl FromStr for Measurement {
     }
 }
 
-/// What the process prints; nothing if it fails or hangs. The little that a workload prints
-/// fits in the pipe, so it can be read at the end.
-fn output(mut child: Child) -> Option<String> {
+/// What the process prints. The little that a workload prints fits in the pipe, so it can be read at the
+/// end.
+fn output(mut child: Child, limit: Duration) -> Result<String, Lost> {
     let start = Instant::now();
-    while child.try_wait().ok()?.is_none() {
-        if start.elapsed() > LIMIT {
-            child.kill().ok()?;
+    let mut lost = Lost::Died;
+    while child.try_wait().map_err(|_| Lost::Died)?.is_none() {
+        if start.elapsed() > limit {
+            lost = Lost::Never;
+            child.kill().map_err(|_| Lost::Died)?;
         }
         sleep(Duration::from_millis(10));
     }
-    let output = child.wait_with_output().ok()?;
-    output.status.success().then(|| String::from_utf8(output.stdout).ok())?
+    let output = child.wait_with_output().ok().filter(|output| output.status.success());
+    output.and_then(|output| String::from_utf8(output.stdout).ok()).ok_or(lost)
 }
 
 /// The Go program, in a folder that goes when this is dropped.
@@ -124,7 +149,7 @@ pub fn build_go() -> Option<Go> {
     build.args(["build", "-o"]).arg(go.program()).arg(".");
     build.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("go"));
     // It needs nothing from the network.
-    build.envs([("GOTOOLCHAIN", "local"), ("GOPROXY", "off"), ("GOFLAGS", "")]);
+    build.envs([("GOTOOLCHAIN", "local"), ("GOPROXY", "off"), ("GOFLAGS", ""), ("CGO_ENABLED", "1")]);
     if !build.status().is_ok_and(|status| status.success()) {
         eprintln!("go is skipped: the program wasn't built");
         return None;

@@ -1,9 +1,11 @@
 //! Runs each workload on gosched and on its peers, and prints a table of how they compare.
 //!
-//! `cargo bench -- [--rounds N] [--procs 1,2] [--quick] [WORKLOAD ...]`; `--quick` is one
-//! round, in place of 7. Machines are noisy: so each round runs all contenders, one after the
-//! other, each in a fresh process, forth in one round and back in the next; and the ratio is the
-//! median of the rounds' ratios.
+//! `cargo bench -- [--rounds N] [--procs 1,2] [--limit SECONDS] [--quick] [WORKLOAD ...]`; `--quick` is
+//! one round, in place of 7. What runs for longer than the limit, which is two minutes if nothing else is
+//! said, never ends. `beside_` names all workloads that begin so.
+//!
+//! Machines are noisy: so each round runs all contenders, one after the other, each in a fresh process,
+//! forth in one round and back in the next; and the ratio is the median of the rounds' ratios.
 //!
 //! The Go program is built with the `go` on the PATH, or the one that the environment variable
 //! `GO` names.
@@ -13,10 +15,11 @@ mod table;
 
 use std::env;
 use std::process::exit;
+use std::time::Duration;
 
 use gosched_benches::machine::describe;
 
-use contender::{Contender, Outcome, contenders};
+use contender::{Contender, Lost, Outcome, contenders};
 use table::Table;
 
 /// What `src/lib.rs` explains, in the table's order.
@@ -42,7 +45,7 @@ const WORKLOADS: [&str; 18] = [
 ];
 
 /// Those that are only run if they are named.
-const LONG: [&str; 10] = [
+const LONG: [&str; 24] = [
     "wake",
     "pair",
     "blocked",
@@ -53,12 +56,29 @@ const LONG: [&str; 10] = [
     "idle_connections",
     "http100",
     "http5000",
+    "beside_nothing",
+    "beside_loop",
+    "beside_2_loops",
+    "beside_100_loops",
+    "beside_c",
+    "beside_sleep",
+    "beside_mutex",
+    "beside_pipe",
+    "beside_connect",
+    "beside_lookup",
+    "beside_drop",
+    "beside_handler",
+    "hogs",
+    "library",
 ];
 
 fn main() {
     let options = Options::parse(env::args().skip(1)).unwrap_or_else(|| {
-        eprintln!("usage: cargo bench -- [--rounds N] [--procs 1,2] [--quick] [WORKLOAD ...]");
+        eprintln!(
+            "usage: cargo bench -- [--rounds N] [--procs 1,2] [--limit SECONDS] [--quick] [WORKLOAD ...]"
+        );
         eprintln!("workloads: {}; if named: {}", WORKLOADS.join(" "), LONG.join(" "));
+        eprintln!("a WORKLOAD that ends in _ is all that begin so");
         exit(2)
     });
     let go = contender::build_go();
@@ -67,41 +87,23 @@ fn main() {
     let table = Table::start(&contenders);
     for workload in &options.workloads {
         for &procs in &options.procs {
-            table.print(workload, procs, &rounds(&contenders, workload, procs, options.rounds));
+            table.print(workload, procs, &options.rounds(&contenders, workload, procs));
         }
     }
-}
-
-/// The outcomes of each round, in the contenders' order. Who has died isn't asked again.
-///
-/// Every other round goes backwards: what one leaves behind (memory that is warm, a processor that
-/// is hot) may help or hinder the one after it.
-fn rounds(contenders: &[Contender], workload: &str, procs: usize, rounds: usize) -> Vec<Vec<Outcome>> {
-    let mut outcomes: Vec<Vec<Outcome>> = Vec::new();
-    for round in 0..rounds {
-        let died = |i: usize| outcomes.last().is_some_and(|before| before[i].is_none());
-        let mut these: Vec<Outcome> = contenders.iter().map(|_| None).collect();
-        for turn in 0..contenders.len() {
-            let i = if round % 2 == 0 { turn } else { contenders.len() - 1 - turn };
-            if !died(i) {
-                these[i] = contenders[i].run(procs, workload);
-            }
-        }
-        outcomes.push(these);
-    }
-    outcomes
 }
 
 /// What the command line asks for.
 struct Options {
     rounds: usize,
     procs: Vec<usize>,
+    limit: Duration,
     workloads: Vec<String>,
 }
 
 impl Options {
     fn parse(mut words: impl Iterator<Item = String>) -> Option<Self> {
-        let mut options = Options { rounds: 7, procs: vec![1, 2], workloads: Vec::new() };
+        let limit = Duration::from_secs(120);
+        let mut options = Options { rounds: 7, procs: vec![1, 2], limit, workloads: Vec::new() };
         while let Some(word) = words.next() {
             match word.as_str() {
                 // Cargo adds it.
@@ -109,16 +111,43 @@ impl Options {
                 "--quick" => options.rounds = 1,
                 "--rounds" => options.rounds = positive(&words.next()?)?,
                 "--procs" => options.procs = words.next()?.split(',').map(positive).collect::<Option<_>>()?,
-                word if WORKLOADS.contains(&word) || LONG.contains(&word) => {
-                    options.workloads.push(word.into())
+                "--limit" => options.limit = Duration::from_secs(words.next()?.parse().ok()?),
+                word => {
+                    let prefix = word.ends_with('_');
+                    let named = |workload: &&str| *workload == word || prefix && workload.starts_with(word);
+                    let named: Vec<_> = WORKLOADS.into_iter().chain(LONG).filter(named).collect();
+                    if named.is_empty() {
+                        return None;
+                    }
+                    options.workloads.extend(named.into_iter().map(String::from));
                 }
-                _ => return None,
             }
         }
         if options.workloads.is_empty() {
             options.workloads = WORKLOADS.map(String::from).to_vec();
         }
         Some(options)
+    }
+
+    /// The outcomes of each round, in the contenders' order. Who was lost isn't asked again.
+    ///
+    /// Every other round goes backwards: what one leaves behind (memory that is warm, a processor that
+    /// is hot) may help or hinder the one after it.
+    fn rounds(&self, contenders: &[Contender], workload: &str, procs: usize) -> Vec<Vec<Outcome>> {
+        let mut lost: Vec<Option<Lost>> = vec![None; contenders.len()];
+        let mut round = |round| {
+            let mut these: Vec<Outcome> = contenders.iter().map(|_| Ok(Vec::new())).collect();
+            for turn in 0..contenders.len() {
+                let i = if round % 2 == 0 { turn } else { contenders.len() - 1 - turn };
+                these[i] = match lost[i] {
+                    Some(lost) => Err(lost),
+                    None => contenders[i].run(procs, workload, self.limit),
+                };
+                lost[i] = these[i].as_ref().err().copied();
+            }
+            these
+        };
+        (0..self.rounds).map(&mut round).collect()
     }
 }
 

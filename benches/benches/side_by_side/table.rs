@@ -12,8 +12,8 @@ pub struct Table<'a> {
 /// What a row's ratio should be at most.
 fn target(name: &str, procs: usize) -> Option<f64> {
     match name {
-        "spawn" | "spawn_wait" => Some(0.35),
-        "gosched" | "pingpong" => Some(0.4),
+        "spawn" | "spawn_wait" => Some(0.6),
+        "gosched" | "pingpong" => Some(0.45),
         "bufchan" | "select4" | "fib" => Some(0.6),
         "skynet" => Some(0.8),
         "grow" => Some(0.5),
@@ -29,6 +29,18 @@ fn target(name: &str, procs: usize) -> Option<f64> {
         "coroswitch" => Some(0.6),
         "coroswitch_pairs" => Some(4.0),
         "two_cpu" => Some(1.1),
+        _ if name.starts_with("beside_") && name.ends_with("_p99") => Some(1.0),
+        _ => None,
+    }
+}
+
+/// What a row should be at most, whatever Go does.
+fn most(name: &str, procs: usize) -> Option<f64> {
+    match name {
+        "hogs" => Some(procs as f64 * 1.1),
+        "library" => Some(120e6),
+        "library_late" => Some(12e6),
+        _ if name.starts_with("beside_") && name.ends_with("_p99") => Some(25e6),
         _ => None,
     }
 }
@@ -37,27 +49,33 @@ impl<'a> Table<'a> {
     /// Prints the head.
     pub fn start(contenders: &'a [Contender]) -> Self {
         let names = contenders.iter().map(|contender| contender.name);
-        line(["row", "procs"].into_iter().chain(names).chain(["ratio", "target", "met"]));
-        line((0..contenders.len() + 5).map(|column| if column == 0 { "---" } else { "---:" }));
+        line(["row", "procs"].into_iter().chain(names).chain(["÷ lean", "ratio", "target", "met"]));
+        line((0..contenders.len() + 6).map(|column| if column == 0 { "---" } else { "---:" }));
         Table { contenders }
     }
 
-    /// Prints the rows of a workload: one for each thing that gosched says of it; or one that
-    /// says that it died.
+    /// Prints the rows of a workload: one for each thing that gosched says of it, or another if gosched
+    /// was lost; or one that says that all were.
     pub fn print(&self, workload: &str, procs: usize, rounds: &[Vec<Outcome>]) {
-        let ours = rounds.iter().find_map(|round| ours(round).as_ref());
-        let rows = ours.map_or(vec![(workload, "")], |ours| {
-            ours.iter().map(|Measurement { name, unit, .. }| (name.as_str(), unit.as_str())).collect()
+        let said = rounds
+            .iter()
+            .find_map(|round| ours(round).as_ref().ok())
+            .or_else(|| rounds.iter().flatten().flatten().find(|said| !said.is_empty()));
+        let rows = said.map_or(vec![(workload, "")], |said| {
+            said.iter().map(|Measurement { name, unit, .. }| (name.as_str(), unit.as_str())).collect()
         });
         for (name, unit) in rows {
             let ratio = self.ratio(name, unit, rounds);
-            let target = target(name, procs);
-            let met =
-                target.zip(ratio).map_or("", |(target, ratio)| if ratio <= target { "yes" } else { "no" });
-            let decimals = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.2}"));
+            let (target, most) = (target(name, procs), most(name, procs));
+            let decimals = |value: f64| format!("{value:.2}");
+            let targets = [target.map(decimals), most.map(|most| readable(most, unit))];
             let mut cells = vec![name.to_string(), procs.to_string()];
             cells.extend((0..self.contenders.len()).map(|column| cell(name, unit, column, rounds)));
-            cells.extend([decimals(ratio), decimals(target), met.into()]);
+            let to_lean = ratio_of(name, rounds, |round| &round[LEAN]);
+            cells.push(to_lean.map_or(String::new(), decimals));
+            cells.push(ratio.map_or(String::new(), decimals));
+            cells.push(targets.into_iter().flatten().collect::<Vec<_>>().join(", "));
+            cells.push(met(target.zip(ratio), most, name, rounds).into());
             line(cells);
         }
     }
@@ -66,36 +84,59 @@ impl<'a> Table<'a> {
     /// have. What is a ratio of its own is that.
     fn ratio(&self, name: &str, unit: &str, rounds: &[Vec<Outcome>]) -> Option<f64> {
         if unit == "ratio" {
-            return median(rounds.iter().filter_map(|round| value(name, ours(round))));
+            return ours_median(name, rounds);
         }
         let to = |reference: &str| {
             let column = self.contenders.iter().position(|contender| contender.name == reference)?;
-            median(
-                rounds
-                    .iter()
-                    .filter_map(|round| Some(value(name, ours(round))? / value(name, &round[column])?)),
-            )
+            ratio_of(name, rounds, |round| &round[column])
         };
         to("go").or_else(|| to("corosensei"))
     }
 }
 
+/// The column of gosched with goroutines that share thread-locals, and that of its raw layer.
+const LEAN: usize = 1;
+const RAW: usize = 2;
+
 /// What gosched says, in a round: on its raw layer, if the safe one has no such workload.
 fn ours(round: &[Outcome]) -> &Outcome {
-    if round[0].as_ref().is_some_and(Vec::is_empty) { &round[1] } else { &round[0] }
+    if round[0].as_ref().is_ok_and(Vec::is_empty) { &round[RAW] } else { &round[0] }
+}
+
+/// The median of the rounds' ratios, of gosched to another one.
+fn ratio_of(name: &str, rounds: &[Vec<Outcome>], other: impl Fn(&[Outcome]) -> &Outcome) -> Option<f64> {
+    median(rounds.iter().filter_map(|round| Some(value(name, ours(round))? / value(name, other(round))?)))
+}
+
+/// Whether gosched's ratio is at most its target, and its median at most what it should be.
+fn met(ratio: Option<(f64, f64)>, most: Option<f64>, name: &str, rounds: &[Vec<Outcome>]) -> &'static str {
+    let fast = ratio.map(|(target, ratio)| ratio <= target);
+    let low = most.map(|most| ours_median(name, rounds).is_some_and(|ours| ours <= most));
+    match (fast, low) {
+        (None, None) => "",
+        (Some(false), _) | (_, Some(false)) => "no",
+        _ => "yes",
+    }
+}
+
+/// Gosched's median; None if it was lost in a round.
+fn ours_median(name: &str, rounds: &[Vec<Outcome>]) -> Option<f64> {
+    let values: Option<Vec<f64>> = rounds.iter().map(|round| value(name, ours(round))).collect();
+    median(values?.into_iter())
 }
 
 /// A contender's median.
 fn cell(name: &str, unit: &str, column: usize, rounds: &[Vec<Outcome>]) -> String {
-    if rounds.iter().any(|round| round[column].is_none()) {
-        return "died".into();
+    if let Some(lost) = rounds.iter().find_map(|round| round[column].as_ref().err()) {
+        return lost.to_string();
     }
     let median = median(rounds.iter().filter_map(|round| value(name, &round[column])));
     median.map_or(String::new(), |median| readable(median, unit))
 }
 
 fn value(name: &str, outcome: &Outcome) -> Option<f64> {
-    outcome.as_ref()?.iter().find(|measurement| measurement.name == name).map(|measurement| measurement.value)
+    let said = outcome.as_ref().ok()?;
+    said.iter().find(|measurement| measurement.name == name).map(|measurement| measurement.value)
 }
 
 fn readable(value: f64, unit: &str) -> String {

@@ -51,8 +51,7 @@ fn main() {
         }
         RUNNING.wait();
     };
-    // SAFETY: nothing keeps a thread-local across a point that can park.
-    unsafe { gosched::run(main) };
+    gosched::run(main);
     assert_eq!(WRONG.load(Ordering::Relaxed), 0, "trees with a wrong sum");
     println!(
         "{GOROUTINES} trees, {} moves, the largest stack {} KiB, {} ms",

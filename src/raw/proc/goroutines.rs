@@ -103,8 +103,8 @@ pub unsafe fn goready(gp: *mut G, _traceskip: i32) {
 /// `startTimer`, in `time.go`.
 ///
 /// # Safety
-/// On an M with a P. `t` is zero but for what its owner sets, and stays where it is: see [`Timer`].
-/// `f` may be called with its arguments on any thread; no other call changes the timer meanwhile.
+/// On a goroutine, or on g0 of an M with a P. `t` is zero but for what its owner sets, and stays where it is: see
+/// [`Timer`]. `f` may be called with its arguments on any thread; no other call changes the timer meanwhile.
 #[inline(always)]
 pub unsafe fn start_timer(t: *const Timer) {
     entry_check();

@@ -15,13 +15,13 @@
 //!     unsafe { proc::systemstack(|| println!("hello from {}", arg.addr())) };
 //! }
 //!
-//! // SAFETY: `hello` keeps the rules below, and nothing keeps a thread-local.
-//! unsafe {
-//!     gosched::run(|| {
+//! gosched::run(|| {
+//!     // SAFETY: `hello` keeps the rules below.
+//!     unsafe {
 //!         proc::newproc(Some(hello), std::ptr::without_provenance_mut(1));
 //!         proc::gosched();
-//!     });
-//! }
+//!     }
+//! });
 //! ```
 //!
 //! # Copying stacks

@@ -88,7 +88,8 @@ pub unsafe fn notetsleepg(n: *const Note, ns: i64) -> bool {
 }
 
 /// Stops every P but the caller's, each where its goroutine parks, yields, is preempted or is in a system
-/// call, and returns when all have stopped: so it waits for a goroutine that does none of that. Other calls
+/// call, and returns when all have stopped. A goroutine that does none of that goes on without a P (see
+/// [`set_detach`]). Other calls
 /// wait until the world has been started again. What a collector begins with. Go's `stopTheWorld`, in
 /// `proc.go`.
 ///
@@ -98,6 +99,16 @@ pub unsafe fn notetsleepg(n: *const Note, ns: i64) -> bool {
 pub unsafe fn stop_the_world(reason: StwReason) -> WorldStop {
     entry_check();
     runtime::stop_the_world(reason)
+}
+
+/// Whether goroutines that keep a P from others, in code where nobody can stop them, go on
+/// [without one](crate::proc::preemption); at first they do. An embedder that relies on a stopped world alone, as
+/// a collector does that doesn't suspend every goroutine, switches it off before its goroutines run: in a stopped
+/// world such a goroutine goes on, too. [`set_hooks`](crate::proc::set_hooks) does so if there is a hook that needs
+/// a P (`acquirep`, `find_runnable_gc_worker`, `gdestroy`). `GODEBUG=detach=1` or `0`, read at the start of the
+/// runtime, prevails.
+pub fn set_detach(on: bool) {
+    runtime::set_detach(on);
 }
 
 /// Lets all P's run again. Go's `startTheWorld`, in `proc.go`.

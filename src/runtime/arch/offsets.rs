@@ -34,10 +34,13 @@ assert_offsets! {
     "G_M": G, m;
     "G_SCHED": G, sched;
     "G_STARTPC": G, startpc;
+    "G_X_REGS": G, ext.x_regs;
+    "G_TP": G, ext.tp;
     "M_G0": M, g0;
     "M_MOREBUF": M, morebuf;
     "M_GSIGNAL": M, gsignal;
     "M_CURG": M, curg;
+    "M_TP": M, ext.tp;
     "M_SYSCALL_REGS": M, ext.syscall_regs;
     "REGS_PC": Regs, pc;
     "REGS_SP": Regs, sp;

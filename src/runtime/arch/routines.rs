@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 
 use crate::runtime::arch::Regs;
 #[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
@@ -26,6 +26,9 @@ unsafe extern "C" {
     fn gosched_called_from(regs: &Regs, f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void);
     fn gosched_guarded(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void, at: *mut usize) -> c_int;
     static gosched_vector_size: AtomicUsize;
+    static gosched_malloc_words: [AtomicIsize; 2];
+    fn gosched_no_word() -> isize;
+    fn gosched_with_locals(tp: usize, f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void);
 }
 
 // Handlers, which nobody but the kernel calls.
@@ -67,6 +70,32 @@ pub(crate) unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
 pub(super) unsafe fn systemstack_raw(f: unsafe extern "C-unwind" fn(*mut c_void), arg: *mut c_void) {
     // SAFETY: the caller lets `f(arg)` be called, and restores g after an unwind, which this doesn't.
     unsafe { gosched_systemstack_fn(f, arg) }
+}
+
+/// Calls `f(arg)` with the thread pointer `tp`, and malloc's words of this thread.
+///
+/// # Safety
+/// `f(arg)` may be called, and doesn't unwind. `tp` is that of a block that no other thread uses; either no signal
+/// handler runs meanwhile, or it is that of this thread's M.
+pub(in crate::runtime) unsafe fn with_thread_pointer(
+    tp: usize,
+    f: unsafe extern "C" fn(*mut c_void),
+    arg: *mut c_void,
+) {
+    // SAFETY: `f` returns, as the caller says, and then the thread pointer is what it was.
+    unsafe { gosched_with_locals(tp, f, arg) }
+}
+
+/// Sets which words go along with the thread pointer, where it changes from M to goroutine and back: up to two.
+/// Fails if there are more.
+pub(in crate::runtime) fn set_malloc_words(words: &[isize]) -> bool {
+    // SAFETY: assembly's own, two words; and a function without conditions.
+    let (places, none) = unsafe { (&gosched_malloc_words, gosched_no_word()) };
+    for (i, place) in places.iter().enumerate() {
+        // Relaxed: no goroutine has thread-locals of its own yet.
+        place.store(words.get(i).copied().unwrap_or(none), Ordering::Relaxed);
+    }
+    words.len() <= places.len()
 }
 
 /// Makes a goroutine on a copying stack, noting the caller's pc. Go's `newproc`.

@@ -44,9 +44,11 @@ const NOT_SAID: i32 = -1;
 static ASYNC_PREEMPT_OFF: Setting = Setting::new("asyncpreemptoff", 0);
 static CONTAINER_MAXPROCS: Setting = Setting::new("containermaxprocs", 1);
 static DEADLOCK: Setting = Setting::of_words("deadlock", &["off", "report", "fatal"], NOT_SAID);
+static DETACH: Setting = Setting::new("detach", 1);
 static DIE_ON_PANIC: Setting = Setting::new("dieonpanic", 0);
 static EFENCE: Setting = Setting::new("efence", 0);
 static GC_SHRINK_STACK_OFF: Setting = Setting::new("gcshrinkstackoff", 0);
+static HOGS: Setting = Setting::new("hogs", 0);
 static RANDOMIZE_SCHEDULER: Setting = Setting::new("randomizescheduler", 0);
 static SCHED_DETAIL: Setting = Setting::new("scheddetail", 0);
 static SCHED_TRACE: Setting = Setting::new("schedtrace", 0);
@@ -55,13 +57,15 @@ static STACK_KEEP: Setting = Setting::new("stackkeep", 1);
 static STACK_VERIFY: Setting = Setting::new("stackverify", 0);
 static TRACEBACK_ANCESTORS: Setting = Setting::new("tracebackancestors", 0);
 
-static SETTINGS: [&Setting; 13] = [
+static SETTINGS: [&Setting; 15] = [
     &ASYNC_PREEMPT_OFF,
     &CONTAINER_MAXPROCS,
     &DEADLOCK,
+    &DETACH,
     &DIE_ON_PANIC,
     &EFENCE,
     &GC_SHRINK_STACK_OFF,
+    &HOGS,
     &RANDOMIZE_SCHEDULER,
     &SCHED_DETAIL,
     &SCHED_TRACE,
@@ -88,6 +92,26 @@ pub(in crate::runtime) fn deadlock() -> Option<i32> {
     Some(DEADLOCK.get()).filter(|value| *value != NOT_SAID)
 }
 
+/// Whether a goroutine that keeps its P from others, in code where it can't be stopped, loses it.
+pub(in crate::runtime) fn detach_on() -> bool {
+    DETACH.get() > 0 && !async_preempt_off()
+}
+
+/// Sets [`detach_on`].
+pub(crate) fn set_detach(on: bool) {
+    DETACH.value.store(on.into(), Ordering::Relaxed);
+}
+
+/// Whether each signal takes the P, wherever it can be taken: for tests.
+pub(in crate::runtime) fn detach_always() -> bool {
+    DETACH.get() > 1
+}
+
+/// Whether sysmon sends such signals all the time: for tests.
+pub(in crate::runtime) fn detach_torture() -> bool {
+    DETACH.get() == 2
+}
+
 /// Whether the process ends if a goroutine panics and nobody joins it, as in Go.
 pub(crate) fn die_on_panic() -> bool {
     DIE_ON_PANIC.get() > 0
@@ -108,6 +132,11 @@ pub(in crate::runtime) fn efence() -> bool {
 /// Whether stacks never shrink. Go's `gcshrinkstackoff`.
 pub(in crate::runtime) fn gc_shrink_stack_off() -> bool {
     GC_SHRINK_STACK_OFF.get() > 0
+}
+
+/// Whether goroutines are told of that keep a P from others, in code where they can't be stopped.
+pub(in crate::runtime) fn hogs() -> bool {
+    HOGS.get() > 0
 }
 
 /// Whether the run queues put goroutines in a random order, which finds races that

@@ -1,23 +1,30 @@
 //! Doing what may fault, or wait forever, in a report that must go on: a stack may be broken, and whoever has
 //! failed may hold any lock.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::runtime::arch::{Sigctxt, call_guarded};
+use crate::runtime::base::os::{gettid, signal_m};
+use crate::runtime::base::this::this_m;
 
-/// The thread that reports a fatal error; 0 before. A name that costs no system call.
+/// The thread that reports a fatal error, as [`this_thread`] names it; 0 before.
 static REPORTER: AtomicUsize = AtomicUsize::new(0);
+/// The kernel's number of that thread.
+static PROCID: AtomicU64 = AtomicU64::new(0);
 /// The stack pointer of the reporter's innermost [`guarded`] call; 0 outside of one. Its own thread alone
 /// reads it, and the handlers that interrupt that.
 static AT: AtomicUsize = AtomicUsize::new(0);
 
+/// A name that costs no system call: the M, as glibc's is the goroutine's if that has thread-locals of its own.
 fn this_thread() -> usize {
     // SAFETY: takes nothing.
-    unsafe { libc::pthread_self() as usize }
+    this_m().map_or_else(|| unsafe { libc::pthread_self() as usize }, |mp| ptr::from_ref(mp).addr())
 }
 
 /// Makes the calling thread the one that reports, for good.
 pub(in crate::runtime) fn become_reporter() {
+    PROCID.store(gettid(), Ordering::Relaxed);
     REPORTER.store(this_thread(), Ordering::Relaxed);
 }
 
@@ -28,8 +35,8 @@ pub(in crate::runtime) fn is_reporter() -> bool {
 
 /// Lets the reporter's thread have this signal, which has come to another. In a handler.
 pub(in crate::runtime) fn pass_to_reporter(sig: libc::c_int) {
-    // SAFETY: the reporter's thread ends with the process, so it is there.
-    unsafe { libc::pthread_kill(REPORTER.load(Ordering::Relaxed) as libc::pthread_t, sig) };
+    // The reporter's thread ends with the process, so it is there.
+    signal_m(PROCID.load(Ordering::Relaxed), sig);
 }
 
 /// Calls `f`; says whether it has returned. On the thread that reports a fatal error, a fault ends it, and so

@@ -1,7 +1,7 @@
 //! Linux: Go's `os_linux.go`.
 
 use std::ffi::{c_int, c_void};
-use std::io;
+use std::io::{self, Write};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence, fence};
@@ -204,6 +204,53 @@ pub(in crate::runtime) fn stack_from_here() -> Stack {
     let here = 0_u8;
     let hi = (&raw const here).addr().next_multiple_of(page_size());
     Stack { lo: hi - G0_STACK / 2, hi }
+}
+
+/// How long the thread with this id, one of this process's, has been on a processor, in nanoseconds; none if
+/// there is no such thread.
+pub(in crate::runtime) fn thread_cpu_time(procid: u64) -> Option<i64> {
+    // The clock of a thread, as the kernel numbers them: CPUCLOCK_SCHED of a thread.
+    let clock = (!(procid as c_int) << 3) | 6;
+    clock_time(clock)
+}
+
+/// The same of this thread.
+pub(in crate::runtime) fn this_thread_cpu_time() -> i64 {
+    clock_time(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
+}
+
+/// Whether the thread with this id sleeps, and doesn't just wait for a processor; true if /proc doesn't tell.
+/// Allocates nothing.
+pub(in crate::runtime) fn thread_sleeps(procid: u64) -> bool {
+    let (mut path, mut stat) = ([0_u8; 48], [0_u8; 128]);
+    // What doesn't fit is cut off, before the zero at the end.
+    let _fits = write!(&mut path[..47], "/proc/self/task/{procid}/stat");
+    // SAFETY: the path ends in a zero; the descriptor is ours, and the kernel writes to `stat`.
+    let read = unsafe {
+        let file = libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if file < 0 {
+            return true;
+        }
+        let read = libc::read(file, stat.as_mut_ptr().cast(), stat.len());
+        libc::close(file);
+        read
+    };
+    // The state is behind the name, which is in parentheses, and may have some in it.
+    let stat = &stat[..read.max(0) as usize];
+    let name_ends = stat.iter().rposition(|&byte| byte == b')');
+    name_ends.and_then(|at| stat.get(at + 2)) != Some(&b'R')
+}
+
+fn clock_time(clock: libc::clockid_t) -> Option<i64> {
+    let mut time = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: `time` is read only if the kernel has filled it.
+    let time = unsafe {
+        if libc::clock_gettime(clock, time.as_mut_ptr()) != 0 {
+            return None;
+        }
+        time.assume_init()
+    };
+    Some(time.tv_sec * 1_000_000_000 + time.tv_nsec)
 }
 
 /// Sends a signal to the thread of an M, and says whether it is sent. It isn't if there is no thread any more, or its

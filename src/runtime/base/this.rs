@@ -1,8 +1,9 @@
 //! Who runs here: this thread's M, P and goroutine. Go's `acquirem` and `releasem`. And whether there is room
 //! on the stack, or a runtime at all.
 
+use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
 use crate::runtime::arch::{getg, systemstack};
 use crate::runtime::base::fatal::throw;
@@ -33,10 +34,67 @@ pub(crate) fn getm() -> &'static M {
     }
 }
 
-/// The P of this thread's M; none if the M has none, and on a thread that isn't ours.
+/// The P of this thread's M; none if the M has none, and on a thread that isn't ours. By who may ask its
+/// [`M::p`].
 #[inline(always)]
 pub(in crate::runtime) fn this_p() -> Option<&'static P> {
-    this_m().and_then(|mp| mp.p.get())
+    this_m().and_then(|mp| mp.p())
+}
+
+impl M {
+    /// The P of this M, this thread's, for who keeps it: on g0, or while `locks` isn't 0. Elsewhere a signal
+    /// may take it at any instruction (`sched/detach.rs`), and debug builds throw.
+    #[inline(always)]
+    pub(in crate::runtime) fn p(&self) -> Option<&'static P> {
+        if cfg!(debug_assertions) && self.locks.get() == 0 {
+            self.check_that_p_stays();
+        }
+        self.p.peek()
+    }
+
+    #[inline(never)]
+    fn check_that_p_stays(&self) {
+        let on_curg = |gp: &G| self.curg.get().is_some_and(|curg| ptr::eq(curg, gp));
+        let may_lose_it = self.preemptoff.get().is_null() && !self.p.is_null() && !self.isextra.get();
+        if may_lose_it && getg().is_some_and(on_curg) {
+            throw("m.p read by a goroutine that may lose it");
+        }
+    }
+}
+
+/// While this lives, this thread's M keeps the P that it has, if it has one.
+pub(in crate::runtime) struct Held(&'static M);
+
+/// Keeps the P of `mp`, this thread's M, where it is.
+#[inline(always)]
+pub(in crate::runtime) fn hold(mp: &'static M) -> Held {
+    mp.locks.set(mp.locks.get() + 1);
+    // The signal handler that takes a P, on this thread, sees the count before what is read after it.
+    compiler_fence(Ordering::SeqCst);
+    Held(mp)
+}
+
+/// The [`hold`] of `mp` that was forgotten, to be let go.
+#[inline(always)]
+pub(in crate::runtime) fn held(mp: &'static M) -> Held {
+    Held(mp)
+}
+
+impl Held {
+    /// The P.
+    #[inline(always)]
+    pub(in crate::runtime) fn p(&self) -> Option<&'static P> {
+        self.0.p()
+    }
+}
+
+impl Drop for Held {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // What was done with the P comes before it may be lost.
+        compiler_fence(Ordering::SeqCst);
+        self.0.locks.set(self.0.locks.get() - 1);
+    }
 }
 
 /// Keeps the caller on its M, and the M on its P, until [`releasem`]; none on a thread
@@ -44,16 +102,14 @@ pub(in crate::runtime) fn this_p() -> Option<&'static P> {
 #[inline(always)]
 pub(crate) fn acquirem() -> Option<&'static M> {
     let mp = this_m()?;
-    mp.locks.set(mp.locks.get() + 1);
+    mem::forget(hold(mp));
     Some(mp)
 }
 
 /// Undoes [`acquirem`]. Go's `releasem`.
 #[inline(always)]
 pub(crate) fn releasem(mp: Option<&'static M>) {
-    if let Some(mp) = mp {
-        mp.locks.set(mp.locks.get() - 1);
-    }
+    drop(mp.map(held));
 }
 
 /// The running goroutine and its M. Throws where no goroutine can park: on g0, and on a thread
@@ -67,8 +123,7 @@ pub(crate) fn goroutine() -> (&'static G, &'static M) {
     }
 }
 
-/// Whether the caller could park: it is on a goroutine with a P, not on g0, in a system call, or on a
-/// foreign thread.
+/// Whether the caller could park: it is on a goroutine, not on g0, in a system call, or on a foreign thread.
 pub(crate) fn on_goroutine() -> bool {
     matches!(whoami(), (Some(_), _))
 }
@@ -79,12 +134,12 @@ pub(crate) fn in_system_call() -> bool {
 }
 
 /// The running goroutine, if the caller could park, and its M, if it has one. There is no such
-/// goroutine on g0 or a foreign thread, and in a system call there is no P to park with.
+/// goroutine on g0 or a foreign thread, nor in a system call.
 #[inline(always)]
 pub(crate) fn whoami() -> (Option<&'static G>, Option<&'static M>) {
     let gp = getg();
     let mp = gp.and_then(|gp| gp.m.get());
-    (gp.filter(|gp| mp.is_some_and(|mp| !ptr::eq(*gp, &mp.ext.g0) && !mp.p.is_null())), mp)
+    (gp.filter(|gp| mp.is_some_and(|mp| !ptr::eq(*gp, &mp.ext.g0) && gp.syscallsp.get() == 0)), mp)
 }
 
 /// Calls `f` where there is room for an allocator, or other code that is written for threads: on g0, if the

@@ -7,11 +7,11 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{getm, on_goroutine, whoami};
+use crate::runtime::base::this::{Held, on_goroutine, whoami};
 use crate::runtime::data::hchan::{Hchan, Type, Waitq};
 use crate::runtime::data::runtime2::{G, M, Mutex, Sudog, TraceBlockReason, WaitReason};
-use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
-use crate::runtime::lock::{lock_on, unlock, unlock_on};
+use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
+use crate::runtime::lock::{lock_on, unlock, unlock_and_hold, unlock_on};
 use crate::runtime::sched::park::{gopark, gopark_on};
 use crate::runtime::sched::ready::ready_on;
 
@@ -160,7 +160,7 @@ pub(crate) unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, bloc
     if let Some(sg) = c.recvq.dequeue() {
         // SAFETY: a receiver waits, so the buffer is empty; the closure releases the lock, which is held;
         // sg is off its queue; `ep` is a value, as the caller says.
-        unsafe { send(mp, c, sg, ep, || unlock_on(mp, &c.lock)) };
+        unsafe { send(mp, c, sg, ep, || unlock_and_hold(mp, &c.lock)) };
         return Sent::Done;
     }
     if c.qcount.load(Ordering::Relaxed) < c.dataqsiz {
@@ -226,7 +226,7 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
     } else if let Some(sg) = c.sendq.dequeue() {
         // SAFETY: a sender waits, so the buffer is full; the closure releases the lock, which is held; sg is
         // off its queue; `ep` is what the caller says.
-        unsafe { recv(mp, c, sg, ep, || unlock_on(mp, &c.lock)) };
+        unsafe { recv(mp, c, sg, ep, || unlock_and_hold(mp, &c.lock)) };
         return Received::Done;
     }
     if c.qcount.load(Ordering::Relaxed) > 0 {
@@ -258,15 +258,15 @@ pub(super) unsafe fn received_nothing(c: &Hchan, ep: *mut c_void) {
 /// Copies the value at `ep` to the waiting receiver `sg`, and makes its goroutine ready. Go's `send`.
 ///
 /// # Safety
-/// `c` is locked and its buffer empty; `sg` was in its `recvq` and is off it; `unlockf` unlocks `c`;
-/// `ep` points to a value of the channel's type, which is the receiver's then.
+/// `c` is locked and its buffer empty; `sg` was in its `recvq` and is off it; `unlockf` unlocks `c` and
+/// holds `mp`; `ep` points to a value of the channel's type, which is the receiver's then.
 #[inline(always)]
 pub(super) unsafe fn send(
     mp: Option<&'static M>,
     c: &Hchan,
     sg: &'static Sudog,
     ep: *const c_void,
-    unlockf: impl FnOnce(),
+    unlockf: impl FnOnce() -> Option<Held>,
 ) {
     let dst = sg.elem.load(Ordering::Relaxed);
     if !dst.is_null() {
@@ -299,28 +299,29 @@ unsafe fn recv_direct(elem: &Type, dst: *mut c_void, src: *const c_void) {
 }
 
 /// The operation of `sg` is done: unlocks the channels, and makes the goroutine ready.
-#[inline(always)]
-fn hand_over(mp: Option<&'static M>, sg: &'static Sudog, unlockf: impl FnOnce()) {
+#[inline]
+fn hand_over(mp: Option<&'static M>, sg: &'static Sudog, unlockf: impl FnOnce() -> Option<Held>) {
     let Some(gp) = sg.g.get() else { throw("sudog without a g") };
-    unlockf();
+    let held = unlockf();
     gp.param.store(ptr::from_ref(sg).cast_mut().cast(), Ordering::Relaxed);
     sg.success.set(true);
     ready_on(mp, gp, true);
+    drop(held);
 }
 
 /// Receives while the sender `sg` waits: its value if there is no buffer; otherwise the first value of
 /// the buffer, and the sender's goes into the slot that this frees. Go's `recv`.
 ///
 /// # Safety
-/// `c` is locked and its buffer full; `sg` was in its `sendq` and is off it; `unlockf` unlocks `c`;
-/// `ep` is null or a place for a value of the channel's type.
+/// `c` is locked and its buffer full; `sg` was in its `sendq` and is off it; `unlockf` unlocks `c` and
+/// holds `mp`; `ep` is null or a place for a value of the channel's type.
 #[inline(always)]
 pub(super) unsafe fn recv(
     mp: Option<&'static M>,
     c: &Hchan,
     sg: &'static Sudog,
     ep: *mut c_void,
-    unlockf: impl FnOnce(),
+    unlockf: impl FnOnce() -> Option<Held>,
 ) {
     let src = sg.elem.load(Ordering::Relaxed);
     // SAFETY: src is the sender's value, `ep` null or a place for one. The sender is parked, and its stack
@@ -384,7 +385,7 @@ fn woken(gp: &'static G, mysg: &'static Sudog) -> bool {
     let success = mysg.success.get();
     gp.param.store(ptr::null_mut(), Ordering::Relaxed);
     mysg.c.set(ptr::null());
-    release_sudog(getm(), mysg); // getm: the goroutine may have changed its M in the park
+    release_sudog_here(mysg);
     success
 }
 

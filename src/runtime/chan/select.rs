@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::rand::cheaprandn;
-use crate::runtime::base::this::{getm, whoami};
+use crate::runtime::base::this::{Held, getm, hold, whoami};
 use crate::runtime::chan::ops::{bufrecv, bufsend, received_nothing, recv, send};
 use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, WaitReason};
@@ -95,6 +95,18 @@ unsafe fn selunlock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16])
         }
         unlock_on(mp, &c.lock);
     }
+}
+
+/// [`selunlock`] of an M that keeps its P, while what this returns lives.
+///
+/// # Safety
+/// As [`sellock`].
+#[inline(always)]
+unsafe fn selunlock_and_hold(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) -> Option<Held> {
+    let held = mp.map(hold);
+    // SAFETY: the caller keeps the channels.
+    unsafe { selunlock(mp, scases, lockorder) };
+    held
 }
 
 /// What a select's park does on g0: unlocks the channels. Go's `selparkcommit`.
@@ -218,7 +230,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
             let (c, elem) = (channel(scases, o), scases[i].elem);
             if i >= nsends {
                 if let Some(sg) = c.sendq.dequeue() {
-                    recv(mp, c, sg, elem, || selunlock(mp, scases, lockorder));
+                    recv(mp, c, sg, elem, || selunlock_and_hold(mp, scases, lockorder));
                     return Chosen::Received(i);
                 }
                 if c.qcount.load(Ordering::Relaxed) > 0 {
@@ -237,7 +249,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
                     return Chosen::SendClosed(i);
                 }
                 if let Some(sg) = c.recvq.dequeue() {
-                    send(mp, c, sg, elem, || selunlock(mp, scases, lockorder));
+                    send(mp, c, sg, elem, || selunlock_and_hold(mp, scases, lockorder));
                     return Chosen::Sent(i);
                 }
                 if c.qcount.load(Ordering::Relaxed) < c.dataqsiz {

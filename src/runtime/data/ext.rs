@@ -6,17 +6,18 @@ use std::ffi::c_void;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::panic::Location;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize};
 
 use crate::runtime::data::atomic::AtomicU32;
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::level::Level;
 use crate::runtime::data::link::Link;
-use crate::runtime::data::runtime2::{G, Mutex, PGFree, StackFreeList};
+use crate::runtime::data::runtime2::{G, M, Mutex, PGFree, StackFreeList};
 #[cfg(doc)]
-use crate::runtime::data::runtime2::{M, P, SchedGFree, Schedt};
+use crate::runtime::data::runtime2::{P, SchedGFree, Schedt};
 use crate::runtime::data::timer::Timer;
+use crate::runtime::data::turns::{Turn, Turns};
 
 /// How many of a goroutine's registers `entersyscall` saves: x19 to x28, d8 to d15, x29.
 #[cfg(target_arch = "aarch64")]
@@ -42,7 +43,7 @@ pub(in crate::runtime) const MAX_ROOM: u8 = 18;
 pub(in crate::runtime) const ROOM_CLASSES: usize = MAX_ROOM as usize + 1;
 
 /// How many kinds of stack there are.
-pub(in crate::runtime) const KINDS: usize = ROOM_CLASSES + 1;
+pub(in crate::runtime) const KINDS: usize = 2 * ROOM_CLASSES + 1;
 
 /// What this port adds to a [`G`].
 ///
@@ -66,6 +67,8 @@ pub struct GExt {
     pub name: Cell<Name>,
     /// Its vector registers, while it is preempted: `preempt/xregs.rs`.
     pub x_regs: Cell<*mut XRegState>,
+    /// The thread pointer while it runs; 0 if it is that of its M.
+    pub tp: Cell<usize>,
     /// Room for the closure and the result of a spawn.
     pub slot: Slot,
 }
@@ -118,6 +121,41 @@ pub enum StackKind {
     Copying,
     /// Never moves: `4096 << n` bytes of room below the home page.
     Fixed(u8),
+    /// The same, and above the stack stand thread-locals of the goroutine's own.
+    Thread(u8),
+}
+
+impl StackKind {
+    pub(in crate::runtime) fn has_own_locals(self) -> bool {
+        matches!(self, StackKind::Thread(_))
+    }
+}
+
+/// What sysmon last saw of the thread that runs on a P: whether it sleeps.
+#[derive(Debug, Default)]
+pub struct CpuTick {
+    /// How long it had been on a processor, in nanoseconds.
+    pub cpu: Cell<i64>,
+    /// When it was seen to have been there for so long first, in nanoseconds; 0 if it wasn't looked at in this
+    /// time slice.
+    pub when: Cell<i64>,
+    /// How long it had been on a processor when the time slice was seen to be over, or the goroutine was last asked, in
+    /// nanoseconds; 0 before.
+    pub over: Cell<i64>,
+    /// How often the goroutine was asked in this time slice.
+    pub asked: Cell<u32>,
+}
+
+/// The last time slice on a P that was the turn of a goroutine which had computed for long before.
+#[derive(Debug, Default)]
+pub struct LastTurn {
+    /// [`P::schedtick`] in that slice.
+    pub tick: AtomicU32,
+    /// For how long it may go on if others want the P, in nanoseconds: as long as these had it before, or 0 if there
+    /// was none.
+    pub ns: AtomicI64,
+    /// When the last one that computed for long has lost the P, in nanoseconds.
+    pub ended: AtomicI64,
 }
 
 /// What this port adds to an [`M`]: its g0 and gsignal, which Go allocates
@@ -128,6 +166,8 @@ pub struct MExt {
     pub g0: G,
     /// What [`M::gsignal`] points to.
     pub gsignal: G,
+    /// Its thread's thread pointer.
+    pub tp: Cell<usize>,
     /// The callee-saved registers of its goroutine when it entered a system call: a scan of the stack
     /// doesn't see them. Assembly knows the offset.
     pub syscall_regs: [Cell<usize>; SYSCALL_REGS],
@@ -137,6 +177,17 @@ pub struct MExt {
     pub stack_limit_lock: Mutex,
     /// The word of this thread that compilers' checks compare rsp with: `mem/stack_limit.rs`.
     pub stack_limit: Cell<Option<&'static AtomicUsize>>,
+    /// What its goroutine is asked for by a signal: `preempt/asked.rs`.
+    pub asked: AtomicU32,
+    /// In which time slice, by [`P::schedtick`].
+    pub asked_in: AtomicU32,
+    /// Since when its goroutine runs without a P, in nanoseconds; 0 if it doesn't: `sched/detach.rs`.
+    pub detached_since: AtomicI64,
+    /// What it waits for a P for; protected by [`Schedt::lock`].
+    pub turn: Cell<Turn>,
+    /// For how long its thread had been on a processor when its goroutine was detached, or last asked, in
+    /// nanoseconds.
+    pub cpu_seen: AtomicI64,
 }
 
 /// What this port adds to a [`P`].
@@ -144,6 +195,8 @@ pub struct MExt {
 pub struct PExt {
     /// Dead fixed G's with the default room.
     pub g_free_fixed: PGFree,
+    /// The same with thread-locals of their own.
+    pub g_free_thread: PGFree,
     /// How many dead G's of each kind it may keep before it gives some away; 0 asks it to give away
     /// everything on its free lists.
     pub max_free: AtomicI32,
@@ -160,6 +213,12 @@ pub struct PExt {
     pub stackcache: [StackFreeList; NUM_STACK_ORDERS],
     /// Places for the vector registers of preempted goroutines.
     pub x_regs: XRegList,
+    /// The M whose goroutine runs on without it; none if it is in a system call, or has a P.
+    pub detached_from: Link<M>,
+    /// What sysmon last saw of its M's thread.
+    pub cpu_tick: CpuTick,
+    /// Who has it in turn with others.
+    pub last_turn: LastTurn,
 }
 
 /// What this port adds to [`Schedt`].
@@ -168,6 +227,8 @@ pub struct SchedtExt {
     /// Dead fixed G's that no P has, by the power of two of their room in 4 KiB;
     /// protected by [`SchedGFree::lock`].
     pub g_free_fixed: [GList; ROOM_CLASSES],
+    /// The same with thread-locals of their own.
+    pub g_free_thread: [GList; ROOM_CLASSES],
     /// How many dead G's of each kind are on the common lists, and how many of them nobody has needed;
     /// protected by [`SchedGFree::lock`].
     pub g_free_levels: [Level; KINDS],
@@ -185,6 +246,14 @@ pub struct SchedtExt {
     pub nrunwait: AtomicI32,
     /// Places for the vector registers of preempted goroutines that no P has.
     pub x_regs: XRegPool,
+    /// M's that wait for a P.
+    pub turns: Turns,
+    /// How many goroutines are detached.
+    pub ndetached: AtomicI32,
+    /// How often a goroutine was detached, because its thread slept, and because it computed for long.
+    pub detachments: [AtomicU64; 2],
+    /// How long goroutines were detached, in nanoseconds, all of them together, without those that are.
+    pub detached_time: AtomicI64,
 }
 
 /// Unused things, linked.

@@ -18,7 +18,9 @@
 //! | `timer.rs` | `timer` and its states; an entry of a heap, `TimerWhen` |
 //! | `gqueue.rs` | `gQueue` and `gList`: lists of G's, linked through their own links |
 //! | `link.rs` | `Link`: a pointer between the structs that other threads may read, too |
+//! | `held_p.rs` | `HeldP`: the P of an M, which a goroutine may lose |
 //! | `level.rs` | `Level`: how many are on a free list, and how many of them nobody has needed |
+//! | `turns.rs` | `Turns`: M's that wait for a P |
 //! | `adjust_info.rs` | `adjustinfo`: how far a stack has moved |
 //! | `atomic.rs` | the atomics of what the models check, which has its own in place of this file |
 //!
@@ -117,7 +119,9 @@
 //! | --- | --- | --- | --- |
 //! | looks for work | `p`, no `curg` | `mcall`, `nextp` | `execute`, `become_spinning`, `drop_p` |
 //! | spinning | `p`, `spinning` | `become_spinning`, `startm` | `resetspinning`, `drop_p`, `gcstopm` |
-//! | runs a G | `p`, `curg` | `execute`, `exitsyscall` | `mcall`, `reentersyscall` |
+//! | runs a G | `p`, `curg` | `execute`, `exitsyscall`, `get_p` | `mcall`, `reentersyscall`, `detach` |
+//! | runs a detached G | `curg`, `oldp`, no `p`; `ext.detached_since` | `detach`, in a signal handler | `get_p`, `wait_for_turn`, `mcall`, `reentersyscall` |
+//! | waits for its turn | `curg`, no `p`, in `sched.ext.turns`, sleeps on `park` | `wait_for_turn` | `give_turn`, `let_go` |
 //! | in a system call | `curg`, `oldp`, no `p` | `reentersyscall` | `exitsyscall`, `exitsyscall0` |
 //! | in the poller | no `p`; `sched.lastpoll` is 0 | `poll_or_stop` | `acquirep`, `stopm` |
 //! | idle | in `sched.midle`, sleeps on `park` | `stopm` | `startm`, `startTheWorld` |
@@ -161,6 +165,7 @@
 //! | `PIDLE` | `PRUNNING` | `wirep` (`p/acquire.rs`), for `acquirep` and `exitsyscallfast` |
 //! | `PRUNNING` | `PIDLE` | `releasep`: for the idle list, for another M, or to be stopped |
 //! | `PRUNNING` | `PSYSCALL` | `reentersyscall` (`entersyscallblock` hands the P on, by `releasep`) |
+//! | `PRUNNING` | `PSYSCALL` | `detach` (`sched/detach.rs`), in a signal handler: its goroutine goes on without it |
 //! | `PSYSCALL` | `PIDLE` | `exitsyscallfast`, of the M that had it, and then `wirep` |
 //! | `PSYSCALL` | `PIDLE` | `take_from_syscall` (`p/stop.rs`), for `retake` and `forEachP`: handed off |
 //! | `PSYSCALL` | `PGCSTOP` | `take_from_syscall`, for `stopTheWorld` and `entersyscall_gcwait` |
@@ -177,7 +182,9 @@ pub(crate) mod atomic;
 pub(super) mod ext;
 pub(super) mod gqueue;
 pub(super) mod hchan;
+pub(super) mod held_p;
 pub(super) mod level;
 pub(super) mod link;
 pub mod runtime2;
 pub(super) mod timer;
+pub(super) mod turns;

@@ -26,14 +26,16 @@
 //! an `M` or a `P` can be shared by threads.
 
 pub use crate::runtime::data::ext::{
-    FreeList, G_SIZE, GExt, LockRankStruct, MExt, MutexKey, NUM_STACK_ORDERS, Name, PExt, Pool, SLOT_SIZE,
-    SchedtExt, Slot, StackKind, XRegList, XRegPool, XRegState,
+    CpuTick, FreeList, G_SIZE, GExt, LockRankStruct, MExt, MutexKey, NUM_STACK_ORDERS, Name, PExt, Pool,
+    SLOT_SIZE, SchedtExt, Slot, StackKind, XRegList, XRegPool, XRegState,
 };
 pub use crate::runtime::data::gqueue::{GList, GQueue};
+pub use crate::runtime::data::held_p::HeldP;
 pub use crate::runtime::data::level::Level;
 pub use crate::runtime::data::link::Link;
 pub use crate::runtime::data::timer::TimerWhen;
 pub use crate::runtime::data::timer::*;
+pub use crate::runtime::data::turns::{Turn, Turns};
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_char, c_void};
@@ -594,8 +596,8 @@ pub struct M {
     pub curg: Link<G>,
     /// The goroutine that ran when a fatal signal came.
     pub caughtsig: Link<G>,
-    /// The P it has, none while it is idle or in a system call.
-    pub p: Link<P>,
+    /// The P it has, none while it is idle, in a system call, or [detached](crate::proc::preemption#detaching).
+    pub p: HeldP,
     /// The P it will have when it wakes.
     pub nextp: Link<P>,
     /// The P it had before a system call.
@@ -954,7 +956,7 @@ macro_rules! wait_reasons {
 
         impl WaitReason {
             /// All reasons, in order.
-            pub const ALL: [WaitReason; 37] = [$(WaitReason::$name),*];
+            pub const ALL: [WaitReason; 38] = [$(WaitReason::$name),*];
 
             /// The text that a report shows.
             pub const fn as_str(self) -> &'static str {
@@ -1005,6 +1007,7 @@ wait_reasons! {
     34 TraceProcStatus "trace proc status"
     35 PageTraceFlush "page trace flush"
     36 Coroutine "coroutine"
+    37 Future "future"
 }
 
 impl WaitReason {

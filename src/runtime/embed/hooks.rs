@@ -5,6 +5,7 @@ use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
+use crate::runtime::base::debug::set_detach;
 use crate::runtime::data::adjust_info::AdjustInfo;
 use crate::runtime::data::runtime2::{G, P};
 
@@ -61,7 +62,8 @@ static REGISTRY: Registry = Registry {
     taken: AtomicBool::new(false),
 };
 
-/// Registers an embedder's hooks, once, before the runtime starts.
+/// Registers an embedder's hooks, once, before the runtime starts. Hooks that need a P switch
+/// [detaching](crate::proc::set_detach) off.
 ///
 /// # Panics
 /// If hooks were registered before.
@@ -74,6 +76,9 @@ pub unsafe fn set_hooks(hooks: Hooks) {
         !REGISTRY.taken.swap(true, Ordering::Relaxed),
         "gosched: hooks were registered already, and there can be one set"
     );
+    if hooks.acquirep.is_some() || hooks.find_runnable_gc_worker.is_some() || hooks.gdestroy.is_some() {
+        set_detach(false);
+    }
     // SAFETY: the caller says that the runtime hasn't started, so nothing reads them; and no second call
     // gets here.
     unsafe { *REGISTRY.hooks.get() = hooks };

@@ -41,6 +41,11 @@ pub enum Event<'a> {
     ProcStop(&'a P),
     /// A P is taken from a thread that is in a system call.
     ProcSteal(&'a P),
+    /// A P is taken from a thread whose goroutine goes on without one. What that goroutine does meanwhile is told
+    /// as if it had one.
+    ProcDetach(&'a P),
+    /// A P is given, by this thread, to that of this M, whose goroutine has waited for one and goes on with it.
+    ProcTurn(&'a P, &'a M),
     /// This thread begins, with this M.
     ThreadStart(&'a M),
     /// This thread ends, and leaves its M.
@@ -55,7 +60,9 @@ pub type Tracer = fn(Event<'_>);
 /// out. Without a tracer, an event costs a load and a branch.
 ///
 /// The tracer runs on g0, on a stack of some 200 KiB, or on a thread that isn't the runtime's; on several
-/// threads at once. Events of one goroutine come one after the other.
+/// threads at once. Events of one goroutine come one after the other. A goroutine that has
+/// [lost its P](crate::proc::preemption) doesn't wait for its turn while there is a tracer, which may want what that
+/// one holds, as malloc's lock: so more goroutines may compute at once than there are P's.
 ///
 /// # Panics
 /// If a tracer was registered before.
@@ -69,6 +76,11 @@ pub unsafe fn set_tracer(f: Tracer) {
     // Release pairs with the fence in call: what the tracer needs was made before.
     let set = tracer().compare_exchange(ptr::null_mut(), f as *mut (), Ordering::Release, Ordering::Relaxed);
     assert!(set.is_ok(), "gosched: a tracer was registered already, and there can be one");
+}
+
+/// Whether there is a tracer.
+pub(in crate::runtime) fn tracing() -> bool {
+    !tracer().load(Ordering::Relaxed).is_null()
 }
 
 /// Passes an event to the tracer, if there is one; otherwise doesn't make the event.

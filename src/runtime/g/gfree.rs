@@ -19,6 +19,7 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::cache::{Cache, List};
 use crate::runtime::mem::sizes::default_room;
 use crate::runtime::mem::{go_home, home};
+use crate::runtime::tls;
 
 /// A P with so many gives some to the others, until it has fewer than half. It takes half as many when it has
 /// none.
@@ -29,19 +30,20 @@ fn local(pp: &P, kind: StackKind) -> Option<&PGFree> {
     match kind {
         StackKind::Copying => Some(&pp.g_free),
         StackKind::Fixed(room) if room == default_room() => Some(&pp.ext.g_free_fixed),
-        StackKind::Fixed(_) => None,
+        StackKind::Thread(room) if room == default_room() => Some(&pp.ext.g_free_thread),
+        StackKind::Fixed(_) | StackKind::Thread(_) => None,
     }
 }
 
-/// Dead G's of a kind; as a list, those that no P has.
+/// Dead G's of a kind.
 #[derive(Clone, Copy)]
 pub(in crate::runtime) struct Dead(pub(in crate::runtime) StackKind);
 
 impl Cache for Dead {
-    type List = Dead;
+    type List = Common;
 
-    fn shared(self) -> (&'static Mutex, Dead, &'static Level) {
-        (&sched().g_free.lock, self, &sched().ext.g_free_levels[home::number(self.0)])
+    fn shared(self) -> (&'static Mutex, Common, &'static Level) {
+        (&sched().g_free.lock, Common(self.list()), &sched().ext.g_free_levels[home::number(self.0)])
     }
 }
 
@@ -50,20 +52,25 @@ impl Dead {
         match self.0 {
             StackKind::Copying => &sched().g_free.stack,
             StackKind::Fixed(room) => &sched().ext.g_free_fixed[usize::from(room)],
+            StackKind::Thread(room) => &sched().ext.g_free_thread[usize::from(room)],
         }
     }
 }
 
-impl List for Dead {
+/// Those of a kind that no P has.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Common(&'static GList);
+
+impl List for Common {
     type Item = &'static G;
 
     fn push(self, gp: &'static G) {
-        self.list().push(gp);
+        self.0.push(gp);
         add(&sched().g_free.n, 1);
     }
 
     fn pop(self) -> Option<&'static G> {
-        let gp = self.list().pop()?;
+        let gp = self.0.pop()?;
         add(&sched().g_free.n, -1);
         Some(gp)
     }
@@ -140,7 +147,7 @@ fn spill(free: &PGFree, kind: StackKind, keep: i32) {
         q.push(gp);
     }
     Dead(kind).give(surplus as usize, |dead| {
-        dead.list().push_all(&q);
+        dead.0.push_all(&q);
         // One right after the other: gcount mustn't miss them for long.
         add(&free.n, -surplus);
         add(&sched().g_free.n, surplus);
@@ -171,6 +178,7 @@ pub(in crate::runtime) fn gfget(pp: Option<&P>, kind: StackKind) -> Option<&'sta
 pub(in crate::runtime) fn gfpurge(pp: &P) {
     spill(&pp.g_free, StackKind::Copying, 0);
     spill(&pp.ext.g_free_fixed, StackKind::Fixed(default_room()), 0);
+    spill(&pp.ext.g_free_thread, StackKind::Thread(default_room()), 0);
 }
 
 /// Counts a G that has ended and is held by a handle, or one less.
@@ -200,7 +208,10 @@ fn hand_back_kind(kind: StackKind) -> bool {
         return false;
     }
 
-    dead.iter().for_each(|gp| forget_ancestors(gp));
+    dead.iter().for_each(|gp| {
+        forget_ancestors(gp);
+        tls::free(gp);
+    });
     allgremove(&dead);
     lock(&g_free.lock);
     // One right after the other: gcount mustn't take them for goroutines for long.

@@ -5,7 +5,10 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::data::runtime2::G;
 
-/// The G's function has returned, and its result is in the slot.
+/// A bit beside a G or null: the G's function has returned, and its result is in the slot, but the destructors of its
+/// thread-locals have yet to run.
+pub(in crate::runtime) const RETURNED: usize = 4;
+/// The G has ended, and its result is in the slot.
 pub(in crate::runtime) const ENDED: *mut G = ptr::without_provenance_mut(1);
 /// Besides, the G has left its stack.
 pub(in crate::runtime) const EXITED: *mut G = ptr::without_provenance_mut(2);
@@ -29,6 +32,11 @@ pub(crate) fn attach_new(gp: &G) {
 pub(crate) fn detached(gp: &G) -> bool {
     // Acquire pairs with drop_handle.
     gp.ext.joiner.load(Ordering::Acquire) == DETACHED
+}
+
+/// Whether the G's function has returned, and its result is in the slot.
+pub(in crate::runtime) fn returned(gp: &G) -> bool {
+    ended(gp) || gp.ext.joiner.load(Ordering::Acquire).addr() & RETURNED != 0
 }
 
 /// Whether the goroutine has ended.

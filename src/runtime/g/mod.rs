@@ -12,7 +12,8 @@
 //!   under `sched.g_free.lock`. With a handle it isn't free before that is gone: `joiner.rs`.
 //! - `allgs` has every G but those whose page went back to the kernel. It can be read without a lock, in a
 //!   report too; adding and removing takes `allglock`.
-//! - Sudogs are taken from the cache of the P and given back there: whoever does either has a P and keeps it.
+//! - Sudogs are taken from the cache of the P and given back there, by who keeps the P; without one, from and to
+//!   the central cache.
 //!
 //! # Files
 //!

@@ -8,7 +8,7 @@ use crate::runtime::arch::goexit_pc;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{acquirem, releasem, started};
 use crate::runtime::data::ext::{Entry, Name, StackKind};
-use crate::runtime::data::runtime2::{G, GDEAD, GIDLE, GRUNNABLE, P, Stack, sched};
+use crate::runtime::data::runtime2::{G, GDEAD, GIDLE, GRUNNABLE, P, sched};
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::allgs::{allgadd, allglen};
 use crate::runtime::g::ancestors::save_ancestors;
@@ -17,8 +17,9 @@ use crate::runtime::g::joiner::detach_new;
 use crate::runtime::g::proflabel::inherit_labels;
 use crate::runtime::g::status::{casgstatus, readgstatus};
 use crate::runtime::g::tracking::next_turn;
-use crate::runtime::mem::home::{Homes, cut};
+use crate::runtime::mem::home::{Homes, cut, home_stack};
 use crate::runtime::mem::sizes::{default_room, running_guard};
+use crate::runtime::tls;
 
 /// Numbers of goroutines that a P takes from `sched.goidgen` at once.
 const GOID_CACHE_BATCH: u64 = 16;
@@ -44,10 +45,11 @@ impl Maker<'_> {
 /// Makes a G that will run `f(sched.ctxt)`, runnable and on no queue yet. Go's `newproc1`.
 pub(crate) fn newproc1(f: Entry, kind: StackKind, maker: &Maker<'_>) -> io::Result<&'static G> {
     let mp = acquirem();
-    let pp = mp.and_then(|mp| mp.p.get());
-    let newg = match gfget(pp, kind) {
+    let pp = mp.and_then(|mp| mp.p());
+    let dead = if kind.has_own_locals() { None } else { gfget(pp, kind) };
+    let newg = match dead {
         Some(newg) => newg,
-        None => match malg(pp, kind) {
+        None => match fresh(pp, kind) {
             Ok(newg) => newg,
             Err(error) => {
                 releasem(mp);
@@ -77,6 +79,21 @@ pub(crate) fn newproc1(f: Entry, kind: StackKind, maker: &Maker<'_>) -> io::Resu
     casgstatus(newg, GDEAD, GRUNNABLE);
     trace(|| Event::GoCreate(newg));
     releasem(mp);
+    Ok(newg)
+}
+
+/// A dead G that isn't on the P's list as it is to be: a new one, or one with the thread-locals of a new thread.
+#[inline(never)]
+fn fresh(pp: Option<&P>, kind: StackKind) -> io::Result<&'static G> {
+    let StackKind::Thread(_) = kind else { return malg(pp, kind) };
+    let newg = match gfget(pp, kind) {
+        Some(newg) => newg,
+        None => malg(pp, kind)?,
+    };
+    if let Err(error) = tls::renew(newg) {
+        gfput(pp, newg);
+        return Err(error);
+    }
     Ok(newg)
 }
 
@@ -117,7 +134,7 @@ pub(in crate::runtime) fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'
         return Err(io::Error::other("the runtime hasn't started"));
     }
     let n = match kind {
-        StackKind::Fixed(room) if room != default_room() => 1,
+        StackKind::Fixed(room) | StackKind::Thread(room) if room != default_room() => 1,
         _ => (allglen() / 8).clamp(1, BATCH),
     };
     let homes = cut(kind, n)?;
@@ -135,9 +152,9 @@ pub(in crate::runtime) fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'
 
 /// Initialises the G of home page `i`, which reads as zero; it is dead.
 fn settle(homes: &Homes, i: usize, kind: StackKind) -> &'static G {
-    let (newg, lo) = homes.home(i);
-    newg.stack.set(Stack { lo, hi: newg.as_ptr().addr() });
+    let (newg, _) = homes.home(i);
     newg.ext.kind.set(kind);
+    newg.stack.set(home_stack(newg));
     newg.stackguard0.store(running_guard(newg), Ordering::Relaxed);
     newg.stackguard1.set(usize::MAX);
     newg.tracking_seq.set(next_turn());

@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::with_room;
+use crate::runtime::base::this::{getm, hold, with_room};
 use crate::runtime::data::level::Level;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{G, M, Mutex, P, Slice, Sudog, sched};
@@ -73,15 +73,20 @@ pub(in crate::runtime) fn reset_sudogcache(pp: &P) {
     pp.sudogcache.cap.set(pp.sudogbuf.len());
 }
 
-/// A sudog, from the cache of this M's P, the central one, or new. Go's `acquireSudog`.
+/// A sudog, from the cache of this M's P, if it has one, the central one, or new. By who keeps the P. Go's
+/// `acquireSudog`.
 #[inline]
 pub(in crate::runtime) fn acquire_sudog(mp: &'static M) -> &'static Sudog {
-    let Some(pp) = mp.p.get() else { throw("acquireSudog: no p") };
     lock_with_rank_may_acquire(&sched().sudoglock, LockRank::SUDOG);
-    let s = match pp.sudogcache.pop() {
-        Some(s) => s,
-        // The arena allocates.
-        None => with_room(|| Sudogs.refill(&pp.sudogcache, half(pp)).unwrap_or_else(|| cut(pp))),
+    // The arena allocates.
+    let s = match mp.p() {
+        Some(pp) => pp.sudogcache.pop().unwrap_or_else(|| {
+            with_room(|| {
+                let cache = &pp.sudogcache;
+                Sudogs.refill(cache, half(pp)).unwrap_or_else(|| cut(half(pp), |s| cache.push(s)))
+            })
+        }),
+        None => with_room(|| Sudogs.take().unwrap_or_else(|| cut(1, |_| ()))),
     };
     if !s.elem.load(Ordering::Relaxed).is_null() {
         throw("acquireSudog: found s.elem != nil in cache");
@@ -94,30 +99,38 @@ fn half(pp: &P) -> usize {
     pp.sudogcache.cap.get() / 2
 }
 
-/// Fills half of the P's cache with new sudogs, and takes one.
+/// Cuts up to `n` new sudogs; returns one, and passes the rest to `others`.
 #[cold]
 #[inline(never)]
-fn cut(pp: &P) -> &'static Sudog {
-    let pieces =
-        ARENA.cut(half(pp)).unwrap_or_else(|error| throw(&format!("out of memory for a sudog ({error})")));
-    for i in 0..pieces.count {
-        // SAFETY: nobody else has this piece, and it will never be unmapped. It is all zero, which is a new
-        // sudog, or as one was released.
-        pp.sudogcache.push(unsafe { &*pieces.start(i).cast() });
-    }
-    pp.sudogcache.pop().unwrap_or_else(|| throw("acquireSudog: nothing was cut"))
+fn cut(n: usize, others: impl Fn(&'static Sudog)) -> &'static Sudog {
+    let pieces = ARENA.cut(n).unwrap_or_else(|error| throw(&format!("out of memory for a sudog ({error})")));
+    // SAFETY: nobody else has this piece, and it will never be unmapped. It is all zero, which is a new sudog,
+    // or as one was released.
+    let sudog = |i| unsafe { &*pieces.start(i).cast::<Sudog>() };
+    (1..pieces.count).map(sudog).for_each(others);
+    sudog(0)
 }
 
-/// Gives a sudog back to the cache of this M's P. Go's `releaseSudog`.
+/// Gives a sudog back to the cache of this M's P, or the central one. By who keeps the P. Go's `releaseSudog`.
 #[inline]
 pub(in crate::runtime) fn release_sudog(mp: &'static M, s: &'static Sudog) {
     check_unused(s);
-    let Some(pp) = mp.p.get() else { throw("releaseSudog: no p") };
     lock_with_rank_may_acquire(&sched().sudoglock, LockRank::SUDOG);
+    let Some(pp) = mp.p() else {
+        return Sudogs.give(1, |list| list.push(s));
+    };
     if pp.sudogcache.len.get() == pp.sudogcache.cap.get() {
         Sudogs.spill(&pp.sudogcache, half(pp));
     }
     pp.sudogcache.push(s);
+}
+
+/// [`release_sudog`] of a goroutine that has waited, on whatever M it is now.
+#[inline(always)]
+pub(in crate::runtime) fn release_sudog_here(s: &'static Sudog) {
+    let mp = getm();
+    let _held = hold(mp);
+    release_sudog(mp, s);
 }
 
 #[inline(always)]

@@ -67,7 +67,7 @@ fn mutex_contended(key: &MutexKey) -> bool {
 impl MutexKey {
     /// Takes the lock if it is free.
     #[inline(always)]
-    fn try_lock(&self) -> bool {
+    pub(in crate::runtime) fn try_lock(&self) -> bool {
         // Acquire pairs with the release in unlock.
         self.locked.compare_exchange(UNLOCKED, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }

@@ -1,26 +1,37 @@
 //! The mutex, with the M that holds it counted, and no check of its rank: Go's `lock2` and `unlock2`.
 
+use std::mem;
+
 use crate::runtime::base::fatal::throw;
+use crate::runtime::base::this::{Held, held, hold};
 use crate::runtime::data::runtime2::{M, Mutex};
 
 /// [`lock`](super::lock) without the check of the rank. Go's `lock2`.
 #[inline(always)]
 pub(super) fn lock2(mp: Option<&'static M>, l: &Mutex) {
     if let Some(mp) = mp {
-        mp.locks.set(mp.locks.get() + 1);
+        mem::forget(hold(mp));
     }
     l.key.lock();
 }
 
-/// [`unlock`](super::unlock) without the rank's bookkeeping. Go's `unlock2`.
-#[inline(always)]
-pub(super) fn unlock2(mp: Option<&'static M>, l: &Mutex) {
-    l.key.unlock();
-    if let Some(mp) = mp {
-        let locks = mp.locks.get() - 1;
-        if locks < 0 {
-            throw("runtime·unlock: lock count");
-        }
-        mp.locks.set(locks);
+/// [`lock2`], if nobody has the lock; says whether that is so.
+pub(super) fn try_lock2(mp: Option<&'static M>, l: &Mutex) -> bool {
+    let held = mp.map(hold);
+    let locked = l.key.try_lock();
+    if locked {
+        mem::forget(held);
     }
+    locked
+}
+
+/// [`unlock`](super::unlock) without the rank's bookkeeping; the M keeps its P for as long as the caller wants.
+/// Go's `unlock2`.
+#[inline(always)]
+pub(super) fn unlock2(mp: Option<&'static M>, l: &Mutex) -> Option<Held> {
+    l.key.unlock();
+    if mp.is_some_and(|mp| mp.locks.get() <= 0) {
+        throw("runtime·unlock: lock count");
+    }
+    mp.map(held)
 }

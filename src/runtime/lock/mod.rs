@@ -36,5 +36,5 @@ mod rank_off;
 mod rank_on;
 
 pub(crate) use mutex::{lock, unlock};
-pub(super) use mutex::{lock_on, unlock_on};
+pub(super) use mutex::{lock_on, unlock_and_hold, unlock_on};
 pub(super) use rank::assert_lock_held;

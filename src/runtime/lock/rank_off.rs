@@ -1,5 +1,6 @@
 //! Lock ranks in release builds: nothing. Go's `lockrank_off.go`.
 
+use crate::runtime::base::this::Held;
 use crate::runtime::data::runtime2::{M, Mutex};
 use crate::runtime::lock::rank::LockRank;
 
@@ -16,9 +17,13 @@ pub(super) fn lock_with_rank(mp: Option<&'static M>, l: &Mutex, _rank: LockRank)
     crate::runtime::lock::lock2::lock2(mp, l);
 }
 
+pub(super) fn try_lock_with_rank(mp: Option<&'static M>, l: &Mutex) -> bool {
+    crate::runtime::lock::lock2::try_lock2(mp, l)
+}
+
 #[inline(always)]
-pub(super) fn unlock_with_rank(mp: Option<&'static M>, l: &Mutex) {
-    crate::runtime::lock::lock2::unlock2(mp, l);
+pub(super) fn unlock_with_rank(mp: Option<&'static M>, l: &Mutex) -> Option<Held> {
+    crate::runtime::lock::lock2::unlock2(mp, l)
 }
 
 #[inline(always)]

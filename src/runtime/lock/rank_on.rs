@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
-use crate::runtime::base::this::this_m;
+use crate::runtime::base::this::{Held, hold, this_m};
 use crate::runtime::data::runtime2::{HeldLockInfo, M, Mutex};
-use crate::runtime::lock::lock2::{lock2, unlock2};
+use crate::runtime::lock::lock2::{lock2, try_lock2, unlock2};
 use crate::runtime::lock::rank::{LockRank, PARTIAL_ORDER};
 
 /// How often the world is stopped: 0 or 1. Go's `worldIsStopped`.
@@ -36,9 +36,22 @@ fn addr(l: &Mutex) -> usize {
 /// Takes a lock as one of the given rank. Go's `lockWithRank`.
 pub(super) fn lock_with_rank(mp: Option<&'static M>, l: &Mutex, rank: LockRank) {
     if let Some(mp) = mp {
+        // What is noted here is consistent where a signal handler may take a lock.
+        let _held = hold(mp);
         note_held(mp, addr(l), rank);
+        return lock2(Some(mp), l);
     }
-    lock2(mp, l);
+    lock2(None, l);
+}
+
+/// Takes a lock if nobody has it; says whether that is so. Who doesn't wait may try any lock, whatever it holds.
+pub(super) fn try_lock_with_rank(mp: Option<&'static M>, l: &Mutex) -> bool {
+    let _held = mp.map(hold);
+    let locked = try_lock2(mp, l);
+    if let Some(mp) = mp.filter(|_| locked) {
+        note(mp, mp.locks_held_len.get(), HeldLockInfo { rank: get_lock_rank(l).0, lock_addr: addr(l) });
+    }
+    locked
 }
 
 /// Adds a lock to those that `mp` holds, and checks that it may be added.
@@ -48,14 +61,19 @@ fn note_held(mp: &M, lock_addr: usize, rank: LockRank) {
     if channel && i > 0 && mp.locks_held[i - 1].get().rank == rank.0 {
         return;
     }
-    if i >= mp.locks_held.len() {
-        throw("too many locks held concurrently for rank checking");
-    }
-    mp.locks_held[i].set(HeldLockInfo { rank: rank.0, lock_addr });
-    mp.locks_held_len.set(i + 1);
+    note(mp, i, HeldLockInfo { rank: rank.0, lock_addr });
     if i > 0 {
         check_ranks(mp, mp.locks_held[i - 1].get().rank, rank);
     }
+}
+
+/// Adds `lock` to the `i` locks that `mp` holds.
+fn note(mp: &M, i: usize, lock: HeldLockInfo) {
+    if i >= mp.locks_held.len() {
+        throw("too many locks held concurrently for rank checking");
+    }
+    mp.locks_held[i].set(lock);
+    mp.locks_held_len.set(i + 1);
 }
 
 /// Takes a lock off those that `mp` holds; says whether it was noted.
@@ -113,7 +131,7 @@ fn check_ranks(mp: &M, prev: i32, rank: LockRank) {
 }
 
 /// Releases a lock. One of a select's channels may not have been noted. Go's `unlockWithRank`.
-pub(super) fn unlock_with_rank(mp: Option<&'static M>, l: &Mutex) {
+pub(super) fn unlock_with_rank(mp: Option<&'static M>, l: &Mutex) -> Option<Held> {
     if let Some(mp) = mp
         && !note_released(mp, addr(l), None)
         && get_lock_rank(l) != LockRank::HCHAN
@@ -121,7 +139,7 @@ pub(super) fn unlock_with_rank(mp: Option<&'static M>, l: &Mutex) {
         eprintln!("{} : {} {:#x}", mp.id.get(), get_lock_rank(l), addr(l));
         throw("unlock without matching lock acquire");
     }
-    unlock2(mp, l);
+    unlock2(mp, l)
 }
 
 /// Takes back what [`acquire_lock_rank`] noted. Go's `releaseLockRank`.
@@ -138,6 +156,7 @@ pub(in crate::runtime) fn release_lock_rank(rank: LockRank) {
 /// `lockWithRankMayAcquire`.
 pub(in crate::runtime) fn lock_with_rank_may_acquire(l: &Mutex, rank: LockRank) {
     if let Some(mp) = this_m() {
+        let _held = hold(mp);
         note_held(mp, addr(l), rank);
         note_released(mp, addr(l), None);
     }
@@ -227,5 +246,15 @@ mod tests {
         });
         assert!(report.starts_with("0 ======\n0 : HCHAN 0x10\n1 : SCHED 0x20\n"), "{report}");
         assert!(report.contains("fatal error: lock ordering problem\n"), "{report}");
+    }
+
+    #[test]
+    fn what_is_only_tried_has_no_order() {
+        let (mp, l) = (zeroed::<M>(), zeroed::<Mutex>());
+        lock_init(l, LockRank::SCHED);
+        note_held(mp, 0x10, LockRank::GSCAN);
+        assert!(try_lock_with_rank(Some(mp), l));
+        assert!(check_lock_held(mp, l));
+        drop(unlock_with_rank(Some(mp), l));
     }
 }

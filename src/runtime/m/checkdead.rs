@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use crate::runtime::base::fatal::{fatal, panicking, throw};
 use crate::runtime::base::os::thread_count;
 use crate::runtime::base::print::eprintln;
-use crate::runtime::data::runtime2::{GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, sched};
+use crate::runtime::data::runtime2::{
+    GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, WaitReason, sched,
+};
 use crate::runtime::g::allgs::for_each_g;
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
@@ -99,12 +101,21 @@ pub(in crate::runtime) fn foreign_threads_matter() -> bool {
 }
 
 /// Why nothing will ever happen, unless a thread that isn't ours sees to it, if a [`run`](crate::run) waits
-/// for its main goroutine. (Between two calls of `run` goroutines wait for the next one.) `sched.lock` is
-/// held.
+/// for its main goroutine. (Between two calls of `run` goroutines wait for the next one. And a future, as a rule,
+/// waits for such a thread.) `sched.lock` is held.
 pub(in crate::runtime) fn deadlock_beside_foreign_threads() -> Option<&'static str> {
     assert_lock_held(&sched().lock);
     let run_waits = sched().ext.nrunwait.load(Ordering::SeqCst) > 0;
-    if running() == 0 && run_waits && !panicking() { deadlock() } else { None }
+    if running() != 0 || !run_waits || panicking() || future_waits() { None } else { deadlock() }
+}
+
+/// Whether a goroutine waits for a future. No M runs, and `sched.lock` is held.
+fn future_waits() -> bool {
+    let mut waits = false;
+    for_each_g(|gp| {
+        waits |= readgstatus(gp) & !GSCAN == GWAITING && gp.waitreason.get() == WaitReason::Future;
+    });
+    waits
 }
 
 /// Whether this process has a thread that is neither an M nor waiting in

@@ -53,12 +53,12 @@ pub(crate) fn locked_os_thread() -> bool {
 /// Locks a goroutine that parks while it panics to its thread, until it parks or ends without
 /// panicking.
 ///
-/// std counts panics per thread. If the goroutine went on elsewhere, it would seem calm
+/// std counts panics per thread, and such a goroutine's thread is its M's, if it has no thread-locals of its own. If the goroutine went on elsewhere, it would seem calm
 /// there, and the next goroutine here would seem to panic: a second panic would abort, and
 /// mutexes would be poisoned.
 #[inline(always)]
 pub(in crate::runtime) fn wire_while_panicking(gp: &'static G, mp: &'static M) {
-    let panicking = std::thread::panicking();
+    let panicking = std::thread::panicking() && gp.ext.tp.get() == 0;
     if panicking != gp.ext.panic_wired.get() {
         wire(gp, mp, panicking);
     }

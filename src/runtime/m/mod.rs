@@ -24,6 +24,8 @@
 //! | `thread.rs` | `allocm`, `mcommoninit`, `newm1`; an M is used again |
 //! | `template.rs` | `templateThread`: makes threads for those that shouldn't |
 //! | `startm.rs` | `startm`, `stopm`, `mPark` |
+//! | `turn.rs` | `wait_for_turn`: an M waits for a P, and keeps its goroutine |
+//! | `stall.rs` | whether the scheduler stands still, as who waits for a turn sees it |
 //! | `no_thread.rs` | `no_thread`, `start_wanted_thread`: a thread that can't be made |
 //! | `spinning.rs` | `m.becomeSpinning`, `mspinning`: who is counted as spinning |
 //! | `idle.rs` | `mput`, `mget` |
@@ -40,6 +42,8 @@ pub(super) mod new;
 pub(super) mod no_thread;
 pub(super) mod sigstack;
 pub(super) mod spinning;
+mod stall;
 pub(super) mod startm;
 mod template;
 pub(super) mod thread;
+pub(super) mod turn;

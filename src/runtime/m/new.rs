@@ -13,8 +13,8 @@ use crate::runtime::m::sigstack::init_sigmask;
 use crate::runtime::m::template::{NEWM_HANDOFF, NewmHandoff, newm_by_template, template_thread};
 use crate::runtime::m::thread::{allocm, newm1};
 
-/// Makes an M that will run `f` and then the scheduler, with `pp`; without a P if `f` never returns. If it
-/// can't, the number `id` doesn't count any more. Go's `newm`.
+/// Makes an M that will run `f` and then the scheduler, with `pp`; without a P if `f` never returns, or waits for
+/// one. If it can't, the number `id` doesn't count any more. Go's `newm`.
 pub(in crate::runtime) fn newm(f: Option<fn()>, pp: Option<&'static P>, id: i64) -> io::Result<()> {
     let locked = acquirem();
     let made = allocm(f, id).inspect_err(|_| m_unreserve_id()).and_then(|mp| {

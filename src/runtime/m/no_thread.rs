@@ -21,6 +21,7 @@ use crate::runtime::m::checkdead::{checkdead, running};
 use crate::runtime::m::count::mcount;
 use crate::runtime::m::spinning::Spinning;
 use crate::runtime::m::startm::startm;
+use crate::runtime::m::turn::serve_turns;
 use crate::runtime::netpoll::epoll::netpoll_break;
 use crate::runtime::netpoll::{netpoll_any_waiters, netpollinited};
 use crate::runtime::p::globrunq::globrunqputbatch;
@@ -52,6 +53,7 @@ pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: Option<Spinning>, 
         stopped_for_another(pp);
     } else {
         pidleput(pp);
+        serve_turns();
     }
     WANTED.store(true, Ordering::Relaxed);
     let (nobody, threads) = (running() <= 0, mcount());

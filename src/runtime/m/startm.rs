@@ -1,7 +1,9 @@
 //! An M gets a P to run, or sleeps until it does: Go's `startm`, `stopm` and `mPark`.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{acquirem, releasem};
+use crate::runtime::base::this::{acquirem, getm, releasem};
 use crate::runtime::data::runtime2::{M, P, sched};
 use crate::runtime::lock::note::{noteclear, notesleep, notewakeup};
 use crate::runtime::lock::{lock, unlock};
@@ -14,17 +16,23 @@ use crate::runtime::p::acquire::acquirep;
 use crate::runtime::p::idle::pidleget;
 use crate::runtime::p::runq::runqempty;
 
+/// Sysmon has given a P to the last M that was idle, or made one.
+static SPARE_WANTED: AtomicBool = AtomicBool::new(false);
+
 /// Sleeps until this M is woken. Go's `mPark`.
 pub(in crate::runtime) fn m_park(mp: &M) {
     notesleep(&mp.park);
     noteclear(&mp.park);
 }
 
-/// Takes the P that the thread that woke this M has left for it.
+/// Takes the P that the thread that woke or made this M has left for it.
 pub(in crate::runtime) fn take_nextp(mp: &'static M) {
     let Some(pp) = mp.nextp.get() else { throw("m woken without a p") };
     acquirep(mp, pp);
     mp.nextp.set(None);
+    if SPARE_WANTED.load(Ordering::Relaxed) && SPARE_WANTED.swap(false, Ordering::Relaxed) {
+        make_spare();
+    }
 }
 
 /// Stops this M until there is work; returns with a P. Go's `stopm`.
@@ -71,7 +79,11 @@ pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: Option<Spinni
         releasem(mp);
         return;
     };
-    let Some(nmp) = mget() else {
+    let nmp = mget();
+    if sched().midle.is_null() && mp.is_some_and(|mp| mp.ext.system.get()) {
+        SPARE_WANTED.store(true, Ordering::Relaxed);
+    }
+    let Some(nmp) = nmp else {
         // The new M gets its number now, and so counts as running while the lock is
         // dropped: else checkdead could find work and no M to do it.
         let id = m_reserve_id();
@@ -104,4 +116,24 @@ pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: Option<Spinni
     nmp.nextp.set(Some(pp));
     notewakeup(&nmp.park);
     releasem(mp);
+}
+
+/// Makes an M that is idle, unless there is one: the next time that sysmon takes a P, it needn't make a thread,
+/// which it could do only while no goroutine is kept (`turn.rs`). On g0, with a P.
+#[cold]
+fn make_spare() {
+    lock(&sched().lock);
+    let id = sched().midle.is_null().then(m_reserve_id);
+    unlock(&sched().lock);
+    if let Some(id) = id {
+        // If there is no thread to be had, the next one who needs one says so.
+        let _made = newm(Some(begin_idle), None, id);
+    }
+}
+
+/// What the M of [`make_spare`] runs first.
+fn begin_idle() {
+    let mp = getm();
+    mp.ext.system.set(false);
+    stopm(mp);
 }

@@ -73,12 +73,14 @@ fn mcommoninit(mp: &'static M, id: i64) {
 /// Gives an M a thread; fails if none can be made. Go's `newm1`.
 pub(super) fn newm1(mp: &'static M) -> io::Result<()> {
     let g0: *const G = &mp.ext.g0;
-    newosproc(g0.cast_mut().cast::<c_void>()).inspect_err(|_| {
+    let made = newosproc(g0.cast_mut().cast::<c_void>()).inspect_err(|_| {
         mp.nextp.set(None);
         lock(&sched().lock);
         mp.freelink.set(sched().freem.get());
         sched().freem.set(Some(mp));
         sched().nmfreed.set(sched().nmfreed.get() + 1);
         unlock(&sched().lock);
-    })
+    });
+    sched().ext.turns.starting.fetch_add(made.is_ok().into(), Ordering::Relaxed);
+    made
 }

@@ -142,6 +142,8 @@ pub struct Arena {
     lock: Mutex,
     /// The bytes of a piece.
     pub(in crate::runtime) size: usize,
+    /// Whether a piece without a guard is an error in any case.
+    pub(in crate::runtime) strict: bool,
     /// How many bytes at a piece's end are used as soon as it is cut.
     wanted: usize,
     /// The mappings, the oldest first.
@@ -162,7 +164,7 @@ impl Arena {
     /// An arena of pieces of `size` bytes, of which the last `wanted` are used as soon as a piece is cut. A
     /// piece of 4 KiB or more has pages of its own.
     pub(in crate::runtime) const fn new(size: usize, wanted: usize) -> Self {
-        Arena { lock: Mutex::new(), size, wanted, chunks: UnsafeCell::new(Vec::new()) }
+        Arena { lock: Mutex::new(), size, wanted, strict: false, chunks: UnsafeCell::new(Vec::new()) }
     }
 
     /// The bytes of guard below a piece.
@@ -180,7 +182,7 @@ impl Arena {
 
     /// Cuts up to `n` pieces, at least one, with their guards. Pieces of whole pages read as zero; smaller
     /// ones read as zero or as they were when they were put back. Fails if there is no address space or
-    /// memory, or no guard where the program insists on one (`GOSCHED_GUARD=strict`).
+    /// memory, or no guard where there must be one.
     pub(in crate::runtime) fn cut(&self, n: usize) -> io::Result<Pieces> {
         lock(&self.lock);
         let taken = self.take(n);
@@ -188,7 +190,7 @@ impl Arena {
         let (pieces, guards) = taken?;
         let guarded = match pieces.guard {
             0 => Ok(()),
-            _ => guards.install(pieces.base, pieces.stride, pieces.count),
+            _ => guards.install(pieces.base, pieces.stride, pieces.count, self.strict),
         };
         if let Err(error) = guarded.and_then(|()| pieces.populate(self.wanted)) {
             (0..pieces.count).for_each(|i| self.put_back(&mut [pieces.start(i).addr()]));
@@ -215,7 +217,7 @@ impl Arena {
         let guards = match guard {
             0 => Guards::None,
             _ if taken.start < chunk.fresh => guard::again(),
-            _ => guard::reserve(taken.len())?,
+            _ => guard::reserve(taken.len(), self.strict)?,
         };
         // SAFETY: the chunk has a piece `taken.start`.
         let base = unsafe { chunk.base.add(taken.start * stride) };

@@ -22,6 +22,8 @@
 //! | `region` | guard regions, or the runtime doesn't start |
 //! | `mprotect` | never guard regions |
 //! | `strict` | no stack without a guard: making a goroutine is an error instead |
+//!
+//! For goroutines with thread-locals of their own it is always so, as what they run promises nothing.
 
 use std::io;
 use std::iter;
@@ -120,22 +122,22 @@ pub(super) enum Guards {
 }
 
 /// Takes the right to make guards for `n` stacks, before the stacks are made. If there can be none, warns, or
-/// fails if the program insists on them.
-pub(super) fn reserve(n: usize) -> io::Result<Guards> {
+/// fails if these must have them (`strict`) or the program insists on them.
+pub(super) fn reserve(n: usize, strict: bool) -> io::Result<Guards> {
     if REGIONS.load(Ordering::Relaxed) {
         return Ok(Guards::Regions);
     }
-    reserve_mappings(n)
+    reserve_mappings(n, strict)
 }
 
-fn reserve_mappings(n: usize) -> io::Result<Guards> {
+fn reserve_mappings(n: usize, strict: bool) -> io::Result<Guards> {
     let n = n as isize;
     if BUDGET.fetch_sub(n, Ordering::Relaxed) >= n {
         PROTECTED.store(true, Ordering::Relaxed);
         return Ok(Guards::Mprotect);
     }
     BUDGET.fetch_add(n, Ordering::Relaxed);
-    without_guard(&io::Error::from_raw_os_error(libc::ENOMEM))
+    without_guard(&io::Error::from_raw_os_error(libc::ENOMEM), strict)
 }
 
 /// The right to make guards again for pieces that were cut before: [`remove`] has removed guard regions, and a guard
@@ -163,11 +165,11 @@ pub(super) fn release(page: usize) {
     }
 }
 
-/// There can be no more guards because of `why`: warns once, or fails if the program insists on them.
+/// There can be no more guards because of `why`: warns once, or fails if there must be some.
 #[cold]
-fn without_guard(why: &io::Error) -> io::Result<Guards> {
+fn without_guard(why: &io::Error, strict: bool) -> io::Result<Guards> {
     static WARNED: AtomicBool = AtomicBool::new(false);
-    if STRICT.load(Ordering::Relaxed) {
+    if strict || STRICT.load(Ordering::Relaxed) {
         return Err(io::Error::new(
             io::ErrorKind::OutOfMemory,
             format!(
@@ -185,8 +187,8 @@ fn without_guard(why: &io::Error) -> io::Result<Guards> {
 }
 
 impl Guards {
-    /// Makes the first page of each piece a guard.
-    pub(super) fn install(&self, base: *mut u8, stride: usize, count: usize) -> io::Result<()> {
+    /// Makes the first page of each piece a guard. If there can be none: as [`reserve`].
+    pub(super) fn install(&self, base: *mut u8, stride: usize, count: usize, strict: bool) -> io::Result<()> {
         let page = page_size();
         match self {
             Guards::None => {
@@ -199,13 +201,13 @@ impl Guards {
                 // SAFETY: pages that were just cut, and that nobody uses yet.
                 let installed = unsafe { advise_each(pages, MADV_GUARD_INSTALL) };
                 // Locked memory (mlockall) can have no guard regions.
-                installed.or_else(|_| Guards::Missing.install(base, stride, count))
+                installed.or_else(|_| Guards::Missing.install(base, stride, count, strict))
             }
             Guards::Missing => {
                 for i in 0..count {
                     let piece = base.wrapping_add(i * stride);
                     if !is_protected(piece.addr()) {
-                        reserve_mappings(1)?.install(piece, stride, 1)?;
+                        reserve_mappings(1, strict)?.install(piece, stride, 1, strict)?;
                     }
                 }
                 Ok(())
@@ -217,8 +219,8 @@ impl Guards {
                     if done != 0 {
                         // The rest of the program has used up the mappings.
                         BUDGET.store(0, Ordering::Relaxed);
-                        let without = without_guard(&io::Error::last_os_error())?;
-                        return without.install(base.wrapping_add(i * stride), stride, count - i);
+                        let without = without_guard(&io::Error::last_os_error(), strict)?;
+                        return without.install(base.wrapping_add(i * stride), stride, count - i, strict);
                     }
                 }
                 Ok(())
@@ -247,8 +249,8 @@ mod tests {
                 let map = MmapOptions::new().len(4 * page).map_anon().expect("memory");
                 let base = map.as_ptr().cast_mut();
                 BUDGET.store(3, Ordering::Relaxed);
-                Guards::Missing.install(base, page, 2).expect("there are rights");
-                Guards::Missing.install(base, page, 3).expect("there are rights");
+                Guards::Missing.install(base, page, 2, false).expect("there are rights");
+                Guards::Missing.install(base, page, 3, false).expect("there are rights");
                 eprint!("{} ", BUDGET.load(Ordering::Relaxed));
                 (0..4).for_each(|i| release(base.addr() + i * page));
                 eprint!("{} ", BUDGET.load(Ordering::Relaxed));

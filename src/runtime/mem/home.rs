@@ -10,6 +10,7 @@ use crate::runtime::data::ext::{KINDS, ROOM_CLASSES, StackKind};
 use crate::runtime::data::runtime2::{G, Stack};
 use crate::runtime::mem::arena::{Arena, Pieces};
 use crate::runtime::mem::sizes::{PAGE_MIN, room_size, stack_size};
+use crate::runtime::tls::block_size;
 
 /// Home pages that were cut together:
 ///
@@ -54,6 +55,8 @@ static ARENAS: [Arena; KINDS] = {
     let mut room = 0;
     while room < ROOM_CLASSES {
         arenas[room].size = size(StackKind::Fixed(room as u8));
+        arenas[ROOM_CLASSES + room].size = size(StackKind::Thread(room as u8));
+        arenas[ROOM_CLASSES + room].strict = true;
         room += 1;
     }
     arenas
@@ -61,14 +64,16 @@ static ARENAS: [Arena; KINDS] = {
 
 /// Each kind of stack.
 pub(in crate::runtime) fn kinds() -> impl Iterator<Item = StackKind> {
-    (0..ROOM_CLASSES).map(|room| StackKind::Fixed(room as u8)).chain([StackKind::Copying])
+    let rooms = 0..ROOM_CLASSES as u8;
+    rooms.clone().map(StackKind::Fixed).chain(rooms.map(StackKind::Thread)).chain([StackKind::Copying])
 }
 
 /// The number of a kind, below [`KINDS`].
 pub(in crate::runtime) fn number(kind: StackKind) -> usize {
     match kind {
         StackKind::Fixed(room) => usize::from(room),
-        StackKind::Copying => ROOM_CLASSES,
+        StackKind::Thread(room) => ROOM_CLASSES + usize::from(room),
+        StackKind::Copying => 2 * ROOM_CLASSES,
     }
 }
 
@@ -91,10 +96,11 @@ pub(in crate::runtime) fn discard(kind: StackKind, dead: &[&'static G]) -> Vec<&
     starts[discarded..].iter().map(|&lo| unsafe { &*g(lo) }).collect()
 }
 
-/// The first stack of a G of this kind, in its home page and the room below.
+/// The first stack of a G, in its home page and the room below; thread-locals of its own are between the two.
 pub(in crate::runtime) fn home_stack(gp: &G) -> Stack {
-    let hi = gp.as_ptr().addr();
-    Stack { lo: hi - stack_size(gp.ext.kind.get()), hi }
+    let (kind, hi) = (gp.ext.kind.get(), gp.as_ptr().addr());
+    let block = if kind.has_own_locals() { block_size() } else { 0 };
+    Stack { lo: hi - stack_size(kind), hi: hi - block }
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ pub(super) fn map(n: usize) -> io::Result<Stack> {
     let _ = mapping.advise(advice);
     let base = mapping.as_mut_ptr().expose_provenance();
     let lo = (base + page).next_multiple_of(align);
-    guard::reserve(1)?.install(ptr::with_exposed_provenance_mut(lo - page), page + n, 1)?;
+    guard::reserve(1, false)?.install(ptr::with_exposed_provenance_mut(lo - page), page + n, 1, false)?;
     std::mem::forget(mapping);
     for (from, to) in [(base, lo - page), (lo + n, base + align + n)] {
         if from != to {

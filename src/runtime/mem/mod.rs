@@ -63,6 +63,7 @@ use std::io;
 
 use crate::runtime::arch::init_vector_state;
 use crate::runtime::base::debug::stack_keep_off;
+use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::mem::sizes::KEPT_MAX;
 
@@ -71,7 +72,10 @@ use crate::runtime::mem::sizes::KEPT_MAX;
 #[inline]
 pub(in crate::runtime) fn go_home(gp: &G, keep: bool) {
     let stack = gp.stack.get();
-    if stack.hi == gp.as_ptr().addr() || (keep && stack.hi - stack.lo <= KEPT_MAX && !stack_keep_off()) {
+    if stack.hi == gp.as_ptr().addr()
+        || gp.ext.kind.get() != StackKind::Copying
+        || (keep && stack.hi - stack.lo <= KEPT_MAX && !stack_keep_off())
+    {
         return;
     }
     segment::stackfree(stack);

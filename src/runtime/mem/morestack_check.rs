@@ -17,6 +17,12 @@ pub(crate) fn entry_check() {
     morestack_check(ENTRY_ROOM);
 }
 
+/// A check that asks for no room: a goroutine that is asked to stop does so.
+#[inline(always)]
+pub(crate) fn stop_if_asked() {
+    morestack_check(0);
+}
+
 /// Calls `f` with `n` bytes of stack below the caller's frame: for
 /// [`morestack_check!`](crate::morestack_check).
 #[doc(hidden)]

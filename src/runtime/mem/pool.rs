@@ -84,7 +84,7 @@ impl<T> FreeList<T> {
 /// An unused thing, as its last user left it; none if there is no memory.
 pub(in crate::runtime) fn alloc<T: Pooled>() -> Option<NonNull<T>> {
     let mp = acquirem();
-    let thing = match mp.and_then(|mp| mp.p.get()).map(T::cache) {
+    let thing = match mp.and_then(|mp| mp.p()).map(T::cache) {
         Some(cache) => cache
             .pop()
             .or_else(|| T::pool().refill(cache, LOCAL_MAX / 2))
@@ -98,7 +98,7 @@ pub(in crate::runtime) fn alloc<T: Pooled>() -> Option<NonNull<T>> {
 /// Takes a thing back that nobody uses any more, but for a last read of its lock.
 pub(in crate::runtime) fn free<T: Pooled>(thing: NonNull<T>) {
     let mp = acquirem();
-    match mp.and_then(|mp| mp.p.get()).map(T::cache) {
+    match mp.and_then(|mp| mp.p()).map(T::cache) {
         Some(cache) => {
             if cache.len() == LOCAL_MAX {
                 T::pool().spill(cache, LOCAL_MAX / 2);

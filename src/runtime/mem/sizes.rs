@@ -2,12 +2,14 @@
 
 use std::env;
 use std::io;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 
 use crate::runtime::arch::page_size;
 use crate::runtime::base::debug::stack_force_move;
+use crate::runtime::base::this::started;
 use crate::runtime::data::ext::{G_SIZE, MAX_ROOM, StackKind};
 use crate::runtime::data::runtime2::G;
+use crate::runtime::tls;
 
 /// The smallest page size of any kernel: a G and its first stack take as much, and rooms and segments are
 /// counted in it.
@@ -52,8 +54,9 @@ const USUAL_ROOM: u8 = if LARGE_FRAMES { 8 } else { 6 };
 /// runtime has started.
 static DEFAULT_ROOM: AtomicU8 = AtomicU8::new(USUAL_ROOM);
 
-/// The room of a main goroutine: 8 MiB, what a process's main thread has.
-pub(in crate::runtime) const MAIN_ROOM: u8 = 11;
+/// The kind of a main goroutine whose maker doesn't say it, but for thread-locals: 8 MiB, what a process's main thread
+/// has.
+pub(crate) const MAIN_KIND: StackKind = StackKind::Fixed(11);
 
 /// The room below a copying G's home page: none, unless frames are large and 2 KiB hold too few of them.
 const COPYING_ROOM: usize = if LARGE_FRAMES { 2 * PAGE_MIN } else { 0 };
@@ -62,7 +65,7 @@ const COPYING_ROOM: usize = if LARGE_FRAMES { 2 * PAGE_MIN } else { 0 };
 pub(super) const fn room_size(kind: StackKind) -> usize {
     match kind {
         StackKind::Copying => COPYING_ROOM,
-        StackKind::Fixed(room) => PAGE_MIN << room,
+        StackKind::Fixed(room) | StackKind::Thread(room) => PAGE_MIN << room,
     }
 }
 
@@ -71,7 +74,7 @@ pub(super) fn stack_size(kind: StackKind) -> usize {
     let size = room_size(kind) + STACK_MIN;
     match kind {
         StackKind::Copying => size,
-        StackKind::Fixed(_) => (size + G_SIZE).next_multiple_of(page_size()) - G_SIZE,
+        StackKind::Fixed(_) | StackKind::Thread(_) => (size + G_SIZE).next_multiple_of(page_size()) - G_SIZE,
     }
 }
 
@@ -91,10 +94,53 @@ pub(in crate::runtime) fn default_room() -> u8 {
     DEFAULT_ROOM.load(Ordering::Relaxed)
 }
 
-/// The kind of stack with [`default_room`].
-#[inline(always)]
-pub(crate) fn default_kind() -> StackKind {
+/// The kind with [`default_room`] and the thread-locals of whatever thread it is on.
+pub(crate) fn fixed_kind() -> StackKind {
     StackKind::Fixed(default_room())
+}
+
+/// The kind of a goroutine whose maker doesn't say it: [`FIXED`] or [`THREAD`], and a room. 0 until the runtime has
+/// started, and where there can be no such goroutine.
+static DEFAULT_KIND: AtomicU16 = AtomicU16::new(0);
+
+const FIXED: u16 = 1 << 8;
+const THREAD: u16 = 2 << 8;
+
+/// Sets the default kind: with thread-locals of its own, unless those of threads are to be shared.
+pub(in crate::runtime) fn set_default_kind(shared: bool) {
+    let kind = if shared { Ok(fixed_kind()) } else { with_own_locals(fixed_kind(), false) };
+    let kind = match kind {
+        Ok(StackKind::Fixed(room)) => FIXED | u16::from(room),
+        Ok(StackKind::Thread(room)) => THREAD | u16::from(room),
+        _ => 0,
+    };
+    // Release: what the runtime has set up is seen by who sees this.
+    DEFAULT_KIND.store(kind, Ordering::Release);
+}
+
+/// The kind of a goroutine whose maker doesn't say it. Fails if the runtime hasn't started, or there can be none here.
+#[inline(always)]
+pub(crate) fn default_kind() -> io::Result<StackKind> {
+    // Acquire pairs with set_default_kind.
+    let kind = DEFAULT_KIND.load(Ordering::Acquire);
+    match kind & !0xff {
+        FIXED => Ok(StackKind::Fixed(kind as u8)),
+        THREAD => Ok(StackKind::Thread(kind as u8)),
+        _ => Err(no_default_kind()),
+    }
+}
+
+#[cold]
+fn no_default_kind() -> io::Error {
+    let why = started().then(|| tls::works().err()).flatten();
+    why.unwrap_or_else(|| {
+        io::Error::other("the runtime isn't running: the first call of gosched::run starts it")
+    })
+}
+
+/// Whether a goroutine has thread-locals of its own by default. Fails as [`default_kind`].
+pub(crate) fn own_locals_are_default() -> io::Result<bool> {
+    default_kind().map(|kind| kind.has_own_locals())
 }
 
 /// Sets the default room, for stacks of at least `size` bytes, before there is a G. Fails if there can be no
@@ -128,6 +174,19 @@ pub(crate) fn room_for(size: usize) -> Option<StackKind> {
     let pages = size.saturating_sub(STACK_MIN).div_ceil(PAGE_MIN).max(1);
     let room = pages.checked_next_power_of_two()?.trailing_zeros() as u8;
     (room <= MAX_ROOM).then_some(StackKind::Fixed(room))
+}
+
+/// The kind of a goroutine with thread-locals of its own, which are in the same room: if the stack is to have all of that
+/// (`at_least`), the room is larger. Fails with the reason if there can be none here.
+#[cold]
+pub(crate) fn with_own_locals(kind: StackKind, at_least: bool) -> io::Result<StackKind> {
+    tls::works()?;
+    let StackKind::Fixed(room) = kind else { return Ok(kind) };
+    let (stack, block) = (PAGE_MIN << room, tls::block_size());
+    // In any case as much for the stack as for them.
+    let wanted = if at_least { stack + block } else { stack.max(2 * block) };
+    let room = wanted.div_ceil(PAGE_MIN).next_power_of_two().trailing_zeros() as u8;
+    Ok(StackKind::Thread(room.min(MAX_ROOM)))
 }
 
 /// ⌊log₂ n⌋. Go's `stacklog2`.

@@ -5,15 +5,16 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::stack_limit;
-use crate::runtime::data::runtime2::M;
+use crate::runtime::arch::{stack_limit, thread_pointer};
+use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::sizes::STACK_PREEMPT;
 
 /// Lets other threads find this thread's limit word.
 pub(in crate::runtime) fn remember_stack_limit(mp: &M) {
     lock(&mp.ext.stack_limit_lock);
-    mp.ext.stack_limit.set(stack_limit());
+    // SAFETY: this thread's.
+    mp.ext.stack_limit.set(unsafe { stack_limit(thread_pointer()) });
     unlock(&mp.ext.stack_limit_lock);
 }
 
@@ -24,12 +25,20 @@ pub(in crate::runtime) fn forget_stack_limit(mp: &M) {
     unlock(&mp.ext.stack_limit_lock);
 }
 
-/// Makes the next check on the thread of `mp` fail, as a rule.
+/// Makes the next check of `gp`, which runs on the thread of `mp`, fail, as a rule.
 ///
 /// If that thread is just switching stacks, it may overwrite the word, or the check that fails is another
 /// goroutine's, or the scheduler's. So whoever asks a goroutine to stop this way asks again, and a goroutine
 /// that nobody has asked goes on.
-pub(in crate::runtime) fn poison_stack_limit(mp: &M) {
+pub(in crate::runtime) fn poison_stack_limit(mp: &M, gp: &G) {
+    if gp.ext.tp.get() != 0 {
+        // SAFETY: its own, in its home, which is never unmapped. At worst the goroutine has ended, and the next one
+        // there sets the word when it begins.
+        if let Some(limit) = unsafe { stack_limit(gp.ext.tp.get()) } {
+            limit.store(STACK_PREEMPT, Ordering::Relaxed);
+        }
+        return;
+    }
     lock(&mp.ext.stack_limit_lock);
     if let Some(limit) = mp.ext.stack_limit.get() {
         // Relaxed: it publishes nothing. If newstack sees no request yet, this one is lost, and made again.

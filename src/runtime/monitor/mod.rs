@@ -10,7 +10,9 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `sysmon.rs` | `sysmon`, `retake` |
+//! | `hogs.rs` | which goroutines keep a P that others want |
 //! | `scavenge.rs` | handing back what nobody has needed: Go's `mgcscavenge.go`, for other memory |
 
+mod hogs;
 pub(super) mod scavenge;
 pub(super) mod sysmon;

@@ -47,6 +47,7 @@ use crate::runtime::mem::segment::{self, Small};
 use crate::runtime::mem::{home, pool};
 use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::p::purge::purge;
+use crate::runtime::tls;
 
 /// Nanoseconds of an interval.
 const INTERVAL: i64 = 1_000_000_000;
@@ -143,4 +144,5 @@ pub(crate) fn free_os_memory() {
     age();
     age();
     while hand_back() {}
+    tls::trim();
 }

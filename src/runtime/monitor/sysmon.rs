@@ -12,7 +12,8 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::runtime::base::os::{nanotime, usleep};
+use crate::runtime::base::debug::{detach_always, detach_torture};
+use crate::runtime::base::os::{gettid, nanotime, usleep};
 use crate::runtime::data::runtime2::{P, PIDLE, PRUNNING, PSYSCALL, sched};
 use crate::runtime::lock::note::{noteclear, notetsleep};
 use crate::runtime::lock::{lock, unlock};
@@ -20,14 +21,17 @@ use crate::runtime::m::checkdead::{
     checkdead, deadlock_beside_foreign_threads, foreign_threads_matter, incidlelocked,
 };
 use crate::runtime::m::no_thread::{start_wanted_thread, thread_wanted};
+use crate::runtime::monitor::hogs::{
+    is_wanted, lag, look_at, look_at_detached, new_slice, nobody_looks, turn_is_over, was_asked,
+};
 use crate::runtime::monitor::scavenge::scavenge;
 use crate::runtime::netpoll::epoll::netpoll;
 use crate::runtime::netpoll::netpoll_adjust_waiters;
 use crate::runtime::p::procs::{gomaxprocs, procs, time_sleep_until};
-use crate::runtime::p::runq::runqempty;
 use crate::runtime::p::stop::take_from_syscall;
 use crate::runtime::preempt::ask::preemptone;
 use crate::runtime::report::deadlock::{may_tell, tell};
+use crate::runtime::report::hogs::tell_of_hogs_if_wanted;
 use crate::runtime::report::quit::{asked_to_quit, quit_if_asked};
 use crate::runtime::report::schedtrace::schedtrace_if_due;
 use crate::runtime::report::wait_since::note_waits;
@@ -75,7 +79,10 @@ pub(in crate::runtime) fn sysmon() {
     let mut until = i64::MAX;
     // For how long only threads that aren't ours could wake a goroutine.
     let mut stuck = 0;
+    tell_of_hogs_if_wanted();
+    sched().ext.turns.sysmon.store(gettid(), Ordering::Relaxed);
     loop {
+        sched().ext.turns.rounds.fetch_add(1, Ordering::Relaxed);
         if idle == 0 {
             delay = MIN_DELAY;
         } else if idle > 50 {
@@ -93,10 +100,10 @@ pub(in crate::runtime) fn sysmon() {
 
         lock(&sched().sysmonlock);
         poll_if_nobody_does(nanotime());
-        let (taken, slice_ends) = retake(nanotime());
+        let (taken, look) = retake(nanotime());
         unlock(&sched().sysmonlock);
         idle = if taken != 0 { 0 } else { idle.saturating_add(1) };
-        until = slice_ends.min(wake_at.unwrap_or(i64::MAX));
+        until = look.min(look_at_detached(nanotime())).min(wake_at.unwrap_or(i64::MAX));
     }
 }
 
@@ -179,27 +186,55 @@ fn retake_one(pp: &'static P, now: i64) -> (bool, i64) {
     if status != PRUNNING && status != PSYSCALL {
         return (false, i64::MAX);
     }
-    let (long, slice_ends) = end_slice(pp, now);
-    (status == PSYSCALL && retake_from_syscall(pp, now, long), slice_ends)
+    let slice = end_slice(pp, now);
+    let long = matches!(slice, Slice::Over) || turn_is_over(pp, now);
+    if status == PSYSCALL {
+        return (retake_from_syscall(pp, now, long || was_asked(pp)), slice.look_again(now));
+    }
+    // One that has just begun may well have ended by the next round.
+    let begins = matches!(slice, Slice::Begins) && !detach_torture();
+    let look = if begins { now + lag(pp, now) } else { look_at(pp, long, now) };
+    (false, slice.look_again(now).min(look))
 }
 
-/// Asks the goroutine that runs on `pp` to stop, if its time slice is over. Says whether it is, and when to
-/// look again.
-fn end_slice(pp: &P, now: i64) -> (bool, i64) {
+/// How far a time slice is.
+enum Slice {
+    /// It is seen for the first time.
+    Begins,
+    /// It ends at this time.
+    Goes(i64),
+    /// It has ended.
+    Over,
+}
+
+impl Slice {
+    /// When to look again, whatever the goroutine does.
+    fn look_again(&self, now: i64) -> i64 {
+        match self {
+            Slice::Begins => now + LAG_NS,
+            Slice::Goes(end) => *end,
+            // A goroutine that can't be stopped now is asked again each 10 ms, as in Go.
+            Slice::Over => i64::MAX,
+        }
+    }
+}
+
+/// Asks the goroutine that runs on `pp` to stop, if its time slice is over. Says how far that is.
+fn end_slice(pp: &P, now: i64) -> Slice {
     let seen = &pp.sysmontick;
     let schedtick = pp.schedtick.load(Ordering::Relaxed);
     if seen.schedtick.get() != schedtick {
         seen.schedtick.set(schedtick);
         seen.schedwhen.set(now);
-        return (false, now + LAG_NS);
+        new_slice(pp);
+        return Slice::Begins;
     }
     let end = seen.schedwhen.get() + FORCE_PREEMPT_NS;
     if now < end {
-        return (false, end);
+        return Slice::Goes(end);
     }
     preemptone(pp);
-    // A goroutine that can't be stopped now is asked again each 10 ms, as in Go.
-    (true, if now < end + LAG_NS { now + LAG_NS } else { i64::MAX })
+    Slice::Over
 }
 
 /// Takes `pp` from an M that is in a system call, if the call was seen in the round before, or the time
@@ -215,8 +250,7 @@ fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> bool {
     }
     // If there is nothing else to run on it, the P may stay for a while; not for ever, or sysmon couldn't
     // sleep.
-    let wanted = !runqempty(pp.steal())
-        || sched().nmspinning.load(Ordering::SeqCst) + sched().npidle.load(Ordering::SeqCst) == 0;
+    let wanted = is_wanted(pp, now) || nobody_looks() || detach_always();
     if !wanted && seen.syscallwhen.get() + SYSCALL_NS > now {
         return false;
     }

@@ -17,6 +17,12 @@ pub(in crate::runtime) fn acquirep(mp: &'static M, pp: &'static P) {
     }
 }
 
+/// A time slice begins on `pp`, the caller's, though no goroutine begins to run.
+pub(in crate::runtime) fn begin_slice(pp: &P) {
+    pp.preempt.store(false, Ordering::Relaxed);
+    pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+}
+
 /// Links `pp` and `mp`. Go's `wirep`.
 pub(in crate::runtime) fn wirep(mp: &'static M, pp: &'static P) {
     if !mp.p.is_null() {
@@ -34,7 +40,7 @@ pub(in crate::runtime) fn wirep(mp: &'static M, pp: &'static P) {
 
 /// Takes the P from `mp`, this thread's M. Go's `releasep`.
 pub(in crate::runtime) fn releasep(mp: &'static M) -> &'static P {
-    let Some(pp) = mp.p.get() else { throw("releasep: invalid arg") };
+    let Some(pp) = mp.p() else { throw("releasep: invalid arg") };
     if !pp.m.get().is_some_and(|m| std::ptr::eq(m, mp)) || pp.status.load(Ordering::Relaxed) != PRUNNING {
         eprintln!("releasep: m={mp:p} p->m={:?} p->status={}", pp.m, pp.status.load(Ordering::Relaxed));
         throw("releasep: invalid p state");

@@ -13,7 +13,10 @@ pub(crate) fn gcount() -> i32 {
     let count = |n: &AtomicI32| n.load(Ordering::Relaxed);
     let mut unused = count(&sched().g_free.n) + count(&sched().ngsys) + count(&sched().ext.n_held);
     for pp in &procs().allp {
-        unused += count(&pp.g_free.n) + count(&pp.ext.g_free_fixed.n) + count(&pp.ext.n_held);
+        unused += count(&pp.g_free.n)
+            + count(&pp.ext.g_free_fixed.n)
+            + count(&pp.ext.g_free_thread.n)
+            + count(&pp.ext.n_held);
     }
     (all as i32 - unused).max(0)
 }

@@ -3,12 +3,15 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::runtime::base::debug::detach_on;
 use crate::runtime::data::runtime2::{P, PGCSTOP, PRUNNING, PSYSCALL, sched};
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::lock::note::notewakeup;
 use crate::runtime::lock::{lock, unlock};
+use crate::runtime::p::acquire::begin_slice;
 use crate::runtime::p::procs::procs;
-use crate::runtime::preempt::ask::preemptone;
+use crate::runtime::preempt::ask::{ask_by_signal, other_m, preemptone};
+use crate::runtime::preempt::asked::Asked;
 
 /// How long a stopper waits before it asks P's to stop again, in nanoseconds: a request can be missed.
 pub(in crate::runtime) const ASK_AGAIN_NS: i64 = 100 * 1000;
@@ -25,6 +28,16 @@ pub(crate) fn preemptall() -> bool {
         }
     }
     any
+}
+
+/// Asks all goroutines that can't be stopped to let their P's go. By who needs every P, and has waited for them.
+pub(in crate::runtime) fn detachall() {
+    for pp in procs().allp.iter().filter(|pp| detach_on() && pp.status.load(Ordering::Relaxed) == PRUNNING) {
+        let schedtick = pp.schedtick.load(Ordering::Relaxed);
+        if let Some(mp) = other_m(pp) {
+            ask_by_signal(mp, Asked::Detach, schedtick);
+        }
+    }
 }
 
 /// Whether `pp`'s M has something to do before it runs another goroutine: the world is to be stopped,
@@ -52,7 +65,13 @@ pub(in crate::runtime) fn stopped_for_another(pp: &P) {
 pub(in crate::runtime) fn take_from_syscall(pp: &P, to: u32) -> bool {
     let taken = pp.status.compare_exchange(PSYSCALL, to, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if taken {
-        trace(|| Event::ProcSteal(pp));
+        let detached = !pp.ext.detached_from.is_null();
+        pp.ext.detached_from.set(None);
+        trace(|| if detached { Event::ProcDetach(pp) } else { Event::ProcSteal(pp) });
+        if detached {
+            // Else sysmon would take the slice that has ended for that of the M that gets the P.
+            begin_slice(pp);
+        }
         tick(pp);
     }
     taken

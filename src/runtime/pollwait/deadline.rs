@@ -22,7 +22,7 @@ use crate::runtime::time::modify::{deltimer, modtimer};
 /// descriptor is being closed. Go's `poll_runtime_pollSetDeadline`, in `netpoll.go`.
 ///
 /// # Safety
-/// On an M with a P, which gets the timers.
+/// On a goroutine, or on g0 of an M with a P, which gets the timers.
 /// [`poll_runtime_poll_open`](crate::netpoll::poll_runtime_poll_open) has returned `pd`, and
 /// [`poll_runtime_poll_close`](crate::netpoll::poll_runtime_poll_close) wasn't called.
 #[inline(always)]

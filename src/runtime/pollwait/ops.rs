@@ -126,12 +126,24 @@ pub fn poll_runtime_poll_reset(pd: &PollDesc, mode: Mode) -> Result<bool, PollEr
 pub unsafe fn poll_runtime_poll_wait(pd: &'static PollDesc, mode: Mode) -> Result<(), PollError> {
     entry_check();
     netpollcheckerr(pd, mode)?;
+    if mode == Mode::Read && pd.info().event_last() && with_room(|| at_urgent_data(pd.fd.get())) {
+        return Ok(());
+    }
     // SAFETY: the caller is on a goroutine.
     while !unsafe { netpollblock(pd, mode) } {
         netpollcheckerr(pd, mode)?;
         // The deadline had passed, and was moved before this goroutine ran again: it waits on.
     }
     Ok(())
+}
+
+/// Whether there is something to read behind urgent data. If a signal is on its way then, Linux has a read fail with
+/// `EAGAIN` (`tcp_recvmsg_locked`), and doesn't report what it has reported already: it is to be tried again.
+fn at_urgent_data(fd: RawFd) -> bool {
+    let both = libc::POLLIN | libc::POLLPRI;
+    let mut fds = libc::pollfd { fd, events: both, revents: 0 };
+    // SAFETY: one pollfd, for a call that doesn't wait.
+    unsafe { libc::poll(&mut fds, 1, 0) == 1 && fds.revents & both == both }
 }
 
 /// Marks the descriptor as being closed: all waits end, and none begins after that. Throws if it is called a

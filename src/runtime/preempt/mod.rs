@@ -27,14 +27,14 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `ask.rs` | `preemptone`, `preemptM` |
+//! | `asked.rs` | `Asked`: what a goroutine is asked for besides |
 //! | `safe_point.rs` | `canPreemptM`, `wantAsyncPreempt`, `isAsyncSafePoint` |
 //! | `preemptible.rs` | the registry of preemptible code, and `preemptible!` |
 //! | `procid.rs` | which thread an M has, and whether a signal is on its way to it |
 //! | `xregs.rs` | `xRegSave`, `xRegRestore`: the vector registers of a preempted goroutine |
-//! | `pin.rs` | `procPin`, `procUnpin` |
 
 pub(super) mod ask;
-pub(super) mod pin;
+pub(super) mod asked;
 pub(super) mod preemptible;
 mod procid;
 pub(super) mod safe_point;

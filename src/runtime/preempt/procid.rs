@@ -34,7 +34,7 @@ impl M {
 
     /// Takes back [`send_signal`](Self::send_signal), for a signal that couldn't be sent: the next one may be. At
     /// worst a thread that has come meanwhile gets two.
-    pub(super) fn signal_not_sent(&self) {
+    pub(in crate::runtime) fn signal_not_sent(&self) {
         self.signal_pending.store(0, Ordering::Release);
     }
 

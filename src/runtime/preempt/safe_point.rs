@@ -19,12 +19,15 @@ pub(in crate::runtime) fn can_preempt_m(mp: &M) -> bool {
     mp.locks.get() == 0
         && mp.mallocing.get() == 0
         && mp.preemptoff.get().is_null()
-        && mp.p.get().is_some_and(|pp| pp.status.load(Ordering::Relaxed) == PRUNNING)
+        && mp.p.peek().map_or_else(
+            || mp.ext.detached_since.load(Ordering::Relaxed) != 0,
+            |pp| pp.status.load(Ordering::Relaxed) == PRUNNING,
+        )
 }
 
 /// Whether somebody wants `gp`, which runs on `mp`, to stop. Go's `wantAsyncPreempt`.
 pub(in crate::runtime) fn want_async_preempt(mp: &M, gp: &G) -> bool {
-    (gp.preempt.load(Ordering::Relaxed) || mp.p.get().is_some_and(|pp| pp.preempt.load(Ordering::Relaxed)))
+    (gp.preempt.load(Ordering::Relaxed) || mp.p.peek().is_some_and(|pp| pp.preempt.load(Ordering::Relaxed)))
         && readgstatus(gp) & !GSCAN == GRUNNING
 }
 

@@ -7,7 +7,8 @@
 //!
 //! A block goes from G to G: who resumes puts it on the list of its P *before* it has read the
 //! registers from it. That is in time, because only this M takes from that list, as long as it has
-//! the P, and it takes nothing before the goroutine runs.
+//! the P, and it takes nothing before the goroutine runs. Nor does it lose the P before: until the
+//! registers are read, and assembly clears it, `x_regs` isn't null, and a signal handler lets it go on.
 
 use std::alloc::{Layout, alloc};
 use std::cell::Cell;
@@ -43,10 +44,13 @@ impl Linked for XRegState {
 }
 
 /// Moves the vector registers that were saved at `regs` to a block of the G's; false if there is no
-/// memory for one. On g0, with `pp`. Go's `xRegSave`.
-pub(in crate::runtime) fn x_reg_save(pp: &P, gp: &G, regs: *const u8) -> bool {
-    let (local, common) = (&pp.ext.x_regs, &sched().ext.x_regs);
-    let kept = local.pop().or_else(|| common.refill(local, LOCAL_MAX / 2));
+/// memory for one. On g0, with `pp`, if it has one. Go's `xRegSave`.
+pub(in crate::runtime) fn x_reg_save(pp: Option<&'static P>, gp: &G, regs: *const u8) -> bool {
+    let common = &sched().ext.x_regs;
+    let kept = match pp.map(|pp| &pp.ext.x_regs) {
+        Some(local) => local.pop().or_else(|| common.refill(local, LOCAL_MAX / 2)),
+        None => common.take(),
+    };
     let Some(state) = kept.or_else(new) else { return false };
     // SAFETY: both have that size. What xsave leaves out isn't initialised, and bytes it stays.
     unsafe { ptr::copy_nonoverlapping(regs, XRegState::regs(state).as_ptr(), vector_size()) };
@@ -74,9 +78,7 @@ pub(in crate::runtime) const RESTORE_STACK: usize = if LARGE_FRAMES { 2048 } els
 #[unsafe(no_mangle)]
 extern "C" fn gosched_x_reg_restore() -> *mut u8 {
     let Some((gp, pp)) = running() else { throw("xRegRestore on no goroutine") };
-    let Some(state) = NonNull::new(gp.ext.x_regs.replace(ptr::null_mut())) else {
-        throw("xRegRestore: no registers")
-    };
+    let Some(state) = NonNull::new(gp.ext.x_regs.get()) else { throw("xRegRestore: no registers") };
     gp.async_safe_point.set(false);
     let local = &pp.ext.x_regs;
     if local.len() == LOCAL_MAX {
@@ -91,7 +93,8 @@ extern "C" fn gosched_x_reg_restore() -> *mut u8 {
 #[inline(always)]
 fn running() -> Option<(&'static G, &'static P)> {
     let gp = getg()?;
-    Some((gp, gp.m.get()?.p.get()?))
+    // It is there until the registers are read.
+    Some((gp, gp.m.get()?.p.peek()?))
 }
 
 /// Adjusts the addresses of a stack among the registers at `regs`, which were saved at a check: a processor may

@@ -11,6 +11,7 @@ use crate::runtime::g::callers::{Pcs, callers_of_still, gcallers, left_at};
 use crate::runtime::g::status::{
     cas_g_from_waiting, cas_g_to_waiting, casfrom_gscanstatus, castogscanstatus, readgstatus,
 };
+use crate::runtime::m::turn::let_one_go;
 use crate::runtime::report::ancestors::Origin;
 use crate::runtime::report::symbols::Symbols;
 use crate::runtime::report::traceback::{traceback, write_header};
@@ -128,7 +129,7 @@ fn look_at_running(out: &mut String, gp: &'static G) -> Option<(Option<Pcs>, Ori
         return None;
     }
     write_header(out, gp, GRUNNING);
-    let found = (snapshot::running(gp), Origin::of(gp));
+    let found = (snapshot::running(gp, let_one_go), Origin::of(gp));
     casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
     Some(found)
 }

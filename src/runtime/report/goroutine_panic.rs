@@ -41,7 +41,7 @@ fn print_whose() {
 }
 
 /// A goroutine, and where it was made.
-struct Whose<'a>(&'a G);
+pub(super) struct Whose<'a>(pub(super) &'a G);
 
 impl Display for Whose<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

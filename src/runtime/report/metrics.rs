@@ -3,8 +3,7 @@
 //! ```
 //! use gosched::metrics::{self, Value};
 //!
-//! // SAFETY: nothing keeps a thread-local across a point that can park.
-//! let goroutines = unsafe { gosched::run(|| metrics::read("/sched/goroutines:goroutines")) };
+//! let goroutines = gosched::run(|| metrics::read("/sched/goroutines:goroutines"));
 //! assert_eq!(goroutines, Some(Value::Uint64(1)));
 //! ```
 //!
@@ -26,6 +25,7 @@ use crate::runtime::mem::segment::SEGMENT_BYTES;
 use crate::runtime::mem::sizes::PAGE_MIN;
 use crate::runtime::p::gcount::gcount;
 use crate::runtime::p::procs::{gomaxprocs, procs};
+use crate::runtime::preempt::asked::Asked;
 use crate::runtime::sched::preempt::PREEMPTIONS;
 use crate::runtime::stack::copystack::GROWTHS;
 
@@ -89,8 +89,28 @@ const fn total(name: &'static str, description: &'static str, read: fn() -> Valu
     Description { name, description, cumulative: true, read }
 }
 
-static ALL: [Description; 14] = [
+static ALL: [Description; 18] = [
     total("/cpu/classes/idle:cpu-seconds", "How long P's had nothing to run, all together.", idle),
+    total(
+        "/gosched/detached/total:seconds",
+        "How long goroutines were without a P, all together, of those that have one again.",
+        || seconds(sched().ext.detached_time.load(Ordering::Relaxed)),
+    ),
+    gauge(
+        "/gosched/detached:goroutines",
+        "How many goroutines run without a P, or wait for their turn to have one.",
+        || Value::Uint64(sched().ext.ndetached.load(Ordering::Relaxed).max(0) as u64),
+    ),
+    total(
+        "/gosched/detachments/blocked:goroutines",
+        "How often a goroutine lost its P because it blocked its thread.",
+        || detachments(Asked::Detach),
+    ),
+    total(
+        "/gosched/detachments/computing:goroutines",
+        "How often a goroutine lost its P because it computed for its time slice, and came to no check.",
+        || detachments(Asked::WaitForTurn),
+    ),
     total("/gosched/preemptions:preemptions", "How often a goroutine was stopped to let others run.", || {
         Value::Uint64(PREEMPTIONS.load(Ordering::Relaxed))
     }),
@@ -147,6 +167,11 @@ fn histogram(times: &TimeHistogram) -> Value {
 
 fn seconds(ns: i64) -> Value {
     Value::Float64(ns as f64 / 1e9)
+}
+
+/// How many goroutines have lost their P by being asked for this.
+fn detachments(asked: Asked) -> Value {
+    Value::Uint64(sched().ext.detachments[asked as usize - 1].load(Ordering::Relaxed))
 }
 
 /// How long P's have been idle, all together, with those that are idle now.

@@ -29,6 +29,7 @@
 //! | `wait_since.rs` | since when goroutines wait, noted once a minute |
 //! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all |
 //! | `deadlock.rs` | goroutines that wait for each other, where other threads might wake one |
+//! | `hogs.rs` | `Hog`: goroutines that keep a P from others are told of |
 //! | `quit.rs` | SIGQUIT: what every goroutine does, and the end |
 //! | `schedtrace.rs` | `schedtrace` |
 //! | `metrics.rs` | Go's `runtime/metrics`, with its names |
@@ -37,6 +38,7 @@ mod ancestors;
 pub(super) mod deadlock;
 pub(super) mod dump;
 pub(super) mod goroutine_panic;
+pub(super) mod hogs;
 pub mod metrics;
 mod overflow;
 pub(super) mod panic;

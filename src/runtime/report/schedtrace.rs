@@ -1,7 +1,8 @@
 //! A line about the scheduler's state every N milliseconds: `GODEBUG=schedtrace=N`, and `scheddetail=1`
 //! for more. Go's `schedtrace`.
 //!
-//! The lines are Go's, field for field, for tools that read those. Nothing stops for them, so the fields
+//! The lines are Go's, field for field, for tools that read those; an M whose goroutine is detached, which Go
+//! has none of, has two fields more. Nothing stops for them, so the fields
 //! are of slightly different moments. Each is one word, so that it is never half old and half new.
 
 use std::ffi::CStr;
@@ -13,13 +14,14 @@ use crate::runtime::base::debug::{sched_detail, sched_trace};
 use crate::runtime::base::os::nanotime;
 use crate::runtime::base::print::{eprint, eprintln};
 use crate::runtime::base::this::started;
-use crate::runtime::data::runtime2::{G, M, P, sched};
+use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, M, P, sched};
 use crate::runtime::g::allgs::for_each_g;
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::count::{ALLM, mcount};
 use crate::runtime::mem::morestack_check::entry_check;
 use crate::runtime::p::procs::{gomaxprocs, procs};
+use crate::runtime::report::traceback::is_detached;
 
 /// When the first line was written. Go's `starttime`.
 static STARTTIME: AtomicI64 = AtomicI64::new(0);
@@ -103,7 +105,7 @@ fn trace(detailed: bool) {
     // Acquire pairs with mcommoninit.
     let mut next = ALLM.0.load(Ordering::Acquire);
     while let Some(mp) = next {
-        trace_m(mp);
+        trace_m(mp, now);
         next = mp.alllink.get();
     }
     for_each_g(trace_g);
@@ -112,7 +114,10 @@ fn trace(detailed: bool) {
 
 /// How many dead G's `pp` has, copying and fixed.
 fn gfreecnt(pp: &P) -> i32 {
-    pp.g_free.n.load(Ordering::Relaxed) + pp.ext.g_free_fixed.n.load(Ordering::Relaxed)
+    [&pp.g_free, &pp.ext.g_free_fixed, &pp.ext.g_free_thread]
+        .iter()
+        .map(|free| free.n.load(Ordering::Relaxed))
+        .sum()
 }
 
 fn trace_p(i: usize, pp: &P) {
@@ -128,12 +133,12 @@ fn trace_p(i: usize, pp: &P) {
     );
 }
 
-fn trace_m(mp: &M) {
-    eprintln!(
+fn trace_m(mp: &M, now: i64) {
+    eprint!(
         "  M{}: p={} curg={} mallocing={} throwing={} preemptoff={} locks={} dying={} spinning={} blocked={} \
          lockedg={}",
         mp.id.get(),
-        OrNil(mp.p.get().map(|pp| pp.id.get())),
+        OrNil(mp.p.peek().map(|pp| pp.id.get())),
         OrNil(goid(mp.curg.get())),
         mp.mallocing.get(),
         mp.throwing.get(),
@@ -144,15 +149,23 @@ fn trace_m(mp: &M) {
         mp.blocked.get(),
         OrNil(goid(mp.lockedg.get())),
     );
+    let since = mp.ext.detached_since.load(Ordering::Relaxed);
+    if since != 0 {
+        let milliseconds = (now - since).max(0) / 1_000_000;
+        eprint!(" detached={milliseconds}ms turn={}", mp.ext.turn.get().as_str());
+    }
+    eprintln!();
 }
 
 fn trace_g(gp: &G) {
     let id = |mp: Option<&M>| OrNil(mp.map(|mp| mp.id.get()));
+    let status = readgstatus(gp);
+    let detached = status & !GSCAN == GRUNNING && is_detached(gp);
     eprintln!(
         "  G{}: status={}({}) m={} lockedm={}",
         gp.goid.get(),
-        readgstatus(gp),
-        gp.waitreason.get().as_str(),
+        status,
+        if detached { "detached" } else { gp.waitreason.get().as_str() },
         id(gp.m.get()),
         id(gp.lockedm.get()),
     );

@@ -16,6 +16,7 @@ use crate::runtime::base::this::this_m;
 use crate::runtime::data::runtime2::{
     G, GCOPYSTACK, GDEAD, GIDLE, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, WaitReason,
 };
+use crate::runtime::data::turns::Turn;
 use crate::runtime::g::allgs::for_each_g_race;
 use crate::runtime::g::callers::{
     _Unwind_Backtrace, _Unwind_GetCFA, _Unwind_GetIP, GO_ON, INNER_FRAMES, Pcs, STOP, callers,
@@ -41,6 +42,16 @@ fn status_name(status: u32) -> &'static str {
     }
 }
 
+/// Whether `gp`, which runs, does so without a P: `sched/detach.rs`.
+pub(super) fn is_detached(gp: &G) -> bool {
+    gp.m.get().is_some_and(|mp| mp.ext.detached_since.load(Ordering::Relaxed) != 0)
+}
+
+/// Whether `gp` waits for its turn in a signal handler.
+fn is_kept(gp: &G) -> bool {
+    gp.m.get().is_some_and(|mp| mp.ext.turn.get() == Turn::Kept)
+}
+
 /// A goroutine by its number, and its name if it has one.
 pub(super) struct Named<'a>(pub(super) &'a G);
 
@@ -61,6 +72,7 @@ pub(super) fn goroutineheader(gp: &G) {
 pub(super) fn write_header(out: &mut impl Write, gp: &G, atomicstatus: u32) {
     let status = match (atomicstatus & !GSCAN, gp.waitreason.get()) {
         (GWAITING, reason) if reason != WaitReason::Zero => reason.as_str(),
+        (GRUNNING, _) if is_detached(gp) => "running (detached)",
         (status, _) => status_name(status),
     };
     let scan = if atomicstatus & GSCAN != 0 { " (scan)" } else { "" };
@@ -122,8 +134,11 @@ pub(super) fn tracebackothers(symbols: &mut Symbols, mine: Mine) {
         } else if !matches!(status & !GSCAN, GRUNNING | GCOPYSTACK) {
             // SAFETY: with the scan bit it can't go on, and its stack stays as it is.
             (Some(unsafe { callers_of_still(gp) }), Origin::of(gp))
+        } else if is_kept(gp) {
+            // No signal comes there, and to let it go takes a lock.
+            (None, Origin::without_ancestors(gp))
         } else {
-            (snapshot::running(gp), Origin::without_ancestors(gp))
+            (snapshot::running(gp, |_| ()), Origin::without_ancestors(gp))
         };
         let _ = traceback(&mut Stderr::new(), symbols, pcs.as_ref(), &origin);
         eprintln!();

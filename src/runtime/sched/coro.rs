@@ -36,6 +36,7 @@ use crate::runtime::mem::sizes::running_guard;
 use crate::runtime::sched::goexit::{end_thread, gdestroy};
 use crate::runtime::sched::ready::{not_made, ready_on};
 use crate::runtime::sched::schedule::{dropg, schedule};
+use crate::runtime::tls::end_locals;
 
 /// Where the assembly stub of `newcoro` goes on, with its caller's pc. Makes a coroutine on a
 /// copying stack.
@@ -84,6 +85,7 @@ unsafe extern "C" fn corostart(arg: *mut c_void) {
     unsafe {
         let Some(f) = (*c).f.get() else { throw("corostart: no function") };
         f(c, arg);
+        end_locals(gp);
         coroexit(c)
     }
 }
@@ -106,7 +108,7 @@ unsafe fn coroexit(c: *mut Coro) -> ! {
 /// [`proc::coroswitch`](crate::proc::coroswitch) without the check of the stack. Go's `coroswitch`.
 ///
 /// # Safety
-/// As the raw one, with a P.
+/// As the raw one, on a goroutine.
 #[inline(always)]
 pub(crate) unsafe fn coroswitch(c: *const Coro) {
     let (gp, mp) = goroutine();

@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::{gogo, mcall};
-use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{getm, goroutine};
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, sched};
 use crate::runtime::embed::trace::{Event, trace};
@@ -19,7 +18,7 @@ use crate::runtime::sched::wake::wakep;
 /// [`proc::gosched`](crate::proc::gosched) without the check of the stack. Go's `Gosched`.
 ///
 /// # Safety
-/// As the raw one, with a P.
+/// As the raw one, on a goroutine.
 #[inline(never)]
 pub(crate) unsafe fn gosched() {
     let (gp, mp) = goroutine();
@@ -31,7 +30,7 @@ pub(crate) unsafe fn gosched() {
 /// [`gosched`] on g0. Go's `gosched_m`.
 ///
 /// # Safety
-/// [`mcall`] calls it, on an M with a P.
+/// [`mcall`] calls it.
 unsafe extern "C" fn gosched_m(gp: *mut G) -> ! {
     // SAFETY: on g0, with the G that mcall has just left; G's are never freed.
     unsafe { gosched_impl(&*gp, false) }
@@ -65,7 +64,7 @@ pub(crate) unsafe fn goschedguarded() {
 /// [`goschedguarded`] on g0. Go's `goschedguarded_m`.
 ///
 /// # Safety
-/// [`mcall`] calls it, on an M with a P.
+/// [`mcall`] calls it.
 unsafe extern "C" fn goschedguarded_m(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it, and G's are never freed.
     let gp: &'static G = unsafe { &*gp };
@@ -73,14 +72,14 @@ unsafe extern "C" fn goschedguarded_m(gp: *mut G) -> ! {
         // SAFETY: on g0. mcall has just filled `sched`, and the G, still running, is this M's alone.
         unsafe { gogo(&gp.sched, gp.stackguard0.load(Ordering::Relaxed)) }
     }
-    // SAFETY: on g0 of an M with a P, as the caller says, for the G that mcall has just left.
+    // SAFETY: on g0, as the caller says, for the G that mcall has just left.
     unsafe { gosched_impl(gp, false) }
 }
 
 /// What [`gosched`] does on g0. Go's `goschedImpl`.
 ///
 /// # Safety
-/// On g0 of an M with a P; `gp` is its goroutine, which has just left its stack.
+/// On g0; `gp` is the M's goroutine, which has just left its stack.
 #[inline(always)]
 pub(super) unsafe fn gosched_impl(gp: &'static G, preempted: bool) -> ! {
     let mp = getm();
@@ -91,7 +90,7 @@ pub(super) unsafe fn gosched_impl(gp: &'static G, preempted: bool) -> ! {
     globrunqput(gp);
     unlock_on(Some(mp), &sched().lock);
     wakep();
-    // SAFETY: on g0 of an M with a P, as the caller says; dropg has taken its goroutine.
+    // SAFETY: on g0, as the caller says; dropg has taken its goroutine.
     unsafe { schedule(mp) }
 }
 
@@ -110,12 +109,15 @@ pub(crate) unsafe fn goyield() {
 /// [`goyield`] on g0. Go's `goyield_m`.
 ///
 /// # Safety
-/// [`mcall`] calls it, on an M with a P.
+/// [`mcall`] calls it.
 unsafe extern "C" fn goyield_m(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it, and G's are never freed.
     let gp: &'static G = unsafe { &*gp };
     let mp = getm();
-    let Some(pp) = mp.p.get() else { throw("goyield: no p") };
+    let Some(pp) = mp.p() else {
+        // SAFETY: as goyield's conditions, which the caller keeps, but for the P: gosched_impl needs none.
+        unsafe { gosched_impl(gp, false) }
+    };
     casgstatus(gp, GRUNNING, GRUNNABLE);
     trace(|| Event::GoPreempt(gp));
     dropg(mp, gp);

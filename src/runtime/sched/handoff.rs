@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::nanotime;
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GSCAN, M, P, sched};
 use crate::runtime::g::status::{dumpgstatus, readgstatus};
 use crate::runtime::lock::note::notewakeup;
@@ -10,20 +11,34 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::incidlelocked;
 use crate::runtime::m::spinning::Spinning;
 use crate::runtime::m::startm::{m_park, startm, stopm, take_nextp};
+use crate::runtime::m::turn::{give_turn, need_before_queues, serve_turns, take_turn, turns_waiting};
 use crate::runtime::p::acquire::releasep;
 use crate::runtime::p::idle::pidleput;
 use crate::runtime::p::procs::gomaxprocs;
 use crate::runtime::p::runq::runqempty;
 use crate::runtime::p::stop::{run_safe_point_fn_locked, stopped_for_another};
 use crate::runtime::p::timers::run::nobarrier_wake_time;
+use crate::runtime::sched::detach::leave;
 use crate::runtime::sched::poll::wake_net_poller;
+use crate::runtime::sched::wake::resetspinning;
 
 /// Gives `pp` to another M, if it has anything to do; else makes it idle. Called without a
 /// P. Go's `handoffp`.
 pub(in crate::runtime) fn handoffp(pp: &'static P) {
+    if need_before_queues() && hand_to_turn(pp) {
+        return;
+    }
     // Where findRunnable would find something, an M must be started.
     if !runqempty(pp.steal()) || sched().runqsize.load(Ordering::Relaxed) != 0 {
         return startm(Some(pp), None, false);
+    }
+    if turns_waiting() {
+        if timers_are_due(pp) {
+            return startm(Some(pp), None, false);
+        }
+        if hand_to_turn(pp) {
+            return;
+        }
     }
     // No M is looking for work, and no P is idle to be woken: an M with this P has to look.
     if sched().nmspinning.load(Ordering::SeqCst) + sched().npidle.load(Ordering::SeqCst) == 0
@@ -53,10 +68,50 @@ pub(in crate::runtime) fn handoffp(pp: &'static P) {
     // For wake_net_poller, which may have to wake a P and so can't be called with the lock held.
     let when = nobarrier_wake_time(pp);
     pidleput(pp);
+    serve_turns();
     unlock(&sched().lock);
     if when != 0 {
         wake_net_poller(when);
     }
+}
+
+/// Whether an M has to look at timers of `pp` first, before a goroutine that keeps its thread gets it.
+fn timers_are_due(pp: &P) -> bool {
+    let when = nobarrier_wake_time(pp);
+    when != 0 && when <= nanotime()
+}
+
+/// Gives `pp` to the M whose turn it is, if there is one.
+fn hand_to_turn(pp: &'static P) -> bool {
+    lock(&sched().lock);
+    let stops = sched().gcwaiting.load(Ordering::SeqCst);
+    let turn = if stops { None } else { take_turn() };
+    if let Some(mp) = turn {
+        run_safe_point_fn_locked(pp);
+        give_turn(mp, pp);
+    }
+    unlock(&sched().lock);
+    turn.is_some()
+}
+
+/// Gives this M's P to the M whose turn it is, and stops this M; false if there is none. Returns with a P.
+#[cold]
+#[inline(never)]
+pub(super) fn let_turn(mp: &'static M, pp: &'static P) -> bool {
+    if mp.spinning.get() {
+        // Before: it may make a thread, which takes malloc's lock, and who is off the list can't be let go.
+        resetspinning(mp);
+    }
+    lock(&sched().lock);
+    let turn = take_turn();
+    unlock(&sched().lock);
+    let Some(turn) = turn else { return false };
+    if !std::ptr::eq(releasep(mp), pp) {
+        throw("let_turn: wrong p");
+    }
+    give_turn(turn, pp);
+    stopm(mp);
+    true
 }
 
 /// Stops this M, to which a goroutine is locked, until that goroutine can run; returns
@@ -65,6 +120,10 @@ pub(super) fn stoplockedm(mp: &'static M) {
     let Some(lockedg) = mp.lockedg.get() else { throw("stoplockedm: inconsistent locking") };
     if !lockedg.lockedm.get().is_some_and(|lockedm| std::ptr::eq(lockedm, mp)) {
         throw("stoplockedm: inconsistent locking");
+    }
+    if mp.ext.detached_since.load(Ordering::Relaxed) != 0 {
+        // Its old P may be nobody's yet.
+        leave(mp);
     }
     if !mp.p.is_null() {
         handoffp(releasep(mp));

@@ -11,7 +11,8 @@
 //!   what has to be read of it is read before.
 //! - Only `sched.lock` is taken in here, and a P's `timers_lock`. `sched.lock` is held for a few
 //!   instructions: it is dropped before a thread is made, and before the poller is woken.
-//! - A function that says "with a P" keeps the P by being on g0, or by `acquirem`. After a call that may park
+//! - A function that says "with a P" keeps the P by being on g0, or by `acquirem` or `hold`. On g0 there is none
+//!   if the goroutine had lost it. After a call that may park
 //!   or stop the M, both are asked for again.
 //! - `schedule` and `execute` are inlined into each function that `mcall` jumps to, and `find_runnable` is
 //!   cut in two for that: `arch` says why.
@@ -30,12 +31,15 @@
 //! | `timers.rs` | `checkTimers`, `checkTimersNoP` |
 //! | `poll.rs` | `wakeNetPoller`, `pollWork`, `poll_or_stop`, where an M sleeps |
 //! | `park.rs` | `gopark`, `goparkunlock`, `park_m` |
+//! | `parker.rs` | `Parker`: a wait that anybody may end, as often as they like |
 //! | `ready.rs` | `goready`, `ready`, `injectglist`; `newproc_from`, `enqueue`: a new goroutine is let run |
 //! | `gosched.rs` | `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield` |
 //! | `preempt.rs` | `gopreempt_m`, `preemptPark`, `asyncPreempt2`: how one leaves that is asked to stop |
 //! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy` |
 //! | `join.rs` | the end of a goroutine with a handle, and who waits for that |
 //! | `syscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
+//! | `pin.rs` | `procPin`, `procUnpin` |
+//! | `detach.rs` | a goroutine loses its P and keeps its thread |
 //! | `handoff.rs` | `handoffp`, `stoplockedm`, `startlockedm` |
 //! | `stop.rs` | `gcstopm` |
 //! | `disable.rs` | `schedEnableUser`, `schedEnabled` |
@@ -50,7 +54,7 @@
 //! ```text
 //!                             +-------------------------------------------+
 //!                             v                                           |
-//!     mstart1 ---------> schedule   on g0, with a P                       |
+//!     mstart1 ---------> schedule   on g0, as a rule with a P             |
 //!                             |                                           |
 //!                             v                                           |
 //!                        find_runnable ----> (sleeps, until it is woken)  |
@@ -91,8 +95,10 @@
 //! | | the end of the slice | `p.preempt`: `runnext` goes to the global queue | |
 //! | 3 | the collector | a hook: Go's `findRunnableGCWorker` | runs it, and wakes another P |
 //! | 4 | the global queue | every 61st tick, one G of it | runs it |
+//! | | M's that wait for their turn | likewise, in turns with the queue; at once if one needs a P | gives that the P, and stops |
 //! | 5 | its own queue | `runqget`: `runnext`, then the ring | runs it |
 //! | 6 | the global queue | `globrunqget`: its share, under the lock | runs one |
+//! | | M's that wait for their turn | in turns with the queue | gives that the P, and stops |
 //! | 7 | the network | `poll_now`, if a goroutine waits for it and no M polls | runs one |
 //! | 8 | other P's | *spins*: `steal_work` | runs one; from 1 again, if timers ran |
 //! | 9 | the last look | `drop_p`: the lock, 1, 6, `needspinning` | runs one, or from 1 again |
@@ -215,14 +221,23 @@
 //!
 //! Preemption and threads:
 //!
-//! - *Stopping goroutines anywhere.* One that is stopped inside `malloc` holds its lock. Code is preemptible
-//!   if the program says so; while none is, no signal is sent, which would only cut system calls short.
+//! - *Stopping goroutines anywhere, and running others on their thread.* One that is stopped inside `malloc`
+//!   holds its lock, and others would find their thread-locals half-done. Code is preemptible if the program
+//!   says so. In other code a goroutine loses its P only, and its thread waits: `detach.rs`.
+//! - *Only taking the P of one that computes.* Eight goroutines that lock a free mutex at one P ran on several
+//!   threads, 40 ns a lock in place of 26, and a hundred hogs were a hundred busy threads.
+//! - *Sysmon making the thread for a P that it has taken.* That takes `malloc`'s lock, which one that is kept
+//!   from going on may hold; to let all go on for that time was to let them all compute. So an M with a P makes
+//!   one in advance (`m/startm.rs`).
+//! - *Taking a thread that was on no processor for 0.1 ms to sleep.* On a busy machine it waits for one: `/proc`
+//!   tells.
 //! - *The caller of `run` as m0.* It could be deep in another goroutine when main ends elsewhere.
 //! - *A report of SIGQUIT in its handler,* as Go prints it: it takes memory, and the thread may have the
 //!   allocator locked. Sysmon prints it.
 
 pub(super) mod bad;
 pub(super) mod coro;
+pub(super) mod detach;
 pub(super) mod disable;
 pub(super) mod extram;
 pub(super) mod goexit;
@@ -232,6 +247,8 @@ pub(super) mod join;
 mod mstart;
 pub(super) mod must_wait;
 pub(super) mod park;
+pub(super) mod parker;
+pub(super) mod pin;
 pub(super) mod poll;
 pub(super) mod preempt;
 pub(super) mod ready;

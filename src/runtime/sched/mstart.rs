@@ -2,8 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::setg;
-use crate::runtime::base::fatal::throw;
+use crate::runtime::arch::{setg, thread_pointer};
 use crate::runtime::base::os::{gettid, stack_from_here, thread_stack};
 use crate::runtime::base::this::getm;
 use crate::runtime::data::runtime2::{M, sched};
@@ -11,10 +10,12 @@ use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::checkdead;
 use crate::runtime::m::sigstack::{minit_signals, sigblock, unminit_signals};
+use crate::runtime::m::startm::take_nextp;
 use crate::runtime::m::thread::{FREE_M_REF, FREE_M_WAIT};
 use crate::runtime::mem::sizes::STACK_GUARD;
 use crate::runtime::mem::stack_limit::{forget_stack_limit, remember_stack_limit};
-use crate::runtime::p::acquire::{acquirep, releasep};
+use crate::runtime::p::acquire::releasep;
+use crate::runtime::sched::detach::leave;
 use crate::runtime::sched::handoff::handoffp;
 use crate::runtime::sched::schedule::schedule;
 
@@ -27,6 +28,8 @@ fn m_stack_is_system_allocated() -> bool {
 /// Where `mstart`, in assembly, calls Rust for the first time. Go's `mstart0`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_mstart0() -> ! {
+    // Before anything that might take a lock.
+    sched().ext.turns.starting.fetch_sub(1, Ordering::Relaxed);
     let mp = getm();
     let g0 = &mp.ext.g0;
     if m_stack_is_system_allocated() {
@@ -44,9 +47,9 @@ fn mstart1(mp: &'static M) -> ! {
     if let Some(f) = mp.mstartfn.get() {
         f();
     }
-    let Some(pp) = mp.nextp.get() else { throw("mstart1: no p") };
-    acquirep(mp, pp);
-    mp.nextp.set(None);
+    if mp.p.is_null() {
+        take_nextp(mp);
+    }
     // SAFETY: on g0 of `mp`, a new M without a goroutine, which has just got a P.
     unsafe { schedule(mp) }
 }
@@ -54,6 +57,7 @@ fn mstart1(mp: &'static M) -> ! {
 /// What each thread sets up for itself. Go's `minit`.
 fn minit(mp: &M) {
     minit_signals(mp);
+    mp.ext.tp.set(thread_pointer());
     remember_stack_limit(mp);
     mp.has_thread(gettid());
 }
@@ -79,7 +83,9 @@ extern "C" fn gosched_mexit() {
     mp.freelink.set(sched().freem.get());
     sched().freem.set(Some(mp));
     unlock(&sched().lock);
-    handoffp(releasep(mp));
+    if !mp.p.is_null() || leave(mp) {
+        handoffp(releasep(mp));
+    }
     trace(|| Event::ThreadDestroy(mp));
     // Only now, when another M may have been started for the P: else checkdead might see none run.
     lock(&sched().lock);

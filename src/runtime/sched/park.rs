@@ -18,12 +18,13 @@ use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::status::{casgstatus, readgstatus};
 use crate::runtime::lock::unlock;
 use crate::runtime::m::lockosthread::wire_while_panicking;
+use crate::runtime::sched::detach::need_p;
 use crate::runtime::sched::schedule::{dropg, execute, schedule};
 
 /// [`proc::gopark`](crate::proc::gopark) without the check of the stack. Go's `gopark`.
 ///
 /// # Safety
-/// As the raw one, with a P.
+/// As the raw one, on a goroutine.
 #[inline(never)]
 pub(crate) unsafe fn gopark(
     unlockf: Option<Unlockf>,
@@ -108,11 +109,14 @@ unsafe extern "C" fn park_m(gp: *mut G) -> ! {
         if !stay {
             casgstatus(gp, GWAITING, GRUNNABLE);
             trace(|| Event::GoUnpark(gp));
-            // SAFETY: on g0 of `mp`, which keeps its P. The G is runnable and on no queue, as nothing makes
+            if mp.p.is_null() {
+                need_p(mp);
+            }
+            // SAFETY: on g0 of `mp`, which has a P. The G is runnable and on no queue, as nothing makes
             // it ready if `unlockf` returns false; and if it is locked, then to this M, where it ran.
             unsafe { execute(mp, gp, true) }
         }
     }
-    // SAFETY: on g0 of `mp`, which keeps its P; dropg has taken its goroutine.
+    // SAFETY: on g0 of `mp`; dropg has taken its goroutine.
     unsafe { schedule(mp) }
 }

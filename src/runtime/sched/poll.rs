@@ -144,6 +144,6 @@ pub(super) fn poll_or_stop(
 /// Whether there is work for this P; if so, background work should step aside. Go's `pollWork`.
 pub(crate) fn poll_work() -> bool {
     sched().runqsize.load(Ordering::Relaxed) != 0
-        || getm().p.get().is_some_and(|pp| !runqempty(pp.steal()))
+        || getm().p.peek().is_some_and(|pp| !runqempty(pp.steal()))
         || worth_polling() && inject_polled()
 }

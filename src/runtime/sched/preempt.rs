@@ -12,6 +12,7 @@ use crate::runtime::g::status::{
     cas_g_from_preempted, cas_g_to_preempt_scan, casfrom_gscanstatus, dumpgstatus, readgstatus,
 };
 use crate::runtime::m::lockosthread::wire_while_panicking;
+use crate::runtime::m::turn::turn_needed;
 use crate::runtime::preempt::xregs::x_reg_save;
 use crate::runtime::sched::gosched::gosched_impl;
 use crate::runtime::sched::ready::ready;
@@ -40,8 +41,7 @@ extern "C" fn gosched_async_preempt2(regs: *const u8) -> Option<Leave> {
 /// are at `regs`, and everything else is saved on its stack and in `sched`. None if it must go on, because
 /// there is no memory for the registers. On g0.
 pub(in crate::runtime) fn stop_here(mp: &'static M, gp: &'static G, regs: *const u8) -> Option<Leave> {
-    let Some(pp) = mp.p.get() else { throw("runtime: g is running but p is not") };
-    if !x_reg_save(pp, gp, regs) {
+    if !x_reg_save(mp.p(), gp, regs) {
         return None;
     }
     wire_while_panicking(gp, mp);
@@ -54,8 +54,8 @@ pub(in crate::runtime) fn stop_here(mp: &'static M, gp: &'static G, regs: *const
 /// As [`gosched_impl`].
 unsafe extern "C" fn gopreempt_m(gp: *mut G) -> ! {
     PREEMPTIONS.fetch_add(1, Ordering::Relaxed);
-    // The time slice ends with this goroutine: the one in runnext gets its turn.
-    if let Some(pp) = getm().p.get() {
+    // The time slice ends with this goroutine: the one in runnext gets its turn, if nobody's comes before.
+    if let Some(pp) = getm().p().filter(|_| !turn_needed()) {
         pp.preempt.store(false, Ordering::Relaxed);
     }
     // SAFETY: ours are gosched_impl's conditions, which the caller keeps; G's are never freed.
@@ -87,6 +87,6 @@ unsafe extern "C" fn preempt_park(gp: *mut G) -> ! {
     if !still_wanted && cas_g_from_preempted(gp, GPREEMPTED, GWAITING) {
         ready(gp, false);
     }
-    // SAFETY: on g0 of an M with a P, as the caller says; dropg has taken its goroutine.
+    // SAFETY: on g0, as the caller says; dropg has taken its goroutine.
     unsafe { schedule(mp) }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use crate::runtime::arch::systemstack;
 use crate::runtime::base::fatal::{fatal, misuse, throw};
 use crate::runtime::base::print::eprintln;
-use crate::runtime::base::this::{acquirem, releasem, started, this_p};
+use crate::runtime::base::this::{acquirem, releasem, started};
 use crate::runtime::data::ext::{Entry, StackKind};
 use crate::runtime::data::gqueue::{GList, GQueue};
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GSCAN, GWAITING, M, sched};
@@ -35,10 +35,10 @@ pub(in crate::runtime) fn ready(gp: &'static G, next: bool) {
     releasem(mp);
 }
 
-/// [`ready`] for a caller that knows its M, and stays on it.
+/// [`ready`] for a caller that knows its M, and keeps its P.
 #[inline(always)]
 pub(in crate::runtime) fn ready_on(mp: Option<&'static M>, gp: &'static G, next: bool) {
-    let pp = mp.and_then(|mp| mp.p.get());
+    let pp = mp.and_then(|mp| mp.p());
     if readgstatus(gp) & !GSCAN != GWAITING {
         dumpgstatus(gp);
         throw("bad g->status in ready");
@@ -78,11 +78,13 @@ fn inject_runnable(q: &GQueue, mut qsize: i32) {
     if q.empty() {
         return;
     }
-    let Some(pp) = this_p() else {
+    let mp = acquirem();
+    let Some(pp) = mp.and_then(|mp| mp.p()) else {
         lock(&sched().lock);
         globrunqputbatch(q, qsize);
         unlock(&sched().lock);
         start_idle(qsize);
+        releasem(mp);
         return;
     };
     let global = GQueue::default();
@@ -103,6 +105,7 @@ fn inject_runnable(q: &GQueue, mut qsize: i32) {
     if !q.empty() {
         runqputbatch(pp.local(), q, qsize);
     }
+    releasem(mp);
 }
 
 /// Starts up to `n` idle P's.
@@ -155,7 +158,8 @@ pub(super) fn not_made(function: &str, error: &io::Error) -> ! {
 /// global queue.
 #[inline(always)]
 pub(crate) fn enqueue(newg: &'static G) {
-    match this_p() {
+    let mp = acquirem();
+    match mp.and_then(|mp| mp.p()) {
         Some(pp) => {
             runqput(pp.local(), newg, true);
             wakep();
@@ -166,4 +170,5 @@ pub(crate) fn enqueue(newg: &'static G) {
             inject_runnable(&q, 1);
         }
     }
+    releasem(mp);
 }

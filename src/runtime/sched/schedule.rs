@@ -9,14 +9,17 @@ use crate::runtime::embed::hooks::hooks;
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::lock::{lock, lock_on, unlock, unlock_on};
+use crate::runtime::m::startm::stopm;
+use crate::runtime::m::turn::{need_before_queues, turn_before_queue, turn_needed};
 use crate::runtime::mem::sizes::running_guard;
 use crate::runtime::p::globrunq::globrunqput;
 use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::p::runq::{globrunqget, runqget};
 use crate::runtime::p::stop::{asked_to_stop, run_safe_point_fn};
 use crate::runtime::p::timers::run::nobarrier_wake_time;
+use crate::runtime::sched::detach::leave;
 use crate::runtime::sched::disable::{hold_back, user_disabled};
-use crate::runtime::sched::handoff::{startlockedm, stoplockedm};
+use crate::runtime::sched::handoff::{let_turn, startlockedm, stoplockedm};
 use crate::runtime::sched::poll::{poll_now, poll_or_stop};
 use crate::runtime::sched::steal::{Stolen, steal_work};
 use crate::runtime::sched::stop::gcstopm;
@@ -29,7 +32,7 @@ use crate::runtime::sched::wake::{Dropped, drop_p, resetspinning, wakep};
 /// never returns would put the return predictor out of step (`asm.S`).
 ///
 /// # Safety
-/// On g0 of `mp`, which has a P and no goroutine.
+/// On g0 of `mp`, which has no goroutine, and as a rule a P: none if that goroutine had lost it.
 #[inline(always)]
 pub(super) unsafe fn schedule(mp: &'static M) -> ! {
     if mp.locks.get() != 0 {
@@ -42,7 +45,10 @@ pub(super) unsafe fn schedule(mp: &'static M) -> ! {
         unsafe { execute(mp, lockedg, false) }
     }
     loop {
-        let Some(pp) = mp.p.get() else { throw("schedule: no p") };
+        let Some(pp) = mp.p() else {
+            find_p(mp);
+            continue;
+        };
         if mp.spinning.get() && !pp.local().is_empty() {
             throw("schedule: spinning with local work");
         }
@@ -64,6 +70,16 @@ pub(super) unsafe fn schedule(mp: &'static M) -> ! {
         // SAFETY: on g0, as the caller says, with a P, as find_runnable returned; it has taken `gp` off its
         // queue. And `gp` is locked to no M.
         unsafe { execute(mp, gp, inherit_time) }
+    }
+}
+
+/// Gets a P for `mp`, whose goroutine had lost its and has left: the old one, an idle one, or that with which
+/// somebody wakes it.
+#[cold]
+#[inline(never)]
+fn find_p(mp: &'static M) {
+    if !leave(mp) {
+        stopm(mp);
     }
 }
 
@@ -95,7 +111,7 @@ pub(super) unsafe fn execute(mp: &'static M, gp: &'static G, inherit_time: bool)
     gp.preempt.store(false, Ordering::Relaxed);
     let guard = running_guard(gp);
     gp.stackguard0.store(guard, Ordering::Relaxed);
-    if !inherit_time && let Some(pp) = mp.p.get() {
+    if !inherit_time && let Some(pp) = mp.p() {
         pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
     trace(|| Event::GoStart(gp));
@@ -116,12 +132,14 @@ pub(super) fn dropg(mp: &'static M, gp: &'static G) {
 }
 
 /// A goroutine without a guard page left its stack below its end: it has written over what lies there, and
-/// nothing is to be saved.
+/// nothing is to be saved. One that must have a guard page is on a stack of the program's own.
 #[cold]
 #[inline(never)]
-fn unguarded_overflow(gp: &'static G) -> ! {
+fn unguarded_overflow(gp: &'static G) {
     let stack = gp.stack.get();
-    overflow(gp, gp.sched.sp.get(), stack.hi - stack.lo, None)
+    if !gp.ext.kind.get().has_own_locals() {
+        overflow(gp, gp.sched.sp.get(), stack.hi - stack.lo, None);
+    }
 }
 
 /// Finds a goroutine to run, and waits until there is one; returns whether it inherits the
@@ -129,11 +147,12 @@ fn unguarded_overflow(gp: &'static G) -> ! {
 /// which `mod.rs` has the table.
 ///
 /// Every 61st time the global queue comes before the local one, or two goroutines that make each other
-/// ready could keep all others out.
+/// ready could keep all others out. M's that wait for their turn with a goroutine come as that queue does, and
+/// take turns with it.
 #[inline(always)]
 fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
     loop {
-        let Some(pp) = mp.p.get() else { throw("findrunnable: no p") };
+        let Some(pp) = mp.p() else { throw("findrunnable: no p") };
         if asked_to_stop(pp) {
             stop_as_asked(mp, pp);
             continue;
@@ -141,16 +160,24 @@ fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
         check_own_timers(mp, pp);
         if pp.preempt.load(Ordering::Relaxed) {
             end_time_slice(pp);
+            if need_before_queues() && let_turn(mp, pp) {
+                continue;
+            }
+            // To look again in the next round.
+            pp.preempt.store(turn_needed(), Ordering::Relaxed);
         }
         if let Some(worker) = hooks().find_runnable_gc_worker
             && let Some(gp) = gc_worker(worker, pp)
         {
             return (gp, false, true);
         }
-        if pp.schedtick.load(Ordering::Relaxed).is_multiple_of(61)
-            && let Some(gp) = globrunqget_locked(mp, pp, 1)
-        {
-            return (gp, false, false);
+        if pp.schedtick.load(Ordering::Relaxed).is_multiple_of(61) {
+            if turn_before_queue() && let_turn(mp, pp) {
+                continue;
+            }
+            if let Some(gp) = globrunqget_locked(mp, pp, 1) {
+                return (gp, false, false);
+            }
         }
         if let Some((gp, inherit_time)) = runqget(pp.local()) {
             return (gp, inherit_time, false);
@@ -176,6 +203,9 @@ fn stop_as_asked(mp: &'static M, pp: &'static P) {
 #[inline(never)]
 fn look_further(mp: &'static M, pp: &'static P) -> Option<(&'static G, bool)> {
     let fresh = |gp| (gp, false);
+    if turn_before_queue() && let_turn(mp, pp) {
+        return None;
+    }
     if let Some(gp) = globrunqget_locked(mp, pp, 0) {
         return Some(fresh(gp));
     }

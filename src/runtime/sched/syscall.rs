@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use crate::runtime::arch::{entersyscall_here, entersyscallblock_here, mcall, stack_pointer, systemstack};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
-use crate::runtime::base::this::getm;
+use crate::runtime::base::this::{getm, hold};
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{
     G, GRUNNABLE, GRUNNING, GSYSCALL, M, Note, P, PGCSTOP, PIDLE, PSYSCALL, sched,
@@ -31,6 +31,7 @@ use crate::runtime::p::globrunq::globrunqput;
 use crate::runtime::p::idle::{pidleget, wake_sysmon};
 use crate::runtime::p::stop::{FREEZE_STOP_WAIT, run_safe_point_fn, take_from_syscall, tick};
 use crate::runtime::preempt::ask::ask;
+use crate::runtime::sched::detach::attached;
 use crate::runtime::sched::disable::{sched_enabled, user_disabled};
 use crate::runtime::sched::gosched::gosched;
 use crate::runtime::sched::handoff::{handoffp, stoplockedm};
@@ -59,13 +60,19 @@ pub(crate) unsafe fn entersyscall() {
 #[unsafe(no_mangle)]
 extern "C" fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize) {
     let mp = getm();
-    let Some((gp, pp)) = mp.curg.get().zip(mp.p.get()) else { throw("entersyscall: no p") };
+    let held = hold(mp);
+    let Some(gp) = mp.curg.get() else { throw("entersyscall: no g") };
     // From here on gp.sched is what others see, and systemstack would change it.
     let save = || save(gp, pc, sp, bp);
     trace(|| Event::GoSysCall(gp));
-    begin(gp, mp, pc, sp);
+    begin(gp, pc, sp);
     save();
     casgstatus(gp, GRUNNING, GSYSCALL);
+    let Some(pp) = held.p() else {
+        without_p(mp);
+        save();
+        return;
+    };
     if sched().sysmonwait.load(Ordering::SeqCst) {
         systemstack(entersyscall_sysmon);
         save();
@@ -85,19 +92,42 @@ extern "C" fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize) {
         systemstack(|| entersyscall_gcwait(pp));
         save();
     }
-    mp.locks.set(mp.locks.get() - 1);
 }
 
-/// The first steps of both ways in: no preemption until the state is consistent again, and no copying of
-/// the stack until the call is over.
+/// What is left to do for a goroutine that has lost its P before: who has that, or may take it, knows no
+/// difference.
+#[cold]
+#[inline(never)]
+fn without_p(mp: &'static M) {
+    if mp.ext.detached_since.load(Ordering::Relaxed) == 0 {
+        throw("entersyscall: no p");
+    }
+    // Whoever takes the P from here on takes it from a system call, unless another goroutine has lost it since.
+    if let Some(oldp) = mp.oldp.get() {
+        oldp.ext.detached_from.cas(Some(mp), None);
+    }
+    systemstack(|| attached(mp));
+}
+
+/// The first steps of both ways in: no copying of the stack until the call is over.
 #[inline(always)]
-fn begin(gp: &G, mp: &M, pc: usize, sp: usize) {
-    mp.locks.set(mp.locks.get() + 1);
+fn begin(gp: &G, pc: usize, sp: usize) {
     gp.throwsplit.set(gp.ext.kind.get() == StackKind::Copying);
     gp.syscallsp.set(sp);
     gp.syscallpc.set(pc);
     let stack = gp.stack.get();
     if sp < stack.lo || stack.hi < sp {
+        elsewhere(gp, sp);
+    }
+}
+
+/// The stack isn't the goroutine's. One with thread-locals of its own may be on a stack of the program's own, as a
+/// thread may.
+#[cold]
+#[inline(never)]
+fn elsewhere(gp: &G, sp: usize) {
+    if !gp.ext.kind.get().has_own_locals() {
+        let stack = gp.stack.get();
         eprintln!("entersyscall inconsistent {sp:#x} [{:#x}, {:#x}]", stack.lo, stack.hi);
         throw("entersyscall");
     }
@@ -140,16 +170,21 @@ pub(crate) unsafe fn entersyscallblock() {
 #[unsafe(no_mangle)]
 extern "C" fn gosched_entersyscallblock_from(pc: usize, sp: usize, bp: usize) {
     let mp = getm();
-    let Some((gp, pp)) = mp.curg.get().zip(mp.p.get()) else { throw("entersyscallblock: no p") };
+    let held = hold(mp);
+    let Some(gp) = mp.curg.get() else { throw("entersyscallblock: no g") };
     trace(|| Event::GoSysCall(gp));
-    begin(gp, mp, pc, sp);
-    mp.syscalltick.set(pp.syscalltick.load(Ordering::Relaxed));
-    tick(pp);
+    begin(gp, pc, sp);
     save(gp, pc, sp, bp);
     casgstatus(gp, GRUNNING, GSYSCALL);
-    systemstack(|| entersyscallblock_handoff(mp));
+    match held.p() {
+        Some(pp) => {
+            mp.syscalltick.set(pp.syscalltick.load(Ordering::Relaxed));
+            tick(pp);
+            systemstack(|| entersyscallblock_handoff(mp));
+        }
+        None => without_p(mp),
+    }
     save(gp, pc, sp, bp);
-    mp.locks.set(mp.locks.get() - 1);
 }
 
 /// Hands the P of `mp` on. Go's `entersyscallblock_handoff`.
@@ -168,23 +203,23 @@ pub(crate) unsafe fn exitsyscall() {
     if stack_pointer() > gp.syscallsp.get() {
         throw("exitsyscall: syscall frame is no longer valid");
     }
-    mp.locks.set(mp.locks.get() + 1);
+    let held = hold(mp);
     gp.waitsince.set(0);
     let oldp = mp.oldp.get();
     mp.oldp.set(None);
     let fast = exitsyscallfast(mp, oldp);
     if fast {
-        mp.p.get().inspect(|pp| tick(pp));
+        held.p().inspect(|pp| tick(pp));
         casgstatus(gp, GSYSCALL, GRUNNING);
         left_syscall(gp, mp, oldp);
-        mp.locks.set(mp.locks.get() - 1);
+        drop(held);
     } else {
-        mp.locks.set(mp.locks.get() - 1);
+        drop(held);
         wire_while_panicking(gp, mp);
         // SAFETY: on a goroutine, as it is `curg`; exitsyscall0 puts it on a queue or runs it.
         unsafe { mcall(exitsyscall0) };
         // This may be another M, on another thread.
-        getm().p.get().inspect(|pp| tick(pp));
+        hold(getm()).p().inspect(|pp| tick(pp));
     }
     gp.syscallsp.set(0);
     gp.throwsplit.set(false);
@@ -203,7 +238,7 @@ pub(crate) unsafe fn exitsyscall() {
 /// Tells the tracer that the goroutine runs on, with the P that it had or with another.
 #[inline(always)]
 fn left_syscall(gp: &G, mp: &M, oldp: Option<&P>) {
-    let lost_p = oldp.map(ptr::from_ref) != mp.p.get().map(ptr::from_ref);
+    let lost_p = oldp.map(ptr::from_ref) != mp.p().map(ptr::from_ref);
     trace(|| Event::GoSysExit(gp, lost_p));
     if lost_p {
         trace(|| Event::GoStart(gp));
@@ -227,7 +262,7 @@ pub(crate) unsafe fn notetsleepg(n: &Note, ns: i64) -> bool {
 
 /// Gets a P without a switch, the old one or an idle one, if it can. Go's `exitsyscallfast`.
 #[inline(always)]
-fn exitsyscallfast(mp: &'static M, oldp: Option<&'static P>) -> bool {
+pub(super) fn exitsyscallfast(mp: &'static M, oldp: Option<&'static P>) -> bool {
     if sched().stopwait.load(Ordering::Relaxed) == FREEZE_STOP_WAIT {
         return false;
     }

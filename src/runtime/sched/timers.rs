@@ -39,7 +39,7 @@ pub(super) fn check_timers(mp: &M, pp: &'static P, now: i64) -> Checked {
     }
     let now = if now == 0 { nanotime() } else { now };
     // Only for its own P: less contention for the lock.
-    let own = mp.p.get().is_some_and(|mine| std::ptr::eq(mine, pp));
+    let own = mp.p().is_some_and(|mine| std::ptr::eq(mine, pp));
     let many_deleted =
         || own && pp.deleted_timers.load(Ordering::Relaxed) > pp.num_timers.load(Ordering::Relaxed) / 4;
     if now < next && !many_deleted() {

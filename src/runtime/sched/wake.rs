@@ -51,12 +51,13 @@
 //! `needspinning`, its models fail.
 
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::with_room;
+use crate::runtime::base::this::{acquirem, releasem, with_room};
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::{G, M, P, sched};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::spinning::Spinning;
 use crate::runtime::m::startm::startm;
+use crate::runtime::m::turn::turns_waiting;
 use crate::runtime::p::acquire::{acquirep, releasep};
 use crate::runtime::p::idle::{pidleget_spinning, pidleput};
 use crate::runtime::p::procs::Procs;
@@ -64,7 +65,7 @@ use crate::runtime::p::runq::{globrunqget, runqempty};
 use crate::runtime::p::stop::asked_to_stop;
 
 /// Gets one more P to work, if there is an idle one and nobody is looking for work
-/// already. Called with a P, after work was submitted. Go's `wakep`.
+/// already. Called after work was submitted. Go's `wakep`.
 #[inline]
 pub(in crate::runtime) fn wakep() {
     // After the caller's CAS on runnext, its use of sched.lock, or its note of a timer.
@@ -83,16 +84,19 @@ pub(in crate::runtime) fn wakep() {
 #[cold]
 #[inline(never)]
 fn wakep_slow() {
+    // The goroutine must not lose its P, and wait for another, with a P in its hand.
+    let mp = acquirem();
     // One at a time: the count is the right to wake.
-    let Some(spinning) = Spinning::first() else { return };
+    let Some(spinning) = Spinning::first() else { return releasem(mp) };
     lock(&sched().lock);
     let Some(pp) = pidleget_spinning() else {
         spinning.uncount();
         unlock(&sched().lock);
-        return;
+        return releasem(mp);
     };
     unlock(&sched().lock);
     startm(Some(pp), Some(spinning), false);
+    releasem(mp);
 }
 
 /// A spinning M has found work: it stops spinning, and wakes another in its place. Go's
@@ -128,6 +132,10 @@ pub(super) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
         let gp = globrunqget(pp.local(), 0);
         unlock(&sched().lock);
         return gp.map_or(Dropped::Again, Dropped::Run);
+    }
+    if turns_waiting() {
+        unlock(&sched().lock);
+        return Dropped::Again;
     }
     if !mp.spinning.get() && sched().needspinning.load(Ordering::SeqCst) == 1 {
         // The second race above: somebody had work for a P that wasn't idle yet.

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-use crate::runtime::base::this::{getm, goroutine};
+use crate::runtime::base::this::goroutine;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, Sudog, TraceBlockReason, WaitReason};
-use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
+use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
 use crate::runtime::lock::mutex::{SharedMutex, lock_ranked};
 use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::unlock;
@@ -134,7 +134,7 @@ pub(crate) fn notify_list_wait(l: &NotifyList, t: u32) {
     }
     let s = enter(l, t);
     goparkunlock(lock_for(l), WaitReason::SyncCondWait, TraceBlockReason::CondWait, 3);
-    release_sudog(getm(), s);
+    release_sudog_here(s);
 }
 
 /// Enters the running goroutine in the list, with number `t`. The lock is held.
@@ -180,7 +180,7 @@ pub(crate) fn notify_list_wait_until(l: &NotifyList, t: u32, when: i64) -> bool 
     let notified = unsafe { with_limit(when, &give_up, sleep) };
     // Only now: until its end the timer may have been looking for the sudog.
     if let Some(s) = sleeper.get() {
-        release_sudog(getm(), s);
+        release_sudog_here(s);
     }
     notified
 }

@@ -14,10 +14,10 @@ use crossbeam_utils::CachePadded;
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::rand::cheaprand;
-use crate::runtime::base::this::{getm, goroutine};
+use crate::runtime::base::this::{getm, goroutine, hold};
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, Sudog, TraceBlockReason, WaitReason};
-use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
+use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
 use crate::runtime::lock::mutex::lock_ranked;
 use crate::runtime::lock::rank::{LockRank, assert_rank_held};
 use crate::runtime::lock::unlock;
@@ -69,7 +69,9 @@ pub(crate) fn semacquire1(addr: &AtomicU32, lifo: bool, reason: WaitReason) {
         return;
     }
     let (_, mp) = goroutine();
+    let held = hold(mp);
     let s = acquire_sudog(mp);
+    drop(held);
     let root = root_for(addr);
     s.releasetime.set(0);
     s.acquiretime.set(0);
@@ -90,7 +92,7 @@ pub(crate) fn semacquire1(addr: &AtomicU32, lifo: bool, reason: WaitReason) {
             break;
         }
     }
-    release_sudog(getm(), s);
+    release_sudog_here(s);
 }
 
 /// Adds one to the semaphore, and wakes a waiter. Go's `semrelease`.
@@ -131,7 +133,7 @@ pub(crate) fn semrelease1(addr: &AtomicU32, handoff: bool) {
     if handed && crate::runtime::base::this::on_goroutine() && getm().locks.get() == 0 {
         // The waiter is next on this P; let it run in this time slice. Only if it has the semaphore:
         // otherwise another might take that meanwhile, and the switch be for nothing.
-        // SAFETY: on a goroutine with a P, as just checked; nothing here is a thread-local's, and the
+        // SAFETY: on a goroutine, as just checked; nothing here is a thread-local's, and the
         // callers' code may park here, as at any point that can.
         unsafe { goyield() };
     }

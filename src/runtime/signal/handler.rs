@@ -15,6 +15,7 @@ use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::m::sigstack::FAULTS;
 use crate::runtime::preempt::safe_point::{is_async_safe_point, want_async_preempt};
 use crate::runtime::sched::bad::{badmorestackg0, badmorestackgsignal};
+use crate::runtime::sched::detach::lose_p;
 use crate::runtime::signal::sigqueue::{signal_ignored, sigsend};
 use crate::runtime::signal::snapshot::copy_if_asked;
 
@@ -154,16 +155,19 @@ extern "C" fn gosched_sighandler(sig: c_int, info: *mut libc::siginfo_t, context
 }
 
 /// Handles a preemption signal that has come while the thread of `mp` ran `gp`: stops `gp`, if that is wanted
-/// and possible. Go's `doSigPreempt`.
-fn do_sig_preempt(mp: &M, gp: &G, context: &mut Sigctxt) {
-    if !async_preempt_off()
-        && want_async_preempt(mp, gp)
-        && is_async_safe_point(mp, gp, context.sigpc(), context.sigsp())
-    {
+/// and possible, or takes its P. Go's `doSigPreempt`.
+fn do_sig_preempt(mp: &'static M, gp: &'static G, context: &mut Sigctxt) {
+    mp.signal_has_come();
+    let asked = mp.take_asked();
+    if async_preempt_off() {
+        return;
+    }
+    if want_async_preempt(mp, gp) && is_async_safe_point(mp, gp, context.sigpc(), context.sigsp()) {
         // SAFETY: is_async_safe_point says that it may park here, and that there is room.
         unsafe { context.push_call() };
+    } else {
+        lose_p(mp, gp, asked);
     }
-    mp.signal_has_come();
 }
 
 /// If `addr` is in the guard page below the stack of `gp`, the G that was running, makes the thread report

@@ -14,6 +14,7 @@ use memmap2::{MmapMut, MmapOptions};
 use crate::runtime::arch::{RED_ZONE, Regs};
 use crate::runtime::base::os::{SIG_PREEMPT, nanotime, signal_m, usleep};
 use crate::runtime::data::runtime2::{G, M};
+use crate::runtime::data::turns::Turn;
 use crate::runtime::g::callers::{Pcs, gcallers, left_at};
 
 /// How many bytes of a stack are copied, at most, from its innermost frame on. The copy's memory has room for
@@ -68,8 +69,9 @@ static REQUEST: Request = Request {
     regs: UnsafeCell::new(MaybeUninit::uninit()),
 };
 
-/// The frames of `gp`, which runs on another thread; none if they can't be had.
-pub(in crate::runtime) fn running(gp: &'static G) -> Option<Pcs> {
+/// The frames of `gp`, which runs on another thread; none if they can't be had. If it waits for its turn in a
+/// signal handler, where no signal comes, `let_go` has its M leave that.
+pub(in crate::runtime) fn running(gp: &'static G, let_go: fn(&M)) -> Option<Pcs> {
     // The signal stack of a thread that isn't ours may be too small for this CPU's vector registers.
     let mp = gp.m.get().filter(|mp| !mp.isextra.get())?;
     let stack = gp.stack.get();
@@ -84,13 +86,13 @@ pub(in crate::runtime) fn running(gp: &'static G) -> Option<Pcs> {
         }
         usleep(100);
     }
-    let pcs = ask(gp, mp, &memory);
+    let pcs = ask(gp, mp, &memory, let_go);
     REQUEST.state.store(FREE, Ordering::Release);
     pcs
 }
 
 /// Has the thread of `mp` copy the stack of `gp`, and walks the copy. The caller has the request (TAKEN).
-fn ask(gp: &G, mp: &M, memory: &MmapMut) -> Option<Pcs> {
+fn ask(gp: &G, mp: &M, memory: &MmapMut, let_go: fn(&M)) -> Option<Pcs> {
     REQUEST.gp.store(gp.as_ptr(), Ordering::Relaxed);
     REQUEST.mp.store(ptr::from_ref(mp).cast_mut(), Ordering::Relaxed);
     REQUEST.room.store(memory.len() - BEYOND, Ordering::Relaxed);
@@ -114,6 +116,8 @@ fn ask(gp: &G, mp: &M, memory: &MmapMut) -> Option<Pcs> {
             {
                 return None;
             }
+            // It may have been asked to wait just now.
+            _ if mp.ext.turn.get() == Turn::Kept => let_go(mp),
             _ => {}
         }
         usleep(20);

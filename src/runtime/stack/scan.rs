@@ -20,7 +20,7 @@ use std::ptr;
 use crate::runtime::arch::goexit_pc;
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{G, GDEAD, GSCAN, GSYSCALL};
-use crate::runtime::g::joiner::ended;
+use crate::runtime::g::joiner::returned;
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::g::sudog::waiting;
 use crate::runtime::preempt::xregs;
@@ -61,7 +61,7 @@ pub(crate) fn scan_stack(gp: &G, mut f: impl FnMut(Range<usize>)) {
 /// Whether the slot of `gp` has a closure in it, or a result.
 fn holds_value(gp: &G) -> bool {
     let hasnt_begun = gp.sched.pc.get() == goexit_pc() && gp.ext.kind.get() != StackKind::Copying;
-    hasnt_begun || ended(gp)
+    hasnt_begun || returned(gp)
 }
 
 /// The addresses of `place`.

@@ -1,7 +1,7 @@
 //! How the runtime starts: Go's `rt0_go`, `schedinit` and `mstartm0`.
 
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::runtime::base::debug::{gomaxprocs_from_env, parsedebugvars};
 use crate::runtime::base::fatal::{set_reporter, throw};
@@ -15,7 +15,7 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::count::m_reserve_id;
 use crate::runtime::m::new::{new_system_m, newm};
 use crate::runtime::m::sigstack::{INIT_SIGMASK, sigsave};
-use crate::runtime::mem::sizes::set_default_room;
+use crate::runtime::mem::sizes::{set_default_kind, set_default_room};
 use crate::runtime::mem::stackinit;
 use crate::runtime::monitor::sysmon::sysmon;
 use crate::runtime::p::idle::pidleget;
@@ -25,20 +25,31 @@ use crate::runtime::report::panic::report;
 use crate::runtime::report::quit::install_quit_handler;
 use crate::runtime::signal::handler::initsig;
 use crate::runtime::start::cgroup::default_gomaxprocs;
+use crate::runtime::tls;
 use crate::runtime::world::procresize::{make_ps, procresize};
 
 /// How far the start is, while one thread starts the runtime.
 static STARTING: std::sync::Mutex<Stage> = std::sync::Mutex::new(Stage::Nothing);
 
+/// Goroutines share the thread-locals of their threads, unless their maker wants otherwise. Written and read with
+/// [`STARTING`] locked.
+static SHARED: AtomicBool = AtomicBool::new(false);
+
 /// Woken by the first M once the runtime runs.
 static BOOTED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
 
-/// Starts the runtime, unless it has started. If a thread can't be made, the next call tries again. Go's
-/// `rt0_go`; here the caller is a foreign thread, and stays one.
-pub(super) fn rt0_go() -> io::Result<()> {
+/// Starts the runtime, unless it has started, for a main goroutine that is to have thread-locals of its own, is not to,
+/// or as is the default. If it can't have them, nothing is started. If there is too little memory, or a thread can't be
+/// made, the next call tries again. Go's `rt0_go`; here the caller is a foreign thread, and stays one.
+pub(crate) fn rt0_go(own_locals: Option<bool>) -> io::Result<()> {
     let mut stage = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if started() {
         return Ok(());
+    }
+    let shared = SHARED.load(Ordering::Relaxed);
+    if own_locals.unwrap_or(!shared) {
+        tls::init()?;
+        tls::works()?;
     }
     if *stage == Stage::Nothing {
         schedinit()?;
@@ -50,17 +61,31 @@ pub(super) fn rt0_go() -> io::Result<()> {
     }
     // Go's `main` does this.
     new_system_m(sysmon)?;
+    set_default_kind(shared);
     STARTED.store(true, Ordering::Release);
     Ok(())
 }
 
 /// [`set_default_stack_size`](crate::set_default_stack_size).
 pub(crate) fn set_default_stack_size(size: usize) -> io::Result<()> {
+    before_start(|| set_default_room(size))
+}
+
+/// [`set_default_shared_locals`](crate::set_default_shared_locals).
+pub(crate) fn set_default_shared_locals() -> io::Result<()> {
+    before_start(|| {
+        SHARED.store(true, Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+/// What `set` says, unless the runtime has started.
+fn before_start(set: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let stage = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if *stage != Stage::Nothing {
         return Err(io::Error::other("the runtime has started: call this before the first gosched::run"));
     }
-    set_default_room(size)
+    set()
 }
 
 /// How far the start is: the next call goes on where one has failed for want of memory or threads.
@@ -94,6 +119,7 @@ fn start_m0() -> io::Result<()> {
 /// What only the first M does. Go's `mstartm0`.
 fn mstartm0() {
     initsig();
+    tls::setxid::init();
     install_quit_handler();
     notewakeup(&BOOTED);
 }
@@ -113,6 +139,7 @@ fn schedinit() -> io::Result<()> {
 
     parsedebugvars();
     stackinit()?;
+    tls::init()?;
     let procs = gomaxprocs_from_env().unwrap_or_else(default_gomaxprocs);
     make_ps(procs)?;
     // From here on nothing fails, and this isn't done again.

@@ -13,9 +13,8 @@ use crate::runtime::lock::note::{notesleep, notewakeup};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::checkdead;
 use crate::runtime::m::lockosthread::unwire;
-use crate::runtime::mem::sizes::MAIN_ROOM;
 use crate::runtime::sched::ready::enqueue;
-use crate::runtime::start::boot::rt0_go;
+use crate::runtime::tls::end_locals;
 
 /// A main function, and the thread that waits for it.
 struct Main {
@@ -24,15 +23,19 @@ struct Main {
     done: Note,
 }
 
-/// Starts the runtime if need be, runs `f(arg)` on a goroutine and waits for its end. Called by a
-/// thread that isn't ours. Fails if no thread or no stack can be made.
+/// Runs `f(arg)` on a goroutine of this kind and waits for its end. Called by a thread that isn't ours, when the runtime
+/// has started. Fails if no stack can be made.
 ///
 /// # Safety
 /// `f(arg)` may be called on another thread, and doesn't unwind.
-pub(crate) unsafe fn run_main(f: unsafe fn(*mut c_void), arg: *mut c_void) -> io::Result<()> {
-    rt0_go()?;
+pub(crate) unsafe fn run_main(
+    f: unsafe fn(*mut c_void),
+    arg: *mut c_void,
+    kind: StackKind,
+    maker: &Maker,
+) -> io::Result<()> {
     let waiting = Main { f, arg, done: Note { key: AtomicU32::new(0) } };
-    let newg = newproc1(main, StackKind::Fixed(MAIN_ROOM), &Maker::at(0))?;
+    let newg = newproc1(main, kind, maker)?;
     newg.sched.ctxt.set(ptr::from_ref(&waiting).cast_mut().cast());
     enqueue(newg);
     // From here on this thread can't wake a goroutine. If all M's wait already, none of them will look
@@ -51,7 +54,9 @@ unsafe extern "C" fn main(waiting: *mut c_void) {
     let waiting = unsafe { &*waiting.cast::<Main>() };
     // SAFETY: run_main's caller has promised that `f(arg)` may be called on this thread, and doesn't unwind.
     unsafe { (waiting.f)(waiting.arg) };
-    unwire(goroutine().0);
+    let (gp, _) = goroutine();
+    unwire(gp);
+    end_locals(gp);
     // From here on the thread that waits can wake goroutines.
     sched().ext.nrunwait.fetch_sub(1, Ordering::SeqCst);
     notewakeup(&waiting.done);

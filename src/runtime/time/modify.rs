@@ -12,6 +12,7 @@ use crate::runtime::data::timer::{
     TIMER_NO_STATUS, TIMER_REMOVED, TIMER_REMOVING, TIMER_RUNNING, TIMER_WAITING, Timer, TimerFn,
 };
 use crate::runtime::lock::{lock, unlock};
+use crate::runtime::p::procs::procs;
 use crate::runtime::p::timers::adjust::cleantimers;
 use crate::runtime::p::timers::heap::doaddtimer;
 use crate::runtime::p::timers::timer::bad_timer;
@@ -28,10 +29,23 @@ fn check_times(when: i64, period: i64) {
     }
 }
 
-/// The P of `mp`, which acquirem keeps there.
+/// The P of `mp`, which acquirem keeps there. For a goroutine that has lost its P it is the first one, which
+/// never goes, and may be idle.
 fn held_p(mp: Option<&'static M>) -> &'static P {
-    let pp = mp.and_then(|mp| mp.p.get());
-    pp.unwrap_or_else(|| throw("timer started without a P"))
+    let pp = mp.and_then(|mp| mp.p());
+    pp.unwrap_or_else(|| match mp {
+        Some(mp) if mp.ext.detached_since.load(Ordering::Relaxed) != 0 => procs().allp[0],
+        _ => throw("timer started without a P"),
+    })
+}
+
+/// Puts a timer into the heap of `pp`, whose lock is held, and which is the P of `mp`, or the first one.
+fn put_timer(mp: Option<&'static M>, pp: &'static P, t: &'static Timer) {
+    doaddtimer(pp, t);
+    if mp.is_some_and(|mp| mp.p.is_null()) {
+        // It may be idle, and be known to have no timers. With its lock held: see update_timer_p_mask.
+        procs().timerp_mask.set(pp.id.get());
+    }
 }
 
 /// Adds a timer that has never been started to this P's heap. Go's `addtimer`.
@@ -45,7 +59,7 @@ pub(crate) fn addtimer(t: &'static Timer) {
     let pp = held_p(mp);
     lock(&pp.timers_lock);
     cleantimers(pp);
-    doaddtimer(pp, t);
+    put_timer(mp, pp, t);
     unlock(&pp.timers_lock);
     wake_net_poller(when);
     releasem(mp);
@@ -114,7 +128,7 @@ pub(crate) fn modtimer(
         t.when.set(when);
         let pp = held_p(mp);
         lock(&pp.timers_lock);
-        doaddtimer(pp, t);
+        put_timer(mp, pp, t);
         unlock(&pp.timers_lock);
         t.settle(TIMER_MODIFYING, TIMER_WAITING);
         releasem(mp);

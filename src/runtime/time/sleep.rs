@@ -16,7 +16,7 @@ use crate::runtime::time::modify::resettimer;
 /// The timer stays with the goroutine, for its next sleep.
 ///
 /// # Safety
-/// As the raw one, with a P.
+/// As the raw one, on a goroutine.
 #[inline(never)]
 pub(crate) unsafe fn time_sleep(ns: i64) {
     if ns <= 0 {

@@ -4,13 +4,14 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::systemstack_scannable;
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{acquirem, goroutine, releasem};
+use crate::runtime::base::this::{acquirem, releasem};
 use crate::runtime::data::runtime2::{GRUNNING, M, P, PIDLE, WaitReason, sched};
 use crate::runtime::g::status::{cas_g_from_waiting, cas_g_to_waiting};
 use crate::runtime::lock::note::{noteclear, notetsleep};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::p::procs::{gomaxprocs, procs};
-use crate::runtime::p::stop::{ASK_AGAIN_NS, claim, pointer, preemptall, take_from_syscall};
+use crate::runtime::p::stop::{ASK_AGAIN_NS, claim, detachall, pointer, preemptall, take_from_syscall};
+use crate::runtime::sched::detach::hold_with_p;
 use crate::runtime::sched::handoff::handoffp;
 use crate::runtime::sema::semacquire::{semacquire, semrelease};
 use crate::runtime::world::stw::WORLDSEMA;
@@ -19,20 +20,21 @@ use crate::runtime::world::stw::WORLDSEMA;
 /// leaves it to the caller to hold `worldsema`.
 pub(crate) fn for_each_p(reason: WaitReason, f: fn(*mut P)) {
     semacquire(&WORLDSEMA);
-    let (gp, mp) = goroutine();
+    let (gp, mp, held) = hold_with_p();
     systemstack_scannable(|| {
         // Waiting, for the reason that stop_the_world gives.
         cas_g_to_waiting(gp, GRUNNING, reason);
         for_each_p_internal(mp, f);
         cas_g_from_waiting(gp);
     });
+    drop(held);
     semrelease(&WORLDSEMA);
 }
 
 /// [`for_each_p`] on g0. Go's `forEachPInternal`.
 fn for_each_p_internal(mp: &'static M, f: fn(*mut P)) {
     let locked = acquirem();
-    let Some(mine) = mp.p.get() else { throw("forEachP: no p") };
+    let Some(mine) = mp.p() else { throw("forEachP: no p") };
     lock(&sched().lock);
     if sched().safe_point_wait.get() != 0 {
         throw("forEachP: sched.safePointWait != 0");
@@ -56,15 +58,21 @@ fn for_each_p_internal(mp: &'static M, f: fn(*mut P)) {
     unlock(&sched().lock);
 
     f(pointer(mine));
-    // A P that was left in a system call before is taken: handoffp or the next M runs the function.
-    for pp in others() {
-        if pp.run_safe_point_fn.load(Ordering::SeqCst) == 1 && take_from_syscall(pp, PIDLE) {
-            handoffp(pp);
+    // A P that was left in a system call before, or that a goroutine has lost, is taken: handoffp or the next M
+    // runs the function.
+    let take = || {
+        for pp in others() {
+            if pp.run_safe_point_fn.load(Ordering::SeqCst) == 1 && take_from_syscall(pp, PIDLE) {
+                handoffp(pp);
+            }
         }
-    }
+    };
+    take();
     if wait {
         while !notetsleep(&sched().safe_point_note, ASK_AGAIN_NS) {
             preemptall();
+            detachall();
+            take();
         }
         noteclear(&sched().safe_point_note);
     }

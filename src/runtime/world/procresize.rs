@@ -154,7 +154,7 @@ pub(in crate::runtime) fn procresize(nprocs: i32) -> Option<&'static P> {
 
     let mp = this_m();
     if let Some(mp) = mp {
-        match mp.p.get() {
+        match mp.p() {
             Some(pp) if pp.id.get() < nprocs => pp.status.store(PRUNNING, Ordering::Relaxed),
             pp => {
                 if let Some(pp) = pp {
@@ -168,14 +168,14 @@ pub(in crate::runtime) fn procresize(nprocs: i32) -> Option<&'static P> {
             }
         }
     }
-    let heir = mp.and_then(|mp| mp.p.get()).unwrap_or(every[0]);
+    let heir = mp.and_then(|mp| mp.p()).unwrap_or(every[0]);
     for id in nprocs..old {
         every[id as usize].destroy(heir);
     }
 
     let mut runnable: Option<&'static P> = None;
     for &pp in every[..nprocs as usize].iter().rev() {
-        if mp.and_then(|mp| mp.p.get()).is_some_and(|mine| std::ptr::eq(mine, pp)) {
+        if mp.and_then(|mp| mp.p()).is_some_and(|mine| std::ptr::eq(mine, pp)) {
             continue;
         }
         pp.status.store(PIDLE, Ordering::Relaxed);

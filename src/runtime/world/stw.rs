@@ -21,10 +21,12 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::count::m_reserve_id;
 use crate::runtime::m::new::newm;
 use crate::runtime::m::no_thread::no_thread;
+use crate::runtime::m::turn::{let_go, serve_turns};
 use crate::runtime::netpoll::netpollinited;
 use crate::runtime::p::idle::{pidleget, wake_sysmon};
 use crate::runtime::p::procs::{gomaxprocs, procs};
-use crate::runtime::p::stop::{ASK_AGAIN_NS, preemptall, stopped, take_from_syscall};
+use crate::runtime::p::stop::{ASK_AGAIN_NS, detachall, preemptall, stopped, take_from_syscall};
+use crate::runtime::sched::detach::hold_with_p;
 use crate::runtime::sched::poll::inject_polled;
 use crate::runtime::sched::wake::wakep;
 use crate::runtime::sema::semacquire::{semacquire, semrelease1};
@@ -116,8 +118,9 @@ pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
     }
     semacquire(&WORLDSEMA);
     // semacquire may have parked: this may be another M.
-    let (gp, mp) = goroutine();
+    let (gp, mp, held) = hold_with_p();
     mp.preemptoff.set(reason.as_c_str().as_ptr());
+    drop(held);
     let started_stopping = nanotime();
     systemstack_scannable(|| {
         // Waiting, so that its stack can be scanned meanwhile: a scan of a running goroutine would wait
@@ -159,17 +162,15 @@ fn stop_the_world_with_sema(mp: &'static M) {
     if mp.locks.get() > 0 {
         throw("stopTheWorld: holding locks");
     }
-    let Some(mine) = mp.p.get() else { throw("stopTheWorld: no p") };
+    let Some(mine) = mp.p() else { throw("stopTheWorld: no p") };
     lock(&sched().lock);
     sched().stopwait.store(gomaxprocs(), Ordering::Relaxed);
     sched().gcwaiting.store(true, Ordering::SeqCst);
+    // What follows, and what the stopped world is for, may need what they hold.
+    let_go();
     preemptall();
     stopped(mine);
-    for pp in &procs().allp {
-        if take_from_syscall(pp, PGCSTOP) {
-            sched().stopwait.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
+    take_all_from_syscalls();
     while let Some(pp) = pidleget() {
         stopped(pp);
     }
@@ -178,6 +179,15 @@ fn stop_the_world_with_sema(mp: &'static M) {
 
     while wait && !notetsleep(&sched().stopnote, ASK_AGAIN_NS) {
         preemptall();
+        detachall();
+        // Who has lost its P in a signal handler has neither looked nor counted.
+        lock(&sched().lock);
+        take_all_from_syscalls();
+        let all = sched().stopwait.load(Ordering::Relaxed) == 0;
+        unlock(&sched().lock);
+        if all {
+            break;
+        }
     }
     noteclear(&sched().stopnote);
 
@@ -188,6 +198,15 @@ fn stop_the_world_with_sema(mp: &'static M) {
         throw("stopTheWorld: not stopped (status != _Pgcstop)");
     }
     world_stopped();
+}
+
+/// Takes the P's of M's that are in system calls, or whose goroutines have lost them. `sched.lock` is held.
+fn take_all_from_syscalls() {
+    for pp in &procs().allp {
+        if take_from_syscall(pp, PGCSTOP) {
+            sched().stopwait.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Sets how many P's there are; returns how many there were. On a goroutine. Go's `GOMAXPROCS`.
@@ -213,6 +232,8 @@ fn start_the_world_with_sema(w: &WorldStop) {
     let newprocs = NEWPROCS.swap(0, Ordering::Relaxed);
     let mut runnable = procresize(if newprocs == 0 { gomaxprocs() } else { newprocs });
     sched().gcwaiting.store(false, Ordering::SeqCst);
+    // After that: who gets a P here must not take it for one that is to be stopped.
+    serve_turns();
     wake_sysmon();
     unlock(&sched().lock);
     world_started();

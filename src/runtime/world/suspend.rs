@@ -14,6 +14,7 @@ use crate::runtime::data::runtime2::{
 use crate::runtime::g::status::{
     cas_g_from_preempted, casfrom_gscanstatus, castogscanstatus, dumpgstatus, readgstatus,
 };
+use crate::runtime::m::turn::let_one_go;
 use crate::runtime::mem::sizes::running_guard;
 use crate::runtime::preempt::ask::{ask, preempt_m};
 use crate::runtime::sched::ready::ready;
@@ -111,6 +112,8 @@ fn ask_to_park(gp: &'static G) {
     }
     casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
     if let Some(mp) = mp {
+        // If it waits for its turn, it would do so for as long as this M has its P.
+        let_one_go(mp);
         preempt_m(mp);
     }
 }

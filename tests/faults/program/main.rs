@@ -27,20 +27,17 @@ fn main() -> ExitCode {
         thread::spawn(thread::park);
     }
     begin();
-    // SAFETY: nothing obtained from a thread-local is kept across a point that can park.
-    let failed = unsafe {
-        gosched::run(|| {
-            let mut failed = false;
-            for (name, part) in parts::PARTS {
-                if wanted.as_ref().is_none_or(|wanted| wanted == name)
-                    && let Err(error) = part()
-                {
-                    eprintln!("program: {name}: {error}");
-                    failed = true;
-                }
+    let failed = gosched::run(|| {
+        let mut failed = false;
+        for (name, part) in parts::PARTS {
+            if wanted.as_ref().is_none_or(|wanted| wanted == name)
+                && let Err(error) = part()
+            {
+                eprintln!("program: {name}: {error}");
+                failed = true;
             }
-            failed
-        })
-    };
+        }
+        failed
+    });
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

@@ -6,8 +6,12 @@
 //! | `lock/key.rs` | mutual exclusion, no sleeper is forgotten |
 //! | `p/runq.rs`, `p/globrunq.rs`, `data/gqueue.rs` | every G is taken once, and whole |
 //! | `p/acquire.rs`, `preempt/ask.rs`, `preempt/procid.rs` | who finds the M of a P, and no signal on its way to it, knows its thread |
+//! | `preempt/asked.rs` | who asks again is heard, and what was asked before a P was given isn't done with that |
+//! | `sched/detach.rs`, `sched/syscall.rs`, `p/stop.rs`, `world/stw.rs` | a P that a goroutine loses is one's: sysmon's, its M's again, or the stopped world's, which counts it once |
+//! | `m/turn.rs`, `data/turns.rs`, `sched/handoff.rs` | no M waits for its turn while a P is idle; one that was let go on gets none |
 //! | `p/procs.rs` | who finds how many P's there are finds them, and whole |
 //! | `sched/wake.rs`, `p/idle.rs`, `p/pmask.rs` | work and an idle P never miss each other |
+//! | `sched/parker.rs` | no wake is lost, and nobody is made ready who doesn't wait |
 //! | `sched/poll.rs`, `sched/timers.rs` | a new timer and an M that goes to sleep never miss each other |
 //! | `p/timers`, `data/timer.rs`, `time/modify.rs` | a timer fires each time that it was set, unless it was stopped; its heap is never late for it |
 //! | `signal/sigqueue.rs`, `signal/sigaction.rs`, `lock/note.rs` | no signal is lost between its handler and who receives it |

@@ -15,19 +15,18 @@ DRIVER word words(struct Call *call) {
     return twelve_words(s, s * 3, s * 5, s * 7, s * 9, s * 11, s * 13, s * 15, s * 17, s * 19, s * 21, s * 23);
 }
 
-UNDER_TEST word twelve_narrow(int8_t a, uint8_t b, int16_t c, uint16_t d, int32_t e, uint32_t f, int8_t g,
-                              uint8_t h, int16_t i, uint16_t j, int32_t k, _Bool l) {
+/* As many as there are registers for: on the stack an unoptimised clang writes half of a word for each, and what the
+   other half has left of an old address may complete it to one. */
+UNDER_TEST word six_narrow(int8_t a, uint8_t b, int16_t c, uint16_t d, int32_t e, _Bool f) {
     word sum = mix(mix(mix(a, b), mix(c, d)), mix(e, f));
-    sum = mix(sum, grow(MORE));
-    return mix(mix(mix(sum, g), mix(h, i)), mix(mix(j, k), l));
+    return mix(sum, grow(MORE));
 }
 
 DRIVER word narrow(struct Call *call) {
     word s = call->seed;
     call->checks = 1 + MORE;
-    ABOUT_TO_CALL(call, 48);
-    return twelve_narrow(s, s >> 3, s >> 5, s >> 7, s >> 9, s >> 11, s >> 13, s >> 15, s >> 17, s >> 19, s >> 21,
-                         s >> 23 & 1);
+    ABOUT_TO_CALL(call, 0);
+    return six_narrow(s, s >> 3, s >> 5, s >> 7, s >> 9, s >> 11 & 1);
 }
 
 #ifndef __clang__

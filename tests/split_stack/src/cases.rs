@@ -15,6 +15,8 @@ pub const LEVELS: [&str; 3] = ["o0", "o2", "o2fp"];
 pub struct Case {
     /// The name of its function in C.
     pub name: &'static str,
+    /// How it was compiled.
+    pub flavour: &'static str,
     pub(crate) driver: Driver,
 }
 
@@ -74,7 +76,7 @@ pub fn flavours() -> Vec<&'static str> {
 }
 
 /// The cases of one kind and flavour.
-fn read(kind: &str, flavour: &str) -> Vec<Case> {
+fn read(kind: &str, flavour: &'static str) -> Vec<Case> {
     let mut cases = Vec::new();
     for table in tables() {
         // SAFETY: a table, whose list ends with an entry without a driver.
@@ -82,7 +84,7 @@ fn read(kind: &str, flavour: &str) -> Vec<Case> {
             if text(table.kind) == kind && text(table.flavour) == flavour {
                 let mut entry = table.cases;
                 while let Some(driver) = (*entry).driver {
-                    cases.push(Case { name: text((*entry).name), driver });
+                    cases.push(Case { name: text((*entry).name), flavour, driver });
                     entry = entry.add(1);
                 }
             }
@@ -93,7 +95,7 @@ fn read(kind: &str, flavour: &str) -> Vec<Case> {
 }
 
 /// The cases that can run on this processor.
-pub fn cases(flavour: &str) -> Vec<Case> {
+pub fn cases(flavour: &'static str) -> Vec<Case> {
     static SKIPPED: Once = Once::new();
     let mut cases = read("checked", flavour);
     if is_x86_feature_detected!("avx") {
@@ -105,6 +107,6 @@ pub fn cases(flavour: &str) -> Vec<Case> {
 }
 
 /// The cases in which code with checks calls code without.
-pub fn unchecked_cases(flavour: &str) -> Vec<Case> {
+pub fn unchecked_cases(flavour: &'static str) -> Vec<Case> {
     read("unchecked", flavour)
 }

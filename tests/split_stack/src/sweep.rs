@@ -65,7 +65,7 @@ impl FreshStack {
             unsafe { (*proc::getg()).stack.get().lo as u64 }
         }
         let partner = Partner::thread();
-        let case = Case { name: "lo", driver: lo };
+        let case = Case { name: "lo", flavour: "this", driver: lo };
         let call = Call::new(&case, 0, Settings { seed: 0, levels: 0, deep_levels: 0 }, &partner);
         let lo = call.on_a_goroutine();
         FreshStack { room: (call.sp.get() - lo) as usize }

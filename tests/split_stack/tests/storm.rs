@@ -11,13 +11,14 @@ mod harness;
 
 use std::time::{Duration, Instant};
 
+use gosched::run;
 use gosched_split_stack::{
     Call, Case, FreshStack, Partner, Reference, Settings, available, cases, count_moves, flavours, moves,
     references,
 };
+use harness::Test;
 use harness::asked::run_asked;
 use harness::rng::random::{Rng, number, seed};
-use harness::{Test, run};
 
 harness::tests! {
     kept_stacks
@@ -118,7 +119,8 @@ fn at_random(
         let (case, reference) = &all[rng.below(all.len())];
         let bytes = 16 * rng.below(fresh.lowest(reference) / 16 + 1);
         let result = Call::new(case, bytes, settings, &partner).on_a_goroutine();
-        assert!(reference.agrees(result), "{} with {bytes} bytes less, after {calls} calls", case.name);
+        let Case { name, flavour, .. } = case;
+        assert!(reference.agrees(result), "{name}, {flavour}, with {bytes} bytes less, after {calls} calls");
         calls += 1;
     }
     calls

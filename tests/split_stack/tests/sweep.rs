@@ -14,8 +14,9 @@ mod sweeping;
 
 use std::env;
 
+use gosched::run;
 use gosched_split_stack::{Call, Case, Partner, Settings, available, cases, flavours, references};
-use harness::{Test, run};
+use harness::Test;
 use sweeping::{SEED, sweep_with};
 
 harness::tests! {
@@ -71,20 +72,26 @@ const GROWING: &str = "stackkeep=0";
 const FENCED: &str = "stackkeep=0,stackverify=1,efence=1";
 const FORCED: &str = "stackkeep=0,stackverify=1,efence=1,stackforcemove=1";
 
-fn growth(test: Test, level: &str) {
+fn growth(test: Test, level: &'static str) {
     in_flavours(test, &[level], cases, GROWING, DEEP);
 }
 
-fn fenced(test: Test, level: &str) {
+fn fenced(test: Test, level: &'static str) {
     in_flavours(test, &[level], cases, FENCED, DEEP);
 }
 
 /// Not so deep: what is moved is what there is of the stack, level by level.
-fn forced(test: Test, level: &str) {
+fn forced(test: Test, level: &'static str) {
     in_flavours(test, &[level], cases, FORCED, 100);
 }
 
-fn in_flavours(test: Test, flavours: &[&str], cases: fn(&str) -> Vec<Case>, godebug: &str, deep_levels: u64) {
+fn in_flavours(
+    test: Test,
+    flavours: &[&'static str],
+    cases: fn(&'static str) -> Vec<Case>,
+    godebug: &str,
+    deep_levels: u64,
+) {
     if available() {
         sweep_with(test, flavours, cases, godebug, deep_levels);
     }
@@ -101,7 +108,7 @@ fn growth_in_all_flavours(test: Test) {
 
 /// What a prologue has behind its call is not the same in each flavour.
 fn variable_arguments_in_all_flavours(test: Test) {
-    fn variable(flavour: &str) -> Vec<Case> {
+    fn variable(flavour: &'static str) -> Vec<Case> {
         cases(flavour).into_iter().filter(|case| case.name.starts_with("variable_")).collect()
     }
     in_flavours(test, &compiled_by(false), variable, FORCED, 1);

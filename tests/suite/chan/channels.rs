@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::thread;
 
 use gosched::chan::{Receiver, RecvError, SendError, Sender, TryRecvError, TrySendError, bounded, never};
-use gosched::{Builder, go, scope, yield_now};
+use gosched::{Builder, go, run, scope, yield_now};
 
 use crate::harness::goroutines::go_until_it_waits;
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     an_unbuffered_send_waits_for_its_receive

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gosched::chan::{TrySendError, bounded};
-use gosched::{blocking, go};
+use gosched::{blocking, go, run};
 
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::memory::allow;
 use crate::harness::panics::panics;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     if_one_panics_the_others_are_dropped

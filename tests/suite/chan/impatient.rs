@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use gosched::chan::{RecvTimeoutError, bounded};
 use gosched::sync::{Condvar, Mutex, Semaphore, WaitGroup};
-use gosched::{scope, select, yield_now};
+use gosched::{run, scope, select, yield_now};
 
 use crate::harness::rng::Rng;
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     no_value_is_lost_or_doubled

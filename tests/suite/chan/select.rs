@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use gosched::chan::{Receiver, RecvError, SendError, TrySendError, bounded, never};
-use gosched::{blocking, go, scope, select};
+use gosched::{blocking, go, run, scope, select};
 
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::panics;
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     what_is_ready_is_done

@@ -5,11 +5,11 @@ use std::thread;
 use std::time::Duration;
 
 use gosched::chan::{Receiver, RecvError, Select, SendError, Sender, bounded, never};
-use gosched::{go, select};
+use gosched::{go, run, select};
 
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::panics;
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     in_order_the_first_that_is_ready_is_done

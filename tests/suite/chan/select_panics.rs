@@ -8,9 +8,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use gosched::chan::{Place, Receiver, RecvArm, SendArm, Sender, arms, arms_in_order, bounded};
-use gosched::{blocking, select};
+use gosched::{blocking, run, select};
 
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     a_panic_anywhere_drops_each_value_once

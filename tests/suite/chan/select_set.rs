@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use gosched::chan::{RecvError, Select, SendError, bounded};
 
+use gosched::run;
+
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::panics;
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     a_set_does_one_operation

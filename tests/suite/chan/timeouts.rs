@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use gosched::chan::{RecvTimeoutError, Select, SendTimeoutError, bounded, never};
 use gosched::sync::{Condvar, Mutex, Semaphore};
-use gosched::{go, scope, select, time, yield_now};
+use gosched::{go, run, scope, select, time, yield_now};
 
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     a_receive

@@ -12,11 +12,11 @@ use gosched::chan::bounded;
 use gosched::net::Pollable;
 use gosched::signal::{self, Signal};
 use gosched::sync::{Condvar, Mutex, Once};
-use gosched::{OsThreadLock, goid, lock_os_thread, time, yield_now};
+use gosched::{OsThreadLock, goid, lock_os_thread, run, time, yield_now};
 
 use super::callers::{LONG, NEED_TO_PARK, on_the_thread};
 use crate::harness::panics::panics;
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     closures_run_on_their_thread

@@ -13,11 +13,11 @@ use gosched::net::{Pollable, TcpListener, UdpSocket};
 use gosched::signal::{self, Signal};
 use gosched::{
     OsThreadLock, Traceback, blocking, dump_goroutines, go, goexit, goid, gomaxprocs, labels, lock_os_thread,
-    metrics, num_goroutine, proc, scope, set_gomaxprocs, set_traceback, time, yield_now,
+    metrics, num_goroutine, proc, run, scope, set_gomaxprocs, set_traceback, time, yield_now,
 };
 
 use crate::harness::panics::{panics, text};
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     where_nothing_parks

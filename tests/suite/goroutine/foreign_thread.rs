@@ -6,11 +6,12 @@ use std::thread;
 use gosched::chan::{RecvError, Select, TryRecvError, TrySendError, bounded, never};
 use gosched::sync::{Barrier, Condvar, Mutex, Once, OnceLock, RwLock, Semaphore, WaitGroup};
 use gosched::{
-    Builder, blocking, go, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, scope, select, yield_now,
+    Builder, blocking, go, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, run, scope, select,
+    yield_now,
 };
 
 use crate::harness::panics::panics;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     before_the_first_run

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use gosched::chan::{RecvError, Select, Sender, bounded, never};
 use gosched::sync::{Barrier, Condvar, Mutex, RwLock, Semaphore, WaitGroup};
-use gosched::{blocking, go, goid, select, yield_now};
+use gosched::{blocking, go, goid, run, select, yield_now};
 
 use crate::harness::panics::panics;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     a_thread_waits

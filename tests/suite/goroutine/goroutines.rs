@@ -11,10 +11,10 @@ use std::time::Duration;
 use gosched::chan::{Sender, bounded};
 use gosched::time::sleep;
 use gosched::{
-    Builder, JoinError, JoinHandle, blocking, go, goexit, goid, num_goroutine, proc, scope, yield_now,
+    Builder, JoinError, JoinHandle, blocking, go, goexit, goid, num_goroutine, proc, run, scope, yield_now,
 };
 
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     join_returns_the_result

@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use gosched::labels::{Labels, labels, set_labels, with_labels};
-use gosched::{blocking, go, yield_now};
+use gosched::{blocking, go, run, yield_now};
 
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     a_goroutine_has_those_of_its_maker

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use gosched::proc;
 use gosched::runtime2::G;
 use gosched::sync::WaitGroup;
-use gosched::{Builder, go, goexit, gomaxprocs, set_gomaxprocs};
+use gosched::{Builder, go, goexit, gomaxprocs, run, set_gomaxprocs};
 
 use crate::harness::goroutines::until_it_waits;
 use crate::harness::panics::{panics, text};
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     run_inside_run

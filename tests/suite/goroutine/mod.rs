@@ -4,6 +4,7 @@ mod callbacks;
 mod callers;
 mod foreign_thread;
 mod foreign_wakes;
+mod futures;
 mod goroutines;
 mod iter;
 mod iter_ends;
@@ -20,6 +21,7 @@ pub const TESTS: &[&[Test]] = &[
     callers::TESTS,
     foreign_thread::TESTS,
     foreign_wakes::TESTS,
+    futures::TESTS,
     goroutines::TESTS,
     iter::TESTS,
     iter_ends::TESTS,

@@ -4,10 +4,10 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use gosched::sync::{Mutex, WaitGroup};
-use gosched::{goexit, scope, yield_now};
+use gosched::{goexit, run, scope, yield_now};
 
 use crate::harness::panics::panics;
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     a_scope_lends

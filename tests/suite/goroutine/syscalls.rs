@@ -16,9 +16,9 @@ use gosched::chan::bounded;
 use gosched::proc::{self, getg};
 use gosched::runtime2::{GSYSCALL, Note};
 use gosched::sync::{Mutex, WaitGroup};
-use gosched::{blocking, go, lock_os_thread, scope, yield_now};
+use gosched::{blocking, go, lock_os_thread, run, scope, yield_now};
 
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     others_run_while_many_block

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use gosched::chan::{Sender, bounded};
-use gosched::{go, proc, scope, yield_now};
+use gosched::{go, proc, run, scope, yield_now};
 
-use crate::harness::{run, run_with_procs, tests};
+use crate::harness::{run_with_procs, tests};
 
 tests! {
     a_goroutine_that_parks_while_it_panics_keeps_its_thread

@@ -4,9 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use gosched::proc;
-
-use crate::harness::run;
+use gosched::{proc, run};
 
 /// Requests made so far.
 pub static ASKED: AtomicUsize = AtomicUsize::new(0);

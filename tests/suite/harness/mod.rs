@@ -25,6 +25,7 @@ pub mod sockets;
 use std::env;
 use std::process::{ExitCode, exit};
 
+use gosched::run;
 use libtest_mimic::{Arguments, Trial};
 
 use emulator::emulator;
@@ -78,6 +79,11 @@ pub(crate) use tests;
 /// Runs the tests that the command line asks for; or what one of them has this process for.
 pub fn main(tests: &[Test]) -> ExitCode {
     if let Ok(name) = env::var(PROCESS_OF) {
+        if cfg!(target_feature = "crt-static") {
+            // There are no others in a static program.
+            // SAFETY: nothing obtained from a thread-local is kept across a point that can park.
+            unsafe { gosched::set_default_shared_locals() }.expect("it comes first");
+        }
         let test = tests.iter().find(|test| test.name() == name).expect("a process is for one of the tests");
         (test.f)(*test);
         unreachable!("{name} has no process");
@@ -131,10 +137,12 @@ impl Test {
     }
 }
 
-/// [`gosched::run`], with the promise that every test here makes.
-pub fn run<T: Send>(main: impl FnOnce() -> T + Send) -> T {
+/// Has goroutines share the thread-locals of their threads, and runs `main`: for tests of what such goroutines take, and
+/// of what they aren't safe from.
+pub fn run_lean<T: Send>(main: impl FnOnce() -> T + Send) -> T {
     // SAFETY: nothing obtained from a thread-local is kept across a point that can park.
-    unsafe { gosched::run(main) }
+    unsafe { gosched::set_default_shared_locals() }.expect("it comes first");
+    run(main)
 }
 
 /// [`run`], with so many P's: what the environment says of a process that has begun with this.

@@ -8,7 +8,9 @@ use std::time::Duration;
 use gosched::net::Pollable;
 use gosched::time::sleep;
 
-use crate::harness::{Test, run};
+use gosched::run;
+
+use crate::harness::Test;
 
 pub const MS: Duration = Duration::from_millis(1);
 pub const HOUR: Duration = Duration::from_secs(3600);

@@ -7,9 +7,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use gosched::capi::*;
-use gosched::proc;
+use gosched::{proc, run};
 
-use crate::harness::{run, tests};
+use crate::harness::tests;
 use crate::painted;
 
 tests! {

@@ -8,10 +8,10 @@ use gosched::chan::hchan::{
     Hchan, Received, Sent, Type, chanrecv, chanrecv1, chanrecv2, chansend, chansend1, closechan, freechan,
     makechan, selectnbrecv, selectnbsend,
 };
-use gosched::proc;
+use gosched::{proc, run};
 
 use crate::harness::goroutines::{arg, wait_until};
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     raw_goroutines_send_and_receive_words

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use gosched::proc::{self, Coro};
 use gosched::runtime2::{G, GSCANWAITING, GWAITING};
-use gosched::{Builder, morestack_check, scope};
+use gosched::{Builder, morestack_check, scope, yield_now};
 
 use crate::harness::goroutines::wait_until;
 use crate::harness::{run_with_procs, tests};
@@ -112,6 +112,8 @@ fn the_stack_of_a_coroutine_that_has_not_begun_shrinks() {
         let c = (&raw const raw.coro).cast_mut();
         let mut shrunk = false;
         while !shrunk {
+            // Where a goroutine without a P ends, its stack goes back at once.
+            yield_now();
             // SAFETY: `grows` checks before each frame, and ends before `raw` goes.
             unsafe { proc::newcoro(c, grows, ptr::from_ref(&raw).cast_mut().cast()) };
             // As a rule its G is the one that has ended just now, with the stack that it had.

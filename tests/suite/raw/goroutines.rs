@@ -8,10 +8,10 @@ use std::thread;
 
 use gosched::proc::{self, GList, getg};
 use gosched::runtime2::{G, GCOPYSTACK, GRUNNING, GWAITING, TraceBlockReason, WaitReason};
-use gosched::{go, scope, yield_now};
+use gosched::{go, run, scope, yield_now};
 
 use crate::harness::goroutines::{arg, wait_until};
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     newproc_passes_its_argument

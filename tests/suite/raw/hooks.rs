@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use gosched::proc::{self, Hooks, set_hooks};
 use gosched::runtime2::{G, P, TraceBlockReason, WaitReason};
-use gosched::{go, gomaxprocs, num_goroutine, yield_now};
+use gosched::{go, gomaxprocs, num_goroutine, run, yield_now};
 
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     the_scheduler_calls_the_hooks

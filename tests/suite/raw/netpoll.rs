@@ -14,11 +14,11 @@ use gosched::chan::bounded;
 use gosched::net::Pollable;
 use gosched::netpoll::*;
 use gosched::sync::WaitGroup;
-use gosched::{blocking, go, lock_os_thread, proc, scope, yield_now};
+use gosched::{blocking, go, lock_os_thread, proc, run, scope, yield_now};
 
 use crate::harness::polled::*;
 use crate::harness::sandbox::{NO_FILTER, refuse};
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     a_wait_costs_no_thread

@@ -13,7 +13,9 @@ use gosched::chan::hchan::{
 use gosched::proc::{self, Coro, StwReason};
 use gosched::runtime2::{G, GRUNNING, Timer, TraceBlockReason, WaitReason};
 
-use crate::harness::{run, tests};
+use gosched::run;
+
+use crate::harness::tests;
 use crate::painted::Case;
 
 tests! {

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use gosched::proc::{self, StwReason, nanotime};
 use gosched::runtime2::{G, GSCANWAITING, GWAITING, TIMER_NO_STATUS, TIMER_REMOVED, Timer};
-use gosched::{morestack_check, scope, time, yield_now};
+use gosched::{morestack_check, run, scope, time, yield_now};
 
 use crate::harness::rng::Rng;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     timers_of_one_p_fire_in_order
@@ -85,7 +85,7 @@ fn timers_of_one_p_fire_in_order(test: Test) {
             assert_eq!(fired.len(), left);
         });
     });
-    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+    process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
 }
 
 const MANY: usize = if cfg!(debug_assertions) { 40_000 } else { 1_000_000 };

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{panic, thread};
 
 use gosched::chan::bounded;
 use gosched::labels::{labels_of, with_labels};
 use gosched::proc::{Event, set_tracer};
 use gosched::runtime2::{G, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GWAITING, M, P, TraceBlockReason};
-use gosched::{blocking, go, goid, iter, lock_os_thread, num_goroutine, yield_now};
+use gosched::{blocking, go, goid, iter, lock_os_thread, num_goroutine, run, yield_now};
 
-use crate::harness::{run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     events_come_in_an_order_that_makes_sense
@@ -116,6 +116,8 @@ fn tracer(event: Event<'_>) {
         Event::ProcStart(pp) => log.proc("proc start", pp, true),
         Event::ProcStop(pp) => log.proc("proc stop", pp, false),
         Event::ProcSteal(pp) => log.proc("proc steal", pp, false),
+        Event::ProcDetach(pp) => log.proc("proc detach", pp, false),
+        Event::ProcTurn(pp, _) => log.proc("proc turn", pp, true),
         Event::ThreadStart(mp) => log.thread("thread start", mp, true),
         Event::ThreadDestroy(mp) => log.thread("thread destroy", mp, false),
         _ => {}
@@ -134,7 +136,16 @@ const EVENTS: [(&str, usize); 8] = [
     ("thread destroy", 1),
 ];
 
-fn events_come_in_an_order_that_makes_sense() {
+/// Also where goroutines lose their P's all the time.
+fn events_come_in_an_order_that_makes_sense(test: Test) {
+    for (godebug, detachments) in [("detach=0", 0), ("detach=1", 3), ("detach=2", 3)] {
+        let process = test.process(|| events_come_in_order(detachments));
+        process.env("GODEBUG", godebug).end().with("exit status: 0");
+    }
+}
+
+/// Fails unless there are so many detachments, at least.
+fn events_come_in_order(detachments: usize) {
     // SAFETY: the tracer notes, and nothing else.
     unsafe { set_tracer(tracer) };
     let parked = run(|| {
@@ -160,6 +171,23 @@ fn events_come_in_an_order_that_makes_sense() {
         calling.into_iter().for_each(|handle| handle.join().unwrap());
         assert_eq!(iter::pull(|y| (0..10).for_each(|i| y.yield_(i))).count(), 10);
         with_labels([("job", "17")], || go(|| with_labels([("job", "18")], yield_now))).join().unwrap();
+        // They lose their P's, want them back, and one allocates all the time, as the tracer does.
+        let hogs: Vec<_> = (0..6_u64)
+            .map(|i| {
+                go(move || {
+                    let begun = Instant::now();
+                    while begun.elapsed() < Duration::from_millis(40) {
+                        if i < 3 {
+                            drop(std::hint::black_box(vec![i; 100]));
+                        } else {
+                            thread::sleep(Duration::from_millis(i));
+                            yield_now();
+                        }
+                    }
+                })
+            })
+            .collect();
+        hogs.into_iter().for_each(|hog| hog.join().unwrap());
         // Its thread ends with it.
         go(|| std::mem::forget(lock_os_thread())).join().unwrap();
         STOP.store(true, Ordering::Relaxed);
@@ -169,11 +197,11 @@ fn events_come_in_an_order_that_makes_sense() {
         }
         parked
     });
-    let deadline = std::time::Instant::now() + Duration::from_secs(100);
+    let deadline = Instant::now() + Duration::from_secs(100);
     let ended = |log: &Log| {
         log.count("end") == log.count("create") && EVENTS.iter().all(|(event, n)| log.count(event) >= *n)
     };
-    while !ended(LOG.lock().unwrap().as_ref().unwrap()) && std::time::Instant::now() < deadline {
+    while !ended(LOG.lock().unwrap().as_ref().unwrap()) && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(1));
     }
     let log = LOG.lock().unwrap().take().unwrap();
@@ -190,6 +218,7 @@ fn events_come_in_an_order_that_makes_sense() {
     for (event, n) in EVENTS {
         assert!(log.count(event) >= n, "{event} in {:?}", log.counts);
     }
+    assert!(log.count("proc detach") >= detachments, "{:?}", log.counts);
     assert_eq!(log.count("syscall"), log.count("sysexit") + log.count("sysexit, lost p"));
     // SAFETY: it panics before it does anything.
     assert!(panic::catch_unwind(|| unsafe { set_tracer(tracer) }).is_err(), "a second time");

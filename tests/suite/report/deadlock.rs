@@ -1,19 +1,23 @@
 //! What a deadlock is, and what not.
 
+use std::future::{pending, poll_fn};
 use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::sync::mpsc;
+use std::task::Poll;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gosched::chan::{bounded, never};
 use gosched::iter::{Yielder, pull};
 use gosched::net::UdpSocket;
 use gosched::signal::{self, Signal};
 use gosched::sync::{Condvar, Mutex, RwLock, WaitGroup};
-use gosched::{Builder, DeadlockMode, blocking, go, goid, lock_os_thread, select, set_deadlock_mode, time};
+use gosched::{
+    Builder, DeadlockMode, block_on, blocking, go, goid, lock_os_thread, run, select, set_deadlock_mode, time,
+};
 
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     deadlock_of_main
@@ -49,7 +53,7 @@ fn deadlock_of_main(test: Test) {
 }
 
 /// Ways to wait forever, by what a report calls them.
-const WAITS: [(&str, fn()); 11] = [
+const WAITS: [(&str, fn()); 12] = [
     ("chan receive", forever),
     ("chan receive (nil chan)", || {
         let _ = never::<()>().recv();
@@ -88,6 +92,7 @@ const WAITS: [(&str, fn()); 11] = [
         group.add(1);
         group.wait();
     }),
+    ("future", || block_on(pending())),
 ];
 
 fn deadlock_lists_every_wait(test: Test) {
@@ -265,7 +270,7 @@ fn who_was_taken_for_deadlocked_goes_on(test: Test) {
 const LONG: Duration = Duration::from_secs(4);
 
 /// Waits that end by themselves, or that the program knows of, by what a failure calls them.
-const WAITS_THAT_END: [(&str, fn()); 7] = [
+const WAITS_THAT_END: [(&str, fn()); 8] = [
     ("a system call", || as_a_test(|| blocking(|| thread::sleep(LONG)))),
     ("a timer", || as_a_test(|| time::sleep(LONG))),
     ("the network", || {
@@ -284,6 +289,22 @@ const WAITS_THAT_END: [(&str, fn()); 7] = [
                 unsafe { libc::kill(libc::getpid(), libc::SIGUSR1) };
             });
             usr1.c().recv().unwrap();
+        });
+    }),
+    ("a future", || {
+        as_a_test(|| {
+            let begun = Instant::now();
+            block_on(poll_fn(|context| {
+                if begun.elapsed() >= LONG {
+                    return Poll::Ready(());
+                }
+                let waker = context.waker().clone();
+                thread::spawn(move || {
+                    thread::sleep(LONG);
+                    waker.wake();
+                });
+                Poll::Pending
+            }));
         });
     }),
     ("nothing that runs", || {

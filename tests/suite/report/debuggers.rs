@@ -11,18 +11,19 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::thread;
 
-use gosched::preemptible;
 use gosched::proc;
 use gosched::runtime2::{G, GWAITING, TraceBlockReason, WaitReason};
+use gosched::{preemptible, run};
 
 use crate::harness::process::Process;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     std_backtrace_ends_at_the_base
     gdb_sees_the_goroutine_to_its_base
     gdb_sees_what_was_interrupted
     gdb_knows_goroutines
+    gdb_knows_a_detached_one
 }
 
 /// The environment variable that says what a debuggee does.
@@ -34,7 +35,7 @@ static SEEN: Mutex<Option<String>> = Mutex::new(None);
 /// Where the debugger has a breakpoint.
 #[unsafe(no_mangle)]
 #[inline(never)]
-extern "C" fn stop_here() {
+pub extern "C" fn stop_here() {
     let backtrace = Backtrace::force_capture().to_string();
     *SEEN.lock().unwrap() = Some(backtrace);
 }
@@ -130,6 +131,18 @@ fn std_backtrace_ends_at_the_base() {
     }
 }
 
+/// Has gdb read the script that knows goroutines.
+pub const SCRIPT: &str = concat!("source ", env!("CARGO_MANIFEST_DIR"), "/../../tools/gosched-gdb.py");
+
+/// Whether a test that needs the script is skipped: for want of gdb, or of types.
+pub fn skipped_without_script(test: Test) -> bool {
+    if !cfg!(debug_assertions) {
+        test.skip("the release profile has no types in its debug information");
+        return true;
+    }
+    skipped_without_gdb(test)
+}
+
 /// Whether a test that needs gdb is skipped. Where all tools must be there it fails.
 fn skipped_without_gdb(test: Test) -> bool {
     if env::var_os(DEBUGGEE).is_some() {
@@ -151,13 +164,14 @@ fn debuggee(test: Test, name: &str) -> Process {
     let process = test.process(|| match env::var(DEBUGGEE).expect("gdb starts this").as_str() {
         INTERRUPTED => run(interrupted),
         PARKED => run(parked),
+        DETACHED => run(detached),
         name => run(CASES.iter().find(|case| case.name == name).expect("a case").run),
     });
     process.env(DEBUGGEE, name).env("GOMAXPROCS", "1")
 }
 
 /// Gdb, with commands.
-fn gdb(commands: &[&str]) -> Command {
+pub fn gdb(commands: &[&str]) -> Command {
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch", "-ex", "set confirm off", "-ex", "set debuginfod enabled off"]);
     for command in commands {
@@ -167,15 +181,15 @@ fn gdb(commands: &[&str]) -> Command {
 }
 
 /// What it writes.
-fn output(mut gdb: Command) -> String {
+pub fn output(mut gdb: Command) -> String {
     let output = gdb.output().expect("gdb is here");
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
 /// What gdb writes that has a debuggee stop at a breakpoint and looks at its stack.
-fn stopped(test: Test, name: &str, breakpoint: &str) -> String {
+fn stopped(debuggee: Process, name: &str, breakpoint: &str) -> String {
     let gdb = gdb(&[&format!("break {breakpoint}"), "run", "backtrace"]);
-    let output = output(debuggee(test, name).under(gdb));
+    let output = output(debuggee.under(gdb));
     for complaint in ["corrupt stack", "Backtrace stopped", "previous frame"] {
         assert!(!output.contains(complaint), "{name}: gdb complains:\n{output}");
     }
@@ -187,7 +201,7 @@ fn gdb_sees_the_goroutine_to_its_base(test: Test) {
         return;
     }
     for case in &CASES {
-        let output = stopped(test, case.name, "stop_here");
+        let output = stopped(debuggee(test, case.name), case.name, "stop_here");
         let frame = |line: &&str| line.starts_with('#');
         assert_frames(case, &output.lines().filter(frame).collect::<Vec<_>>(), &output);
     }
@@ -204,7 +218,9 @@ fn gdb_sees_what_was_interrupted(test: Test) {
         frames: &["<signal handler called>", "until_others_ran", "on_the_goroutine", "gosched_goexit"],
     };
     for breakpoint in ["gosched_async_preempt2", "gosched_x_reg_restore"] {
-        let output = stopped(test, case.name, breakpoint);
+        // It isn't to lose its P instead, between two places where it can be stopped.
+        let process = debuggee(test, case.name).env("GODEBUG", "detach=0");
+        let output = stopped(process, case.name, breakpoint);
         let frame = |line: &&str| line.starts_with('#');
         assert_frames(&case, &output.lines().filter(frame).collect::<Vec<_>>(), &output);
     }
@@ -255,24 +271,21 @@ fn waits(rx: &gosched::chan::Receiver<()>) {
 
 /// Gdb's commands of the crate's own, for a process and for its core file.
 fn gdb_knows_goroutines(test: Test) {
-    if !cfg!(debug_assertions) {
-        return test.skip("the release profile has no types in its debug information");
-    }
-    if skipped_without_gdb(test) {
+    if skipped_without_script(test) {
         return;
     }
     let core = env::temp_dir().join(format!("gosched-{}.core", std::process::id()));
-    let script = concat!("source ", env!("CARGO_MANIFEST_DIR"), "/../../tools/gosched-gdb.py");
     // From a thread that runs none of them.
     let look = [
-        &[script, "thread 2", "up", "info goroutines", "goroutine 2 bt", "goroutine 2 frame"][..],
+        &[SCRIPT, "thread 2", "up", "info goroutines", "goroutine 2 bt", "goroutine 2 frame"][..],
         &["goroutine 1 frame", "goroutine all bt 1", "echo still selected\\n", "thread", "frame"],
     ]
     .concat();
     let begin = ["break stop_here", "run"];
     let save = format!("generate-core-file {}", core.display());
     // Guard regions can't be read: gdb leaves a mapping that has one out of the core file.
-    let process = debuggee(test, PARKED).env("GOSCHED_GUARD", "mprotect");
+    // A goroutine that has lost its P takes other numbers.
+    let process = debuggee(test, PARKED).env("GOSCHED_GUARD", "mprotect").env("GODEBUG", "detach=0");
     let live = output(process.under(gdb(&[&begin[..], &look, &[&save]].concat())));
     let mut of_core = gdb(&look);
     of_core.arg(env::current_exe().unwrap()).arg(&core);
@@ -286,7 +299,7 @@ fn gdb_knows_goroutines(test: Test) {
             let text = if reason == WaitReason::Zero { "waiting" } else { reason.as_str() };
             assert!(output.contains(&format!("\n  {goid} {text} gosched_mcall\n")), "{text}:\n{output}");
         }
-        assert!(output.contains("goroutine 1 [running]:"), "{output}");
+        assert!(output.contains("goroutine 1 [running"), "{output}");
         let stack = output[shown..].split("\n\n").next().unwrap_or_default();
         let frame = |name: &str| stack.lines().position(|line| line.starts_with('#') && line.contains(name));
         let frames = ["gosched_mcall", "waits", "gosched_goexit"].map(frame);
@@ -298,6 +311,41 @@ fn gdb_knows_goroutines(test: Test) {
         let selected = output.split_once("still selected\n[Current thread is 2 ").expect(&output).1;
         assert!(selected.contains("\n#1 "), "{output}");
     }
+}
+
+/// A goroutine that has lost its P, while another stops the debugger.
+const DETACHED: &str = "detached";
+
+fn detached() {
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    static OVER: AtomicBool = AtomicBool::new(false);
+    let computes = || {
+        BEGUN.store(true, Ordering::Relaxed);
+        while !OVER.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+    };
+    let hog = gosched::go(move || on_the_goroutine(computes));
+    // There is one P.
+    while !BEGUN.load(Ordering::Relaxed) {
+        gosched::yield_now();
+    }
+    stop_here();
+    OVER.store(true, Ordering::Relaxed);
+    hog.join().unwrap();
+}
+
+fn gdb_knows_a_detached_one(test: Test) {
+    if skipped_without_script(test) {
+        return;
+    }
+    let commands = [SCRIPT, "break stop_here", "run", "info goroutines", "goroutine 2 bt"];
+    let output = output(debuggee(test, DETACHED).env("GODEBUG", "detach=1").under(gdb(&commands)));
+    assert!(output.contains("\n* 1 running suite::"), "{output}");
+    assert!(output.contains("\n* 2 running (detached) "), "{output}");
+    let (_, stack) = output.split_once("\ngoroutine 2 [running (detached)]:\n").expect(&output);
+    let frames = ["::on_the_goroutine (", "gosched_goexit"].map(|frame| stack.find(frame));
+    assert!(frames.is_sorted() && frames[0].is_some(), "{output}");
 }
 
 const INTERRUPTED: &str = "interrupted";

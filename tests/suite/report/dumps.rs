@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use gosched::chan::{Receiver, bounded};
 use gosched::sync::Mutex;
-use gosched::{Builder, Traceback, blocking, go, morestack_check, proc, set_traceback, yield_now};
+use gosched::{Builder, Traceback, blocking, go, morestack_check, proc, run, set_traceback, yield_now};
 
 use super::traceback::{GO_ON, assert_part, copying, dump, outer};
 use crate::harness::rng::Rng;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     level
@@ -97,7 +97,7 @@ fn makers_of_the_raw_layer(test: Test) {
             assert!(made.contains("makes_a_raw_one"), "{found}");
         });
     });
-    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+    process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
 }
 
 /// Ways to wait.

@@ -12,12 +12,12 @@ use std::time::Duration;
 use gosched::proc::Coro;
 use gosched::runtime2::{G, GRUNNABLE, GSCANWAITING, GWAITING, TraceBlockReason, WaitReason};
 use gosched::sync::Mutex;
-use gosched::{go, lock_os_thread, proc, yield_now};
+use gosched::{go, lock_os_thread, proc, run, yield_now};
 
 use super::deadlock::forever;
 use crate::harness::goroutines::{until_it_waits, wait_until};
 use crate::harness::process::Ended;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     before_the_start
@@ -67,7 +67,7 @@ fn before_the_start(test: Test) {
 fn go_of_nil(test: Test) {
     // SAFETY: a fatal error is all that comes of it.
     let process = test.process(|| run(|| unsafe { proc::newproc(None, ptr::null_mut()) }));
-    process.end().fatal("go of nil func value").says("\ngoroutine 1 [running]:\n");
+    process.end().fatal("go of nil func value").says("\ngoroutine 1 [running");
 }
 
 /// Parks the running goroutine, for whoever knows its G.
@@ -93,7 +93,7 @@ fn ready_twice(test: Test) {
             }
         });
     });
-    process.env("GOMAXPROCS", "1").end().fatal("bad g->status in ready").says("\ngoroutine 1 [running]:\n");
+    process.env("GOMAXPROCS", "1").end().fatal("bad g->status in ready").says("\ngoroutine 1 [running");
 }
 
 fn park_on_g0(test: Test) {
@@ -162,7 +162,7 @@ fn coroswitch_when_it_has_ended(test: Test) {
 fn wrong_state(test: Test) {
     // SAFETY: a fatal error is all that comes of it.
     let process = test.process(|| run(|| unsafe { proc::casgstatus(proc::getg(), GWAITING, GRUNNABLE) }));
-    process.end().fatal("casgstatus: the G is in another state").says("\ngoroutine 1 [running]:\n");
+    process.end().fatal("casgstatus: the G is in another state").says("\ngoroutine 1 [running");
 }
 
 fn unlock_of_unlocked_mutex(test: Test) {
@@ -174,7 +174,7 @@ fn unlock_of_unlocked_mutex(test: Test) {
             drop(unsafe { ptr::read(&guard) });
         });
     });
-    process.end().fatal("sync: unlock of unlocked mutex").says("\ngoroutine 1 [running]:\n");
+    process.end().fatal("sync: unlock of unlocked mutex").says("\ngoroutine 1 [running");
 }
 
 /// Panics when it is dropped.
@@ -255,7 +255,7 @@ fn while_stds_lock_is_held_for_good(test: Test) {
         });
     });
     let ended = process.end();
-    ended.fatal("over").says("\ngoroutine 1 [running]:\n").says("(...)\n\t");
+    ended.fatal("over").says("\ngoroutine 1 [running").says("(...)\n\t");
     assert!(!ended.stderr.contains("took too long"), "it was given up:\n{}", ended.stderr);
 }
 

@@ -4,15 +4,16 @@ use std::ffi::c_void;
 use std::hint::black_box;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use gosched::metrics::{self, Float64Histogram, Value};
 use gosched::proc::{self, StwReason};
 use gosched::sync::{Mutex, WaitGroup};
 use gosched::time::sleep;
-use gosched::{go, morestack_check, scope, yield_now};
+use gosched::{go, morestack_check, run, scope, yield_now};
 
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     names
@@ -26,6 +27,7 @@ tests! {
     idle_time_never_goes_back
     stacks
     preemptions
+    detachments
 }
 
 fn in_process(test: Test, procs: usize, main: impl FnOnce() + Send) {
@@ -249,10 +251,50 @@ fn stacks(test: Test) {
 
 fn preemptions(test: Test) {
     in_process(test, 1, || {
+        // One that has lost its P isn't stopped at a check.
+        proc::set_detach(false);
         let preemptions = || count("/gosched/preemptions:preemptions");
         let (before, other) = (preemptions(), go(|| ()));
         // sysmon asks when the time slice is over.
         while morestack_check!(0, || black_box(preemptions())) == before {}
         other.join().unwrap();
     });
+}
+
+/// One that blocks its thread and one that computes lose the only P, which main wants.
+fn detachments(test: Test) {
+    let process = test.process(|| run(detaches));
+    process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=1").end().with("exit status: 0");
+}
+
+fn detaches() {
+    let detachments = |why| count(&format!("/gosched/detachments/{why}:goroutines"));
+    let detached = || count("/gosched/detached:goroutines");
+    let time = || seconds("/gosched/detached/total:seconds");
+    static SEEN: AtomicBool = AtomicBool::new(false);
+    let blocks = go(|| {
+        while !SEEN.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(20));
+            yield_now(); // perhaps it was taken for one that computes
+        }
+    });
+    while detachments("blocked") == 0 || detached() == 0 {
+        yield_now();
+    }
+    SEEN.store(true, Ordering::Relaxed);
+    blocks.join().unwrap();
+    let computes = go(move || {
+        while detachments("computing") == 0 {
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_millis(20) {}
+            yield_now(); // perhaps it was taken for one that is blocked
+        }
+    });
+    while !computes.is_finished() {
+        yield_now();
+    }
+    while detached() > 0 {
+        yield_now();
+    }
+    assert!(time() > 0.0);
 }

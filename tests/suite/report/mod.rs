@@ -1,9 +1,11 @@
 //! What is printed, and what can be asked.
 
 mod deadlock;
-mod debuggers;
+pub mod debuggers;
+mod detached;
 mod dumps;
 mod fatal;
+mod hogs;
 mod metrics;
 mod names;
 mod panics;
@@ -17,8 +19,10 @@ use crate::harness::Test;
 pub const TESTS: &[&[Test]] = &[
     deadlock::TESTS,
     debuggers::TESTS,
+    detached::TESTS,
     dumps::TESTS,
     fatal::TESTS,
+    hogs::TESTS,
     metrics::TESTS,
     names::TESTS,
     panics::TESTS,

@@ -8,11 +8,11 @@ use std::{env, fs};
 
 use gosched::chan::{Receiver, bounded};
 use gosched::runtime2::G;
-use gosched::{go, proc};
+use gosched::{go, proc, run};
 
 use crate::harness::goroutines::until_it_waits;
 use crate::harness::process::{Ended, Process};
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     with_debug_information

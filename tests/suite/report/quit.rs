@@ -7,11 +7,11 @@ use std::thread;
 
 use gosched::chan::bounded;
 use gosched::runtime2::GWAITING;
-use gosched::{go, proc, yield_now};
+use gosched::{go, proc, run, yield_now};
 
 use super::traceback::{GO_ON, RAW, SPINNING, outer, spins};
 use crate::harness::goroutines::until_it_waits;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     a_throw
@@ -114,7 +114,7 @@ fn quit_of_a_running_program(test: Test) {
     // Its thread may find no processor for a while.
     let mut processes = (0..10).map(|_| process().env("GOMAXPROCS", "2").end());
     let ended = processes.find(|ended| !ended.stderr.contains("stack unavailable")).expect("its stack");
-    ended.with("exit status: 2").says("SIGQUIT: quit\nPC=0x").says("goroutine 1 [running]:\n");
+    ended.with("exit status: 2").says("SIGQUIT: quit\nPC=0x").says("\ngoroutine 1 [running");
     ended.says("traceback::spins(...)\n");
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::time::sleep;
-use gosched::{go, lock_os_thread, proc, yield_now};
+use gosched::{go, lock_os_thread, proc, run, yield_now};
 
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     lines_are_gos

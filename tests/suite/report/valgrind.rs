@@ -1,5 +1,6 @@
 //! Valgrind, which runs a program on a processor of its own, and looks at what the kernel reads.
 
+use std::cell::RefCell;
 use std::env;
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -11,9 +12,9 @@ use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::time::{Timer, sleep};
-use gosched::{blocking, go, lock_os_thread, morestack_check, proc, yield_now};
+use gosched::{Builder, blocking, go, lock_os_thread, morestack_check, proc, run, yield_now};
 
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     finds_nothing_wrong
@@ -33,6 +34,17 @@ static GROWN: AtomicBool = AtomicBool::new(false);
 unsafe extern "C" fn grow(n: *mut c_void) {
     assert_eq!(recurse(n.addr()), n.addr());
     GROWN.store(true, Ordering::Release);
+}
+
+thread_local!(static SEEN: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) });
+
+/// Pushes to a list of the goroutine's own.
+fn pushes() -> usize {
+    for n in 0..10 {
+        SEEN.with_borrow_mut(|seen| seen.push(n));
+        yield_now();
+    }
+    SEEN.with_borrow(Vec::len)
 }
 
 fn works() {
@@ -55,6 +67,8 @@ fn works() {
         while !GROWN.load(Ordering::Acquire) {
             yield_now();
         }
+        let own: Vec<_> = (0..10).map(|_| Builder::new().own_locals().go(pushes).unwrap()).collect();
+        own.into_iter().for_each(|own| assert_eq!(own.join().unwrap(), 10));
         let locked = lock_os_thread();
         blocking(|| thread::sleep(20 * MS));
         assert!(Timer::new(MS).c().recv().is_ok());

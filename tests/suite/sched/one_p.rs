@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::sync::Mutex;
-use gosched::{JoinHandle, go, yield_now};
+use gosched::{JoinHandle, go, run, yield_now};
 
 use crate::harness::process::Ended;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     the_last_made_runs_first

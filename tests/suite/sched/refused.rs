@@ -6,12 +6,12 @@ use std::mem::zeroed;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gosched::time::sleep;
-use gosched::{go, gomaxprocs, lock_os_thread, proc, scope, yield_now};
+use gosched::{go, gomaxprocs, lock_os_thread, proc, run, scope, yield_now};
 
 use crate::harness::panics::panics;
 use crate::harness::polled::MS;
 use crate::harness::sandbox::{NO_FILTER, refuse};
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     no_signals_to_threads

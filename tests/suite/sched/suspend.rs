@@ -10,11 +10,11 @@ use std::thread;
 use gosched::chan::hchan::{Hchan, Type, chanrecv1, chansend1, makechan};
 use gosched::proc;
 use gosched::runtime2::{G, GRUNNING, GSCAN, GSCANRUNNABLE, GSCANWAITING, GWAITING, WaitReason};
-use gosched::{go, morestack_check, yield_now};
+use gosched::{go, morestack_check, run, yield_now};
 
 use crate::harness::asked::run_asked;
 use crate::harness::rng::Rng;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     whoever_is_suspended_stands_still

@@ -8,9 +8,9 @@ use std::time::Duration;
 use gosched::chan::bounded;
 use gosched::proc::{self, StwReason};
 use gosched::runtime2::{P, WaitReason};
-use gosched::{go, gomaxprocs, set_gomaxprocs, yield_now};
+use gosched::{go, gomaxprocs, run, set_gomaxprocs, yield_now};
 
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     nobody_runs_in_a_stopped_world
@@ -58,6 +58,7 @@ impl Counting {
 
 fn nobody_runs_in_a_stopped_world() {
     run(|| {
+        proc::set_detach(false);
         procs(4);
         let counting = Counting::start(8);
         for _ in 0..200 {

@@ -10,10 +10,10 @@ use std::{ptr, thread};
 use gosched::chan::{TryRecvError, bounded};
 use gosched::signal::{self, Signal};
 use gosched::time::sleep;
-use gosched::{blocking, num_goroutine, select, yield_now};
+use gosched::{blocking, num_goroutine, run, select, yield_now};
 
 use super::{action, kill, nothing_comes, notify, raise};
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     names

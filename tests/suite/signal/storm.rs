@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::signal::Signal;
-use gosched::{blocking, go};
+use gosched::{blocking, go, run};
 
 use super::{kill, notify, raise};
 use crate::harness::emulator::emulator;
 use crate::harness::rng::Rng;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     a_storm

@@ -6,12 +6,12 @@ use std::panic::catch_unwind;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use gosched::morestack_check;
 use gosched::proc::{self, Frame, FrameMap};
+use gosched::{morestack_check, run};
 
 use super::morestack::{nothing, raw};
 use crate::asm::at_the_stacks_end::{mapped, mapped_end};
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     a_slot_above_its_frame

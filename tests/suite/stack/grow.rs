@@ -5,9 +5,9 @@ use std::hint::black_box;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gosched::{morestack_check, proc};
+use gosched::{morestack_check, proc, run};
 
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     a_list_in_the_frames_moves_with_them

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::sync::Barrier;
-use gosched::{Builder, go, lock_os_thread, proc, scope, set_gomaxprocs, yield_now};
+use gosched::{Builder, go, lock_os_thread, proc, run, scope, set_gomaxprocs, yield_now};
 
 use crate::harness::memory::{allow, set_limit};
 use crate::harness::panics::panics;
 use crate::harness::process::Process;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     no_memory_for_a_stack
@@ -209,7 +209,7 @@ fn no_thread_for_the_last_p(test: Test) {
         })
         .unwrap();
     });
-    let ended = with_reserve(process).env("GOMAXPROCS", "1").end();
+    let ended = with_reserve(process).env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end();
     ended.with("exit status: 2").says("runtime: failed to create a new OS thread (have 3 already): ");
     ended.says("fatal error: newosproc\n").says("\ngoroutine 1 [chan receive, locked to thread]:\n");
 }

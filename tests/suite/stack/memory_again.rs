@@ -6,11 +6,11 @@ use std::thread;
 
 use gosched::chan::bounded;
 use gosched::runtime2::{G, GDEAD, GIDLE};
-use gosched::{Builder, go, proc, scope, yield_now};
+use gosched::{Builder, go, proc, run, scope, yield_now};
 
 use super::memory_back::{FRAMES, check_guards, copying, ended, fixed, give_back, many};
 use crate::harness::rng::Rng;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     what_is_made_again

@@ -15,13 +15,15 @@ use gosched::chan::bounded;
 use gosched::chan::hchan::{Hchan, Type, chanrecv1, closechan, freechan, makechan};
 use gosched::sync::WaitGroup;
 use gosched::time::sleep;
-use gosched::{Builder, go, morestack_check, num_goroutine, proc, scope, set_default_stack_size, yield_now};
+use gosched::{
+    Builder, go, morestack_check, num_goroutine, proc, run, scope, set_default_stack_size, yield_now,
+};
 
 use crate::harness::emulator::emulator;
 use crate::harness::pages::page_size;
 use crate::harness::probe::Probe;
 use crate::harness::rng::number;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     of_copying_stacks

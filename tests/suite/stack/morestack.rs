@@ -11,12 +11,12 @@ use gosched::chan::bounded;
 use gosched::proc::{self, AdjustInfo, Hooks};
 use gosched::runtime2::G;
 use gosched::sync::WaitGroup;
-use gosched::{Builder, go, morestack_check};
+use gosched::{Builder, go, morestack_check, run};
 
 use crate::asm::at_the_stacks_end::{ask_for_stack, call_below};
 use crate::harness::memory::allow;
 use crate::harness::pages::page_size;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, run_lean, tests};
 
 tests! {
     beyond_the_limit
@@ -74,7 +74,7 @@ unsafe extern "C" fn without_end(_: *mut c_void) {
 fn beyond_the_limit(test: Test) {
     let ended = test.process(|| run(|| raw(without_end))).end();
     ended.with("exit status: 2").says("runtime: goroutine stack exceeds 1073741824-byte limit\n");
-    ended.says("runtime: sp=0x").says("fatal error: stack overflow\n\ngoroutine 2 [running]:\n");
+    ended.says("runtime: sp=0x").says("fatal error: stack overflow\n\ngoroutine 2 [running");
     ended.says("created by suite::stack::morestack::raw in goroutine 1\n");
     ended.says("morestack::recurse").says("...additional frames elided...\n");
 }
@@ -92,10 +92,10 @@ fn beyond_a_limit_that_was_set(test: Test) {
 
 fn a_fixed_stack_is_full(test: Test) {
     let process = test.process(|| {
-        run(|| drop(Builder::new().stack_size(256 << 10).go(|| recurse(0)).unwrap().join()));
+        run_lean(|| drop(Builder::new().stack_size(256 << 10).go(|| recurse(0)).unwrap().join()));
     });
     let ended = process.end();
-    ended.with("exit status: 2").says("fatal error: stack overflow\n\ngoroutine 2 [running]:\n");
+    ended.with("exit status: 2").says("fatal error: stack overflow\n\ngoroutine 2 [running");
     // 256 KiB, and what the home page has beside the G.
     let limit = (256 << 10) + page_size() - 2048;
     ended.says(&format!("runtime: goroutine stack exceeds {limit}-byte limit\n"));

@@ -3,12 +3,12 @@
 
 use std::hint::black_box;
 
-use gosched::Builder;
+use gosched::{Builder, run};
 
 use super::overflow::announce;
 use crate::asm::probes::{probes_astray, probes_constant, probes_loop, probes_variable};
 use crate::harness::process::Ended;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     of_rustc_a_page
@@ -37,7 +37,8 @@ fn overflows(test: Test, f: fn()) -> Ended {
 /// Fails unless an overflow was reported, and the frames begin with these two functions.
 #[track_caller]
 fn reported(ended: &Ended, inner: &str, outer: &str) {
-    let (_, frames) = ended.overflow().stderr.split_once(" [running]:\n").expect("a header");
+    let (_, header) = ended.overflow().stderr.split_once(" [running").expect("a header");
+    let (_, frames) = header.split_once('\n').expect("frames");
     let mut functions = frames.lines().step_by(2).map(|line| line.trim_end_matches("(...)"));
     let both = [functions.next(), functions.find(|function| !function.ends_with(inner))];
     let ends = |found: Option<&str>, name| found.is_some_and(|function| function.ends_with(name));
@@ -64,7 +65,7 @@ fn recurses<const N: usize>() {
 }
 
 fn of_rustc_a_page(test: Test) {
-    reported(&overflows(test, recurses::<5_000>), "probes::recurse", "probes::recurses");
+    reported(&overflows(test, recurses::<7_000>), "probes::recurse", "probes::recurses");
 }
 
 fn of_rustc_a_few_pages(test: Test) {

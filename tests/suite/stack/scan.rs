@@ -14,10 +14,10 @@ use std::thread;
 use gosched::chan::{Receiver, bounded};
 use gosched::proc::{self, Coro, StwReason};
 use gosched::runtime2::{G, GRUNNABLE, GRUNNING, GSYSCALL, GWAITING, TraceBlockReason, WaitReason};
-use gosched::{go, yield_now};
+use gosched::{go, run, yield_now};
 
 use crate::asm::secrets_in_registers::{KEEP_IN_ALLOCA, KEPT, Meanwhile, keep};
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     while_it_waits
@@ -227,13 +227,17 @@ fn while_it_stops_the_world(test: Test) {
         // SAFETY: its stack doesn't move.
         go(|| unsafe { keep(!BASE, stop_and_start, ptr::null_mut()) });
         let gp = keeper();
+        // SAFETY: on a goroutine, which unpins it below.
+        unsafe { proc::proc_pin() };
         GO_ON.store(true, Ordering::Release);
         // SAFETY: a G.
         while unsafe { (*gp).waitreason.get() } != WaitReason::StoppingTheWorld {
             spin_loop();
         }
-        // It waits for this goroutine, which is at no safe point.
+        // It waits for this goroutine, which is at no safe point and keeps its P.
         has(&suspended(gp), KEPT);
+        // SAFETY: pinned above.
+        unsafe { proc::proc_unpin() };
     });
 }
 

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use gosched::chan::hchan::{Hchan, Type, chanrecv1, chansend1, freechan, makechan};
 use gosched::proc::{AdjustInfo, Hooks};
 use gosched::runtime2::{G, GSCANWAITING, GWAITING};
-use gosched::{morestack_check, proc};
+use gosched::{morestack_check, proc, run};
 
 use crate::harness::pages::page_size;
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     a_receiver_whose_stack_shrinks_gets_every_value

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use gosched::chan::bounded;
-use gosched::{go, proc};
+use gosched::{go, proc, run};
 
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     a_goroutine_has_its_guard_on_whatever_thread

@@ -6,12 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gosched::sync::{Semaphore, WaitGroup};
-use gosched::{blocking, go, goexit, scope, yield_now};
+use gosched::{blocking, go, goexit, run, scope, yield_now};
 
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::panics;
 use crate::harness::rng::Rng;
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     a_group_counts_its_goroutines_until_they_end

@@ -5,12 +5,12 @@ use std::ptr;
 use std::slice;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use gosched::scope;
 use gosched::sync::{RwLock, Semaphore, WaitGroup};
+use gosched::{run, scope};
 
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::panics;
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     permits_have_an_end

@@ -5,11 +5,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gosched::sync::{Barrier, Mutex, RwLock};
-use gosched::{scope, yield_now};
+use gosched::{run, scope, yield_now};
 
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::unwind;
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     a_mutex_lets_one_in

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use gosched::sync::{Barrier, Condvar, Mutex, Once, OnceLock, Semaphore, WaitGroup};
-use gosched::{go, scope, yield_now};
+use gosched::{go, run, scope, yield_now};
 
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::unwind;
-use crate::harness::{run, tests};
+use crate::harness::tests;
 
 tests! {
     notify_one_wakes_who_has_waited_longest

@@ -10,12 +10,12 @@ use gosched::chan::{RecvTimeoutError, bounded};
 use gosched::net::Pollable;
 use gosched::sync::WaitGroup;
 use gosched::time::{Ticker, Timer, after, sleep, sleep_until, tick};
-use gosched::{blocking, go, scope};
+use gosched::{blocking, go, run, scope};
 
 use super::timers::{HOUR, MS, with_one_p_and_several};
 use crate::harness::panics::panics;
 use crate::harness::polled::{limit_descriptors, read_one};
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     no_sleep_is_too_short

@@ -1,5 +1,6 @@
 //! Timers and tickers: none too early, each once, and nothing of what was stopped.
 
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -8,10 +9,10 @@ use std::time::{Duration, Instant};
 use gosched::chan::{RecvTimeoutError, TryRecvError, bounded};
 use gosched::runtime2::P;
 use gosched::time::{Ticker, Timer, after, sleep, tick};
-use gosched::{go, proc, scope, select, yield_now};
+use gosched::{go, proc, run, scope, select, yield_now};
 
 use crate::harness::rng::Rng;
-use crate::harness::{Test, run, tests};
+use crate::harness::{Test, tests};
 
 tests! {
     a_timer_fires_once
@@ -160,9 +161,11 @@ impl Settings {
         counter.fetch_add(usize::from(more), Ordering::SeqCst);
     }
 
-    /// Changes the timer again and again, at random.
-    fn change(&self, timer: &Timer, rng: &mut Rng, times: usize) {
-        for _ in 0..times {
+    /// Changes the timer again and again, at random, until a setting has come to each end: on a slow machine that
+    /// may take more than [`CHANGES`].
+    fn change(&self, timer: &Timer, rng: &mut Rng) {
+        let missing = || [&self.ended, &self.fired].iter().any(|count| count.load(Ordering::SeqCst) == 0);
+        for _ in (0..CHANGES).chain(iter::repeat(0).take_while(|_| missing())) {
             match rng.below(4) {
                 0 => Self::count(&self.ended, timer.stop()),
                 1 => sleep(Duration::from_nanos(rng.below(50_000) as u64)),
@@ -179,7 +182,6 @@ impl Settings {
         let [made, ended, fired] =
             [&self.made, &self.ended, &self.fired].map(|count| count.load(Ordering::SeqCst));
         assert_eq!(made, ended + fired, "{ended} ended and {fired} fired");
-        assert!(ended > 0 && fired > 0);
     }
 }
 
@@ -201,7 +203,7 @@ fn stopped_and_reset_by_many(test: Test) {
             scope(|s| {
                 for _ in 0..3 {
                     let (mut rng, settings, timer) = (rng.fork(), &settings, &timer);
-                    s.go(move || settings.change(timer, &mut rng, CHANGES));
+                    s.go(move || settings.change(timer, &mut rng));
                 }
             });
             Settings::count(&settings.ended, timer.stop());
@@ -221,7 +223,7 @@ fn functions_stopped_and_reset_by_many(test: Test) {
         scope(|s| {
             for _ in 0..3 {
                 let (mut rng, settings, timer) = (rng.fork(), &settings, &timer);
-                s.go(move || settings.change(timer, &mut rng, CHANGES));
+                s.go(move || settings.change(timer, &mut rng));
             }
         });
         Settings::count(&settings.ended, timer.stop());
@@ -270,12 +272,12 @@ fn a_slow_receiver_misses_ticks(test: Test) {
     });
 }
 
-/// How many timers are in the heap of this P.
+/// How many timers are in the heap of this P; none if the goroutine has just lost it.
 fn timers_here() -> u32 {
     // SAFETY: on a goroutine, and only an atomic of its P is read.
     unsafe {
-        let pp: &P = (*proc::getm()).p.get().expect("a goroutine has a P");
-        pp.num_timers.load(Ordering::Relaxed)
+        let pp: Option<&P> = (*proc::getm()).p.peek();
+        pp.map_or(0, |pp| pp.num_timers.load(Ordering::Relaxed))
     }
 }
 

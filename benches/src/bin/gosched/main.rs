@@ -1,14 +1,16 @@
 //! gosched: the workloads on its safe API, and the `raw_` ones on its raw layer.
 
+mod beside;
 mod echo;
 mod grow;
 mod http;
+mod library;
 mod monitor;
 mod parked;
 mod raw;
 mod safe;
 
-use std::env::set_var;
+use std::env::{set_var, var_os};
 
 use gosched_benches::Args;
 
@@ -23,19 +25,22 @@ fn main() {
             set_var("GODEBUG", "stackkeep=0");
         }
     }
-    // SAFETY: no workload has a thread-local, and what prints doesn't park.
-    unsafe {
-        gosched::run(|| {
-            if cold {
-                return grow::run_cold(&args);
-            }
-            safe::run(&args);
-            raw::run(&args);
-            grow::run(&args);
-            monitor::run(&args);
-            echo::run(&args);
-            http::run(&args);
-            parked::run(&args);
-        });
+    if var_os("LEAN").is_some() {
+        // SAFETY: no workload has a thread-local, and what prints doesn't park.
+        unsafe { gosched::set_default_shared_locals() }.expect("it comes first");
     }
+    gosched::run(|| {
+        if cold {
+            return grow::run_cold(&args);
+        }
+        safe::run(&args);
+        raw::run(&args);
+        grow::run(&args);
+        monitor::run(&args);
+        echo::run(&args);
+        http::run(&args);
+        beside::run(&args);
+        library::run(&args);
+        parked::run(&args);
+    });
 }

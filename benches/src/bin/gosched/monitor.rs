@@ -58,7 +58,7 @@ fn spin_for(duration: Duration) {
 }
 
 /// Reports the median, the 99th percentile and the maximum of many waits.
-fn report_waits(args: &Args, name: &str, waits: &[f64]) {
+pub fn report_waits(args: &Args, name: &str, waits: &[f64]) {
     for (what, q) in [("p50", 0.5), ("p99", 0.99), ("max", 1.0)] {
         args.report(&format!("{name}_{what}"), quantile(waits, q), "ns");
     }

@@ -61,14 +61,11 @@ pub fn measure(size: usize) -> Cost {
         set_var("GODEBUG", "stackkeep=0");
     }
     let count = (TOGETHER / size).min(1_000);
-    // SAFETY: there is no thread-local.
-    unsafe {
-        gosched::run(|| {
-            let fresh = all_at_once(count);
-            one_by_one(1);
-            Cost { fresh, warm: one_by_one(count.max(5)) }
-        })
-    }
+    gosched::run(|| {
+        let fresh = all_at_once(count);
+        one_by_one(1);
+        Cost { fresh, warm: one_by_one(count.max(5)) }
+    })
 }
 
 /// Measures `count` goroutines, none of which ends before all have grown.

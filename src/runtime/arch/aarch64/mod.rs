@@ -119,11 +119,43 @@ pub(in crate::runtime) fn morestack_check(n: usize) {
     }
 }
 
-/// The word of this thread that compilers' checks compare sp with: none, as compilers have no such checks
-/// for this architecture.
-pub(in crate::runtime) fn stack_limit() -> Option<&'static AtomicUsize> {
+/// The word of a thread that compilers' checks compare sp with: none, as compilers have no such checks for this
+/// architecture.
+///
+/// # Safety
+/// None: as on the other architecture, where it is a thread pointer.
+pub(in crate::runtime) unsafe fn stack_limit(_tp: usize) -> Option<&'static AtomicUsize> {
     None
 }
+
+/// Whether the TLS of modules lies below the thread pointer, and `struct pthread` above it: it is the other way round.
+pub(in crate::runtime) const TLS_BELOW: bool = false;
+
+/// This thread's thread pointer.
+pub(in crate::runtime) fn thread_pointer() -> usize {
+    let tp;
+    // SAFETY: reads a register.
+    unsafe { asm!("mrs {}, tpidr_el0", out(reg) tp, options(nomem, nostack, preserves_flags)) };
+    tp
+}
+
+/// From the thread pointer to gosched_g.
+pub(in crate::runtime) fn g_offset() -> isize {
+    let offset;
+    // SAFETY: reads a word of the table of addresses, which the linker or the loader has filled.
+    unsafe {
+        asm!(
+            "adrp {0}, :gottprel:gosched_g",
+            "ldr {0}, [{0}, :gottprel_lo12:gosched_g]",
+            out(reg) offset,
+            options(nostack, preserves_flags, readonly),
+        )
+    };
+    offset
+}
+
+/// Finds out how the thread pointer is set: by any program, here.
+pub(in crate::runtime) fn init_thread_pointer() {}
 
 /// The caller's stack pointer.
 #[inline(always)]

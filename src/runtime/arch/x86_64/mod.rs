@@ -11,14 +11,16 @@ mod sigctxt;
 pub(in crate::runtime) use sigctxt::*;
 
 use std::arch::asm;
-use std::ffi::c_void;
-use std::sync::atomic::AtomicUsize;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::runtime::data::runtime2::{G, Gobuf};
 
 unsafe extern "C" {
     fn gosched_mcall_by_jump();
     fn gosched_gogo();
+    static gosched_set_by_kernel: AtomicBool;
     fn gosched_morestack();
 }
 
@@ -126,20 +128,64 @@ pub(in crate::runtime) fn morestack_check(n: usize) {
     }
 }
 
-/// The word of this thread that compilers' checks compare rsp with; none where the libc has no such word. It
-/// must not be used once the thread has ended.
-pub(in crate::runtime) fn stack_limit() -> Option<&'static AtomicUsize> {
-    #[cfg(target_env = "gnu")]
-    {
-        let thread: *const u8;
-        // SAFETY: reads the first word of the thread's descriptor, which is the descriptor's address.
-        unsafe { asm!("mov {}, fs:0", out(reg) thread, options(nostack, preserves_flags, readonly)) };
-        // SAFETY: an aligned word of the descriptor, which lives as long as the thread, and which only
-        // checks and SET_STACK_LIMIT use.
-        Some(unsafe { &*thread.add(0x70).cast() })
+/// The word of the thread with this thread pointer that compilers' checks compare rsp with; none where the libc has
+/// no such word. It must not be used once the thread has ended.
+///
+/// # Safety
+/// It is a thread pointer.
+pub(in crate::runtime) unsafe fn stack_limit(tp: usize) -> Option<&'static AtomicUsize> {
+    // SAFETY: an aligned word of the descriptor, which lives as long as the thread, and which only checks and
+    // SET_STACK_LIMIT use.
+    cfg!(target_env = "gnu").then(|| unsafe { &*ptr::with_exposed_provenance::<AtomicUsize>(tp + 0x70) })
+}
+
+/// Whether the TLS of modules lies below the thread pointer, and `struct pthread` above it.
+pub(in crate::runtime) const TLS_BELOW: bool = true;
+
+/// This thread's thread pointer.
+pub(in crate::runtime) fn thread_pointer() -> usize {
+    let tp;
+    // SAFETY: reads the first word of the thread's control block, which is its address.
+    unsafe { asm!("mov {}, fs:0", out(reg) tp, options(nostack, preserves_flags, readonly)) };
+    tp
+}
+
+/// From the thread pointer to gosched_g.
+pub(in crate::runtime) fn g_offset() -> isize {
+    let offset;
+    // SAFETY: reads a word of the table of addresses, which the linker or the loader has filled.
+    unsafe {
+        asm!("mov {}, qword ptr [rip + gosched_g@GOTTPOFF]", out(reg) offset, options(nostack, preserves_flags, readonly))
+    };
+    offset
+}
+
+/// Finds out whether a program may set the thread pointer itself: whether the kernel allows it, and whether what
+/// runs the program, valgrind perhaps, knows the instruction. Else the kernel does it.
+pub(in crate::runtime) fn init_thread_pointer() {
+    unsafe extern "C" fn skip(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+        // SAFETY: the kernel passes the context that it goes on with; the instruction has five bytes.
+        unsafe {
+            (&mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs)[libc::REG_RIP as usize] += 5
+        };
+        // SAFETY: assembly's own.
+        unsafe { gosched_set_by_kernel.store(true, Ordering::Relaxed) };
     }
-    #[cfg(not(target_env = "gnu"))]
-    None
+    const HWCAP2_FSGSBASE: libc::c_ulong = 2;
+    // SAFETY: the action is whole, and what was there before is put back. The instruction sets what is set.
+    unsafe {
+        if libc::getauxval(libc::AT_HWCAP2) & HWCAP2_FSGSBASE == 0 {
+            gosched_set_by_kernel.store(true, Ordering::Relaxed);
+            return;
+        }
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = skip as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        let mut before = std::mem::zeroed();
+        libc::sigaction(libc::SIGILL, &action, &mut before);
+        asm!("wrfsbase {}", in(reg) thread_pointer(), options(nostack, preserves_flags));
+        libc::sigaction(libc::SIGILL, &before, ptr::null_mut());
+    }
 }
 
 /// The caller's stack pointer.

@@ -1,7 +1,54 @@
-//! Stand-in: who runs, which nobody asks.
+//! Stand-in: who runs, which nobody asks; and stacks, of which each thread has one.
+
+use std::cell::Cell;
 
 use crate::runtime::data::runtime2::G;
 
+/// Where the stack pointer of each goroutine is.
+pub(crate) const SP: usize = 2;
+
+unsafe extern "C" {
+    fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize);
+}
+
 pub(crate) fn getg() -> Option<&'static G> {
     None
+}
+
+pub(crate) fn stack_pointer() -> usize {
+    SP
+}
+
+loom::thread_local! {
+    /// How often this thread has changed to g0's stack.
+    static ON_G0: Cell<u32> = Cell::new(0);
+}
+
+/// Whether this thread is on g0's stack, and not for a whole model.
+pub(crate) fn on_g0() -> bool {
+    ON_G0.with(Cell::get) != 0
+}
+
+pub(crate) fn systemstack<R>(f: impl FnOnce() -> R) -> R {
+    ON_G0.with(|depth| depth.set(depth.get() + 1));
+    let r = f();
+    ON_G0.with(|depth| depth.set(depth.get() - 1));
+    r
+}
+
+pub(crate) fn systemstack_scannable<R>(f: impl FnOnce() -> R) -> R {
+    systemstack(f)
+}
+
+pub(crate) unsafe fn mcall(_: unsafe extern "C" fn(*mut G) -> !) {
+    unreachable!("no model leaves a stack")
+}
+
+pub(crate) unsafe fn entersyscall_here() {
+    // SAFETY: this is what the assembly does.
+    unsafe { gosched_reentersyscall(0, SP, 0) }
+}
+
+pub(crate) unsafe fn entersyscallblock_here() {
+    unreachable!("no model hands its P on by itself")
 }

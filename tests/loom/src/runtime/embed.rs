@@ -13,12 +13,22 @@ pub(crate) mod hooks {
 }
 
 pub(crate) mod trace {
-    use crate::runtime::data::runtime2::{G, P};
+    use crate::runtime::data::runtime2::{G, M, P};
 
     pub(crate) enum Event<'a> {
+        GoStart(&'a G),
+        GoSysCall(&'a G),
+        GoSysExit(&'a G, bool),
         GoUnpark(&'a G),
+        ProcDetach(&'a P),
         ProcStart(&'a P),
+        ProcSteal(&'a P),
         ProcStop(&'a P),
+        ProcTurn(&'a P, &'a M),
+    }
+
+    pub(crate) fn tracing() -> bool {
+        false
     }
 
     pub(crate) fn trace<'a>(_: impl FnOnce() -> Event<'a>) {}

@@ -1,27 +1,114 @@
-//! How spinning M's are counted; and a stand-in for waking M's: a count of those that were.
+//! How spinning M's are counted, and M's that wait for their turn; and a stand-in for waking other M's: a count
+//! of those that were.
 
 #[path = "../../../../src/runtime/m/spinning.rs"]
 pub(crate) mod spinning;
+#[path = "../../../../src/runtime/m/turn.rs"]
+pub(crate) mod turn;
+
+/// How many M's are idle, which nobody asks.
+pub(crate) mod checkdead {
+    pub(crate) fn incidlelocked(_: i32) {}
+}
+
+/// Numbers of M's.
+pub(crate) mod count {
+    pub(crate) fn m_reserve_id() -> i64 {
+        unreachable!("no model makes a thread")
+    }
+}
+
+/// Goroutines that are locked to a thread, of which there are none.
+pub(crate) mod lockosthread {
+    use crate::runtime::data::runtime2::{G, M};
+
+    pub(crate) fn wire_while_panicking(_: &G, _: &M) {}
+}
+
+/// Whether the scheduler stands still: in a model, a goroutine that is kept waits until it is woken.
+mod stall {
+    pub(super) const LOOK_NS: i64 = -1;
+
+    pub(super) struct Stall;
+
+    impl Stall {
+        pub(super) fn new() -> Self {
+            Stall
+        }
+
+        pub(super) fn look(&mut self) -> bool {
+            unreachable!("a sleep without a limit was over")
+        }
+    }
+}
+
+/// Threads, of which no model makes one.
+pub(crate) mod new {
+    use std::io;
+
+    use crate::runtime::data::runtime2::P;
+
+    pub(crate) fn newm(_: Option<fn()>, _: Option<&'static P>, _id: i64) -> io::Result<()> {
+        unreachable!("no model makes a thread")
+    }
+}
+
+pub(crate) mod no_thread {
+    use std::io;
+
+    use crate::runtime::data::runtime2::P;
+    use crate::runtime::m::spinning::Spinning;
+
+    pub(crate) fn no_thread(_: &'static P, _: Option<Spinning>, _: &io::Error) {
+        unreachable!("no model makes a thread")
+    }
+}
 
 pub(crate) mod startm {
+    use std::cell::RefCell;
+
     use crate::runtime::data::atomic::{AtomicU32, Ordering};
     use crate::runtime::data::runtime2::{M, P};
     use crate::runtime::m::spinning::Spinning;
+    use crate::runtime::p::acquire::acquirep;
 
     loom::lazy_static! {
         static ref STARTED: AtomicU32 = AtomicU32::new(0);
     }
 
+    loom::thread_local! {
+        static WITH: RefCell<Vec<(&'static P, Option<Spinning>)>> = RefCell::default();
+    }
+
     pub(crate) fn startm(pp: Option<&'static P>, spinning: Option<Spinning>, _lockheld: bool) {
-        assert!(pp.is_some() && spinning.is_some());
+        WITH.with(|with| with.borrow_mut().push((pp.expect("a P"), spinning)));
         STARTED.fetch_add(1, Ordering::SeqCst);
     }
 
     /// No model wakes an M that has stopped; it ends.
     pub(crate) fn stopm(_: &M) {}
 
+    pub(crate) fn m_park(_: &M) {
+        unreachable!("no goroutine is locked to its thread")
+    }
+
+    pub(crate) fn take_nextp(_: &M) {
+        unreachable!("no goroutine is locked to its thread")
+    }
+
     /// How many M's were woken.
     pub(crate) fn started() -> u32 {
         STARTED.load(Ordering::SeqCst)
+    }
+
+    /// An M that this thread has woken, with its P, to go on here.
+    pub(crate) fn next_started() -> Option<&'static M> {
+        let (pp, spinning) = WITH.with(|with| with.borrow_mut().pop())?;
+        let mp = M::without_p();
+        if let Some(spinning) = spinning {
+            spinning.give(mp);
+        }
+        acquirep(mp, pp);
+        Some(mp)
     }
 }

@@ -6,9 +6,9 @@ pub(crate) mod sizes {
 
 /// Checks of compilers, which are in no model.
 pub(crate) mod stack_limit {
-    use crate::runtime::data::runtime2::M;
+    use crate::runtime::data::runtime2::{G, M};
 
-    pub(crate) fn poison_stack_limit(_: &M) {}
+    pub(crate) fn poison_stack_limit(_: &M, _: &G) {}
 }
 
 pub(crate) mod arena {

@@ -15,6 +15,7 @@ mod sched;
 mod sema;
 mod signal;
 mod time;
+mod world;
 
 pub(crate) use data::atomic;
 pub(crate) use sched::must_wait::must_wait;

@@ -33,7 +33,7 @@ pub(crate) mod epoll {
 
     pub(crate) fn netpoll(delay: i64) -> (GList, i32) {
         if !(0..=SOON).contains(&delay) {
-            futexsleep(&WAKE_SIG, 0, delay);
+            futexsleep(&WAKE_SIG, 0, -1);
             WAKE_SIG.store(0, Ordering::SeqCst);
         }
         (GList::default(), 0)

@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use gosched::run;
 use gosched_split_stack::{Case, Settings, count_moves, references, sweep};
 
-use crate::harness::{Test, run};
+use crate::harness::Test;
 
 /// Where the random words begin that cases are called with.
 pub const SEED: u64 = 0x0123_4567_89ab_cdef;
@@ -13,8 +14,8 @@ pub const SEED: u64 = 0x0123_4567_89ab_cdef;
 /// recursion makes so many calls.
 pub fn sweep_with(
     test: Test,
-    levels: &[&str],
-    cases: fn(&str) -> Vec<Case>,
+    levels: &[&'static str],
+    cases: fn(&'static str) -> Vec<Case>,
     godebug: &str,
     deep_levels: u64,
 ) {

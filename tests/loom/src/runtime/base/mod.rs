@@ -11,6 +11,14 @@ pub(crate) mod debug {
     pub(crate) fn async_preempt_off() -> bool {
         false
     }
+
+    pub(crate) fn detach_on() -> bool {
+        true
+    }
+
+    pub(crate) fn detach_always() -> bool {
+        false
+    }
 }
 
 /// Fatal errors.
@@ -36,10 +44,21 @@ pub(crate) mod rand {
 pub(crate) mod this {
     use std::cell::Cell;
 
-    use crate::runtime::data::runtime2::M;
+    use crate::runtime::arch::on_g0;
+    use crate::runtime::data::runtime2::{G, M, P};
 
     loom::thread_local! {
         static THIS: Cell<Option<&'static M>> = Cell::new(None);
+    }
+
+    loom::thread_local! {
+        /// After how many more holds a signal comes, and what its handler does.
+        static SIGNAL: Cell<(u32, fn(&'static M))> = Cell::new((0, |_| {}));
+    }
+
+    /// At the end of the `nth` hold on this thread from now, `handler` is called.
+    pub(crate) fn signal_after(nth: u32, handler: fn(&'static M)) {
+        SIGNAL.with(|signal| signal.set((nth, handler)));
     }
 
     /// This thread is the one of `mp`.
@@ -60,6 +79,44 @@ pub(crate) mod this {
     }
 
     pub(crate) fn releasem(_: Option<&M>) {}
+
+    /// As in the file that ships.
+    pub(crate) struct Held(&'static M);
+
+    pub(crate) fn hold(mp: &'static M) -> Held {
+        mp.locks.set(mp.locks.get() + 1);
+        Held(mp)
+    }
+
+    impl Held {
+        pub(crate) fn p(&self) -> Option<&'static P> {
+            self.0.p()
+        }
+    }
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            self.0.locks.set(self.0.locks.get() - 1);
+            let (nth, handler) = SIGNAL.with(Cell::get);
+            if self.0.locks.get() == 0 && nth != 0 && !on_g0() {
+                signal_after(nth - 1, handler);
+                if nth == 1 {
+                    handler(self.0);
+                }
+            }
+        }
+    }
+
+    impl M {
+        pub(crate) fn p(&self) -> Option<&'static P> {
+            self.p.peek()
+        }
+    }
+
+    pub(crate) fn goroutine() -> (&'static G, &'static M) {
+        let mp = getm();
+        (mp.curg.get().expect("on a goroutine"), mp)
+    }
 
     pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> R {
         f()

@@ -1,18 +1,31 @@
-//! Stand-in for the kernel: futexes, barriers, signals that are sent, time that doesn't pass.
+//! Stand-in for the kernel: futexes, barriers, signals that are sent, and time, which passes while somebody
+//! sleeps for a while.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 
 use loom::sync::{Condvar, Mutex};
+use loom::thread::{self, ThreadId};
 
 use crate::runtime::data::atomic::{AtomicU32, Ordering, fence};
 
 loom::lazy_static! {
-    static ref KERNEL: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+    /// The addresses at which threads sleep, and which threads: first come, first served.
+    static ref KERNEL: (Mutex<Vec<(usize, ThreadId)>>, Condvar) = (Mutex::default(), Condvar::new());
+}
+
+loom::lazy_static! {
+    static ref NOW: AtomicI64 = AtomicI64::new(1);
 }
 
 loom::lazy_static! {
     static ref SENT: std::sync::Mutex<Vec<u64>> = std::sync::Mutex::default();
+}
+
+loom::lazy_static! {
+    /// How many signals were sent that haven't come.
+    static ref ON_THEIR_WAY: AtomicU32 = AtomicU32::new(0);
 }
 
 /// Whether the kernel has `membarrier`: a model's setting.
@@ -20,18 +33,31 @@ pub(crate) static MEMBARRIER: AtomicBool = AtomicBool::new(true);
 
 pub(crate) const SIG_PREEMPT: c_int = libc::SIGURG;
 
-pub(crate) fn futexsleep(addr: &AtomicU32, val: u32, _forever: i64) {
-    let (lock, asleep) = &*KERNEL;
-    let held = lock.lock().unwrap();
+/// A sleep for a while is over as soon as another thread has done anything.
+pub(crate) fn futexsleep(addr: &AtomicU32, val: u32, ns: i64) {
+    if ns >= 0 {
+        NOW.fetch_add(ns, Relaxed);
+        thread::yield_now();
+        return;
+    }
+    let (sleepers, awake) = &*KERNEL;
+    let mut held = sleepers.lock().unwrap();
     if addr.load(Ordering::SeqCst) == val {
-        drop(asleep.wait(held).unwrap());
+        let me = (ptr::from_ref(addr).addr(), thread::current().id());
+        held.push(me);
+        while held.contains(&me) {
+            held = awake.wait(held).unwrap();
+        }
     }
 }
 
-pub(crate) fn futexwakeup(_: &AtomicU32, _one: u32) {
-    let (lock, asleep) = &*KERNEL;
-    let _held = lock.lock().unwrap();
-    asleep.notify_one();
+pub(crate) fn futexwakeup(addr: &AtomicU32, _one: u32) {
+    let (sleepers, awake) = &*KERNEL;
+    let mut held = sleepers.lock().unwrap();
+    if let Some(first) = held.iter().position(|&(at, _)| at == ptr::from_ref(addr).addr()) {
+        held.remove(first);
+        awake.notify_all();
+    }
 }
 
 pub(crate) fn barriers_work() -> bool {
@@ -49,7 +75,13 @@ pub(crate) fn barrier_in_all_threads() {
 
 pub(crate) fn signal_m(thread: u64, _: c_int) -> bool {
     SENT.lock().unwrap().push(thread);
+    ON_THEIR_WAY.fetch_add(1, Ordering::SeqCst);
     thread != 0
+}
+
+/// Whether a signal comes now, where one thread gets all of them.
+pub(crate) fn signal_comes() -> bool {
+    ON_THEIR_WAY.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
 }
 
 /// Whether a signal was sent to that thread.
@@ -58,13 +90,17 @@ pub(crate) fn was_sent(thread: u64) -> bool {
 }
 
 pub(crate) fn nanotime() -> i64 {
-    1
+    NOW.load(Relaxed)
+}
+
+pub(crate) fn this_thread_cpu_time() -> i64 {
+    0
 }
 
 pub(crate) fn osyield() {
-    loom::thread::yield_now();
+    thread::yield_now();
 }
 
 pub(crate) fn usleep(_: u32) {
-    loom::thread::yield_now();
+    thread::yield_now();
 }

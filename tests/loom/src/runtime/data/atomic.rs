@@ -30,6 +30,8 @@ pub(crate) fn check(preemption_bound: Option<usize>, model: impl Fn() + Sync + S
         AFTER_THE_FIRST.set(after_the_first);
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = preemption_bound;
+        // A stop of the world takes many steps.
+        builder.max_branches = 10_000;
         let model = model.clone();
         builder.check(move || model());
     }
@@ -141,6 +143,11 @@ macro_rules! numbers {
             #[track_caller]
             pub(crate) fn fetch_and(&self, value: $value, order: Ordering) -> $value {
                 self.value.fetch_and(value, self.turn.take(order, Ordering::AcqRel))
+            }
+
+            #[track_caller]
+            pub(crate) fn fetch_xor(&self, value: $value, order: Ordering) -> $value {
+                self.value.fetch_xor(value, self.turn.take(order, Ordering::AcqRel))
             }
 
             #[track_caller]

@@ -1,10 +1,14 @@
 //! Stand-ins for what the port adds to Go's structs.
 
 use std::marker::PhantomData;
+use std::ptr;
+use std::sync::atomic::{AtomicI32 as StdI32, AtomicI64 as StdI64, AtomicU32 as StdU32, AtomicU64 as StdU64};
 
-use crate::runtime::data::atomic::AtomicU32;
-use crate::runtime::data::runtime2::G;
+use crate::runtime::data::atomic::{AtomicI64, AtomicU32, Cell};
+use crate::runtime::data::link::Link;
+use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::data::timer::Timer;
+use crate::runtime::data::turns::{Turn, Turns};
 
 /// The words of a mutex, of which `lock/key.rs` is the protocol.
 #[derive(Default)]
@@ -17,18 +21,74 @@ pub(crate) struct FreeList<T>(PhantomData<T>);
 
 pub(crate) struct Pool<T>(PhantomData<T>);
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StackKind {
+    Copying,
+    Fixed(u8),
+}
+
+impl StackKind {
+    pub(crate) fn has_own_locals(self) -> bool {
+        false
+    }
+}
+
+pub(crate) struct GExt {
+    pub(crate) kind: Cell<StackKind>,
+    pub(crate) x_regs: Cell<*mut u8>,
+}
+
 pub(crate) struct MExt {
     pub(crate) g0: G,
+    pub(crate) asked: AtomicU32,
+    pub(crate) asked_in: StdU32,
+    pub(crate) detached_since: AtomicI64,
+    pub(crate) cpu_seen: StdI64,
+    pub(crate) turn: Cell<Turn>,
 }
 
 #[derive(Default)]
 pub(crate) struct PExt {
     pub(crate) timers: FreeList<Timer>,
+    pub(crate) detached_from: Link<M>,
+    pub(crate) last_turn: LastTurn,
 }
 
+/// What sysmon goes by, no protocol relies on.
+#[derive(Default)]
+pub(crate) struct LastTurn {
+    pub(crate) tick: StdU32,
+    pub(crate) ns: StdI64,
+    pub(crate) ended: StdI64,
+}
+
+/// What is counted, no protocol relies on.
 #[derive(Default)]
 pub(crate) struct SchedtExt {
     pub(crate) timers: Pool<Timer>,
+    pub(crate) turns: Turns,
+    pub(crate) ndetached: StdI32,
+    pub(crate) detachments: [StdU64; 2],
+    pub(crate) detached_time: StdI64,
+}
+
+impl Default for GExt {
+    fn default() -> Self {
+        GExt { kind: Cell::new(StackKind::Fixed(0)), x_regs: Cell::new(ptr::null_mut()) }
+    }
+}
+
+impl MExt {
+    pub(crate) fn new(g0: G) -> Self {
+        MExt {
+            g0,
+            asked: AtomicU32::new(0),
+            asked_in: StdU32::new(0),
+            detached_since: AtomicI64::new(0),
+            cpu_seen: StdI64::new(0),
+            turn: Cell::new(Turn::None),
+        }
+    }
 }
 
 impl<T> Default for FreeList<T> {

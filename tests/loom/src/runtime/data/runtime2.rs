@@ -1,15 +1,18 @@
 //! Stand-ins for the structs: the fields that the protocol code uses, under the same names.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicBool as StdBool, AtomicU32 as StdU32};
 
 use loom::cell::UnsafeCell;
 
+use crate::runtime::arch::SP;
 use crate::runtime::data::atomic::{
-    AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Cell,
+    AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Cell, Ordering,
 };
-use crate::runtime::data::ext::{MExt, PExt, SchedtExt};
+use crate::runtime::data::ext::{GExt, MExt, PExt, SchedtExt};
 use crate::runtime::data::gqueue::GQueue;
+use crate::runtime::data::held_p::HeldP;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::timer::{TIMER_NO_STATUS, Timer, TimerExt, TimerFn, TimerWhen};
 use crate::runtime::p::acquire::acquirep;
@@ -18,19 +21,90 @@ use crate::runtime::p::acquire::acquirep;
 pub(crate) const RUNQ_SIZE: usize = 4;
 pub(crate) const PIDLE: u32 = 0;
 pub(crate) const PRUNNING: u32 = 1;
+pub(crate) const PSYSCALL: u32 = 2;
+pub(crate) const PGCSTOP: u32 = 3;
 pub(crate) const GRUNNABLE: u32 = 1;
+pub(crate) const GRUNNING: u32 = 2;
+pub(crate) const GSYSCALL: u32 = 3;
 pub(crate) const GWAITING: u32 = 4;
+pub(crate) const GSCAN: u32 = 0x1000;
 
 /// A G, with something in it that is written before it is queued and read by who gets it: loom
 /// fails if nothing orders the two.
 pub(crate) struct G {
     pub(crate) schedlink: Link<G>,
     pub(crate) m: Link<M>,
+    pub(crate) lockedm: Link<M>,
     pub(crate) preempt: AtomicBool,
     pub(crate) preempt_stop: AtomicBool,
     pub(crate) stackguard0: AtomicUsize,
+    pub(crate) stack: Cell<Stack>,
+    pub(crate) sched: Gobuf,
+    pub(crate) syscallsp: Cell<usize>,
+    pub(crate) syscallpc: Cell<usize>,
+    pub(crate) throwsplit: Cell<bool>,
+    pub(crate) waitsince: Cell<i64>,
+    pub(crate) ext: GExt,
     pub(crate) payload: UnsafeCell<u32>,
     pub(crate) id: u32,
+}
+
+/// A stack, of which no model has anything.
+#[derive(Clone, Copy)]
+pub(crate) struct Stack {
+    pub(crate) lo: usize,
+    pub(crate) hi: usize,
+}
+
+/// Where a goroutine goes on, which none does.
+pub(crate) struct Gobuf {
+    pub(crate) pc: Cell<usize>,
+    pub(crate) sp: Cell<usize>,
+    pub(crate) bp: Cell<usize>,
+}
+
+/// An atomic of the crate's that only who has the P touches: loom fails if two do, and nothing orders them.
+pub(crate) struct Owned<T>(Cell<T>);
+
+impl<T: Copy> Owned<T> {
+    pub(crate) fn load(&self, _: Ordering) -> T {
+        self.0.get()
+    }
+
+    pub(crate) fn store(&self, value: T, _: Ordering) {
+        self.0.set(value);
+    }
+
+    pub(crate) fn swap(&self, value: T, _: Ordering) -> T {
+        self.0.replace(value)
+    }
+}
+
+impl<T: Default> Default for Owned<T> {
+    fn default() -> Self {
+        Owned(Cell::new(T::default()))
+    }
+}
+
+/// A link that something else orders, with which loom checks that.
+pub(crate) struct Handed<T: 'static>(Cell<Option<&'static T>>);
+
+impl<T> Handed<T> {
+    fn null() -> Self {
+        Handed(Cell::new(None))
+    }
+
+    pub(crate) fn get(&self) -> Option<&'static T> {
+        self.0.get()
+    }
+
+    pub(crate) fn set(&self, to: Option<&'static T>) {
+        self.0.set(to);
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        self.get().is_none()
+    }
 }
 
 /// One of the locks that there are, by its number: 0 is the scheduler's, then come those of the P's, and
@@ -46,7 +120,12 @@ pub(crate) struct P {
     pub(crate) id: Cell<i32>,
     pub(crate) status: AtomicU32,
     pub(crate) m: Link<M>,
-    pub(crate) preempt: AtomicBool,
+    /// A hint.
+    pub(crate) preempt: StdBool,
+    pub(crate) schedtick: StdU32,
+    pub(crate) syscalltick: Owned<u32>,
+    /// No model has a function to be run.
+    pub(crate) run_safe_point_fn: StdU32,
     pub(crate) link: Link<P>,
     pub(crate) runqhead: AtomicU32,
     pub(crate) runqtail: AtomicU32,
@@ -75,9 +154,18 @@ pub(crate) struct M {
     pub(crate) isextra: Cell<bool>,
     pub(crate) spinning: Cell<bool>,
     pub(crate) blocked: Cell<bool>,
+    pub(crate) locks: Cell<i32>,
+    pub(crate) mallocing: Cell<i32>,
+    pub(crate) preemptoff: Cell<*const c_char>,
+    pub(crate) syscalltick: Cell<u32>,
+    pub(crate) park: Note,
     pub(crate) g0: Link<G>,
     pub(crate) curg: Link<G>,
-    pub(crate) p: Link<P>,
+    pub(crate) lockedg: Link<G>,
+    pub(crate) schedlink: Link<M>,
+    pub(crate) p: HeldP,
+    pub(crate) oldp: Handed<P>,
+    pub(crate) nextp: Handed<P>,
     pub(crate) ext: MExt,
 }
 
@@ -95,7 +183,34 @@ pub(crate) struct Schedt {
     /// The monitor never sleeps, and no model knows of it.
     pub(crate) sysmonwait: std::sync::atomic::AtomicBool,
     pub(crate) sysmonnote: Note,
+    pub(crate) gcwaiting: AtomicBool,
+    pub(crate) stopwait: AtomicI32,
+    pub(crate) stopnote: Note,
+    pub(crate) safe_point_fn: Cell<Option<fn(*mut P)>>,
+    pub(crate) safe_point_wait: Cell<i32>,
+    pub(crate) safe_point_note: Note,
+    pub(crate) stw_stopping_time_gc: TimeHistogram,
+    pub(crate) stw_stopping_time_other: TimeHistogram,
+    pub(crate) stw_total_time_gc: TimeHistogram,
+    pub(crate) stw_total_time_other: TimeHistogram,
     pub(crate) ext: SchedtExt,
+}
+
+/// Times, which nobody wants to know.
+pub(crate) struct TimeHistogram;
+
+impl TimeHistogram {
+    pub(crate) fn record(&self, _: i64) {}
+}
+
+pub(crate) enum TraceBlockReason {
+    Generic,
+}
+
+pub(crate) enum WaitReason {
+    Future,
+    Preempted,
+    StoppingTheWorld,
 }
 
 // SAFETY: what isn't an atomic is touched by one thread, or with the lock held.
@@ -120,7 +235,17 @@ loom::lazy_static! {
         runq: GQueue::default(),
         runqsize: AtomicI32::new(0),
         sysmonwait: false.into(),
-        sysmonnote: Note { key: AtomicU32::new(0) },
+        sysmonnote: Note::new(),
+        gcwaiting: AtomicBool::new(false),
+        stopwait: AtomicI32::new(0),
+        stopnote: Note::new(),
+        safe_point_fn: Cell::new(None),
+        safe_point_wait: Cell::new(0),
+        safe_point_note: Note::new(),
+        stw_stopping_time_gc: TimeHistogram,
+        stw_stopping_time_other: TimeHistogram,
+        stw_total_time_gc: TimeHistogram,
+        stw_total_time_other: TimeHistogram,
         ext: SchedtExt::default(),
     };
 }
@@ -139,6 +264,12 @@ impl Mutex {
     }
 }
 
+impl Note {
+    fn new() -> Self {
+        Note { key: AtomicU32::new(0) }
+    }
+}
+
 impl G {
     /// A new G, written by this thread.
     pub(crate) fn new(id: u32) -> &'static G {
@@ -152,9 +283,17 @@ impl G {
         G {
             schedlink: Link::null(),
             m: Link::null(),
+            lockedm: Link::null(),
             preempt: AtomicBool::new(false),
             preempt_stop: AtomicBool::new(false),
             stackguard0: AtomicUsize::new(0),
+            stack: Cell::new(Stack { lo: SP - 1, hi: SP + 1 }),
+            sched: Gobuf { pc: Cell::new(0), sp: Cell::new(0), bp: Cell::new(0) },
+            syscallsp: Cell::new(0),
+            syscallpc: Cell::new(0),
+            throwsplit: Cell::new(false),
+            waitsince: Cell::new(0),
+            ext: GExt::default(),
             payload: UnsafeCell::new(0),
             id,
         }
@@ -176,7 +315,10 @@ impl P {
             id: Cell::new(id),
             status: AtomicU32::new(PIDLE),
             m: Link::null(),
-            preempt: AtomicBool::new(false),
+            preempt: false.into(),
+            schedtick: Default::default(),
+            syscalltick: Owned::default(),
+            run_safe_point_fn: 0.into(),
             link: Link::null(),
             runqhead: AtomicU32::new(0),
             runqtail: AtomicU32::new(0),
@@ -211,10 +353,19 @@ impl M {
             isextra: Cell::new(false),
             spinning: Cell::new(false),
             blocked: Cell::new(false),
+            locks: Cell::new(0),
+            mallocing: Cell::new(0),
+            preemptoff: Cell::new(ptr::null()),
+            syscalltick: Cell::new(0),
+            park: Note::new(),
             g0: Link::null(),
             curg: Link::null(),
-            p: Link::null(),
-            ext: MExt { g0: G::unwritten(0) },
+            lockedg: Link::null(),
+            schedlink: Link::null(),
+            p: HeldP::default(),
+            oldp: Handed::null(),
+            nextp: Handed::null(),
+            ext: MExt::new(G::unwritten(0)),
         }))
     }
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use loom::sync::{Mutex as LoomMutex, MutexGuard};
 
+use crate::runtime::base::this::Held;
 use crate::runtime::data::runtime2::{M, Mutex};
 
 loom::lazy_static! {
@@ -31,10 +32,22 @@ pub(crate) fn lock_with_rank(_: Option<&M>, l: &Mutex, _: LockRank) {
     HELD.with(|held| assert!(held.borrow_mut()[l.0].replace(guard).is_none()));
 }
 
-pub(crate) fn unlock_with_rank(_: Option<&M>, l: &Mutex) {
+pub(crate) fn try_lock_with_rank(_: Option<&M>, l: &Mutex) -> bool {
+    let guard = LOCKS[l.0].try_lock().ok();
+    guard.is_some_and(|guard| HELD.with(|held| held.borrow_mut()[l.0].replace(guard).is_none()))
+}
+
+pub(crate) fn unlock_with_rank(_: Option<&M>, l: &Mutex) -> Option<Held> {
     let guard = HELD.with(|held| held.borrow_mut()[l.0].take());
     drop(guard.expect("the lock is held"));
+    None
 }
+
+pub(crate) fn assert_world_stopped() {}
+
+pub(crate) fn world_stopped() {}
+
+pub(crate) fn world_started() {}
 
 pub(crate) fn assert_lock_held(l: &Mutex) {
     HELD.with(|held| assert!(held.borrow()[l.0].is_some()));

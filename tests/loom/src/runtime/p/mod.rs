@@ -20,13 +20,6 @@ mod procs_made;
 pub(crate) mod runq;
 #[path = "../../../../../src/runtime/p/steal_order.rs"]
 pub(crate) mod steal_order;
+#[path = "../../../../../src/runtime/p/stop.rs"]
+pub(crate) mod stop;
 pub(crate) mod timers;
-
-/// Stopping for others, which no model asks for.
-pub(crate) mod stop {
-    use crate::runtime::data::runtime2::P;
-
-    pub(crate) fn asked_to_stop(_: &P) -> bool {
-        false
-    }
-}

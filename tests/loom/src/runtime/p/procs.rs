@@ -1,5 +1,7 @@
 //! Stand-in for the table of P's: they are there from the start.
 
+use std::cell::Cell;
+
 use crate::runtime::data::runtime2::P;
 use crate::runtime::p::pmask::PMask;
 
@@ -20,10 +22,19 @@ loom::lazy_static! {
     };
 }
 
+thread_local! {
+    /// How many there are: a model's setting.
+    static GOMAXPROCS: Cell<i32> = const { Cell::new(3) };
+}
+
+pub(crate) fn set_gomaxprocs(n: i32) {
+    GOMAXPROCS.set(n);
+}
+
 pub(crate) fn procs() -> &'static Procs {
     &PROCS
 }
 
 pub(crate) fn gomaxprocs() -> i32 {
-    3
+    GOMAXPROCS.get()
 }

@@ -1,15 +1,46 @@
-//! Letting a P go and getting one to work, and the poller's part in that.
+//! Letting a P go and getting one to work, the poller's part in that, and losing it.
 
+#[path = "../../../../../src/runtime/sched/detach.rs"]
+pub(crate) mod detach;
+#[path = "../../../../../src/runtime/sched/handoff.rs"]
+pub(crate) mod handoff;
+#[cfg(test)]
+mod models_asked;
+#[cfg(test)]
+pub(crate) mod models_detach;
+#[cfg(test)]
+mod models_parker;
 #[cfg(test)]
 mod models_timers;
 #[cfg(test)]
+mod models_turns;
+#[cfg(test)]
 mod models_wake;
+#[path = "../../../../../src/runtime/sched/parker.rs"]
+mod parker;
 #[path = "../../../../../src/runtime/sched/poll.rs"]
 pub(crate) mod poll;
+#[path = "../../../../../src/runtime/sched/stop.rs"]
+mod stop;
+#[path = "../../../../../src/runtime/sched/syscall.rs"]
+mod syscall_made;
 #[path = "../../../../../src/runtime/sched/timers.rs"]
 pub(crate) mod timers;
 #[path = "../../../../../src/runtime/sched/wake.rs"]
 pub(crate) mod wake;
+
+/// A user's goroutines, which may run.
+pub(crate) mod disable {
+    use crate::runtime::data::runtime2::G;
+
+    pub(crate) fn sched_enabled(_: &G) -> bool {
+        true
+    }
+
+    pub(crate) fn user_disabled() -> bool {
+        false
+    }
+}
 
 /// Letting others run.
 pub(crate) mod gosched {
@@ -27,19 +58,81 @@ pub(crate) mod must_wait {
     }
 }
 
-/// Goroutines from the network, of which there are none.
+/// A wait, of a thread with a G for the time of that.
+pub(crate) mod park {
+    use std::ffi::c_void;
+
+    use loom::sync::{Condvar, Mutex};
+
+    use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
+
+    loom::lazy_static! {
+        /// Those who were made ready, and haven't gone on.
+        pub(super) static ref READY: (Mutex<Vec<usize>>, Condvar) = (Mutex::default(), Condvar::new());
+    }
+
+    type Unlockf = unsafe extern "C" fn(*mut G, *mut c_void) -> bool;
+
+    pub(crate) unsafe fn gopark(
+        unlockf: Option<Unlockf>,
+        lock: *mut c_void,
+        _reason: WaitReason,
+        _trace_reason: TraceBlockReason,
+        _traceskip: i32,
+    ) {
+        let gp = G::new(0);
+        let place = std::ptr::from_ref(gp).cast_mut();
+        // SAFETY: the G waits, and isn't made ready before this says so.
+        if unlockf.is_some_and(|unlockf| unsafe { unlockf(place, lock) }) {
+            let (ready, changed) = &*READY;
+            let mut held = ready.lock().unwrap();
+            while !held.contains(&place.addr()) {
+                held = changed.wait(held).unwrap();
+            }
+            held.retain(|&one| one != place.addr());
+        }
+    }
+}
+
+/// What runs next, which a model decides.
+pub(crate) mod schedule {
+    use crate::runtime::data::runtime2::{G, M};
+
+    pub(crate) fn dropg(_: &M, _: &G) {}
+
+    pub(crate) unsafe fn execute(_: &M, _: &G, _inherit_time: bool) -> ! {
+        unreachable!("no model runs a goroutine")
+    }
+
+    pub(crate) unsafe fn schedule(_: &M) -> ! {
+        unreachable!("no model runs a goroutine")
+    }
+}
+
+/// Goroutines from the network, of which there are none; and those that have waited.
 pub(crate) mod ready {
     use crate::runtime::data::gqueue::GList;
+    use crate::runtime::data::runtime2::G;
+    use crate::runtime::sched::park::READY;
+
+    pub(crate) fn goready(gp: &G) {
+        // SAFETY: who has left it waits; loom fails if nothing orders the two.
+        gp.payload.with_mut(|payload| unsafe { *payload += 1 });
+        let (ready, changed) = &*READY;
+        ready.lock().unwrap().push(std::ptr::from_ref(gp).addr());
+        changed.notify_all();
+    }
 
     pub(crate) fn injectglist(list: &GList) {
         assert!(list.empty());
     }
 }
 
-/// System calls, in which a thread may sleep.
+/// System calls. One in which a thread may sleep needs no goroutine here.
 pub(crate) mod syscall {
     use crate::runtime::data::runtime2::Note;
     use crate::runtime::lock::note::notetsleep_internal;
+    pub(super) use crate::runtime::sched::syscall_made::exitsyscallfast;
 
     pub(crate) unsafe fn notetsleepg(n: &Note, ns: i64) -> bool {
         notetsleep_internal(n, ns, None)

@@ -50,7 +50,7 @@ fn give_up(mp: &'static M, may_spin: bool, known: i64) {
         mp.become_spinning();
     }
     loop {
-        let pp = mp.p.get().expect("an M that searches has a P");
+        let pp = mp.p.peek().expect("an M that searches has a P");
         let was_spinning = mp.spinning.get();
         match drop_p(mp, pp, procs()) {
             Dropped::Run(_) => unreachable!("there is no work"),

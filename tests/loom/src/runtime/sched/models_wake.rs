@@ -19,7 +19,7 @@ fn search_and_drop(mp: &'static M, may_spin: bool) -> bool {
         mp.become_spinning();
     }
     loop {
-        let pp = mp.p.get().expect("an M that searches has a P");
+        let pp = mp.p.peek().expect("an M that searches has a P");
         if mp.spinning.get() {
             for &victim in &procs().allp {
                 if !std::ptr::eq(pp, victim) && runqsteal(pp.local(), victim.steal(), true).is_some() {

@@ -1,0 +1,50 @@
+// What the workloads do in C: Rust's call it through foreign.rs, Go's through cgo.
+
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <resolv.h>
+#include <signal.h>
+#include <time.h>
+
+// Computes for ever.
+void spin_in_c(void) {
+    for (volatile unsigned turns = 0;; turns++) {
+    }
+}
+
+// Has this thread's lookups of names ask the name server at a port of this machine, once, and wait a second
+// for its answer.
+void look_up_at(unsigned short port) {
+    struct sockaddr_in server = {.sin_family = AF_INET, .sin_port = htons(port)};
+    server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    res_init();
+    _res.nscount = 1;
+    _res.nsaddr_list[0] = server;
+    _res.retrans = 1;
+    _res.retry = 1;
+}
+
+static double now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void compute(int signal) {
+    double end = now() + 0.2;
+    (void)signal;
+    while (now() < end) {
+    }
+}
+
+// Has SIGUSR1's handler compute for 200 ms, on the alternate stack.
+void handle_by_computing(void) {
+    struct sigaction action = {.sa_handler = compute, .sa_flags = SA_ONSTACK | SA_RESTART};
+    sigaction(SIGUSR1, &action, NULL);
+}
+
+// Has this thread run that handler, now.
+void raise_sigusr1(void) {
+    raise(SIGUSR1);
+}

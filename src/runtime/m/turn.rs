@@ -1,0 +1,201 @@
+//! M's that wait for a P with a goroutine that they keep: its turn comes as that of one in the global queue.
+//!
+//! There are two kinds. A goroutine that has computed for its time slice in code where nobody can stop it waits
+//! in a signal handler ([`Turn::Kept`]), wherever it was: it may hold what others wait for on their threads,
+//! malloc's lock for example. One whose P was taken, and that needs one for what it does next, waits in a
+//! function of the runtime ([`Turn::Needed`]), and holds no more than one that has parked. It comes
+//! first, every other time.
+//!
+//! **Nobody waits for ever for what a kept goroutine holds.** Who wants that sleeps in the kernel. If it is a
+//! goroutine, its P is taken, and goes to the next, at last to the kept one. If it is the runtime itself, no P may
+//! become free: so those that are kept go on without one. Who stops the world has them do so ([`let_go`]), and
+//! meanwhile none is kept; and so does sysmon when an M that has a P stays in code of the runtime's. Whatever else may
+//! stand still, sysmon included, which takes malloc's lock when it makes a thread: one that is kept goes on by itself
+//! when the threads sleep that could give it its turn (`stall.rs`), and takes no lock that it would have to wait for.
+//!
+//! The list is under `sched.lock`, and is served whenever a P is about to be idle, so that as long as an M is on
+//! it no P is. A P from there is wired by the M that waited.
+
+use std::ops::RangeInclusive;
+use std::ptr;
+
+use crate::runtime::base::os::nanotime;
+use crate::runtime::base::this::hold;
+use crate::runtime::data::atomic::Ordering;
+use crate::runtime::data::runtime2::{M, P, sched};
+use crate::runtime::data::turns::Turn;
+use crate::runtime::embed::trace::{Event, trace, tracing};
+use crate::runtime::lock::mutex::try_lock;
+use crate::runtime::lock::note::{noteclear, notetsleep_internal, notewakeup};
+use crate::runtime::lock::{assert_lock_held, lock, unlock};
+use crate::runtime::m::stall::{LOOK_NS, Stall};
+use crate::runtime::p::acquire::{begin_slice, wirep};
+use crate::runtime::p::idle::pidleget;
+use crate::runtime::p::procs::procs;
+
+/// Waits until `mp`, this thread's M, has a P, with which a time slice begins; or returns without one, if it is
+/// only kept, and isn't to be kept any longer. Where no lock is held, in a signal handler, too.
+pub(in crate::runtime) fn wait_for_turn(mp: &'static M, turn: Turn) -> bool {
+    if turn == Turn::Kept && tracing() {
+        // It can't be called here, in a signal handler, and may want what this goroutine holds.
+        return false;
+    }
+    // Until it has its P, a signal that comes asks for nothing.
+    let _held = hold(mp);
+    while !wait_once(mp, turn) {
+        if mp.ext.turn.replace(Turn::None) != Turn::Again {
+            return false;
+        }
+    }
+    true
+}
+
+/// [`wait_for_turn`] until it is let go on.
+fn wait_once(mp: &'static M, turn: Turn) -> bool {
+    let turns = &sched().ext.turns;
+    if turn == Turn::Needed {
+        lock(&sched().lock);
+    } else if !try_lock(&sched().lock) {
+        // Who has it may want what this goroutine holds.
+        return false;
+    }
+    let idle = pidleget();
+    let keep = idle.is_none() && (turn == Turn::Needed || may_keep(mp));
+    if keep {
+        turns.push(mp, turn);
+    }
+    if keep && turn == Turn::Needed {
+        // Each scheduler looks here in its next round.
+        procs().allp.iter().for_each(|pp| pp.preempt.store(true, Ordering::Relaxed));
+    }
+    unlock(&sched().lock);
+    if keep && !sleep(mp, turn) {
+        return false;
+    }
+    let Some(pp) = idle.or_else(|| mp.nextp.get()) else { return false };
+    mp.nextp.set(None);
+    // What it was asked for, it has done.
+    mp.take_asked();
+    begin_slice(pp);
+    if turn == Turn::Kept {
+        begin_turn(pp);
+    }
+    wirep(mp, pp);
+    if idle.is_some() {
+        trace(|| Event::ProcStart(pp));
+    }
+    true
+}
+
+/// How long the turn of a goroutine that was kept may take at least, and at most, if others want the P.
+const TURN_NS: RangeInclusive<i64> = 500_000..=10_000_000;
+
+/// The time slice on `pp`, the caller's, is the turn of a goroutine that was kept. Where others want the P it takes as
+/// long as they had it since the turn before: who computes for moments doesn't wait for long for one who always does.
+fn begin_turn(pp: &P) {
+    let turn = &pp.ext.last_turn;
+    let others = nanotime() - turn.ended.load(Ordering::Relaxed);
+    turn.ns.store(others.clamp(*TURN_NS.start(), *TURN_NS.end()), Ordering::Relaxed);
+    turn.tick.store(pp.schedtick.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// Sleeps until somebody wakes `mp`, which is on the list. One that is kept leaves the list by itself where the
+/// scheduler stands still: what it holds may be what all wait for, sysmon too. Says whether it was woken.
+fn sleep(mp: &'static M, turn: Turn) -> bool {
+    let mut stall = Stall::new();
+    let ns = if turn == Turn::Needed { -1 } else { LOOK_NS };
+    while !notetsleep_internal(&mp.park, ns, None) {
+        if stall.look() && try_lock(&sched().lock) {
+            let mut left = false;
+            sched().ext.turns.take_kept(|one| ptr::eq(one, mp), |_| left = true);
+            unlock(&sched().lock);
+            if left {
+                return false;
+            }
+        }
+    }
+    noteclear(&mp.park);
+    true
+}
+
+/// Whether a goroutine may be kept now, that of `mp` for example. `sched.lock` is held.
+fn may_keep(mp: &M) -> bool {
+    let suspended = mp.curg.get().is_some_and(|gp| gp.preempt_stop.load(Ordering::Relaxed));
+    !suspended && !sched().gcwaiting.load(Ordering::SeqCst)
+}
+
+/// Whether an M waits for its turn. Without the lock it is a hint.
+#[inline(always)]
+pub(in crate::runtime) fn turns_waiting() -> bool {
+    sched().ext.turns.len.load(Ordering::Relaxed) != 0
+}
+
+/// Whether one waits that needs a P: it lost its own through no fault, and comes before all others. A hint.
+pub(in crate::runtime) fn turn_needed() -> bool {
+    sched().ext.turns.needed.load(Ordering::Relaxed) != 0
+}
+
+/// Whether an M's turn comes before what is in the global queue: they take turns, where there are both.
+pub(in crate::runtime) fn turn_before_queue() -> bool {
+    turns_waiting() && (sched().runqsize.load(Ordering::Relaxed) == 0 || every_other_time())
+}
+
+/// Whether the turn of one that needs a P comes before what is in the queues: every other time.
+pub(in crate::runtime) fn need_before_queues() -> bool {
+    turn_needed() && every_other_time()
+}
+
+fn every_other_time() -> bool {
+    sched().ext.turns.was_last.fetch_xor(1, Ordering::Relaxed) == 0
+}
+
+/// The M whose turn it is, off the list. Who has it gives it a P. `sched.lock` is held.
+pub(in crate::runtime) fn take_turn() -> Option<&'static M> {
+    assert_lock_held(&sched().lock);
+    sched().ext.turns.pop()
+}
+
+/// Gives `pp`, which is nobody's, to an M that [`take_turn`] has returned.
+pub(in crate::runtime) fn give_turn(mp: &M, pp: &'static P) {
+    trace(|| Event::ProcTurn(pp, mp));
+    mp.nextp.set(Some(pp));
+    notewakeup(&mp.park);
+}
+
+/// Gives idle P's to those that wait. Whoever has put a P on the idle list calls this. `sched.lock` is held.
+pub(in crate::runtime) fn serve_turns() {
+    while turns_waiting()
+        && let Some(pp) = pidleget()
+        && let Some(mp) = take_turn()
+    {
+        give_turn(mp, pp);
+    }
+}
+
+/// Lets the goroutines go on without a P that are kept, as long as the world is stopped: who comes too late to be of
+/// use is kept again. Else all of them would compute at once. `sched.lock` is held.
+pub(in crate::runtime) fn let_go() {
+    assert_lock_held(&sched().lock);
+    let wake = |mp: &M| {
+        mp.ext.turn.set(Turn::Again);
+        notewakeup(&mp.park);
+    };
+    sched().ext.turns.take_kept(|_| true, wake);
+}
+
+/// Lets the goroutines go on without a P that are kept, for a while.
+pub(in crate::runtime) fn let_all_go() {
+    lock(&sched().lock);
+    sched().ext.turns.take_kept(|_| true, |mp| notewakeup(&mp.park));
+    unlock(&sched().lock);
+}
+
+/// [`let_go`] of one, if it is kept and the lock is free: it isn't waited for here, as the caller may have set the
+/// scan bit of a goroutine, for which others wait with the lock.
+pub(in crate::runtime) fn let_one_go(one: &M) {
+    if one.ext.detached_since.load(Ordering::Relaxed) == 0 || !try_lock(&sched().lock) {
+        return;
+    }
+    sched().ext.turns.take_kept(|mp| ptr::eq(mp, one), |mp| notewakeup(&mp.park));
+    unlock(&sched().lock);
+}

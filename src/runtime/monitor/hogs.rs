@@ -1,0 +1,237 @@
+//! Goroutines that keep a P that others want, in code where nobody can stop them: how sysmon finds them, and
+//! what it asks of them. What they then do is in `sched/detach.rs`.
+//!
+//! The kernel counts how long each thread has been on a processor, and to read that takes 0.3 µs. A thread for
+//! which the count is the same twice, a tenth of a millisecond apart, sleeps, or waits for a processor; which of
+//! the two /proc tells. If it sleeps, its goroutine is asked to let the P go. One that computes is asked when its
+//! time slice is over, and goes on when its turn comes again.
+//!
+//! Nobody is asked whose P nobody wants, so no system call is cut short for nothing. A thread that sleeps is
+//! asked, too, if nobody else would notice new work.
+//!
+//! A signal that comes while the goroutine is in the runtime does nothing, and it is asked again.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use crate::runtime::base::debug::{detach_on, detach_torture};
+use crate::runtime::base::os::{nanotime, thread_cpu_time, thread_sleeps};
+use crate::runtime::base::print::eprintln;
+use crate::runtime::data::runtime2::{M, P, sched};
+use crate::runtime::data::turns::Turn;
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::count::ALLM;
+use crate::runtime::m::turn::{let_all_go, turns_waiting};
+use crate::runtime::p::runq::runqempty;
+use crate::runtime::p::timers::run::nobarrier_wake_time;
+use crate::runtime::preempt::ask::ask_by_signal;
+use crate::runtime::preempt::asked::Asked;
+use crate::runtime::report::hogs::{Hog, may_ask};
+use crate::runtime::sched::detach::as_many_as_may_be;
+
+/// For how long a thread has been on no processor if it sleeps, in nanoseconds.
+const SLEEPS_NS: i64 = 100 * 1000;
+
+/// How long a goroutine may compute when its time slice is over, to come to a check, or to hear that it is asked, in
+/// nanoseconds.
+const CHECKS_NS: i64 = 50 * 1000;
+
+/// How long until the next look at a thread that computes while its P is wanted.
+const LOOK_NS: i64 = 250 * 1000;
+
+/// The same if nobody wants the P yet.
+const IDLE_LOOK_NS: i64 = 2 * 1000 * 1000;
+
+/// After how long without a thread that sleeps sysmon expects none, in nanoseconds.
+const SELDOM_NS: i64 = 100 * 1000 * 1000;
+
+/// How long until a goroutine is asked for the second time; later, twice as long each time.
+const ASK_NS: i64 = 20 * 1000;
+
+/// After how many times the goroutine is taken to be in the runtime for long.
+const OFTEN: u32 = 6;
+
+/// How much a goroutine may compute without a P until it has to wait for its turn.
+const COMPUTES_NS: i64 = 10 * 1000 * 1000;
+
+/// When a thread was last seen to sleep.
+static SLEEPER_SEEN: AtomicI64 = AtomicI64::new(i64::MIN / 2);
+
+/// How late sysmon may look at a goroutine that has begun to run, for whether its thread sleeps: where that
+/// happens, it looks soon.
+pub(super) fn lag(pp: &P, now: i64) -> i64 {
+    let seldom = now - SLEEPER_SEEN.load(Ordering::Relaxed) > SELDOM_NS;
+    if seldom && !is_turn(pp) { IDLE_LOOK_NS } else { LOOK_NS }
+}
+
+/// When the next timer of `pp` is due.
+fn next_timer(pp: &P) -> i64 {
+    Some(nobarrier_wake_time(pp)).filter(|&when| when != 0).unwrap_or(i64::MAX)
+}
+
+/// Whether somebody waits for `pp`.
+pub(super) fn is_wanted(pp: &P, now: i64) -> bool {
+    turns_waiting() || is_wanted_by_others(pp, now)
+}
+
+/// Whether somebody waits for `pp` who hasn't computed for long.
+fn is_wanted_by_others(pp: &P, now: i64) -> bool {
+    !runqempty(pp.steal()) || sched().runqsize.load(Ordering::Relaxed) != 0 || next_timer(pp) <= now
+}
+
+/// Whether the time slice on `pp` is the turn of one that has computed for long before.
+fn is_turn(pp: &P) -> bool {
+    let turn = &pp.ext.last_turn;
+    turn.tick.load(Ordering::Relaxed) == pp.schedtick.load(Ordering::Relaxed)
+        && turn.ns.load(Ordering::Relaxed) != 0
+}
+
+/// Whether that turn has taken long enough, as others want the P.
+pub(super) fn turn_is_over(pp: &P, now: i64) -> bool {
+    is_turn(pp)
+        && now - pp.sysmontick.schedwhen.get() >= pp.ext.last_turn.ns.load(Ordering::Relaxed)
+        && is_wanted_by_others(pp, now)
+}
+
+/// Whether nobody but who runs now would notice new work.
+pub(super) fn nobody_looks() -> bool {
+    sched().nmspinning.load(Ordering::SeqCst) + sched().npidle.load(Ordering::SeqCst) == 0
+}
+
+/// A time slice has begun on `pp`.
+pub(super) fn new_slice(pp: &P) {
+    pp.ext.cpu_tick.when.set(0);
+    pp.ext.cpu_tick.over.set(0);
+    pp.ext.cpu_tick.asked.set(0);
+}
+
+/// Whether the goroutine that had `pp` was asked to let it go.
+pub(super) fn was_asked(pp: &P) -> bool {
+    pp.ext.cpu_tick.asked.get() != 0 || detach_torture()
+}
+
+/// Looks at the goroutine that runs on `pp`, whose time slice is over if `long` says so, and asks it to let the P
+/// go if it should; returns when to look again.
+pub(super) fn look_at(pp: &'static P, long: bool, now: i64) -> i64 {
+    // Acquire pairs with wirep.
+    let theirs = if detach_on() { pp.m.load(Ordering::Acquire) } else { None };
+    let Some(mp) = theirs else { return i64::MAX };
+    if detach_torture() {
+        ask_by_signal(mp, Asked::Detach, pp.schedtick.load(Ordering::Relaxed));
+        return now;
+    }
+    let tick = &pp.ext.cpu_tick;
+    let wanted = is_wanted(pp, now);
+    if !wanted && !nobody_looks() {
+        tick.when.set(0);
+        return next_timer(pp);
+    }
+    let Some(cpu) = thread_cpu_time(mp.procid.load(Ordering::Relaxed)) else { return i64::MAX };
+    let first = tick.when.get() == 0;
+    let same = tick.cpu.replace(cpu) == cpu && !first;
+    if same && now - tick.when.get() < SLEEPS_NS {
+        return tick.when.get() + SLEEPS_NS;
+    }
+    // Else it computes, or would if the kernel let it.
+    if !same || !thread_sleeps(mp.procid.load(Ordering::Relaxed)) {
+        tick.when.set(now);
+        if wanted && long && !first {
+            let since = tick.over.get();
+            // One that was asked before goes on in code where nobody can stop it: it needn't be given the time.
+            let unheard = if since == 0 { is_turn(pp) } else { cpu - since >= CHECKS_NS };
+            if since == 0 || unheard {
+                tick.over.set(cpu);
+            }
+            // Again only when it has computed on: a signal waits as long as the thread does.
+            return if unheard { ask(pp, mp, Asked::WaitForTurn, now) } else { now + SLEEPS_NS };
+        }
+        return match (first, wanted) {
+            (true, _) => now + SLEEPS_NS,
+            (false, true) => now + LOOK_NS,
+            (false, false) => next_timer(pp).min(now + IDLE_LOOK_NS),
+        };
+    }
+    SLEEPER_SEEN.store(now, Ordering::Relaxed);
+    ask(pp, mp, Asked::Detach, now)
+}
+
+/// Asks the goroutine of `mp`, which has `pp`; returns when to look again.
+fn ask(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> i64 {
+    if (pp.ext.cpu_tick.asked.get() >= OFTEN || as_many_as_may_be().is_some()) && turns_waiting() {
+        // It is in the runtime for long, or keeps its P because too many have lost theirs. What it waits for may be
+        // what a goroutine has that waits for its turn.
+        let_all_go();
+    }
+    if too_many() {
+        return i64::MAX;
+    }
+    if !was_told_of(pp, mp, what, now) {
+        return now + ASK_NS;
+    }
+    let tick = &pp.ext.cpu_tick;
+    ask_by_signal(mp, what, pp.sysmontick.schedtick.get());
+    let asked = tick.asked.get();
+    tick.asked.set(asked.saturating_add(1));
+    if asked >= OFTEN {
+        // One seems to be on its way: the program may have taken that, or put its own handler there for a while. One
+        // too many does no harm.
+        mp.signal_not_sent();
+    }
+    now + (ASK_NS << asked.min(OFTEN))
+}
+
+/// Whether the goroutine of `mp` was told of, if that is to be done before it is asked.
+fn was_told_of(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> bool {
+    let Some(gp) = mp.curg.get() else { return true };
+    let sleeps = what == Asked::Detach;
+    let slice = now - pp.sysmontick.schedwhen.get();
+    may_ask(Hog { gp, mp, pp, schedtick: pp.sysmontick.schedtick.get(), sleeps, slice })
+}
+
+/// Whether as many goroutines are detached as may be. Says so once.
+fn too_many() -> bool {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    let Some(max) = as_many_as_may_be() else { return false };
+    if !SAID.swap(true, Ordering::Relaxed) {
+        eprintln!(
+            "gosched: no more than {max} goroutines may go on without a processor, and as many do: others that \
+             compute, or block their threads, keep theirs (gosched::set_max_detached)"
+        );
+    }
+    true
+}
+
+/// Has goroutines without a P that compute wait for their turn; returns when to look again.
+pub(super) fn look_at_detached(now: i64) -> i64 {
+    static NEXT: AtomicI64 = AtomicI64::new(0);
+    // If as many are detached as may be, others may wait for what these have, and keep their P's.
+    if sched().ext.ndetached.load(Ordering::Relaxed) == 0 || !detach_on() || as_many_as_may_be().is_some() {
+        return i64::MAX;
+    }
+    let next = NEXT.load(Ordering::Relaxed);
+    if now < next {
+        return next;
+    }
+    // Acquire pairs with allocm. An M stays on the list.
+    let mut each = ALLM.0.load(Ordering::Acquire);
+    while let Some(mp) = each {
+        each = mp.alllink.get();
+        if mp.ext.detached_since.load(Ordering::Relaxed) == 0 || waits_for_turn(mp) {
+            continue;
+        }
+        let Some(cpu) = thread_cpu_time(mp.procid.load(Ordering::Relaxed)) else { continue };
+        if cpu - mp.ext.cpu_seen.load(Ordering::Relaxed) >= COMPUTES_NS {
+            mp.ext.cpu_seen.store(cpu, Ordering::Relaxed);
+            // Without the lock: the handler tries it at once, and if it isn't free the goroutine goes on.
+            ask_by_signal(mp, Asked::WaitForTurn, 0);
+        }
+    }
+    NEXT.store(nanotime() + COMPUTES_NS, Ordering::Relaxed);
+    now + COMPUTES_NS
+}
+
+fn waits_for_turn(mp: &M) -> bool {
+    lock(&sched().lock);
+    let turn = mp.ext.turn.get();
+    unlock(&sched().lock);
+    turn != Turn::None
+}

@@ -1,0 +1,204 @@
+//! Telling of goroutines that keep a P from others, with `GODEBUG=hogs=1`: which it is, and where.
+//!
+//! Sysmon finds them, and waits for nobody; but to find out names takes memory and std's locks, which one of them
+//! may hold. So a thread of its own tells of them, one at a time, an M without a P as sysmon's is. Sysmon asks a
+//! goroutine to let its P go only when that has had a copy of its stack, as it may then wait in a signal handler,
+//! where it leaves none; and waits for that no longer than [`PATIENCE`].
+
+use std::fmt::{self, Display, Formatter, Write};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::runtime::base::debug::hogs;
+use crate::runtime::base::os::{nanotime, thread_cpu_time, usleep};
+use crate::runtime::base::print::eprintln;
+use crate::runtime::data::runtime2::{G, GRUNNING, GSCANRUNNING, M, Note, P};
+use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus};
+use crate::runtime::lock::note::{SharedNote, noteclear, notesleep, notewakeup};
+use crate::runtime::m::new::new_system_m;
+use crate::runtime::m::turn::let_one_go;
+use crate::runtime::preempt::ask::ask;
+use crate::runtime::report::ancestors::Origin;
+use crate::runtime::report::goroutine_panic::Whose;
+use crate::runtime::report::symbols::Symbols;
+use crate::runtime::report::traceback::traceback;
+use crate::runtime::signal::snapshot;
+
+/// How long sysmon waits until it asks a goroutine whose stack wasn't copied yet, in nanoseconds.
+const PATIENCE: i64 = 20 * 1000 * 1000;
+
+/// How much a goroutine computes, in nanoseconds, until it is taken to have no checks: meanwhile it is asked to
+/// stop at one several times.
+const NO_CHECK_NS: i64 = 500 * 1000;
+
+/// How long nothing is said of others that were made at the same place.
+const SECOND: i64 = 1000 * 1000 * 1000;
+
+/// Of how many places something is said in a second, at most.
+const PLACES: usize = 64;
+
+/// A goroutine that keeps a P.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Hog {
+    pub(in crate::runtime) gp: &'static G,
+    pub(in crate::runtime) mp: &'static M,
+    pub(in crate::runtime) pp: &'static P,
+    /// [`P::schedtick`] in this time slice.
+    pub(in crate::runtime) schedtick: u32,
+    /// Whether its thread sleeps.
+    pub(in crate::runtime) sleeps: bool,
+    /// How long its time slice is until now, in nanoseconds.
+    pub(in crate::runtime) slice: i64,
+}
+
+// SAFETY: of the G, the M and the P, atomics are read, and what never changes while the G is running, as tell
+// sees to.
+unsafe impl Send for Hog {}
+
+impl Hog {
+    /// Whether it still has its P, and its time slice is the same.
+    fn still_has_it(&self) -> bool {
+        self.pp.schedtick.load(Ordering::Relaxed) == self.schedtick
+            && self.pp.m.load(Ordering::Acquire).is_some_and(|mp| ptr::eq(mp, self.mp))
+    }
+
+    /// Whether it comes to no check: waits until that is certain.
+    fn has_no_check(&self) -> bool {
+        let computed = || thread_cpu_time(self.mp.procid.load(Ordering::Relaxed)).unwrap_or(i64::MAX);
+        let begun = computed();
+        while !self.sleeps && self.still_has_it() && computed() - begun < NO_CHECK_NS {
+            // Sysmon has asked it to stop, but such a request may get lost. Without a signal, as it may sleep.
+            ask(self.mp, self.gp);
+            usleep(20);
+        }
+        self.still_has_it()
+    }
+
+    /// Where it was made. What is said of those that were made there is said of one a second.
+    fn place(&self) -> usize {
+        let created_at = self.gp.ext.created_at.get();
+        created_at.map_or(self.gp.gopc.get(), |location| ptr::from_ref(location).addr())
+    }
+}
+
+impl Display for Hog {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let slice = Duration::from_nanos(self.slice.max(0) as u64);
+        if self.sleeps {
+            write!(f, "blocks its thread and keeps its processor, {slice:.1?} after it began to run:")
+        } else {
+            write!(f, "keeps its processor, has computed for {slice:.1?}, and comes to no check:")
+        }
+    }
+}
+
+/// What the thread does that tells of goroutines.
+enum Doing {
+    /// There is no such thread.
+    Nothing,
+    /// It waits until somebody is to be told of.
+    Waiting,
+    /// It is to copy this one's stack, for which sysmon has waited since then.
+    Copying(Hog, i64),
+    /// It has done so, and writes.
+    Writing,
+}
+
+/// What sysmon and that thread know.
+struct Shared {
+    doing: Doing,
+    /// Of which places something was said last, and when.
+    said: [(usize, i64); PLACES],
+}
+
+static SHARED: Mutex<Shared> = Mutex::new(Shared { doing: Doing::Nothing, said: [(0, -SECOND); PLACES] });
+
+/// Woken when there is somebody to be told of.
+static ASKED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
+
+fn shared() -> MutexGuard<'static, Shared> {
+    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Where to note that something is said of `place`; none if that was done within a second, or of so many
+    /// others.
+    fn entry(&self, place: usize, now: i64) -> Option<usize> {
+        let recent = |said: &(usize, i64)| now - said.1 < SECOND;
+        if self.said.iter().any(|said| said.0 == place && recent(said)) {
+            return None;
+        }
+        self.said.iter().position(|said| !recent(said))
+    }
+}
+
+/// Starts the thread that tells of goroutines, if `GODEBUG` wants that. For sysmon, when it begins.
+pub(in crate::runtime) fn tell_of_hogs_if_wanted() {
+    if hogs()
+        && let Err(error) = new_system_m(tell_of_hogs)
+    {
+        eprintln!("gosched: GODEBUG=hogs=1 has no thread: {error}");
+    }
+}
+
+/// Whether `hog` may be asked to let its P go: everything was found out that is to be said of it. For sysmon,
+/// which asks again.
+pub(in crate::runtime) fn may_ask(hog: Hog) -> bool {
+    if !hogs() {
+        return true;
+    }
+    let now = nanotime();
+    let mut shared = shared();
+    match shared.doing {
+        Doing::Nothing | Doing::Writing => true,
+        Doing::Copying(other, since) => !ptr::eq(hog.gp, other.gp) || now - since > PATIENCE,
+        Doing::Waiting if shared.entry(hog.place(), now).is_none() => true,
+        Doing::Waiting => {
+            shared.doing = Doing::Copying(hog, now);
+            notewakeup(&ASKED);
+            false
+        }
+    }
+}
+
+/// What the M runs that tells of goroutines; it never ends.
+fn tell_of_hogs() {
+    // The first look-up reads the program's debug information, which takes long.
+    Symbols::new().explain();
+    loop {
+        shared().doing = Doing::Waiting;
+        notesleep(&ASKED);
+        noteclear(&ASKED);
+        let asked = match shared().doing {
+            Doing::Copying(hog, _) => Some(hog),
+            _ => None,
+        };
+        if let Some(hog) = asked.filter(Hog::has_no_check) {
+            tell(hog);
+        }
+    }
+}
+
+/// Writes which goroutine `hog` is, and its stack.
+fn tell(hog: Hog) {
+    let now = nanotime();
+    let mut known = shared();
+    if let Some(at) = known.entry(hog.place(), now) {
+        known.said[at] = (hog.place(), now);
+    }
+    drop(known);
+    // With the scan bit set, it neither ends nor leaves its M.
+    if !castogscanstatus(hog.gp, GRUNNING, GSCANRUNNING) {
+        return;
+    }
+    let mut text = String::new();
+    // Writing to a string doesn't fail.
+    let _ = writeln!(text, "gosched: {}{hog}", Whose(hog.gp));
+    let (pcs, origin) = (snapshot::running(hog.gp, let_one_go), Origin::of(hog.gp));
+    casfrom_gscanstatus(hog.gp, GSCANRUNNING, GRUNNING);
+    shared().doing = Doing::Writing;
+    let _ = traceback(&mut text, &mut Symbols::new(), pcs.as_ref(), &origin);
+    eprintln!("{text}");
+}

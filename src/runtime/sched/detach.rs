@@ -1,0 +1,188 @@
+//! Goroutines that run on without a P. Go has no such thing: there, each loop can be stopped.
+//!
+//! User code needs its thread, and only the runtime needs the P. So a goroutine whose time is over, or whose
+//! thread sleeps in the kernel, in code that nobody knows, *loses its P and keeps its thread*: it is
+//! **detached**. Nothing of it moves, so thread-locals, locks of the thread's and a half-done `malloc` stay
+//! valid.
+//!
+//! Sysmon asks for it by a signal, and the handler, on the goroutine's own thread, does with the P what
+//! `entersyscall` does ([`lose_p`]). From then on whoever wins the CAS from `PSYSCALL` has the P.
+//!
+//! | | `g.atomicstatus` | `m.p` | `m.ext.detached_since` | the P |
+//! | --- | --- | --- | --- | --- |
+//! | runs | `GRUNNING` | P | 0 | `PRUNNING` |
+//! | detached, its P not taken yet | `GRUNNING` | null | when | `PSYSCALL`, also in `m.oldp` |
+//! | detached | `GRUNNING` | null | when | somebody else's |
+//! | in a system call | `GSYSCALL` | null | 0 | `PSYSCALL`, or somebody else's |
+//!
+//! It stays `GRUNNING`: the handler needn't change the status, for which it might have to wait, and `suspendG`
+//! waits until it comes to a safe point, as before.
+//!
+//! - **The handler does it only where `m.locks` is 0, and not on g0.** So what relies on
+//!   its P holds it: reads `m.p` while `locks` isn't 0, and uses what it read no longer. What runs on g0 needs no
+//!   more than to bear that there is no P.
+//! - Most of the runtime does without a P, as on a foreign thread: a G goes to the global queue in place of the
+//!   P's own, a sudog comes from the central cache. So none has to wait for a P in order to go on; and in code
+//!   that can't park none may, as it may hold a lock of std's. What can't do without ([`hold_with_p`]) waits.
+//! - It has a P again when it has waited for anything, or where there was one to be had at once.
+//! - The handler takes no lock, allocates nothing, and calls no tracer and no hook, until the P is gone. Then it
+//!   may wait for its turn (`m/turn.rs`), which takes `sched.lock`: `locks` was 0, so this thread has it not.
+
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::runtime::arch::systemstack_scannable;
+use crate::runtime::base::debug::detach_always;
+use crate::runtime::base::os::{nanotime, this_thread_cpu_time};
+use crate::runtime::base::this::{Held, goroutine, hold};
+use crate::runtime::data::ext::StackKind;
+use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, M, P, PRUNNING, PSYSCALL, WaitReason, sched};
+use crate::runtime::data::turns::Turn;
+use crate::runtime::g::status::{cas_g_from_waiting, cas_g_to_waiting, readgstatus};
+use crate::runtime::m::turn::wait_for_turn;
+use crate::runtime::p::idle::wake_sysmon_from_signal;
+use crate::runtime::preempt::asked::Asked;
+use crate::runtime::sched::syscall::exitsyscallfast;
+
+/// How many goroutines may be detached at once. Each takes a thread.
+static MAX_DETACHED: AtomicUsize = AtomicUsize::new(2_000);
+
+/// [`set_max_detached`](crate::set_max_detached).
+pub(crate) fn set_max_detached(max: usize) -> usize {
+    MAX_DETACHED.swap(max, Ordering::Relaxed)
+}
+
+/// How many goroutines may be detached, if as many are.
+pub(in crate::runtime) fn as_many_as_may_be() -> Option<usize> {
+    let max = MAX_DETACHED.load(Ordering::Relaxed);
+    (sched().ext.ndetached.load(Ordering::Relaxed) as usize >= max).then_some(max)
+}
+
+/// Does what was asked of `gp`, which the thread of `mp` ran when a signal came: it goes on without its P, or
+/// when its turn comes. If it is where it relies on its P, nothing happens, and who asked asks again. In a signal
+/// handler.
+pub(in crate::runtime) fn lose_p(mp: &'static M, gp: &'static G, asked: Asked) {
+    let asked = if detach_always() { Asked::Detach } else { asked };
+    if asked == Asked::Nothing || !in_user_code(mp, gp) {
+        return;
+    }
+    match mp.p.peek() {
+        Some(pp)
+            if detach_always()
+                || mp.ext.asked_in.load(Ordering::Relaxed) == pp.schedtick.load(Ordering::Relaxed) =>
+        {
+            detach(mp, pp, asked);
+        }
+        // Another goroutine was asked.
+        Some(_) => return,
+        None if mp.ext.detached_since.load(Ordering::Relaxed) == 0 => return,
+        None => {}
+    }
+    if asked == Asked::WaitForTurn {
+        if wait_for_turn(mp, Turn::Kept) {
+            attached(mp);
+        } else {
+            // It may compute for a while before it is asked again.
+            mp.ext.cpu_seen.store(this_thread_cpu_time(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether `gp` is in no function of the runtime's that relies on the P of `mp`. It may be leaving its stack for
+/// g0's, which then finds no P, or coming from there; and it may be in a handler of the program's.
+fn in_user_code(mp: &M, gp: &G) -> bool {
+    mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp))
+        && mp.locks.get() == 0
+        && mp.mallocing.get() == 0
+        && mp.preemptoff.get().is_null()
+        && !mp.isextra.get()
+        // Copying stacks have checks, and in between hardly room for what a signal may need.
+        && gp.ext.kind.get() != StackKind::Copying
+        && readgstatus(gp) & !GSCAN == GRUNNING
+        // It takes registers from a block that is on its P's list already: `preempt/xregs.rs`.
+        && gp.ext.x_regs.get().is_null()
+}
+
+/// Lets the P of `mp` go.
+fn detach(mp: &'static M, pp: &'static P, asked: Asked) {
+    if pp.status.load(Ordering::Relaxed) != PRUNNING {
+        return;
+    }
+    sched().ext.detachments[asked as usize - 1].fetch_add(1, Ordering::Relaxed);
+    sched().ext.ndetached.fetch_add(1, Ordering::Relaxed);
+    let now = nanotime();
+    mp.ext.detached_since.store(now, Ordering::Relaxed);
+    if asked == Asked::WaitForTurn {
+        pp.ext.last_turn.ended.store(now, Ordering::Relaxed);
+    }
+    mp.ext.cpu_seen.store(this_thread_cpu_time(), Ordering::Relaxed);
+    // The slice has ended with this goroutine: what comes next on the P has its own.
+    pp.preempt.store(false, Ordering::Relaxed);
+    mp.syscalltick.set(pp.syscalltick.load(Ordering::Relaxed));
+    pp.m.set(None);
+    mp.oldp.set(Some(pp));
+    mp.p.set(None);
+    pp.ext.detached_from.set(Some(mp));
+    // Last: from here on the P is whoever's changes this. It pairs with the CASes of these.
+    pp.status.store(PSYSCALL, Ordering::SeqCst);
+    wake_sysmon_from_signal();
+}
+
+/// The goroutine of `mp` isn't detached any more: it has a P, is in a system call, or has left.
+#[cold]
+#[inline(never)]
+pub(super) fn attached(mp: &M) {
+    let since = mp.ext.detached_since.swap(0, Ordering::Relaxed);
+    if since != 0 {
+        sched().ext.ndetached.fetch_sub(1, Ordering::Relaxed);
+        sched().ext.detached_time.fetch_add(nanotime() - since, Ordering::Relaxed);
+    }
+}
+
+/// Gets a P for `mp`, which has none, if one is to be had at once: the one it had, or an idle one. The caller
+/// holds `mp`, or is on g0.
+fn get_p(mp: &'static M) -> bool {
+    let oldp = mp.oldp.get();
+    mp.oldp.set(None);
+    let got = exitsyscallfast(mp, oldp);
+    if got {
+        mp.p().inspect(|pp| pp.ext.detached_from.set(None));
+        attached(mp);
+    }
+    got
+}
+
+/// The goroutine of `mp`, which has lost its P, leaves it: gets a P for what comes next, if one is to be had at
+/// once. On g0.
+pub(super) fn leave(mp: &'static M) -> bool {
+    let got = get_p(mp);
+    attached(mp);
+    got
+}
+
+/// Gets a P for `mp`, on g0, or waits for its turn.
+#[cold]
+#[inline(never)]
+pub(super) fn need_p(mp: &'static M) {
+    if !get_p(mp) {
+        wait_for_turn(mp, Turn::Needed);
+        attached(mp);
+    }
+}
+
+/// The running goroutine and its M, which has a P, and keeps it: waits for one if it was taken. Where a
+/// goroutine can park.
+pub(in crate::runtime) fn hold_with_p() -> (&'static G, &'static M, Held) {
+    let (gp, mp) = goroutine();
+    // While it waits, too: the handler of a signal that came meanwhile might wait for another P.
+    let held = hold(mp);
+    if held.p().is_none() && !get_p(mp) {
+        systemstack_scannable(|| {
+            // Waiting, so that it can be suspended meanwhile: who does that may have the P it waits for.
+            cas_g_to_waiting(gp, GRUNNING, WaitReason::Preempted);
+            need_p(mp);
+            cas_g_from_waiting(gp);
+        });
+    }
+    (gp, mp, held)
+}

@@ -1,0 +1,70 @@
+//! A wait that anybody may end, at any time, as often as they like: what a future's waker needs. `goready` alone wants
+//! the goroutine to wait, and to be woken once.
+//!
+//! ```text
+//!              wake                wake
+//!     EMPTY ----------> NOTIFIED <---------- the G that waits
+//!       ^ |                |                        ^
+//!       | +----------------|------------------------+
+//!       |       park       |
+//!       +------------------+  park: it doesn't wait, or has waited
+//! ```
+
+use std::ffi::c_void;
+use std::ptr;
+
+use crate::runtime::data::atomic::{AtomicPtr, Ordering};
+use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
+use crate::runtime::sched::must_wait::must_wait;
+use crate::runtime::sched::park::gopark;
+use crate::runtime::sched::ready::goready;
+
+/// Nobody waits, and nobody has woken.
+const EMPTY: *mut G = ptr::null_mut();
+/// The next wait is over before it begins.
+const NOTIFIED: *mut G = ptr::without_provenance_mut(1);
+
+/// Where one goroutine or thread waits, and others wake it.
+pub(crate) struct Parker(AtomicPtr<G>);
+
+impl Parker {
+    pub(crate) fn new() -> Self {
+        Parker(AtomicPtr::new(EMPTY))
+    }
+
+    /// Waits until [`wake`](Self::wake) has been called since the last wait. One waits at a time.
+    ///
+    /// # Panics
+    /// As [`must_wait`], in the name of `what`.
+    #[track_caller]
+    pub(crate) fn park(&self, what: &str) {
+        // Acquire, here and below, pairs with wake: what came before that is seen.
+        if self.0.swap(EMPTY, Ordering::Acquire) == NOTIFIED {
+            return;
+        }
+        let _guest = must_wait(what);
+        let this = ptr::from_ref(self).cast_mut().cast();
+        // SAFETY: on a goroutine, and a point that can park. parkcommit touches neither stack; if it returns false, it
+        // hasn't left this G where it would be made ready. The parker stays, as it is borrowed.
+        unsafe { gopark(Some(parkcommit), this, WaitReason::Future, TraceBlockReason::Generic, 2) };
+        self.0.swap(EMPTY, Ordering::Acquire);
+    }
+
+    /// Ends the wait, or the next one.
+    pub(crate) fn wake(&self) {
+        // Release pairs with park. Acquire pairs with parkcommit: the G is seen as parked.
+        let waits = self.0.swap(NOTIFIED, Ordering::AcqRel);
+        if waits != EMPTY && waits != NOTIFIED {
+            // SAFETY: it is a G, and G's are never freed. Who takes it from here, and that is one, is to wake it.
+            goready(unsafe { &*waits });
+        }
+    }
+}
+
+/// Leaves the parked G where [`Parker::wake`] will find it; false if that has been called.
+unsafe extern "C" fn parkcommit(gp: *mut G, parker: *mut c_void) -> bool {
+    // SAFETY: gopark passes what park gave it, a parker that is borrowed until the G goes on.
+    let Parker(state) = unsafe { &*parker.cast::<Parker>() };
+    // Release pairs with wake, which makes the G ready: it is seen as parked.
+    state.compare_exchange(EMPTY, gp, Ordering::Release, Ordering::Relaxed).is_ok()
+}

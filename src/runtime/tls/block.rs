@@ -1,0 +1,325 @@
+//! A goroutine's block: its thread's control block (`struct pthread`) and the TLS of all modules.
+
+use std::ffi::c_void;
+use std::io;
+use std::ptr;
+
+use crate::runtime::arch::{TLS_BELOW, g_offset, getg, thread_pointer};
+use crate::runtime::base::fatal::throw;
+use crate::runtime::data::runtime2::G;
+use crate::runtime::tls::glibc;
+use crate::runtime::tls::glibc::{Glibc, KEYS, KEYS_IN_BLOCK, Key, KeyData};
+
+/// Numbers for `pthread` to tell threads apart by, as it does for recursive mutexes: no thread of the system has
+/// such a large one, and the two highest bits mark waiters.
+const FIRST_TID: u32 = 1 << 22;
+const LAST_TID: u32 = (1 << 30) - 1;
+
+/// The number of the goroutine with this goid. Who had it before has ended long since.
+fn tid(goid: u64) -> u32 {
+    FIRST_TID + (goid % u64::from(LAST_TID - FIRST_TID + 1)) as u32
+}
+
+/// What of the control block follows `tid` in glibc's struct: a word that isn't used, and the head of the list of
+/// robust mutexes that the thread has locked.
+const ROBUST_PREV: usize = 8;
+const ROBUST_LIST: usize = 16;
+const ROBUST_OFFSET: usize = 24;
+
+/// How often a thread's end looks for what keys have: `limits.h`.
+const PTHREAD_DESTRUCTOR_ITERATIONS: usize = 4;
+
+/// The locale of the program: `locale.h`.
+const LC_GLOBAL_LOCALE: libc::locale_t = ptr::without_provenance_mut(-1_isize as usize);
+
+impl Glibc {
+    /// The thread pointer of a block that ends at `hi`.
+    fn pointer_below(&self, hi: usize) -> usize {
+        let above = if TLS_BELOW { self.sizeof_pthread } else { self.static_size };
+        (hi - above) & !(self.static_align - 1)
+    }
+
+    /// Where the block with this thread pointer begins.
+    fn begin(&self, tp: usize) -> usize {
+        if TLS_BELOW { tp + self.sizeof_pthread - self.static_size } else { tp - self.sizeof_pthread }
+    }
+
+    /// How much a block takes at most: some is left over above it, as its end is a multiple of 64 and the thread pointer
+    /// may have to be one of more.
+    pub(super) fn size(&self) -> usize {
+        // On x86-64 glibc counts struct pthread as static TLS, too.
+        let pthread = if TLS_BELOW { 0 } else { self.sizeof_pthread };
+        (self.static_size + pthread + self.static_align).next_multiple_of(64) - 64
+    }
+
+    /// `struct pthread` of the block with this thread pointer.
+    pub(super) fn pthread(&self, tp: usize) -> *mut u8 {
+        ptr::with_exposed_provenance_mut(if TLS_BELOW { tp } else { tp - self.sizeof_pthread })
+    }
+
+    /// Makes a block that ends at `hi`, of a thread that runs `gp`, and returns its thread pointer. Fails without
+    /// memory.
+    ///
+    /// # Safety
+    /// The memory below `hi` is the caller's.
+    pub(super) unsafe fn make(&self, hi: usize, gp: *mut G) -> io::Result<usize> {
+        let tp = self.pointer_below(hi);
+        let pthread = self.pthread(tp);
+        debug_assert!(self.begin(tp) >= hi - self.size());
+        // SAFETY: all this is in the block. The one field that is above it and that glibc looks at first, the
+        // vector of modules, is what deallocate_tls has freed, or was never there.
+        let made = unsafe {
+            ptr::write_bytes(pthread, 0, self.sizeof_pthread);
+            (self.allocate_tls)(ptr::with_exposed_provenance_mut(tp))
+        };
+        if made.is_null() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        // SAFETY: a control block, as glibc has made it, and the caller's.
+        unsafe {
+            self.fill(tp);
+            set_g(tp, gp);
+        }
+        Ok(tp)
+    }
+
+    /// Writes into a control block what `pthread_create` writes.
+    ///
+    /// # Safety
+    /// `tp` is that of a new block.
+    unsafe fn fill(&self, tp: usize) {
+        let (own, new) = (self.pthread(thread_pointer()).cast_const(), self.pthread(tp));
+        // SAFETY: fields of this thread's control block, and of the new one, aligned as they are there.
+        unsafe {
+            let vector = dtv(tp).read();
+            // What stands before the first field: the guards of stacks and pointers, features, and that there
+            // are other threads, which malloc asks.
+            ptr::copy_nonoverlapping(own, new, self.list);
+            if TLS_BELOW {
+                dtv(tp).write(vector);
+                let (word, addr) = (new.cast::<usize>(), tp);
+                word.write(addr);
+                word.add(2).write(addr);
+            }
+            // In fork's child the C library takes the thread that has forked off its lists.
+            let list = new.add(self.list);
+            list.cast::<[*mut u8; 2]>().write([list, list]);
+            let tid = new.add(self.tid);
+            let robust = tid.add(ROBUST_LIST);
+            tid.add(ROBUST_PREV).cast::<*mut u8>().write(robust);
+            robust.cast::<*mut u8>().write(robust);
+            let offset = self.tid + ROBUST_OFFSET;
+            new.add(offset).cast::<usize>().write(own.add(offset).cast::<usize>().read());
+            // The first block of what keys have stands before the table of blocks.
+            let specific = new.add(self.specific);
+            specific.cast::<*mut u8>().write(specific.sub(KEYS_IN_BLOCK * size_of::<KeyData>()));
+            if let Some(rseq) = self.rseq {
+                // Not registered: who asks for the processor asks the kernel.
+                let rseq = ptr::with_exposed_provenance_mut::<u8>(tp.wrapping_add_signed(rseq));
+                rseq.cast::<[i32; 2]>().write([0, -1]);
+            }
+        }
+    }
+
+    /// Makes TLS what it is in a new thread that runs `gp`, but for the C library's own, of which nothing is seen but
+    /// `errno` and the like.
+    ///
+    /// # Safety
+    /// The block is the caller's, and no thread has its thread pointer.
+    unsafe fn reset(&self, tp: usize, gp: *mut G) {
+        for module in self.modules.iter().filter(|module| !module.is_libc) {
+            let at: *mut u8 = ptr::with_exposed_provenance_mut(tp.wrapping_add_signed(module.offset));
+            // SAFETY: the module's part of the block, and its image, which stays as long as the module, and that
+            // is for good: it has TLS in blocks.
+            unsafe {
+                ptr::copy_nonoverlapping(module.image, at, module.image_size);
+                ptr::write_bytes(at.add(module.image_size), 0, module.size - module.image_size);
+            }
+        }
+        // SAFETY: as the caller says.
+        unsafe { set_g(tp, gp) };
+    }
+
+    /// Names the thread of a block, for the eyes of `pthread`, by its goroutine's goid.
+    ///
+    /// # Safety
+    /// The block is the caller's.
+    pub(super) unsafe fn rename(&self, tp: usize, goid: u64) {
+        // SAFETY: a field of the control block.
+        unsafe { self.pthread(tp).add(self.tid).cast::<u32>().write(tid(goid)) };
+    }
+
+    /// How often libraries with TLS had come and gone when the block's vector of modules was brought up to date.
+    ///
+    /// # Safety
+    /// As [`reset`](Self::reset).
+    pub(super) unsafe fn generation_of(&self, tp: usize) -> usize {
+        // SAFETY: the vector begins with it.
+        unsafe { (*dtv(tp).read())[0] }
+    }
+
+    /// Whether the block has TLS of libraries that were loaded later, in memory of its own.
+    ///
+    /// # Safety
+    /// As [`reset`](Self::reset).
+    unsafe fn has_more(&self, tp: usize) -> bool {
+        // SAFETY: the vector has its length before its first word, and a pair for each module, whose second word
+        // says what is to be freed.
+        unsafe {
+            if Some(self.generation_of(tp)) == self.generation {
+                return false;
+            }
+            let vector = dtv(tp).read();
+            let len = vector.sub(1).cast::<usize>().read();
+            (1..=len).any(|module| (*vector.add(module))[1] != 0)
+        }
+    }
+
+    /// Runs the destructors of this thread's thread-locals, as the end of a thread does.
+    ///
+    /// # Safety
+    /// On the block's own goroutine, of which nothing runs any more.
+    pub(super) unsafe fn run_destructors(&self) {
+        // SAFETY: they are to be run now, as the caller says. A key's destructor may make more.
+        unsafe {
+            (self.call_tls_dtors)();
+            if self.run_key_destructors() {
+                (self.call_tls_dtors)();
+            }
+        }
+    }
+
+    /// Calls the destructors of what keys have, until none has anything, but not for ever. Says whether any was
+    /// called.
+    ///
+    /// # Safety
+    /// As [`run_destructors`](Self::run_destructors).
+    unsafe fn run_key_destructors(&self) -> bool {
+        const BLOCKS: usize = KEYS / KEYS_IN_BLOCK;
+        let pthread = self.pthread(thread_pointer());
+        // SAFETY: the table of blocks, of which each is null or has so many; after it stands whether any was used.
+        let (table, used) = unsafe {
+            let table = pthread.add(self.specific).cast::<[*mut KeyData; BLOCKS]>();
+            (table, table.add(1).cast::<bool>())
+        };
+        let mut any = false;
+        for _ in 0..PTHREAD_DESTRUCTOR_ITERATIONS {
+            // SAFETY: as above; and it is this thread's alone.
+            if !unsafe { used.replace(false) } {
+                break;
+            }
+            for n in 0..KEYS {
+                // SAFETY: as above.
+                let block = unsafe { (*table)[n / KEYS_IN_BLOCK] };
+                if block.is_null() {
+                    continue;
+                }
+                // SAFETY: as above. A key may be deleted meanwhile, which changes its number.
+                let (data, key) =
+                    unsafe { (&mut *block.add(n % KEYS_IN_BLOCK), self.keys.add(n).read_volatile()) };
+                let value = std::mem::replace(&mut data.data, ptr::null_mut());
+                let Key { seq, destructor: Some(destructor) } = key else { continue };
+                if !value.is_null() && seq == data.seq {
+                    any = true;
+                    // SAFETY: who has made the key wants it to be called for such a value.
+                    unsafe { destructor(value) };
+                }
+            }
+        }
+        any
+    }
+}
+
+/// Sets the runtime's own thread-local: who runs. `gogo` sets it, too, but after the thread pointer, and a signal may
+/// come in between.
+///
+/// # Safety
+/// The block with this thread pointer is the caller's.
+unsafe fn set_g(tp: usize, gp: *mut G) {
+    let at = tp.wrapping_add_signed(g_offset());
+    // SAFETY: it is in the block, as the library with this code was there from the start.
+    unsafe { ptr::with_exposed_provenance_mut::<*mut G>(at).write(gp) };
+}
+
+/// Where the block has its vector of modules.
+fn dtv(tp: usize) -> *mut *mut [usize; 2] {
+    let word = if TLS_BELOW { 1 } else { 0 };
+    ptr::with_exposed_provenance_mut::<*mut [usize; 2]>(tp).wrapping_add(word)
+}
+
+/// How much of a home a block takes, at most.
+pub(in crate::runtime) fn block_size() -> usize {
+    glibc().map_or(0, Glibc::size)
+}
+
+/// Makes the thread-locals of a dead `gp` those of a new thread. Fails without memory.
+pub(in crate::runtime) fn renew(gp: &'static G) -> io::Result<()> {
+    let Some(glibc) = glibc() else { throw("tls: not available") };
+    // SAFETY: what is between the stack and the G is the block's; the G is dead, so nobody uses it.
+    unsafe {
+        if gp.ext.tp.get() != 0 && glibc.has_more(gp.ext.tp.get()) {
+            free(gp);
+        }
+        match gp.ext.tp.get() {
+            0 => gp.ext.tp.set(glibc.make(gp.as_ptr().addr(), gp.as_ptr())?),
+            tp => glibc.reset(tp, gp.as_ptr()),
+        }
+    }
+    Ok(())
+}
+
+/// Frees what the block of a dead G has beside itself, if it has a block.
+pub(in crate::runtime) fn free(gp: &G) {
+    let tp = gp.ext.tp.replace(0);
+    if tp != 0
+        && let Some(glibc) = glibc()
+    {
+        // SAFETY: allocate_tls has made it, in memory that it was given; nobody uses it.
+        unsafe { (glibc.deallocate_tls)(ptr::with_exposed_provenance_mut::<c_void>(tp), false) };
+    }
+}
+
+/// Runs the destructors of the running goroutine's thread-locals, if it has its own.
+#[inline(always)]
+pub(crate) fn end_locals(gp: &G) {
+    if gp.ext.tp.get() != 0 {
+        gosched_end_locals();
+    }
+}
+
+/// What a goroutine with thread-locals of its own does first; assembly calls this. The thread is called after it, and
+/// the C library's locale is the program's, not the last goroutine's.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_begin_locals() {
+    let Some(glibc) = glibc() else { throw("tls: not available") };
+    // SAFETY: the block is the running goroutine's; the global locale is always there.
+    unsafe {
+        let goid = getg().map_or(0, |gp| gp.goid.get());
+        glibc.rename(thread_pointer(), goid);
+        libc::uselocale(LC_GLOBAL_LOCALE);
+    }
+}
+
+/// What a goroutine with thread-locals of its own does last; assembly calls this. Runs their destructors.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_end_locals() {
+    let Some(glibc) = glibc() else { throw("tls: not available") };
+    // SAFETY: on the goroutine, whose function has returned.
+    unsafe { glibc.run_destructors() };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_block_is_larger_than_it_says() {
+        let Ok(mut glibc) = Glibc::find() else { return };
+        for align in [64, 256, 4096, 1 << 16] {
+            glibc.static_align = align;
+            for hi in (1 << 30..(1 << 30) + (2 << 16)).step_by(64) {
+                assert!(hi - glibc.begin(glibc.pointer_below(hi)) <= glibc.size(), "aligned to {align}");
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The parts of glibc that make a thread of a piece of memory. All but one are for glibc's own other half, the
+//! dynamic linker, or for debuggers, so each is looked up by name.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr;
+
+use crate::runtime::arch::{TLS_BELOW, thread_pointer};
+
+/// glibc, as found.
+pub(super) struct Glibc {
+    /// The bytes of the TLS block of a thread, with room for libraries that are still to come, and with `struct
+    /// pthread` where that lies above the thread pointer.
+    pub(super) static_size: usize,
+    /// Its alignment.
+    pub(super) static_align: usize,
+    /// The bytes of `struct pthread`.
+    pub(super) sizeof_pthread: usize,
+    /// Offsets in `struct pthread`.
+    pub(super) tid: usize,
+    pub(super) specific: usize,
+    pub(super) list: usize,
+    /// From the thread pointer to what is registered with the kernel for rseq; none before glibc 2.35.
+    pub(super) rseq: Option<isize>,
+    /// Makes the TLS block of a thread, in memory that it is given; null without memory.
+    pub(super) allocate_tls: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+    /// Frees what `allocate_tls` has allocated, but for the memory that it was given.
+    pub(super) deallocate_tls: unsafe extern "C" fn(*mut c_void, bool),
+    /// Runs the destructors of thread-locals, this thread's.
+    pub(super) call_tls_dtors: unsafe extern "C" fn(),
+    /// The keys of `pthread_key_create`.
+    pub(super) keys: *const Key,
+    /// The programs and libraries that have TLS, all of which is in the block.
+    pub(super) modules: Vec<Module>,
+    /// How often libraries with TLS had come and gone when it was looked at, if those that were there then have all of
+    /// it in the block: a thread whose vector of modules says the same has nothing elsewhere.
+    pub(super) generation: Option<usize>,
+}
+
+// SAFETY: what it points to is glibc's own, and there for as long as the process is.
+unsafe impl Sync for Glibc {}
+// SAFETY: as above.
+unsafe impl Send for Glibc {}
+
+/// A key of `pthread_key_create`: glibc's `struct pthread_key_struct`.
+#[repr(C)]
+pub(super) struct Key {
+    pub(super) seq: usize,
+    pub(super) destructor: Option<unsafe extern "C" fn(*mut c_void)>,
+}
+
+/// How many keys there can be, and how many stand in one block of `struct pthread`.
+pub(super) const KEYS: usize = 1024;
+pub(super) const KEYS_IN_BLOCK: usize = 32;
+
+/// What a thread has for a key: glibc's `struct pthread_key_data`.
+#[repr(C)]
+pub(super) struct KeyData {
+    pub(super) seq: usize,
+    pub(super) data: *mut c_void,
+}
+
+/// A program or library with TLS.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Module {
+    /// From the thread pointer to its TLS.
+    pub(super) offset: isize,
+    /// What its TLS begins with in a new thread; zeros follow.
+    pub(super) image: *const u8,
+    pub(super) image_size: usize,
+    pub(super) size: usize,
+    /// It is the C library itself.
+    pub(super) is_libc: bool,
+}
+
+/// How large a block may be: half of the largest room.
+const MOST: usize = 256 << 20;
+
+impl Glibc {
+    /// Looks everything up.
+    pub(super) fn find() -> Result<Glibc, String> {
+        let (mut static_size, mut static_align) = (0, 0);
+        // SAFETY: the types are those of glibc's sources, since 2.34 at least.
+        unsafe {
+            let info: unsafe extern "C" fn(*mut usize, *mut usize) =
+                std::mem::transmute(symbol(c"_dl_get_tls_static_info")?);
+            info(&mut static_size, &mut static_align);
+            let glibc = Glibc {
+                static_size,
+                static_align: static_align.max(64),
+                sizeof_pthread: *symbol(c"_thread_db_sizeof_pthread")?.cast::<u32>() as usize,
+                tid: field(c"_thread_db_pthread_tid")?,
+                specific: field(c"_thread_db_pthread_specific")?,
+                list: field(c"_thread_db_pthread_list")?,
+                rseq: symbol(c"__rseq_offset").ok().map(|offset| *offset.cast::<isize>()),
+                allocate_tls: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+                >(symbol(c"_dl_allocate_tls")?),
+                deallocate_tls: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void, bool)>(
+                    symbol(c"_dl_deallocate_tls")?,
+                ),
+                call_tls_dtors: std::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(symbol(
+                    c"__call_tls_dtors",
+                )?),
+                keys: symbol(c"__pthread_keys")?.cast(),
+                modules: modules(static_size).0,
+                generation: None,
+            };
+            glibc.plausible()
+        }
+    }
+
+    /// Notes the generation that a new vector has begun with.
+    pub(super) fn note_generation(&mut self, generation: usize) {
+        let (_, all) = modules(self.static_size);
+        self.generation = all.then_some(generation);
+    }
+
+    /// Fails if sizes or offsets aren't what they can be.
+    fn plausible(self) -> Result<Glibc, String> {
+        let Glibc { sizeof_pthread, tid, specific, list, .. } = self;
+        let in_order = list < tid && tid + 64 < specific && specific + 256 < sizeof_pthread;
+        if !in_order || !(1 << 10..1 << 14).contains(&sizeof_pthread) {
+            return Err(format!(
+                "struct pthread has {sizeof_pthread} bytes, and its fields are at {list}, {tid}, {specific}"
+            ));
+        }
+        if self.size() > MOST {
+            return Err(format!("they have {} bytes, and {MOST} are the limit", self.size()));
+        }
+        Ok(self)
+    }
+}
+
+/// Where glibc has `name`.
+fn symbol(name: &CStr) -> Result<*mut c_void, String> {
+    // SAFETY: the name is a C string.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if found.is_null() { Err(format!("this C library has no {}", name.to_string_lossy())) } else { Ok(found) }
+}
+
+/// The offset of a field that glibc describes for debuggers, by its size in bits, how many there are, and its
+/// offset.
+fn field(name: &CStr) -> Result<usize, String> {
+    // SAFETY: such a description has three numbers of 32 bits.
+    Ok(unsafe { (*symbol(name)?.cast::<[u32; 3]>())[2] } as usize)
+}
+
+/// The modules whose TLS is in the block of each thread, and whether those are all that have TLS.
+fn modules(static_size: usize) -> (Vec<Module>, bool) {
+    unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+        // SAFETY: the C library passes a description of a module, and what dl_iterate_phdr was given below.
+        let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Module>>()) };
+        // SAFETY: the headers of the module, of which there are so many.
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        for header in headers.iter().filter(|header| header.p_type == libc::PT_TLS) {
+            // SAFETY: the name is a C string.
+            let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_string_lossy();
+            found.push(Module {
+                // Null, which is far from the block, if this thread hasn't used it yet.
+                offset: info.dlpi_tls_data.addr().wrapping_sub(thread_pointer()) as isize,
+                image: ptr::with_exposed_provenance(info.dlpi_addr as usize + header.p_vaddr as usize),
+                image_size: header.p_filesz as usize,
+                size: header.p_memsz as usize,
+                is_libc: name.contains("/libc.so"),
+            });
+        }
+        0
+    }
+    let mut found = Vec::<Module>::new();
+    // SAFETY: `each` has the type of such a function, and gets the vector.
+    unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut found).cast()) };
+    let in_block = |offset: isize| {
+        if TLS_BELOW {
+            -(static_size as isize) <= offset && offset < 0
+        } else {
+            (0..static_size as isize).contains(&offset)
+        }
+    };
+    let all = found.len();
+    found.retain(|module| in_block(module.offset));
+    let all = found.len() == all;
+    (found, all)
+}

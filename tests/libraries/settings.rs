@@ -1,0 +1,124 @@
+//! What each test runs under.
+
+use std::env;
+use std::fmt::Display;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{self, Child, Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The environment variable of a process in which one test runs, under one setting: who sends the signals.
+const SENDER: &str = "GOSCHED_LIBRARIES_SENDER";
+
+/// The runtime itself sends, each 20 µs, to each thread that has a P, and takes the P.
+const RUNTIME: (&str, &str) = ("runtime", "detach=2");
+
+/// A thread sends, to all threads of the process, also to those that have no P any more, and to those that aren't the
+/// runtime's: that is worse than any setting of the runtime.
+const THREAD: (&str, &str) = ("thread", "detach=3");
+
+/// How long the thread waits between two rounds.
+const EACH: Duration = Duration::from_micros(20);
+
+/// Only a process that hangs takes so long.
+const TIME_LIMIT: Duration = Duration::from_secs(100);
+
+/// Runs a test of this path: in a process for each setting, of which each comes here again and does it.
+pub fn each(path: &str, test: fn()) {
+    match env::var(SENDER) {
+        Ok(sender) => {
+            if sender == THREAD.0 {
+                thread::spawn(send_to_all);
+            }
+            gosched::run(test)
+        }
+        Err(_) => {
+            for (sender, godebug) in [RUNTIME, THREAD] {
+                for procs in ["1", "2"] {
+                    in_process(path, &[(SENDER, sender), ("GODEBUG", godebug), ("GOMAXPROCS", procs)]);
+                }
+            }
+        }
+    }
+}
+
+/// Runs the test in a process with these settings.
+fn in_process(path: &str, settings: &[(&str, &str)]) {
+    // Its name without the crate's.
+    let (_, name) = path.split_once("::").expect("a path in a crate");
+    let since = Instant::now();
+    let mut child = Command::new(env::current_exe().expect("this binary has a path"))
+        .args(["--exact", name, "--nocapture", "--test-threads", "1"])
+        // A C library may have large frames.
+        .env("GOSCHED_STACK_SIZE", (1 << 20).to_string())
+        .envs(settings.iter().copied())
+        .spawn()
+        .expect("a process can be made");
+    match end(&mut child) {
+        Some(status) => assert!(status.success(), "{name}, {settings:?}: {status}"),
+        None => panic!("{name}, {settings:?}: hangs, and is killed"),
+    }
+    eprintln!("{name}, {settings:?}: {:?}", since.elapsed());
+}
+
+/// How a process ends; None if it had to be killed.
+fn end(child: &mut Child) -> Option<ExitStatus> {
+    let since = Instant::now();
+    while since.elapsed() < TIME_LIMIT {
+        if let Some(status) = child.try_wait().expect("a child can be waited for") {
+            return Some(status);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().and_then(|()| child.wait()).expect("a child can be killed");
+    None
+}
+
+/// Sends SIGURG to all threads but this, for ever.
+fn send_to_all() {
+    // SAFETY: no memory is passed.
+    let (process, this) = unsafe { (libc::getpid(), libc::gettid()) };
+    loop {
+        for entry in fs::read_dir("/proc/self/task").expect("Linux has it").flatten() {
+            let thread: libc::pid_t = entry.file_name().to_string_lossy().parse().expect("a number");
+            if thread != this {
+                // SAFETY: no memory is passed. A thread that has ended gets none.
+                unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGURG) };
+            }
+        }
+        thread::sleep(EACH);
+    }
+}
+
+/// A folder that is removed at the end.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Folder {
+        let path = env::temp_dir().join(format!("gosched-{name}-{}", process::id()));
+        fs::create_dir(&path).expect("a folder can be made");
+        Folder(path)
+    }
+
+    pub fn path(&self, name: impl Display) -> PathBuf {
+        self.0.join(name.to_string())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).expect("the folder can be removed");
+    }
+}
+
+/// Bytes that look like nothing, other ones for each `n`.
+pub fn bytes(n: usize, length: usize) -> Vec<u8> {
+    let mut x = n as u64 + 1;
+    (0..length)
+        .map(|_| {
+            x = x.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (x >> 56) as u8
+        })
+        .collect()
+}

@@ -1,0 +1,61 @@
+//! Models of what a goroutine is asked for by a signal: who asks again is heard, and what was asked before a P was
+//! given to it isn't done with that.
+
+use loom::thread;
+
+use crate::runtime::base::os::signal_comes;
+use crate::runtime::base::this::hold;
+use crate::runtime::data::runtime2::{M, PIDLE};
+use crate::runtime::p::stop::take_from_syscall;
+use crate::runtime::preempt::ask::{ask_by_signal, preempt_m};
+use crate::runtime::preempt::asked::Asked;
+use crate::runtime::sched::models_detach::{assert_all_idle, check_with, hand_on, p, park, run_on, signal};
+
+/// What the handler does for each signal that has come to the thread of `mp`.
+fn handle_signals(mp: &'static M) {
+    while signal_comes() {
+        mp.signal_has_come();
+        signal(mp, mp.take_asked());
+    }
+}
+
+#[test]
+fn who_asks_again_is_heard() {
+    check_with(1, 3, || {
+        let mp = run_on(p(0));
+        mp.has_thread(1);
+        preempt_m(mp);
+        let sysmon = thread::spawn(move || ask_by_signal(mp, Asked::Detach, 0));
+        handle_signals(mp);
+        // In the runtime: those that come now do nothing.
+        let held = hold(mp);
+        handle_signals(mp);
+        drop(held);
+        sysmon.join().unwrap();
+        ask_by_signal(mp, Asked::Detach, 0);
+        handle_signals(mp);
+        assert!(mp.p.is_null());
+    });
+}
+
+#[test]
+fn what_was_asked_before_a_turn_came_is_done() {
+    check_with(1, 3, || {
+        let mp = run_on(p(0));
+        mp.has_thread(1);
+        let sysmon = thread::spawn(move || {
+            while !take_from_syscall(p(0), PIDLE) {
+                thread::yield_now();
+            }
+            ask_by_signal(mp, Asked::WaitForTurn, 0);
+            hand_on(p(0));
+        });
+        // In the handler, where no other signal comes.
+        signal(mp, Asked::WaitForTurn);
+        handle_signals(mp);
+        assert!(!mp.p.is_null());
+        park(mp);
+        sysmon.join().unwrap();
+        assert_all_idle();
+    });
+}

@@ -1,0 +1,78 @@
+//! Everything at once, with a signal to each thread that has a P every 20 µs, which then loses it: all ledgers are
+//! exact in the end.
+//!
+//! For long, run with `STRESS_SECONDS`, for each of the tests.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use gosched::time::sleep;
+use gosched::{num_goroutine, run, scope, yield_now};
+
+use super::detachments;
+use super::scenarios::SCENARIOS;
+use crate::harness::rng::{Rng, number};
+use crate::harness::{Test, tests};
+
+tests! {
+    with_one_p
+    with_two_ps
+    with_eight_ps
+}
+
+static OVER: AtomicBool = AtomicBool::new(false);
+
+/// Whether it is time to end.
+pub fn over() -> bool {
+    OVER.load(Ordering::Relaxed)
+}
+
+fn torture(test: Test, procs: usize) {
+    let process = test.process(|| {
+        let mut rng = Rng::seeded();
+        let seconds = number("STRESS_SECONDS");
+        // SAFETY: sets a timer, and what hangs is killed.
+        unsafe { libc::alarm(120 + 2 * seconds.unwrap_or(0) as u32) };
+        let done: Vec<AtomicU64> = SCENARIOS.iter().map(|_| AtomicU64::new(0)).collect();
+        run(|| {
+            scope(|s| {
+                for ((_, scenario), done) in SCENARIOS.iter().zip(&done) {
+                    let mut rng = rng.fork();
+                    s.go(move || {
+                        while !over() {
+                            done.fetch_add(scenario(&mut rng, procs), Ordering::Relaxed);
+                        }
+                    });
+                }
+                sleep(Duration::from_secs(seconds.unwrap_or(2)));
+                // A slow machine takes its time for each kind of work.
+                while done.iter().any(|done| done.load(Ordering::Relaxed) == 0) {
+                    sleep(Duration::from_millis(100));
+                }
+                OVER.store(true, Ordering::Relaxed);
+            });
+            while num_goroutine() > 1 {
+                yield_now();
+            }
+        });
+        for ((name, _), done) in SCENARIOS.iter().zip(&done) {
+            eprint!("{name} {}, ", done.load(Ordering::Relaxed));
+        }
+        eprintln!("with {procs} P's; {} detachments", detachments());
+    });
+    let ended = process.env("GOMAXPROCS", &procs.to_string()).env("GODEBUG", "detach=2").end();
+    ended.with("exit status: 0");
+    eprint!("{}", ended.stderr);
+}
+
+fn with_one_p(test: Test) {
+    torture(test, 1);
+}
+
+fn with_two_ps(test: Test) {
+    torture(test, 2);
+}
+
+fn with_eight_ps(test: Test) {
+    torture(test, 8);
+}

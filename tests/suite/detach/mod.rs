@@ -1,0 +1,50 @@
+//! Goroutines that lose their P wherever they are.
+
+#[cfg(target_arch = "x86_64")]
+mod each_instruction;
+mod ends;
+mod ledgers;
+mod off;
+#[cfg(target_arch = "x86_64")]
+mod operations;
+mod progress;
+mod scenarios;
+#[cfg(target_arch = "x86_64")]
+mod stepper;
+mod stopping;
+mod storms;
+#[cfg(target_arch = "x86_64")]
+mod trace;
+
+use std::sync::atomic::Ordering;
+
+use gosched::{proc, run};
+
+use crate::harness::Test;
+
+pub const TESTS: &[&[Test]] = &[
+    #[cfg(target_arch = "x86_64")]
+    each_instruction::TESTS,
+    ends::TESTS,
+    ledgers::TESTS,
+    off::TESTS,
+    progress::TESTS,
+    stopping::TESTS,
+    storms::TESTS,
+];
+
+/// How often a goroutine has lost its P.
+pub fn detachments() -> u64 {
+    // SAFETY: there is one, for good, and these are atomics.
+    unsafe { (*proc::sched()).ext.detachments.iter().map(|count| count.load(Ordering::Relaxed)).sum() }
+}
+
+/// Fails unless `main` ends well with so many P's and these settings: what hangs is killed after some minutes, as one on a slow machine takes more than one.
+fn in_minutes(test: Test, procs: &str, godebug: &str, main: impl FnOnce() + Send) {
+    let process = test.process(|| {
+        // SAFETY: sets a timer.
+        unsafe { libc::alarm(if cfg!(target_arch = "aarch64") { 600 } else { 240 }) };
+        run(main);
+    });
+    process.env("GOMAXPROCS", procs).env("GODEBUG", godebug).end().with("exit status: 0");
+}

@@ -1,0 +1,238 @@
+//! What holds up a thread holds up no other goroutine, with one P.
+
+use std::arch::asm;
+use std::hint::spin_loop;
+use std::io::{self, Read, Write};
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use gosched::chan::bounded;
+use gosched::time::{Ticker, sleep};
+use gosched::{go, scope, yield_now};
+
+use super::in_minutes;
+use crate::harness::polled::MS;
+use crate::harness::{Test, tests};
+
+tests! {
+    a_loop_until_another_says_so
+    a_loop_in_assembly
+    a_loop_in_a_destructor_while_panicking
+    a_locked_thread_loops
+    a_lock_of_stds_whose_holder_is_parked
+    a_thread_sleeps_and_a_ticker_ticks
+    a_full_pipe
+    an_empty_pipe
+    a_channel_of_stds
+    a_condition_of_stds
+    a_hundred_hogs
+    a_hundred_hogs_on_two_ps
+}
+
+/// Returns when somebody has set `flag`.
+fn wait_for(flag: &AtomicBool) {
+    while !flag.load(Ordering::Acquire) {
+        spin_loop();
+    }
+}
+
+/// A goroutine that sets `flag`.
+fn set(flag: &'static AtomicBool) {
+    drop(go(|| flag.store(true, Ordering::Release)));
+}
+
+fn a_loop_until_another_says_so(test: Test) {
+    in_minutes(test, "1", "", || {
+        static FLAG: AtomicBool = AtomicBool::new(false);
+        set(&FLAG);
+        wait_for(&FLAG);
+    });
+}
+
+/// As a function in C, which nobody knows anything of.
+fn a_loop_in_assembly(test: Test) {
+    in_minutes(test, "1", "", || {
+        static FLAG: AtomicBool = AtomicBool::new(false);
+        set(&FLAG);
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: reads the byte until it isn't 0.
+        unsafe {
+            asm!("2: cmp byte ptr [{}], 0", "je 2b", in(reg) FLAG.as_ptr(), options(nostack));
+        }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: as above.
+        unsafe {
+            asm!("2: ldrb {0:w}, [{1}]", "cbz {0:w}, 2b", out(reg) _, in(reg) FLAG.as_ptr(), options(nostack));
+        }
+        assert!(FLAG.load(Ordering::Acquire));
+    });
+}
+
+fn a_loop_in_a_destructor_while_panicking(test: Test) {
+    in_minutes(test, "1", "", || {
+        static FLAG: AtomicBool = AtomicBool::new(false);
+        struct Waits;
+        impl Drop for Waits {
+            fn drop(&mut self) {
+                set(&FLAG);
+                wait_for(&FLAG);
+                assert!(thread::panicking());
+                yield_now();
+                assert!(thread::panicking());
+            }
+        }
+        let handle = go(|| {
+            let _waits = Waits;
+            resume_unwind(Box::new(7))
+        });
+        let payload = handle.join().unwrap_err().into_panic();
+        assert_eq!(*payload.downcast::<i32>().unwrap(), 7);
+        assert!(!thread::panicking());
+    });
+}
+
+fn a_locked_thread_loops(test: Test) {
+    in_minutes(test, "1", "", || {
+        static FLAGS: [AtomicBool; 20] = [const { AtomicBool::new(false) }; 20];
+        let _locked = gosched::lock_os_thread();
+        let here = thread::current().id();
+        for flag in &FLAGS {
+            set(flag);
+            wait_for(flag);
+            yield_now();
+            assert_eq!(thread::current().id(), here);
+        }
+    });
+}
+
+fn a_lock_of_stds_whose_holder_is_parked(test: Test) {
+    in_minutes(test, "1", "", || {
+        let mutex = Arc::new(Mutex::new(1));
+        let (tx, rx) = bounded(1);
+        let theirs = mutex.clone();
+        let holder = go(move || {
+            let mut held = theirs.lock().unwrap();
+            tx.send(()).unwrap();
+            sleep(20 * MS);
+            *held *= 10;
+        });
+        rx.recv().unwrap();
+        *mutex.lock().unwrap() += 1;
+        holder.join().unwrap();
+        assert_eq!(*mutex.lock().unwrap(), 11);
+    });
+}
+
+fn a_thread_sleeps_and_a_ticker_ticks(test: Test) {
+    in_minutes(test, "1", "", || {
+        static TICKS: AtomicUsize = AtomicUsize::new(0);
+        let ticking = go(|| {
+            let ticker = Ticker::new(MS);
+            for _ in 0..5 {
+                ticker.c().recv().unwrap();
+                TICKS.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        // It waits for its first tick.
+        yield_now();
+        let before = TICKS.load(Ordering::Relaxed);
+        thread::sleep(Duration::from_secs(2));
+        assert!(TICKS.load(Ordering::Relaxed) > before, "not one tick in two seconds");
+        ticking.join().unwrap();
+    });
+}
+
+const MUCH: usize = 1 << 20;
+
+fn a_full_pipe(test: Test) {
+    in_minutes(test, "1", "", || {
+        let (mut rx, mut tx) = io::pipe().unwrap();
+        let draining = go(move || {
+            let mut read = Vec::new();
+            rx.read_to_end(&mut read).unwrap();
+            read
+        });
+        let much: Vec<u8> = (0..MUCH).map(|i| i as u8).collect();
+        tx.write_all(&much).unwrap();
+        drop(tx);
+        assert!(draining.join().unwrap() == much);
+    });
+}
+
+fn an_empty_pipe(test: Test) {
+    in_minutes(test, "1", "", || {
+        let (mut rx, mut tx) = io::pipe().unwrap();
+        let writing = go(move || (0..MUCH / 4096).for_each(|i| tx.write_all(&[i as u8; 4096]).unwrap()));
+        let mut read = Vec::new();
+        rx.read_to_end(&mut read).unwrap();
+        writing.join().unwrap();
+        assert_eq!(read.len(), MUCH);
+        assert!(read.chunks(4096).enumerate().all(|(i, chunk)| chunk.iter().all(|&byte| byte == i as u8)));
+    });
+}
+
+fn a_channel_of_stds(test: Test) {
+    in_minutes(test, "1", "", || {
+        let (to, at_other) = mpsc::sync_channel(0);
+        let (back, from_other) = mpsc::channel();
+        let other = go(move || at_other.iter().for_each(|i: u32| back.send(i + 1).unwrap()));
+        for i in 0..100 {
+            to.send(i).unwrap();
+            assert_eq!(from_other.recv(), Ok(i + 1));
+        }
+        drop(to);
+        other.join().unwrap();
+    });
+}
+
+fn a_condition_of_stds(test: Test) {
+    in_minutes(test, "1", "", || {
+        let pair = Arc::new((Mutex::new(0), Condvar::new()));
+        let theirs = pair.clone();
+        let other = go(move || {
+            for i in 0..50 {
+                let (mutex, condvar) = &*theirs;
+                let mut turn = condvar.wait_while(mutex.lock().unwrap(), |turn| *turn != 2 * i + 1).unwrap();
+                *turn += 1;
+                condvar.notify_all();
+            }
+        });
+        let (mutex, condvar) = &*pair;
+        for i in 0..50 {
+            let mut turn = condvar.wait_while(mutex.lock().unwrap(), |turn| *turn != 2 * i).unwrap();
+            *turn += 1;
+            drop(turn);
+            condvar.notify_all();
+        }
+        other.join().unwrap();
+        assert_eq!(*mutex.lock().unwrap(), 100);
+    });
+}
+
+/// None of them ends before all have had a turn.
+fn hogs(test: Test, procs: &str) {
+    in_minutes(test, procs, "", || {
+        static COUNTS: [AtomicUsize; 100] = [const { AtomicUsize::new(0) }; 100];
+        scope(|s| {
+            for mine in &COUNTS {
+                s.go(|| {
+                    while COUNTS.iter().any(|count| count.load(Ordering::Relaxed) == 0) {
+                        mine.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert!(COUNTS.iter().all(|count| count.load(Ordering::Relaxed) > 0));
+    });
+}
+
+fn a_hundred_hogs(test: Test) {
+    hogs(test, "1");
+}
+
+fn a_hundred_hogs_on_two_ps(test: Test) {
+    hogs(test, "2");
+}

@@ -1,0 +1,145 @@
+//! What reports say of goroutines that run without a P, or wait for their turn in a signal handler.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use gosched::metrics::{self, Value};
+use gosched::{Builder, dump_goroutines, go, proc, run, time, yield_now};
+
+use super::traceback::{assert_part, dump_with_detached};
+use crate::harness::{Test, tests};
+
+tests! {
+    a_dump_has_the_stacks_of_all
+    a_dump_from_a_thread
+    sigquit
+    a_fatal_error
+    schedtrace
+}
+
+static OVER: AtomicBool = AtomicBool::new(false);
+static COMPUTING: AtomicUsize = AtomicUsize::new(0);
+
+#[inline(never)]
+fn computes() {
+    COMPUTING.fetch_add(1, Ordering::Relaxed);
+    while !OVER.load(Ordering::Relaxed) {
+        black_box(());
+    }
+}
+
+#[inline(never)]
+fn blocks() {
+    while !OVER.load(Ordering::Relaxed) {
+        thread::sleep(black_box(Duration::from_millis(100)));
+    }
+}
+
+/// How many of them compute.
+const HOGS: usize = 5;
+
+/// Has goroutines compute, and one block its thread, and does `f` when each has lost the only P.
+fn beside_hogs(f: impl FnOnce()) {
+    let mut hogs: Vec<_> = (0..HOGS).map(|_| Builder::new().name("computes").go(computes).unwrap()).collect();
+    hogs.push(Builder::new().name("blocks").go(blocks).unwrap());
+    while COMPUTING.load(Ordering::Relaxed) < HOGS
+        || metrics::read("/gosched/detached:goroutines") != Some(Value::Uint64(HOGS as u64 + 1))
+    {
+        time::sleep(Duration::from_millis(1));
+    }
+    f();
+    OVER.store(true, Ordering::Relaxed);
+    hogs.into_iter().for_each(|hog| hog.join().unwrap());
+}
+
+/// Fails unless the dump has the frames of all, and says that they are detached.
+fn assert_all_there(dump: &str) {
+    for (name, n) in [("computes", HOGS), ("blocks", 1)] {
+        let parts: Vec<&str> =
+            dump.split("\n\n").filter(|part| part.contains(&format!(" \"{name}\" ["))).collect();
+        assert_eq!(parts.len(), n, "{name} in:\n{dump}");
+        for part in parts {
+            // One of them may have a P just now: it is its turn, or it has woken.
+            let has_p = part.contains(" [running]:");
+            assert_part(part, if has_p { "running" } else { "running (detached)" }, &[name]);
+        }
+    }
+    assert!(dump.contains(" \"computes\" [running (detached)]:"), "{dump}");
+}
+
+fn a_dump_has_the_stacks_of_all(test: Test) {
+    let process = test.process(|| {
+        run(|| beside_hogs(|| assert_all_there(&dump_with_detached())));
+    });
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+}
+
+fn a_dump_from_a_thread(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            beside_hogs(|| {
+                let mut text = Vec::new();
+                thread::scope(|s| s.spawn(|| dump_goroutines(&mut text).unwrap()).join().unwrap());
+                assert_all_there(&String::from_utf8(text).unwrap());
+            });
+        });
+    });
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+}
+
+fn sigquit(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            beside_hogs(|| {
+                // SAFETY: ends this process, with a report.
+                unsafe { libc::kill(libc::getpid(), libc::SIGQUIT) };
+                time::sleep(Duration::from_secs(3600));
+            });
+        });
+    });
+    let ended = process.env("GOMAXPROCS", "1").end();
+    assert_all_there(&ended.with("exit status: 2").stderr);
+}
+
+/// There, no lock is taken in order to have the stacks of those that wait for their turn: these are told of without.
+fn a_fatal_error(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            beside_hogs(|| {
+                drop(go(|| panic!("nobody joins this")));
+                time::sleep(Duration::from_secs(3600));
+            });
+        });
+    });
+    let process = process.env("GODEBUG", "dieonpanic=1").env("GOTRACEBACK", "all").env("GOMAXPROCS", "1");
+    let stderr = process.end().with("exit status: 2").stderr.clone();
+    assert_eq!(stderr.matches("\" [running").count(), HOGS + 1, "{stderr}");
+}
+
+fn schedtrace(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            beside_hogs(|| {
+                go(|| proc::schedtrace(true)).join().unwrap();
+                yield_now();
+            });
+        });
+    });
+    let ended = process.env("GOMAXPROCS", "1").end();
+    let lines = |begins: char| {
+        ended.stderr.lines().filter(move |line| line.starts_with(&format!("  {begins}"))).collect::<Vec<_>>()
+    };
+    let detached = lines('G').into_iter().filter(|line| line.contains(" status=2(detached) ")).count();
+    assert!((HOGS..=HOGS + 1).contains(&detached), "{detached} in:\n{}", ended.with("exit status: 0").stderr);
+    let with_time: Vec<_> = lines('M')
+        .into_iter()
+        .filter_map(|line| line.split_once(" detached="))
+        .map(|(_, rest)| rest)
+        .collect();
+    assert_eq!(with_time.len(), detached, "{}", ended.stderr);
+    // Who is in the handler at that moment is a matter of time.
+    let says_it = |rest: &&str| rest.ends_with("ms turn=no") || rest.ends_with("ms turn=kept");
+    assert!(with_time.iter().all(says_it), "{with_time:?}");
+}

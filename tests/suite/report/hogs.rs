@@ -1,0 +1,123 @@
+//! `GODEBUG=hogs=1`: goroutines that keep their P from others are told of.
+
+use std::hint::black_box;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gosched::{Builder, check, go, run, yield_now};
+
+use crate::harness::process::Process;
+use crate::harness::{Test, tests};
+
+tests! {
+    one_that_computes
+    one_that_blocks_its_thread
+    one_a_second_for_a_place
+    nobody_who_comes_to_checks
+    nobody_if_none_may_be_stopped
+    nobody_unless_it_is_wanted
+}
+
+/// How the report of the goroutine begins, and what it says of it.
+const HOG: &str = "gosched: goroutine 2 \"hog\"";
+const KEEPS: &str = "keeps its processor";
+
+#[inline(never)]
+fn computes(time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        black_box(());
+    }
+}
+
+#[inline(never)]
+fn blocks(time: Duration) {
+    thread::sleep(black_box(time));
+}
+
+/// A process that does `f` on a goroutine, beside another one that wants the P, with these settings.
+fn beside_another(test: Test, settings: &str, f: impl FnOnce() + Send + 'static) -> Process {
+    let process = test.process(|| {
+        run(|| {
+            let hog = Builder::new().name("hog").go(f).unwrap();
+            while !hog.is_finished() {
+                yield_now();
+            }
+        });
+    });
+    process.env("GOMAXPROCS", "1").env("GODEBUG", settings)
+}
+
+/// Fails unless the goroutine that does `f` again and again is told of, at last while it is in it: the first line says
+/// `how`, and `function`, which `f` is, is in the stack, before its origin.
+fn assert_told_of(test: Test, f: fn(Duration), how: &str, function: &str) {
+    let hog = move || {
+        loop {
+            f(Duration::from_millis(50));
+            yield_now();
+        }
+    };
+    let inside = format!("hogs::{function}(...)\n\t");
+    let stderr = beside_another(test, "hogs=1", hog)
+        .until(|stderr| stderr.contains(HOG) && stderr.contains(&inside) && stderr.ends_with("\n\n"));
+    let report = stderr.split("\n\n").find(|report| report.contains(&inside)).expect(&stderr);
+    let (line, stack) = report.split_once('\n').expect(report);
+    assert!(line.contains(HOG) && line.contains(&format!("\"hog\", created at {}:", file!())), "{report}");
+    assert!(line.contains(" in goroutine 1, ") && line.contains(KEEPS) && line.contains(how), "{report}");
+    let (frames, origin) = stack.split_once("created at ").expect(report);
+    assert!(frames.contains(&inside), "{report}");
+    assert!(origin.starts_with(&format!("{}:", file!())), "{report}");
+}
+
+fn one_that_computes(test: Test) {
+    assert_told_of(test, computes, "has computed for ", "computes");
+}
+
+fn one_that_blocks_its_thread(test: Test) {
+    assert_told_of(test, blocks, "blocks its thread ", "blocks");
+}
+
+fn one_a_second_for_a_place(test: Test) {
+    let process = beside_another(test, "hogs=1", || {
+        let begun = Instant::now();
+        loop {
+            let hogs: Vec<_> = (0..4).map(|_| go(|| computes(Duration::from_secs(2)))).collect();
+            hogs.into_iter().for_each(|hog| hog.join().unwrap());
+            eprintln!("\n{} seconds", begun.elapsed().as_secs());
+        }
+    });
+    // How often it was told until then.
+    let told =
+        |stderr: &str| stderr.rsplit_once(" seconds\n").map_or(0, |(until, _)| until.matches(KEEPS).count());
+    let stderr = process.until(|stderr| told(stderr) > 0);
+    let (until, _) = stderr.rsplit_once(" seconds\n").unwrap();
+    let seconds: usize = until.rsplit('\n').next().unwrap().parse().unwrap();
+    assert!(told(&stderr) <= seconds + 1, "{stderr}");
+}
+
+/// If the machine takes its time between two checks, that one is a hog: this happens, but not each time.
+fn nobody_who_comes_to_checks(test: Test) {
+    let comes_to_checks = || {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(200) {
+            check();
+        }
+    };
+    let says_nothing = |_| {
+        let ended = beside_another(test, "hogs=1", comes_to_checks).end();
+        ended.with("exit status: 0").stderr.is_empty()
+    };
+    assert!((0..30).any(says_nothing));
+}
+
+fn nobody_if_none_may_be_stopped(test: Test) {
+    for settings in ["hogs=1,detach=0", "hogs=1,asyncpreemptoff=1"] {
+        let process = beside_another(test, settings, || computes(Duration::from_secs(1)));
+        process.end().with("exit status: 0").says_nothing();
+    }
+}
+
+fn nobody_unless_it_is_wanted(test: Test) {
+    let process = beside_another(test, "hogs=0", || computes(Duration::from_millis(100)));
+    process.end().with("exit status: 0").says_nothing();
+}

@@ -139,6 +139,13 @@ fn fewer_threads_than_wanted(test: Test) {
             let start = Barrier::new(51);
             // One P: nobody makes threads yet.
             let procs = set_gomaxprocs(NonZeroUsize::MIN);
+            // What it takes to wait is there then, also for other P's.
+            let first = Barrier::new(400);
+            scope(|s| {
+                for _ in 0..400 {
+                    s.go(|| _ = first.wait());
+                }
+            });
             scope(|s| {
                 for _ in 0..50 {
                     s.go(|| {

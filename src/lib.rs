@@ -26,6 +26,7 @@
 //! | get its result, or its panic | [`JoinHandle::join`] | |
 //! | pass values | [`chan`], [`select!`](select!), [`chan::Select`] | `chan`, `select` |
 //! | wait for each other | [`sync`]: `Mutex`, `RwLock`, `Condvar`, `WaitGroup`, `Semaphore`, ... | `sync` |
+//! | end work from outside, and pass on what belongs to a request | [`context`] | `context` |
 //! | sleep, and be told the time | [`time`]: `sleep`, `after`, `tick`, `Timer`, `Ticker`; `recv_timeout` and its like | `time` |
 //! | read and write without blocking a thread | [`net`]: `TcpListener`, `TcpStream`, `UdpSocket`, `UnixStream`, ..., `Pollable` for whatever can be polled | `net` |
 //! | read standard input, write to standard output | [`io`]: `stdin`, `stdout`, `stderr` | `os.Stdin`, `os.Stdout` |
@@ -125,6 +126,7 @@ compile_error!("gosched supports x86_64 and aarch64 Linux and no other target");
 
 pub mod capi;
 pub mod chan;
+pub mod context;
 mod goroutine;
 pub mod io;
 pub mod iter;

@@ -71,6 +71,10 @@ mod types {
         IntoIter "chan::IntoIter<T>" covariant;
         /// It owns a value.
         SendTimeoutError "chan::SendTimeoutError<T>" covariant;
+        /// It owns a value.
+        SendContextError "context::SendContextError<T>" covariant;
+        /// It refers to a `T`.
+        With "context::With<'static, T>" covariant;
         /// The result comes out of it once.
         JoinHandle "JoinHandle<T>" covariant;
         /// The result comes out of it once.
@@ -125,6 +129,8 @@ mod lifetimes {
         RwLockReadGuard "sync::RwLockReadGuard<'x, u8>" covariant;
         /// It refers to the lock.
         RwLockWriteGuard "sync::RwLockWriteGuard<'x, u8>" covariant;
+        /// It refers to a context, and to what is waited for.
+        With "context::With<'x, u8>" covariant;
         /// It refers to the semaphore.
         SemaphorePermit "sync::SemaphorePermit<'x>" covariant;
         /// It refers to the wait group.

@@ -118,7 +118,7 @@ impl<T> Sender<T> {
     /// # Safety
     /// There is a value; if the result is `Done`, it is gone.
     #[inline(always)]
-    pub(super) unsafe fn send_at(&self, value: *mut T, wait: bool) -> Sent {
+    pub(crate) unsafe fn send_at(&self, value: *mut T, wait: bool) -> Sent {
         // SAFETY: elem is a T as the channel carries it; self keeps the channel.
         unsafe { Elem::send(value, |elem| chansend(Some(self.c), elem, wait)) }
     }
@@ -186,7 +186,7 @@ impl<T> Receiver<T> {
     /// # Safety
     /// `place` is one for a value; if the result is `Done`, there is one.
     #[inline(always)]
-    pub(super) unsafe fn recv_at(&self, place: *mut T, wait: bool) -> Received {
+    pub(crate) unsafe fn recv_at(&self, place: *mut T, wait: bool) -> Received {
         // SAFETY: elem is a place for a T as the channel carries it; this handle keeps the channel.
         unsafe { Elem::recv(place, |elem| chanrecv(self.c, elem, wait)) }
     }

@@ -119,20 +119,30 @@ impl<T> Receiver<T> {
         let mut received = unsafe { self.recv_at(at, false) };
         if received == Received::Empty && !timeout.is_zero() {
             let over = deadline_of("recv_timeout", timeout);
-            // SAFETY: as above; self keeps the channel.
-            received = unsafe {
-                Elem::recv(at, |elem| match before(&over, self.c, elem, false) {
-                    Outcome::Done => Received::Done,
-                    Outcome::Closed => Received::Closed,
-                    Outcome::Passed | Outcome::Off => Received::Empty,
-                })
-            };
+            // SAFETY: as above.
+            received = unsafe { self.recv_at_unless(at, &over) };
         }
         match received {
             // SAFETY: Done says that there is a value, which is moved out.
             Received::Done => Ok(unsafe { at.read() }),
             Received::Closed => Err(RecvTimeoutError::Disconnected),
             Received::Empty => Err(RecvTimeoutError::Timeout),
+        }
+    }
+
+    /// Receives into `place`, unless `over` has a value or is closed sooner: then the result is `Empty`. On a
+    /// goroutine.
+    ///
+    /// # Safety
+    /// `place` is one for a value; if the result is `Done`, there is one.
+    pub(crate) unsafe fn recv_at_unless(&self, place: *mut T, over: &Receiver<()>) -> Received {
+        // SAFETY: as the caller says; self keeps the channel.
+        unsafe {
+            Elem::recv(place, |elem| match before(over, self.c, elem, false) {
+                Outcome::Done => Received::Done,
+                Outcome::Closed => Received::Closed,
+                Outcome::Passed | Outcome::Off => Received::Empty,
+            })
         }
     }
 
@@ -194,14 +204,8 @@ impl<T> Sender<T> {
         let mut sent = unsafe { self.send_at(at, false) };
         if sent == Sent::Full && !timeout.is_zero() {
             let over = deadline_of("send_timeout", timeout);
-            // SAFETY: as above; self keeps the channel.
-            sent = unsafe {
-                Elem::send(at, |elem| match before(&over, Some(self.c), elem.cast_mut(), true) {
-                    Outcome::Done => Sent::Done,
-                    Outcome::Closed => Sent::Closed,
-                    Outcome::Passed | Outcome::Off => Sent::Full,
-                })
-            };
+            // SAFETY: as above.
+            sent = unsafe { self.send_at_unless(at, &over) };
         }
         match sent {
             Sent::Done => {
@@ -210,6 +214,22 @@ impl<T> Sender<T> {
             }
             Sent::Closed => Err(SendTimeoutError::Disconnected(value)),
             Sent::Full => Err(SendTimeoutError::Timeout(value)),
+        }
+    }
+
+    /// Sends the value at `place`, unless `over` has a value or is closed sooner: then the result is `Full`. On a
+    /// goroutine.
+    ///
+    /// # Safety
+    /// There is a value; if the result is `Done`, it is gone.
+    pub(crate) unsafe fn send_at_unless(&self, place: *mut T, over: &Receiver<()>) -> Sent {
+        // SAFETY: as the caller says; self keeps the channel.
+        unsafe {
+            Elem::send(place, |elem| match before(over, Some(self.c), elem.cast_mut(), true) {
+                Outcome::Done => Sent::Done,
+                Outcome::Closed => Sent::Closed,
+                Outcome::Passed | Outcome::Off => Sent::Full,
+            })
         }
     }
 

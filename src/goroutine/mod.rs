@@ -53,7 +53,6 @@ pub use current::{
 pub use future::block_on;
 pub use join_handle::{JoinError, JoinHandle};
 pub use locals::set_default_shared_locals;
-pub(crate) use panic_mode::lose;
 pub use panic_mode::{PanicMode, set_panic_mode};
 pub use run::run;
 pub use scope::{Scope, ScopedJoinHandle, scope};

@@ -185,7 +185,7 @@ impl Builder {
     /// # Errors
     /// As [`go`](Self::go).
     #[inline(always)]
-    fn make<F, T>(
+    pub(crate) fn make<F, T>(
         self,
         created_at: &'static Location<'static>,
         f: &mut Option<F>,

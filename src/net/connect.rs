@@ -17,7 +17,7 @@ pub(super) fn connect(addr: &SocketAddr, deadline: Option<Instant>) -> io::Resul
     if deadline.is_some() {
         stream.set_write_deadline(deadline);
     }
-    finish(&stream)?;
+    stream.finish_connect()?;
     if deadline.is_some() {
         stream.set_write_deadline(None);
     }
@@ -39,14 +39,8 @@ pub(super) fn begin(addr: &SocketAddr) -> io::Result<Pollable<net::TcpStream>> {
     Pollable::with_drain(net::TcpStream::from(socket), true)
 }
 
-/// Waits until the stream is connected, or the kernel has given up.
-#[track_caller]
-pub(super) fn finish(stream: &Pollable<net::TcpStream>) -> io::Result<()> {
-    stream.io(Mode::Write, "a connect", is_connected)
-}
-
 /// Ok if the stream is connected, `WouldBlock` if the kernel still tries, and otherwise why it has failed.
-fn is_connected(stream: &net::TcpStream) -> io::Result<()> {
+pub(super) fn is_connected(stream: &net::TcpStream) -> io::Result<()> {
     // First: a stream that isn't connected, and isn't waited for, has failed, and may have told why before.
     is_ready(stream.as_fd(), Mode::Write)?;
     match stream.take_error()? {

@@ -49,10 +49,12 @@
 // | `connect.rs` | connecting without blocking a thread |
 // | `resolve.rs` | names to addresses, on a thread that may block |
 // | `pollable.rs` | `Pollable`: whatever can be polled |
+// | `limit.rs` | what ends an operation that waits: a timeout, a cancellation |
 // | `registration.rs` | a descriptor in the poller: turns, drains, deadlines |
 
 mod connect;
 mod datagram;
+mod limit;
 mod options;
 mod pollable;
 mod registration;
@@ -61,7 +63,10 @@ mod tcp;
 mod udp;
 mod unix;
 
+pub(crate) use limit::Limit;
 pub use pollable::Pollable;
+pub(crate) use pollable::room;
+pub(crate) use registration::is_ready;
 pub use tcp::{Incoming, TcpListener, TcpStream};
 pub use udp::UdpSocket;
 pub use unix::{UnixDatagram, UnixIncoming, UnixListener, UnixStream};

@@ -5,6 +5,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
+use crate::net::limit::Limit;
 use crate::net::registration::{Registration, is_ready, is_tcp};
 use crate::runtime::Mode;
 
@@ -190,6 +191,29 @@ impl<T> Pollable<T> {
         self.registration.io(mode, what, || f(&self.inner))
     }
 
+    /// [`io`](Self::io) with a limit.
+    #[track_caller]
+    pub(crate) fn io_limited<R>(
+        &self,
+        mode: Mode,
+        what: &str,
+        limit: Limit<'_>,
+        mut f: impl FnMut(&T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.registration.io_limited(mode, what, limit, || f(&self.inner))
+    }
+
+    /// A read into `len` bytes with a limit.
+    #[track_caller]
+    pub(crate) fn read_limited(
+        &self,
+        len: usize,
+        limit: Limit<'_>,
+        f: impl FnMut() -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        self.registration.read("a read", len, limit, f)
+    }
+
     /// [`write_with`](Self::write_with) for an operation that the kernel doesn't report as possible: it is
     /// tried again and again, with pauses.
     #[track_caller]
@@ -270,7 +294,7 @@ impl<T> Pollable<T> {
 }
 
 /// The number of bytes that one read can fill: std passes at most UIO_MAXIOV buffers, the kernel's limit.
-fn room(bufs: &[IoSliceMut<'_>]) -> usize {
+pub(crate) fn room(bufs: &[IoSliceMut<'_>]) -> usize {
     bufs.iter().take(libc::UIO_MAXIOV as usize).map(|buf| buf.len()).sum()
 }
 
@@ -279,13 +303,13 @@ impl<T: Read> Read for Pollable<T> {
     #[track_caller]
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let len = buf.len();
-        self.registration.read("a read", len, || self.inner.read(buf))
+        self.registration.read("a read", len, Limit::default(), || self.inner.read(buf))
     }
 
     #[track_caller]
     fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let len = room(bufs);
-        self.registration.read("a read", len, || self.inner.read_vectored(bufs))
+        self.registration.read("a read", len, Limit::default(), || self.inner.read_vectored(bufs))
     }
 }
 
@@ -298,14 +322,14 @@ where
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let this: &'a Pollable<T> = self;
         let len = buf.len();
-        this.registration.read("a read", len, || (&this.inner).read(buf))
+        this.registration.read("a read", len, Limit::default(), || (&this.inner).read(buf))
     }
 
     #[track_caller]
     fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let this: &'a Pollable<T> = self;
         let len = room(bufs);
-        this.registration.read("a read", len, || (&this.inner).read_vectored(bufs))
+        this.registration.read("a read", len, Limit::default(), || (&this.inner).read_vectored(bufs))
     }
 }
 

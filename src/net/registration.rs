@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::net::limit::Limit;
 use crate::runtime::{
     Mode, PollDesc, PollError, must_wait, nanos, on_goroutine, poll_runtime_poll_close,
     poll_runtime_poll_open, poll_runtime_poll_reset, poll_runtime_poll_server_init,
@@ -115,8 +116,21 @@ impl<T> Registration<T> {
     #[inline]
     #[track_caller]
     pub(crate) fn io<R>(&self, mode: Mode, what: &str, f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
+        self.io_limited(mode, what, Limit::default(), f)
+    }
+
+    /// [`io`](Self::io) with a limit.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn io_limited<R>(
+        &self,
+        mode: Mode,
+        what: &str,
+        limit: Limit<'_>,
+        f: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
         let direction = self.direction(mode);
-        self.try_and_wait(direction, &mut direction.turn.lock(), what, f)
+        self.try_and_wait(direction, &mut direction.turn.lock(), what, limit, f)
     }
 
     /// [`io`](Self::io) of a read into `len` bytes.
@@ -131,10 +145,11 @@ impl<T> Registration<T> {
         &self,
         what: &str,
         len: usize,
+        limit: Limit<'_>,
         f: impl FnMut() -> io::Result<usize>,
     ) -> io::Result<usize> {
         let mut drained = self.reading.turn.lock();
-        let n = self.try_and_wait(&self.reading, &mut drained, what, f)?;
+        let n = self.try_and_wait(&self.reading, &mut drained, what, limit, f)?;
         *drained = self.short_read_drains && 0 < n && n < len && !self.pd.event_last();
         Ok(n)
     }
@@ -147,10 +162,10 @@ impl<T> Registration<T> {
         direction: &Direction,
         drained: &mut bool,
         what: &str,
+        mut limit: Limit<'_>,
         mut f: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
         let ready = poll_runtime_poll_reset(self.pd, direction.mode).map_err(error)?;
-        let mut limit = Limit::default();
         // Where it can't park, it tries in any case.
         if take(drained) && !ready && on_goroutine() {
             self.wait(direction, &mut limit, what)?;
@@ -188,7 +203,13 @@ impl<T> Registration<T> {
     /// Waits for `pause`; fails if a deadline, a timeout or a close ends the operation. The caller has the
     /// turn.
     #[track_caller]
-    fn pause(&self, direction: &Direction, limit: &mut Limit, what: &str, pause: Duration) -> io::Result<()> {
+    fn pause(
+        &self,
+        direction: &Direction,
+        limit: &mut Limit<'_>,
+        what: &str,
+        pause: Duration,
+    ) -> io::Result<()> {
         self.limited(direction, limit, what, || {
             self.limit(direction, |limits| limits.pause_ends = Some(Instant::now() + pause));
             // The descriptor itself becomes ready each time, as the kernel frees the memory of what it
@@ -203,7 +224,7 @@ impl<T> Registration<T> {
     /// Waits until the descriptor has become ready. The caller has the turn.
     #[inline(never)]
     #[track_caller]
-    fn wait(&self, direction: &Direction, limit: &mut Limit, what: &str) -> io::Result<()> {
+    fn wait(&self, direction: &Direction, limit: &mut Limit<'_>, what: &str) -> io::Result<()> {
         self.limited(direction, limit, what, || self.poll_wait(direction))
     }
 
@@ -216,7 +237,7 @@ impl<T> Registration<T> {
     fn limited(
         &self,
         direction: &Direction,
-        limit: &mut Limit,
+        limit: &mut Limit<'_>,
         what: &str,
         waits: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<()> {
@@ -225,6 +246,7 @@ impl<T> Registration<T> {
             let timeout = direction.limits.lock().timeout;
             timeout.and_then(|timeout| Instant::now().checked_add(timeout))
         });
+        let waits = || limit.until_canceled(self.pd, direction.mode, waits);
         if ends.is_none() {
             return waits();
         }
@@ -298,13 +320,6 @@ impl<T> Drop for Registration<T> {
     }
 }
 
-/// When an operation ends by its timeout, if it has one: known from its first wait on. There may be several
-/// waits, as wakeups may be spurious; they have one limit together.
-#[derive(Default)]
-struct Limit {
-    ends: Option<Option<Instant>>,
-}
-
 /// Calls `f` until it returns something else than `Interrupted`. None if that is `WouldBlock`: the caller waits
 /// then, and not a closure of its, where a panic would have another place than the program's call.
 #[inline]
@@ -352,7 +367,7 @@ pub(super) fn is_tcp(fd: BorrowedFd<'_>) -> bool {
 }
 
 /// Ok if `fd` is ready for `mode` at this moment, otherwise `WouldBlock`.
-pub(super) fn is_ready(fd: BorrowedFd<'_>, mode: Mode) -> io::Result<()> {
+pub(crate) fn is_ready(fd: BorrowedFd<'_>, mode: Mode) -> io::Result<()> {
     let events = match mode {
         Mode::Read => libc::POLLIN | libc::POLLRDHUP,
         Mode::Write => libc::POLLOUT,

@@ -7,10 +7,10 @@ use std::net::{self, SocketAddr, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use crate::net::Pollable;
-use crate::net::connect::{self, connect};
+use crate::net::connect::{self, connect, is_connected};
 use crate::net::registration::not_zero;
 use crate::net::resolve::{addresses, each_addr, no_address};
+use crate::net::{Limit, Pollable};
 use crate::runtime::Mode;
 
 /// A TCP connection: [`std::net::TcpStream`], on which only goroutines wait. Go's `net.TCPConn`.
@@ -107,7 +107,13 @@ impl Pollable<net::TcpStream> {
     /// As [`connect`](Self::connect).
     #[track_caller]
     pub fn finish_connect(&self) -> io::Result<()> {
-        connect::finish(self)
+        self.finish_connect_limited(Limit::default())
+    }
+
+    /// [`finish_connect`](Self::finish_connect) with a limit.
+    #[track_caller]
+    pub(crate) fn finish_connect_limited(&self, limit: Limit<'_>) -> io::Result<()> {
+        self.io_limited(Mode::Write, "a connect", limit, is_connected)
     }
 
     /// Reads as [`Read::read`](io::Read::read) does, but leaves the bytes to be read again.
@@ -160,10 +166,17 @@ impl Pollable<net::TcpListener> {
     /// As [`readable`](Self::readable).
     #[track_caller]
     pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        let (stream, addr) = self.io(Mode::Read, "an accept", |listener| match listener.accept() {
+        self.accept_limited(Limit::default())
+    }
+
+    /// [`accept`](Self::accept) with a limit.
+    #[track_caller]
+    pub(crate) fn accept_limited(&self, limit: Limit<'_>) -> io::Result<(TcpStream, SocketAddr)> {
+        let accept = |listener: &net::TcpListener| match listener.accept() {
             Err(error) if error.kind() == ErrorKind::ConnectionAborted => Err(ErrorKind::Interrupted.into()),
             result => result,
-        })?;
+        };
+        let (stream, addr) = self.io_limited(Mode::Read, "an accept", limit, accept)?;
         Ok((TcpStream::with_drain(stream, self.short_read_drains())?, addr))
     }
 

@@ -6,7 +6,7 @@ use std::os::unix::net::{self, SocketAddr};
 use std::path::Path;
 
 use crate::goroutine::ignoring_eintr;
-use crate::net::Pollable;
+use crate::net::{Limit, Pollable};
 use crate::runtime::Mode;
 
 /// A connection on this machine: [`std::os::unix::net::UnixStream`], on which only goroutines wait. Go's
@@ -82,7 +82,13 @@ impl Pollable<net::UnixListener> {
     /// in the queue, to be accepted later.
     #[track_caller]
     pub fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
-        let (stream, addr) = self.io(Mode::Read, "an accept", net::UnixListener::accept)?;
+        self.accept_limited(Limit::default())
+    }
+
+    /// [`accept`](Self::accept) with a limit.
+    #[track_caller]
+    pub(crate) fn accept_limited(&self, limit: Limit<'_>) -> io::Result<(UnixStream, SocketAddr)> {
+        let (stream, addr) = self.io_limited(Mode::Read, "an accept", limit, net::UnixListener::accept)?;
         Ok((UnixStream::new(stream)?, addr))
     }
 

@@ -31,7 +31,7 @@
 //!
 //! | face | its modules | for |
 //! | --- | --- | --- |
-//! | safe | `goroutine`, `chan`, `sync`, `time`, `net`, `signal`, `io`, `iter` | programs in Rust |
+//! | safe | `goroutine`, `chan`, `sync`, `time`, `net`, `context`, `signal`, `io`, `iter` | programs in Rust |
 //! | raw | `raw` | who ports a runtime: public as `proc`, `netpoll`, `chan::hchan` |
 //! | C | `capi` | programs in C |
 //!
@@ -166,6 +166,7 @@ pub(crate) use p::gcount::gcount;
 pub(crate) use p::procs::gomaxprocs;
 pub(crate) use p::runq::runqempty;
 pub(crate) use p::stop::preemptall;
+pub(crate) use pollwait::ops::{poll_runtime_poll_end, poll_runtime_poll_go_on};
 pub(crate) use report::goroutine_panic::fatalpanic;
 pub(crate) use sched::coro::{coroswitch, coroswitch_on, newcoro};
 pub(crate) use sched::detach::set_max_detached;
@@ -183,7 +184,7 @@ pub(crate) use sched::ready::{enqueue, goready, injectglist};
 pub(crate) use sched::syscall::{entersyscall, entersyscallblock, exitsyscall, notetsleepg};
 pub(crate) use sema::notify_list::{
     NotifyList, notify_list_add, notify_list_notify_all, notify_list_notify_one, notify_list_wait,
-    notify_list_wait_until,
+    notify_list_wait_limited,
 };
 pub(crate) use sema::semacquire::{semacquire, semacquire1, semrelease, semrelease1};
 pub(crate) use signal::sigaction::{signal_disable, signal_enable, signal_ignore};
@@ -193,9 +194,10 @@ pub(crate) use stack::scan::scan_stack;
 pub(crate) use stack::shrink::shrinkstack;
 pub(crate) use start::boot::{rt0_go, set_default_shared_locals, set_default_stack_size};
 pub(crate) use start::main_goroutine::run_main;
+pub(crate) use time::cancel::Cancellation;
 pub(crate) use time::duration::{nanos, until, when};
 pub(crate) use time::fire::{begin_timer, cancel_timer, end_timer, fire_timer, set_timer};
-pub(crate) use time::limit::with_limit;
+pub(crate) use time::limit::{Limit, with_limit};
 pub(crate) use time::modify::{addtimer, deltimer, modtimer, resettimer};
 pub(crate) use time::sleep::time_sleep;
 pub(crate) use tls::end_locals;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::runtime::{
-    NotifyList, must_wait, nanos, notify_list_add, notify_list_notify_all, notify_list_notify_one,
-    notify_list_wait, notify_list_wait_until, when,
+    Limit, NotifyList, must_wait, nanos, notify_list_add, notify_list_notify_all, notify_list_notify_one,
+    notify_list_wait, notify_list_wait_limited, when,
 };
 use crate::sync::MutexGuard;
 
@@ -68,12 +68,21 @@ impl Condvar {
         timeout: Duration,
     ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
         let _guest = must_wait("Condvar::wait_timeout");
+        let (guard, notified) = self.wait_limited(guard, Limit::Time(when(nanos(timeout))));
+        (guard, WaitTimeoutResult(!notified))
+    }
+
+    /// [`wait`](Self::wait) with a limit, on a goroutine; says whether a notification came before that.
+    pub(crate) fn wait_limited<'a, T: ?Sized>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        limit: Limit<'_>,
+    ) -> (MutexGuard<'a, T>, bool) {
         let mutex = guard.mutex();
-        let until = when(nanos(timeout));
         let ticket = notify_list_add(&self.waiters);
         drop(guard);
-        let notified = notify_list_wait_until(&self.waiters, ticket, until);
-        (mutex.lock(), WaitTimeoutResult(!notified))
+        let notified = notify_list_wait_limited(&self.waiters, ticket, limit);
+        (mutex.lock(), notified)
     }
 
     /// [`wait_while`](Self::wait_while) with a time limit. The result says whether the time was over while

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::runtime::runtime2::Mutex;
 use crate::runtime::{
-    lock, must_wait, nanos, on_goroutine, semacquire, semrelease, unlock, when, with_limit,
+    Limit, lock, must_wait, nanos, on_goroutine, semacquire, semrelease, unlock, when, with_limit,
 };
 use crate::sync::SemaphorePermit;
 
@@ -159,18 +159,23 @@ impl Semaphore {
             return Some(permit);
         }
         let _guest = must_wait("acquire_timeout");
+        self.acquire_limited(n, Limit::Time(when(nanos(timeout))))
+    }
+
+    /// [`acquire_many`](Self::acquire_many) with a limit, on a goroutine.
+    pub(crate) fn acquire_limited(&self, n: usize, limit: Limit<'_>) -> Option<SemaphorePermit<'_>> {
         let waiter = Waiter::new(n);
         if !self.take_or_queue(&waiter) {
-            let time_is_over = Cell::new(false);
+            let gave_up = Cell::new(false);
             let give_up = || {
                 let queued = self.leave(&waiter);
-                time_is_over.set(queued);
+                gave_up.set(queued);
                 queued.then_some(|| semrelease(&waiter.granted))
             };
             // SAFETY: the waiter's links are touched with the lock held, and the flag is looked at later. Who
             // takes the waiter off the queue wakes it, nobody else: so it stays until then.
-            unsafe { with_limit(when(nanos(timeout)), &give_up, || semacquire(&waiter.granted)) };
-            if time_is_over.get() {
+            unsafe { with_limit(limit, &give_up, || semacquire(&waiter.granted)) };
+            if gave_up.get() {
                 return None;
             }
         }

@@ -167,7 +167,7 @@ impl WaitGroup {
     }
 
     /// Whether the count is 0.
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         // Acquire: pairs with the release in `change`.
         count(self.state.load(Ordering::Acquire)) == 0
     }

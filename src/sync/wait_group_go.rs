@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::goroutine::{Builder, JoinHandle, cannot};
-use crate::runtime::{must_wait, nanos, notify_list_wait_until, when};
+use crate::runtime::{Limit, must_wait, nanos, notify_list_wait_limited, when};
 use crate::sync::{WaitGroup, WaitTimeoutResult};
 
 /// One of the count of a [`WaitGroup`]: dropping it is [`done`](WaitGroup::done), also when a panic does.
@@ -91,14 +91,18 @@ impl WaitGroup {
             return WaitTimeoutResult(!self.is_done());
         }
         let _guest = must_wait("WaitGroup::wait_timeout");
-        let until = when(nanos(timeout));
+        WaitTimeoutResult(!self.wait_limited(Limit::Time(when(nanos(timeout)))))
+    }
+
+    /// [`wait`](Self::wait) with a limit, on a goroutine; says whether the count was 0 before that.
+    pub(crate) fn wait_limited(&self, limit: Limit<'_>) -> bool {
         // Again: the count may have come to 0, and others have added since.
         while let Some(number) = self.announce() {
-            if !notify_list_wait_until(self.timed(), number, until) {
-                return WaitTimeoutResult(!self.is_done());
+            if !notify_list_wait_limited(self.timed(), number, limit) {
+                return self.is_done();
             }
         }
-        WaitTimeoutResult(false)
+        true
     }
 }
 

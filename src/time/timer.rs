@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::chan::{Receiver, never};
-use crate::goroutine::{Builder, JoinHandle, lose};
+use crate::goroutine::Builder;
 use crate::runtime::print::eprintln;
 use crate::runtime::{
     self, begin_timer, cancel_timer, end_timer, fire_timer, must_wait, nanos, set_timer, throw, when,
@@ -141,16 +141,9 @@ unsafe extern "C" fn go_func(t: *mut c_void, seq: usize) {
     });
     let Some(function) = function else { return };
     let created_at = function.created_at;
-    // SAFETY: the closures own what they use, an Arc of a 'static function, and are Send. This is the
-    // one handle, for a result of type ().
-    unsafe {
-        match Builder::new().spawn(created_at, &mut Some(move || (function.f)()), lose) {
-            Ok(gp) => drop(JoinHandle::<()>::new(gp)),
-            Err(error) => {
-                eprintln!("gosched::time::Timer::after_func: {error}");
-                throw("out of memory for a goroutine");
-            }
-        }
+    if let Err(error) = Builder::new().make(created_at, &mut Some(move || (function.f)())) {
+        eprintln!("gosched::time::Timer::after_func: {error}");
+        throw("out of memory for a goroutine");
     }
 }
 

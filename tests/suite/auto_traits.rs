@@ -9,8 +9,8 @@ use std::sync;
 use gosched::chan::{self, hchan};
 use gosched::sync as ours;
 use gosched::{
-    Builder, JoinError, JoinHandle, OsThreadLock, Scope, ScopedJoinHandle, io, iter, labels, metrics, net,
-    netpoll, proc, runtime2, signal, time,
+    Builder, JoinError, JoinHandle, OsThreadLock, Scope, ScopedJoinHandle, context, io, iter, labels,
+    metrics, net, netpoll, proc, runtime2, signal, time,
 };
 
 use crate::harness::tests;
@@ -77,6 +77,8 @@ fn types_without_parameters() {
         "++": ours::OwnedSemaphorePermit ours::WaitGroup ours::WaitGroupGuard<'static>;
         "++": signal::Signal signal::Signals time::Ticker time::Timer;
         "++": metrics::Description metrics::Value;
+        "++": context::Context context::Canceler context::AfterFunc context::Cause;
+        "++": context::ContextError context::RecvContextError;
         // A payload is Send alone; a lock is its goroutine's.
         "+-": JoinError;
         "--": OsThreadLock;
@@ -111,9 +113,9 @@ fn types_with_a_parameter() {
         "++ +- -- --": ours::RwLock<T> ours::OnceLock<T> ours::MutexGuard<'static, T>;
         "++ -- -- --": ours::RwLockReadGuard<'static, T> ours::RwLockWriteGuard<'static, T>;
         // They are as what they own.
-        "++ +- -+ --": chan::SendTimeoutError<T> net::Pollable<T>;
+        "++ +- -+ --": chan::SendTimeoutError<T> context::SendContextError<T> net::Pollable<T>;
         // As a reference.
-        "++ -- ++ --": runtime2::Link<T>;
+        "++ -- ++ --": context::With<'static, T> runtime2::Link<T>;
         // Plain pointers.
         "-- -- -- --": runtime2::Slice<T> runtime2::FreeList<T> runtime2::Pool<T>;
     }

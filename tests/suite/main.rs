@@ -3,6 +3,7 @@
 mod asm;
 mod auto_traits;
 mod chan;
+mod context;
 mod detach;
 mod goroutine;
 mod harness;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         stack::TESTS,
         &[auto_traits::TESTS],
         chan::TESTS,
+        context::TESTS,
         detach::TESTS,
         goroutine::TESTS,
         &[io::TESTS],

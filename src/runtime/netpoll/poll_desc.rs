@@ -149,7 +149,8 @@ impl PollDesc {
             | bit(self.rd.get() < 0, POLL_EXPIRED_READ_DEADLINE)
             | bit(self.wd.get() < 0, POLL_EXPIRED_WRITE_DEADLINE)
             | info_seq(self.fdseq.load(Ordering::Relaxed)) << POLL_FD_SEQ;
-        let keep_events = |old: u32| Some(old & (POLL_EVENT_ERR | POLL_EVENT_LAST) | info);
+        let kept = POLL_EVENT_ERR | POLL_EVENT_LAST | POLL_ENDED_READ | POLL_ENDED_WRITE;
+        let keep_events = |old: u32| Some(old & kept | info);
         let _ = self.atomic_info.fetch_update(Ordering::SeqCst, Ordering::Relaxed, keep_events);
     }
 
@@ -162,6 +163,16 @@ impl PollDesc {
     /// Sets likewise whether there may be something to read that the kernel won't report again.
     pub(in crate::runtime) fn set_event_last(&self, b: bool, seq: usize) {
         self.set_event(POLL_EVENT_LAST, b, seq);
+    }
+
+    /// Sets whether the wait in progress is to end as if its deadline had passed, and others as well until this is
+    /// taken back.
+    pub(in crate::runtime) fn set_ended(&self, mode: Mode, b: bool) {
+        let bit = match mode {
+            Mode::Read => POLL_ENDED_READ,
+            Mode::Write => POLL_ENDED_WRITE,
+        };
+        self.set_event(bit, b, 0);
     }
 
     fn set_event(&self, bit: u32, b: bool, seq: usize) {
@@ -193,6 +204,9 @@ const POLL_FD_SEQ_BITS: u32 = 20;
 const POLL_FD_SEQ_MASK: u32 = (1 << POLL_FD_SEQ_BITS) - 1;
 /// The bit above those of `fdseq`. Go has none like it.
 const POLL_EVENT_LAST: u32 = 1 << (POLL_FD_SEQ + POLL_FD_SEQ_BITS);
+/// Nor like these.
+const POLL_ENDED_READ: u32 = POLL_EVENT_LAST << 1;
+const POLL_ENDED_WRITE: u32 = POLL_EVENT_LAST << 2;
 
 impl PollInfo {
     /// Whether the descriptor is being closed. Go's `pollInfo.closing`.
@@ -214,16 +228,16 @@ impl PollInfo {
         self.0 & POLL_EVENT_LAST != 0
     }
 
-    /// Whether the read deadline has passed. Go's `pollInfo.expiredReadDeadline`.
+    /// Whether the read deadline has passed, or reads are to end. Go's `pollInfo.expiredReadDeadline`.
     #[inline(always)]
     pub(in crate::runtime) fn expired_read_deadline(self) -> bool {
-        self.0 & POLL_EXPIRED_READ_DEADLINE != 0
+        self.0 & (POLL_EXPIRED_READ_DEADLINE | POLL_ENDED_READ) != 0
     }
 
-    /// Whether the write deadline has passed. Go's `pollInfo.expiredWriteDeadline`.
+    /// Whether the write deadline has passed, or writes are to end. Go's `pollInfo.expiredWriteDeadline`.
     #[inline(always)]
     pub(in crate::runtime) fn expired_write_deadline(self) -> bool {
-        self.0 & POLL_EXPIRED_WRITE_DEADLINE != 0
+        self.0 & (POLL_EXPIRED_WRITE_DEADLINE | POLL_ENDED_WRITE) != 0
     }
 }
 

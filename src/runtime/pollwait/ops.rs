@@ -146,6 +146,19 @@ fn at_urgent_data(fd: RawFd) -> bool {
     unsafe { libc::poll(&mut fds, 1, 0) == 1 && fds.revents & both == both }
 }
 
+/// Ends the wait in progress for `mode`, and later ones, as if the deadline had passed, until
+/// [`poll_runtime_poll_go_on`]. On any thread.
+pub(crate) fn poll_runtime_poll_end(pd: &PollDesc, mode: Mode) {
+    pd.set_ended(mode, true);
+    lock(&pd.lock);
+    end_waits(pd, mode == Mode::Read, mode == Mode::Write);
+}
+
+/// Takes [`poll_runtime_poll_end`] back.
+pub(crate) fn poll_runtime_poll_go_on(pd: &PollDesc, mode: Mode) {
+    pd.set_ended(mode, false);
+}
+
 /// Marks the descriptor as being closed: all waits end, and none begins after that. Throws if it is called a
 /// second time. Go's `poll_runtime_pollUnblock`, in `netpoll.go`.
 ///

@@ -18,7 +18,7 @@ use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::unlock;
 use crate::runtime::sched::park::goparkunlock;
 use crate::runtime::sema::semacquire::ready_with_time;
-use crate::runtime::time::limit::with_limit;
+use crate::runtime::time::limit::{Limit, with_limit};
 
 /// A list of waiters. Go's `notifyList`.
 #[repr(C)]
@@ -148,17 +148,17 @@ fn enter(l: &NotifyList, t: u32) -> &'static Sudog {
     s
 }
 
-/// [`notify_list_wait`] until `when`; says whether the number was notified.
-pub(crate) fn notify_list_wait_until(l: &NotifyList, t: u32, when: i64) -> bool {
+/// [`notify_list_wait`] with a limit; says whether the number was notified.
+pub(crate) fn notify_list_wait_limited(l: &NotifyList, t: u32, limit: Limit<'_>) -> bool {
     // The waiter's sudog, once it is on the list.
     let sleeper: Cell<Option<&'static Sudog>> = Cell::new(None);
-    let time_is_over = Cell::new(false);
+    let gave_up = Cell::new(false);
     let give_up = || {
         lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
         let s = sleeper.get().and_then(|s| l.take(|other| ptr::eq(other, s)));
         // Else the waiter is off the list, notified. It leaves if it sleeps, or hasn't begun to.
         if s.is_some() || sleeper.get().is_none() {
-            time_is_over.set(true);
+            gave_up.set(true);
             l.leave(t);
         }
         unlock(lock_for(l));
@@ -167,18 +167,18 @@ pub(crate) fn notify_list_wait_until(l: &NotifyList, t: u32, when: i64) -> bool 
     let sleep = || {
         lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
         let notified = less(t, l.notify.load(Ordering::Relaxed));
-        if notified || time_is_over.get() {
+        if notified || gave_up.get() {
             unlock(lock_for(l));
             return notified;
         }
         sleeper.set(Some(enter(l, t)));
         goparkunlock(lock_for(l), WaitReason::SyncCondWait, TraceBlockReason::CondWait, 3);
-        !time_is_over.get()
+        !gave_up.get()
     };
     // SAFETY: the cells change with the list's lock held. Without it they are only read, by the waiter that
     // was woken: then its sudog is set and off the list, so they stay as they are.
-    let notified = unsafe { with_limit(when, &give_up, sleep) };
-    // Only now: until its end the timer may have been looking for the sudog.
+    let notified = unsafe { with_limit(limit, &give_up, sleep) };
+    // Only now: until its end the limit may have been looking for the sudog.
     if let Some(s) = sleeper.get() {
         release_sudog_here(s);
     }

@@ -1,26 +1,42 @@
-//! Waits with a limit: a timer ends them, if nobody else has. Go has that only for a select.
+//! Waits with a limit.
 
 use std::ffi::c_void;
 use std::ptr;
 
 use crate::runtime::data::timer::Timer;
+use crate::runtime::time::cancel::Cancellation;
 use crate::runtime::time::fire::{begin_timer, end_timer, fire_timer};
 
-/// Calls `sleep`, which waits until it is woken. If the time `when` comes first, a timer calls `give_up`: that
+/// What ends a wait that nobody has ended sooner.
+#[derive(Clone, Copy)]
+pub(crate) enum Limit<'a> {
+    /// A time.
+    Time(i64),
+    /// Somebody who says so.
+    Canceled(&'a Cancellation),
+}
+
+/// Calls `sleep`, which waits until it is woken. If the limit comes first, `give_up` is called: that
 /// takes the waiter from where others would find it, and returns how to wake it, if it was still there.
 ///
 /// # Safety
-/// `give_up` may be called on another thread while `sleep` runs, but not after that; what it returns may be
+/// `give_up` may be called, on any thread, before `sleep` or while it runs, but not after that; what it returns may be
 /// called until it has woken the waiter. None of them unwinds.
-pub(crate) unsafe fn with_limit<R, G, W>(when: i64, give_up: &G, sleep: impl FnOnce() -> R) -> R
+pub(crate) unsafe fn with_limit<R, G, W>(limit: Limit<'_>, give_up: &G, sleep: impl FnOnce() -> R) -> R
 where
     G: Fn() -> Option<W>,
     W: FnOnce(),
 {
-    let timer = begin_timer(when, 0, time_is_over::<G, W>, ptr::from_ref(give_up).cast_mut().cast());
-    let result = sleep();
-    end_timer(timer);
-    result
+    match limit {
+        Limit::Time(when) => {
+            let timer = begin_timer(when, 0, time_is_over::<G, W>, ptr::from_ref(give_up).cast_mut().cast());
+            let result = sleep();
+            end_timer(timer);
+            result
+        }
+        // SAFETY: as the caller says.
+        Limit::Canceled(cancellation) => unsafe { cancellation.ended_by(give_up, sleep) },
+    }
 }
 
 /// The timer of a [`with_limit`] has fired.

@@ -17,10 +17,12 @@
 //! | --- | --- |
 //! | `modify.rs` | `addtimer`, `deltimer`, `modtimer` |
 //! | `fire.rs` | timers of which nothing is heard once they are stopped or set anew |
-//! | `limit.rs` | waits that a timer may end: `with_limit` |
+//! | `limit.rs` | waits that a timer or a cancellation may end: `with_limit`, `Limit` |
+//! | `cancel.rs` | `Cancellation` |
 //! | `sleep.rs` | `timeSleep`, `resetForSleep`, `goroutineReady` |
 //! | `duration.rs` | from durations and instants to the runtime's clock: `when` |
 
+pub(super) mod cancel;
 pub(super) mod duration;
 pub(super) mod fire;
 pub(super) mod limit;

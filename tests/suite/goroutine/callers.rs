@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gosched::chan::bounded;
+use gosched::context::Context;
 use gosched::iter::{Yielder, pull};
 use gosched::net::{Pollable, TcpListener, UdpSocket};
 use gosched::signal::{self, Signal};
+use gosched::sync::{Semaphore, WaitGroup};
 use gosched::{
     OsThreadLock, Traceback, blocking, dump_goroutines, go, goexit, goid, gomaxprocs, labels, lock_os_thread,
     metrics, num_goroutine, proc, run, scope, set_gomaxprocs, set_traceback, time, yield_now,
@@ -103,7 +105,10 @@ fn waits_where_nothing_can() {
         let (full, _kept) = bounded(0);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let waits: [(&str, &dyn Fn()); 30] = [
+        let (ctx, _cancel) = Context::background().with_cancel();
+        let (none, group) = (Semaphore::new(0), WaitGroup::new());
+        group.add(1);
+        let waits: [(&str, &dyn Fn()); 39] = [
             ("time::sleep", &|| time::sleep(LONG)),
             ("time::sleep_until", &|| time::sleep_until(Instant::now() + LONG)),
             ("time::after", &|| drop(time::after(LONG))),
@@ -128,6 +133,15 @@ fn waits_where_nothing_can() {
             ("an accept", &|| _ = listener.accept().unwrap()),
             ("an accept", &|| _ = listener.incoming().next().unwrap().unwrap()),
             ("a read", &|| _ = datagrams.recv_from(&mut [0]).unwrap()),
+            ("recv", &|| _ = ctx.with(&never).recv()),
+            ("send", &|| _ = ctx.with(&full).send(1)),
+            ("acquire", &|| drop(ctx.with(&none).acquire().unwrap())),
+            ("WaitGroup::wait", &|| ctx.with(&group).wait().unwrap()),
+            ("context::Context::sleep", &|| ctx.sleep(LONG).unwrap()),
+            ("time::Timer::after_func", &|| _ = ctx.with_timeout(LONG)),
+            ("a read", &|| _ = ctx.with(&empty).read(&mut [0]).unwrap()),
+            ("a write", &|| _ = ctx.with(&write).write(&[0]).unwrap()),
+            ("an accept", &|| _ = ctx.with(&listener).accept().unwrap()),
             ("set_read_deadline", &|| empty.set_read_deadline(None)),
             ("set_write_deadline", &|| empty.set_write_deadline(None)),
             ("set_gomaxprocs", &|| _ = set_gomaxprocs(two)),

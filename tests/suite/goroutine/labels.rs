@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use gosched::labels::{Labels, labels, set_labels, with_labels};
 use gosched::{blocking, go, run, yield_now};
 
-use crate::harness::tests;
+use crate::harness::{memory, tests};
 
 tests! {
     a_goroutine_has_those_of_its_maker
@@ -58,19 +58,15 @@ fn they_are_as_before_after_a_panic() {
 fn who_has_ended_has_given_them_back() {
     // If the sets were kept, they would take 500 MiB.
     let long = "x".repeat(1 << 20);
-    let resident = || {
-        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-        statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
-    };
     run(|| {
         for _ in 0..10 {
             with_labels([("k", long.as_str())], || go(|| ()).join().unwrap());
         }
-        let before = resident();
+        let before = memory::resident();
         for _ in 0..500 {
             with_labels([("k", long.as_str())], || go(|| go(labels).join().unwrap()).join().unwrap());
         }
-        let after = resident();
+        let after = memory::resident();
         assert!(after < before + (64 << 20), "{before} {after}");
     });
 }

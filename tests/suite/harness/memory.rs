@@ -1,6 +1,14 @@
-//! How much address space a process may have.
+//! How much memory a process has, and how much address space it may have.
 
 use std::fs;
+
+/// How many bytes of memory this process has.
+pub fn resident() -> usize {
+    let statm = fs::read_to_string("/proc/self/statm").expect("Linux has it");
+    let pages: usize =
+        statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("a number of pages");
+    pages * 4096
+}
 
 /// Lets the process have so many bytes more than it has now.
 pub fn allow(more: u64) {

@@ -19,7 +19,7 @@ use gosched::{Builder, run, scope, yield_now};
 use super::moves;
 use crate::detach::detachments;
 use crate::harness::rng::{Rng, number};
-use crate::harness::{Test, tests};
+use crate::harness::{Test, memory, tests};
 
 tests! {
     lives
@@ -74,12 +74,6 @@ fn live(rng: &mut Rng) {
     SECOND.with_borrow_mut(|second| second.push(others));
 }
 
-/// Memory of this process that is there, in KiB.
-fn resident() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4
-}
-
 fn lives(test: Test) {
     let process = test.process(|| {
         let mut rng = Rng::seeded();
@@ -97,7 +91,7 @@ fn lives(test: Test) {
             let mut held = [0; PARTS];
             for held in &mut held {
                 (0..rounds).for_each(|_| round());
-                *held = resident();
+                *held = memory::resident() / 1024;
             }
             eprintln!("{lives} lives; KiB after each tenth of them: {held:?}");
             assert_eq!(DROPPED.load(Ordering::Relaxed), rounds * PARTS * AT_ONCE * 2);

@@ -1,5 +1,6 @@
 //! What is checked of the face `net`.
 
+mod limit;
 mod models_registration;
 #[path = "../../../../../src/net/registration.rs"]
 mod registration;

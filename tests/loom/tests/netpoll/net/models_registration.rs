@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use libc::{EPOLLIN, EPOLLRDHUP};
 
+use crate::net::limit::Limit;
 use crate::net::registration::Registration;
 use crate::*;
 
@@ -33,7 +34,7 @@ impl Stream {
 
     /// Reads until the end.
     fn read_to_end(&self, registration: &Registration<File>) -> usize {
-        let read = || registration.read("a read", 100, || self.try_read()).unwrap();
+        let read = || registration.read("a read", 100, Limit::default(), || self.try_read()).unwrap();
         std::iter::repeat_with(read).take_while(|&n| n > 0).sum()
     }
 }

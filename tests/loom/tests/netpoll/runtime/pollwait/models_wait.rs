@@ -68,6 +68,36 @@ fn a_close_when_it_becomes_ready() {
     });
 }
 
+/// A wait is ended when it becomes ready, or before, or not yet; and the next one waits on.
+#[test]
+fn an_end_when_it_becomes_ready() {
+    check(|| {
+        let (pd, pipe) = (open(), Arc::new(Pipe(AtomicU32::new(0))));
+        let writer = {
+            let pipe = pipe.clone();
+            thread::spawn(move || pipe.write(pd))
+        };
+        let ends = thread::spawn(move || poll_runtime_poll_end(pd, Mode::Read));
+        let read = pipe.read(pd);
+        ends.join().unwrap();
+        poll_runtime_poll_go_on(pd, Mode::Read);
+        if read.is_err() {
+            assert_eq!((read, pipe.read(pd)), (Err(PollError::Timeout), Ok(())));
+        }
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn an_end() {
+    check(|| {
+        let pd = open();
+        let ends = thread::spawn(move || poll_runtime_poll_end(pd, Mode::Write));
+        assert_eq!(wait(pd, Mode::Write), Err(PollError::Timeout));
+        ends.join().unwrap();
+    });
+}
+
 #[test]
 fn a_deadline_for_both() {
     check(|| {

@@ -1,0 +1,226 @@
+//! [`Context`].
+
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::chan::{Receiver, never};
+use crate::context::scope::{Dependent, Func, Scope};
+use crate::context::values::Entry;
+use crate::context::{AfterFunc, Canceler, Cause, ContextError, Key, With};
+use crate::runtime::{must_wait, started};
+
+/// Until when to go on with something, and what belongs to it. Go's `context.Context`.
+///
+/// It is cheap to clone, and all clones are one: they end at the same time. See the [module](crate::context).
+#[derive(Clone, Default)]
+pub struct Context {
+    scope: Option<Arc<Scope>>,
+    values: Option<Arc<Entry>>,
+}
+
+impl Context {
+    /// The context that all others are derived from: it never ends, and has no values.
+    pub const fn background() -> Self {
+        Context { scope: None, values: None }
+    }
+
+    /// A context that ends when the [`Canceler`] says so, or is dropped, or when this one ends.
+    ///
+    /// ```
+    /// use gosched::context::{Context, ContextError};
+    ///
+    /// let (parent, cancel) = Context::background().with_cancel();
+    /// let (child, _cancel_child) = parent.with_cancel();
+    /// assert_eq!(child.err(), None);
+    /// cancel.cancel();
+    /// assert_eq!(child.err(), Some(ContextError::Canceled));
+    /// ```
+    #[must_use = "dropping the canceler cancels the context"]
+    pub fn with_cancel(&self) -> (Self, Canceler) {
+        self.derived(None)
+    }
+
+    /// [`with_cancel`](Self::with_cancel) of a context that ends also at a time, with
+    /// [`ContextError::DeadlineExceeded`].
+    ///
+    /// # Panics
+    /// Inside [`blocking`](crate::blocking), and before the first [`run`](crate::run), where no timer can be set.
+    #[track_caller]
+    #[must_use = "dropping the canceler cancels the context"]
+    pub fn with_deadline(&self, deadline: Instant) -> (Self, Canceler) {
+        self.derived(Some(deadline))
+    }
+
+    /// [`with_deadline`](Self::with_deadline) that is so far away.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::context::{Context, ContextError};
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_millis(1));
+    ///     assert_eq!(ctx.sleep(Duration::from_secs(3600)), Err(ContextError::DeadlineExceeded));
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// As [`with_deadline`](Self::with_deadline).
+    #[track_caller]
+    #[must_use = "dropping the canceler cancels the context"]
+    pub fn with_timeout(&self, timeout: Duration) -> (Self, Canceler) {
+        // One that no clock will show is none.
+        self.derived(Instant::now().checked_add(timeout))
+    }
+
+    #[track_caller]
+    fn derived(&self, deadline: Option<Instant>) -> (Self, Canceler) {
+        let scope = Scope::new(self.scope.as_ref(), deadline);
+        let canceler = Canceler(scope.clone());
+        (Context { scope: Some(scope), values: self.values.clone() }, canceler)
+    }
+
+    /// A context with one value more, which ends when this one does. For what belongs to a request and passes through
+    /// code that doesn't know it, as the name of a user: not for what a function could have as an argument.
+    ///
+    /// ```
+    /// use gosched::context::{Context, Key};
+    ///
+    /// enum User {}
+    /// impl Key for User {
+    ///     type Value = String;
+    /// }
+    ///
+    /// let ctx = Context::background().with_value::<User>("gopher".into());
+    /// assert_eq!(ctx.value::<User>().unwrap(), "gopher");
+    /// ```
+    pub fn with_value<K: Key>(&self, value: K::Value) -> Self {
+        let entry = Entry::new::<K>(value, self.values.clone());
+        Context { scope: self.scope.clone(), values: Some(Arc::new(entry)) }
+    }
+
+    /// The value that was given last with this key, to this context or to one that it was derived from.
+    pub fn value<K: Key>(&self) -> Option<&K::Value> {
+        self.values.as_ref()?.find::<K>()
+    }
+
+    /// A context with these values that never ends: for what is to be done all the same.
+    pub fn without_cancel(&self) -> Self {
+        Context { scope: None, values: self.values.clone() }
+    }
+
+    /// Has `f` called on a goroutine of its own when this context ends, and at once if it has. Dropping what this returns
+    /// [stops](AfterFunc::stop) it.
+    ///
+    /// ```
+    /// use gosched::chan::bounded;
+    /// use gosched::context::Context;
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, cancel) = Context::background().with_cancel();
+    ///     let (tx, rx) = bounded(1);
+    ///     let _notes = ctx.after_func(move || tx.send("over").unwrap());
+    ///     cancel.cancel();
+    ///     assert_eq!(rx.recv(), Ok("over"));
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// Before the first [`run`](crate::run), where there can't be goroutines.
+    #[track_caller]
+    pub fn after_func(&self, f: impl FnOnce() + Send + 'static) -> AfterFunc {
+        assert!(started(), "gosched::context::Context::after_func called before the first gosched::run");
+        let Some(scope) = &self.scope else { return AfterFunc(None) };
+        let func = Func { f: Box::new(f), created_at: Location::caller() };
+        match scope.add(Dependent::Func(func)) {
+            Ok(place) => AfterFunc(Some(place)),
+            Err((dependent, _)) => {
+                if let Dependent::Func(func) = dependent {
+                    func.start();
+                }
+                AfterFunc(None)
+            }
+        }
+    }
+
+    /// A channel that is closed when the context has ended: the arm of a [`select!`](crate::select) that ends its
+    /// wait. It never has a value.
+    ///
+    /// ```
+    /// use gosched::chan::bounded;
+    /// use gosched::context::Context;
+    /// use gosched::select;
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, cancel) = Context::background().with_cancel();
+    ///     let (_tx, rx) = bounded::<u32>(0);
+    ///     gosched::go(move || cancel.cancel());
+    ///     select! {
+    ///         recv(rx) -> _ => unreachable!(),
+    ///         recv(ctx.done()) -> _ => assert!(ctx.err().is_some()),
+    ///     }
+    /// });
+    /// ```
+    pub fn done(&self) -> &Receiver<()> {
+        static NEVER: Receiver<()> = never();
+        self.scope.as_ref().map_or(&NEVER, |scope| scope.done())
+    }
+
+    /// Why the context has ended; none as long as it hasn't.
+    pub fn err(&self) -> Option<ContextError> {
+        Some(self.scope.as_ref()?.ended()?.error)
+    }
+
+    /// What was [said](Canceler::cancel_because) why it has ended, or else what [`err`](Self::err) returns; none as long
+    /// as it hasn't.
+    pub fn cause(&self) -> Option<Cause> {
+        let ended = self.scope.as_ref()?.ended()?;
+        Some(ended.cause.clone().unwrap_or_else(|| Arc::new(ended.error)))
+    }
+
+    /// When it ends at the latest, if there is such a time.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.scope.as_ref()?.deadline()
+    }
+
+    /// An error if the context has ended: for loops, and before what takes long.
+    ///
+    /// # Errors
+    /// What [`err`](Self::err) returns.
+    pub fn check(&self) -> Result<(), ContextError> {
+        self.err().map_or(Ok(()), Err)
+    }
+
+    /// `on`, whose waits end no later than this context: see [`With`].
+    pub fn with<'a, T: ?Sized>(&'a self, on: &'a T) -> With<'a, T> {
+        With::new(self, on)
+    }
+
+    /// [`time::sleep`](crate::time::sleep) that ends with this context.
+    ///
+    /// # Errors
+    /// If the context has ended before `d` was over.
+    ///
+    /// # Panics
+    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn sleep(&self, d: Duration) -> Result<(), ContextError> {
+        let _guest = must_wait("context::Context::sleep");
+        // Nothing is ever sent: it is closed, or the time is over.
+        let _ = self.done().recv_timeout(d);
+        self.check()
+    }
+
+    /// The scope, if it can end.
+    pub(super) fn scope(&self) -> Option<&Scope> {
+        self.scope.as_deref()
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Context");
+        debug.field("err", &self.err()).field("deadline", &self.deadline()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,66 @@
+//! Contexts: when work is to end, from outside, and what belongs to a request. Go's `context`.
+//!
+//! A [`Context`] is handed down, by reference or as a clone, to whatever works for a request. Who has made it can
+//! [cancel](Canceler::cancel) it, or its deadline ends it; then all that were derived from it end, too. What waits
+//! under a context waits no longer than that: [`Context::with`] says for each wait what it is under.
+//!
+//! ```
+//! use std::time::Duration;
+//! use gosched::chan::bounded;
+//! use gosched::context::{Context, ContextError, RecvContextError};
+//!
+//! gosched::run(|| {
+//!     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_millis(5));
+//!     let (_tx, rx) = bounded::<u32>(0);
+//!     let worker = gosched::go({
+//!         let ctx = ctx.clone();
+//!         move || ctx.with(&rx).recv()
+//!     });
+//!     let late = RecvContextError::Ended(ContextError::DeadlineExceeded);
+//!     assert_eq!(worker.join().unwrap(), Err(late));
+//! });
+//! ```
+//!
+//! | in Go | here |
+//! | --- | --- |
+//! | `context.Background()`, `TODO()` | [`Context::background`] |
+//! | `ctx, cancel := context.WithCancel(parent)`, `defer cancel()` | `let (ctx, cancel) = parent.with_cancel()`: dropping `cancel` cancels |
+//! | `WithCancelCause` | [`Canceler::cancel_because`] |
+//! | `WithTimeout`, `WithDeadline` | [`Context::with_timeout`], [`Context::with_deadline`] |
+//! | `WithValue`, `ctx.Value(key)` | [`Context::with_value`], [`Context::value`]: a key is a type |
+//! | `WithoutCancel`, `AfterFunc` | [`Context::without_cancel`], [`Context::after_func`] |
+//! | `<-ctx.Done()` in a `select` | `recv(ctx.done()) -> _` in a [`select!`](crate::select) |
+//! | `ctx.Err()`, `context.Cause(ctx)` | [`Context::err`], [`Context::cause`] |
+//! | a `select` of `ctx.Done()` and a channel | `ctx.with(&rx).recv()`, `ctx.with(&tx).send(value)` |
+//! | `sem.Acquire(ctx, 1)` | `ctx.with(&semaphore).acquire()` |
+//! | `time.Sleep` in a `select` | [`Context::sleep`] |
+//! | `AfterFunc(ctx, func() { conn.SetDeadline(past) })` | `ctx.with(&stream)`, which reads and writes |
+//!
+//! Why waits name their context, and there is no scope in which all waits end: a wait that ends without what was waited
+//! for has to return an error, and the function that waits has to have one in its type. A scope would have to unwind,
+//! through code that doesn't expect it.
+
+// | file | what it holds |
+// | --- | --- |
+// | `context.rs` | `Context` |
+// | `scope.rs` | `Scope`: the tree, and its end |
+// | `canceler.rs` | `Canceler`, `AfterFunc` |
+// | `values.rs` | `Key`, `Entry` |
+// | `error.rs` | `ContextError` and its like |
+// | `with.rs` | `With`: channels, semaphores, groups, conditions |
+// | `with_io.rs` | the same of what is read and written |
+
+mod canceler;
+#[expect(clippy::module_inception, reason = "each type has a file of its name")]
+mod context;
+mod error;
+mod scope;
+mod values;
+mod with;
+mod with_io;
+
+pub use canceler::{AfterFunc, Canceler};
+pub use context::Context;
+pub use error::{Cause, ContextError, RecvContextError, SendContextError};
+pub use values::Key;
+pub use with::With;

@@ -1,0 +1,204 @@
+//! The tree of contexts that can end: a [`Scope`] for each, which knows those that were derived from it.
+
+use std::collections::BTreeMap;
+use std::mem::take;
+use std::panic::Location;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Instant;
+
+use crate::chan::{Receiver, Sender, bounded};
+use crate::context::{Cause, ContextError};
+use crate::goroutine::Builder;
+use crate::runtime::print::eprintln;
+use crate::runtime::{Cancellation, throw, until};
+use crate::time::Timer;
+
+/// Until when something goes on.
+pub(super) struct Scope {
+    /// Where it is known in the one that it was derived from.
+    place: OnceLock<Place>,
+    deadline: Option<Instant>,
+    /// Ends it at the deadline, if no other scope has the same one.
+    timer: OnceLock<Timer>,
+    /// Set once: then it has ended.
+    ended: OnceLock<Ended>,
+    /// Ends the waits under it. It comes after `ended` is set.
+    waits: Cancellation,
+    /// Closed after that. Made when somebody asks for it.
+    done: OnceLock<Receiver<()>>,
+    state: Mutex<State>,
+}
+
+/// Why it has ended.
+#[derive(Clone)]
+pub(super) struct Ended {
+    pub(super) error: ContextError,
+    pub(super) cause: Option<Cause>,
+}
+
+/// What the end concerns; empty once it has come.
+#[derive(Default)]
+struct State {
+    dependents: BTreeMap<u64, Dependent>,
+    next: u64,
+    /// Keeps `done` open.
+    open: Option<Sender<()>>,
+}
+
+/// What ends, or begins, with the end of a scope.
+pub(super) enum Dependent {
+    Scope(Weak<Scope>),
+    Func(Func),
+}
+
+/// A function, and where the program has asked for it.
+pub(super) struct Func {
+    pub(super) f: Box<dyn FnOnce() + Send>,
+    pub(super) created_at: &'static Location<'static>,
+}
+
+/// Where in its scope a dependent is known.
+pub(super) struct Place {
+    scope: Arc<Scope>,
+    key: u64,
+}
+
+impl Place {
+    /// Removes the dependent; says whether it was there.
+    pub(super) fn remove(&self) -> bool {
+        let removed = self.scope.state().dependents.remove(&self.key);
+        // After the unlock: what a function owns does anything when it is dropped.
+        removed.is_some()
+    }
+}
+
+impl Scope {
+    /// One that ends with its `parent`, or at the deadline if that is earlier.
+    #[track_caller]
+    pub(super) fn new(parent: Option<&Arc<Scope>>, deadline: Option<Instant>) -> Arc<Self> {
+        let inherited = parent.and_then(|parent| parent.deadline);
+        let own = deadline.filter(|&own| inherited.is_none_or(|inherited| own < inherited));
+        let scope = Arc::new(Scope {
+            place: OnceLock::new(),
+            deadline: own.or(inherited),
+            timer: OnceLock::new(),
+            ended: OnceLock::new(),
+            waits: Cancellation::new(),
+            done: OnceLock::new(),
+            state: Mutex::default(),
+        });
+        if let Some(parent) = parent {
+            match parent.add(Dependent::Scope(Arc::downgrade(&scope))) {
+                Ok(place) => drop(scope.place.set(place)),
+                Err((_, ended)) => scope.end(ended),
+            }
+        }
+        match own {
+            Some(deadline) if deadline <= Instant::now() => scope.end_at_deadline(),
+            Some(deadline) if scope.ended().is_none() => {
+                let this = Arc::downgrade(&scope);
+                let end = move || {
+                    if let Some(scope) = this.upgrade() {
+                        scope.end_at_deadline();
+                    }
+                };
+                let _ = scope.timer.set(Timer::after_func(until(deadline), end));
+            }
+            _ => {}
+        }
+        scope
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Why it has ended, if it has.
+    pub(super) fn ended(&self) -> Option<&Ended> {
+        self.ended.get()
+    }
+
+    /// What ends the waits under it.
+    pub(super) fn waits(&self) -> &Cancellation {
+        &self.waits
+    }
+
+    /// A channel that is closed at the end.
+    pub(super) fn done(&self) -> &Receiver<()> {
+        self.done.get_or_init(|| {
+            let (tx, rx) = bounded(0);
+            let mut state = self.state();
+            // Looked at with the lock held: else the end may have left before the sender comes.
+            if self.ended().is_none() {
+                state.open = Some(tx);
+            }
+            rx
+        })
+    }
+
+    /// Has `dependent` share the end; if that has come, returns it with the reason.
+    pub(super) fn add(self: &Arc<Self>, dependent: Dependent) -> Result<Place, (Dependent, Ended)> {
+        let mut state = self.state();
+        // With the lock held, as in `done`.
+        if let Some(ended) = self.ended() {
+            return Err((dependent, ended.clone()));
+        }
+        let key = state.next;
+        state.next += 1;
+        state.dependents.insert(key, dependent);
+        Ok(Place { scope: self.clone(), key })
+    }
+
+    /// Ends it, and all that depends on it, unless that has been done.
+    pub(super) fn end(self: &Arc<Self>, why: Ended) {
+        // No recursion: a tree may be deeper than there is stack.
+        let (mut scopes, mut funcs) = (vec![self.clone()], Vec::new());
+        while let Some(scope) = scopes.pop() {
+            if scope.ended.set(why.clone()).is_err() {
+                continue;
+            }
+            let State { dependents, open, .. } = take(&mut *scope.state());
+            scope.waits.cancel();
+            drop(open);
+            if let Some(timer) = scope.timer.get() {
+                timer.stop();
+            }
+            for dependent in dependents.into_values() {
+                match dependent {
+                    Dependent::Scope(scope) => scopes.extend(scope.upgrade()),
+                    Dependent::Func(func) => funcs.push(func),
+                }
+            }
+        }
+        funcs.into_iter().for_each(Func::start);
+    }
+
+    fn end_at_deadline(self: &Arc<Self>) {
+        self.end(Ended { error: ContextError::DeadlineExceeded, cause: None });
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Func {
+    /// Calls it on a goroutine of its own.
+    pub(super) fn start(self) {
+        if let Err(error) = Builder::new().make(self.created_at, &mut Some(self.f)) {
+            eprintln!("gosched::context::Context::after_func: {error}");
+            throw("out of memory for a goroutine");
+        }
+    }
+}
+
+impl Drop for Scope {
+    /// One after the other: there may be more of them than a recursion has room for.
+    fn drop(&mut self) {
+        let mut place = self.place.take();
+        while let Some(child) = place {
+            child.remove();
+            place = Arc::into_inner(child.scope).and_then(|mut parent| parent.place.take());
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What a context carries for a request.
+
+use std::any::{Any, TypeId};
+use std::iter;
+use std::sync::Arc;
+
+/// Names a value that a [`Context`](crate::context::Context) may have. A type of the program's own, that is nothing but a name: who can't
+/// name it can't reach the value.
+pub trait Key: 'static {
+    /// What the value is.
+    type Value: Send + Sync + 'static;
+}
+
+/// A value, and those that were there before.
+pub(super) struct Entry {
+    key: TypeId,
+    value: Box<dyn Any + Send + Sync>,
+    before: Option<Arc<Entry>>,
+}
+
+impl Entry {
+    pub(super) fn new<K: Key>(value: K::Value, before: Option<Arc<Entry>>) -> Self {
+        Entry { key: TypeId::of::<K>(), value: Box::new(value), before }
+    }
+
+    /// The value that was given last.
+    pub(super) fn find<K: Key>(&self) -> Option<&K::Value> {
+        let found = iter::successors(Some(self), |entry| entry.before.as_deref());
+        found.into_iter().find(|entry| entry.key == TypeId::of::<K>())?.value.downcast_ref()
+    }
+}
+
+impl Drop for Entry {
+    /// One after the other: there may be more of them than a recursion has room for.
+    fn drop(&mut self) {
+        let mut before = self.before.take();
+        while let Some(mut entry) = before.and_then(Arc::into_inner) {
+            before = entry.before.take();
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! [`With`]: waits of channels and of `sync` that end with a context.
+
+use std::fmt;
+use std::mem::{self, MaybeUninit};
+
+use crate::chan::{Receiver, Sender};
+use crate::context::{Context, ContextError, RecvContextError, SendContextError};
+use crate::runtime::{Limit, Received, Sent, must_wait};
+use crate::sync::{Condvar, MutexGuard, Semaphore, SemaphorePermit, WaitGroup};
+
+/// Something that is waited for, and the context under which: [`Context::with`] makes it. Its functions have the names of
+/// those that wait without a limit, and return an error when the context has ended: also if that was so before, and they
+/// needn't have waited.
+///
+/// | on | what |
+/// | --- | --- |
+/// | [`Receiver`] | `recv` |
+/// | [`Sender`] | `send` |
+/// | [`Semaphore`] | `acquire`, `acquire_many` |
+/// | [`WaitGroup`] | `wait` |
+/// | [`Condvar`] | `wait`, `wait_while` |
+/// | [`Pollable`](crate::net::Pollable): `TcpStream`, `UdpSocket`, ... | [`Read`](std::io::Read) and [`Write`](std::io::Write), `read_with`, `write_with`, `readable`, `writable` |
+/// | [`TcpListener`](crate::net::TcpListener), [`UnixListener`](crate::net::UnixListener) | `accept` |
+/// | [`TcpStream`](crate::net::TcpStream) | `finish_connect` |
+pub struct With<'a, T: ?Sized> {
+    pub(super) ctx: &'a Context,
+    pub(super) on: &'a T,
+}
+
+impl<'a, T: ?Sized> With<'a, T> {
+    pub(super) fn new(ctx: &'a Context, on: &'a T) -> Self {
+        With { ctx, on }
+    }
+
+    /// What ends a wait; none if nothing does.
+    fn limit(&self) -> Option<Limit<'a>> {
+        self.ctx.scope().map(|scope| Limit::Canceled(scope.waits()))
+    }
+
+    /// Why the context has ended: it has.
+    fn ended(&self) -> ContextError {
+        self.ctx.err().expect("a wait was ended by its context")
+    }
+}
+
+impl<T: ?Sized> Clone for With<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for With<'_, T> {}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for With<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("With").field("on", &self.on).field("ctx", &self.ctx).finish()
+    }
+}
+
+impl<T> With<'_, Receiver<T>> {
+    /// [`Receiver::recv`] that ends with the context.
+    ///
+    /// ```
+    /// use gosched::chan::bounded;
+    /// use gosched::context::{Context, ContextError, RecvContextError};
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, cancel) = Context::background().with_cancel();
+    ///     let (tx, rx) = bounded(1);
+    ///     tx.send(1).unwrap();
+    ///     assert_eq!(ctx.with(&rx).recv(), Ok(1));
+    ///     cancel.cancel();
+    ///     let canceled = RecvContextError::Ended(ContextError::Canceled);
+    ///     assert_eq!(ctx.with(&rx).recv(), Err(canceled));
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// If the channel is empty and closed, or the context has ended. Nothing was received then.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn recv(&self) -> Result<T, RecvContextError> {
+        self.ctx.check()?;
+        let mut place = MaybeUninit::<T>::uninit();
+        let at = place.as_mut_ptr();
+        // SAFETY: a place for a value.
+        let mut received = unsafe { self.on.recv_at(at, false) };
+        if received == Received::Empty {
+            let _guest = must_wait("recv");
+            // SAFETY: as above.
+            received = unsafe { self.on.recv_at_unless(at, self.ctx.done()) };
+        }
+        match received {
+            // SAFETY: Done says that there is a value, which is moved out.
+            Received::Done => Ok(unsafe { at.read() }),
+            Received::Closed => Err(RecvContextError::Disconnected),
+            Received::Empty => Err(RecvContextError::Ended(self.ended())),
+        }
+    }
+}
+
+impl<T> With<'_, Sender<T>> {
+    /// [`Sender::send`] that ends with the context.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::chan::bounded;
+    /// use gosched::context::{Context, ContextError, SendContextError};
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_millis(1));
+    ///     let (tx, _rx) = bounded(0);
+    ///     let late = SendContextError::Ended("nobody receives", ContextError::DeadlineExceeded);
+    ///     assert_eq!(ctx.with(&tx).send("nobody receives"), Err(late));
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// If the channel is closed, or the context has ended. The value is in the error.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn send(&self, mut value: T) -> Result<(), SendContextError<T>> {
+        if let Some(error) = self.ctx.err() {
+            return Err(SendContextError::Ended(value, error));
+        }
+        let at = &raw mut value;
+        // SAFETY: there is a value, which is forgotten below if it was sent.
+        let mut sent = unsafe { self.on.send_at(at, false) };
+        if sent == Sent::Full {
+            let _guest = must_wait("send");
+            // SAFETY: as above.
+            sent = unsafe { self.on.send_at_unless(at, self.ctx.done()) };
+        }
+        match sent {
+            Sent::Done => {
+                mem::forget(value);
+                Ok(())
+            }
+            Sent::Closed => Err(SendContextError::Disconnected(value)),
+            Sent::Full => Err(SendContextError::Ended(value, self.ended())),
+        }
+    }
+}
+
+impl<'a> With<'a, Semaphore> {
+    /// [`Semaphore::acquire`] that ends with the context.
+    ///
+    /// # Errors
+    /// If the context has ended: no permit was taken.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn acquire(&self) -> Result<SemaphorePermit<'a>, ContextError> {
+        self.acquire_many(1)
+    }
+
+    /// [`Semaphore::acquire_many`] that ends with the context.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    /// As [`acquire`](Self::acquire).
+    #[track_caller]
+    pub fn acquire_many(&self, n: usize) -> Result<SemaphorePermit<'a>, ContextError> {
+        self.ctx.check()?;
+        let Some(limit) = self.limit() else { return Ok(self.on.acquire_many(n)) };
+        if let Some(permit) = self.on.try_acquire_many(n) {
+            return Ok(permit);
+        }
+        let _guest = must_wait("acquire");
+        self.on.acquire_limited(n, limit).ok_or_else(|| self.ended())
+    }
+}
+
+impl With<'_, WaitGroup> {
+    /// [`WaitGroup::wait`] that ends with the context.
+    ///
+    /// # Errors
+    /// If the context has ended, and the count isn't 0.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn wait(&self) -> Result<(), ContextError> {
+        self.ctx.check()?;
+        let Some(limit) = self.limit() else {
+            self.on.wait();
+            return Ok(());
+        };
+        if self.on.is_done() {
+            return Ok(());
+        }
+        let _guest = must_wait("WaitGroup::wait");
+        if self.on.wait_limited(limit) { Ok(()) } else { Err(self.ended()) }
+    }
+}
+
+impl With<'_, Condvar> {
+    /// [`Condvar::wait`] that ends with the context. The mutex is locked again in any case.
+    ///
+    /// # Errors
+    /// Beside the guard, if the context has ended before a notification came.
+    ///
+    /// # Panics
+    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn wait<'g, T: ?Sized>(
+        &self,
+        guard: MutexGuard<'g, T>,
+    ) -> (MutexGuard<'g, T>, Result<(), ContextError>) {
+        if let Some(error) = self.ctx.err() {
+            return (guard, Err(error));
+        }
+        let Some(limit) = self.limit() else { return (self.on.wait(guard), Ok(())) };
+        let _guest = must_wait("Condvar::wait");
+        let (guard, notified) = self.on.wait_limited(guard, limit);
+        (guard, if notified { Ok(()) } else { Err(self.ended()) })
+    }
+
+    /// Waits as long as `condition` is true for the value, and the context hasn't ended.
+    ///
+    /// # Errors
+    /// Beside the guard, if the context has ended while `condition` was true.
+    ///
+    /// # Panics
+    /// If it has to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn wait_while<'g, T: ?Sized>(
+        &self,
+        mut guard: MutexGuard<'g, T>,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> (MutexGuard<'g, T>, Result<(), ContextError>) {
+        while condition(&mut *guard) {
+            if let Some(error) = self.ctx.err() {
+                return (guard, Err(error));
+            }
+            guard = self.wait(guard).0;
+        }
+        (guard, Ok(()))
+    }
+}

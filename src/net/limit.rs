@@ -1,0 +1,54 @@
+//! What ends an operation of a descriptor that waits.
+
+use std::cell::Cell;
+use std::sync::atomic::AtomicU32;
+use std::time::Instant;
+
+use crate::runtime::{
+    self, Cancellation, Mode, PollDesc, poll_runtime_poll_end, poll_runtime_poll_go_on, semacquire,
+    semrelease, with_limit,
+};
+
+/// The limit of one operation.
+#[derive(Default)]
+pub(crate) struct Limit<'a> {
+    /// When it ends by its timeout, if it has one: known from its first wait on. There may be several waits, as
+    /// wakeups may be spurious; they have one limit together.
+    pub(super) ends: Option<Option<Instant>>,
+    /// What may end it sooner.
+    canceled: Option<&'a Cancellation>,
+}
+
+impl<'a> Limit<'a> {
+    /// One that waits no longer than until the cancellation comes.
+    pub(crate) fn canceled_by(cancellation: &'a Cancellation) -> Self {
+        Limit { ends: None, canceled: Some(cancellation) }
+    }
+
+    /// Calls `waits`, a wait of the operation for `mode`, of which there is one at a time. If there is a cancellation and it
+    /// comes, that ends as if the deadline had passed. On a goroutine.
+    pub(super) fn until_canceled<R>(
+        &self,
+        pd: &'static PollDesc,
+        mode: Mode,
+        waits: impl FnOnce() -> R,
+    ) -> R {
+        let Some(cancellation) = self.canceled else { return waits() };
+        let (canceled, ended) = (Cell::new(false), AtomicU32::new(0));
+        let give_up = || {
+            canceled.set(true);
+            Some(|| {
+                poll_runtime_poll_end(pd, mode);
+                semrelease(&ended);
+            })
+        };
+        // SAFETY: the flag is set before with_limit returns, or not at all. If it is, what ends the wait uses `ended`
+        // until it has added to it, which is waited for.
+        let result = unsafe { with_limit(runtime::Limit::Canceled(cancellation), &give_up, waits) };
+        if canceled.get() {
+            semacquire(&ended);
+            poll_runtime_poll_go_on(pd, mode);
+        }
+        result
+    }
+}

@@ -1,0 +1,220 @@
+//! What waits under a context ends with it, and leaves everything as it was.
+
+use std::time::Duration;
+
+use gosched::chan::{TryRecvError, bounded, never};
+use gosched::context::{Context, ContextError, RecvContextError, SendContextError};
+use gosched::sync::{Condvar, Mutex, Semaphore, WaitGroup};
+use gosched::{go, run, select, yield_now};
+
+use crate::harness::goroutines::go_until_it_waits;
+use crate::harness::tests;
+
+tests! {
+    receives
+    sends
+    selects
+    permits
+    groups
+    conditions
+    sleeps
+    what_has_ended_does_nothing
+    under_the_background_they_wait_as_ever
+}
+
+const CANCELED: ContextError = ContextError::Canceled;
+const LATE: ContextError = ContextError::DeadlineExceeded;
+const LONG: Duration = Duration::from_secs(3600);
+const SHORT: Duration = Duration::from_millis(2);
+
+fn receives() {
+    run(|| {
+        let (ctx, cancel) = Context::background().with_cancel();
+        let (tx, rx) = bounded(0);
+        let wait = || {
+            let (ctx, rx) = (ctx.clone(), rx.clone());
+            go_until_it_waits(move || ctx.with(&rx).recv())
+        };
+        let (first, second) = (wait(), wait());
+        tx.send(1).unwrap();
+        assert_eq!(first.join().unwrap(), Ok(1));
+        cancel.cancel();
+        assert_eq!(second.join().unwrap(), Err(RecvContextError::Ended(CANCELED)));
+        // It is no receiver any more.
+        assert!(tx.try_send(2).is_err());
+        let (ctx, _cancel) = Context::background().with_timeout(SHORT);
+        assert_eq!(ctx.with(&rx).recv(), Err(RecvContextError::Ended(LATE)));
+        let (ctx, _cancel) = Context::background().with_cancel();
+        let closed = {
+            let (ctx, rx) = (ctx.clone(), rx.clone());
+            go_until_it_waits(move || ctx.with(&rx).recv())
+        };
+        drop(tx);
+        assert_eq!(closed.join().unwrap(), Err(RecvContextError::Disconnected));
+        assert_eq!(ctx.with(&rx).recv(), Err(RecvContextError::Disconnected));
+    });
+}
+
+fn sends() {
+    run(|| {
+        let (ctx, cancel) = Context::background().with_cancel();
+        let (tx, rx) = bounded(0);
+        let wait = |text: &str| {
+            let (ctx, tx, text) = (ctx.clone(), tx.clone(), text.to_owned());
+            go_until_it_waits(move || ctx.with(&tx).send(text))
+        };
+        let (first, second) = (wait("first"), wait("second"));
+        assert_eq!(rx.recv().unwrap(), "first");
+        assert_eq!(first.join().unwrap(), Ok(()));
+        cancel.cancel();
+        let error = second.join().unwrap().unwrap_err();
+        assert_eq!(error, SendContextError::Ended("second".into(), CANCELED));
+        assert_eq!((error.to_string(), error.into_inner()), ("context canceled".into(), "second".into()));
+        assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+        let (ctx, _cancel) = Context::background().with_cancel();
+        let closed = go_until_it_waits(move || ctx.with(&tx).send("third".into()));
+        drop(rx);
+        assert!(closed.join().unwrap().is_err());
+    });
+}
+
+fn selects() {
+    run(|| {
+        let (ctx, _cancel) = Context::background().with_timeout(SHORT);
+        let ended = select! {
+            recv(never::<u32>()) -> _ => None,
+            recv(ctx.done()) -> _ => ctx.err(),
+        };
+        assert_eq!(ended, Some(LATE));
+    });
+}
+
+/// One that gives up lets those behind it have what is enough for them.
+fn permits() {
+    run(|| {
+        let semaphore: &Semaphore = Box::leak(Box::new(Semaphore::new(1)));
+        let (ctx, cancel) = Context::background().with_cancel();
+        let many = {
+            let ctx = ctx.clone();
+            go_until_it_waits(move || ctx.with(semaphore).acquire_many(3).map(drop))
+        };
+        let few = go_until_it_waits(|| drop(semaphore.acquire()));
+        cancel.cancel();
+        assert_eq!(many.join().unwrap(), Err(CANCELED));
+        few.join().unwrap();
+        let (ctx, _cancel) = Context::background().with_cancel();
+        let all = ctx.with(semaphore).acquire().unwrap();
+        let waits = {
+            let ctx = ctx.clone();
+            go_until_it_waits(move || ctx.with(semaphore).acquire().map(drop))
+        };
+        drop(all);
+        assert_eq!(waits.join().unwrap(), Ok(()));
+        assert_eq!(semaphore.available_permits(), 1);
+    });
+}
+
+fn groups() {
+    run(|| {
+        let group: &WaitGroup = Box::leak(Box::new(WaitGroup::new()));
+        group.add(1);
+        let (ctx, cancel) = Context::background().with_cancel();
+        let (outer, _cancel_outer) = Context::background().with_cancel();
+        let wait = |ctx: &Context| {
+            let ctx = ctx.clone();
+            go_until_it_waits(move || ctx.with(group).wait())
+        };
+        let (first, second) = (wait(&ctx), wait(&outer));
+        cancel.cancel();
+        assert_eq!(first.join().unwrap(), Err(CANCELED));
+        assert!(!second.is_finished());
+        group.done();
+        assert_eq!(second.join().unwrap(), Ok(()));
+        assert_eq!(outer.with(group).wait(), Ok(()));
+    });
+}
+
+fn conditions() {
+    run(|| {
+        let pair: &(Mutex<u32>, Condvar) = Box::leak(Box::default());
+        let (ctx, cancel) = Context::background().with_cancel();
+        let wait = |ctx: &Context| {
+            let ctx = ctx.clone();
+            go_until_it_waits(move || {
+                let (mut number, waited) = ctx.with(&pair.1).wait_while(pair.0.lock(), |number| *number == 0);
+                *number += 10;
+                waited
+            })
+        };
+        let first = wait(&ctx);
+        cancel.cancel();
+        assert_eq!((first.join().unwrap(), std::mem::take(&mut *pair.0.lock())), (Err(CANCELED), 10));
+        let (ctx, _cancel) = Context::background().with_cancel();
+        let second = wait(&ctx);
+        *pair.0.lock() = 1;
+        pair.1.notify_one();
+        assert_eq!(second.join().unwrap(), Ok(()));
+        assert_eq!(*pair.0.lock(), 11);
+        // A notification that nobody waits for any more goes to nobody.
+        let (ctx, _cancel) = Context::background().with_timeout(SHORT);
+        assert_eq!(ctx.with(&pair.1).wait(pair.0.lock()).1, Err(LATE));
+        assert_eq!(ctx.with(&pair.1).wait(pair.0.lock()).1, Err(LATE));
+    });
+}
+
+fn sleeps() {
+    run(|| {
+        let (ctx, cancel) = Context::background().with_cancel();
+        assert_eq!(ctx.sleep(SHORT), Ok(()));
+        let sleeps = {
+            let ctx = ctx.clone();
+            go_until_it_waits(move || ctx.sleep(LONG))
+        };
+        cancel.cancel();
+        assert_eq!(sleeps.join().unwrap(), Err(CANCELED));
+        assert_eq!(ctx.sleep(Duration::ZERO), Err(CANCELED));
+        assert_eq!(Context::background().sleep(SHORT), Ok(()));
+    });
+}
+
+/// Also if it needn't wait.
+fn what_has_ended_does_nothing() {
+    run(|| {
+        let (ctx, cancel) = Context::background().with_cancel();
+        cancel.cancel();
+        let (tx, rx) = bounded(2);
+        tx.send(1).unwrap();
+        assert_eq!(ctx.with(&rx).recv(), Err(RecvContextError::Ended(CANCELED)));
+        assert_eq!(ctx.with(&tx).send(2), Err(SendContextError::Ended(2, CANCELED)));
+        assert_eq!(rx.len(), 1);
+        let semaphore = Semaphore::new(1);
+        assert_eq!(ctx.with(&semaphore).acquire().map(drop), Err(CANCELED));
+        assert_eq!(semaphore.available_permits(), 1);
+        assert_eq!(ctx.with(&WaitGroup::new()).wait(), Err(CANCELED));
+        let mutex = Mutex::new(7);
+        let (guard, waited) = ctx.with(&Condvar::new()).wait(mutex.lock());
+        assert_eq!((*guard, waited), (7, Err(CANCELED)));
+    });
+}
+
+fn under_the_background_they_wait_as_ever() {
+    run(|| {
+        static SEMAPHORE: Semaphore = Semaphore::new(0);
+        static GROUP: WaitGroup = WaitGroup::new();
+        let (tx, rx) = bounded(0);
+        GROUP.add(1);
+        let waits = go(move || {
+            let ctx = Context::background();
+            let received = ctx.with(&rx).recv();
+            let acquired = ctx.with(&SEMAPHORE).acquire().map(drop);
+            (received, acquired, ctx.with(&GROUP).wait())
+        });
+        yield_now();
+        tx.send(1).unwrap();
+        yield_now();
+        SEMAPHORE.add_permits(1);
+        yield_now();
+        GROUP.done();
+        assert_eq!(waits.join().unwrap(), (Ok(1), Ok(()), Ok(())));
+    });
+}

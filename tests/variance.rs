@@ -94,6 +94,10 @@ mod types {
         RwLockReadGuard "sync::RwLockReadGuard<'static, T>" invariant;
         /// It may replace the value.
         RwLockWriteGuard "sync::RwLockWriteGuard<'static, T>" invariant;
+        /// What has failed goes in.
+        ErrGroup "sync::ErrGroup<'static, 'static, T>" invariant;
+        /// Values go in, for others.
+        SingleFlight "sync::SingleFlight<u8, T>" invariant;
         /// Who shares it may set the value.
         OnceLock "sync::OnceLock<T>" invariant;
         /// It owns a `T`, and has nothing else of one.
@@ -129,6 +133,8 @@ mod lifetimes {
         RwLockReadGuard "sync::RwLockReadGuard<'x, u8>" covariant;
         /// It refers to the lock.
         RwLockWriteGuard "sync::RwLockWriteGuard<'x, u8>" covariant;
+        /// As a scope.
+        ErrGroup "sync::ErrGroup<'x, 'static, u8>" invariant;
         /// It refers to a context, and to what is waited for.
         With "context::With<'x, u8>" covariant;
         /// It refers to the semaphore.

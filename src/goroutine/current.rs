@@ -8,7 +8,7 @@ use crate::runtime::runtime2::G;
 use crate::runtime::{self, MAX_GOMAXPROCS, getg, must_wait, on_goroutine, where_nothing_parks};
 
 /// The payload that [`goexit`] unwinds with.
-pub(super) struct Goexit;
+pub(crate) struct Goexit;
 
 /// The running goroutine, also inside [`blocking`](crate::blocking). None on g0, whose goid is 0.
 pub(super) fn running() -> Option<&'static G> {

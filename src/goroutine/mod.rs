@@ -46,7 +46,7 @@ mod spawn;
 pub use blocking::blocking;
 pub(crate) use blocking::ignoring_eintr;
 pub use check::{check, set_max_detached};
-pub(crate) use current::not_a_goroutine;
+pub(crate) use current::{Goexit, not_a_goroutine};
 pub use current::{
     OsThreadLock, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, set_gomaxprocs, yield_now,
 };

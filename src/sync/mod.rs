@@ -24,24 +24,30 @@
 // | `semaphore.rs` | `Semaphore` |
 // | `permit.rs` | `SemaphorePermit`, `OwnedSemaphorePermit` |
 // | `barrier.rs` | `Barrier` |
+// | `err_group.rs` | `err_group`, `ErrGroup` |
+// | `single_flight.rs` | `SingleFlight` |
 
 mod barrier;
 mod condvar;
+mod err_group;
 pub(crate) mod mutex;
 mod once;
 mod permit;
 mod raw_mutex;
 mod rwlock;
 mod semaphore;
+mod single_flight;
 pub(crate) mod wait_group;
 mod wait_group_go;
 
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::{Condvar, WaitTimeoutResult};
+pub use err_group::{ErrGroup, err_group};
 pub use mutex::{Mutex, MutexGuard};
 pub use once::{Once, OnceLock};
 pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::Semaphore;
+pub use single_flight::SingleFlight;
 pub use wait_group::WaitGroup;
 pub use wait_group_go::WaitGroupGuard;

@@ -108,7 +108,7 @@ fn types_with_a_parameter() {
         "++ ++ -- --": chan::Sender<T> chan::Receiver<T>;
         "++ ++ -- --": chan::Iter<'static, T> chan::TryIter<'static, T> chan::IntoIter<T>;
         "++ ++ -- --": JoinHandle<T> ScopedJoinHandle<'static, T>;
-        "++ ++ -- --": ours::Mutex<T>;
+        "++ ++ -- --": ours::Mutex<T> ours::ErrGroup<'static, 'static, T> ours::SingleFlight<u8, T>;
         // These share them, too.
         "++ +- -- --": ours::RwLock<T> ours::OnceLock<T> ours::MutexGuard<'static, T>;
         "++ -- -- --": ours::RwLockReadGuard<'static, T> ours::RwLockWriteGuard<'static, T>;

@@ -1,10 +1,13 @@
 //! Locks that park a goroutine.
 
 mod counted;
+mod err_group;
 mod limits;
 mod locks;
 mod primitives;
+mod single_flight;
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] = &[counted::TESTS, limits::TESTS, locks::TESTS, primitives::TESTS];
+pub const TESTS: &[&[Test]] =
+    &[counted::TESTS, err_group::TESTS, limits::TESTS, locks::TESTS, primitives::TESTS, single_flight::TESTS];

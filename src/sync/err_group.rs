@@ -1,0 +1,193 @@
+//! [`ErrGroup`]: Go's `golang.org/x/sync/errgroup`.
+
+use std::any::Any;
+use std::fmt;
+use std::mem::forget;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::context::{Canceler, Context};
+use crate::goroutine::{Goexit, Scope, scope};
+use crate::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Goroutines that work for one result, and may fail: [`err_group`] makes it.
+pub struct ErrGroup<'scope, 'env: 'scope, E> {
+    scope: &'scope Scope<'scope, 'env>,
+    state: Arc<State<E>>,
+}
+
+/// What they share.
+struct State<E> {
+    ctx: Context,
+    canceler: Canceler,
+    /// The first failure; a panic rather than an error.
+    failure: Mutex<Option<Failure<E>>>,
+    /// One for each that may run at a time, if that is limited.
+    slots: OnceLock<Arc<Semaphore>>,
+}
+
+enum Failure<E> {
+    Error(E),
+    Panic(Box<dyn Any + Send>),
+}
+
+/// Runs `f`, which may make goroutines that borrow what lives longer than this call, waits for all of them, and returns
+/// the first error, if there is one: that of a goroutine, or `f`'s. With the first error their context is canceled, which
+/// is one of `ctx`'s. Go's `errgroup.WithContext`, in a [`scope`].
+///
+/// ```
+/// use std::num::ParseIntError;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use gosched::context::Context;
+/// use gosched::sync::err_group;
+///
+/// fn sum(numbers: &[&str]) -> Result<u32, ParseIntError> {
+///     let sum = AtomicU32::new(0);
+///     err_group(&Context::background(), |group| {
+///         group.set_limit(2);
+///         for number in numbers {
+///             group.go(|_ctx| {
+///                 sum.fetch_add(number.parse()?, Ordering::Relaxed);
+///                 Ok(())
+///             });
+///         }
+///         Ok(())
+///     })?;
+///     Ok(sum.into_inner())
+/// }
+///
+/// gosched::run(|| {
+///     assert_eq!(sum(&["1", "2", "39"]), Ok(42));
+///     assert!(sum(&["1", "two", "39"]).is_err());
+/// });
+/// ```
+///
+/// # Errors
+/// The first one. What the others return is dropped.
+///
+/// # Panics
+/// As the first goroutine has that panics, which cancels the context, too; as `f` does; and if it isn't called on a
+/// goroutine, or is inside [`blocking`](crate::blocking).
+#[track_caller]
+pub fn err_group<'env, E, F, T>(ctx: &Context, f: F) -> Result<T, E>
+where
+    E: Send + 'env,
+    F: for<'scope> FnOnce(&ErrGroup<'scope, 'env, E>) -> Result<T, E>,
+{
+    let (ctx, canceler) = ctx.with_cancel();
+    let state = Arc::new(State { ctx, canceler, failure: Mutex::new(None), slots: OnceLock::new() });
+    let value = scope(|scope| {
+        let unwinding = CancelIfDropped(&state.canceler);
+        let result = f(&ErrGroup { scope, state: state.clone() });
+        forget(unwinding);
+        result.map_err(|error| state.fail(Failure::Error(error))).ok()
+    });
+    let failure = state.failure().take();
+    match (failure, value) {
+        (Some(Failure::Panic(payload)), _) => resume_unwind(payload),
+        (Some(Failure::Error(error)), _) => Err(error),
+        (None, Some(value)) => Ok(value),
+        (None, None) => unreachable!("its error is the first failure, or there was one before"),
+    }
+}
+
+/// Cancels what still runs when the group's closure unwinds: its goroutines are waited for.
+struct CancelIfDropped<'a>(&'a Canceler);
+
+impl Drop for CancelIfDropped<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
+    /// Runs `f` on a new goroutine, which may borrow whatever outlives the group. If there is a
+    /// [limit](Self::set_limit) and so many run, waits until one has ended.
+    ///
+    /// `f` gets the group's context: a wait under that ends when another one has failed.
+    ///
+    /// # Panics
+    /// If there is no memory for a goroutine.
+    #[track_caller]
+    pub fn go<F>(&self, f: F)
+    where
+        F: FnOnce(&Context) -> Result<(), E> + Send + 'scope,
+    {
+        let slot = self.state.slots.get().map(|slots| slots.clone().acquire_owned());
+        self.start(slot, f);
+    }
+
+    /// [`go`](Self::go) that doesn't wait: false if as many run as may.
+    ///
+    /// # Panics
+    /// As [`go`](Self::go).
+    #[track_caller]
+    #[must_use = "if it is false, the function isn't called"]
+    pub fn try_go<F>(&self, f: F) -> bool
+    where
+        F: FnOnce(&Context) -> Result<(), E> + Send + 'scope,
+    {
+        let slot = self.state.slots.get().map(|slots| slots.clone().try_acquire_owned());
+        if let Some(None) = slot {
+            return false;
+        }
+        self.start(slot.flatten(), f);
+        true
+    }
+
+    /// Runs `f` on a new goroutine, which has the slot as long as it runs.
+    #[track_caller]
+    fn start<F>(&self, slot: Option<OwnedSemaphorePermit>, f: F)
+    where
+        F: FnOnce(&Context) -> Result<(), E> + Send + 'scope,
+    {
+        let state = self.state.clone();
+        self.scope.go(move || {
+            let _slot = slot;
+            match catch_unwind(AssertUnwindSafe(|| f(&state.ctx))) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => state.fail(Failure::Error(error)),
+                Err(payload) if payload.is::<Goexit>() => resume_unwind(payload),
+                Err(payload) => state.fail(Failure::Panic(payload)),
+            }
+        });
+    }
+
+    /// Lets no more than `n` goroutines of the group run at a time. Go's `SetLimit`.
+    ///
+    /// # Panics
+    /// If `n` is 0, or there is a limit already.
+    #[track_caller]
+    pub fn set_limit(&self, n: usize) {
+        assert!(n > 0, "gosched: an ErrGroup in which none may run");
+        let set = self.state.slots.set(Arc::new(Semaphore::new(n)));
+        assert!(set.is_ok(), "gosched: an ErrGroup's limit is set once");
+    }
+
+    /// The group's context.
+    pub fn context(&self) -> &Context {
+        &self.state.ctx
+    }
+}
+
+impl<E> State<E> {
+    /// Notes a failure, and has the others end.
+    fn fail(&self, failure: Failure<E>) {
+        let mut first = self.failure();
+        let worse = matches!((&*first, &failure), (None, _) | (Some(Failure::Error(_)), Failure::Panic(_)));
+        // What isn't kept is dropped after the lock: that may be anything of the program's.
+        let _dropped = if worse { first.replace(failure) } else { Some(failure) };
+        drop(first);
+        self.canceler.cancel();
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<Failure<E>>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<E> fmt::Debug for ErrGroup<'_, '_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ErrGroup").field("ctx", &self.state.ctx).finish_non_exhaustive()
+    }
+}

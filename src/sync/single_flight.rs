@@ -1,0 +1,137 @@
+//! [`SingleFlight`]: Go's `golang.org/x/sync/singleflight`.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use crate::runtime::must_wait;
+use crate::sync::{Condvar, Mutex};
+
+/// Does what many want at a time once for all of them: those that come while it is being done wait, and get a clone of what
+/// it returns. Nothing is kept afterwards: who comes later has it done anew.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use std::time::Duration;
+/// use gosched::sync::SingleFlight;
+/// use gosched::time::sleep;
+///
+/// gosched::run(|| {
+///     let (flights, queries) = (SingleFlight::new(), AtomicU32::new(0));
+///     gosched::scope(|s| {
+///         for _ in 0..100 {
+///             s.go(|| {
+///                 let answer = flights.run("the question", || {
+///                     queries.fetch_add(1, Ordering::Relaxed);
+///                     sleep(Duration::from_millis(10));
+///                     42
+///                 });
+///                 assert_eq!(answer, 42);
+///             });
+///         }
+///     });
+///     assert!(queries.into_inner() < 100);
+/// });
+/// ```
+pub struct SingleFlight<K, V> {
+    calls: Mutex<HashMap<K, Arc<Call<V>>>>,
+}
+
+/// What is being done for a key.
+struct Call<V> {
+    state: Mutex<State<V>>,
+    changed: Condvar,
+}
+
+enum State<V> {
+    Running,
+    Returned(V),
+    /// It has panicked, or ended by `goexit`.
+    Unwound,
+}
+
+impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
+    /// One for which nothing is being done.
+    pub fn new() -> Self {
+        SingleFlight { calls: Mutex::new(HashMap::new()) }
+    }
+
+    /// What `f` returns, or what another one has returned that was called for this key when this began. If that one
+    /// has panicked, calls `f` all the same. Go's `Do`.
+    ///
+    /// `f` may use it for other keys; for its own that is a deadlock.
+    ///
+    /// # Panics
+    /// As `f` does; and if it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn run(&self, key: K, f: impl FnOnce() -> V) -> V {
+        // Refused at once, if at all: who waits must hear of the end.
+        drop(must_wait("sync::SingleFlight::run"));
+        loop {
+            let mut calls = self.calls.lock();
+            let Some(call) = calls.get(&key).cloned() else {
+                let call = Arc::new(Call { state: Mutex::new(State::Running), changed: Condvar::new() });
+                calls.insert(key.clone(), call.clone());
+                drop(calls);
+                return Flight { flights: self, key, call, end: State::Unwound }.fly(f);
+            };
+            drop(calls);
+            let state = call.changed.wait_while(call.state.lock(), |state| matches!(state, State::Running));
+            if let State::Returned(value) = &*state {
+                return value.clone();
+            }
+        }
+    }
+
+    /// Has the next one that comes for this key do it anew, whether it is being done or not. Go's `Forget`.
+    pub fn forget<Q: Eq + Hash + ?Sized>(&self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        let forgotten = self.calls.lock().remove_entry(key);
+        drop(forgotten);
+    }
+}
+
+/// A function that runs for a key. However it ends, those who wait hear of it.
+struct Flight<'a, K: Eq + Hash, V> {
+    flights: &'a SingleFlight<K, V>,
+    key: K,
+    call: Arc<Call<V>>,
+    end: State<V>,
+}
+
+impl<K: Eq + Hash, V: Clone> Flight<'_, K, V> {
+    fn fly(mut self, f: impl FnOnce() -> V) -> V {
+        let value = f();
+        self.end = State::Returned(value.clone());
+        value
+    }
+}
+
+impl<K: Eq + Hash, V> Drop for Flight<'_, K, V> {
+    fn drop(&mut self) {
+        let mut calls = self.flights.calls.lock();
+        // Unless it was forgotten, and another one runs by now.
+        let own = calls.get(&self.key).is_some_and(|call| Arc::ptr_eq(call, &self.call));
+        let removed = own.then(|| calls.remove_entry(&self.key));
+        drop(calls);
+        drop(removed);
+        *self.call.state.lock() = std::mem::replace(&mut self.end, State::Unwound);
+        self.call.changed.notify_all();
+    }
+}
+
+impl<K: Eq + Hash + Clone, V: Clone> Default for SingleFlight<K, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K, V> fmt::Debug for SingleFlight<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("SingleFlight { .. }")
+    }
+}

@@ -1,0 +1,134 @@
+//! What is done once for all that want it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use gosched::chan::bounded;
+use gosched::sync::{Barrier, SingleFlight};
+use gosched::{blocking, go, goexit, run, scope, yield_now};
+
+use crate::harness::goroutines::go_until_it_waits;
+use crate::harness::panics::panics;
+use crate::harness::rng::Rng;
+use crate::harness::tests;
+
+tests! {
+    once_for_those_that_come_meanwhile
+    keys_apart
+    one_that_unwinds_is_replaced
+    what_is_forgotten_is_done_anew
+    on_threads
+    never_two_of_a_key
+}
+
+fn once_for_those_that_come_meanwhile() {
+    run(|| {
+        let flights: &SingleFlight<u32, String> = Box::leak(Box::default());
+        let (tx, rx) = bounded::<String>(0);
+        let first = go_until_it_waits(move || flights.run(1, || rx.recv().unwrap()));
+        let others: Vec<_> = (0..5)
+            .map(|_| go_until_it_waits(|| flights.run(1, || unreachable!("one is under way"))))
+            .collect();
+        tx.send("seven".into()).unwrap();
+        assert_eq!(first.join().unwrap(), "seven");
+        others.into_iter().for_each(|other| assert_eq!(other.join().unwrap(), "seven"));
+        assert_eq!(flights.run(1, || "eight".into()), "eight");
+    });
+}
+
+fn keys_apart() {
+    run(|| {
+        let flights = SingleFlight::new();
+        assert_eq!(flights.run("a", || flights.run("b", || 1) + 1), 2);
+    });
+}
+
+fn one_that_unwinds_is_replaced() {
+    run(|| {
+        let flights: &SingleFlight<u32, u32> = Box::leak(Box::default());
+        let (tx, rx) = bounded::<()>(0);
+        let first = go_until_it_waits(move || {
+            flights.run(1, || {
+                rx.recv().unwrap();
+                goexit()
+            })
+        });
+        let next = go_until_it_waits(|| flights.run(1, || 7));
+        tx.send(()).unwrap();
+        assert!(first.join().unwrap_err().is_goexit());
+        assert_eq!(next.join().unwrap(), 7);
+        assert_eq!(panics(|| _ = flights.run(1, || panic!("in there"))), "in there");
+        assert_eq!(flights.run(1, || 8), 8);
+    });
+}
+
+fn what_is_forgotten_is_done_anew() {
+    run(|| {
+        let flights: &SingleFlight<String, u32> = Box::leak(Box::default());
+        let (tx, rx) = bounded::<u32>(0);
+        let first = {
+            let rx = rx.clone();
+            go_until_it_waits(move || flights.run("key".into(), || rx.recv().unwrap()))
+        };
+        flights.forget("key");
+        let second = go_until_it_waits(move || flights.run("key".into(), || rx.recv().unwrap()));
+        let third =
+            go_until_it_waits(|| flights.run("key".into(), || unreachable!("the second is under way")));
+        tx.send(1).unwrap();
+        assert_eq!(first.join().unwrap(), 1);
+        tx.send(2).unwrap();
+        assert_eq!((second.join().unwrap(), third.join().unwrap()), (2, 2));
+        flights.forget("another");
+    });
+}
+
+fn on_threads() {
+    run(|| {
+        let (flights, calls) = (SingleFlight::new(), AtomicUsize::new(0));
+        let meet = Barrier::new(4);
+        blocking(|| {
+            let refused = panics(|| _ = flights.run(0, || 0));
+            assert!(refused.contains("sync::SingleFlight::run"), "{refused}");
+            thread::scope(|s| {
+                for _ in 0..4 {
+                    s.spawn(|| {
+                        meet.wait();
+                        let found = flights.run(1, || {
+                            calls.fetch_add(1, Ordering::Relaxed);
+                            7
+                        });
+                        assert_eq!(found, 7);
+                    });
+                }
+            });
+        });
+        assert!((1..=4).contains(&calls.into_inner()));
+    });
+}
+
+fn never_two_of_a_key() {
+    let mut rng = Rng::seeded();
+    run(|| {
+        let flights = SingleFlight::new();
+        let running: [AtomicUsize; 3] = Default::default();
+        scope(|s| {
+            for _ in 0..8 {
+                let (mut rng, flights, running) = (rng.fork(), &flights, &running);
+                s.go(move || {
+                    for _ in 0..2_000 {
+                        let key = rng.below(3);
+                        let pauses = rng.below(3);
+                        let f = || {
+                            assert_eq!(running[key].fetch_add(1, Ordering::SeqCst), 0);
+                            (0..pauses).for_each(|_| yield_now());
+                            assert_eq!(running[key].fetch_sub(1, Ordering::SeqCst), 1);
+                            key
+                        };
+                        assert_eq!(flights.run(key, f), key);
+                    }
+                });
+            }
+        });
+        go(move || drop(flights)).join().unwrap();
+    });
+}

@@ -145,6 +145,11 @@ mod variance;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+/// The same of a page.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/coming-from-go.md")]
+struct ComingFromGo;
+
 pub use goroutine::{
     Builder, JoinError, JoinHandle, OsThreadLock, PanicMode, Scope, ScopedJoinHandle, block_on, blocking,
     check, go, goexit, goid, gomaxprocs, labels, lock_os_thread, num_goroutine, run, scope,

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::proc::{self, getg};
-use gosched::runtime2::{GSYSCALL, Note};
+use gosched::runtime2::{GSCAN, GSYSCALL, Note};
 use gosched::sync::{Mutex, WaitGroup};
 use gosched::{blocking, go, lock_os_thread, run, scope, yield_now};
 
@@ -135,7 +135,8 @@ unsafe extern "C" fn raw_calls(_: *mut c_void) {
                 } else {
                     proc::entersyscall();
                 }
-                SEEN.store(proc::readgstatus(getg()), Ordering::Relaxed);
+                // Sysmon may be looking since when it is in there.
+                SEEN.store(proc::readgstatus(getg()) & !GSCAN, Ordering::Relaxed);
                 proc::exitsyscall();
                 if SEEN.load(Ordering::Relaxed) != GSYSCALL {
                     proc::throw("not in a system call");

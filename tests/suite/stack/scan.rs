@@ -13,7 +13,7 @@ use std::thread;
 
 use gosched::chan::{Receiver, bounded};
 use gosched::proc::{self, Coro, StwReason};
-use gosched::runtime2::{G, GRUNNABLE, GRUNNING, GSYSCALL, GWAITING, TraceBlockReason, WaitReason};
+use gosched::runtime2::{G, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, TraceBlockReason, WaitReason};
 use gosched::{go, run, yield_now};
 
 use crate::asm::secrets_in_registers::{KEEP_IN_ALLOCA, KEPT, Meanwhile, keep};
@@ -190,7 +190,7 @@ fn in_a_system_call(test: Test) {
         let gp = keeper();
         // SAFETY: a G; this goroutine doesn't park until it starts the world.
         unsafe {
-            assert_eq!(proc::readgstatus(gp), GSYSCALL);
+            assert_eq!(proc::readgstatus(gp) & !GSCAN, GSYSCALL);
             keeps(gp, KEPT);
             // It gets no P, and is in a queue then, its registers where it came to that.
             let w = proc::stop_the_world(StwReason::GcMarkTerm);

@@ -182,16 +182,12 @@ impl<T> Pollable<T> {
     /// messages.
     #[inline]
     #[track_caller]
-    pub(crate) fn io<R>(
-        &self,
-        mode: Mode,
-        what: &str,
-        mut f: impl FnMut(&T) -> io::Result<R>,
-    ) -> io::Result<R> {
-        self.registration.io(mode, what, || f(&self.inner))
+    pub(crate) fn io<R>(&self, mode: Mode, what: &str, f: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
+        self.io_limited(mode, what, Limit::default(), f)
     }
 
     /// [`io`](Self::io) with a limit.
+    #[inline]
     #[track_caller]
     pub(crate) fn io_limited<R>(
         &self,
@@ -200,7 +196,7 @@ impl<T> Pollable<T> {
         limit: Limit<'_>,
         mut f: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
-        self.registration.io_limited(mode, what, limit, || f(&self.inner))
+        self.registration.io(mode, what, limit, || f(&self.inner))
     }
 
     /// A read into `len` bytes with a limit.
@@ -337,17 +333,17 @@ impl<T: Write> Write for Pollable<T> {
     #[inline]
     #[track_caller]
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.registration.io(Mode::Write, "a write", || self.inner.write(buf))
+        self.registration.io(Mode::Write, "a write", Limit::default(), || self.inner.write(buf))
     }
 
     #[track_caller]
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.registration.io(Mode::Write, "a write", || self.inner.write_vectored(bufs))
+        self.registration.io(Mode::Write, "a write", Limit::default(), || self.inner.write_vectored(bufs))
     }
 
     #[track_caller]
     fn flush(&mut self) -> io::Result<()> {
-        self.registration.io(Mode::Write, "a write", || self.inner.flush())
+        self.registration.io(Mode::Write, "a write", Limit::default(), || self.inner.flush())
     }
 }
 
@@ -359,19 +355,19 @@ where
     #[track_caller]
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let this: &'a Pollable<T> = self;
-        this.registration.io(Mode::Write, "a write", || (&this.inner).write(buf))
+        this.registration.io(Mode::Write, "a write", Limit::default(), || (&this.inner).write(buf))
     }
 
     #[track_caller]
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         let this: &'a Pollable<T> = self;
-        this.registration.io(Mode::Write, "a write", || (&this.inner).write_vectored(bufs))
+        this.registration.io(Mode::Write, "a write", Limit::default(), || (&this.inner).write_vectored(bufs))
     }
 
     #[track_caller]
     fn flush(&mut self) -> io::Result<()> {
         let this: &'a Pollable<T> = self;
-        this.registration.io(Mode::Write, "a write", || (&this.inner).flush())
+        this.registration.io(Mode::Write, "a write", Limit::default(), || (&this.inner).flush())
     }
 }
 

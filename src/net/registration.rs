@@ -115,14 +115,7 @@ impl<T> Registration<T> {
     /// something else than `WouldBlock`. One operation at a time for each `mode`; others wait.
     #[inline]
     #[track_caller]
-    pub(crate) fn io<R>(&self, mode: Mode, what: &str, f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
-        self.io_limited(mode, what, Limit::default(), f)
-    }
-
-    /// [`io`](Self::io) with a limit.
-    #[inline]
-    #[track_caller]
-    pub(crate) fn io_limited<R>(
+    pub(crate) fn io<R>(
         &self,
         mode: Mode,
         what: &str,

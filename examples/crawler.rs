@@ -1,5 +1,6 @@
 //! A crawler: a goroutine for each page, eight at a time, a request each millisecond at most, and an end when there is
 //! an error, or after ten seconds. The site is in the same program, and has a page for each number below 200, with links to others.
+//! [The same in Go](go/crawler/main.go).
 //!
 //! ```text
 //! cargo run --release --example crawler
@@ -34,8 +35,8 @@ fn main() -> Result<(), Failure> {
             Ok::<(), io::Error>(())
         });
         let (ctx, _cancel) = Context::background().with_timeout(Duration::from_secs(10));
-        let found = crawl(&ctx, addr)?;
-        println!("{} pages, from {:?} to {:?}", found.len(), found.first(), found.last());
+        let found = Vec::from_iter(crawl(&ctx, addr)?);
+        println!("{} pages, from {} to {}", found.len(), found[0], found[found.len() - 1]);
         Ok(())
     })
 }

@@ -73,6 +73,18 @@ fn whole<R>(turn: &Mutex<()>, f: impl FnMut() -> io::Result<R>) -> io::Result<R>
 }
 
 /// Standard input: [`std::io::Stdin`] that holds up no P. Made by [`stdin`].
+///
+/// ```no_run
+/// use std::io::Read;
+///
+/// gosched::run(|| {
+///     let mut all = String::new();
+///     gosched::io::stdin().read_to_string(&mut all)?;
+///     println!("{} bytes", all.len());
+///     Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Stdin(io::Stdin);
 
@@ -85,6 +97,17 @@ impl Stdin {
     /// Reads a line, and appends it to `buf` with its end; returns the number of bytes, which is 0 at the end
     /// of the input.
     ///
+    /// ```no_run
+    /// gosched::run(|| {
+    ///     let mut name = String::new();
+    ///     if gosched::io::stdin().read_line(&mut name)? != 0 {
+    ///         println!("hello, {}", name.trim_end());
+    ///     }
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
     /// # Errors
     /// [`InvalidData`](io::ErrorKind::InvalidData) if the line isn't UTF-8; otherwise the kernel's.
     pub fn read_line(&self, buf: &mut String) -> io::Result<usize> {
@@ -93,6 +116,18 @@ impl Stdin {
 
     /// Reads up to the next `byte`, or to the end of the input, and appends all that to `buf` with the
     /// `byte`; returns the number of bytes.
+    ///
+    /// ```no_run
+    /// gosched::run(|| {
+    ///     let mut record = Vec::new(); // as `find -print0` writes them
+    ///     while gosched::io::stdin().read_until(0, &mut record)? != 0 {
+    ///         println!("{}", String::from_utf8_lossy(&record));
+    ///         record.clear();
+    ///     }
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// The kernel's.
@@ -108,6 +143,13 @@ impl Stdin {
 }
 
 /// The lines of standard input. Made by [`Stdin::lines`].
+///
+/// ```no_run
+/// gosched::run(|| {
+///     let longest = gosched::io::stdin().lines().map_while(Result::ok).max_by_key(String::len);
+///     println!("{longest:?}");
+/// });
+/// ```
 #[derive(Debug)]
 pub struct Lines(Stdin);
 
@@ -150,11 +192,36 @@ macro_rules! input {
 input!(Stdin, &Stdin);
 
 /// Standard output: [`std::io::Stdout`] that holds up no P. Made by [`stdout`].
+///
+/// ```
+/// use std::io::Write;
+///
+/// gosched::run(|| {
+///     let mut out = gosched::io::stdout();
+///     out.write_all(b"no end of a line, ")?;
+///     out.write_all(b"so it waits for this: ")?;
+///     out.flush()
+/// })
+/// .unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Stdout(io::Stdout);
 
 /// A handle for standard output. Go's `os.Stdout`, in `os/file.go`; but std's buffer keeps what is written
 /// until the end of a line.
+///
+/// ```
+/// use std::io::Write;
+/// use gosched::io::stdout;
+///
+/// gosched::run(|| {
+///     gosched::scope(|s| {
+///         for i in 0..3 {
+///             s.go(move || writeln!(stdout(), "line {i}")); // each is written as a whole
+///         }
+///     });
+/// });
+/// ```
 pub fn stdout() -> Stdout {
     Stdout(io::stdout())
 }
@@ -164,6 +231,12 @@ pub fn stdout() -> Stdout {
 pub struct Stderr(io::Stderr);
 
 /// A handle for standard error. Go's `os.Stderr`, in `os/file.go`.
+///
+/// ```
+/// use std::io::Write;
+///
+/// gosched::run(|| writeln!(gosched::io::stderr(), "something is wrong")).unwrap();
+/// ```
 pub fn stderr() -> Stderr {
     Stderr(io::stderr())
 }

@@ -37,7 +37,9 @@ use std::ptr::NonNull;
 use std::thread::panicking;
 
 use crate::goroutine::{Builder, cannot, move_out, not_a_goroutine};
-use crate::runtime::{Coro, coroswitch, coroswitch_on, goroutine, newcoro, on_goroutine, unwire, whoami};
+use crate::runtime::{
+    Coro, Inherited, coroswitch, coroswitch_on, goroutine, newcoro, on_goroutine, unwire, whoami,
+};
 
 /// Makes an iterator of the values that `f` yields. Go's `iter.Pull`.
 ///
@@ -82,6 +84,14 @@ where
 impl Builder {
     /// Makes an iterator of the values that `f` yields: see [`iter::pull`](pull).
     ///
+    /// ```
+    /// gosched::run(|| {
+    ///     let walker = gosched::Builder::new().name("walker").stack_size(8 << 20);
+    ///     let values = walker.pull(|out| (1..=3).for_each(|n| out.yield_(n * n)));
+    ///     assert_eq!(values.unwrap().collect::<Vec<_>>(), [1, 4, 9]);
+    /// });
+    /// ```
+    ///
     /// # Errors
     /// As [`go`](Self::go).
     #[track_caller]
@@ -100,7 +110,9 @@ impl Builder {
             done: Cell::new(false),
         });
         let arg = NonNull::from(&*shared).as_ptr().cast();
+        let inherited = Inherited::new();
         let gp = newcoro(&shared.coro, body::<F, T>, arg, kind, &self.maker(Location::caller()))?;
+        inherited.give(gp);
         // SAFETY: the G is new: nobody has switched to it, so its slot is empty, and this function's alone.
         unsafe { move_out(&mut f, gp.ext.slot.place()) };
         Ok(Pull { shared: NonNull::from(Box::leak(shared)) })
@@ -166,6 +178,16 @@ impl<T> Yielder<'_, T> {
     /// [`goexit`](crate::goexit), so that destructors run. A `catch_unwind` stops that until the next
     /// `yield_`. In a destructor that runs while the generator unwinds, `yield_` drops the value and returns.
     ///
+    /// ```
+    /// gosched::run(|| {
+    ///     let mut lines = gosched::iter::pull(|out| {
+    ///         out.yield_("first");
+    ///         unreachable!("nobody asks for a second one");
+    ///     });
+    ///     assert_eq!(lines.next(), Some("first"));
+    /// });
+    /// ```
+    ///
     /// # Panics
     /// Inside [`blocking`](crate::blocking), where nothing can wait.
     #[track_caller]
@@ -199,6 +221,19 @@ impl<T> fmt::Debug for Yielder<'_, T> {
 ///
 /// It can be sent to another goroutine, or thread. After the last value, `next` returns `None`, however
 /// often it is called.
+///
+/// ```
+/// use gosched::iter::{Pull, pull};
+///
+/// fn countdown(from: u32) -> Pull<u32> {
+///     pull(move |out| (0..from).rev().for_each(|n| out.yield_(n)))
+/// }
+///
+/// gosched::run(|| {
+///     let (even, odd): (Vec<_>, Vec<_>) = countdown(5).partition(|n| n % 2 == 0);
+///     assert_eq!((even, odd), (vec![4, 2, 0], vec![3, 1]));
+/// });
+/// ```
 ///
 /// # Panics
 /// `next` panics on a thread that isn't a goroutine's, and inside [`blocking`](crate::blocking). A panic in
@@ -282,7 +317,7 @@ impl<T: Send> Drop for Pull<T> {
 fn drop_on_a_goroutine<T: Send>(pull: Pull<T>) {
     let pull = ManuallyDrop::new(pull);
     // If there is no memory for a goroutine, the Pull is leaked.
-    let _ = Builder::new().go(move || drop(ManuallyDrop::into_inner(pull)));
+    let _ = Builder::new().go_alone(move || drop(ManuallyDrop::into_inner(pull)));
 }
 
 impl<T: Send> fmt::Debug for Pull<T> {

@@ -21,7 +21,8 @@
 //!
 //! | to | use | in Go |
 //! | --- | --- | --- |
-//! | start | [`run`] | `main` |
+//! | start | [`run`]; with the feature `macros`, `#[gosched::main]` | `main` |
+//! | test | [`testing`]; with the feature `macros`, `#[gosched::test]` | `testing` |
 //! | make a goroutine | [`go()`], [`Builder`], [`scope()`] for one that borrows | `go` |
 //! | get its result, or its panic | [`JoinHandle::join`] | |
 //! | pass values | [`chan`], [`select!`](select!), [`chan::Select`] | `chan`, `select` |
@@ -30,12 +31,16 @@
 //! | sleep, and be told the time | [`time`]: `sleep`, `after`, `tick`, `Timer`, `Ticker`; `recv_timeout` and its like | `time` |
 //! | read and write without blocking a thread | [`net`]: `TcpListener`, `TcpStream`, `UdpSocket`, `UnixStream`, ..., `Pollable` for whatever can be polled | `net` |
 //! | read standard input, write to standard output | [`io`]: `stdin`, `stdout`, `stderr` | `os.Stdin`, `os.Stdout` |
+//! | read and write files | [`fs`]: `File`, `read`, `write`, ... | `os` |
+//! | start programs, and wait for them | [`process`]: `Command`, `Child` | `os/exec` |
+//! | wait for a future | [`block_on`]; with the feature `tokio`, `tokio::block_on` for crates that need tokio | |
 //! | make an iterator of code that yields | [`iter::pull`] | `iter.Pull` |
 //! | let others run | [`yield_now`] | `runtime.Gosched` |
 //! | block the thread, and nobody else | [`blocking`] | a system call |
-//! | know the scheduler's state | [`metrics`]; `GODEBUG=schedtrace=1000` | `runtime/metrics` |
+//! | know the scheduler's state | [`metrics`]; `GODEBUG=schedtrace=1000`; with the feature `tracing`, `tracing::scheduler_events` | `runtime/metrics` |
 //! | be told of signals | [`signal`]: `notify`, `ignore`, `reset` | `os/signal` |
 //! | tell goroutines apart in a trace | [`labels`] | `pprof.Do` |
+//! | have a value for each goroutine | [`goroutine_local!`](goroutine_local!), `thread_local!` | |
 //! | keep to one thread | [`lock_os_thread`] | `runtime.LockOSThread` |
 //! | call it from C | [`capi`], `include/gosched.h` | |
 //! | port a runtime, or build on stacks that start at 2 KiB and grow | [`proc`], [`runtime2`], [`chan::hchan`] | `proc.go` |
@@ -124,18 +129,27 @@
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!("gosched supports x86_64 and aarch64 Linux and no other target");
 
+#[cfg(feature = "macros")]
+mod attributes;
 pub mod capi;
 pub mod chan;
 pub mod context;
+pub mod fs;
 mod goroutine;
 pub mod io;
 pub mod iter;
 pub mod net;
+pub mod process;
 mod raw;
 mod runtime;
 pub mod signal;
 pub mod sync;
+pub mod testing;
 pub mod time;
+#[cfg(feature = "tokio")]
+pub mod tokio;
+#[cfg(feature = "tracing")]
+pub mod tracing;
 #[cfg(doctest)]
 #[path = "../tests/variance.rs"]
 mod variance;
@@ -150,11 +164,18 @@ struct Readme;
 #[doc = include_str!("../docs/coming-from-go.md")]
 struct ComingFromGo;
 
+/// The same of another.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/coming-from-tokio.md")]
+struct ComingFromTokio;
+
+#[cfg(feature = "macros")]
+pub use attributes::{main, test};
 pub use goroutine::{
-    Builder, JoinError, JoinHandle, OsThreadLock, PanicMode, Scope, ScopedJoinHandle, block_on, blocking,
-    check, go, goexit, goid, gomaxprocs, labels, lock_os_thread, num_goroutine, run, scope,
-    set_default_shared_locals, set_default_stack_size, set_gomaxprocs, set_max_detached, set_panic_mode,
-    yield_now,
+    AccessError, Builder, GoroutineLocal, JoinError, JoinFuture, JoinHandle, OsThreadLock, PanicMode, Scope,
+    ScopedJoinHandle, block_on, blocking, check, go, goexit, goid, gomaxprocs, labels, lock_os_thread,
+    num_goroutine, run, scope, set_default_shared_locals, set_default_stack_size, set_gomaxprocs,
+    set_max_detached, set_panic_mode, try_goid, yield_now,
 };
 pub use raw::{netpoll, proc};
 pub use runtime::{

@@ -64,6 +64,13 @@ mod types {
         /// Values only come out of it, and are dropped by it.
         Receiver "chan::Receiver<T>" covariant;
         /// A receiver's.
+        RecvFuture "chan::RecvFuture<'static, T>" covariant;
+        /// A sender's.
+        SendFuture "chan::SendFuture<'static, T>" invariant;
+        /// It is a receiver.
+        #[cfg(feature = "futures")]
+        RecvStream "chan::RecvStream<T>" covariant;
+        /// A receiver's.
         Iter "chan::Iter<'static, T>" covariant;
         /// A receiver's.
         TryIter "chan::TryIter<'static, T>" covariant;
@@ -72,13 +79,20 @@ mod types {
         /// It owns a value.
         SendTimeoutError "chan::SendTimeoutError<T>" covariant;
         /// It owns a value.
+        JoinContextError "context::JoinContextError<T>" covariant;
         SendContextError "context::SendContextError<T>" covariant;
         /// It refers to a `T`.
         With "context::With<'static, T>" covariant;
+        /// Who has it may replace the `T`.
+        WithMut "context::WithMut<'static, T>" invariant;
         /// The result comes out of it once.
         JoinHandle "JoinHandle<T>" covariant;
+        /// It has the handle.
+        JoinFuture "JoinFuture<T>" covariant;
         /// The result comes out of it once.
         ScopedJoinHandle "ScopedJoinHandle<'static, T>" covariant;
+        /// It makes values, and clones what is there.
+        GoroutineLocal "GoroutineLocal<T>" invariant;
         /// Values go in, for the iterator.
         Yielder "iter::Yielder<'static, T>" invariant;
         /// Values only come out of it. But the cell that they come by is in the type; and a `T` here has no
@@ -121,6 +135,12 @@ mod lifetimes {
         ScopeEnv "for<'s> fn(&'s Scope<'s, 'x>)" invariant;
         /// It refers to the scope.
         ScopedJoinHandle "ScopedJoinHandle<'x, u8>" covariant;
+        /// It refers to the semaphore.
+        AcquireFuture "sync::AcquireFuture<'x>" covariant;
+        /// It refers to the receiver.
+        RecvFuture "chan::RecvFuture<'x, u8>" covariant;
+        /// It refers to the sender.
+        SendFuture "chan::SendFuture<'x, u8>" covariant;
         /// It refers to the receiver.
         Iter "chan::Iter<'x, u8>" covariant;
         /// It refers to the receiver.
@@ -137,6 +157,8 @@ mod lifetimes {
         ErrGroup "sync::ErrGroup<'x, 'static, u8>" invariant;
         /// It refers to a context, and to what is waited for.
         With "context::With<'x, u8>" covariant;
+        /// Likewise.
+        WithMut "context::WithMut<'x, u8>" covariant;
         /// It refers to the semaphore.
         SemaphorePermit "sync::SemaphorePermit<'x>" covariant;
         /// It refers to the wait group.
@@ -145,6 +167,8 @@ mod lifetimes {
         Incoming "net::Incoming<'x>" covariant;
         /// It refers to the listener.
         UnixIncoming "net::UnixIncoming<'x>" covariant;
+        /// It refers to its name.
+        Test "testing::Test<'x>" covariant;
         /// It refers to what the event is about.
         Event "proc::Event<'x>" covariant;
     }

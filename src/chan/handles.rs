@@ -13,11 +13,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::chan::elem::Elem;
 use crate::chan::{Iter, RecvError, SendError, TryIter, TryRecvError, TrySendError};
 use crate::runtime::{
-    Hchan, Received, Sent, Type, as_goroutine, chanrecv, chansend, closechan, freechan, makechan,
+    Hchan, Received, Sent, Type, Woken, as_goroutine, chanrecv, chansend, chansend_unwoken, closechan,
+    freechan, makechan,
 };
 
 /// Makes a channel with room for `cap` values; with 0, each send waits for its receive. Go's
 /// `make(chan T, cap)`.
+///
+/// ```
+/// use gosched::chan::bounded;
+///
+/// let (tx, rx) = bounded(2);
+/// tx.send("one").unwrap();
+/// tx.send("two").unwrap(); // a third would wait
+/// assert_eq!((rx.recv(), rx.recv()), (Ok("one"), Ok("two")));
+/// ```
 ///
 /// # Panics
 /// If there is no memory for it.
@@ -31,6 +41,11 @@ pub fn bounded<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
 
 /// The receiver of a channel that never has a value and is never closed: Go's nil channel. It is used to
 /// switch off an arm of a select.
+///
+/// ```
+/// let input: gosched::chan::Receiver<u32> = gosched::chan::never();
+/// assert!(input.try_recv().is_err());
+/// ```
 pub const fn never<T>() -> Receiver<T> {
     Receiver { c: None, values: PhantomData }
 }
@@ -59,6 +74,15 @@ pub struct Sender<T> {
 /// The receiving side of a channel. When the last one is dropped, sends fail, and the values
 /// that nobody will receive are dropped. If the drop of one panics, the others are dropped, too, and the panic
 /// goes on; a second panic aborts, as it does with a `Vec`.
+///
+/// ```
+/// let (tx, rx) = gosched::chan::bounded(3);
+/// assert!(rx.is_empty() && rx.capacity() == 3);
+/// tx.try_send(1).unwrap();
+/// assert_eq!((rx.len(), rx.is_full(), rx.try_recv()), (1, false, Ok(1)));
+/// drop(tx);
+/// assert_eq!(rx.iter().next(), None);
+/// ```
 pub struct Receiver<T> {
     /// None for [`never()`].
     pub(crate) c: Option<NonNull<Hchan>>,
@@ -90,6 +114,13 @@ impl<T> Sender<T> {
 
     /// Sends a value; waits while the buffer is full or, without a buffer, until a receiver comes. Go's
     /// `ch <- value`, in `chan.go`.
+    ///
+    /// ```
+    /// let (tx, rx) = gosched::chan::bounded(1);
+    /// assert_eq!(tx.send(7), Ok(()));
+    /// drop(rx);
+    /// assert_eq!(tx.send(8).unwrap_err().0, 8);
+    /// ```
     ///
     /// # Errors
     /// If the channel is closed, or is closed while this waits; the value is in the error.
@@ -139,8 +170,37 @@ impl<T> Sender<T> {
         }
     }
 
+    /// [`try_send`](Self::try_send) that leaves it to the caller to wake the future that gets the value.
+    pub(crate) fn try_send_unwoken(&self, mut value: T) -> (Result<(), TrySendError<T>>, Option<Woken>) {
+        let mut woken = None;
+        // SAFETY: elem is a T as the channel carries it; self keeps the channel; there is a value, which is forgotten if it
+        // was sent.
+        let sent = unsafe {
+            Elem::send(&raw mut value, |elem| {
+                let sent;
+                (sent, woken) = chansend_unwoken(self.c, elem);
+                sent
+            })
+        };
+        let result = match sent {
+            Sent::Done => {
+                mem::forget(value);
+                Ok(())
+            }
+            Sent::Closed => Err(TrySendError::Disconnected(value)),
+            Sent::Full => Err(TrySendError::Full(value)),
+        };
+        (result, woken)
+    }
+
     /// Closes the channel: values in the buffer can still be received; sends fail from now on, and so do
     /// those that wait. A second call does nothing, where Go panics. Go's `close`.
+    ///
+    /// ```
+    /// let (tx, rx) = gosched::chan::bounded(1);
+    /// tx.close();
+    /// assert!(tx.send(7).is_err() && rx.recv().is_err());
+    /// ```
     pub fn close(&self) {
         // SAFETY: this handle keeps the channel.
         unsafe { closechan(self.c) };

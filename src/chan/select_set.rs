@@ -137,6 +137,19 @@ impl<'a> Select<'a> {
 
     /// An empty set. If several of its operations can be done, the one that was added first is done: those
     /// behind it starve if it can always be. `select!` calls that `biased`.
+    ///
+    /// ```
+    /// use gosched::chan::{Select, bounded};
+    ///
+    /// let (stop_tx, stop) = bounded(1);
+    /// let (tx, input) = bounded(1);
+    /// stop_tx.send(()).unwrap();
+    /// tx.send(7).unwrap();
+    /// let mut select = Select::new_biased();
+    /// let stops = select.recv(&stop);
+    /// select.recv(&input);
+    /// assert_eq!(select.select().index(), stops);
+    /// ```
     #[must_use = "a set does nothing until one of its operations is selected"]
     pub fn new_biased() -> Self {
         Select { biased: true, ..Select::default() }
@@ -176,6 +189,20 @@ impl<'a> Select<'a> {
     /// Adds a send; returns its index. The set keeps the value until it is sent. It takes an `Option` as well,
     /// as [`recv`](Self::recv) does.
     ///
+    /// ```
+    /// use gosched::chan::{Select, bounded};
+    ///
+    /// let (full, _full_rx) = bounded(0);
+    /// let (free, rx) = bounded(1);
+    /// let mut select = Select::new();
+    /// select.send(&full, 1);
+    /// let sends = select.send(&free, 2);
+    /// let selected = select.select();
+    /// assert_eq!(selected.index(), sends);
+    /// assert_eq!(selected.send(&free), Ok(()));
+    /// assert_eq!(rx.recv(), Ok(2));
+    /// ```
+    ///
     /// # Panics
     /// As [`recv`](Self::recv).
     #[track_caller]
@@ -210,6 +237,18 @@ impl<'a> Select<'a> {
     }
 
     /// [`select`](Self::select) with a time limit; none if nothing could be done until `timeout` was over.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::chan::{Select, bounded};
+    ///
+    /// gosched::run(|| {
+    ///     let (_tx, rx) = bounded::<u32>(0);
+    ///     let mut select = Select::new();
+    ///     select.recv(&rx);
+    ///     assert!(select.select_timeout(Duration::from_millis(1)).is_none());
+    /// });
+    /// ```
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -287,6 +326,18 @@ impl<'a> Select<'a> {
 
 /// The operation that a [`Select`] chose and did. Dropping it drops a value that was received, or that
 /// couldn't be sent, unless [`recv`](Self::recv) or [`send`](Self::send) has returned it.
+///
+/// ```
+/// use gosched::chan::{Select, bounded};
+///
+/// let (tx, rx) = bounded(1);
+/// let mut select = Select::new();
+/// select.send(&tx, 7);
+/// let selected = select.try_select().unwrap();
+/// assert_eq!(selected.index(), 0);
+/// assert_eq!(selected.send(&tx), Ok(()));
+/// assert_eq!(rx.recv(), Ok(7));
+/// ```
 #[must_use = "the operation is done, and what was received is dropped with this"]
 pub struct Selected<'s, 'a> {
     select: &'s mut Select<'a>,

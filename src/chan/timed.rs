@@ -18,6 +18,17 @@ use crate::runtime::{
 };
 
 /// Why a [`send_timeout`](Sender::send_timeout) failed; the value is in it.
+///
+/// ```
+/// use std::time::Duration;
+/// use gosched::chan::{SendTimeoutError, bounded};
+///
+/// let (tx, rx) = bounded(1);
+/// tx.send(1).unwrap();
+/// assert_eq!(tx.send_timeout(2, Duration::ZERO), Err(SendTimeoutError::Timeout(2)));
+/// drop(rx);
+/// assert_eq!(tx.send_timeout(3, Duration::ZERO), Err(SendTimeoutError::Disconnected(3)));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SendTimeoutError<T> {
     /// There was no room until the time was over.
@@ -28,6 +39,11 @@ pub enum SendTimeoutError<T> {
 
 impl<T> SendTimeoutError<T> {
     /// The value that wasn't sent.
+    ///
+    /// ```
+    /// let error = gosched::chan::SendTimeoutError::Timeout(7);
+    /// assert_eq!(error.into_inner(), 7);
+    /// ```
     pub fn into_inner(self) -> T {
         match self {
             SendTimeoutError::Timeout(value) | SendTimeoutError::Disconnected(value) => value,
@@ -35,11 +51,27 @@ impl<T> SendTimeoutError<T> {
     }
 
     /// Whether the time was over.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let (tx, _rx) = gosched::chan::bounded(0);
+    /// let error = tx.send_timeout(7, Duration::ZERO).unwrap_err();
+    /// assert!(error.is_timeout() && !error.is_disconnected());
+    /// ```
     pub fn is_timeout(&self) -> bool {
         matches!(self, SendTimeoutError::Timeout(_))
     }
 
     /// Whether the channel is closed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let (tx, rx) = gosched::chan::bounded(0);
+    /// drop(rx);
+    /// assert!(tx.send_timeout(7, Duration::ZERO).unwrap_err().is_disconnected());
+    /// ```
     pub fn is_disconnected(&self) -> bool {
         matches!(self, SendTimeoutError::Disconnected(_))
     }
@@ -106,6 +138,18 @@ impl<T> Receiver<T> {
 
     /// Receives a value; waits for it until `timeout` is over.
     ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::chan::{RecvTimeoutError, bounded};
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = bounded(1);
+    ///     assert_eq!(rx.recv_timeout(Duration::from_millis(1)), Err(RecvTimeoutError::Timeout));
+    ///     tx.send(7).unwrap();
+    ///     assert_eq!(rx.recv_timeout(Duration::from_millis(1)), Ok(7));
+    /// });
+    /// ```
+    ///
     /// # Errors
     /// If the channel is empty and closed, or if there was no value in time: nothing was received then.
     ///
@@ -147,6 +191,20 @@ impl<T> Receiver<T> {
     }
 
     /// [`recv_timeout`](Self::recv_timeout) with a point in time.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use gosched::chan::bounded;
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = bounded(1);
+    ///     tx.send(7).unwrap();
+    ///     let deadline = Instant::now() + Duration::from_millis(1); // for all of them
+    ///     while let Ok(value) = rx.recv_deadline(deadline) {
+    ///         println!("{value}");
+    ///     }
+    /// });
+    /// ```
     ///
     /// # Errors
     /// As [`recv_timeout`](Self::recv_timeout).
@@ -192,6 +250,19 @@ impl Receiver<Instant> {
 impl<T> Sender<T> {
     /// Sends a value; waits for room until `timeout` is over.
     ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::chan::bounded;
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = bounded(1);
+    ///     assert_eq!(tx.send_timeout(7, Duration::from_millis(1)), Ok(()));
+    ///     let error = tx.send_timeout(8, Duration::from_millis(1)).unwrap_err();
+    ///     assert_eq!(error.into_inner(), 8);
+    ///     assert_eq!(rx.recv(), Ok(7));
+    /// });
+    /// ```
+    ///
     /// # Errors
     /// If the channel is closed, or if there was no room in time. The value is in the error.
     ///
@@ -234,6 +305,18 @@ impl<T> Sender<T> {
     }
 
     /// [`send_timeout`](Self::send_timeout) with a point in time.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use gosched::chan::bounded;
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, _rx) = bounded(1);
+    ///     let deadline = Instant::now() + Duration::from_millis(1); // for both
+    ///     assert_eq!(tx.send_deadline(7, deadline), Ok(()));
+    ///     assert!(tx.send_deadline(8, deadline).unwrap_err().is_timeout());
+    /// });
+    /// ```
     ///
     /// # Errors
     /// As [`send_timeout`](Self::send_timeout).

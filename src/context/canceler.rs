@@ -12,12 +12,33 @@ use crate::context::scope::{Ended, Place, Scope};
 ///
 /// It may be shared, and used anywhere, also in [`blocking`](crate::blocking) and on threads that aren't goroutines'.
 /// That the context has ended already is no error.
+///
+/// ```
+/// use gosched::context::{Canceler, Context};
+///
+/// struct Service {
+///     _cancel: Canceler, // what works for it ends with it
+/// }
+///
+/// let (ctx, cancel) = Context::background().with_cancel();
+/// drop(Service { _cancel: cancel });
+/// assert!(ctx.err().is_some());
+/// ```
 #[must_use = "dropping it cancels the context"]
 pub struct Canceler(pub(super) Arc<Scope>);
 
 impl Canceler {
     /// Cancels the context, and all that were derived from it: their waits end with
     /// [`ContextError::Canceled`]. Go's `CancelFunc`.
+    ///
+    /// ```
+    /// use gosched::context::{Context, ContextError};
+    ///
+    /// let (ctx, cancel) = Context::background().with_cancel();
+    /// assert_eq!(ctx.check(), Ok(()));
+    /// cancel.cancel();
+    /// assert_eq!(ctx.check(), Err(ContextError::Canceled));
+    /// ```
     pub fn cancel(&self) {
         self.0.end(Ended { error: ContextError::Canceled, cause: None });
     }
@@ -51,11 +72,32 @@ impl fmt::Debug for Canceler {
 
 /// A function that is to be called when a context ends: [`Context::after_func`](crate::context::Context::after_func) makes it. If it is dropped before
 /// that, the function isn't called.
+///
+/// ```
+/// use gosched::context::Context;
+///
+/// gosched::run(|| {
+///     let (ctx, cancel) = Context::background().with_cancel();
+///     drop(ctx.after_func(|| unreachable!("it is dropped")));
+///     cancel.cancel();
+/// });
+/// ```
 #[must_use = "dropping it is `stop`"]
 pub struct AfterFunc(pub(super) Option<Place>);
 
 impl AfterFunc {
     /// Sees to it that the function isn't called; false if it has been, or is being, or this was done before.
+    ///
+    /// ```
+    /// use gosched::context::Context;
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, _cancel) = Context::background().with_cancel();
+    ///     let says = ctx.after_func(|| unreachable!("it is stopped"));
+    ///     assert!(says.stop());
+    ///     assert!(!says.stop(), "this was done before");
+    /// });
+    /// ```
     pub fn stop(&self) -> bool {
         self.0.as_ref().is_some_and(Place::remove)
     }

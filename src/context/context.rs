@@ -1,6 +1,7 @@
 //! [`Context`].
 
 use std::fmt;
+use std::io::{self, ErrorKind};
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,12 +9,38 @@ use std::time::{Duration, Instant};
 use crate::chan::{Receiver, never};
 use crate::context::scope::{Dependent, Func, Scope};
 use crate::context::values::Entry;
-use crate::context::{AfterFunc, Canceler, Cause, ContextError, Key, With};
-use crate::runtime::{must_wait, started};
+use crate::context::{AfterFunc, Canceler, Cause, ContextError, JoinContextError, Key, With, WithMut};
+use crate::goroutine::JoinHandle;
+use crate::net::Limit;
+use crate::runtime::{self, must_wait, started};
 
 /// Until when to go on with something, and what belongs to it. Go's `context.Context`.
 ///
 /// It is cheap to clone, and all clones are one: they end at the same time. See the [module](crate::context).
+///
+/// ```
+/// use gosched::chan::{Receiver, bounded};
+/// use gosched::context::{Context, RecvContextError};
+///
+/// fn sum(ctx: &Context, numbers: &Receiver<u32>) -> Result<u32, RecvContextError> {
+///     let mut sum = 0;
+///     loop {
+///         match ctx.with(numbers).recv() {
+///             Ok(n) => sum += n,
+///             Err(RecvContextError::Disconnected) => return Ok(sum),
+///             Err(ended) => return Err(ended),
+///         }
+///     }
+/// }
+///
+/// gosched::run(|| {
+///     let (tx, rx) = bounded(2);
+///     tx.send(6).unwrap();
+///     tx.send(7).unwrap();
+///     drop(tx);
+///     assert_eq!(sum(&Context::background(), &rx), Ok(13));
+/// });
+/// ```
 #[derive(Clone, Default)]
 pub struct Context {
     scope: Option<Arc<Scope>>,
@@ -22,6 +49,13 @@ pub struct Context {
 
 impl Context {
     /// The context that all others are derived from: it never ends, and has no values.
+    ///
+    /// ```
+    /// use gosched::context::Context;
+    ///
+    /// static ROOT: Context = Context::background();
+    /// assert_eq!((ROOT.err(), ROOT.deadline()), (None, None));
+    /// ```
     pub const fn background() -> Self {
         Context { scope: None, values: None }
     }
@@ -44,6 +78,17 @@ impl Context {
 
     /// [`with_cancel`](Self::with_cancel) of a context that ends also at a time, with
     /// [`ContextError::DeadlineExceeded`].
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use gosched::context::Context;
+    ///
+    /// gosched::run(|| {
+    ///     let deadline = Instant::now() + Duration::from_secs(60);
+    ///     let (ctx, _cancel) = Context::background().with_deadline(deadline);
+    ///     assert_eq!(ctx.deadline(), Some(deadline));
+    /// });
+    /// ```
     ///
     /// # Panics
     /// Inside [`blocking`](crate::blocking), and before the first [`run`](crate::run), where no timer can be set.
@@ -101,11 +146,33 @@ impl Context {
     }
 
     /// The value that was given last with this key, to this context or to one that it was derived from.
+    ///
+    /// ```
+    /// use gosched::context::{Context, Key};
+    ///
+    /// enum Attempt {}
+    /// impl Key for Attempt {
+    ///     type Value = u32;
+    /// }
+    ///
+    /// let first = Context::background().with_value::<Attempt>(1);
+    /// let second = first.with_value::<Attempt>(2);
+    /// assert_eq!((first.value::<Attempt>(), second.value::<Attempt>()), (Some(&1), Some(&2)));
+    /// ```
     pub fn value<K: Key>(&self) -> Option<&K::Value> {
         self.values.as_ref()?.find::<K>()
     }
 
     /// A context with these values that never ends: for what is to be done all the same.
+    ///
+    /// ```
+    /// use gosched::context::Context;
+    ///
+    /// let (ctx, cancel) = Context::background().with_cancel();
+    /// let goes_on = ctx.without_cancel(); // to write down how it has ended
+    /// cancel.cancel();
+    /// assert!(ctx.err().is_some() && goes_on.err().is_none());
+    /// ```
     pub fn without_cancel(&self) -> Self {
         Context { scope: None, values: self.values.clone() }
     }
@@ -174,17 +241,50 @@ impl Context {
 
     /// What was [said](Canceler::cancel_because) why it has ended, or else what [`err`](Self::err) returns; none as long
     /// as it hasn't.
+    ///
+    /// ```
+    /// use gosched::context::Context;
+    ///
+    /// let (ctx, cancel) = Context::background().with_cancel();
+    /// assert!(ctx.cause().is_none());
+    /// cancel.cancel_because("there is no disk left");
+    /// assert_eq!(ctx.cause().unwrap().to_string(), "there is no disk left");
+    /// ```
     pub fn cause(&self) -> Option<Cause> {
         let ended = self.scope.as_ref()?.ended()?;
         Some(ended.cause.clone().unwrap_or_else(|| Arc::new(ended.error)))
     }
 
     /// When it ends at the latest, if there is such a time.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::context::Context;
+    ///
+    /// gosched::run(|| {
+    ///     let (outer, _cancel) = Context::background().with_timeout(Duration::from_secs(1));
+    ///     let (inner, _cancel_inner) = outer.with_timeout(Duration::from_secs(60));
+    ///     assert_eq!(inner.deadline(), outer.deadline());
+    /// });
+    /// ```
     pub fn deadline(&self) -> Option<Instant> {
         self.scope.as_ref()?.deadline()
     }
 
     /// An error if the context has ended: for loops, and before what takes long.
+    ///
+    /// ```
+    /// use gosched::context::{Context, ContextError};
+    ///
+    /// fn squares(ctx: &Context, numbers: &[u32]) -> Result<Vec<u32>, ContextError> {
+    ///     numbers.iter().map(|n| ctx.check().map(|()| n * n)).collect()
+    /// }
+    ///
+    /// let (ctx, cancel) = Context::background().with_cancel();
+    /// assert_eq!(squares(&ctx, &[1, 2, 3]), Ok(vec![1, 4, 9]));
+    /// cancel.cancel();
+    /// assert_eq!(squares(&ctx, &[1, 2, 3]), Err(ContextError::Canceled));
+    /// ```
     ///
     /// # Errors
     /// What [`err`](Self::err) returns.
@@ -193,11 +293,41 @@ impl Context {
     }
 
     /// `on`, whose waits end no later than this context: see [`With`].
+    ///
+    /// ```
+    /// use gosched::context::Context;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, cancel) = Context::background().with_cancel();
+    ///     let slots = Semaphore::new(1);
+    ///     assert!(ctx.with(&slots).acquire().is_ok());
+    ///     cancel.cancel();
+    ///     assert!(ctx.with(&slots).acquire().is_err());
+    /// });
+    /// ```
     pub fn with<'a, T: ?Sized>(&'a self, on: &'a T) -> With<'a, T> {
         With::new(self, on)
     }
 
+    /// [`with`](Self::with) of what changes `on`: see [`WithMut`].
+    pub fn with_mut<'a, T: ?Sized>(&'a self, on: &'a mut T) -> WithMut<'a, T> {
+        WithMut::new(self, on)
+    }
+
     /// [`time::sleep`](crate::time::sleep) that ends with this context.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::context::{Context, ContextError};
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, cancel) = Context::background().with_cancel();
+    ///     assert_eq!(ctx.sleep(Duration::from_millis(1)), Ok(()));
+    ///     gosched::go(move || cancel.cancel());
+    ///     assert_eq!(ctx.sleep(Duration::from_secs(3600)), Err(ContextError::Canceled));
+    /// });
+    /// ```
     ///
     /// # Errors
     /// If the context has ended before `d` was over.
@@ -212,9 +342,64 @@ impl Context {
         self.check()
     }
 
+    /// [`JoinHandle::join`] that ends with this context.
+    ///
+    /// ```
+    /// use gosched::context::{Context, ContextError, JoinContextError};
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, cancel) = Context::background().with_cancel();
+    ///     assert_eq!(ctx.join(gosched::go(|| 7)).unwrap(), 7);
+    ///     let inner = ctx.clone();
+    ///     let slow = gosched::go(move || inner.done().recv().is_err());
+    ///     cancel.cancel();
+    ///     match ctx.join(slow) {
+    ///         Err(JoinContextError::Ended(slow, ContextError::Canceled)) => assert!(slow.join().unwrap()),
+    ///         other => panic!("{other:?}"),
+    ///     }
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// If the goroutine has panicked, or ended by [`goexit`](crate::goexit); or if the context has ended: then the goroutine
+    /// goes on, and its handle is in the error.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn join<T>(&self, mut handle: JoinHandle<T>) -> Result<T, JoinContextError<T>> {
+        if let Some(error) = self.err() {
+            return Err(JoinContextError::Ended(handle, error));
+        }
+        if let Some(scope) = self.scope()
+            && !handle.is_finished()
+        {
+            let _guest = must_wait("context::Context::join");
+            handle.wait_limited(runtime::Limit::Canceled(scope.waits()));
+            if !handle.is_finished() {
+                return Err(JoinContextError::Ended(handle, self.err().expect("it has ended the wait")));
+            }
+        }
+        handle.join().map_err(JoinContextError::Failed)
+    }
+
     /// The scope, if it can end.
     pub(super) fn scope(&self) -> Option<&Scope> {
         self.scope.as_deref()
+    }
+
+    /// The limit of an operation of a descriptor, unless this context has ended.
+    pub(super) fn begin(&self) -> io::Result<Limit<'_>> {
+        self.check()?;
+        Ok(self.scope().map_or_else(Limit::default, |scope| Limit::canceled_by(scope.waits())))
+    }
+
+    /// What an operation has come to that had this limit: if it was canceled, it has ended as by a deadline.
+    pub(super) fn end<R>(&self, result: io::Result<R>) -> io::Result<R> {
+        result.map_err(|error| match self.err() {
+            Some(ended) if error.kind() == ErrorKind::TimedOut => ended.into(),
+            _ => error,
+        })
     }
 }
 

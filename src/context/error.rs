@@ -5,10 +5,34 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
+use crate::goroutine::{JoinError, JoinHandle};
+
 /// What somebody has said why a context was [canceled](crate::context::Canceler::cancel_because).
+///
+/// ```
+/// use gosched::context::{Cause, Context};
+///
+/// let (ctx, cancel) = Context::background().with_cancel();
+/// cancel.cancel_because(std::io::Error::other("the disk is full"));
+/// let cause: Cause = ctx.cause().unwrap();
+/// assert!(cause.downcast_ref::<std::io::Error>().is_some());
+/// ```
 pub type Cause = Arc<dyn Error + Send + Sync>;
 
 /// Why a context has ended.
+///
+/// ```
+/// use gosched::context::ContextError;
+///
+/// fn exit_status(error: ContextError) -> i32 {
+///     match error {
+///         ContextError::Canceled => 130, // as a shell says after Ctrl-C
+///         ContextError::DeadlineExceeded => 124, // as timeout(1) says
+///     }
+/// }
+///
+/// assert_eq!(exit_status(ContextError::DeadlineExceeded), 124);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContextError {
     /// Somebody has canceled it. Go's `Canceled`.
@@ -58,6 +82,18 @@ impl From<ContextError> for io::Error {
 }
 
 /// Why a receive under a context has failed.
+///
+/// ```
+/// use gosched::chan::bounded;
+/// use gosched::context::{Context, RecvContextError};
+///
+/// gosched::run(|| {
+///     let (ctx, _cancel) = Context::background().with_cancel();
+///     let (tx, rx) = bounded::<u32>(0);
+///     drop(tx);
+///     assert_eq!(ctx.with(&rx).recv(), Err(RecvContextError::Disconnected));
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecvContextError {
     /// The channel is empty and closed.
@@ -91,6 +127,18 @@ impl From<ContextError> for RecvContextError {
 }
 
 /// Why a send under a context has failed; the value is in it.
+///
+/// ```
+/// use gosched::chan::bounded;
+/// use gosched::context::{Context, SendContextError};
+///
+/// gosched::run(|| {
+///     let (ctx, _cancel) = Context::background().with_cancel();
+///     let (tx, rx) = bounded(0);
+///     drop(rx);
+///     assert_eq!(ctx.with(&tx).send(7), Err(SendContextError::Disconnected(7)));
+/// });
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SendContextError<T> {
     /// The channel is closed.
@@ -101,6 +149,18 @@ pub enum SendContextError<T> {
 
 impl<T> SendContextError<T> {
     /// The value that wasn't sent.
+    ///
+    /// ```
+    /// use gosched::chan::bounded;
+    /// use gosched::context::Context;
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, cancel) = Context::background().with_cancel();
+    ///     let (tx, _rx) = bounded(0);
+    ///     cancel.cancel();
+    ///     assert_eq!(ctx.with(&tx).send("kept").unwrap_err().into_inner(), "kept");
+    /// });
+    /// ```
     pub fn into_inner(self) -> T {
         match self {
             SendContextError::Disconnected(value) | SendContextError::Ended(value, _) => value,
@@ -127,3 +187,46 @@ impl<T> fmt::Display for SendContextError<T> {
 }
 
 impl<T> Error for SendContextError<T> {}
+
+/// Why a join under a context has failed.
+///
+/// ```
+/// use gosched::context::{Context, JoinContextError};
+///
+/// gosched::run(|| {
+///     let (ctx, _cancel) = Context::background().with_cancel();
+///     let failed = gosched::go(|| assert_eq!(6 * 9, 42));
+///     match ctx.join(failed) {
+///         Err(JoinContextError::Failed(error)) => assert!(error.is_panic()),
+///         other => panic!("{other:?}"),
+///     }
+/// });
+/// ```
+pub enum JoinContextError<T> {
+    /// The goroutine has no result.
+    Failed(JoinError),
+    /// The context has ended; the goroutine goes on.
+    Ended(JoinHandle<T>, ContextError),
+}
+
+impl<T> fmt::Debug for JoinContextError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JoinContextError::Failed(error) => f.debug_tuple("Failed").field(error).finish(),
+            JoinContextError::Ended(handle, error) => {
+                f.debug_tuple("Ended").field(handle).field(error).finish()
+            }
+        }
+    }
+}
+
+impl<T> fmt::Display for JoinContextError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JoinContextError::Failed(error) => error.fmt(f),
+            JoinContextError::Ended(_, error) => error.fmt(f),
+        }
+    }
+}
+
+impl<T> Error for JoinContextError<T> {}

@@ -34,6 +34,7 @@
 //! | a `select` of `ctx.Done()` and a channel | `ctx.with(&rx).recv()`, `ctx.with(&tx).send(value)` |
 //! | `sem.Acquire(ctx, 1)` | `ctx.with(&semaphore).acquire()` |
 //! | `time.Sleep` in a `select` | [`Context::sleep`] |
+//! | `exec.CommandContext(ctx, ..)` | `ctx.with_mut(&mut command)`, which has `status` and `output` |
 //! | `AfterFunc(ctx, func() { conn.SetDeadline(past) })` | `ctx.with(&stream)`, which reads and writes |
 //!
 //! Why waits name their context, and there is no scope in which all waits end: a wait that ends without what was waited
@@ -49,6 +50,7 @@
 // | `error.rs` | `ContextError` and its like |
 // | `with.rs` | `With`: channels, semaphores, groups, conditions |
 // | `with_io.rs` | the same of what is read and written |
+// | `with_mut.rs` | `WithMut`: processes |
 
 mod canceler;
 #[expect(clippy::module_inception, reason = "each type has a file of its name")]
@@ -58,9 +60,11 @@ mod scope;
 mod values;
 mod with;
 mod with_io;
+mod with_mut;
 
 pub use canceler::{AfterFunc, Canceler};
 pub use context::Context;
-pub use error::{Cause, ContextError, RecvContextError, SendContextError};
+pub use error::{Cause, ContextError, JoinContextError, RecvContextError, SendContextError};
 pub use values::Key;
 pub use with::With;
+pub use with_mut::WithMut;

@@ -10,7 +10,7 @@ use crate::chan::{Receiver, Sender, bounded};
 use crate::context::{Cause, ContextError};
 use crate::goroutine::Builder;
 use crate::runtime::print::eprintln;
-use crate::runtime::{Cancellation, throw, until};
+use crate::runtime::{Cancellation, Inherited, throw, until};
 use crate::time::Timer;
 
 /// Until when something goes on.
@@ -152,14 +152,14 @@ impl Scope {
     /// Ends it, and all that depends on it, unless that has been done.
     pub(super) fn end(self: &Arc<Self>, why: Ended) {
         // No recursion: a tree may be deeper than there is stack.
-        let (mut scopes, mut funcs) = (vec![self.clone()], Vec::new());
+        let (mut scopes, mut funcs, mut channels) = (vec![self.clone()], Vec::new(), Vec::new());
         while let Some(scope) = scopes.pop() {
             if scope.ended.set(why.clone()).is_err() {
                 continue;
             }
             let State { dependents, open, .. } = take(&mut *scope.state());
             scope.waits.cancel();
-            drop(open);
+            channels.extend(open);
             if let Some(timer) = scope.timer.get() {
                 timer.stop();
             }
@@ -171,6 +171,8 @@ impl Scope {
             }
         }
         funcs.into_iter().for_each(Func::start);
+        // Last: it wakes futures, whose wakers may wait for any of the others.
+        drop(channels);
     }
 
     fn end_at_deadline(self: &Arc<Self>) {
@@ -185,7 +187,7 @@ impl Scope {
 impl Func {
     /// Calls it on a goroutine of its own.
     pub(super) fn start(self) {
-        if let Err(error) = Builder::new().make(self.created_at, &mut Some(self.f)) {
+        if let Err(error) = Builder::new().make(self.created_at, &mut Some(self.f), Inherited::NONE) {
             eprintln!("gosched::context::Context::after_func: {error}");
             throw("out of memory for a goroutine");
         }

@@ -6,6 +6,22 @@ use std::sync::Arc;
 
 /// Names a value that a [`Context`](crate::context::Context) may have. A type of the program's own, that is nothing but a name: who can't
 /// name it can't reach the value.
+///
+/// ```
+/// use gosched::context::{Context, Key};
+///
+/// enum RequestId {}
+/// impl Key for RequestId {
+///     type Value = u64;
+/// }
+///
+/// fn log(ctx: &Context, line: &str) -> String {
+///     ctx.value::<RequestId>().map_or(line.to_owned(), |id| format!("{id}: {line}"))
+/// }
+///
+/// let ctx = Context::background().with_value::<RequestId>(17);
+/// assert_eq!(log(&ctx, "begins"), "17: begins");
+/// ```
 pub trait Key: 'static {
     /// What the value is.
     type Value: Send + Sync + 'static;

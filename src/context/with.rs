@@ -6,7 +6,7 @@ use std::mem::{self, MaybeUninit};
 use crate::chan::{Receiver, Sender};
 use crate::context::{Context, ContextError, RecvContextError, SendContextError};
 use crate::runtime::{Limit, Received, Sent, must_wait};
-use crate::sync::{Condvar, MutexGuard, Semaphore, SemaphorePermit, WaitGroup};
+use crate::sync::{Condvar, Mutex, MutexGuard, Semaphore, SemaphorePermit, WaitGroup};
 
 /// Something that is waited for, and the context under which: [`Context::with`] makes it. Its functions have the names of
 /// those that wait without a limit, and return an error when the context has ended: also if that was so before, and they
@@ -16,12 +16,28 @@ use crate::sync::{Condvar, MutexGuard, Semaphore, SemaphorePermit, WaitGroup};
 /// | --- | --- |
 /// | [`Receiver`] | `recv` |
 /// | [`Sender`] | `send` |
+/// | [`Mutex`] | `lock` |
 /// | [`Semaphore`] | `acquire`, `acquire_many` |
 /// | [`WaitGroup`] | `wait` |
 /// | [`Condvar`] | `wait`, `wait_while` |
 /// | [`Pollable`](crate::net::Pollable): `TcpStream`, `UdpSocket`, ... | [`Read`](std::io::Read) and [`Write`](std::io::Write), `read_with`, `write_with`, `readable`, `writable` |
 /// | [`TcpListener`](crate::net::TcpListener), [`UnixListener`](crate::net::UnixListener) | `accept` |
 /// | [`TcpStream`](crate::net::TcpStream) | `finish_connect` |
+///
+/// [`WithMut`](crate::context::WithMut) is for processes, which a wait changes.
+///
+/// ```
+/// use gosched::chan::bounded;
+/// use gosched::context::Context;
+///
+/// gosched::run(|| {
+///     let (ctx, _cancel) = Context::background().with_cancel();
+///     let (tx, rx) = bounded(1);
+///     let (tx, rx) = (ctx.with(&tx), ctx.with(&rx));
+///     tx.send(7).unwrap();
+///     assert_eq!(rx.recv(), Ok(7));
+/// });
+/// ```
 pub struct With<'a, T: ?Sized> {
     pub(super) ctx: &'a Context,
     pub(super) on: &'a T,
@@ -146,8 +162,59 @@ impl<T> With<'_, Sender<T>> {
     }
 }
 
+impl<'a, T: ?Sized> With<'a, Mutex<T>> {
+    /// [`Mutex::lock`] that ends with the context.
+    ///
+    /// ```
+    /// use gosched::context::{Context, ContextError};
+    /// use gosched::sync::Mutex;
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, cancel) = Context::background().with_cancel();
+    ///     let count = Mutex::new(0);
+    ///     *ctx.with(&count).lock().unwrap() += 1;
+    ///     let held = count.lock();
+    ///     gosched::scope(|s| {
+    ///         let waits = s.go(|| ctx.with(&count).lock().map(|count| *count));
+    ///         cancel.cancel();
+    ///         assert_eq!(waits.join().unwrap(), Err(ContextError::Canceled));
+    ///     });
+    ///     assert_eq!(*held, 1);
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// If the context has ended: it isn't locked.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn lock(&self) -> Result<MutexGuard<'a, T>, ContextError> {
+        self.ctx.check()?;
+        let Some(limit) = self.limit() else { return Ok(self.on.lock()) };
+        if let Some(guard) = self.on.try_lock() {
+            return Ok(guard);
+        }
+        let _guest = must_wait("lock");
+        self.on.lock_limited(limit).ok_or_else(|| self.ended())
+    }
+}
+
 impl<'a> With<'a, Semaphore> {
     /// [`Semaphore::acquire`] that ends with the context.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::context::{Context, ContextError};
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let slots = Semaphore::new(1);
+    ///     let _slot = slots.acquire();
+    ///     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_millis(1));
+    ///     assert_eq!(ctx.with(&slots).acquire().unwrap_err(), ContextError::DeadlineExceeded);
+    /// });
+    /// ```
     ///
     /// # Errors
     /// If the context has ended: no permit was taken.
@@ -160,6 +227,18 @@ impl<'a> With<'a, Semaphore> {
     }
 
     /// [`Semaphore::acquire_many`] that ends with the context.
+    ///
+    /// ```
+    /// use gosched::context::Context;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, _cancel) = Context::background().with_cancel();
+    ///     let slots = Semaphore::new(3);
+    ///     let _two = ctx.with(&slots).acquire_many(2).unwrap();
+    ///     assert_eq!(slots.available_permits(), 1);
+    /// });
+    /// ```
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
@@ -180,6 +259,19 @@ impl<'a> With<'a, Semaphore> {
 
 impl With<'_, WaitGroup> {
     /// [`WaitGroup::wait`] that ends with the context.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::context::{Context, ContextError};
+    /// use gosched::sync::WaitGroup;
+    ///
+    /// gosched::run(|| {
+    ///     let group = WaitGroup::new();
+    ///     let _running = group.guard();
+    ///     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_millis(1));
+    ///     assert_eq!(ctx.with(&group).wait(), Err(ContextError::DeadlineExceeded));
+    /// });
+    /// ```
     ///
     /// # Errors
     /// If the context has ended, and the count isn't 0.
@@ -204,6 +296,19 @@ impl With<'_, WaitGroup> {
 impl With<'_, Condvar> {
     /// [`Condvar::wait`] that ends with the context. The mutex is locked again in any case.
     ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::context::{Context, ContextError};
+    /// use gosched::sync::{Condvar, Mutex};
+    ///
+    /// gosched::run(|| {
+    ///     let (value, changed) = (Mutex::new(7), Condvar::new());
+    ///     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_millis(1));
+    ///     let (guard, result) = ctx.with(&changed).wait(value.lock());
+    ///     assert_eq!((*guard, result), (7, Err(ContextError::DeadlineExceeded)));
+    /// });
+    /// ```
+    ///
     /// # Errors
     /// Beside the guard, if the context has ended before a notification came.
     ///
@@ -224,6 +329,24 @@ impl With<'_, Condvar> {
     }
 
     /// Waits as long as `condition` is true for the value, and the context hasn't ended.
+    ///
+    /// ```
+    /// use gosched::context::Context;
+    /// use gosched::sync::{Condvar, Mutex};
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, _cancel) = Context::background().with_cancel();
+    ///     let (ready, changed) = (Mutex::new(false), Condvar::new());
+    ///     gosched::scope(|s| {
+    ///         s.go(|| {
+    ///             *ready.lock() = true;
+    ///             changed.notify_all();
+    ///         });
+    ///         let (guard, result) = ctx.with(&changed).wait_while(ready.lock(), |ready| !*ready);
+    ///         assert!(*guard && result.is_ok());
+    ///     });
+    /// });
+    /// ```
     ///
     /// # Errors
     /// Beside the guard, if the context has ended while `condition` was true.

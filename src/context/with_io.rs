@@ -1,29 +1,13 @@
 //! [`With`] of what is read and written.
 
-use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::os::unix::net as unix;
 
 use crate::context::With;
-use crate::net::{Limit, Pollable, TcpListener, TcpStream, UnixListener, UnixStream, is_ready, room};
+use crate::net::{Pollable, TcpListener, TcpStream, UnixListener, UnixStream, is_ready, room};
 use crate::runtime::Mode;
-
-impl<'a, T> With<'a, T> {
-    /// The limit of an operation of a descriptor, unless the context has ended.
-    fn begin(&self) -> io::Result<Limit<'a>> {
-        self.ctx.check()?;
-        Ok(self.ctx.scope().map_or_else(Limit::default, |scope| Limit::canceled_by(scope.waits())))
-    }
-
-    /// What an operation has come to that had this limit: if it was canceled, it has ended as by a deadline.
-    fn end<R>(&self, result: io::Result<R>) -> io::Result<R> {
-        result.map_err(|error| match self.ctx.err() {
-            Some(ended) if error.kind() == ErrorKind::TimedOut => ended.into(),
-            _ => error,
-        })
-    }
-}
 
 /// Operations end with an error that [`ContextError::of`](crate::context::ContextError::of) finds. The time in which one waits for its
 /// turn, while another goroutine reads or writes, isn't limited.
@@ -49,6 +33,21 @@ impl<'a, T> With<'a, T> {
 impl<T> With<'_, Pollable<T>> {
     /// [`Pollable::read_with`] that ends with the context.
     ///
+    /// ```
+    /// use gosched::context::Context;
+    /// use gosched::net::UnixDatagram;
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, _cancel) = Context::background().with_cancel();
+    ///     let (here, there) = UnixDatagram::pair()?;
+    ///     there.send(b"hello")?;
+    ///     let mut buf = [0; 16];
+    ///     assert_eq!(ctx.with(&here).read_with(|socket| socket.recv(&mut buf))?, 5);
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
     /// # Errors
     /// As there; and if the context has ended.
     ///
@@ -56,11 +55,24 @@ impl<T> With<'_, Pollable<T>> {
     /// As there.
     #[track_caller]
     pub fn read_with<R>(&self, f: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
-        let limit = self.begin()?;
-        self.end(self.on.io_limited(Mode::Read, "a read", limit, f))
+        let limit = self.ctx.begin()?;
+        self.ctx.end(self.on.io_limited(Mode::Read, "a read", limit, f))
     }
 
     /// [`Pollable::write_with`] that ends with the context.
+    ///
+    /// ```
+    /// use gosched::context::Context;
+    /// use gosched::net::UnixDatagram;
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, _cancel) = Context::background().with_cancel();
+    ///     let (here, _there) = UnixDatagram::pair()?;
+    ///     assert_eq!(ctx.with(&here).write_with(|socket| socket.send(b"hello"))?, 5);
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// As there; and if the context has ended.
@@ -69,13 +81,28 @@ impl<T> With<'_, Pollable<T>> {
     /// As there.
     #[track_caller]
     pub fn write_with<R>(&self, f: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
-        let limit = self.begin()?;
-        self.end(self.on.io_limited(Mode::Write, "a write", limit, f))
+        let limit = self.ctx.begin()?;
+        self.ctx.end(self.on.io_limited(Mode::Write, "a write", limit, f))
     }
 }
 
 impl<T: AsFd> With<'_, Pollable<T>> {
     /// [`Pollable::readable`] that ends with the context.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::context::{Context, ContextError};
+    /// use gosched::net::UnixStream;
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_millis(1));
+    ///     let (here, _there) = UnixStream::pair()?;
+    ///     let error = ctx.with(&here).readable().unwrap_err();
+    ///     assert_eq!(ContextError::of(&error), Some(ContextError::DeadlineExceeded));
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// As there; and if the context has ended.
@@ -88,6 +115,18 @@ impl<T: AsFd> With<'_, Pollable<T>> {
     }
 
     /// [`Pollable::writable`] that ends with the context.
+    ///
+    /// ```
+    /// use gosched::context::Context;
+    /// use gosched::net::UnixStream;
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, _cancel) = Context::background().with_cancel();
+    ///     let (here, _there) = UnixStream::pair()?;
+    ///     ctx.with(&here).writable() // there is room
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// As there; and if the context has ended.
@@ -106,14 +145,14 @@ where
 {
     #[track_caller]
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let limit = self.begin()?;
-        self.end(self.on.read_limited(buf.len(), limit, || self.on.get_ref().read(buf)))
+        let limit = self.ctx.begin()?;
+        self.ctx.end(self.on.read_limited(buf.len(), limit, || self.on.get_ref().read(buf)))
     }
 
     #[track_caller]
     fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        let limit = self.begin()?;
-        self.end(self.on.read_limited(room(bufs), limit, || self.on.get_ref().read_vectored(bufs)))
+        let limit = self.ctx.begin()?;
+        self.ctx.end(self.on.read_limited(room(bufs), limit, || self.on.get_ref().read_vectored(bufs)))
     }
 }
 
@@ -123,28 +162,42 @@ where
 {
     #[track_caller]
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        let limit = self.begin()?;
-        self.end(self.on.io_limited(Mode::Write, "a write", limit, |_| self.on.get_ref().write(buf)))
+        let limit = self.ctx.begin()?;
+        self.ctx.end(self.on.io_limited(Mode::Write, "a write", limit, |_| self.on.get_ref().write(buf)))
     }
 
     #[track_caller]
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        let limit = self.begin()?;
-        self.end(
+        let limit = self.ctx.begin()?;
+        self.ctx.end(
             self.on.io_limited(Mode::Write, "a write", limit, |_| self.on.get_ref().write_vectored(bufs)),
         )
     }
 
     #[track_caller]
     fn flush(&mut self) -> io::Result<()> {
-        let limit = self.begin()?;
-        self.end(self.on.io_limited(Mode::Write, "a write", limit, |_| self.on.get_ref().flush()))
+        let limit = self.ctx.begin()?;
+        self.ctx.end(self.on.io_limited(Mode::Write, "a write", limit, |_| self.on.get_ref().flush()))
     }
 }
 
 impl With<'_, TcpStream> {
     /// [`TcpStream::finish_connect`] that ends with the context: with [`TcpStream::begin_connect`] before it, Go's
     /// `Dialer.DialContext`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::context::Context;
+    /// use gosched::net::{TcpListener, TcpStream};
+    ///
+    /// gosched::run(|| {
+    ///     let listener = TcpListener::bind("127.0.0.1:0")?;
+    ///     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_secs(60));
+    ///     let stream = TcpStream::begin_connect(&listener.local_addr()?)?;
+    ///     ctx.with(&stream).finish_connect()
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// As there; and if the context has ended.
@@ -153,13 +206,28 @@ impl With<'_, TcpStream> {
     /// As there.
     #[track_caller]
     pub fn finish_connect(&self) -> io::Result<()> {
-        let limit = self.begin()?;
-        self.end(self.on.finish_connect_limited(limit))
+        let limit = self.ctx.begin()?;
+        self.ctx.end(self.on.finish_connect_limited(limit))
     }
 }
 
 impl With<'_, TcpListener> {
     /// [`TcpListener::accept`] that ends with the context.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::context::{Context, ContextError};
+    /// use gosched::net::TcpListener;
+    ///
+    /// gosched::run(|| {
+    ///     let listener = TcpListener::bind("127.0.0.1:0")?;
+    ///     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_millis(1));
+    ///     let error = ctx.with(&listener).accept().unwrap_err();
+    ///     assert_eq!(ContextError::of(&error), Some(ContextError::DeadlineExceeded));
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// As there; and if the context has ended.
@@ -168,13 +236,29 @@ impl With<'_, TcpListener> {
     /// As there.
     #[track_caller]
     pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        let limit = self.begin()?;
-        self.end(self.on.accept_limited(limit))
+        let limit = self.ctx.begin()?;
+        self.ctx.end(self.on.accept_limited(limit))
     }
 }
 
 impl With<'_, UnixListener> {
     /// [`UnixListener::accept`] that ends with the context.
+    ///
+    /// ```
+    /// use gosched::context::Context;
+    /// use gosched::fs;
+    /// use gosched::net::{UnixListener, UnixStream};
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, _cancel) = Context::background().with_cancel();
+    ///     let path = std::env::temp_dir().join(format!("gosched-accept-{}", std::process::id()));
+    ///     let listener = UnixListener::bind(&path)?;
+    ///     let _client = UnixStream::connect(&path)?;
+    ///     ctx.with(&listener).accept()?;
+    ///     fs::remove_file(&path)
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// As there; and if the context has ended.
@@ -183,7 +267,7 @@ impl With<'_, UnixListener> {
     /// As there.
     #[track_caller]
     pub fn accept(&self) -> io::Result<(UnixStream, unix::SocketAddr)> {
-        let limit = self.begin()?;
-        self.end(self.on.accept_limited(limit))
+        let limit = self.ctx.begin()?;
+        self.ctx.end(self.on.accept_limited(limit))
     }
 }

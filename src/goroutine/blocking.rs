@@ -5,8 +5,9 @@ use std::io::{self, ErrorKind};
 use crate::runtime::{entersyscall, exitsyscall, on_goroutine};
 
 /// Calls `f`, which may block its thread, and lets other goroutines have this one's P meanwhile. For
-/// everything that waits in the kernel, or for a lock that isn't this crate's: a read from a file, a query of
-/// a database, [`std::thread::sleep`], [`std::process::Command::output`]. It is what Go does around each
+/// everything that waits in the kernel, or for a lock that isn't this crate's: [`std::fs::read`], a query of
+/// a database, [`std::thread::sleep`]. ([`fs`](crate::fs) and [`io`](crate::io) do it themselves;
+/// [`net`](crate::net) and [`process`](crate::process) need no thread that waits.) It is what Go does around each
 /// system call (`entersyscall` and `exitsyscall`, in `proc.go`). Without it others run, too, but the thread gets a
 /// [signal](crate::proc::preemption#eintr) first.
 ///

@@ -31,6 +31,11 @@ pub fn check() {
 /// Where as many are, one that keeps its processor from others, in code where nobody can stop it, keeps it
 /// until it waits; a line on stderr says so, once. [`set_max_threads`](crate::proc::set_max_threads) bounds the
 /// threads for all purposes, and is to be larger: it ends the process.
+///
+/// ```
+/// let before = gosched::set_max_detached(100);
+/// assert_eq!(before, 2000);
+/// ```
 pub fn set_max_detached(max: usize) -> usize {
     runtime::set_max_detached(max)
 }

@@ -38,6 +38,19 @@ pub(crate) fn not_a_goroutine(what: &str) -> ! {
 
 /// Lets other goroutines run: this one goes to the end of the global queue. Go's `runtime.Gosched`.
 ///
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering};
+///
+/// static READY: AtomicBool = AtomicBool::new(false);
+///
+/// gosched::run(|| {
+///     gosched::go(|| READY.store(true, Ordering::Relaxed));
+///     while !READY.load(Ordering::Relaxed) {
+///         gosched::yield_now();
+///     }
+/// });
+/// ```
+///
 /// # Panics
 /// If it isn't called on a goroutine, or is inside [`blocking`](crate::blocking).
 #[track_caller]
@@ -51,6 +64,21 @@ pub fn yield_now() {
 ///
 /// It unwinds as a panic does, without a message, also out of [`blocking`](crate::blocking): a `catch_unwind`
 /// stops it. With `panic = "abort"` there is no unwinding, and the process ends.
+///
+/// ```
+/// fn read_all(lines: &[&str]) {
+///     for line in lines {
+///         if line.is_empty() {
+///             gosched::goexit(); // from any depth
+///         }
+///     }
+/// }
+///
+/// gosched::run(|| {
+///     let reader = gosched::go(|| read_all(&["one", "", "two"]));
+///     assert!(reader.join().unwrap_err().is_goexit());
+/// });
+/// ```
 ///
 /// # Panics
 /// If it isn't called on a goroutine. If it ends the main goroutine, [`run`](crate::run)
@@ -66,18 +94,52 @@ pub fn goexit() -> ! {
 /// The number of the running goroutine, also inside [`blocking`](crate::blocking): unique in the process,
 /// never 0. Go's `goid`, which reports show.
 ///
+/// ```
+/// gosched::run(|| {
+///     let child = gosched::go(gosched::goid);
+///     assert_ne!(child.join().unwrap(), gosched::goid());
+/// });
+/// ```
+///
 /// # Panics
 /// If it isn't called on a goroutine.
 #[track_caller]
 pub fn goid() -> u64 {
-    match running() {
-        Some(gp) => gp.goid.get(),
+    match try_goid() {
+        Some(goid) => goid,
         None => not_a_goroutine("goid"),
     }
 }
 
+/// [`goid`] where there may be no goroutine: none on a thread that isn't a goroutine's. For what any code may call, such
+/// as a logger.
+///
+/// ```
+/// fn line(text: &str) -> String {
+///     gosched::try_goid().map_or(text.to_owned(), |goid| format!("goroutine {goid}: {text}"))
+/// }
+///
+/// assert_eq!(line("begins"), "begins");
+/// gosched::run(|| assert!(line("works").starts_with("goroutine ")));
+/// ```
+pub fn try_goid() -> Option<u64> {
+    running().map(|gp| gp.goid.get())
+}
+
 /// The number of goroutines that have not ended: an estimate while others are made, or end. Go's
 /// `runtime.NumGoroutine`.
+///
+/// ```
+/// use gosched::chan::bounded;
+///
+/// gosched::run(|| {
+///     let (tx, rx) = bounded::<()>(0);
+///     let waits = gosched::go(move || rx.recv());
+///     assert_eq!(gosched::num_goroutine(), 2);
+///     drop(tx);
+///     waits.join().unwrap().unwrap_err();
+/// });
+/// ```
 pub fn num_goroutine() -> usize {
     if runtime::started() { runtime::gcount() as usize } else { 0 }
 }
@@ -89,12 +151,30 @@ pub fn num_goroutine() -> usize {
 /// (as a rule a container's) if that is lower: the quota divided by the period, rounded up, but at least
 /// 2. Of nested groups the lowest limit counts. `GODEBUG=containermaxprocs=0` ignores control groups.
 /// Go's `runtime.GOMAXPROCS(0)`, as it is since 1.25.
+///
+/// ```
+/// gosched::run(|| {
+///     let parts = gosched::gomaxprocs(); // more would only wait for each other
+///     assert!(parts >= 1);
+/// });
+/// ```
 pub fn gomaxprocs() -> usize {
     runtime::gomaxprocs() as usize
 }
 
 /// Sets how many goroutines can run at once, the number of P's; returns what it was. It waits until every
 /// running goroutine has come to a point at which it can be stopped. Go's `runtime.GOMAXPROCS`.
+///
+/// ```
+/// use std::num::NonZeroUsize;
+///
+/// gosched::run(|| {
+///     let before = gosched::set_gomaxprocs(NonZeroUsize::MIN);
+///     // What is made here runs one after the other.
+///     assert_eq!(gosched::gomaxprocs(), 1);
+///     gosched::set_gomaxprocs(NonZeroUsize::new(before).unwrap());
+/// });
+/// ```
 ///
 /// # Panics
 /// If `n` is more than 16,384, the most P's that there can be; inside [`blocking`](crate::blocking); and
@@ -111,6 +191,14 @@ pub fn set_gomaxprocs(n: NonZeroUsize) -> usize {
 
 /// While it lives, its goroutine is locked to its thread: see [`lock_os_thread`]. Dropping it is Go's
 /// `runtime.UnlockOSThread`.
+///
+/// ```
+/// gosched::run(|| {
+///     let outer = gosched::lock_os_thread();
+///     drop(gosched::lock_os_thread()); // one of two: it is still locked
+///     drop(outer);
+/// });
+/// ```
 #[must_use = "dropping this unlocks the thread"]
 #[derive(Debug)]
 pub struct OsThreadLock {
@@ -127,6 +215,17 @@ pub struct OsThreadLock {
 ///
 /// The thread sleeps while its goroutine is parked: so each locked goroutine costs a thread, and each switch
 /// to it is one of the kernel's.
+///
+/// ```
+/// use std::fs::read_link;
+///
+/// gosched::run(|| {
+///     let _locked = gosched::lock_os_thread();
+///     let thread = read_link("/proc/thread-self").unwrap();
+///     gosched::yield_now();
+///     assert_eq!(read_link("/proc/thread-self").unwrap(), thread);
+/// });
+/// ```
 ///
 /// # Panics
 /// If it isn't called on a goroutine, or is inside [`blocking`](crate::blocking).

@@ -1,15 +1,18 @@
 //! Futures on goroutines.
 
+use std::mem;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use crate::goroutine::lock_os_thread;
-use crate::runtime::{Parker, getg, on_goroutine};
+use crate::goroutine::{Builder, OsThreadLock, lock_os_thread};
+use crate::runtime::print::eprintln;
+use crate::runtime::{Inherited, Parker, any_code_may_run, getg, on_goroutine, throw};
 
 /// Runs a future to its end on this goroutine, which waits while that does: what `async` code of other crates needs
 /// to be called from here. It is no runtime for them: a future that wants tokio's timers or sockets wants tokio's
-/// context, too.
+/// context, too, which `tokio::block_on` has, with the feature `tokio`.
 ///
 /// ```
 /// use std::future::poll_fn;
@@ -59,11 +62,45 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     }
 }
 
-/// Polls once. A goroutine on its thread's thread-locals stays on that.
+/// Polls once. Not inlined into the loop around it: what the compiler has of a thread-local is of one poll.
+#[inline(never)]
 fn poll<F: Future>(future: Pin<&mut F>, context: &mut Context<'_>) -> Poll<F::Output> {
-    let shares = on_goroutine() && getg().is_some_and(|gp| gp.ext.tp.get() == 0);
-    let _stays = shares.then(lock_os_thread);
+    let _stays = stay();
     future.poll(context)
+}
+
+/// While what it returns lives, this goroutine's thread-locals are the same, also where it parks: one that shares its
+/// thread's stays on that.
+pub(crate) fn stay() -> Option<OsThreadLock> {
+    let shares = on_goroutine() && getg().is_some_and(|gp| gp.ext.tp.get() == 0);
+    shares.then(lock_os_thread)
+}
+
+/// Wakes a future whose wait is over, on behalf of who has ended that, whatever the waker does. Where no code of the
+/// program's may run, as where a timer fires, a goroutine does it.
+///
+/// A panic of the waker is printed by std's hook, and ends here: who has ended the wait has nothing to do with it.
+pub(crate) fn wake(waker: Waker) {
+    if any_code_may_run() {
+        wake_here(waker);
+    } else {
+        wake_elsewhere(waker);
+    }
+}
+
+/// [`wake`] by a goroutine of its own.
+pub(super) fn wake_elsewhere(waker: Waker) {
+    if let Err(error) =
+        Builder::new().make(Location::caller(), &mut Some(|| wake_here(waker)), Inherited::NONE)
+    {
+        eprintln!("gosched: a future can't be woken: {error}");
+        throw("out of memory for a goroutine");
+    }
+}
+
+/// Calls it; a panic ends here, whatever the [mode](crate::PanicMode).
+fn wake_here(waker: Waker) {
+    let _panicked = catch_unwind(AssertUnwindSafe(|| waker.wake())).map_err(mem::forget);
 }
 
 /// What a waker is.

@@ -6,16 +6,25 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::resume_unwind;
 use std::ptr;
+use std::time::Duration;
 
 use crate::goroutine::current::Goexit;
 use crate::goroutine::outcome::{Outcome, Payload, discard_in};
 use crate::goroutine::panic_mode::lose;
 use crate::runtime::runtime2::G;
-use crate::runtime::{drop_handle, ended, must_wait, wait_for_end};
+use crate::runtime::{Limit, drop_handle, ended, must_wait, nanos, wait_for_end, wait_for_end_limited, when};
 
 /// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped; of a panic,
 /// nobody hears any more ([`set_panic_mode`](crate::set_panic_mode) can end the process instead). (If the result's
 /// drop panics, it is a fatal error, as it is with a thread's: nobody is there whose panic it could be.)
+///
+/// ```
+/// gosched::run(|| {
+///     let handles: Vec<_> = (1..=10).map(|i| gosched::go(move || i * i)).collect();
+///     let sum: u32 = handles.into_iter().map(|handle| handle.join().unwrap()).sum();
+///     assert_eq!(sum, 385);
+/// });
+/// ```
 pub struct JoinHandle<T> {
     gp: &'static G,
     /// Covariant in `T`, as the result only comes out.
@@ -39,6 +48,16 @@ impl<T> JoinHandle<T> {
 
     /// Waits until the goroutine has ended, and returns its result.
     ///
+    /// ```
+    /// gosched::run(|| {
+    ///     let parsed = gosched::go(|| "42".parse::<u32>().unwrap());
+    ///     assert_eq!(parsed.join().unwrap(), 42);
+    ///
+    ///     let failed = gosched::go(|| "forty-two".parse::<u32>().unwrap());
+    ///     assert!(failed.join().is_err());
+    /// });
+    /// ```
+    ///
     /// # Errors
     /// If it panicked, or ended by [`goexit`](crate::goexit).
     ///
@@ -57,7 +76,61 @@ impl<T> JoinHandle<T> {
         unsafe { outcome.assume_init_read() }.map_err(|payload| JoinError { payload })
     }
 
+    /// [`join`](Self::join) with a time limit. When the time is over, the handle is in the error, and the goroutine goes on.
+    /// With a context it is [`Context::join`](crate::context::Context::join).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::chan::bounded;
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = bounded::<u32>(0);
+    ///     let handle = gosched::go(move || rx.recv());
+    ///     let handle = handle.join_timeout(Duration::from_millis(1)).unwrap_err();
+    ///     tx.send(7).unwrap();
+    ///     assert_eq!(handle.join().unwrap(), Ok(7));
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// If the goroutine hasn't ended when `timeout` is over.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    pub fn join_timeout(mut self, timeout: Duration) -> Result<Result<T, JoinError>, Self> {
+        if !ended(self.gp) && !timeout.is_zero() {
+            let _guest = must_wait("join_timeout");
+            self.wait_limited(Limit::Time(when(nanos(timeout))));
+        }
+        if ended(self.gp) { Ok(self.join()) } else { Err(self) }
+    }
+
+    /// Waits until the goroutine has ended, or the limit has come. On a goroutine.
+    pub(crate) fn wait_limited(&mut self, limit: Limit<'_>) {
+        wait_for_end_limited(self.gp, limit);
+    }
+
+    /// The goroutine.
+    pub(super) fn goroutine(&self) -> &'static G {
+        self.gp
+    }
+
     /// Whether the goroutine has ended.
+    ///
+    /// ```
+    /// use gosched::chan::bounded;
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = bounded::<()>(0);
+    ///     let handle = gosched::go(move || rx.recv());
+    ///     assert!(!handle.is_finished(), "it waits for a value");
+    ///     drop(tx);
+    ///     while !handle.is_finished() {
+    ///         gosched::yield_now();
+    ///     }
+    /// });
+    /// ```
     pub fn is_finished(&self) -> bool {
         ended(self.gp)
     }
@@ -97,22 +170,61 @@ impl<T> fmt::Debug for JoinHandle<T> {
 }
 
 /// Why a goroutine has no result: it panicked, or called [`goexit`](crate::goexit).
+///
+/// ```
+/// gosched::run(|| {
+///     let handle = gosched::go(|| [1, 2, 3].iter().position(|n| *n == 4).expect("there is a 4"));
+///     let error = handle.join().unwrap_err();
+///     assert_eq!(error.to_string(), "goroutine panicked: there is a 4");
+/// });
+/// ```
 pub struct JoinError {
     payload: Payload,
 }
 
+// SAFETY: of a shared payload nothing is used but its type's name, and its text if it is a string, which may be shared.
+unsafe impl Sync for JoinError {}
+
 impl JoinError {
     /// Whether the goroutine panicked.
+    ///
+    /// ```
+    /// gosched::run(|| {
+    ///     let error = gosched::go(|| assert_eq!(6 * 9, 42)).join().unwrap_err();
+    ///     assert!(error.is_panic() && !error.is_goexit());
+    /// });
+    /// ```
     pub fn is_panic(&self) -> bool {
         !self.is_goexit()
     }
 
     /// Whether the goroutine ended by [`goexit`](crate::goexit).
+    ///
+    /// ```
+    /// gosched::run(|| {
+    ///     let handle = gosched::go(|| {
+    ///         gosched::goexit();
+    ///     });
+    ///     assert!(handle.join().unwrap_err().is_goexit());
+    /// });
+    /// ```
     pub fn is_goexit(&self) -> bool {
         self.payload.is::<Goexit>()
     }
 
     /// The payload of the panic.
+    ///
+    /// ```
+    /// use std::panic::panic_any;
+    ///
+    /// gosched::run(|| {
+    ///     let handle = gosched::go(|| {
+    ///         panic_any(404_u16);
+    ///     });
+    ///     let payload = handle.join().unwrap_err().into_panic();
+    ///     assert_eq!(payload.downcast_ref::<u16>(), Some(&404));
+    /// });
+    /// ```
     ///
     /// # Panics
     /// If the goroutine ended by [`goexit`](crate::goexit).
@@ -123,6 +235,17 @@ impl JoinError {
     }
 
     /// Panics with the payload of the goroutine's panic.
+    ///
+    /// ```
+    /// gosched::run(|| {
+    ///     let outer = gosched::go(|| {
+    ///         let inner = gosched::go(|| panic!("of the inner one"));
+    ///         inner.join().unwrap_or_else(|error| error.resume_panic());
+    ///     });
+    ///     let error = outer.join().unwrap_err();
+    ///     assert_eq!(error.to_string(), "goroutine panicked: of the inner one");
+    /// });
+    /// ```
     ///
     /// # Panics
     /// Always.

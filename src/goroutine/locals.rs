@@ -95,6 +95,24 @@ impl Builder {
 
     /// Gives the goroutine thread-locals of its own, [as is usual](crate#thread-locals), also after
     /// [`set_default_shared_locals`].
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    ///
+    /// thread_local! {
+    ///     static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// }
+    ///
+    /// gosched::run(|| {
+    ///     let handle = gosched::Builder::new().own_locals().go(|| {
+    ///         DEPTH.set(1);
+    ///         gosched::yield_now();
+    ///         DEPTH.get()
+    ///     });
+    ///     assert_eq!(handle.unwrap().join().unwrap(), 1);
+    ///     assert_eq!(DEPTH.get(), 0);
+    /// });
+    /// ```
     pub fn own_locals(self) -> Self {
         self.locals(true)
     }

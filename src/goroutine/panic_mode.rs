@@ -5,6 +5,13 @@ use crate::runtime::{die_on_panic, fatalpanic, set_die_on_panic};
 
 /// What becomes of a goroutine's panic that nobody takes: there is no handle to join it any more, and no
 /// scope that waits for it.
+///
+/// ```
+/// use gosched::PanicMode;
+///
+/// // As in Go, while it is developed; in production the requests that others make go on.
+/// gosched::set_panic_mode(if cfg!(debug_assertions) { PanicMode::Die } else { PanicMode::GoOn });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PanicMode {
     /// The program goes on. All that is left is what the panic hook has printed.
@@ -24,6 +31,14 @@ pub enum PanicMode {
 ///
 /// A panic is taken by who joins the goroutine, whatever is done with the error then; by the
 /// [`scope`](crate::scope) of a scoped goroutine, which panics; and by a `catch_unwind` in the goroutine.
+///
+/// ```
+/// gosched::set_panic_mode(gosched::PanicMode::Die);
+/// gosched::run(|| {
+///     let handle = gosched::go(|| assert_eq!(6 * 9, 42));
+///     assert!(handle.join().is_err()); // now it is taken; a dropped handle would have ended the process
+/// });
+/// ```
 pub fn set_panic_mode(mode: PanicMode) {
     set_die_on_panic(mode == PanicMode::Die);
 }

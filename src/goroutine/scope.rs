@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::{ManuallyDrop, MaybeUninit, forget};
 use std::panic::{Location, resume_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::goroutine::current::need_goroutine;
 use crate::goroutine::outcome::{catch_into, discard_in};
 use crate::goroutine::{Builder, JoinError, JoinHandle, cannot};
+use crate::runtime::Inherited;
 use crate::runtime::runtime2::G;
 use crate::sync::WaitGroup;
 
 /// Makes goroutines that borrow: see [`scope`].
+///
+/// ```
+/// use gosched::{Scope, ScopedJoinHandle};
+///
+/// fn add<'scope>(s: &'scope Scope<'scope, '_>, numbers: &'scope [u32]) -> ScopedJoinHandle<'scope, u32> {
+///     s.go(move || numbers.iter().sum())
+/// }
+///
+/// gosched::run(|| {
+///     let numbers = [1, 2, 3, 4];
+///     let (low, high) = numbers.split_at(2);
+///     let sums = gosched::scope(|s| [add(s, low), add(s, high)].map(|sum| sum.join().unwrap()));
+///     assert_eq!(sums, [3, 7]);
+/// });
+/// ```
 pub struct Scope<'scope, 'env: 'scope> {
     running: WaitGroup,
     /// Whether a goroutine that nobody joined has panicked.
@@ -70,6 +86,21 @@ where
 impl<'scope> Scope<'scope, '_> {
     /// Runs `f` on a new goroutine, which may borrow whatever outlives the scope.
     ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// gosched::run(|| {
+    ///     let done = AtomicU32::new(0);
+    ///     gosched::scope(|s| {
+    ///         s.go(|| {
+    ///             s.go(|| done.fetch_add(1, Ordering::Relaxed)); // from inside of one, too
+    ///             done.fetch_add(1, Ordering::Relaxed);
+    ///         });
+    ///     });
+    ///     assert_eq!(done.into_inner(), 2);
+    /// });
+    /// ```
+    ///
     /// # Panics
     /// If there is no memory for a goroutine; [`Builder::go_scoped`] returns that as an error.
     #[track_caller]
@@ -101,12 +132,13 @@ impl<'scope> Scope<'scope, '_> {
             // Last: the scope may be gone after this.
             self.running.done();
         };
-        self.running.add(1);
+        // Counted off again if there is no goroutine, also where what it would have inherited panics when it is cloned.
+        let counted = self.running.guard();
         // SAFETY: what F and T borrow lives for 'scope, which isn't over before `scope` returns; that waits
         // for the `done` of `ended`, the last thing that touches the scope. The handle can't outlive 'scope,
         // either.
-        let spawned = unsafe { builder.spawn(created_at, f, ended) };
-        let gp = spawned.inspect_err(|_| self.running.done())?;
+        let gp = unsafe { builder.spawn(created_at, f, ended, Inherited::new()) }?;
+        forget(counted);
         // SAFETY: spawn made the G with a T for a result; this is its only handle.
         let handle = unsafe { JoinHandle::new(gp) };
         Ok(ScopedJoinHandle { handle: Some(handle), scope: &self.panicked })
@@ -114,6 +146,17 @@ impl<'scope> Scope<'scope, '_> {
 }
 
 /// The handle of a goroutine of a scope.
+///
+/// ```
+/// gosched::run(|| {
+///     let text = String::from("a b c");
+///     let words = gosched::scope(|s| {
+///         let handle = s.go(|| text.split(' ').count());
+///         handle.join().unwrap()
+///     });
+///     assert_eq!(words, 3);
+/// });
+/// ```
 pub struct ScopedJoinHandle<'scope, T> {
     /// None once the goroutine was joined.
     handle: Option<JoinHandle<T>>,
@@ -123,6 +166,15 @@ pub struct ScopedJoinHandle<'scope, T> {
 
 impl<T> ScopedJoinHandle<'_, T> {
     /// Waits until the goroutine has ended, and returns its result.
+    ///
+    /// ```
+    /// gosched::run(|| {
+    ///     let text = String::from("forty-two");
+    ///     // Joined, its panic isn't the scope's.
+    ///     let number = gosched::scope(|s| s.go(|| text.parse::<u32>().unwrap()).join());
+    ///     assert!(number.is_err());
+    /// });
+    /// ```
     ///
     /// # Errors
     /// If it panicked, or ended by [`goexit`](crate::goexit).
@@ -135,6 +187,18 @@ impl<T> ScopedJoinHandle<'_, T> {
     }
 
     /// Whether the goroutine has ended.
+    ///
+    /// ```
+    /// gosched::run(|| {
+    ///     gosched::scope(|s| {
+    ///         let handle = s.go(|| 42);
+    ///         while !handle.is_finished() {
+    ///             gosched::yield_now();
+    ///         }
+    ///         assert_eq!(handle.join().unwrap(), 42); // doesn't wait
+    ///     });
+    /// });
+    /// ```
     pub fn is_finished(&self) -> bool {
         self.handle.as_ref().is_none_or(JoinHandle::is_finished)
     }

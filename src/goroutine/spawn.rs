@@ -11,7 +11,7 @@ use crate::goroutine::panic_mode::lose;
 use crate::goroutine::{JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::G;
 use crate::runtime::{
-    self, Maker, Name, StackKind, attach_new, default_kind, detached, end_locals, enqueue, finish,
+    self, Inherited, Maker, Name, StackKind, attach_new, default_kind, detached, end_locals, enqueue, finish,
     fixed_kind, newproc1, own_locals_are_default, room_for, started, too_large, unwire, with_own_locals,
 };
 
@@ -49,7 +49,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    match Builder::new().make(Location::caller(), &mut Some(f)) {
+    match Builder::new().make(Location::caller(), &mut Some(f), Inherited::new()) {
         Ok(handle) => handle,
         Err(error) => cannot("go", &error),
     }
@@ -64,6 +64,15 @@ where
 /// Only what is used takes memory, but address space is reserved: a million stacks of 1 MiB are one of the
 /// 128 TiB that a process has. And the larger the stacks are, the more page tables they need: half a KiB for
 /// each of 256 KiB, 2 KiB for each of 1 MiB.
+///
+/// ```
+/// gosched::set_default_stack_size(8 << 20)?;
+/// gosched::run(|| {
+///     let large = gosched::go(|| std::hint::black_box([1_u8; 2 << 20]).iter().filter(|n| **n == 1).count());
+///     assert_eq!(large.join().unwrap(), 2 << 20);
+/// });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 ///
 /// # Errors
 /// If the runtime has started, or `size` is more than 1 GiB ([`InvalidInput`](io::ErrorKind::InvalidInput)).
@@ -142,6 +151,13 @@ impl Special {
 
 impl Builder {
     /// A builder of goroutines as [`go`] makes them.
+    ///
+    /// ```
+    /// gosched::run(|| match gosched::Builder::new().go(|| 6 * 7) {
+    ///     Ok(handle) => assert_eq!(handle.join().unwrap(), 42),
+    ///     Err(error) => eprintln!("no room for one more: {error}"),
+    /// });
+    /// ```
     #[inline(always)]
     pub fn new() -> Self {
         Builder { name: Name::NONE, special: None }
@@ -149,18 +165,55 @@ impl Builder {
 
     /// Names the goroutine, for reports and the messages of panics; these show the first 31 bytes, with
     /// escapes for control characters.
+    ///
+    /// ```
+    /// use gosched::Builder;
+    /// use gosched::chan::bounded;
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = bounded::<()>(0);
+    ///     let reader = Builder::new().name("reader").go(move || rx.recv()).unwrap();
+    ///     let mut report = Vec::new();
+    ///     gosched::dump_goroutines(&mut report);
+    ///     assert!(String::from_utf8_lossy(&report).contains(r#""reader""#));
+    ///     drop(tx);
+    ///     reader.join().unwrap().unwrap_err();
+    /// });
+    /// ```
     pub fn name(self, name: &str) -> Self {
         Builder { name: Name::new(name), ..self }
     }
 
     /// Sets the size of the stack to at least `size` bytes, up to 1 GiB: it is rounded up to a power of two
     /// of pages. Only what is used takes memory. What it is otherwise, [`go`] says.
+    ///
+    /// ```
+    /// gosched::run(|| {
+    ///     let large = gosched::Builder::new().stack_size(8 << 20);
+    ///     let handle = large.go(|| std::hint::black_box([1_u8; 2 << 20]).iter().filter(|n| **n == 1).count());
+    ///     assert_eq!(handle.unwrap().join().unwrap(), 2 << 20);
+    /// });
+    /// ```
     pub fn stack_size(self, size: usize) -> Self {
         let stack = room_for(size).map(Some).ok_or(size);
         Builder { special: Some(Special { stack, ..self.special.unwrap_or(Special::NOTHING) }), ..self }
     }
 
     /// Makes the goroutine, and runs `f` on it.
+    ///
+    /// ```
+    /// use std::io::ErrorKind;
+    ///
+    /// gosched::run(|| {
+    ///     let builder = gosched::Builder::new().name("answer");
+    ///     assert_eq!(builder.go(|| 6 * 7)?.join().unwrap(), 42);
+    ///
+    ///     let error = builder.stack_size(2 << 30).go(|| ()).unwrap_err();
+    ///     assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    ///     Ok::<(), std::io::Error>(())
+    /// })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - The runtime hasn't started.
@@ -177,7 +230,20 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.make(Location::caller(), &mut Some(f))
+        self.make(Location::caller(), &mut Some(f), Inherited::new())
+    }
+
+    /// [`go`](Self::go) for a goroutine of the crate's own, which inherits nothing: it may never end, and is made where
+    /// nothing of the program's is to run.
+    ///
+    /// # Errors
+    /// As [`go`](Self::go).
+    #[track_caller]
+    pub(crate) fn go_alone<F>(self, f: F) -> io::Result<JoinHandle<()>>
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        self.make(Location::caller(), &mut Some(f), Inherited::NONE)
     }
 
     /// Makes a goroutine of the function in `f`.
@@ -189,18 +255,30 @@ impl Builder {
         self,
         created_at: &'static Location<'static>,
         f: &mut Option<F>,
+        inherited: Inherited,
     ) -> io::Result<JoinHandle<T>>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         // SAFETY: F, T and the closure are 'static, and the one handle is made below.
-        let gp = unsafe { self.spawn(created_at, f, lose) }?;
+        let gp = unsafe { self.spawn(created_at, f, lose, inherited) }?;
         // SAFETY: spawn made the G with a T for a result; this is its only handle.
         Ok(unsafe { JoinHandle::new(gp) })
     }
 
     /// Makes a goroutine of a scope: see [`scope`](crate::scope).
+    ///
+    /// ```
+    /// gosched::run(|| {
+    ///     let text = String::from("a bc def");
+    ///     gosched::scope(|s| {
+    ///         let counter = gosched::Builder::new().name("counter");
+    ///         let words = counter.go_scoped(s, || text.split(' ').count()).expect("there is memory");
+    ///         assert_eq!(words.join().unwrap(), 3);
+    ///     });
+    /// });
+    /// ```
     ///
     /// # Errors
     /// As [`go`](Self::go).
@@ -231,6 +309,7 @@ impl Builder {
         created_at: &'static Location<'static>,
         f: &mut Option<F>,
         then: N,
+        inherited: Inherited,
     ) -> io::Result<&'static G>
     where
         F: FnOnce() -> T + Send,
@@ -238,6 +317,7 @@ impl Builder {
         N: FnOnce(&'static G, bool) + Send,
     {
         let gp = newproc1(body::<F, T, N>, self.kind()?, &self.maker(created_at))?;
+        inherited.give(gp);
         attach_new(gp);
         // SAFETY: the G is new and in no queue: its slot is empty, and this function's alone.
         unsafe {

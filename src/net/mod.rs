@@ -66,7 +66,7 @@ mod unix;
 pub(crate) use limit::Limit;
 pub use pollable::Pollable;
 pub(crate) use pollable::room;
-pub(crate) use registration::is_ready;
+pub(crate) use registration::{is_ready, set_nonblocking};
 pub use tcp::{Incoming, TcpListener, TcpStream};
 pub use udp::UdpSocket;
 pub use unix::{UnixDatagram, UnixIncoming, UnixListener, UnixStream};

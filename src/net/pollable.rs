@@ -242,6 +242,20 @@ impl<T> Pollable<T> {
     /// goroutine reads, doesn't count, and isn't limited: the other read may have no timeout. A deadline ends
     /// all of them.
     ///
+    /// ```
+    /// use std::io::{ErrorKind, Read};
+    /// use std::time::Duration;
+    /// use gosched::net::UnixStream;
+    ///
+    /// gosched::run(|| {
+    ///     let (mut here, _there) = UnixStream::pair()?;
+    ///     here.set_read_timeout(Some(Duration::from_millis(1)))?;
+    ///     assert_eq!(here.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
     /// # Errors
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the timeout is 0.
     pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {

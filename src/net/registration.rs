@@ -93,7 +93,7 @@ impl<T: AsFd> Registration<T> {
         let (reading, writing) = (direction(Mode::Read), direction(Mode::Write));
         let closed = AtomicBool::new(false);
         let this = Registration { pd, closed, reading, writing, short_read_drains, owner: PhantomData };
-        set_nonblocking(fd)?;
+        set_nonblocking(fd, true)?;
         Ok(this)
     }
 }
@@ -335,15 +335,16 @@ pub(super) fn not_zero(timeout: Duration) -> io::Result<()> {
     }
 }
 
-/// Sets a descriptor to non-blocking mode.
-fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
+/// Sets a descriptor to non-blocking mode, or to blocking mode.
+pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>, nonblocking: bool) -> io::Result<()> {
     // SAFETY: the kernel reads one number, from a static.
-    let ret = unsafe { libc::ioctl(fd.as_raw_fd(), libc::FIONBIO, &raw const NONBLOCKING) };
+    let ret =
+        unsafe { libc::ioctl(fd.as_raw_fd(), libc::FIONBIO, &raw const MODES[usize::from(nonblocking)]) };
     if ret < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The argument of FIONBIO: on.
-static NONBLOCKING: libc::c_int = 1;
+/// The arguments of FIONBIO: off, and on.
+static MODES: [libc::c_int; 2] = [0, 1];
 
 /// Whether `fd` is a socket for TCP.
 pub(super) fn is_tcp(fd: BorrowedFd<'_>) -> bool {

@@ -14,15 +14,62 @@ use crate::net::{Limit, Pollable};
 use crate::runtime::Mode;
 
 /// A TCP connection: [`std::net::TcpStream`], on which only goroutines wait. Go's `net.TCPConn`.
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use gosched::net::{TcpListener, TcpStream};
+///
+/// gosched::run(|| {
+///     let listener = TcpListener::bind("127.0.0.1:0")?;
+///     let mut client = TcpStream::connect(listener.local_addr()?)?;
+///     let (mut server, _) = listener.accept()?;
+///     client.set_nodelay(true)?;
+///     client.write_all(b"hello")?;
+///     client.shutdown(std::net::Shutdown::Write)?;
+///     let mut text = String::new();
+///     server.read_to_string(&mut text)?;
+///     assert_eq!(text, "hello");
+///     Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
+/// ```
 pub type TcpStream = Pollable<net::TcpStream>;
 
 /// A socket that accepts connections: [`std::net::TcpListener`], on which only goroutines wait. Go's
 /// `net.TCPListener`.
+///
+/// ```
+/// use std::io::copy;
+/// use gosched::net::TcpListener;
+///
+/// gosched::run(|| {
+///     let listener = TcpListener::bind("127.0.0.1:0")?;
+///     gosched::go(move || {
+///         for stream in listener.incoming().flatten() {
+///             gosched::go(move || copy(&mut &stream, &mut &stream)); // an echo
+///         }
+///     });
+///     Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
+/// ```
 pub type TcpListener = Pollable<net::TcpListener>;
 
 impl Pollable<net::TcpStream> {
     /// Connects to the first of the addresses that accepts. A name is resolved in
     /// [`blocking`](crate::blocking); connecting blocks no thread. Go's `net.Dial`.
+    ///
+    /// ```
+    /// use std::io::ErrorKind;
+    /// use gosched::net::{TcpListener, TcpStream};
+    ///
+    /// gosched::run(|| {
+    ///     let addr = TcpListener::bind("127.0.0.1:0")?.local_addr()?; // nobody listens there any more
+    ///     assert_eq!(TcpStream::connect(addr).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// That of the last address, or of resolving the name; [`InvalidInput`](ErrorKind::InvalidInput) if there
@@ -45,6 +92,20 @@ impl Pollable<net::TcpStream> {
 
     /// Connects to `addr` within `timeout`. Go's `net.DialTimeout`. [`begin_connect`](Self::begin_connect) is for
     /// a connect that another goroutine can end.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::net::{TcpListener, TcpStream};
+    ///
+    /// gosched::run(|| {
+    ///     let listener = TcpListener::bind("127.0.0.1:0")?;
+    ///     let addr = listener.local_addr()?;
+    ///     let stream = TcpStream::connect_timeout(&addr, Duration::from_secs(60))?;
+    ///     assert_eq!(stream.peer_addr()?, addr);
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// [`TimedOut`](ErrorKind::TimedOut) if it takes longer, [`InvalidInput`](ErrorKind::InvalidInput) if
@@ -98,6 +159,18 @@ impl Pollable<net::TcpStream> {
     /// Waits until a connect that was [begun](Self::begin_connect) has succeeded, or failed. If it has succeeded
     /// already, it returns at once. A [write deadline](Self::set_write_deadline), or a timeout, limits the wait.
     ///
+    /// ```
+    /// use gosched::net::{TcpListener, TcpStream};
+    ///
+    /// gosched::run(|| {
+    ///     let listener = TcpListener::bind("127.0.0.1:0")?;
+    ///     let stream = TcpStream::begin_connect(&listener.local_addr()?)?;
+    ///     println!("meanwhile");
+    ///     stream.finish_connect()
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
     /// # Errors
     /// The kernel's; [`NotConnected`](ErrorKind::NotConnected) if it has been returned before;
     /// [`TimedOut`](ErrorKind::TimedOut) after the deadline, [`BrokenPipe`](ErrorKind::BrokenPipe) after
@@ -117,6 +190,24 @@ impl Pollable<net::TcpStream> {
     }
 
     /// Reads as [`Read::read`](io::Read::read) does, but leaves the bytes to be read again.
+    ///
+    /// ```
+    /// use std::io::{Read, Write};
+    /// use gosched::net::{TcpListener, TcpStream};
+    ///
+    /// gosched::run(|| {
+    ///     let listener = TcpListener::bind("127.0.0.1:0")?;
+    ///     let mut client = TcpStream::connect(listener.local_addr()?)?;
+    ///     let (mut server, _) = listener.accept()?;
+    ///     client.write_all(b"GET /")?;
+    ///     let (mut first, mut all) = ([0], [0; 5]);
+    ///     server.peek(&mut first)?;
+    ///     server.read_exact(&mut all)?;
+    ///     assert_eq!((&first, &all), (b"G", b"GET /"));
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// As [`read_with`](Self::read_with).
@@ -147,6 +238,14 @@ impl Pollable<net::TcpListener> {
     /// port 0 the kernel chooses one: see [`local_addr`](Self::local_addr). As many connections as the system
     /// allows (`net.core.somaxconn`) may wait to be accepted; with std it is 128. Go's `net.Listen`.
     ///
+    /// ```
+    /// use gosched::net::TcpListener;
+    ///
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// println!("at port {}", listener.local_addr()?.port());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// That of the last address, or of resolving the name; [`InvalidInput`](ErrorKind::InvalidInput) if there
     /// is no address.
@@ -157,6 +256,19 @@ impl Pollable<net::TcpListener> {
 
     /// Waits for a connection, and returns it with the address of the other end. Connections that were
     /// aborted before are skipped. Go's `Accept`.
+    ///
+    /// ```
+    /// use gosched::net::{TcpListener, TcpStream};
+    ///
+    /// gosched::run(|| {
+    ///     let listener = TcpListener::bind("127.0.0.1:0")?;
+    ///     let client = TcpStream::connect(listener.local_addr()?)?;
+    ///     let (_server, addr) = listener.accept()?;
+    ///     assert_eq!(addr, client.local_addr()?);
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// As [`read_with`](Self::read_with). If the process can't have another descriptor, the connection stays
@@ -182,12 +294,41 @@ impl Pollable<net::TcpListener> {
 
     /// An iterator of connections: [`accept`](Self::accept) without the address. It ends when the listener is
     /// [closed](Self::close).
+    ///
+    /// ```
+    /// use gosched::net::{TcpListener, TcpStream};
+    ///
+    /// gosched::run(|| {
+    ///     let listener = TcpListener::bind("127.0.0.1:0")?;
+    ///     let client = TcpStream::connect(listener.local_addr()?)?;
+    ///     for stream in listener.incoming().take(1) {
+    ///         assert_eq!(stream?.peer_addr()?, client.local_addr()?);
+    ///     }
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming { listener: self }
     }
 }
 
 /// The connections that a [`TcpListener`] accepts.
+///
+/// ```
+/// use std::sync::Arc;
+/// use gosched::net::TcpListener;
+///
+/// gosched::run(|| {
+///     let listener = Arc::new(TcpListener::bind("127.0.0.1:0")?);
+///     let accepts = listener.clone();
+///     let server = gosched::go(move || accepts.incoming().count());
+///     listener.close(); // ends the iterator
+///     assert_eq!(server.join().unwrap(), 0);
+///     Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
+/// ```
 #[must_use = "an iterator accepts nothing until it is asked for a connection"]
 #[derive(Debug)]
 pub struct Incoming<'a> {

@@ -7,12 +7,33 @@ use crate::net::Pollable;
 use crate::net::resolve::{each_addr, first_addr};
 
 /// A UDP socket: [`std::net::UdpSocket`], on which only goroutines wait. Go's `net.UDPConn`.
+///
+/// ```
+/// use gosched::net::UdpSocket;
+///
+/// gosched::run(|| {
+///     let (a, b) = (UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);
+///     a.send_to(b"hello", b.local_addr()?)?;
+///     let mut buf = [0; 16];
+///     assert_eq!(b.recv_from(&mut buf)?, (5, a.local_addr()?));
+///     Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
+/// ```
 pub type UdpSocket = Pollable<net::UdpSocket>;
 
 /// Each function that waits has the errors of [`read_with`](Pollable::read_with), and panics where
 /// [`readable`](Pollable::readable) does.
 impl Pollable<net::UdpSocket> {
     /// A socket that is bound to the first of the addresses that can be bound. Go's `net.ListenPacket`.
+    ///
+    /// ```
+    /// use gosched::net::UdpSocket;
+    ///
+    /// let socket = UdpSocket::bind("127.0.0.1:0")?;
+    /// println!("at port {}", socket.local_addr()?.port());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     ///
     /// # Errors
     /// That of the last address, or of resolving the name; [`InvalidInput`](io::ErrorKind::InvalidInput) if
@@ -23,6 +44,18 @@ impl Pollable<net::UdpSocket> {
 
     /// Sets the address that [`send`](Self::send) sends to and [`recv`](Self::recv) receives from: the first
     /// one that the kernel accepts.
+    ///
+    /// ```
+    /// use gosched::net::UdpSocket;
+    ///
+    /// gosched::run(|| {
+    ///     let (a, b) = (UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);
+    ///     a.connect(b.local_addr()?)?;
+    ///     assert_eq!(a.send(b"hello")?, 5);
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// As [`bind`](Self::bind).
@@ -41,6 +74,19 @@ impl Pollable<net::UdpSocket> {
     }
 
     /// [`recv_from`](Self::recv_from), but leaves the datagram to be received again.
+    ///
+    /// ```
+    /// use gosched::net::UdpSocket;
+    ///
+    /// gosched::run(|| {
+    ///     let (a, b) = (UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);
+    ///     a.send_to(b"hello", b.local_addr()?)?;
+    ///     let mut buf = [0; 16];
+    ///     assert_eq!(b.peek_from(&mut buf)?, b.recv_from(&mut buf)?);
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// As [`read_with`](Self::read_with).

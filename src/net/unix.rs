@@ -11,14 +11,57 @@ use crate::runtime::Mode;
 
 /// A connection on this machine: [`std::os::unix::net::UnixStream`], on which only goroutines wait. Go's
 /// `net.UnixConn`.
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use gosched::net::UnixStream;
+///
+/// gosched::run(|| {
+///     let (mut here, mut there) = UnixStream::pair()?;
+///     there.write_all(b"hello")?;
+///     drop(there);
+///     let mut text = String::new();
+///     here.read_to_string(&mut text)?;
+///     assert_eq!(text, "hello");
+///     Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
+/// ```
 pub type UnixStream = Pollable<net::UnixStream>;
 
 /// A socket that accepts connections: [`std::os::unix::net::UnixListener`], on which only goroutines wait.
 /// Go's `net.UnixListener`.
+///
+/// ```
+/// use gosched::fs;
+/// use gosched::net::{UnixListener, UnixStream};
+///
+/// gosched::run(|| {
+///     let path = std::env::temp_dir().join(format!("gosched-listener-{}", std::process::id()));
+///     let listener = UnixListener::bind(&path)?;
+///     let _client = UnixStream::connect(&path)?;
+///     let (_server, _addr) = listener.accept()?;
+///     fs::remove_file(&path)
+/// })
+/// .unwrap();
+/// ```
 pub type UnixListener = Pollable<net::UnixListener>;
 
 /// A socket for datagrams: [`std::os::unix::net::UnixDatagram`], on which only goroutines wait. Go's
 /// `net.UnixConn`, too.
+///
+/// ```
+/// use gosched::net::UnixDatagram;
+///
+/// gosched::run(|| {
+///     let (a, b) = UnixDatagram::pair()?;
+///     a.send(b"hello")?;
+///     let mut buf = [0; 16];
+///     assert_eq!(b.recv(&mut buf)?, 5);
+///     Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
+/// ```
 pub type UnixDatagram = Pollable<net::UnixDatagram>;
 
 fn pair<T: std::os::fd::AsFd>((a, b): (T, T)) -> io::Result<(Pollable<T>, Pollable<T>)> {
@@ -69,6 +112,20 @@ impl Pollable<net::UnixListener> {
 
     /// Listens at an address, which may be an abstract one.
     ///
+    /// ```
+    /// use std::os::linux::net::SocketAddrExt;
+    /// use std::os::unix::net::SocketAddr;
+    /// use gosched::net::{UnixListener, UnixStream};
+    ///
+    /// gosched::run(|| {
+    ///     let addr = SocketAddr::from_abstract_name(format!("gosched-{}", std::process::id()))?; // no file
+    ///     let listener = UnixListener::bind_addr(&addr)?;
+    ///     let _client = UnixStream::connect_addr(&addr)?;
+    ///     listener.accept().map(|_| ())
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
     /// # Errors
     /// The kernel's.
     pub fn bind_addr(addr: &SocketAddr) -> io::Result<Self> {
@@ -100,6 +157,22 @@ impl Pollable<net::UnixListener> {
 }
 
 /// The connections that a [`UnixListener`] accepts.
+///
+/// ```
+/// use gosched::fs;
+/// use gosched::net::{UnixListener, UnixStream};
+///
+/// gosched::run(|| {
+///     let path = std::env::temp_dir().join(format!("gosched-incoming-{}", std::process::id()));
+///     let listener = UnixListener::bind(&path)?;
+///     let _client = UnixStream::connect(&path)?;
+///     for stream in listener.incoming().take(1) {
+///         println!("{:?}", stream?.local_addr()?);
+///     }
+///     fs::remove_file(&path)
+/// })
+/// .unwrap();
+/// ```
 #[must_use = "an iterator accepts nothing until it is asked for a connection"]
 #[derive(Debug)]
 pub struct UnixIncoming<'a> {
@@ -181,6 +254,21 @@ impl Pollable<net::UnixDatagram> {
     /// Sends a datagram to the socket at `path`; returns its length. While that socket's queue is full, it
     /// tries again after 50 µs, and after twice as long each time, up to 10 ms: the kernel only reports room
     /// to sockets that are connected. Where that is too slow, use [`connect`](Self::connect).
+    ///
+    /// ```
+    /// use gosched::fs;
+    /// use gosched::net::UnixDatagram;
+    ///
+    /// gosched::run(|| {
+    ///     let path = std::env::temp_dir().join(format!("gosched-datagram-{}", std::process::id()));
+    ///     let receiver = UnixDatagram::bind(&path)?;
+    ///     UnixDatagram::unbound()?.send_to(b"hello", &path)?;
+    ///     let mut buf = [0; 16];
+    ///     assert_eq!(receiver.recv_from(&mut buf)?.0, 5);
+    ///     fs::remove_file(&path)
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// As [`write_with`](Self::write_with).

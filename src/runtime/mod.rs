@@ -31,7 +31,7 @@
 //!
 //! | face | its modules | for |
 //! | --- | --- | --- |
-//! | safe | `goroutine`, `chan`, `sync`, `time`, `net`, `context`, `signal`, `io`, `iter` | programs in Rust |
+//! | safe | `goroutine`, `chan`, `sync`, `time`, `net`, `context`, `signal`, `io`, `fs`, `process`, `iter`, `tokio`, `tracing`, `testing`, `attributes` | programs in Rust |
 //! | raw | `raw` | who ports a runtime: public as `proc`, `netpoll`, `chan::hchan` |
 //! | C | `capi` | programs in C |
 //!
@@ -130,28 +130,33 @@ pub use world::stw::{StwReason, WorldStop};
 pub use world::suspend::SuspendGState;
 
 pub(crate) use arch::{
-    asmcgocall, getg, gogo, mcall, newcoro_here, newproc_here, procyield, systemstack, systemstack_scannable,
+    asmcgocall, getg, gogo, mcall, newcoro_here, newproc_here, systemstack, systemstack_scannable,
 };
 pub(crate) use base::debug::{MAX_GOMAXPROCS, die_on_panic, set_detach, set_die_on_panic};
 pub(crate) use base::fatal::{fatal, misuse, throw};
 pub(crate) use base::os::nanotime;
 pub(crate) use base::print;
 pub(crate) use base::this::{
-    acquirem, getm, goroutine, in_system_call, on_goroutine, releasem, started, this_m, whoami, with_room,
+    acquirem, any_code_may_run, goroutine, in_system_call, on_goroutine, releasem, started, this_m, whoami,
+    with_room,
+};
+pub(crate) use chan::future::{
+    Waiting, Woken, enqueue_future, give_back, leave_future, poll_future, release_future, wake_future,
 };
 pub(crate) use chan::make::{MAX_ALIGN, closechan, freechan, makechan};
-pub(crate) use chan::ops::{chanrecv, chansend};
+pub(crate) use chan::ops::{chanrecv, chansend, chansend_unwoken};
 pub(crate) use chan::select::{How, block, selectgo, selectgo1};
 pub(crate) use chan::timer_chan::{cancel_chan, make_timer_chan, set_chan};
 pub(crate) use data::atomic;
 pub(crate) use data::ext::Entry;
 pub(crate) use g::allgs::{for_each_g, for_each_g_race};
-pub(crate) use g::joiner::{attach_new, detached, ended};
+pub(crate) use g::joiner::{EndWaker, attach_new, detached, ended};
 pub(crate) use g::newproc::{Maker, newproc1};
 pub(crate) use g::proflabel::{LabelMap, get_prof_label, set_prof_label};
 pub(crate) use g::status::{
     cas_g_to_waiting, casfrom_gscanstatus, casgcopystack, casgstatus, castogscanstatus, readgstatus,
 };
+pub(crate) use g::values::{Inherited, Key, end_locals, with_values};
 pub(crate) use lock::note::{noteclear, notewakeup};
 pub(crate) use lock::{lock, unlock};
 pub(crate) use m::count::{mcount_now, set_max_threads};
@@ -164,7 +169,6 @@ pub(crate) use mem::sizes::{
 pub(crate) use monitor::scavenge::free_os_memory;
 pub(crate) use p::gcount::gcount;
 pub(crate) use p::procs::gomaxprocs;
-pub(crate) use p::runq::runqempty;
 pub(crate) use p::stop::preemptall;
 pub(crate) use pollwait::ops::{poll_runtime_poll_end, poll_runtime_poll_go_on};
 pub(crate) use report::goroutine_panic::fatalpanic;
@@ -174,19 +178,23 @@ pub(crate) use sched::disable::{become_system_goroutine, sched_enable_user};
 pub(crate) use sched::extram::Guest;
 pub(crate) use sched::goexit::goexit1;
 pub(crate) use sched::gosched::{gosched, gosched_if_busy, goschedguarded, goyield};
-pub(crate) use sched::join::{drop_handle, finish, wait_for_end};
+pub(crate) use sched::join::{drop_handle, finish, set_end_waker, take_end_waker, wait_for_end};
 pub(crate) use sched::must_wait::{as_goroutine, guest, must_wait, where_nothing_parks};
 pub(crate) use sched::park::gopark;
 pub(crate) use sched::parker::Parker;
 pub(crate) use sched::pin::{proc_pin, proc_unpin};
 pub(crate) use sched::poll::poll_work;
 pub(crate) use sched::ready::{enqueue, goready, injectglist};
+pub(crate) use sched::spin::{can_spin, do_spin};
 pub(crate) use sched::syscall::{entersyscall, entersyscallblock, exitsyscall, notetsleepg};
+pub(crate) use sema::join::wait_for_end_limited;
 pub(crate) use sema::notify_list::{
     NotifyList, notify_list_add, notify_list_notify_all, notify_list_notify_one, notify_list_wait,
     notify_list_wait_limited,
 };
-pub(crate) use sema::semacquire::{semacquire, semacquire1, semrelease, semrelease1};
+pub(crate) use sema::semacquire::{
+    cansemacquire, semacquire, semacquire_limited, semacquire1, semrelease, semrelease1,
+};
 pub(crate) use signal::sigaction::{signal_disable, signal_enable, signal_ignore};
 pub(crate) use signal::sigqueue::{bit, signal_recv, signal_wait_until_idle};
 pub(crate) use stack::newstack::set_max_stack;
@@ -200,7 +208,6 @@ pub(crate) use time::fire::{begin_timer, cancel_timer, end_timer, fire_timer, se
 pub(crate) use time::limit::{Limit, with_limit};
 pub(crate) use time::modify::{addtimer, deltimer, modtimer, resettimer};
 pub(crate) use time::sleep::time_sleep;
-pub(crate) use tls::end_locals;
 pub(crate) use world::for_each_p::for_each_p;
 pub(crate) use world::stw::{set_gomaxprocs, start_the_world, stop_the_world};
 pub(crate) use world::suspend::{resume_g, suspend_g};

@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::io;
 
-use crate::chan::{Receiver, Sender, bounded};
+use crate::chan::{Receiver, Sender, TrySendError, bounded};
 use crate::goroutine::Builder;
+use crate::runtime::print::eprintln;
 use crate::runtime::{
-    become_system_goroutine, bit, signal_disable, signal_enable, signal_ignore, signal_recv,
+    Woken, become_system_goroutine, bit, signal_disable, signal_enable, signal_ignore, signal_recv,
+    wake_future,
 };
 use crate::signal::Signal;
 use crate::signal::sig_m::SigM;
@@ -43,13 +45,25 @@ impl Handler {
     }
 
     /// Sends a signal, unless it is in the channel already. So each is in the channel once at most, and there
-    /// is room.
-    fn send(&mut self, signal: Signal) {
-        let unread = self.tx.len();
-        self.sent.drain(..self.sent.len() - unread);
-        if !self.sent.contains(&signal) && self.tx.try_send(signal).is_ok() {
-            self.sent.push_back(signal);
+    /// is room, unless what a future had got has come back: then a goroutine waits for room. Returns the future that has
+    /// got it: no waker is called here, with the lock held.
+    fn send(&mut self, signal: Signal) -> Option<Woken> {
+        // More may be there than were noted: what a future got that was dropped has come back, before all others.
+        let read = self.sent.len().saturating_sub(self.tx.len());
+        self.sent.drain(..read);
+        if self.sent.contains(&signal) {
+            return None;
         }
+        let (sent, woken) = self.tx.try_send_unwoken(signal);
+        if let Err(TrySendError::Full(signal)) = sent {
+            let tx = self.tx.clone();
+            if let Err(error) = Builder::new().name("signals").go(move || tx.send(signal)) {
+                eprintln!("gosched::signal: {signal:?} is lost, as no goroutine can be made: {error}");
+                return None;
+            }
+        }
+        self.sent.push_back(signal);
+        woken
     }
 }
 
@@ -83,7 +97,7 @@ impl Handlers {
         if !self.watched {
             // SAFETY: the only goroutine that receives, as `watched` says; watch_signal_loop keeps nothing of
             // a thread-local.
-            Builder::new().name("signals").go(|| unsafe { watch_signal_loop() })?;
+            Builder::new().name("signals").go_alone(|| unsafe { watch_signal_loop() })?;
             self.watched = true;
         }
         Ok(())
@@ -104,8 +118,9 @@ impl Handlers {
     }
 
     /// Sends a signal that has come to the handlers that want it. Go's `process`.
-    fn process(&mut self, signal: Signal) {
-        self.list.iter_mut().filter(|handler| handler.want(signal)).for_each(|handler| handler.send(signal));
+    fn process(&mut self, signal: Signal) -> Vec<Woken> {
+        let wanted = self.list.iter_mut().filter(|handler| handler.want(signal));
+        wanted.filter_map(|handler| handler.send(signal)).collect()
     }
 
     /// Takes these signals from every handler. Go's `cancel`.
@@ -167,7 +182,8 @@ unsafe fn watch_signal_loop() {
         // SAFETY: the one goroutine that receives, without runtime locks, as the caller says.
         let number = unsafe { signal_recv() };
         if let Some(signal) = Signal::from_raw(number) {
-            HANDLERS.lock().process(signal);
+            let woken = HANDLERS.lock().process(signal);
+            woken.into_iter().for_each(wake_future);
         }
     }
 }

@@ -5,6 +5,12 @@ use std::fmt;
 use std::io;
 
 /// A signal, by its number. Go's `syscall.Signal`.
+///
+/// ```
+/// use gosched::signal::Signal;
+///
+/// assert_eq!(Signal::TERM.to_string(), "SIGTERM");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signal(c_int);
 
@@ -64,16 +70,37 @@ fn signame(number: c_int) -> Option<&'static str> {
 
 impl Signal {
     /// The signal with this number; none if no signal has it.
+    ///
+    /// ```
+    /// use gosched::signal::Signal;
+    ///
+    /// assert_eq!(Signal::from_raw(15), Some(Signal::TERM));
+    /// assert_eq!(Signal::from_raw(0), None);
+    /// ```
     pub fn from_raw(number: i32) -> Option<Signal> {
         (1..=libc::SIGRTMAX()).contains(&number).then_some(Signal(number))
     }
 
     /// The signal's number.
+    ///
+    /// ```
+    /// use gosched::signal::Signal;
+    ///
+    /// let status = 128 + Signal::INT.as_raw(); // what a shell says of a program that it has ended
+    /// assert_eq!(status, 130);
+    /// ```
     pub const fn as_raw(self) -> i32 {
         self.0
     }
 
     /// All signals that can be asked for.
+    ///
+    /// ```
+    /// use gosched::signal::Signal;
+    ///
+    /// assert!(Signal::all().any(|signal| signal == Signal::TERM));
+    /// assert!(!Signal::all().any(|signal| signal == Signal::KILL));
+    /// ```
     pub fn all() -> impl Iterator<Item = Signal> {
         (1..=libc::SIGRTMAX()).map(Signal).filter(|signal| signal.refused().is_none())
     }

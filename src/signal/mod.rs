@@ -58,6 +58,19 @@ use crate::runtime::{Guest, must_wait, signal_wait_until_idle, started, where_no
 use crate::signal::handlers::HANDLERS;
 
 /// Signals that the program receives, until this is dropped. [`notify`] makes it.
+///
+/// ```
+/// use gosched::process::Command;
+/// use gosched::signal::{Signal, Signals, notify};
+///
+/// gosched::run(|| {
+///     let hangups: Signals = notify([Signal::HUP])?;
+///     Command::new("sh").args(["-c", "kill -HUP $PPID"]).status()?;
+///     assert_eq!(hangups.c().recv(), Ok(Signal::HUP)); // and read the settings again
+///     Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
+/// ```
 #[must_use = "dropping it ends the notification"]
 pub struct Signals {
     id: u64,
@@ -68,6 +81,19 @@ pub struct Signals {
 /// for the same signals; each gets them. Go's `signal.Notify`.
 ///
 /// The channel has room for each of the signals once, so that none is lost.
+///
+/// ```
+/// use std::io::ErrorKind;
+/// use gosched::signal::{Signal, notify};
+///
+/// gosched::run(|| {
+///     let signals = notify([Signal::INT, Signal::TERM])?;
+///     assert!(signals.c().try_recv().is_err(), "none has come");
+///     assert_eq!(notify([Signal::KILL]).unwrap_err().kind(), ErrorKind::InvalidInput);
+///     Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
+/// ```
 ///
 /// # Errors
 /// - One of the signals [can't be asked for](self#what-cant-be-asked-for); then none is.
@@ -86,6 +112,18 @@ pub fn notify(signals: impl IntoIterator<Item = Signal>) -> io::Result<Signals> 
 /// Ignores these signals, until they are [`reset`] or asked for. Those who had asked for them don't get them
 /// any more. Go's `signal.Ignore`.
 ///
+/// ```
+/// use gosched::process::Command;
+/// use gosched::signal::{Signal, ignore};
+///
+/// gosched::run(|| {
+///     ignore([Signal::HUP])?; // who has started it may log out
+///     Command::new("sh").args(["-c", "kill -HUP $PPID"]).status()?;
+///     Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
+/// ```
+///
 /// # Errors
 /// One of the signals [can't be asked for](self#what-cant-be-asked-for).
 ///
@@ -101,6 +139,18 @@ pub fn ignore(signals: impl IntoIterator<Item = Signal>) -> io::Result<()> {
 /// Restores the actions that these signals had before the program asked for them, or ignored them, by the
 /// functions here: a handler of the program's own is back as it was. Those who had asked for them don't get
 /// them any more. Go's `signal.Reset`.
+///
+/// ```
+/// use gosched::signal::{Signal, notify, reset};
+///
+/// gosched::run(|| {
+///     let signals = notify([Signal::INT])?;
+///     reset([Signal::INT])?; // from now on Ctrl-C ends the program
+///     assert!(signals.c().recv().is_err(), "nothing comes any more");
+///     Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
+/// ```
 ///
 /// # Errors
 /// One of the signals [can't be asked for](self#what-cant-be-asked-for).
@@ -125,6 +175,22 @@ fn may_wait(what: &str) -> Option<Guest> {
 impl Signals {
     /// The channel. It is closed when nothing comes any more: after [`stop`](Self::stop), or when all of the
     /// signals were [`ignore`]d or [`reset`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::select;
+    /// use gosched::signal::{Signal, notify};
+    ///
+    /// gosched::run(|| {
+    ///     let signals = notify([Signal::TERM])?;
+    ///     select! {
+    ///         recv(signals.c()) -> signal => println!("{} has come", signal.unwrap()),
+    ///         default(Duration::from_millis(1)) => println!("there is work to do"),
+    ///     }
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
     pub fn c(&self) -> &Receiver<Signal> {
         &self.c
     }
@@ -135,6 +201,18 @@ impl Signals {
     ///
     /// A signal that was sent, but that no thread has handled yet, hasn't come: its former action is taken.
     /// If that would end the process, [`ignore`] the signal first.
+    ///
+    /// ```
+    /// use gosched::signal::{Signal, notify};
+    ///
+    /// gosched::run(|| {
+    ///     let signals = notify([Signal::INT])?;
+    ///     signals.stop();
+    ///     assert_eq!(signals.c().iter().count(), 0); // it is closed
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Panics
     /// Inside [`blocking`](crate::blocking).
@@ -158,7 +236,7 @@ impl Drop for Signals {
         if where_nothing_parks().is_some() {
             // Nothing can wait there, so a goroutine does. If none can be made, the handler stays, and nobody
             // receives its signals.
-            let _ = Builder::new().name("signals").go(move || HANDLERS.lock().remove(id));
+            let _ = Builder::new().name("signals").go_alone(move || HANDLERS.lock().remove(id));
         } else {
             let _guest = must_wait("dropping signal::Signals");
             HANDLERS.lock().remove(id);

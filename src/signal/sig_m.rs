@@ -59,7 +59,7 @@ fn ensure_sig_m(this: &mut Option<SigM>) -> io::Result<()> {
     if this.is_none() {
         let (changes, rx) = bounded(0);
         let (tx, mask_updated) = bounded(0);
-        Builder::new().name("signal mask").go(move || change_mask(&rx, &tx))?;
+        Builder::new().name("signal mask").go_alone(move || change_mask(&rx, &tx))?;
         *this = Some(SigM { changes, mask_updated });
     }
     Ok(())

@@ -6,6 +6,20 @@ use crate::runtime::must_wait;
 use crate::sync::{Condvar, Mutex};
 
 /// A point at which a number of goroutines wait for each other. Go has none; this is std's.
+///
+/// ```
+/// use gosched::sync::Barrier;
+///
+/// static ALL_HERE: Barrier = Barrier::new(3);
+///
+/// gosched::run(|| {
+///     let leaders = gosched::scope(|s| {
+///         let handles = [(); 3].map(|()| s.go(|| ALL_HERE.wait().is_leader()));
+///         handles.map(|handle| handle.join().unwrap())
+///     });
+///     assert_eq!(leaders.iter().filter(|leader| **leader).count(), 1);
+/// });
+/// ```
 pub struct Barrier {
     arrived: Mutex<Arrived>,
     all_here: Condvar,
@@ -19,16 +33,53 @@ struct Arrived {
 }
 
 /// What [`Barrier::wait`] returns.
+///
+/// ```
+/// use gosched::sync::{Barrier, BarrierWaitResult};
+///
+/// let result: BarrierWaitResult = Barrier::new(1).wait();
+/// assert!(result.is_leader());
+/// ```
 pub struct BarrierWaitResult(bool);
 
 impl Barrier {
     /// A barrier for `n` goroutines; 0 means 1.
+    ///
+    /// ```
+    /// use gosched::sync::Barrier;
+    ///
+    /// static PHASE: Barrier = Barrier::new(2);
+    ///
+    /// gosched::run(|| {
+    ///     let other = gosched::go(|| drop(PHASE.wait()));
+    ///     PHASE.wait(); // both are here
+    ///     other.join().unwrap();
+    /// });
+    /// ```
     pub const fn new(n: usize) -> Self {
         Barrier { arrived: Mutex::new(Arrived { count: 0, generation: 0 }), all_here: Condvar::new(), n }
     }
 
     /// Waits until `n` goroutines have called this; one of them, the last, is the leader. After that the
     /// barrier can be used again.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use gosched::sync::Barrier;
+    ///
+    /// gosched::run(|| {
+    ///     let (barrier, written) = (Barrier::new(4), AtomicU32::new(0));
+    ///     gosched::scope(|s| {
+    ///         for _ in 0..4 {
+    ///             s.go(|| {
+    ///                 written.fetch_add(1, Ordering::Relaxed);
+    ///                 barrier.wait();
+    ///                 assert_eq!(written.load(Ordering::Relaxed), 4);
+    ///             });
+    ///         }
+    ///     });
+    /// });
+    /// ```
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -53,6 +104,15 @@ impl Barrier {
 
 impl BarrierWaitResult {
     /// Whether this goroutine is the leader of its round.
+    ///
+    /// ```
+    /// use gosched::sync::Barrier;
+    ///
+    /// let barrier = Barrier::new(1);
+    /// if barrier.wait().is_leader() {
+    ///     println!("one of them says it");
+    /// }
+    /// ```
     pub fn is_leader(&self) -> bool {
         self.0
     }

@@ -10,7 +10,26 @@ use crate::context::{Canceler, Context};
 use crate::goroutine::{Goexit, Scope, scope};
 use crate::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Goroutines that work for one result, and may fail: [`err_group`] makes it.
+/// Goroutines that work for one result, and may fail: [`err_group`] makes it. A clone is the same group; with that a
+/// goroutine of the group adds others:
+///
+/// ```
+/// use std::io;
+/// use gosched::context::Context;
+/// use gosched::sync::{ErrGroup, err_group};
+///
+/// gosched::run(|| {
+///     let result = err_group(&Context::background(), |group: &ErrGroup<'_, '_, io::Error>| {
+///         let same = group.clone();
+///         group.go(move |_ctx| {
+///             same.go(|_ctx| Err(io::Error::other("the inner one fails")));
+///             Ok(())
+///         });
+///         Ok(())
+///     });
+///     assert_eq!(result.unwrap_err().to_string(), "the inner one fails");
+/// });
+/// ```
 pub struct ErrGroup<'scope, 'env: 'scope, E> {
     scope: &'scope Scope<'scope, 'env>,
     state: Arc<State<E>>,
@@ -82,6 +101,8 @@ where
         forget(unwinding);
         result.map_err(|error| state.fail(Failure::Error(error))).ok()
     });
+    // Also if there is a clone left, which was forgotten.
+    state.canceler.cancel();
     let failure = state.failure().take();
     match (failure, value) {
         (Some(Failure::Panic(payload)), _) => resume_unwind(payload),
@@ -102,9 +123,24 @@ impl Drop for CancelIfDropped<'_> {
 
 impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
     /// Runs `f` on a new goroutine, which may borrow whatever outlives the group. If there is a
-    /// [limit](Self::set_limit) and so many run, waits until one has ended.
+    /// [limit](Self::set_limit) and so many run, waits until one has ended: a goroutine of the group that adds others is one
+    /// of those that run.
     ///
     /// `f` gets the group's context: a wait under that ends when another one has failed.
+    ///
+    /// ```
+    /// use gosched::context::{Context, ContextError};
+    /// use gosched::sync::err_group;
+    ///
+    /// gosched::run(|| {
+    ///     let result = err_group(&Context::background(), |group| {
+    ///         group.go(|ctx| ctx.done().recv().or(ctx.check())); // it ends when the other has failed
+    ///         group.go(|_ctx| Err(ContextError::DeadlineExceeded));
+    ///         Ok(())
+    ///     });
+    ///     assert_eq!(result, Err(ContextError::DeadlineExceeded));
+    /// });
+    /// ```
     ///
     /// # Panics
     /// If there is no memory for a goroutine.
@@ -118,6 +154,24 @@ impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
     }
 
     /// [`go`](Self::go) that doesn't wait: false if as many run as may.
+    ///
+    /// ```
+    /// use gosched::chan::bounded;
+    /// use gosched::context::Context;
+    /// use gosched::sync::err_group;
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = bounded::<()>(0);
+    ///     let more = err_group(&Context::background(), |group| {
+    ///         group.set_limit(1);
+    ///         group.go(|_ctx| rx.recv().or(Ok(())));
+    ///         let more = group.try_go(|_ctx| Ok(()));
+    ///         drop(tx);
+    ///         Ok::<_, std::io::Error>(more)
+    ///     });
+    ///     assert!(!more.unwrap(), "one runs, and no more may");
+    /// });
+    /// ```
     ///
     /// # Panics
     /// As [`go`](Self::go).
@@ -155,6 +209,22 @@ impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
 
     /// Lets no more than `n` goroutines of the group run at a time. Go's `SetLimit`.
     ///
+    /// ```
+    /// use gosched::context::Context;
+    /// use gosched::sync::err_group;
+    ///
+    /// gosched::run(|| {
+    ///     err_group(&Context::background(), |group| {
+    ///         group.set_limit(2);
+    ///         for page in 0..10 {
+    ///             group.go(move |ctx| ctx.check().map(|()| println!("page {page}"))); // waits for one of the two
+    ///         }
+    ///         Ok(())
+    ///     })
+    ///     .unwrap();
+    /// });
+    /// ```
+    ///
     /// # Panics
     /// If `n` is 0, or there is a limit already.
     #[track_caller]
@@ -165,6 +235,20 @@ impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
     }
 
     /// The group's context.
+    ///
+    /// ```
+    /// use gosched::context::{Context, ContextError};
+    /// use gosched::sync::err_group;
+    ///
+    /// gosched::run(|| {
+    ///     let result = err_group(&Context::background(), |group| {
+    ///         group.go(|_ctx| Err(ContextError::DeadlineExceeded));
+    ///         let _ = group.context().done().recv(); // until one has failed
+    ///         group.context().check()
+    ///     });
+    ///     assert_eq!(result, Err(ContextError::DeadlineExceeded));
+    /// });
+    /// ```
     pub fn context(&self) -> &Context {
         &self.state.ctx
     }
@@ -183,6 +267,12 @@ impl<E> State<E> {
 
     fn failure(&self) -> MutexGuard<'_, Option<Failure<E>>> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<E> Clone for ErrGroup<'_, '_, E> {
+    fn clone(&self) -> Self {
+        ErrGroup { scope: self.scope, state: self.state.clone() }
     }
 }
 

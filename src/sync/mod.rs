@@ -22,11 +22,13 @@
 // | `wait_group.rs` | `WaitGroup`: the count, and who waits for it |
 // | `wait_group_go.rs` | `WaitGroup::go`, `WaitGroupGuard`, `wait_timeout` |
 // | `semaphore.rs` | `Semaphore` |
+// | `acquire_future.rs` | `acquire_async`: the same for code that is async |
 // | `permit.rs` | `SemaphorePermit`, `OwnedSemaphorePermit` |
 // | `barrier.rs` | `Barrier` |
 // | `err_group.rs` | `err_group`, `ErrGroup` |
 // | `single_flight.rs` | `SingleFlight` |
 
+mod acquire_future;
 mod barrier;
 mod condvar;
 mod err_group;
@@ -40,6 +42,7 @@ mod single_flight;
 pub(crate) mod wait_group;
 mod wait_group_go;
 
+pub use acquire_future::AcquireFuture;
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use err_group::{ErrGroup, err_group};

@@ -4,7 +4,9 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
+use crate::runtime::{Limit, must_wait, nanos, when};
 use crate::sync::raw_mutex::RawMutex;
 
 /// A lock around a value. Go's `sync.Mutex`: one atomic operation when it is free, and handed over in
@@ -35,6 +37,18 @@ unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
 /// Access to the value of a locked [`Mutex`]; dropping it unlocks. It is `Send`: its goroutine may go on on
 /// another thread.
+///
+/// ```
+/// use gosched::sync::{Mutex, MutexGuard};
+///
+/// fn add(mut count: MutexGuard<'_, u32>) {
+///     *count += 1;
+/// } // and unlocks
+///
+/// let count = Mutex::new(6);
+/// add(count.lock());
+/// assert_eq!(*count.lock(), 7);
+/// ```
 #[must_use = "dropping the guard unlocks the mutex"]
 pub struct MutexGuard<'a, T: ?Sized> {
     /// Invariant in `T`, as the mutex is by its cell: what is written by a guard is read by others.
@@ -45,11 +59,37 @@ pub struct MutexGuard<'a, T: ?Sized> {
 
 impl<T> Mutex<T> {
     /// An unlocked mutex.
+    ///
+    /// ```
+    /// use gosched::sync::Mutex;
+    ///
+    /// static NAMES: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+    ///
+    /// NAMES.lock().push("gopher");
+    /// assert_eq!(NAMES.lock().len(), 1);
+    /// ```
     pub const fn new(value: T) -> Self {
         Mutex { raw: RawMutex::new(), value: UnsafeCell::new(value) }
     }
 
     /// The value; the mutex is gone.
+    ///
+    /// ```
+    /// use gosched::sync::Mutex;
+    ///
+    /// gosched::run(|| {
+    ///     let squares = Mutex::new(Vec::new());
+    ///     gosched::scope(|s| {
+    ///         for i in [1, 2, 3] {
+    ///             let squares = &squares;
+    ///             s.go(move || squares.lock().push(i * i));
+    ///         }
+    ///     });
+    ///     let mut squares = squares.into_inner();
+    ///     squares.sort();
+    ///     assert_eq!(squares, [1, 4, 9]);
+    /// });
+    /// ```
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
@@ -57,6 +97,16 @@ impl<T> Mutex<T> {
 
 impl<T: ?Sized> Mutex<T> {
     /// Locks; waits until the mutex is free. Go's `Lock`.
+    ///
+    /// ```
+    /// use gosched::sync::Mutex;
+    ///
+    /// let stack = Mutex::new(vec![1, 2, 3]);
+    /// let last = stack.lock().pop(); // locked for this statement
+    /// let mut guard = stack.lock(); // and now until the guard is dropped
+    /// guard.extend(last);
+    /// assert_eq!(*guard, [1, 2, 3]);
+    /// ```
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -67,13 +117,64 @@ impl<T: ?Sized> Mutex<T> {
         MutexGuard { mutex: self, value: PhantomData }
     }
 
+    /// Locks; waits until the mutex is free, or `timeout` is over, and then hasn't locked. Under a context it is
+    /// [`ctx.with(&mutex).lock()`](crate::context::With::lock).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::sync::Mutex;
+    ///
+    /// static COUNT: Mutex<u32> = Mutex::new(0);
+    /// gosched::run(|| {
+    ///     let held = COUNT.lock();
+    ///     assert!(COUNT.lock_timeout(Duration::from_millis(1)).is_none());
+    ///     drop(held);
+    ///     assert_eq!(*COUNT.lock_timeout(Duration::from_secs(60)).unwrap(), 0);
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    #[track_caller]
+    #[must_use = "dropping the guard unlocks the mutex"]
+    pub fn lock_timeout(&self, timeout: Duration) -> Option<MutexGuard<'_, T>> {
+        if let Some(guard) = self.try_lock() {
+            return Some(guard);
+        }
+        let _guest = must_wait("lock_timeout");
+        self.lock_limited(Limit::Time(when(nanos(timeout))))
+    }
+
+    /// [`lock`](Self::lock) with a limit, on a goroutine.
+    pub(crate) fn lock_limited(&self, limit: Limit<'_>) -> Option<MutexGuard<'_, T>> {
+        self.raw.lock_limited(limit).then(|| MutexGuard { mutex: self, value: PhantomData })
+    }
+
     /// Locks if the mutex is free. Go's `TryLock`.
+    ///
+    /// ```
+    /// use gosched::sync::Mutex;
+    ///
+    /// let cache = Mutex::new(String::from("old"));
+    /// let guard = cache.lock();
+    /// assert!(cache.try_lock().is_none());
+    /// drop(guard);
+    /// assert_eq!(*cache.try_lock().unwrap(), "old");
+    /// ```
     #[must_use = "dropping the guard unlocks the mutex"]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.raw.try_lock().then(|| MutexGuard { mutex: self, value: PhantomData })
     }
 
     /// The value. There is no need to lock: `&mut` says that nobody else has the mutex.
+    ///
+    /// ```
+    /// use gosched::sync::Mutex;
+    ///
+    /// let mut count = Mutex::new(6);
+    /// *count.get_mut() += 1;
+    /// assert_eq!(count.into_inner(), 7);
+    /// ```
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }

@@ -11,6 +11,21 @@ use crate::sync::raw_mutex::RawMutex;
 /// Runs a function once: that of the first caller; the others wait for it. Go's `sync.Once`.
 ///
 /// If the function panics, it counts as not run, and the next caller's is run.
+///
+/// ```
+/// use gosched::sync::Once;
+///
+/// static STARTED: Once = Once::new();
+///
+/// gosched::run(|| {
+///     gosched::scope(|s| {
+///         for _ in 0..10 {
+///             s.go(|| STARTED.call_once(|| println!("said once")));
+///         }
+///     });
+///     assert!(STARTED.is_completed());
+/// });
+/// ```
 pub struct Once {
     done: AtomicBool,
     running: RawMutex,
@@ -18,12 +33,29 @@ pub struct Once {
 
 impl Once {
     /// A `Once` of which no function has run.
+    ///
+    /// ```
+    /// use gosched::sync::Once;
+    ///
+    /// static LOGGING: Once = Once::new();
+    /// assert!(!LOGGING.is_completed());
+    /// ```
     pub const fn new() -> Self {
         Once { done: AtomicBool::new(false), running: RawMutex::new() }
     }
 
     /// Runs `f`, unless a function has run already. When this returns, one has. To call it on the same
     /// `Once` inside `f` is a deadlock. Go's `Do`.
+    ///
+    /// ```
+    /// use gosched::sync::Once;
+    ///
+    /// let once = Once::new();
+    /// let mut calls = 0;
+    /// once.call_once(|| calls += 1);
+    /// once.call_once(|| calls += 1);
+    /// assert_eq!(calls, 1);
+    /// ```
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run); and as
@@ -54,6 +86,14 @@ impl Once {
     }
 
     /// Whether a function has run.
+    ///
+    /// ```
+    /// use gosched::sync::Once;
+    ///
+    /// let once = Once::new();
+    /// once.call_once(|| assert!(!once.is_completed(), "it runs"));
+    /// assert!(once.is_completed());
+    /// ```
     #[inline]
     pub fn is_completed(&self) -> bool {
         self.done.load(Ordering::Acquire)
@@ -73,6 +113,17 @@ impl fmt::Debug for Once {
 }
 
 /// A value that is set once.
+///
+/// ```
+/// use gosched::sync::OnceLock;
+///
+/// fn words() -> &'static [String] {
+///     static WORDS: OnceLock<Vec<String>> = OnceLock::new();
+///     WORDS.get_or_init(|| "a b c".split(' ').map(str::to_owned).collect())
+/// }
+///
+/// assert_eq!(words().len(), 3);
+/// ```
 pub struct OnceLock<T> {
     once: Once,
     value: UnsafeCell<MaybeUninit<T>>,
@@ -88,23 +139,54 @@ impl<T: UnwindSafe> UnwindSafe for OnceLock<T> {}
 
 impl<T> OnceLock<T> {
     /// A cell without a value.
+    ///
+    /// ```
+    /// static PORT: gosched::sync::OnceLock<u16> = gosched::sync::OnceLock::new();
+    /// assert_eq!(PORT.get(), None);
+    /// ```
     pub const fn new() -> Self {
         OnceLock { once: Once::new(), value: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
     /// The value, if it is set.
+    ///
+    /// ```
+    /// use gosched::sync::OnceLock;
+    ///
+    /// let port = OnceLock::new();
+    /// assert_eq!(port.get(), None);
+    /// port.set(8080).unwrap();
+    /// assert_eq!(port.get(), Some(&8080));
+    /// ```
     pub fn get(&self) -> Option<&T> {
         // SAFETY: completed says that the value was written; it isn't written again while `self` is shared.
         self.once.is_completed().then(|| unsafe { (*self.value.get()).assume_init_ref() })
     }
 
     /// The value, if it is set.
+    ///
+    /// ```
+    /// use gosched::sync::OnceLock;
+    ///
+    /// let mut names = OnceLock::from(vec!["a"]);
+    /// names.get_mut().unwrap().push("b");
+    /// assert_eq!(names.into_inner(), Some(vec!["a", "b"]));
+    /// ```
     pub fn get_mut(&mut self) -> Option<&mut T> {
         // SAFETY: completed says that the value was written.
         self.once.is_completed().then(|| unsafe { self.value.get_mut().assume_init_mut() })
     }
 
     /// Sets the value. If somebody else is about to, this waits for that.
+    ///
+    /// ```
+    /// use gosched::sync::OnceLock;
+    ///
+    /// let port = OnceLock::new();
+    /// assert_eq!(port.set(8080), Ok(()));
+    /// assert_eq!(port.set(9090), Err(9090));
+    /// assert_eq!(port.get(), Some(&8080));
+    /// ```
     ///
     /// # Errors
     /// If there is a value already: the new one is returned.
@@ -121,6 +203,14 @@ impl<T> OnceLock<T> {
     /// The value; if there is none, first sets it to what `f` returns. Others that call this meanwhile wait.
     /// If `f` panics, there is no value, and the next caller's `f` is called.
     ///
+    /// ```
+    /// use gosched::sync::OnceLock;
+    ///
+    /// let answer = OnceLock::new();
+    /// assert_eq!(answer.get_or_init(|| 6 * 7), &42);
+    /// assert_eq!(answer.get_or_init(|| unreachable!("there is one")), &42);
+    /// ```
+    ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run); and as
     /// `f` does.
@@ -136,6 +226,14 @@ impl<T> OnceLock<T> {
     }
 
     /// Takes the value out; the cell has none then.
+    ///
+    /// ```
+    /// use gosched::sync::OnceLock;
+    ///
+    /// let mut port = OnceLock::from(8080);
+    /// assert_eq!(port.take(), Some(8080));
+    /// assert_eq!(port.take(), None);
+    /// ```
     pub fn take(&mut self) -> Option<T> {
         if !self.once.is_completed() {
             return None;
@@ -146,6 +244,14 @@ impl<T> OnceLock<T> {
     }
 
     /// The value, if it is set; the cell is gone.
+    ///
+    /// ```
+    /// use gosched::sync::OnceLock;
+    ///
+    /// let name = OnceLock::from(String::from("gopher"));
+    /// let owned: Option<String> = name.into_inner();
+    /// assert_eq!(owned.as_deref(), Some("gopher"));
+    /// ```
     pub fn into_inner(mut self) -> Option<T> {
         self.take()
     }

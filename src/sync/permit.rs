@@ -8,6 +8,16 @@ use std::time::Duration;
 use crate::sync::Semaphore;
 
 /// Permits of a [`Semaphore`]; dropping it gives them back.
+///
+/// ```
+/// use gosched::sync::Semaphore;
+///
+/// let slots = Semaphore::new(3);
+/// let permit = slots.try_acquire_many(2).unwrap();
+/// assert_eq!(slots.available_permits(), 1);
+/// drop(permit);
+/// assert_eq!(slots.available_permits(), 3);
+/// ```
 #[must_use = "dropping the permit gives it back"]
 pub struct SemaphorePermit<'a> {
     semaphore: &'a Semaphore,
@@ -16,6 +26,21 @@ pub struct SemaphorePermit<'a> {
 
 /// Permits of a [`Semaphore`] in an `Arc`, which they keep: they may go where nothing can be borrowed, as into
 /// a goroutine. Dropping it gives them back. [`acquire_owned`](Semaphore::acquire_owned) makes it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use gosched::sync::{OwnedSemaphorePermit, Semaphore};
+///
+/// struct Connection {
+///     _slot: OwnedSemaphorePermit,
+/// }
+///
+/// let slots = Arc::new(Semaphore::new(1));
+/// let connection = Connection { _slot: slots.clone().acquire_owned() };
+/// assert!(slots.try_acquire().is_none());
+/// drop(connection);
+/// assert!(slots.try_acquire().is_some());
+/// ```
 #[must_use = "dropping the permit gives it back"]
 pub struct OwnedSemaphorePermit {
     semaphore: Arc<Semaphore>,
@@ -29,6 +54,14 @@ impl<'a> SemaphorePermit<'a> {
     }
 
     /// Keeps the permits for good: the semaphore has fewer.
+    ///
+    /// ```
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let slots = Semaphore::new(3);
+    /// slots.acquire().forget(); // from now on there are two
+    /// assert_eq!(slots.available_permits(), 2);
+    /// ```
     pub fn forget(self) {
         self.semaphore.forget(self.n);
         mem::forget(self);
@@ -37,6 +70,15 @@ impl<'a> SemaphorePermit<'a> {
 
 impl OwnedSemaphorePermit {
     /// Keeps the permits for good: the semaphore has fewer.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let slots = Arc::new(Semaphore::new(3));
+    /// slots.clone().acquire_owned().forget(); // from now on there are two
+    /// assert_eq!(slots.available_permits(), 2);
+    /// ```
     pub fn forget(mut self) {
         self.semaphore.forget(mem::take(&mut self.n));
     }
@@ -71,6 +113,19 @@ impl Semaphore {
 
     /// [`acquire_many`](Self::acquire_many) of permits that keep the semaphore.
     ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let memory = Arc::new(Semaphore::new(1024));
+    ///     let share = memory.clone().acquire_many_owned(512);
+    ///     let worker = gosched::go(move || drop(share));
+    ///     worker.join().unwrap();
+    ///     assert_eq!(memory.available_permits(), 1024);
+    /// });
+    /// ```
+    ///
     /// # Panics
     /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
@@ -81,6 +136,18 @@ impl Semaphore {
 
     /// [`acquire_timeout`](Self::acquire_timeout) of a permit that keeps the semaphore.
     ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let slots = Arc::new(Semaphore::new(1));
+    ///     let _slot = slots.clone().acquire_owned();
+    ///     assert!(slots.acquire_owned_timeout(Duration::from_millis(1)).is_none());
+    /// });
+    /// ```
+    ///
     /// # Panics
     /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[must_use = "dropping the permit gives it back"]
@@ -90,6 +157,18 @@ impl Semaphore {
     }
 
     /// [`acquire_many_timeout`](Self::acquire_many_timeout) of permits that keep the semaphore.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let slots = Arc::new(Semaphore::new(3));
+    ///     assert!(slots.clone().acquire_many_owned_timeout(4, Duration::from_millis(1)).is_none());
+    ///     assert!(slots.acquire_many_owned_timeout(3, Duration::from_millis(1)).is_some());
+    /// });
+    /// ```
     ///
     /// # Panics
     /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -105,12 +184,36 @@ impl Semaphore {
     }
 
     /// [`try_acquire`](Self::try_acquire) of a permit that keeps the semaphore.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let slots = Arc::new(Semaphore::new(1));
+    ///     match slots.try_acquire_owned() {
+    ///         Some(slot) => drop(gosched::go(move || drop(slot))),
+    ///         None => println!("come back later"),
+    ///     }
+    /// });
+    /// ```
     #[must_use = "dropping the permit gives it back"]
     pub fn try_acquire_owned(self: Arc<Self>) -> Option<OwnedSemaphorePermit> {
         self.try_acquire_many_owned(1)
     }
 
     /// [`try_acquire_many`](Self::try_acquire_many) of permits that keep the semaphore.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let slots = Arc::new(Semaphore::new(3));
+    /// let two = slots.clone().try_acquire_many_owned(2).unwrap();
+    /// assert!(slots.clone().try_acquire_many_owned(2).is_none());
+    /// drop(two);
+    /// assert!(slots.try_acquire_many_owned(2).is_some());
+    /// ```
     #[must_use = "dropping the permit gives it back"]
     pub fn try_acquire_many_owned(self: Arc<Self>, n: usize) -> Option<OwnedSemaphorePermit> {
         mem::forget(self.try_acquire_many(n)?);

@@ -7,11 +7,11 @@
 //! queue at the end. When the last waiter gets it, or one that has waited for less than a
 //! millisecond, the mode is normal again.
 
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
-
-use crate::runtime::runtime2::{WaitReason, sched};
+use crate::runtime::atomic::{AtomicI32, AtomicU32, Ordering};
+use crate::runtime::runtime2::WaitReason;
 use crate::runtime::{
-    fatal, getm, gomaxprocs, must_wait, nanotime, procyield, runqempty, semacquire1, semrelease1, throw,
+    Limit, can_spin, cansemacquire, do_spin, fatal, gosched, must_wait, nanotime, semacquire_limited,
+    semacquire1, semrelease1, throw,
 };
 
 /// A mutex without a value.
@@ -34,20 +34,16 @@ const WAITER: i32 = 8;
 /// How long a waiter waits before it sets [`STARVING`], in nanoseconds.
 const STARVATION_THRESHOLD: i64 = 1_000_000;
 
-/// How many rounds a waiter spins before it sleeps, and how many pause instructions a round has.
-const ACTIVE_SPIN: u32 = 4;
-const ACTIVE_SPIN_CNT: u32 = 30;
-
-/// Whether it makes sense to spin: another goroutine is running, which may unlock, and this P has
-/// no other to run. Go's `canSpin`.
-fn can_spin(iter: u32) -> bool {
-    let busy =
-        gomaxprocs() - sched().npidle.load(Ordering::Relaxed) - sched().nmspinning.load(Ordering::Relaxed);
-    iter < ACTIVE_SPIN && busy > 1 && getm().p.peek().is_some_and(|pp| runqempty(pp.steal()))
-}
-
 impl RawMutex {
+    /// An unlocked one.
+    #[cfg(not(loom))]
     pub(crate) const fn new() -> Self {
+        RawMutex { state: AtomicI32::new(0), sema: AtomicU32::new(0) }
+    }
+
+    /// An unlocked one. Not `const`: loom's atomics have no constants.
+    #[cfg(loom)]
+    pub(crate) fn new() -> Self {
         RawMutex { state: AtomicI32::new(0), sema: AtomicU32::new(0) }
     }
 
@@ -56,8 +52,22 @@ impl RawMutex {
     pub(crate) fn lock(&self) {
         // Acquire, in this file: pairs with the release in unlock.
         if self.state.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            self.lock_slow();
+            self.wait_and_lock();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn wait_and_lock(&self) {
+        let _guest = must_wait("lock");
+        self.lock_slow(None);
+    }
+
+    /// [`lock`](Self::lock) with a limit, on a goroutine; says whether it has locked.
+    pub(crate) fn lock_limited(&self, limit: Limit<'_>) -> bool {
+        self.state.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            || self.lock_slow(Some(limit))
     }
 
     pub(crate) fn try_lock(&self) -> bool {
@@ -68,9 +78,7 @@ impl RawMutex {
 
     #[cold]
     #[inline(never)]
-    #[track_caller]
-    fn lock_slow(&self) {
-        let _guest = must_wait("lock");
+    fn lock_slow(&self, limit: Option<Limit<'_>>) -> bool {
         let mut waiting_since = None;
         let mut starving = false;
         let mut awoke = false;
@@ -90,7 +98,7 @@ impl RawMutex {
                 {
                     awoke = true;
                 }
-                procyield(ACTIVE_SPIN_CNT);
+                do_spin();
                 iter += 1;
                 old = self.state.load(Ordering::Relaxed);
                 continue;
@@ -117,29 +125,88 @@ impl RawMutex {
                 continue;
             }
             if old & (LOCKED | STARVING) == 0 {
-                return;
+                return true;
             }
             // A waiter that was woken in vain goes back to the front.
             let lifo = waiting_since.is_some();
             let since = *waiting_since.get_or_insert_with(nanotime);
-            semacquire1(&self.sema, lifo, WaitReason::SyncMutexLock);
+            let acquired = match limit {
+                Some(limit) => semacquire_limited(&self.sema, lifo, WaitReason::SyncMutexLock, limit),
+                None => {
+                    semacquire1(&self.sema, lifo, WaitReason::SyncMutexLock);
+                    true
+                }
+            };
+            if !acquired {
+                return self.leave();
+            }
             starving |= nanotime() - since > STARVATION_THRESHOLD;
             old = self.state.load(Ordering::Relaxed);
             if old & STARVING != 0 {
-                // unlock has handed the mutex over. LOCKED isn't set yet, and this goroutine still counts as
-                // a waiter.
-                if old & (LOCKED | WOKEN) != 0 || old < WAITER {
-                    throw("sync: inconsistent mutex state");
-                }
-                let mut delta = LOCKED - WAITER;
-                if !starving || old < 2 * WAITER {
-                    delta -= STARVING;
-                }
-                self.state.fetch_add(delta, Ordering::Acquire);
-                return;
+                self.take_over(old, starving);
+                return true;
             }
             awoke = true;
             iter = 0;
+        }
+    }
+
+    /// Locks for a waiter to which unlock has handed the mutex over. LOCKED isn't set yet, and it still counts as a waiter.
+    fn take_over(&self, old: i32, starving: bool) {
+        if old & (LOCKED | WOKEN) != 0 || old < WAITER {
+            throw("sync: inconsistent mutex state");
+        }
+        let mut delta = LOCKED - WAITER;
+        if !starving || old < 2 * WAITER {
+            delta -= STARVING;
+        }
+        self.state.fetch_add(delta, Ordering::Acquire);
+    }
+
+    /// A waiter whose limit has come gives up, and says whether it has the mutex nevertheless. On a goroutine.
+    ///
+    /// An unlock chooses nobody: it takes one waiter off the count, or begins to hand over, and then releases the semaphore for
+    /// whoever sleeps there first. All that sleep may have left in between. So one that isn't counted any more was chosen, and
+    /// while the mutex is handed over any of them may be: these take what is released, and go on as if woken.
+    #[cold]
+    fn leave(&self) -> bool {
+        loop {
+            let old = self.state.load(Ordering::Relaxed);
+            let is_handed_over = old & (LOCKED | STARVING) == STARVING;
+            if old >= WAITER && !is_handed_over {
+                let last = old < 2 * WAITER;
+                let new = (old - WAITER) & if last { !STARVING } else { !0 };
+                if self.state.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                    return false;
+                }
+            } else if cansemacquire(&self.sema) {
+                return self.lock_once();
+            } else {
+                // Until it is released, or who has it has run.
+                // SAFETY: on a goroutine, and a point that can park.
+                unsafe { gosched() };
+            }
+        }
+    }
+
+    /// A waiter that has taken what unlock has released tries once to lock.
+    fn lock_once(&self) -> bool {
+        let mut old = self.state.load(Ordering::Relaxed);
+        if old & STARVING != 0 {
+            self.take_over(old, true);
+            return true;
+        }
+        loop {
+            let free = old & LOCKED == 0;
+            match self.state.compare_exchange(
+                old,
+                (old & !WOKEN) | LOCKED,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return free,
+                Err(now) => old = now,
+            }
         }
     }
 

@@ -22,6 +22,21 @@ const MOST_READERS: u32 = MAX_READERS as u32 / 2;
 
 /// A lock that either any number of readers hold, or one writer. Go's `sync.RWMutex`: readers that come
 /// after a writer that waits wait for it, so a goroutine that holds it to read must not lock it again.
+///
+/// ```
+/// use gosched::sync::RwLock;
+///
+/// static PRICES: RwLock<Vec<u32>> = RwLock::new(Vec::new());
+///
+/// gosched::run(|| {
+///     PRICES.write().extend([5, 7]);
+///     gosched::scope(|s| {
+///         for _ in 0..10 {
+///             s.go(|| assert_eq!(PRICES.read().iter().sum::<u32>(), 12)); // all at once, if there are P's
+///         }
+///     });
+/// });
+/// ```
 pub struct RwLock<T: ?Sized> {
     /// Held by the writer, from before it waits for readers until it has unlocked.
     writers: RawMutex,
@@ -42,12 +57,35 @@ unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 
 /// Shared access to the value of an [`RwLock`]; dropping it unlocks. Go's `RUnlock`.
+///
+/// ```
+/// use gosched::sync::{RwLock, RwLockReadGuard};
+///
+/// fn longest(words: RwLockReadGuard<'_, Vec<&'static str>>) -> Option<&'static str> {
+///     words.iter().copied().max_by_key(|word| word.len())
+/// } // and unlocks
+///
+/// let words = RwLock::new(vec!["a", "bcd", "ef"]);
+/// assert_eq!(longest(words.read()), Some("bcd"));
+/// ```
 #[must_use = "dropping the guard unlocks the lock"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
 }
 
 /// Exclusive access to the value of an [`RwLock`]; dropping it unlocks. Go's `Unlock`.
+///
+/// ```
+/// use gosched::sync::{RwLock, RwLockWriteGuard};
+///
+/// fn add(mut words: RwLockWriteGuard<'_, Vec<&str>>) {
+///     words.push("new");
+/// } // and unlocks
+///
+/// let words = RwLock::new(vec!["old"]);
+/// add(words.write());
+/// assert_eq!(*words.read(), ["old", "new"]);
+/// ```
 #[must_use = "dropping the guard unlocks the lock"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     /// Invariant in `T`, as the lock is by its cell: what is written by this guard is read by others.
@@ -56,6 +94,13 @@ pub struct RwLockWriteGuard<'a, T: ?Sized> {
 
 impl<T> RwLock<T> {
     /// An unlocked lock.
+    ///
+    /// ```
+    /// use gosched::sync::RwLock;
+    ///
+    /// static LEVEL: RwLock<u32> = RwLock::new(1);
+    /// assert_eq!(*LEVEL.read(), 1);
+    /// ```
     pub const fn new(value: T) -> Self {
         RwLock {
             writers: RawMutex::new(),
@@ -68,6 +113,12 @@ impl<T> RwLock<T> {
     }
 
     /// The value; the lock is gone.
+    ///
+    /// ```
+    /// let names = gosched::sync::RwLock::new(vec!["a"]);
+    /// names.write().push("b");
+    /// assert_eq!(names.into_inner(), ["a", "b"]);
+    /// ```
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
@@ -75,6 +126,14 @@ impl<T> RwLock<T> {
 
 impl<T: ?Sized> RwLock<T> {
     /// Locks for reading; waits while there is a writer. Go's `RLock`.
+    ///
+    /// ```
+    /// use gosched::sync::RwLock;
+    ///
+    /// let level = RwLock::new(1);
+    /// let (one, other) = (level.read(), level.try_read());
+    /// assert_eq!((*one, other.as_deref()), (1, Some(&1)));
+    /// ```
     ///
     /// # Panics
     /// If there are 2^29 guards to read already, forgotten ones included. If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -105,6 +164,16 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// Locks for reading if there is no writer, and there are fewer than 2^29 guards to read. Go's `TryRLock`.
+    ///
+    /// ```
+    /// use gosched::sync::RwLock;
+    ///
+    /// let level = RwLock::new(1);
+    /// let writer = level.write();
+    /// assert!(level.try_read().is_none());
+    /// drop(writer);
+    /// assert_eq!(level.try_read().as_deref(), Some(&1));
+    /// ```
     #[must_use = "dropping the guard unlocks the lock"]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         let mut count = self.reader_count.load(Ordering::Relaxed);
@@ -118,6 +187,20 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// Locks for writing; waits while others hold the lock. Go's `Lock`.
+    ///
+    /// ```
+    /// use gosched::sync::RwLock;
+    ///
+    /// gosched::run(|| {
+    ///     let level = RwLock::new(0);
+    ///     gosched::scope(|s| {
+    ///         for _ in 0..10 {
+    ///             s.go(|| *level.write() += 1);
+    ///         }
+    ///     });
+    ///     assert_eq!(level.into_inner(), 10);
+    /// });
+    /// ```
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -140,6 +223,17 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// Locks for writing if nobody holds the lock. Go's `TryLock`.
+    ///
+    /// ```
+    /// use gosched::sync::RwLock;
+    ///
+    /// let level = RwLock::new(1);
+    /// let reader = level.read();
+    /// assert!(level.try_write().is_none());
+    /// drop(reader);
+    /// *level.try_write().unwrap() += 1;
+    /// assert_eq!(level.into_inner(), 2);
+    /// ```
     #[must_use = "dropping the guard unlocks the lock"]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         if !self.writers.try_lock() {
@@ -154,6 +248,12 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// The value. There is no need to lock: `&mut` says that nobody else has the lock.
+    ///
+    /// ```
+    /// let mut level = gosched::sync::RwLock::new(1);
+    /// *level.get_mut() += 1;
+    /// assert_eq!(*level.read(), 2);
+    /// ```
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }

@@ -4,9 +4,11 @@ use std::cell::Cell;
 use std::fmt;
 use std::panic::UnwindSafe;
 use std::ptr;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Waker;
 use std::time::Duration;
 
+use crate::goroutine::wake;
 use crate::runtime::runtime2::Mutex;
 use crate::runtime::{
     Limit, lock, must_wait, nanos, on_goroutine, semacquire, semrelease, unlock, when, with_limit,
@@ -36,7 +38,7 @@ use crate::sync::SemaphorePermit;
 /// ```
 pub struct Semaphore {
     /// Protects the rest; a runtime lock, so that permits can be given back on any thread.
-    lock: Mutex,
+    pub(super) lock: Mutex,
     /// How many permits are free.
     permits: Cell<usize>,
     /// How many there are, free or taken: as long as that is a number, giving back can't overflow.
@@ -46,19 +48,41 @@ pub struct Semaphore {
     last: Cell<*const Waiter>,
 }
 
-/// Somebody who waits for `n` permits, and wakes when `granted` is released. It is on that
-/// goroutine's stack, and the queue is linked through it: with the lock held, nothing is allocated.
-struct Waiter {
+/// Somebody who waits for `n` permits. It is on a goroutine's stack, or a future's, and the queue is linked through it:
+/// with the lock held, nothing is allocated.
+pub(super) struct Waiter {
     n: usize,
+    /// What a goroutine sleeps on, until it is released; 1 if a future has its permits.
     granted: AtomicU32,
+    /// What wakes a future. Protected by the lock.
+    pub(super) waker: Cell<Option<Waker>>,
     prev: Cell<*const Waiter>,
     next: Cell<*const Waiter>,
 }
 
 impl Waiter {
-    fn new(n: usize) -> Self {
-        Waiter { n, granted: AtomicU32::new(0), prev: Cell::new(ptr::null()), next: Cell::new(ptr::null()) }
+    /// A goroutine's; or a future's, with a waker.
+    pub(super) fn new(n: usize, waker: Option<Waker>) -> Self {
+        Waiter {
+            n,
+            granted: AtomicU32::new(0),
+            waker: Cell::new(waker),
+            prev: Cell::new(ptr::null()),
+            next: Cell::new(ptr::null()),
+        }
     }
+
+    /// Whether a future's has its permits. The lock is held.
+    pub(super) fn granted(&self) -> bool {
+        self.granted.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// Who has got permits, and is to be told.
+enum Granted {
+    /// A goroutine, which sleeps on this.
+    Goroutine(*const AtomicU32),
+    Future(Waker),
 }
 
 // SAFETY: permits and queue belong to no thread, and who is on the queue may be woken from any.
@@ -70,6 +94,13 @@ impl UnwindSafe for Semaphore {}
 
 impl Semaphore {
     /// A semaphore with so many permits.
+    ///
+    /// ```
+    /// use gosched::sync::Semaphore;
+    ///
+    /// static SLOTS: Semaphore = Semaphore::new(3);
+    /// assert_eq!(SLOTS.available_permits(), 3);
+    /// ```
     pub const fn new(permits: usize) -> Self {
         Semaphore {
             lock: Mutex::new(),
@@ -109,6 +140,20 @@ impl Semaphore {
 
     /// Takes a permit; waits until there is one.
     ///
+    /// ```
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let slots = Semaphore::new(1);
+    ///     let slot = slots.acquire();
+    ///     gosched::scope(|s| {
+    ///         let next = s.go(|| drop(slots.acquire())); // waits for the drop
+    ///         drop(slot);
+    ///         next.join().unwrap();
+    ///     });
+    /// });
+    /// ```
+    ///
     /// # Panics
     /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
@@ -117,6 +162,15 @@ impl Semaphore {
     }
 
     /// Takes `n` permits at once; waits until there are so many.
+    ///
+    /// ```
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let memory = Semaphore::new(1024);
+    /// let large = memory.acquire_many(1000);
+    /// assert_eq!(memory.available_permits(), 24);
+    /// drop(large);
+    /// ```
     ///
     /// # Panics
     /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -128,7 +182,7 @@ impl Semaphore {
             return permit;
         }
         let _guest = must_wait("acquire");
-        let waiter = Waiter::new(n);
+        let waiter = Waiter::new(n, None);
         if !self.take_or_queue(&waiter) {
             semacquire(&waiter.granted);
         }
@@ -136,6 +190,19 @@ impl Semaphore {
     }
 
     /// Takes a permit; waits until there is one, or `timeout` is over, and then has none.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let slots = Semaphore::new(1);
+    ///     let slot = slots.acquire();
+    ///     assert!(slots.acquire_timeout(Duration::from_millis(1)).is_none());
+    ///     drop(slot);
+    ///     assert!(slots.acquire_timeout(Duration::from_millis(1)).is_some());
+    /// });
+    /// ```
     ///
     /// # Panics
     /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -147,6 +214,16 @@ impl Semaphore {
 
     /// Takes `n` permits at once; waits until there are so many, or `timeout` is over, and then has
     /// none.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let slots = Semaphore::new(3);
+    ///     assert!(slots.acquire_many_timeout(4, Duration::from_millis(1)).is_none());
+    /// });
+    /// ```
     ///
     /// # Panics
     /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -164,13 +241,17 @@ impl Semaphore {
 
     /// [`acquire_many`](Self::acquire_many) with a limit, on a goroutine.
     pub(crate) fn acquire_limited(&self, n: usize, limit: Limit<'_>) -> Option<SemaphorePermit<'_>> {
-        let waiter = Waiter::new(n);
+        let waiter = Waiter::new(n, None);
         if !self.take_or_queue(&waiter) {
             let gave_up = Cell::new(false);
             let give_up = || {
                 let queued = self.leave(&waiter);
                 gave_up.set(queued);
-                queued.then_some(|| semrelease(&waiter.granted))
+                queued.then_some(|| {
+                    self.give_back(0);
+                    // Last: then the waiter may be gone.
+                    semrelease(&waiter.granted);
+                })
             };
             // SAFETY: the waiter's links are touched with the lock held, and the flag is looked at later. Who
             // takes the waiter off the queue wakes it, nobody else: so it stays until then.
@@ -184,7 +265,7 @@ impl Semaphore {
 
     /// Takes what `waiter` wants if there is so much and nobody waits, and says whether it did; otherwise
     /// queues it up.
-    fn take_or_queue(&self, waiter: &Waiter) -> bool {
+    pub(super) fn take_or_queue(&self, waiter: &Waiter) -> bool {
         lock(&self.lock);
         let taken = self.take(waiter.n);
         if !taken {
@@ -195,28 +276,40 @@ impl Semaphore {
     }
 
     /// Takes a waiter off the queue, and says whether it was there. Others may have waited behind it for
-    /// less.
-    fn leave(&self, waiter: &Waiter) -> bool {
+    /// less: who may wake them gives back no permits.
+    pub(super) fn leave(&self, waiter: &Waiter) -> bool {
         lock(&self.lock);
-        let first = ptr::eq(self.first.get(), waiter);
-        let queued = first || !waiter.prev.get().is_null();
+        let queued = ptr::eq(self.first.get(), waiter) || !waiter.prev.get().is_null();
         if queued {
             self.remove(waiter);
         }
         unlock(&self.lock);
-        if first {
-            self.give_back(0);
-        }
         queued
     }
 
     /// Takes a permit if there is one and nobody waits.
+    ///
+    /// ```
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let slots = Semaphore::new(1);
+    /// let slot = slots.try_acquire();
+    /// assert!(slot.is_some() && slots.try_acquire().is_none());
+    /// ```
     #[must_use = "dropping the permit gives it back"]
     pub fn try_acquire(&self) -> Option<SemaphorePermit<'_>> {
         self.try_acquire_many(1)
     }
 
     /// Takes `n` permits at once if there are so many and nobody waits.
+    ///
+    /// ```
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let slots = Semaphore::new(3);
+    /// assert!(slots.try_acquire_many(4).is_none());
+    /// assert!(slots.try_acquire_many(3).is_some());
+    /// ```
     #[must_use = "dropping the permit gives it back"]
     pub fn try_acquire_many(&self, n: usize) -> Option<SemaphorePermit<'_>> {
         lock(&self.lock);
@@ -226,6 +319,14 @@ impl Semaphore {
     }
 
     /// Adds permits, for good.
+    ///
+    /// ```
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let slots = Semaphore::new(0); // nobody may go on yet
+    /// slots.add_permits(3);
+    /// assert_eq!(slots.available_permits(), 3);
+    /// ```
     ///
     /// # Panics
     /// If the semaphore would have more than `usize::MAX` permits, those that are taken included. It has as
@@ -248,9 +349,12 @@ impl Semaphore {
         self.permits.set(self.permits.get() + n);
         unlock(&self.lock);
         while let Some(granted) = self.grant() {
-            // SAFETY: its goroutine sleeps there until this has added to it; then only the
-            // address is used.
-            semrelease(unsafe { &*granted });
+            match granted {
+                // SAFETY: its goroutine sleeps there until this has added to it; then only the
+                // address is used.
+                Granted::Goroutine(granted) => semrelease(unsafe { &*granted }),
+                Granted::Future(waker) => wake(waker),
+            }
         }
     }
 
@@ -261,20 +365,33 @@ impl Semaphore {
         unlock(&self.lock);
     }
 
-    /// Takes permits for the first who waits, if there are enough, and says where it sleeps.
-    fn grant(&self) -> Option<*const AtomicU32> {
+    /// Takes permits for the first who waits, if there are enough.
+    fn grant(&self) -> Option<Granted> {
         lock(&self.lock);
         // SAFETY: it is on the queue, and stays until it is woken, which is done later.
         let first = unsafe { self.first.get().as_ref() }.filter(|first| first.n <= self.permits.get());
-        if let Some(first) = first {
+        let granted = first.map(|first| {
             self.permits.set(self.permits.get() - first.n);
             self.remove(first);
-        }
+            match first.waker.take() {
+                Some(waker) => {
+                    first.granted.store(1, Ordering::Relaxed);
+                    Granted::Future(waker)
+                }
+                None => Granted::Goroutine(&raw const first.granted),
+            }
+        });
         unlock(&self.lock);
-        first.map(|first| &raw const first.granted)
+        granted
     }
 
     /// How many permits are free at this moment.
+    ///
+    /// ```
+    /// let slots = gosched::sync::Semaphore::new(3);
+    /// let _slot = slots.acquire();
+    /// println!("{} of 3 are free", slots.available_permits());
+    /// ```
     pub fn available_permits(&self) -> usize {
         lock(&self.lock);
         let permits = self.permits.get();

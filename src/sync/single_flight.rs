@@ -54,6 +54,15 @@ enum State<V> {
 
 impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
     /// One for which nothing is being done.
+    ///
+    /// ```
+    /// use gosched::sync::SingleFlight;
+    ///
+    /// gosched::run(|| {
+    ///     let pages: SingleFlight<&str, usize> = SingleFlight::new();
+    ///     assert_eq!(pages.run("/index", || 200), 200);
+    /// });
+    /// ```
     pub fn new() -> Self {
         SingleFlight { calls: Mutex::new(HashMap::new()) }
     }
@@ -62,6 +71,19 @@ impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
     /// has panicked, calls `f` all the same. Go's `Do`.
     ///
     /// `f` may use it for other keys; for its own that is a deadlock.
+    ///
+    /// ```
+    /// use gosched::sync::SingleFlight;
+    ///
+    /// gosched::run(|| {
+    ///     let users = SingleFlight::new();
+    ///     let name = users.run(17, || {
+    ///         users.run(18, || "a friend's".to_owned()); // for another key
+    ///         "gopher".to_owned()
+    ///     });
+    ///     assert_eq!(name, "gopher");
+    /// });
+    /// ```
     ///
     /// # Panics
     /// As `f` does; and if it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -86,6 +108,20 @@ impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
     }
 
     /// Has the next one that comes for this key do it anew, whether it is being done or not. Go's `Forget`.
+    ///
+    /// ```
+    /// use gosched::sync::SingleFlight;
+    ///
+    /// gosched::run(|| {
+    ///     let pages = SingleFlight::new();
+    ///     let page = pages.run("/index", || {
+    ///         pages.forget("/index"); // it has changed: who comes now doesn't wait for this one
+    ///         assert_eq!(pages.run("/index", || "new"), "new");
+    ///         "old"
+    ///     });
+    ///     assert_eq!(page, "old");
+    /// });
+    /// ```
     pub fn forget<Q: Eq + Hash + ?Sized>(&self, key: &Q)
     where
         K: Borrow<Q>,

@@ -53,6 +53,13 @@ fn waiters(state: u64) -> u32 {
 
 impl WaitGroup {
     /// A group with a count of 0.
+    ///
+    /// ```
+    /// use gosched::sync::WaitGroup;
+    ///
+    /// static REQUESTS: WaitGroup = WaitGroup::new();
+    /// REQUESTS.wait(); // there are none
+    /// ```
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         WaitGroup { state: AtomicU64::new(0), sema: AtomicU32::new(0), timed: NotifyList::new() }
@@ -65,6 +72,20 @@ impl WaitGroup {
     }
 
     /// Adds `n` to the count, before the goroutines are made that will call [`done`](Self::done). Go's `Add`.
+    ///
+    /// ```
+    /// use gosched::sync::WaitGroup;
+    ///
+    /// static REQUESTS: WaitGroup = WaitGroup::new();
+    ///
+    /// gosched::run(|| {
+    ///     REQUESTS.add(3);
+    ///     for _ in 0..3 {
+    ///         gosched::go(|| REQUESTS.done());
+    ///     }
+    ///     REQUESTS.wait();
+    /// });
+    /// ```
     ///
     /// # Panics
     /// The group is then as if this hadn't been called.
@@ -82,6 +103,15 @@ impl WaitGroup {
     }
 
     /// Takes one from the count; when it comes to 0, wakes all that wait. Go's `Done`.
+    ///
+    /// ```
+    /// use gosched::sync::WaitGroup;
+    ///
+    /// let group = WaitGroup::new();
+    /// group.add(1);
+    /// group.done();
+    /// group.wait();
+    /// ```
     ///
     /// # Panics
     /// If the count is 0, which it still is then.
@@ -144,6 +174,22 @@ impl WaitGroup {
     }
 
     /// Waits until the count is 0. Go's `Wait`.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use gosched::sync::WaitGroup;
+    ///
+    /// gosched::run(|| {
+    ///     static DONE: AtomicU32 = AtomicU32::new(0);
+    ///     let group = Arc::new(WaitGroup::new());
+    ///     for _ in 0..10 {
+    ///         group.go(|| DONE.fetch_add(1, Ordering::Relaxed));
+    ///     }
+    ///     group.wait();
+    ///     assert_eq!(DONE.load(Ordering::Relaxed), 10);
+    /// });
+    /// ```
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).

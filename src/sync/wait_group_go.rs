@@ -1,6 +1,7 @@
 //! What a [`WaitGroup`] has besides its count: goroutines that are counted, a guard, and a wait with a limit.
 
 use std::fmt;
+use std::mem::forget;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,19 @@ use crate::sync::{WaitGroup, WaitTimeoutResult};
 
 /// One of the count of a [`WaitGroup`]: dropping it is [`done`](WaitGroup::done), also when a panic does.
 /// [`WaitGroup::guard`] makes it.
+///
+/// ```
+/// use gosched::sync::{WaitGroup, WaitGroupGuard};
+///
+/// struct Request<'a> {
+///     _running: WaitGroupGuard<'a>,
+/// }
+///
+/// let group = WaitGroup::new();
+/// let request = Request { _running: group.guard() };
+/// drop(request);
+/// group.wait();
+/// ```
 #[must_use = "dropping the guard is `done`"]
 pub struct WaitGroupGuard<'a>(&'a WaitGroup);
 
@@ -39,18 +53,19 @@ impl WaitGroup {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.add(1);
+        // Counted off again if there is no goroutine, also where what it would have inherited panics when it is cloned.
+        let counted = self.guard();
         let group = self.clone();
         let made = Builder::new().go(move || {
             let _counted = WaitGroupGuard(&group);
             f()
         });
         match made {
-            Ok(handle) => handle,
-            Err(error) => {
-                self.done();
-                cannot("sync::WaitGroup::go", &error)
+            Ok(handle) => {
+                forget(counted);
+                handle
             }
+            Err(error) => cannot("sync::WaitGroup::go", &error),
         }
     }
 
@@ -82,6 +97,19 @@ impl WaitGroup {
 
     /// [`wait`](Self::wait) with a time limit. The result says whether the time was over while the count
     /// wasn't 0.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::sync::WaitGroup;
+    ///
+    /// gosched::run(|| {
+    ///     let group = WaitGroup::new();
+    ///     let _running = group.guard();
+    ///     if group.wait_timeout(Duration::from_millis(1)).timed_out() {
+    ///         println!("not all have ended");
+    ///     }
+    /// });
+    /// ```
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).

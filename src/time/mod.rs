@@ -58,6 +58,16 @@ use crate::runtime::{self, must_wait, nanos, until};
 
 /// Parks the running goroutine for at least `d`; its thread goes on with others. Go's `time.Sleep`.
 ///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// gosched::run(|| {
+///     let (start, d) = (Instant::now(), Duration::from_millis(1));
+///     gosched::time::sleep(d);
+///     assert!(start.elapsed() >= d);
+/// });
+/// ```
+///
 /// # Panics
 /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
 #[track_caller]
@@ -70,6 +80,19 @@ pub fn sleep(d: Duration) {
 
 /// [`sleep`] until `deadline` has come.
 ///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// gosched::run(|| {
+///     let mut next = Instant::now();
+///     for step in 0..3 {
+///         next += Duration::from_millis(1); // however long a step takes
+///         gosched::time::sleep_until(next);
+///         println!("step {step}");
+///     }
+/// });
+/// ```
+///
 /// # Panics
 /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
 #[track_caller]
@@ -81,6 +104,20 @@ pub fn sleep_until(deadline: Instant) {
 
 /// A channel that gets the time once, when `d` is over. It isn't closed then: a second receive waits
 /// forever. When the last receiver is dropped, its timer is stopped. Go's `time.After`.
+///
+/// ```
+/// use std::time::Duration;
+/// use gosched::chan::bounded;
+/// use gosched::{select, time};
+///
+/// gosched::run(|| {
+///     let (_tx, rx) = bounded::<u32>(0);
+///     select! {
+///         recv(rx) -> _ => unreachable!("nobody sends"),
+///         recv(time::after(Duration::from_millis(1))) -> time => assert!(time.is_ok()),
+///     }
+/// });
+/// ```
 ///
 /// # Panics
 /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or

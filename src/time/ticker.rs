@@ -41,6 +41,18 @@ fn interval(d: Duration, what: &str) -> i64 {
 impl Ticker {
     /// A channel that gets the time when `d` is over, and then each `d`. Go's `time.NewTicker`.
     ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::time::Ticker;
+    ///
+    /// gosched::run(|| {
+    ///     let ticker = Ticker::new(Duration::from_millis(1));
+    ///     for time in ticker.c().iter().take(2) {
+    ///         println!("it is {time:?}");
+    ///     }
+    /// });
+    /// ```
+    ///
     /// # Panics
     /// If `d` is zero; if it is called inside [`blocking`](crate::blocking), or before the first
     /// [`run`](crate::run), or there is no memory for it.
@@ -50,16 +62,52 @@ impl Ticker {
     }
 
     /// The channel.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::select;
+    /// use gosched::time::Ticker;
+    ///
+    /// gosched::run(|| {
+    ///     let ticker = Ticker::new(Duration::from_millis(1));
+    ///     select! {
+    ///         recv(ticker.c()) -> time => assert!(time.is_ok()),
+    ///     }
+    /// });
+    /// ```
     pub fn c(&self) -> &Receiver<Instant> {
         &self.c
     }
 
     /// Stops it. The channel stays open: a receive waits until it is [`reset`](Self::reset).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::time::Ticker;
+    ///
+    /// gosched::run(|| {
+    ///     let ticker = Ticker::new(Duration::from_millis(1));
+    ///     ticker.c().recv().unwrap();
+    ///     ticker.stop();
+    ///     assert!(ticker.c().try_recv().is_err());
+    /// });
+    /// ```
     pub fn stop(&self) {
         self.c.stop_timer();
     }
 
     /// Sets it to tick when `d` is over, and then each `d`, whether it was stopped or not.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::time::Ticker;
+    ///
+    /// gosched::run(|| {
+    ///     let ticker = Ticker::new(Duration::from_secs(3600));
+    ///     ticker.reset(Duration::from_millis(1));
+    ///     assert!(ticker.c().recv().is_ok());
+    /// });
+    /// ```
     ///
     /// # Panics
     /// If `d` is zero; if it is called inside [`blocking`](crate::blocking), or before the first
@@ -74,6 +122,16 @@ impl Ticker {
 
 /// A channel that gets the time each `d`, as a [`Ticker`]'s, until its last receiver is dropped. Go's
 /// `time.Tick`.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// gosched::run(|| {
+///     for (second, _time) in gosched::time::tick(Duration::from_millis(1)).iter().take(3).enumerate() {
+///         println!("{second}");
+///     }
+/// });
+/// ```
 ///
 /// # Panics
 /// If `d` is zero; if it is called inside [`blocking`](crate::blocking), or before the first

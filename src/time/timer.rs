@@ -10,7 +10,8 @@ use crate::chan::{Receiver, never};
 use crate::goroutine::Builder;
 use crate::runtime::print::eprintln;
 use crate::runtime::{
-    self, begin_timer, cancel_timer, end_timer, fire_timer, must_wait, nanos, set_timer, throw, when,
+    self, Inherited, begin_timer, cancel_timer, end_timer, fire_timer, must_wait, nanos, set_timer, throw,
+    when,
 };
 
 /// An event at a time that can be changed: a channel gets the time, or a function is called. Go's
@@ -59,6 +60,16 @@ struct Function {
 impl Timer {
     /// A timer whose channel gets the time when `d` is over. Go's `time.NewTimer`.
     ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::time::Timer;
+    ///
+    /// gosched::run(|| {
+    ///     let timer = Timer::new(Duration::from_millis(1));
+    ///     assert!(timer.c().recv().is_ok());
+    /// });
+    /// ```
+    ///
     /// # Panics
     /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or
     /// there is no memory for it.
@@ -94,6 +105,18 @@ impl Timer {
     }
 
     /// The channel that gets the time; one that never has a value, if the timer calls a function.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::time::Timer;
+    ///
+    /// gosched::run(|| {
+    ///     let timer = Timer::new(Duration::from_secs(3600));
+    ///     assert!(timer.c().try_recv().is_err(), "it isn't time yet");
+    ///     let calls = Timer::after_func(Duration::ZERO, || println!("now"));
+    ///     assert!(calls.c().try_recv().is_err(), "it has a function");
+    /// });
+    /// ```
     pub fn c(&self) -> &Receiver<Instant> {
         static NEVER: Receiver<Instant> = never();
         match &self.kind {
@@ -104,6 +127,17 @@ impl Timer {
 
     /// Stops it. True if it was set, and won't do anything any more; false if it was stopped before, or
     /// has fired: its time was received, or its function is being called, or was.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::time::Timer;
+    ///
+    /// gosched::run(|| {
+    ///     let timer = Timer::after_func(Duration::from_secs(3600), || unreachable!("it is stopped"));
+    ///     assert!(timer.stop());
+    ///     assert!(!timer.stop(), "it was stopped before");
+    /// });
+    /// ```
     pub fn stop(&self) -> bool {
         match &self.kind {
             Kind::Channel(c) => c.stop_timer(),
@@ -113,6 +147,19 @@ impl Timer {
 
     /// Sets it to fire when `d` is over, whether it was set or not; returns what
     /// [`stop`](Self::stop) would.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::chan::bounded;
+    /// use gosched::time::Timer;
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = bounded(0);
+    ///     let timer = Timer::after_func(Duration::from_secs(3600), move || tx.send("called").unwrap());
+    ///     assert!(timer.reset(Duration::from_millis(1)), "it was set");
+    ///     assert_eq!(rx.recv(), Ok("called"));
+    /// });
+    /// ```
     ///
     /// # Panics
     /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -141,7 +188,7 @@ unsafe extern "C" fn go_func(t: *mut c_void, seq: usize) {
     });
     let Some(function) = function else { return };
     let created_at = function.created_at;
-    if let Err(error) = Builder::new().make(created_at, &mut Some(move || (function.f)())) {
+    if let Err(error) = Builder::new().make(created_at, &mut Some(move || (function.f)()), Inherited::NONE) {
         eprintln!("gosched::time::Timer::after_func: {error}");
         throw("out of memory for a goroutine");
     }

@@ -8,6 +8,8 @@
 
 mod cells;
 mod data;
+mod events;
+mod follow;
 mod pools;
 mod random;
 mod settings;

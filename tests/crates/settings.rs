@@ -23,14 +23,19 @@ const THREADS: u64 = 4;
 /// Stack enough for any of the crates.
 const STACK: usize = 512 << 10;
 
-/// Uses a crate: in a process for each number of P's, which comes here again.
+/// Uses a crate, on threads and on goroutines: in a process for each number of P's.
 pub fn each(path: &str, work: Work) {
+    in_processes(path, &[("1", "detach=2"), ("2", ""), ("8", "")], || compare(work));
+}
+
+/// Runs `test`, whose path is given: in a process for each number of P's and `GODEBUG`, which comes here again.
+pub fn in_processes(path: &str, settings: &[(&str, &str)], test: impl FnOnce()) {
     if env::var_os(USED).is_some() {
-        return compare(work);
+        return test();
     }
     // Its name without the crate's.
     let (_, name) = path.split_once("::").expect("a path in a crate");
-    for (procs, godebug) in [("1", "detach=2"), ("2", ""), ("8", "")] {
+    for (procs, godebug) in settings {
         let mut process = Command::new(env::current_exe().expect("this binary has a path"));
         process.args(["--exact", name, "--nocapture", "--test-threads", "1"]);
         process.env(USED, "1").env("GOMAXPROCS", procs).env("GODEBUG", godebug);

@@ -21,7 +21,7 @@ works! {
 }
 
 /// The names of the spans that the caller is in, from the innermost on.
-fn spans() -> Vec<String> {
+pub fn spans() -> Vec<String> {
     tracing::dispatcher::get_default(|dispatch| {
         let registry = dispatch.downcast_ref::<Registry>().expect("the registry is the subscriber");
         let current = dispatch.current_span();
@@ -54,7 +54,13 @@ fn tracing_spans(n: u64, pause: &dyn Fn()) -> String {
 
 /// Lines of a subscriber.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+pub struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    pub fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -86,8 +92,7 @@ fn tracing_of_a_scope(n: u64, pause: &dyn Fn()) -> String {
             info!(step, "done");
         }
     });
-    let text = lines.0.lock().unwrap().clone();
-    String::from_utf8(text).unwrap()
+    lines.text()
 }
 
 /// It formats in a buffer of the thread's.

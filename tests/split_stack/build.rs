@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 const LEVELS: [(&str, u32, bool); 5] =
     [("o0", 0, false), ("o1", 1, false), ("o2", 2, false), ("o2fp", 2, true), ("o3", 3, false)];
 
+/// Those of them, and of the kinds of `-fcf-protection`, that stand for all in a debug build: there each takes long, and
+/// what the compilers make is the same as in a release build, where all are tried.
+const IN_DEBUG: ([&str; 3], [&str; 2]) = (["o0", "o2", "o2fp"], ["none", "full"]);
+
 /// What the compiler must be told, besides: locals must be zero from the start. Whatever looks like an
 /// address of the stack is adjusted when it moves, and a word of which only a part is written (two bytes
 /// of text, a short in a struct) looks like one if the rest of it is what is left of an address.
@@ -66,8 +70,12 @@ impl Compiler {
     /// The objects of all files, in all flavours.
     fn objects(&self, out: &Path) -> Vec<PathBuf> {
         let mut objects = Vec::new();
+        let debug = env::var("PROFILE").is_ok_and(|profile| profile == "debug");
         for (level, number, frame_pointers) in LEVELS {
             for protection in self.protections {
+                if debug && !(IN_DEBUG.0.contains(&level) && IN_DEBUG.1.contains(protection)) {
+                    continue;
+                }
                 let name = match *protection {
                     "none" => format!("{}{level}", self.prefix),
                     protection => format!("{}{level}-{protection}", self.prefix),

@@ -9,8 +9,9 @@ use std::sync;
 use gosched::chan::{self, hchan};
 use gosched::sync as ours;
 use gosched::{
-    Builder, JoinError, JoinHandle, OsThreadLock, Scope, ScopedJoinHandle, context, io, iter, labels,
-    metrics, net, netpoll, proc, runtime2, signal, time,
+    AccessError, Builder, GoroutineLocal, JoinError, JoinFuture, JoinHandle, OsThreadLock, Scope,
+    ScopedJoinHandle, context, fs, io, iter, labels, metrics, net, netpoll, proc, process, runtime2, signal,
+    testing, time,
 };
 
 use crate::harness::tests;
@@ -71,16 +72,19 @@ fn types_without_parameters() {
     expect! {
         "++": Builder labels::Labels Scope<'static, 'static>;
         "++": io::Stdin io::Stdout io::Stderr io::Lines;
+        "++": fs::File fs::OpenOptions fs::ReadDir fs::DirEntry;
+        "++": process::Command process::Child process::ChildStdin process::ChildStdout process::ChildStderr;
         "++": net::TcpStream net::TcpListener net::UdpSocket net::UnixDatagram net::Incoming<'static>;
         "++": net::UnixStream net::UnixListener net::UnixIncoming<'static>;
         "++": ours::Barrier ours::Condvar ours::Once ours::Semaphore ours::SemaphorePermit<'static>;
         "++": ours::OwnedSemaphorePermit ours::WaitGroup ours::WaitGroupGuard<'static>;
-        "++": signal::Signal signal::Signals time::Ticker time::Timer;
+        "++": ours::AcquireFuture<'static>;
+        "++": signal::Signal signal::Signals time::Ticker time::Timer testing::Test<'static>;
         "++": metrics::Description metrics::Value;
         "++": context::Context context::Canceler context::AfterFunc context::Cause;
         "++": context::ContextError context::RecvContextError;
-        // A payload is Send alone; a lock is its goroutine's.
-        "+-": JoinError;
+        // A lock is its goroutine's.
+        "++": JoinError AccessError;
         "--": OsThreadLock;
         // What goes to the iterator is Send, as `pull` asks.
         "++": iter::Pull<u8> iter::Pull<Cell<u8>>;
@@ -105,15 +109,18 @@ fn types_without_parameters() {
 fn types_with_a_parameter() {
     expect_of_t! {
         // They pass values from thread to thread.
-        "++ ++ -- --": chan::Sender<T> chan::Receiver<T>;
+        "++ ++ -- --": chan::Sender<T> chan::Receiver<T> chan::RecvStream<T> chan::RecvFuture<'static, T> chan::SendFuture<'static, T>;
         "++ ++ -- --": chan::Iter<'static, T> chan::TryIter<'static, T> chan::IntoIter<T>;
-        "++ ++ -- --": JoinHandle<T> ScopedJoinHandle<'static, T>;
+        "++ ++ -- --": JoinHandle<T> JoinFuture<T> ScopedJoinHandle<'static, T>;
         "++ ++ -- --": ours::Mutex<T> ours::ErrGroup<'static, 'static, T> ours::SingleFlight<u8, T>;
         // These share them, too.
         "++ +- -- --": ours::RwLock<T> ours::OnceLock<T> ours::MutexGuard<'static, T>;
         "++ -- -- --": ours::RwLockReadGuard<'static, T> ours::RwLockWriteGuard<'static, T>;
         // They are as what they own.
         "++ +- -+ --": chan::SendTimeoutError<T> context::SendContextError<T> net::Pollable<T>;
+        "++ +- -+ --": context::WithMut<'static, T>;
+        // It has a function that makes values.
+        "++ ++ ++ ++": GoroutineLocal<T>;
         // As a reference.
         "++ -- ++ --": context::With<'static, T> runtime2::Link<T>;
         // Plain pointers.

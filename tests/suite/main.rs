@@ -5,19 +5,23 @@ mod auto_traits;
 mod chan;
 mod context;
 mod detach;
+mod fs;
 mod goroutine;
 mod harness;
 mod io;
 mod locals;
 mod net;
 mod painted;
+mod process;
 mod raw;
 mod report;
 mod sched;
 mod signal;
 mod stack;
 mod sync;
+mod testing;
 mod time;
+mod tokio;
 
 use std::process::ExitCode;
 
@@ -29,16 +33,20 @@ fn main() -> ExitCode {
         chan::TESTS,
         context::TESTS,
         detach::TESTS,
+        fs::TESTS,
         goroutine::TESTS,
         &[io::TESTS],
         locals::TESTS,
         net::TESTS,
+        process::TESTS,
         raw::TESTS,
         report::TESTS,
         sched::TESTS,
         signal::TESTS,
         sync::TESTS,
+        &[testing::TESTS],
         time::TESTS,
+        &[tokio::TESTS],
     ];
     harness::main(&rooms.concat().concat())
 }

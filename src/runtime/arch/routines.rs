@@ -266,7 +266,7 @@ pub(in crate::runtime) const MSTART: extern "C" fn(*mut c_void) -> *mut c_void =
 
 /// Spins for `cycles` pauses. Go's `procyield`.
 #[inline(always)]
-pub(crate) fn procyield(cycles: u32) {
+pub(in crate::runtime) fn procyield(cycles: u32) {
     for _ in 0..cycles {
         std::hint::spin_loop();
     }

@@ -200,6 +200,13 @@ pub(in crate::runtime) fn parsedebugvars() {
 
 /// How much a report of a fatal error prints, and how much of each goroutine
 /// [`dump_goroutines`](crate::dump_goroutines) does. The values of `GOTRACEBACK`.
+///
+/// ```
+/// use gosched::Traceback;
+///
+/// // Files with core dumps are wanted of what is developed, short reports of the rest.
+/// gosched::set_traceback(if cfg!(debug_assertions) { Traceback::Crash } else { Traceback::Single });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Traceback {
     /// No stacks.
@@ -251,6 +258,17 @@ impl Traceback {
 }
 
 /// Sets how much reports print; not less than `GOTRACEBACK` asks for. Go's `debug.SetTraceback`.
+///
+/// ```
+/// use gosched::Traceback;
+///
+/// gosched::set_traceback(Traceback::All);
+/// gosched::run(|| {
+///     let mut report = Vec::new();
+///     gosched::dump_goroutines(&mut report);
+///     assert!(report.starts_with(b"goroutine "));
+/// });
+/// ```
 pub fn set_traceback(level: Traceback) {
     TRACEBACK_CACHE.store(level.bits() | TRACEBACK_ENV.load(Ordering::Relaxed), Ordering::Relaxed);
 }

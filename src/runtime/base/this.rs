@@ -27,7 +27,7 @@ pub(crate) fn this_m() -> Option<&'static M> {
 
 /// This thread's M. Throws on a thread that isn't ours.
 #[inline(always)]
-pub(crate) fn getm() -> &'static M {
+pub(in crate::runtime) fn getm() -> &'static M {
     match this_m() {
         Some(mp) => mp,
         None => throw("no m on this thread"),
@@ -140,6 +140,16 @@ pub(crate) fn whoami() -> (Option<&'static G>, Option<&'static M>) {
     let gp = getg();
     let mp = gp.and_then(|gp| gp.m.get());
     (gp.filter(|gp| mp.is_some_and(|mp| !ptr::eq(*gp, &mp.ext.g0) && gp.syscallsp.get() == 0)), mp)
+}
+
+/// Whether any code of the program's may be called here: on a goroutine's stack, which has room for it, or on a thread
+/// that isn't ours. Where a lock of the runtime's is held it may not.
+pub(crate) fn any_code_may_run() -> bool {
+    let on_fixed_stack = |gp: &G| gp.ext.kind.get() != StackKind::Copying;
+    match whoami() {
+        (Some(gp), mp) => on_fixed_stack(gp) && mp.is_some_and(|mp| mp.locks.get() == 0),
+        (None, mp) => mp.is_none(),
+    }
 }
 
 /// Calls `f` where there is room for an allocator, or other code that is written for threads: on g0, if the

@@ -2,12 +2,14 @@
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::Cell;
+use std::iter;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::with_room;
-use crate::runtime::chan::ops::typedmemclr;
+use crate::runtime::chan::buffer::typedmemclr;
+use crate::runtime::chan::future::{end_closed, is_nobodys, wake_all};
 use crate::runtime::chan::pool::SMALL;
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::hchan::{Hchan, HchanExt, Type, Waitq};
@@ -112,6 +114,7 @@ pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
     // SeqCst: chanrecv reads it without the lock, between two looks at the buffer.
     c.closed.store(1, Ordering::SeqCst);
     let list = GList::default();
+    let futures = Waitq::default();
     while let Some(sg) = c.recvq.dequeue() {
         let elem = sg.elem.swap(ptr::null_mut(), Ordering::Relaxed);
         if !elem.is_null() {
@@ -119,11 +122,15 @@ pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
             // held.
             unsafe { typedmemclr(c.elemtype, elem) };
         }
-        release_waiter(sg, &list);
+        release_waiter(sg, &list, &futures);
     }
-    while let Some(sg) = c.sendq.dequeue() {
+    // Values that came back come first, and stay: at each moment, as chanrecv looks without the lock.
+    let back =
+        iter::successors(c.sendq.first.get(), |sg| sg.next.get()).take_while(|sg| is_nobodys(sg)).last();
+    let senders = c.sendq.split_off(back);
+    while let Some(sg) = senders.dequeue() {
         sg.elem.store(ptr::null_mut(), Ordering::Relaxed);
-        release_waiter(sg, &list);
+        release_waiter(sg, &list, &futures);
     }
     unlock(&c.lock);
     // After the unlock: the state of a G must not change while a channel's lock is held, as in Go.
@@ -131,12 +138,17 @@ pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
         gp.schedlink.set(None);
         goready(gp);
     }
+    wake_all(&futures);
     true
 }
 
-/// Tells the goroutine of `sg` that the channel was closed, and puts it on `list`.
-fn release_waiter(sg: &'static Sudog, list: &GList) {
-    let Some(gp) = sg.g.get() else { throw("sudog without a g") };
+/// Tells the goroutine of `sg` that the channel was closed, and puts it on `list`; or the future, and puts it on
+/// `futures`.
+fn release_waiter(sg: &'static Sudog, list: &GList, futures: &Waitq) {
+    let Some(gp) = sg.g.get() else {
+        end_closed(sg);
+        return futures.enqueue(sg);
+    };
     gp.param.store(ptr::from_ref(sg).cast_mut().cast(), Ordering::Relaxed);
     sg.success.set(false);
     list.push(gp);

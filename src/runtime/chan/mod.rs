@@ -20,11 +20,15 @@
 //! | --- | --- |
 //! | `make.rs` | `makechan`, `closechan`; freeing one |
 //! | `ops.rs` | `chansend`, `chanrecv`, `send`, `recv`, `sendDirect`, `recvDirect`, `chanparkcommit` |
+//! | `buffer.rs` | `chanbuf`, `full`, `empty`, `typedmemmove`: values, and the ring that has them |
+//! | `future.rs` | `Waiting`: futures in the same queues |
 //! | `waitq.rs` | `waitq.enqueue`, `waitq.dequeue`, `waitq.dequeueSudoG` |
 //! | `select.rs` | `selectgo`, `sellock`, `selunlock`, `selparkcommit`, `block` |
 //! | `timer_chan.rs` | channels that a timer feeds: `sendTime` |
 //! | `pool.rs` | where channels come from |
 
+mod buffer;
+pub(super) mod future;
 pub(super) mod make;
 pub(super) mod ops;
 mod pool;

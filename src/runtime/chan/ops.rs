@@ -1,13 +1,15 @@
 //! Sending and receiving: the larger part of Go's `chan.go`.
 
-use std::cell::Cell;
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{Held, on_goroutine, whoami};
+use crate::runtime::chan::buffer::{
+    advance, bufrecv, bufsend, chanbuf, empty, full, received_nothing, typedmemmove,
+};
+use crate::runtime::chan::future::{Woken, end, wake_future};
 use crate::runtime::data::hchan::{Hchan, Type, Waitq};
 use crate::runtime::data::runtime2::{G, M, Mutex, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
@@ -40,100 +42,38 @@ pub enum Received {
     Closed,
 }
 
-/// The address of slot `i` of the buffer; `i` is `sendx` or `recvx`.
-#[inline(always)]
-fn chanbuf(c: &Hchan, i: usize) -> *mut c_void {
-    // SAFETY: sendx and recvx stay below dataqsiz (advance), and the buffer has so many slots.
-    unsafe { c.buf.byte_add(i * usize::from(c.elemsize)) }
-}
-
-/// Copies a value, as bytes.
-///
-/// # Safety
-/// `src` can be read and `dst` written for `elem.size_` bytes, and the two don't overlap.
-#[inline(always)]
-unsafe fn typedmemmove(elem: &Type, dst: *mut c_void, src: *const c_void) {
-    // SAFETY: the caller gives `size_` bytes at both ends that don't overlap; an array of bytes needs
-    // no alignment, and MaybeUninit takes padding too.
-    unsafe {
-        // Most values are a word: one load and one store instead of a call of memcpy.
-        if elem.size_ == size_of::<usize>() {
-            dst.cast::<MaybeUninit<[u8; 8]>>().write(src.cast::<MaybeUninit<[u8; 8]>>().read());
-        } else {
-            ptr::copy_nonoverlapping(src.cast::<u8>(), dst.cast::<u8>(), elem.size_);
-        }
-    }
-}
-
-/// Fills the place for a value with zeros.
-///
-/// # Safety
-/// `place` can be written for `elem.size_` bytes.
-pub(super) unsafe fn typedmemclr(elem: &Type, place: *mut c_void) {
-    // SAFETY: the caller says that `size_` bytes can be written.
-    unsafe { ptr::write_bytes(place.cast::<u8>(), 0, elem.size_) }
-}
-
-/// Moves an index to the next slot of the ring.
-#[inline(always)]
-fn advance(x: &Cell<usize>, c: &Hchan) {
-    let next = x.get() + 1;
-    x.set(if next == c.dataqsiz { 0 } else { next });
-}
-
-/// Adds `n` to `qcount`. No read-modify-write: only the holder of the lock writes it.
-#[inline(always)]
-fn add_qcount(c: &Hchan, n: isize) {
-    c.qcount.store(c.qcount.load(Ordering::Relaxed).wrapping_add_signed(n), Ordering::Release);
-}
-
-/// Moves the value at `ep` into the buffer.
-///
-/// # Safety
-/// The buffer has room, the lock is held, and `ep` points to a value of the channel's type.
-#[inline(always)]
-pub(super) unsafe fn bufsend(c: &Hchan, ep: *const c_void) {
-    // SAFETY: there is room, so slot sendx is free; the lock keeps others off it; `ep` is a value.
-    unsafe { typedmemmove(c.elemtype, chanbuf(c, c.sendx.get()), ep) };
-    advance(&c.sendx, c);
-    add_qcount(c, 1);
-}
-
-/// Moves the first value of the buffer to `ep`; forgets it if that is null.
-///
-/// # Safety
-/// The buffer isn't empty, the lock is held, and `ep` is null or a place for a value of the
-/// channel's type.
-#[inline(always)]
-pub(super) unsafe fn bufrecv(c: &Hchan, ep: *mut c_void) {
-    if !ep.is_null() {
-        // SAFETY: slot recvx holds a value, as there is one; the lock keeps others off it; `ep` has room.
-        unsafe { typedmemmove(c.elemtype, ep, chanbuf(c, c.recvx.get())) };
-    }
-    advance(&c.recvx, c);
-    add_qcount(c, -1);
-}
-
-/// Whether a send would wait. Go's `full`.
-fn full(c: &Hchan) -> bool {
-    if c.dataqsiz == 0 { c.recvq.first.is_null() } else { c.qcount.load(Ordering::Acquire) == c.dataqsiz }
-}
-
-/// Whether a receive would wait. Go's `empty`.
-fn empty(c: &Hchan) -> bool {
-    if c.dataqsiz == 0 {
-        c.sendq.first.load(Ordering::SeqCst).is_none()
-    } else {
-        c.qcount.load(Ordering::SeqCst) == 0
-    }
-}
-
 /// [`hchan::chansend`](crate::chan::hchan::chansend) without the check of the stack. Go's `chansend`.
 ///
 /// # Safety
 /// As the raw one.
 #[inline(never)]
 pub(crate) unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool) -> Sent {
+    // SAFETY: as the caller says.
+    unsafe { chansend_and(c, ep, block, wake_future) }
+}
+
+/// [`chansend`] that doesn't wait; who is to be woken is returned: for callers that hold locks of the crate's.
+///
+/// # Safety
+/// As [`chansend`].
+pub(crate) unsafe fn chansend_unwoken(c: NonNull<Hchan>, ep: *const c_void) -> (Sent, Option<Woken>) {
+    let mut woken = None;
+    // SAFETY: as the caller says.
+    let sent = unsafe { chansend_and(Some(c), ep, false, |future| woken = Some(future)) };
+    (sent, woken)
+}
+
+/// [`chansend`]; if the value goes to a future, calls `wake` for it.
+///
+/// # Safety
+/// As [`chansend`].
+#[inline(always)]
+pub(super) unsafe fn chansend_and(
+    c: Option<NonNull<Hchan>>,
+    ep: *const c_void,
+    block: bool,
+    wake: impl FnOnce(Woken),
+) -> Sent {
     let Some(c) = c else {
         if !block || !on_goroutine() {
             return Sent::Full;
@@ -160,7 +100,7 @@ pub(crate) unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, bloc
     if let Some(sg) = c.recvq.dequeue() {
         // SAFETY: a receiver waits, so the buffer is empty; the closure releases the lock, which is held;
         // sg is off its queue; `ep` is a value, as the caller says.
-        unsafe { send(mp, c, sg, ep, || unlock_and_hold(mp, &c.lock)) };
+        unsafe { send(mp, c, sg, ep, || unlock_and_hold(mp, &c.lock), wake) };
         return Sent::Done;
     }
     if c.qcount.load(Ordering::Relaxed) < c.dataqsiz {
@@ -216,18 +156,18 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
     }
     let (gp, mp) = whoami();
     lock_on(mp, &c.lock);
-    if c.closed.load(Ordering::Relaxed) != 0 {
-        if c.qcount.load(Ordering::Relaxed) == 0 {
-            unlock_on(mp, &c.lock);
-            // SAFETY: the caller says that `ep` is null or a place for a value.
-            unsafe { received_nothing(c, ep) };
-            return Received::Closed;
-        }
-    } else if let Some(sg) = c.sendq.dequeue() {
+    // Where the channel is closed, these are values that came back.
+    if let Some(sg) = c.sendq.dequeue() {
         // SAFETY: a sender waits, so the buffer is full; the closure releases the lock, which is held; sg is
         // off its queue; `ep` is what the caller says.
         unsafe { recv(mp, c, sg, ep, || unlock_and_hold(mp, &c.lock)) };
         return Received::Done;
+    }
+    if c.closed.load(Ordering::Relaxed) != 0 && c.qcount.load(Ordering::Relaxed) == 0 {
+        unlock_on(mp, &c.lock);
+        // SAFETY: the caller says that `ep` is null or a place for a value.
+        unsafe { received_nothing(c, ep) };
+        return Received::Closed;
     }
     if c.qcount.load(Ordering::Relaxed) > 0 {
         // SAFETY: the buffer has a value, the lock is held, and `ep` is what the caller says.
@@ -244,18 +184,8 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
     if woken(gp, mysg) { Received::Done } else { Received::Closed }
 }
 
-/// Gives a receiver from a closed channel its value: zeros.
-///
-/// # Safety
-/// `ep` is null or a place for a value of the channel's type.
-pub(super) unsafe fn received_nothing(c: &Hchan, ep: *mut c_void) {
-    if !ep.is_null() {
-        // SAFETY: it isn't null, so it is a place of the channel's type, whose size is written.
-        unsafe { typedmemclr(c.elemtype, ep) };
-    }
-}
-
-/// Copies the value at `ep` to the waiting receiver `sg`, and makes its goroutine ready. Go's `send`.
+/// Copies the value at `ep` to the waiting receiver `sg`, and makes its goroutine ready; or calls `wake`, if it is a
+/// future. Go's `send`.
 ///
 /// # Safety
 /// `c` is locked and its buffer empty; `sg` was in its `recvq` and is off it; `unlockf` unlocks `c` and
@@ -267,6 +197,7 @@ pub(super) unsafe fn send(
     sg: &'static Sudog,
     ep: *const c_void,
     unlockf: impl FnOnce() -> Option<Held>,
+    wake: impl FnOnce(Woken),
 ) {
     let dst = sg.elem.load(Ordering::Relaxed);
     if !dst.is_null() {
@@ -275,7 +206,7 @@ pub(super) unsafe fn send(
         unsafe { send_direct(c.elemtype, dst, ep) };
         sg.elem.store(ptr::null_mut(), Ordering::Relaxed);
     }
-    hand_over(mp, sg, unlockf);
+    hand_over(mp, sg, unlockf, wake);
 }
 
 /// Copies a value to another goroutine's stack. Go's `sendDirect`.
@@ -298,10 +229,20 @@ unsafe fn recv_direct(elem: &Type, dst: *mut c_void, src: *const c_void) {
     unsafe { typedmemmove(elem, dst, src) }
 }
 
-/// The operation of `sg` is done: unlocks the channels, and makes the goroutine ready.
+/// The operation of `sg` is done: unlocks the channels, and makes the goroutine ready; or calls `wake`, if it is a
+/// future.
 #[inline]
-fn hand_over(mp: Option<&'static M>, sg: &'static Sudog, unlockf: impl FnOnce() -> Option<Held>) {
-    let Some(gp) = sg.g.get() else { throw("sudog without a g") };
+fn hand_over(
+    mp: Option<&'static M>,
+    sg: &'static Sudog,
+    unlockf: impl FnOnce() -> Option<Held>,
+    wake: impl FnOnce(Woken),
+) {
+    let Some(gp) = sg.g.get() else {
+        let woken = end(sg, true);
+        drop(unlockf());
+        return wake(woken);
+    };
     let held = unlockf();
     gp.param.store(ptr::from_ref(sg).cast_mut().cast(), Ordering::Relaxed);
     sg.success.set(true);
@@ -343,7 +284,7 @@ pub(super) unsafe fn recv(
         }
     }
     sg.elem.store(ptr::null_mut(), Ordering::Relaxed);
-    hand_over(mp, sg, unlockf);
+    hand_over(mp, sg, unlockf, wake_future);
 }
 
 /// Puts the running goroutine into `q`; `elem` is the value to send or the place to receive to. The

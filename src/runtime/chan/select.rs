@@ -13,7 +13,9 @@ use std::sync::atomic::Ordering;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::base::this::{Held, getm, hold, whoami};
-use crate::runtime::chan::ops::{bufrecv, bufsend, received_nothing, recv, send};
+use crate::runtime::chan::buffer::{bufrecv, bufsend, received_nothing};
+use crate::runtime::chan::future::wake_future;
+use crate::runtime::chan::ops::{recv, send};
 use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
@@ -249,7 +251,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
                     return Chosen::SendClosed(i);
                 }
                 if let Some(sg) = c.recvq.dequeue() {
-                    send(mp, c, sg, elem, || selunlock_and_hold(mp, scases, lockorder));
+                    send(mp, c, sg, elem, || selunlock_and_hold(mp, scases, lockorder), wake_future);
                     return Chosen::Sent(i);
                 }
                 if c.qcount.load(Ordering::Relaxed) < c.dataqsiz {

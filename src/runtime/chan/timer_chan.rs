@@ -5,8 +5,9 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use crate::runtime::chan::future::wake_future;
 use crate::runtime::chan::make::{makechan, timer_of};
-use crate::runtime::chan::ops::{Received, chanrecv, chansend};
+use crate::runtime::chan::ops::{Received, chanrecv, chansend_and};
 use crate::runtime::data::hchan::{Hchan, Type};
 use crate::runtime::data::timer::Timer;
 use crate::runtime::time::fire::{begin_timer, cancel_locked, fire_timer, locked, set_locked};
@@ -29,12 +30,23 @@ pub(crate) fn make_timer_chan(elem: &'static Type, when: i64, period: i64) -> Op
 unsafe extern "C" fn send_time(t: *mut c_void, seq: usize) {
     // SAFETY: begin_timer and set_locked pass the timer itself, which is never freed.
     let t = unsafe { &*t.cast::<Timer>() };
+    let mut future = None;
     fire_timer(t, seq, |c| {
         let now = Instant::now();
+        let (c, now) = (NonNull::new(c.cast()), (&raw const now).cast());
         // SAFETY: the waiter is the channel of make_timer_chan, whose values are Instants or of no size.
         // It stays, as it is freed after drop_timer_of, which waits for the lock that fire_timer holds.
-        unsafe { chansend(NonNull::new(c.cast()), (&raw const now).cast(), false) }
+        unsafe {
+            chansend_and(c, now, false, |woken| {
+                woken.note_setting(seq);
+                future = Some(woken);
+            })
+        }
     });
+    // Not with that lock held.
+    if let Some(woken) = future {
+        wake_future(woken);
+    }
 }
 
 /// [`set_timer`](crate::runtime::time::fire::set_timer) for the timer of a channel: a time that it has sent before, and
@@ -61,11 +73,14 @@ pub(crate) unsafe fn cancel_chan(c: NonNull<Hchan>) -> bool {
     locked(t, || cancel_locked(t) | unsafe { take_stale(c) })
 }
 
-/// Takes the time out of a channel, if one is there; says whether it was.
+/// Takes the time out of a channel, if one is there, and those that came back; says whether one was.
 ///
 /// # Safety
 /// As [`set_chan`].
 unsafe fn take_stale(c: NonNull<Hchan>) -> bool {
     // SAFETY: the channel stays, as the caller says, and null is no place. An Instant needs no drop.
-    unsafe { chanrecv(Some(c), ptr::null_mut(), false) == Received::Done }
+    let take = || unsafe { chanrecv(Some(c), ptr::null_mut(), false) == Received::Done };
+    let taken = take();
+    while taken && take() {}
+    taken
 }

@@ -21,6 +21,32 @@ impl Waitq {
         self.last.set(Some(sg));
     }
 
+    /// Adds `sg` at the head. The channel's lock is held.
+    pub(super) fn enqueue_first(&self, sg: &'static Sudog) {
+        sg.prev.set(None);
+        let first = self.first.get();
+        sg.next.set(first);
+        match first {
+            Some(first) => first.prev.set(Some(sg)),
+            None => self.last.set(Some(sg)),
+        }
+        self.first.set(Some(sg));
+    }
+
+    /// Cuts off those behind `last`, or all of them. The channel's lock is held.
+    pub(super) fn split_off(&self, last: Option<&'static Sudog>) -> Waitq {
+        let rest = Waitq::default();
+        let end = last.map_or(&self.first, |last| &last.next);
+        if let Some(first) = end.get() {
+            first.prev.set(None);
+            rest.first.set(Some(first));
+            rest.last.set(self.last.get());
+            end.set(None);
+            self.last.set(last);
+        }
+        rest
+    }
+
     /// Takes out the first sudog whose goroutine this caller may wake. The channel's lock is held.
     #[inline]
     pub(in crate::runtime) fn dequeue(&self) -> Option<&'static Sudog> {

@@ -1,7 +1,7 @@
 //! The atomics of the protocol code, and the cells that one thread hands to another by them.
 //!
 //! The code that `loom` checks takes them from here: the links, the run queues, the waking of P's,
-//! preemption's signals, the mutex, timers, the wait group, waits on the network, the queue of signals.
+//! preemption's signals, the mutex, timers, the wait group, waits on the network, the queue of signals, futures.
 //! `tests/loom` has loom's in place of this file.
 
 pub(crate) use std::cell::Cell;

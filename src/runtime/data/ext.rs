@@ -31,7 +31,7 @@ pub(in crate::runtime) const SYSCALL_REGS: usize = 6;
 pub const G_SIZE: usize = 2048;
 
 /// How many bytes a [`Slot`] has: what is left of the half page.
-pub const SLOT_SIZE: usize = 1536;
+pub const SLOT_SIZE: usize = 1520;
 
 /// How many sizes of segments have a list in each P: 4 KiB to 128 KiB, by powers of two.
 pub const NUM_STACK_ORDERS: usize = 6;
@@ -69,6 +69,8 @@ pub struct GExt {
     pub x_regs: Cell<*mut XRegState>,
     /// The thread pointer while it runs; 0 if it is that of its M.
     pub tp: Cell<usize>,
+    /// What `goroutine_local!` keeps with it: `g/values.rs`.
+    pub values: Cell<*mut c_void>,
     /// Room for the closure and the result of a spawn.
     pub slot: Slot,
 }

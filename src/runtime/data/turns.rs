@@ -86,18 +86,26 @@ impl Turns {
         Some(first)
     }
 
-    /// Takes those that are only kept and that are `wanted`, and passes them to `f`.
-    pub(in crate::runtime) fn take_kept(&self, wanted: impl Fn(&M) -> bool, mut f: impl FnMut(&'static M)) {
+    /// Takes those that are only kept and that are `wanted`, which is also told how many kept ones came earlier,
+    /// and passes them to `f`.
+    pub(in crate::runtime) fn take_kept(
+        &self,
+        wanted: impl Fn(usize, &M) -> bool,
+        mut f: impl FnMut(&'static M),
+    ) {
+        let mut earlier = 0;
         let mut before = None;
         let mut next = self.head.get();
         while let Some(mp) = next {
             next = mp.schedlink.get();
-            if mp.ext.turn.get() == Turn::Kept && wanted(mp) {
+            let kept = mp.ext.turn.get() == Turn::Kept;
+            if kept && wanted(earlier, mp) {
                 self.unlink(before, mp);
                 f(mp);
             } else {
                 before = Some(mp);
             }
+            earlier += usize::from(kept);
         }
     }
 

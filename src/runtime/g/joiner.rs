@@ -2,18 +2,33 @@
 
 use std::ptr;
 use std::sync::atomic::Ordering;
+use std::task::Waker;
 
 use crate::runtime::data::runtime2::G;
 
 /// A bit beside a G or null: the G's function has returned, and its result is in the slot, but the destructors of its
 /// thread-locals have yet to run.
 pub(in crate::runtime) const RETURNED: usize = 4;
+/// A bit beside null: who is about to wait need not, as its limit has come. With a G it would be too late for it.
+pub(in crate::runtime) const LATE: usize = 8;
+/// A bit beside what isn't a G, but an [`EndWaker`].
+pub(in crate::runtime) const FUTURE: usize = 16;
+/// The bits beside a G or null.
+pub(in crate::runtime) const BITS: usize = RETURNED | LATE;
 /// The G has ended, and its result is in the slot.
 pub(in crate::runtime) const ENDED: *mut G = ptr::without_provenance_mut(1);
 /// Besides, the G has left its stack.
 pub(in crate::runtime) const EXITED: *mut G = ptr::without_provenance_mut(2);
 /// The G has no handle.
 pub(in crate::runtime) const DETACHED: *mut G = ptr::without_provenance_mut(3);
+
+/// Who is told of the end without being a goroutine that waits for it: a future. Aligned so that the bits are free.
+#[repr(align(32))]
+pub(crate) struct EndWaker {
+    pub(crate) waker: Waker,
+    /// Wakes it. It is called on the goroutine that ends, after the destructors of its thread-locals.
+    pub(crate) wake: fn(Waker),
+}
 
 /// Notes that a new G gets no handle.
 #[inline]
@@ -43,6 +58,11 @@ pub(in crate::runtime) fn returned(gp: &G) -> bool {
 #[inline]
 pub(crate) fn ended(gp: &G) -> bool {
     // Acquire pairs with announce_end: the result is there.
-    let joiner = gp.ext.joiner.load(Ordering::Acquire);
+    is_end(gp.ext.joiner.load(Ordering::Acquire))
+}
+
+/// Whether a G's word says that it has ended.
+#[inline]
+pub(in crate::runtime) fn is_end(joiner: *mut G) -> bool {
     joiner == ENDED || joiner == EXITED
 }

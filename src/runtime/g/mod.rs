@@ -28,6 +28,7 @@
 //! | `tracking.rs` | how long goroutines wait for a P, and for mutexes |
 //! | `slot.rs` | the closure and the result in the home page |
 //! | `proflabel.rs` | `setProfLabel`, `getProfLabel`: what labels hang on |
+//! | `values.rs` | `Values`: the values of goroutine-locals; `end_locals` |
 //! | `ancestors.rs` | `saveAncestors`: who made the maker |
 //! | `callers.rs` | `gcallers`: the frames of one that stands still |
 
@@ -42,3 +43,4 @@ mod slot;
 pub(super) mod status;
 pub(super) mod sudog;
 mod tracking;
+pub(super) mod values;

@@ -42,7 +42,7 @@ pub(super) mod new;
 pub(super) mod no_thread;
 pub(super) mod sigstack;
 pub(super) mod spinning;
-mod stall;
+pub(super) mod stall;
 pub(super) mod startm;
 mod template;
 pub(super) mod thread;

@@ -105,9 +105,11 @@ fn sleep(mp: &'static M, turn: Turn) -> bool {
     let mut stall = Stall::new();
     let ns = if turn == Turn::Needed { -1 } else { LOOK_NS };
     while !notetsleep_internal(&mp.park, ns, None) {
-        if stall.look() && try_lock(&sched().lock) {
+        let count = stall.look();
+        if count != 0 && try_lock(&sched().lock) {
             let mut left = false;
-            sched().ext.turns.take_kept(|one| ptr::eq(one, mp), |_| left = true);
+            let may_leave = |earlier, one: &M| ptr::eq(one, mp) && earlier < count;
+            sched().ext.turns.take_kept(may_leave, |_| left = true);
             unlock(&sched().lock);
             if left {
                 return false;
@@ -180,13 +182,13 @@ pub(in crate::runtime) fn let_go() {
         mp.ext.turn.set(Turn::Again);
         notewakeup(&mp.park);
     };
-    sched().ext.turns.take_kept(|_| true, wake);
+    sched().ext.turns.take_kept(|_, _| true, wake);
 }
 
-/// Lets the goroutines go on without a P that are kept, for a while.
-pub(in crate::runtime) fn let_all_go() {
+/// Lets the first `count` goroutines go on without a P that are kept, for a while.
+pub(in crate::runtime) fn let_some_go(count: usize) {
     lock(&sched().lock);
-    sched().ext.turns.take_kept(|_| true, |mp| notewakeup(&mp.park));
+    sched().ext.turns.take_kept(|earlier, _| earlier < count, |mp| notewakeup(&mp.park));
     unlock(&sched().lock);
 }
 
@@ -196,6 +198,6 @@ pub(in crate::runtime) fn let_one_go(one: &M) {
     if one.ext.detached_since.load(Ordering::Relaxed) == 0 || !try_lock(&sched().lock) {
         return;
     }
-    sched().ext.turns.take_kept(|mp| ptr::eq(mp, one), |mp| notewakeup(&mp.park));
+    sched().ext.turns.take_kept(|_, mp| ptr::eq(mp, one), |mp| notewakeup(&mp.park));
     unlock(&sched().lock);
 }

@@ -20,7 +20,8 @@ use crate::runtime::data::runtime2::{M, P, sched};
 use crate::runtime::data::turns::Turn;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::count::ALLM;
-use crate::runtime::m::turn::{let_all_go, turns_waiting};
+use crate::runtime::m::stall::places;
+use crate::runtime::m::turn::{let_some_go, turns_waiting};
 use crate::runtime::p::runq::runqempty;
 use crate::runtime::p::timers::run::nobarrier_wake_time;
 use crate::runtime::preempt::ask::ask_by_signal;
@@ -156,10 +157,12 @@ pub(super) fn look_at(pp: &'static P, long: bool, now: i64) -> i64 {
 
 /// Asks the goroutine of `mp`, which has `pp`; returns when to look again.
 fn ask(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> i64 {
-    if (pp.ext.cpu_tick.asked.get() >= OFTEN || as_many_as_may_be().is_some()) && turns_waiting() {
-        // It is in the runtime for long, or keeps its P because too many have lost theirs. What it waits for may be
-        // what a goroutine has that waits for its turn.
-        let_all_go();
+    // It is in the runtime for long, or keeps its P because too many have lost theirs. What it waits for may be what
+    // a goroutine has that waits for its turn.
+    let in_vain = (pp.ext.cpu_tick.asked.get() + 1).saturating_sub(OFTEN);
+    let may_go = if as_many_as_may_be().is_some() { usize::MAX } else { places(in_vain) };
+    if may_go != 0 && turns_waiting() {
+        let_some_go(may_go);
     }
     if too_many() {
         return i64::MAX;

@@ -41,7 +41,7 @@ const LEN: u32 = RUNQ_SIZE as u32;
 
 /// Anybody's end of a run queue.
 #[derive(Clone, Copy)]
-pub(crate) struct Steal<'a>(&'a P);
+pub(in crate::runtime) struct Steal<'a>(&'a P);
 
 /// The owner's end of a run queue; it can do what anybody can, too. As a P isn't `Sync`, it stays on its
 /// thread.
@@ -51,7 +51,7 @@ pub(in crate::runtime) struct Local<'a>(Steal<'a>);
 impl P {
     /// The queue, for any thread.
     #[inline(always)]
-    pub(crate) fn steal(&self) -> Steal<'_> {
+    pub(in crate::runtime) fn steal(&self) -> Steal<'_> {
         Steal(self)
     }
 
@@ -161,7 +161,7 @@ impl Local<'_> {
 }
 
 /// Whether `pp` has no G on its queue; never true by mistake. Go's `runqempty`.
-pub(crate) fn runqempty(Steal(pp): Steal<'_>) -> bool {
+pub(in crate::runtime) fn runqempty(Steal(pp): Steal<'_>) -> bool {
     // A G could move from runnext to the ring between the two looks. It can't without
     // the tail moving. SeqCst: wake.rs counts on it.
     loop {

@@ -21,6 +21,19 @@ use crate::runtime::report::dump::dump_goroutines;
 /// goroutine.
 ///
 /// Where there is no other thread that could do anything, a deadlock is certain, and fatal in each mode.
+///
+/// ```
+/// use gosched::DeadlockMode;
+/// use gosched::chan::bounded;
+///
+/// // The thread wakes them, and may take its time.
+/// gosched::set_deadlock_mode(DeadlockMode::Off);
+/// gosched::run(|| {
+///     let (tx, rx) = bounded(0);
+///     std::thread::spawn(move || tx.send(42));
+///     assert_eq!(rx.recv(), Ok(42));
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeadlockMode {
     /// Nothing: for a program whose own threads wake its goroutines, and may take their time.
@@ -39,6 +52,14 @@ static MODE: AtomicI32 = AtomicI32::new(DeadlockMode::Report as i32);
 static SAID: AtomicBool = AtomicBool::new(false);
 
 /// Sets what happens when goroutines seem to wait for each other. What `GODEBUG=deadlock=` says goes before.
+///
+/// ```
+/// use gosched::DeadlockMode;
+///
+/// // A service that is started anew when it ends: better than one that hangs.
+/// gosched::set_deadlock_mode(DeadlockMode::Fatal);
+/// gosched::run(|| assert_eq!(gosched::go(|| 42).join().unwrap(), 42));
+/// ```
 pub fn set_deadlock_mode(mode: DeadlockMode) {
     MODE.store(mode as i32, Ordering::Relaxed);
 }

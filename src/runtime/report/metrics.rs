@@ -30,6 +30,12 @@ use crate::runtime::sched::preempt::PREEMPTIONS;
 use crate::runtime::stack::copystack::GROWTHS;
 
 /// A metric. Go's `metrics.Description`.
+///
+/// ```
+/// for metric in gosched::metrics::all().iter().filter(|metric| metric.cumulative) {
+///     println!("{} {:?}: {}", metric.name, metric.read(), metric.description);
+/// }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Description {
@@ -43,6 +49,22 @@ pub struct Description {
 }
 
 /// The value of a metric. Go's `metrics.Value`.
+///
+/// ```
+/// use gosched::metrics::{self, Value};
+///
+/// fn number(name: &str) -> f64 {
+///     match metrics::read(name) {
+///         Some(Value::Uint64(count)) => count as f64,
+///         Some(Value::Float64(measure)) => measure,
+///         Some(Value::Float64Histogram(times)) => times.counts.iter().sum::<u64>() as f64,
+///         _ => f64::NAN,
+///     }
+/// }
+///
+/// assert_eq!(gosched::run(|| number("/sched/goroutines:goroutines")), 1.0);
+/// assert!(number("/there/is:none").is_nan());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -55,6 +77,24 @@ pub enum Value {
 }
 
 /// A distribution: how often a measure was in each bucket. Go's `metrics.Float64Histogram`.
+///
+/// ```
+/// use gosched::metrics::Float64Histogram;
+///
+/// /// A bound that 99 of 100 measures are below, if there are any.
+/// fn p99(times: &Float64Histogram) -> Option<f64> {
+///     let most = times.counts.iter().sum::<u64>() * 99 / 100;
+///     let mut below = 0;
+///     let bucket = times.counts.iter().position(|count| {
+///         below += count;
+///         below > most
+///     });
+///     bucket.map(|i| times.buckets[i + 1])
+/// }
+///
+/// let times = Float64Histogram { counts: vec![1, 98, 1], buckets: vec![0.0, 1.0, 2.0, 3.0] };
+/// assert_eq!(p99(&times), Some(3.0));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Float64Histogram {
     /// The count of each bucket: `counts[i]` is for measures from `buckets[i]` on, below `buckets[i + 1]`.
@@ -64,11 +104,25 @@ pub struct Float64Histogram {
 }
 
 /// All metrics, in the order of their names. Go's `metrics.All`.
+///
+/// ```
+/// let names: Vec<_> = gosched::metrics::all().iter().map(|metric| metric.name).collect();
+/// assert!(names.contains(&"/sched/latencies:seconds"));
+/// assert!(names.is_sorted());
+/// ```
 pub fn all() -> &'static [Description] {
     &ALL
 }
 
 /// The value of the metric with this name; none if there is no such metric. Go's `metrics.Read`, of one.
+///
+/// ```
+/// use gosched::metrics::{self, Value};
+///
+/// let running = gosched::run(|| metrics::read("/sched/gomaxprocs:threads"));
+/// assert_eq!(running, Some(Value::Uint64(gosched::gomaxprocs() as u64)));
+/// assert_eq!(metrics::read("/there/is:none"), None);
+/// ```
 pub fn read(name: &str) -> Option<Value> {
     let at = ALL.binary_search_by(|metric| metric.name.cmp(name)).ok()?;
     Some(ALL[at].read())
@@ -76,6 +130,15 @@ pub fn read(name: &str) -> Option<Value> {
 
 impl Description {
     /// The metric's value now.
+    ///
+    /// ```
+    /// use gosched::metrics::{Value, all};
+    ///
+    /// gosched::run(|| {
+    ///     let goroutines = all().iter().find(|metric| metric.name == "/sched/goroutines:goroutines").unwrap();
+    ///     assert_eq!(goroutines.read(), Value::Uint64(1));
+    /// });
+    /// ```
     pub fn read(&self) -> Value {
         with_room(self.read)
     }

@@ -13,7 +13,7 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::this_m;
 use crate::runtime::data::ext::ThrowType;
 use crate::runtime::data::runtime2::G;
-use crate::runtime::m::turn::let_all_go;
+use crate::runtime::m::turn::let_some_go;
 use crate::runtime::p::idle::wake_sysmon_from_signal;
 use crate::runtime::report::panic::{dopanic, startpanic};
 use crate::runtime::signal::handler::{action, getsig, setsig};
@@ -80,7 +80,7 @@ pub(in crate::runtime) fn quit_if_asked() {
 #[inline(never)]
 fn report() -> ! {
     // Those that wait in a signal handler couldn't leave a copy of their stacks.
-    let_all_go();
+    let_some_go(usize::MAX);
     startpanic(ThrowType::User);
     eprintln!("SIGQUIT: quit");
     let (pc, m) = (PC.load(Ordering::Relaxed), M_ID.load(Ordering::Relaxed));

@@ -31,12 +31,12 @@ use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, TraceB
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::newproc::{Maker, newproc1};
 use crate::runtime::g::status::{cas_g_to_waiting, casgstatus_untracked};
+use crate::runtime::g::values::end_locals;
 use crate::runtime::m::lockosthread::wire_while_panicking;
 use crate::runtime::mem::sizes::running_guard;
 use crate::runtime::sched::goexit::{end_thread, gdestroy};
 use crate::runtime::sched::ready::{not_made, ready_on};
 use crate::runtime::sched::schedule::{dropg, schedule};
-use crate::runtime::tls::end_locals;
 
 /// Where the assembly stub of `newcoro` goes on, with its caller's pc. Makes a coroutine on a
 /// copying stack.

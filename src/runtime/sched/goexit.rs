@@ -11,6 +11,7 @@ use crate::runtime::embed::hooks::hooks;
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::proflabel::drop_labels;
 use crate::runtime::g::status::casgstatus;
+use crate::runtime::g::values::forget_values;
 use crate::runtime::p::timers::timer::release_timer;
 use crate::runtime::sched::join::exited;
 use crate::runtime::sched::schedule::{dropg, schedule};
@@ -69,6 +70,7 @@ pub(super) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
     gp.waitreason.set(WaitReason::Zero);
     gp.param.store(ptr::null_mut(), Ordering::Relaxed);
     drop_labels(gp);
+    forget_values(gp);
     if let Some(t) = gp.timer.get() {
         gp.timer.set(None);
         release_timer(t);

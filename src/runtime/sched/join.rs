@@ -16,6 +16,11 @@
 //! One with thread-locals of its own has its result in the slot before it ends, as long as it has them: a result that
 //! nobody takes may use them when it is dropped. Null, or the G that waits, has a bit for that (RETURNED). Who drops
 //! the handle from then on drops the result.
+//!
+//! A future leaves a waker in place of a G, with a bit (FUTURE). Whoever takes it out of the word owns it.
+//!
+//! Where a wait has a limit, that takes the G out again; or, if the G isn't there yet, leaves a bit (LATE), and it doesn't
+//! park.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -24,18 +29,26 @@ use std::sync::atomic::Ordering;
 use crate::runtime::base::this::{acquirem, releasem};
 use crate::runtime::data::runtime2::{G, M, TraceBlockReason, WaitReason};
 use crate::runtime::g::gfree::{count_held, gfput};
-use crate::runtime::g::joiner::{DETACHED, ENDED, EXITED, RETURNED, detached, ended};
+use crate::runtime::g::joiner::{
+    BITS, DETACHED, ENDED, EXITED, EndWaker, FUTURE, LATE, RETURNED, detached, ended, is_end,
+};
+use crate::runtime::g::values::{end_locals, has_locals};
 use crate::runtime::p::purge::purge_as_asked;
 use crate::runtime::sched::park::gopark;
 use crate::runtime::sched::ready::goready;
-use crate::runtime::tls::end_locals;
 
 /// The goroutine's result is in its slot: has what is its own end, and wakes the G that waits for it. If the handle is
 /// gone, calls `discard` for the result, before the thread-locals end, and returns what that does.
 #[inline]
 pub(crate) fn finish(gp: &G, discard: impl FnOnce() -> bool) -> bool {
-    if !gp.ext.kind.get().has_own_locals() {
-        return !announce_end(gp) && discard();
+    if !has_locals(gp) {
+        if announce_end(gp) {
+            return false;
+        }
+        let panicked = discard();
+        // It may have values by now: what it has discarded may use them when it is dropped.
+        end_locals(gp);
+        return panicked;
     }
     let announced = announce_return(gp);
     let panicked = !announced && discard();
@@ -63,9 +76,13 @@ fn announce_end(gp: &G) -> bool {
         gp.ext.joiner.store(DETACHED, Ordering::Relaxed);
         return false;
     }
+    if let Some(waker) = end_waker(joiner) {
+        (waker.wake)(waker.waker);
+        return true;
+    }
     // SAFETY: ENDED and EXITED are only set by this and after it, and DETACHED was seen to, so it is null or
-    // a G that waits, but for the bit; G's are never freed.
-    if let Some(joiner) = unsafe { joiner.map_addr(|addr| addr & !RETURNED).as_ref() } {
+    // a G that waits, but for the bits; G's are never freed.
+    if let Some(joiner) = unsafe { who(joiner).as_ref() } {
         goready(joiner);
     }
     true
@@ -121,7 +138,12 @@ fn detach_ended(gp: &'static G) {
 
 /// Parks until `gp` has ended. The caller has its handle, and is on a goroutine.
 pub(crate) fn wait_for_end(gp: &'static G) {
-    while !ended(gp) {
+    wait_for_end_unless(gp, || false);
+}
+
+/// [`wait_for_end`] that ends, too, where `gave_up` is true when [`take_out`] has ended it, or before it begins.
+pub(in crate::runtime) fn wait_for_end_unless(gp: &'static G, gave_up: impl Fn() -> bool) {
+    while !ended(gp) && !gave_up() {
         // SAFETY: on a goroutine, as the caller says, and a point that can park. joincommit touches neither
         // stack; if it returns false, it hasn't left this G where it would be made ready.
         unsafe {
@@ -130,17 +152,77 @@ pub(crate) fn wait_for_end(gp: &'static G) {
     }
 }
 
-/// Leaves the parked G where the end of `target` will find it; false if `target` has ended.
+/// The waker in a word that has just been replaced, if there is one.
+fn end_waker(joiner: *mut G) -> Option<Box<EndWaker>> {
+    let waker = joiner.map_addr(|addr| addr & !(BITS | FUTURE)).cast();
+    // SAFETY: set_end_waker has put it there with the bit, and whoever takes it out owns it.
+    (joiner.addr() & FUTURE != 0).then(|| unsafe { Box::from_raw(waker) })
+}
+
+/// Has the end of `gp` wake a future; false if it has ended. The caller has the handle, and has set no other waker.
+pub(crate) fn set_end_waker(gp: &G, waker: EndWaker) -> bool {
+    let waker = Box::into_raw(Box::new(waker)).cast::<G>();
+    let set = |joiner: *mut G| {
+        (!is_end(joiner)).then(|| waker.map_addr(|addr| addr | FUTURE | (joiner.addr() & BITS)))
+    };
+    // Release pairs with announce_end: the waker is there.
+    let is_set = gp.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, set).is_ok();
+    if !is_set {
+        drop(end_waker(waker.map_addr(|addr| addr | FUTURE)));
+    }
+    is_set
+}
+
+/// Takes back what [`set_end_waker`] has set, if the goroutine hasn't ended.
+pub(crate) fn take_end_waker(gp: &G) -> Option<Box<EndWaker>> {
+    let take = |joiner: *mut G| {
+        (!is_end(joiner) && joiner.addr() & FUTURE != 0)
+            .then(|| ptr::without_provenance_mut(joiner.addr() & BITS))
+    };
+    end_waker(gp.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).ok()?)
+}
+
+/// Takes `me`, whose wait's limit has come, out of where the end of `target` would find it; or, if it isn't there yet,
+/// keeps it from parking, until [`on_time`]. Says whether it was there: then the caller wakes it.
+pub(in crate::runtime) fn take_out(target: &G, me: &G) -> bool {
+    let late = |joiner: *mut G| {
+        if is_end(joiner) {
+            return None;
+        }
+        let bits = joiner.addr() & BITS;
+        Some(if ptr::eq(who(joiner), me) {
+            ptr::without_provenance_mut(bits)
+        } else {
+            joiner.map_addr(|addr| addr | LATE)
+        })
+    };
+    // Acquire pairs with joincommit: the G is seen as parked. Release, too: the flag is seen by who finds the bit.
+    let before = target.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, late);
+    before.is_ok_and(|joiner| ptr::eq(who(joiner), me))
+}
+
+/// A wait with a limit is over: the next one isn't late. The caller has the handle of `target`.
+pub(in crate::runtime) fn on_time(target: &G) {
+    let on_time = |joiner: *mut G| {
+        (!is_end(joiner) && joiner.addr() & LATE != 0).then(|| joiner.map_addr(|addr| addr & !LATE))
+    };
+    let _ = target.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, on_time);
+}
+
+/// The G that waits, without the bits.
+fn who(joiner: *mut G) -> *mut G {
+    joiner.map_addr(|addr| addr & !BITS)
+}
+
+/// Leaves the parked G where the end of `target` will find it; false if `target` has ended, or
+/// the limit of the wait has come.
 unsafe extern "C" fn joincommit(gp: *mut G, target: *mut c_void) -> bool {
     // SAFETY: gopark passes what wait_for_end gave it, a G, and G's are never freed.
     let target = unsafe { &*target.cast::<G>() };
     // Release pairs with announce_end, which makes the G ready: it is seen as parked.
-    let (ok, err) = (Ordering::AcqRel, Ordering::Acquire);
-    match target.ext.joiner.compare_exchange(ptr::null_mut(), gp, ok, err) {
-        Err(joiner) if joiner.addr() == RETURNED => {
-            let waits = gp.map_addr(|addr| addr | RETURNED);
-            target.ext.joiner.compare_exchange(joiner, waits, ok, err).is_ok()
-        }
-        swapped => swapped.is_ok(),
-    }
+    let waits = |joiner: *mut G| {
+        let free = joiner.is_null() || joiner.addr() == RETURNED;
+        free.then(|| gp.map_addr(|addr| addr | joiner.addr()))
+    };
+    target.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, waits).is_ok()
 }

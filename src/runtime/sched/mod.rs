@@ -40,6 +40,7 @@
 //! | `syscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
 //! | `pin.rs` | `procPin`, `procUnpin` |
 //! | `detach.rs` | a goroutine loses its P and keeps its thread |
+//! | `spin.rs` | `canSpin`, `doSpin`: before a mutex's waiter sleeps |
 //! | `handoff.rs` | `handoffp`, `stoplockedm`, `startlockedm` |
 //! | `stop.rs` | `gcstopm` |
 //! | `disable.rs` | `schedEnableUser`, `schedEnabled` |
@@ -253,6 +254,7 @@ pub(super) mod poll;
 pub(super) mod preempt;
 pub(super) mod ready;
 mod schedule;
+pub(super) mod spin;
 mod steal;
 mod stop;
 pub(super) mod syscall;

@@ -12,6 +12,8 @@
 //! | --- | --- |
 //! | `semacquire.rs` | `semacquire`, `semacquire1`, `semrelease`, `semrelease1`, `semaRoot` |
 //! | `notify_list.rs` | `notifyListAdd`, `notifyListWait`, `notifyListNotifyAll`, `notifyListNotifyOne` |
+//! | `join.rs` | `wait_for_end_limited`: a join that may end sooner |
 
+pub(super) mod join;
 pub(super) mod notify_list;
 pub(super) mod semacquire;

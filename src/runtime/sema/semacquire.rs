@@ -6,6 +6,7 @@
 //! that are waited at; a node is the sudog of the first waiter at an address, and the others hang
 //! behind it in a list.
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,6 +25,7 @@ use crate::runtime::lock::unlock;
 use crate::runtime::sched::gosched::goyield;
 use crate::runtime::sched::park::goparkunlock;
 use crate::runtime::sched::ready::goready;
+use crate::runtime::time::limit::{Limit, with_limit};
 
 /// The goroutines that sleep at addresses of one hash. Go's `semaRoot`.
 struct SemaRoot {
@@ -68,31 +70,77 @@ pub(crate) fn semacquire1(addr: &AtomicU32, lifo: bool, reason: WaitReason) {
     if cansemacquire(addr) {
         return;
     }
+    let s = waiter();
+    sleep(addr, s, lifo, reason, || false);
+    release_sudog_here(s);
+}
+
+/// [`semacquire1`] with a limit; says whether it has taken one. On a goroutine.
+pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, reason: WaitReason, limit: Limit<'_>) -> bool {
+    if cansemacquire(addr) {
+        return true;
+    }
+    let s = waiter();
+    let root = root_for(addr);
+    let gave_up = Cell::new(false);
+    let give_up = || {
+        lock_ranked(&root.lock, LockRank::ROOT);
+        gave_up.set(true);
+        // Else a release has it, or it hasn't begun to sleep.
+        let sleeps = waits_at(s) == ptr::from_ref(addr).addr();
+        if sleeps {
+            root.leave(addr, s);
+            root.nwait.fetch_sub(1, Ordering::SeqCst);
+        }
+        unlock(&root.lock);
+        sleeps.then_some(|| ready_with_time(s))
+    };
+    // SAFETY: the flag changes, and is looked at, with the root's lock held. Who takes the sudog off the queue wakes the
+    // goroutine, nobody else.
+    let acquired = unsafe { with_limit(limit, &give_up, || sleep(addr, s, lifo, reason, || gave_up.get())) };
+    release_sudog_here(s);
+    acquired
+}
+
+/// A sudog for the running goroutine, which is on no queue.
+fn waiter() -> &'static Sudog {
     let (_, mp) = goroutine();
     let held = hold(mp);
     let s = acquire_sudog(mp);
     drop(held);
-    let root = root_for(addr);
     s.releasetime.set(0);
     s.acquiretime.set(0);
     s.ticket.set(0);
+    s
+}
+
+/// Sleeps until it can take one from the semaphore, or `gave_up`, which is asked with the root's lock held. Says whether
+/// it has taken one.
+fn sleep(
+    addr: &AtomicU32,
+    s: &'static Sudog,
+    lifo: bool,
+    reason: WaitReason,
+    gave_up: impl Fn() -> bool,
+) -> bool {
+    let root = root_for(addr);
     loop {
         lock_ranked(&root.lock, LockRank::ROOT);
         // Count this waiter, and only then look once more: a release adds first and looks for
         // waiters then. All SeqCst, so one of the two sees the other.
         root.nwait.fetch_add(1, Ordering::SeqCst);
-        if cansemacquire(addr) {
+        let acquired = cansemacquire(addr);
+        if acquired || gave_up() {
             root.nwait.fetch_sub(1, Ordering::SeqCst);
             unlock(&root.lock);
-            break;
+            return acquired;
         }
         root.queue(addr, s, lifo);
         goparkunlock(&root.lock, reason, TraceBlockReason::Sync, 4);
         if s.ticket.get() != 0 || cansemacquire(addr) {
-            break;
+            return true;
         }
     }
-    release_sudog_here(s);
 }
 
 /// Adds one to the semaphore, and wakes a waiter. Go's `semrelease`.
@@ -141,7 +189,7 @@ pub(crate) fn semrelease1(addr: &AtomicU32, handoff: bool) {
 
 /// Takes one from the semaphore, unless it is zero. Go's `cansemacquire`.
 #[inline(always)]
-fn cansemacquire(addr: &AtomicU32) -> bool {
+pub(crate) fn cansemacquire(addr: &AtomicU32) -> bool {
     let mut v = addr.load(Ordering::SeqCst);
     while v > 0 {
         match addr.compare_exchange_weak(v, v - 1, Ordering::SeqCst, Ordering::SeqCst) {
@@ -208,18 +256,23 @@ impl SemaRoot {
         }
     }
 
-    /// Takes the first waiter at `addr`. The lock is held.
-    fn dequeue(&'static self, addr: &AtomicU32) -> Option<&'static Sudog> {
+    /// The first waiter at `addr`, and what points to it. The lock is held.
+    fn first(&'static self, addr: &AtomicU32) -> Option<(&'static Link<Sudog>, &'static Sudog)> {
         assert_rank_held(LockRank::ROOT);
         let at = ptr::from_ref(addr).addr();
         let mut ps = &self.treap;
-        let s = loop {
+        loop {
             let s = ps.get()?;
             if waits_at(s) == at {
-                break s;
+                return Some((ps, s));
             }
             ps = child(s, at);
-        };
+        }
+    }
+
+    /// Takes the first waiter at `addr`. The lock is held.
+    fn dequeue(&'static self, addr: &AtomicU32) -> Option<&'static Sudog> {
+        let (ps, s) = self.first(addr)?;
         if let Some(t) = s.waitlink.get() {
             // The second waiter becomes the tree's node.
             ps.set(Some(t));
@@ -255,6 +308,29 @@ impl SemaRoot {
         s.prev.set(None);
         s.ticket.set(0);
         Some(s)
+    }
+
+    /// Takes `s`, which waits at `addr`. The lock is held.
+    fn leave(&'static self, addr: &AtomicU32, s: &'static Sudog) {
+        let Some((_, first)) = self.first(addr) else { throw("semaRoot leave: nobody waits") };
+        if ptr::eq(first, s) {
+            self.dequeue(addr);
+            return;
+        }
+        let mut before = first;
+        while !is(&before.waitlink, s) {
+            let Some(next) = before.waitlink.get() else { throw("semaRoot leave: not on the list") };
+            before = next;
+        }
+        before.waitlink.set(s.waitlink.get());
+        if is(&first.waittail, s) {
+            first.waittail.set(if ptr::eq(before, first) { None } else { Some(before) });
+        }
+        first.waiters.set(first.waiters.get().saturating_sub(1));
+        s.waitlink.set(None);
+        s.elem.store(ptr::null_mut(), Ordering::Relaxed);
+        // It may have been the first one once.
+        s.ticket.set(0);
     }
 
     /// Turns `(x a (y b c))` into `(y (x a b) c)`.

@@ -9,12 +9,12 @@ use crate::runtime::base::this::goroutine;
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{Note, sched};
 use crate::runtime::g::newproc::{Maker, newproc1};
+use crate::runtime::g::values::{Inherited, end_locals};
 use crate::runtime::lock::note::{notesleep, notewakeup};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::checkdead;
 use crate::runtime::m::lockosthread::unwire;
 use crate::runtime::sched::ready::enqueue;
-use crate::runtime::tls::end_locals;
 
 /// A main function, and the thread that waits for it.
 struct Main {
@@ -35,7 +35,9 @@ pub(crate) unsafe fn run_main(
     maker: &Maker,
 ) -> io::Result<()> {
     let waiting = Main { f, arg, done: Note { key: AtomicU32::new(0) } };
+    let inherited = Inherited::new();
     let newg = newproc1(main, kind, maker)?;
+    inherited.give(newg);
     newg.sched.ctxt.set(ptr::from_ref(&waiting).cast_mut().cast());
     enqueue(newg);
     // From here on this thread can't wake a goroutine. If all M's wait already, none of them will look

@@ -281,7 +281,7 @@ pub(in crate::runtime) fn free(gp: &G) {
 
 /// Runs the destructors of the running goroutine's thread-locals, if it has its own.
 #[inline(always)]
-pub(crate) fn end_locals(gp: &G) {
+pub(in crate::runtime) fn end_locals(gp: &G) {
     if gp.ext.tp.get() != 0 {
         gosched_end_locals();
     }

@@ -44,8 +44,7 @@ mod check;
 mod glibc;
 pub(in crate::runtime) mod setxid;
 
-pub(crate) use block::end_locals;
-pub(in crate::runtime) use block::{block_size, free, renew};
+pub(in crate::runtime) use block::{block_size, end_locals, free, renew};
 
 use std::io;
 use std::sync::OnceLock;

@@ -15,6 +15,7 @@
 //! | `sched/poll.rs`, `sched/timers.rs` | a new timer and an M that goes to sleep never miss each other |
 //! | `p/timers`, `data/timer.rs`, `time/modify.rs` | a timer fires each time that it was set, unless it was stopped; its heap is never late for it |
 //! | `signal/sigqueue.rs`, `signal/sigaction.rs`, `lock/note.rs` | no signal is lost between its handler and who receives it |
+//! | `sync/raw_mutex.rs` | one at a time has it, all get it, and who gives up leaves it as if it hadn't come |
 //! | `sync/wait_group.rs` | who has waited sees what was done |
 //!
 //! The rooms are the crate's, and the models of a room's files stand in it, where they see what is the room's

@@ -2,6 +2,7 @@
 
 mod channels;
 mod drops;
+mod futures;
 mod impatient;
 mod select;
 mod select_forms;
@@ -14,6 +15,7 @@ use crate::harness::Test;
 pub const TESTS: &[&[Test]] = &[
     channels::TESTS,
     drops::TESTS,
+    futures::TESTS,
     impatient::TESTS,
     select::TESTS,
     select_forms::TESTS,

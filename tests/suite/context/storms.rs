@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use gosched::chan::bounded;
-use gosched::context::Context;
+use gosched::context::{Context, JoinContextError};
 use gosched::net::Pollable;
 use gosched::sync::{Condvar, Mutex, Semaphore, WaitGroup};
-use gosched::{num_goroutine, run, scope, yield_now};
+use gosched::{go, num_goroutine, run, scope, yield_now};
 
 use crate::harness::rng::{Rng, number};
 use crate::harness::{Test, tests};
@@ -26,12 +26,14 @@ tests! {
 /// One wait of a kind: under a context that this ends, and beside what it waits for. Says whether that came first.
 type Wait = fn(&Context, &mut Rng, &mut dyn FnMut(&mut Rng)) -> bool;
 
-const WAITS: [(&str, Wait); 7] = [
+const WAITS: [(&str, Wait); 9] = [
     ("receives", receives),
     ("sends", sends),
+    ("locks", locks),
     ("permits", permits),
     ("groups", groups),
     ("conditions", conditions),
+    ("joins", joins),
     ("reads", reads),
     ("writes", writes),
 ];
@@ -81,6 +83,14 @@ fn sends(ctx: &Context, rng: &mut Rng, end: &mut dyn FnMut(&mut Rng)) -> bool {
     sent.is_ok()
 }
 
+fn locks(ctx: &Context, rng: &mut Rng, end: &mut dyn FnMut(&mut Rng)) -> bool {
+    let mutex = Mutex::new(0);
+    let held = mutex.lock();
+    let locked = at_once(rng, end, || drop(held), || ctx.with(&mutex).lock().map(|mut n| *n += 1));
+    assert_eq!(*mutex.try_lock().expect("nobody has it"), u32::from(locked.is_ok()));
+    locked.is_ok()
+}
+
 fn permits(ctx: &Context, rng: &mut Rng, end: &mut dyn FnMut(&mut Rng)) -> bool {
     let semaphore = Semaphore::new(0);
     let acquire = || ctx.with(&semaphore).acquire_many(2).map(|permit| permit.forget());
@@ -109,6 +119,25 @@ fn conditions(ctx: &Context, rng: &mut Rng, end: &mut dyn FnMut(&mut Rng)) -> bo
         waited
     };
     at_once(rng, end, comes, wait).is_ok()
+}
+
+fn joins(ctx: &Context, rng: &mut Rng, end: &mut dyn FnMut(&mut Rng)) -> bool {
+    let (tx, rx) = bounded::<()>(0);
+    let handle = go(move || rx.recv().is_err());
+    // Nothing else ends this wait, if its time is over when it is about to begin.
+    let handle = handle.join_timeout(Duration::from_nanos(rng.below(4_000) as u64)).unwrap_err();
+    let joined = at_once(rng, end, || drop(tx), || ctx.join(handle));
+    match joined {
+        Ok(result) => assert!(result),
+        Err(JoinContextError::Ended(handle, _)) => {
+            // Again with a limit, which may come, too.
+            let handle = handle.join_timeout(Duration::from_micros(rng.below(20) as u64));
+            assert!(handle.unwrap_or_else(|handle| handle.join()).unwrap());
+            return false;
+        }
+        Err(JoinContextError::Failed(error)) => error.resume_panic(),
+    }
+    true
 }
 
 fn reads(ctx: &Context, rng: &mut Rng, end: &mut dyn FnMut(&mut Rng)) -> bool {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use gosched::chan::{TryRecvError, bounded, never};
-use gosched::context::{Context, ContextError, RecvContextError, SendContextError};
+use gosched::context::{Context, ContextError, JoinContextError, RecvContextError, SendContextError};
 use gosched::sync::{Condvar, Mutex, Semaphore, WaitGroup};
-use gosched::{go, run, select, yield_now};
+use gosched::{go, num_goroutine, run, select, yield_now};
 
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::tests;
@@ -13,10 +13,12 @@ use crate::harness::tests;
 tests! {
     receives
     sends
+    locks
     selects
     permits
     groups
     conditions
+    joins
     sleeps
     what_has_ended_does_nothing
     under_the_background_they_wait_as_ever
@@ -52,6 +54,35 @@ fn receives() {
         drop(tx);
         assert_eq!(closed.join().unwrap(), Err(RecvContextError::Disconnected));
         assert_eq!(ctx.with(&rx).recv(), Err(RecvContextError::Disconnected));
+    });
+}
+
+fn locks() {
+    run(|| {
+        let mutex: &Mutex<u32> = Box::leak(Box::default());
+        let lock = |ctx: &Context| {
+            let ctx = ctx.clone();
+            go_until_it_waits(move || ctx.with(mutex).lock().map(|mut n| std::mem::replace(&mut *n, 7)))
+        };
+        let (ctx, cancel) = Context::background().with_cancel();
+        let (other, _cancel_other) = Context::background().with_cancel();
+        let held = mutex.lock();
+        let (first, middle, last) = (lock(&other), lock(&ctx), lock(&other));
+        cancel.cancel();
+        assert_eq!(middle.join().unwrap(), Err(CANCELED));
+        drop(held);
+        let mut both = [first.join().unwrap(), last.join().unwrap()];
+        both.sort_by_key(|n| n.unwrap());
+        assert_eq!(both, [Ok(0), Ok(7)]);
+        // The last one that waits leaves nothing.
+        let held = mutex.lock();
+        let (late, _cancel) = Context::background().with_timeout(SHORT);
+        assert_eq!(late.with(mutex).lock().map(drop), Err(LATE));
+        drop(held);
+        assert_eq!(format!("{mutex:?}"), "Mutex { data: 7, .. }");
+        assert_eq!(other.with(mutex).lock().map(|n| *n), Ok(7));
+        assert_eq!(ctx.with(mutex).lock().map(drop), Err(CANCELED));
+        assert_eq!(Context::background().with(mutex).lock().map(|n| *n), Ok(7));
     });
 }
 
@@ -159,6 +190,49 @@ fn conditions() {
         let (ctx, _cancel) = Context::background().with_timeout(SHORT);
         assert_eq!(ctx.with(&pair.1).wait(pair.0.lock()).1, Err(LATE));
         assert_eq!(ctx.with(&pair.1).wait(pair.0.lock()).1, Err(LATE));
+    });
+}
+
+fn joins() {
+    run(|| {
+        let (tx, rx) = bounded::<u32>(0);
+        let waits = || {
+            let rx = rx.clone();
+            go_until_it_waits(move || rx.recv())
+        };
+        let (ctx, cancel) = Context::background().with_cancel();
+        let (first, second) = (waits(), waits());
+        let joins = {
+            let ctx = ctx.clone();
+            go_until_it_waits(move || ctx.join(first).unwrap())
+        };
+        tx.send(1).unwrap();
+        assert_eq!(joins.join().unwrap(), Ok(1));
+        let joins = {
+            let ctx = ctx.clone();
+            go_until_it_waits(move || ctx.join(second))
+        };
+        cancel.cancel();
+        let Err(JoinContextError::Ended(second, CANCELED)) = joins.join().unwrap() else { panic!() };
+        assert!(!second.is_finished());
+        // It can be joined again, in each way.
+        let second = second.join_timeout(SHORT).unwrap_err().join_timeout(Duration::ZERO).unwrap_err();
+        let (late, _cancel) = Context::background().with_timeout(SHORT);
+        let Err(JoinContextError::Ended(second, LATE)) = late.join(second) else { panic!() };
+        tx.send(2).unwrap();
+        assert_eq!(second.join_timeout(LONG).unwrap().unwrap(), Ok(2));
+        // What has failed has failed, if the context hasn't ended.
+        let fails = go(|| std::panic::resume_unwind(Box::new(7)));
+        let (ctx, _cancel) = Context::background().with_cancel();
+        let Err(JoinContextError::Failed(error)) = ctx.join::<()>(fails) else { panic!() };
+        assert_eq!(error.into_panic().downcast_ref(), Some(&7));
+        // One whose handle is dropped after a wait goes on.
+        let third = waits();
+        drop(third.join_timeout(SHORT).unwrap_err());
+        tx.send(3).unwrap();
+        while num_goroutine() > 1 {
+            yield_now();
+        }
     });
 }
 

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::io::{self, Read, Write, pipe};
 use std::num::NonZeroUsize;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -11,11 +12,12 @@ use gosched::chan::bounded;
 use gosched::context::Context;
 use gosched::iter::{Yielder, pull};
 use gosched::net::{Pollable, TcpListener, UdpSocket};
+use gosched::process::Command;
 use gosched::signal::{self, Signal};
 use gosched::sync::{Semaphore, WaitGroup};
 use gosched::{
     OsThreadLock, Traceback, blocking, dump_goroutines, go, goexit, goid, gomaxprocs, labels, lock_os_thread,
-    metrics, num_goroutine, proc, run, scope, set_gomaxprocs, set_traceback, time, yield_now,
+    metrics, num_goroutine, proc, run, scope, set_gomaxprocs, set_traceback, time, try_goid, yield_now,
 };
 
 use crate::harness::panics::{panics, text};
@@ -108,7 +110,12 @@ fn waits_where_nothing_can() {
         let (ctx, _cancel) = Context::background().with_cancel();
         let (none, group) = (Semaphore::new(0), WaitGroup::new());
         group.add(1);
-        let waits: [(&str, &dyn Fn()); 39] = [
+        // It goes on until its input ends.
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let input = child.stdin.take();
+        let child = RefCell::new(child);
+        let command = || Command::new("there is no such program");
+        let waits: [(&str, &dyn Fn()); 45] = [
             ("time::sleep", &|| time::sleep(LONG)),
             ("time::sleep_until", &|| time::sleep_until(Instant::now() + LONG)),
             ("time::after", &|| drop(time::after(LONG))),
@@ -142,6 +149,12 @@ fn waits_where_nothing_can() {
             ("a read", &|| _ = ctx.with(&empty).read(&mut [0]).unwrap()),
             ("a write", &|| _ = ctx.with(&write).write(&[0]).unwrap()),
             ("an accept", &|| _ = ctx.with(&listener).accept().unwrap()),
+            ("Child::wait", &|| _ = child.borrow_mut().wait().unwrap()),
+            ("Child::wait", &|| _ = ctx.with_mut(&mut *child.borrow_mut()).wait().unwrap()),
+            ("Command::status", &|| _ = command().status().unwrap()),
+            ("Command::status", &|| _ = ctx.with_mut(&mut command()).status().unwrap()),
+            ("Command::output", &|| _ = command().output().unwrap()),
+            ("Command::output", &|| _ = ctx.with_mut(&mut command()).output().unwrap()),
             ("set_read_deadline", &|| empty.set_read_deadline(None)),
             ("set_write_deadline", &|| empty.set_write_deadline(None)),
             ("set_gomaxprocs", &|| _ = set_gomaxprocs(two)),
@@ -169,6 +182,12 @@ fn waits_where_nothing_can() {
         );
         drop(tx);
         yield_now();
+        drop(input);
+        assert_eq!(
+            panics(|| blocking(|| child.into_inner().wait_with_output())),
+            "gosched: Child::wait_with_output would have to wait, which nothing can inside gosched::blocking: \
+             do it outside"
+        );
     });
 }
 
@@ -176,7 +195,7 @@ fn what_needs_no_p_works_inside_blocking() {
     run(|| {
         let id = goid();
         blocking(|| {
-            assert_eq!(goid(), id);
+            assert_eq!((goid(), try_goid()), (id, Some(id)));
             let inside = labels::with_labels([("key", "value")], labels::labels);
             assert_eq!(inside.get("key"), Some("value"));
         });
@@ -246,8 +265,11 @@ fn what_asks_and_tells_works_anywhere() {
         });
         // SAFETY: nothing in there parks.
         unsafe { proc::systemstack(ask_and_tell) };
+        // SAFETY: as above.
+        assert_eq!(unsafe { proc::systemstack(try_goid) }, None);
     });
     ask_and_tell();
+    assert_eq!(try_goid(), None);
     dump_goroutines(&mut io::sink()).unwrap();
 }
 

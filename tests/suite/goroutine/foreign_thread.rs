@@ -7,7 +7,7 @@ use gosched::chan::{RecvError, Select, TryRecvError, TrySendError, bounded, neve
 use gosched::sync::{Barrier, Condvar, Mutex, Once, OnceLock, RwLock, Semaphore, WaitGroup};
 use gosched::{
     Builder, blocking, go, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, run, scope, select,
-    yield_now,
+    try_goid, yield_now,
 };
 
 use crate::harness::panics::panics;
@@ -88,6 +88,7 @@ const WAITS: [(&str, fn()); 15] = [
 
 /// Checks what is about a goroutine, on a thread that is none's.
 fn no_goroutine() {
+    assert_eq!(try_goid(), None);
     for (name, f) in ABOUT_A_GOROUTINE {
         let expected = format!(
             "gosched::{name} called on a thread that isn't a goroutine's: use it inside gosched::run"

@@ -8,7 +8,10 @@ mod futures;
 mod goroutines;
 mod iter;
 mod iter_ends;
+mod join_futures;
 mod labels;
+mod local;
+mod local_ends;
 mod misuse;
 mod scope;
 mod syscalls;
@@ -25,7 +28,10 @@ pub const TESTS: &[&[Test]] = &[
     goroutines::TESTS,
     iter::TESTS,
     iter_ends::TESTS,
+    join_futures::TESTS,
     labels::TESTS,
+    local::TESTS,
+    local_ends::TESTS,
     misuse::TESTS,
     scope::TESTS,
     syscalls::TESTS,

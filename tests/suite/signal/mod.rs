@@ -1,6 +1,7 @@
 //! Signals: who is told of them, and what they do otherwise.
 
 mod delivery;
+mod futures;
 mod handlers;
 mod storm;
 
@@ -13,7 +14,7 @@ use gosched::signal::{self, Signal, Signals};
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] = &[delivery::TESTS, handlers::TESTS, storm::TESTS];
+pub const TESTS: &[&[Test]] = &[delivery::TESTS, futures::TESTS, handlers::TESTS, storm::TESTS];
 
 /// Sends a signal to this process.
 pub fn kill(signal: Signal) {

@@ -1,11 +1,12 @@
 //! Groups of goroutines that may fail.
 
+use std::mem::forget;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::context::{Context, ContextError};
-use gosched::sync::err_group;
+use gosched::sync::{ErrGroup, err_group};
 use gosched::{blocking, goexit, run, yield_now};
 
 use crate::harness::panics::panics;
@@ -21,6 +22,8 @@ tests! {
     a_panic_of_the_closure
     one_that_exits_has_not_failed
     the_parent_ends_it
+    one_adds_others
+    a_clone_that_is_forgotten
     misuse
     many_groups_that_fail_at_random
 }
@@ -165,6 +168,37 @@ fn the_parent_ends_it() {
             Ok(())
         });
         assert_eq!((failed, ctx.err()), (Err(()), None));
+    });
+}
+
+fn one_adds_others() {
+    run(|| {
+        let count = AtomicUsize::new(0);
+        let done: Result<(), ()> = err_group(&Context::background(), |group: &ErrGroup<'_, '_, ()>| {
+            let (same, count) = (group.clone(), &count);
+            group.go(move |_| {
+                (0..10).for_each(|_| {
+                    same.go(move |_| {
+                        yield_now();
+                        count.fetch_add(1, Ordering::Relaxed);
+                        Ok(())
+                    });
+                });
+                Ok(())
+            });
+            Ok(())
+        });
+        assert_eq!((done, count.into_inner()), (Ok(()), 10));
+    });
+}
+
+fn a_clone_that_is_forgotten() {
+    run(|| {
+        let ctx: Result<Context, ()> = err_group(&Context::background(), |group| {
+            forget(group.clone());
+            Ok(group.context().clone())
+        });
+        assert_eq!(ctx.unwrap().err(), Some(ContextError::Canceled));
     });
 }
 

@@ -1,20 +1,29 @@
 //! Locks: who gets in, in what order, and what a panic leaves behind.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use gosched::context::Context;
 use gosched::sync::{Barrier, Mutex, RwLock};
+use gosched::time::sleep;
 use gosched::{run, scope, yield_now};
 
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::unwind;
-use crate::harness::tests;
+use crate::harness::rng::{Rng, number};
+use crate::harness::{Test, tests};
 
 tests! {
     a_mutex_lets_one_in
     two_threads_contend_for_a_mutex
     try_lock_fails_while_it_is_locked
+    a_wait_for_a_mutex_ends_in_time
+    a_wait_on_a_thread_ends_in_time
+    some_give_up_with_one_p
+    some_give_up_with_two_ps
+    some_give_up_with_eight_ps
     who_waits_for_a_mutex_gets_it_from_one_who_always_has_it
     a_guard_may_be_dropped_on_any_thread
     readers_are_many_and_writers_alone
@@ -64,6 +73,109 @@ fn two_threads_contend_for_a_mutex() {
         });
         assert_eq!(*count.lock(), 400_000);
     });
+}
+
+fn a_wait_for_a_mutex_ends_in_time() {
+    run(|| {
+        static MUTEX: Mutex<u32> = Mutex::new(0);
+        let held = MUTEX.lock();
+        assert!(MUTEX.lock_timeout(Duration::ZERO).is_none());
+        let given_up: Vec<_> = (1..=5)
+            .map(|i| go_until_it_waits(move || MUTEX.lock_timeout(Duration::from_millis(i)).is_none()))
+            .collect();
+        let patient = go_until_it_waits(|| *MUTEX.lock_timeout(Duration::from_secs(3600)).unwrap() += 1);
+        given_up.into_iter().for_each(|handle| assert!(handle.join().unwrap()));
+        assert!(!patient.is_finished());
+        drop(held);
+        patient.join().unwrap();
+        assert_eq!(*MUTEX.lock_timeout(Duration::ZERO).unwrap(), 1);
+    });
+}
+
+fn a_wait_on_a_thread_ends_in_time() {
+    run(|| {
+        let mutex = Mutex::new(0);
+        let held = mutex.lock();
+        thread::scope(|threads| {
+            let late = threads.spawn(|| mutex.lock_timeout(Duration::from_millis(2)).is_none());
+            assert!(late.join().unwrap());
+            let waits = threads.spawn(|| *mutex.lock_timeout(Duration::from_secs(3600)).unwrap() += 1);
+            drop(held);
+            waits.join().unwrap();
+        });
+        assert_eq!(mutex.into_inner(), 1);
+    });
+}
+
+/// What lies in the table of semaphores in one tree.
+#[derive(Default)]
+#[repr(C)]
+struct InOneTree {
+    count: Mutex<u64>,
+    rest: (u64, [[u64; 31]; 8]),
+}
+
+/// Mutexes that some hold for long, some want for a short time only, and some under a context that ends: nobody is there with
+/// another, nobody is forgotten, and all are free in the end.
+fn some_give_up(test: Test, procs: usize) {
+    assert_eq!(size_of::<InOneTree>() % (251 * 8), 0);
+    let process = test.process(|| {
+        // SAFETY: sets a timer, and what hangs is killed.
+        unsafe { libc::alarm(600) };
+        let mut rng = Rng::seeded();
+        let times = number("STRESS_TIMES").unwrap_or(300);
+        run(|| {
+            let mutexes: [InOneTree; 5] = Default::default();
+            let (locked, given_up) = (AtomicU64::new(0), AtomicU64::new(0));
+            let one = |mutex: &Mutex<u64>, rng: &mut Rng| {
+                let limit = Duration::from_micros(rng.below(300) as u64);
+                let (ctx, cancel) = Context::background().with_timeout(limit);
+                let guard = match rng.below(5) {
+                    0 => Some(mutex.lock()),
+                    1 | 2 => mutex.lock_timeout(limit),
+                    _ => ctx.with(mutex).lock().ok(),
+                };
+                drop(cancel);
+                let Some(mut count) = guard else {
+                    given_up.fetch_add(1, Ordering::Relaxed);
+                    return;
+                };
+                let before = *count;
+                match rng.below(40) {
+                    // So long that others starve.
+                    0 => sleep(Duration::from_millis(2)),
+                    1..10 => yield_now(),
+                    _ => (0..rng.below(1_000)).for_each(|_| spin_loop()),
+                }
+                *count = before + 1;
+                locked.fetch_add(1, Ordering::Relaxed);
+            };
+            scope(|s| {
+                for _ in 0..24 {
+                    let (mut rng, one, mutexes) = (rng.fork(), &one, &mutexes);
+                    s.go(move || (0..times).for_each(|_| one(&mutexes[rng.below(5)].count, &mut rng)));
+                }
+            });
+            let counts = mutexes.map(|mutex| *mutex.count.try_lock().expect("nobody has it"));
+            assert_eq!(counts.iter().sum::<u64>(), locked.into_inner());
+            eprintln!("{counts:?} times, and {} gave up, with {procs} P's", given_up.into_inner());
+        });
+    });
+    let ended = process.env("GOMAXPROCS", &procs.to_string()).end();
+    ended.with("exit status: 0");
+    eprint!("{}", ended.stderr);
+}
+
+fn some_give_up_with_one_p(test: Test) {
+    some_give_up(test, 1);
+}
+
+fn some_give_up_with_two_ps(test: Test) {
+    some_give_up(test, 2);
+}
+
+fn some_give_up_with_eight_ps(test: Test) {
+    some_give_up(test, 8);
 }
 
 fn try_lock_fails_while_it_is_locked() {

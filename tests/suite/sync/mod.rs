@@ -2,6 +2,7 @@
 
 mod counted;
 mod err_group;
+mod futures;
 mod limits;
 mod locks;
 mod primitives;
@@ -9,5 +10,12 @@ mod single_flight;
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] =
-    &[counted::TESTS, err_group::TESTS, limits::TESTS, locks::TESTS, primitives::TESTS, single_flight::TESTS];
+pub const TESTS: &[&[Test]] = &[
+    counted::TESTS,
+    err_group::TESTS,
+    futures::TESTS,
+    limits::TESTS,
+    locks::TESTS,
+    primitives::TESTS,
+    single_flight::TESTS,
+];

@@ -36,7 +36,7 @@ mod stall {
             Stall
         }
 
-        pub(super) fn look(&mut self) -> bool {
+        pub(super) fn look(&mut self) -> usize {
             unreachable!("a sleep without a limit was over")
         }
     }

@@ -2,6 +2,7 @@
 
 mod arch;
 mod base;
+mod chan;
 mod data;
 mod embed;
 mod g;
@@ -17,9 +18,19 @@ mod signal;
 mod time;
 mod world;
 
-pub(crate) use data::atomic;
+pub(crate) use base::fatal::{throw, throw as fatal};
+pub(crate) use base::os::nanotime;
+#[cfg(test)]
+pub(crate) use base::os::pass_time;
+pub(crate) use data::{atomic, runtime2};
 pub(crate) use sched::must_wait::must_wait;
+pub(crate) use sched::spin::{can_spin, do_spin};
 #[cfg(test)]
 pub(crate) use sema::notify_list::notify_list_wait;
 pub(crate) use sema::notify_list::{NotifyList, notify_list_add, notify_list_notify_all};
+pub(crate) use sema::of_mutex::{
+    Limit, cansemacquire, gosched, semacquire_limited, semacquire1, semrelease1,
+};
+#[cfg(test)]
+pub(crate) use sema::of_mutex::{limit_comes, nothing_is_released};
 pub(crate) use sema::sema::{semacquire, semrelease};

@@ -22,6 +22,122 @@ pub(crate) mod sema {
     }
 }
 
+/// The semaphore of a mutex, which a model has one of, with the sleepers in their order; a limit comes when the model says
+/// so.
+pub(crate) mod of_mutex {
+    use loom::sync::{Condvar, Mutex};
+    use loom::thread;
+
+    use crate::runtime::data::atomic::{AtomicU32, Ordering};
+    use crate::runtime::data::runtime2::WaitReason;
+
+    /// A sleeper, by the number of its wait.
+    #[derive(Clone, Copy, PartialEq)]
+    struct Sleeper(usize);
+
+    #[derive(Default)]
+    struct Sleepers {
+        next: usize,
+        queue: Vec<Sleeper>,
+        /// Those that were taken from the queue, and whether they have what was released.
+        woken: Vec<(Sleeper, bool)>,
+        /// What was released, and isn't taken yet.
+        released: usize,
+        /// Whether the one limit has come, and who waits with it.
+        over: bool,
+        limited: Option<Sleeper>,
+    }
+
+    loom::lazy_static! {
+        static ref SLEEPERS: (Mutex<Sleepers>, Condvar) = (Mutex::new(Sleepers::default()), Condvar::new());
+    }
+
+    /// Ends a wait with a limit, now or when it begins.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Limit<'a>(pub(crate) &'a ());
+
+    /// The limit has come.
+    pub(crate) fn limit_comes() {
+        let (sleepers, changed) = &*SLEEPERS;
+        let mut sleepers = sleepers.lock().unwrap();
+        sleepers.over = true;
+        if let Some(limited) = sleepers.limited {
+            sleepers.queue.retain(|sleeper| *sleeper != limited);
+        }
+        changed.notify_all();
+    }
+
+    /// Whether whatever was released was taken.
+    pub(crate) fn nothing_is_released() -> bool {
+        SLEEPERS.0.lock().unwrap().released == 0
+    }
+
+    impl Sleepers {
+        fn cansemacquire(&mut self, addr: &AtomicU32) -> bool {
+            let can = addr.fetch_update(Ordering::AcqRel, Ordering::Acquire, |v| v.checked_sub(1)).is_ok();
+            self.released -= usize::from(can);
+            can
+        }
+    }
+
+    pub(crate) fn cansemacquire(addr: &AtomicU32) -> bool {
+        SLEEPERS.0.lock().unwrap().cansemacquire(addr)
+    }
+
+    pub(crate) fn semacquire1(addr: &AtomicU32, lifo: bool, _: WaitReason) {
+        assert!(sleep(addr, lifo, false));
+    }
+
+    pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, _: WaitReason, _: Limit<'_>) -> bool {
+        sleep(addr, lifo, true)
+    }
+
+    fn sleep(addr: &AtomicU32, lifo: bool, is_limited: bool) -> bool {
+        let (sleepers, changed) = &*SLEEPERS;
+        let mut sleepers = sleepers.lock().unwrap();
+        loop {
+            if sleepers.cansemacquire(addr) {
+                return true;
+            }
+            if is_limited && sleepers.over {
+                return false;
+            }
+            sleepers.next += 1;
+            let me = Sleeper(sleepers.next);
+            let at = if lifo { 0 } else { sleepers.queue.len() };
+            sleepers.queue.insert(at, me);
+            if is_limited {
+                sleepers.limited = Some(me);
+            }
+            while sleepers.queue.contains(&me) {
+                sleepers = changed.wait(sleepers).unwrap();
+            }
+            let woken = sleepers.woken.iter().position(|(sleeper, _)| *sleeper == me);
+            if woken.is_some_and(|i| sleepers.woken.swap_remove(i).1) {
+                return true;
+            }
+        }
+    }
+
+    pub(crate) fn semrelease1(addr: &AtomicU32, handoff: bool) {
+        let (sleepers, changed) = &*SLEEPERS;
+        let mut sleepers = sleepers.lock().unwrap();
+        addr.fetch_add(1, Ordering::Release);
+        sleepers.released += 1;
+        if !sleepers.queue.is_empty() {
+            let first = sleepers.queue.remove(0);
+            let handed = handoff && sleepers.cansemacquire(addr);
+            sleepers.woken.push((first, handed));
+            changed.notify_all();
+        }
+    }
+
+    /// Lets others run.
+    pub(crate) unsafe fn gosched() {
+        thread::yield_now();
+    }
+}
+
 /// The semaphore of who may stop the world: a model has one who does.
 pub(crate) mod semacquire {
     use std::sync::atomic::{AtomicU32, Ordering};

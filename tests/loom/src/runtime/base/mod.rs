@@ -113,6 +113,10 @@ pub(crate) mod this {
         }
     }
 
+    pub(crate) fn whoami() -> (Option<&'static G>, Option<&'static M>) {
+        (None, this_m())
+    }
+
     pub(crate) fn goroutine() -> (&'static G, &'static M) {
         let mp = getm();
         (mp.curg.get().expect("on a goroutine"), mp)

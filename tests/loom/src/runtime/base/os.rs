@@ -89,6 +89,11 @@ pub(crate) fn was_sent(thread: u64) -> bool {
     SENT.lock().unwrap().contains(&thread)
 }
 
+/// Two milliseconds.
+pub(crate) fn pass_time() {
+    NOW.fetch_add(2_000_000, Relaxed);
+}
+
 pub(crate) fn nanotime() -> i64 {
     NOW.load(Relaxed)
 }

@@ -4,6 +4,7 @@ pub(crate) mod atomic;
 pub(crate) mod ext;
 #[path = "../../../../../src/runtime/data/gqueue.rs"]
 pub(crate) mod gqueue;
+pub(crate) mod hchan;
 #[path = "../../../../../src/runtime/data/held_p.rs"]
 pub(crate) mod held_p;
 #[path = "../../../../../src/runtime/data/link.rs"]

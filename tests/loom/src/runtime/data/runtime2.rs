@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicBool as StdBool, AtomicU32 as StdU32};
+use std::sync::atomic::{AtomicBool as StdBool, AtomicPtr as StdPtr, AtomicU32 as StdU32};
 
 use loom::cell::UnsafeCell;
 
@@ -12,6 +12,7 @@ use crate::runtime::data::atomic::{
 };
 use crate::runtime::data::ext::{GExt, MExt, PExt, SchedtExt};
 use crate::runtime::data::gqueue::GQueue;
+use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::held_p::HeldP;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::timer::{TIMER_NO_STATUS, Timer, TimerExt, TimerFn, TimerWhen};
@@ -44,6 +45,8 @@ pub(crate) struct G {
     pub(crate) syscallpc: Cell<usize>,
     pub(crate) throwsplit: Cell<bool>,
     pub(crate) waitsince: Cell<i64>,
+    /// No model has a select.
+    pub(crate) select_done: StdU32,
     pub(crate) ext: GExt,
     pub(crate) payload: UnsafeCell<u32>,
     pub(crate) id: u32,
@@ -110,6 +113,33 @@ impl<T> Handed<T> {
 /// One of the locks that there are, by its number: 0 is the scheduler's, then come those of the P's, and
 /// one that no model takes.
 pub(crate) struct Mutex(pub(crate) usize);
+
+/// As far as channels need it.
+pub(crate) struct Sudog {
+    pub(crate) g: Link<G>,
+    pub(crate) next: Link<Sudog>,
+    pub(crate) prev: Link<Sudog>,
+    pub(crate) elem: StdPtr<c_void>,
+    pub(crate) acquiretime: Cell<i64>,
+    pub(crate) ticket: Cell<u32>,
+    pub(crate) is_select: Cell<bool>,
+    pub(crate) c: Cell<*const Hchan>,
+}
+
+impl Default for Sudog {
+    fn default() -> Self {
+        Sudog {
+            g: Link::null(),
+            next: Link::null(),
+            prev: Link::null(),
+            elem: StdPtr::new(ptr::null_mut()),
+            acquiretime: Cell::new(0),
+            ticket: Cell::new(0),
+            is_select: Cell::new(false),
+            c: Cell::new(ptr::null()),
+        }
+    }
+}
 
 /// A one-shot event.
 pub(crate) struct Note {
@@ -208,6 +238,7 @@ pub(crate) enum TraceBlockReason {
 }
 
 pub(crate) enum WaitReason {
+    SyncMutexLock,
     Future,
     Preempted,
     StoppingTheWorld,
@@ -293,6 +324,7 @@ impl G {
             syscallpc: Cell::new(0),
             throwsplit: Cell::new(false),
             waitsince: Cell::new(0),
+            select_done: StdU32::new(0),
             ext: GExt::default(),
             payload: UnsafeCell::new(0),
             id,

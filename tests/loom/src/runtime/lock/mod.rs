@@ -11,4 +11,5 @@ pub(crate) mod note;
 pub(crate) mod rank;
 
 pub(crate) use mutex::{lock, unlock};
+pub(in crate::runtime) use mutex::{lock_on, unlock_and_hold, unlock_on};
 pub(crate) use rank::assert_lock_held;

@@ -58,6 +58,17 @@ pub(crate) mod must_wait {
     }
 }
 
+/// Nobody spins before a sleep.
+pub(crate) mod spin {
+    pub(crate) fn can_spin(_: u32) -> bool {
+        false
+    }
+
+    pub(crate) fn do_spin() {
+        unreachable!("nobody spins")
+    }
+}
+
 /// A wait, of a thread with a G for the time of that.
 pub(crate) mod park {
     use std::ffi::c_void;

@@ -10,7 +10,7 @@ use crate::runtime::data::atomic::{AtomicBool, Ordering};
 use crate::runtime::data::runtime2::{G, M, P, PIDLE, sched};
 use crate::runtime::data::turns::Turn;
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::m::turn::{let_one_go, wait_for_turn};
+use crate::runtime::m::turn::{let_one_go, let_some_go, wait_for_turn};
 use crate::runtime::p::globrunq::globrunqput;
 use crate::runtime::p::idle::pidleput;
 use crate::runtime::p::stop::take_from_syscall;
@@ -173,6 +173,24 @@ fn one_is_let_go_on_while_a_p_becomes_idle() {
         other.join().unwrap();
         suspender.join().unwrap();
         assert_all_idle();
+    });
+}
+
+#[test]
+fn the_first_that_are_kept_go_on_and_the_others_stay() {
+    check_with(1, 1, || {
+        let turns = &sched().ext.turns;
+        let kept: [_; 4] = std::array::from_fn(|_| M::without_p());
+        let needed = M::without_p();
+        lock(&sched().lock);
+        kept.iter().for_each(|mp| turns.push(mp, Turn::Kept));
+        turns.push(needed, Turn::Needed);
+        unlock(&sched().lock);
+        let_some_go(2);
+        let woken = |mp: &M| mp.park.key.load(Ordering::Relaxed) != 0;
+        assert_eq!(kept.map(woken), [true, true, false, false]);
+        assert!(!woken(needed));
+        assert_eq!(turns.len.load(Ordering::Relaxed), 3);
     });
 }
 

@@ -1,0 +1,91 @@
+//! A thousand clients of a WebSocket server that echoes, all connected at once, tungstenite on both sides.
+//!
+//! ```text
+//! cargo run --release --bin websocket
+//! ```
+
+#![forbid(unsafe_code)]
+
+use std::net::SocketAddr;
+
+use gosched::context::Context;
+use gosched::net::{TcpListener, TcpStream};
+use gosched::sync::{Barrier, err_group};
+use network::{Failure, more_descriptors};
+use tungstenite::protocol::WebSocketConfig;
+use tungstenite::{Error, Message, WebSocket, accept_with_config, client};
+
+const CLIENTS: usize = 1_000;
+
+/// How many messages each client sends.
+const MESSAGES: usize = 4;
+
+fn main() -> Result<(), Failure> {
+    more_descriptors()?;
+    gosched::run(|| {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let (address, all_here) = (listener.local_addr()?, Barrier::new(CLIENTS));
+        err_group(&Context::background(), |group| {
+            for n in 0..CLIENTS {
+                let all_here = &all_here;
+                group.go(move |_| talk(n, address, all_here));
+            }
+            for _ in 0..CLIENTS {
+                let (stream, _) = group.context().with(&listener).accept()?;
+                group.go(|_| echo(stream));
+            }
+            Ok::<(), Failure>(())
+        })?;
+        println!("{} messages of {CLIENTS} clients came back", CLIENTS * MESSAGES);
+        Ok(())
+    })
+}
+
+/// Most messages are small, and so is the buffer of a connection.
+fn config() -> WebSocketConfig {
+    WebSocketConfig::default().read_buffer_size(4 << 10).write_buffer_size(4 << 10)
+}
+
+/// The server's side of a connection.
+fn echo(stream: TcpStream) -> Result<(), Failure> {
+    stream.set_nodelay(true)?;
+    let mut socket = accept_with_config(stream, Some(config()))?;
+    loop {
+        match socket.read() {
+            Ok(message @ (Message::Text(_) | Message::Binary(_))) => socket.send(message)?,
+            Ok(_) => {}
+            Err(Error::ConnectionClosed) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// The client's side.
+fn talk(n: usize, address: SocketAddr, all_here: &Barrier) -> Result<(), Failure> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    let url = format!("ws://{address}/");
+    let (mut socket, _) = client::client_with_config(url, stream, Some(config()))?;
+    all_here.wait();
+    for i in 0..MESSAGES {
+        let message = match i % 2 {
+            0 => Message::text(format!("message {i} of client {n}")),
+            _ => Message::binary(vec![n as u8; n * i * 10]),
+        };
+        socket.send(message.clone())?;
+        assert_eq!(socket.read()?, message);
+    }
+    close(socket)
+}
+
+/// Ends a connection, and waits until the other side has agreed.
+fn close(mut socket: WebSocket<TcpStream>) -> Result<(), Failure> {
+    socket.close(None)?;
+    loop {
+        match socket.read() {
+            Ok(_) => {}
+            Err(Error::ConnectionClosed) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

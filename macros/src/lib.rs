@@ -1,0 +1,78 @@
+//! The attributes of [gosched](https://docs.rs/gosched), which has them, and their documentation, as `gosched::main` and
+//! `gosched::test` with its feature `macros`.
+//!
+//! They need of a function where its name, its arguments and its body are, and no more: so this crate reads tokens itself,
+//! and has no dependencies, which would take longer to build than gosched.
+
+// Their documentation is where links from it lead to what they use.
+#![allow(missing_docs)]
+
+mod error;
+mod function;
+mod options;
+mod template;
+
+use proc_macro::TokenStream;
+
+use error::Error;
+use function::Function;
+use options::Options;
+use template::fill;
+
+#[proc_macro_attribute]
+pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
+    expand(item, |function| run_main(options, function)).unwrap_or_else(|error| error.emit("gosched::main"))
+}
+
+#[proc_macro_attribute]
+pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
+    expand(item, |function| run_test(options, function)).unwrap_or_else(|error| error.emit("gosched::test"))
+}
+
+fn expand(
+    item: TokenStream,
+    expand: impl FnOnce(&Function) -> Result<TokenStream, Error>,
+) -> Result<TokenStream, Error> {
+    let function = Function::parse(item)?;
+    expand(&function).map_err(|error| error.of(&function.name))
+}
+
+/// A `main` that runs the function. What that returns is reported on the goroutine, as it needn't be `Send`: a
+/// `Box<dyn Error>` isn't.
+fn run_main(options: TokenStream, function: &Function) -> Result<TokenStream, Error> {
+    let [procs] = Options::parse(options)?.named(["procs"])?;
+    let set_procs = "::gosched::set_gomaxprocs(
+        const { ::std::num::NonZeroUsize::new(PROCS).expect(\"procs is 1 at least\") }
+    );";
+    let set_procs = procs.map_or_else(TokenStream::new, |procs| fill(set_procs, &[("PROCS", &procs.tokens)]));
+    let main = "BEFORE fn NAME() -> ::std::process::ExitCode {
+        fn NAME() RETURNS BODY
+        ::gosched::run(|| { SET_PROCS ::std::process::Termination::report(NAME()) })
+    }";
+    Ok(function.fill(main, &[("SET_PROCS", &set_procs)]))
+}
+
+/// A test that runs the function. It returns nothing if that doesn't, as `#[should_panic]` wants it.
+fn run_test(options: TokenStream, function: &Function) -> Result<TokenStream, Error> {
+    function.is_no_test_yet()?;
+    let [timeout, leaks] = Options::parse(options)?.named(["timeout", "leaks"])?;
+    let mut settings = String::new();
+    if let Some(timeout) = timeout {
+        settings += &format!(".timeout(::std::time::Duration::from_millis({}))", timeout.millis()?);
+    }
+    if let Some(leaks) = leaks {
+        settings += &format!(".leaks({})", leaks.bool()?);
+    }
+    let (returns, body) = if function.returns.is_empty() {
+        ("", "NAME")
+    } else {
+        ("-> ::std::process::ExitCode", "|| ::std::process::Termination::report(NAME())")
+    };
+    let test = format!(
+        "#[::core::prelude::v1::test] BEFORE fn NAME() {returns} {{
+            fn NAME() RETURNS BODY
+            ::gosched::testing::Test::new(::core::stringify!(NAME)){settings}.run({body})
+        }}"
+    );
+    Ok(function.fill(&test, &[]))
+}

@@ -1,0 +1,205 @@
+//! [`Command`].
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::process::{self, ExitStatus, Output, Stdio};
+
+use crate::context::Context;
+use crate::goroutine::blocking;
+use crate::process::Child;
+use crate::runtime::must_wait;
+
+/// A program to be started: [`std::process::Command`], with its functions. Go's `exec.Cmd`.
+///
+/// ```
+/// use gosched::process::Command;
+///
+/// gosched::run(|| {
+///     let output = Command::new("sh").args(["-c", "echo $GREETING"]).env("GREETING", "hello").output()?;
+///     assert_eq!(output.stdout, b"hello\n");
+///     Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
+/// ```
+///
+/// What else std's has, such as [its user](std::os::unix::process::CommandExt::uid), is set there first:
+///
+/// ```
+/// use std::os::unix::process::CommandExt;
+/// use gosched::process::Command;
+///
+/// let mut command = std::process::Command::new("make");
+/// command.process_group(0);
+/// let command = Command::from(command);
+/// ```
+pub struct Command {
+    inner: process::Command,
+    /// Which of the three streams the program has set: [`output`](Self::output) leaves those as they are.
+    stdin_set: bool,
+    stdout_set: bool,
+    stderr_set: bool,
+}
+
+impl Command {
+    /// The program of that name or path: without a slash, it is looked for where the variable `PATH` says. It has no
+    /// arguments, and otherwise what this process has: its environment, folder and streams. Go's `exec.Command`, in
+    /// `os/exec/exec.go`.
+    pub fn new<S: AsRef<OsStr>>(program: S) -> Self {
+        process::Command::new(program).into()
+    }
+
+    /// Adds an argument, which no shell looks at. [`std::process::Command::arg`].
+    pub fn arg<S: AsRef<OsStr>>(&mut self, arg: S) -> &mut Self {
+        self.inner.arg(arg);
+        self
+    }
+
+    /// Adds arguments. [`std::process::Command::args`].
+    pub fn args<I, S>(&mut self, args: I) -> &mut Self
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        self.inner.args(args);
+        self
+    }
+
+    /// Sets a variable of its environment. [`std::process::Command::env`]; Go's `Cmd.Env`.
+    pub fn env<K, V>(&mut self, key: K, val: V) -> &mut Self
+    where
+        K: AsRef<OsStr>,
+        V: AsRef<OsStr>,
+    {
+        self.inner.env(key, val);
+        self
+    }
+
+    /// Sets variables of its environment. [`std::process::Command::envs`].
+    pub fn envs<I, K, V>(&mut self, vars: I) -> &mut Self
+    where
+        I: IntoIterator<Item = (K, V)>,
+        K: AsRef<OsStr>,
+        V: AsRef<OsStr>,
+    {
+        self.inner.envs(vars);
+        self
+    }
+
+    /// Removes a variable from its environment, also one that it would inherit. [`std::process::Command::env_remove`].
+    pub fn env_remove<K: AsRef<OsStr>>(&mut self, key: K) -> &mut Self {
+        self.inner.env_remove(key);
+        self
+    }
+
+    /// Removes all variables from its environment: those that were set, and those that it would inherit.
+    /// [`std::process::Command::env_clear`].
+    pub fn env_clear(&mut self) -> &mut Self {
+        self.inner.env_clear();
+        self
+    }
+
+    /// Sets the folder that it starts in. [`std::process::Command::current_dir`]; Go's `Cmd.Dir`.
+    pub fn current_dir<P: AsRef<Path>>(&mut self, dir: P) -> &mut Self {
+        self.inner.current_dir(dir);
+        self
+    }
+
+    /// Sets its standard input. It inherits that of this process otherwise, or has none in [`output`](Self::output).
+    /// [`std::process::Command::stdin`]; Go's `Cmd.Stdin`.
+    pub fn stdin<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Self {
+        self.inner.stdin(cfg);
+        self.stdin_set = true;
+        self
+    }
+
+    /// Sets its standard output. It inherits that of this process otherwise, or has a pipe in [`output`](Self::output).
+    /// [`std::process::Command::stdout`]; Go's `Cmd.Stdout`.
+    pub fn stdout<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Self {
+        self.inner.stdout(cfg);
+        self.stdout_set = true;
+        self
+    }
+
+    /// Sets its standard error, as [`stdout`](Self::stdout) does. [`std::process::Command::stderr`]; Go's `Cmd.Stderr`.
+    pub fn stderr<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Self {
+        self.inner.stderr(cfg);
+        self.stderr_set = true;
+        self
+    }
+
+    /// Starts it. The thread waits, in [`blocking`](crate::blocking), until the kernel has loaded the program. Go's `Cmd.Start`.
+    ///
+    /// # Errors
+    /// As [`std::process::Command::spawn`]: for instance [`NotFound`](io::ErrorKind::NotFound) if there is no such
+    /// program. And if the poller can't take its pipes, for lack of memory; then the child is killed.
+    pub fn spawn(&mut self) -> io::Result<Child> {
+        blocking(|| self.inner.spawn()).and_then(Child::new)
+    }
+
+    /// Starts it, and waits until it has ended. Go's `Cmd.Run`. `ctx.with_mut(&mut command).status()` kills it if a
+    /// [context](crate::context::WithMut) ends before.
+    ///
+    /// # Errors
+    /// As [`spawn`](Self::spawn) and [`Child::wait`]. That it has failed is no error, but its status.
+    ///
+    /// # Panics
+    /// Inside [`blocking`](crate::blocking), and before the first [`run`](crate::run): before it is started.
+    #[track_caller]
+    pub fn status(&mut self) -> io::Result<ExitStatus> {
+        drop(must_wait("Command::status"));
+        self.spawn()?.wait()
+    }
+
+    /// Starts it, and waits until it has ended; returns what it has written. Streams that weren't set are pipes, and nothing
+    /// for its input. Go's `Cmd.Output`. `ctx.with_mut(&mut command).output()` kills it if a
+    /// [context](crate::context::WithMut) ends before.
+    ///
+    /// # Errors
+    /// As [`spawn`](Self::spawn) and [`Child::wait_with_output`]. That it has failed is no error, but its status.
+    ///
+    /// # Panics
+    /// As [`status`](Self::status).
+    #[track_caller]
+    pub fn output(&mut self) -> io::Result<Output> {
+        drop(must_wait("Command::output"));
+        self.spawn_for_output()?.output(&Context::background())
+    }
+
+    /// [`spawn`](Self::spawn) with what [`output`](Self::output) has for streams that weren't set.
+    pub(crate) fn spawn_for_output(&mut self) -> io::Result<Child> {
+        self.set_others(Stdio::null, Stdio::piped);
+        let child = self.spawn();
+        // What they are if nothing is set.
+        self.set_others(Stdio::inherit, Stdio::inherit);
+        child
+    }
+
+    /// Sets the streams that the program hasn't set.
+    fn set_others(&mut self, input: fn() -> Stdio, output: fn() -> Stdio) {
+        if !self.stdin_set {
+            self.inner.stdin(input());
+        }
+        if !self.stdout_set {
+            self.inner.stdout(output());
+        }
+        if !self.stderr_set {
+            self.inner.stderr(output());
+        }
+    }
+}
+
+impl From<process::Command> for Command {
+    /// The same program. Streams that were set there are overridden in [`output`](Command::output), which can't know of
+    /// them: set them here.
+    fn from(inner: process::Command) -> Self {
+        Command { inner, stdin_set: false, stdout_set: false, stderr_set: false }
+    }
+}
+
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}

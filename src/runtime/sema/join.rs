@@ -1,0 +1,25 @@
+//! Waiting for the end of a goroutine, with a limit.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::runtime::base::this::goroutine;
+use crate::runtime::data::runtime2::G;
+use crate::runtime::sched::join::{on_time, take_out, wait_for_end_unless};
+use crate::runtime::sched::ready::goready;
+use crate::runtime::time::limit::{Limit, with_limit};
+
+/// [`wait_for_end`](crate::runtime::sched::join::wait_for_end) with a limit.
+pub(crate) fn wait_for_end_limited(gp: &'static G, limit: Limit<'_>) {
+    let (me, _) = goroutine();
+    let gave_up = AtomicBool::new(false);
+    let give_up = || {
+        // Relaxed: what take_out does comes after it, and is seen by who looks at this.
+        gave_up.store(true, Ordering::Relaxed);
+        take_out(gp, me).then_some(|| goready(me))
+    };
+    let wait = || wait_for_end_unless(gp, || gave_up.load(Ordering::Relaxed));
+    // SAFETY: the flag is set while the limit may come, as give_up may be called. Who has taken the goroutine out wakes
+    // it, nobody else.
+    unsafe { with_limit(limit, &give_up, wait) };
+    on_time(gp);
+}

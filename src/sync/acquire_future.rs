@@ -1,0 +1,133 @@
+//! [`AcquireFuture`]: a semaphore in `async` code.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll};
+
+use crate::runtime::{lock, unlock};
+use crate::sync::semaphore::Waiter;
+use crate::sync::{Semaphore, SemaphorePermit};
+
+/// What [`Semaphore::acquire_async`] returns.
+///
+/// ```
+/// use gosched::sync::{AcquireFuture, Semaphore};
+///
+/// gosched::run(|| {
+///     let slots = Semaphore::new(1);
+///     let future: AcquireFuture<'_> = slots.acquire_async();
+///     let slot = gosched::block_on(future);
+///     assert!(slots.try_acquire().is_none());
+///     drop(slot);
+/// });
+/// ```
+#[must_use = "futures do nothing unless they are polled"]
+pub struct AcquireFuture<'a> {
+    semaphore: &'a Semaphore,
+    n: usize,
+    /// Its place in the queue, or what was: a box.
+    waiter: Option<NonNull<Waiter>>,
+}
+
+// SAFETY: the waiter belongs to no thread, and its semaphore's lock protects it.
+unsafe impl Send for AcquireFuture<'_> {}
+// SAFETY: a shared one does nothing.
+unsafe impl Sync for AcquireFuture<'_> {}
+
+impl Semaphore {
+    /// [`acquire`](Self::acquire) for `async` code: the future waits among the goroutines that want permits, and no thread and
+    /// no goroutine waits for it. It may be dropped at any time: what it has got goes to who waits next.
+    ///
+    /// ```
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let slots = Semaphore::new(1);
+    ///     gosched::block_on(async {
+    ///         let slot = slots.acquire_async().await;
+    ///         assert_eq!(slots.available_permits(), 0);
+    ///         drop(slot);
+    ///     });
+    /// });
+    /// ```
+    pub fn acquire_async(&self) -> AcquireFuture<'_> {
+        self.acquire_many_async(1)
+    }
+
+    /// [`acquire_many`](Self::acquire_many) for `async` code, as [`acquire_async`](Self::acquire_async).
+    ///
+    /// ```
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let slots = Semaphore::new(3);
+    ///     let two = gosched::block_on(slots.acquire_many_async(2));
+    ///     assert_eq!(slots.available_permits(), 1);
+    ///     drop(two);
+    /// });
+    /// ```
+    pub fn acquire_many_async(&self, n: usize) -> AcquireFuture<'_> {
+        AcquireFuture { semaphore: self, n, waiter: None }
+    }
+}
+
+impl<'a> Future for AcquireFuture<'a> {
+    type Output = SemaphorePermit<'a>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let semaphore = self.semaphore;
+        let mut waker = Some(context.waker().clone());
+        let Some(waiter) = self.waiter else {
+            let waiter = NonNull::from(Box::leak(Box::new(Waiter::new(self.n, waker.take()))));
+            // SAFETY: it stays until it is taken off the queue: by drop, or before the permits are there.
+            if !semaphore.take_or_queue(unsafe { waiter.as_ref() }) {
+                self.waiter = Some(waiter);
+                return Poll::Pending;
+            }
+            // Before the waker is dropped, which may panic.
+            let permit = SemaphorePermit::new(semaphore, self.n);
+            // SAFETY: it is in no queue, and nobody else's.
+            drop(unsafe { Box::from_raw(waiter.as_ptr()) });
+            return Poll::Ready(permit);
+        };
+        lock(&semaphore.lock);
+        // SAFETY: it is this future's, and stays until that drops it; the lock is held.
+        let granted = unsafe {
+            let granted = waiter.as_ref().granted();
+            if !granted {
+                waker = waiter.as_ref().waker.replace(waker);
+            }
+            granted
+        };
+        unlock(&semaphore.lock);
+        // Its code may be anything: not with the lock held.
+        drop(waker);
+        if !granted {
+            return Poll::Pending;
+        }
+        self.waiter = None;
+        // SAFETY: it has left the queue, and is nobody else's.
+        drop(unsafe { Box::from_raw(waiter.as_ptr()) });
+        Poll::Ready(SemaphorePermit::new(semaphore, self.n))
+    }
+}
+
+impl Drop for AcquireFuture<'_> {
+    fn drop(&mut self) {
+        let Some(waiter) = self.waiter else { return };
+        // SAFETY: it is this future's, and stays until the end of this.
+        let queued = self.semaphore.leave(unsafe { waiter.as_ref() });
+        // Dropped at the end: the waker's drop may panic, and others wait.
+        // SAFETY: it has left the queue, and is nobody else's.
+        let _waiter = unsafe { Box::from_raw(waiter.as_ptr()) };
+        self.semaphore.give_back(if queued { 0 } else { self.n });
+    }
+}
+
+impl fmt::Debug for AcquireFuture<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("AcquireFuture { .. }")
+    }
+}

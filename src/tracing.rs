@@ -1,0 +1,155 @@
+//! The scheduler's own events, as events of `tracing`, among those of the program. It takes the feature `tracing`.
+//!
+//! Spans and events of a program need nothing of this: a goroutine with [thread-locals of its own](crate#thread-locals) has
+//! its own current span wherever it goes on.
+
+use std::io;
+use std::mem;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use ::tracing::dispatcher::{self, Dispatch};
+use ::tracing::field::debug;
+use ::tracing::trace;
+
+use crate::runtime::runtime2::{G, M, P, TraceBlockReason};
+use crate::runtime::{Event, nanotime, set_tracer, this_m};
+
+/// What has happened.
+#[derive(Clone, Copy)]
+struct Record {
+    event: &'static str,
+    at: i64,
+    m: Option<i64>,
+    p: Option<i32>,
+    goid: Option<u64>,
+    reason: Option<TraceBlockReason>,
+}
+
+struct Records {
+    /// Those that the subscriber hasn't got yet: [`CAPACITY`] at most.
+    waiting: Vec<Record>,
+    /// How many there was no room for since then.
+    lost: u64,
+}
+
+/// How many events wait at most. There is memory for so many from the start: none is allocated where events happen.
+const CAPACITY: usize = 1 << 16;
+
+static RECORDS: Mutex<Records> = Mutex::new(Records { waiting: Vec::new(), lost: 0 });
+
+/// There is something in [`RECORDS`].
+static ARRIVED: Condvar = Condvar::new();
+
+/// From now on, what happens to goroutines, P's and threads is told to the subscriber that is the caller's default now, as events
+/// of level `TRACE` and target `gosched::scheduler`. Calls after the first do nothing.
+///
+/// ```
+/// gosched::tracing::scheduler_events()?;
+/// gosched::run(|| gosched::go(|| gosched::yield_now()).join().unwrap());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// By tracing-subscriber's `fmt`, that is
+///
+/// ```text
+/// TRACE gosched::scheduler: GoCreate at=8406174301 m=0 goid=2
+/// TRACE gosched::scheduler: GoPark at=8406176224 m=0 goid=1 reason=Generic
+/// TRACE gosched::scheduler: GoStart at=8406178157 m=0 p=0 goid=2
+/// TRACE gosched::scheduler: GoSched at=8406179740 m=0 goid=2
+/// ```
+///
+/// The messages are the names of [`proc::Event`](crate::proc::Event), which says what each means. `at` is the time of the
+/// monotonic clock, in nanoseconds, `m` the number of the thread on which it happened, or which begins, ends, or gets
+/// a P; `p`, `goid` and `reason` are the P, the goroutine, and why it waits.
+///
+/// A thread of its own hands them over, later, so that a subscriber may do what it likes, and its own time is that of the handing
+/// over. Of more than 65,536 that wait some are left out, and an event with the field `lost` says how many; so are the last ones
+/// before the program ends. Each takes a lock that all threads share: this is for looking closely, and not for each day.
+///
+/// # Errors
+/// If there is no thread for that.
+///
+/// # Panics
+/// If there is [another tracer](crate::proc::set_tracer).
+pub fn scheduler_events() -> io::Result<()> {
+    static BEGUN: Mutex<bool> = Mutex::new(false);
+    let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*begun {
+        records().waiting.reserve(CAPACITY);
+        let dispatch = dispatcher::get_default(Dispatch::clone);
+        thread::Builder::new().name("gosched-events".to_owned()).spawn(move || hand_over(&dispatch))?;
+        // SAFETY: `record` keeps the conditions: it takes a lock for a moment, which nobody holds for longer, and where it is called
+        // no goroutine of this thread has it.
+        unsafe { set_tracer(record) };
+        *begun = true;
+    }
+    Ok(())
+}
+
+fn records() -> MutexGuard<'static, Records> {
+    RECORDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The tracer.
+fn record(event: Event<'_>) {
+    let m = this_m();
+    let number = |mp: &M| mp.id.get();
+    let blank = |event| Record { event, at: nanotime(), m: m.map(number), p: None, goid: None, reason: None };
+    let goroutine = |event, gp: &G| Record { goid: Some(gp.goid.get()), ..blank(event) };
+    let proc = |event, pp: &P| Record { p: Some(pp.id.get()), ..blank(event) };
+    let thread = |event, mp: &M| Record { m: Some(number(mp)), ..blank(event) };
+    let record = match event {
+        Event::GoCreate(gp) => goroutine("GoCreate", gp),
+        Event::GoCreateSyscall(gp) => goroutine("GoCreateSyscall", gp),
+        Event::GoStart(gp) => {
+            let p = m.and_then(|mp| mp.p.peek()).map(|pp| pp.id.get());
+            Record { p, ..goroutine("GoStart", gp) }
+        }
+        Event::GoEnd(gp) => goroutine("GoEnd", gp),
+        Event::GoDestroySyscall(gp) => goroutine("GoDestroySyscall", gp),
+        Event::GoSched(gp) => goroutine("GoSched", gp),
+        Event::GoPreempt(gp) => goroutine("GoPreempt", gp),
+        Event::GoPark(gp, reason) => Record { reason: Some(reason), ..goroutine("GoPark", gp) },
+        Event::GoUnpark(gp) => goroutine("GoUnpark", gp),
+        Event::GoSysCall(gp) => goroutine("GoSysCall", gp),
+        Event::GoSysExit(gp, _) => goroutine("GoSysExit", gp),
+        Event::ProcStart(pp) => proc("ProcStart", pp),
+        Event::ProcStop(pp) => proc("ProcStop", pp),
+        Event::ProcSteal(pp) => proc("ProcSteal", pp),
+        Event::ProcDetach(pp) => proc("ProcDetach", pp),
+        Event::ProcTurn(pp, mp) => Record { m: Some(number(mp)), ..proc("ProcTurn", pp) },
+        Event::ThreadStart(mp) => thread("ThreadStart", mp),
+        Event::ThreadDestroy(mp) => thread("ThreadDestroy", mp),
+    };
+    let mut records = records();
+    if records.waiting.len() < CAPACITY {
+        records.waiting.push(record);
+    } else {
+        records.lost += 1;
+    }
+    if records.waiting.len() == 1 {
+        ARRIVED.notify_one();
+    }
+}
+
+/// The function of the thread that hands events over.
+fn hand_over(dispatch: &Dispatch) {
+    let mut taken = Vec::with_capacity(CAPACITY);
+    loop {
+        let waited = ARRIVED.wait_while(records(), |records| records.waiting.is_empty());
+        let mut records = waited.unwrap_or_else(PoisonError::into_inner);
+        mem::swap(&mut records.waiting, &mut taken);
+        let lost = mem::take(&mut records.lost);
+        drop(records);
+        dispatcher::with_default(dispatch, || {
+            for Record { event, at, m, p, goid, reason } in taken.drain(..) {
+                let reason = reason.map(debug);
+                trace!(target: "gosched::scheduler", at, m, p, goid, reason, "{event}");
+            }
+            if lost > 0 {
+                trace!(target: "gosched::scheduler", lost, "there was no room");
+            }
+        });
+    }
+}

@@ -1,0 +1,72 @@
+//! Futures that wait at a channel, and its queues, as they ship; and a channel of numbers, with room for one or none.
+
+#[path = "../../../../../src/runtime/chan/future.rs"]
+pub(crate) mod future;
+#[cfg(test)]
+mod models_future;
+#[path = "../../../../../src/runtime/chan/waitq.rs"]
+mod waitq;
+
+/// A buffer for one value.
+pub(crate) mod buffer {
+    use std::ffi::c_void;
+    use std::sync::atomic::Ordering;
+
+    use crate::runtime::data::hchan::Hchan;
+
+    /// # Safety
+    /// `ep` points to a value.
+    pub(crate) unsafe fn bufunrecv(c: &Hchan, ep: *const c_void) {
+        // SAFETY: as the caller says.
+        c.buf.set(unsafe { *ep.cast() });
+        assert_eq!(c.qcount.swap(1, Ordering::Relaxed), 0);
+    }
+
+    /// # Safety
+    /// `ep` points to a value.
+    pub(crate) unsafe fn swap_last(c: &Hchan, ep: *mut c_void) {
+        // SAFETY: as the caller says.
+        unsafe { *ep.cast() = c.buf.replace(*ep.cast()) };
+    }
+}
+
+/// No timer feeds the channel.
+pub(crate) mod make {
+    use std::ptr::NonNull;
+
+    use crate::runtime::data::hchan::Hchan;
+    use crate::runtime::data::timer::Timer;
+
+    /// # Safety
+    /// None.
+    pub(crate) unsafe fn timer_of(_: NonNull<Hchan>) -> Option<&'static Timer> {
+        None
+    }
+}
+
+pub(crate) mod ops {
+    use std::ffi::c_void;
+    use std::sync::atomic::Ordering;
+
+    use crate::runtime::base::this::Held;
+    use crate::runtime::chan::future::{Woken, end};
+    use crate::runtime::data::hchan::Hchan;
+    use crate::runtime::data::runtime2::{M, Sudog};
+
+    /// # Safety
+    /// `c` is locked, and `sg` off its queue; `ep` points to a value.
+    pub(crate) unsafe fn send(
+        _: Option<&'static M>,
+        _: &Hchan,
+        sg: &'static Sudog,
+        ep: *const c_void,
+        unlockf: impl FnOnce() -> Option<Held>,
+        wake: impl FnOnce(Woken),
+    ) {
+        // SAFETY: who waits has a place for a value.
+        unsafe { *sg.elem.load(Ordering::Relaxed).cast::<u32>() = *ep.cast() };
+        let woken = end(sg, true);
+        drop(unlockf());
+        wake(woken);
+    }
+}

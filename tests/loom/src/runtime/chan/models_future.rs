@@ -1,0 +1,295 @@
+//! Models of futures at a channel: each is woken by the waker that it has shown last, sees its value then, and is freed
+//! once; and no value is lost, whoever is dropped meanwhile.
+
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32 as StdU32, AtomicUsize};
+use std::task::{Wake, Waker};
+
+use loom::cell::UnsafeCell;
+use loom::sync::Mutex as LoomMutex;
+use loom::thread;
+
+use crate::runtime::chan::future::{
+    Waiting, end, enqueue_future, give_back, is_nobodys, leave_future, poll_future, release_future,
+    wake_future,
+};
+use crate::runtime::data::atomic::{AtomicU32, Ordering, check};
+use crate::runtime::data::hchan::{Hchan, Waitq};
+use crate::runtime::data::runtime2::Mutex;
+use crate::runtime::lock::{lock, unlock};
+
+/// A channel with room for `cap` values.
+fn channel(cap: usize) -> NonNull<Hchan> {
+    NonNull::from(Box::leak(Box::new(Hchan {
+        qcount: AtomicUsize::new(0),
+        dataqsiz: cap,
+        buf: 0.into(),
+        closed: StdU32::new(0),
+        recvq: Waitq::default(),
+        sendq: Waitq::default(),
+        lock: Mutex(0),
+    })))
+}
+
+/// What a future has on the heap.
+#[repr(C)]
+struct Node {
+    waiting: Waiting,
+    value: u32,
+}
+
+loom::lazy_static! {
+    /// How many nodes there are.
+    static ref NODES: AtomicU32 = AtomicU32::new(0);
+}
+
+/// A future, and what it is to send, or 0.
+fn node(value: u32) -> NonNull<Waiting> {
+    unsafe fn free(w: NonNull<Waiting>) {
+        // SAFETY: it is the first field of the node that is made below.
+        drop(unsafe { Box::from_raw(w.cast::<Node>().as_ptr()) });
+        NODES.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    NODES.fetch_add(1, Ordering::Relaxed);
+    let node =
+        Box::into_raw(Box::new(Node { waiting: Waiting::new(ptr::null_mut(), Waker::wake, free), value }));
+    // SAFETY: it is new.
+    unsafe {
+        let place = (&raw mut (*node).value).cast();
+        (&raw mut (*node).waiting).write(Waiting::new(place, Waker::wake, free));
+        NonNull::new_unchecked(node.cast())
+    }
+}
+
+/// The value of a future, which loom checks to be ordered: it is written and read by whose turn it is.
+///
+/// # Safety
+/// The future's share is the caller's.
+unsafe fn value(w: NonNull<Waiting>) -> u32 {
+    // SAFETY: as the caller says.
+    unsafe { *w.as_ref().place().cast() }
+}
+
+/// A waker that counts.
+struct Woken(LoomMutex<u32>);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        *self.0.lock().unwrap() += 1;
+    }
+}
+
+fn woken() -> (Arc<Woken>, Waker) {
+    let woken = Arc::new(Woken(LoomMutex::new(0)));
+    (woken.clone(), Waker::from(woken))
+}
+
+/// A pointer that goes to another thread.
+struct Shared<T>(NonNull<T>);
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Shared(self.0)
+    }
+}
+
+// SAFETY: what it points to is shared by a lock.
+unsafe impl<T> Send for Shared<T> {}
+
+impl<T> Shared<T> {
+    fn get(&self) -> NonNull<T> {
+        self.0
+    }
+}
+
+/// Sends to who receives, or into the buffer; says whether it could. (`chansend`.)
+fn try_send(c: &Shared<Hchan>, value: u32, ordered: Option<&UnsafeCell<u32>>) -> bool {
+    // SAFETY: channels aren't freed here.
+    let c = unsafe { c.get().as_ref() };
+    lock(&c.lock);
+    if let Some(sg) = c.recvq.dequeue() {
+        // SAFETY: who waits has a place for a value.
+        unsafe { *sg.elem.load(Ordering::Relaxed).cast::<u32>() = value };
+        if let Some(ordered) = ordered {
+            // SAFETY: loom checks that nobody else is there.
+            ordered.with_mut(|ordered| unsafe { *ordered = value });
+        }
+        let woken = end(sg, true);
+        unlock(&c.lock);
+        wake_future(woken);
+        return true;
+    }
+    let room = c.qcount.load(Ordering::Relaxed) < c.dataqsiz;
+    if room {
+        c.buf.set(value);
+        c.qcount.store(1, Ordering::Relaxed);
+    }
+    unlock(&c.lock);
+    room
+}
+
+/// Receives what is there. (`chanrecv`.)
+fn try_recv(c: &Shared<Hchan>) -> Option<u32> {
+    // SAFETY: channels aren't freed here.
+    let c = unsafe { c.get().as_ref() };
+    lock(&c.lock);
+    let buffered = (c.qcount.load(Ordering::Relaxed) == 1).then(|| c.buf.get());
+    let sg = c.sendq.dequeue();
+    // SAFETY: who sends has a value.
+    let sent = sg.map(|sg| unsafe { *sg.elem.load(Ordering::Relaxed).cast::<u32>() });
+    match (buffered, sent) {
+        (Some(_), Some(sent)) => c.buf.set(sent),
+        (Some(_), None) => c.qcount.store(0, Ordering::Relaxed),
+        _ => {}
+    }
+    let woken = sg.map(|sg| {
+        assert!(sent.is_some() && (is_nobodys(sg) || sg.ticket.get() == 0));
+        end(sg, true)
+    });
+    unlock(&c.lock);
+    if let Some(woken) = woken {
+        wake_future(woken);
+    }
+    buffered.or(sent)
+}
+
+/// Whoever is woken, or has looked, sees what was sent.
+#[test]
+fn the_last_waker_is_called_and_the_value_seen() {
+    check(None, || {
+        let c = Shared(channel(0));
+        let ordered = loom::sync::Arc::new(UnsafeCell::new(0));
+        let (w, (first, waker)) = (node(0), woken());
+        // SAFETY: w is new; its share is this thread's.
+        assert!(unsafe { enqueue_future(c.get(), w, false, &waker) });
+        let sender = thread::spawn({
+            let (c, ordered) = (c.clone(), Sent(ordered.clone()));
+            move || assert!(try_send(&c, 7, Some(ordered.get())))
+        });
+        let (second, waker) = woken();
+        // SAFETY: as above.
+        let seen = unsafe { poll_future(c.get(), w, &waker) };
+        if seen == Some(true) {
+            // SAFETY: loom checks that it is ordered.
+            assert_eq!(ordered.with(|ordered| unsafe { *ordered }), 7);
+        }
+        sender.join().unwrap();
+        let (first, second) = (*first.0.lock().unwrap(), *second.0.lock().unwrap());
+        assert_eq!((first, second), if seen.is_some() { (1, 0) } else { (0, 1) });
+        // SAFETY: as above; the wait is over.
+        unsafe {
+            assert_eq!((w.as_ref().outcome(), value(w)), (Some(true), 7));
+            release_future(w);
+        }
+        assert_eq!(NODES.load(Ordering::Relaxed), 0);
+    });
+}
+
+/// A cell that goes to another thread.
+struct Sent(loom::sync::Arc<UnsafeCell<u32>>);
+
+// SAFETY: loom checks what is done with it.
+unsafe impl Send for Sent {}
+
+impl Sent {
+    fn get(&self) -> &UnsafeCell<u32> {
+        &self.0
+    }
+}
+
+/// The value of who sends, while who receives leaves: it is received by the next, or not sent.
+fn one_leaves(cap: usize) {
+    check(Some(3), move || {
+        let c = Shared(channel(cap));
+        let (w, (_, waker)) = (node(0), woken());
+        // SAFETY: w is new; its share is this thread's.
+        assert!(unsafe { enqueue_future(c.get(), w, false, &waker) });
+        let sender = thread::spawn({
+            let c = c.clone();
+            move || try_send(&c, 7, None)
+        });
+        // SAFETY: as above; it isn't used after this.
+        unsafe {
+            match leave_future(c.get(), w, false) {
+                Ok(true) => give_back(c.get(), w),
+                Ok(false) => unreachable!("nobody closes it"),
+                Err(_) => release_future(w),
+            }
+        }
+        // While who has sent may be about to wake it.
+        let received = try_recv(&c);
+        let sent = sender.join().unwrap();
+        assert_eq!(received.or_else(|| try_recv(&c)), sent.then_some(7));
+        assert_eq!(NODES.load(Ordering::Relaxed), 0);
+    });
+}
+
+#[test]
+fn one_leaves_and_there_is_no_room() {
+    one_leaves(0);
+}
+
+#[test]
+fn one_leaves_and_there_is_room() {
+    one_leaves(1);
+}
+
+/// Two wait; the first leaves while a value comes. The other gets it, and is woken, or who sends hears that nobody waits.
+#[test]
+fn what_comes_back_goes_to_who_waits() {
+    check(Some(3), || {
+        let c = Shared(channel(0));
+        let (first, (_, waker)) = (node(0), woken());
+        let (second, (woken, other)) = (node(0), woken());
+        // SAFETY: they are new; their shares are this thread's.
+        unsafe {
+            assert!(enqueue_future(c.get(), first, false, &waker));
+            assert!(enqueue_future(c.get(), second, false, &other));
+        }
+        let sender = thread::spawn({
+            let c = c.clone();
+            move || assert!(try_send(&c, 7, None))
+        });
+        // SAFETY: as above; it isn't used after this.
+        unsafe {
+            match leave_future(c.get(), first, false) {
+                Ok(_) => give_back(c.get(), first),
+                Err(_) => release_future(first),
+            }
+        }
+        sender.join().unwrap();
+        assert_eq!(*woken.0.lock().unwrap(), 1);
+        // SAFETY: as above; the wait is over.
+        unsafe {
+            assert_eq!((second.as_ref().outcome(), value(second)), (Some(true), 7));
+            release_future(second);
+        }
+        assert_eq!(NODES.load(Ordering::Relaxed), 0);
+    });
+}
+
+/// One that sends leaves while its value is received: it was sent, or it wasn't.
+#[test]
+fn one_that_sends_leaves() {
+    check(Some(3), || {
+        let c = Shared(channel(0));
+        let (w, (woken, waker)) = (node(7), woken());
+        // SAFETY: w is new; its share is this thread's.
+        assert!(unsafe { enqueue_future(c.get(), w, true, &waker) });
+        let receiver = thread::spawn({
+            let c = c.clone();
+            move || try_recv(&c)
+        });
+        // SAFETY: as above; it isn't used after this.
+        let sent = unsafe {
+            let outcome = leave_future(c.get(), w, true);
+            release_future(w);
+            matches!(outcome, Ok(true))
+        };
+        assert_eq!(receiver.join().unwrap(), sent.then_some(7));
+        assert_eq!(*woken.0.lock().unwrap(), u32::from(sent));
+        assert_eq!(NODES.load(Ordering::Relaxed), 0);
+    });
+}

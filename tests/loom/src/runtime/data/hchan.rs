@@ -1,0 +1,24 @@
+//! Stand-in for a channel.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, AtomicUsize};
+
+use crate::runtime::data::link::Link;
+use crate::runtime::data::runtime2::{Mutex, Sudog};
+
+/// A channel of numbers. What isn't an atomic of loom's is touched with the lock held.
+pub(crate) struct Hchan {
+    pub(crate) qcount: AtomicUsize,
+    pub(crate) dataqsiz: usize,
+    pub(crate) buf: Cell<u32>,
+    pub(crate) closed: AtomicU32,
+    pub(crate) recvq: Waitq,
+    pub(crate) sendq: Waitq,
+    pub(crate) lock: Mutex,
+}
+
+#[derive(Default)]
+pub(crate) struct Waitq {
+    pub(crate) first: Link<Sudog>,
+    pub(crate) last: Link<Sudog>,
+}

@@ -1,0 +1,33 @@
+//! `#[gosched::main]`: this program's own `main`, and what becomes of its result.
+
+#[path = "../../common/emulator.rs"]
+mod emulator;
+
+use std::env;
+use std::error::Error;
+use std::process::{ExitCode, Output};
+
+/// The environment variable that says how it is to end.
+const END: &str = "GOSCHED_TEST_END";
+
+#[gosched::main(procs = 3)]
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    match env::var(END).as_deref() {
+        Ok("a status") => return Ok(ExitCode::from(7)),
+        Ok(text) => return Ok(ExitCode::from(text.parse::<u8>()?)),
+        Err(_) => {}
+    }
+    assert_ne!(gosched::goid(), 0);
+    assert_eq!(gosched::gomaxprocs(), 3);
+    assert_eq!(ending("a status")?.status.code(), Some(7));
+    let failed = ending("an error")?;
+    assert_eq!(failed.status.code(), Some(1));
+    assert_eq!(String::from_utf8(failed.stderr)?, "Error: ParseIntError { kind: InvalidDigit }\n");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// This program, when it ends so.
+fn ending(how: &str) -> Result<Output, Box<dyn Error>> {
+    // The environment's setting is the weaker one.
+    Ok(emulator::this_binary().env(END, how).env("GOMAXPROCS", "1").output()?)
+}

@@ -1,0 +1,58 @@
+//! Futures that a test polls itself.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// How often a waker was called.
+#[derive(Default)]
+pub struct Woken(pub AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// A future that the test polls itself.
+pub struct Task<F> {
+    future: Pin<Box<F>>,
+    pub woken: Arc<Woken>,
+}
+
+impl<F: Future> Task<F> {
+    /// One that was polled once, and waits.
+    pub fn waits(future: F) -> Self {
+        let mut task = Task { future: Box::pin(future), woken: Arc::default() };
+        assert!(task.poll().is_none());
+        task
+    }
+
+    pub fn poll(&mut self) -> Option<F::Output> {
+        let waker = Waker::from(self.woken.clone());
+        match self.future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        }
+    }
+
+    pub fn times_woken(&self) -> usize {
+        self.woken.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Polls a future until it is ready or has been polled so many times; what comes later is given up.
+pub async fn for_a_while<F: Future + Unpin>(mut future: F, mut polls: usize) -> Option<F::Output> {
+    poll_fn(|context| match Pin::new(&mut future).poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending if polls == 0 => Poll::Ready(None),
+        Poll::Pending => {
+            polls -= 1;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await
+}

@@ -1,0 +1,167 @@
+//! Futures that want permits: they wait in the same queue as goroutines, in their turn, and leave nothing behind.
+//!
+//! For long, run with `STRESS_TIMES`, how often the storm is repeated.
+
+use std::future::Future;
+use std::mem::forget;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+use gosched::sync::Semaphore;
+use gosched::{block_on, num_goroutine, run, scope};
+
+use crate::harness::futures::{Task, for_a_while};
+use crate::harness::goroutines::{go_until_it_waits, wait_until};
+use crate::harness::rng::{Rng, number};
+use crate::harness::{run_with_procs, tests};
+
+tests! {
+    each_gets_permits_in_its_turn
+    one_that_is_dropped_lets_others_by
+    permits_that_came_are_given_back
+    a_waker_whose_drop_panics
+    forgotten
+    storm_with_one_p
+    storm_with_two_ps
+    storm_with_eight_ps
+}
+
+fn each_gets_permits_in_its_turn() {
+    run(|| {
+        let semaphore = Arc::new(Semaphore::new(3));
+        let all = block_on(semaphore.acquire_many_async(3));
+        let mut first = Task::waits(semaphore.acquire_many_async(2));
+        let wants_one = semaphore.clone();
+        let second = go_until_it_waits(move || wants_one.acquire().forget());
+        let mut third = Task::waits(semaphore.acquire_async());
+        assert!(semaphore.try_acquire().is_none());
+        drop(all);
+        assert_eq!((first.times_woken(), third.times_woken()), (1, 0));
+        second.join().unwrap();
+        let two = first.poll().unwrap();
+        assert!(third.poll().is_none());
+        drop(two);
+        assert_eq!(third.times_woken(), 1);
+        assert_eq!(semaphore.available_permits(), 1);
+        drop(third.poll().unwrap());
+        assert_eq!(semaphore.available_permits(), 2);
+    });
+}
+
+fn one_that_is_dropped_lets_others_by() {
+    run(|| {
+        let semaphore = Semaphore::new(1);
+        let many = Task::waits(semaphore.acquire_many_async(2));
+        let mut one = Task::waits(semaphore.acquire_async());
+        let woken = many.woken.clone();
+        drop(many);
+        assert_eq!(Arc::strong_count(&woken), 1, "the waker is gone");
+        assert_eq!(one.times_woken(), 1);
+        assert!(one.poll().is_some());
+    });
+}
+
+fn permits_that_came_are_given_back() {
+    run(|| {
+        let semaphore = Semaphore::new(1);
+        let all = semaphore.acquire();
+        let (first, mut second) =
+            (Task::waits(semaphore.acquire_async()), Task::waits(semaphore.acquire_async()));
+        drop(all);
+        assert_eq!((first.times_woken(), second.times_woken()), (1, 0));
+        drop(first);
+        assert!(second.poll().is_some());
+        assert_eq!(semaphore.available_permits(), 1);
+    });
+}
+
+fn a_waker_whose_drop_panics() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {}
+    }
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            resume_unwind(Box::new("the waker's"));
+        }
+    }
+
+    run(|| {
+        let semaphore = Arc::new(Semaphore::new(1));
+        let mut many = Box::pin(semaphore.acquire_many_async(2));
+        let waker = Waker::from(Arc::new(Panics));
+        assert!(many.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        drop(waker);
+        let wants_one = semaphore.clone();
+        let next = go_until_it_waits(move || wants_one.acquire().forget());
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(many))).is_err());
+        next.join().unwrap();
+    });
+}
+
+fn forgotten() {
+    run(|| {
+        let semaphore = Semaphore::new(1);
+        let one = semaphore.acquire();
+        forget(Task::waits(semaphore.acquire_async()));
+        drop(one);
+        assert_eq!(semaphore.available_permits(), 0, "it has come to who is forgotten");
+        forget(Task::waits(semaphore.acquire_async()));
+    });
+}
+
+fn storm(procs: usize) {
+    const PERMITS: usize = 5;
+    let mut rng = Rng::seeded();
+    run_with_procs(procs, || {
+        for _ in 0..number("STRESS_TIMES").unwrap_or(20) {
+            let (semaphore, taken) = (Semaphore::new(PERMITS), AtomicUsize::new(0));
+            let works = |mut rng: Rng| {
+                for _ in 0..100 {
+                    let n = 1 + rng.below(PERMITS);
+                    let permit = match rng.below(4) {
+                        0 => Some(semaphore.acquire_many(n)),
+                        1 => Some(block_on(semaphore.acquire_many_async(n))),
+                        2 => semaphore.acquire_many_timeout(n, Duration::from_micros(rng.next() % 100)),
+                        _ => block_on(for_a_while(semaphore.acquire_many_async(n), rng.below(4))),
+                    };
+                    if permit.is_some() {
+                        assert!(taken.fetch_add(n, Ordering::Relaxed) + n <= PERMITS, "too many");
+                        thread::yield_now();
+                        taken.fetch_sub(n, Ordering::Relaxed);
+                    }
+                }
+            };
+            thread::scope(|threads| {
+                scope(|s| {
+                    (0..6).for_each(|_| {
+                        drop(s.go({
+                            let rng = rng.fork();
+                            move || works(rng)
+                        }))
+                    });
+                    let (works, rng) = (&works, rng.fork());
+                    threads.spawn(move || works(rng));
+                });
+            });
+            assert_eq!(semaphore.available_permits(), PERMITS);
+        }
+        wait_until(|| num_goroutine() == 1);
+    });
+}
+
+fn storm_with_one_p() {
+    storm(1);
+}
+
+fn storm_with_two_ps() {
+    storm(2);
+}
+
+fn storm_with_eight_ps() {
+    storm(8);
+}

@@ -1,62 +1,72 @@
-//! sqlx: ten thousand goroutines ask a database, SQLite, by the eight connections of a pool.
+//! sqlx: ten thousand goroutines ask a database by the eight connections of a pool: SQLite, in a file of its own, or the
+//! one that is named.
 //!
 //! ```text
 //! cargo run --release --bin sqlx
+//! cargo run --release --bin sqlx -- postgres://user@localhost/database
 //! ```
 
 #![forbid(unsafe_code)]
 
-use std::path::Path;
 use std::time::Duration;
 use std::{env, fs, process};
 
 use async_crates::{Failure, REQUESTS, compare};
 use gosched::tokio::block_on;
-use sqlx::SqlitePool;
-use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use sqlx::AnyPool;
+use sqlx::any::{AnyPoolOptions, install_default_drivers};
 
-/// Each of SQLite's has a thread, which sqlx makes.
+/// For each of SQLite's sqlx makes a thread.
 const CONNECTIONS: u32 = 8;
 
 /// How long one waits for a connection while all others are before it.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 fn main() -> Result<(), Failure> {
-    let file = env::temp_dir().join(format!("squares-{}.db", process::id()));
-    let result: Result<_, Failure> = gosched::run(|| {
-        let pool = block_on(open(&file))?;
+    install_default_drivers();
+    match env::args().nth(1) {
+        Some(url) => ask_all(&url),
+        None => {
+            let file = env::temp_dir().join(format!("squares-{}.db", process::id()));
+            let result = ask_all(&format!("sqlite:{}?mode=rwc", file.display()));
+            let removed = fs::remove_file(file);
+            result?;
+            Ok(removed?)
+        }
+    }
+}
+
+fn ask_all(url: &str) -> Result<(), Failure> {
+    gosched::run(|| {
+        let pool = block_on(open(url))?;
         let ask = {
             let pool = pool.clone();
             move |n| square(pool.clone(), n as i64)
         };
         compare(ask.clone(), ask)?;
-        block_on(pool.close());
-        Ok(())
-    });
-    let removed = fs::remove_file(file);
-    result?;
-    Ok(removed?)
+        block_on(async {
+            sqlx::query("DROP TABLE squares").execute(&pool).await?;
+            pool.close().await;
+            Ok(())
+        })
+    })
 }
 
-/// A new database, with a table of squares.
-async fn open(file: &Path) -> Result<SqlitePool, Failure> {
-    let options = SqliteConnectOptions::new().filename(file).create_if_missing(true);
-    let pool = SqlitePoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE);
-    let pool = pool.connect_with(options).await?;
-    sqlx::query("CREATE TABLE squares (n INTEGER PRIMARY KEY, square INTEGER NOT NULL)")
-        .execute(&pool)
-        .await?;
+/// A connected pool, and a new table of squares.
+async fn open(url: &str) -> Result<AnyPool, Failure> {
+    let pool = AnyPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE).connect(url).await?;
+    sqlx::query("CREATE TABLE squares (n BIGINT PRIMARY KEY, square BIGINT NOT NULL)").execute(&pool).await?;
     let mut all = pool.begin().await?;
     for n in 0..REQUESTS as i64 {
-        sqlx::query("INSERT INTO squares VALUES (?, ?)").bind(n).bind(n * n).execute(&mut *all).await?;
+        sqlx::query("INSERT INTO squares VALUES ($1, $2)").bind(n).bind(n * n).execute(&mut *all).await?;
     }
     all.commit().await?;
     Ok(pool)
 }
 
 /// Asks for a square, and checks it.
-async fn square(pool: SqlitePool, n: i64) -> Result<(), Failure> {
-    let query = sqlx::query_scalar("SELECT square FROM squares WHERE n = ?");
+async fn square(pool: AnyPool, n: i64) -> Result<(), Failure> {
+    let query = sqlx::query_scalar("SELECT square FROM squares WHERE n = $1");
     let square: i64 = query.bind(n).fetch_one(&pool).await?;
     assert_eq!(square, n * n);
     Ok(())

@@ -38,7 +38,8 @@ use std::thread::panicking;
 
 use crate::goroutine::{Builder, cannot, move_out, not_a_goroutine};
 use crate::runtime::{
-    Coro, Inherited, coroswitch, coroswitch_on, goroutine, newcoro, on_goroutine, unwire, whoami,
+    Coro, Inherited, begin_locals, coroswitch, coroswitch_on, goroutine, newcoro, on_goroutine, unwire,
+    whoami,
 };
 
 /// Makes an iterator of the values that `f` yields. Go's `iter.Pull`.
@@ -147,6 +148,7 @@ where
         // SAFETY: Builder::pull put an F there before anybody could switch to this goroutine.
         let f = unsafe { gp.ext.slot.take::<F>() };
         if !shared.stopped.get() {
+            begin_locals(gp);
             f(&Yielder { shared });
         }
     }));

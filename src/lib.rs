@@ -39,7 +39,7 @@
 //! | block the thread, and nobody else | [`blocking`] | a system call |
 //! | know the scheduler's state | [`metrics`]; `GODEBUG=schedtrace=1000`; with the feature `tracing`, `tracing::scheduler_events` | `runtime/metrics` |
 //! | be told of signals | [`signal`]: `notify`, `ignore`, `reset` | `os/signal` |
-//! | tell goroutines apart in a trace | [`labels`] | `pprof.Do` |
+//! | tell goroutines apart in a trace | [`labels`]; spans of `tracing`, with its feature `tracing::inherit_spans` | `pprof.Do` |
 //! | have a value for each goroutine | [`goroutine_local!`](goroutine_local!), `thread_local!` | |
 //! | keep to one thread | [`lock_os_thread`] | `runtime.LockOSThread` |
 //! | call it from C | [`capi`], `include/gosched.h` | |

@@ -9,7 +9,7 @@ use crate::goroutine::Builder;
 use crate::goroutine::current::Goexit;
 use crate::goroutine::outcome::{Payload, catch_into};
 use crate::goroutine::spawn::Special;
-use crate::runtime::{MAIN_KIND, Maker, getg, rt0_go, run_main};
+use crate::runtime::{MAIN_KIND, Maker, begin_locals, getg, goroutine, rt0_go, run_main};
 
 /// Runs `main` on a goroutine and returns what it returns. The first call starts the runtime, which puts a hook
 /// in front of std's panic hook, unless the program has set one of its own: see [Panics](crate#panics).
@@ -88,7 +88,10 @@ impl Builder {
             let call = unsafe { &mut *arg.cast::<Call<F, T>>() };
             let main = &mut call.main;
             call.payload = catch_into(&mut call.value, || match main.take() {
-                Some(main) => main(),
+                Some(main) => {
+                    begin_locals(goroutine().0);
+                    main()
+                }
                 None => unreachable!("main runs once"),
             });
         }

@@ -11,8 +11,9 @@ use crate::goroutine::panic_mode::lose;
 use crate::goroutine::{JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::G;
 use crate::runtime::{
-    self, Inherited, Maker, Name, StackKind, attach_new, default_kind, detached, end_locals, enqueue, finish,
-    fixed_kind, newproc1, own_locals_are_default, room_for, started, too_large, unwire, with_own_locals,
+    self, Inherited, Maker, Name, StackKind, attach_new, begin_locals, default_kind, detached, end_locals,
+    enqueue, finish, fixed_kind, newproc1, own_locals_are_default, room_for, started, too_large, unwire,
+    with_own_locals,
 };
 
 /// Runs `f` on a new goroutine. Go's `go` statement.
@@ -373,6 +374,7 @@ where
             gp.ext.slot.clear::<(F, N)>();
             f
         };
+        begin_locals(gp);
         f()
     });
     unwire(gp);

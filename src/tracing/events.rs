@@ -1,7 +1,4 @@
-//! The scheduler's own events, as events of `tracing`, among those of the program. It takes the feature `tracing`.
-//!
-//! Spans and events of a program need nothing of this: a goroutine with [thread-locals of its own](crate#thread-locals) has
-//! its own current span wherever it goes on.
+//! [`scheduler_events`]: what happens to goroutines, P's and threads, as events of `tracing`.
 
 use std::io;
 use std::mem;

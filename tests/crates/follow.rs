@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use gosched::chan::{Receiver, Sender, bounded};
-use gosched::{go, goid, sync, time, yield_now};
+use gosched::{Builder, go, goid, iter, scope, sync, time, yield_now};
 use tracing::span::{Attributes, Id};
 use tracing::{Event, Span, Subscriber, info, info_span, subscriber};
 use tracing_subscriber::fmt::format::{Format, Full, Writer};
@@ -186,6 +186,110 @@ fn a_span_that_is_handed_over_goes_on() {
             assert_eq!(inside, ["query", "request"]);
             assert!(after.is_empty());
         }
+    });
+}
+
+#[test]
+fn goroutines_begin_in_the_span_of_who_made_them() {
+    on_goroutines("goroutines_begin_in_the_span_of_who_made_them", || {
+        subscriber::set_global_default(Registry::default()).unwrap();
+        gosched::tracing::inherit_spans();
+        assert!(go(spans).join().unwrap().is_empty());
+        let request = info_span!("request").entered();
+        let queries: Vec<_> = (0..GOROUTINES)
+            .map(|n| {
+                go(move || {
+                    let at_first = spans();
+                    let query = info_span!("query", n).entered();
+                    let row = go(|| {
+                        yield_now();
+                        spans()
+                    });
+                    let mut fields = iter::pull(|out| out.yield_(spans()));
+                    yield_now();
+                    let field = fields.next().unwrap();
+                    let scoped = scope(|s| s.go(spans).join().unwrap());
+                    drop(query);
+                    (at_first, [row.join().unwrap(), field, scoped], spans())
+                })
+            })
+            .collect();
+        // They are in it still.
+        drop(request);
+        for query in queries {
+            let (at_first, inside, at_last) = query.join().unwrap();
+            assert_eq!(at_first, ["request"]);
+            inside.iter().for_each(|spans| assert_eq!(*spans, ["query", "request"]));
+            assert_eq!(at_last, ["request"]);
+        }
+        assert!(spans().is_empty());
+    });
+}
+
+/// Counts the spans that have been closed.
+struct Closed(&'static AtomicUsize);
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Closed {
+    fn on_close(&self, _: Id, _: Context<'_, S>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_span_is_closed_when_the_last_that_began_in_it_has_ended() {
+    on_goroutines("a_span_is_closed_when_the_last_that_began_in_it_has_ended", || {
+        static CLOSED: AtomicUsize = AtomicUsize::new(0);
+        subscriber::set_global_default(Registry::default().with(Closed(&CLOSED))).unwrap();
+        std::panic::set_hook(Box::new(|_| {}));
+        gosched::tracing::inherit_spans();
+        let (tx, rx) = bounded::<()>(0);
+        let ends: [fn(); 3] = [|| (), || panic!("it fails"), || gosched::goexit()];
+        let request = info_span!("request").entered();
+        let all: Vec<_> = ends
+            .into_iter()
+            .map(|end| {
+                let rx = rx.clone();
+                go(move || {
+                    rx.recv().unwrap_err();
+                    assert_eq!(spans(), ["request"]);
+                    end();
+                })
+            })
+            .collect();
+        drop(request);
+        assert_eq!(CLOSED.load(Ordering::Relaxed), 0);
+        drop(tx);
+        for one in all {
+            drop(one.join());
+        }
+        assert_eq!(CLOSED.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+#[expect(unsafe_code)]
+fn who_shares_thread_locals_begins_in_no_span() {
+    on_goroutines("who_shares_thread_locals_begins_in_no_span", || {
+        subscriber::set_global_default(Registry::default()).unwrap();
+        gosched::tracing::inherit_spans();
+        let request = info_span!("request").entered();
+        // SAFETY: it doesn't wait.
+        let lean = unsafe { Builder::new().shared_locals() };
+        assert!(lean.go(spans).unwrap().join().unwrap().is_empty());
+        assert_eq!(spans(), ["request"]);
+        drop(request);
+    });
+}
+
+#[test]
+fn main_begins_in_the_span_of_its_thread() {
+    let name = format!("{}::main_begins_in_the_span_of_its_thread", module_path!());
+    in_processes(&name, &[("2", "")], || {
+        subscriber::set_global_default(Registry::default()).unwrap();
+        gosched::tracing::inherit_spans();
+        let _program = info_span!("program").entered();
+        assert_eq!(gosched::run(|| (spans(), go(spans).join().unwrap())), (spans(), spans()));
+        assert_eq!(spans(), ["program"]);
     });
 }
 

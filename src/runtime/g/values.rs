@@ -23,6 +23,9 @@ const ENDED: *mut Values = ptr::without_provenance_mut(align_of::<Values>());
 pub(crate) trait Key: Sync {
     /// A clone for a new goroutine, if that gets one. It may be sent to another thread, and nobody else has it.
     fn inherit(&self, value: &dyn Any) -> Option<Rc<dyn Any>>;
+
+    /// A goroutine that has inherited `value` begins. It has thread-locals of its own.
+    fn begin(&self, _value: &dyn Any) {}
 }
 
 /// The values of a goroutine, or a thread; none when they have ended.
@@ -72,6 +75,17 @@ impl Values {
         let clone = |Entry { key, value }| Some(Entry { key, value: Some(key.inherit(&*value?)?) });
         let clones: Vec<_> = entries.into_iter().filter_map(clone).collect();
         (!clones.is_empty()).then(|| Box::new(Values(RefCell::new(Some(clones)))))
+    }
+
+    /// The goroutine that has inherited them begins.
+    fn begin(&self) {
+        // What is told may make others.
+        let inherited = self.0.borrow().clone();
+        for Entry { key, value } in inherited.into_iter().flatten() {
+            if let Some(value) = value {
+                key.begin(&*value);
+            }
+        }
     }
 
     /// Drops them, those that were made last first, and those that are made meanwhile.
@@ -165,6 +179,15 @@ pub(in crate::runtime) fn forget_values(gp: &G) {
 /// Whether something of `gp`'s own ends with it.
 pub(in crate::runtime) fn has_locals(gp: &G) -> bool {
     gp.ext.kind.get().has_own_locals() || !gp.ext.values.get().is_null()
+}
+
+/// The function of `gp`, which runs here, is about to be called. It may panic as the program's code does.
+#[inline(always)]
+pub(crate) fn begin_locals(gp: &G) {
+    // Nobody but spans has something to begin.
+    if cfg!(feature = "tracing") && !gp.ext.values.get().is_null() && gp.ext.kind.get().has_own_locals() {
+        let _ = with_values(Values::begin);
+    }
 }
 
 /// The function of `gp`, which runs here, has returned: what is its own ends.

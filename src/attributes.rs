@@ -101,7 +101,7 @@ pub use gosched_macros::main;
 ///
 /// It fails if it panics, if it takes too long, and if it leaves goroutines behind: [`testing::Test`](crate::testing::Test)
 /// says more of that. The attributes of a test, `#[ignore]`, `#[should_panic]`, may be there as with `#[test]`, and it may
-/// return what such a test may.
+/// return what such a test may. Since each failure is a panic, one that should panic should say with what: `expected`.
 ///
 /// What it prints isn't captured: that is for the threads of the harness, and a goroutine is one of its own. The message of
 /// its panic, too, comes at once.
@@ -127,6 +127,12 @@ pub use gosched_macros::main;
 ///
 /// ```compile_fail
 /// #[gosched::test(leaks = "maybe")]
+/// fn waits() {}
+/// ```
+///
+/// ```compile_fail
+/// #[gosched::test]
+/// #[gosched::test(leaks = true)] // one of the two
 /// fn waits() {}
 /// ```
 pub use gosched_macros::test;

@@ -76,7 +76,8 @@ impl<'a> Test<'a> {
     }
 
     /// Sets whether goroutines may be left: those that the test has made, and that these have made, which haven't ended
-    /// five seconds after it.
+    /// five seconds after it. Those are known by what they [inherit](crate::goroutine_local!), so not if a timer has
+    /// made them, the end of a context, a thread, or a destructor of a thread-local.
     ///
     /// ```
     /// use gosched::chan::bounded;

@@ -82,7 +82,7 @@ mod types {
         JoinContextError "context::JoinContextError<T>" covariant;
         SendContextError "context::SendContextError<T>" covariant;
         /// It refers to a `T`.
-        With "context::With<'static, T>" covariant;
+        With "context::With<'static, 'static, T>" covariant;
         /// Who has it may replace the `T`.
         WithMut "context::WithMut<'static, T>" invariant;
         /// The result comes out of it once.
@@ -155,8 +155,10 @@ mod lifetimes {
         RwLockWriteGuard "sync::RwLockWriteGuard<'x, u8>" covariant;
         /// As a scope.
         ErrGroup "sync::ErrGroup<'x, 'static, u8>" invariant;
-        /// It refers to a context, and to what is waited for.
-        With "context::With<'x, u8>" covariant;
+        /// It refers to a context.
+        With "context::With<'x, 'static, u8>" covariant;
+        /// And to what is waited for.
+        WithOn "context::With<'static, 'x, u8>" covariant;
         /// Likewise.
         WithMut "context::WithMut<'x, u8>" covariant;
         /// It refers to the semaphore.

@@ -58,13 +58,22 @@ impl Function {
     }
 
     /// # Errors
-    /// If std's attribute is there, too.
+    /// If std's attribute is there, too, or another that ends in that name.
     pub fn is_no_test_yet(&self) -> Result<(), Error> {
-        let is_attribute =
-            |token: &&TokenTree| matches!(token, TokenTree::Group(_)) && token.to_string() == "[test]";
-        match self.before.iter().find(is_attribute) {
+        let is_test = |token: &&TokenTree| {
+            match token {
+                TokenTree::Group(attribute) => attribute
+                    .stream()
+                    .into_iter()
+                    .take_while(|token| !matches!(token, TokenTree::Group(_)))
+                    .last(),
+                _ => None,
+            }
+            .is_some_and(|name| is(&name, "test"))
+        };
+        match self.before.iter().find(is_test) {
             Some(test) => {
-                Err(Error::new(test.span(), "#[test] would have this test run twice: leave it out"))
+                Err(Error::new(test.span(), format!("#{test} would have this test run twice: leave it out")))
             }
             None => Ok(()),
         }

@@ -45,8 +45,10 @@ fn run_main(options: TokenStream, function: &Function) -> Result<TokenStream, Er
         const { ::std::num::NonZeroUsize::new(PROCS).expect(\"procs is 1 at least\") }
     );";
     let set_procs = procs.map_or_else(TokenStream::new, |procs| fill(set_procs, &[("PROCS", &procs.tokens)]));
+    // What never returns leaves something that isn't reached.
     let main = "BEFORE fn NAME() -> ::std::process::ExitCode {
         fn NAME() RETURNS BODY
+        #[allow(unreachable_code)]
         ::gosched::run(|| { SET_PROCS ::std::process::Termination::report(NAME()) })
     }";
     Ok(function.fill(main, &[("SET_PROCS", &set_procs)]))
@@ -63,7 +65,7 @@ fn run_test(options: TokenStream, function: &Function) -> Result<TokenStream, Er
     if let Some(leaks) = leaks {
         settings += &format!(".leaks({})", leaks.bool()?);
     }
-    let (returns, body) = if function.returns.is_empty() {
+    let (returns, body) = if matches!(&*function.returns.to_string(), "" | "-> ()") {
         ("", "NAME")
     } else {
         ("-> ::std::process::ExitCode", "|| ::std::process::Termination::report(NAME())")

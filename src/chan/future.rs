@@ -106,16 +106,19 @@ impl<T> Wait<T> {
                 }
             });
         }
-        let mut place = None;
+        let (mut place, mut waker) = (None, None);
         let outcome = loop {
             match rx.try_recv() {
                 Ok(value) => break Ok(value),
                 Err(TryRecvError::Disconnected) => break Err(RecvError),
                 Err(TryRecvError::Empty) => {
+                    // Before there is a place: its code may panic.
+                    let own = waker.take().unwrap_or_else(|| context.waker().clone());
                     let w = *place.get_or_insert_with(Self::place);
                     // SAFETY: rx keeps the channel; w is in no queue, and has a place for what that carries. It leaves
                     // the queue before this future's handle goes, or stays for ever.
-                    if unsafe { enqueue_future(c, w, false, context.waker()) } {
+                    waker = unsafe { enqueue_future(c, w, false, own) };
+                    if waker.is_none() {
                         self.w = Some(w);
                         return Poll::Pending;
                     }
@@ -153,18 +156,24 @@ impl<T> Wait<T> {
                 }
             });
         }
+        let mut waker = None;
         loop {
             let Some(to_send) = value.take() else { panic!("`send_async` polled after completion") };
             match tx.try_send(to_send) {
                 Ok(()) => return Poll::Ready(Ok(())),
                 Err(TrySendError::Disconnected(back)) => return Poll::Ready(Err(SendError(back))),
                 Err(TrySendError::Full(back)) => {
+                    // The value is there: the waker's code may panic.
+                    *value = Some(back);
+                    let own = waker.take().unwrap_or_else(|| context.waker().clone());
+                    let Some(back) = value.take() else { unreachable!("it was there") };
                     let w = Self::place();
                     // SAFETY: w is new; it is in no queue, and has a value. tx keeps the channel. If it isn't queued up,
                     // the value is still there.
                     unsafe {
                         Self::put(w, back);
-                        if enqueue_future(c, w, true, context.waker()) {
+                        waker = enqueue_future(c, w, true, own);
+                        if waker.is_none() {
                             self.w = Some(w);
                             return Poll::Pending;
                         }
@@ -258,7 +267,7 @@ impl<T> Receiver<T> {
     /// runtime's threads.
     ///
     /// It may be dropped at any time, as `select!` of other crates does: a value that has come for it goes to who
-    /// receives next.
+    /// receives next. (Who was told before that the channel is empty and closed isn't told of it.)
     ///
     /// ```
     /// use gosched::chan::bounded;

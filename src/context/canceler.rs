@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use crate::context::ContextError;
@@ -26,6 +27,10 @@ use crate::context::scope::{Ended, Place, Scope};
 /// ```
 #[must_use = "dropping it cancels the context"]
 pub struct Canceler(pub(super) Arc<Scope>);
+
+// As for a context.
+impl UnwindSafe for Canceler {}
+impl RefUnwindSafe for Canceler {}
 
 impl Canceler {
     /// Cancels the context, and all that were derived from it: their waits end with

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, ErrorKind};
-use std::panic::Location;
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -46,6 +46,10 @@ pub struct Context {
     scope: Option<Arc<Scope>>,
     values: Option<Arc<Entry>>,
 }
+
+// It ends, once, and changes in no other way; and to a value it only gives access.
+impl UnwindSafe for Context {}
+impl RefUnwindSafe for Context {}
 
 impl Context {
     /// The context that all others are derived from: it never ends, and has no values.
@@ -306,7 +310,7 @@ impl Context {
     ///     assert!(ctx.with(&slots).acquire().is_err());
     /// });
     /// ```
-    pub fn with<'a, T: ?Sized>(&'a self, on: &'a T) -> With<'a, T> {
+    pub fn with<'c, 'a, T: ?Sized>(&'c self, on: &'a T) -> With<'c, 'a, T> {
         With::new(self, on)
     }
 

@@ -38,18 +38,18 @@ use crate::sync::{Condvar, Mutex, MutexGuard, Semaphore, SemaphorePermit, WaitGr
 ///     assert_eq!(rx.recv(), Ok(7));
 /// });
 /// ```
-pub struct With<'a, T: ?Sized> {
-    pub(super) ctx: &'a Context,
+pub struct With<'c, 'a, T: ?Sized> {
+    pub(super) ctx: &'c Context,
     pub(super) on: &'a T,
 }
 
-impl<'a, T: ?Sized> With<'a, T> {
-    pub(super) fn new(ctx: &'a Context, on: &'a T) -> Self {
+impl<'c, 'a, T: ?Sized> With<'c, 'a, T> {
+    pub(super) fn new(ctx: &'c Context, on: &'a T) -> Self {
         With { ctx, on }
     }
 
     /// What ends a wait; none if nothing does.
-    fn limit(&self) -> Option<Limit<'a>> {
+    fn limit(&self) -> Option<Limit<'c>> {
         self.ctx.scope().map(|scope| Limit::Canceled(scope.waits()))
     }
 
@@ -59,21 +59,21 @@ impl<'a, T: ?Sized> With<'a, T> {
     }
 }
 
-impl<T: ?Sized> Clone for With<'_, T> {
+impl<T: ?Sized> Clone for With<'_, '_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: ?Sized> Copy for With<'_, T> {}
+impl<T: ?Sized> Copy for With<'_, '_, T> {}
 
-impl<T: ?Sized + fmt::Debug> fmt::Debug for With<'_, T> {
+impl<T: ?Sized + fmt::Debug> fmt::Debug for With<'_, '_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("With").field("on", &self.on).field("ctx", &self.ctx).finish()
     }
 }
 
-impl<T> With<'_, Receiver<T>> {
+impl<T> With<'_, '_, Receiver<T>> {
     /// [`Receiver::recv`] that ends with the context.
     ///
     /// ```
@@ -117,7 +117,7 @@ impl<T> With<'_, Receiver<T>> {
     }
 }
 
-impl<T> With<'_, Sender<T>> {
+impl<T> With<'_, '_, Sender<T>> {
     /// [`Sender::send`] that ends with the context.
     ///
     /// ```
@@ -162,7 +162,7 @@ impl<T> With<'_, Sender<T>> {
     }
 }
 
-impl<'a, T: ?Sized> With<'a, Mutex<T>> {
+impl<'a, T: ?Sized> With<'_, 'a, Mutex<T>> {
     /// [`Mutex::lock`] that ends with the context.
     ///
     /// ```
@@ -200,7 +200,7 @@ impl<'a, T: ?Sized> With<'a, Mutex<T>> {
     }
 }
 
-impl<'a> With<'a, Semaphore> {
+impl<'a> With<'_, 'a, Semaphore> {
     /// [`Semaphore::acquire`] that ends with the context.
     ///
     /// ```
@@ -257,7 +257,7 @@ impl<'a> With<'a, Semaphore> {
     }
 }
 
-impl With<'_, WaitGroup> {
+impl With<'_, '_, WaitGroup> {
     /// [`WaitGroup::wait`] that ends with the context.
     ///
     /// ```
@@ -293,7 +293,7 @@ impl With<'_, WaitGroup> {
     }
 }
 
-impl With<'_, Condvar> {
+impl With<'_, '_, Condvar> {
     /// [`Condvar::wait`] that ends with the context. The mutex is locked again in any case.
     ///
     /// ```

@@ -30,7 +30,7 @@ use crate::runtime::Mode;
 /// })
 /// .unwrap();
 /// ```
-impl<T> With<'_, Pollable<T>> {
+impl<T> With<'_, '_, Pollable<T>> {
     /// [`Pollable::read_with`] that ends with the context.
     ///
     /// ```
@@ -86,7 +86,7 @@ impl<T> With<'_, Pollable<T>> {
     }
 }
 
-impl<T: AsFd> With<'_, Pollable<T>> {
+impl<T: AsFd> With<'_, '_, Pollable<T>> {
     /// [`Pollable::readable`] that ends with the context.
     ///
     /// ```
@@ -139,7 +139,7 @@ impl<T: AsFd> With<'_, Pollable<T>> {
     }
 }
 
-impl<'a, T> Read for With<'a, Pollable<T>>
+impl<'a, T> Read for With<'_, 'a, Pollable<T>>
 where
     &'a T: Read,
 {
@@ -156,7 +156,7 @@ where
     }
 }
 
-impl<'a, T> Write for With<'a, Pollable<T>>
+impl<'a, T> Write for With<'_, 'a, Pollable<T>>
 where
     &'a T: Write,
 {
@@ -181,7 +181,7 @@ where
     }
 }
 
-impl With<'_, TcpStream> {
+impl With<'_, '_, TcpStream> {
     /// [`TcpStream::finish_connect`] that ends with the context: with [`TcpStream::begin_connect`] before it, Go's
     /// `Dialer.DialContext`.
     ///
@@ -211,7 +211,7 @@ impl With<'_, TcpStream> {
     }
 }
 
-impl With<'_, TcpListener> {
+impl With<'_, '_, TcpListener> {
     /// [`TcpListener::accept`] that ends with the context.
     ///
     /// ```
@@ -241,7 +241,7 @@ impl With<'_, TcpListener> {
     }
 }
 
-impl With<'_, UnixListener> {
+impl With<'_, '_, UnixListener> {
     /// [`UnixListener::accept`] that ends with the context.
     ///
     /// ```

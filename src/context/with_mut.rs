@@ -5,7 +5,7 @@ use std::io;
 use std::process::{ExitStatus, Output};
 use std::time::Duration;
 
-use crate::context::{Context, ContextError};
+use crate::context::Context;
 use crate::process::{Child, Command};
 use crate::runtime::must_wait;
 
@@ -72,7 +72,7 @@ impl WithMut<'_, Child> {
     /// ```
     ///
     /// # Errors
-    /// As there; and, with an error that [`ContextError::of`] finds, if the context has ended.
+    /// As there; and, with an error that [`ContextError::of`](crate::context::ContextError::of) finds, if the context has ended.
     ///
     /// # Panics
     /// As there.
@@ -123,7 +123,7 @@ impl WithMut<'_, Command> {
     /// ```
     ///
     /// # Errors
-    /// As there; and, with an error that [`ContextError::of`] finds, if the context has ended.
+    /// As there; and, with an error that [`ContextError::of`](crate::context::ContextError::of) finds, if the context has ended.
     ///
     /// # Panics
     /// As there.
@@ -133,8 +133,7 @@ impl WithMut<'_, Command> {
         drop(must_wait("Command::status"));
         let mut child = self.on.spawn()?;
         let result = self.ctx.with_mut(&mut child).wait();
-        kill_if_ended(&mut child, &result);
-        result
+        result.inspect_err(|_| child.end())
     }
 
     /// [`Command::output`], unless the context ends before. What was written until then is lost.
@@ -154,7 +153,7 @@ impl WithMut<'_, Command> {
     /// ```
     ///
     /// # Errors
-    /// As there; and, with an error that [`ContextError::of`] finds, if the context has ended.
+    /// As there; and, with an error that [`ContextError::of`](crate::context::ContextError::of) finds, if the context has ended.
     ///
     /// # Panics
     /// As there.
@@ -163,19 +162,6 @@ impl WithMut<'_, Command> {
         self.ctx.check()?;
         drop(must_wait("Command::output"));
         let mut child = self.on.spawn_for_output()?;
-        let result = child.output(self.ctx);
-        kill_if_ended(&mut child, &result);
-        result
-    }
-}
-
-/// Kills the child, and waits for it, if it is for the end of a context that there is no result.
-#[track_caller]
-fn kill_if_ended<T>(child: &mut Child, result: &io::Result<T>) {
-    if result.as_ref().is_err_and(|error| ContextError::of(error).is_some()) {
-        // If it has become another user's, it goes on: who can't kill it mustn't wait for it.
-        if child.kill().is_ok() {
-            let _ = child.wait();
-        }
+        child.output(self.ctx).inspect_err(|_| child.end())
     }
 }

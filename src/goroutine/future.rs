@@ -89,7 +89,7 @@ pub(crate) fn wake(waker: Waker) {
 }
 
 /// [`wake`] by a goroutine of its own.
-pub(super) fn wake_elsewhere(waker: Waker) {
+pub(crate) fn wake_elsewhere(waker: Waker) {
     if let Err(error) =
         Builder::new().make(Location::caller(), &mut Some(|| wake_here(waker)), Inherited::NONE)
     {

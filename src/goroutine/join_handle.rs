@@ -5,6 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::resume_unwind;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
 use std::time::Duration;
 
@@ -35,6 +36,10 @@ pub struct JoinHandle<T> {
 unsafe impl<T: Send> Send for JoinHandle<T> {}
 // SAFETY: a `&JoinHandle` only reads an atomic: whether the goroutine has ended.
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
+
+// As std's. The result is what it is when the goroutine has ended.
+impl<T> UnwindSafe for JoinHandle<T> {}
+impl<T> RefUnwindSafe for JoinHandle<T> {}
 
 impl<T> JoinHandle<T> {
     /// The handle of a new goroutine.

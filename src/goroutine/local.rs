@@ -35,7 +35,8 @@ use crate::runtime::{Key, with_values};
 /// with a clone of it, if there is one at that time. That is so for those of [`go`](crate::go()), of a scope, of
 /// [`iter::pull`](crate::iter::pull), and for [`run`](crate::run)'s; what a timer, the end of a context or a waker begins
 /// gets none. A thread that isn't a goroutine's has values, too,
-/// until it ends. A goroutine with none pays nothing.
+/// until it ends. A goroutine with none pays nothing. (The clone is made in `go`: in a `with_borrow_mut` of an inherited
+/// `RefCell`, that panics.)
 ///
 /// A goroutine with thread-locals of its own could do with `thread_local!`, which takes less time, and has no `inherit`.
 /// One that [shares those of its threads](crate::Builder::shared_locals) has these alone, and they may be used on both

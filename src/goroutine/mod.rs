@@ -58,7 +58,7 @@ pub use current::{
 pub use future::block_on;
 #[cfg(feature = "tokio")]
 pub(crate) use future::stay;
-pub(crate) use future::wake;
+pub(crate) use future::{wake, wake_elsewhere};
 pub use join_future::JoinFuture;
 pub use join_handle::{JoinError, JoinHandle};
 pub use local::{AccessError, GoroutineLocal};

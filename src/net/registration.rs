@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::marker::PhantomData;
 use std::mem::take;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -79,6 +80,10 @@ fn not_pollable(error: io::Error) -> io::Error {
         _ => error,
     }
 }
+
+// Nothing panics while a field is changed. What its owner is, that says.
+impl<T> UnwindSafe for Registration<T> {}
+impl<T> RefUnwindSafe for Registration<T> {}
 
 impl<T: AsFd> Registration<T> {
     /// Registers the descriptor of `owner`, and sets it to non-blocking mode; after an error it is as before.

@@ -1,16 +1,17 @@
 //! [`Child`].
 
 use std::io::{self, ErrorKind, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::panic::Location;
 use std::process::{self, ExitStatus, Output};
 
 use crate::context::Context;
 use crate::goroutine::{Builder, blocking};
 use crate::net::{Limit, Pollable};
-use crate::process::pidfd::pidfd;
+use crate::process::pidfd::{kill, pidfd};
 use crate::process::pipes::polled;
 use crate::process::{ChildStderr, ChildStdin, ChildStdout};
-use crate::runtime::{Mode, must_wait};
+use crate::runtime::{Inherited, Mode, must_wait};
 
 /// A program that was started: [`std::process::Child`], for whose end only goroutines wait.
 /// [`Command::spawn`](crate::process::Command::spawn) makes it. Go's `os.Process`, and `exec.Cmd` once it has started.
@@ -44,18 +45,25 @@ pub struct Child {
 
 impl Child {
     /// Takes over a child. If its pipes can't be waited for, it is killed: nobody would know of it.
-    pub(super) fn new(mut inner: process::Child) -> io::Result<Self> {
-        let mut pipes =
-            || Ok((polled(inner.stdin.take())?, polled(inner.stdout.take())?, polled(inner.stderr.take())?));
-        match pipes() {
-            Ok((stdin, stdout, stderr)) => {
-                Ok(Child { stdin, stdout, stderr, pidfd: pidfd(inner.id()), inner })
-            }
-            Err(error) => {
-                let _ = inner.kill();
-                let _ = blocking(|| inner.wait());
-                Err(error)
-            }
+    pub(super) fn new(inner: process::Child) -> io::Result<Self> {
+        let pidfd = pidfd(inner.id());
+        let mut child = Child { stdin: None, stdout: None, stderr: None, pidfd, inner };
+        child.take_pipes().inspect_err(|_| child.end())?;
+        Ok(child)
+    }
+
+    fn take_pipes(&mut self) -> io::Result<()> {
+        self.stdin = polled(self.inner.stdin.take())?;
+        self.stdout = polled(self.inner.stdout.take())?;
+        self.stderr = polled(self.inner.stderr.take())?;
+        Ok(())
+    }
+
+    /// Kills it, and waits for that: for who alone knows of it. If it has become another user's, it goes on: who can't kill
+    /// it mustn't wait for it.
+    pub(crate) fn end(&mut self) {
+        if self.kill().is_ok() {
+            let _ = blocking(|| self.inner.wait());
         }
     }
 
@@ -83,7 +91,10 @@ impl Child {
     /// # Errors
     /// The kernel's: for instance that it has become another user's.
     pub fn kill(&mut self) -> io::Result<()> {
-        self.inner.kill()
+        match &self.pidfd {
+            Some(pidfd) => kill(pidfd.as_fd()).or_else(|_| self.inner.kill()),
+            None => self.inner.kill(),
+        }
     }
 
     /// Closes the pipe to its standard input, waits until it has ended, and returns its status: the same one, at once, if it
@@ -154,7 +165,8 @@ impl Child {
     /// ```
     ///
     /// # Errors
-    /// As [`wait`](Self::wait), and as reading; and if there is no memory for the goroutine.
+    /// As [`wait`](Self::wait), and as reading; and if there is no memory for the goroutine. As when it is dropped, the
+    /// child goes on.
     ///
     /// # Panics
     /// Inside [`blocking`](crate::blocking), and before the first [`run`](crate::run).
@@ -171,8 +183,9 @@ impl Child {
         let stderr = match self.stderr.take() {
             Some(stderr) => {
                 let ctx = ctx.clone();
+                let mut read = Some(move || read_all(&ctx, Some(stderr)));
                 let reader = Builder::new().name("stderr of a child");
-                Some(reader.go(move || read_all(&ctx, Some(stderr)))?)
+                Some(reader.make(Location::caller(), &mut read, Inherited::NONE)?)
             }
             None => None,
         };

@@ -142,14 +142,15 @@ impl Command {
     /// [context](crate::context::WithMut) ends before.
     ///
     /// # Errors
-    /// As [`spawn`](Self::spawn) and [`Child::wait`]. That it has failed is no error, but its status.
+    /// As [`spawn`](Self::spawn) and [`Child::wait`]; then it is killed. That it has failed is no error, but its status.
     ///
     /// # Panics
     /// Inside [`blocking`](crate::blocking), and before the first [`run`](crate::run): before it is started.
     #[track_caller]
     pub fn status(&mut self) -> io::Result<ExitStatus> {
         drop(must_wait("Command::status"));
-        self.spawn()?.wait()
+        let mut child = self.spawn()?;
+        child.wait().inspect_err(|_| child.end())
     }
 
     /// Starts it, and waits until it has ended; returns what it has written. Streams that weren't set are pipes, and nothing
@@ -157,14 +158,16 @@ impl Command {
     /// [context](crate::context::WithMut) ends before.
     ///
     /// # Errors
-    /// As [`spawn`](Self::spawn) and [`Child::wait_with_output`]. That it has failed is no error, but its status.
+    /// As [`spawn`](Self::spawn) and [`Child::wait_with_output`]; then it is killed. That it has failed is no error, but
+    /// its status.
     ///
     /// # Panics
     /// As [`status`](Self::status).
     #[track_caller]
     pub fn output(&mut self) -> io::Result<Output> {
         drop(must_wait("Command::output"));
-        self.spawn_for_output()?.output(&Context::background())
+        let mut child = self.spawn_for_output()?;
+        child.output(&Context::background()).inspect_err(|_| child.end())
     }
 
     /// [`spawn`](Self::spawn) with what [`output`](Self::output) has for streams that weren't set.

@@ -1,6 +1,8 @@
-//! A descriptor that tells of the end of a process.
+//! A descriptor that stands for a process, and tells of its end.
 
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
 
 use crate::net::Pollable;
 
@@ -16,4 +18,20 @@ pub(super) fn pidfd(id: u32) -> Option<Pollable<OwnedFd>> {
     }
     // SAFETY: the descriptor is new, and nobody else's.
     Pollable::new(unsafe { OwnedFd::from_raw_fd(fd as RawFd) }).ok()
+}
+
+/// Kills the process of a [`pidfd`], and no other that has its number by now. If it has been waited for, this does nothing.
+///
+/// # Errors
+/// The kernel's. A sandbox may know the one system call, and not this.
+pub(super) fn kill(pidfd: BorrowedFd<'_>) -> io::Result<()> {
+    let (no_info, no_flags) = (ptr::null::<libc::siginfo_t>(), 0);
+    // SAFETY: the descriptor is open, and no memory is passed.
+    let result = unsafe {
+        libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), libc::SIGKILL, no_info, no_flags)
+    };
+    match io::Error::last_os_error() {
+        error if result < 0 && error.raw_os_error() != Some(libc::ESRCH) => Err(error),
+        _ => Ok(()),
+    }
 }

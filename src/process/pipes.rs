@@ -50,7 +50,7 @@ macro_rules! stdio {
         $(
             impl From<Pollable<$pipe>> for Stdio {
                 /// The descriptor of [`into_inner`](Pollable::into_inner), in blocking mode: programs don't expect to be
-                /// told that they would have to wait.
+                /// told that they would have to wait. So is any duplicate of it: the mode is the pipe's end's.
                 fn from(ours: Pollable<$pipe>) -> Self {
                     let pipe = ours.into_inner();
                     set_nonblocking(pipe.as_fd(), false).expect("a pipe can be in either mode");

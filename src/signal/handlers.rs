@@ -28,7 +28,7 @@ pub(super) struct Handlers {
 }
 
 /// A channel, and the signals that it gets. Go's `handler`.
-struct Handler {
+pub(super) struct Handler {
     id: u64,
     /// The bits of the signals. Go's `mask`.
     mask: u64,
@@ -124,22 +124,26 @@ impl Handlers {
     }
 
     /// Takes these signals from every handler. Go's `cancel`.
-    fn cancel(&mut self, signals: &[Signal]) {
+    ///
+    /// Those returned are gone; to drop them closes their channels, which wakes futures: not with the lock held.
+    #[must_use]
+    fn cancel(&mut self, signals: &[Signal]) -> Vec<Handler> {
         let mask = mask_of(signals);
         self.list.iter_mut().for_each(|handler| handler.mask &= !mask);
-        self.list.retain(|handler| handler.mask != 0);
+        self.list.extract_if(.., |handler| handler.mask == 0).collect()
     }
 
     /// Ignores these signals. Go's `Ignore`.
-    pub(super) fn ignore(&mut self, signals: &[Signal]) -> io::Result<()> {
-        self.cancel(signals);
-        signals.iter().try_for_each(|signal| signal_ignore(signal.as_raw()))
+    pub(super) fn ignore(&mut self, signals: &[Signal]) -> (Vec<Handler>, io::Result<()>) {
+        let gone = self.cancel(signals);
+        (gone, signals.iter().try_for_each(|signal| signal_ignore(signal.as_raw())))
     }
 
     /// Restores the former actions of these signals. Go's `Reset`.
-    pub(crate) fn reset(&mut self, signals: &[Signal]) {
-        self.cancel(signals);
+    pub(super) fn reset(&mut self, signals: &[Signal]) -> Vec<Handler> {
+        let gone = self.cancel(signals);
         self.disable_unwanted(signals);
+        gone
     }
 
     /// The first half of Go's `Stop`: signals that come from here on aren't for handler `id`; those that have
@@ -153,12 +157,13 @@ impl Handlers {
     }
 
     /// Removes a handler, which closes its channel.
-    pub(crate) fn remove(&mut self, id: u64) {
-        let Some(i) = self.list.iter().position(|handler| handler.id == id) else { return };
+    pub(super) fn remove(&mut self, id: u64) -> Option<Handler> {
+        let i = self.list.iter().position(|handler| handler.id == id)?;
         let handler = self.list.remove(i);
         if !handler.stopping {
             self.disable_unwanted(&signals_of(handler.mask));
         }
+        Some(handler)
     }
 }
 

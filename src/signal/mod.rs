@@ -51,11 +51,13 @@ pub use kind::Signal;
 
 use std::fmt;
 use std::io;
+use std::thread;
 
 use crate::chan::Receiver;
 use crate::goroutine::Builder;
 use crate::runtime::{Guest, must_wait, signal_wait_until_idle, started, where_nothing_parks};
-use crate::signal::handlers::HANDLERS;
+use crate::signal::handlers::{HANDLERS, Handlers};
+use crate::sync::MutexGuard;
 
 /// Signals that the program receives, until this is dropped. [`notify`] makes it.
 ///
@@ -104,8 +106,7 @@ pub struct Signals {
 #[track_caller]
 pub fn notify(signals: impl IntoIterator<Item = Signal>) -> io::Result<Signals> {
     let signals = kind::checked(signals)?;
-    let _guest = may_wait("signal::notify");
-    let (id, c) = HANDLERS.lock().add(&signals)?;
+    let (id, c) = handlers("signal::notify").0.add(&signals)?;
     Ok(Signals { id, c })
 }
 
@@ -132,8 +133,9 @@ pub fn notify(signals: impl IntoIterator<Item = Signal>) -> io::Result<Signals> 
 #[track_caller]
 pub fn ignore(signals: impl IntoIterator<Item = Signal>) -> io::Result<()> {
     let signals = kind::checked(signals)?;
-    let _guest = may_wait("signal::ignore");
-    HANDLERS.lock().ignore(&signals)
+    let (gone, result) = handlers("signal::ignore").0.ignore(&signals);
+    drop(gone);
+    result
 }
 
 /// Restores the actions that these signals had before the program asked for them, or ignored them, by the
@@ -160,16 +162,23 @@ pub fn ignore(signals: impl IntoIterator<Item = Signal>) -> io::Result<()> {
 #[track_caller]
 pub fn reset(signals: impl IntoIterator<Item = Signal>) -> io::Result<()> {
     let signals = kind::checked(signals)?;
-    let _guest = may_wait("signal::reset");
-    HANDLERS.lock().reset(&signals);
+    let gone = handlers("signal::reset").0.reset(&signals);
+    drop(gone);
     Ok(())
 }
 
-/// Makes sure that the caller can wait, before anything is changed. Before the first [`run`](crate::run)
-/// there is nobody to wait for.
+/// The handlers, and the caller as one who can wait: that is made sure of before anything is changed. Before the first
+/// [`run`](crate::run) nobody can; but then nobody has the lock for long, either.
 #[track_caller]
-fn may_wait(what: &str) -> Option<Guest> {
-    if started() { must_wait(what) } else { None }
+fn handlers(what: &str) -> (MutexGuard<'static, Handlers>, Option<Guest>) {
+    while !started() {
+        match HANDLERS.try_lock() {
+            Some(handlers) => return (handlers, None),
+            None => thread::yield_now(),
+        }
+    }
+    let guest = must_wait(what);
+    (HANDLERS.lock(), guest)
 }
 
 impl Signals {
@@ -224,7 +233,8 @@ impl Signals {
             // `notify`, and which runs code of this crate only. Whoever started the goroutine has promised
             // that it keeps nothing of a thread-local where it parks.
             unsafe { signal_wait_until_idle() };
-            HANDLERS.lock().remove(self.id);
+            let gone = HANDLERS.lock().remove(self.id);
+            drop(gone);
         }
     }
 }
@@ -236,10 +246,14 @@ impl Drop for Signals {
         if where_nothing_parks().is_some() {
             // Nothing can wait there, so a goroutine does. If none can be made, the handler stays, and nobody
             // receives its signals.
-            let _ = Builder::new().name("signals").go_alone(move || HANDLERS.lock().remove(id));
+            let _ = Builder::new().name("signals").go_alone(move || {
+                let gone = HANDLERS.lock().remove(id);
+                drop(gone);
+            });
         } else {
             let _guest = must_wait("dropping signal::Signals");
-            HANDLERS.lock().remove(id);
+            let gone = HANDLERS.lock().remove(id);
+            drop(gone);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! [`Barrier`].
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::runtime::must_wait;
 use crate::sync::{Condvar, Mutex};
@@ -41,6 +42,10 @@ struct Arrived {
 /// assert!(result.is_leader());
 /// ```
 pub struct BarrierWaitResult(bool);
+
+// Nothing panics while it counts.
+impl UnwindSafe for Barrier {}
+impl RefUnwindSafe for Barrier {}
 
 impl Barrier {
     /// A barrier for `n` goroutines; 0 means 1.

@@ -1,6 +1,7 @@
 //! [`Condvar`]: Go's `sync/cond.go`.
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use crate::runtime::{
@@ -30,6 +31,10 @@ use crate::sync::MutexGuard;
 pub struct Condvar {
     waiters: NotifyList,
 }
+
+// Nothing panics while those who wait are noted.
+impl UnwindSafe for Condvar {}
+impl RefUnwindSafe for Condvar {}
 
 impl Condvar {
     /// A condition without waiters.

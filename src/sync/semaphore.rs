@@ -2,13 +2,13 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::panic::UnwindSafe;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::goroutine::wake;
+use crate::goroutine::{wake, wake_elsewhere};
 use crate::runtime::runtime2::Mutex;
 use crate::runtime::{
     Limit, lock, must_wait, nanos, on_goroutine, semacquire, semrelease, unlock, when, with_limit,
@@ -91,6 +91,7 @@ unsafe impl Send for Semaphore {}
 unsafe impl Sync for Semaphore {}
 // Nothing panics while the queue is changed.
 impl UnwindSafe for Semaphore {}
+impl RefUnwindSafe for Semaphore {}
 
 impl Semaphore {
     /// A semaphore with so many permits.
@@ -248,7 +249,8 @@ impl Semaphore {
                 let queued = self.leave(&waiter);
                 gave_up.set(queued);
                 queued.then_some(|| {
-                    self.give_back(0);
+                    // Elsewhere: who ends this wait may have others to end.
+                    self.give_back_and(0, wake_elsewhere);
                     // Last: then the waiter may be gone.
                     semrelease(&waiter.granted);
                 })
@@ -345,6 +347,12 @@ impl Semaphore {
 
     /// Gives back permits that were taken.
     pub(super) fn give_back(&self, n: usize) {
+        self.give_back_and(n, wake);
+    }
+
+    /// [`give_back`](Self::give_back); `wake` wakes the futures that get permits, when all who get some have them.
+    fn give_back_and(&self, n: usize, wake: fn(Waker)) {
+        let mut futures = Vec::new();
         lock(&self.lock);
         self.permits.set(self.permits.get() + n);
         unlock(&self.lock);
@@ -353,9 +361,10 @@ impl Semaphore {
                 // SAFETY: its goroutine sleeps there until this has added to it; then only the
                 // address is used.
                 Granted::Goroutine(granted) => semrelease(unsafe { &*granted }),
-                Granted::Future(waker) => wake(waker),
+                Granted::Future(waker) => futures.push(waker),
             }
         }
+        futures.into_iter().for_each(wake);
     }
 
     /// Forgets permits that were taken: there are fewer.

@@ -70,7 +70,7 @@ impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
     /// What `f` returns, or what another one has returned that was called for this key when this began. If that one
     /// has panicked, calls `f` all the same. Go's `Do`.
     ///
-    /// `f` may use it for other keys; for its own that is a deadlock.
+    /// `f` may use it for other keys; for its own that is a deadlock. The clones are made one after the other.
     ///
     /// ```
     /// use gosched::sync::SingleFlight;

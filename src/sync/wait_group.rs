@@ -1,6 +1,7 @@
 //! [`WaitGroup`]: Go's `sync/waitgroup.go`.
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::runtime::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::runtime::{
@@ -50,6 +51,10 @@ fn count(state: u64) -> i32 {
 fn waiters(state: u64) -> u32 {
     (state & (TIMED - 1)) as u32
 }
+
+// It panics before it has changed anything.
+impl UnwindSafe for WaitGroup {}
+impl RefUnwindSafe for WaitGroup {}
 
 impl WaitGroup {
     /// A group with a count of 0.

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::fmt;
 use std::panic::Location;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -56,6 +57,10 @@ struct Function {
     f: Box<dyn Fn() + Send + Sync>,
     created_at: &'static Location<'static>,
 }
+
+// Nothing panics while it is set.
+impl UnwindSafe for Timer {}
+impl RefUnwindSafe for Timer {}
 
 impl Timer {
     /// A timer whose channel gets the time when `d` is over. Go's `time.NewTimer`.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -61,7 +62,10 @@ static ARRIVED: Condvar = Condvar::new();
 /// a P; `p`, `goid` and `reason` are the P, the goroutine, and why it waits.
 ///
 /// A thread of its own hands them over, later, so that a subscriber may do what it likes, and its own time is that of the handing
-/// over. Of more than 65,536 that wait some are left out, and an event with the field `lost` says how many; so are the last ones
+/// over. But if it passes them on by channels or locks of this crate, that makes events, and so on for ever: there, use
+/// std's. If it panics, what was about to be handed over is lost.
+///
+/// Of more than 65,536 that wait some are left out, and an event with the field `lost` says how many; so are the last ones
 /// before the program ends. Each takes a lock that all threads share: this is for looking closely, and not for each day.
 ///
 /// # Errors
@@ -139,7 +143,7 @@ fn hand_over(dispatch: &Dispatch) {
         mem::swap(&mut records.waiting, &mut taken);
         let lost = mem::take(&mut records.lost);
         drop(records);
-        dispatcher::with_default(dispatch, || {
+        let tell = || {
             for Record { event, at, m, p, goid, reason } in taken.drain(..) {
                 let reason = reason.map(debug);
                 trace!(target: "gosched::scheduler", at, m, p, goid, reason, "{event}");
@@ -147,6 +151,8 @@ fn hand_over(dispatch: &Dispatch) {
             if lost > 0 {
                 trace!(target: "gosched::scheduler", lost, "there was no room");
             }
-        });
+        };
+        // The hook has said it; others are told later.
+        let _panicked = catch_unwind(AssertUnwindSafe(|| dispatcher::with_default(dispatch, tell)));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -50,6 +51,35 @@ impl Told {
         let told = self.0.lock().unwrap();
         told.iter().filter(|fields| fields.0.get("goid") == Some(&goid.to_string())).map(text).collect()
     }
+}
+
+/// Panics at the first event.
+struct PanicsOnce(AtomicBool);
+
+impl<S: Subscriber> Layer<S> for PanicsOnce {
+    fn on_event(&self, _: &Event<'_>, _: Context<'_, S>) {
+        assert!(self.0.swap(true, Ordering::Relaxed), "at the first one");
+    }
+}
+
+#[test]
+fn go_on_where_a_subscriber_panics() {
+    let name = format!("{}::go_on_where_a_subscriber_panics", module_path!());
+    in_processes(&name, &[("2", "")], || {
+        let told = Told::default();
+        let panics = PanicsOnce(AtomicBool::new(false));
+        let subscriber = tracing_subscriber::registry().with(panics).with(told.clone());
+        tracing::subscriber::with_default(subscriber, || gosched::tracing::scheduler_events().unwrap());
+        gosched::run(|| {
+            loop {
+                let id = go(goid).join().unwrap();
+                sleep(Duration::from_millis(10));
+                if told.of(id).last().is_some_and(|last| last == "GoEnd") {
+                    break;
+                }
+            }
+        });
+    });
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::net::TcpStream;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 use std::sync;
 
@@ -19,6 +20,7 @@ use crate::harness::tests;
 tests! {
     types_without_parameters
     types_with_a_parameter
+    what_may_be_used_where_a_panic_is_caught
 }
 
 struct Check<T: ?Sized>(PhantomData<T>);
@@ -122,10 +124,22 @@ fn types_with_a_parameter() {
         // It has a function that makes values.
         "++ ++ ++ ++": GoroutineLocal<T>;
         // As a reference.
-        "++ -- ++ --": context::With<'static, T> runtime2::Link<T>;
+        "++ -- ++ --": context::With<'static, 'static, T> runtime2::Link<T>;
         // Plain pointers.
         "-- -- -- --": runtime2::Slice<T> runtime2::FreeList<T> runtime2::Pool<T>;
     }
     // A reference to an owner of a descriptor is as any reference.
     expect! { "++": net::Pollable<&TcpStream>; }
+}
+
+/// As std's of these names; and what is used beside them.
+fn what_may_be_used_where_a_panic_is_caught() {
+    fn both<T: UnwindSafe + RefUnwindSafe>() {}
+    both::<(process::Child, process::ChildStdin, process::ChildStdout)>();
+    both::<(net::TcpStream, net::TcpListener, net::UdpSocket, net::UnixStream)>();
+    both::<(fs::File, fs::ReadDir, io::Stdin)>();
+    both::<(JoinHandle<Cell<u8>>, chan::Sender<Cell<u8>>, chan::Receiver<Cell<u8>>)>();
+    both::<(ours::Condvar, ours::Barrier, ours::Once, ours::OnceLock<u8>)>();
+    both::<(ours::WaitGroup, ours::Semaphore)>();
+    both::<(context::Context, context::Canceler, time::Timer, time::Ticker, signal::Signals)>();
 }

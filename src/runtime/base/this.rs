@@ -145,9 +145,9 @@ pub(crate) fn whoami() -> (Option<&'static G>, Option<&'static M>) {
 /// Whether any code of the program's may be called here: on a goroutine's stack, which has room for it, or on a thread
 /// that isn't ours. Where a lock of the runtime's is held it may not.
 pub(crate) fn any_code_may_run() -> bool {
-    let on_fixed_stack = |gp: &G| gp.ext.kind.get() != StackKind::Copying;
+    let of_the_program = |gp: &G| gp.ext.kind.get() != StackKind::Copying && !gp.ext.system.get();
     match whoami() {
-        (Some(gp), mp) => on_fixed_stack(gp) && mp.is_some_and(|mp| mp.locks.get() == 0),
+        (Some(gp), mp) => of_the_program(gp) && mp.is_some_and(|mp| mp.locks.get() == 0),
         (None, mp) => mp.is_none(),
     }
 }

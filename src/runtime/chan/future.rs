@@ -81,6 +81,23 @@ impl Waiting {
     }
 }
 
+/// The sudog of a future, for a queue. Who gets that alone finds the whole by [`waiting`]: its provenance is exposed.
+///
+/// # Safety
+/// It stays until it is in no queue.
+unsafe fn sudog(w: NonNull<Waiting>) -> &'static Sudog {
+    w.as_ptr().expose_provenance();
+    // SAFETY: as the caller says.
+    unsafe { &(*w.as_ptr()).sudog }
+}
+
+/// The future that a sudog without a G is the first field of.
+fn waiting(sg: &'static Sudog) -> NonNull<Waiting> {
+    let whole = ptr::with_exposed_provenance_mut(ptr::from_ref(sg).addr());
+    // SAFETY: that of a reference isn't null.
+    unsafe { NonNull::new_unchecked(whole) }
+}
+
 /// Gives up a share.
 ///
 /// # Safety
@@ -104,11 +121,10 @@ pub(crate) unsafe fn enqueue_future(
     c: NonNull<Hchan>,
     w: NonNull<Waiting>,
     sends: bool,
-    waker: &Waker,
-) -> bool {
-    let waker = waker.clone();
+    waker: Waker,
+) -> Option<Waker> {
     // SAFETY: both stay, as the caller says; `w` as long as it is in a queue, which has a share then.
-    let (c, w) = unsafe { (c.as_ref(), w.as_ref()) };
+    let (c, sudog, w) = unsafe { (c.as_ref(), sudog(w), w.as_ref()) };
     let (_, mp) = whoami();
     lock_on(mp, &c.lock);
     let room = c.dataqsiz - c.qcount.load(Ordering::Relaxed);
@@ -118,17 +134,19 @@ pub(crate) unsafe fn enqueue_future(
         } else {
             room == c.dataqsiz && c.sendq.first.is_null()
         };
+    let back;
     if waits {
         w.sudog.elem.store(w.place, Ordering::Relaxed);
         w.sudog.c.set(c);
-        w.waker.set(Some(waker));
+        back = w.waker.replace(Some(waker));
         w.shares.fetch_add(1, Ordering::Relaxed);
         let queue = if sends { &c.sendq } else { &c.recvq };
-        // SAFETY: the queue has a share, so it stays until it is taken off.
-        queue.enqueue(unsafe { &*ptr::from_ref(&w.sudog) });
+        queue.enqueue(sudog);
+    } else {
+        back = Some(waker);
     }
     unlock_on(mp, &c.lock);
-    waits
+    back
 }
 
 /// Has `waker` called when the wait of `w` is over; or returns how it ended.
@@ -172,7 +190,7 @@ pub(crate) unsafe fn leave_future(
     if outcome.is_none() {
         let queue = if sends { &c.sendq } else { &c.recvq };
         // SAFETY: it is in the queue, which has a share.
-        queue.dequeue_sudo_g(unsafe { &*ptr::from_ref(&waiting.sudog) });
+        queue.dequeue_sudo_g(unsafe { sudog(w) });
         waker = waiting.waker.take();
     }
     unlock(&c.lock);
@@ -242,7 +260,7 @@ unsafe fn give_back_unwoken(c: NonNull<Hchan>, w: NonNull<Waiting>) -> Option<Wo
     waiting.outcome.store(PENDING, Ordering::Relaxed);
     waiting.sudog.elem.store(waiting.place, Ordering::Relaxed);
     // SAFETY: the share of the caller is the queue's now.
-    c.sendq.enqueue_first(unsafe { &*ptr::from_ref(&waiting.sudog) });
+    c.sendq.enqueue_first(unsafe { sudog(w) });
     // Nobody polls it: it is nobody's.
     waiting.sudog.ticket.set(NOBODYS);
     unlock_on(mp, &c.lock);
@@ -263,9 +281,8 @@ pub(super) fn is_nobodys(sg: &Sudog) -> bool {
 /// The waker is taken here, with the lock held: a value that came may go back before `wake_future` is called, and `sg` with it
 /// into the other queue, from where it has another such caller.
 pub(super) fn end(sg: &'static Sudog, moved: bool) -> Woken {
-    let w = NonNull::from(sg).cast::<Waiting>();
-    // SAFETY: a sudog without a G is the first field of a Waiting, and who has taken it off the queue has a share. The
-    // outcome is pending, and the lock held.
+    let w = waiting(sg);
+    // SAFETY: who has taken it off the queue has a share. The outcome is pending, and the lock held.
     unsafe {
         let waker = w.as_ref().waker.take();
         // Release pairs with outcome: the value is seen.
@@ -313,7 +330,7 @@ pub(super) fn end_closed(sg: &'static Sudog) {
 /// Wakes the futures of all sudogs of `list` after [`end_closed`].
 pub(super) fn wake_all(list: &Waitq) {
     while let Some(sg) = list.dequeue() {
-        let w = NonNull::from(sg).cast::<Waiting>();
+        let w = waiting(sg);
         // SAFETY: as in end_closed.
         let waker = unsafe { w.as_ref().waker.take() };
         wake_future(Woken { w, waker });

@@ -147,7 +147,8 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
         if c.closed.load(Ordering::SeqCst) == 0 {
             return Received::Empty;
         }
-        // A value may have come between the first look and the close; after the close, none comes.
+        // A value may have come between the first look and the close; after the close, none comes but
+        // one that a future gives back.
         if empty(c) {
             // SAFETY: the caller says that `ep` is null or a place for a value.
             unsafe { received_nothing(c, ep) };

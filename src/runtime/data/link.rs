@@ -10,7 +10,7 @@ use crate::runtime::data::atomic::{AtomicPtr, Ordering};
 /// `*g`, `guintptr`, `muintptr` and `puintptr` in one.
 ///
 /// G's, M's, P's and sudogs are never freed (they are recycled), so what is read
-/// from a link is a plain `&'static T`. A link may be read by a thread that
+/// from a link is a plain `&'static T`. (The sudog of a future is freed, when it is in no queue any more.) A link may be read by a thread that
 /// doesn't own the struct it is a field of (a traceback, a thief), hence the atomic;
 /// [`get`](Self::get) and [`set`](Self::set) are relaxed, because what orders
 /// them is always something else: a lock, a G's status, a queue's tail. Where a link

@@ -37,6 +37,14 @@ pub fn r#loop() {
     return rx.recv().expect("nobody sends");
 }
 
+/// As with std's.
+#[gosched::test]
+#[should_panic(expected = "nobody sends")]
+#[allow(clippy::unused_unit)]
+fn returns_nothing() -> () {
+    panic!("nobody sends");
+}
+
 #[gosched::test(leaks = true)]
 fn a_server_goes_on() {
     go(|| gosched::time::sleep(Duration::MAX));

@@ -5,11 +5,12 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::mem::forget;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
+use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, RawWakerVTable, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use gosched::chan::{
 use gosched::time::{Timer, after};
 use gosched::{PanicMode, block_on, blocking, go, num_goroutine, run, scope, set_panic_mode};
 
-use crate::harness::futures::{Task, Woken, for_a_while};
+use crate::harness::futures::{Task, Woken, for_a_while, waits_and_calls};
 use crate::harness::goroutines::{go_until_it_waits, wait_until};
 use crate::harness::rng::{Rng, number};
 use crate::harness::{run_with_procs, tests};
@@ -41,6 +42,7 @@ tests! {
     timers
     a_time_before_a_reset
     wakers_do_what_they_like
+    a_waker_that_cant_be_cloned
     forgotten
     storm_with_one_p
     storm_with_two_ps
@@ -332,21 +334,29 @@ fn a_time_before_a_reset() {
     });
 }
 
-fn wakers_do_what_they_like() {
-    struct Calls(Mutex<Option<Box<dyn FnOnce() + Send>>>);
-    impl Wake for Calls {
-        fn wake(self: Arc<Self>) {
-            let f = self.0.lock().unwrap().take();
-            f.expect("called once")();
-        }
-    }
+/// The value stays with the future, and is sent when that is polled again.
+fn a_waker_that_cant_be_cloned() {
+    static PANICS: RawWakerVTable =
+        RawWakerVTable::new(|_| resume_unwind(Box::new("the waker's")), drop, drop, drop);
+    run(|| {
+        let (tx, rx) = bounded(0);
+        let value = Arc::new(7);
+        let mut sends = Box::pin(tx.send_async(value.clone()));
+        // SAFETY: its functions use no data.
+        let waker = unsafe { Waker::new(ptr::null(), &PANICS) };
+        let polled = || sends.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(catch_unwind(AssertUnwindSafe(polled)).is_err());
+        assert_eq!(Arc::strong_count(&value), 2);
+        let receives = go_until_it_waits(move || rx.recv());
+        block_on(sends).unwrap();
+        assert_eq!(receives.join().unwrap(), Ok(value));
+    });
+}
 
+fn wakers_do_what_they_like() {
     /// A future that waits at a channel, whose waker calls `f`.
-    fn waits(rx: &Receiver<u32>, f: impl FnOnce() + Send + 'static) -> RecvFuture<'_, u32> {
-        let waker = Waker::from(Arc::new(Calls(Mutex::new(Some(Box::new(f))))));
-        let mut future = rx.recv_async();
-        assert!(Pin::new(&mut future).poll(&mut Context::from_waker(&waker)).is_pending());
-        future
+    fn waits(rx: &Receiver<u32>, f: impl FnOnce() + Send + 'static) -> Pin<Box<RecvFuture<'_, u32>>> {
+        waits_and_calls(rx.recv_async(), f)
     }
 
     run(|| {

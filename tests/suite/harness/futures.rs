@@ -2,8 +2,8 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// How often a waker was called.
@@ -14,6 +14,22 @@ impl Wake for Woken {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
+}
+
+/// A future that was polled once, and waits; its waker calls `f`, once.
+pub fn waits_and_calls<F: Future>(future: F, f: impl FnOnce() + Send + 'static) -> Pin<Box<F>> {
+    struct Calls(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+    impl Wake for Calls {
+        fn wake(self: Arc<Self>) {
+            let f = self.0.lock().unwrap().take();
+            f.expect("called once")();
+        }
+    }
+
+    let waker = Waker::from(Arc::new(Calls(Mutex::new(Some(Box::new(f))))));
+    let mut future = Box::pin(future);
+    assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    future
 }
 
 /// A future that the test polls itself.

@@ -1,5 +1,6 @@
 //! What a command is, and the streams of its child. std's are the measure.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
@@ -8,7 +9,7 @@ use std::process::{self, Stdio};
 
 use gosched::context::Context;
 use gosched::process::{Child, Command};
-use gosched::run;
+use gosched::{goroutine_local, run};
 
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::polled::kind;
@@ -23,6 +24,7 @@ tests! {
     streams_are_as_std_has_them
     errors_are_as_std_has_them
     a_command_is_what_was_said
+    what_is_inherited_isnt_its_readers
 }
 
 fn both_outputs_at_once() {
@@ -218,5 +220,21 @@ fn a_command_is_what_was_said() {
         };
         assert!(refused(0).unwrap().success());
         assert_eq!(refused(libc::EXDEV).unwrap_err().raw_os_error(), Some(libc::EXDEV));
+    });
+}
+
+/// The goroutine that reads one of the outputs is the crate's: nothing of the program's is cloned for it.
+fn what_is_inherited_isnt_its_readers() {
+    goroutine_local! {
+        inherit static NAMES: RefCell<Vec<String>> = RefCell::new(Vec::new());
+    }
+    run(|| {
+        // A clone would panic.
+        NAMES.with_borrow_mut(|names| {
+            let output = sh("echo out; echo err >&2").output().unwrap();
+            assert_eq!((output.stdout, output.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
+            names.push("reader".to_owned());
+        });
+        no_child_is_left();
     });
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
+use std::ptr;
 use std::thread;
 
 use gosched::context::{Context, ContextError};
@@ -21,6 +22,7 @@ tests! {
     waits_take_no_threads
     a_status_is_had_again
     a_killed_child_says_so
+    a_number_that_may_be_anothers
     a_dropped_child_goes_on
     a_program_that_ignores_sigchld
     without_a_pidfd
@@ -89,6 +91,20 @@ fn a_killed_child_says_so() {
         // SAFETY: no memory is passed.
         assert_eq!(unsafe { libc::kill(id as libc::pid_t, libc::SIGTERM) }, 0);
         assert_eq!(wait.join().unwrap().signal(), Some(libc::SIGTERM));
+    });
+}
+
+/// Something else in the program has waited for the child: whoever has its number now isn't killed.
+fn a_number_that_may_be_anothers() {
+    run(|| {
+        let (mut child, input) = cat();
+        drop(input);
+        let id = child.id() as libc::pid_t;
+        // SAFETY: the kernel writes no status.
+        assert_eq!(blocking(|| unsafe { libc::waitpid(id, ptr::null_mut(), 0) }), id);
+        child.kill().unwrap();
+        assert_eq!(child.wait().unwrap_err().raw_os_error(), Some(libc::ECHILD));
+        child.kill().unwrap();
     });
 }
 

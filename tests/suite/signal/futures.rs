@@ -1,17 +1,14 @@
 //! Signals that futures wait for: what one has got that is dropped comes to who receives next, and none is lost; and a
 //! waker does what it likes.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Wake, Waker};
 
 use gosched::chan::bounded;
-use gosched::run;
-use gosched::signal::{self, Signal};
+use gosched::signal::{self, Signal, Signals};
+use gosched::{block_on, go, run};
 
 use super::{kill, notify};
-use crate::harness::futures::Task;
+use crate::harness::futures::{Task, waits_and_calls};
 use crate::harness::goroutines::wait_until;
 use crate::harness::tests;
 
@@ -19,6 +16,7 @@ tests! {
     one_that_comes_back
     more_than_there_is_room_for
     a_waker_that_asks_for_signals
+    a_waker_that_waits_for_signals
 }
 
 fn one_that_comes_back() {
@@ -55,26 +53,49 @@ fn more_than_there_is_room_for() {
     });
 }
 
-fn a_waker_that_asks_for_signals() {
-    struct Asks;
-    impl Wake for Asks {
-        fn wake(self: Arc<Self>) {
-            drop(signal::notify([Signal::USR2]));
-        }
-    }
+/// Asks for signals, and gives up.
+fn asks() {
+    drop(signal::notify([Signal::USR2]));
+}
 
+fn a_waker_that_asks_for_signals() {
     run(|| {
         let signals = notify(&[Signal::USR1]);
-        let mut future = pin!(signals.c().recv_async());
-        let waker = Waker::from(Arc::new(Asks));
-        assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        let future = waits_and_calls(signals.c().recv_async(), asks);
         kill(Signal::USR1);
-        let (tx, rx) = bounded(0);
-        gosched::go(move || {
-            drop(signal::notify([Signal::HUP]));
-            tx.send(()).unwrap();
+        go(asks).join().unwrap();
+        assert_eq!(block_on(future), Ok(Signal::USR1));
+        // It is told of the end, however that comes.
+        let ends: [fn(Signals); 4] = [
+            |signals| signals.stop(),
+            drop,
+            |_signals| signal::reset([Signal::USR1]).unwrap(),
+            |_signals| signal::ignore([Signal::USR1]).unwrap(),
+        ];
+        for end in ends {
+            let signals = notify(&[Signal::USR1]);
+            let c = signals.c().clone();
+            let future = waits_and_calls(c.recv_async(), asks);
+            end(signals);
+            assert!(block_on(future).is_err());
+        }
+    });
+}
+
+/// Other signals come meanwhile.
+fn a_waker_that_waits_for_signals() {
+    run(|| {
+        let signals = Arc::new(notify(&[Signal::USR1]));
+        let (tx, told) = bounded(1);
+        let stops = signals.clone();
+        let future = waits_and_calls(signals.c().recv_async(), move || {
+            stops.stop();
+            let others = notify(&[Signal::USR2]);
+            kill(Signal::USR2);
+            tx.send(others.c().recv()).unwrap();
         });
-        rx.recv().unwrap();
-        assert_eq!(gosched::block_on(future), Ok(Signal::USR1));
+        kill(Signal::USR1);
+        assert_eq!(told.recv().unwrap(), Ok(Signal::USR2));
+        assert_eq!(block_on(future), Ok(Signal::USR1));
     });
 }

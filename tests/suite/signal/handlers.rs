@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, Write, pipe};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use gosched::signal::{self, Signal, Signals};
 use gosched::{run, yield_now};
@@ -15,6 +16,7 @@ tests! {
     a_pipe_that_nobody_reads
     a_handler_of_the_programs_own
     the_runtimes_own
+    before_the_first_run
 }
 
 fn what_nobody_asked_for_ends_the_process(test: Test) {
@@ -140,4 +142,20 @@ fn the_runtimes_own(test: Test) {
     });
     // The only signal is the one that the test sends.
     process.env("GODEBUG", "asyncpreemptoff=1").end().with("exit status: 0");
+}
+
+/// By many at once: nobody can wait for the others yet.
+fn before_the_first_run() {
+    thread::scope(|s| {
+        for _ in 0..4 {
+            s.spawn(|| {
+                for _ in 0..1_000 {
+                    signal::ignore([Signal::USR1]).unwrap();
+                    signal::reset([Signal::USR1]).unwrap();
+                    assert!(signal::notify([Signal::USR1]).is_err());
+                }
+            });
+        }
+    });
+    run(|| drop(notify(&[Signal::USR1])));
 }

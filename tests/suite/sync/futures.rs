@@ -11,10 +11,11 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
+use gosched::chan::bounded;
 use gosched::sync::Semaphore;
-use gosched::{block_on, num_goroutine, run, scope};
+use gosched::{JoinHandle, block_on, context, num_goroutine, run, scope};
 
-use crate::harness::futures::{Task, for_a_while};
+use crate::harness::futures::{Task, for_a_while, waits_and_calls};
 use crate::harness::goroutines::{go_until_it_waits, wait_until};
 use crate::harness::rng::{Rng, number};
 use crate::harness::{run_with_procs, tests};
@@ -24,6 +25,8 @@ tests! {
     one_that_is_dropped_lets_others_by
     permits_that_came_are_given_back
     a_waker_whose_drop_panics
+    a_waker_that_waits_for_who_comes_after
+    a_waker_that_waits_for_who_ends_with_the_same_context
     forgotten
     storm_with_one_p
     storm_with_two_ps
@@ -100,6 +103,43 @@ fn a_waker_whose_drop_panics() {
         let next = go_until_it_waits(move || wants_one.acquire().forget());
         assert!(catch_unwind(AssertUnwindSafe(|| drop(many))).is_err());
         next.join().unwrap();
+    });
+}
+
+/// All get their permits before the first waker is called.
+fn a_waker_that_waits_for_who_comes_after() {
+    run(|| {
+        let semaphore = Arc::new(Semaphore::new(0));
+        let (tx, rx) = bounded::<JoinHandle<()>>(1);
+        let future = waits_and_calls(semaphore.acquire_async(), move || rx.recv().unwrap().join().unwrap());
+        let acquires = semaphore.clone();
+        tx.send(go_until_it_waits(move || acquires.acquire().forget())).unwrap();
+        semaphore.add_permits(2);
+        block_on(future).forget();
+    });
+}
+
+/// Its wait isn't the canceler's.
+fn a_waker_that_waits_for_who_ends_with_the_same_context() {
+    run(|| {
+        let (ctx, cancel) = context::Context::background().with_cancel();
+        let (many, none) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(0)));
+        let (tx, rx) = bounded::<JoinHandle<bool>>(2);
+        let waits = |semaphore: &Arc<Semaphore>, n| {
+            let (ctx, semaphore) = (ctx.clone(), semaphore.clone());
+            go_until_it_waits(move || ctx.with(&*semaphore).acquire_many(n).is_err())
+        };
+        // Which of them is ended first isn't said.
+        let [before, first, after] = [waits(&none, 1), waits(&many, 2), waits(&none, 1)];
+        let future = waits_and_calls(many.acquire_async(), move || {
+            assert!(rx.iter().all(|waits| waits.join().unwrap()));
+        });
+        tx.send(before).unwrap();
+        tx.send(after).unwrap();
+        drop(tx);
+        cancel.cancel();
+        assert!(first.join().unwrap());
+        drop(block_on(future));
     });
 }
 

@@ -7,7 +7,7 @@ use gosched::chan::bounded;
 use gosched::runtime2::{G, GWAITING};
 use gosched::{JoinHandle, go, proc, yield_now};
 
-/// Runs `f` on a goroutine, and returns when it waits in there.
+/// Runs `f` on a goroutine, and returns when it waits in there, or has ended, as a short wait may on a slow machine.
 pub fn go_until_it_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let (tx, rx) = bounded(1);
     let handle = go(move || {
@@ -16,7 +16,7 @@ pub fn go_until_it_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'stat
     });
     let gp: *mut G = std::ptr::with_exposed_provenance_mut(rx.recv().unwrap());
     // SAFETY: G's are never freed.
-    while unsafe { proc::readgstatus(gp) } != GWAITING {
+    while unsafe { proc::readgstatus(gp) } != GWAITING && !handle.is_finished() {
         yield_now();
     }
     handle

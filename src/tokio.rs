@@ -31,6 +31,9 @@
 //! - **What comes out is outside.** Some types want the context when they are dropped, as a connection of sqlx's pool
 //!   does: drop them inside, or have `let _entered = handle().enter();` around them. A goroutine with
 //!   [thread-locals of its own](crate#thread-locals) may wait while it has that.
+//! - **A future that waits often is better a task**: `block_on(handle().spawn(future))`. Polled here, each socket that it waits
+//!   for wakes the goroutine on a thread of this crate's; as a task it stays with tokio's threads, and only its end does. It
+//!   has to be `Send` and `'static` then.
 //! - The future may wait as goroutines do, for a channel, say: then the goroutine waits in the middle of a poll, and is in the
 //!   context meanwhile. One that [shares thread-locals](crate::Builder::shared_locals) keeps its thread for that time.
 

@@ -11,7 +11,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use async_crates::{Failure, compare};
+use async_crates::{Failure, compare, in_task};
 use gosched::go;
 use gosched::net::{TcpListener, TcpStream};
 use reqwest::{Certificate, Client};
@@ -37,7 +37,7 @@ fn main() -> Result<(), Failure> {
         let (url, slots) =
             (format!("https://{NAME}:{}", address.port()), Arc::new(Semaphore::new(AT_A_TIME)));
         let ask = move |n| get(client.clone(), format!("{url}/{n}"), slots.clone());
-        compare(ask.clone(), ask)
+        compare(|n| in_task(ask(n)), ask.clone())
     })
 }
 

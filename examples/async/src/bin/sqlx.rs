@@ -11,7 +11,7 @@
 use std::time::Duration;
 use std::{env, fs, process};
 
-use async_crates::{Failure, REQUESTS, compare};
+use async_crates::{Failure, REQUESTS, compare, in_task};
 use gosched::tokio::block_on;
 use sqlx::AnyPool;
 use sqlx::any::{AnyPoolOptions, install_default_drivers};
@@ -43,7 +43,7 @@ fn ask_all(url: &str) -> Result<(), Failure> {
             let pool = pool.clone();
             move |n| square(pool.clone(), n as i64)
         };
-        compare(ask.clone(), ask)?;
+        compare(|n| in_task(ask(n)), ask.clone())?;
         block_on(async {
             sqlx::query("DROP TABLE squares").execute(&pool).await?;
             pool.close().await;
@@ -54,7 +54,8 @@ fn ask_all(url: &str) -> Result<(), Failure> {
 
 /// A connected pool, and a new table of squares.
 async fn open(url: &str) -> Result<AnyPool, Failure> {
-    let pool = AnyPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE).connect(url).await?;
+    let pool =
+        AnyPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE).connect(url).await?;
     sqlx::query("CREATE TABLE squares (n BIGINT PRIMARY KEY, square BIGINT NOT NULL)").execute(&pool).await?;
     let mut all = pool.begin().await?;
     for n in 0..REQUESTS as i64 {

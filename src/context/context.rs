@@ -296,7 +296,7 @@ impl Context {
         self.err().map_or(Ok(()), Err)
     }
 
-    /// `on`, whose waits end no later than this context: see [`With`].
+    /// `on`, whose waits end no later than this context: see [`With`]. (What an `Arc` has is `&*arc`.)
     ///
     /// ```
     /// use gosched::context::Context;

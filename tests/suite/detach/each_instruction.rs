@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use gosched::{go, run, yield_now};
 
-use super::operations::{Operation, chans, goroutines, io, locks, raw, timers, world};
+use super::operations::{Operation, chans, contexts, futures, goroutines, io, locks, raw, timers, world};
 use super::stepper::{self, breakpoint};
 use super::trace::Step;
 use crate::harness::rng::{Rng, number};
@@ -19,6 +19,8 @@ use crate::harness::{Test, tests};
 
 tests! {
     of_channels
+    of_contexts
+    of_futures
     of_goroutines
     of_locks
     of_timers
@@ -163,6 +165,8 @@ macro_rules! of {
 
 of! {
     of_channels chans
+    of_contexts contexts
+    of_futures futures
     of_goroutines goroutines
     of_locks locks
     of_timers timers

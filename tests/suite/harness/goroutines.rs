@@ -22,6 +22,19 @@ pub fn go_until_it_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'stat
     handle
 }
 
+/// Runs `f` on a goroutine when the caller waits.
+pub fn go_when_this_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    let this = proc::getg().expose_provenance();
+    go(move || {
+        let gp: *mut G = std::ptr::with_exposed_provenance_mut(this);
+        // SAFETY: G's are never freed.
+        while unsafe { proc::readgstatus(gp) } != GWAITING {
+            yield_now();
+        }
+        f()
+    })
+}
+
 /// Lets others run until the goroutine that has stored its G here waits. With one P, it then doesn't run
 /// before the caller lets others run again.
 pub fn until_it_waits(parked: &AtomicPtr<G>) -> *mut G {

@@ -2,6 +2,8 @@
 //! [`begin`](super::stepper::begin) and [`end`](super::stepper::end) is what a signal may come into.
 
 pub mod chans;
+pub mod contexts;
+pub mod futures;
 pub mod goroutines;
 pub mod io;
 pub mod locks;

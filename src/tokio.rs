@@ -34,6 +34,9 @@
 //! - **A future that waits often is better a task**: `block_on(handle().spawn(future))`. Polled here, each socket that it waits
 //!   for wakes the goroutine on a thread of this crate's; as a task it stays with tokio's threads, and only its end does. It
 //!   has to be `Send` and `'static` then.
+//! - **Goroutines that wait for what a task sends** are no deadlock as long as [this crate's runtime](handle) has tasks. Of other
+//!   runtimes' tasks nobody knows here: where they may take more than two seconds, set a
+//!   [`DeadlockMode`](crate::DeadlockMode).
 //! - The future may wait as goroutines do, for a channel, say: then the goroutine waits in the middle of a poll, and is in the
 //!   context meanwhile. One that [shares thread-locals](crate::Builder::shared_locals) keeps its thread for that time.
 
@@ -44,6 +47,7 @@ use std::task::{Context, Poll};
 use ::tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::goroutine::{self, stay};
+use crate::runtime::no_deadlock_while;
 
 /// Runs a future to its end on this goroutine, in the context of a tokio runtime: the one in whose context the caller is
 /// already, or else [that of this crate](handle). Otherwise it is as [`block_on`](crate::block_on).
@@ -127,8 +131,12 @@ pub fn block_on_in<F: IntoFuture>(handle: &Handle, future: F) -> F::Output {
 pub fn handle() -> &'static Handle {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     let make = || Builder::new_multi_thread().thread_name("gosched-tokio").enable_all().build();
+    let has_tasks = || RUNTIME.get().is_some_and(|runtime| runtime.metrics().num_alive_tasks() > 0);
     let runtime = RUNTIME.get_or_init(|| match make() {
-        Ok(runtime) => runtime,
+        Ok(runtime) => {
+            no_deadlock_while(has_tasks);
+            runtime
+        }
         Err(error) => panic!(
             "gosched::tokio: a runtime of tokio's can't be made: {error}; \
              make one earlier, or with fewer threads, and use block_on_in"

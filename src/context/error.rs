@@ -120,6 +120,30 @@ impl Error for RecvContextError {
     }
 }
 
+/// [`ContextError::of`] finds the end of the context in there.
+///
+/// ```
+/// use std::io::{self, Write};
+/// use gosched::chan::Receiver;
+/// use gosched::context::Context;
+/// use gosched::net::TcpStream;
+///
+/// /// Sends what comes.
+/// fn forward(ctx: &Context, lines: &Receiver<String>, stream: &TcpStream) -> io::Result<()> {
+///     loop {
+///         ctx.with(stream).write_all(ctx.with(lines).recv()?.as_bytes())?;
+///     }
+/// }
+/// ```
+impl From<RecvContextError> for io::Error {
+    fn from(error: RecvContextError) -> Self {
+        match error {
+            RecvContextError::Disconnected => io::Error::new(ErrorKind::UnexpectedEof, error),
+            RecvContextError::Ended(error) => error.into(),
+        }
+    }
+}
+
 impl From<ContextError> for RecvContextError {
     fn from(error: ContextError) -> Self {
         RecvContextError::Ended(error)
@@ -186,7 +210,24 @@ impl<T> fmt::Display for SendContextError<T> {
     }
 }
 
-impl<T> Error for SendContextError<T> {}
+impl<T> Error for SendContextError<T> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            SendContextError::Disconnected(_) => None,
+            SendContextError::Ended(_, error) => Some(error),
+        }
+    }
+}
+
+/// The value is lost.
+impl<T> From<SendContextError<T>> for io::Error {
+    fn from(error: SendContextError<T>) -> Self {
+        match error {
+            SendContextError::Disconnected(_) => io::Error::new(ErrorKind::BrokenPipe, error.to_string()),
+            SendContextError::Ended(_, error) => error.into(),
+        }
+    }
+}
 
 /// Why a join under a context has failed.
 ///
@@ -229,4 +270,11 @@ impl<T> fmt::Display for JoinContextError<T> {
     }
 }
 
-impl<T> Error for JoinContextError<T> {}
+impl<T> Error for JoinContextError<T> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            JoinContextError::Failed(error) => Some(error),
+            JoinContextError::Ended(_, error) => Some(error),
+        }
+    }
+}

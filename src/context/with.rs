@@ -19,12 +19,14 @@ use crate::sync::{Condvar, Mutex, MutexGuard, Semaphore, SemaphorePermit, WaitGr
 /// | [`Mutex`] | `lock` |
 /// | [`Semaphore`] | `acquire`, `acquire_many` |
 /// | [`WaitGroup`] | `wait` |
-/// | [`Condvar`] | `wait`, `wait_while` |
+/// | [`Condvar`] | `wait`, `wait_while`, which return a guard and a result |
 /// | [`Pollable`](crate::net::Pollable): `TcpStream`, `UdpSocket`, ... | [`Read`](std::io::Read) and [`Write`](std::io::Write), `read_with`, `write_with`, `readable`, `writable` |
 /// | [`TcpListener`](crate::net::TcpListener), [`UnixListener`](crate::net::UnixListener) | `accept` |
 /// | [`TcpStream`](crate::net::TcpStream) | `finish_connect` |
 ///
-/// [`WithMut`](crate::context::WithMut) is for processes, which a wait changes.
+/// [`WithMut`](crate::context::WithMut) is for processes, which a wait changes. For what an `Arc` has, write
+/// `ctx.with(&*arc)`; for each value of a channel, `while let Ok(value) = ctx.with(&rx).recv()`; for datagrams,
+/// `read_with(|socket| socket.recv_from(&mut buf))`.
 ///
 /// ```
 /// use gosched::chan::bounded;
@@ -349,7 +351,7 @@ impl With<'_, '_, Condvar> {
     /// ```
     ///
     /// # Errors
-    /// Beside the guard, if the context has ended while `condition` was true.
+    /// Beside the guard, if the context had ended before, or has while `condition` was true.
     ///
     /// # Panics
     /// If it has to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -359,7 +361,11 @@ impl With<'_, '_, Condvar> {
         mut guard: MutexGuard<'g, T>,
         mut condition: impl FnMut(&mut T) -> bool,
     ) -> (MutexGuard<'g, T>, Result<(), ContextError>) {
+        if let Some(error) = self.ctx.err() {
+            return (guard, Err(error));
+        }
         while condition(&mut *guard) {
+            // Looked at behind the condition: what it waits for may have come while the context ended, and counts.
             if let Some(error) = self.ctx.err() {
                 return (guard, Err(error));
             }

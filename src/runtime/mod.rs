@@ -121,6 +121,8 @@ pub use pollwait::ops::{
     poll_runtime_poll_unblock, poll_runtime_poll_wait,
 };
 pub use preempt::preemptible::{PreemptibleError, PreemptibleRegistration, register_preemptible};
+#[cfg(feature = "tokio")]
+pub(crate) use report::deadlock::no_deadlock_while;
 pub use report::deadlock::{DeadlockMode, set_deadlock_mode};
 pub use report::dump::dump_goroutines;
 pub use report::metrics;

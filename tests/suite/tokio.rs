@@ -1,6 +1,7 @@
 //! `gosched::tokio`: futures that want tokio's context have it on every kind of goroutine, and nothing of it is left
 //! where one has waited.
 
+use std::env;
 use std::future::{Ready, pending, poll_fn, ready};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,6 +37,7 @@ tests! {
     how_it_ends_otherwise
     on_a_thread
     without_a_runtime
+    no_deadlock_while_there_are_tasks
     many_with_one_p
     many_with_two_ps
     many_with_eight_ps
@@ -49,6 +51,30 @@ const SOON: Duration = Duration::from_millis(2);
 #[inline(never)]
 fn context() -> Option<Id> {
     Handle::try_current().ok().map(|handle| handle.id())
+}
+
+/// Who waits for what a task will send: no deadlock, as long as the task is known.
+fn no_deadlock_while_there_are_tasks(test: Test) {
+    let process = || {
+        let process = test.process(|| {
+            run(|| {
+                let (tx, rx) = bounded(0);
+                let late = |seconds| async move {
+                    sleep(Duration::from_secs(seconds)).await;
+                    tx.send_async(7).await.unwrap();
+                };
+                let another = another();
+                match env::var("RUNTIME").as_deref() {
+                    Ok("another") => another.spawn(late(3600)),
+                    _ => handle().spawn(late(5)),
+                };
+                assert_eq!(rx.recv(), Ok(7));
+            });
+        });
+        process.env("GODEBUG", "deadlock=fatal")
+    };
+    process().end().with("exit status: 0");
+    process().env("RUNTIME", "another").end().with("exit status: 2");
 }
 
 /// A runtime besides that of the crate.

@@ -4,6 +4,8 @@
 //! without a word.
 
 use std::io;
+#[cfg(feature = "tokio")]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
@@ -64,8 +66,22 @@ pub fn set_deadlock_mode(mode: DeadlockMode) {
     MODE.store(mode as i32, Ordering::Relaxed);
 }
 
+/// Says whether something is at work beside goroutines that may wake one.
+#[cfg(feature = "tokio")]
+static AT_WORK: OnceLock<fn() -> bool> = OnceLock::new();
+
+/// Has no deadlock told of while `at_work` says so. It is called on sysmon's thread, seldom. The first one counts.
+#[cfg(feature = "tokio")]
+pub(crate) fn no_deadlock_while(at_work: fn() -> bool) {
+    AT_WORK.get_or_init(|| at_work);
+}
+
 /// Whether there is anything left to [`tell`].
 pub(in crate::runtime) fn may_tell() -> bool {
+    #[cfg(feature = "tokio")]
+    if AT_WORK.get().is_some_and(|at_work| at_work()) {
+        return false;
+    }
     mode() != DeadlockMode::Off as i32 && !SAID.load(Ordering::Relaxed)
 }
 

@@ -180,7 +180,10 @@ fn conditions() {
         let first = wait(&ctx);
         cancel.cancel();
         assert_eq!((first.join().unwrap(), std::mem::take(&mut *pair.0.lock())), (Err(CANCELED), 10));
+        // As with other waits, also where there is nothing to wait for.
+        assert_eq!(ctx.with(&pair.1).wait_while(pair.0.lock(), |_| false).1, Err(CANCELED));
         let (ctx, _cancel) = Context::background().with_cancel();
+        assert!(ctx.with(&pair.1).wait_while(pair.0.lock(), |_| false).1.is_ok());
         let second = wait(&ctx);
         *pair.0.lock() = 1;
         pair.1.notify_one();

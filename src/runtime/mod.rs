@@ -158,6 +158,8 @@ pub(crate) use g::proflabel::{LabelMap, get_prof_label, set_prof_label};
 pub(crate) use g::status::{
     cas_g_to_waiting, casfrom_gscanstatus, casgcopystack, casgstatus, castogscanstatus, readgstatus,
 };
+#[cfg(feature = "tracing")]
+pub(crate) use g::values::Values;
 pub(crate) use g::values::{Inherited, Key, begin_locals, end_locals, with_values};
 pub(crate) use lock::note::{noteclear, notewakeup};
 pub(crate) use lock::{lock, unlock};

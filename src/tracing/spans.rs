@@ -7,7 +7,7 @@ use std::rc::Rc;
 use ::tracing::Span;
 use ::tracing::span::EnteredSpan;
 
-use crate::runtime::{Key, with_values};
+use crate::runtime::{Key, Values, with_values};
 
 /// From now on, each goroutine that the caller's goroutine makes begins in the span that the caller is in at that time; and
 /// so do those that it makes itself, and so on. Otherwise a new goroutine is in no span, as a new thread isn't.
@@ -37,7 +37,10 @@ use crate::runtime::{Key, with_values};
 ///
 /// It says nothing of the subscriber: a new goroutine has the one that is everybody's, as a new thread has.
 pub fn inherit_spans() {
-    let _ = with_values(|values| values.get(&MAKERS_SPAN, || Rc::new(Inside::default())));
+    with_values(|values| {
+        values.get(&MAKERS_SPAN, || Rc::new(Inside::default()));
+        values.on_begin(begin);
+    });
 }
 
 /// What a goroutine has if those that it makes begin in its span.
@@ -49,17 +52,21 @@ struct Inside {
     entered: Cell<Option<EnteredSpan>>,
 }
 
-struct MakersSpan;
+/// It has a size, and so an address of its own, by which keys are told apart.
+struct MakersSpan(#[expect(dead_code, reason = "nobody reads it")] u8);
 
-static MAKERS_SPAN: MakersSpan = MakersSpan;
+static MAKERS_SPAN: MakersSpan = MakersSpan(0);
 
 impl Key for MakersSpan {
     fn inherit(&self, _: &dyn Any) -> Option<Rc<dyn Any>> {
         Some(Rc::new(Inside { makers: Cell::new(Some(Span::current())), entered: Cell::new(None) }))
     }
+}
 
-    fn begin(&self, value: &dyn Any) {
-        let inside = value.downcast_ref::<Inside>().expect("a key has values of its type");
-        inside.entered.set(inside.makers.take().map(Span::entered));
-    }
+/// A goroutine begins that has inherited these values.
+fn begin(values: &Values) {
+    let inside = values.get(&MAKERS_SPAN, || Rc::new(Inside::default()));
+    let inside = inside.as_ref().and_then(|value| value.downcast_ref::<Inside>());
+    let inside = inside.expect("who began its maker in a span has left it one");
+    inside.entered.set(inside.makers.take().map(Span::entered));
 }

@@ -5,7 +5,7 @@
 //! of the program's runs at its end.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -23,13 +23,15 @@ const ENDED: *mut Values = ptr::without_provenance_mut(align_of::<Values>());
 pub(crate) trait Key: Sync {
     /// A clone for a new goroutine, if that gets one. It may be sent to another thread, and nobody else has it.
     fn inherit(&self, value: &dyn Any) -> Option<Rc<dyn Any>>;
-
-    /// A goroutine that has inherited `value` begins. It has thread-locals of its own.
-    fn begin(&self, _value: &dyn Any) {}
 }
 
-/// The values of a goroutine, or a thread; none when they have ended.
-pub(crate) struct Values(RefCell<Option<Vec<Entry>>>);
+/// The values of a goroutine, or a thread.
+pub(crate) struct Values {
+    /// None when they have ended.
+    entries: RefCell<Option<Vec<Entry>>>,
+    /// What is called where a goroutine begins that has inherited some of them.
+    begin: Cell<Option<fn(&Values)>>,
+}
 
 #[derive(Clone)]
 struct Entry {
@@ -41,7 +43,7 @@ struct Entry {
 impl Values {
     /// None yet.
     const fn new() -> Self {
-        Values(RefCell::new(Some(Vec::new())))
+        Values { entries: RefCell::new(Some(Vec::new())), begin: Cell::new(None) }
     }
 
     /// The value of `key`; `init` makes it if there is none yet. None if it has been dropped.
@@ -58,45 +60,44 @@ impl Values {
         if let Some(entry) = self.find(key)? {
             return entry.value;
         }
-        self.0.borrow_mut().as_mut()?.push(Entry { key, value: Some(value.clone()) });
+        self.entries.borrow_mut().as_mut()?.push(Entry { key, value: Some(value.clone()) });
         Some(value)
     }
 
     /// The entry of `key`, if there is one; none if all have ended.
     fn find(&self, key: &dyn Key) -> Option<Option<Entry>> {
-        let entries = self.0.borrow();
+        let entries = self.entries.borrow();
         Some(entries.as_ref()?.iter().find(|entry| ptr::addr_eq(entry.key, key)).cloned())
     }
 
     /// What a new goroutine gets of them.
     fn inherit(&self) -> Option<Box<Values>> {
         // To clone a value may make others.
-        let entries = self.0.borrow().clone()?;
+        let entries = self.entries.borrow().clone()?;
         let clone = |Entry { key, value }| Some(Entry { key, value: Some(key.inherit(&*value?)?) });
         let clones: Vec<_> = entries.into_iter().filter_map(clone).collect();
-        (!clones.is_empty()).then(|| Box::new(Values(RefCell::new(Some(clones)))))
+        if clones.is_empty() {
+            return None;
+        }
+        Some(Box::new(Values { entries: RefCell::new(Some(clones)), begin: self.begin.clone() }))
     }
 
-    /// The goroutine that has inherited them begins.
-    fn begin(&self) {
-        // What is told may make others.
-        let inherited = self.0.borrow().clone();
-        for Entry { key, value } in inherited.into_iter().flatten() {
-            if let Some(value) = value {
-                key.begin(&*value);
-            }
-        }
+    /// Has `begin` called where a goroutine begins that has inherited some of them, and that has thread-locals of its own.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn on_begin(&self, begin: fn(&Values)) {
+        self.begin.set(Some(begin));
     }
 
     /// Drops them, those that were made last first, and those that are made meanwhile.
     fn end(&self) {
-        let last = || self.0.borrow_mut().iter_mut().flatten().rev().find_map(|entry| entry.value.take());
+        let last =
+            || self.entries.borrow_mut().iter_mut().flatten().rev().find_map(|entry| entry.value.take());
         while let Some(value) = last() {
             if catch_unwind(AssertUnwindSafe(|| drop(value))).is_err() {
                 fatal("a goroutine-local panicked when it was dropped");
             }
         }
-        self.0.take();
+        self.entries.take();
     }
 }
 
@@ -185,8 +186,16 @@ pub(in crate::runtime) fn has_locals(gp: &G) -> bool {
 #[inline(always)]
 pub(crate) fn begin_locals(gp: &G) {
     // Nobody but spans has something to begin.
-    if cfg!(feature = "tracing") && !gp.ext.values.get().is_null() && gp.ext.kind.get().has_own_locals() {
-        let _ = with_values(Values::begin);
+    if cfg!(feature = "tracing") && !gp.ext.values.get().is_null() {
+        begin_values(gp);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn begin_values(gp: &G) {
+    if gp.ext.kind.get().has_own_locals() {
+        with_values(|values| values.begin.get().inspect(|begin| begin(values)));
     }
 }
 

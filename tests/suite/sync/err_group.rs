@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::context::{Context, ContextError};
-use gosched::sync::{ErrGroup, err_group};
+use gosched::sync::{Barrier, ErrGroup, err_group};
 use gosched::{blocking, goexit, run, yield_now};
 
 use crate::harness::panics::panics;
@@ -78,14 +78,15 @@ fn the_closures_own_error() {
 
 fn so_many_at_a_time() {
     run(|| {
-        let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (running, most, three) = (AtomicUsize::new(0), AtomicUsize::new(0), Barrier::new(3));
         let (tx, rx) = bounded::<()>(0);
         let result: Result<(), ()> = err_group(&Context::background(), |group| {
             group.set_limit(3);
-            for _ in 0..50 {
+            for _ in 0..51 {
                 group.go(|_| {
                     let now = running.fetch_add(1, Ordering::Relaxed) + 1;
                     most.fetch_max(now, Ordering::Relaxed);
+                    three.wait();
                     (0..3).for_each(|_| yield_now());
                     running.fetch_sub(1, Ordering::Relaxed);
                     Ok(())

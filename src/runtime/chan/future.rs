@@ -111,8 +111,8 @@ pub(crate) unsafe fn release_future(w: NonNull<Waiting>) {
     }
 }
 
-/// Puts a future into the queue of those who send, or receive, if it has to wait there; says whether it does. Else
-/// the caller tries again.
+/// Puts a future into the queue of those who send, or receive, if it has to wait there, to be woken by `waker`. Else
+/// returns that, and the caller tries again.
 ///
 /// # Safety
 /// The channel stays until this returns, and as long as `w` is in its queue. The caller has the future's share of `w`, which

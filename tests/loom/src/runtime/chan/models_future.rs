@@ -163,7 +163,7 @@ fn the_last_waker_is_called_and_the_value_seen() {
         let ordered = loom::sync::Arc::new(UnsafeCell::new(0));
         let (w, (first, waker)) = (node(0), woken());
         // SAFETY: w is new; its share is this thread's.
-        assert!(unsafe { enqueue_future(c.get(), w, false, &waker) });
+        assert!(unsafe { enqueue_future(c.get(), w, false, waker.clone()) }.is_none());
         let sender = thread::spawn({
             let (c, ordered) = (c.clone(), Sent(ordered.clone()));
             move || assert!(try_send(&c, 7, Some(ordered.get())))
@@ -205,7 +205,7 @@ fn one_leaves(cap: usize) {
         let c = Shared(channel(cap));
         let (w, (_, waker)) = (node(0), woken());
         // SAFETY: w is new; its share is this thread's.
-        assert!(unsafe { enqueue_future(c.get(), w, false, &waker) });
+        assert!(unsafe { enqueue_future(c.get(), w, false, waker.clone()) }.is_none());
         let sender = thread::spawn({
             let c = c.clone();
             move || try_send(&c, 7, None)
@@ -245,8 +245,8 @@ fn what_comes_back_goes_to_who_waits() {
         let (second, (woken, other)) = (node(0), woken());
         // SAFETY: they are new; their shares are this thread's.
         unsafe {
-            assert!(enqueue_future(c.get(), first, false, &waker));
-            assert!(enqueue_future(c.get(), second, false, &other));
+            assert!(enqueue_future(c.get(), first, false, waker.clone()).is_none());
+            assert!(enqueue_future(c.get(), second, false, other.clone()).is_none());
         }
         let sender = thread::spawn({
             let c = c.clone();
@@ -277,7 +277,7 @@ fn one_that_sends_leaves() {
         let c = Shared(channel(0));
         let (w, (woken, waker)) = (node(7), woken());
         // SAFETY: w is new; its share is this thread's.
-        assert!(unsafe { enqueue_future(c.get(), w, true, &waker) });
+        assert!(unsafe { enqueue_future(c.get(), w, true, waker.clone()) }.is_none());
         let receiver = thread::spawn({
             let c = c.clone();
             move || try_recv(&c)

@@ -176,6 +176,9 @@ pub(crate) use p::procs::gomaxprocs;
 pub(crate) use p::stop::preemptall;
 pub(crate) use pollwait::ops::{poll_runtime_poll_end, poll_runtime_poll_go_on};
 pub(crate) use report::goroutine_panic::fatalpanic;
+#[expect(unused_imports)]
+#[cfg(feature = "pprof")]
+pub(crate) use report::symbols::{Symbols, Whose};
 pub(crate) use sched::coro::{coroswitch, coroswitch_on, newcoro};
 pub(crate) use sched::detach::set_max_detached;
 pub(crate) use sched::disable::{become_system_goroutine, sched_enable_user};

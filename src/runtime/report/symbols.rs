@@ -23,15 +23,17 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::g::callers::{INNER_FRAMES, entry};
 
 /// A function at an address. There are several at one address where calls were inlined.
-struct Symbol {
+pub(crate) struct Symbol {
     /// Empty if it isn't known.
-    function: String,
-    /// File and line; empty if they aren't known.
-    place: String,
+    pub(crate) function: String,
+    /// Empty if it isn't known.
+    pub(crate) file: String,
+    /// 0 if it isn't known.
+    pub(crate) line: u32,
 }
 
 /// The symbols of the addresses that were looked up.
-pub(super) struct Symbols {
+pub(crate) struct Symbols {
     known: BTreeMap<usize, Vec<Symbol>>,
     nowhere: Option<Nowhere>,
     /// Whether a function was shown whose place isn't known.
@@ -39,7 +41,7 @@ pub(super) struct Symbols {
 }
 
 /// What is said of an address that isn't looked up.
-static UNKNOWN: [Symbol; 1] = [Symbol { function: String::new(), place: String::new() }];
+static UNKNOWN: [Symbol; 1] = [Symbol { function: String::new(), file: String::new(), line: 0 }];
 
 /// Whether no address can be looked up any more.
 static LOST: AtomicBool = AtomicBool::new(false);
@@ -57,7 +59,7 @@ pub(super) fn lose_names() {
 }
 
 impl Symbols {
-    pub(in crate::runtime) fn new() -> Symbols {
+    pub(crate) fn new() -> Symbols {
         Symbols { known: BTreeMap::new(), nowhere: Nowhere::new(), without_place: false }
     }
 
@@ -67,21 +69,31 @@ impl Symbols {
         ManuallyDrop::new(Symbols::new())
     }
 
+    /// The functions at an address in an instruction (of a call, not where it returns to), the innermost first; one
+    /// without a name if nothing is known. std takes its time, locks and a large stack for an address that wasn't
+    /// asked for before: on g0, or on a thread that isn't a goroutine's.
+    #[expect(dead_code)]
+    #[cfg(feature = "pprof")]
+    pub(crate) fn functions(&mut self, pc: usize) -> &[Symbol] {
+        self.look_up(pc);
+        self.at(pc)
+    }
+
     /// Prints the frames at these addresses, and that there may be more. The runtime's frames are left out,
     /// unless the level asks for them or there are no others; so are those of what the program calls, in
     /// which its closures are if they were inlined there. Go's `traceback2`.
     pub(super) fn print(&mut self, out: &mut impl Write, pcs: &[usize]) -> fmt::Result {
         pcs.iter().for_each(|&pc| self.look_up(pc));
-        let found = pcs.iter().flat_map(|&pc| self.at(pc)).map(|symbol| whose(&symbol.function)).max();
+        let found = pcs.iter().flat_map(|&pc| self.at(pc)).map(Symbol::whose).max();
         let least = if gotraceback().frames > 1 { Whose::Runtime } else { found.unwrap_or(Whose::Runtime) };
         pcs.iter().try_for_each(|&pc| {
             let symbols = self.at(pc);
             let mut without_place = false;
             for (i, symbol) in symbols.iter().enumerate() {
-                if showframe(&symbol.function, least) {
+                if symbol.whose() >= least {
                     // The offset is that in the outermost function, which the frame belongs to.
                     symbol.print(out, "(...)", pc, i + 1 == symbols.len())?;
-                    without_place |= symbol.place.is_empty();
+                    without_place |= symbol.file.is_empty();
                 }
             }
             self.without_place |= without_place;
@@ -99,7 +111,7 @@ impl Symbols {
         let symbols = self.at(pc);
         // Functions of the runtime may be inlined in the one that made it.
         let last = symbols.len() - 1;
-        let is_maker = |symbol: &Symbol| showframe(&symbol.function, Whose::Program);
+        let is_maker = |symbol: &Symbol| symbol.whose() == Whose::Program;
         let i = symbols.iter().position(is_maker).unwrap_or(last);
         symbols[i].print(out, of, pc, i == last)
     }
@@ -107,10 +119,10 @@ impl Symbols {
     /// Says on stderr why places are missing, or names, if the cause is how the program was built.
     pub(super) fn explain(&mut self) {
         // A function of this crate, which is built as the program is.
-        let ours = whose as *const () as usize;
+        let ours = symbols_of as *const () as usize;
         self.look_up(ours);
         let ours = &self.at(ours)[0];
-        if LOST.load(Ordering::Relaxed) || !self.without_place || !ours.place.is_empty() {
+        if LOST.load(Ordering::Relaxed) || !self.without_place || !ours.file.is_empty() {
             return;
         }
         if ours.function.is_empty() {
@@ -148,16 +160,28 @@ impl Symbol {
     fn new(function: &str) -> Symbol {
         // std's word for an address without a symbol.
         let function = if function == "<unknown>" { "" } else { function };
-        Symbol { function: without_hashes(function), place: String::new() }
+        Symbol { function: without_hashes(function), file: String::new(), line: 0 }
+    }
+
+    /// Whose the function is. A report shows those of some, and above: Go's `showframe`.
+    pub(crate) fn whose(&self) -> Whose {
+        let is_one_of = |names: &[&str]| names.iter().any(|begins| self.function.starts_with(begins));
+        if is_one_of(&RUNTIME) {
+            Whose::Runtime
+        } else if is_one_of(&CRATE) {
+            Whose::Face
+        } else {
+            Whose::Program
+        }
     }
 
     /// Prints two lines: the function, and the place in it.
     fn print(&self, out: &mut impl Write, after: impl Display, pc: usize, offset: bool) -> fmt::Result {
         let function = if self.function.is_empty() { "??" } else { &self.function };
         write!(out, "{function}{after}\n\t")?;
-        match self.place.as_str() {
+        match self.file.as_str() {
             "" => write!(out, "pc={pc:#x}")?,
-            place => write!(out, "{place}")?,
+            file => write!(out, "{file}:{}", self.line)?,
         }
         let mut begin = None;
         guarded(|| begin = offset.then(|| entry(pc)).flatten());
@@ -170,7 +194,7 @@ impl Symbol {
 
 /// Whose a function is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Whose {
+pub(crate) enum Whose {
     /// It runs goroutines, or they park in it.
     Runtime,
     /// The program calls it: what it was given may be inlined there.
@@ -195,22 +219,6 @@ const RUNTIME: [&str; 11] = [
 
 /// How the names of this crate's functions begin.
 const CRATE: [&str; 2] = ["gosched::", "<gosched::"];
-
-fn whose(function: &str) -> Whose {
-    let is_one_of = |names: &[&str]| names.iter().any(|begins| function.starts_with(begins));
-    if is_one_of(&RUNTIME) {
-        Whose::Runtime
-    } else if is_one_of(&CRATE) {
-        Whose::Face
-    } else {
-        Whose::Program
-    }
-}
-
-/// Whether a report shows the frames of a function, where it shows those of `least`. Go's `showframe`.
-fn showframe(function: &str, least: Whose) -> bool {
-    whose(function) >= least
-}
 
 /// A stack on which every walk ends: each word of it is the address of its frame, or 0.
 struct Nowhere(MmapMut);
@@ -258,7 +266,7 @@ fn symbols_of(text: &str, ip: usize) -> Vec<Symbol> {
                 symbols.push(Symbol::new(function));
             }
         } else if here && let (Some(place), Some(last)) = (line.strip_prefix("at "), symbols.last_mut()) {
-            last.place = without_column(place).to_owned();
+            (last.file, last.line) = file_and_line(place);
         }
     }
     symbols
@@ -293,10 +301,14 @@ fn without_hashes(name: &str) -> String {
     short
 }
 
-/// `file:line` of `file:line:column`.
-fn without_column(place: &str) -> &str {
-    match place.rsplit_once(':') {
-        Some((rest, _)) if rest.rsplit_once(':').is_some_and(|(_, line)| line.parse::<u32>().is_ok()) => rest,
-        _ => place,
+/// File and line of `file:line:column`, or of `file:line` where there is no column.
+fn file_and_line(place: &str) -> (String, u32) {
+    let split = |place: &str| {
+        let (rest, number) = place.rsplit_once(':')?;
+        Some((rest.to_owned(), number.parse::<u32>().ok()?))
+    };
+    match split(place) {
+        Some((rest, last)) => split(&rest).unwrap_or((rest, last)),
+        None => (place.to_owned(), 0),
     }
 }

@@ -148,6 +148,7 @@ pub mod testing;
 pub mod time;
 #[cfg(feature = "tokio")]
 pub mod tokio;
+pub mod trace;
 #[cfg(feature = "tracing")]
 pub mod tracing;
 #[cfg(doctest)]

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::goroutine::current::{not_a_goroutine, running};
 use crate::runtime::runtime2::G;
-use crate::runtime::{LabelMap, get_prof_label, set_prof_label};
+use crate::runtime::{LabelMap, get_prof_label, set_own_label};
 
 /// An immutable set of labels, each with a key and a value. A clone is a count in an `Arc`. Go's `LabelSet`.
 ///
@@ -145,7 +145,7 @@ pub unsafe fn labels_of(gp: &G) -> Labels {
 #[track_caller]
 pub fn set_labels(labels: Labels) -> Labels {
     let Some(gp) = running() else { not_a_goroutine("labels::set_labels") };
-    Labels(set_prof_label(gp, labels.0))
+    Labels(set_own_label(gp, labels.0))
 }
 
 /// Adds labels to those of the running goroutine while it calls `f`; goroutines that `f` makes have them,

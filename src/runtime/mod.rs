@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | `start` | how it begins: settings, the first P's and M's, main's goroutine |
 //! | `monitor` | the thread without a P: sysmon, and memory that goes back |
+//! | `trace` | the execution trace: records, their order, Go's format |
 //! | `report` | fatal errors, stacks of goroutines, schedtrace, metrics |
 //! | `world` | all P's at once: stop and start, `forEachP`, `suspendG`, `procresize` |
 //! | `chan`, `sema`, `pollwait` | what goroutines wait for: channels without types, semaphores, descriptors |
@@ -31,7 +32,7 @@
 //!
 //! | face | its modules | for |
 //! | --- | --- | --- |
-//! | safe | `goroutine`, `chan`, `sync`, `time`, `net`, `context`, `signal`, `io`, `fs`, `process`, `iter`, `tokio`, `tracing`, `testing`, `attributes` | programs in Rust |
+//! | safe | `goroutine`, `chan`, `sync`, `time`, `net`, `context`, `signal`, `io`, `fs`, `process`, `iter`, `tokio`, `trace`, `tracing`, `testing`, `attributes` | programs in Rust |
 //! | raw | `raw` | who ports a runtime: public as `proc`, `netpoll`, `chan::hchan` |
 //! | C | `capi` | programs in C |
 //!
@@ -99,6 +100,7 @@ mod stack;
 mod start;
 mod time;
 mod tls;
+mod trace;
 mod world;
 
 pub use base::debug::{Traceback, set_traceback};
@@ -154,7 +156,7 @@ pub(crate) use data::ext::Entry;
 pub(crate) use g::allgs::{for_each_g, for_each_g_race};
 pub(crate) use g::joiner::{EndWaker, attach_new, detached, ended};
 pub(crate) use g::newproc::{Maker, newproc1};
-pub(crate) use g::proflabel::{LabelMap, get_prof_label, set_prof_label};
+pub(crate) use g::proflabel::{LabelMap, get_prof_label, set_own_label};
 pub(crate) use g::status::{
     cas_g_to_waiting, casfrom_gscanstatus, casgcopystack, casgstatus, castogscanstatus, readgstatus,
 };
@@ -176,9 +178,6 @@ pub(crate) use p::procs::gomaxprocs;
 pub(crate) use p::stop::preemptall;
 pub(crate) use pollwait::ops::{poll_runtime_poll_end, poll_runtime_poll_go_on};
 pub(crate) use report::goroutine_panic::fatalpanic;
-#[expect(unused_imports)]
-#[cfg(feature = "pprof")]
-pub(crate) use report::symbols::{Symbols, Whose};
 pub(crate) use sched::coro::{coroswitch, coroswitch_on, newcoro};
 pub(crate) use sched::detach::set_max_detached;
 pub(crate) use sched::disable::{become_system_goroutine, sched_enable_user};
@@ -215,6 +214,10 @@ pub(crate) use time::fire::{begin_timer, cancel_timer, end_timer, fire_timer, se
 pub(crate) use time::limit::{Limit, with_limit};
 pub(crate) use time::modify::{addtimer, deltimer, modtimer, resettimer};
 pub(crate) use time::sleep::time_sleep;
+pub(crate) use trace::note::{Note, new_task, say};
+pub(crate) use trace::session::{
+    is_recording, recording, start_flight, start_trace, stop_flight, stop_trace, trace_enabled,
+};
 pub(crate) use world::for_each_p::for_each_p;
 pub(crate) use world::stw::{set_gomaxprocs, start_the_world, stop_the_world};
 pub(crate) use world::suspend::{resume_g, suspend_g};

@@ -102,6 +102,7 @@ fn record(event: Event<'_>) {
     let thread = |event, mp: &M| Record { m: Some(number(mp)), ..blank(event) };
     let record = match event {
         Event::GoCreate(gp) => goroutine("GoCreate", gp),
+        Event::GoCreateBlocked(gp) => goroutine("GoCreateBlocked", gp),
         Event::GoCreateSyscall(gp) => goroutine("GoCreateSyscall", gp),
         Event::GoStart(gp) => {
             let p = m.and_then(|mp| mp.p.peek()).map(|pp| pp.id.get());
@@ -122,6 +123,10 @@ fn record(event: Event<'_>) {
         Event::ProcTurn(pp, mp) => Record { m: Some(number(mp)), ..proc("ProcTurn", pp) },
         Event::ThreadStart(mp) => thread("ThreadStart", mp),
         Event::ThreadDestroy(mp) => thread("ThreadDestroy", mp),
+        Event::GoLabel(gp) => goroutine("GoLabel", gp),
+        Event::StwStart(_) => blank("StwStart"),
+        Event::StwDone => blank("StwDone"),
+        Event::Gomaxprocs(_) => blank("Gomaxprocs"),
     };
     let mut records = records();
     if records.waiting.len() < CAPACITY {

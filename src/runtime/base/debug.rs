@@ -198,6 +198,13 @@ pub(in crate::runtime) fn parsedebugvars() {
     }
 }
 
+/// The value of a setting of `GODEBUG` that is a path.
+pub(in crate::runtime) fn path_setting(name: &str) -> Option<String> {
+    let godebug = env::var("GODEBUG").ok()?;
+    let value = godebug.split(',').filter_map(|pair| pair.split_once('=')).find(|(found, _)| *found == name);
+    value.map(|(_, path)| path.to_owned())
+}
+
 /// How much a report of a fatal error prints, and how much of each goroutine
 /// [`dump_goroutines`](crate::dump_goroutines) does. The values of `GOTRACEBACK`.
 ///

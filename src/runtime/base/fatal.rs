@@ -82,8 +82,22 @@ fn die(fatal: Fatal<'_>) -> ! {
     end()
 }
 
+/// What is to be done when the process ends with an error, after the report.
+static LAST_WORDS: OnceLock<fn()> = OnceLock::new();
+
+/// Says what is to be done, for good.
+pub(in crate::runtime) fn set_last_words(f: fn()) {
+    LAST_WORDS.get_or_init(|| f);
+}
+
+/// Does what is to be done when there is an error like that.
+pub(in crate::runtime) fn say_last_words() {
+    LAST_WORDS.get().inspect(|f| f());
+}
+
 /// Ends the process after a report: with a core dump if `GOTRACEBACK` asks for one.
 pub(in crate::runtime) fn end() -> ! {
+    say_last_words();
     if gotraceback().crash {
         crash()
     }

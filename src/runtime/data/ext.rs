@@ -17,6 +17,7 @@ use crate::runtime::data::runtime2::{G, M, Mutex, PGFree, StackFreeList};
 #[cfg(doc)]
 use crate::runtime::data::runtime2::{P, SchedGFree, Schedt};
 use crate::runtime::data::timer::Timer;
+use crate::runtime::data::trace::{ProcTrace, TraceBuffer};
 use crate::runtime::data::turns::{Turn, Turns};
 
 /// How many of a goroutine's registers `entersyscall` saves: x19 to x28, d8 to d15, x29.
@@ -71,6 +72,8 @@ pub struct GExt {
     pub tp: Cell<usize>,
     /// What `goroutine_local!` keeps with it: `g/values.rs`.
     pub values: Cell<*mut c_void>,
+    /// How often the tracer has seen it made runnable, or run.
+    pub trace_seq: Cell<u32>,
     /// Room for the closure and the result of a spawn.
     pub slot: Slot,
 }
@@ -190,6 +193,8 @@ pub struct MExt {
     /// For how long its thread had been on a processor when its goroutine was detached, or last asked, in
     /// nanoseconds.
     pub cpu_seen: AtomicI64,
+    /// What the tracer has recorded on its thread.
+    pub trace_buffer: TraceBuffer,
 }
 
 /// What this port adds to a [`P`].
@@ -221,6 +226,8 @@ pub struct PExt {
     pub cpu_tick: CpuTick,
     /// Who has it in turn with others.
     pub last_turn: LastTurn,
+    /// What the tracer keeps for it.
+    pub trace_marks: ProcTrace,
 }
 
 /// What this port adds to [`Schedt`].

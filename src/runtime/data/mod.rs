@@ -21,6 +21,7 @@
 //! | `held_p.rs` | `HeldP`: the P of an M, which a goroutine may lose |
 //! | `level.rs` | `Level`: how many are on a free list, and how many of them nobody has needed |
 //! | `turns.rs` | `Turns`: M's that wait for a P |
+//! | `trace.rs` | what the tracer records, and where: `Record`, `TraceBuffer` |
 //! | `adjust_info.rs` | `adjustinfo`: how far a stack has moved |
 //! | `atomic.rs` | the atomics of what the models check, which has its own in place of this file |
 //!
@@ -187,4 +188,5 @@ pub(super) mod level;
 pub(super) mod link;
 pub mod runtime2;
 pub(super) mod timer;
+pub(super) mod trace;
 pub(super) mod turns;

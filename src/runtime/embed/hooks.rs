@@ -34,13 +34,13 @@ pub struct Hooks {
     pub copystack: Option<fn(&G, &AdjustInfo)>,
 }
 
-/// The hooks in force, the tracer, and whether hooks were registered: in one cache line, as each round
+/// The hooks in force, who gets events, and whether hooks were registered: in one cache line, as each round
 /// of the scheduler reads it.
 #[repr(align(64))]
 struct Registry {
     hooks: UnsafeCell<Hooks>,
-    /// A [`Tracer`](crate::proc::Tracer), or null.
-    tracer: AtomicPtr<()>,
+    /// A [`Tracer`](crate::proc::Tracer) that gets events, or null.
+    listener: AtomicPtr<()>,
     taken: AtomicBool,
 }
 
@@ -58,7 +58,7 @@ static REGISTRY: Registry = Registry {
         gdestroy: None,
         copystack: None,
     }),
-    tracer: AtomicPtr::new(ptr::null_mut()),
+    listener: AtomicPtr::new(ptr::null_mut()),
     taken: AtomicBool::new(false),
 };
 
@@ -91,8 +91,8 @@ pub(in crate::runtime) fn hooks() -> &'static Hooks {
     unsafe { &*REGISTRY.hooks.get() }
 }
 
-/// The word that holds the tracer, for `trace.rs`.
+/// The word that holds who gets events, for `trace.rs`.
 #[inline(always)]
-pub(super) fn tracer() -> &'static AtomicPtr<()> {
-    &REGISTRY.tracer
+pub(super) fn listener() -> &'static AtomicPtr<()> {
+    &REGISTRY.listener
 }

@@ -1,20 +1,22 @@
 //! Events of the scheduler, for a tracer to be built on: what Go's `trace2runtime.go` emits.
 
+use std::mem;
 use std::ptr;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicPtr, Ordering, fence};
 
 use crate::runtime::arch::systemstack;
 use crate::runtime::data::runtime2::{G, M, P, TraceBlockReason};
-use crate::runtime::embed::hooks::tracer;
+use crate::runtime::embed::hooks::listener;
 
 /// What happens to a goroutine, a P, or a thread. A goroutine is runnable once it is created, runs between a
 /// start and what comes next to it, and waits between a park and an unpark.
 #[non_exhaustive]
 #[derive(Clone, Copy)]
 pub enum Event<'a> {
-    /// A goroutine was made; it is runnable. (A coroutine's waits, and is unparked by the first switch to
-    /// it.)
+    /// A goroutine was made; it is runnable.
     GoCreate(&'a G),
+    /// A coroutine's goroutine was made; it waits, and is unparked by the first switch to it.
+    GoCreateBlocked(&'a G),
     /// A thread that isn't ours has become a goroutine, in a system call.
     GoCreateSyscall(&'a G),
     /// A goroutine begins to run, or goes on.
@@ -50,6 +52,14 @@ pub enum Event<'a> {
     ThreadStart(&'a M),
     /// This thread ends, and leaves its M.
     ThreadDestroy(&'a M),
+    /// The running goroutine has got these labels, or has none now.
+    GoLabel(&'a G),
+    /// The running goroutine begins to stop the world, for this reason.
+    StwStart(&'static str),
+    /// The world, which the running goroutine has stopped, goes on.
+    StwDone,
+    /// From now on there are so many P's.
+    Gomaxprocs(i32),
 }
 
 /// A function that gets each [`Event`], on the thread where it happens, and at that moment.
@@ -74,19 +84,63 @@ pub type Tracer = fn(Event<'_>);
 /// other threads write. It may allocate, and block its thread for a moment.
 pub unsafe fn set_tracer(f: Tracer) {
     // Release pairs with the fence in call: what the tracer needs was made before.
-    let set = tracer().compare_exchange(ptr::null_mut(), f as *mut (), Ordering::Release, Ordering::Relaxed);
+    let set = TRACER.compare_exchange(ptr::null_mut(), f as *mut (), Ordering::Release, Ordering::Relaxed);
     assert!(set.is_ok(), "gosched: a tracer was registered already, and there can be one");
+    listen();
 }
 
-/// Whether there is a tracer.
+/// What was registered by [`set_tracer`], or null.
+static TRACER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// What was set by [`set_recorder`], or null.
+static RECORDER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// Has the runtime's own tracer get events, beside one that was registered; or no longer. It keeps its conditions,
+/// but may be called in a signal handler, and takes no lock that a goroutine may hold.
+pub(in crate::runtime) fn set_recorder(f: Option<Tracer>) {
+    let f = f.map_or(ptr::null_mut(), |f| f as *mut ());
+    // Release pairs with the fence in call: what the recorder needs was made before.
+    RECORDER.store(f, Ordering::Release);
+    listen();
+}
+
+/// Has those get events that are to have them, also if another thread changes that meanwhile.
+fn listen() {
+    let who = || match (TRACER.load(Ordering::SeqCst), RECORDER.load(Ordering::SeqCst)) {
+        (tracer, recorder) if recorder.is_null() => tracer,
+        (tracer, recorder) if tracer.is_null() => recorder,
+        _ => both as Tracer as *mut (),
+    };
+    loop {
+        let now = who();
+        // SeqCst: who begins to record looks at all goroutines after that; and the look at who it is comes after it.
+        listener().store(now, Ordering::SeqCst);
+        if who() == now {
+            break;
+        }
+    }
+}
+
+/// Passes an event to the two who want it.
+fn both(event: Event<'_>) {
+    for f in [&RECORDER, &TRACER] {
+        let f = f.load(Ordering::Acquire);
+        if !f.is_null() {
+            // SAFETY: what isn't null is a Tracer, of which set_tracer or set_recorder made this pointer.
+            unsafe { mem::transmute::<*mut (), Tracer>(f)(event) }
+        }
+    }
+}
+
+/// Whether a tracer was registered.
 pub(in crate::runtime) fn tracing() -> bool {
-    !tracer().load(Ordering::Relaxed).is_null()
+    !TRACER.load(Ordering::Relaxed).is_null()
 }
 
-/// Passes an event to the tracer, if there is one; otherwise doesn't make the event.
+/// Passes an event to who wants it; if nobody does, doesn't make the event.
 #[inline(always)]
 pub(in crate::runtime) fn trace<'a>(event: impl FnOnce() -> Event<'a>) {
-    let f = tracer().load(Ordering::Relaxed);
+    let f = listener().load(Ordering::Relaxed);
     if !f.is_null() {
         call(f, event);
     }
@@ -95,9 +149,9 @@ pub(in crate::runtime) fn trace<'a>(event: impl FnOnce() -> Event<'a>) {
 #[cold]
 #[inline(never)]
 fn call<'a>(f: *mut (), event: impl FnOnce() -> Event<'a>) {
-    // Pairs with the release in set_tracer.
+    // Pairs with the releases in set_tracer and set_recorder.
     fence(Ordering::Acquire);
-    // SAFETY: what isn't null is a Tracer, which set_tracer made this pointer of.
-    let f = unsafe { std::mem::transmute::<*mut (), Tracer>(f) };
+    // SAFETY: what isn't null is a Tracer, of which listen has got this pointer.
+    let f = unsafe { mem::transmute::<*mut (), Tracer>(f) };
     systemstack(|| f(event()));
 }

@@ -8,7 +8,7 @@ use crate::runtime::arch::goexit_pc;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{acquirem, releasem, started};
 use crate::runtime::data::ext::{Entry, Name, StackKind};
-use crate::runtime::data::runtime2::{G, GDEAD, GIDLE, GRUNNABLE, P, sched};
+use crate::runtime::data::runtime2::{G, GDEAD, GIDLE, GRUNNABLE, GWAITING, P, WaitReason, sched};
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::allgs::{allgadd, allglen};
 use crate::runtime::g::ancestors::save_ancestors;
@@ -44,6 +44,21 @@ impl Maker<'_> {
 
 /// Makes a G that will run `f(sched.ctxt)`, runnable and on no queue yet. Go's `newproc1`.
 pub(crate) fn newproc1(f: Entry, kind: StackKind, maker: &Maker<'_>) -> io::Result<&'static G> {
+    new_g(f, kind, maker, None)
+}
+
+/// [`newproc1`] of a G that waits, for this reason. Go's has a parameter `parked` for that, since 1.23.
+pub(in crate::runtime) fn newproc1_parked(
+    f: Entry,
+    kind: StackKind,
+    maker: &Maker<'_>,
+    reason: WaitReason,
+) -> io::Result<&'static G> {
+    new_g(f, kind, maker, Some(reason))
+}
+
+#[inline(always)]
+fn new_g(f: Entry, kind: StackKind, maker: &Maker<'_>, parked: Option<WaitReason>) -> io::Result<&'static G> {
     let mp = acquirem();
     let pp = mp.and_then(|mp| mp.p());
     let dead = if kind.has_own_locals() { None } else { gfget(pp, kind) };
@@ -76,8 +91,17 @@ pub(crate) fn newproc1(f: Entry, kind: StackKind, maker: &Maker<'_>) -> io::Resu
         None => sched().goidgen.fetch_add(1, Ordering::Relaxed) + 1,
     });
     // Last: from here on a report that is written meanwhile shows the goroutine.
-    casgstatus(newg, GDEAD, GRUNNABLE);
-    trace(|| Event::GoCreate(newg));
+    match parked {
+        None => {
+            casgstatus(newg, GDEAD, GRUNNABLE);
+            trace(|| Event::GoCreate(newg));
+        }
+        Some(reason) => {
+            newg.waitreason.set(reason);
+            casgstatus(newg, GDEAD, GWAITING);
+            trace(|| Event::GoCreateBlocked(newg));
+        }
+    }
     releasem(mp);
     Ok(newg)
 }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::ptr;
 use std::sync::Arc;
 
+use crate::runtime::base::this::{acquirem, releasem};
 use crate::runtime::data::runtime2::G;
+use crate::runtime::embed::trace::{Event, trace};
 
 /// Labels, by their keys.
 pub(crate) type LabelMap = BTreeMap<String, String>;
@@ -23,11 +25,20 @@ pub(crate) fn get_prof_label(gp: &G) -> Option<Arc<LabelMap>> {
 
 /// Gives `gp`, which the caller runs, makes or ends, other labels; returns the ones that it had. Go's
 /// `runtime_setProfLabel`.
-pub(crate) fn set_prof_label(gp: &G, labels: Option<Arc<LabelMap>>) -> Option<Arc<LabelMap>> {
+fn set_prof_label(gp: &G, labels: Option<Arc<LabelMap>>) -> Option<Arc<LabelMap>> {
     let labels = labels.map_or(ptr::null(), Arc::into_raw);
     let before = gp.labels.replace(labels.cast_mut().cast()).cast::<LabelMap>();
     // SAFETY: an earlier call has put an Arc there, which the goroutine has just given up.
     (!before.is_null()).then(|| unsafe { Arc::from_raw(before) })
+}
+
+/// [`set_prof_label`] of the running goroutine.
+pub(crate) fn set_own_label(gp: &G, labels: Option<Arc<LabelMap>>) -> Option<Arc<LabelMap>> {
+    let mp = acquirem();
+    let before = set_prof_label(gp, labels);
+    trace(|| Event::GoLabel(gp));
+    releasem(mp);
+    before
 }
 
 /// Gives a new goroutine the labels of the one that makes it.

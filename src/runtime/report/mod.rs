@@ -25,7 +25,7 @@
 //! | `overflow.rs` | a goroutine has used more stack than it has |
 //! | `traceback.rs` | `goroutineheader`, `tracebackothers`, `traceback` |
 //! | `ancestors.rs` | `printcreatedby`, `printcreatedby1`, `printAncestorTraceback` |
-//! | `symbols.rs` | `funcline`, `showframe`: from addresses to functions, files and lines |
+//! | `symbols.rs` | from addresses to functions, files and lines |
 //! | `wait_since.rs` | since when goroutines wait, noted once a minute |
 //! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all |
 //! | `deadlock.rs` | goroutines that wait for each other, where other threads might wake one |

@@ -23,17 +23,17 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::g::callers::{INNER_FRAMES, entry};
 
 /// A function at an address. There are several at one address where calls were inlined.
-pub(crate) struct Symbol {
+pub(in crate::runtime) struct Symbol {
     /// Empty if it isn't known.
-    pub(crate) function: String,
+    pub(in crate::runtime) function: String,
     /// Empty if it isn't known.
-    pub(crate) file: String,
+    pub(in crate::runtime) file: String,
     /// 0 if it isn't known.
-    pub(crate) line: u32,
+    pub(in crate::runtime) line: u32,
 }
 
 /// The symbols of the addresses that were looked up.
-pub(crate) struct Symbols {
+pub(in crate::runtime) struct Symbols {
     known: BTreeMap<usize, Vec<Symbol>>,
     nowhere: Option<Nowhere>,
     /// Whether a function was shown whose place isn't known.
@@ -59,7 +59,7 @@ pub(super) fn lose_names() {
 }
 
 impl Symbols {
-    pub(crate) fn new() -> Symbols {
+    pub(in crate::runtime) fn new() -> Symbols {
         Symbols { known: BTreeMap::new(), nowhere: Nowhere::new(), without_place: false }
     }
 
@@ -72,9 +72,7 @@ impl Symbols {
     /// The functions at an address in an instruction (of a call, not where it returns to), the innermost first; one
     /// without a name if nothing is known. std takes its time, locks and a large stack for an address that wasn't
     /// asked for before: on g0, or on a thread that isn't a goroutine's.
-    #[expect(dead_code)]
-    #[cfg(feature = "pprof")]
-    pub(crate) fn functions(&mut self, pc: usize) -> &[Symbol] {
+    pub(in crate::runtime) fn functions(&mut self, pc: usize) -> &[Symbol] {
         self.look_up(pc);
         self.at(pc)
     }
@@ -164,7 +162,7 @@ impl Symbol {
     }
 
     /// Whose the function is. A report shows those of some, and above: Go's `showframe`.
-    pub(crate) fn whose(&self) -> Whose {
+    pub(in crate::runtime) fn whose(&self) -> Whose {
         let is_one_of = |names: &[&str]| names.iter().any(|begins| self.function.starts_with(begins));
         if is_one_of(&RUNTIME) {
             Whose::Runtime
@@ -194,7 +192,7 @@ impl Symbol {
 
 /// Whose a function is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Whose {
+pub(in crate::runtime) enum Whose {
     /// It runs goroutines, or they park in it.
     Runtime,
     /// The program calls it: what it was given may be inlined there.

@@ -27,10 +27,10 @@ use crate::runtime::arch::{gogo, mcall, mcall_by_jump, systemstack};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::goroutine;
 use crate::runtime::data::ext::{Coro, CoroFn, StackKind};
-use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, TraceBlockReason, WaitReason};
+use crate::runtime::data::runtime2::{G, GRUNNING, GWAITING, M, TraceBlockReason, WaitReason};
 use crate::runtime::embed::trace::{Event, trace};
-use crate::runtime::g::newproc::{Maker, newproc1};
-use crate::runtime::g::status::{cas_g_to_waiting, casgstatus_untracked};
+use crate::runtime::g::newproc::{Maker, newproc1_parked};
+use crate::runtime::g::status::casgstatus_untracked;
 use crate::runtime::g::values::end_locals;
 use crate::runtime::m::lockosthread::wire_while_panicking;
 use crate::runtime::mem::sizes::running_guard;
@@ -62,12 +62,11 @@ pub(crate) fn newcoro(
     kind: StackKind,
     maker: &Maker<'_>,
 ) -> io::Result<&'static G> {
-    let newg = newproc1(corostart, kind, maker)?;
+    let newg = newproc1_parked(corostart, kind, maker, WaitReason::Coroutine)?;
     newg.sched.ctxt.set(arg);
     newg.coroarg.set(ptr::from_ref(c).cast_mut());
     // As execute does for goroutines that the scheduler runs.
     newg.stackguard0.store(running_guard(newg), Ordering::Relaxed);
-    cas_g_to_waiting(newg, GRUNNABLE, WaitReason::Coroutine);
     // A switch to it isn't tracked.
     newg.tracking.set(false);
     c.f.set(Some(f));
@@ -163,6 +162,8 @@ fn coroexit_m(mp: &'static M, gp: &'static G, c: &Coro) -> ! {
     gp.coroexit.set(false);
     let locked = !gp.lockedm.is_null();
     let gnext = swap(c, None);
+    // For the tracer: gdestroy takes it away.
+    gp.waitreason.set(WaitReason::Coroutine);
     if locked || !gnext.lockedm.is_null() {
         // First, as this thread may end with the goroutine that locked it.
         ready_on(Some(mp), gnext, true);

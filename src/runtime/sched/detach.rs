@@ -123,6 +123,7 @@ fn detach(mp: &'static M, pp: &'static P, asked: Asked) {
     mp.oldp.set(Some(pp));
     mp.p.set(None);
     pp.ext.detached_from.set(Some(mp));
+    pp.ext.trace_marks.left_at(&mp.ext.trace_buffer);
     // Last: from here on the P is whoever's changes this. It pairs with the CASes of these.
     pp.status.store(PSYSCALL, Ordering::SeqCst);
     wake_sysmon_from_signal();

@@ -142,10 +142,10 @@ fn needm() -> io::Result<()> {
     mp.has_thread(gettid());
     remember_stack_limit(mp);
     casgstatus(gp, GDEAD, GSYSCALL);
-    trace(|| Event::GoCreateSyscall(gp));
     sched().ngsys.fetch_sub(1, Ordering::Relaxed);
     // SAFETY: the thread runs on its own stack, which is the G's stack now.
     unsafe { setg(Some(gp)) };
+    trace(|| Event::GoCreateSyscall(gp));
     Ok(())
 }
 

@@ -242,6 +242,7 @@ fn gc_worker(find_runnable_gc_worker: fn(&P) -> *mut G, pp: &P) -> Option<&'stat
     // SAFETY: the hook returns null or a G, as Hooks says, and G's are never freed.
     let gp = unsafe { find_runnable_gc_worker(pp).as_ref() }?;
     casgstatus(gp, GWAITING, GRUNNABLE);
+    trace(|| Event::GoUnpark(gp));
     Some(gp)
 }
 

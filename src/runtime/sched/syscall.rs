@@ -282,7 +282,11 @@ pub(super) fn exitsyscallfast(mp: &'static M, oldp: Option<&'static P>) -> bool 
 #[inline(always)]
 fn exitsyscallfast_reacquired(mp: &M, pp: &P) {
     if mp.syscalltick.get() != pp.syscalltick.load(Ordering::Relaxed) {
-        // The P was taken meanwhile, and left again in a system call of another M.
+        // The P was taken meanwhile, and left again in a system call of another M, or by one that has lost it.
+        let detached = !pp.ext.detached_from.is_null();
+        pp.ext.detached_from.set(None);
+        trace(|| if detached { Event::ProcDetach(pp) } else { Event::ProcSteal(pp) });
+        trace(|| Event::ProcStart(pp));
         tick(pp);
     }
 }

@@ -15,6 +15,7 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::checkdead;
 use crate::runtime::m::lockosthread::unwire;
 use crate::runtime::sched::ready::enqueue;
+use crate::runtime::trace::env::traced_as_said;
 
 /// A main function, and the thread that waits for it.
 struct Main {
@@ -34,6 +35,7 @@ pub(crate) unsafe fn run_main(
     kind: StackKind,
     maker: &Maker,
 ) -> io::Result<()> {
+    let _traced = traced_as_said();
     let waiting = Main { f, arg, done: Note { key: AtomicU32::new(0) } };
     let inherited = Inherited::new();
     let newg = newproc1(main, kind, maker)?;

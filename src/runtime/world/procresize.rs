@@ -10,6 +10,7 @@ use crate::runtime::base::os::nanotime;
 use crate::runtime::base::this::this_m;
 use crate::runtime::data::runtime2::{P, PDEAD, PGCSTOP, PIDLE, PRUNNING, sched};
 use crate::runtime::embed::hooks::hooks;
+use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::gfree::{LOCAL_MAX, count_held};
 use crate::runtime::g::sudog::reset_sudogcache;
 use crate::runtime::lock::rank::{LockRank, assert_world_stopped, lock_init};
@@ -158,6 +159,7 @@ pub(in crate::runtime) fn procresize(nprocs: i32) -> Option<&'static P> {
             Some(pp) if pp.id.get() < nprocs => pp.status.store(PRUNNING, Ordering::Relaxed),
             pp => {
                 if let Some(pp) = pp {
+                    trace(|| Event::ProcStop(pp));
                     pp.m.set(None);
                 }
                 mp.p.set(None);
@@ -168,6 +170,7 @@ pub(in crate::runtime) fn procresize(nprocs: i32) -> Option<&'static P> {
             }
         }
     }
+    trace(|| Event::Gomaxprocs(nprocs));
     let heir = mp.and_then(|mp| mp.p()).unwrap_or(every[0]);
     for id in nprocs..old {
         every[id as usize].destroy(heir);

@@ -14,6 +14,7 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::nanotime;
 use crate::runtime::base::this::{acquirem, goroutine, releasem};
 use crate::runtime::data::runtime2::{GRUNNING, M, P, PGCSTOP, TimeHistogram, WaitReason, sched};
+use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::status::{cas_g_from_waiting, cas_g_to_waiting};
 use crate::runtime::lock::note::{noteclear, notetsleep, notewakeup};
 use crate::runtime::lock::rank::{assert_world_stopped, world_started, world_stopped};
@@ -120,6 +121,7 @@ pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
     // semacquire may have parked: this may be another M.
     let (gp, mp, held) = hold_with_p();
     mp.preemptoff.set(reason.as_c_str().as_ptr());
+    trace(|| Event::StwStart(reason.as_str()));
     drop(held);
     let started_stopping = nanotime();
     systemstack_scannable(|| {
@@ -141,6 +143,7 @@ pub(crate) fn start_the_world(w: WorldStop) {
     // Not to be preempted before the semaphore is released, and to hand that over directly: a goroutine
     // that stops the world in a loop must not keep others from it.
     let mp = acquirem();
+    trace(|| Event::StwDone);
     mp.inspect(|mp| mp.preemptoff.set(std::ptr::null()));
     semrelease1(&WORLDSEMA, true);
     releasem(mp);

@@ -30,6 +30,15 @@ pub(in crate::runtime) fn page_size() -> usize {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
+/// A clock that is read fast, and runs at the same speed on each processor. Go's `cputicks`.
+#[inline(always)]
+pub(in crate::runtime) fn cputicks() -> u64 {
+    let ticks;
+    // SAFETY: reads the virtual counter, which Linux lets programs read.
+    unsafe { asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) }
+    ticks
+}
+
 /// The running G; none on a thread that isn't ours. Go's `getg`.
 ///
 /// The `asm!` isn't `pure`: after a switch the G may be on another thread, where the compiler must read

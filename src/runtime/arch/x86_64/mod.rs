@@ -30,6 +30,13 @@ pub(in crate::runtime) const fn page_size() -> usize {
     4096
 }
 
+/// A clock that is read fast, and runs at the same speed on each processor. Go's `cputicks`.
+#[inline(always)]
+pub(in crate::runtime) fn cputicks() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction, and Linux lets programs use it.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
 /// The running G; none on a thread that isn't ours. Go's `getg`.
 ///
 /// The `asm!` isn't `pure`: after a switch the G may be on another thread, where the compiler must read

@@ -1,0 +1,180 @@
+//! What the execution tracer records, and where: see `trace/mod.rs`.
+
+use std::cell::{Cell, UnsafeCell};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+/// What a record is of; beside each, what its `arg` is if that isn't the number of the goroutine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(in crate::runtime) enum Kind {
+    GoCreate,
+    GoCreateBlocked,
+    GoCreateSyscall,
+    GoStart,
+    GoEnd,
+    GoDestroySyscall,
+    GoSched,
+    GoPreempt,
+    GoPark,
+    GoUnpark,
+    GoSysCall,
+    GoSysExit,
+    /// Nothing.
+    ProcStart,
+    /// Nothing.
+    ProcStop,
+    /// How much the thread that it is taken from had recorded when it left the P.
+    ProcSteal,
+    /// The same.
+    ProcDetach,
+    /// The number of the M that gets the P.
+    ProcTurn,
+    /// The address of the reason's name, whose length is `detail`.
+    StwStart,
+    /// Nothing.
+    StwDone,
+    /// How many P's there are.
+    Gomaxprocs,
+    /// A `Box<Note>`.
+    Note,
+}
+
+/// In the `detail` of a goroutine that parks or ends: the other one of its coroutine comes next, if nothing is in the way.
+pub(in crate::runtime) const SWITCH: u16 = 1 << 8;
+
+/// Something that has happened.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(in crate::runtime) struct Record {
+    /// When, in ticks of the processor.
+    pub(in crate::runtime) ticks: u64,
+    /// See [`Kind`].
+    pub(in crate::runtime) arg: u64,
+    /// Which change of the goroutine, or of the P, this is, where another thread may have made the one before. If a
+    /// goroutine is made, the stack that it begins with.
+    pub(in crate::runtime) seq: u32,
+    /// The P that it is about, or else the one that this thread had: its number and one; 0 if it had none.
+    pub(in crate::runtime) p: u32,
+    /// The stack of the running goroutine, in the table of stacks; 0 if there is none.
+    pub(in crate::runtime) stack: u32,
+    /// More about it: why a goroutine parks, for example.
+    pub(in crate::runtime) detail: u16,
+    pub(in crate::runtime) kind: Kind,
+}
+
+/// A part of what a thread has recorded. The thread writes, and one reader at a time follows.
+#[repr(C)]
+pub(in crate::runtime) struct Chunk {
+    /// What the thread has written next; null as long as this one isn't full.
+    pub(in crate::runtime) next: AtomicPtr<Chunk>,
+    /// How many records may be read.
+    pub(in crate::runtime) len: AtomicU32,
+    pub(in crate::runtime) records: [UnsafeCell<MaybeUninit<Record>>; Chunk::LEN],
+}
+
+// SAFETY: what is behind `len` is the thread's alone, and what is before it nobody writes.
+unsafe impl Sync for Chunk {}
+
+impl Chunk {
+    /// The size of a chunk, in bytes.
+    pub(in crate::runtime) const SIZE: usize = 16 << 10;
+    /// How many records it has room for.
+    pub(in crate::runtime) const LEN: usize = (Self::SIZE - 16) / size_of::<Record>();
+}
+
+const _: () = assert!(size_of::<Record>() == 32 && size_of::<Chunk>() <= Chunk::SIZE);
+
+/// Where a thread records. Its own fields are the thread's, with a P, or with the lock that threads without one
+/// take; those of the reader are whose that has the writer's lock.
+pub struct TraceBuffer {
+    /// The chunk that is being filled; null before the first record.
+    pub(in crate::runtime) chunk: Cell<Option<&'static Chunk>>,
+    /// How many records it has.
+    pub(in crate::runtime) len: Cell<usize>,
+    /// How many records there are in all.
+    pub(in crate::runtime) written: Cell<u64>,
+    /// Stacks that this thread has seen: `trace/stack.rs`.
+    pub(in crate::runtime) stacks: Cell<*mut u8>,
+    /// The next one in the list of all; set once.
+    pub(in crate::runtime) next: Cell<Option<&'static TraceBuffer>>,
+    pub(in crate::runtime) listed: Cell<bool>,
+    /// The first chunk; null before the first record. The reader takes it.
+    pub(in crate::runtime) first: AtomicPtr<Chunk>,
+    /// The reader's chunk, and which of its records comes next.
+    pub(in crate::runtime) reader: Cell<(Option<&'static Chunk>, usize)>,
+    /// How many records were read.
+    pub(in crate::runtime) read: Cell<u64>,
+    /// The number of the M; -1 for threads that have none.
+    pub(in crate::runtime) m: Cell<i64>,
+}
+
+impl TraceBuffer {
+    /// Zero: that of a thread which hasn't recorded.
+    pub(in crate::runtime) const fn new() -> TraceBuffer {
+        TraceBuffer {
+            chunk: Cell::new(None),
+            len: Cell::new(0),
+            written: Cell::new(0),
+            stacks: Cell::new(ptr::null_mut()),
+            next: Cell::new(None),
+            listed: Cell::new(false),
+            first: AtomicPtr::new(ptr::null_mut()),
+            reader: Cell::new((None, 0)),
+            read: Cell::new(0),
+            m: Cell::new(0),
+        }
+    }
+
+    /// The record that comes next, for the reader.
+    pub(in crate::runtime) fn peek(&self) -> Option<Record> {
+        let (chunk, at) = self.reader.get();
+        let chunk = match chunk {
+            Some(chunk) => chunk,
+            None => {
+                // SAFETY: chunks are never unmapped. Acquire pairs with the release of who has filled in the chunk.
+                let first = unsafe { self.first.swap(ptr::null_mut(), Ordering::Acquire).as_ref() }?;
+                self.reader.set((Some(first), at));
+                first
+            }
+        };
+        // Acquire pairs with the release of who has written the record.
+        // SAFETY: so many were written, and nobody writes them again before the reader gives the chunk back.
+        (at < chunk.len.load(Ordering::Acquire) as usize)
+            .then(|| unsafe { (*chunk.records[at].get()).assume_init_read() })
+    }
+
+    /// Goes on to the next record; returns the chunk that the reader has left behind, if it has.
+    pub(in crate::runtime) fn advance(&self) -> Option<&'static Chunk> {
+        self.read.set(self.read.get() + 1);
+        let (chunk, at) = self.reader.get();
+        self.reader.set((chunk, at + 1));
+        self.leave_full()
+    }
+
+    /// Leaves a chunk that was read to its end, once the next one is there.
+    pub(in crate::runtime) fn leave_full(&self) -> Option<&'static Chunk> {
+        let (Some(chunk), Chunk::LEN) = self.reader.get() else { return None };
+        // SAFETY: chunks are never unmapped. Acquire pairs with the release of who has linked it.
+        let next = unsafe { chunk.next.load(Ordering::Acquire).as_ref() }?;
+        self.reader.set((Some(next), 0));
+        Some(chunk)
+    }
+}
+
+/// What the tracer keeps for a P; who has the P writes it.
+#[derive(Debug, Default)]
+pub struct ProcTrace {
+    /// How often the tracer has seen it taken, or given.
+    pub(in crate::runtime) seq: Cell<u32>,
+    /// How much its M's thread had recorded when it left the P behind: it entered a system call, or lost it.
+    pub(in crate::runtime) left_at: Cell<u64>,
+}
+
+impl ProcTrace {
+    /// The thread with this buffer leaves the P behind.
+    pub(in crate::runtime) fn left_at(&self, buffer: &TraceBuffer) {
+        self.left_at.set(buffer.written.get());
+    }
+}

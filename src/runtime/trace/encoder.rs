@@ -1,0 +1,257 @@
+//! The bytes of Go's execution trace, version 2, as Go 1.23 writes it.
+//!
+//! A trace is a header, and then batches. A batch is of one generation and of one thread, and has a time to begin
+//! with; each event in it says how much later it is than the one before. Strings and stacks are numbered, by tables that
+//! are batches, too: each generation has its own.
+
+use crate::runtime::trace::hash::FastMap;
+use crate::runtime::trace::symbols::Places;
+
+/// How a trace begins.
+pub(super) const HEADER: &[u8; 16] = b"go 1.23 trace\0\0\0";
+
+/// The most bytes of a batch. Go's `tracev2.MaxBatchSize`.
+const MAX_BATCH: usize = 64 << 10;
+
+/// The most bytes of a string. Go's `tracev2.MaxEventTrailerDataSize`.
+const MAX_STRING: usize = 1 << 10;
+
+/// The most bytes of an event without a string: its type, and six numbers.
+const MAX_EVENT: usize = 1 + 6 * 10;
+
+/// The thread of what no thread has done.
+pub(super) const NO_THREAD: u64 = u64::MAX;
+
+/// Types of events. Go's names for them begin with `Ev`.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub(super) enum Ev {
+    EventBatch = 1,
+    Stacks,
+    Stack,
+    Strings,
+    String,
+    Frequency = 8,
+    ProcsChange,
+    ProcStart,
+    ProcStop,
+    ProcSteal,
+    ProcStatus,
+    GoCreate,
+    GoCreateSyscall,
+    GoStart,
+    GoDestroy,
+    GoDestroySyscall,
+    GoStop,
+    GoBlock,
+    GoUnblock,
+    GoSyscallBegin,
+    GoSyscallEnd,
+    GoSyscallEndBlocked,
+    StwBegin = 26,
+    StwEnd,
+    GoLabel = 39,
+    UserTaskBegin,
+    UserTaskEnd,
+    UserRegionBegin,
+    UserRegionEnd,
+    UserLog,
+    GoSwitch,
+    GoSwitchDestroy,
+    GoCreateBlocked,
+    GoStatusStack,
+}
+
+/// What a thread has done: a batch that isn't full.
+struct Stream {
+    bytes: Vec<u8>,
+    /// When it begins, and the time of its last event, in ticks since the trace began.
+    begin: u64,
+    last: u64,
+}
+
+/// Writes generations.
+pub(super) struct Encoder {
+    /// The number of this generation.
+    generation: u64,
+    /// The batches of it that are full.
+    out: Vec<u8>,
+    /// By the number of the M, and one; first what no thread has done.
+    streams: Vec<Stream>,
+    strings: FastMap<Box<str>, u64>,
+    /// The stacks that events of this generation have: a bit for each.
+    stacks: Vec<u64>,
+    places: Places,
+    /// When the trace began, in ticks.
+    pub(super) base: u64,
+    /// How much was written of this generation, what was taken included, in bytes.
+    pub(super) size: usize,
+}
+
+impl Encoder {
+    pub(super) fn new() -> Encoder {
+        Encoder {
+            generation: 0,
+            out: Vec::new(),
+            streams: Vec::new(),
+            strings: FastMap::default(),
+            stacks: Vec::new(),
+            places: Places::new(),
+            base: 0,
+            size: 0,
+        }
+    }
+
+    /// Begins the next generation.
+    pub(super) fn begin(&mut self) {
+        self.generation += 1;
+        self.size = 0;
+    }
+
+    /// An event on the thread of M `m - 1`, or on none, at this time or, if that is earlier than its last, with that.
+    pub(super) fn event(&mut self, m: usize, ticks: u64, ev: Ev, args: &[u64]) {
+        if self.streams.len() <= m {
+            self.streams.resize_with(m + 1, || Stream { bytes: Vec::new(), begin: 0, last: 0 });
+        }
+        if self.streams[m].bytes.len() + MAX_EVENT > MAX_BATCH {
+            self.flush(m);
+        }
+        let stream = &mut self.streams[m];
+        let time = (ticks.saturating_sub(self.base) + 1).max(stream.last);
+        if stream.bytes.is_empty() {
+            stream.begin = time;
+            stream.last = time;
+        }
+        stream.bytes.push(ev as u8);
+        number(&mut stream.bytes, time - stream.last);
+        args.iter().for_each(|arg| number(&mut stream.bytes, *arg));
+        stream.last = time;
+    }
+
+    /// The number of a string in this generation.
+    pub(super) fn string(&mut self, text: &str) -> u64 {
+        if text.is_empty() {
+            return 0;
+        }
+        if let Some(id) = self.strings.get(text) {
+            return *id;
+        }
+        let id = self.strings.len() as u64 + 1;
+        self.strings.insert(text.into(), id);
+        id
+    }
+
+    /// The number of a stack, which is written with this generation.
+    pub(super) fn stack(&mut self, id: u32) -> u64 {
+        let (word, bit) = (id as usize / 64, 1 << (id % 64));
+        if id != 0 {
+            if self.stacks.len() <= word {
+                self.stacks.resize(word + 1, 0);
+            }
+            self.stacks[word] |= bit;
+        }
+        id.into()
+    }
+
+    fn flush(&mut self, m: usize) {
+        let stream = &mut self.streams[m];
+        if !stream.bytes.is_empty() {
+            let m = if m == 0 { NO_THREAD } else { m as u64 - 1 };
+            let before = self.out.len();
+            batch(&mut self.out, self.generation, m, stream.begin, &stream.bytes);
+            self.size += self.out.len() - before;
+            stream.bytes.clear();
+        }
+    }
+
+    /// The batches that are full, and aren't wanted twice.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// Ends the generation with its tables; `frequency` is that of the clock, in ticks a second.
+    pub(super) fn end(&mut self, frequency: u64) {
+        let before = self.out.len();
+        (0..self.streams.len()).for_each(|m| self.flush(m));
+        let now = self.streams.iter().map(|stream| stream.last).max().unwrap_or(1).max(1);
+        let mut table = Table { generation: self.generation, now, kind: Ev::Stacks, bytes: Vec::new() };
+        for (word, mut bits) in std::mem::take(&mut self.stacks).into_iter().enumerate() {
+            while bits != 0 {
+                let id = word as u32 * 64 + bits.trailing_zeros();
+                bits &= bits - 1;
+                let frames = self.places.frames(id);
+                let mut entry = vec![Ev::Stack as u8];
+                number(&mut entry, id.into());
+                number(&mut entry, frames.len() as u64);
+                for frame in frames {
+                    let (function, file) = (self.string(&frame.function), self.string(&frame.file));
+                    [frame.pc, function, file, frame.line].into_iter().for_each(|n| number(&mut entry, n));
+                }
+                table.add(&mut self.out, &entry);
+            }
+        }
+        table.flush(&mut self.out);
+        table.kind = Ev::Strings;
+        for (text, id) in std::mem::take(&mut self.strings) {
+            let text = cut(&text);
+            let mut entry = vec![Ev::String as u8];
+            number(&mut entry, id);
+            number(&mut entry, text.len() as u64);
+            entry.extend_from_slice(text.as_bytes());
+            table.add(&mut self.out, &entry);
+        }
+        table.flush(&mut self.out);
+        let mut entry = vec![Ev::Frequency as u8];
+        number(&mut entry, frequency);
+        batch(&mut self.out, self.generation, NO_THREAD, now, &entry);
+        self.size += self.out.len() - before;
+    }
+}
+
+/// A table that is being written, as batches.
+struct Table {
+    generation: u64,
+    now: u64,
+    kind: Ev,
+    bytes: Vec<u8>,
+}
+
+impl Table {
+    fn add(&mut self, out: &mut Vec<u8>, entry: &[u8]) {
+        if self.bytes.len() + entry.len() > MAX_BATCH {
+            self.flush(out);
+        }
+        if self.bytes.is_empty() {
+            self.bytes.push(self.kind as u8);
+        }
+        self.bytes.extend_from_slice(entry);
+    }
+
+    fn flush(&mut self, out: &mut Vec<u8>) {
+        if !self.bytes.is_empty() {
+            batch(out, self.generation, NO_THREAD, self.now, &self.bytes);
+            self.bytes.clear();
+        }
+    }
+}
+
+fn batch(out: &mut Vec<u8>, generation: u64, m: u64, begin: u64, bytes: &[u8]) {
+    out.push(Ev::EventBatch as u8);
+    [generation, m, begin, bytes.len() as u64].into_iter().for_each(|n| number(out, n));
+    out.extend_from_slice(bytes);
+}
+
+/// Seven bits a byte, the lowest first, and the eighth says that more follow. Go's `binary.AppendUvarint`.
+fn number(out: &mut Vec<u8>, mut n: u64) {
+    while n >= 0x80 {
+        out.push(n as u8 | 0x80);
+        n >>= 7;
+    }
+    out.push(n as u8);
+}
+
+/// As much of a string as may be written.
+fn cut(text: &str) -> &str {
+    let end = (0..=text.len().min(MAX_STRING)).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}

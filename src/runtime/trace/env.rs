@@ -1,0 +1,73 @@
+//! Traces of programs that weren't written for it: `GODEBUG=tracefile=PATH`, `GODEBUG=tracecrash=PATH`.
+
+use std::fs::File;
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::runtime::base::debug::path_setting;
+use crate::runtime::base::fatal::set_last_words;
+use crate::runtime::base::guarded::guarded;
+use crate::runtime::base::os::usleep;
+use crate::runtime::base::print::eprintln;
+use crate::runtime::trace::session::{recording_at_the_end, start_flight, start_trace, stop_trace};
+
+/// How much is kept for the report of an error: what Go's flight recorder keeps.
+const KEPT: (Duration, usize) = (Duration::from_secs(10), 10 << 20);
+
+/// For how many milliseconds the writer is waited for when the process ends.
+const PATIENCE: u32 = 2_000;
+
+/// Where the last seconds are written, if the process ends with an error.
+static CRASH: OnceLock<String> = OnceLock::new();
+
+/// While this lives, what happens is written to the file that the environment names.
+pub(in crate::runtime) struct Traced;
+
+/// Begins what the environment asks for, when the first main goroutine is about to begin. What can't be done is said on
+/// stderr.
+pub(in crate::runtime) fn traced_as_said() -> Option<Traced> {
+    static LOOKED: AtomicBool = AtomicBool::new(false);
+    if LOOKED.swap(true, Ordering::Relaxed) {
+        return None;
+    }
+    if let Some(path) = path_setting("tracecrash")
+        && done("tracecrash", start_flight(KEPT.0, KEPT.1))
+    {
+        CRASH.get_or_init(|| path);
+        set_last_words(|| _ = guarded(write_crash));
+    }
+    let path = path_setting("tracefile")?;
+    done("tracefile", File::create(path).and_then(|file| start_trace(Box::new(file)))).then_some(Traced)
+}
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        done("tracefile", stop_trace());
+    }
+}
+
+/// Whether that was done; else says why not.
+fn done(setting: &str, result: io::Result<()>) -> bool {
+    result.inspect_err(|error| eprintln!("gosched: GODEBUG={setting}: {error}")).is_ok()
+}
+
+/// Writes what the flight recorder has.
+fn write_crash() {
+    let Some(path) = CRASH.get() else { return };
+    let recording = (0..PATIENCE).find_map(|_| {
+        recording_at_the_end().or_else(|| {
+            usleep(1_000);
+            None
+        })
+    });
+    let Some(recording) = recording else {
+        eprintln!("gosched: GODEBUG=tracecrash: the trace's writer is busy");
+        return;
+    };
+    let written = recording.and_then(|recording| recording.write_to(&mut File::create(path)?));
+    if done("tracecrash", written.map(drop)) {
+        eprintln!("the trace of the last seconds is in {path}");
+    }
+}

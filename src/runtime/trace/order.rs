@@ -1,0 +1,277 @@
+//! Records become events: who has what, and which record may come next.
+//!
+//! Each thread's records are in order, and those of different threads mostly aren't: one may say that a goroutine runs
+//! before another's, that it was made runnable, is looked at. So this follows what happens as Go's reader will
+//! (`order.go` of `internal/trace`): it knows the state of each goroutine, P and M, and a record waits until the one
+//! that it follows was seen. What it follows is known by a number where another thread's comes before: each time that a
+//! goroutine is made runnable, or runs, and each time that a P is taken, or given, the number goes up by one.
+//!
+//! What comes out is in an order that is possible, thread by thread, so a generation may end at any record.
+//!
+//! **A goroutine without a P** is a state that Go doesn't have. It is told as a system call: it begins when the P is
+//! taken from a thread whose goroutine goes on (`ProcDetach`), and ends when the thread has a P again. Where such a
+//! goroutine blocks, or lets others run, it has for a moment one that there isn't, [`NO_P`].
+
+use std::fmt::Write;
+
+use crate::runtime::data::trace::{Kind, Record};
+use crate::runtime::trace::buffer::all_buffers;
+use crate::runtime::trace::encoder::{Encoder, Ev, NO_THREAD};
+use crate::runtime::trace::hash::FastMap;
+
+/// What a goroutine does. Go's `tracev2.GoStatus`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Go {
+    Runnable = 1,
+    Running,
+    Syscall,
+    Waiting,
+}
+
+/// What a P does. Go's `tracev2.ProcStatus`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Proc {
+    Running = 1,
+    Idle,
+    Syscall,
+}
+
+/// Whether the trace has said that a goroutine is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    Yes,
+    /// It was there when the trace began, and what it did then isn't sure before a record says more.
+    Seen,
+    /// It was made by a thread without a P, which Go's reader doesn't know.
+    Made,
+}
+
+#[derive(Debug)]
+pub(super) struct Goroutine {
+    pub(super) status: Go,
+    /// The M that it runs on.
+    pub(super) m: usize,
+    /// The number of its last change, as recorded, and in this generation.
+    pub(super) seq: u32,
+    pub(super) out_seq: u64,
+    pub(super) told: Told,
+    /// It runs without a P, and isn't in a system call.
+    pub(super) detached: bool,
+    /// It has stopped the world, which the trace says.
+    pub(super) stw: bool,
+    /// The stack that stands for its beginning.
+    pub(super) start: u32,
+    /// What it does, by tasks and names, the outermost first: the reader takes their ends in turn only.
+    pub(super) regions: Vec<(u64, Box<str>)>,
+}
+
+impl Goroutine {
+    pub(super) fn new(status: Go, m: usize, told: Told, start: u32) -> Goroutine {
+        let (detached, stw) = (status == Go::Syscall, false);
+        Goroutine { status, m, seq: 0, out_seq: 0, told, detached, stw, start, regions: Vec::new() }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Processor {
+    pub(super) status: Proc,
+    pub(super) m: usize,
+    pub(super) seq: u32,
+    pub(super) out_seq: u64,
+}
+
+/// A goroutine that leaves for the other one of its coroutine: the record, and the other one if that was seen.
+#[derive(Clone, Copy)]
+pub(super) struct Switch {
+    pub(super) record: Record,
+    pub(super) next: u64,
+    pub(super) unparked_at: u64,
+}
+
+/// A thread, by the number of its M, and one; the first are all those without one.
+#[derive(Default)]
+pub(super) struct Thread {
+    pub(super) g: Option<u64>,
+    pub(super) p: Option<u32>,
+    /// How many of its records were taken.
+    pub(super) taken: u64,
+    pub(super) switch: Option<Switch>,
+}
+
+/// A P that is nobody's, as far as Go's reader knows; its number is larger than that of any.
+pub(super) const NO_P: u32 = 1 << 20;
+
+pub(super) struct Order {
+    pub(super) gs: FastMap<u64, Goroutine>,
+    pub(super) ps: FastMap<u32, Processor>,
+    pub(super) threads: Vec<Thread>,
+    pub(super) encoder: Encoder,
+}
+
+impl Order {
+    pub(super) fn new() -> Order {
+        let threads = vec![Thread::default()];
+        Order { gs: FastMap::default(), ps: FastMap::default(), threads, encoder: Encoder::new() }
+    }
+
+    /// A P that is there when the trace begins; with the number of the M that has it, and one.
+    pub(super) fn has_p(&mut self, p: u32, m: Option<usize>) {
+        let status = if m.is_some() { Proc::Running } else { Proc::Idle };
+        self.ps.insert(p, Processor { status, m: m.unwrap_or(0), seq: 0, out_seq: 0 });
+        if let Some(m) = m {
+            self.thread(m).p = Some(p);
+        }
+    }
+
+    /// A goroutine that is there when the trace begins; `sure` if it is that which begins the trace.
+    pub(super) fn has_g(&mut self, goid: u64, status: Go, m: usize, start: u32, sure: bool) {
+        let told = if sure { Told::Yes } else { Told::Seen };
+        self.gs.insert(goid, Goroutine::new(status, m, told, start));
+        if matches!(status, Go::Running | Go::Syscall) {
+            self.thread(m).g = Some(goid);
+        }
+    }
+
+    pub(super) fn thread(&mut self, m: usize) -> &mut Thread {
+        if self.threads.len() <= m {
+            self.threads.resize_with(m + 1, Thread::default);
+        }
+        &mut self.threads[m]
+    }
+
+    /// Begins a generation, with the state of everything.
+    pub(super) fn begin(&mut self, now: u64) {
+        self.encoder.begin();
+        for (&id, p) in &mut self.ps {
+            p.out_seq = 0;
+            let m = if p.status == Proc::Idle { 0 } else { p.m };
+            self.encoder.event(m, now, Ev::ProcStatus, &[id.into(), p.status as u64]);
+        }
+        for (&goid, g) in &mut self.gs {
+            g.out_seq = 0;
+            if g.told == Told::Yes {
+                tell_status(&mut self.encoder, now, goid, g);
+            }
+        }
+    }
+
+    /// Ends a generation.
+    pub(super) fn end(&mut self, now: u64, frequency: u64) {
+        for m in 0..self.threads.len() {
+            self.flush_switch(m);
+        }
+        // Those that have done nothing all the time.
+        for (&goid, g) in self.gs.iter_mut().filter(|(_, g)| g.told == Told::Seen) {
+            g.told = Told::Yes;
+            tell_status(&mut self.encoder, now, goid, g);
+        }
+        self.encoder.end(frequency);
+    }
+
+    /// Makes events of the next record of a thread, the number of whose M and one is `m`; false if it has to wait.
+    pub(super) fn take(&mut self, m: usize, record: &Record) -> bool {
+        self.thread(m);
+        let may = self.may(m, record);
+        if may {
+            self.apply(m, record);
+            self.thread(m).taken += 1;
+        }
+        may
+    }
+
+    /// Whether what comes before a record was seen.
+    fn may(&mut self, m: usize, record: &Record) -> bool {
+        let goid = record.arg;
+        let about_p = record.p.wrapping_sub(1);
+        match record.kind {
+            Kind::ProcStart => return self.thread(m).p.is_none() && self.p_is_next(about_p, record.seq),
+            Kind::ProcTurn => {
+                return self.thread(record.arg as usize + 1).p.is_none()
+                    && self.p_is_next(about_p, record.seq);
+            }
+            Kind::ProcStop => return self.thread(m).p == Some(about_p),
+            Kind::ProcSteal | Kind::ProcDetach => {
+                let from = self.ps.get(&about_p).map_or(0, |p| p.m);
+                // The record that it follows may be this thread's own.
+                return self.p_is_next(about_p, record.seq) && self.thread(from).taken >= record.arg;
+            }
+            _ => {}
+        }
+        // Somebody was to give it this P, or to take another one first.
+        if record.p != 0 && self.thread(m).p != Some(about_p) {
+            return false;
+        }
+        match record.kind {
+            Kind::GoStart => {
+                let here = self.thread(m).g;
+                let free = here.is_none_or(|here| {
+                    here == goid || self.gs.get(&here).is_none_or(|g| g.told == Told::Seen)
+                });
+                free && self.g_is_next(goid, record.seq, |g| match g.status {
+                    Go::Runnable => true,
+                    Go::Running => g.m == m,
+                    _ => false,
+                })
+            }
+            Kind::GoUnpark => {
+                self.g_is_next(goid, record.seq, |g| g.status == Go::Waiting || g.told == Told::Made)
+            }
+            Kind::GoEnd
+            | Kind::GoSched
+            | Kind::GoPreempt
+            | Kind::GoPark
+            | Kind::GoSysCall
+            | Kind::GoDestroySyscall => self.gs.contains_key(&goid),
+            Kind::GoSysExit => {
+                let in_call =
+                    self.thread(m).p.and_then(|p| self.ps.get(&p)).is_some_and(|p| p.status == Proc::Syscall);
+                // It has lost the P, which the one that took it has still to say.
+                !(in_call && (record.p == 0 || record.detail != 0)) && self.gs.contains_key(&goid)
+            }
+            _ => true,
+        }
+    }
+
+    fn p_is_next(&self, p: u32, seq: u32) -> bool {
+        self.ps.get(&p).map_or(0, |p| p.seq).wrapping_add(1) == seq
+    }
+
+    fn g_is_next(&self, goid: u64, seq: u32, fits: impl FnOnce(&Goroutine) -> bool) -> bool {
+        self.gs.get(&goid).is_some_and(|g| g.seq.wrapping_add(1) == seq && (g.told == Told::Seen || fits(g)))
+    }
+
+    /// A goroutine that is there.
+    pub(super) fn goroutine(&mut self, goid: u64) -> &mut Goroutine {
+        self.gs.get_mut(&goid).expect("a record waits for its goroutine")
+    }
+
+    /// Whether the goroutine of thread `m` runs with a P, as far as was told.
+    pub(super) fn running(&self, m: usize) -> Option<u64> {
+        let thread = &self.threads[m];
+        let goid = thread.g.filter(|_| thread.p.is_some())?;
+        self.gs.get(&goid).is_some_and(|g| g.status == Go::Running && g.told == Told::Yes).then_some(goid)
+    }
+
+    /// The records that wait, and what they wait for, for whoever has to find out why.
+    pub(super) fn waiting(&self) -> String {
+        let mut text = String::new();
+        for buffer in all_buffers() {
+            let Some(record) = buffer.peek() else { continue };
+            let m = (buffer.m.get() + 1) as usize;
+            let thread = self.threads.get(m).map(|thread| (thread.g, thread.p));
+            let (g, p) = (self.gs.get(&record.arg), self.ps.get(&record.p.wrapping_sub(1)));
+            let _ = writeln!(text, "m={} {record:?} thread={thread:?} g={g:?} p={p:?}", buffer.m.get());
+        }
+        text
+    }
+}
+
+/// Says what a goroutine does now: on its thread if it has one, else on none.
+pub(super) fn tell_status(encoder: &mut Encoder, now: u64, goid: u64, g: &Goroutine) {
+    let m = if matches!(g.status, Go::Running | Go::Syscall) { g.m } else { 0 };
+    let thread = if m == 0 { NO_THREAD } else { m as u64 - 1 };
+    let args = [goid, thread, g.status as u64, encoder.stack(g.start)];
+    encoder.event(m, now, Ev::GoStatusStack, &args);
+}

@@ -1,0 +1,255 @@
+//! A trace begins and ends: Go's `StartTrace` and `StopTrace`.
+//!
+//! Recording begins with the world stopped, when no P but the caller's has an M; so what each P does is known, and for
+//! the goroutines that run without one their first record says what they did before. It ends without a stop: records
+//! that are made at that moment are left out.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::runtime::arch::{cputicks, systemstack};
+use crate::runtime::base::os::nanotime;
+use crate::runtime::base::this::{started, this_m};
+use crate::runtime::data::runtime2::{GDEAD, GIDLE, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL};
+use crate::runtime::embed::trace::set_recorder;
+use crate::runtime::g::allgs::{atomic_all_g, atomic_all_g_index};
+use crate::runtime::p::procs::procs;
+use crate::runtime::sched::must_wait::must_wait;
+use crate::runtime::sema::semacquire::{semacquire, semrelease};
+use crate::runtime::trace::buffer::{all_buffers, empty, without_p};
+use crate::runtime::trace::encoder::HEADER;
+use crate::runtime::trace::flight::{Flight, Recording};
+use crate::runtime::trace::order::{Go, Order};
+use crate::runtime::trace::pool;
+use crate::runtime::trace::recorder::record;
+use crate::runtime::trace::stack::start_of;
+use crate::runtime::trace::writer::{Sink, Writer, try_writer, writer};
+use crate::runtime::world::stw::{StwReason, start_the_world, stop_the_world};
+
+/// Who has it begins or ends something. Go's `traceAdvanceSema`.
+static SEMA: AtomicU32 = AtomicU32::new(1);
+
+/// Whether the program's own trace is on; who has [`SEMA`] changes it.
+static ENABLED: AtomicBool = AtomicBool::new(false);
+
+/// Whether there is a flight recorder; who has [`SEMA`] changes it.
+static FLIES: AtomicBool = AtomicBool::new(false);
+
+/// The number of the session that goes on, for its thread; 0 if none does.
+static SESSION: Mutex<u64> = Mutex::new(0);
+
+/// [`SESSION`] is another.
+static CHANGED: Condvar = Condvar::new();
+
+/// How often the records are looked at.
+const PERIOD: Duration = Duration::from_millis(5);
+
+fn session() -> MutexGuard<'static, u64> {
+    SESSION.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does `f`, which begins or ends something, alone.
+fn alone<R>(what: &str, f: impl FnOnce() -> R) -> R {
+    let _guest = must_wait(what);
+    semacquire(&SEMA);
+    let result = f();
+    semrelease(&SEMA);
+    result
+}
+
+fn is_busy(flag: &AtomicBool, what: &str) -> io::Result<()> {
+    if flag.load(Ordering::Relaxed) {
+        let error = format!("gosched: there is a {what} already: stop it first");
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, error));
+    }
+    Ok(())
+}
+
+/// Whether what the program says is recorded.
+pub(crate) fn is_recording() -> bool {
+    ENABLED.load(Ordering::Relaxed) || FLIES.load(Ordering::Relaxed)
+}
+
+/// [`trace::is_enabled`](crate::trace::is_enabled).
+pub(crate) fn trace_enabled() -> bool {
+    ENABLED.load(Ordering::Relaxed)
+}
+
+/// [`trace::start`](crate::trace::start).
+pub(crate) fn start_trace(mut sink: Sink) -> io::Result<()> {
+    has_started()?;
+    alone("trace::start", || {
+        is_busy(&ENABLED, "trace")?;
+        sink.write_all(HEADER)?;
+        add(|writer| writer.sink = Some(sink))?;
+        ENABLED.store(true, Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+/// [`trace::stop`](crate::trace::stop).
+pub(crate) fn stop_trace() -> io::Result<()> {
+    let nothing = || io::Error::other("gosched: there is no trace to stop");
+    has_started().map_err(|_| nothing())?;
+    alone("trace::stop", || {
+        if !ENABLED.swap(false, Ordering::Relaxed) {
+            return Err(nothing());
+        }
+        let result = writer().as_mut().map_or(Ok(()), |writer| {
+            writer.drain_all();
+            writer.detach()
+        });
+        end();
+        result
+    })
+}
+
+/// [`FlightRecorder::start`](crate::trace::FlightRecorder::start).
+pub(crate) fn start_flight(min_age: Duration, max_bytes: usize) -> io::Result<()> {
+    has_started()?;
+    alone("FlightRecorder::start", || {
+        is_busy(&FLIES, "flight recorder")?;
+        add(|writer| writer.flight = Some(Flight::new(min_age, max_bytes)))?;
+        FLIES.store(true, Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+/// [`FlightRecorder::stop`](crate::trace::FlightRecorder::stop).
+pub(crate) fn stop_flight() {
+    alone("FlightRecorder::stop", || {
+        FLIES.store(false, Ordering::Relaxed);
+        writer().as_mut().into_iter().for_each(|writer| writer.flight = None);
+        end();
+    });
+}
+
+/// What the flight recorder has; an error if there is none, or if it could record no more.
+pub(crate) fn recording() -> io::Result<Recording> {
+    recording_of(&mut writer())
+}
+
+/// [`recording`] in the report of a fatal error, when threads stand still wherever they were; none if one of them has
+/// the writer.
+pub(super) fn recording_at_the_end() -> Option<io::Result<Recording>> {
+    try_writer().map(|mut writer| recording_of(&mut writer))
+}
+
+fn recording_of(writer: &mut Option<Writer>) -> io::Result<Recording> {
+    let Some(writer) = writer else { return Err(no_flight()) };
+    writer.drain_all();
+    if let Some(error) = writer.broken() {
+        return Err(error);
+    }
+    if writer.flight.is_none() {
+        return Err(no_flight());
+    }
+    writer.advance();
+    writer.flight.as_ref().map(Flight::recording).ok_or_else(no_flight)
+}
+
+fn no_flight() -> io::Error {
+    io::Error::other("gosched: there is no flight recorder to write from: start it first")
+}
+
+fn has_started() -> io::Result<()> {
+    if started() {
+        Ok(())
+    } else {
+        Err(io::Error::other("gosched: nothing can be traced before the first gosched::run"))
+    }
+}
+
+/// Gives the writer what `change` does, from a new generation on; if there is no session, one begins.
+fn add(change: impl FnOnce(&mut Writer)) -> io::Result<()> {
+    if let Some(writer) = writer().as_mut() {
+        writer.drain_all();
+        writer.advance();
+        change(writer);
+        return Ok(());
+    }
+    let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    let mut order = Order::new();
+    let mut running = session();
+    thread::Builder::new().name("gosched-trace".to_owned()).spawn(move || write(number))?;
+    *running = number;
+    drop(running);
+    let stopped = stop_the_world(StwReason::StartTrace);
+    let began = (cputicks(), nanotime());
+    order.encoder.base = began.0;
+    systemstack(|| snapshot(&mut order));
+    let mut new = Writer::new(order, began);
+    change(&mut new);
+    *writer() = Some(new);
+    start_the_world(stopped);
+    Ok(())
+}
+
+/// The number of the last session.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// Begins to record, and notes what there is; the world is stopped. On g0.
+fn snapshot(order: &mut Order) {
+    let without_p = without_p();
+    all_buffers().for_each(empty);
+    pool::LOST.store(false, Ordering::Relaxed);
+    let all = || (0..atomic_all_g()).filter_map(atomic_all_g_index);
+    all().for_each(|gp| gp.ext.trace_seq.set(0));
+    procs().allp.iter().for_each(|pp| pp.ext.trace_marks.seq.set(0));
+    set_recorder(Some(record));
+    drop(without_p);
+    let me = this_m();
+    let my_p = me.and_then(|mp| mp.p.peek()).map(|pp| pp.id.get());
+    let number = |m: i64| (m + 1) as usize;
+    for pp in &procs().allp {
+        let mine = Some(pp.id.get()) == my_p;
+        order.has_p(pp.id.get() as u32, me.filter(|_| mine).map(|mp| number(mp.id.get())));
+    }
+    for gp in all() {
+        let status = match gp.atomicstatus.load(Ordering::SeqCst) & !GSCAN {
+            GIDLE | GDEAD => continue,
+            GRUNNABLE => Go::Runnable,
+            GRUNNING | GSYSCALL => Go::Syscall,
+            _ => Go::Waiting,
+        };
+        let mine = me.and_then(|mp| mp.curg.get()).is_some_and(|mine| std::ptr::eq(mine, gp));
+        let m = gp.m.get().map_or(0, |mp| number(mp.id.get()));
+        let status = match status {
+            _ if mine => Go::Running,
+            // It has left its thread just now.
+            Go::Syscall if m == 0 => continue,
+            status => status,
+        };
+        order.has_g(gp.goid.get(), status, m, start_of(me, gp), mine);
+    }
+}
+
+/// Ends recording, if nobody wants it any more.
+fn end() {
+    if !is_recording() {
+        set_recorder(None);
+        *session() = 0;
+        *writer() = None;
+        CHANGED.notify_one();
+    }
+}
+
+/// The function of the thread that writes.
+fn write(number: u64) {
+    loop {
+        let session = session();
+        if *session != number {
+            return;
+        }
+        let waited = CHANGED.wait_timeout(session, PERIOD);
+        drop(waited);
+        if let Some(writer) = writer().as_mut()
+            && !writer.work()
+        {
+            set_recorder(None);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The stack of a goroutine, as a number, in some twenty nanoseconds: each thread remembers what it has seen.
+//!
+//! An unwinder takes a microsecond for each frame. But it does the same whenever it begins with the same pc and finds
+//! the same return addresses in the same places. So what it has found is kept, with these places, by the pc and by how
+//! far from the base of its stack the goroutine is. Next time it is enough to look whether they still hold the same.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use crate::runtime::arch::{called_from, goexit_pc};
+use crate::runtime::data::ext::Name;
+use crate::runtime::data::runtime2::{G, M};
+use crate::runtime::data::trace::Chunk;
+use crate::runtime::g::callers::{_Unwind_Backtrace, _Unwind_GetCFA, _Unwind_GetIP, GO_ON, STOP, left_at};
+use crate::runtime::trace::pool;
+use crate::runtime::trace::stack_table::{Frame, LOCATION, MAX_FRAMES, Stack, intern};
+
+/// What a thread remembers at one place: the key, and the stack; 0 is none.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Known {
+    key: u64,
+    stack: *const Stack,
+}
+
+/// How many stacks a thread remembers.
+const KNOWN: usize = Chunk::SIZE / size_of::<Known>();
+
+/// At how many places a stack may be.
+const WAYS: usize = 4;
+
+/// The number of the stack of `gp`, which this thread, that of `mp`, has left for g0; 0 if it can't be had.
+pub(super) fn stack_of(mp: &M, gp: &G) -> u32 {
+    let (pc, sp) = (gp.sched.pc.get(), gp.sched.sp.get());
+    let bounds = gp.stack.get();
+    if sp < bounds.lo || sp >= bounds.hi || pc == goexit_pc() {
+        return 0;
+    }
+    let room = bounds.hi - sp;
+    let found = remembered(mp, key(pc, room), |stack| {
+        let [first, rest @ ..] = stack.frames() else { return false };
+        first.pc == pc
+            && rest.iter().all(|frame| {
+                // SAFETY: the place is on the goroutine's stack, which stays as it is while this thread is on g0.
+                frame.slot < room
+                    && unsafe { ptr::with_exposed_provenance::<usize>(sp + frame.slot).read() } == frame.pc
+            })
+    });
+    match found {
+        Found::Known(id) => id,
+        Found::New(place) => walk(gp).map_or(0, |walk| {
+            let stack = intern(&walk.frames[..walk.len], Name::NONE);
+            if walk.all_found {
+                remember(place, key(pc, room), stack);
+            }
+            stack.map_or(0, Stack::id)
+        }),
+    }
+}
+
+/// The number of a stack that stands for how `gp` begins: its function, and its name.
+pub(super) fn start_of(mp: Option<&M>, gp: &G) -> u32 {
+    let name = gp.ext.name.get();
+    // Closures are all begun by the same few functions: who made it says more.
+    let frames = [match gp.ext.created_at.get() {
+        Some(place) => Frame { pc: ptr::from_ref(place).expose_provenance(), slot: LOCATION },
+        None => Frame { pc: gp.startpc.get(), slot: 0 },
+    }];
+    let Some(mp) = mp else { return intern(&frames, name).map_or(0, Stack::id) };
+    let key = key(frames[0].pc, name.as_str().len());
+    match remembered(mp, key, |stack| stack.frames() == frames && stack.name.as_str() == name.as_str()) {
+        Found::Known(id) => id,
+        Found::New(known) => {
+            let stack = intern(&frames, name);
+            remember(known, key, stack);
+            stack.map_or(0, Stack::id)
+        }
+    }
+}
+
+fn key(pc: usize, room: usize) -> u64 {
+    (pc as u64).rotate_left(24).wrapping_add(room as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
+}
+
+enum Found<'a> {
+    Known(u32),
+    /// Where it can be remembered.
+    New(Option<&'a mut Known>),
+}
+
+/// What this thread, that of `mp`, remembers with this key, if it `matches`.
+fn remembered<'a>(mp: &M, key: u64, mut matches: impl FnMut(&Stack) -> bool) -> Found<'a> {
+    let table = &mp.ext.trace_buffer.stacks;
+    if table.get().is_null() {
+        table.set(pool::block().map_or(ptr::null_mut(), |block| block.as_mut_ptr()));
+    }
+    if table.get().is_null() {
+        return Found::New(None);
+    }
+    // SAFETY: the block has room for so many, which are valid as zeros, and is used by this thread only.
+    let known = unsafe { std::slice::from_raw_parts_mut(table.get().cast::<Known>(), KNOWN) };
+    let first = (key >> 32) as usize % (KNOWN / WAYS) * WAYS;
+    let set = &mut known[first..first + WAYS];
+    for known in set.iter() {
+        // SAFETY: stacks stay.
+        if known.key == key && matches(unsafe { &*known.stack }) {
+            // SAFETY: as above.
+            return Found::Known(unsafe { (*known.stack).id() });
+        }
+    }
+    let place = set.iter().position(|known| known.key == 0).unwrap_or((key >> 8) as usize % WAYS);
+    Found::New(Some(&mut set[place]))
+}
+
+fn remember(place: Option<&mut Known>, key: u64, stack: Option<&'static Stack>) {
+    if let (Some(place), Some(stack)) = (place, stack) {
+        *place = Known { key, stack };
+    }
+}
+
+struct Walk {
+    frames: [Frame; MAX_FRAMES],
+    len: usize,
+    /// The first frame's pc and stack pointer.
+    pc: usize,
+    sp: usize,
+    /// The last frame's stack pointer.
+    last: usize,
+    /// The stack's base.
+    hi: usize,
+    /// Whether the place of each return address was found.
+    all_found: bool,
+}
+
+/// The frames of `gp`, which this thread has left for g0.
+fn walk(gp: &G) -> Option<Walk> {
+    let regs = left_at(gp);
+    let none = Frame { pc: 0, slot: 0 };
+    let hi = gp.stack.get().hi;
+    let mut walk = Walk {
+        frames: [none; MAX_FRAMES],
+        len: 0,
+        pc: regs.pc,
+        sp: regs.sp,
+        last: regs.sp,
+        hi,
+        all_found: true,
+    };
+    // SAFETY: an unwinder reads the stack that the registers lead to, which stays as it is; `frame` gets the walk, and
+    // doesn't unwind.
+    unsafe { called_from(&regs, || _ = _Unwind_Backtrace(frame, (&raw mut walk).cast())) };
+    (walk.len > 0).then_some(walk)
+}
+
+/// Notes a frame of the goroutine's; those of this walk come before it.
+unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
+    // SAFETY: the unwinder passes its context, and walk's, which nobody else uses meanwhile.
+    let (walk, pc, sp) =
+        unsafe { (&mut *walk.cast::<Walk>(), _Unwind_GetIP(context), _Unwind_GetCFA(context)) };
+    if pc == 0 || walk.len == MAX_FRAMES {
+        return STOP;
+    }
+    if walk.len == 0 && pc != walk.pc {
+        return GO_ON;
+    }
+    let mut slot = 0;
+    if walk.len > 0 {
+        // The return address to a frame is at the end of the frame that it has called.
+        let low = walk.last;
+        let words = (low..sp.min(walk.hi)).step_by(size_of::<usize>());
+        // SAFETY: the words between two frames' stack pointers are on the goroutine's stack.
+        let found =
+            words.rev().find(|word| unsafe { ptr::with_exposed_provenance::<usize>(*word).read() } == pc);
+        walk.all_found &= low >= walk.sp && found.is_some();
+        slot = found.map_or(0, |word| word - walk.sp);
+        walk.last = sp;
+    }
+    walk.frames[walk.len] = Frame { pc, slot };
+    walk.len += 1;
+    GO_ON
+}

@@ -1,0 +1,371 @@
+//! From records to events: what Go's reader is told when something happens.
+
+use crate::runtime::data::runtime2::TraceBlockReason;
+use crate::runtime::data::trace::{Kind, Record, SWITCH};
+use crate::runtime::trace::encoder::Ev;
+use crate::runtime::trace::order::{Go, Goroutine, NO_P, Order, Proc, Processor, Switch, Told, tell_status};
+
+impl Order {
+    /// Makes events of a record that may come next.
+    pub(super) fn apply(&mut self, m: usize, record: &Record) {
+        let now = record.ticks;
+        let goid = record.arg;
+        if self.threads[m].switch.is_some() && !matches!(record.kind, Kind::GoUnpark | Kind::GoStart) {
+            self.flush_switch(m);
+        }
+        match record.kind {
+            Kind::GoCreate => self.made(m, record, Go::Runnable),
+            Kind::GoCreateBlocked => self.made(m, record, Go::Waiting),
+            Kind::GoCreateSyscall => {
+                self.has_g(goid, Go::Syscall, m, 0, true);
+                self.encoder.event(m, now, Ev::GoCreateSyscall, &[goid]);
+                self.goroutine(goid).detached = false;
+            }
+            Kind::GoStart => self.start(m, record),
+            Kind::GoUnpark => self.unpark(m, record),
+            Kind::GoPark => self.park(m, record),
+            Kind::GoSched | Kind::GoPreempt => {
+                let why = if record.kind == Kind::GoSched { "runtime.Gosched" } else { "preempted" };
+                if self.runs(m, now, goid) {
+                    let args = [self.encoder.string(why), self.encoder.stack(record.stack)];
+                    self.encoder.event(m, now, Ev::GoStop, &args);
+                } else {
+                    self.encoder.event(m, now, Ev::GoSyscallEndBlocked, &[]);
+                }
+                self.leaves(m, goid, Go::Runnable);
+            }
+            Kind::GoEnd => self.ended(m, record),
+            Kind::GoDestroySyscall => {
+                self.in_syscall(m, now, goid);
+                self.encoder.event(m, now, Ev::GoDestroySyscall, &[]);
+                self.gone(m, goid);
+            }
+            Kind::GoSysCall => self.syscall(m, record),
+            Kind::GoSysExit => self.sysexit(m, record),
+            Kind::ProcStart => self.gets_p(m, now, record.p - 1, record.seq),
+            Kind::ProcTurn => self.gets_p(record.arg as usize + 1, now, record.p - 1, record.seq),
+            Kind::ProcStop => self.stops_p(m, now, record.p - 1),
+            Kind::ProcSteal | Kind::ProcDetach => self.taken_p(m, record),
+            Kind::StwStart | Kind::StwDone | Kind::Gomaxprocs | Kind::Note => self.says(m, record),
+        }
+    }
+
+    /// Whether Go's reader lets thread `m` make a goroutine.
+    fn may_make(&self, m: usize) -> bool {
+        m != 0 && self.threads[m].p.is_some() && (self.threads[m].g.is_none() || self.running(m).is_some())
+    }
+
+    fn made(&mut self, m: usize, record: &Record, status: Go) {
+        let (goid, start) = (record.arg, record.seq);
+        let told = if self.may_make(m) { Told::Yes } else { Told::Made };
+        self.gs.insert(goid, Goroutine::new(status, 0, told, start));
+        if told == Told::Yes {
+            self.tell_made(m, record.ticks, goid, record.stack);
+        }
+    }
+
+    fn tell_made(&mut self, m: usize, now: u64, goid: u64, stack: u32) {
+        let g = self.gs.get_mut(&goid).expect("it was just made, or is there");
+        g.told = Told::Yes;
+        let ev = if g.status == Go::Waiting { Ev::GoCreateBlocked } else { Ev::GoCreate };
+        let args = [goid, self.encoder.stack(g.start), self.encoder.stack(stack)];
+        self.encoder.event(m, now, ev, &args);
+    }
+
+    /// If the trace hasn't said that the goroutine is there, and thread `m` does something that shows what it did
+    /// before, says it.
+    fn tell(&mut self, m: usize, now: u64, goid: u64, before: Go) {
+        let told = self.goroutine(goid).told;
+        if told == Told::Made && self.may_make(m) {
+            self.tell_made(m, now, goid, 0);
+        } else if told == Told::Seen {
+            let was_on = self.goroutine(goid).m;
+            if matches!(before, Go::Running | Go::Syscall) {
+                self.threads[m].g = Some(goid);
+            } else if self.thread(was_on).g == Some(goid) {
+                self.threads[was_on].g = None;
+            }
+            let g = self.gs.get_mut(&goid).expect("it is there");
+            (g.told, g.status, g.m) = (Told::Yes, before, m);
+            tell_status(&mut self.encoder, now, goid, g);
+        }
+    }
+
+    fn start(&mut self, m: usize, record: &Record) {
+        let (now, goid) = (record.ticks, record.arg);
+        if let Some(here) = self.threads[m].g.filter(|here| *here != goid) {
+            // It was there when the trace began, and has ended at that moment.
+            self.gs.remove(&here);
+            self.threads[m].g = None;
+        }
+        let g = self.goroutine(goid);
+        g.seq = record.seq;
+        if g.status == Go::Running && g.told == Told::Yes {
+            // The end of its system call has said so.
+            return;
+        }
+        self.tell(m, now, goid, Go::Runnable);
+        match self.threads[m].switch.take() {
+            Some(switch) if switch.next == goid => self.switch_to(m, &switch, goid),
+            switch => {
+                self.threads[m].switch = switch;
+                self.flush_switch(m);
+                self.tell_start(m, now, goid);
+            }
+        }
+    }
+
+    fn tell_start(&mut self, m: usize, now: u64, goid: u64) {
+        let seq = self.runs_on(m, goid);
+        self.encoder.event(m, now, Ev::GoStart, &[goid, seq]);
+    }
+
+    /// From now on the goroutine runs on thread `m`; its next number.
+    fn runs_on(&mut self, m: usize, goid: u64) -> u64 {
+        self.threads[m].g = Some(goid);
+        let g = self.goroutine(goid);
+        (g.status, g.m, g.detached) = (Go::Running, m, false);
+        g.out_seq += 1;
+        g.out_seq
+    }
+
+    fn unpark(&mut self, m: usize, record: &Record) {
+        let (now, goid) = (record.ticks, record.arg);
+        self.tell(m, now, goid, Go::Waiting);
+        let g = self.goroutine(goid);
+        g.seq = record.seq;
+        g.status = Go::Runnable;
+        if g.told == Told::Made {
+            return;
+        }
+        if let Some(switch) = self.threads[m].switch.as_mut().filter(|switch| switch.next == 0) {
+            (switch.next, switch.unparked_at) = (goid, now);
+            return;
+        }
+        self.flush_switch(m);
+        self.tell_unpark(m, now, goid, record.stack);
+    }
+
+    fn tell_unpark(&mut self, m: usize, now: u64, goid: u64, stack: u32) {
+        let g = self.goroutine(goid);
+        g.out_seq += 1;
+        let args = [goid, g.out_seq, self.encoder.stack(stack)];
+        self.encoder.event(m, now, Ev::GoUnblock, &args);
+    }
+
+    /// Makes sure that the goroutine of thread `m` runs with a P there, for Go's reader; false if the thread has none.
+    fn runs(&mut self, m: usize, now: u64, goid: u64) -> bool {
+        self.tell(m, now, goid, if self.threads[m].p.is_some() { Go::Running } else { Go::Syscall });
+        if self.goroutine(goid).status == Go::Running {
+            return true;
+        }
+        let attached = self.threads[m].p.is_some();
+        if attached {
+            self.go_on(m, now, goid);
+        }
+        attached
+    }
+
+    /// The goroutine of thread `m`, which has a P again, goes on.
+    fn go_on(&mut self, m: usize, now: u64, goid: u64) {
+        self.encoder.event(m, now, Ev::GoSyscallEndBlocked, &[]);
+        self.tell_start(m, now, goid);
+    }
+
+    /// The goroutine leaves thread `m`.
+    fn leaves(&mut self, m: usize, goid: u64, to: Go) {
+        self.threads[m].g = None;
+        let g = self.goroutine(goid);
+        (g.status, g.detached) = (to, false);
+    }
+
+    fn gone(&mut self, m: usize, goid: u64) {
+        self.threads[m].g = None;
+        self.gs.remove(&goid);
+    }
+
+    fn park(&mut self, m: usize, record: &Record) {
+        let (now, goid) = (record.ticks, record.arg);
+        let has_p = self.runs(m, now, goid);
+        if has_p && record.detail & SWITCH != 0 {
+            self.threads[m].switch = Some(Switch { record: *record, next: 0, unparked_at: 0 });
+            self.leaves(m, goid, Go::Waiting);
+            return;
+        }
+        if !has_p {
+            let seq = self.processor(NO_P, now);
+            self.encoder.event(m, now, Ev::ProcStart, &[NO_P.into(), seq]);
+            self.go_on(m, now, goid);
+        }
+        self.tell_park(m, record);
+        if !has_p {
+            self.encoder.event(m, now, Ev::ProcStop, &[]);
+        }
+        self.leaves(m, goid, Go::Waiting);
+    }
+
+    fn tell_park(&mut self, m: usize, record: &Record) {
+        let args = [self.encoder.string(reason(record.detail)), self.encoder.stack(record.stack)];
+        self.encoder.event(m, record.ticks, Ev::GoBlock, &args);
+    }
+
+    /// The next number of a P that somebody gets, or takes; it may be new.
+    fn processor(&mut self, id: u32, now: u64) -> u64 {
+        let Order { ps, encoder, .. } = self;
+        let p = ps.entry(id).or_insert_with(|| {
+            encoder.event(0, now, Ev::ProcStatus, &[id.into(), Proc::Idle as u64]);
+            Processor { status: Proc::Idle, m: 0, seq: 0, out_seq: 0 }
+        });
+        p.out_seq += 1;
+        p.out_seq
+    }
+
+    fn ended(&mut self, m: usize, record: &Record) {
+        let (now, goid) = (record.ticks, record.arg);
+        if !self.runs(m, now, goid) {
+            self.encoder.event(m, now, Ev::GoDestroySyscall, &[]);
+        } else if record.detail & SWITCH != 0 {
+            self.threads[m].switch = Some(Switch { record: *record, next: 0, unparked_at: 0 });
+        } else {
+            self.encoder.event(m, now, Ev::GoDestroy, &[]);
+        }
+        self.gone(m, goid);
+    }
+
+    /// Thread `m` has switched to the other one of a coroutine: one event for both.
+    fn switch_to(&mut self, m: usize, switch: &Switch, goid: u64) {
+        let ev = if switch.record.kind == Kind::GoEnd { Ev::GoSwitchDestroy } else { Ev::GoSwitch };
+        let seq = self.runs_on(m, goid);
+        self.encoder.event(m, switch.record.ticks, ev, &[goid, seq]);
+    }
+
+    /// Something came between the two halves of a switch: they are told one by one.
+    pub(super) fn flush_switch(&mut self, m: usize) {
+        let Some(Switch { record, next, unparked_at }) = self.threads[m].switch.take() else { return };
+        if record.kind == Kind::GoEnd {
+            self.encoder.event(m, record.ticks, Ev::GoDestroy, &[]);
+        } else {
+            self.tell_park(m, &record);
+        }
+        if next != 0 {
+            self.tell_unpark(m, unparked_at, next, 0);
+        }
+    }
+
+    fn syscall(&mut self, m: usize, record: &Record) {
+        let (now, goid) = (record.ticks, record.arg);
+        if self.runs(m, now, goid) {
+            self.in_syscall_from(m, now, goid, record.stack);
+        }
+        self.goroutine(goid).detached = false;
+    }
+
+    /// The goroutine of thread `m`, which has a P, enters a system call, or loses the P.
+    fn in_syscall_from(&mut self, m: usize, now: u64, goid: u64, stack: u32) {
+        let Some(p) = self.threads[m].p else { return };
+        let seq = self.processor(p, now);
+        if let Some(p) = self.ps.get_mut(&p) {
+            p.status = Proc::Syscall;
+        }
+        let args = [seq, self.encoder.stack(stack)];
+        self.encoder.event(m, now, Ev::GoSyscallBegin, &args);
+        self.goroutine(goid).status = Go::Syscall;
+    }
+
+    /// Makes sure that the goroutine of thread `m` is in a system call, without a P.
+    fn in_syscall(&mut self, m: usize, now: u64, goid: u64) {
+        self.tell(m, now, goid, Go::Syscall);
+        if self.goroutine(goid).status == Go::Running {
+            self.in_syscall_from(m, now, goid, 0);
+        }
+        if let Some(p) = self.threads[m].p {
+            self.stops_p(m, now, p);
+        }
+    }
+
+    fn sysexit(&mut self, m: usize, record: &Record) {
+        let (now, goid) = (record.ticks, record.arg);
+        self.tell(m, now, goid, Go::Syscall);
+        if self.goroutine(goid).status != Go::Syscall {
+            // It had lost its P before, and has gone on since it had one again.
+            return;
+        }
+        match self.threads[m].p.and_then(|p| self.ps.get_mut(&p)) {
+            Some(p) if p.status == Proc::Syscall => {
+                p.status = Proc::Running;
+                self.encoder.event(m, now, Ev::GoSyscallEnd, &[]);
+                self.goroutine(goid).status = Go::Running;
+            }
+            Some(_) => self.go_on(m, now, goid),
+            None => {
+                self.encoder.event(m, now, Ev::GoSyscallEndBlocked, &[]);
+                self.leaves(m, goid, Go::Runnable);
+            }
+        }
+    }
+
+    fn gets_p(&mut self, m: usize, now: u64, p: u32, seq: u32) {
+        let out_seq = self.processor(p, now);
+        if let Some(p) = self.ps.get_mut(&p) {
+            (p.status, p.m, p.seq) = (Proc::Running, m, seq);
+        }
+        self.thread(m).p = Some(p);
+        self.flush_switch(m);
+        self.encoder.event(m, now, Ev::ProcStart, &[p.into(), out_seq]);
+        if let Some(goid) = self.threads[m].g
+            && self.gs.get(&goid).is_some_and(|g| g.detached && g.told == Told::Yes)
+        {
+            self.go_on(m, now, goid);
+        }
+    }
+
+    fn stops_p(&mut self, m: usize, now: u64, p: u32) {
+        if let Some(goid) = self.running(m) {
+            self.in_syscall_from(m, now, goid, 0);
+            self.goroutine(goid).detached = true;
+        }
+        self.flush_switch(m);
+        self.encoder.event(m, now, Ev::ProcStop, &[]);
+        self.threads[m].p = None;
+        if let Some(p) = self.ps.get_mut(&p) {
+            p.status = Proc::Idle;
+        }
+    }
+
+    /// Thread `m` has taken a P from another thread.
+    fn taken_p(&mut self, m: usize, record: &Record) {
+        let (now, p) = (record.ticks, record.p - 1);
+        let Some(at) = self.ps.get_mut(&p) else { return };
+        at.seq = record.seq;
+        let (from, in_call) = (at.m, at.status == Proc::Syscall);
+        if !in_call || m == 0 {
+            self.stops_p(from, now, p);
+            return;
+        }
+        at.status = Proc::Idle;
+        let seq = self.processor(p, now);
+        self.threads[from].p = None;
+        self.encoder.event(m, now, Ev::ProcSteal, &[p.into(), seq, from as u64 - 1]);
+    }
+}
+
+/// Go's names of the reasons why a goroutine parks: its tools know them.
+fn reason(detail: u16) -> &'static str {
+    const REASONS: [(TraceBlockReason, &str); 13] = [
+        (TraceBlockReason::Forever, "forever"),
+        (TraceBlockReason::Net, "network"),
+        (TraceBlockReason::Select, "select"),
+        (TraceBlockReason::CondWait, "sync.(*Cond).Wait"),
+        (TraceBlockReason::Sync, "sync"),
+        (TraceBlockReason::ChanSend, "chan send"),
+        (TraceBlockReason::ChanRecv, "chan receive"),
+        (TraceBlockReason::GcMarkAssist, "GC mark assist wait for work"),
+        (TraceBlockReason::GcSweep, "GC background sweeper wait"),
+        (TraceBlockReason::SystemGoroutine, "system goroutine wait"),
+        (TraceBlockReason::Preempted, "preempted"),
+        (TraceBlockReason::UntilGcEnds, "wait until GC ends"),
+        (TraceBlockReason::Sleep, "sleep"),
+    ];
+    let named = REASONS.iter().find(|(reason, _)| *reason as u16 == detail & !SWITCH);
+    named.map_or("unspecified", |(_, name)| name)
+}

@@ -1,0 +1,200 @@
+//! The thread that reads what was recorded, and hands generations to those who want them: a writer of the program's,
+//! the flight recorder.
+
+use std::io::{self, Write};
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::runtime::arch::cputicks;
+use crate::runtime::base::os::nanotime;
+use crate::runtime::trace::buffer::all_buffers;
+use crate::runtime::trace::flight::Flight;
+use crate::runtime::trace::order::Order;
+use crate::runtime::trace::pool;
+
+/// How long a generation lasts at most, in nanoseconds. Go's `traceAdvancePeriod`.
+const GENERATION_NS: i64 = 1_000_000_000;
+
+/// How large it is at most, in bytes.
+const GENERATION_BYTES: usize = 64 << 20;
+
+/// For how long a record may wait for the one that it follows, in nanoseconds: only a bug can keep it waiting.
+const STUCK_NS: i64 = 2_000_000_000;
+
+/// Where the program wants the trace.
+pub(super) type Sink = Box<dyn Write + Send>;
+
+/// What becomes of the records.
+pub(super) struct Writer {
+    order: Order,
+    /// When the trace began, by both clocks: ticks, nanoseconds.
+    began: (u64, i64),
+    /// When this generation did, in nanoseconds.
+    generation_began: i64,
+    pub(super) sink: Option<Sink>,
+    /// What has become of the sink: the first error ends it.
+    pub(super) result: io::Result<()>,
+    pub(super) flight: Option<Flight>,
+    /// Since when records wait that can't be taken, in nanoseconds; 0 if none does.
+    stuck_since: i64,
+}
+
+/// The writer, while there is a trace.
+static WRITER: Mutex<Option<Writer>> = Mutex::new(None);
+
+pub(super) fn writer() -> MutexGuard<'static, Option<Writer>> {
+    WRITER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// [`writer`], unless somebody has it. In the report of a fatal error.
+pub(super) fn try_writer() -> Option<MutexGuard<'static, Option<Writer>>> {
+    WRITER.try_lock().ok()
+}
+
+impl Writer {
+    pub(super) fn new(order: Order, began: (u64, i64)) -> Writer {
+        let mut writer = Writer {
+            order,
+            began,
+            generation_began: began.1,
+            sink: None,
+            result: Ok(()),
+            flight: None,
+            stuck_since: 0,
+        };
+        writer.order.begin(began.0);
+        writer
+    }
+
+    /// Takes the records that there are; says how many.
+    fn drain(&mut self) -> usize {
+        let mut taken = 0;
+        let mut waits;
+        loop {
+            let before = taken;
+            waits = false;
+            for buffer in all_buffers() {
+                let m = (buffer.m.get() + 1) as usize;
+                // What comes meanwhile is for the next time: else one thread could keep this from the others.
+                for _ in 0..ROUND {
+                    let Some(record) = buffer.peek() else { break };
+                    if !self.order.take(m, &record) {
+                        waits = true;
+                        break;
+                    }
+                    buffer.advance().into_iter().for_each(pool::put);
+                    taken += 1;
+                }
+            }
+            if taken == before || taken >= ENOUGH {
+                break;
+            }
+        }
+        self.stuck_since = match (waits && taken == 0, self.stuck_since) {
+            (true, 0) => nanotime(),
+            (true, since) => since,
+            (false, _) => 0,
+        };
+        taken
+    }
+
+    /// Why there can't be more of this trace, if there can't.
+    pub(super) fn broken(&self) -> Option<io::Error> {
+        if pool::LOST.load(Ordering::Relaxed) {
+            return Some(io::Error::other("gosched: more was to be traced than could be written"));
+        }
+        let stuck = self.stuck_since != 0 && nanotime() - self.stuck_since > STUCK_NS;
+        stuck.then(|| {
+            io::Error::other(format!("gosched: the trace has lost its order:\n{}", self.order.waiting()))
+        })
+    }
+
+    /// Whether a generation should end.
+    fn is_due(&self) -> bool {
+        nanotime() - self.generation_began >= GENERATION_NS
+            || self.order.encoder.size >= GENERATION_BYTES
+            || self.flight.as_ref().is_some_and(Flight::is_full)
+    }
+
+    /// Ends the generation, and begins the next.
+    pub(super) fn advance(&mut self) {
+        self.order.end(self.began.0, self.frequency());
+        self.hand_over();
+        let now = nanotime();
+        if let Some(flight) = &mut self.flight {
+            flight.end_generation(now);
+        }
+        self.generation_began = now;
+        self.order.begin(cputicks());
+    }
+
+    /// Hands over what is complete.
+    fn hand_over(&mut self) {
+        let bytes = self.order.encoder.take();
+        if bytes.is_empty() {
+            return;
+        }
+        if let Some(sink) = &mut self.sink {
+            // It is the program's: a panic is an error, too, and leaves nothing of ours half done.
+            let written = catch_unwind(AssertUnwindSafe(|| sink.write_all(&bytes)));
+            if let Err(error) =
+                written.unwrap_or_else(|_| Err(io::Error::other("gosched: the trace's writer panicked")))
+            {
+                self.fails(error);
+            }
+        }
+        if let Some(flight) = &mut self.flight {
+            flight.push(bytes);
+        }
+    }
+
+    /// Takes what there is, and ends the generation if that is due; false if there is nothing to record for any more.
+    pub(super) fn work(&mut self) -> bool {
+        self.drain_all();
+        if let Some(error) = self.broken() {
+            self.fails(error);
+            return false;
+        }
+        self.sink.is_some() || self.flight.is_some()
+    }
+
+    /// Takes the records until there are no more, or none that can be taken yet.
+    pub(super) fn drain_all(&mut self) {
+        loop {
+            let taken = self.drain();
+            self.hand_over();
+            if self.is_due() {
+                self.advance();
+            }
+            if taken < ENOUGH {
+                break;
+            }
+        }
+    }
+
+    /// Writes no more, and returns what has become of it.
+    pub(super) fn detach(&mut self) -> io::Result<()> {
+        self.advance();
+        let flushed = self.sink.take().map_or(Ok(()), |mut sink| sink.flush());
+        mem::replace(&mut self.result, Ok(())).and(flushed)
+    }
+
+    fn fails(&mut self, error: io::Error) {
+        self.sink = None;
+        self.result = Err(error);
+    }
+
+    /// How often the clock of the records ticks in a second.
+    fn frequency(&self) -> u64 {
+        let (ticks, ns) = (cputicks() - self.began.0, nanotime() - self.began.1);
+        (u128::from(ticks) * 1_000_000_000 / ns.max(1) as u128).max(1) as u64
+    }
+}
+
+/// How many records of a thread are taken before those of the next.
+const ROUND: usize = 4096;
+
+/// How many are taken before it is looked whether the generation should end.
+const ENOUGH: usize = 1 << 18;

@@ -1,0 +1,171 @@
+//! What a program says of itself in its trace.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use crate::runtime::{Note, is_recording, new_task, say};
+
+/// A piece of work that several goroutines may have a part in, as a request: from its making to its drop. Go's
+/// `trace.Task`, which is in a context; here whoever works on it gets a reference, or has it in one as a
+/// [value](crate::context::Context::with_value).
+///
+/// `go tool trace` lists tasks by their names, with how long they took, and the regions and messages that are theirs.
+/// Outside of a trace it costs next to nothing, and on a thread that isn't a goroutine's it leaves no trace.
+///
+/// ```
+/// use gosched::trace::Task;
+///
+/// gosched::run(|| {
+///     let order = Task::new("order");
+///     gosched::scope(|s| {
+///         s.spawn(|| {
+///             let _region = order.region("charge");
+///             order.log("card", "accepted");
+///         });
+///     });
+/// });
+/// ```
+#[must_use = "it ends when it is dropped"]
+pub struct Task {
+    id: u64,
+}
+
+impl Task {
+    /// Begins a task. Go's `trace.NewTask`.
+    ///
+    /// ```
+    /// let task = gosched::trace::Task::new("backup");
+    /// # drop(task);
+    /// ```
+    pub fn new(name: &str) -> Task {
+        Task::under(0, name)
+    }
+
+    /// Begins a task that is a part of this one.
+    ///
+    /// ```
+    /// let backup = gosched::trace::Task::new("backup");
+    /// let file = backup.child("file");
+    /// assert_ne!(file.id(), backup.id());
+    /// ```
+    pub fn child(&self, name: &str) -> Task {
+        Task::under(self.id, name)
+    }
+
+    fn under(parent: u64, name: &str) -> Task {
+        let id = new_task();
+        if is_recording() {
+            say(Note::TaskBegin { id, parent, name: name.into() });
+        }
+        Task { id }
+    }
+
+    /// Its number, which no other task of the process has.
+    ///
+    /// ```
+    /// assert!(gosched::trace::Task::new("backup").id() > 0);
+    /// ```
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Begins a region of the running goroutine in which it works on this task. Go's `trace.StartRegion`.
+    ///
+    /// ```
+    /// let task = gosched::trace::Task::new("backup");
+    /// let region = task.region("compress");
+    /// drop(region);
+    /// ```
+    pub fn region(&self, name: &str) -> Region {
+        Region::begin(self.id, name)
+    }
+
+    /// Says something about this task, in a category by which messages can be told apart. Go's `trace.Log`.
+    ///
+    /// ```
+    /// let task = gosched::trace::Task::new("backup");
+    /// task.log("file", "notes.txt");
+    /// ```
+    pub fn log(&self, category: &str, message: &str) {
+        log_for(self.id, category, message);
+    }
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task").field("id", &self.id).finish()
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        if is_recording() {
+            say(Note::TaskEnd { id: self.id });
+        }
+    }
+}
+
+/// A time in which a goroutine does one thing: from its making to its drop, on the same goroutine. Go's `trace.Region`.
+///
+/// Regions nest. One that is dropped before another that began after it ends that one, too; what is forgotten ends with
+/// the goroutine.
+#[must_use = "it ends when it is dropped"]
+pub struct Region {
+    task: u64,
+    /// None if nothing was recorded when it began.
+    name: Option<Box<str>>,
+    /// It is the goroutine's.
+    not_send: PhantomData<*const ()>,
+}
+
+impl Region {
+    fn begin(task: u64, name: &str) -> Region {
+        let name: Option<Box<str>> = is_recording().then(|| name.into());
+        if let Some(name) = &name {
+            say(Note::RegionBegin { task, name: name.clone() });
+        }
+        Region { task, name, not_send: PhantomData }
+    }
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Region").field("name", &self.name).finish()
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if let Some(name) = self.name.take()
+            && is_recording()
+        {
+            say(Note::RegionEnd { task: self.task, name });
+        }
+    }
+}
+
+/// Begins a region of the running goroutine that belongs to no task. Go's `trace.StartRegion`.
+///
+/// ```
+/// gosched::run(|| {
+///     let _region = gosched::trace::region("parse");
+/// });
+/// ```
+pub fn region(name: &str) -> Region {
+    Region::begin(0, name)
+}
+
+/// Says something, in a category by which messages can be told apart. Go's `trace.Log`.
+///
+/// ```
+/// gosched::run(|| gosched::trace::log("cache", "miss"));
+/// ```
+pub fn log(category: &str, message: &str) {
+    log_for(0, category, message);
+}
+
+fn log_for(task: u64, category: &str, message: &str) {
+    if is_recording() {
+        say(Note::Log { task, category: category.into(), message: message.into() });
+    }
+}

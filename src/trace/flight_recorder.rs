@@ -1,0 +1,132 @@
+//! The last seconds of a program, for the moment when something has gone wrong.
+
+use std::io;
+use std::time::Duration;
+
+use crate::runtime::{recording, start_flight, stop_flight};
+
+/// A trace of which the last seconds are kept, in memory. Go's `trace.FlightRecorder`, since 1.25.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use gosched::trace::FlightRecorder;
+///
+/// gosched::run(|| {
+///     let mut recorder = FlightRecorder::new().min_age(Duration::from_secs(5)).max_bytes(16 << 20);
+///     recorder.start()?;
+///     // ... and when a request took too long:
+///     let mut trace = Vec::new();
+///     let len = recorder.write_to(&mut trace)?;
+///     assert_eq!(trace.len() as u64, len);
+///     Ok::<(), std::io::Error>(())
+/// })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// There can be one at a time, beside a trace that is written. It ends when it is dropped.
+#[derive(Debug)]
+#[must_use = "it records when it is started, until it is dropped"]
+pub struct FlightRecorder {
+    min_age: Duration,
+    max_bytes: usize,
+    started: bool,
+}
+
+impl FlightRecorder {
+    /// One that keeps the last ten seconds, or the last 10 MiB if these are less.
+    ///
+    /// ```
+    /// let recorder = gosched::trace::FlightRecorder::new();
+    /// # drop(recorder);
+    /// ```
+    pub fn new() -> FlightRecorder {
+        FlightRecorder { min_age: Duration::from_secs(10), max_bytes: 10 << 20, started: false }
+    }
+
+    /// How old events may become at least, unless they are too large. Go's `FlightRecorderConfig.MinAge`.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let recorder = gosched::trace::FlightRecorder::new().min_age(Duration::from_secs(60));
+    /// # drop(recorder);
+    /// ```
+    pub fn min_age(mut self, min_age: Duration) -> FlightRecorder {
+        self.min_age = min_age;
+        self
+    }
+
+    /// How many bytes may be kept, besides what has come in the last second. Go's `FlightRecorderConfig.MaxBytes`.
+    ///
+    /// ```
+    /// let recorder = gosched::trace::FlightRecorder::new().max_bytes(64 << 20);
+    /// # drop(recorder);
+    /// ```
+    pub fn max_bytes(mut self, max_bytes: usize) -> FlightRecorder {
+        self.max_bytes = max_bytes;
+        self
+    }
+
+    /// Begins to record.
+    ///
+    /// # Errors
+    /// If there is a flight recorder that records, before the first [`run`](crate::run), and if there is no thread.
+    ///
+    /// # Panics
+    /// Inside [`blocking`](crate::blocking).
+    ///
+    /// ```
+    /// gosched::run(|| gosched::trace::FlightRecorder::new().start())?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn start(&mut self) -> io::Result<()> {
+        start_flight(self.min_age, self.max_bytes)?;
+        self.started = true;
+        Ok(())
+    }
+
+    /// Writes what is kept, as a trace; returns how many bytes that are. It goes on recording. On any thread.
+    ///
+    /// # Errors
+    /// If it doesn't record, or could record no more; and what the writer returns.
+    ///
+    /// ```
+    /// let mut recorder = gosched::trace::FlightRecorder::new();
+    /// assert!(recorder.write_to(&mut Vec::new()).is_err(), "it wasn't started");
+    /// ```
+    pub fn write_to(&self, writer: &mut impl io::Write) -> io::Result<u64> {
+        if !self.started {
+            return Err(io::Error::other("gosched: this flight recorder doesn't record: start it first"));
+        }
+        recording()?.write_to(writer)
+    }
+
+    /// Ends recording, and forgets what was kept; nothing if it doesn't record.
+    ///
+    /// ```
+    /// gosched::run(|| {
+    ///     let mut recorder = gosched::trace::FlightRecorder::new();
+    ///     recorder.start()?;
+    ///     recorder.stop();
+    ///     recorder.start()
+    /// })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn stop(&mut self) {
+        if std::mem::take(&mut self.started) {
+            stop_flight();
+        }
+    }
+}
+
+impl Default for FlightRecorder {
+    fn default() -> FlightRecorder {
+        FlightRecorder::new()
+    }
+}
+
+impl Drop for FlightRecorder {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

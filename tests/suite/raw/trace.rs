@@ -70,6 +70,7 @@ impl Log {
     fn status(&mut self, name: &'static str, gp: &G) {
         let expected: &[u32] = match name {
             "create" | "sched" | "preempt" => &[GRUNNABLE],
+            "create blocked" => &[GWAITING],
             "start" => &[GRUNNING],
             "park" => &[GWAITING, GPREEMPTED],
             _ => return,
@@ -100,6 +101,7 @@ fn tracer(event: Event<'_>) {
     let log = log.get_or_insert_default();
     match event {
         Event::GoCreate(gp) => log.goroutine("create", gp, &[Dead], Runnable),
+        Event::GoCreateBlocked(gp) => log.goroutine("create blocked", gp, &[Dead], Waiting),
         Event::GoStart(gp) => log.goroutine("start", gp, &[Runnable], Running),
         Event::GoEnd(gp) => log.goroutine("end", gp, &[Running], Dead),
         Event::GoSched(gp) => log.goroutine("sched", gp, &[Running], Runnable),
@@ -108,8 +110,7 @@ fn tracer(event: Event<'_>) {
             log.parks.entry(gp.goid.get()).or_default().push(reason);
             log.goroutine("park", gp, &[Running], Waiting);
         }
-        // A coroutine begins with this.
-        Event::GoUnpark(gp) => log.goroutine("unpark", gp, &[Waiting, Runnable], Runnable),
+        Event::GoUnpark(gp) => log.goroutine("unpark", gp, &[Waiting], Runnable),
         Event::GoSysCall(gp) => log.goroutine("syscall", gp, &[Running], Syscall),
         Event::GoSysExit(gp, true) => log.goroutine("sysexit, lost p", gp, &[Syscall], Runnable),
         Event::GoSysExit(gp, false) => log.goroutine("sysexit", gp, &[Syscall], Running),
@@ -199,14 +200,15 @@ fn events_come_in_order(detachments: usize) {
     });
     let deadline = Instant::now() + Duration::from_secs(100);
     let ended = |log: &Log| {
-        log.count("end") == log.count("create") && EVENTS.iter().all(|(event, n)| log.count(event) >= *n)
+        log.count("end") == log.count("create") + log.count("create blocked") && EVENTS.iter().all(|(event, n)| log.count(event) >= *n)
     };
     while !ended(LOG.lock().unwrap().as_ref().unwrap()) && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(1));
     }
     let log = LOG.lock().unwrap().take().unwrap();
     assert!(log.wrong.is_empty(), "{:#?}", log.wrong);
-    assert_eq!(log.count("create"), log.count("end"));
+    assert_eq!(log.count("create blocked"), 1);
+    assert_eq!(log.count("create") + 1, log.count("end"));
     assert!(log.goroutines.values().all(|state| *state == Dead), "{:?}", log.goroutines);
     assert!(log.parks[&parked].contains(&TraceBlockReason::ChanRecv));
     let mut jobs = log.labels.values();

@@ -22,6 +22,7 @@ mod sync;
 mod testing;
 mod time;
 mod tokio;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         &[testing::TESTS],
         time::TESTS,
         &[tokio::TESTS],
+        trace::TESTS,
     ];
     harness::main(&rooms.concat().concat())
 }

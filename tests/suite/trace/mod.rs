@@ -1,0 +1,14 @@
+//! The execution trace: it can be read, and it says what the program did.
+
+mod edit;
+mod made_up;
+mod mutations;
+#[allow(dead_code, reason = "it tells all that there is")]
+#[path = "../../common/trace/mod.rs"]
+mod reader;
+#[allow(dead_code, reason = "it tells all that there is")]
+mod summary;
+
+use crate::harness::Test;
+
+pub const TESTS: &[&[Test]] = &[made_up::TESTS, mutations::TESTS];

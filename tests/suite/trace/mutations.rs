@@ -1,0 +1,170 @@
+//! Traces in which one event is changed: the reader sees it. Else a trace that is read would prove little.
+//!
+//! - An event has another number among its goroutine's or its P's, or names another one: never right.
+//! - Two neighbours in a thread's batch change places. If both say what the thread has (its P, its goroutine) that is never
+//!   right, but for what [`both_ways`] names. If one may be anywhere near by (a goroutine is made or woken, a label is
+//!   set), it is wrong, or each goroutine and each P does the same as before, in the same order.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+
+use super::edit::{Content, Edited};
+use super::made_up::some_of_all;
+use super::reader::Kind::*;
+use super::reader::{Event, Kind, Raw, Role, What, read};
+use crate::harness::rng::Rng;
+use crate::harness::tests;
+
+tests! {
+    a_change_of_one_event_is_seen
+}
+
+fn a_change_of_one_event_is_seen() {
+    let changed = assert_seen(&some_of_all(), &mut Rng::seeded(), usize::MAX);
+    assert!(changed > 80, "{changed}");
+}
+
+/// How one event is changed: that in a batch, at an index.
+#[derive(Clone, Copy, Debug)]
+pub enum Mutation {
+    /// The numbers of the event, from the first: this one is another.
+    Argument { batch: usize, index: usize, argument: usize, value: u64 },
+    /// It changes places with the next one.
+    Swap { batch: usize, index: usize },
+}
+
+use Mutation::{Argument, Swap};
+
+/// Changes a trace, at as many places as this, and fails if the reader doesn't see it. Returns how many were changed.
+///
+/// If the environment variable `TRACE_MUTATIONS` names a file, all of them are written there, for another reader: each after
+/// a byte, 1 if it was taken, and its length, in four bytes.
+pub fn assert_seen(trace: &[u8], rng: &mut Rng, most: usize) -> usize {
+    let original = Edited::new(trace);
+    let course = course(&read(trace).expect("it is right as it is"));
+    let mut all = mutations(&original, rng);
+    let mut file =
+        env::var_os("TRACE_MUTATIONS").map(|path| BufWriter::new(File::create(path).expect("a file")));
+    let count = most.min(all.len());
+    for i in 0..count {
+        let other = i + rng.below(all.len() - i);
+        all.swap(i, other);
+        let mutation = all[i];
+        let (changed, neighbours) = apply(&original, mutation);
+        let bytes = changed.bytes();
+        let outcome = read(&bytes);
+        if let Some(file) = &mut file {
+            file.write_all(&[outcome.is_ok().into()]).expect("room");
+            file.write_all(&(bytes.len() as u32).to_le_bytes()).expect("room");
+            file.write_all(&bytes).expect("room");
+        }
+        let Ok(events) = outcome else { continue };
+        let may_be = matches!(mutation, Swap { .. }) && !must_keep(neighbours.map(|raw| raw.kind));
+        assert!(may_be, "{mutation:?} isn't seen: {neighbours:?}");
+        assert!(self::course(&events) == course, "{mutation:?} has others change: {neighbours:?}");
+    }
+    count
+}
+
+/// What can be changed.
+fn mutations(trace: &Edited, rng: &mut Rng) -> Vec<Mutation> {
+    let mut all = Vec::new();
+    for (batch, content) in trace.batches.iter().map(|batch| &batch.content).enumerate() {
+        let Content::Events(events) = content else { continue };
+        for (index, event) in events.iter().enumerate() {
+            let roles = event.kind.roles();
+            let counted = roles.iter().position(|&role| role == Role::Sequence);
+            for argument in counted.into_iter() {
+                let value = event.args[argument];
+                let further = value.wrapping_add(2 + rng.below(1 << 20) as u64);
+                all.extend([value.wrapping_sub(1), value.wrapping_add(1), further].map(|value| Argument {
+                    batch,
+                    index,
+                    argument,
+                    value,
+                }));
+            }
+            let named = roles.first().is_some_and(|role| matches!(role, Role::G | Role::P));
+            if named && counted.is_some() {
+                // There are none with such numbers.
+                let value = event.args[0] + (1 << 40);
+                all.push(Argument { batch, index, argument: 0, value });
+            }
+            if index + 1 < events.len() {
+                all.push(Swap { batch, index });
+            }
+        }
+    }
+    all
+}
+
+/// The trace, changed, and the event with its next neighbour.
+fn apply(trace: &Edited, mutation: Mutation) -> (Edited, [Raw; 2]) {
+    let mut changed = trace.clone();
+    let (Argument { batch, index, .. } | Swap { batch, index }) = mutation;
+    let Content::Events(events) = &mut changed.batches[batch].content else {
+        unreachable!("only events are changed")
+    };
+    let neighbours = [events[index], events[(index + 1).min(events.len() - 1)]];
+    match mutation {
+        Argument { argument, value, .. } => events[index].args[argument] = value,
+        Swap { .. } => {
+            let times = neighbours.map(|event| event.time);
+            events.swap(index, index + 1);
+            (events[index].time, events[index + 1].time) = (times[0], times[1]);
+        }
+    }
+    (changed, neighbours)
+}
+
+/// Whether the event says what its thread has from then on.
+fn says_what_its_thread_has(kind: Kind) -> bool {
+    matches!(
+        kind,
+        ProcStart
+            | ProcStop
+            | GoCreateSyscall
+            | GoStart
+            | GoDestroy
+            | GoDestroySyscall
+            | GoStop
+            | GoBlock
+            | GoSyscallBegin
+            | GoSyscallEnd
+            | GoSyscallEndBlocked
+            | GoSwitch
+            | GoSwitchDestroy
+    )
+}
+
+/// Whether two such neighbours may stand in either order: a goroutine in a system call needs no P, and a P needs no goroutine.
+fn both_ways(neighbours: [Kind; 2]) -> bool {
+    matches!(
+        neighbours,
+        [ProcStart, GoSyscallEndBlocked | GoCreateSyscall]
+            | [GoSyscallEndBlocked | GoCreateSyscall, ProcStart]
+    )
+}
+
+/// Whether two neighbours mustn't change places.
+fn must_keep(neighbours: [Kind; 2]) -> bool {
+    neighbours.into_iter().all(says_what_its_thread_has) && !both_ways(neighbours)
+}
+
+/// What each goroutine and each P does, one after the other.
+fn course(events: &[Event]) -> BTreeMap<(&'static str, u64), Vec<String>> {
+    let mut course: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for event in events {
+        let (who, what) = match &event.what {
+            What::Goroutine { g, from, to, reason, .. } => {
+                (("goroutine", *g), format!("{from:?} {to:?} {reason}"))
+            }
+            What::Proc { p, from, to } => (("P", *p), format!("{from:?} {to:?}")),
+            _ => continue,
+        };
+        course.entry(who).or_default().push(what);
+    }
+    course
+}

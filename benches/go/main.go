@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"runtime"
+	"runtime/trace"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,9 @@ func main() {
 	}
 	wanted = os.Args[2:]
 	runtime.GOMAXPROCS(procs)
+	if path := os.Getenv("TRACE"); path != "" {
+		defer traced(path)()
+	}
 	if slices.Equal(wanted, []string{"grow_cold"}) {
 		growCold(1_000)
 		return
@@ -54,6 +58,21 @@ func main() {
 	beside()
 	if wants("parked") {
 		parked(1_000_000)
+	}
+}
+
+// traced has the execution traced into a file, until what it returns is called.
+func traced(path string) (stop func()) {
+	file, err := os.Create(path)
+	if err != nil {
+		panic(err)
+	}
+	if err := trace.Start(file); err != nil {
+		panic(err)
+	}
+	return func() {
+		trace.Stop()
+		file.Close()
 	}
 }
 

@@ -15,8 +15,8 @@ pub struct Contender {
     program: PathBuf,
     /// What its workloads' names begin with.
     prefix: &'static str,
-    /// Whether goroutines share the thread-locals of their threads.
-    lean: bool,
+    /// What its environment has besides.
+    settings: Vec<(&'static str, String)>,
 }
 
 /// What a run printed: nothing if the contender has no such workload.
@@ -48,30 +48,47 @@ pub struct Measurement {
 
 /// All of them: gosched first, and Go if there is a toolchain.
 pub fn contenders(go: Option<&Go>) -> Vec<Contender> {
-    let contender =
-        |name, program: &str, prefix| Contender { name, program: program.into(), prefix, lean: false };
-    let ours = env!("CARGO_BIN_EXE_gosched");
+    let lean = vec![("LEAN", "1".to_string())];
     let mut all = vec![
-        contender("ours", ours, ""),
-        Contender { lean: true, ..contender("ours, lean", ours, "") },
-        contender("ours, raw", ours, "raw_"),
+        Contender::new("ours", OURS, ""),
+        Contender { settings: lean, ..Contender::new("ours, lean", OURS, "") },
+        Contender::new("ours, raw", OURS, "raw_"),
     ];
-    all.extend(go.map(|go| Contender { program: go.program(), ..contender("go", "", "") }));
-    all.push(contender("tokio", env!("CARGO_BIN_EXE_tokio"), ""));
-    all.push(contender("may", env!("CARGO_BIN_EXE_may"), ""));
-    all.push(contender("corosensei", env!("CARGO_BIN_EXE_corosensei"), ""));
+    all.extend(go.map(|go| Contender::new("go", go.program(), "")));
+    all.push(Contender::new("tokio", env!("CARGO_BIN_EXE_tokio"), ""));
+    all.push(Contender::new("may", env!("CARGO_BIN_EXE_may"), ""));
+    all.push(Contender::new("corosensei", env!("CARGO_BIN_EXE_corosensei"), ""));
     all
 }
 
+/// gosched and Go, each as it is and then with its execution traced into this file.
+pub fn traced(go: Option<&Go>, file: &str) -> Vec<Contender> {
+    let of_ours = vec![("GODEBUG", format!("tracefile={file}"))];
+    let of_go = vec![("TRACE", file.to_string())];
+    let mut all = vec![
+        Contender::new("ours", OURS, ""),
+        Contender { settings: of_ours, ..Contender::new("ours, traced", OURS, "") },
+    ];
+    all.extend(go.into_iter().flat_map(|go| {
+        let traced = Contender { settings: of_go.clone(), ..Contender::new("go, traced", go.program(), "") };
+        [Contender::new("go", go.program(), ""), traced]
+    }));
+    all
+}
+
+const OURS: &str = env!("CARGO_BIN_EXE_gosched");
+
 impl Contender {
+    fn new(name: &'static str, program: impl Into<PathBuf>, prefix: &'static str) -> Self {
+        Contender { name, program: program.into(), prefix, settings: Vec::new() }
+    }
+
     /// Runs a workload in a fresh process. If that takes longer than `limit`, it hangs.
     pub fn run(&self, procs: usize, workload: &str, limit: Duration) -> Outcome {
         let workload = format!("{}{workload}", self.prefix);
         let mut command = Command::new(&self.program);
         command.arg(procs.to_string()).arg(&workload).env("ECHO_CLIENT", env!("CARGO_BIN_EXE_echo_client"));
-        if self.lean {
-            command.env("LEAN", "1");
-        }
+        command.envs(self.settings.iter().map(|(name, value)| (name, value)));
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let lines = child.map_err(|_| Lost::Died).and_then(|child| output(child, limit));
         if let Err(lost) = lines {

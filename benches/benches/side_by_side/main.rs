@@ -1,8 +1,9 @@
 //! Runs each workload on gosched and on its peers, and prints a table of how they compare.
 //!
-//! `cargo bench -- [--rounds N] [--procs 1,2] [--limit SECONDS] [--quick] [WORKLOAD ...]`; `--quick` is
-//! one round, in place of 7. What runs for longer than the limit, which is two minutes if nothing else is
-//! said, never ends. `beside_` names all workloads that begin so.
+//! `cargo bench -- [--rounds N] [--procs 1,2] [--limit SECONDS] [--quick] [--traced FILE] [WORKLOAD ...]`;
+//! `--quick` is one round, in place of 7. What runs for longer than the limit, which is two minutes if nothing
+//! else is said, never ends. `beside_` names all workloads that begin so. `--traced` compares gosched and Go
+//! with themselves as their execution is traced into the file, in place of with each other.
 //!
 //! Machines are noisy: so each round runs all contenders, one after the other, each in a fresh process,
 //! forth in one round and back in the next; and the ratio is the median of the rounds' ratios.
@@ -12,6 +13,7 @@
 
 mod contender;
 mod table;
+mod traced;
 
 use std::env;
 use std::process::exit;
@@ -21,6 +23,7 @@ use gosched_benches::machine::describe;
 
 use contender::{Contender, Lost, Outcome, contenders};
 use table::Table;
+use traced::Traced;
 
 /// What `src/lib.rs` explains, in the table's order.
 const WORKLOADS: [&str; 18] = [
@@ -75,7 +78,8 @@ const LONG: [&str; 24] = [
 fn main() {
     let options = Options::parse(env::args().skip(1)).unwrap_or_else(|| {
         eprintln!(
-            "usage: cargo bench -- [--rounds N] [--procs 1,2] [--limit SECONDS] [--quick] [WORKLOAD ...]"
+            "usage: cargo bench -- [--rounds N] [--procs 1,2] [--limit SECONDS] [--quick] [--traced FILE] \
+             [WORKLOAD ...]"
         );
         eprintln!("workloads: {}; if named: {}", WORKLOADS.join(" "), LONG.join(" "));
         eprintln!("a WORKLOAD that ends in _ is all that begin so");
@@ -83,13 +87,14 @@ fn main() {
     });
     let go = contender::build_go();
     describe(&[go.as_ref().map_or("no Go", |go| &go.version)]);
+    if let Some(file) = &options.traced {
+        let contenders = contender::traced(go.as_ref(), file);
+        let table = Traced::start(&contenders);
+        return options.each(&contenders, |workload, procs, rounds| table.print(workload, procs, rounds));
+    }
     let contenders = contenders(go.as_ref());
     let table = Table::start(&contenders);
-    for workload in &options.workloads {
-        for &procs in &options.procs {
-            table.print(workload, procs, &options.rounds(&contenders, workload, procs));
-        }
-    }
+    options.each(&contenders, |workload, procs, rounds| table.print(workload, procs, rounds));
 }
 
 /// What the command line asks for.
@@ -97,13 +102,15 @@ struct Options {
     rounds: usize,
     procs: Vec<usize>,
     limit: Duration,
+    traced: Option<String>,
     workloads: Vec<String>,
 }
 
 impl Options {
     fn parse(mut words: impl Iterator<Item = String>) -> Option<Self> {
         let limit = Duration::from_secs(120);
-        let mut options = Options { rounds: 7, procs: vec![1, 2], limit, workloads: Vec::new() };
+        let (procs, workloads) = (vec![1, 2], Vec::new());
+        let mut options = Options { rounds: 7, procs, limit, traced: None, workloads };
         while let Some(word) = words.next() {
             match word.as_str() {
                 // Cargo adds it.
@@ -112,6 +119,7 @@ impl Options {
                 "--rounds" => options.rounds = positive(&words.next()?)?,
                 "--procs" => options.procs = words.next()?.split(',').map(positive).collect::<Option<_>>()?,
                 "--limit" => options.limit = Duration::from_secs(words.next()?.parse().ok()?),
+                "--traced" => options.traced = Some(words.next()?),
                 word => {
                     let prefix = word.ends_with('_');
                     let named = |workload: &&str| *workload == word || prefix && workload.starts_with(word);
@@ -127,6 +135,15 @@ impl Options {
             options.workloads = WORKLOADS.map(String::from).to_vec();
         }
         Some(options)
+    }
+
+    /// Has each workload run, at each number of P's, and printed.
+    fn each(&self, contenders: &[Contender], print: impl Fn(&str, usize, &[Vec<Outcome>])) {
+        for workload in &self.workloads {
+            for &procs in &self.procs {
+                print(workload, procs, &self.rounds(contenders, workload, procs));
+            }
+        }
     }
 
     /// The outcomes of each round, in the contenders' order. Who was lost isn't asked again.

@@ -125,8 +125,8 @@ fn ours_median(name: &str, rounds: &[Vec<Outcome>]) -> Option<f64> {
     median(values?.into_iter())
 }
 
-/// A contender's median.
-fn cell(name: &str, unit: &str, column: usize, rounds: &[Vec<Outcome>]) -> String {
+/// A contender's median, as one reads it.
+pub(super) fn cell(name: &str, unit: &str, column: usize, rounds: &[Vec<Outcome>]) -> String {
     if let Some(lost) = rounds.iter().find_map(|round| round[column].as_ref().err()) {
         return lost.to_string();
     }
@@ -134,7 +134,7 @@ fn cell(name: &str, unit: &str, column: usize, rounds: &[Vec<Outcome>]) -> Strin
     median.map_or(String::new(), |median| readable(median, unit))
 }
 
-fn value(name: &str, outcome: &Outcome) -> Option<f64> {
+pub(super) fn value(name: &str, outcome: &Outcome) -> Option<f64> {
     let said = outcome.as_ref().ok()?;
     said.iter().find(|measurement| measurement.name == name).map(|measurement| measurement.value)
 }
@@ -149,7 +149,7 @@ fn readable(value: f64, unit: &str) -> String {
     }
 }
 
-fn line(cells: impl IntoIterator<Item = impl AsRef<str>>) {
+pub(super) fn line(cells: impl IntoIterator<Item = impl AsRef<str>>) {
     let cells: Vec<_> = cells.into_iter().map(|cell| cell.as_ref().to_string()).collect();
     println!("| {} |", cells.join(" | "));
 }

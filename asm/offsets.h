@@ -27,8 +27,8 @@
 #define M_MOREBUF 8
 #define M_GSIGNAL 80
 #define M_CURG 312
-#define M_TP 5856
-#define M_SYSCALL_REGS 5864
+#define M_TP 5888
+#define M_SYSCALL_REGS 5896
 
 // Regs, the registers of a goroutine that a signal stopped (src/runtime/arch/*/sigctxt.rs)
 #define REGS_PC 0

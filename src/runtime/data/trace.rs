@@ -86,9 +86,16 @@ impl Chunk {
 
 const _: () = assert!(size_of::<Record>() == 32 && size_of::<Chunk>() <= Chunk::SIZE);
 
-/// Where a thread records. Its own fields are the thread's, with a P, or with the lock that threads without one
-/// take; those of the reader are whose that has the writer's lock.
+/// Where a thread records, and where its records are read. Apart, as two threads write them.
+#[repr(C)]
 pub struct TraceBuffer {
+    pub(in crate::runtime) writer: TraceWriter,
+    pub(in crate::runtime) reader: TraceReader,
+}
+
+/// The fields of who records: the thread, with a P, or with the lock that threads without one take.
+#[repr(C, align(64))]
+pub struct TraceWriter {
     /// The chunk that is being filled; null before the first record.
     pub(in crate::runtime) chunk: Cell<Option<&'static Chunk>>,
     /// How many records it has.
@@ -97,68 +104,83 @@ pub struct TraceBuffer {
     pub(in crate::runtime) written: Cell<u64>,
     /// Stacks that this thread has seen: `trace/stack.rs`.
     pub(in crate::runtime) stacks: Cell<*mut u8>,
-    /// The next one in the list of all; set once.
-    pub(in crate::runtime) next: Cell<Option<&'static TraceBuffer>>,
-    pub(in crate::runtime) listed: Cell<bool>,
-    /// The first chunk; null before the first record. The reader takes it.
-    pub(in crate::runtime) first: AtomicPtr<Chunk>,
-    /// The reader's chunk, and which of its records comes next.
-    pub(in crate::runtime) reader: Cell<(Option<&'static Chunk>, usize)>,
-    /// How many records were read.
-    pub(in crate::runtime) read: Cell<u64>,
     /// The number of the M; -1 for threads that have none.
     pub(in crate::runtime) m: Cell<i64>,
+    /// Whether it is in the list of all, and the next one there; set once.
+    pub(in crate::runtime) listed: Cell<bool>,
+    pub(in crate::runtime) next: Cell<Option<&'static TraceBuffer>>,
+}
+
+/// The fields of who has the writer's lock.
+#[repr(C, align(64))]
+pub struct TraceReader {
+    /// The first chunk, from the thread; null once it was taken.
+    pub(in crate::runtime) first: AtomicPtr<Chunk>,
+    /// The chunk that is being read, which of its records comes next, and how many of them were seen to be there.
+    pub(in crate::runtime) chunk: Cell<Option<&'static Chunk>>,
+    pub(in crate::runtime) at: Cell<usize>,
+    pub(in crate::runtime) end: Cell<usize>,
 }
 
 impl TraceBuffer {
     /// Zero: that of a thread which hasn't recorded.
     pub(in crate::runtime) const fn new() -> TraceBuffer {
         TraceBuffer {
-            chunk: Cell::new(None),
-            len: Cell::new(0),
-            written: Cell::new(0),
-            stacks: Cell::new(ptr::null_mut()),
-            next: Cell::new(None),
-            listed: Cell::new(false),
-            first: AtomicPtr::new(ptr::null_mut()),
-            reader: Cell::new((None, 0)),
-            read: Cell::new(0),
-            m: Cell::new(0),
+            writer: TraceWriter {
+                chunk: Cell::new(None),
+                len: Cell::new(0),
+                written: Cell::new(0),
+                stacks: Cell::new(ptr::null_mut()),
+                m: Cell::new(0),
+                listed: Cell::new(false),
+                next: Cell::new(None),
+            },
+            reader: TraceReader {
+                first: AtomicPtr::new(ptr::null_mut()),
+                chunk: Cell::new(None),
+                at: Cell::new(0),
+                end: Cell::new(0),
+            },
+        }
+    }
+}
+
+impl TraceReader {
+    /// Looks what has come. In between it isn't looked at: the thread writes the same line.
+    pub(in crate::runtime) fn refresh(&self) {
+        if self.chunk.get().is_none() {
+            // SAFETY: chunks are never unmapped. Acquire pairs with the release of who has filled in the chunk.
+            self.chunk.set(unsafe { self.first.swap(ptr::null_mut(), Ordering::Acquire).as_ref() });
+        }
+        if let Some(chunk) = self.chunk.get() {
+            // Acquire pairs with the release of who has written the records.
+            self.end.set(chunk.len.load(Ordering::Acquire) as usize);
         }
     }
 
-    /// The record that comes next, for the reader.
-    pub(in crate::runtime) fn peek(&self) -> Option<Record> {
-        let (chunk, at) = self.reader.get();
-        let chunk = match chunk {
-            Some(chunk) => chunk,
-            None => {
-                // SAFETY: chunks are never unmapped. Acquire pairs with the release of who has filled in the chunk.
-                let first = unsafe { self.first.swap(ptr::null_mut(), Ordering::Acquire).as_ref() }?;
-                self.reader.set((Some(first), at));
-                first
-            }
-        };
-        // Acquire pairs with the release of who has written the record.
+    /// The record that comes next, if it was seen to be there.
+    #[inline(always)]
+    pub(in crate::runtime) fn peek(&self) -> Option<&Record> {
+        let (chunk, at) = (self.chunk.get()?, self.at.get());
         // SAFETY: so many were written, and nobody writes them again before the reader gives the chunk back.
-        (at < chunk.len.load(Ordering::Acquire) as usize)
-            .then(|| unsafe { (*chunk.records[at].get()).assume_init_read() })
+        (at < self.end.get()).then(|| unsafe { (*chunk.records[at].get()).assume_init_ref() })
     }
 
-    /// Goes on to the next record; returns the chunk that the reader has left behind, if it has.
+    /// Goes on to the next record; returns a chunk that was read to its end and left.
+    #[inline(always)]
     pub(in crate::runtime) fn advance(&self) -> Option<&'static Chunk> {
-        self.read.set(self.read.get() + 1);
-        let (chunk, at) = self.reader.get();
-        self.reader.set((chunk, at + 1));
-        self.leave_full()
+        self.at.set(self.at.get() + 1);
+        if self.at.get() == Chunk::LEN { self.leave() } else { None }
     }
 
-    /// Leaves a chunk that was read to its end, once the next one is there.
-    pub(in crate::runtime) fn leave_full(&self) -> Option<&'static Chunk> {
-        let (Some(chunk), Chunk::LEN) = self.reader.get() else { return None };
+    /// Leaves a chunk that was read to its end, if there is a next one.
+    pub(in crate::runtime) fn leave(&self) -> Option<&'static Chunk> {
+        let chunk = self.chunk.get().filter(|_| self.at.get() == Chunk::LEN)?;
         // SAFETY: chunks are never unmapped. Acquire pairs with the release of who has linked it.
         let next = unsafe { chunk.next.load(Ordering::Acquire).as_ref() }?;
-        self.reader.set((Some(next), 0));
+        self.chunk.set(Some(next));
+        self.at.set(0);
+        self.refresh();
         Some(chunk)
     }
 }
@@ -175,6 +197,6 @@ pub struct ProcTrace {
 impl ProcTrace {
     /// The thread with this buffer leaves the P behind.
     pub(in crate::runtime) fn left_at(&self, buffer: &TraceBuffer) {
-        self.left_at.set(buffer.written.get());
+        self.left_at.set(buffer.writer.written.get());
     }
 }

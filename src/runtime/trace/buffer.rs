@@ -34,13 +34,13 @@ pub(super) fn without_p() -> MutexGuard<'static, ()> {
 /// The buffer of this M, or of threads that have none, in the list of all. The caller may write to it.
 pub(super) fn buffer_of(m: Option<&'static M>) -> &'static TraceBuffer {
     let buffer = m.map_or_else(|| &FOREIGN.0, |mp| &mp.ext.trace_buffer);
-    if !buffer.listed.get() {
-        buffer.listed.set(true);
-        buffer.m.set(m.map_or(-1, |mp| mp.id.get()));
+    if !buffer.writer.listed.get() {
+        buffer.writer.listed.set(true);
+        buffer.writer.m.set(m.map_or(-1, |mp| mp.id.get()));
         let mut head = ALL.load(Ordering::Relaxed);
         loop {
             // SAFETY: what is listed is an M's or a static, and so is there for good.
-            buffer.next.set(unsafe { head.as_ref() });
+            buffer.writer.next.set(unsafe { head.as_ref() });
             let this = ptr::from_ref(buffer).cast_mut();
             // Release pairs with the acquire in all_buffers: who finds it finds what it is.
             match ALL.compare_exchange_weak(head, this, Ordering::Release, Ordering::Relaxed) {
@@ -56,25 +56,26 @@ pub(super) fn buffer_of(m: Option<&'static M>) -> &'static TraceBuffer {
 pub(super) fn all_buffers() -> impl Iterator<Item = &'static TraceBuffer> {
     // SAFETY: as in buffer_of.
     let first = unsafe { ALL.load(Ordering::Acquire).as_ref() };
-    std::iter::successors(first, |buffer| buffer.next.get())
+    std::iter::successors(first, |buffer| buffer.writer.next.get())
 }
 
 /// Adds a record; false if there is no room. The caller may write to the buffer.
+#[inline(always)]
 pub(super) fn push(buffer: &TraceBuffer, record: Record) -> bool {
-    let chunk = match buffer.chunk.get() {
-        Some(chunk) if buffer.len.get() < Chunk::LEN => chunk,
+    let writer = &buffer.writer;
+    let (chunk, len) = match writer.chunk.get() {
+        Some(chunk) if writer.len.get() < Chunk::LEN => (chunk, writer.len.get()),
         full => match next_chunk(buffer, full) {
-            Some(chunk) => chunk,
+            Some(chunk) => (chunk, 0),
             None => return false,
         },
     };
-    let len = buffer.len.get();
     // SAFETY: this place is the thread's alone until `len` says that it is filled.
     unsafe { (*chunk.records[len].get()).write(record) };
-    // Release pairs with the acquire in peek.
+    // Release pairs with the acquire in refresh.
     chunk.len.store(len as u32 + 1, Ordering::Release);
-    buffer.len.set(len + 1);
-    buffer.written.set(buffer.written.get() + 1);
+    writer.len.set(len + 1);
+    writer.written.set(writer.written.get() + 1);
     true
 }
 
@@ -82,27 +83,28 @@ pub(super) fn push(buffer: &TraceBuffer, record: Record) -> bool {
 #[inline(never)]
 fn next_chunk(buffer: &TraceBuffer, full: Option<&'static Chunk>) -> Option<&'static Chunk> {
     let chunk = pool::get()?;
-    let link = full.map_or(&buffer.first, |full| &full.next);
+    let link = full.map_or(&buffer.reader.first, |full| &full.next);
     // Release: the reader finds the chunk as it is.
     link.store(ptr::from_ref(chunk).cast_mut(), Ordering::Release);
-    buffer.chunk.set(Some(chunk));
-    buffer.len.set(0);
+    buffer.writer.chunk.set(Some(chunk));
     Some(chunk)
 }
 
 /// Empties a buffer, in which nobody records meanwhile; by who may read it.
 pub(super) fn empty(buffer: &TraceBuffer) {
-    while let Some(record) = buffer.peek() {
+    let TraceBuffer { writer, reader } = buffer;
+    reader.refresh();
+    reader.leave().into_iter().for_each(pool::put);
+    while let Some(record) = reader.peek() {
         if record.kind == Kind::Note {
             drop(Note::of(record));
         }
-        buffer.advance().into_iter().for_each(pool::put);
+        reader.advance().into_iter().for_each(pool::put);
     }
-    if let (Some(chunk), _) = buffer.reader.take() {
-        pool::put(chunk);
-    }
-    buffer.chunk.set(None);
-    buffer.len.set(0);
-    buffer.written.set(0);
-    buffer.read.set(0);
+    reader.chunk.take().into_iter().for_each(pool::put);
+    reader.at.set(0);
+    reader.end.set(0);
+    writer.chunk.set(None);
+    writer.len.set(0);
+    writer.written.set(0);
 }

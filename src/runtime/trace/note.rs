@@ -34,7 +34,7 @@ impl Note {
     }
 
     /// The note of a record, which is looked at for the first time.
-    pub(super) fn of(record: Record) -> Box<Note> {
+    pub(super) fn of(record: &Record) -> Box<Note> {
         // SAFETY: into_arg has made a box this number, and its record is read once.
         unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(record.arg as usize)) }
     }

@@ -186,10 +186,10 @@ impl Order {
         let goid = record.arg;
         let about_p = record.p.wrapping_sub(1);
         match record.kind {
-            Kind::ProcStart => return self.thread(m).p.is_none() && self.p_is_next(about_p, record.seq),
-            Kind::ProcTurn => {
-                return self.thread(record.arg as usize + 1).p.is_none()
-                    && self.p_is_next(about_p, record.seq);
+            Kind::ProcStart | Kind::ProcTurn => {
+                let to = if record.kind == Kind::ProcStart { m } else { record.arg as usize + 1 };
+                let is_idle = self.ps.get(&about_p).is_none_or(|p| p.status == Proc::Idle);
+                return self.thread(to).p.is_none() && is_idle && self.p_is_next(about_p, record.seq);
             }
             Kind::ProcStop => return self.thread(m).p == Some(about_p),
             Kind::ProcSteal | Kind::ProcDetach => {
@@ -258,11 +258,11 @@ impl Order {
     pub(super) fn waiting(&self) -> String {
         let mut text = String::new();
         for buffer in all_buffers() {
-            let Some(record) = buffer.peek() else { continue };
-            let m = (buffer.m.get() + 1) as usize;
+            let Some(record) = buffer.reader.peek() else { continue };
+            let m = (buffer.writer.m.get() + 1) as usize;
             let thread = self.threads.get(m).map(|thread| (thread.g, thread.p));
             let (g, p) = (self.gs.get(&record.arg), self.ps.get(&record.p.wrapping_sub(1)));
-            let _ = writeln!(text, "m={} {record:?} thread={thread:?} g={g:?} p={p:?}", buffer.m.get());
+            let _ = writeln!(text, "m={} {record:?} thread={thread:?} g={g:?} p={p:?}", buffer.writer.m.get());
         }
         text
     }

@@ -23,7 +23,7 @@ pub(super) fn record_note(mp: &'static M, note: Note) {
     record.stack = current_stack(mp);
     record.arg = note.into_arg();
     if !push(buffer_of(Some(mp)), record) {
-        drop(Note::of(record));
+        drop(Note::of(&record));
     }
 }
 
@@ -86,7 +86,7 @@ fn make(m: Option<&'static M>, event: Event<'_>) -> Option<Record> {
             let (record, mp) = (leaves(Kind::GoSysCall, gp), m?);
             if let Some(pp) = mp.p.peek() {
                 // With this one.
-                pp.ext.trace_marks.left_at.set(mp.ext.trace_buffer.written.get() + 1);
+                pp.ext.trace_marks.left_at.set(mp.ext.trace_buffer.writer.written.get() + 1);
             }
             record
         }

@@ -11,7 +11,7 @@ use crate::runtime::trace::order::Order;
 impl Order {
     pub(super) fn says(&mut self, m: usize, record: &Record) {
         let now = record.ticks;
-        let note = (record.kind == Kind::Note).then(|| Note::of(*record));
+        let note = (record.kind == Kind::Note).then(|| Note::of(record));
         let Some(goid) = self.running(m) else { return };
         if record.kind == Kind::StwDone {
             self.stw_done(m, now, goid);

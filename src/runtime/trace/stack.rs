@@ -64,6 +64,8 @@ pub(super) fn start_of(mp: Option<&M>, gp: &G) -> u32 {
     // Closures are all begun by the same few functions: who made it says more.
     let frames = [match gp.ext.created_at.get() {
         Some(place) => Frame { pc: ptr::from_ref(place).expose_provenance(), slot: LOCATION },
+        // A thread that isn't ours has begun somewhere else.
+        None if gp.startpc.get() == 0 => return 0,
         None => Frame { pc: gp.startpc.get(), slot: 0 },
     }];
     let Some(mp) = mp else { return intern(&frames, name).map_or(0, Stack::id) };
@@ -90,7 +92,7 @@ enum Found<'a> {
 
 /// What this thread, that of `mp`, remembers with this key, if it `matches`.
 fn remembered<'a>(mp: &M, key: u64, mut matches: impl FnMut(&Stack) -> bool) -> Found<'a> {
-    let table = &mp.ext.trace_buffer.stacks;
+    let table = &mp.ext.trace_buffer.writer.stacks;
     if table.get().is_null() {
         table.set(pool::block().map_or(ptr::null_mut(), |block| block.as_mut_ptr()));
     }

@@ -117,7 +117,24 @@ impl Order {
 
     fn tell_start(&mut self, m: usize, now: u64, goid: u64) {
         let seq = self.runs_on(m, goid);
+        if self.threads[m].p.is_some() {
+            self.encoder.event(m, now, Ev::GoStart, &[goid, seq]);
+            return;
+        }
+        // The other one of its coroutine has had none.
+        self.borrow_p(m, now);
         self.encoder.event(m, now, Ev::GoStart, &[goid, seq]);
+        let seq = self.processor(NO_P, now);
+        self.encoder.event(m, now, Ev::GoSyscallBegin, &[seq, 0]);
+        self.encoder.event(m, now, Ev::ProcStop, &[]);
+        let g = self.goroutine(goid);
+        (g.status, g.detached) = (Go::Syscall, true);
+    }
+
+    /// Thread `m` has for a moment a P that there isn't.
+    fn borrow_p(&mut self, m: usize, now: u64) {
+        let seq = self.processor(NO_P, now);
+        self.encoder.event(m, now, Ev::ProcStart, &[NO_P.into(), seq]);
     }
 
     /// From now on the goroutine runs on thread `m`; its next number.
@@ -193,9 +210,10 @@ impl Order {
             return;
         }
         if !has_p {
-            let seq = self.processor(NO_P, now);
-            self.encoder.event(m, now, Ev::ProcStart, &[NO_P.into(), seq]);
-            self.go_on(m, now, goid);
+            self.borrow_p(m, now);
+            self.encoder.event(m, now, Ev::GoSyscallEndBlocked, &[]);
+            let seq = self.runs_on(m, goid);
+            self.encoder.event(m, now, Ev::GoStart, &[goid, seq]);
         }
         self.tell_park(m, record);
         if !has_p {

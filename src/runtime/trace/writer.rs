@@ -68,23 +68,27 @@ impl Writer {
         writer
     }
 
-    /// Takes the records that there are; says how many.
+    /// Takes the records that are there by now; says how many.
     fn drain(&mut self) -> usize {
         let mut taken = 0;
         let mut waits;
+        for buffer in all_buffers() {
+            buffer.reader.refresh();
+            buffer.reader.leave().into_iter().for_each(pool::put);
+        }
         loop {
             let before = taken;
             waits = false;
             for buffer in all_buffers() {
-                let m = (buffer.m.get() + 1) as usize;
-                // What comes meanwhile is for the next time: else one thread could keep this from the others.
+                let m = (buffer.writer.m.get() + 1) as usize;
+                // A part of them at a time: what a thread has done, another's may wait for.
                 for _ in 0..ROUND {
-                    let Some(record) = buffer.peek() else { break };
-                    if !self.order.take(m, &record) {
+                    let Some(record) = buffer.reader.peek() else { break };
+                    if !self.order.take(m, record) {
                         waits = true;
                         break;
                     }
-                    buffer.advance().into_iter().for_each(pool::put);
+                    buffer.reader.advance().into_iter().for_each(pool::put);
                     taken += 1;
                 }
             }

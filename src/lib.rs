@@ -40,6 +40,7 @@
 //! | know the scheduler's state | [`metrics`]; `GODEBUG=schedtrace=1000`; with the feature `tracing`, `tracing::scheduler_events` | `runtime/metrics` |
 //! | be told of signals | [`signal`]: `notify`, `ignore`, `reset` | `os/signal` |
 //! | tell goroutines apart in a trace | [`labels`]; spans of `tracing`, with its feature `tracing::inherit_spans` | `pprof.Do` |
+//! | know where time goes, and who waits for whom | with the feature `pprof`, `pprof`: profiles for `go tool pprof` | `runtime/pprof` |
 //! | have a value for each goroutine | [`goroutine_local!`](goroutine_local!), `thread_local!` | |
 //! | keep to one thread | [`lock_os_thread`] | `runtime.LockOSThread` |
 //! | call it from C | [`capi`], `include/gosched.h` | |
@@ -139,6 +140,8 @@ mod goroutine;
 pub mod io;
 pub mod iter;
 pub mod net;
+#[cfg(feature = "pprof")]
+pub mod pprof;
 pub mod process;
 mod raw;
 mod runtime;

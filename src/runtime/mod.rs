@@ -16,6 +16,7 @@
 //! | `chan`, `sema`, `pollwait` | what goroutines wait for: channels without types, semaphores, descriptors |
 //! | `time`, `stack`, `signal` | timers that are set; stacks that move; the signal handler |
 //! | `sched` | `schedule`, `findRunnable`, park, ready, system calls, coroutines |
+//! | `prof` | what profiles are made of: waits for each other, samples of threads |
 //! | `m` | threads: made, started, idle |
 //! | `p` | processors: who has which, run queues, timer heaps |
 //! | `preempt` | asking a goroutine to stop, and where it may |
@@ -32,7 +33,7 @@
 //!
 //! | face | its modules | for |
 //! | --- | --- | --- |
-//! | safe | `goroutine`, `chan`, `sync`, `time`, `net`, `context`, `signal`, `io`, `fs`, `process`, `iter`, `tokio`, `trace`, `tracing`, `testing`, `attributes` | programs in Rust |
+//! | safe | `goroutine`, `chan`, `sync`, `time`, `net`, `context`, `signal`, `io`, `fs`, `process`, `iter`, `pprof`, `tokio`, `trace`, `tracing`, `testing`, `attributes` | programs in Rust |
 //! | raw | `raw` | who ports a runtime: public as `proc`, `netpoll`, `chan::hchan` |
 //! | C | `capi` | programs in C |
 //!
@@ -92,6 +93,7 @@ mod netpoll;
 mod p;
 mod pollwait;
 mod preempt;
+mod prof;
 mod report;
 mod sched;
 mod sema;
@@ -177,7 +179,19 @@ pub(crate) use p::gcount::gcount;
 pub(crate) use p::procs::gomaxprocs;
 pub(crate) use p::stop::preemptall;
 pub(crate) use pollwait::ops::{poll_runtime_poll_end, poll_runtime_poll_go_on};
+#[cfg(feature = "pprof")]
+pub(crate) use prof::{
+    buckets::{contention, set_contention_rate},
+    contention::Contention,
+    samples::{Sample, take_samples},
+    walk::Copies,
+};
 pub(crate) use report::goroutine_panic::fatalpanic;
+#[cfg(feature = "pprof")]
+pub(crate) use report::{
+    goroutines::{Doing, each_goroutine},
+    symbols::{Symbol, Symbols, Whose},
+};
 pub(crate) use sched::coro::{coroswitch, coroswitch_on, newcoro};
 pub(crate) use sched::detach::set_max_detached;
 pub(crate) use sched::disable::{become_system_goroutine, sched_enable_user};
@@ -202,6 +216,8 @@ pub(crate) use sema::semacquire::{
     cansemacquire, semacquire, semacquire_limited, semacquire1, semrelease, semrelease1,
 };
 pub(crate) use signal::sigaction::{signal_disable, signal_enable, signal_ignore};
+#[cfg(feature = "pprof")]
+pub(crate) use signal::sigprof::{start_sampling, stop_sampling};
 pub(crate) use signal::sigqueue::{bit, signal_recv, signal_wait_until_idle};
 pub(crate) use stack::newstack::set_max_stack;
 pub(crate) use stack::scan::scan_stack;

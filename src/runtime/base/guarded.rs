@@ -1,5 +1,5 @@
 //! Doing what may fault, or wait forever, in a report that must go on: a stack may be broken, and whoever has
-//! failed may hold any lock.
+//! failed may hold any lock. And what may fault in a program that goes on: walking a stack as a signal found it.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -8,13 +8,36 @@ use crate::runtime::arch::{Sigctxt, call_guarded};
 use crate::runtime::base::os::{gettid, signal_m};
 use crate::runtime::base::this::this_m;
 
-/// The thread that reports a fatal error, as [`this_thread`] names it; 0 before.
-static REPORTER: AtomicUsize = AtomicUsize::new(0);
+/// A thread whose [`guarded`] calls are.
+struct Guard {
+    /// The thread, as [`this_thread`] names it; 0 if there is none.
+    thread: AtomicUsize,
+    /// The stack pointer of its innermost [`guarded`] call; 0 outside of one. Its own thread alone reads it, and
+    /// the handlers that interrupt that.
+    at: AtomicUsize,
+}
+
+impl Guard {
+    const fn new() -> Self {
+        Guard { thread: AtomicUsize::new(0), at: AtomicUsize::new(0) }
+    }
+
+    fn is_mine(&self) -> bool {
+        self.thread.load(Ordering::Relaxed) == this_thread()
+    }
+}
+
+/// The thread that reports a fatal error.
+static REPORTER: Guard = Guard::new();
 /// The kernel's number of that thread.
 static PROCID: AtomicU64 = AtomicU64::new(0);
-/// The stack pointer of the reporter's innermost [`guarded`] call; 0 outside of one. Its own thread alone
-/// reads it, and the handlers that interrupt that.
-static AT: AtomicUsize = AtomicUsize::new(0);
+/// The thread that walks what handlers have copied of stacks, in a program that goes on.
+static WALKER: Guard = Guard::new();
+
+/// The guard of the calling thread, if it has one.
+fn mine() -> Option<&'static Guard> {
+    [&REPORTER, &WALKER].into_iter().find(|guard| guard.is_mine())
+}
 
 /// A name that costs no system call: the M, as glibc's is the goroutine's if that has thread-locals of its own.
 fn this_thread() -> usize {
@@ -25,12 +48,21 @@ fn this_thread() -> usize {
 /// Makes the calling thread the one that reports, for good.
 pub(in crate::runtime) fn become_reporter() {
     PROCID.store(gettid(), Ordering::Relaxed);
-    REPORTER.store(this_thread(), Ordering::Relaxed);
+    REPORTER.thread.store(this_thread(), Ordering::Relaxed);
+}
+
+/// Calls `f` on the one thread that walks stacks: a fault there ends a [`guarded`] call in it.
+#[cfg(feature = "pprof")]
+pub(in crate::runtime) fn as_walker<R>(f: impl FnOnce() -> R) -> R {
+    WALKER.thread.store(this_thread(), Ordering::Relaxed);
+    let result = f();
+    WALKER.thread.store(0, Ordering::Relaxed);
+    result
 }
 
 /// Whether the calling thread reports a fatal error.
 pub(in crate::runtime) fn is_reporter() -> bool {
-    REPORTER.load(Ordering::Relaxed) == this_thread()
+    REPORTER.is_mine()
 }
 
 /// Lets the reporter's thread have this signal, which has come to another. In a handler.
@@ -40,24 +72,25 @@ pub(in crate::runtime) fn pass_to_reporter(sig: libc::c_int) {
 }
 
 /// Calls `f`; says whether it has returned. On the thread that reports a fatal error, a fault ends it, and so
-/// does the watchdog: nothing of `f` is dropped then, and locks that it had stay locked.
+/// does the watchdog: nothing of `f` is dropped then, and locks that it had stay locked. So does a fault on the thread
+/// that walks stacks, which calls nothing here that has any.
 pub(in crate::runtime) fn guarded(f: impl FnOnce()) -> bool {
-    if !is_reporter() {
+    let Some(guard) = mine() else {
         f();
         return true;
-    }
-    let outer = AT.load(Ordering::Relaxed);
+    };
+    let outer = guard.at.load(Ordering::Relaxed);
     // SAFETY: on g0 or on a thread's own stack nothing unwinds. What is left behind if `f` is ended belongs
-    // to a process that ends.
-    let returned = unsafe { call_guarded(f, AT.as_ptr()) };
-    AT.store(outer, Ordering::Relaxed);
+    // to a process that ends, or is an unwinder's, which keeps nothing.
+    let returned = unsafe { call_guarded(f, guard.at.as_ptr()) };
+    guard.at.store(outer, Ordering::Relaxed);
     returned
 }
 
 /// Ends the innermost [`guarded`] call when the handler returns that has interrupted this context; says
 /// whether there is one on this thread.
 pub(in crate::runtime) fn end_guarded(context: &mut Sigctxt<'_>) -> bool {
-    let at = if is_reporter() { AT.swap(0, Ordering::Relaxed) } else { 0 };
+    let at = mine().map_or(0, |guard| guard.at.swap(0, Ordering::Relaxed));
     if at != 0 {
         // SAFETY: gosched_guarded has left this address, and hasn't returned: then it would be another.
         unsafe { context.end_guarded(at) };

@@ -18,6 +18,7 @@ use crate::runtime::data::timer::Timer;
 use crate::runtime::lock::rank::{LockRank, lock_init};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::pool;
+use crate::runtime::prof::contention::released;
 use crate::runtime::sched::ready::goready;
 use crate::runtime::time::fire::end_timer;
 
@@ -151,6 +152,7 @@ fn release_waiter(sg: &'static Sudog, list: &GList, futures: &Waitq) {
     };
     gp.param.store(ptr::from_ref(sg).cast_mut().cast(), Ordering::Relaxed);
     sg.success.set(false);
+    released(sg);
     list.push(gp);
 }
 

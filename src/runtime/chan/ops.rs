@@ -14,6 +14,7 @@ use crate::runtime::data::hchan::{Hchan, Type, Waitq};
 use crate::runtime::data::runtime2::{G, M, Mutex, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
 use crate::runtime::lock::{lock_on, unlock, unlock_and_hold, unlock_on};
+use crate::runtime::prof::contention::{Wait, released};
 use crate::runtime::sched::park::{gopark, gopark_on};
 use crate::runtime::sched::ready::ready_on;
 
@@ -114,9 +115,9 @@ pub(super) unsafe fn chansend_and(
         return Sent::Full;
     };
     // The receiver copies the value from `ep` while this goroutine is parked.
-    let mysg = enqueue_me(gp, mp, c, &c.sendq, ep.cast_mut());
+    let (mysg, wait) = enqueue_me(gp, mp, c, &c.sendq, ep.cast_mut());
     park_on(gp, mp, c, WaitReason::ChanSend, TraceBlockReason::ChanSend);
-    let success = woken(gp, mysg);
+    let success = woken(gp, mysg, wait);
     if !success && c.closed.load(Ordering::Relaxed) == 0 {
         throw("chansend: spurious wakeup");
     }
@@ -180,9 +181,9 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
         unlock_on(mp, &c.lock);
         return Received::Empty;
     };
-    let mysg = enqueue_me(gp, mp, c, &c.recvq, ep);
+    let (mysg, wait) = enqueue_me(gp, mp, c, &c.recvq, ep);
     park_on(gp, mp, c, WaitReason::ChanReceive, TraceBlockReason::ChanRecv);
-    if woken(gp, mysg) { Received::Done } else { Received::Closed }
+    if woken(gp, mysg, wait) { Received::Done } else { Received::Closed }
 }
 
 /// Copies the value at `ep` to the waiting receiver `sg`, and makes its goroutine ready; or calls `wake`, if it is a
@@ -247,6 +248,7 @@ fn hand_over(
     let held = unlockf();
     gp.param.store(ptr::from_ref(sg).cast_mut().cast(), Ordering::Relaxed);
     sg.success.set(true);
+    released(sg);
     ready_on(mp, gp, true);
     drop(held);
 }
@@ -291,9 +293,16 @@ pub(super) unsafe fn recv(
 /// Puts the running goroutine into `q`; `elem` is the value to send or the place to receive to. The
 /// lock is held.
 #[inline(always)]
-fn enqueue_me(gp: &'static G, mp: &'static M, c: &Hchan, q: &Waitq, elem: *mut c_void) -> &'static Sudog {
+fn enqueue_me(
+    gp: &'static G,
+    mp: &'static M,
+    c: &Hchan,
+    q: &Waitq,
+    elem: *mut c_void,
+) -> (&'static Sudog, Wait) {
     let mysg = acquire_sudog(mp);
-    mysg.releasetime.set(0);
+    let wait = Wait::begin();
+    mysg.releasetime.set(wait.releasetime());
     mysg.elem.store(elem, Ordering::Relaxed);
     mysg.waitlink.set(None);
     mysg.g.set(Some(gp));
@@ -302,7 +311,7 @@ fn enqueue_me(gp: &'static G, mp: &'static M, c: &Hchan, q: &Waitq, elem: *mut c
     gp.waiting.set(Some(mysg));
     gp.param.store(ptr::null_mut(), Ordering::Relaxed);
     q.enqueue(mysg);
-    mysg
+    (mysg, wait)
 }
 
 /// Parks the running goroutine, which is in a queue of `c`, and unlocks `c` once it is off its stack.
@@ -318,16 +327,17 @@ fn park_on(gp: &'static G, mp: &'static M, c: &Hchan, reason: WaitReason, trace_
 
 /// Gives the sudog back after [`park_on`]; true if a value was handed over, false if the channel was closed.
 #[inline(always)]
-fn woken(gp: &'static G, mysg: &'static Sudog) -> bool {
+fn woken(gp: &'static G, mysg: &'static Sudog, wait: Wait) -> bool {
     if !gp.waiting.get().is_some_and(|waiting| ptr::eq(waiting, mysg)) {
         throw("G waiting list is corrupted");
     }
     gp.waiting.set(None);
     gp.active_stack_chans.set(false);
-    let success = mysg.success.get();
+    let (success, releasetime) = (mysg.success.get(), mysg.releasetime.get());
     gp.param.store(ptr::null_mut(), Ordering::Relaxed);
     mysg.c.set(ptr::null());
     release_sudog_here(mysg);
+    wait.end(releasetime);
     success
 }
 

@@ -20,6 +20,7 @@ use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
 use crate::runtime::lock::{lock_on, unlock, unlock_on};
+use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::park::{gopark, gopark_on};
 
 /// A case of a select. Go's `scase`.
@@ -268,7 +269,8 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
         };
 
         // Pass 2: a sudog into each queue, and park.
-        enqueue_on_all(gp, mp, scases, lockorder, nsends);
+        let wait = Wait::begin();
+        enqueue_on_all(gp, mp, scases, lockorder, nsends, wait);
         gp.param.store(ptr::null_mut(), Ordering::Relaxed);
         gp.parking_on_chan.store(true, Ordering::Relaxed);
         let commit = Some(selparkcommit as _);
@@ -278,8 +280,9 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
         // Pass 3: take the sudogs off the other queues.
         let mp = getm();
         sellock(Some(mp), scases, lockorder);
-        let chosen = dequeue_from_others(gp, mp, scases, lockorder, nsends);
+        let (chosen, releasetime) = dequeue_from_others(gp, mp, scases, lockorder, nsends);
         selunlock(Some(mp), scases, lockorder);
+        wait.end(releasetime);
         chosen
     }
 }
@@ -327,7 +330,14 @@ unsafe fn sort_by_address(scases: &[Scase], pollorder: &[u16], lockorder: &mut [
 ///
 /// # Safety
 /// As [`sellock`].
-unsafe fn enqueue_on_all(gp: &'static G, mp: &'static M, scases: &[Scase], lockorder: &[u16], nsends: usize) {
+unsafe fn enqueue_on_all(
+    gp: &'static G,
+    mp: &'static M,
+    scases: &[Scase],
+    lockorder: &[u16],
+    nsends: usize,
+    wait: Wait,
+) {
     if !gp.waiting.is_null() {
         throw("gp.waiting != nil");
     }
@@ -340,7 +350,7 @@ unsafe fn enqueue_on_all(gp: &'static G, mp: &'static M, scases: &[Scase], locko
         sg.g.set(Some(gp));
         sg.is_select.set(true);
         sg.elem.store(scases[i].elem, Ordering::Relaxed);
-        sg.releasetime.set(0);
+        sg.releasetime.set(wait.releasetime());
         sg.c.set(c);
         match last {
             None => gp.waiting.set(Some(sg)),
@@ -352,7 +362,7 @@ unsafe fn enqueue_on_all(gp: &'static G, mp: &'static M, scases: &[Scase], locko
 }
 
 /// Takes the sudogs off all queues but that of the case that woke the goroutine, which has been taken off;
-/// returns how that case ended. The channels are locked.
+/// returns how that case ended, and when, if the wait counts. The channels are locked.
 ///
 /// # Safety
 /// As [`sellock`].
@@ -362,7 +372,7 @@ unsafe fn dequeue_from_others(
     scases: &[Scase],
     lockorder: &[u16],
     nsends: usize,
-) -> Chosen {
+) -> (Chosen, i64) {
     gp.select_done.store(0, Ordering::Relaxed);
     let woken: *const Sudog = gp.param.swap(ptr::null_mut(), Ordering::Relaxed).cast_const().cast();
     // All elems first, as copystack walks gp.waiting and must find no old one.
@@ -375,17 +385,18 @@ unsafe fn dequeue_from_others(
     }
     let mut next = gp.waiting.get();
     gp.waiting.set(None);
-    let mut chosen = Chosen::None;
+    let mut chosen = (Chosen::None, 0);
     for &o in lockorder {
         let i = usize::from(o);
         let Some(sg) = next else { throw("selectgo: bad waiting list") };
         if ptr::eq(sg, woken) {
-            chosen = match (i < nsends, sg.success.get()) {
+            let how = match (i < nsends, sg.success.get()) {
                 (true, true) => Chosen::Sent(i),
                 (true, false) => Chosen::SendClosed(i),
                 (false, true) => Chosen::Received(i),
                 (false, false) => Chosen::RecvClosed(i),
             };
+            chosen = (how, sg.releasetime.get());
         } else {
             // SAFETY: the caller keeps the channels.
             let c = unsafe { channel(scases, o) };
@@ -395,7 +406,7 @@ unsafe fn dequeue_from_others(
         sg.waitlink.set(None);
         release_sudog(mp, sg);
     }
-    if chosen == Chosen::None {
+    if chosen.0 == Chosen::None {
         throw("selectgo: bad wakeup");
     }
     chosen

@@ -24,7 +24,7 @@ pub(in crate::runtime) const STOP: c_int = 4;
 pub(in crate::runtime) const INNER_FRAMES: usize = 100;
 
 /// For each frame, an address in its current instruction; the innermost first.
-pub(in crate::runtime) struct Pcs {
+pub(crate) struct Pcs {
     pcs: [usize; INNER_FRAMES],
     len: usize,
     /// Whether the walk didn't come to its end: the unwinder has faulted, or taken too long.
@@ -34,7 +34,14 @@ pub(in crate::runtime) struct Pcs {
 impl Pcs {
     pub(in crate::runtime) const NONE: Pcs = Pcs { pcs: [0; INNER_FRAMES], len: 0, failed: false };
 
-    pub(in crate::runtime) fn as_slice(&self) -> &[usize] {
+    /// One frame, at `pc`.
+    pub(in crate::runtime) fn one(pc: usize) -> Pcs {
+        let mut pcs = Pcs { len: 1, ..Pcs::NONE };
+        pcs.pcs[0] = pc;
+        pcs
+    }
+
+    pub(crate) fn as_slice(&self) -> &[usize] {
         &self.pcs[..self.len]
     }
 }
@@ -67,13 +74,20 @@ pub(in crate::runtime) unsafe fn callers_of_still(gp: &G) -> Pcs {
 /// # Safety
 /// The registers are those of a frame on a stack that stays as it is until this returns: of `gp`, or a copy.
 pub(in crate::runtime) unsafe fn gcallers(gp: &G, regs: &Regs) -> Pcs {
-    let mut found = Pcs::NONE;
     if regs.pc == goexit_pc() {
         // It hasn't begun: it is at the first instruction of its function.
-        found.pcs[0] = gp.startpc.get();
-        found.len = 1;
-        return found;
+        return Pcs::one(gp.startpc.get());
     }
+    // SAFETY: as the caller says.
+    unsafe { callers_of(regs) }
+}
+
+/// The frames of the code that has these registers, as many as the unwinder finds.
+///
+/// # Safety
+/// Where they lead stays as it is until this returns.
+pub(in crate::runtime) unsafe fn callers_of(regs: &Regs) -> Pcs {
+    let mut found = Pcs::NONE;
     let mut walk: Walk = (Some(regs.pc), &mut found);
     // SAFETY: an unwinder reads the stack that the registers lead to, which stays as it is, as the caller
     // says; `frame` gets the walk, and doesn't unwind.

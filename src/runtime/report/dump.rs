@@ -4,22 +4,13 @@ use std::io;
 use std::ptr;
 
 use crate::runtime::arch::{getg, systemstack_scannable};
-use crate::runtime::base::os::nanotime;
-use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, GSCANRUNNING, WaitReason};
+use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, WaitReason};
 use crate::runtime::g::allgs::{atomic_all_g, atomic_all_g_index};
-use crate::runtime::g::callers::{Pcs, callers_of_still, gcallers, left_at};
-use crate::runtime::g::status::{
-    cas_g_from_waiting, cas_g_to_waiting, casfrom_gscanstatus, castogscanstatus, readgstatus,
-};
-use crate::runtime::m::turn::let_one_go;
+use crate::runtime::g::status::{cas_g_from_waiting, cas_g_to_waiting, readgstatus};
 use crate::runtime::report::ancestors::Origin;
+use crate::runtime::report::look::look;
 use crate::runtime::report::symbols::Symbols;
 use crate::runtime::report::traceback::{traceback, write_header};
-use crate::runtime::signal::snapshot;
-use crate::runtime::world::suspend::{resume_g, suspend_g_until};
-
-/// How long to wait for a goroutine that runs to stop, in nanoseconds.
-const PATIENCE: i64 = 10 * 1000 * 1000;
 
 /// Writes the state and the stack of every goroutine, the caller's first. Go's `runtime.Stack`, of all.
 ///
@@ -89,47 +80,12 @@ fn while_waiting(me: Option<&'static G>, f: impl FnOnce()) {
 
 /// Prints `gp`, if it has begun and not ended. On g0, or on a thread that isn't ours.
 fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>) {
-    let Some((pcs, origin)) = look(out, gp, me) else { return };
-    // Writing to a string doesn't fail.
-    let _ = traceback(out, symbols, pcs.as_ref(), &origin);
-}
-
-/// Prints the header of `gp`, and finds its frames, if they can be had, and who made it; none if it hasn't
-/// begun or has ended.
-fn look(out: &mut String, gp: &'static G, me: Option<&G>) -> Option<(Option<Pcs>, Origin)> {
-    if me.is_some_and(|me| ptr::eq(me, gp)) {
-        write_header(out, gp, GRUNNING);
-        // SAFETY: `gp` is the caller's, whose thread is on g0 here, so its stack stays as it left it.
-        return Some((Some(unsafe { gcallers(gp, &left_at(gp)) }), Origin::of(gp)));
+    let looked = look(gp, me, |looked| {
+        write_header(out, gp, looked.status);
+        Origin::of(gp)
+    });
+    if let Some((pcs, origin)) = looked {
+        // Writing to a string doesn't fail.
+        let _ = traceback(out, symbols, pcs.as_ref(), &origin);
     }
-    let state = loop {
-        match suspend_g_until(gp, nanotime() + PATIENCE) {
-            Some(state) => break state,
-            None => {
-                if let Some(found) = look_at_running(out, gp) {
-                    return Some(found);
-                }
-            }
-        }
-    };
-    if state.dead {
-        return None;
-    }
-    write_header(out, gp, if state.stopped { GRUNNING } else { readgstatus(gp) & !GSCAN });
-    // SAFETY: it is suspended until resume_g.
-    let found = unsafe { (Some(callers_of_still(gp)), Origin::of(gp)) };
-    resume_g(state);
-    Some(found)
-}
-
-/// [`look`] at a goroutine that runs and doesn't stop; none if it has stopped meanwhile.
-fn look_at_running(out: &mut String, gp: &'static G) -> Option<(Option<Pcs>, Origin)> {
-    // With the scan bit set, it neither ends nor leaves its M.
-    if !castogscanstatus(gp, GRUNNING, GSCANRUNNING) {
-        return None;
-    }
-    write_header(out, gp, GRUNNING);
-    let found = (snapshot::running(gp, let_one_go), Origin::of(gp));
-    casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
-    Some(found)
 }

@@ -27,7 +27,9 @@
 //! | `ancestors.rs` | `printcreatedby`, `printcreatedby1`, `printAncestorTraceback` |
 //! | `symbols.rs` | from addresses to functions, files and lines |
 //! | `wait_since.rs` | since when goroutines wait, noted once a minute |
+//! | `look.rs` | `look`: a goroutine's frames, and what else is wanted of it |
 //! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all |
+//! | `goroutines.rs` | `goroutineProfileWithLabels`: what each does, for a profile |
 //! | `deadlock.rs` | goroutines that wait for each other, where other threads might wake one |
 //! | `hogs.rs` | `Hog`: goroutines that keep a P from others are told of |
 //! | `quit.rs` | SIGQUIT: what every goroutine does, and the end |
@@ -38,7 +40,10 @@ mod ancestors;
 pub(super) mod deadlock;
 pub(super) mod dump;
 pub(super) mod goroutine_panic;
+#[cfg(feature = "pprof")]
+pub(super) mod goroutines;
 pub(super) mod hogs;
+mod look;
 pub mod metrics;
 mod overflow;
 pub(super) mod panic;

@@ -23,17 +23,17 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::g::callers::{INNER_FRAMES, entry};
 
 /// A function at an address. There are several at one address where calls were inlined.
-pub(in crate::runtime) struct Symbol {
+pub(crate) struct Symbol {
     /// Empty if it isn't known.
-    pub(in crate::runtime) function: String,
+    pub(crate) function: String,
     /// Empty if it isn't known.
-    pub(in crate::runtime) file: String,
+    pub(crate) file: String,
     /// 0 if it isn't known.
-    pub(in crate::runtime) line: u32,
+    pub(crate) line: u32,
 }
 
 /// The symbols of the addresses that were looked up.
-pub(in crate::runtime) struct Symbols {
+pub(crate) struct Symbols {
     known: BTreeMap<usize, Vec<Symbol>>,
     nowhere: Option<Nowhere>,
     /// Whether a function was shown whose place isn't known.
@@ -59,7 +59,7 @@ pub(super) fn lose_names() {
 }
 
 impl Symbols {
-    pub(in crate::runtime) fn new() -> Symbols {
+    pub(crate) fn new() -> Symbols {
         Symbols { known: BTreeMap::new(), nowhere: Nowhere::new(), without_place: false }
     }
 
@@ -72,7 +72,7 @@ impl Symbols {
     /// The functions at an address in an instruction (of a call, not where it returns to), the innermost first; one
     /// without a name if nothing is known. std takes its time, locks and a large stack for an address that wasn't
     /// asked for before: on g0, or on a thread that isn't a goroutine's.
-    pub(in crate::runtime) fn functions(&mut self, pc: usize) -> &[Symbol] {
+    pub(crate) fn functions(&mut self, pc: usize) -> &[Symbol] {
         self.look_up(pc);
         self.at(pc)
     }
@@ -162,7 +162,7 @@ impl Symbol {
     }
 
     /// Whose the function is. A report shows those of some, and above: Go's `showframe`.
-    pub(in crate::runtime) fn whose(&self) -> Whose {
+    pub(crate) fn whose(&self) -> Whose {
         let is_one_of = |names: &[&str]| names.iter().any(|begins| self.function.starts_with(begins));
         if is_one_of(&RUNTIME) {
             Whose::Runtime
@@ -192,7 +192,7 @@ impl Symbol {
 
 /// Whose a function is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::runtime) enum Whose {
+pub(crate) enum Whose {
     /// It runs goroutines, or they park in it.
     Runtime,
     /// The program calls it: what it was given may be inlined there.

@@ -68,13 +68,18 @@ pub(super) fn goroutineheader(gp: &G) {
     write_header(&mut Stderr::new(), gp, gp.atomicstatus.load(Ordering::Relaxed));
 }
 
-/// Writes the header of a goroutine whose state is, or was before the scan bit, `atomicstatus`.
-pub(super) fn write_header(out: &mut impl Write, gp: &G, atomicstatus: u32) {
-    let status = match (atomicstatus & !GSCAN, gp.waitreason.get()) {
+/// What `gp` waits for, or does, if its state is, or was before the scan bit, `atomicstatus`.
+pub(super) fn what_it_does(gp: &G, atomicstatus: u32) -> &'static str {
+    match (atomicstatus & !GSCAN, gp.waitreason.get()) {
         (GWAITING, reason) if reason != WaitReason::Zero => reason.as_str(),
         (GRUNNING, _) if is_detached(gp) => "running (detached)",
         (status, _) => status_name(status),
-    };
+    }
+}
+
+/// Writes the header of a goroutine whose state is, or was before the scan bit, `atomicstatus`.
+pub(super) fn write_header(out: &mut impl Write, gp: &G, atomicstatus: u32) {
+    let status = what_it_does(gp, atomicstatus);
     let scan = if atomicstatus & GSCAN != 0 { " (scan)" } else { "" };
     let minutes = match (atomicstatus & !GSCAN, gp.waitsince.get()) {
         (GWAITING | GSYSCALL, since) if since != 0 => (nanotime() - since) / MINUTE,

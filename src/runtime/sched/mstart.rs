@@ -15,6 +15,7 @@ use crate::runtime::m::thread::{FREE_M_REF, FREE_M_WAIT};
 use crate::runtime::mem::sizes::STACK_GUARD;
 use crate::runtime::mem::stack_limit::{forget_stack_limit, remember_stack_limit};
 use crate::runtime::p::acquire::releasep;
+use crate::runtime::prof::timer::{thread_begins, thread_ends};
 use crate::runtime::sched::detach::leave;
 use crate::runtime::sched::handoff::handoffp;
 use crate::runtime::sched::schedule::schedule;
@@ -60,12 +61,14 @@ fn minit(mp: &M) {
     mp.ext.tp.set(thread_pointer());
     remember_stack_limit(mp);
     mp.has_thread(gettid());
+    thread_begins(mp);
 }
 
 /// Undoes [`minit`]. Go's `unminit`.
 fn unminit(mp: &M) {
     forget_stack_limit(mp);
     mp.has_no_thread();
+    thread_ends(mp);
     unminit_signals();
 }
 

@@ -12,12 +12,13 @@ use crossbeam_utils::CachePadded;
 use crate::runtime::base::this::goroutine;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, Sudog, TraceBlockReason, WaitReason};
-use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
+use crate::runtime::g::sudog::acquire_sudog;
 use crate::runtime::lock::mutex::{SharedMutex, lock_ranked};
 use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::unlock;
+use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::park::goparkunlock;
-use crate::runtime::sema::semacquire::ready_with_time;
+use crate::runtime::sema::semacquire::{end_wait, ready_with_time};
 use crate::runtime::time::limit::{Limit, with_limit};
 
 /// A list of waiters. Go's `notifyList`.
@@ -132,30 +133,31 @@ pub(crate) fn notify_list_wait(l: &NotifyList, t: u32) {
         unlock(lock_for(l));
         return;
     }
-    let s = enter(l, t);
+    let (s, wait) = enter(l, t);
     goparkunlock(lock_for(l), WaitReason::SyncCondWait, TraceBlockReason::CondWait, 3);
-    release_sudog_here(s);
+    end_wait(wait, s);
 }
 
 /// Enters the running goroutine in the list, with number `t`. The lock is held.
-fn enter(l: &NotifyList, t: u32) -> &'static Sudog {
+fn enter(l: &NotifyList, t: u32) -> (&'static Sudog, Wait) {
     let (gp, mp) = goroutine();
     let s = acquire_sudog(mp);
     s.g.set(Some(gp));
     s.ticket.set(t);
-    s.releasetime.set(0);
+    let wait = Wait::begin();
+    s.releasetime.set(wait.releasetime());
     l.push_back(s);
-    s
+    (s, wait)
 }
 
 /// [`notify_list_wait`] with a limit; says whether the number was notified.
 pub(crate) fn notify_list_wait_limited(l: &NotifyList, t: u32, limit: Limit<'_>) -> bool {
-    // The waiter's sudog, once it is on the list.
-    let sleeper: Cell<Option<&'static Sudog>> = Cell::new(None);
+    // The waiter's sudog and its wait, once it is on the list.
+    let sleeper: Cell<Option<(&'static Sudog, Wait)>> = Cell::new(None);
     let gave_up = Cell::new(false);
     let give_up = || {
         lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
-        let s = sleeper.get().and_then(|s| l.take(|other| ptr::eq(other, s)));
+        let s = sleeper.get().and_then(|(s, _)| l.take(|other| ptr::eq(other, s)));
         // Else the waiter is off the list, notified. It leaves if it sleeps, or hasn't begun to.
         if s.is_some() || sleeper.get().is_none() {
             gave_up.set(true);
@@ -179,8 +181,8 @@ pub(crate) fn notify_list_wait_limited(l: &NotifyList, t: u32, limit: Limit<'_>)
     // was woken: then its sudog is set and off the list, so they stay as they are.
     let notified = unsafe { with_limit(limit, &give_up, sleep) };
     // Only now: until its end the limit may have been looking for the sudog.
-    if let Some(s) = sleeper.get() {
-        release_sudog_here(s);
+    if let Some((s, wait)) = sleeper.get() {
+        end_wait(wait, s);
     }
     notified
 }

@@ -22,6 +22,7 @@ use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
 use crate::runtime::lock::mutex::lock_ranked;
 use crate::runtime::lock::rank::{LockRank, assert_rank_held};
 use crate::runtime::lock::unlock;
+use crate::runtime::prof::contention::{Wait, mutex_event, now_if, released};
 use crate::runtime::sched::gosched::goyield;
 use crate::runtime::sched::park::goparkunlock;
 use crate::runtime::sched::ready::goready;
@@ -35,6 +36,15 @@ struct SemaRoot {
     treap: Link<Sudog>,
     /// How many sleep here; read without the lock.
     nwait: AtomicU32,
+}
+
+/// A waiter that was taken off its queue.
+struct Dequeued {
+    s: &'static Sudog,
+    /// When, in nanoseconds, if its wait counts in the profile of mutexes.
+    now: i64,
+    /// Since when the last one behind it has waited, as far as it wasn't told of.
+    last_since: i64,
 }
 
 // SAFETY: the lock is made to be shared, and protects the tree; `nwait` is an atomic.
@@ -52,9 +62,9 @@ fn root_for(addr: &AtomicU32) -> &'static SemaRoot {
     &SEMTABLE[(ptr::from_ref(addr).addr() >> 3) % SEM_TAB_SIZE]
 }
 
-/// Makes the goroutine of `s` ready. Go's `readyWithTime`; nothing is profiled, so no time is
-/// taken.
+/// Makes the goroutine of `s` ready. Go's `readyWithTime`.
 pub(super) fn ready_with_time(s: &Sudog) {
+    released(s);
     let Some(gp) = s.g.get() else { throw("sudog without a g") };
     goready(gp);
 }
@@ -71,8 +81,9 @@ pub(crate) fn semacquire1(addr: &AtomicU32, lifo: bool, reason: WaitReason) {
         return;
     }
     let s = waiter();
+    let wait = Wait::begin_at_sema(s, reason.is_mutex_wait());
     sleep(addr, s, lifo, reason, || false);
-    release_sudog_here(s);
+    end_wait(wait, s);
 }
 
 /// [`semacquire1`] with a limit; says whether it has taken one. On a goroutine.
@@ -81,6 +92,7 @@ pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, reason: WaitReaso
         return true;
     }
     let s = waiter();
+    let wait = Wait::begin_at_sema(s, reason.is_mutex_wait());
     let root = root_for(addr);
     let gave_up = Cell::new(false);
     let give_up = || {
@@ -98,7 +110,7 @@ pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, reason: WaitReaso
     // SAFETY: the flag changes, and is looked at, with the root's lock held. Who takes the sudog off the queue wakes the
     // goroutine, nobody else.
     let acquired = unsafe { with_limit(limit, &give_up, || sleep(addr, s, lifo, reason, || gave_up.get())) };
-    release_sudog_here(s);
+    end_wait(wait, s);
     acquired
 }
 
@@ -108,10 +120,15 @@ fn waiter() -> &'static Sudog {
     let held = hold(mp);
     let s = acquire_sudog(mp);
     drop(held);
-    s.releasetime.set(0);
-    s.acquiretime.set(0);
     s.ticket.set(0);
     s
+}
+
+/// The wait of `s` is over, which is on no queue.
+pub(super) fn end_wait(wait: Wait, s: &'static Sudog) {
+    let releasetime = s.releasetime.get();
+    release_sudog_here(s);
+    wait.end(releasetime);
 }
 
 /// Sleeps until it can take one from the semaphore, or `gave_up`, which is asked with the root's lock held. Says whether
@@ -169,7 +186,11 @@ pub(crate) fn semrelease1(addr: &AtomicU32, handoff: bool) {
         root.nwait.fetch_sub(1, Ordering::SeqCst);
     }
     unlock(&root.lock);
-    let Some(s) = s else { return };
+    let Some(Dequeued { s, now, last_since }) = s else { return };
+    let since = s.acquiretime.get();
+    if since != 0 {
+        mutex_event(waited(now - since, now - last_since, s.waiters.get()));
+    }
     if s.ticket.get() != 0 {
         throw("corrupted semaphore ticket");
     }
@@ -185,6 +206,12 @@ pub(crate) fn semrelease1(addr: &AtomicU32, handoff: bool) {
         // callers' code may park here, as at any point that can.
         unsafe { goyield() };
     }
+}
+
+/// How long those have waited altogether whom an unlock keeps waiting, or lets go: the first and the last so long, and
+/// those in between about as long as both on average. All that is new since the unlock before.
+fn waited(first: i64, last: i64, waiters: u16) -> i64 {
+    if waiters == 0 { first } else { first + (last + first) / 2 * i64::from(waiters) }
 }
 
 /// Takes one from the semaphore, unless it is zero. Go's `cansemacquire`.
@@ -271,8 +298,10 @@ impl SemaRoot {
     }
 
     /// Takes the first waiter at `addr`. The lock is held.
-    fn dequeue(&'static self, addr: &AtomicU32) -> Option<&'static Sudog> {
+    fn dequeue(&'static self, addr: &AtomicU32) -> Option<Dequeued> {
         let (ps, s) = self.first(addr)?;
+        let now = now_if(s.acquiretime.get());
+        let mut last_since = s.acquiretime.get();
         if let Some(t) = s.waitlink.get() {
             // The second waiter becomes the tree's node.
             ps.set(Some(t));
@@ -285,6 +314,11 @@ impl SemaRoot {
             }
             t.waittail.set(if t.waitlink.is_null() { None } else { s.waittail.get() });
             t.waiters.set(if s.waiters.get() > 1 { s.waiters.get() - 1 } else { s.waiters.get() });
+            // The caller tells of how long all have waited until now.
+            t.acquiretime.set(now);
+            if let Some(last) = s.waittail.get() {
+                last_since = last.acquiretime.replace(now);
+            }
             s.waitlink.set(None);
             s.waittail.set(None);
         } else {
@@ -307,7 +341,7 @@ impl SemaRoot {
         s.next.set(None);
         s.prev.set(None);
         s.ticket.set(0);
-        Some(s)
+        Some(Dequeued { s, now, last_since })
     }
 
     /// Takes `s`, which waits at `addr`. The lock is held.

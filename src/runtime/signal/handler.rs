@@ -14,6 +14,8 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::m::sigstack::FAULTS;
 use crate::runtime::preempt::safe_point::{is_async_safe_point, want_async_preempt};
+#[cfg(feature = "pprof")]
+use crate::runtime::prof::{samples::sigprof, timer::mark};
 use crate::runtime::sched::bad::{badmorestackg0, badmorestackgsignal};
 use crate::runtime::sched::detach::lose_p;
 use crate::runtime::signal::sigqueue::{signal_ignored, sigsend};
@@ -140,6 +142,13 @@ extern "C" fn gosched_sighandler(sig: c_int, info: *mut libc::siginfo_t, context
                 do_sig_preempt(mp, gp, &mut Sigctxt(ucontext));
                 false // one of the program's own may have come at the same time
             }
+            #[cfg(feature = "pprof")]
+            _ if sig == libc::SIGPROF && is_from_timer(&*info) => {
+                if let (Some(mp), Some(gp)) = (mp, gp) {
+                    sigprof(mp, gp, Sigctxt(ucontext).regs());
+                }
+                true
+            }
             _ if FAULTS.contains(&sig) && end_guarded(&mut Sigctxt(ucontext)) => true,
             (Some(mp), Some(gp)) if FAULTS.contains(&sig) => {
                 guard_hit(mp, gp, (*info).si_addr().addr(), ucontext)
@@ -152,6 +161,13 @@ extern "C" fn gosched_sighandler(sig: c_int, info: *mut libc::siginfo_t, context
         setg(gp);
         *libc::__errno_location() = errno;
     }
+}
+
+/// Whether a SIGPROF is that of a thread's timer of ours, and none of the program's.
+#[cfg(feature = "pprof")]
+fn is_from_timer(info: &libc::siginfo_t) -> bool {
+    // SAFETY: a timer's signal has a value.
+    info.si_code == libc::SI_TIMER && unsafe { info.si_value() }.sival_ptr.addr() == mark()
 }
 
 /// Handles a preemption signal that has come while the thread of `mp` ran `gp`: stops `gp`, if that is wanted

@@ -18,10 +18,13 @@
 //! | --- | --- |
 //! | `handler.rs` | `initsig`, `sighandler`, `doSigPreempt`, `sigfwd`, `getsig`, `setsig`, `setsigstack` |
 //! | `sigaction.rs` | `sigenable`, `sigdisable`, `sigignore`; `signal_enable` and its kin |
+//! | `sigprof.rs` | `setcpuprofilerate`: handlers that look at threads, on and off |
 //! | `sigqueue.rs` | `sigsend`, `signal_recv`, `signalWaitUntilIdle`, `signal_ignored` |
 //! | `snapshot.rs` | a running goroutine's stack, copied by its thread's handler |
 
 pub(super) mod handler;
 pub(super) mod sigaction;
+#[cfg(feature = "pprof")]
+pub(super) mod sigprof;
 pub(super) mod sigqueue;
 pub(super) mod snapshot;

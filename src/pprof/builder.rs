@@ -1,0 +1,238 @@
+//! A profile in the format of `profile.proto`: Go's `profileBuilder`, in `runtime/pprof/proto.go`.
+//!
+//! Functions have names, and lines where the program has debug information; what was inlined is there, too. So a reader
+//! needs neither the program nor its source.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::time::{Duration, SystemTime};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::pprof::mappings::{Mapping, mappings};
+use crate::pprof::proto::Message;
+use crate::runtime::{LabelMap, Symbol, Symbols, Whose};
+
+/// What a value of a sample is, and in which unit.
+pub(super) type ValueType = (&'static str, &'static str);
+
+/// Which of the runtime's frames a stack has. Those that its goroutine began in it never has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inner {
+    /// Those that it was in: where time goes is in question.
+    Runtime,
+    /// From where the runtime was called: where it was made to wait is.
+    Caller,
+}
+
+/// The frames at an address that a stack has: of those that were inlined there, some may be the runtime's.
+type Frames = (usize, std::ops::Range<usize>);
+
+/// A profile that is being made. On a thread that isn't a goroutine's, as symbols are looked up.
+pub(super) struct Builder {
+    symbols: Symbols,
+    mappings: Vec<Mapping>,
+    /// Whether each function is known of those whose code is in a mapping.
+    all_known: Vec<bool>,
+    strings: HashMap<String, u64>,
+    functions: HashMap<(String, String), u64>,
+    locations: HashMap<Frames, u64>,
+    profile: Message,
+}
+
+/// Their numbers in the message `Profile`.
+mod field {
+    pub(super) const SAMPLE_TYPE: u64 = 1;
+    pub(super) const SAMPLE: u64 = 2;
+    pub(super) const MAPPING: u64 = 3;
+    pub(super) const LOCATION: u64 = 4;
+    pub(super) const FUNCTION: u64 = 5;
+    pub(super) const STRING_TABLE: u64 = 6;
+    pub(super) const TIME_NANOS: u64 = 9;
+    pub(super) const DURATION_NANOS: u64 = 10;
+    pub(super) const PERIOD_TYPE: u64 = 11;
+    pub(super) const PERIOD: u64 = 12;
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
+}
+
+impl Builder {
+    /// A profile with these values in each sample, which was begun at a time, with a period between samples.
+    pub(super) fn new(values: &[ValueType], begun: SystemTime, (kind, period): (ValueType, u64)) -> Self {
+        let mappings = mappings();
+        let mut builder = Builder {
+            symbols: Symbols::new(),
+            all_known: vec![true; mappings.len()],
+            mappings,
+            strings: HashMap::new(),
+            functions: HashMap::new(),
+            locations: HashMap::new(),
+            profile: Message::default(),
+        };
+        // The first one is.
+        builder.string("");
+        for value in values {
+            let value = builder.value_type(*value);
+            builder.profile.message(field::SAMPLE_TYPE, &value);
+        }
+        let kind = builder.value_type(kind);
+        let since = begun.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        builder.profile.number(field::TIME_NANOS, nanoseconds(since));
+        builder.profile.message(field::PERIOD_TYPE, &kind).number(field::PERIOD, period);
+        builder
+    }
+
+    /// For how long it was made.
+    pub(super) fn duration(&mut self, duration: Duration) {
+        self.profile.number(field::DURATION_NANOS, nanoseconds(duration));
+    }
+
+    /// Adds a sample: the addresses of its frames, the innermost first.
+    pub(super) fn sample<'a>(
+        &mut self,
+        pcs: &[usize],
+        inner: Inner,
+        values: &[i64],
+        labels: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) {
+        let frames = self.frames(pcs, inner);
+        let locations: Vec<u64> = frames.into_iter().map(|frames| self.location(frames)).collect();
+        self.sample_at(&locations, values, labels);
+    }
+
+    /// Adds a sample of a function that isn't there, which stands for something else.
+    pub(super) fn sample_of(&mut self, function: &str, values: &[i64]) {
+        let mut location = Message::default();
+        // No code is at this address.
+        let id = self.next_location((0, 0..0));
+        let function = self.function(function, "");
+        location.number(1, id).message(4, Message::default().number(1, function));
+        self.profile.message(field::LOCATION, &location);
+        self.sample_at(&[id], values, []);
+    }
+
+    fn sample_at<'a>(
+        &mut self,
+        locations: &[u64],
+        values: &[i64],
+        labels: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) {
+        let mut sample = Message::default();
+        sample.numbers(1, locations.iter().copied()).numbers(2, values.iter().map(|value| *value as u64));
+        for (key, value) in labels {
+            let (key, value) = (self.string(key), self.string(value));
+            sample.message(3, Message::default().number(1, key).number(2, value));
+        }
+        self.profile.message(field::SAMPLE, &sample);
+    }
+
+    /// The frames that are shown of those at these addresses: without those that the goroutine began in, and, by `inner`,
+    /// those of the runtime that it was in. All, if the program has none.
+    fn frames(&mut self, pcs: &[usize], inner: Inner) -> Vec<Frames> {
+        let mut frames: Vec<(usize, Whose)> = Vec::new();
+        for (i, pc) in pcs.iter().enumerate() {
+            frames.extend(self.symbols.functions(*pc).iter().map(|symbol| (i, symbol.whose())));
+        }
+        let outermost = frames.iter().rposition(|(_, whose)| *whose == Whose::Program);
+        let end = outermost.map_or(frames.len(), |last| last + 1);
+        let innermost = frames.iter().position(|(_, whose)| *whose > Whose::Runtime);
+        let begin = innermost.filter(|first| inner == Inner::Caller && *first < end).unwrap_or(0);
+        let mut shown: Vec<Frames> = Vec::new();
+        for (at, (i, _)) in frames.iter().enumerate().take(end).skip(begin) {
+            let first = frames[..at].iter().rev().take_while(|(other, _)| other == i).count();
+            match shown.last_mut().filter(|(pc, range)| *pc == pcs[*i] && range.end == first) {
+                Some((_, range)) => range.end = first + 1,
+                None => shown.push((pcs[*i], first..first + 1)),
+            }
+        }
+        shown
+    }
+
+    fn next_location(&mut self, frames: Frames) -> u64 {
+        let next = self.locations.len() as u64 + 1;
+        self.locations.insert(frames, next);
+        next
+    }
+
+    /// The number of a location, which is written when it is first asked for.
+    fn location(&mut self, frames: Frames) -> u64 {
+        if let Some(id) = self.locations.get(&frames) {
+            return *id;
+        }
+        let (pc, range) = frames.clone();
+        let id = self.next_location(frames);
+        let mapping = self.mappings.iter().position(|at| (at.start..at.limit).contains(&(pc as u64)));
+        let mut location = Message::default();
+        location.number(1, id).number(2, mapping.map_or(0, |i| i as u64 + 1)).number(3, pc as u64);
+        let lines: Vec<(String, String, u32)> = self.symbols.functions(pc)[range]
+            .iter()
+            .map(|Symbol { function, file, line }| (function.clone(), file.clone(), *line))
+            .collect();
+        for (function, file, line) in lines {
+            if function.is_empty() {
+                mapping.inspect(|i| self.all_known[*i] = false);
+                continue;
+            }
+            let function = self.function(&function, &file);
+            location.message(4, Message::default().number(1, function).number(2, line.into()));
+        }
+        self.profile.message(field::LOCATION, &location);
+        id
+    }
+
+    /// The number of a function, which is written when it is first asked for.
+    fn function(&mut self, name: &str, file: &str) -> u64 {
+        let next = self.functions.len() as u64 + 1;
+        let id = *self.functions.entry((name.to_owned(), file.to_owned())).or_insert(next);
+        if id == next {
+            let (name, file) = (self.string(name), self.string(file));
+            let mut function = Message::default();
+            function.number(1, id).number(2, name).number(3, name).number(4, file);
+            self.profile.message(field::FUNCTION, &function);
+        }
+        id
+    }
+
+    /// The number of a string, which is written when it is first asked for.
+    fn string(&mut self, string: &str) -> u64 {
+        if let Some(number) = self.strings.get(string) {
+            return *number;
+        }
+        let next = self.strings.len() as u64;
+        self.strings.insert(string.to_owned(), next);
+        self.profile.bytes(field::STRING_TABLE, string.as_bytes());
+        next
+    }
+
+    fn value_type(&mut self, (kind, unit): ValueType) -> Message {
+        let (kind, unit) = (self.string(kind), self.string(unit));
+        let mut message = Message::default();
+        message.number(1, kind).number(2, unit);
+        message
+    }
+
+    /// The profile, compressed.
+    pub(super) fn finish(mut self) -> io::Result<Vec<u8>> {
+        for (i, at) in std::mem::take(&mut self.mappings).iter().enumerate() {
+            let (file, build_id) = (self.string(&at.file), self.string(&at.build_id));
+            let mut mapping = Message::default();
+            mapping.number(1, i as u64 + 1).number(2, at.start).number(3, at.limit).number(4, at.offset);
+            mapping.number(5, file).number(6, build_id);
+            // Functions, files, lines, and frames that were inlined.
+            let known = self.all_known[i].into();
+            (7..=10).for_each(|flag| _ = mapping.number(flag, known));
+            self.profile.message(field::MAPPING, &mapping);
+        }
+        let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+        compressed.write_all(&self.profile.into_bytes())?;
+        compressed.finish()
+    }
+}
+
+/// Labels, as [`Builder::sample`] wants them.
+pub(super) fn labels_of(labels: Option<&LabelMap>) -> impl Iterator<Item = (&str, &str)> {
+    labels.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str()))
+}

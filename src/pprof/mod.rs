@@ -1,0 +1,106 @@
+//! Profiles that `go tool pprof` reads, with the feature `pprof`: what goroutines do, where they wait for each other, and
+//! where the program's time goes. Go's `runtime/pprof`.
+//!
+//! ```no_run
+//! use gosched::fs::File;
+//! use gosched::pprof::{self, Profile};
+//! # fn serve() {}
+//!
+//! gosched::run(|| -> std::io::Result<()> {
+//!     pprof::set_block_profile_rate(10_000);
+//!     pprof::start_cpu_profile()?;
+//!     serve();
+//!     pprof::stop_cpu_profile(&mut File::create("cpu.pb.gz")?)?;
+//!     Profile::Block.write_to(&mut File::create("block.pb.gz")?)
+//! })
+//! # .unwrap();
+//! ```
+//!
+//! ```text
+//!     go tool pprof -top cpu.pb.gz
+//!     go tool pprof -http=:8000 block.pb.gz
+//! ```
+//!
+//! A server has them at `/debug/pprof/`, as Go's do, by a module that `examples/http` has, to be copied: then
+//! `go tool pprof http://localhost:8080/debug/pprof/profile` gets one by itself.
+//!
+//! The files are the format's, `profile.proto`, compressed: pprof, speedscope and others read them, too. Functions have names
+//! if the program has symbols, and files and lines, and what was inlined, if it has debug information (`debug = "limited"`
+//! in its Cargo profile). Samples of goroutines have their [labels](crate::labels): `go tool pprof -tags`,
+//! `-tagfocus=request=17`.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `profile.rs` | `Profile`: what there is to be read at any time |
+//! | `cpu.rs` | `start_cpu_profile`, `stop_cpu_profile` |
+//! | `builder.rs` | Go's `profileBuilder`: samples, locations, functions |
+//! | `mappings.rs` | the files whose code is in memory, and their build ids |
+//! | `proto.rs` | messages as bytes |
+
+mod builder;
+mod cpu;
+mod mappings;
+mod profile;
+mod proto;
+
+use std::io;
+use std::panic::resume_unwind;
+use std::thread::{self, JoinHandle};
+
+use crate::goroutine::blocking;
+use crate::runtime::{Contention, set_contention_rate};
+
+pub use cpu::{set_cpu_profile_rate, start_cpu_profile, stop_cpu_profile};
+pub use profile::Profile;
+
+/// Has [`Profile::Block`] tell of waits from now on: of those that are as long as `nanoseconds` of each, of shorter ones of so
+/// many that one is told of for so many nanoseconds; of none, for 0, which is so at first. Go's
+/// `runtime.SetBlockProfileRate`.
+///
+/// A wait is one for a channel, in a [`select!`](crate::select!), or of [`sync`](crate::sync); not one for the network or a
+/// time. It is told of when it is over, with the stack of who has waited. What is told of costs some microseconds, and what
+/// isn't, that the time is asked for twice.
+///
+/// ```
+/// use gosched::pprof::set_block_profile_rate;
+///
+/// set_block_profile_rate(1); // every wait
+/// set_block_profile_rate(10_000); // few of those below 10 µs
+/// set_block_profile_rate(0);
+/// ```
+pub fn set_block_profile_rate(nanoseconds: u64) {
+    set_contention_rate(Contention::Block, i64::try_from(nanoseconds).unwrap_or(i64::MAX));
+}
+
+/// Has [`Profile::Mutex`] tell of one in `rate` unlocks from now on that others have waited for; of none, for 0, which is so at
+/// first. Returns the former rate. Go's `runtime.SetMutexProfileFraction`.
+///
+/// The stack is that of who has held the lock and unlocks it, the time that of all who have waited meanwhile: a function is
+/// in this profile that makes others wait, and in [`Profile::Block`] who waits. It tells of [`Mutex`](crate::sync::Mutex) and
+/// [`RwLock`](crate::sync::RwLock).
+///
+/// ```
+/// use gosched::pprof::set_mutex_profile_fraction;
+///
+/// assert_eq!(set_mutex_profile_fraction(5), 0);
+/// assert_eq!(set_mutex_profile_fraction(0), 5);
+/// ```
+pub fn set_mutex_profile_fraction(rate: u32) -> u32 {
+    set_contention_rate(Contention::Mutex, rate.into()) as u32
+}
+
+/// Calls `f` on a thread that isn't a goroutine's: there is room on its stack, and it holds no lock that a goroutine might.
+fn spawn<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> io::Result<JoinHandle<R>> {
+    thread::Builder::new().name("gosched-pprof".into()).spawn(f)
+}
+
+/// What such a thread returns, once it has ended.
+fn joined<R>(thread: JoinHandle<R>) -> R {
+    blocking(|| thread.join()).unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+fn on_a_thread<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> io::Result<R> {
+    spawn(f).map(joined)
+}

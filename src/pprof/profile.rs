@@ -1,0 +1,151 @@
+//! What there is to be read of a program at any time: Go's `pprof.Profile`, in `runtime/pprof/pprof.go`.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{self, Write};
+use std::time::SystemTime;
+
+use crate::pprof::builder::{Builder, Inner, ValueType, labels_of};
+use crate::pprof::on_a_thread;
+use crate::runtime::{Contention, Doing, contention, each_goroutine, mcount_now};
+
+/// A profile that can be written at any time. Go's `pprof.Profile`, and its predefined ones.
+///
+/// ```
+/// use gosched::pprof::Profile;
+///
+/// gosched::run(|| {
+///     let mut file = Vec::new();
+///     Profile::Goroutine.write_to(&mut file).unwrap();
+///     assert!(file.starts_with(b"\x1f\x8b"));
+/// });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Profile {
+    /// The stacks of all goroutines, with how many have each; their labels, and, as a label `state`, what they wait for.
+    Goroutine,
+    /// Where goroutines have waited for each other, how often and for how long: see
+    /// [`set_block_profile_rate`](crate::pprof::set_block_profile_rate).
+    Block,
+    /// Where locks were unlocked that others waited for: see
+    /// [`set_mutex_profile_fraction`](crate::pprof::set_mutex_profile_fraction).
+    Mutex,
+    /// How many threads were made for goroutines; without stacks, which nobody but the runtime makes them in.
+    Threadcreate,
+}
+
+const GOROUTINE: ValueType = ("goroutine", "count");
+const THREADCREATE: ValueType = ("threadcreate", "count");
+const CONTENTIONS: ValueType = ("contentions", "count");
+const DELAY: ValueType = ("delay", "nanoseconds");
+
+impl Profile {
+    /// All there are. Go's `pprof.Profiles`.
+    ///
+    /// ```
+    /// use gosched::pprof::Profile;
+    ///
+    /// let names = Profile::ALL.map(Profile::name);
+    /// assert_eq!(names, ["goroutine", "block", "mutex", "threadcreate"]);
+    /// ```
+    pub const ALL: [Profile; 4] = [Profile::Goroutine, Profile::Block, Profile::Mutex, Profile::Threadcreate];
+
+    /// Its name, which is Go's. Go's `Profile.Name`.
+    ///
+    /// ```
+    /// assert_eq!(gosched::pprof::Profile::Block.name(), "block");
+    /// ```
+    pub const fn name(self) -> &'static str {
+        match self {
+            Profile::Goroutine => "goroutine",
+            Profile::Block => "block",
+            Profile::Mutex => "mutex",
+            Profile::Threadcreate => "threadcreate",
+        }
+    }
+
+    /// The profile with this name, if there is one. Go's `pprof.Lookup`.
+    ///
+    /// ```
+    /// use gosched::pprof::Profile;
+    ///
+    /// assert_eq!(Profile::named("mutex"), Some(Profile::Mutex));
+    /// assert_eq!(Profile::named("heap"), None);
+    /// ```
+    pub fn named(name: &str) -> Option<Profile> {
+        Profile::ALL.into_iter().find(|profile| profile.name() == name)
+    }
+
+    /// Writes the profile as a compressed `profile.proto`, which `go tool pprof` reads. Go's `Profile.WriteTo`, without
+    /// its text.
+    ///
+    /// It is made on a thread of its own, for which the goroutine waits as in [`blocking`](crate::blocking), and then
+    /// written at once. Goroutines go on meanwhile: as
+    /// [`dump_goroutines`](crate::dump_goroutines) says, each is suspended while it is looked at. Not on a copying stack.
+    ///
+    /// ```
+    /// use gosched::pprof::Profile;
+    ///
+    /// gosched::run(|| {
+    ///     let mut file = tempfile();
+    ///     Profile::Threadcreate.write_to(&mut file).unwrap();
+    /// });
+    ///
+    /// fn tempfile() -> impl std::io::Write {
+    ///     std::io::sink() // a gosched::fs::File, as a rule
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `out`; and if no thread can be made.
+    ///
+    /// # Panics
+    /// As `out` does.
+    pub fn write_to(self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        let profile = on_a_thread(move || match self {
+            Profile::Goroutine => goroutines(),
+            Profile::Block => contentions(Contention::Block),
+            Profile::Mutex => contentions(Contention::Mutex),
+            Profile::Threadcreate => threads(),
+        })?;
+        out.write_all(&profile?)
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Go's `writeGoroutine`.
+fn goroutines() -> io::Result<Vec<u8>> {
+    let mut counts = HashMap::new();
+    each_goroutine(|Doing { pcs, what, labels }| {
+        *counts.entry((pcs.as_slice().to_vec(), what, labels)).or_insert(0) += 1;
+    });
+    let mut builder = Builder::new(&[GOROUTINE], SystemTime::now(), (GOROUTINE, 1));
+    for ((pcs, what, labels), count) in &counts {
+        let labels = labels_of(labels.as_deref()).chain([("state", *what)]);
+        builder.sample(pcs, Inner::Caller, &[*count], labels);
+    }
+    builder.finish()
+}
+
+/// Go's `writeBlock` and `writeMutex`.
+fn contentions(what: Contention) -> io::Result<Vec<u8>> {
+    let mut builder = Builder::new(&[CONTENTIONS, DELAY], SystemTime::now(), (CONTENTIONS, 1));
+    for (pcs, contended) in contention(what) {
+        let values = [contended.count.round() as i64, contended.nanoseconds.round() as i64];
+        builder.sample(&pcs, Inner::Caller, &values, []);
+    }
+    builder.finish()
+}
+
+/// Go's `writeThreadCreate`.
+fn threads() -> io::Result<Vec<u8>> {
+    let mut builder = Builder::new(&[THREADCREATE], SystemTime::now(), (THREADCREATE, 1));
+    builder.sample(&[], Inner::Caller, &[mcount_now().into()], []);
+    builder.finish()
+}

@@ -1,0 +1,50 @@
+//! The profile of processors, on and off: Go's `SetCPUProfileRate` and `setcpuprofilerate`, and the action of SIGPROF,
+//! in `setProcessCPUProfiler`.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use crate::runtime::prof::samples::{begin_samples, end_samples};
+use crate::runtime::prof::timer::set_rate;
+use crate::runtime::signal::handler::{getsig, our_action, setsig};
+
+/// The action of SIGPROF before ours, while threads are profiled.
+static BEFORE: Mutex<Option<libc::sigaction>> = Mutex::new(None);
+
+/// Looks at each thread that runs goroutines, so many times in each second that it is on a processor. Fails if that
+/// is being done, or the kernel refuses.
+pub(crate) fn start_sampling(hz: i32) -> io::Result<()> {
+    let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+    if before.is_some() {
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "a CPU profile is being made already"));
+    }
+    begin_samples()?;
+    let mut former = getsig(libc::SIGPROF)?;
+    if former.sa_sigaction == libc::SIG_DFL {
+        // A signal may be late, and by default it ends the process.
+        former.sa_sigaction = libc::SIG_IGN;
+    }
+    // SAFETY: our handler, which may be called anywhere.
+    unsafe { setsig(libc::SIGPROF, &our_action()) }?;
+    let started = set_rate(hz).inspect_err(|_| stop(&former));
+    if started.is_ok() {
+        *before = Some(former);
+    }
+    started
+}
+
+/// Looks no more. `last` is called before anybody else can look.
+pub(crate) fn stop_sampling(last: impl FnOnce()) {
+    let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+    before.as_ref().inspect(|former| stop(former));
+    last();
+    *before = None;
+}
+
+fn stop(former: &libc::sigaction) {
+    // None can be refused.
+    let _none = set_rate(0);
+    end_samples();
+    // SAFETY: the program's own action, which was in force before, or none.
+    let _restored = unsafe { setsig(libc::SIGPROF, former) };
+}

@@ -7,9 +7,13 @@
 //!     curl http://127.0.0.1:8080/sched
 //! ```
 //!
-//! With `GODEBUG=schedtrace=1000` the state is written each second.
+//! With `GODEBUG=schedtrace=1000` the state is written each second. With `--features pprof` there are profiles at
+//! `/debug/pprof/`: `go tool pprof http://127.0.0.1:8080/debug/pprof/profile`.
 
 #![forbid(unsafe_code)]
+
+#[cfg(feature = "pprof")]
+mod debug_pprof;
 
 use std::env;
 use std::io::{self, ErrorKind, Read, Write};
@@ -30,6 +34,8 @@ const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nCo
 
 fn main() -> io::Result<()> {
     let address = env::args().nth(1).unwrap_or("127.0.0.1:8080".into());
+    #[cfg(feature = "pprof")]
+    debug_pprof::begin();
     gosched::run(|| serve(&address))
 }
 
@@ -57,6 +63,8 @@ struct Asked {
     body: usize,
     /// Whether the connection stays open after it.
     keep_alive: bool,
+    /// Its path, if it is one for a profile.
+    profile: Option<String>,
 }
 
 /// The request at the front of `bytes`; none if its head isn't complete, an error if it isn't a request.
@@ -67,7 +75,9 @@ fn parse(bytes: &[u8]) -> Result<Option<Asked>, ()> {
     if request.path == Some("/sched") {
         proc::schedtrace(true);
     }
-    let mut asked = Asked { head, body: 0, keep_alive: request.version == Some(1) };
+    let profile = request.path.filter(|path| cfg!(feature = "pprof") && path.starts_with("/debug/pprof/"));
+    let profile = profile.map(str::to_owned);
+    let mut asked = Asked { head, body: 0, keep_alive: request.version == Some(1), profile };
     for header in request.headers {
         let value = str::from_utf8(header.value).map_err(drop)?.trim();
         if header.name.eq_ignore_ascii_case("content-length") {
@@ -90,7 +100,7 @@ pub fn converse(mut stream: TcpStream) -> io::Result<()> {
             Ok(Some(asked)) => {
                 let here = asked.body.min(len - asked.head);
                 skip(&mut stream, asked.body - here)?;
-                stream.write_all(HELLO)?;
+                answer(&mut stream, asked.profile)?;
                 if !asked.keep_alive {
                     return Ok(());
                 }
@@ -103,6 +113,14 @@ pub fn converse(mut stream: TcpStream) -> io::Result<()> {
             },
             Ok(None) | Err(()) => return stream.write_all(BAD_REQUEST),
         }
+    }
+}
+
+fn answer(stream: &mut TcpStream, profile: Option<String>) -> io::Result<()> {
+    match profile {
+        #[cfg(feature = "pprof")]
+        Some(path) => debug_pprof::answer(&path).write_to(stream),
+        _ => stream.write_all(HELLO),
     }
 }
 

@@ -183,14 +183,15 @@ impl Builder {
         id
     }
 
-    /// The number of a function, which is written when it is first asked for.
+    /// The number of a function, which is written when it is first asked for. It has no `system_name`: pprof would take
+    /// that for one of C++, and cut out what is in angle brackets.
     fn function(&mut self, name: &str, file: &str) -> u64 {
         let next = self.functions.len() as u64 + 1;
         let id = *self.functions.entry((name.to_owned(), file.to_owned())).or_insert(next);
         if id == next {
             let (name, file) = (self.string(name), self.string(file));
             let mut function = Message::default();
-            function.number(1, id).number(2, name).number(3, name).number(4, file);
+            function.number(1, id).number(2, name).number(4, file);
             self.profile.message(field::FUNCTION, &function);
         }
         id

@@ -1,0 +1,108 @@
+//! Profiles of a running server at `/debug/pprof/`, as Go's `net/http/pprof` has them; to be copied into a program that uses
+//! gosched with its feature `pprof`. For any server: an [`Answer`] is what one needs to send.
+//!
+//! ```text
+//!     go tool pprof http://localhost:8080/debug/pprof/profile?seconds=5
+//!     go tool pprof -http=:8000 http://localhost:8080/debug/pprof/block
+//!     curl http://localhost:8080/debug/pprof/goroutine?debug=2
+//! ```
+//!
+//! Whoever asks learns much of the program, and keeps it busy: don't let strangers.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use gosched::pprof::{self, Profile};
+use gosched::time::sleep;
+
+/// What all paths begin with that are answered here.
+const PREFIX: &str = "/debug/pprof/";
+
+/// For how long time is profiled if nobody says, in seconds; as Go's.
+const SECONDS: u64 = 30;
+
+/// The answer to a request.
+pub struct Answer {
+    /// The number and its name.
+    pub status: &'static str,
+    pub content_type: &'static str,
+    /// What the file is called, if it is one.
+    pub file: Option<String>,
+    pub body: Vec<u8>,
+}
+
+/// Has waits told of: of those for locks and channels that last 10 µs or more each, and one in ten unlocks that others have
+/// waited for.
+pub fn begin() {
+    pprof::set_block_profile_rate(10_000);
+    pprof::set_mutex_profile_fraction(10);
+}
+
+/// The answer to a GET of a path below [`PREFIX`], with its query. It may take as long as `seconds=` asks for.
+pub fn answer(path: &str) -> Answer {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let asked = |key: &str| query.split('&').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
+    match path.strip_prefix(PREFIX) {
+        Some("") => index(),
+        Some("profile") => {
+            let seconds = asked("seconds").and_then(|seconds| seconds.parse().ok()).unwrap_or(SECONDS);
+            file("profile", |body| {
+                pprof::start_cpu_profile()?;
+                sleep(Duration::from_secs(seconds));
+                pprof::stop_cpu_profile(body)
+            })
+        }
+        Some("goroutine") if asked("debug") == Some("2") => text("200 OK", |body| {
+            // A vector takes all.
+            let _ = gosched::dump_goroutines(body);
+        }),
+        name => match name.and_then(Profile::named) {
+            Some(profile) => file(profile.name(), |body| profile.write_to(body)),
+            None => text("404 Not Found", |body| body.extend_from_slice(b"Unknown profile\n")),
+        },
+    }
+}
+
+/// What there is.
+fn index() -> Answer {
+    let names = Profile::ALL.map(Profile::name).into_iter().chain(["profile"]);
+    let links: String = names.map(|name| format!("<li><a href=\"{name}\">{name}</a></li>\n")).collect();
+    let body = format!("<!doctype html>\n<title>{PREFIX}</title>\n<ul>\n{links}</ul>\n").into_bytes();
+    Answer { status: "200 OK", content_type: "text/html; charset=utf-8", file: None, body }
+}
+
+fn file(name: &str, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Answer {
+    let mut body = Vec::new();
+    match write(&mut body) {
+        Ok(()) => {
+            let content_type = "application/octet-stream";
+            Answer { status: "200 OK", content_type, file: Some(name.to_owned()), body }
+        }
+        Err(error) => text("500 Internal Server Error", |body| {
+            body.extend_from_slice(format!("Could not make the profile: {error}\n").as_bytes());
+        }),
+    }
+}
+
+fn text(status: &'static str, write: impl FnOnce(&mut Vec<u8>)) -> Answer {
+    let mut body = Vec::new();
+    write(&mut body);
+    Answer { status, content_type: "text/plain; charset=utf-8", file: None, body }
+}
+
+impl Answer {
+    /// Writes it as HTTP/1.1 has it.
+    pub fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
+        let disposition = self.file.as_ref().map_or(String::new(), |name| {
+            format!("Content-Disposition: attachment; filename=\"{name}\"\r\n")
+        });
+        let Answer { status, content_type, body, .. } = self;
+        write!(
+            out,
+            "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nX-Content-Type-Options: nosniff\r\n\
+             {disposition}Content-Length: {}\r\n\r\n",
+            body.len(),
+        )?;
+        out.write_all(body)
+    }
+}

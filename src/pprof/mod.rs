@@ -21,7 +21,7 @@
 //!     go tool pprof -http=:8000 block.pb.gz
 //! ```
 //!
-//! A server has them at `/debug/pprof/`, as Go's do, by a module that `examples/http` has, to be copied: then
+//! A server has them at `/debug/pprof/`, as Go's do, by a module that `examples/http.rs` has, to be copied: then
 //! `go tool pprof http://localhost:8080/debug/pprof/profile` gets one by itself.
 //!
 //! The files are the format's, `profile.proto`, compressed: pprof, speedscope and others read them, too. Functions have names
@@ -35,7 +35,7 @@
 //! | --- | --- |
 //! | `profile.rs` | `Profile`: what there is to be read at any time |
 //! | `cpu.rs` | `start_cpu_profile`, `stop_cpu_profile` |
-//! | `builder.rs` | Go's `profileBuilder`: samples, locations, functions |
+//! | `builder.rs` | `Builder`: samples, locations, functions |
 //! | `mappings.rs` | the files whose code is in memory, and their build ids |
 //! | `proto.rs` | messages as bytes |
 

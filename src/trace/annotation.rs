@@ -18,7 +18,7 @@ use crate::runtime::{Note, is_recording, new_task, say};
 /// gosched::run(|| {
 ///     let order = Task::new("order");
 ///     gosched::scope(|s| {
-///         s.spawn(|| {
+///         s.go(|| {
 ///             let _region = order.region("charge");
 ///             order.log("card", "accepted");
 ///         });

@@ -11,8 +11,8 @@ use gosched::chan::{self, hchan};
 use gosched::sync as ours;
 use gosched::{
     AccessError, Builder, GoroutineLocal, JoinError, JoinFuture, JoinHandle, OsThreadLock, Scope,
-    ScopedJoinHandle, context, fs, io, iter, labels, metrics, net, netpoll, proc, process, runtime2, signal,
-    testing, time,
+    ScopedJoinHandle, context, fs, io, iter, labels, metrics, net, netpoll, pprof, proc, process, runtime2,
+    signal, testing, time,
 };
 
 use crate::harness::tests;
@@ -82,7 +82,7 @@ fn types_without_parameters() {
         "++": ours::OwnedSemaphorePermit ours::WaitGroup ours::WaitGroupGuard<'static>;
         "++": ours::AcquireFuture<'static>;
         "++": signal::Signal signal::Signals time::Ticker time::Timer testing::Test<'static>;
-        "++": metrics::Description metrics::Value;
+        "++": metrics::Description metrics::Value pprof::Profile;
         "++": context::Context context::Canceler context::AfterFunc context::Cause;
         "++": context::ContextError context::RecvContextError;
         // A lock is its goroutine's.

@@ -12,6 +12,7 @@ mod io;
 mod locals;
 mod net;
 mod painted;
+mod pprof;
 mod process;
 mod raw;
 mod report;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         &[io::TESTS],
         locals::TESTS,
         net::TESTS,
+        pprof::TESTS,
         process::TESTS,
         raw::TESTS,
         report::TESTS,

@@ -176,9 +176,9 @@ pub struct Sudog {
     pub prev: Link<Sudog>,
     /// The value to send or the place to receive to; for a semaphore, the semaphore.
     pub elem: AtomicPtr<c_void>,
-    /// When the wait began; for an embedder's profile of contention.
+    /// When the wait for a mutex began, in nanoseconds; 0 if no profile is to tell of it.
     pub acquiretime: Cell<i64>,
-    /// When the wait ended; likewise.
+    /// When the wait ended, in nanoseconds; 0 if no profile is to tell of it, and less before the end.
     pub releasetime: Cell<i64>,
     /// The treap's priority, a hand-off's mark, or a notify list's number.
     pub ticket: Cell<u32>,
@@ -270,7 +270,7 @@ pub struct MLockProfile {
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct MOS {
-    /// The id of this thread's profiling timer; the embedder's.
+    /// The id of this thread's profiling timer: `prof/timer.rs`.
     pub profile_timer: Cell<i32>,
     /// Whether it has such a timer.
     pub profile_timer_valid: AtomicBool,
@@ -614,7 +614,7 @@ pub struct M {
     pub locks: Cell<i32>,
     /// How many fatal errors it reports, one inside the other.
     pub dying: Cell<i32>,
-    /// Its profiling rate; the embedder's.
+    /// How often in a second that it computes it is looked at for a profile; 0 for never.
     pub profilehz: Cell<i32>,
     /// Out of work and looking for some.
     pub spinning: Cell<bool>,
@@ -894,7 +894,7 @@ pub struct Schedt {
     pub safe_point_wait: Cell<i32>,
     /// What the caller of `for_each_p` sleeps on.
     pub safe_point_note: Note,
-    /// CPU profiling rate; the embedder's.
+    /// How often each thread is looked at for a profile, in a second that it computes; 0 for never.
     pub profilehz: AtomicI32,
     /// When the number of P's last changed, in nanoseconds.
     pub procresizetime: Cell<i64>,

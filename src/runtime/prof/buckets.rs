@@ -27,7 +27,7 @@ fn buckets(what: Contention) -> MutexGuard<'static, Buckets> {
 }
 
 /// Adds to what is known of the calling stack. Go's `saveblockevent`.
-fn save(what: Contention, count: f64, nanoseconds: f64) {
+fn saveblockevent(what: Contention, count: f64, nanoseconds: f64) {
     let (gp, _) = whoami();
     systemstack(|| {
         let pcs = match gp {
@@ -47,7 +47,7 @@ fn save(what: Contention, count: f64, nanoseconds: f64) {
 
 /// Sets a rate, and returns the former one.
 pub(crate) fn set_contention_rate(what: Contention, rate: i64) -> i64 {
-    SAVE.get_or_init(|| save);
+    SAVE.get_or_init(|| saveblockevent);
     RATES[what as usize].swap(rate, Ordering::Relaxed)
 }
 

@@ -13,9 +13,9 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `contention.rs` | `blockevent`, `mutexevent`, and what asks for the rates |
+//! | `contention.rs` | `Wait`, `block_event`, `mutex_event`: what asks for the rates |
 //! | `buckets.rs` | `saveblockevent`: stacks, and how long was waited there |
-//! | `timer.rs` | `setThreadCPUProfiler`: the timers of threads |
+//! | `timer.rs` | `thread_begins`, `set_rate`: the timers of threads |
 //! | `samples.rs` | `sigprof`: stacks, copied by handlers |
 //! | `walk.rs` | the frames of such a copy |
 

@@ -196,6 +196,11 @@ pub(in crate::runtime) fn begin_samples() -> io::Result<()> {
     Ok(())
 }
 
+/// Whether handlers look.
+pub(in crate::runtime) fn is_sampling() -> bool {
+    SAMPLES.get().is_some_and(|samples| samples.on.load(Ordering::Relaxed))
+}
+
 /// Has handlers look no more.
 pub(in crate::runtime) fn end_samples() {
     SAMPLES.get().inspect(|samples| samples.on.store(false, Ordering::Relaxed));

@@ -25,11 +25,11 @@
 //! | `overflow.rs` | a goroutine has used more stack than it has |
 //! | `traceback.rs` | `goroutineheader`, `tracebackothers`, `traceback` |
 //! | `ancestors.rs` | `printcreatedby`, `printcreatedby1`, `printAncestorTraceback` |
-//! | `symbols.rs` | from addresses to functions, files and lines |
+//! | `symbols.rs` | `functions`, `whose`: from addresses to functions, files and lines |
 //! | `wait_since.rs` | since when goroutines wait, noted once a minute |
 //! | `look.rs` | `look`: a goroutine's frames, and what else is wanted of it |
 //! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all |
-//! | `goroutines.rs` | `goroutineProfileWithLabels`: what each does, for a profile |
+//! | `goroutines.rs` | `each_goroutine`: what each does, for a profile |
 //! | `deadlock.rs` | goroutines that wait for each other, where other threads might wake one |
 //! | `hogs.rs` | `Hog`: goroutines that keep a P from others are told of |
 //! | `quit.rs` | SIGQUIT: what every goroutine does, and the end |

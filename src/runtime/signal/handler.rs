@@ -15,7 +15,9 @@ use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::m::sigstack::FAULTS;
 use crate::runtime::preempt::safe_point::{is_async_safe_point, want_async_preempt};
 #[cfg(feature = "pprof")]
-use crate::runtime::prof::{samples::sigprof, timer::mark};
+use crate::runtime::prof::samples::{is_sampling, sigprof};
+#[cfg(feature = "pprof")]
+use crate::runtime::prof::timer::mark;
 use crate::runtime::sched::bad::{badmorestackg0, badmorestackgsignal};
 use crate::runtime::sched::detach::lose_p;
 use crate::runtime::signal::sigqueue::{signal_ignored, sigsend};
@@ -143,10 +145,14 @@ extern "C" fn gosched_sighandler(sig: c_int, info: *mut libc::siginfo_t, context
                 false // one of the program's own may have come at the same time
             }
             #[cfg(feature = "pprof")]
-            _ if sig == libc::SIGPROF && is_from_timer(&*info) => {
-                if let (Some(mp), Some(gp)) = (mp, gp) {
-                    sigprof(mp, gp, Sigctxt(ucontext).regs());
-                }
+            (Some(mp), Some(gp)) if sig == libc::SIGPROF && is_from_timer(&*info) => {
+                sigprof(mp, gp, Sigctxt(ucontext).regs());
+                true
+            }
+            // What isn't a timer's of ours is lost meanwhile, unless the program has asked for it: the action is this.
+            #[cfg(feature = "pprof")]
+            _ if sig == libc::SIGPROF && is_sampling() => {
+                sigsend(sig);
                 true
             }
             _ if FAULTS.contains(&sig) && end_guarded(&mut Sigctxt(ucontext)) => true,

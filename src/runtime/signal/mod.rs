@@ -18,7 +18,7 @@
 //! | --- | --- |
 //! | `handler.rs` | `initsig`, `sighandler`, `doSigPreempt`, `sigfwd`, `getsig`, `setsig`, `setsigstack` |
 //! | `sigaction.rs` | `sigenable`, `sigdisable`, `sigignore`; `signal_enable` and its kin |
-//! | `sigprof.rs` | `setcpuprofilerate`: handlers that look at threads, on and off |
+//! | `sigprof.rs` | `start_sampling`, `stop_sampling`: handlers that look at threads, on and off |
 //! | `sigqueue.rs` | `sigsend`, `signal_recv`, `signalWaitUntilIdle`, `signal_ignored` |
 //! | `snapshot.rs` | a running goroutine's stack, copied by its thread's handler |
 

@@ -44,7 +44,8 @@ pub(crate) fn stop_sampling(last: impl FnOnce()) {
 fn stop(former: &libc::sigaction) {
     // None can be refused.
     let _none = set_rate(0);
-    end_samples();
     // SAFETY: the program's own action, which was in force before, or none.
     let _restored = unsafe { setsig(libc::SIGPROF, former) };
+    // Only now: while the action is ours, no signal may be passed on to it.
+    end_samples();
 }

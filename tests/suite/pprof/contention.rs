@@ -1,0 +1,217 @@
+//! Where goroutines wait for each other, and who makes them wait.
+
+use std::time::{Duration, Instant};
+
+use gosched::chan::bounded;
+use gosched::pprof::{Profile, set_block_profile_rate, set_mutex_profile_fraction};
+use gosched::sync::{Condvar, Mutex, RwLock, Semaphore, WaitGroup};
+use gosched::{go, run, select, time};
+
+use super::decode;
+use crate::harness::goroutines::go_until_it_waits;
+use crate::harness::tests;
+
+tests! {
+    a_wait_has_its_count_and_its_time
+    each_way_to_wait
+    nothing_is_told_of_at_first
+    who_holds_a_mutex_makes_others_wait
+    writers_make_readers_wait
+    a_rate_counts_what_it_leaves_out
+}
+
+/// For how long others are made to wait.
+const PAUSE: Duration = Duration::from_millis(20);
+
+fn block() -> decode::Profile {
+    let profile = decode::Profile::written(|file| Profile::Block.write_to(file));
+    profile.has_types(&[("contentions", "count"), ("delay", "nanoseconds")]);
+    profile
+}
+
+fn mutex() -> decode::Profile {
+    let profile = decode::Profile::written(|file| Profile::Mutex.write_to(file));
+    profile.has_types(&[("contentions", "count"), ("delay", "nanoseconds")]);
+    profile
+}
+
+fn a_wait_has_its_count_and_its_time() {
+    #[inline(never)]
+    fn receives(from: &gosched::chan::Receiver<()>) {
+        from.recv().unwrap();
+    }
+
+    set_block_profile_rate(1);
+    run(|| {
+        let (tx, rx) = bounded(0);
+        let since = Instant::now();
+        let all: Vec<_> = (0..5)
+            .map(|_| {
+                let rx = rx.clone();
+                go_until_it_waits(move || receives(&rx))
+            })
+            .collect();
+        time::sleep(PAUSE);
+        (0..5).for_each(|_| tx.send(()).unwrap());
+        all.into_iter().for_each(|one| one.join().unwrap());
+        let longest = 5 * since.elapsed().as_nanos() as i64;
+        let profile = block();
+        assert_eq!(profile.sum("::receives", 0), 5);
+        let delay = profile.sum("::receives", 1);
+        assert!((5 * PAUSE.as_nanos() as i64..=longest).contains(&delay), "{delay}, at most {longest}");
+    });
+}
+
+/// Each of these waits once for at least [`PAUSE`], less what its start takes.
+fn each_way_to_wait() {
+    #[inline(never)]
+    fn selects(from: &gosched::chan::Receiver<()>) {
+        select! {
+            recv(from) -> received => assert!(received.is_err()),
+            recv(gosched::chan::never::<()>()) -> _ => unreachable!(),
+        }
+    }
+    #[inline(never)]
+    fn sends(to: &gosched::chan::Sender<()>) {
+        assert!(to.send(()).is_err());
+    }
+    #[inline(never)]
+    fn locks(mutex: &Mutex<bool>) {
+        drop(mutex.lock());
+    }
+    #[inline(never)]
+    fn waits_for_condition(pair: &(Mutex<bool>, Condvar)) {
+        let mut over = pair.0.lock();
+        while !*over {
+            over = pair.1.wait(over);
+        }
+    }
+    #[inline(never)]
+    fn waits_for_group(group: &WaitGroup) {
+        group.wait();
+    }
+    #[inline(never)]
+    fn acquires(semaphore: &Semaphore) {
+        drop(semaphore.acquire());
+    }
+
+    set_block_profile_rate(1);
+    run(|| {
+        let (tx, rx) = bounded::<()>(0);
+        let (full, gone) = bounded::<()>(0);
+        let (mutex, pair) = (&Mutex::new(false), &(Mutex::new(false), Condvar::new()));
+        let (group, semaphore) = (&WaitGroup::new(), &Semaphore::new(0));
+        group.add(1);
+        let held = mutex.lock();
+        gosched::scope(|s| {
+            s.go(|| selects(&rx));
+            s.go(|| sends(&full));
+            s.go(|| locks(mutex));
+            s.go(|| waits_for_condition(pair));
+            s.go(|| waits_for_group(group));
+            s.go(|| acquires(semaphore));
+            time::sleep(PAUSE);
+            drop((tx, gone, held));
+            *pair.0.lock() = true;
+            pair.1.notify_all();
+            group.done();
+            semaphore.add_permits(1);
+        });
+        let profile = block();
+        for waiter in
+            ["::selects", "::sends", "::locks", "::waits_for_condition", "::waits_for_group", "::acquires"]
+        {
+            assert!(profile.sum(waiter, 0) >= 1 && profile.sum(waiter, 1) > 0, "{waiter}: {profile:#?}");
+        }
+    });
+}
+
+fn nothing_is_told_of_at_first() {
+    run(|| {
+        let (tx, rx) = bounded(0);
+        let receiving = go_until_it_waits(move || rx.recv().unwrap());
+        tx.send(()).unwrap();
+        receiving.join().unwrap();
+        assert!(block().samples.is_empty() && mutex().samples.is_empty());
+    });
+}
+
+#[inline(never)]
+fn holds(mutex: &Mutex<()>) {
+    let held = mutex.lock();
+    time::sleep(PAUSE);
+    drop(held);
+    std::hint::black_box(());
+}
+
+#[inline(never)]
+fn wants(mutex: &Mutex<()>) {
+    drop(mutex.lock());
+}
+
+fn who_holds_a_mutex_makes_others_wait() {
+    static MUTEX: Mutex<()> = Mutex::new(());
+
+    assert_eq!(set_mutex_profile_fraction(1), 0);
+    run(|| {
+        let holder = go(|| holds(&MUTEX));
+        while MUTEX.try_lock().is_some() {
+            gosched::yield_now();
+        }
+        let waiting: Vec<_> = (0..4).map(|_| go_until_it_waits(|| wants(&MUTEX))).collect();
+        holder.join().unwrap();
+        waiting.into_iter().for_each(|one| one.join().unwrap());
+        let profile = mutex();
+        // Of what the others wait for is all but the time that each needs for itself the holder's.
+        let (held, all) =
+            (profile.sum("::holds", 1), profile.samples.iter().map(|sample| sample.values[1]).sum::<i64>());
+        assert_eq!(profile.sum("::holds", 0), 1, "{profile:#?}");
+        assert!(held > 0 && held <= all, "{held} of {all}: {profile:#?}");
+        assert!(block().samples.is_empty());
+    });
+    assert_eq!(set_mutex_profile_fraction(0), 1);
+}
+
+fn writers_make_readers_wait() {
+    static LOCK: RwLock<()> = RwLock::new(());
+
+    #[inline(never)]
+    fn writes() {
+        let held = LOCK.write();
+        time::sleep(PAUSE);
+        drop(held);
+        std::hint::black_box(());
+    }
+
+    set_mutex_profile_fraction(1);
+    run(|| {
+        let writer = go(writes);
+        while LOCK.try_read().is_some() {
+            gosched::yield_now();
+        }
+        let readers: Vec<_> = (0..4).map(|_| go_until_it_waits(|| drop(LOCK.read()))).collect();
+        writer.join().unwrap();
+        readers.into_iter().for_each(|one| one.join().unwrap());
+        assert_eq!(mutex().sum("::writes", 0), 4);
+    });
+}
+
+/// Short waits that are told of stand for those that aren't.
+fn a_rate_counts_what_it_leaves_out() {
+    const WAITS: i64 = 20_000;
+    #[inline(never)]
+    fn receives(from: &gosched::chan::Receiver<()>) {
+        (0..WAITS).for_each(|_| from.recv().unwrap());
+    }
+
+    // A wait here takes a microsecond; on a machine that is busy with other things some take much longer.
+    set_block_profile_rate(20_000);
+    run(|| {
+        let (tx, rx) = bounded(0);
+        let receiving = go(move || receives(&rx));
+        (0..WAITS).for_each(|_| tx.send(()).unwrap());
+        receiving.join().unwrap();
+        let told = block().samples.iter().map(|sample| sample.values[0]).sum::<i64>();
+        assert!((WAITS / 10..=4 * WAITS).contains(&told), "{told}");
+    });
+}

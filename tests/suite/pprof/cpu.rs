@@ -1,0 +1,189 @@
+//! Where time goes.
+
+use std::hint::black_box;
+use std::io;
+use std::time::{Duration, Instant};
+
+use gosched::labels::with_labels;
+use gosched::pprof::{Profile, set_cpu_profile_rate, start_cpu_profile, stop_cpu_profile};
+use gosched::{Builder, go, run, yield_now};
+
+use super::decode;
+use super::goroutine::Full;
+use crate::harness::emulator::emulator;
+use crate::harness::panics::panics;
+use crate::harness::{Test, tests};
+
+tests! {
+    functions_and_labels
+    threads_that_begin_later
+    one_after_the_other
+    beside_other_profiles
+    two_at_once
+    a_stop_without_a_start
+    a_writer_that_fails
+    rates
+}
+
+/// For how long a goroutine computes, at least, in samples at 100 per second: one is all but certain.
+const LONG: Duration = Duration::from_millis(300);
+
+/// Computes for [`LONG`].
+#[inline(never)]
+fn computes() {
+    let since = Instant::now();
+    while since.elapsed() < LONG {
+        (0..10_000).for_each(|i| _ = black_box(i));
+    }
+}
+
+#[inline(never)]
+fn computes_at_the_end_of_a_deep_stack(depth: u32) {
+    if depth == 0 {
+        computes()
+    } else {
+        computes_at_the_end_of_a_deep_stack(depth - 1)
+    }
+    black_box(depth);
+}
+
+/// What the process of a test says where threads have no timers.
+const NO_TIMERS: &str = "timers of threads signal nothing";
+
+/// Runs the test in a process, unless threads have no timers: an emulator may have none.
+fn with_timers(test: Test, f: impl Fn()) {
+    let process = test.process(|| match emulator() {
+        Some(_) if !run(timers_work) => eprintln!("{NO_TIMERS}"),
+        _ => f(),
+    });
+    let ended = process.end();
+    ended.with("exit status: 0");
+    if ended.stderr.contains(NO_TIMERS) {
+        test.skip(NO_TIMERS);
+    }
+}
+
+fn timers_work() -> bool {
+    let works = start_cpu_profile().map(|()| computes());
+    works.is_ok() && !decode::Profile::written(stop_cpu_profile).samples.is_empty()
+}
+
+fn profiled(f: impl FnOnce()) -> decode::Profile {
+    start_cpu_profile().unwrap();
+    f();
+    let profile = decode::Profile::written(stop_cpu_profile);
+    profile.has_types(&[("samples", "count"), ("cpu", "nanoseconds")]);
+    profile
+}
+
+fn functions_and_labels(test: Test) {
+    with_timers(test, || {
+        run(|| {
+            let profile = profiled(|| {
+                let one = with_labels([("request", "17")], || go(computes));
+                let other = go(|| computes_at_the_end_of_a_deep_stack(20));
+                one.join().unwrap();
+                other.join().unwrap();
+            });
+            assert_eq!(profile.period, 10_000_000);
+            assert!(profile.nanoseconds >= LONG.as_nanos() as u64);
+            let of = |label: Option<&str>| {
+                let mut samples = profile.samples.iter().filter(|sample| {
+                    sample.is_in("::computes") && sample.labels.get("request").map(String::as_str) == label
+                });
+                samples.next().unwrap_or_else(|| panic!("{label:?} in {profile:#?}"))
+            };
+            assert!(!of(Some("17")).is_in("::computes_at_the_end_of_a_deep_stack"));
+            let deep = of(None).stack.iter();
+            let deep = deep.filter(|frame| frame.function.ends_with("::computes_at_the_end_of_a_deep_stack"));
+            assert_eq!(deep.count(), 21);
+            assert!(profile.samples.iter().all(|sample| sample.values[1] == 10_000_000 * sample.values[0]));
+        });
+    });
+}
+
+/// Threads that are made while the profile is, for goroutines that have lost their processors.
+fn threads_that_begin_later(test: Test) {
+    with_timers(test, || {
+        run(|| {
+            let profile = profiled(|| {
+                let all: Vec<_> = (0..8).map(|_| go(computes)).collect();
+                all.into_iter().for_each(|one| one.join().unwrap());
+            });
+            assert!(profile.sum("::computes", 0) >= 8, "{profile:#?}");
+        });
+    });
+}
+
+fn one_after_the_other(test: Test) {
+    with_timers(test, || {
+        run(|| {
+            for _ in 0..3 {
+                assert!(profiled(computes).sum("::computes", 0) > 0);
+            }
+            // A signal that is late does no harm.
+            computes();
+            // On the smallest stack there is, too.
+            let small = Builder::new().stack_size(4096).go(|| {
+                start_cpu_profile().unwrap();
+                yield_now();
+                stop_cpu_profile(&mut io::sink()).unwrap();
+                Profile::Goroutine.write_to(&mut io::sink()).unwrap();
+            });
+            small.unwrap().join().unwrap();
+        });
+    });
+}
+
+fn beside_other_profiles(test: Test) {
+    with_timers(test, || {
+        run(|| {
+            let profile = profiled(|| {
+                let computing = go(computes);
+                for profile in Profile::ALL {
+                    profile.write_to(&mut io::sink()).unwrap();
+                }
+                computing.join().unwrap();
+            });
+            assert!(profile.sum("::computes", 0) > 0);
+        });
+    });
+}
+
+fn two_at_once(test: Test) {
+    with_timers(test, || {
+        run(|| {
+            start_cpu_profile().unwrap();
+            let error = start_cpu_profile().unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+            stop_cpu_profile(&mut io::sink()).unwrap();
+            profiled(|| ());
+        });
+    });
+}
+
+fn a_stop_without_a_start() {
+    run(|| {
+        let error = stop_cpu_profile(&mut io::sink()).unwrap_err();
+        assert_eq!(error.to_string(), "no CPU profile is being made");
+    });
+}
+
+fn a_writer_that_fails(test: Test) {
+    with_timers(test, || {
+        run(|| {
+            start_cpu_profile().unwrap();
+            assert_eq!(stop_cpu_profile(&mut Full).unwrap_err().kind(), io::ErrorKind::StorageFull);
+            profiled(|| ());
+        });
+    });
+}
+
+fn rates(test: Test) {
+    with_timers(test, || {
+        let message = panics(|| set_cpu_profile_rate(0));
+        assert_eq!(message, "set_cpu_profile_rate(0): give a rate from 1 to 10000 per second");
+        set_cpu_profile_rate(250);
+        assert_eq!(run(|| profiled(|| ())).period, 4_000_000);
+    });
+}

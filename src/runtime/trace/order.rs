@@ -262,7 +262,8 @@ impl Order {
             let m = (buffer.writer.m.get() + 1) as usize;
             let thread = self.threads.get(m).map(|thread| (thread.g, thread.p));
             let (g, p) = (self.gs.get(&record.arg), self.ps.get(&record.p.wrapping_sub(1)));
-            let _ = writeln!(text, "m={} {record:?} thread={thread:?} g={g:?} p={p:?}", buffer.writer.m.get());
+            let _ =
+                writeln!(text, "m={} {record:?} thread={thread:?} g={g:?} p={p:?}", buffer.writer.m.get());
         }
         text
     }

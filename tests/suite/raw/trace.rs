@@ -200,7 +200,8 @@ fn events_come_in_order(detachments: usize) {
     });
     let deadline = Instant::now() + Duration::from_secs(100);
     let ended = |log: &Log| {
-        log.count("end") == log.count("create") + log.count("create blocked") && EVENTS.iter().all(|(event, n)| log.count(event) >= *n)
+        log.count("end") == log.count("create") + log.count("create blocked")
+            && EVENTS.iter().all(|(event, n)| log.count(event) >= *n)
     };
     while !ended(LOG.lock().unwrap().as_ref().unwrap()) && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(1));

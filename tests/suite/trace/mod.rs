@@ -1,5 +1,6 @@
 //! The execution trace: it can be read, and it says what the program did.
 
+mod bad_input;
 mod edit;
 mod made_up;
 mod mutations;
@@ -11,4 +12,4 @@ mod summary;
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] = &[made_up::TESTS, mutations::TESTS];
+pub const TESTS: &[&[Test]] = &[bad_input::TESTS, made_up::TESTS, mutations::TESTS];

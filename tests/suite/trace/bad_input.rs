@@ -1,0 +1,310 @@
+//! What a program can do wrong, and what can happen to its file.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use gosched::trace::{self, FlightRecorder};
+use gosched::{blocking, go, run, yield_now};
+
+use super::reader;
+use crate::harness::{Test, tests};
+
+tests! {
+    what_comes_at_the_wrong_time_is_an_error
+    two_at_once_are_refused
+    a_writer_that_fails_ends_the_trace
+    a_writer_that_panics_ends_the_trace
+    a_full_disk_is_an_error_and_the_program_goes_on
+    a_writer_that_never_returns_stops_nobody
+    regions_may_be_dropped_in_any_order
+    what_threads_say_is_left_out
+    a_file_that_was_named_and_cannot_be_made_is_told_of
+    a_program_is_traced_that_knows_nothing_of_it
+    what_was_recorded_before_the_end_is_there
+}
+
+/// In a process of its own: there can be one trace in each.
+fn alone(test: Test, f: impl FnOnce() + 'static) {
+    test.process(f).end().with("exit status: 0");
+}
+
+/// What was written, for whoever wants to look at it.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn events(&self) -> Vec<reader::Event> {
+        reader::read(&self.0.lock().unwrap()).unwrap()
+    }
+}
+
+/// A writer that takes so many pieces, and then does something else.
+struct After<F>(usize, F);
+
+impl<F: FnMut() -> io::Result<usize>> Write for After<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0 == 0 {
+            return (self.1)();
+        }
+        self.0 -= 1;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn what_comes_at_the_wrong_time_is_an_error(test: Test) {
+    alone(test, || {
+        assert!(trace::start(io::sink()).unwrap_err().to_string().contains("before the first gosched::run"));
+        assert!(trace::stop().unwrap_err().to_string().contains("no trace to stop"));
+        assert!(
+            FlightRecorder::new().start().unwrap_err().to_string().contains("before the first gosched::run")
+        );
+        run(|| {
+            assert!(trace::stop().unwrap_err().to_string().contains("no trace to stop"));
+            let mut recorder = FlightRecorder::new();
+            assert!(recorder.write_to(&mut Vec::new()).unwrap_err().to_string().contains("start it first"));
+            recorder.stop();
+            recorder.start().unwrap();
+            recorder.stop();
+            assert!(recorder.write_to(&mut Vec::new()).is_err());
+        });
+        // A thread that isn't a goroutine may begin and end one.
+        trace::start(io::sink()).unwrap();
+        assert!(trace::is_enabled());
+        trace::stop().unwrap();
+        assert!(!trace::is_enabled());
+    });
+}
+
+fn two_at_once_are_refused(test: Test) {
+    alone(test, || {
+        run(|| {
+            trace::start(io::sink()).unwrap();
+            assert_eq!(trace::start(io::sink()).unwrap_err().kind(), ErrorKind::ResourceBusy);
+            let mut recorder = FlightRecorder::new();
+            recorder.start().unwrap();
+            assert_eq!(FlightRecorder::new().start().unwrap_err().kind(), ErrorKind::ResourceBusy);
+            // One that was refused ends nothing when it is dropped, and each of the two goes on without the other.
+            trace::stop().unwrap();
+            go(yield_now).join().unwrap();
+            let mut kept = Vec::new();
+            recorder.write_to(&mut kept).unwrap();
+            assert!(!reader::read(&kept).unwrap().is_empty());
+            let written = Shared::default();
+            trace::start(written.clone()).unwrap();
+            recorder.stop();
+            go(yield_now).join().unwrap();
+            trace::stop().unwrap();
+            assert!(!written.events().is_empty());
+        });
+    });
+}
+
+/// Does what makes events, until `enough`.
+fn busy_until(enough: impl Fn() -> bool) {
+    while !enough() {
+        go(yield_now).join().unwrap();
+    }
+}
+
+fn a_writer_that_fails_ends_the_trace(test: Test) {
+    alone(test, || {
+        static FAILED: AtomicBool = AtomicBool::new(false);
+        run(|| {
+            let fail = || {
+                FAILED.store(true, Ordering::Relaxed);
+                Err(io::Error::other("no more of it"))
+            };
+            trace::start(After(1, fail)).unwrap();
+            busy_until(|| FAILED.load(Ordering::Relaxed));
+            assert_eq!(trace::stop().unwrap_err().to_string(), "no more of it");
+            assert!(
+                trace::start(After(0, || Err(io::Error::other("nothing")))).is_err(),
+                "the header isn't written"
+            );
+            assert!(!trace::is_enabled());
+            trace::start(io::sink()).unwrap();
+            trace::stop().unwrap();
+        });
+    });
+}
+
+fn a_writer_that_panics_ends_the_trace(test: Test) {
+    alone(test, || {
+        static FAILED: AtomicBool = AtomicBool::new(false);
+        run(|| {
+            let fail = || {
+                FAILED.store(true, Ordering::Relaxed);
+                panic!("a writer's bug")
+            };
+            trace::start(After(1, fail)).unwrap();
+            busy_until(|| FAILED.load(Ordering::Relaxed));
+            assert!(trace::stop().unwrap_err().to_string().contains("panicked"));
+            trace::start(io::sink()).unwrap();
+            trace::stop().unwrap();
+        });
+    });
+}
+
+fn a_full_disk_is_an_error_and_the_program_goes_on(test: Test) {
+    alone(test, || {
+        run(|| {
+            // The header, of 16 bytes, is refused, too.
+            let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
+            assert_eq!(trace::start(full()).unwrap_err().kind(), ErrorKind::StorageFull);
+            let file = io::BufWriter::with_capacity(1 << 12, full());
+            trace::start(file).unwrap();
+            busy_until(|| false_after(100));
+            assert_eq!(trace::stop().unwrap_err().kind(), ErrorKind::StorageFull);
+        });
+    });
+}
+
+/// Whether it was asked so often.
+fn false_after(times: usize) -> bool {
+    static ASKED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    ASKED.fetch_add(1, Ordering::Relaxed) >= times
+}
+
+/// Nor does memory grow without end: some 64 MiB wait for it.
+fn a_writer_that_never_returns_stops_nobody(test: Test) {
+    alone(test, || {
+        run(|| {
+            let (reader, writer) = io::pipe().unwrap();
+            trace::start(writer).unwrap();
+            // More than there is room for, in records of 32 bytes.
+            let records = (64 << 20) / 32;
+            (0..records / 2 + 1_000_000).for_each(|_| yield_now());
+            drop(reader);
+            let error = trace::stop().unwrap_err();
+            assert!(
+                error.kind() == ErrorKind::BrokenPipe || error.to_string().contains("more was to be traced"),
+                "{error}"
+            );
+            trace::start(io::sink()).unwrap();
+            trace::stop().unwrap();
+        });
+    });
+}
+
+fn regions_may_be_dropped_in_any_order(test: Test) {
+    alone(test, || {
+        let written = Shared::default();
+        run(|| {
+            let before = trace::region("before the trace");
+            trace::start(written.clone()).unwrap();
+            let (outer, inner) = (trace::region("outer"), trace::region("inner"));
+            drop(outer);
+            drop(inner);
+            drop(before);
+            std::mem::forget(trace::region("forgotten"));
+            let task = trace::Task::new("task");
+            go(move || {
+                let region = task.region("its own");
+                drop(task);
+                std::mem::forget(region);
+            })
+            .join()
+            .unwrap();
+            let _after = trace::region("after");
+            trace::stop().unwrap();
+        });
+        assert!(!written.events().is_empty());
+    });
+}
+
+fn what_threads_say_is_left_out(test: Test) {
+    alone(test, || {
+        let written = Shared::default();
+        run(|| {
+            trace::start(written.clone()).unwrap();
+            let say = || {
+                let task = trace::Task::new("a thread's");
+                let _region = task.region("a thread's");
+                trace::log("a thread's", "a thread's");
+            };
+            blocking(say);
+            std::thread::scope(|s| s.spawn(say).join()).unwrap();
+            trace::stop().unwrap();
+        });
+        assert!(!written.events().is_empty());
+        assert!(!contains(&written.0.lock().unwrap(), b"a thread's"));
+    });
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+fn a_file_that_was_named_and_cannot_be_made_is_told_of(test: Test) {
+    let process = test.process(|| run(|| go(yield_now).join().unwrap()));
+    let ended = process.env("GODEBUG", "tracefile=/nowhere/a.trace,tracecrash=/nowhere/b.trace").end();
+    ended.with("exit status: 0").says("gosched: GODEBUG=tracefile: No such file or directory");
+}
+
+/// A path for this process and its child.
+fn path(name: &str) -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("gosched-{}-{name}.trace", std::process::id()))
+}
+
+fn a_program_is_traced_that_knows_nothing_of_it(test: Test) {
+    let path = path("all");
+    let process = test.process(|| {
+        run(|| gosched::Builder::new().name("the only one").go(yield_now).unwrap().join().unwrap());
+        run(|| ());
+    });
+    process
+        .env("GODEBUG", &format!("tracefile={}", path.display()))
+        .end()
+        .with("exit status: 0")
+        .says_nothing();
+    let trace = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    reader::read(&trace).unwrap();
+    assert!(contains(&trace, b"the only one"));
+}
+
+fn what_was_recorded_before_the_end_is_there(test: Test) {
+    let causes: [fn(); 3] = [|| gosched::proc::throw("on purpose"), || _ = overflow(0), wait_for_ever];
+    for (i, cause) in causes.into_iter().enumerate() {
+        let path = path(&format!("crash-{i}"));
+        let process = test.process(move || {
+            run(|| {
+                gosched::Builder::new().name("just before").go(yield_now).unwrap().join().unwrap();
+                cause();
+            });
+        });
+        let settings = format!("deadlock=fatal,tracecrash={}", path.display());
+        let ended = process.env("GODEBUG", &settings).end();
+        ended.with("exit status: 2").says(&format!("the trace of the last seconds is in {}", path.display()));
+        let trace = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        reader::read(&trace).unwrap();
+        assert!(contains(&trace, b"just before"));
+    }
+}
+
+fn overflow(depth: usize) -> usize {
+    let frame = std::hint::black_box([depth; 64]);
+    if depth == usize::MAX { 0 } else { overflow(frame[depth % 64] + 1) + std::hint::black_box(frame)[0] }
+}
+
+fn wait_for_ever() {
+    let (_tx, rx) = gosched::chan::bounded::<()>(0);
+    let _ = rx.recv();
+}

@@ -59,8 +59,8 @@ pub(super) struct Goroutine {
     pub(super) told: Told,
     /// It runs without a P, and isn't in a system call.
     pub(super) detached: bool,
-    /// It has stopped the world, which the trace says.
-    pub(super) stw: bool,
+    /// Why it has stopped the world, if it has, and the trace says so.
+    pub(super) stw: Option<&'static str>,
     /// The stack that stands for its beginning.
     pub(super) start: u32,
     /// What it does, by tasks and names, the outermost first: the reader takes their ends in turn only.
@@ -69,8 +69,8 @@ pub(super) struct Goroutine {
 
 impl Goroutine {
     pub(super) fn new(status: Go, m: usize, told: Told, start: u32) -> Goroutine {
-        let (detached, stw) = (status == Go::Syscall, false);
-        Goroutine { status, m, seq: 0, out_seq: 0, told, detached, stw, start, regions: Vec::new() }
+        let detached = status == Go::Syscall;
+        Goroutine { status, m, seq: 0, out_seq: 0, told, detached, stw: None, start, regions: Vec::new() }
     }
 }
 
@@ -154,7 +154,17 @@ impl Order {
             if g.told == Told::Yes {
                 tell_status(&mut self.encoder, now, goid, g);
             }
+            if let Some(reason) = g.stw {
+                let args = [self.encoder.string(reason), 0];
+                self.encoder.event(g.m, now, Ev::StwBegin, &args);
+            }
         }
+    }
+
+    /// Whether a generation may end: a stop of the world is told anew in the next one, which may be the first that is
+    /// read, and only of a goroutine that runs.
+    pub(super) fn may_end(&self) -> bool {
+        self.gs.values().all(|g| g.stw.is_none() || self.running(g.m).is_some())
     }
 
     /// Ends a generation.
@@ -166,6 +176,9 @@ impl Order {
         for (&goid, g) in self.gs.iter_mut().filter(|(_, g)| g.told == Told::Seen) {
             g.told = Told::Yes;
             tell_status(&mut self.encoder, now, goid, g);
+        }
+        for g in self.gs.values().filter(|g| g.stw.is_some()) {
+            self.encoder.event(g.m, now, Ev::StwEnd, &[]);
         }
         self.encoder.end(frequency);
     }

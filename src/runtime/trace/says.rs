@@ -1,8 +1,6 @@
 //! What the program says of itself, and that the world is stopped: events that change nobody's state. Go's reader takes
 //! them from a goroutine that runs with a P only.
 
-use std::mem;
-
 use crate::runtime::data::trace::{Kind, Record};
 use crate::runtime::trace::encoder::Ev;
 use crate::runtime::trace::note::Note;
@@ -24,7 +22,7 @@ impl Order {
             (Kind::StwStart, _) => {
                 let args = [encoder.string(reason(record)), stack];
                 encoder.event(m, now, Ev::StwBegin, &args);
-                self.goroutine(goid).stw = true;
+                self.goroutine(goid).stw = Some(reason(record));
             }
             (_, Some(Note::TaskBegin { id, parent, name })) => {
                 let args = [id, parent, encoder.string(&name), stack];
@@ -52,7 +50,7 @@ impl Order {
 
 impl Order {
     fn stw_done(&mut self, m: usize, now: u64, goid: u64) {
-        if mem::take(&mut self.goroutine(goid).stw) {
+        if self.goroutine(goid).stw.take().is_some() {
             self.encoder.event(m, now, Ev::StwEnd, &[]);
         }
     }

@@ -98,10 +98,7 @@ pub(crate) fn stop_trace() -> io::Result<()> {
         if !ENABLED.swap(false, Ordering::Relaxed) {
             return Err(nothing());
         }
-        let result = writer().as_mut().map_or(Ok(()), |writer| {
-            writer.drain_all();
-            writer.detach()
-        });
+        let result = writer().as_mut().map_or(Ok(()), Writer::detach);
         end();
         result
     })
@@ -140,14 +137,10 @@ pub(super) fn recording_at_the_end() -> Option<io::Result<Recording>> {
 
 fn recording_of(writer: &mut Option<Writer>) -> io::Result<Recording> {
     let Some(writer) = writer else { return Err(no_flight()) };
-    writer.drain_all();
+    writer.advance_now();
     if let Some(error) = writer.broken() {
         return Err(error);
     }
-    if writer.flight.is_none() {
-        return Err(no_flight());
-    }
-    writer.advance();
     writer.flight.as_ref().map(Flight::recording).ok_or_else(no_flight)
 }
 
@@ -166,8 +159,7 @@ fn has_started() -> io::Result<()> {
 /// Gives the writer what `change` does, from a new generation on; if there is no session, one begins.
 fn add(change: impl FnOnce(&mut Writer)) -> io::Result<()> {
     if let Some(writer) = writer().as_mut() {
-        writer.drain_all();
-        writer.advance();
+        writer.advance_now();
         change(writer);
         return Ok(());
     }

@@ -104,7 +104,6 @@ impl Order {
             // The end of its system call has said so.
             return;
         }
-        self.tell(m, now, goid, Go::Runnable);
         match self.threads[m].switch.take() {
             Some(switch) if switch.next == goid => self.switch_to(m, &switch, goid),
             switch => {
@@ -116,14 +115,19 @@ impl Order {
     }
 
     fn tell_start(&mut self, m: usize, now: u64, goid: u64) {
+        let has_p = self.threads[m].p.is_some();
+        if !has_p {
+            // The other one of its coroutine has had none.
+            self.borrow_p(m, now);
+            self.threads[m].p = Some(NO_P);
+        }
+        self.tell(m, now, goid, Go::Runnable);
         let seq = self.runs_on(m, goid);
-        if self.threads[m].p.is_some() {
-            self.encoder.event(m, now, Ev::GoStart, &[goid, seq]);
+        self.encoder.event(m, now, Ev::GoStart, &[goid, seq]);
+        if has_p {
             return;
         }
-        // The other one of its coroutine has had none.
-        self.borrow_p(m, now);
-        self.encoder.event(m, now, Ev::GoStart, &[goid, seq]);
+        self.threads[m].p = None;
         let seq = self.processor(NO_P, now);
         self.encoder.event(m, now, Ev::GoSyscallBegin, &[seq, 0]);
         self.encoder.event(m, now, Ev::ProcStop, &[]);

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::runtime::arch::cputicks;
-use crate::runtime::base::os::nanotime;
+use crate::runtime::base::os::{nanotime, usleep};
 use crate::runtime::trace::buffer::all_buffers;
 use crate::runtime::trace::flight::Flight;
 use crate::runtime::trace::order::Order;
@@ -22,6 +22,9 @@ const GENERATION_BYTES: usize = 64 << 20;
 
 /// For how long a record may wait for the one that it follows, in nanoseconds: only a bug can keep it waiting.
 const STUCK_NS: i64 = 2_000_000_000;
+
+/// How long the world may stand still before a generation ends all the same, in milliseconds.
+const PATIENCE_MS: u32 = 20;
 
 /// Where the program wants the trace.
 pub(super) type Sink = Box<dyn Write + Send>;
@@ -117,13 +120,31 @@ impl Writer {
 
     /// Whether a generation should end.
     fn is_due(&self) -> bool {
+        self.is_long() && self.order.may_end()
+    }
+
+    fn is_long(&self) -> bool {
         nanotime() - self.generation_began >= GENERATION_NS
             || self.order.encoder.size >= GENERATION_BYTES
             || self.flight.as_ref().is_some_and(Flight::is_full)
     }
 
+    /// Takes what there is, and ends the generation as soon as it may end: in a moment. In the report of a fatal error
+    /// the world may stand still for good.
+    pub(super) fn advance_now(&mut self) {
+        self.drain_all();
+        for _ in 0..PATIENCE_MS {
+            if self.order.may_end() {
+                break;
+            }
+            usleep(1000);
+            self.drain_all();
+        }
+        self.advance();
+    }
+
     /// Ends the generation, and begins the next.
-    pub(super) fn advance(&mut self) {
+    fn advance(&mut self) {
         self.order.end(self.began.0, self.frequency());
         self.hand_over();
         let now = nanotime();
@@ -180,7 +201,7 @@ impl Writer {
 
     /// Writes no more, and returns what has become of it.
     pub(super) fn detach(&mut self) -> io::Result<()> {
-        self.advance();
+        self.advance_now();
         let flushed = self.sink.take().map_or(Ok(()), |mut sink| sink.flush());
         mem::replace(&mut self.result, Ok(())).and(flushed)
     }

@@ -1,25 +1,31 @@
-//! Profiles of a running server at `/debug/pprof/`, as Go's `net/http/pprof` has them; to be copied into a program that uses
+//! Profiles and traces of a running server at `/debug/pprof/`, as Go's `net/http/pprof` has them; to be copied into a program that uses
 //! gosched with its feature `pprof`. For any server: an [`Answer`] is what one needs to send.
 //!
 //! ```text
 //!     go tool pprof http://localhost:8080/debug/pprof/profile?seconds=5
 //!     go tool pprof -http=:8000 http://localhost:8080/debug/pprof/block
 //!     curl http://localhost:8080/debug/pprof/goroutine?debug=2
+//!     curl -o a.trace http://localhost:8080/debug/pprof/trace?seconds=2
+//!     go tool trace a.trace
 //! ```
 //!
 //! Whoever asks learns much of the program, and keeps it busy: don't let strangers.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use gosched::pprof::{self, Profile};
+use gosched::sync::Mutex;
 use gosched::time::sleep;
+use gosched::trace;
 
 /// What all paths begin with that are answered here.
 const PREFIX: &str = "/debug/pprof/";
 
-/// For how long time is profiled if nobody says, in seconds; as Go's.
+/// For how long time is profiled if nobody says, and for how long all is traced, in seconds; as Go's.
 const SECONDS: u64 = 30;
+const TRACE_SECONDS: u64 = 1;
 
 /// The answer to a request.
 pub struct Answer {
@@ -42,16 +48,24 @@ pub fn begin() {
 pub fn answer(path: &str) -> Answer {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let asked = |key: &str| query.split('&').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
+    let seconds = |default| {
+        Duration::from_secs(asked("seconds").and_then(|seconds| seconds.parse().ok()).unwrap_or(default))
+    };
     match path.strip_prefix(PREFIX) {
         Some("") => index(),
-        Some("profile") => {
-            let seconds = asked("seconds").and_then(|seconds| seconds.parse().ok()).unwrap_or(SECONDS);
-            file("profile", |body| {
-                pprof::start_cpu_profile()?;
-                sleep(Duration::from_secs(seconds));
-                pprof::stop_cpu_profile(body)
-            })
-        }
+        Some("profile") => file("profile", |body| {
+            pprof::start_cpu_profile()?;
+            sleep(seconds(SECONDS));
+            pprof::stop_cpu_profile(body)
+        }),
+        Some("trace") => file("trace", |body| {
+            let written = Written::default();
+            trace::start(written.clone())?;
+            sleep(seconds(TRACE_SECONDS));
+            trace::stop()?;
+            body.append(&mut written.0.lock());
+            Ok(())
+        }),
         Some("goroutine") if asked("debug") == Some("2") => text("200 OK", |body| {
             // A vector takes all.
             let _ = gosched::dump_goroutines(body);
@@ -63,9 +77,23 @@ pub fn answer(path: &str) -> Answer {
     }
 }
 
+/// What a trace has written, in memory.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// What there is.
 fn index() -> Answer {
-    let names = Profile::ALL.map(Profile::name).into_iter().chain(["profile"]);
+    let names = Profile::ALL.map(Profile::name).into_iter().chain(["profile", "trace"]);
     let links: String = names.map(|name| format!("<li><a href=\"{name}\">{name}</a></li>\n")).collect();
     let body = format!("<!doctype html>\n<title>{PREFIX}</title>\n<ul>\n{links}</ul>\n").into_bytes();
     Answer { status: "200 OK", content_type: "text/html; charset=utf-8", file: None, body }

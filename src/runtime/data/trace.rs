@@ -44,6 +44,24 @@ pub(in crate::runtime) enum Kind {
 /// In the `detail` of a goroutine that parks or ends: the other one of its coroutine comes next, if nothing is in the way.
 pub(in crate::runtime) const SWITCH: u16 = 1 << 8;
 
+/// A P at one moment: its number and one, and, above these 15 bits, how often it was taken or given before. Zero is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::runtime) struct ProcMark(pub(in crate::runtime) u32);
+
+impl ProcMark {
+    pub(in crate::runtime) const NONE: ProcMark = ProcMark(0);
+    const BITS: u32 = 15;
+
+    pub(in crate::runtime) fn new(id: i32, seq: u32) -> ProcMark {
+        ProcMark((id as u32 + 1) | (seq << Self::BITS))
+    }
+
+    /// The number of the P.
+    pub(in crate::runtime) fn id(self) -> Option<u32> {
+        (self.0 & ((1 << Self::BITS) - 1)).checked_sub(1)
+    }
+}
+
 /// Something that has happened.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -55,8 +73,8 @@ pub(in crate::runtime) struct Record {
     /// Which change of the goroutine, or of the P, this is, where another thread may have made the one before. If a
     /// goroutine is made, the stack that it begins with.
     pub(in crate::runtime) seq: u32,
-    /// The P that it is about, or else the one that this thread had: its number and one; 0 if it had none.
-    pub(in crate::runtime) p: u32,
+    /// The P that it is about, or else the one that this thread had.
+    pub(in crate::runtime) p: ProcMark,
     /// The stack of the running goroutine, in the table of stacks; 0 if there is none.
     pub(in crate::runtime) stack: u32,
     /// More about it: why a goroutine parks, for example.

@@ -14,7 +14,7 @@
 
 use std::fmt::Write;
 
-use crate::runtime::data::trace::{Kind, Record};
+use crate::runtime::data::trace::{Kind, ProcMark, Record};
 use crate::runtime::trace::buffer::all_buffers;
 use crate::runtime::trace::encoder::{Encoder, Ev, NO_THREAD};
 use crate::runtime::trace::hash::FastMap;
@@ -108,12 +108,14 @@ pub(super) struct Order {
     pub(super) ps: FastMap<u32, Processor>,
     pub(super) threads: Vec<Thread>,
     pub(super) encoder: Encoder,
+    /// When the last record was made of all that were taken, in ticks.
+    last: u64,
 }
 
 impl Order {
     pub(super) fn new() -> Order {
         let threads = vec![Thread::default()];
-        Order { gs: FastMap::default(), ps: FastMap::default(), threads, encoder: Encoder::new() }
+        Order { gs: FastMap::default(), ps: FastMap::default(), threads, encoder: Encoder::new(), last: 0 }
     }
 
     /// A P that is there when the trace begins; with the number of the M that has it, and one.
@@ -142,7 +144,9 @@ impl Order {
     }
 
     /// Begins a generation, with the state of everything.
-    pub(super) fn begin(&mut self, now: u64) {
+    pub(super) fn begin(&mut self) {
+        // Not now: there are records that are older, and haven't been taken.
+        let now = self.last.max(self.encoder.base);
         self.encoder.begin();
         for (&id, p) in &mut self.ps {
             p.out_seq = 0;
@@ -168,7 +172,8 @@ impl Order {
     }
 
     /// Ends a generation.
-    pub(super) fn end(&mut self, now: u64, frequency: u64) {
+    pub(super) fn end(&mut self, frequency: u64) {
+        let now = self.encoder.base;
         for m in 0..self.threads.len() {
             self.flush_switch(m);
         }
@@ -188,6 +193,7 @@ impl Order {
         self.thread(m);
         let may = self.may(m, record);
         if may {
+            self.last = self.last.max(record.ticks);
             self.apply(m, record);
             self.thread(m).taken += 1;
         }
@@ -197,14 +203,14 @@ impl Order {
     /// Whether what comes before a record was seen.
     fn may(&mut self, m: usize, record: &Record) -> bool {
         let goid = record.arg;
-        let about_p = record.p.wrapping_sub(1);
+        let about_p = record.p.id().unwrap_or(0);
         match record.kind {
             Kind::ProcStart | Kind::ProcTurn => {
                 let to = if record.kind == Kind::ProcStart { m } else { record.arg as usize + 1 };
                 let is_idle = self.ps.get(&about_p).is_none_or(|p| p.status == Proc::Idle);
                 return self.thread(to).p.is_none() && is_idle && self.p_is_next(about_p, record.seq);
             }
-            Kind::ProcStop => return self.thread(m).p == Some(about_p),
+            Kind::ProcStop => return self.has(m, record.p),
             Kind::ProcSteal | Kind::ProcDetach => {
                 let from = self.ps.get(&about_p).map_or(0, |p| p.m);
                 // The record that it follows may be this thread's own.
@@ -213,7 +219,7 @@ impl Order {
             _ => {}
         }
         // Somebody was to give it this P, or to take another one first.
-        if record.p != 0 && self.thread(m).p != Some(about_p) {
+        if record.p != ProcMark::NONE && !self.has(m, record.p) {
             return false;
         }
         match record.kind {
@@ -241,10 +247,18 @@ impl Order {
                 let in_call =
                     self.thread(m).p.and_then(|p| self.ps.get(&p)).is_some_and(|p| p.status == Proc::Syscall);
                 // It has lost the P, which the one that took it has still to say.
-                !(in_call && (record.p == 0 || record.detail != 0)) && self.gs.contains_key(&goid)
+                !(in_call && (record.p == ProcMark::NONE || record.detail != 0))
+                    && self.gs.contains_key(&goid)
             }
             _ => true,
         }
+    }
+
+    /// Whether thread `m` has this P, and has got it as it had when that was recorded.
+    fn has(&self, m: usize, mark: ProcMark) -> bool {
+        let has =
+            self.threads[m].p.filter(|p| mark.id() == Some(*p)).and_then(|p| Some((p, self.ps.get(&p)?)));
+        has.is_some_and(|(id, p)| ProcMark::new(id as i32, p.seq) == mark)
     }
 
     fn p_is_next(&self, p: u32, seq: u32) -> bool {
@@ -274,7 +288,7 @@ impl Order {
             let Some(record) = buffer.reader.peek() else { continue };
             let m = (buffer.writer.m.get() + 1) as usize;
             let thread = self.threads.get(m).map(|thread| (thread.g, thread.p));
-            let (g, p) = (self.gs.get(&record.arg), self.ps.get(&record.p.wrapping_sub(1)));
+            let (g, p) = (self.gs.get(&record.arg), record.p.id().and_then(|p| self.ps.get(&p)));
             let _ =
                 writeln!(text, "m={} {record:?} thread={thread:?} g={g:?} p={p:?}", buffer.writer.m.get());
         }

@@ -3,7 +3,7 @@
 use crate::runtime::arch::cputicks;
 use crate::runtime::base::this::this_m;
 use crate::runtime::data::runtime2::{G, M, P, WaitReason};
-use crate::runtime::data::trace::{Kind, Record, SWITCH};
+use crate::runtime::data::trace::{Kind, ProcMark, Record, SWITCH};
 use crate::runtime::embed::trace::Event;
 use crate::runtime::trace::buffer::{buffer_of, push, without_p};
 use crate::runtime::trace::note::Note;
@@ -34,12 +34,12 @@ fn switch(gp: &G) -> u16 {
 
 /// A record without what is particular to its kind.
 fn blank(m: Option<&M>, kind: Kind) -> Record {
-    let p = m.and_then(|mp| mp.p.peek()).map_or(0, number);
+    let p = m.and_then(|mp| mp.p.peek()).map_or(ProcMark::NONE, mark);
     Record { ticks: cputicks(), arg: 0, seq: 0, p, stack: 0, detail: 0, kind }
 }
 
-fn number(pp: &P) -> u32 {
-    pp.id.get() as u32 + 1
+fn mark(pp: &P) -> ProcMark {
+    ProcMark::new(pp.id.get(), pp.ext.trace_marks.seq.get())
 }
 
 /// The stack of the goroutine that has called g0 on this thread, if one has.
@@ -58,7 +58,7 @@ fn make(m: Option<&'static M>, event: Event<'_>) -> Option<Record> {
     // And so with who takes a P, or gives it.
     let proc = |kind, pp: &P| {
         pp.ext.trace_marks.seq.set(pp.ext.trace_marks.seq.get().wrapping_add(1));
-        Record { seq: pp.ext.trace_marks.seq.get(), p: number(pp), ..blank(kind) }
+        Record { seq: pp.ext.trace_marks.seq.get(), p: mark(pp), ..blank(kind) }
     };
     let new = |kind, gp: &G| {
         gp.ext.trace_seq.set(0);
@@ -92,7 +92,7 @@ fn make(m: Option<&'static M>, event: Event<'_>) -> Option<Record> {
         }
         Event::GoSysExit(gp, lost_p) => Record { detail: lost_p.into(), ..about(Kind::GoSysExit, gp) },
         Event::ProcStart(pp) => proc(Kind::ProcStart, pp),
-        Event::ProcStop(pp) => Record { p: number(pp), ..blank(Kind::ProcStop) },
+        Event::ProcStop(pp) => Record { p: mark(pp), ..blank(Kind::ProcStop) },
         Event::ProcSteal(pp) => Record { arg: pp.ext.trace_marks.left_at.get(), ..proc(Kind::ProcSteal, pp) },
         Event::ProcDetach(pp) => {
             Record { arg: pp.ext.trace_marks.left_at.get(), ..proc(Kind::ProcDetach, pp) }

@@ -42,9 +42,9 @@ impl Order {
             }
             Kind::GoSysCall => self.syscall(m, record),
             Kind::GoSysExit => self.sysexit(m, record),
-            Kind::ProcStart => self.gets_p(m, now, record.p - 1, record.seq),
-            Kind::ProcTurn => self.gets_p(record.arg as usize + 1, now, record.p - 1, record.seq),
-            Kind::ProcStop => self.stops_p(m, now, record.p - 1),
+            Kind::ProcStart => self.gets_p(m, record),
+            Kind::ProcTurn => self.gets_p(record.arg as usize + 1, record),
+            Kind::ProcStop => self.stops_p(m, now, record.p.id().unwrap_or(NO_P)),
             Kind::ProcSteal | Kind::ProcDetach => self.taken_p(m, record),
             Kind::StwStart | Kind::StwDone | Kind::Gomaxprocs | Kind::Note => self.says(m, record),
         }
@@ -326,10 +326,11 @@ impl Order {
         }
     }
 
-    fn gets_p(&mut self, m: usize, now: u64, p: u32, seq: u32) {
+    fn gets_p(&mut self, m: usize, record: &Record) {
+        let (now, p) = (record.ticks, record.p.id().unwrap_or(NO_P));
         let out_seq = self.processor(p, now);
         if let Some(p) = self.ps.get_mut(&p) {
-            (p.status, p.m, p.seq) = (Proc::Running, m, seq);
+            (p.status, p.m, p.seq) = (Proc::Running, m, record.seq);
         }
         self.thread(m).p = Some(p);
         self.flush_switch(m);
@@ -356,7 +357,7 @@ impl Order {
 
     /// Thread `m` has taken a P from another thread.
     fn taken_p(&mut self, m: usize, record: &Record) {
-        let (now, p) = (record.ticks, record.p - 1);
+        let (now, p) = (record.ticks, record.p.id().unwrap_or(NO_P));
         let Some(at) = self.ps.get_mut(&p) else { return };
         at.seq = record.seq;
         let (from, in_call) = (at.m, at.status == Proc::Syscall);

@@ -67,7 +67,7 @@ impl Writer {
             flight: None,
             stuck_since: 0,
         };
-        writer.order.begin(began.0);
+        writer.order.begin();
         writer
     }
 
@@ -145,14 +145,14 @@ impl Writer {
 
     /// Ends the generation, and begins the next.
     fn advance(&mut self) {
-        self.order.end(self.began.0, self.frequency());
+        self.order.end(self.frequency());
         self.hand_over();
         let now = nanotime();
         if let Some(flight) = &mut self.flight {
             flight.end_generation(now);
         }
         self.generation_began = now;
-        self.order.begin(cputicks());
+        self.order.begin();
     }
 
     /// Hands over what is complete.

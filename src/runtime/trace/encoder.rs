@@ -4,6 +4,7 @@
 //! with; each event in it says how much later it is than the one before. Strings and stacks are numbered, by tables that
 //! are batches, too: each generation has its own.
 
+use crate::runtime::trace::clock::Clock;
 use crate::runtime::trace::hash::FastMap;
 use crate::runtime::trace::symbols::Places;
 
@@ -62,10 +63,14 @@ pub(super) enum Ev {
     GoStatusStack,
 }
 
+/// Times are in nanoseconds.
+const UNITS_PER_SECOND: u64 = 1_000_000_000;
+
 /// What a thread has done: a batch that isn't full.
+#[derive(Default)]
 struct Stream {
     bytes: Vec<u8>,
-    /// When it begins, and the time of its last event, in ticks since the trace began.
+    /// When it begins, and the time of its last event.
     begin: u64,
     last: u64,
 }
@@ -76,56 +81,69 @@ pub(super) struct Encoder {
     generation: u64,
     /// The batches of it that are full.
     out: Vec<u8>,
+    /// Those of what no thread has done, which are written in the end, behind `early`.
+    held: Vec<u8>,
     /// By the number of the M, and one; first what no thread has done.
     streams: Vec<Stream>,
+    /// What is said in the end of a generation, and was so in its beginning; and the time that is left for it.
+    early: Stream,
     strings: FastMap<Box<str>, u64>,
     /// The stacks that events of this generation have: a bit for each.
     stacks: Vec<u64>,
     places: Places,
-    /// When the trace began, in ticks.
-    pub(super) base: u64,
+    clock: Clock,
+    /// The time of the last event of all. No two have the same: there, Go's reader may not find the one that is possible.
+    last: u64,
     /// How much was written of this generation, what was taken included, in bytes.
     pub(super) size: usize,
 }
 
 impl Encoder {
-    pub(super) fn new() -> Encoder {
+    /// For a trace that begins at this many ticks.
+    pub(super) fn new(began: u64) -> Encoder {
         Encoder {
             generation: 0,
             out: Vec::new(),
+            held: Vec::new(),
             streams: Vec::new(),
+            early: Stream::default(),
             strings: FastMap::default(),
             stacks: Vec::new(),
             places: Places::new(),
-            base: 0,
+            clock: Clock::new(began),
+            last: 0,
             size: 0,
         }
     }
 
-    /// Begins the next generation.
-    pub(super) fn begin(&mut self) {
+    /// Begins the next generation, at this many ticks, and leaves room for so many events to be told of [`early`](Self::early).
+    pub(super) fn begin(&mut self, ticks: u64, early: usize) {
         self.generation += 1;
         self.size = 0;
+        self.clock.adjust(ticks);
+        self.early.last = self.last;
+        self.last += early as u64;
     }
 
-    /// An event on the thread of M `m - 1`, or on none, at this time or, if that is earlier than its last, with that.
+    /// An event on the thread of M `m - 1`, or on none. Each is later than all before.
     pub(super) fn event(&mut self, m: usize, ticks: u64, ev: Ev, args: &[u64]) {
         if self.streams.len() <= m {
-            self.streams.resize_with(m + 1, || Stream { bytes: Vec::new(), begin: 0, last: 0 });
+            self.streams.resize_with(m + 1, Stream::default);
         }
         if self.streams[m].bytes.len() + MAX_EVENT > MAX_BATCH {
             self.flush(m);
         }
-        let stream = &mut self.streams[m];
-        let time = (ticks.saturating_sub(self.base) + 1).max(stream.last);
-        if stream.bytes.is_empty() {
-            stream.begin = time;
-            stream.last = time;
+        self.last = self.clock.at(ticks).max(self.last + 1);
+        self.streams[m].push(self.last, ev, args);
+    }
+
+    /// An event on no thread, in the beginning of the generation.
+    pub(super) fn early(&mut self, ev: Ev, args: &[u64]) {
+        if self.early.bytes.len() + MAX_EVENT > MAX_BATCH {
+            self.early.flush(&mut self.out, self.generation, NO_THREAD);
         }
-        stream.bytes.push(ev as u8);
-        number(&mut stream.bytes, time - stream.last);
-        args.iter().for_each(|arg| number(&mut stream.bytes, *arg));
-        stream.last = time;
+        let time = self.early.last + 1;
+        self.early.push(time, ev, args);
     }
 
     /// The number of a string in this generation.
@@ -154,14 +172,8 @@ impl Encoder {
     }
 
     fn flush(&mut self, m: usize) {
-        let stream = &mut self.streams[m];
-        if !stream.bytes.is_empty() {
-            let m = if m == 0 { NO_THREAD } else { m as u64 - 1 };
-            let before = self.out.len();
-            batch(&mut self.out, self.generation, m, stream.begin, &stream.bytes);
-            self.size += self.out.len() - before;
-            stream.bytes.clear();
-        }
+        let (out, m_id) = if m == 0 { (&mut self.held, NO_THREAD) } else { (&mut self.out, m as u64 - 1) };
+        self.size += self.streams[m].flush(out, self.generation, m_id);
     }
 
     /// The batches that are full, and aren't wanted twice.
@@ -169,11 +181,12 @@ impl Encoder {
         std::mem::take(&mut self.out)
     }
 
-    /// Ends the generation with its tables; `frequency` is that of the clock, in ticks a second.
-    pub(super) fn end(&mut self, frequency: u64) {
-        let before = self.out.len();
+    /// Ends the generation with its tables.
+    pub(super) fn end(&mut self) {
         (0..self.streams.len()).for_each(|m| self.flush(m));
-        let now = self.streams.iter().map(|stream| stream.last).max().unwrap_or(1).max(1);
+        self.early.flush(&mut self.out, self.generation, NO_THREAD);
+        self.out.append(&mut self.held);
+        let now = self.last.max(1);
         let mut table = Table { generation: self.generation, now, kind: Ev::Stacks, bytes: Vec::new() };
         for (word, mut bits) in std::mem::take(&mut self.stacks).into_iter().enumerate() {
             while bits != 0 {
@@ -202,9 +215,31 @@ impl Encoder {
         }
         table.flush(&mut self.out);
         let mut entry = vec![Ev::Frequency as u8];
-        number(&mut entry, frequency);
+        number(&mut entry, UNITS_PER_SECOND);
         batch(&mut self.out, self.generation, NO_THREAD, now, &entry);
-        self.size += self.out.len() - before;
+    }
+}
+
+impl Stream {
+    fn push(&mut self, time: u64, ev: Ev, args: &[u64]) {
+        if self.bytes.is_empty() {
+            self.begin = time;
+            self.last = time;
+        }
+        self.bytes.push(ev as u8);
+        number(&mut self.bytes, time - self.last);
+        args.iter().for_each(|arg| number(&mut self.bytes, *arg));
+        self.last = time;
+    }
+
+    /// Writes the batch; returns how many bytes that are.
+    fn flush(&mut self, out: &mut Vec<u8>, generation: u64, m: u64) -> usize {
+        let before = out.len();
+        if !self.bytes.is_empty() {
+            batch(out, generation, m, self.begin, &self.bytes);
+            self.bytes.clear();
+        }
+        out.len() - before
     }
 }
 

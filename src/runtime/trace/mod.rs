@@ -37,12 +37,14 @@
 //! | `order.rs` | who has what, and which record may come next |
 //! | `tell.rs` | from records to events |
 //! | `says.rs` | what the program says, and stops of the world |
+//! | `clock.rs` | from ticks to nanoseconds |
 //! | `encoder.rs` | events, batches and tables as bytes |
 //! | `symbols.rs` | what a trace says of a stack |
 //! | `flight.rs` | the flight recorder's memory |
 //! | `hash.rs` | a fast hash function |
 
 mod buffer;
+pub(super) mod clock;
 mod encoder;
 pub(super) mod env;
 pub(super) mod flight;

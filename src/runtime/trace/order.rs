@@ -113,9 +113,16 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub(super) fn new() -> Order {
+    /// For a trace that begins at this many ticks.
+    pub(super) fn new(began: u64) -> Order {
         let threads = vec![Thread::default()];
-        Order { gs: FastMap::default(), ps: FastMap::default(), threads, encoder: Encoder::new(), last: 0 }
+        Order {
+            gs: FastMap::default(),
+            ps: FastMap::default(),
+            threads,
+            encoder: Encoder::new(began),
+            last: began,
+        }
     }
 
     /// A P that is there when the trace begins; with the number of the M that has it, and one.
@@ -146,8 +153,9 @@ impl Order {
     /// Begins a generation, with the state of everything.
     pub(super) fn begin(&mut self) {
         // Not now: there are records that are older, and haven't been taken.
-        let now = self.last.max(self.encoder.base);
-        self.encoder.begin();
+        let now = self.last;
+        let unsure = self.gs.values().filter(|g| g.told == Told::Seen).count();
+        self.encoder.begin(now, unsure);
         for (&id, p) in &mut self.ps {
             p.out_seq = 0;
             let m = if p.status == Proc::Idle { 0 } else { p.m };
@@ -172,20 +180,20 @@ impl Order {
     }
 
     /// Ends a generation.
-    pub(super) fn end(&mut self, frequency: u64) {
-        let now = self.encoder.base;
+    pub(super) fn end(&mut self) {
         for m in 0..self.threads.len() {
             self.flush_switch(m);
         }
         // Those that have done nothing all the time.
         for (&goid, g) in self.gs.iter_mut().filter(|(_, g)| g.told == Told::Seen) {
             g.told = Told::Yes;
-            tell_status(&mut self.encoder, now, goid, g);
+            let args = status(&mut self.encoder, goid, g);
+            self.encoder.early(Ev::GoStatusStack, &args);
         }
         for g in self.gs.values().filter(|g| g.stw.is_some()) {
-            self.encoder.event(g.m, now, Ev::StwEnd, &[]);
+            self.encoder.event(g.m, self.last, Ev::StwEnd, &[]);
         }
-        self.encoder.end(frequency);
+        self.encoder.end();
     }
 
     /// Makes events of the next record of a thread, the number of whose M and one is `m`; false if it has to wait.
@@ -299,7 +307,12 @@ impl Order {
 /// Says what a goroutine does now: on its thread if it has one, else on none.
 pub(super) fn tell_status(encoder: &mut Encoder, now: u64, goid: u64, g: &Goroutine) {
     let m = if matches!(g.status, Go::Running | Go::Syscall) { g.m } else { 0 };
-    let thread = if m == 0 { NO_THREAD } else { m as u64 - 1 };
-    let args = [goid, thread, g.status as u64, encoder.stack(g.start)];
+    let args = status(encoder, goid, g);
     encoder.event(m, now, Ev::GoStatusStack, &args);
+}
+
+fn status(encoder: &mut Encoder, goid: u64, g: &Goroutine) -> [u64; 4] {
+    let has_thread = matches!(g.status, Go::Running | Go::Syscall) && g.m != 0;
+    let thread = if has_thread { g.m as u64 - 1 } else { NO_THREAD };
+    [goid, thread, g.status as u64, encoder.stack(g.start)]
 }

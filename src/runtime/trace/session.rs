@@ -11,7 +11,6 @@ use std::thread;
 use std::time::Duration;
 
 use crate::runtime::arch::{cputicks, systemstack};
-use crate::runtime::base::os::nanotime;
 use crate::runtime::base::this::{started, this_m};
 use crate::runtime::data::runtime2::{GDEAD, GIDLE, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL};
 use crate::runtime::embed::trace::set_recorder;
@@ -164,16 +163,14 @@ fn add(change: impl FnOnce(&mut Writer)) -> io::Result<()> {
         return Ok(());
     }
     let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-    let mut order = Order::new();
     let mut running = session();
     thread::Builder::new().name("gosched-trace".to_owned()).spawn(move || write(number))?;
     *running = number;
     drop(running);
     let stopped = stop_the_world(StwReason::StartTrace);
-    let began = (cputicks(), nanotime());
-    order.encoder.base = began.0;
+    let mut order = Order::new(cputicks());
     systemstack(|| snapshot(&mut order));
-    let mut new = Writer::new(order, began);
+    let mut new = Writer::new(order);
     change(&mut new);
     *writer() = Some(new);
     start_the_world(stopped);

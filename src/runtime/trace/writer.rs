@@ -7,8 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::runtime::arch::cputicks;
 use crate::runtime::base::os::{nanotime, usleep};
+use crate::runtime::data::trace::TraceBuffer;
 use crate::runtime::trace::buffer::all_buffers;
 use crate::runtime::trace::flight::Flight;
 use crate::runtime::trace::order::Order;
@@ -32,8 +32,6 @@ pub(super) type Sink = Box<dyn Write + Send>;
 /// What becomes of the records.
 pub(super) struct Writer {
     order: Order,
-    /// When the trace began, by both clocks: ticks, nanoseconds.
-    began: (u64, i64),
     /// When this generation did, in nanoseconds.
     generation_began: i64,
     pub(super) sink: Option<Sink>,
@@ -57,11 +55,10 @@ pub(super) fn try_writer() -> Option<MutexGuard<'static, Option<Writer>>> {
 }
 
 impl Writer {
-    pub(super) fn new(order: Order, began: (u64, i64)) -> Writer {
+    pub(super) fn new(order: Order) -> Writer {
         let mut writer = Writer {
             order,
-            began,
-            generation_began: began.1,
+            generation_began: nanotime(),
             sink: None,
             result: Ok(()),
             flight: None,
@@ -74,31 +71,36 @@ impl Writer {
     /// Takes the records that are there by now; says how many.
     fn drain(&mut self) -> usize {
         let mut taken = 0;
-        let mut waits;
         for buffer in all_buffers() {
             buffer.reader.refresh();
             buffer.reader.leave().into_iter().for_each(pool::put);
         }
-        loop {
+        // In the order of time, as far as that is possible.
+        let mut heads: Vec<Head> = all_buffers().filter_map(Head::of).collect();
+        let mut waits = 0;
+        while waits < heads.len() && taken < ENOUGH {
+            heads[waits..].sort_by_key(|head| head.ticks);
+            // What is earlier and waits may wait for the first one.
+            let next = if waits > 0 { waits } else { 1 };
+            let until = heads.get(next).map_or(u64::MAX, |next| next.ticks);
+            let Head { buffer, .. } = heads[waits];
             let before = taken;
-            waits = false;
-            for buffer in all_buffers() {
-                let m = (buffer.writer.m.get() + 1) as usize;
-                // A part of them at a time: what a thread has done, another's may wait for.
-                for _ in 0..ROUND {
-                    let Some(record) = buffer.reader.peek() else { break };
-                    if !self.order.take(m, record) {
-                        waits = true;
-                        break;
-                    }
-                    buffer.reader.advance().into_iter().for_each(pool::put);
-                    taken += 1;
+            let head = loop {
+                let Some(record) = buffer.reader.peek() else { break None };
+                if record.ticks > until || !self.order.take(Head::m(buffer), record) {
+                    break Some(record.ticks);
                 }
+                buffer.reader.advance().into_iter().for_each(pool::put);
+                taken += 1;
+            };
+            match head {
+                Some(ticks) => heads[waits].ticks = ticks,
+                None => _ = heads.swap_remove(waits),
             }
-            if taken == before || taken >= ENOUGH {
-                break;
-            }
+            // What others wait for may be among what was taken.
+            waits = if taken > before { 0 } else { waits + 1 };
         }
+        let waits = waits > 0;
         self.stuck_since = match (waits && taken == 0, self.stuck_since) {
             (true, 0) => nanotime(),
             (true, since) => since,
@@ -145,7 +147,7 @@ impl Writer {
 
     /// Ends the generation, and begins the next.
     fn advance(&mut self) {
-        self.order.end(self.frequency());
+        self.order.end();
         self.hand_over();
         let now = nanotime();
         if let Some(flight) = &mut self.flight {
@@ -210,16 +212,24 @@ impl Writer {
         self.sink = None;
         self.result = Err(error);
     }
-
-    /// How often the clock of the records ticks in a second.
-    fn frequency(&self) -> u64 {
-        let (ticks, ns) = (cputicks() - self.began.0, nanotime() - self.began.1);
-        (u128::from(ticks) * 1_000_000_000 / ns.max(1) as u128).max(1) as u64
-    }
 }
 
-/// How many records of a thread are taken before those of the next.
-const ROUND: usize = 4096;
+/// A thread with records, and when the next was made.
+struct Head {
+    ticks: u64,
+    buffer: &'static TraceBuffer,
+}
+
+impl Head {
+    fn of(buffer: &'static TraceBuffer) -> Option<Head> {
+        buffer.reader.peek().map(|record| Head { ticks: record.ticks, buffer })
+    }
+
+    /// The number of the buffer's M, and one.
+    fn m(buffer: &TraceBuffer) -> usize {
+        (buffer.writer.m.get() + 1) as usize
+    }
+}
 
 /// How many are taken before it is looked whether the generation should end.
 const ENOUGH: usize = 1 << 18;

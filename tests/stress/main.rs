@@ -6,6 +6,7 @@
 //! | `STRESS_SECONDS` | how long each process runs, 1 at first; 300 is thorough |
 //! | `STRESS_SEED` | the seed; without it, another one each time |
 //! | `STRESS_LEAN` | if it is set, goroutines share the thread-locals of their threads |
+//! | `STRESS_TRACES` | if it is set, and `GOMAXPROCS` is: a folder for the first traces |
 //! | `GOMAXPROCS` | if it is set, one process runs with it; otherwise one for each of several settings |
 
 mod blocked;
@@ -30,22 +31,29 @@ mod storms;
 mod tally;
 mod threads;
 mod timers;
+#[allow(dead_code, unused_imports, reason = "the suite asks for more")]
+#[path = "../common/trace/mod.rs"]
+mod trace_reader;
+mod traces;
 mod world;
 
 use std::env;
 use std::fs;
 use std::panic;
+use std::path::Path;
+use std::process;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use emulator::this_binary;
 use rng::Rng;
 use tally::{Op, count};
+use trace_reader::{generations, read_whole_generations};
 
 /// What a goroutine of the stress does; it returns when all that it has begun has ended.
 type Scenario = fn(&mut Rng);
 
-const SCENARIOS: [Scenario; 57] = [
+const SCENARIOS: [Scenario; 60] = [
     nested,
     channels::crowd,
     channels::requests,
@@ -103,6 +111,9 @@ const SCENARIOS: [Scenario; 57] = [
     storms::malloc,
     storms::println,
     storms::stdio,
+    traces::annotations,
+    traces::cut,
+    traces::flights,
 ];
 
 /// How long nothing may happen.
@@ -188,7 +199,7 @@ fn watch(seed: u64) {
                 "STRESS_SEED={seed} hangs, or has too many: {goroutines} goroutines, {threads} threads"
             );
             eprintln!("{}", tally::report());
-            std::process::abort();
+            process::abort();
         }
     }
 }
@@ -205,17 +216,21 @@ fn stress() {
         return here(seed, Duration::from_secs(random::number("STRESS_SECONDS").unwrap_or(1)));
     }
     for procs in [1, 2, 8] {
-        process(seed, procs, "randomizescheduler=0", &[]);
-        process(seed, procs, "randomizescheduler=1", &[]);
-        process(seed, procs, "randomizescheduler=1", &[("STRESS_LEAN", "1")]);
+        with_settings(seed, procs, "randomizescheduler=0", &[]);
+        with_settings(seed, procs, "randomizescheduler=1", &[]);
+        with_settings(seed, procs, "randomizescheduler=1", &[("STRESS_LEAN", "1")]);
     }
-    process(seed, 2, "stackforcemove=1,efence=1,stackverify=1", &[]);
+    with_settings(seed, 2, "stackforcemove=1,efence=1,stackverify=1", &[]);
 }
 
-/// Runs the stress in a process with these settings.
-fn process(seed: u64, procs: usize, godebug: &str, more: &[(&str, &str)]) {
+/// Runs the stress in a process with these settings. What it has traced can be read.
+fn with_settings(seed: u64, procs: usize, godebug: &str, more: &[(&str, &str)]) {
     let (procs, seed) = (procs.to_string(), seed.to_string());
-    let settings = [("GOMAXPROCS", &*procs), ("GODEBUG", godebug), ("STRESS_SEED", &*seed)];
+    let folder = env::temp_dir().join(format!("gosched-traces-{}", process::id()));
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    let traces = folder.to_str().expect("text");
+    let settings =
+        [("GOMAXPROCS", &*procs), ("GODEBUG", godebug), ("STRESS_SEED", &*seed), ("STRESS_TRACES", traces)];
     let settings: Vec<_> = settings.iter().chain(more).copied().collect();
     for (name, value) in &settings {
         eprint!("{name}={value} ");
@@ -225,4 +240,23 @@ fn process(seed: u64, procs: usize, godebug: &str, more: &[(&str, &str)]) {
     child.args(["--exact", "stress", "--nocapture"]).envs(settings);
     let status = child.status().expect("a process can be made");
     assert!(status.success(), "{status}");
+    // What is wrong stays there.
+    assert_readable(&folder);
+    fs::remove_dir_all(&folder).expect("it was made");
+}
+
+/// Each trace is right to its end; and of one whose writer failed each generation is, but for the last.
+fn assert_readable(folder: &Path) {
+    for entry in fs::read_dir(folder).expect("it was made") {
+        let path = entry.expect("it can be read").path();
+        let trace = fs::read(&path).expect("it can be read");
+        let (events, end) = read_whole_generations(&trace);
+        if path.extension().is_some_and(|extension| extension == "cut") {
+            let begun = generations(&trace).map_or(0, |generations| generations.flatten().count());
+            let told = events.chunk_by(|a, b| a.generation == b.generation).count();
+            assert!(told + 1 >= begun, "{}: {told} of {begun}: {end:?}", path.display());
+        } else {
+            assert!(end.is_ok() && !events.is_empty(), "{}: {end:?}", path.display());
+        }
+    }
 }

@@ -15,7 +15,7 @@ macro_rules! ops {
 
 ops! {
     Round Scenario Spawn Yield Send Receive Select Lock Wait Sleep Panic Goexit Thread Park Switch Stop Resize Syscall
-    Memory Signal Compute Block Alloc Print
+    Memory Signal Compute Block Alloc Print Trace
 }
 
 pub fn count(op: Op) {

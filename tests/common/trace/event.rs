@@ -13,7 +13,7 @@ pub struct Event {
     pub at: Context,
     pub what: What,
     /// Of the goroutine in which it happened, the innermost frame first.
-    pub stack: Vec<Frame>,
+    pub stack: Rc<[Frame]>,
 }
 
 /// A thread, its P and its goroutine.
@@ -50,7 +50,7 @@ pub enum What {
         /// Why it stopped or waits.
         reason: Rc<str>,
         /// Where a new one begins.
-        entry: Vec<Frame>,
+        entry: Rc<[Frame]>,
     },
     StwBegin(Rc<str>),
     StwEnd,

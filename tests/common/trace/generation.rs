@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Display;
-use std::ops::Range;
+use std::mem;
 use std::rc::Rc;
 
 use super::bytes::{Bytes, Result};
@@ -102,10 +102,9 @@ pub struct Generation {
     pub threads: Vec<(Option<u64>, Vec<Raw>)>,
     pub samples: Vec<Sample>,
     strings: HashMap<u64, Rc<str>>,
-    /// The frames of each stack, in `frames`.
-    stacks: HashMap<u64, Range<usize>>,
-    /// A place in the program, its function, its file and the line.
-    frames: Vec<[u64; 4]>,
+    stacks: HashMap<u64, Rc<[Frame]>>,
+    /// The frames of each stack: a place in the program, its function, its file and the line. The strings come later.
+    frames: Vec<(u64, Vec<[u64; 4]>)>,
 }
 
 impl Generation {
@@ -118,9 +117,12 @@ impl Generation {
         if new.frequency.is_none() {
             return Err("a generation doesn't say how fast its clock is".into());
         }
-        for &[_, function, file, _] in &new.frames {
-            new.string(function)?;
-            new.string(file)?;
+        for (id, frames) in mem::take(&mut new.frames) {
+            let frame = |[pc, function, file, line]: [u64; 4]| {
+                Ok(Frame { pc, function: new.string(function)?, file: new.string(file)?, line })
+            };
+            let frames = frames.into_iter().map(frame).collect::<Result<_>>()?;
+            once("stack", id, id == 0 || new.stacks.insert(id, frames).is_some())?;
         }
         for sample in &new.samples {
             new.stack(sample.stack)?;
@@ -168,11 +170,12 @@ impl Generation {
         if frames > MOST_FRAMES {
             return Err(format!("a stack has {frames} frames"));
         }
-        let first = self.frames.len();
+        let mut all = Vec::new();
         for _ in 0..frames {
-            self.frames.push([data.number()?, data.number()?, data.number()?, data.number()?]);
+            all.push([data.number()?, data.number()?, data.number()?, data.number()?]);
         }
-        once("stack", id, id == 0 || self.stacks.insert(id, first..self.frames.len()).is_some())
+        self.frames.push((id, all));
+        Ok(())
     }
 
     fn add_sample(&mut self, data: &mut Bytes<'_>) -> Result<()> {
@@ -197,15 +200,11 @@ impl Generation {
     }
 
     /// A stack of the table, the innermost frame first. Number 0 is none.
-    pub fn stack(&self, id: u64) -> Result<Vec<Frame>> {
+    pub fn stack(&self, id: u64) -> Result<Rc<[Frame]>> {
         if id == 0 {
-            return Ok(Vec::new());
+            return Ok(Rc::new([]));
         }
-        let frames = self.stacks.get(&id).ok_or_else(|| missing("stack", id))?;
-        let frame = |&[pc, function, file, line]: &[u64; 4]| {
-            Ok(Frame { pc, function: self.string(function)?, file: self.string(file)?, line })
-        };
-        self.frames[frames.clone()].iter().map(frame).collect()
+        self.stacks.get(&id).cloned().ok_or_else(|| missing("stack", id))
     }
 }
 

@@ -1,15 +1,17 @@
 //! The execution trace: it can be read, and it says what the program did.
 
 mod bad_input;
+mod course;
 mod edit;
 mod made_up;
 mod mutations;
 #[allow(dead_code, reason = "it tells all that there is")]
 #[path = "../../common/trace/mod.rs"]
 mod reader;
-#[allow(dead_code, reason = "it tells all that there is")]
+mod said;
 mod summary;
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] = &[bad_input::TESTS, made_up::TESTS, mutations::TESTS];
+pub const TESTS: &[&[Test]] =
+    &[bad_input::TESTS, course::TESTS, made_up::TESTS, mutations::TESTS, said::TESTS];

@@ -9,26 +9,32 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::path::PathBuf;
 
 use super::edit::{Content, Edited};
 use super::made_up::some_of_all;
 use super::reader::Kind::*;
 use super::reader::{Event, Kind, Raw, Role, What, read};
+use super::said::trace_of_some;
 use crate::harness::rng::Rng;
-use crate::harness::tests;
+use crate::harness::{Test, tests};
 
 tests! {
-    a_change_of_one_event_is_seen
+    each_change_of_one_event_is_seen
+    changes_of_a_programs_trace_are_seen
 }
 
-fn a_change_of_one_event_is_seen() {
-    let changed = assert_seen(&some_of_all(), &mut Rng::seeded(), usize::MAX);
-    assert!(changed > 80, "{changed}");
+fn each_change_of_one_event_is_seen() {
+    assert_seen("made_up", &some_of_all(), usize::MAX);
+}
+
+fn changes_of_a_programs_trace_are_seen(test: Test) {
+    assert_seen("programs", &trace_of_some(test), 2_000);
 }
 
 /// How one event is changed: that in a batch, at an index.
 #[derive(Clone, Copy, Debug)]
-pub enum Mutation {
+enum Mutation {
     /// The numbers of the event, from the first: this one is another.
     Argument { batch: usize, index: usize, argument: usize, value: u64 },
     /// It changes places with the next one.
@@ -37,18 +43,19 @@ pub enum Mutation {
 
 use Mutation::{Argument, Swap};
 
-/// Changes a trace, at as many places as this, and fails if the reader doesn't see it. Returns how many were changed.
+/// Changes a trace, at as many places as this, and fails if the reader doesn't see it.
 ///
-/// If the environment variable `TRACE_MUTATIONS` names a file, all of them are written there, for another reader: each after
-/// a byte, 1 if it was taken, and its length, in four bytes.
-pub fn assert_seen(trace: &[u8], rng: &mut Rng, most: usize) -> usize {
+/// If the environment variable `TRACE_MUTATIONS` names a folder, all of them are written there, for another reader: each
+/// behind a byte, 1 if it was taken, and its length, in four bytes.
+fn assert_seen(name: &str, trace: &[u8], most: usize) {
+    let mut rng = Rng::seeded();
     let original = Edited::new(trace);
     let course = course(&read(trace).expect("it is right as it is"));
-    let mut all = mutations(&original, rng);
-    let mut file =
-        env::var_os("TRACE_MUTATIONS").map(|path| BufWriter::new(File::create(path).expect("a file")));
-    let count = most.min(all.len());
-    for i in 0..count {
+    let mut all = mutations(&original, &mut rng);
+    assert!(all.len() > 80, "only {} can be changed", all.len());
+    let folder = env::var_os("TRACE_MUTATIONS").map(PathBuf::from);
+    let mut file = folder.map(|folder| BufWriter::new(File::create(folder.join(name)).expect("a file")));
+    for i in 0..most.min(all.len()) {
         let other = i + rng.below(all.len() - i);
         all.swap(i, other);
         let mutation = all[i];
@@ -65,7 +72,6 @@ pub fn assert_seen(trace: &[u8], rng: &mut Rng, most: usize) -> usize {
         assert!(may_be, "{mutation:?} isn't seen: {neighbours:?}");
         assert!(self::course(&events) == course, "{mutation:?} has others change: {neighbours:?}");
     }
-    count
 }
 
 /// What can be changed.

@@ -1,11 +1,13 @@
 //! Goroutines that begin, run, wait, end, and switch to one another.
 
+use std::rc::Rc;
+
 use super::super::event::{Context, Go, What};
 use super::{Goroutine, Held, Next, Order, Step, expect};
 
 /// What a goroutine turns into, without a reason.
 pub(super) fn turns(g: u64, from: Go, to: Go) -> What {
-    What::Goroutine { g, from, to, reason: "".into(), entry: Vec::new() }
+    What::Goroutine { g, from, to, reason: "".into(), entry: Rc::new([]) }
 }
 
 impl Order {
@@ -81,7 +83,7 @@ impl Order {
             self.goroutines.remove(&g);
         }
         let reason = step.generation.string(reason)?;
-        let what = What::Goroutine { g, from: Go::Running, to, reason, entry: Vec::new() };
+        let what = What::Goroutine { g, from: Go::Running, to, reason, entry: Rc::new([]) };
         self.tell(step, step.at, what, stack)?;
         Ok(Some(Context { g: None, ..step.at }))
     }

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Pictures of what `go tool trace` shows of a trace: Chromium opens its pages, and a WebDriver takes them.
+
+    tools/trace-pictures.py TRACE FOLDER [FROM TO]
+
+writes FOLDER/timeline.png, the P's and goroutines of FROM to TO seconds (all, if nothing is said), and FOLDER/goroutines.png,
+the table of goroutines. It needs Debian's packages `chromium` and `chromium-driver`, and the program that `GO_TRACE` names, or
+`go tool trace`.
+"""
+
+import base64
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+WIDTH, HEIGHT = 1400, 700
+# Without these, it asks hosts of its maker's.
+CHROMIUM = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
+            "--disable-component-update", "--disable-sync", "--hide-scrollbars", f"--window-size={WIDTH},{HEIGHT}"]
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@contextlib.contextmanager
+def server(command, url):
+    """A program that serves `url`, until the block ends."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(300):
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(url).close()
+                break
+            time.sleep(0.1)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+class Browser:
+    """A session of the driver."""
+
+    def __init__(self, driver):
+        self.driver = driver
+        options = {"goog:chromeOptions": {"binary": "/usr/bin/chromium", "args": CHROMIUM}}
+        session = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": options}})
+        self.path = f"/session/{session['sessionId']}"
+
+    def ask(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.driver + path, data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            sys.exit(f"{path}: {error.read().decode()}")
+
+    def open(self, url):
+        self.ask("POST", f"{self.path}/url", {"url": url})
+
+    def run(self, script):
+        return self.ask("POST", f"{self.path}/execute/sync", {"script": script, "args": []})
+
+    def until(self, script):
+        for _ in range(600):
+            if self.run(script):
+                return
+            time.sleep(0.1)
+        sys.exit(f"never: {script}")
+
+    def picture(self, path):
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(self.ask("GET", f"{self.path}/screenshot")))
+        print(path)
+
+    def close(self):
+        self.ask("DELETE", self.path)
+
+
+def timeline(browser, pages, path, part):
+    """The viewer, when it has drawn: it shows a dialog as long as it reads."""
+    browser.open(f"{pages}/trace?view=proc")
+    view = "document.querySelector('tr-ui-timeline-view')"
+    browser.until(f"return Boolean({view} && {view}.model && {view}.trackView)")
+    browser.until("return !document.querySelector('tr-ui-b-overlay')")
+    # What says that nothing is selected, and that the browser is newer than the page, is no part of the picture.
+    for name in "tr-ui-a-analysis-view", "tr-ui-b-drag-handle":
+        browser.run(f"{view}.querySelector('{name}').style.display = 'none'")
+    browser.run("document.querySelectorAll('tr-ui-b-info-bar').item(0).style.display = 'none'")
+    time.sleep(1)
+    if part:
+        low, high = (float(second) * 1000 for second in part)
+        browser.run(f"const port = {view}.trackView.viewport, to = port.currentDisplayTransform.clone();"
+                    f"to.xSetWorldBounds({low}, {high}, port.modelTrackContainer.canvas.clientWidth);"
+                    "port.setDisplayTransformImmediately(to)")
+    time.sleep(2)
+    browser.picture(path)
+
+
+def main():
+    if len(sys.argv) not in (3, 5):
+        sys.exit(__doc__)
+    trace, folder, *part = sys.argv[1:]
+    ours, drivers = free_port(), free_port()
+    pages, driver = f"http://127.0.0.1:{ours}", f"http://127.0.0.1:{drivers}"
+    tool = os.environ.get("GO_TRACE", "go tool trace").split()
+    # It opens a browser of its own, if there is one.
+    os.environ["BROWSER"] = "true"
+    with server([*tool, f"-http=127.0.0.1:{ours}", trace], pages), \
+            server(["chromedriver", f"--port={drivers}"], f"{driver}/status"):
+        browser = Browser(driver)
+        timeline(browser, pages, f"{folder}/timeline.png", part)
+        browser.open(f"{pages}/goroutines")
+        browser.picture(f"{folder}/goroutines.png")
+        browser.close()
+
+
+main()

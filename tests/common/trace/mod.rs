@@ -1,6 +1,7 @@
 //! A reader of execution traces, as Go 1.23 writes them (and Go 1.22): it takes what Go's own reader takes, and says of all
-//! else what is wrong with it. Only what concerns a garbage collector it doesn't know; and it is the stricter one where Go's
-//! lets a state have number 0, and a goroutine stop the world twice.
+//! else what is wrong with it. What concerns a garbage collector it doesn't know. And it is the stricter one in what Go's may
+//! take: a state of number 0, a goroutine that stops the world twice, and events of the same time on several threads, of which
+//! not each can come.
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -89,13 +90,14 @@ pub fn generations(trace: &[u8]) -> Result<impl Iterator<Item = Result<Vec<Batch
     }))
 }
 
-/// Has the events of all threads come: the earliest first, or the earliest of those that can come.
+/// Has the events of all threads come: the earliest first, or the earliest of those that can come. (Where the earliest can't,
+/// and another one has the same time, Go's reader sorts them anew, and may never look at the other one.)
 fn merge(generation: &Generation, order: &mut Order) -> Result<()> {
     let mut next: BinaryHeap<_> = generation
         .threads
         .iter()
         .enumerate()
-        .filter_map(|(thread, (_, events))| Some(Reverse((events.first()?.time, thread, 0))))
+        .filter_map(|(thread, (_, events))| Some(Reverse((events.first()?.time, Reverse(thread), 0))))
         .collect();
     let mut sample = 0;
     while let Some(&Reverse((earliest, ..))) = next.peek() {
@@ -105,18 +107,25 @@ fn merge(generation: &Generation, order: &mut Order) -> Result<()> {
         }
         let mut waiting = Vec::new();
         let came = loop {
-            let Some(Reverse((time, thread, i))) = next.pop() else { break false };
+            let Some(Reverse((time, Reverse(thread), i))) = next.pop() else { break false };
             let (m, events) = &generation.threads[thread];
             if order.advance(*m, &events[i], generation)? {
-                next.extend(events.get(i + 1).map(|event| Reverse((event.time, thread, i + 1))));
+                next.extend(events.get(i + 1).map(|event| Reverse((event.time, Reverse(thread), i + 1))));
                 break true;
             }
-            waiting.push(Reverse((time, thread, i)));
+            let other = next.peek().is_some_and(|&Reverse((other, ..))| other == time);
+            if waiting.is_empty() && other {
+                return Err(format!(
+                    "{:?} can't come at {time}, and another thread's event has that time",
+                    events[i]
+                ));
+            }
+            waiting.push(Reverse((time, Reverse(thread), i)));
         };
         if !came {
             let events: Vec<_> = waiting
                 .iter()
-                .map(|&Reverse((_, thread, i))| {
+                .map(|&Reverse((_, Reverse(thread), i))| {
                     let (m, events) = &generation.threads[thread];
                     (m, events[i])
                 })

@@ -35,10 +35,10 @@ impl Edited {
         bytes
     }
 
-    /// Adds a batch of a thread's events, each a moment after the one before.
+    /// Adds a batch of a thread's events, each a moment after the one before, and behind the batches that are there.
     pub fn thread(mut self, generation: u64, m: u64, events: &[(Kind, &[u64])]) -> Edited {
-        let mut time = self.batches.len() as u64;
-        let batch_time = time;
+        let first = 1000 * self.batches.len() as u64;
+        let mut time = first;
         let event = |&(kind, numbers): &(Kind, &[u64])| {
             time += 1;
             let mut args = [0; 4];
@@ -46,7 +46,7 @@ impl Edited {
             Raw { kind, time, args }
         };
         let content = Content::Events(events.iter().map(event).collect());
-        self.batches.push(EditedBatch { generation, thread: Some(m), time: batch_time, content });
+        self.batches.push(EditedBatch { generation, thread: Some(m), time: first, content });
         self
     }
 

@@ -136,6 +136,15 @@ fn what_is_wrong_is_said() {
         let why = read(&trace.bytes()).map(|_| ()).expect_err(sentence);
         assert!(why.contains(sentence), "{i}: {why}, in place of: {sentence}");
     }
+    let mut at_once =
+        begun(1).thread(1, 0, &[(GoCreateBlocked, &[7, 0, 0])]).thread(1, 1, &[(GoUnblock, &[7, 1, 0])]);
+    for batch in &mut at_once.batches {
+        let Content::Events(events) = &mut batch.content else { unreachable!("no table is there yet") };
+        batch.time = 5;
+        events.iter_mut().for_each(|event| event.time = 5);
+    }
+    let why = read(&ended(at_once, 1).bytes()).map(|_| ()).expect_err("which is the first can't be seen");
+    assert!(why.contains("another thread's event has that time"), "{why}");
     assert_eq!(read(b"go 1.21 trace\0\0\0").unwrap_err(), "the header is \"go 1.21 trace\\0\\0\\0\"");
 }
 
@@ -170,7 +179,7 @@ fn a_summary_adds_up() {
         .thread(1, 0, &[(GoCreate, &[7, 0, 0]), (GoSyscallBegin, &[1, 0]), (GoSyscallEndBlocked, &[])])
         .thread(1, 1, &[(ProcSteal, &[0, 2, 0]), (GoStart, &[7, 1]), (GoBlock, &[1, 0])])
         .thread(1, 2, &[(GoUnblock, &[7, 2, 0]), (ProcStatus, &[9, ABANDONED])]);
-    let times = [&[0, 1][..], &[0], &[100, 110, 500], &[300, 310, 400], &[900, 1000]];
+    let times = [&[0, 1][..], &[2], &[100, 110, 500], &[300, 310, 400], &[900, 1000]];
     for (batch, times) in trace.batches.iter_mut().zip(times) {
         let Content::Events(events) = &mut batch.content else { unreachable!("no table is there yet") };
         batch.time = 0;

@@ -29,7 +29,7 @@ pub(in crate::runtime) enum Kind {
     ProcSteal,
     /// The same.
     ProcDetach,
-    /// The number of the M that gets the P.
+    /// The number of the buffer of the M that gets the P.
     ProcTurn,
     /// The address of the reason's name, whose length is `detail`.
     StwStart,
@@ -122,11 +122,11 @@ pub struct TraceWriter {
     pub(in crate::runtime) written: Cell<u64>,
     /// Stacks that this thread has seen: `trace/stack.rs`.
     pub(in crate::runtime) stacks: Cell<*mut u8>,
-    /// The number of the M; -1 for threads that have none.
-    pub(in crate::runtime) m: Cell<i64>,
-    /// Whether it is in the list of all, and the next one there; set once.
+    /// Whether it is in the list of all, the next one there, and its number: 1 and more, or 0 for threads without an M.
+    /// Set once. (The number of an M won't do: another thread may get that M, with a new one.)
     pub(in crate::runtime) listed: Cell<bool>,
     pub(in crate::runtime) next: Cell<Option<&'static TraceBuffer>>,
+    pub(in crate::runtime) number: Cell<usize>,
 }
 
 /// The fields of who has the writer's lock.
@@ -149,9 +149,9 @@ impl TraceBuffer {
                 len: Cell::new(0),
                 written: Cell::new(0),
                 stacks: Cell::new(ptr::null_mut()),
-                m: Cell::new(0),
                 listed: Cell::new(false),
                 next: Cell::new(None),
+                number: Cell::new(0),
             },
             reader: TraceReader {
                 first: AtomicPtr::new(ptr::null_mut()),

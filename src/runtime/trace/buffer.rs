@@ -4,7 +4,7 @@
 //! before it empties the buffers. Threads without a P, which no stop waits for, do the same under a lock.
 
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::runtime::data::runtime2::M;
@@ -23,6 +23,9 @@ static FOREIGN: Foreign = Foreign(TraceBuffer::new());
 /// Who records without a P has this.
 static WITHOUT_P: Mutex<()> = Mutex::new(());
 
+/// The number of the last buffer of an M.
+static LAST: AtomicUsize = AtomicUsize::new(0);
+
 /// The last buffer that was listed; the others follow.
 static ALL: AtomicPtr<TraceBuffer> = AtomicPtr::new(ptr::null_mut());
 
@@ -31,12 +34,14 @@ pub(super) fn without_p() -> MutexGuard<'static, ()> {
     WITHOUT_P.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The buffer of this M, or of threads that have none, in the list of all. The caller may write to it.
-pub(super) fn buffer_of(m: Option<&'static M>) -> &'static TraceBuffer {
-    let buffer = m.map_or_else(|| &FOREIGN.0, |mp| &mp.ext.trace_buffer);
+/// The buffer of this M, or of threads that have none, in the list of all. The caller may write to it, or who might has this
+/// M wait.
+pub(super) fn buffer_of(m: Option<&M>) -> &'static TraceBuffer {
+    // SAFETY: M's are never freed.
+    let buffer = m.map_or(&FOREIGN.0, |mp| unsafe { &*ptr::from_ref(&mp.ext.trace_buffer) });
     if !buffer.writer.listed.get() {
         buffer.writer.listed.set(true);
-        buffer.writer.m.set(m.map_or(-1, |mp| mp.id.get()));
+        buffer.writer.number.set(m.map_or(0, |_| LAST.fetch_add(1, Ordering::Relaxed) + 1));
         let mut head = ALL.load(Ordering::Relaxed);
         loop {
             // SAFETY: what is listed is an M's or a static, and so is there for good.

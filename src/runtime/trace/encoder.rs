@@ -83,7 +83,7 @@ pub(super) struct Encoder {
     out: Vec<u8>,
     /// Those of what no thread has done, which are written in the end, behind `early`.
     held: Vec<u8>,
-    /// By the number of the M, and one; first what no thread has done.
+    /// By the numbers of their buffers; first what no thread has done.
     streams: Vec<Stream>,
     /// What is said in the end of a generation, and was so in its beginning; and the time that is left for it.
     early: Stream,
@@ -125,7 +125,7 @@ impl Encoder {
         self.last += early as u64;
     }
 
-    /// An event on the thread of M `m - 1`, or on none. Each is later than all before.
+    /// An event on the thread of buffer `m`, or on none. Each is later than all before.
     pub(super) fn event(&mut self, m: usize, ticks: u64, ev: Ev, args: &[u64]) {
         if self.streams.len() <= m {
             self.streams.resize_with(m + 1, Stream::default);

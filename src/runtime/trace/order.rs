@@ -90,7 +90,7 @@ pub(super) struct Switch {
     pub(super) unparked_at: u64,
 }
 
-/// A thread, by the number of its M, and one; the first are all those without one.
+/// A thread, by the number of its buffer; the first are all those without an M.
 #[derive(Default)]
 pub(super) struct Thread {
     pub(super) g: Option<u64>,
@@ -125,7 +125,7 @@ impl Order {
         }
     }
 
-    /// A P that is there when the trace begins; with the number of the M that has it, and one.
+    /// A P that is there when the trace begins; with the number of the buffer of the M that has it.
     pub(super) fn has_p(&mut self, p: u32, m: Option<usize>) {
         let status = if m.is_some() { Proc::Running } else { Proc::Idle };
         self.ps.insert(p, Processor { status, m: m.unwrap_or(0), seq: 0, out_seq: 0 });
@@ -196,7 +196,7 @@ impl Order {
         self.encoder.end();
     }
 
-    /// Makes events of the next record of a thread, the number of whose M and one is `m`; false if it has to wait.
+    /// Makes events of the next record of a thread, the number of whose buffer is `m`; false if it has to wait.
     pub(super) fn take(&mut self, m: usize, record: &Record) -> bool {
         self.thread(m);
         let may = self.may(m, record);
@@ -214,7 +214,7 @@ impl Order {
         let about_p = record.p.id().unwrap_or(0);
         match record.kind {
             Kind::ProcStart | Kind::ProcTurn => {
-                let to = if record.kind == Kind::ProcStart { m } else { record.arg as usize + 1 };
+                let to = if record.kind == Kind::ProcStart { m } else { record.arg as usize };
                 let is_idle = self.ps.get(&about_p).is_none_or(|p| p.status == Proc::Idle);
                 return self.thread(to).p.is_none() && is_idle && self.p_is_next(about_p, record.seq);
             }
@@ -294,11 +294,10 @@ impl Order {
         let mut text = String::new();
         for buffer in all_buffers() {
             let Some(record) = buffer.reader.peek() else { continue };
-            let m = (buffer.writer.m.get() + 1) as usize;
+            let m = buffer.writer.number.get();
             let thread = self.threads.get(m).map(|thread| (thread.g, thread.p));
             let (g, p) = (self.gs.get(&record.arg), record.p.id().and_then(|p| self.ps.get(&p)));
-            let _ =
-                writeln!(text, "m={} {record:?} thread={thread:?} g={g:?} p={p:?}", buffer.writer.m.get());
+            let _ = writeln!(text, "m={} {record:?} thread={thread:?} g={g:?} p={p:?}", m);
         }
         text
     }

@@ -97,7 +97,10 @@ fn make(m: Option<&'static M>, event: Event<'_>) -> Option<Record> {
         Event::ProcDetach(pp) => {
             Record { arg: pp.ext.trace_marks.left_at.get(), ..proc(Kind::ProcDetach, pp) }
         }
-        Event::ProcTurn(pp, mp) => Record { arg: mp.id.get() as u64, ..proc(Kind::ProcTurn, pp) },
+        Event::ProcTurn(pp, mp) => {
+            // Its thread sleeps until it has been given the P.
+            Record { arg: buffer_of(Some(mp)).writer.number.get() as u64, ..proc(Kind::ProcTurn, pp) }
+        }
         Event::ThreadStart(_) | Event::ThreadDestroy(_) => return None,
         Event::GoLabel(gp) => Record { arg: Note::labels(gp).into_arg(), ..blank(Kind::Note) },
         Event::StwStart(reason) => Record {

@@ -18,7 +18,7 @@ use crate::runtime::g::allgs::{atomic_all_g, atomic_all_g_index};
 use crate::runtime::p::procs::procs;
 use crate::runtime::sched::must_wait::must_wait;
 use crate::runtime::sema::semacquire::{semacquire, semrelease};
-use crate::runtime::trace::buffer::{all_buffers, empty, without_p};
+use crate::runtime::trace::buffer::{all_buffers, buffer_of, empty, without_p};
 use crate::runtime::trace::encoder::HEADER;
 use crate::runtime::trace::flight::{Flight, Recording};
 use crate::runtime::trace::order::{Go, Order};
@@ -182,20 +182,20 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 
 /// Begins to record, and notes what there is; the world is stopped. On g0.
 fn snapshot(order: &mut Order) {
-    let without_p = without_p();
+    let _without_p = without_p();
     all_buffers().for_each(empty);
     pool::LOST.store(false, Ordering::Relaxed);
     let all = || (0..atomic_all_g()).filter_map(atomic_all_g_index);
     all().for_each(|gp| gp.ext.trace_seq.set(0));
     procs().allp.iter().for_each(|pp| pp.ext.trace_marks.seq.set(0));
     set_recorder(Some(record));
-    drop(without_p);
     let me = this_m();
     let my_p = me.and_then(|mp| mp.p.peek()).map(|pp| pp.id.get());
-    let number = |m: i64| (m + 1) as usize;
+    // Threads without a P are kept from recording, and those with one stand still.
+    let number = |mp| buffer_of(Some(mp)).writer.number.get();
     for pp in &procs().allp {
         let mine = Some(pp.id.get()) == my_p;
-        order.has_p(pp.id.get() as u32, me.filter(|_| mine).map(|mp| number(mp.id.get())));
+        order.has_p(pp.id.get() as u32, me.filter(|_| mine).map(number));
     }
     for gp in all() {
         let status = match gp.atomicstatus.load(Ordering::SeqCst) & !GSCAN {
@@ -205,7 +205,7 @@ fn snapshot(order: &mut Order) {
             _ => Go::Waiting,
         };
         let mine = me.and_then(|mp| mp.curg.get()).is_some_and(|mine| std::ptr::eq(mine, gp));
-        let m = gp.m.get().map_or(0, |mp| number(mp.id.get()));
+        let m = gp.m.get().map_or(0, number);
         let status = match status {
             _ if mine => Go::Running,
             // It has left its thread just now.

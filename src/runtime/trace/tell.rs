@@ -43,7 +43,7 @@ impl Order {
             Kind::GoSysCall => self.syscall(m, record),
             Kind::GoSysExit => self.sysexit(m, record),
             Kind::ProcStart => self.gets_p(m, record),
-            Kind::ProcTurn => self.gets_p(record.arg as usize + 1, record),
+            Kind::ProcTurn => self.gets_p(record.arg as usize, record),
             Kind::ProcStop => self.stops_p(m, now, record.p.id().unwrap_or(NO_P)),
             Kind::ProcSteal | Kind::ProcDetach => self.taken_p(m, record),
             Kind::StwStart | Kind::StwDone | Kind::Gomaxprocs | Kind::Note => self.says(m, record),

@@ -87,7 +87,7 @@ impl Writer {
             let before = taken;
             let head = loop {
                 let Some(record) = buffer.reader.peek() else { break None };
-                if record.ticks > until || !self.order.take(Head::m(buffer), record) {
+                if record.ticks > until || !self.order.take(buffer.writer.number.get(), record) {
                     break Some(record.ticks);
                 }
                 buffer.reader.advance().into_iter().for_each(pool::put);
@@ -223,11 +223,6 @@ struct Head {
 impl Head {
     fn of(buffer: &'static TraceBuffer) -> Option<Head> {
         buffer.reader.peek().map(|record| Head { ticks: record.ticks, buffer })
-    }
-
-    /// The number of the buffer's M, and one.
-    fn m(buffer: &TraceBuffer) -> usize {
-        (buffer.writer.m.get() + 1) as usize
     }
 }
 

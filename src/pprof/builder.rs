@@ -3,7 +3,7 @@
 //! Functions have names, and lines where the program has debug information; what was inlined is there, too. So a reader
 //! needs neither the program nor its source.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
@@ -26,8 +26,9 @@ pub(super) enum Inner {
     Caller,
 }
 
-/// The frames at an address that a stack has: of those that were inlined there, some may be the runtime's.
-type Frames = (usize, std::ops::Range<usize>);
+/// The frames at an address that a stack has: of those that were inlined there, from one up to another, as some may be
+/// the runtime's.
+type Frames = (usize, usize, usize);
 
 /// A profile that is being made. On a thread that isn't a goroutine's, as symbols are looked up.
 pub(super) struct Builder {
@@ -35,9 +36,9 @@ pub(super) struct Builder {
     mappings: Vec<Mapping>,
     /// Whether each function is known of those whose code is in a mapping.
     all_known: Vec<bool>,
-    strings: HashMap<String, u64>,
-    functions: HashMap<(String, String), u64>,
-    locations: HashMap<Frames, u64>,
+    strings: BTreeMap<String, u64>,
+    functions: BTreeMap<(String, String), u64>,
+    locations: BTreeMap<Frames, u64>,
     profile: Message,
 }
 
@@ -67,9 +68,9 @@ impl Builder {
             symbols: Symbols::new(),
             all_known: vec![true; mappings.len()],
             mappings,
-            strings: HashMap::new(),
-            functions: HashMap::new(),
-            locations: HashMap::new(),
+            strings: BTreeMap::new(),
+            functions: BTreeMap::new(),
+            locations: BTreeMap::new(),
             profile: Message::default(),
         };
         // The first one is.
@@ -107,7 +108,7 @@ impl Builder {
     pub(super) fn sample_of(&mut self, function: &str, values: &[i64]) {
         let mut location = Message::default();
         // No code is at this address.
-        let id = self.next_location((0, 0..0));
+        let id = self.next_location((0, 0, 0));
         let function = self.function(function, "");
         location.number(1, id).message(4, Message::default().number(1, function));
         self.profile.message(field::LOCATION, &location);
@@ -143,9 +144,9 @@ impl Builder {
         let mut shown: Vec<Frames> = Vec::new();
         for (at, (i, _)) in frames.iter().enumerate().take(end).skip(begin) {
             let first = frames[..at].iter().rev().take_while(|(other, _)| other == i).count();
-            match shown.last_mut().filter(|(pc, range)| *pc == pcs[*i] && range.end == first) {
-                Some((_, range)) => range.end = first + 1,
-                None => shown.push((pcs[*i], first..first + 1)),
+            match shown.last_mut().filter(|(pc, _, end)| *pc == pcs[*i] && *end == first) {
+                Some((_, _, end)) => *end += 1,
+                None => shown.push((pcs[*i], first, first + 1)),
             }
         }
         shown
@@ -162,12 +163,12 @@ impl Builder {
         if let Some(id) = self.locations.get(&frames) {
             return *id;
         }
-        let (pc, range) = frames.clone();
+        let (pc, begin, end) = frames;
         let id = self.next_location(frames);
         let mapping = self.mappings.iter().position(|at| (at.start..at.limit).contains(&(pc as u64)));
         let mut location = Message::default();
         location.number(1, id).number(2, mapping.map_or(0, |i| i as u64 + 1)).number(3, pc as u64);
-        let lines: Vec<(String, String, u32)> = self.symbols.functions(pc)[range]
+        let lines: Vec<(String, String, u32)> = self.symbols.functions(pc)[begin..end]
             .iter()
             .map(|Symbol { function, file, line }| (function.clone(), file.clone(), *line))
             .collect();

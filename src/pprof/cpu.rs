@@ -1,6 +1,6 @@
 //! Where threads are while they compute: Go's `StartCPUProfile` and `StopCPUProfile`, in `runtime/pprof/pprof.go`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -119,7 +119,7 @@ pub fn stop_cpu_profile(out: &mut (impl Write + ?Sized)) -> io::Result<()> {
 /// How often each stack was seen, with its labels.
 #[derive(Default)]
 struct Seen {
-    counts: HashMap<(Vec<usize>, Option<Arc<LabelMap>>), i64>,
+    counts: BTreeMap<(Vec<usize>, Option<Arc<LabelMap>>), i64>,
     lost: u64,
 }
 

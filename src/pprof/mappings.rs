@@ -44,7 +44,7 @@ fn parse(line: &str) -> Option<Mapping> {
         start: hex(start)?,
         limit: hex(limit)?,
         offset: hex(offset)?,
-        file: path.trim_end_matches(" (deleted)").to_owned(),
+        file: path.strip_suffix(" (deleted)").unwrap_or(path).to_owned(),
         build_id: String::new(),
     })
 }

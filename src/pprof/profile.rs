@@ -1,6 +1,6 @@
 //! What there is to be read of a program at any time: Go's `pprof.Profile`, in `runtime/pprof/pprof.go`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
 use std::time::SystemTime;
@@ -121,7 +121,7 @@ impl fmt::Display for Profile {
 
 /// Go's `writeGoroutine`.
 fn goroutines() -> io::Result<Vec<u8>> {
-    let mut counts = HashMap::new();
+    let mut counts = BTreeMap::new();
     each_goroutine(|Doing { pcs, what, labels }| {
         *counts.entry((pcs.as_slice().to_vec(), what, labels)).or_insert(0) += 1;
     });

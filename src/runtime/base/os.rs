@@ -217,49 +217,9 @@ pub(in crate::runtime) fn this_thread_cpu_time() -> i64 {
     clock_time(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
 }
 
-/// A timer that sends the thread with this id a signal, with a value, when it has been on a processor for `first`
-/// nanoseconds, and after each `period` more. By the kernel's calls: glibc's don't know other threads' clocks.
-pub(in crate::runtime) fn make_thread_timer(
-    procid: u64,
-    sig: c_int,
-    value: usize,
-    first: u32,
-    period: u32,
-) -> io::Result<i32> {
-    let nanoseconds = |ns: u32| libc::timespec {
-        tv_sec: i64::from(ns / 1_000_000_000),
-        tv_nsec: i64::from(ns % 1_000_000_000),
-    };
-    let times = libc::itimerspec { it_value: nanoseconds(first), it_interval: nanoseconds(period) };
-    let mut timer = 0_i32;
-    // SAFETY: all zero is a valid sigevent. The kernel reads it and the times, and fills `timer`.
-    unsafe {
-        let mut event: libc::sigevent = std::mem::zeroed();
-        event.sigev_notify = libc::SIGEV_THREAD_ID;
-        event.sigev_signo = sig;
-        event.sigev_value.sival_ptr = ptr::without_provenance_mut(value);
-        event.sigev_notify_thread_id = procid as c_int;
-        if libc::syscall(libc::SYS_timer_create, thread_clock(procid), &raw mut event, &raw mut timer) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        if libc::syscall(libc::SYS_timer_settime, timer, 0, &raw const times, 0) != 0 {
-            let error = io::Error::last_os_error();
-            delete_thread_timer(timer);
-            return Err(error);
-        }
-    }
-    Ok(timer)
-}
-
-/// Deletes such a timer.
-pub(in crate::runtime) fn delete_thread_timer(timer: i32) {
-    // SAFETY: no memory is passed.
-    unsafe { libc::syscall(libc::SYS_timer_delete, timer) };
-}
-
 /// The clock of the time that the thread with this id is on a processor, as the kernel numbers them: CPUCLOCK_SCHED
 /// of a thread.
-fn thread_clock(procid: u64) -> libc::clockid_t {
+pub(in crate::runtime) fn thread_clock(procid: u64) -> libc::clockid_t {
     (!(procid as c_int) << 3) | 6
 }
 

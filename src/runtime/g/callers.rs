@@ -73,6 +73,7 @@ pub(in crate::runtime) unsafe fn callers_of_still(gp: &G) -> Pcs {
 ///
 /// # Safety
 /// The registers are those of a frame on a stack that stays as it is until this returns: of `gp`, or a copy.
+#[inline(never)]
 pub(in crate::runtime) unsafe fn gcallers(gp: &G, regs: &Regs) -> Pcs {
     if regs.pc == goexit_pc() {
         // It hasn't begun: it is at the first instruction of its function.

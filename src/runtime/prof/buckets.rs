@@ -1,13 +1,15 @@
-//! What waits were told of, by stacks: Go's `saveblockevent`, and the buckets of `mprof.go`.
+//! What was told of waits, by stacks: Go's `blockevent`, `mutexevent` and `saveblockevent`, in `mprof.go`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::runtime::arch::systemstack;
+use crate::runtime::base::rand::cheaprand;
 use crate::runtime::base::this::whoami;
 use crate::runtime::g::callers::{callers, gcallers, left_at};
-use crate::runtime::prof::contention::{Contention, RATES, SAVE};
+use crate::runtime::prof::contention::{Contention, RATES, rate};
+use crate::runtime::prof::hooks::TELL;
 
 /// How often, and for how long, with what wasn't told of counted in. Go's `blockRecord`.
 #[derive(Clone, Copy, Default)]
@@ -24,6 +26,37 @@ static BUCKETS: [Mutex<Buckets>; 2] = [const { Mutex::new(Buckets::new()) }; 2];
 
 fn buckets(what: Contention) -> MutexGuard<'static, Buckets> {
     BUCKETS[what as usize].lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn tell(what: Contention, nanoseconds: i64) {
+    match what {
+        Contention::Block => blockevent(nanoseconds),
+        Contention::Mutex => mutexevent(nanoseconds),
+    }
+}
+
+/// Tells of a wait of so many nanoseconds, if it is drawn. Go's `blockevent`.
+fn blockevent(nanoseconds: i64) {
+    let (rate, nanoseconds) = (rate(Contention::Block), nanoseconds.max(1));
+    if rate <= 0 || rate > nanoseconds && random_below(rate) > nanoseconds {
+        return;
+    }
+    // A short one that was drawn stands for others. Go's saveBlockEventStack.
+    let stands_for = (rate as f64 / nanoseconds as f64).max(1.0);
+    saveblockevent(Contention::Block, stands_for, stands_for * nanoseconds as f64);
+}
+
+/// Tells of an unlock that others have waited for so many nanoseconds for, if it is drawn. Go's `mutexevent`.
+fn mutexevent(nanoseconds: i64) {
+    let rate = rate(Contention::Mutex);
+    if rate > 0 && random_below(rate) == 0 {
+        let stands_for = rate as f64;
+        saveblockevent(Contention::Mutex, stands_for, stands_for * nanoseconds.max(0) as f64);
+    }
+}
+
+fn random_below(n: i64) -> i64 {
+    ((u64::from(cheaprand()) << 31 ^ u64::from(cheaprand())) % n.unsigned_abs()) as i64
 }
 
 /// Adds to what is known of the calling stack. Go's `saveblockevent`.
@@ -47,7 +80,7 @@ fn saveblockevent(what: Contention, count: f64, nanoseconds: f64) {
 
 /// Sets a rate, and returns the former one.
 pub(crate) fn set_contention_rate(what: Contention, rate: i64) -> i64 {
-    SAVE.get_or_init(|| saveblockevent);
+    TELL.get_or_init(|| tell);
     RATES[what as usize].swap(rate, Ordering::Relaxed)
 }
 

@@ -1,14 +1,13 @@
-//! Waits for each other, and whether they are told of: Go's `blockevent` and `mutexevent`, in `mprof.go`.
+//! Waits for each other, and whether they are told of: a part of Go's `chan.go`, `select.go` and `sema.go`.
 //!
 //! A sudog says whether its wait counts: then `releasetime` isn't 0, and who ends the wait puts the time there;
 //! and `acquiretime` is when a wait for a mutex began, from which the unlock knows what it has cost others.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::runtime::base::os::nanotime;
-use crate::runtime::base::rand::cheaprand;
 use crate::runtime::data::runtime2::Sudog;
+use crate::runtime::prof::hooks::TELL;
 
 /// What is told of. Go's `bucketType`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,13 +22,16 @@ pub(crate) enum Contention {
 /// `blockprofilerate` and `mutexprofilerate`.
 pub(super) static RATES: [AtomicI64; 2] = [AtomicI64::new(0), AtomicI64::new(0)];
 
-/// What adds to how often the caller's stack was told of, and for how many nanoseconds. There once a rate was set: so a
-/// program that sets none has no code for it.
-pub(super) static SAVE: OnceLock<fn(Contention, f64, f64)> = OnceLock::new();
-
 #[inline(always)]
-fn rate(what: Contention) -> i64 {
+pub(super) fn rate(what: Contention) -> i64 {
     if cfg!(feature = "pprof") { RATES[what as usize].load(Ordering::Relaxed) } else { 0 }
+}
+
+/// The time, where it is asked for in profiles only.
+#[cold]
+#[inline(never)]
+fn now() -> i64 {
+    nanotime()
 }
 
 /// A wait that has begun.
@@ -43,14 +45,14 @@ impl Wait {
     /// A wait begins, with one sudog or several, each of which gets this [`releasetime`](Self::releasetime).
     #[inline(always)]
     pub(in crate::runtime) fn begin() -> Wait {
-        Wait { since: if rate(Contention::Block) > 0 { nanotime() } else { 0 } }
+        Wait { since: if rate(Contention::Block) > 0 { now() } else { 0 } }
     }
 
     /// The wait of `s` at a semaphore begins; `mutex` says that it is a mutex's.
-    #[inline(always)]
+    #[cfg_attr(feature = "pprof", inline(never))]
     pub(in crate::runtime) fn begin_at_sema(s: &Sudog, mutex: bool) -> Wait {
         let (block, mutex) = (rate(Contention::Block) > 0, mutex && rate(Contention::Mutex) > 0);
-        let since = if block || mutex { nanotime() } else { 0 };
+        let since = if block || mutex { now() } else { 0 };
         s.releasetime.set(if block { -1 } else { 0 });
         s.acquiretime.set(if mutex { since } else { 0 });
         Wait { since }
@@ -66,7 +68,7 @@ impl Wait {
     #[inline(always)]
     pub(in crate::runtime) fn end(self, releasetime: i64) {
         if cfg!(feature = "pprof") && releasetime > 0 {
-            block_event(releasetime - self.since);
+            tell(Contention::Block, releasetime - self.since);
         }
     }
 }
@@ -75,42 +77,26 @@ impl Wait {
 #[inline(always)]
 pub(in crate::runtime) fn released(s: &Sudog) {
     if cfg!(feature = "pprof") && s.releasetime.get() != 0 {
-        s.releasetime.set(nanotime());
+        s.releasetime.set(now());
     }
 }
 
 /// Now, if the wait for a mutex that began at `acquiretime` counts; otherwise 0.
 #[inline(always)]
 pub(in crate::runtime) fn now_if(acquiretime: i64) -> i64 {
-    if cfg!(feature = "pprof") && acquiretime != 0 { nanotime() } else { 0 }
+    if cfg!(feature = "pprof") && acquiretime != 0 { now() } else { 0 }
 }
 
-/// Tells of a wait of so many nanoseconds, if it is drawn. Go's `blockevent`.
+/// Tells of a wait that is over, or of an unlock that others have waited for so long; it may be drawn. No lock is
+/// held.
 #[cold]
 #[inline(never)]
-fn block_event(nanoseconds: i64) {
-    let (rate, nanoseconds) = (rate(Contention::Block), nanoseconds.max(1));
-    if rate <= 0 || rate > nanoseconds && random_below(rate) > nanoseconds {
-        return;
-    }
-    // A short one that was drawn stands for others. Go's saveBlockEventStack.
-    let stands_for = (rate as f64 / nanoseconds as f64).max(1.0);
-    SAVE.get().inspect(|save| save(Contention::Block, stands_for, stands_for * nanoseconds as f64));
+fn tell(what: Contention, nanoseconds: i64) {
+    TELL.get().inspect(|tell| tell(what, nanoseconds));
 }
 
-/// Tells of an unlock that others have waited for so many nanoseconds for, if it is drawn. No lock is held. Go's
-/// `mutexevent`.
-#[cold]
-#[inline(never)]
+/// Tells of an unlock that others have waited for so long, altogether. No lock is held.
+#[inline(always)]
 pub(in crate::runtime) fn mutex_event(nanoseconds: i64) {
-    let rate = rate(Contention::Mutex);
-    if rate <= 0 || random_below(rate) != 0 {
-        return;
-    }
-    let stands_for = rate as f64;
-    SAVE.get().inspect(|save| save(Contention::Mutex, stands_for, stands_for * nanoseconds.max(0) as f64));
-}
-
-fn random_below(n: i64) -> i64 {
-    ((u64::from(cheaprand()) << 31 ^ u64::from(cheaprand())) % n.unsigned_abs()) as i64
+    tell(Contention::Mutex, nanoseconds);
 }

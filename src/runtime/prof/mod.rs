@@ -13,17 +13,20 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `contention.rs` | `Wait`, `block_event`, `mutex_event`: what asks for the rates |
-//! | `buckets.rs` | `saveblockevent`: stacks, and how long was waited there |
-//! | `timer.rs` | `thread_begins`, `set_rate`: the timers of threads |
+//! | `hooks.rs` | what calls the profiler, if there ever was one |
+//! | `contention.rs` | `Wait`, `released`, `mutex_event`: what asks for the rates |
+//! | `buckets.rs` | `blockevent`, `mutexevent`, `saveblockevent`: stacks, and how long was waited there |
+//! | `timer.rs` | `set_rate`: the timers of threads |
 //! | `samples.rs` | `sigprof`: stacks, copied by handlers |
 //! | `walk.rs` | the frames of such a copy |
 
 #[cfg(feature = "pprof")]
 pub(super) mod buckets;
 pub(super) mod contention;
+pub(super) mod hooks;
 #[cfg(feature = "pprof")]
 pub(super) mod samples;
+#[cfg(feature = "pprof")]
 pub(super) mod timer;
 #[cfg(feature = "pprof")]
 pub(super) mod walk;

@@ -3,12 +3,18 @@
 //! Go has each M look at the rate whenever it runs a goroutine. Here who sets the rate makes the timers of all
 //! threads that there are, and one that begins later makes its own.
 
+use std::ffi::c_int;
+use std::io;
+use std::iter;
+use std::mem;
+use std::ptr;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::runtime::base::os::{delete_thread_timer, make_thread_timer};
+use crate::runtime::base::os::thread_clock;
 use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::data::runtime2::{M, sched};
+use crate::runtime::m::count::ALLM;
 
 /// Held while timers are made and deleted.
 static TIMERS: Mutex<()> = Mutex::new(());
@@ -16,42 +22,34 @@ static TIMERS: Mutex<()> = Mutex::new(());
 /// What the signals of these timers have with them, and of no others: its address.
 static OURS: u8 = 0;
 
-/// The value that tells a signal of these timers from others.
-pub(in crate::runtime) fn mark() -> usize {
+fn mark() -> usize {
     (&raw const OURS).addr()
+}
+
+/// Whether a signal is that of such a timer, and none of the program's.
+pub(in crate::runtime) fn is_from_timer(info: &libc::siginfo_t) -> bool {
+    // SAFETY: a timer's signal has a value.
+    info.si_code == libc::SI_TIMER && unsafe { info.si_value() }.sival_ptr.addr() == mark()
 }
 
 fn lock_timers() -> MutexGuard<'static, ()> {
     TIMERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The thread of `mp`, this one, has begun, and others know its id. Part of Go's `execute`.
-#[inline(always)]
-pub(in crate::runtime) fn thread_begins(mp: &M) {
-    if cfg!(feature = "pprof") && is_profiled() {
-        // What can't be had can't be told to anybody here: the profile lacks this thread.
-        let _made = make(mp, &lock_timers());
-    }
+/// The timer of this thread, which begins.
+pub(in crate::runtime) fn begins(mp: &M) {
+    // What can't be had can't be told to anybody here: the profile lacks this thread.
+    let _made = make(mp, &lock_timers());
 }
 
-/// The thread of `mp`, this one, ends, and isn't the M's any more for others.
-#[inline(always)]
-pub(in crate::runtime) fn thread_ends(mp: &M) {
-    if cfg!(feature = "pprof") && is_profiled() {
-        delete(mp, &lock_timers());
-    }
-}
-
-/// Whether threads have timers, as one asks that has just changed `procid`.
-fn is_profiled() -> bool {
-    // Pairs with the fence in set_rate: this thread sees the rate, or that one the id.
-    fence(Ordering::SeqCst);
-    sched().profilehz.load(Ordering::Relaxed) != 0
+/// The end of the timer of this thread, which ends.
+pub(in crate::runtime) fn ends(mp: &M) {
+    delete(mp, &lock_timers());
 }
 
 /// Makes the timer of an M that has a thread, unless there is one; none on the threads of others, whose signal stack
 /// may be too small. The timers are locked.
-fn make(mp: &M, _: &MutexGuard<'_, ()>) -> std::io::Result<()> {
+fn make(mp: &M, _: &MutexGuard<'_, ()>) -> io::Result<()> {
     let (procid, hz) = (mp.procid.load(Ordering::Relaxed), sched().profilehz.load(Ordering::Relaxed));
     if hz == 0 || procid == 0 || mp.isextra.get() || mp.m_os.profile_timer_valid.load(Ordering::Relaxed) {
         return Ok(());
@@ -75,20 +73,51 @@ fn delete(mp: &M, _: &MutexGuard<'_, ()>) {
 
 /// Signals each thread of an M so many times in a second that it is on a processor; none, for 0. If one can't have
 /// a timer, none has.
-#[cfg(feature = "pprof")]
-pub(in crate::runtime) fn set_rate(hz: i32) -> std::io::Result<()> {
-    use crate::runtime::m::count::ALLM;
-
+pub(in crate::runtime) fn set_rate(hz: i32) -> io::Result<()> {
     let locked = lock_timers();
-    sched().profilehz.store(hz, Ordering::Relaxed);
-    // Pairs with the fence of a thread that begins or ends.
+    // Release pairs with threads that begin or end, which find the sampler. The fence pairs with theirs.
+    sched().profilehz.store(hz, Ordering::Release);
     fence(Ordering::SeqCst);
     // Acquire pairs with mcommoninit: the M's are set up.
-    let all = || std::iter::successors(ALLM.0.load(Ordering::Acquire), |mp| mp.alllink.get());
+    let all = || iter::successors(ALLM.0.load(Ordering::Acquire), |mp| mp.alllink.get());
     let made = if hz == 0 { Ok(()) } else { all().try_for_each(|mp| make(mp, &locked)) };
     if hz == 0 || made.is_err() {
         sched().profilehz.store(0, Ordering::Relaxed);
         all().for_each(|mp| delete(mp, &locked));
     }
     made
+}
+
+/// A timer that sends the thread with this id a signal, with a value, when it has been on a processor for `first`
+/// nanoseconds, and after each `period` more. By the kernel's calls: glibc's don't know other threads' clocks.
+fn make_thread_timer(procid: u64, sig: c_int, value: usize, first: u32, period: u32) -> io::Result<i32> {
+    let nanoseconds = |ns: u32| libc::timespec {
+        tv_sec: i64::from(ns / 1_000_000_000),
+        tv_nsec: i64::from(ns % 1_000_000_000),
+    };
+    let times = libc::itimerspec { it_value: nanoseconds(first), it_interval: nanoseconds(period) };
+    let mut timer = 0_i32;
+    // SAFETY: all zero is a valid sigevent. The kernel reads it and the times, and fills `timer`.
+    unsafe {
+        let mut event: libc::sigevent = mem::zeroed();
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = sig;
+        event.sigev_value.sival_ptr = ptr::without_provenance_mut(value);
+        event.sigev_notify_thread_id = procid as c_int;
+        if libc::syscall(libc::SYS_timer_create, thread_clock(procid), &raw mut event, &raw mut timer) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if libc::syscall(libc::SYS_timer_settime, timer, 0, &raw const times, 0) != 0 {
+            let error = io::Error::last_os_error();
+            delete_thread_timer(timer);
+            return Err(error);
+        }
+    }
+    Ok(timer)
+}
+
+/// Deletes such a timer.
+fn delete_thread_timer(timer: i32) {
+    // SAFETY: no memory is passed.
+    unsafe { libc::syscall(libc::SYS_timer_delete, timer) };
 }

@@ -84,6 +84,7 @@ fn waiter() -> &'static Sudog {
 }
 
 /// The wait of `s` is over, which is on no queue.
+#[cfg_attr(feature = "pprof", inline(never))]
 pub(super) fn end_wait(wait: Wait, s: &'static Sudog) {
     let releasetime = s.releasetime.get();
     release_sudog_here(s);

@@ -14,10 +14,7 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::m::sigstack::FAULTS;
 use crate::runtime::preempt::safe_point::{is_async_safe_point, want_async_preempt};
-#[cfg(feature = "pprof")]
-use crate::runtime::prof::samples::{is_sampling, sigprof};
-#[cfg(feature = "pprof")]
-use crate::runtime::prof::timer::mark;
+use crate::runtime::prof::hooks::sampler;
 use crate::runtime::sched::bad::{badmorestackg0, badmorestackgsignal};
 use crate::runtime::sched::detach::lose_p;
 use crate::runtime::signal::sigqueue::{signal_ignored, sigsend};
@@ -144,17 +141,7 @@ extern "C" fn gosched_sighandler(sig: c_int, info: *mut libc::siginfo_t, context
                 do_sig_preempt(mp, gp, &mut Sigctxt(ucontext));
                 false // one of the program's own may have come at the same time
             }
-            #[cfg(feature = "pprof")]
-            (Some(mp), Some(gp)) if sig == libc::SIGPROF && is_from_timer(&*info) => {
-                sigprof(mp, gp, Sigctxt(ucontext).regs());
-                true
-            }
-            // What isn't a timer's of ours is lost meanwhile, unless the program has asked for it: the action is this.
-            #[cfg(feature = "pprof")]
-            _ if sig == libc::SIGPROF && is_sampling() => {
-                sigsend(sig);
-                true
-            }
+            _ if sig == libc::SIGPROF && is_for_sampler(mp, gp, &*info, &Sigctxt(ucontext)) => true,
             _ if FAULTS.contains(&sig) && end_guarded(&mut Sigctxt(ucontext)) => true,
             (Some(mp), Some(gp)) if FAULTS.contains(&sig) => {
                 guard_hit(mp, gp, (*info).si_addr().addr(), ucontext)
@@ -169,11 +156,9 @@ extern "C" fn gosched_sighandler(sig: c_int, info: *mut libc::siginfo_t, context
     }
 }
 
-/// Whether a SIGPROF is that of a thread's timer of ours, and none of the program's.
-#[cfg(feature = "pprof")]
-fn is_from_timer(info: &libc::siginfo_t) -> bool {
-    // SAFETY: a timer's signal has a value.
-    info.si_code == libc::SI_TIMER && unsafe { info.si_value() }.sival_ptr.addr() == mark()
+/// Has this thread looked at for a profile, if that is what the signal is for; whether it is for nobody else.
+fn is_for_sampler(mp: Option<&M>, gp: Option<&G>, info: &libc::siginfo_t, context: &Sigctxt<'_>) -> bool {
+    sampler().is_some_and(|sampler| (sampler.signaled)(mp, gp, info, context))
 }
 
 /// Handles a preemption signal that has come while the thread of `mp` ran `gp`: stops `gp`, if that is wanted

@@ -4,9 +4,13 @@
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use crate::runtime::prof::samples::{begin_samples, end_samples};
-use crate::runtime::prof::timer::set_rate;
+use crate::runtime::arch::Sigctxt;
+use crate::runtime::data::runtime2::{G, M};
+use crate::runtime::prof::hooks::{Sampler, set_sampler};
+use crate::runtime::prof::samples::{begin_samples, end_samples, is_sampling, sigprof};
+use crate::runtime::prof::timer::{begins, ends, is_from_timer, set_rate};
 use crate::runtime::signal::handler::{getsig, our_action, setsig};
+use crate::runtime::signal::sigqueue::sigsend;
 
 /// The action of SIGPROF before ours, while threads are profiled.
 static BEFORE: Mutex<Option<libc::sigaction>> = Mutex::new(None);
@@ -19,6 +23,7 @@ pub(crate) fn start_sampling(hz: i32) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::ResourceBusy, "a CPU profile is being made already"));
     }
     begin_samples()?;
+    set_sampler(|| Sampler { begins, ends, signaled });
     let mut former = getsig(libc::SIGPROF)?;
     if former.sa_sigaction == libc::SIG_DFL {
         // A signal may be late, and by default it ends the process.
@@ -31,6 +36,19 @@ pub(crate) fn start_sampling(hz: i32) -> io::Result<()> {
         *before = Some(former);
     }
     started
+}
+
+/// A SIGPROF has come to a thread; says whether it is for nobody else. In the handler.
+fn signaled(mp: Option<&M>, gp: Option<&G>, info: &libc::siginfo_t, context: &Sigctxt<'_>) -> bool {
+    let from_timer = is_from_timer(info);
+    if let (true, Some(mp), Some(gp)) = (from_timer, mp, gp) {
+        sigprof(mp, gp, context.regs());
+    }
+    if !from_timer && is_sampling() {
+        sigsend(libc::SIGPROF);
+    }
+    // While the action is ours, nobody is there to pass another on to but who has asked for it.
+    from_timer || is_sampling()
 }
 
 /// Looks no more. `last` is called before anybody else can look.

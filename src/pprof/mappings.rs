@@ -119,6 +119,6 @@ mod tests {
             b"\x04\0\0\0\x01\0\0\0\x01\0\0\0GNU\0x\0\0\0\x04\0\0\0\x02\0\0\0\x03\0\0\0GNU\0\xab\xcd\0\0";
         assert_eq!(build_id_in(notes), Some(&b"\xab\xcd"[..]));
         assert_eq!(build_id_in(&notes[..20]), None);
-        assert_eq!(build_id_in(&notes[..38]), None);
+        assert_eq!(build_id_in(&notes[..37]), None);
     }
 }

@@ -1,22 +1,30 @@
 //! Where time goes.
 
+use std::ffi::c_void;
+use std::fs::File;
 use std::hint::black_box;
-use std::io;
+use std::io::{self, Read};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gosched::labels::with_labels;
 use gosched::pprof::{Profile, set_cpu_profile_rate, start_cpu_profile, stop_cpu_profile};
-use gosched::{Builder, go, run, yield_now};
+use gosched::{Builder, blocking, go, proc, run, time, yield_now};
 
-use super::decode;
+use super::decode::{self, Sample};
 use super::goroutine::Full;
 use crate::harness::emulator::emulator;
+use crate::harness::goroutines::wait_until;
 use crate::harness::panics::panics;
 use crate::harness::{Test, tests};
 
 tests! {
     functions_and_labels
     threads_that_begin_later
+    on_copying_stacks
+    in_system_calls
+    in_the_scheduler
     one_after_the_other
     beside_other_profiles
     two_at_once
@@ -111,6 +119,67 @@ fn threads_that_begin_later(test: Test) {
                 all.into_iter().for_each(|one| one.join().unwrap());
             });
             assert!(profile.sum("::computes", 0) >= 8, "{profile:#?}");
+        });
+    });
+}
+
+fn on_copying_stacks(test: Test) {
+    static OVER: AtomicBool = AtomicBool::new(false);
+    static ENDED: AtomicBool = AtomicBool::new(false);
+
+    unsafe extern "C" fn computes_on_a_small_stack(_: *mut c_void) {
+        while !OVER.load(Ordering::Relaxed) {
+            black_box(());
+        }
+        ENDED.store(true, Ordering::Relaxed);
+    }
+
+    with_timers(test, || {
+        run(|| {
+            let profile = profiled(|| {
+                // SAFETY: the function fits its stack.
+                unsafe { proc::newproc(Some(computes_on_a_small_stack), ptr::null_mut()) };
+                computes();
+                time::sleep(LONG);
+                OVER.store(true, Ordering::Relaxed);
+                wait_until(|| ENDED.load(Ordering::Relaxed));
+            });
+            assert!(profile.sum("::computes_on_a_small_stack", 0) > 0, "{profile:#?}");
+        });
+    });
+}
+
+fn in_system_calls(test: Test) {
+    #[inline(never)]
+    fn reads() {
+        let (mut zeros, mut buffer) = (File::open("/dev/zero").unwrap(), vec![0; 1 << 20]);
+        let since = Instant::now();
+        while since.elapsed() < LONG {
+            blocking(|| zeros.read_exact(&mut buffer)).unwrap();
+        }
+    }
+
+    with_timers(test, || {
+        run(|| {
+            let profile = profiled(|| go(reads).join().unwrap());
+            assert!(profile.sum("::reads", 0) > 0, "{profile:#?}");
+        });
+    });
+}
+
+fn in_the_scheduler(test: Test) {
+    with_timers(test, || {
+        run(|| {
+            let profile = profiled(|| {
+                let since = Instant::now();
+                while since.elapsed() < LONG {
+                    yield_now();
+                }
+            });
+            let is_there = |sample: &Sample| {
+                sample.stack.iter().any(|frame| frame.function.contains("::runtime::sched::"))
+            };
+            assert!(profile.samples.iter().any(is_there), "{profile:#?}");
         });
     });
 }

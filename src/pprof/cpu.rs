@@ -34,8 +34,8 @@ fn profiler() -> MutexGuard<'static, Option<Profiler>> {
 /// Sets how many samples there are in a second that a thread computes, in profiles that are begun later; 100 at first, 1 to
 /// 10,000. Go's `runtime.SetCPUProfileRate`, which also begins one.
 ///
-/// The kernel may look at its timers less often, 250 times in a second for instance: then samples come in bursts at a higher
-/// rate.
+/// The kernel may look at its timers less often, 250 times in a second for instance: then, at a higher rate, what is seen of a
+/// thread stands for several samples.
 ///
 /// ```
 /// gosched::pprof::set_cpu_profile_rate(500);
@@ -125,8 +125,8 @@ struct Seen {
 
 impl Seen {
     fn take(&mut self, copies: &mut Copies) {
-        self.lost += take_samples(copies, |Sample { pcs, labels }| {
-            *self.counts.entry((pcs.as_slice().to_vec(), labels)).or_insert(0) += 1;
+        self.lost += take_samples(copies, |Sample { pcs, labels, periods }| {
+            *self.counts.entry((pcs.as_slice().to_vec(), labels)).or_insert(0) += periods;
         });
     }
 }

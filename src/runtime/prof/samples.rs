@@ -19,6 +19,7 @@ use crate::runtime::data::runtime2::{G, GDEAD, GSCAN, M};
 use crate::runtime::g::callers::Pcs;
 use crate::runtime::g::proflabel::{LabelMap, get_prof_label};
 use crate::runtime::g::status::readgstatus;
+use crate::runtime::prof::timer::periods;
 use crate::runtime::prof::walk::Copies;
 
 /// How many samples there is room for until somebody takes them.
@@ -54,6 +55,7 @@ struct Seen {
     /// The interrupted stack; and if that was g0's, that of the goroutine, which may have called there.
     parts: [Part; 2],
     labels: Option<Arc<LabelMap>>,
+    periods: i64,
 }
 
 struct Place {
@@ -85,6 +87,8 @@ static SAMPLES: OnceLock<Box<Samples>> = OnceLock::new();
 pub(crate) struct Sample {
     pub(crate) pcs: Pcs,
     pub(crate) labels: Option<Arc<LabelMap>>,
+    /// How many periods it stands for: a kernel may look at its timers less often.
+    pub(crate) periods: i64,
 }
 
 impl Samples {
@@ -153,7 +157,7 @@ pub(in crate::runtime) fn sigprof(mp: &M, gp: &G, regs: Regs) {
         [first, second]
     };
     // The goroutine's own, which this thread runs: it can't be giving them up meanwhile.
-    let seen = Seen { regs, parts, labels: curg.and_then(get_prof_label) };
+    let seen = Seen { regs, parts, labels: curg.and_then(get_prof_label), periods: periods(mp) };
     // SAFETY: the place is the handler's.
     unsafe { (*samples.places[i].seen.get()).write(seen) };
     samples.publish(i, FULL);
@@ -214,7 +218,7 @@ pub(crate) fn take_samples(copies: &mut Copies, mut f: impl FnMut(Sample)) -> u6
         // SAFETY: a place's bytes, whose first ones are those of the parts, one behind the other.
         let regs = unsafe { copies.fill(&seen.parts, bytes, seen.regs) };
         let pcs = as_walker(|| copies.callers(&regs));
-        f(Sample { pcs, labels: seen.labels.clone() });
+        f(Sample { pcs, labels: seen.labels.clone(), periods: seen.periods });
     });
     samples.lost.swap(0, Ordering::Relaxed)
 }

@@ -47,6 +47,12 @@ pub(in crate::runtime) fn ends(mp: &M) {
     delete(mp, &lock_timers());
 }
 
+/// How many periods have ended since the signal before this one. In the handler, on the thread of `mp`.
+pub(super) fn periods(mp: &M) -> i64 {
+    // SAFETY: no memory is passed. A timer that is deleted meanwhile has missed none.
+    1 + unsafe { libc::syscall(libc::SYS_timer_getoverrun, mp.m_os.profile_timer.get()) }.max(0)
+}
+
 /// Makes the timer of an M that has a thread, unless there is one; none on the threads of others, whose signal stack
 /// may be too small. The timers are locked.
 fn make(mp: &M, _: &MutexGuard<'_, ()>) -> io::Result<()> {

@@ -63,7 +63,6 @@ fn a_wait_has_its_count_and_its_time() {
     });
 }
 
-/// Each of these waits once for at least [`PAUSE`], less what its start takes.
 fn each_way_to_wait() {
     #[inline(never)]
     fn selects(from: &Receiver<()>) {
@@ -96,28 +95,31 @@ fn each_way_to_wait() {
         drop(semaphore.acquire());
     }
 
+    static MUTEX: Mutex<bool> = Mutex::new(false);
+    static PAIR: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+    static GROUP: WaitGroup = WaitGroup::new();
+    static SEMAPHORE: Semaphore = Semaphore::new(0);
+
     set_block_profile_rate(1);
     run(|| {
         let (tx, rx) = bounded::<()>(0);
         let (full, gone) = bounded::<()>(0);
-        let (mutex, pair) = (&Mutex::new(false), &(Mutex::new(false), Condvar::new()));
-        let (group, semaphore) = (&WaitGroup::new(), &Semaphore::new(0));
-        group.add(1);
-        let held = mutex.lock();
-        gosched::scope(|s| {
-            s.go(|| selects(&rx));
-            s.go(|| sends(&full));
-            s.go(|| locks(mutex));
-            s.go(|| waits_for_condition(pair));
-            s.go(|| waits_for_group(group));
-            s.go(|| acquires(semaphore));
-            time::sleep(PAUSE);
-            drop((tx, gone, held));
-            *pair.0.lock() = true;
-            pair.1.notify_all();
-            group.done();
-            semaphore.add_permits(1);
-        });
+        GROUP.add(1);
+        let held = MUTEX.lock();
+        let waiting = [
+            go_until_it_waits(move || selects(&rx)),
+            go_until_it_waits(move || sends(&full)),
+            go_until_it_waits(|| locks(&MUTEX)),
+            go_until_it_waits(|| waits_for_condition(&PAIR)),
+            go_until_it_waits(|| waits_for_group(&GROUP)),
+            go_until_it_waits(|| acquires(&SEMAPHORE)),
+        ];
+        drop((tx, gone, held));
+        *PAIR.0.lock() = true;
+        PAIR.1.notify_all();
+        GROUP.done();
+        SEMAPHORE.add_permits(1);
+        waiting.into_iter().for_each(|one| one.join().unwrap());
         let profile = block();
         for waiter in
             ["::selects", "::sends", "::locks", "::waits_for_condition", "::waits_for_group", "::acquires"]

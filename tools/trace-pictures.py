@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Pictures of what `go tool trace` shows of a trace: Chromium opens its pages, and a WebDriver takes them.
 
-    tools/trace-pictures.py TRACE FOLDER [FROM TO]
+    tools/trace-pictures.py TRACE FOLDER NAME FROM TO
 
-writes FOLDER/timeline.png, the P's and goroutines of FROM to TO seconds (all, if nothing is said), and FOLDER/goroutines.png,
-the table of goroutines. It needs Debian's packages `chromium` and `chromium-driver`, and the program that `GO_TRACE` names, or
+writes FOLDER/trace-timeline.png, the P's and goroutines of FROM to TO seconds, and FOLDER/trace-goroutines.png, what the goroutines
+of this NAME have spent their time with. It needs Debian's packages `chromium` and `chromium-driver`, and the program that `GO_TRACE` names, or
 `go tool trace`.
 """
 
@@ -17,9 +17,10 @@ import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
-WIDTH, HEIGHT = 1400, 700
+WIDTH, HEIGHT = 1400, 500
 # Without these, it asks hosts of its maker's.
 CHROMIUM = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
             "--disable-component-update", "--disable-sync", "--hide-scrollbars", f"--window-size={WIDTH},{HEIGHT}"]
@@ -98,19 +99,18 @@ def timeline(browser, pages, path, part):
         browser.run(f"{view}.querySelector('{name}').style.display = 'none'")
     browser.run("document.querySelectorAll('tr-ui-b-info-bar').item(0).style.display = 'none'")
     time.sleep(1)
-    if part:
-        low, high = (float(second) * 1000 for second in part)
-        browser.run(f"const port = {view}.trackView.viewport, to = port.currentDisplayTransform.clone();"
-                    f"to.xSetWorldBounds({low}, {high}, port.modelTrackContainer.canvas.clientWidth);"
-                    "port.setDisplayTransformImmediately(to)")
+    low, high = (float(second) * 1000 for second in part)
+    browser.run(f"const port = {view}.trackView.viewport, to = port.currentDisplayTransform.clone();"
+                f"to.xSetWorldBounds({low}, {high}, port.modelTrackContainer.canvas.clientWidth);"
+                "port.setDisplayTransformImmediately(to)")
     time.sleep(2)
     browser.picture(path)
 
 
 def main():
-    if len(sys.argv) not in (3, 5):
+    if len(sys.argv) != 6:
         sys.exit(__doc__)
-    trace, folder, *part = sys.argv[1:]
+    trace, folder, name, *part = sys.argv[1:]
     ours, drivers = free_port(), free_port()
     pages, driver = f"http://127.0.0.1:{ours}", f"http://127.0.0.1:{drivers}"
     tool = os.environ.get("GO_TRACE", "go tool trace").split()
@@ -119,9 +119,9 @@ def main():
     with server([*tool, f"-http=127.0.0.1:{ours}", trace], pages), \
             server(["chromedriver", f"--port={drivers}"], f"{driver}/status"):
         browser = Browser(driver)
-        timeline(browser, pages, f"{folder}/timeline.png", part)
-        browser.open(f"{pages}/goroutines")
-        browser.picture(f"{folder}/goroutines.png")
+        timeline(browser, pages, f"{folder}/trace-timeline.png", part)
+        browser.open(f"{pages}/goroutine?name={urllib.parse.quote(name)}")
+        browser.picture(f"{folder}/trace-goroutines.png")
         browser.close()
 
 

@@ -26,7 +26,6 @@ use crate::runtime::report::quit::install_quit_handler;
 use crate::runtime::signal::handler::initsig;
 use crate::runtime::start::cgroup::default_gomaxprocs;
 use crate::runtime::tls;
-use crate::runtime::trace::clock::note_boot;
 use crate::runtime::world::procresize::{make_ps, procresize};
 
 /// How far the start is, while one thread starts the runtime.
@@ -136,7 +135,6 @@ fn schedinit() -> io::Result<()> {
     lock_init(&ALLGLOCK.0, LockRank::ALLG);
     lock_init(&ALLP_LOCK.0, LockRank::ALLP);
     init_barriers();
-    note_boot();
     sched().maxmcount.set(10_000);
 
     parsedebugvars();

@@ -1,50 +1,39 @@
 //! From ticks of the processor to nanoseconds since the trace began.
-
-use std::sync::OnceLock;
+//!
+//! How fast the ticks are isn't known, and needn't be: each time that records are read, both clocks are, and what was
+//! recorded since the last time lies on the line between.
 
 use crate::runtime::arch::cputicks;
 use crate::runtime::base::os::nanotime;
 
-/// Both clocks when the runtime started: the longer ago that is, the better is known how fast the ticks are.
-static BOOT: OnceLock<(u64, i64)> = OnceLock::new();
-
-/// Notes the time from which on ticks are compared with nanoseconds. When the runtime starts.
-pub(in crate::runtime) fn note_boot() {
-    BOOT.get_or_init(now);
-}
-
-fn now() -> (u64, i64) {
-    (cputicks(), nanotime())
-}
-
-/// Tells the time of a record: from a moment on, as fast as the ticks were by then.
+/// Tells the times of records.
 pub(super) struct Clock {
-    since: u64,
-    /// The time of that moment.
+    /// When the trace began, in nanoseconds.
+    began: i64,
+    /// A moment by both clocks, in ticks and in nanoseconds since then.
+    ticks: u64,
     ns: f64,
     ns_per_tick: f64,
 }
 
 impl Clock {
-    /// One for a trace that begins at this many ticks.
-    pub(super) fn new(since: u64) -> Clock {
-        Clock { since, ns: 0.0, ns_per_tick: ns_per_tick() }
+    /// For a trace that begins now.
+    pub(super) fn new() -> Clock {
+        Clock { began: nanotime(), ticks: cputicks(), ns: 0.0, ns_per_tick: 1.0 }
     }
 
-    /// The time at this many ticks; what is earlier than that moment is as that.
+    /// The time at this many ticks, which were read before the last [`look`](Self::look).
     pub(super) fn at(&self, ticks: u64) -> u64 {
-        (self.ns + ticks.saturating_sub(self.since) as f64 * self.ns_per_tick) as u64
+        let since = ticks.wrapping_sub(self.ticks) as i64;
+        (self.ns + since as f64 * self.ns_per_tick).max(0.0) as u64
     }
 
-    /// From this many ticks on, goes as fast as is known by now.
-    pub(super) fn adjust(&mut self, ticks: u64) {
-        if ticks > self.since {
-            *self = Clock { since: ticks, ns: self.at(ticks) as f64, ns_per_tick: ns_per_tick() };
+    /// Looks at both clocks; what is told from now on was recorded by now.
+    pub(super) fn look(&mut self) {
+        let (ticks, ns) = (cputicks(), (nanotime() - self.began) as f64);
+        if ticks > self.ticks && ns > self.ns {
+            self.ns_per_tick = (ns - self.ns) / (ticks - self.ticks) as f64;
+            (self.ticks, self.ns) = (ticks, ns);
         }
     }
-}
-
-fn ns_per_tick() -> f64 {
-    let (boot, now) = (*BOOT.get_or_init(now), now());
-    (now.1 - boot.1).max(1) as f64 / (now.0 - boot.0).max(1) as f64
 }

@@ -91,7 +91,7 @@ pub(super) struct Encoder {
     /// The stacks that events of this generation have: a bit for each.
     stacks: Vec<u64>,
     places: Places,
-    clock: Clock,
+    pub(super) clock: Clock,
     /// The time of the last event of all. No two have the same: there, Go's reader may not find the one that is possible.
     last: u64,
     /// How much was written of this generation, what was taken included, in bytes.
@@ -99,8 +99,8 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// For a trace that begins at this many ticks.
-    pub(super) fn new(began: u64) -> Encoder {
+    /// For a trace that begins now.
+    pub(super) fn new() -> Encoder {
         Encoder {
             generation: 0,
             out: Vec::new(),
@@ -110,17 +110,16 @@ impl Encoder {
             strings: FastMap::default(),
             stacks: Vec::new(),
             places: Places::new(),
-            clock: Clock::new(began),
+            clock: Clock::new(),
             last: 0,
             size: 0,
         }
     }
 
-    /// Begins the next generation, at this many ticks, and leaves room for so many events to be told of [`early`](Self::early).
-    pub(super) fn begin(&mut self, ticks: u64, early: usize) {
+    /// Begins the next generation, and leaves room for so many events to be told of [`early`](Self::early).
+    pub(super) fn begin(&mut self, early: usize) {
         self.generation += 1;
         self.size = 0;
-        self.clock.adjust(ticks);
         self.early.last = self.last;
         self.last += early as u64;
     }

@@ -44,7 +44,7 @@
 //! | `hash.rs` | a fast hash function |
 
 mod buffer;
-pub(super) mod clock;
+mod clock;
 mod encoder;
 pub(super) mod env;
 pub(super) mod flight;

@@ -14,6 +14,7 @@
 
 use std::fmt::Write;
 
+use crate::runtime::arch::cputicks;
 use crate::runtime::data::trace::{Kind, ProcMark, Record};
 use crate::runtime::trace::buffer::all_buffers;
 use crate::runtime::trace::encoder::{Encoder, Ev, NO_THREAD};
@@ -113,15 +114,15 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// For a trace that begins at this many ticks.
-    pub(super) fn new(began: u64) -> Order {
+    /// For a trace that begins now.
+    pub(super) fn new() -> Order {
         let threads = vec![Thread::default()];
         Order {
             gs: FastMap::default(),
             ps: FastMap::default(),
             threads,
-            encoder: Encoder::new(began),
-            last: began,
+            encoder: Encoder::new(),
+            last: cputicks(),
         }
     }
 
@@ -155,7 +156,7 @@ impl Order {
         // Not now: there are records that are older, and haven't been taken.
         let now = self.last;
         let unsure = self.gs.values().filter(|g| g.told == Told::Seen).count();
-        self.encoder.begin(now, unsure);
+        self.encoder.begin(unsure);
         for (&id, p) in &mut self.ps {
             p.out_seq = 0;
             let m = if p.status == Proc::Idle { 0 } else { p.m };

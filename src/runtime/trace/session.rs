@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::runtime::arch::{cputicks, systemstack};
+use crate::runtime::arch::systemstack;
 use crate::runtime::base::this::{started, this_m};
 use crate::runtime::data::runtime2::{GDEAD, GIDLE, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL};
 use crate::runtime::embed::trace::set_recorder;
@@ -168,7 +168,7 @@ fn add(change: impl FnOnce(&mut Writer)) -> io::Result<()> {
     *running = number;
     drop(running);
     let stopped = stop_the_world(StwReason::StartTrace);
-    let mut order = Order::new(cputicks());
+    let mut order = Order::new();
     systemstack(|| snapshot(&mut order));
     let mut new = Writer::new(order);
     change(&mut new);

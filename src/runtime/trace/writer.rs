@@ -75,6 +75,7 @@ impl Writer {
             buffer.reader.refresh();
             buffer.reader.leave().into_iter().for_each(pool::put);
         }
+        self.order.encoder.clock.look();
         // In the order of time, as far as that is possible.
         let mut heads: Vec<Head> = all_buffers().filter_map(Head::of).collect();
         let mut waits = 0;

@@ -121,6 +121,7 @@ def main():
         browser = Browser(driver)
         timeline(browser, pages, f"{folder}/trace-timeline.png", part)
         browser.open(f"{pages}/goroutine?name={urllib.parse.quote(name)}")
+        browser.run("[...document.querySelectorAll('h3')].find(h => h.textContent == 'Breakdown').scrollIntoView()")
         browser.picture(f"{folder}/trace-goroutines.png")
         browser.close()
 

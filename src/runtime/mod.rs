@@ -230,7 +230,7 @@ pub(crate) use time::fire::{begin_timer, cancel_timer, end_timer, fire_timer, se
 pub(crate) use time::limit::{Limit, with_limit};
 pub(crate) use time::modify::{addtimer, deltimer, modtimer, resettimer};
 pub(crate) use time::sleep::time_sleep;
-pub(crate) use trace::note::{Note, new_task, say};
+pub(crate) use trace::note::{Note, cut, new_task, say};
 pub(crate) use trace::session::{
     is_recording, recording, start_flight, start_trace, stop_flight, stop_trace, trace_enabled,
 };

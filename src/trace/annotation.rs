@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::runtime::{Note, is_recording, new_task, say};
+use crate::runtime::{Note, cut, is_recording, new_task, say};
 
 /// A piece of work that several goroutines may have a part in, as a request: from its making to its drop. Go's
 /// `trace.Task`, which is in a context; here whoever works on it gets a reference, or has it in one as a
@@ -55,7 +55,7 @@ impl Task {
     fn under(parent: u64, name: &str) -> Task {
         let id = new_task();
         if is_recording() {
-            say(Note::TaskBegin { id, parent, name: name.into() });
+            say(Note::TaskBegin { id, parent, name: cut(name) });
         }
         Task { id }
     }
@@ -120,7 +120,7 @@ pub struct Region {
 
 impl Region {
     fn begin(task: u64, name: &str) -> Region {
-        let name: Option<Box<str>> = is_recording().then(|| name.into());
+        let name: Option<Box<str>> = is_recording().then(|| cut(name));
         if let Some(name) = &name {
             say(Note::RegionBegin { task, name: name.clone() });
         }
@@ -155,7 +155,8 @@ pub fn region(name: &str) -> Region {
     Region::begin(0, name)
 }
 
-/// Says something, in a category by which messages can be told apart. Go's `trace.Log`.
+/// Says something, in a category by which messages can be told apart. Go's `trace.Log`. Of this text, as of all names, the first
+/// KiB is kept.
 ///
 /// ```
 /// gosched::run(|| gosched::trace::log("cache", "miss"));
@@ -166,6 +167,6 @@ pub fn log(category: &str, message: &str) {
 
 fn log_for(task: u64, category: &str, message: &str) {
     if is_recording() {
-        say(Note::Log { task, category: category.into(), message: message.into() });
+        say(Note::Log { task, category: cut(category), message: cut(message) });
     }
 }

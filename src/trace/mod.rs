@@ -64,6 +64,9 @@ use crate::runtime::{start_trace, stop_trace, trace_enabled};
 /// If there is a trace already, before the first [`run`](crate::run), if there is no thread, and what the header's writing
 /// returns.
 ///
+/// The writer is called with a lock held that [`stop`] takes, and the flight recorder: it may take its time, but mustn't wait
+/// for a goroutine that waits for one of these. What panics in it, or in its drop, is an error of `stop`'s.
+///
 /// # Panics
 /// Inside [`blocking`](crate::blocking).
 ///

@@ -6,6 +6,7 @@
 
 use crate::runtime::trace::clock::Clock;
 use crate::runtime::trace::hash::FastMap;
+use crate::runtime::trace::note::cut;
 use crate::runtime::trace::symbols::Places;
 
 /// How a trace begins.
@@ -13,9 +14,6 @@ pub(super) const HEADER: &[u8; 16] = b"go 1.23 trace\0\0\0";
 
 /// The most bytes of a batch. Go's `tracev2.MaxBatchSize`.
 const MAX_BATCH: usize = 64 << 10;
-
-/// The most bytes of a string. Go's `tracev2.MaxEventTrailerDataSize`.
-const MAX_STRING: usize = 1 << 10;
 
 /// The most bytes of an event without a string: its type, and six numbers.
 const MAX_EVENT: usize = 1 + 6 * 10;
@@ -154,6 +152,7 @@ impl Encoder {
             return *id;
         }
         let id = self.strings.len() as u64 + 1;
+        self.size += text.len();
         self.strings.insert(text.into(), id);
         id
     }
@@ -282,10 +281,4 @@ fn number(out: &mut Vec<u8>, mut n: u64) {
         n >>= 7;
     }
     out.push(n as u8);
-}
-
-/// As much of a string as may be written.
-fn cut(text: &str) -> &str {
-    let end = (0..=text.len().min(MAX_STRING)).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
 }

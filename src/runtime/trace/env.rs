@@ -39,7 +39,7 @@ pub(in crate::runtime) fn traced_as_said() -> Option<Traced> {
         set_last_words(|| _ = guarded(write_crash));
     }
     let path = path_setting("tracefile")?;
-    done("tracefile", File::create(path).and_then(|file| start_trace(Box::new(file)))).then_some(Traced)
+    done("tracefile", File::create(path).and_then(|file| start_trace(Box::new(file)))).then(|| Traced)
 }
 
 impl Drop for Traced {

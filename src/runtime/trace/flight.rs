@@ -13,7 +13,7 @@ pub(super) struct Flight {
     /// Those that are older, in nanoseconds, aren't needed.
     min_age: i64,
     /// How many bytes of them there may be; one may be larger.
-    max_bytes: usize,
+    pub(super) max_bytes: usize,
     kept: VecDeque<Generation>,
     /// The present one, as far as it was written.
     current: Vec<u8>,
@@ -50,11 +50,6 @@ impl Flight {
 
     fn too_many(&self) -> bool {
         self.kept.iter().map(|generation| generation.bytes.len()).sum::<usize>() > self.max_bytes
-    }
-
-    /// Whether the present generation is as large as all may be.
-    pub(super) fn is_full(&self) -> bool {
-        self.current.len() >= self.max_bytes
     }
 
     pub(super) fn recording(&self) -> Recording {

@@ -60,8 +60,9 @@ pub(super) struct Goroutine {
     pub(super) told: Told,
     /// It runs without a P, and isn't in a system call.
     pub(super) detached: bool,
-    /// Why it has stopped the world, if it has, and the trace says so.
+    /// Why it has stopped the world, if it has, and the trace says so; and whether that is to be said anew.
     pub(super) stw: Option<&'static str>,
+    pub(super) stw_anew: bool,
     /// The stack that stands for its beginning.
     pub(super) start: u32,
     /// What it does, by tasks and names, the outermost first: the reader takes their ends in turn only.
@@ -71,7 +72,18 @@ pub(super) struct Goroutine {
 impl Goroutine {
     pub(super) fn new(status: Go, m: usize, told: Told, start: u32) -> Goroutine {
         let detached = status == Go::Syscall;
-        Goroutine { status, m, seq: 0, out_seq: 0, told, detached, stw: None, start, regions: Vec::new() }
+        Goroutine {
+            status,
+            m,
+            seq: 0,
+            out_seq: 0,
+            told,
+            detached,
+            stw: None,
+            stw_anew: false,
+            start,
+            regions: Vec::new(),
+        }
     }
 }
 
@@ -167,7 +179,7 @@ impl Order {
             if g.told == Told::Yes {
                 tell_status(&mut self.encoder, now, goid, g);
             }
-            if let Some(reason) = g.stw {
+            if let Some(reason) = g.stw.filter(|_| std::mem::take(&mut g.stw_anew)) {
                 let args = [self.encoder.string(reason), 0];
                 self.encoder.event(g.m, now, Ev::StwBegin, &args);
             }
@@ -191,8 +203,14 @@ impl Order {
             let args = status(&mut self.encoder, goid, g);
             self.encoder.early(Ev::GoStatusStack, &args);
         }
-        for g in self.gs.values().filter(|g| g.stw.is_some()) {
-            self.encoder.event(g.m, self.last, Ev::StwEnd, &[]);
+        let stopped: Vec<u64> =
+            self.gs.iter().filter(|(_, g)| g.stw.is_some()).map(|(&goid, _)| goid).collect();
+        for goid in stopped {
+            let m = self.goroutine(goid).m;
+            if self.running(m) == Some(goid) {
+                self.goroutine(goid).stw_anew = true;
+                self.encoder.event(m, self.last, Ev::StwEnd, &[]);
+            }
         }
         self.encoder.end();
     }

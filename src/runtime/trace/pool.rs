@@ -64,28 +64,38 @@ pub(super) fn map(len: usize) -> io::Result<&'static mut [u8]> {
     Ok(unsafe { &mut *ptr::from_mut::<[u8]>(bytes) })
 }
 
-/// An empty chunk. If all are in use, the encoder is behind, and this waits for it a while; none if that doesn't help.
+/// An empty chunk. If all are in use, the thread that reads is behind, and this waits for it a while; none if that doesn't
+/// help.
 pub(super) fn get() -> Option<&'static Chunk> {
+    let mut chunk = None;
+    wait_while(|| {
+        chunk = take();
+        chunk.is_none()
+    });
+    chunk
+}
+
+/// Waits while the thread that reads is `behind`; if that takes too long, the trace is lost.
+pub(super) fn wait_while(mut behind: impl FnMut() -> bool) {
     for _ in 0..PATIENCE {
-        let mut pool = pool();
-        if let Some(chunk) = pool.free {
-            // SAFETY: the list links chunks, which are never unmapped.
-            pool.free = unsafe { chunk.next.load(Ordering::Relaxed).as_ref() };
-            chunk.next.store(ptr::null_mut(), Ordering::Relaxed);
-            return Some(chunk);
-        }
-        if let Some(memory) = pool.cut() {
-            // SAFETY: it is large enough and a page's multiple from a page's begin; zero is an empty chunk.
-            return Some(unsafe { &*memory.as_ptr().cast::<Chunk>() });
-        }
-        drop(pool);
-        if LOST.load(Ordering::Relaxed) {
-            break;
+        if !behind() || LOST.load(Ordering::Relaxed) {
+            return;
         }
         usleep(WAIT_US);
     }
     LOST.store(true, Ordering::Relaxed);
-    None
+}
+
+fn take() -> Option<&'static Chunk> {
+    let mut pool = pool();
+    if let Some(chunk) = pool.free {
+        // SAFETY: the list links chunks, which are never unmapped.
+        pool.free = unsafe { chunk.next.load(Ordering::Relaxed).as_ref() };
+        chunk.next.store(ptr::null_mut(), Ordering::Relaxed);
+        return Some(chunk);
+    }
+    // SAFETY: it is large enough, and a page's multiple from a page's begin; zero is an empty chunk.
+    pool.cut().map(|memory| unsafe { &*memory.as_ptr().cast::<Chunk>() })
 }
 
 /// Memory of a chunk's size that reads as zero, for good; none if there is none.

@@ -16,7 +16,7 @@ use crate::runtime::data::runtime2::{GDEAD, GIDLE, GRUNNABLE, GRUNNING, GSCAN, G
 use crate::runtime::embed::trace::set_recorder;
 use crate::runtime::g::allgs::{atomic_all_g, atomic_all_g_index};
 use crate::runtime::p::procs::procs;
-use crate::runtime::sched::must_wait::must_wait;
+use crate::runtime::sched::must_wait::{must_wait, where_nothing_parks};
 use crate::runtime::sema::semacquire::{semacquire, semrelease};
 use crate::runtime::trace::buffer::{all_buffers, buffer_of, empty, without_p};
 use crate::runtime::trace::encoder::HEADER;
@@ -25,7 +25,7 @@ use crate::runtime::trace::order::{Go, Order};
 use crate::runtime::trace::pool;
 use crate::runtime::trace::recorder::record;
 use crate::runtime::trace::stack::start_of;
-use crate::runtime::trace::writer::{Sink, Writer, try_writer, writer};
+use crate::runtime::trace::writer::{Sink, Writer, is_with_theirs, try_writer, writer};
 use crate::runtime::world::stw::{StwReason, start_the_world, stop_the_world};
 
 /// Who has it begins or ends something. Go's `traceAdvanceSema`.
@@ -52,11 +52,35 @@ fn session() -> MutexGuard<'static, u64> {
 
 /// Does `f`, which begins or ends something, alone.
 fn alone<R>(what: &str, f: impl FnOnce() -> R) -> R {
+    struct Release;
+    impl Drop for Release {
+        fn drop(&mut self) {
+            semrelease(&SEMA);
+        }
+    }
     let _guest = must_wait(what);
     semacquire(&SEMA);
-    let result = f();
-    semrelease(&SEMA);
-    result
+    let _release = Release;
+    f()
+}
+
+/// Does `f` on a thread of its own: it takes a large stack, which a goroutine may not have.
+fn on_thread<R: Send>(f: impl FnOnce() -> R + Send) -> io::Result<R> {
+    thread::scope(|s| {
+        let thread = thread::Builder::new().name("gosched-trace-end".to_owned()).spawn_scoped(s, f)?;
+        thread.join().map_err(|_| io::Error::other("gosched: the trace's thread panicked"))
+    })
+}
+
+/// An error where the program's own writer is called: what it asks for would wait for its end.
+fn not_in_writer() -> io::Result<()> {
+    if is_with_theirs() {
+        return Err(io::Error::new(
+            io::ErrorKind::Deadlock,
+            "gosched: a trace's writer can't begin or end traces",
+        ));
+    }
+    Ok(())
 }
 
 fn is_busy(flag: &AtomicBool, what: &str) -> io::Result<()> {
@@ -79,6 +103,7 @@ pub(crate) fn trace_enabled() -> bool {
 
 /// [`trace::start`](crate::trace::start).
 pub(crate) fn start_trace(mut sink: Sink) -> io::Result<()> {
+    not_in_writer()?;
     has_started()?;
     alone("trace::start", || {
         is_busy(&ENABLED, "trace")?;
@@ -92,40 +117,49 @@ pub(crate) fn start_trace(mut sink: Sink) -> io::Result<()> {
 /// [`trace::stop`](crate::trace::stop).
 pub(crate) fn stop_trace() -> io::Result<()> {
     let nothing = || io::Error::other("gosched: there is no trace to stop");
+    not_in_writer()?;
     has_started().map_err(|_| nothing())?;
     alone("trace::stop", || {
         if !ENABLED.swap(false, Ordering::Relaxed) {
             return Err(nothing());
         }
-        let result = writer().as_mut().map_or(Ok(()), Writer::detach);
+        let result = on_thread(|| writer().as_mut().map_or(Ok(()), Writer::detach));
         end();
-        result
+        result?
     })
 }
 
 /// [`FlightRecorder::start`](crate::trace::FlightRecorder::start).
 pub(crate) fn start_flight(min_age: Duration, max_bytes: usize) -> io::Result<()> {
+    not_in_writer()?;
     has_started()?;
     alone("FlightRecorder::start", || {
         is_busy(&FLIES, "flight recorder")?;
-        add(|writer| writer.flight = Some(Flight::new(min_age, max_bytes)))?;
+        // First: where it isn't said, the thread drops what is left of one.
         FLIES.store(true, Ordering::Relaxed);
-        Ok(())
+        add(|writer| writer.flight = Some(Flight::new(min_age, max_bytes)))
+            .inspect_err(|_| FLIES.store(false, Ordering::Relaxed))
     })
 }
 
-/// [`FlightRecorder::stop`](crate::trace::FlightRecorder::stop).
+/// [`FlightRecorder::stop`](crate::trace::FlightRecorder::stop). Where nothing can wait, its thread ends it.
 pub(crate) fn stop_flight() {
+    FLIES.store(false, Ordering::Relaxed);
+    if is_with_theirs() || where_nothing_parks().is_some() {
+        return;
+    }
     alone("FlightRecorder::stop", || {
-        FLIES.store(false, Ordering::Relaxed);
-        writer().as_mut().into_iter().for_each(|writer| writer.flight = None);
+        if let Some(writer) = writer().as_mut().filter(|_| !FLIES.load(Ordering::Relaxed)) {
+            writer.flight = None;
+        }
         end();
     });
 }
 
 /// What the flight recorder has; an error if there is none, or if it could record no more.
 pub(crate) fn recording() -> io::Result<Recording> {
-    recording_of(&mut writer())
+    not_in_writer()?;
+    on_thread(|| recording_of(&mut writer()))?
 }
 
 /// [`recording`] in the report of a fatal error, when threads stand still wherever they were; none if one of them has
@@ -157,9 +191,14 @@ fn has_started() -> io::Result<()> {
 
 /// Gives the writer what `change` does, from a new generation on; if there is no session, one begins.
 fn add(change: impl FnOnce(&mut Writer)) -> io::Result<()> {
-    if let Some(writer) = writer().as_mut() {
-        writer.advance_now();
-        change(writer);
+    end();
+    // A trace that has ended with an error, of which nobody has been told yet.
+    let failed = writer().take_if(|writer| writer.is_over).map(|writer| writer.result);
+    if writer().is_some() {
+        on_thread(|| writer().as_mut().into_iter().for_each(Writer::advance_now))?;
+        if let Some(writer) = writer().as_mut() {
+            change(writer);
+        }
         return Ok(());
     }
     let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
@@ -171,6 +210,7 @@ fn add(change: impl FnOnce(&mut Writer)) -> io::Result<()> {
     let mut order = Order::new();
     systemstack(|| snapshot(&mut order));
     let mut new = Writer::new(order);
+    new.result = failed.unwrap_or(Ok(()));
     change(&mut new);
     *writer() = Some(new);
     start_the_world(stopped);
@@ -236,9 +276,15 @@ fn write(number: u64) {
         let waited = CHANGED.wait_timeout(session, PERIOD);
         drop(waited);
         if let Some(writer) = writer().as_mut()
-            && !writer.work()
+            && !writer.is_over
         {
-            set_recorder(None);
+            if !FLIES.load(Ordering::Relaxed) {
+                writer.flight = None;
+            }
+            writer.work();
+            if writer.is_over {
+                set_recorder(None);
+            }
         }
     }
 }

@@ -5,11 +5,9 @@ use std::ptr;
 
 use crate::runtime::g::callers::entry;
 use crate::runtime::report::symbols::{Symbols, Whose};
-use crate::runtime::trace::hash::FastMap;
 use crate::runtime::trace::stack_table::{Frame, LOCATION, MAX_FRAMES, Stack, stack};
 
 /// A frame, as it is written.
-#[derive(Clone)]
 pub(super) struct Place {
     /// A number that goes with the rest: the reader of a trace keeps what the first frame with it says.
     pub(super) pc: u64,
@@ -18,11 +16,8 @@ pub(super) struct Place {
     pub(super) line: u64,
 }
 
-/// The frames of the stacks that were asked for.
-pub(super) struct Places {
-    symbols: Symbols,
-    known: FastMap<u32, Vec<Place>>,
-}
+/// Finds the frames of stacks. What is known of an address is looked up once.
+pub(super) struct Places(Symbols);
 
 /// Calls that were inlined have the pc of the one that they are in. To be told apart they have this, and more, in addition.
 const INLINED: u64 = 1 << 56;
@@ -32,16 +27,12 @@ const BEGINNING: u64 = 1 << 63;
 
 impl Places {
     pub(super) fn new() -> Places {
-        Places { symbols: Symbols::new(), known: FastMap::default() }
+        Places(Symbols::new())
     }
 
     /// The frames of the stack with this number, the innermost first.
     pub(super) fn frames(&mut self, id: u32) -> Vec<Place> {
-        let Places { symbols, known } = self;
-        let frames = known
-            .entry(id)
-            .or_insert_with(|| stack(id).map_or(Vec::new(), |stack| look_up(symbols, stack, id)));
-        frames.clone()
+        stack(id).map_or(Vec::new(), |stack| look_up(&mut self.0, stack, id))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The thread that reads what was recorded, and hands generations to those who want them: a writer of the program's,
 //! the flight recorder.
 
+use std::cell::Cell;
 use std::io::{self, Write};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,6 +39,8 @@ pub(super) struct Writer {
     /// What has become of the sink: the first error ends it.
     pub(super) result: io::Result<()>,
     pub(super) flight: Option<Flight>,
+    /// Nothing is recorded any more: it couldn't be, or nobody wants it.
+    pub(super) is_over: bool,
     /// Since when records wait that can't be taken, in nanoseconds; 0 if none does.
     stuck_since: i64,
 }
@@ -54,6 +57,31 @@ pub(super) fn try_writer() -> Option<MutexGuard<'static, Option<Writer>>> {
     WRITER.try_lock().ok()
 }
 
+thread_local! {
+    /// The program's writer is being called, on this thread.
+    static WITH_THEIRS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is in the program's writer, for which the lock is held.
+pub(super) fn is_with_theirs() -> bool {
+    WITH_THEIRS.get()
+}
+
+/// Calls what is the program's: a panic is an error, too, and leaves nothing of ours half done.
+fn theirs(f: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    WITH_THEIRS.set(true);
+    let result = catch_unwind(AssertUnwindSafe(f));
+    WITH_THEIRS.set(false);
+    result.unwrap_or_else(|_| Err(io::Error::other("gosched: the trace's writer panicked")))
+}
+
+fn drop_theirs(sink: Sink) -> io::Result<()> {
+    theirs(move || {
+        drop(sink);
+        Ok(())
+    })
+}
+
 impl Writer {
     pub(super) fn new(order: Order) -> Writer {
         let mut writer = Writer {
@@ -62,15 +90,41 @@ impl Writer {
             sink: None,
             result: Ok(()),
             flight: None,
+            is_over: false,
             stuck_since: 0,
         };
         writer.order.begin();
         writer
     }
 
-    /// Takes the records that are there by now; says how many.
-    fn drain(&mut self) -> usize {
-        let mut taken = 0;
+    /// Takes what there is, and ends the generation if that is due.
+    pub(super) fn work(&mut self) {
+        self.drain_all();
+        if let Some(error) = self.broken() {
+            self.fails(error);
+            self.is_over = true;
+        }
+        self.is_over |= self.sink.is_none() && self.flight.is_none();
+    }
+
+    /// Takes the records until there are no more, or none that can be taken yet.
+    fn drain_all(&mut self) {
+        loop {
+            let more = self.drain();
+            self.hand_over();
+            let due = self.is_due();
+            if due {
+                self.advance();
+            }
+            // It may be large, and yet not at an end.
+            if !more || self.is_large() {
+                break;
+            }
+        }
+    }
+
+    /// Takes the records that are there by now, unless the generation becomes too large; says whether there may be more.
+    fn drain(&mut self) -> bool {
         for buffer in all_buffers() {
             buffer.reader.refresh();
             buffer.reader.leave().into_iter().for_each(pool::put);
@@ -78,8 +132,10 @@ impl Writer {
         self.order.encoder.clock.look();
         // In the order of time, as far as that is possible.
         let mut heads: Vec<Head> = all_buffers().filter_map(Head::of).collect();
+        let most = self.most();
+        let mut taken = 0;
         let mut waits = 0;
-        while waits < heads.len() && taken < ENOUGH {
+        while waits < heads.len() && taken < ENOUGH && self.order.encoder.size < most {
             heads[waits..].sort_by_key(|head| head.ticks);
             // What is earlier and waits may wait for the first one.
             let next = if waits > 0 { waits } else { 1 };
@@ -88,7 +144,8 @@ impl Writer {
             let before = taken;
             let head = loop {
                 let Some(record) = buffer.reader.peek() else { break None };
-                if record.ticks > until || !self.order.take(buffer.writer.number.get(), record) {
+                let is_next = record.ticks <= until && self.order.encoder.size < most;
+                if !is_next || !self.order.take(buffer.writer.number.get(), record) {
                     break Some(record.ticks);
                 }
                 buffer.reader.advance().into_iter().for_each(pool::put);
@@ -101,13 +158,12 @@ impl Writer {
             // What others wait for may be among what was taken.
             waits = if taken > before { 0 } else { waits + 1 };
         }
-        let waits = waits > 0;
-        self.stuck_since = match (waits && taken == 0, self.stuck_since) {
+        self.stuck_since = match (!heads.is_empty() && taken == 0, self.stuck_since) {
             (true, 0) => nanotime(),
             (true, since) => since,
             (false, _) => 0,
         };
-        taken
+        waits < heads.len()
     }
 
     /// Why there can't be more of this trace, if there can't.
@@ -121,15 +177,19 @@ impl Writer {
         })
     }
 
-    /// Whether a generation should end.
+    /// Whether the generation should end, and may.
     fn is_due(&self) -> bool {
-        self.is_long() && self.order.may_end()
+        let is_long = nanotime() - self.generation_began >= GENERATION_NS;
+        (is_long || self.is_large()) && self.order.may_end()
     }
 
-    fn is_long(&self) -> bool {
-        nanotime() - self.generation_began >= GENERATION_NS
-            || self.order.encoder.size >= GENERATION_BYTES
-            || self.flight.as_ref().is_some_and(Flight::is_full)
+    fn is_large(&self) -> bool {
+        self.order.encoder.size >= self.most()
+    }
+
+    /// How many bytes a generation should have at most.
+    fn most(&self) -> usize {
+        self.flight.as_ref().map_or(GENERATION_BYTES, |flight| flight.max_bytes.min(GENERATION_BYTES))
     }
 
     /// Takes what there is, and ends the generation as soon as it may end: in a moment. In the report of a fatal error
@@ -164,54 +224,33 @@ impl Writer {
         if bytes.is_empty() {
             return;
         }
-        if let Some(sink) = &mut self.sink {
-            // It is the program's: a panic is an error, too, and leaves nothing of ours half done.
-            let written = catch_unwind(AssertUnwindSafe(|| sink.write_all(&bytes)));
-            if let Err(error) =
-                written.unwrap_or_else(|_| Err(io::Error::other("gosched: the trace's writer panicked")))
-            {
-                self.fails(error);
-            }
+        if let Some(sink) = &mut self.sink
+            && let Err(error) = theirs(|| sink.write_all(&bytes))
+        {
+            self.fails(error);
         }
         if let Some(flight) = &mut self.flight {
             flight.push(bytes);
         }
     }
 
-    /// Takes what there is, and ends the generation if that is due; false if there is nothing to record for any more.
-    pub(super) fn work(&mut self) -> bool {
-        self.drain_all();
-        if let Some(error) = self.broken() {
-            self.fails(error);
-            return false;
-        }
-        self.sink.is_some() || self.flight.is_some()
-    }
-
-    /// Takes the records until there are no more, or none that can be taken yet.
-    pub(super) fn drain_all(&mut self) {
-        loop {
-            let taken = self.drain();
-            self.hand_over();
-            if self.is_due() {
-                self.advance();
-            }
-            if taken < ENOUGH {
-                break;
-            }
-        }
-    }
-
     /// Writes no more, and returns what has become of it.
     pub(super) fn detach(&mut self) -> io::Result<()> {
         self.advance_now();
-        let flushed = self.sink.take().map_or(Ok(()), |mut sink| sink.flush());
+        let flushed = self.sink.take().map_or(Ok(()), |mut sink| {
+            let flushed = theirs(|| sink.flush());
+            flushed.and(drop_theirs(sink))
+        });
         mem::replace(&mut self.result, Ok(())).and(flushed)
     }
 
+    /// The first error, which ends writing, is kept.
     fn fails(&mut self, error: io::Error) {
-        self.sink = None;
-        self.result = Err(error);
+        if let Some(sink) = self.sink.take() {
+            self.result = Err(error);
+            // What its drop says comes too late.
+            let _ = drop_theirs(sink);
+        }
     }
 }
 
@@ -227,5 +266,5 @@ impl Head {
     }
 }
 
-/// How many are taken before it is looked whether the generation should end.
+/// How many are taken before it is looked whether the generation has gone on for long enough.
 const ENOUGH: usize = 1 << 18;

@@ -16,6 +16,10 @@ tests! {
     two_at_once_are_refused
     a_writer_that_fails_ends_the_trace
     a_writer_that_panics_ends_the_trace
+    a_writer_may_panic_anywhere
+    a_writer_that_uses_traces_gets_an_error
+    a_recorder_may_be_dropped_anywhere
+    texts_take_a_limited_room
     a_full_disk_is_an_error_and_the_program_goes_on
     a_writer_that_never_returns_stops_nobody
     regions_may_be_dropped_in_any_order
@@ -157,6 +161,122 @@ fn a_writer_that_panics_ends_the_trace(test: Test) {
             assert!(trace::stop().unwrap_err().to_string().contains("panicked"));
             trace::start(io::sink()).unwrap();
             trace::stop().unwrap();
+        });
+    });
+}
+
+/// Panics in one of its functions.
+struct Panics {
+    write: bool,
+    flush: bool,
+    drop: bool,
+}
+
+impl Write for Panics {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        assert!(!self.write, "on purpose");
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        assert!(!self.flush, "on purpose");
+        Ok(())
+    }
+}
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        assert!(!self.drop, "on purpose");
+    }
+}
+
+fn a_writer_may_panic_anywhere(test: Test) {
+    alone(test, || {
+        run(|| {
+            assert!(go(|| trace::start(Panics { write: true, flush: false, drop: false })).join().is_err());
+            for (flush, drop) in [(true, false), (false, true), (true, true)] {
+                trace::start(Panics { write: false, flush, drop }).unwrap();
+                assert!(trace::stop().unwrap_err().to_string().contains("panicked"));
+            }
+            trace::start(io::sink()).unwrap();
+            trace::stop().unwrap();
+        });
+    });
+}
+
+/// A writer that has a flight recorder, and does what it mustn't.
+struct Meddles(FlightRecorder);
+
+impl Write for Meddles {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > 16 {
+            for error in [
+                trace::stop().unwrap_err(),
+                trace::start(io::sink()).unwrap_err(),
+                FlightRecorder::new().start().unwrap_err(),
+                self.0.write_to(&mut Vec::new()).unwrap_err(),
+            ] {
+                assert_eq!(error.kind(), ErrorKind::Deadlock);
+            }
+            trace::log("a writer", "says something");
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn a_writer_that_uses_traces_gets_an_error(test: Test) {
+    alone(test, || {
+        run(|| {
+            let mut recorder = FlightRecorder::new();
+            recorder.start().unwrap();
+            trace::start(Meddles(recorder)).unwrap();
+            go(yield_now).join().unwrap();
+            trace::stop().unwrap();
+            FlightRecorder::new().start().unwrap();
+        });
+    });
+}
+
+fn a_recorder_may_be_dropped_anywhere(test: Test) {
+    alone(test, || {
+        run(|| {
+            for _ in 0..3 {
+                let mut recorder = FlightRecorder::new();
+                recorder.start().unwrap();
+                assert!(
+                    go(|| {
+                        blocking(move || {
+                            let _recorder = recorder;
+                            panic!("on purpose");
+                        });
+                    })
+                    .join()
+                    .is_err()
+                );
+                std::mem::forget(FlightRecorder::new());
+            }
+        });
+        let mut recorder = FlightRecorder::new();
+        recorder.start().unwrap();
+    });
+}
+
+/// Of each a KiB is kept, and generations end when they are as large as all may be.
+fn texts_take_a_limited_room(test: Test) {
+    alone(test, || {
+        run(|| {
+            let mut recorder = FlightRecorder::new().max_bytes(1 << 20);
+            recorder.start().unwrap();
+            let long = "x".repeat(1 << 16);
+            (0..50_000).for_each(|i| trace::log("long", &format!("{i}{long}")));
+            let mut kept = Vec::new();
+            recorder.write_to(&mut kept).unwrap();
+            assert!(!reader::read(&kept).unwrap().is_empty());
+            assert!(kept.len() < 16 << 20, "{}", kept.len());
         });
     });
 }

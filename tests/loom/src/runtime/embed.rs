@@ -25,6 +25,8 @@ pub(crate) mod trace {
         ProcSteal(&'a P),
         ProcStop(&'a P),
         ProcTurn(&'a P, &'a M),
+        StwDone,
+        StwStart(&'static str),
     }
 
     pub(crate) fn tracing() -> bool {

@@ -45,6 +45,7 @@ pub(crate) struct MExt {
     pub(crate) detached_since: AtomicI64,
     pub(crate) cpu_seen: StdI64,
     pub(crate) turn: Cell<Turn>,
+    pub(crate) trace_buffer: TraceBuffer,
 }
 
 #[derive(Default)]
@@ -52,6 +53,19 @@ pub(crate) struct PExt {
     pub(crate) timers: FreeList<Timer>,
     pub(crate) detached_from: Link<M>,
     pub(crate) last_turn: LastTurn,
+    pub(crate) trace_marks: ProcTrace,
+}
+
+/// Nothing is traced.
+#[derive(Default)]
+pub(crate) struct TraceBuffer;
+
+/// Likewise.
+#[derive(Default)]
+pub(crate) struct ProcTrace;
+
+impl ProcTrace {
+    pub(crate) fn left_at(&self, _: &TraceBuffer) {}
 }
 
 /// What sysmon goes by, no protocol relies on.
@@ -87,6 +101,7 @@ impl MExt {
             detached_since: AtomicI64::new(0),
             cpu_seen: StdI64::new(0),
             turn: Cell::new(Turn::None),
+            trace_buffer: TraceBuffer,
         }
     }
 }

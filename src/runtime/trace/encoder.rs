@@ -4,6 +4,8 @@
 //! with; each event in it says how much later it is than the one before. Strings and stacks are numbered, by tables that
 //! are batches, too: each generation has its own.
 
+use std::mem;
+
 use crate::runtime::trace::clock::Clock;
 use crate::runtime::trace::hash::FastMap;
 use crate::runtime::trace::note::cut;
@@ -92,8 +94,10 @@ pub(super) struct Encoder {
     pub(super) clock: Clock,
     /// The time of the last event of all. No two have the same: there, Go's reader may not find the one that is possible.
     last: u64,
-    /// How much was written of this generation, what was taken included, in bytes.
+    /// How much was written of this generation since its beginning was told, what was taken included, in bytes.
     pub(super) size: usize,
+    /// How much that beginning was.
+    pub(super) begun_with: usize,
 }
 
 impl Encoder {
@@ -111,6 +115,7 @@ impl Encoder {
             clock: Clock::new(),
             last: 0,
             size: 0,
+            begun_with: 0,
         }
     }
 
@@ -132,6 +137,11 @@ impl Encoder {
         }
         self.last = self.clock.at(ticks).max(self.last + 1);
         self.streams[m].push(self.last, ev, args);
+    }
+
+    /// The state of everything is told.
+    pub(super) fn begun(&mut self) {
+        self.begun_with = mem::take(&mut self.size);
     }
 
     /// An event on no thread, in the beginning of the generation.
@@ -176,7 +186,7 @@ impl Encoder {
 
     /// The batches that are full, and aren't wanted twice.
     pub(super) fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.out)
+        mem::take(&mut self.out)
     }
 
     /// Ends the generation with its tables.
@@ -186,7 +196,7 @@ impl Encoder {
         self.out.append(&mut self.held);
         let now = self.last.max(1);
         let mut table = Table { generation: self.generation, now, kind: Ev::Stacks, bytes: Vec::new() };
-        for (word, mut bits) in std::mem::take(&mut self.stacks).into_iter().enumerate() {
+        for (word, mut bits) in mem::take(&mut self.stacks).into_iter().enumerate() {
             while bits != 0 {
                 let id = word as u32 * 64 + bits.trailing_zeros();
                 bits &= bits - 1;
@@ -203,7 +213,7 @@ impl Encoder {
         }
         table.flush(&mut self.out);
         table.kind = Ev::Strings;
-        for (text, id) in std::mem::take(&mut self.strings) {
+        for (text, id) in mem::take(&mut self.strings) {
             let text = cut(&text);
             let mut entry = vec![Ev::String as u8];
             number(&mut entry, id);

@@ -43,13 +43,16 @@ impl Flight {
     pub(super) fn end_generation(&mut self, now: i64) {
         let bytes = mem::take(&mut self.current).into();
         self.kept.push_back(Generation { ended: now, bytes });
-        while self.kept.len() > 1 && (self.too_many() || now - self.kept[0].ended > self.min_age) {
+        let is_old = |generation: &Generation| now - generation.ended > self.min_age;
+        let mut bytes: usize = self.kept.iter().map(|generation| generation.bytes.len()).sum();
+        // As many as have max_bytes without the first.
+        while let Some(first) = self.kept.front()
+            && self.kept.len() > 1
+            && (bytes - first.bytes.len() >= self.max_bytes || is_old(first))
+        {
+            bytes -= first.bytes.len();
             self.kept.pop_front();
         }
-    }
-
-    fn too_many(&self) -> bool {
-        self.kept.iter().map(|generation| generation.bytes.len()).sum::<usize>() > self.max_bytes
     }
 
     pub(super) fn recording(&self) -> Recording {

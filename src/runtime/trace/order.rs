@@ -184,6 +184,7 @@ impl Order {
                 self.encoder.event(g.m, now, Ev::StwBegin, &args);
             }
         }
+        self.encoder.begun();
     }
 
     /// Whether a generation may end: a stop of the world is told anew in the next one, which may be the first that is

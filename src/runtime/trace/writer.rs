@@ -18,8 +18,9 @@ use crate::runtime::trace::pool;
 /// How long a generation lasts at most, in nanoseconds. Go's `traceAdvancePeriod`.
 const GENERATION_NS: i64 = 1_000_000_000;
 
-/// How large it is at most, in bytes.
+/// How large it is at most, in bytes; and how large it may be at least, however little may be kept.
 const GENERATION_BYTES: usize = 64 << 20;
+const MIN_BYTES: usize = 64 << 10;
 
 /// For how long a record may wait for the one that it follows, in nanoseconds: only a bug can keep it waiting.
 const STUCK_NS: i64 = 2_000_000_000;
@@ -158,7 +159,8 @@ impl Writer {
             // What others wait for may be among what was taken.
             waits = if taken > before { 0 } else { waits + 1 };
         }
-        self.stuck_since = match (!heads.is_empty() && taken == 0, self.stuck_since) {
+        let all_wait = !heads.is_empty() && waits == heads.len();
+        self.stuck_since = match (all_wait && taken == 0, self.stuck_since) {
             (true, 0) => nanotime(),
             (true, since) => since,
             (false, _) => 0,
@@ -187,9 +189,11 @@ impl Writer {
         self.order.encoder.size >= self.most()
     }
 
-    /// How many bytes a generation should have at most.
+    /// How many bytes a generation should have at most, besides what there was in its beginning. The flight recorder keeps
+    /// several, so that the last one isn't all when it ends.
     fn most(&self) -> usize {
-        self.flight.as_ref().map_or(GENERATION_BYTES, |flight| flight.max_bytes.min(GENERATION_BYTES))
+        let part = self.flight.as_ref().map_or(GENERATION_BYTES, |flight| flight.max_bytes / 8);
+        part.max(self.order.encoder.begun_with).clamp(MIN_BYTES, GENERATION_BYTES)
     }
 
     /// Takes what there is, and ends the generation as soon as it may end: in a moment. In the report of a fatal error

@@ -276,7 +276,8 @@ fn texts_take_a_limited_room(test: Test) {
             let mut kept = Vec::new();
             recorder.write_to(&mut kept).unwrap();
             assert!(!reader::read(&kept).unwrap().is_empty());
-            assert!(kept.len() < 16 << 20, "{}", kept.len());
+            // Of the last ones there are as many as fit, and no more than a part's more.
+            assert!((1 << 19..2 << 20).contains(&kept.len()), "{}", kept.len());
         });
     });
 }

@@ -73,6 +73,11 @@ impl Symbols {
     /// without a name if nothing is known. std takes its time, locks and a large stack for an address that wasn't
     /// asked for before: on g0, or on a thread that isn't a goroutine's.
     pub(crate) fn functions(&mut self, pc: usize) -> &[Symbol] {
+        // What isn't code has no function, as a word of a stack that a walk has taken for an address. To look it up would
+        // read there.
+        if entry(pc).is_none() {
+            return &UNKNOWN;
+        }
         self.look_up(pc);
         self.at(pc)
     }

@@ -10,10 +10,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use memmap2::{MmapMut, MmapOptions};
 
 use crate::runtime::base::os::usleep;
-use crate::runtime::data::trace::Chunk;
+use crate::runtime::data::trace::{Chunk, Record};
 
 /// How many bytes there may be in chunks: some two million records.
 const MAX: usize = 64 << 20;
+
+/// How many records there is room for.
+pub(super) const MAX_RECORDS: usize = MAX / size_of::<Record>();
 
 /// How many bytes are asked for at once.
 const STEP: usize = 1 << 20;

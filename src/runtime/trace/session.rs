@@ -25,7 +25,7 @@ use crate::runtime::trace::order::{Go, Order};
 use crate::runtime::trace::pool;
 use crate::runtime::trace::recorder::record;
 use crate::runtime::trace::stack::start_of;
-use crate::runtime::trace::writer::{Sink, Writer, is_with_theirs, try_writer, writer};
+use crate::runtime::trace::writer::{Sink, Writer, is_with_theirs, try_writer, writer, writer_at_last};
 use crate::runtime::world::stw::{StwReason, start_the_world, stop_the_world};
 
 /// Who has it begins or ends something. Go's `traceAdvanceSema`.
@@ -268,23 +268,25 @@ fn end() {
 
 /// The function of the thread that writes.
 fn write(number: u64) {
+    let mut more = false;
     loop {
-        let session = session();
+        let mut session = session();
+        if *session == number && !std::mem::take(&mut more) {
+            session = CHANGED.wait_timeout(session, PERIOD).unwrap_or_else(PoisonError::into_inner).0;
+        }
         if *session != number {
             return;
         }
-        let waited = CHANGED.wait_timeout(session, PERIOD);
-        drop(waited);
-        if let Some(writer) = writer().as_mut()
-            && !writer.is_over
-        {
-            if !FLIES.load(Ordering::Relaxed) {
-                writer.flight = None;
-            }
-            writer.work();
-            if writer.is_over {
-                set_recorder(None);
-            }
+        drop(session);
+        let mut writer = writer_at_last();
+        let Some(writer) = writer.as_mut().filter(|writer| !writer.is_over) else { continue };
+        if !FLIES.load(Ordering::Relaxed) {
+            writer.flight = None;
+        }
+        more = writer.work();
+        if writer.is_over {
+            more = false;
+            set_recorder(None);
         }
     }
 }

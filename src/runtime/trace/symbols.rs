@@ -3,7 +3,6 @@
 use std::panic::Location;
 use std::ptr;
 
-use crate::runtime::g::callers::entry;
 use crate::runtime::report::symbols::{Symbols, Whose};
 use crate::runtime::trace::stack_table::{Frame, LOCATION, MAX_FRAMES, Stack, stack};
 
@@ -67,12 +66,6 @@ fn beginning(symbols: &mut Symbols, stack: &Stack, frame: &Frame, id: u32) -> Pl
 fn places(symbols: &mut Symbols, pcs: &[usize]) -> Vec<Place> {
     let mut all = Vec::new();
     for &pc in pcs {
-        // What isn't code has no function. To look it up might read there.
-        if entry(pc).is_none() {
-            let function = format!("{pc:#x}");
-            all.push((Whose::Program, Place { pc: pc as u64, function, file: String::new(), line: 0 }));
-            continue;
-        }
         for (depth, symbol) in symbols.functions(pc).iter().enumerate() {
             let function =
                 if symbol.function.is_empty() { format!("{pc:#x}") } else { symbol.function.clone() };

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::io::{self, Write};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::runtime::base::os::{nanotime, usleep};
@@ -49,7 +49,21 @@ pub(super) struct Writer {
 /// The writer, while there is a trace.
 static WRITER: Mutex<Option<Writer>> = Mutex::new(None);
 
+/// How many want the writer, besides its thread.
+static WANTED: AtomicU32 = AtomicU32::new(0);
+
 pub(super) fn writer() -> MutexGuard<'static, Option<Writer>> {
+    WANTED.fetch_add(1, Ordering::Relaxed);
+    let writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
+    WANTED.fetch_sub(1, Ordering::Relaxed);
+    writer
+}
+
+/// [`writer`] for its thread, which takes it again and again: after all others.
+pub(super) fn writer_at_last() -> MutexGuard<'static, Option<Writer>> {
+    while WANTED.load(Ordering::Relaxed) > 0 {
+        usleep(WAIT_US);
+    }
     WRITER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -98,30 +112,35 @@ impl Writer {
         writer
     }
 
-    /// Takes what there is, and ends the generation if that is due.
-    pub(super) fn work(&mut self) {
-        self.drain_all();
+    /// Takes a part of what there is, and ends the generation if that is due; says whether there is more.
+    pub(super) fn work(&mut self) -> bool {
+        let more = self.take();
         if let Some(error) = self.broken() {
             self.fails(error);
             self.is_over = true;
         }
         self.is_over |= self.sink.is_none() && self.flight.is_none();
+        more
     }
 
-    /// Takes the records until there are no more, or none that can be taken yet.
+    /// Takes the records that there were when this was called, as far as they can be taken yet.
     fn drain_all(&mut self) {
-        loop {
-            let more = self.drain();
-            self.hand_over();
-            let due = self.is_due();
-            if due {
-                self.advance();
-            }
-            // It may be large, and yet not at an end.
-            if !more || self.is_large() {
+        for _ in 0..ROUNDS {
+            if !self.take() {
                 break;
             }
         }
+    }
+
+    /// Takes a part of the records that there are, and ends the generation if that is due; says whether there are more.
+    fn take(&mut self) -> bool {
+        let more = self.drain();
+        self.hand_over();
+        if self.is_due() {
+            self.advance();
+        }
+        // It may be large, and yet not at an end.
+        more && !self.is_large()
     }
 
     /// Takes the records that are there by now, unless the generation becomes too large; says whether there may be more.
@@ -271,4 +290,10 @@ impl Head {
 }
 
 /// How many are taken before it is looked whether the generation has gone on for long enough.
-const ENOUGH: usize = 1 << 18;
+const ENOUGH: usize = 1 << 16;
+
+/// In how many such parts are all that there can be.
+const ROUNDS: usize = pool::MAX_RECORDS / ENOUGH;
+
+/// How often the thread looks whether others have had what they wanted, in microseconds.
+const WAIT_US: u32 = 50;

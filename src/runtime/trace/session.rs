@@ -25,7 +25,9 @@ use crate::runtime::trace::order::{Go, Order};
 use crate::runtime::trace::pool;
 use crate::runtime::trace::recorder::record;
 use crate::runtime::trace::stack::start_of;
-use crate::runtime::trace::writer::{Sink, Writer, is_with_theirs, try_writer, writer, writer_at_last};
+use crate::runtime::trace::writer::{
+    Sink, Writer, is_with_theirs, theirs, try_writer, writer, writer_at_last,
+};
 use crate::runtime::world::stw::{StwReason, start_the_world, stop_the_world};
 
 /// Who has it begins or ends something. Go's `traceAdvanceSema`.
@@ -102,13 +104,15 @@ pub(crate) fn trace_enabled() -> bool {
 }
 
 /// [`trace::start`](crate::trace::start).
-pub(crate) fn start_trace(mut sink: Sink) -> io::Result<()> {
+pub(crate) fn start_trace(sink: Sink) -> io::Result<()> {
     not_in_writer()?;
     has_started()?;
+    // What isn't taken is dropped when others may have a turn.
+    let mut sink = Some(sink);
     alone("trace::start", || {
         is_busy(&ENABLED, "trace")?;
-        sink.write_all(HEADER)?;
-        add(|writer| writer.sink = Some(sink))?;
+        sink.as_mut().map_or(Ok(()), |sink| theirs(|| sink.write_all(HEADER)))?;
+        add(|writer| writer.sink = sink.take())?;
         ENABLED.store(true, Ordering::Relaxed);
         Ok(())
     })

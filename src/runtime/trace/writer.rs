@@ -83,7 +83,7 @@ pub(super) fn is_with_theirs() -> bool {
 }
 
 /// Calls what is the program's: a panic is an error, too, and leaves nothing of ours half done.
-fn theirs(f: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+pub(super) fn theirs(f: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     WITH_THEIRS.set(true);
     let result = catch_unwind(AssertUnwindSafe(f));
     WITH_THEIRS.set(false);

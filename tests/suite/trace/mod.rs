@@ -1,6 +1,7 @@
 //! The execution trace: it can be read, and it says what the program did.
 
 mod bad_input;
+mod beside;
 mod course;
 mod edit;
 mod made_up;
@@ -14,4 +15,4 @@ mod summary;
 use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] =
-    &[bad_input::TESTS, course::TESTS, made_up::TESTS, mutations::TESTS, said::TESTS];
+    &[bad_input::TESTS, beside::TESTS, course::TESTS, made_up::TESTS, mutations::TESTS, said::TESTS];

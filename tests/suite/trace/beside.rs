@@ -1,0 +1,94 @@
+//! A trace beside what else looks at goroutines.
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use gosched::labels::with_labels;
+use gosched::pprof::{self, Profile};
+use gosched::proc::{Event, set_tracer};
+use gosched::trace::{self, FlightRecorder};
+use gosched::{Builder, go, run, scope, yield_now};
+
+use super::reader;
+use super::summary::Summary;
+use crate::harness::{Test, tests};
+
+tests! {
+    a_tracer_of_the_programs_gets_the_same_events
+    profiles_are_made_meanwhile
+}
+
+fn a_tracer_of_the_programs_gets_the_same_events(test: Test) {
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    fn tracer(event: Event<'_>) {
+        if let Event::GoCreate(gp) = event
+            && gp.ext.name.get().as_str() == "counted"
+        {
+            MADE.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let process = test.process(|| {
+        let make =
+            || (0..50).for_each(|_| Builder::new().name("counted").go(yield_now).unwrap().join().unwrap());
+        run(|| {
+            make();
+            // SAFETY: the tracer counts, and nothing else.
+            unsafe { set_tracer(tracer) };
+            make();
+            let mut recorder = FlightRecorder::new();
+            recorder.start().unwrap();
+            make();
+            let mut kept = Vec::new();
+            recorder.write_to(&mut kept).unwrap();
+            recorder.stop();
+            make();
+            assert_eq!(MADE.load(Ordering::Relaxed), 150);
+            assert_eq!(Summary::of(&reader::read(&kept).unwrap()).named("counted").len(), 50);
+        });
+    });
+    process.end().with("exit status: 0");
+}
+
+/// All of it at once, for some seconds: they interrupt each other.
+fn profiles_are_made_meanwhile(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            pprof::set_cpu_profile_rate(1_000);
+            let end = Instant::now() + Duration::from_secs(3);
+            let goes_on = || Instant::now() < end;
+            scope(|s| {
+                for i in 0..4 {
+                    s.go(move || {
+                        while goes_on() {
+                            with_labels([("number", i.to_string())], || {
+                                go(|| yield_now()).join().unwrap();
+                                std::hint::black_box((0..1_000).sum::<u64>());
+                            });
+                        }
+                    });
+                }
+                s.go(|| {
+                    while goes_on() {
+                        pprof::start_cpu_profile().unwrap();
+                        (0..100).for_each(|_| yield_now());
+                        pprof::stop_cpu_profile(&mut io::sink()).unwrap();
+                    }
+                });
+                s.go(|| {
+                    while goes_on() {
+                        Profile::ALL.iter().for_each(|profile| profile.write_to(&mut io::sink()).unwrap());
+                    }
+                });
+                s.go(|| {
+                    while goes_on() {
+                        trace::start(io::sink()).unwrap();
+                        (0..100).for_each(|_| yield_now());
+                        trace::stop().unwrap();
+                    }
+                });
+            });
+        });
+    });
+    process.end().with("exit status: 0");
+}

@@ -65,7 +65,8 @@ struct Place {
 }
 
 struct Samples {
-    places: [Place; PLACES],
+    /// On the heap from the first moment on: a goroutine's stack may have no room for so many.
+    places: Box<[Place]>,
     /// [`COPIED`] bytes for each place. Hardly any are touched.
     memory: MmapMut,
     /// The number of the next sample.
@@ -81,7 +82,7 @@ struct Samples {
 unsafe impl Sync for Samples {}
 
 /// There once a profile was begun, for good: a handler may be late.
-static SAMPLES: OnceLock<Box<Samples>> = OnceLock::new();
+static SAMPLES: OnceLock<Samples> = OnceLock::new();
 
 /// What a profile is told of a thread.
 pub(crate) struct Sample {
@@ -92,15 +93,15 @@ pub(crate) struct Sample {
 }
 
 impl Samples {
-    fn new() -> io::Result<Box<Samples>> {
+    fn new() -> io::Result<Samples> {
         let place = |_| Place { state: AtomicU32::new(FREE), seen: UnsafeCell::new(MaybeUninit::uninit()) };
-        Ok(Box::new(Samples {
-            places: std::array::from_fn(place),
+        Ok(Samples {
+            places: (0..PLACES).map(place).collect(),
             memory: MmapOptions::new().len(PLACES * COPIED).no_reserve_swap().map_anon()?,
             next: AtomicUsize::new(0),
             lost: AtomicU64::new(0),
             on: AtomicBool::new(false),
-        }))
+        })
     }
 
     /// Where the bytes of place `i` are.

@@ -74,10 +74,12 @@ fn each_way_to_wait() {
     #[inline(never)]
     fn sends(to: &Sender<()>) {
         assert!(to.send(()).is_err());
+        black_box(());
     }
     #[inline(never)]
     fn locks(mutex: &Mutex<bool>) {
         drop(mutex.lock());
+        black_box(());
     }
     #[inline(never)]
     fn waits_for_condition(pair: &(Mutex<bool>, Condvar)) {
@@ -89,10 +91,12 @@ fn each_way_to_wait() {
     #[inline(never)]
     fn waits_for_group(group: &WaitGroup) {
         group.wait();
+        black_box(());
     }
     #[inline(never)]
     fn acquires(semaphore: &Semaphore) {
         drop(semaphore.acquire());
+        black_box(());
     }
 
     // One that seems to wait may have been preempted, and not wait at all later: then another round does it.

@@ -194,17 +194,21 @@ fn has_started() -> io::Result<()> {
 }
 
 /// Gives the writer what `change` does, from a new generation on; if there is no session, one begins.
-fn add(change: impl FnOnce(&mut Writer)) -> io::Result<()> {
+fn add(change: impl FnOnce(&mut Writer) + Send) -> io::Result<()> {
     end();
     // A trace that has ended with an error, of which nobody has been told yet.
     let failed = writer().take_if(|writer| writer.is_over).map(|writer| writer.result);
+    let mut change = Some(change);
     if writer().is_some() {
-        on_thread(|| writer().as_mut().into_iter().for_each(Writer::advance_now))?;
-        if let Some(writer) = writer().as_mut() {
-            change(writer);
-        }
-        return Ok(());
+        // At once: what is handed over in between would be missing in the generation.
+        on_thread(|| {
+            if let (Some(writer), Some(change)) = (writer().as_mut(), change.take()) {
+                writer.advance_now();
+                change(writer);
+            }
+        })?;
     }
+    let Some(change) = change else { return Ok(()) };
     let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
     let mut running = session();
     thread::Builder::new().name("gosched-trace".to_owned()).spawn(move || write(number))?;

@@ -55,7 +55,7 @@ impl Task {
     fn under(parent: u64, name: &str) -> Task {
         let id = new_task();
         if is_recording() {
-            say(Note::TaskBegin { id, parent, name: cut(name) });
+            say(Note::TaskBegin { id, parent, name: cut(name).into() });
         }
         Task { id }
     }
@@ -120,7 +120,7 @@ pub struct Region {
 
 impl Region {
     fn begin(task: u64, name: &str) -> Region {
-        let name: Option<Box<str>> = is_recording().then(|| cut(name));
+        let name: Option<Box<str>> = is_recording().then(|| cut(name).into());
         if let Some(name) = &name {
             say(Note::RegionBegin { task, name: name.clone() });
         }
@@ -167,6 +167,6 @@ pub fn log(category: &str, message: &str) {
 
 fn log_for(task: u64, category: &str, message: &str) {
     if is_recording() {
-        say(Note::Log { task, category: cut(category), message: cut(message) });
+        say(Note::Log { task, category: cut(category).into(), message: cut(message).into() });
     }
 }

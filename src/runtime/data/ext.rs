@@ -87,6 +87,12 @@ pub struct Name {
     bytes: [u8; 31],
 }
 
+/// The longest prefix of `text` that has no more than `max` bytes.
+pub(in crate::runtime) fn prefix(text: &str, max: usize) -> &str {
+    let end = (0..=max.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
+}
+
 impl Name {
     /// The name of a goroutine without one.
     pub(crate) const NONE: Name = Name { len: 0, bytes: [0; 31] };
@@ -94,10 +100,9 @@ impl Name {
     /// The longest prefix of `name` that fits.
     pub(crate) fn new(name: &str) -> Self {
         let mut bytes = [0; 31];
-        let fits = |&len: &usize| name.is_char_boundary(len);
-        let len = (0..=bytes.len().min(name.len())).rev().find(fits).unwrap_or(0);
-        bytes[..len].copy_from_slice(&name.as_bytes()[..len]);
-        Name { len: len as u8, bytes }
+        let name = prefix(name, bytes.len());
+        bytes[..name.len()].copy_from_slice(name.as_bytes());
+        Name { len: name.len() as u8, bytes }
     }
 
     /// The name.

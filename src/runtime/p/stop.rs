@@ -65,16 +65,21 @@ pub(in crate::runtime) fn stopped_for_another(pp: &P) {
 pub(in crate::runtime) fn take_from_syscall(pp: &P, to: u32) -> bool {
     let taken = pp.status.compare_exchange(PSYSCALL, to, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if taken {
-        let detached = !pp.ext.detached_from.is_null();
-        pp.ext.detached_from.set(None);
-        trace(|| if detached { Event::ProcDetach(pp) } else { Event::ProcSteal(pp) });
-        if detached {
+        if tell_taken(pp) {
             // Else sysmon would take the slice that has ended for that of the M that gets the P.
             begin_slice(pp);
         }
         tick(pp);
     }
     taken
+}
+
+/// Tells the tracer that `pp`, the caller's now, was taken from an M; says whether that was detached from it.
+pub(in crate::runtime) fn tell_taken(pp: &P) -> bool {
+    let detached = !pp.ext.detached_from.is_null();
+    pp.ext.detached_from.set(None);
+    trace(|| if detached { Event::ProcDetach(pp) } else { Event::ProcSteal(pp) });
+    detached
 }
 
 /// Counts a system call of `pp`.

@@ -29,7 +29,7 @@ use crate::runtime::m::startm::stopm;
 use crate::runtime::p::acquire::{acquirep, releasep, wirep};
 use crate::runtime::p::globrunq::globrunqput;
 use crate::runtime::p::idle::{pidleget, wake_sysmon};
-use crate::runtime::p::stop::{FREEZE_STOP_WAIT, run_safe_point_fn, take_from_syscall, tick};
+use crate::runtime::p::stop::{FREEZE_STOP_WAIT, run_safe_point_fn, take_from_syscall, tell_taken, tick};
 use crate::runtime::preempt::ask::ask;
 use crate::runtime::sched::detach::attached;
 use crate::runtime::sched::disable::{sched_enabled, user_disabled};
@@ -283,9 +283,7 @@ pub(super) fn exitsyscallfast(mp: &'static M, oldp: Option<&'static P>) -> bool 
 fn exitsyscallfast_reacquired(mp: &M, pp: &P) {
     if mp.syscalltick.get() != pp.syscalltick.load(Ordering::Relaxed) {
         // The P was taken meanwhile, and left again in a system call of another M, or by one that has lost it.
-        let detached = !pp.ext.detached_from.is_null();
-        pp.ext.detached_from.set(None);
-        trace(|| if detached { Event::ProcDetach(pp) } else { Event::ProcSteal(pp) });
+        tell_taken(pp);
         trace(|| Event::ProcStart(pp));
         tick(pp);
     }

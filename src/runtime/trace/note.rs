@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::runtime::arch::systemstack;
 use crate::runtime::base::this::on_goroutine;
+use crate::runtime::data::ext::prefix;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::data::trace::Record;
 use crate::runtime::g::proflabel::get_prof_label;
@@ -32,7 +33,7 @@ impl Note {
     pub(super) fn labels(gp: &G) -> Note {
         let labels = get_prof_label(gp).unwrap_or_default();
         let pairs: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        Note::Label(cut(&pairs.join(", ")))
+        Note::Label(cut(&pairs.join(", ")).into())
     }
 
     /// How many bytes its texts have.
@@ -70,10 +71,9 @@ pub(crate) fn new_task() -> u64 {
 }
 
 /// As much of a text as is written. Go's `tracev2.MaxEventTrailerDataSize`.
-pub(crate) fn cut(text: &str) -> Box<str> {
+pub(crate) fn cut(text: &str) -> &str {
     const MAX: usize = 1 << 10;
-    let end = (0..=text.len().min(MAX)).rev().find(|end| text.is_char_boundary(*end));
-    text[..end.unwrap_or(0)].into()
+    prefix(text, MAX)
 }
 
 /// Records what the running goroutine says, in texts that were [`cut`]; nothing where no goroutine runs.

@@ -11,10 +11,6 @@ impl Order {
         let now = record.ticks;
         let note = (record.kind == Kind::Note).then(|| Note::of(record));
         let Some(goid) = self.running(m) else { return };
-        if record.kind == Kind::StwDone {
-            self.stw_done(m, now, goid);
-            return;
-        }
         let encoder = &mut self.encoder;
         let stack = encoder.stack(record.stack);
         match (record.kind, note.map(|note| *note)) {
@@ -24,6 +20,7 @@ impl Order {
                 encoder.event(m, now, Ev::StwBegin, &args);
                 self.goroutine(goid).stw = Some(reason(record));
             }
+            (Kind::StwDone, _) => self.stw_done(m, now, goid),
             (_, Some(Note::TaskBegin { id, parent, name })) => {
                 let args = [id, parent, encoder.string(&name), stack];
                 encoder.event(m, now, Ev::UserTaskBegin, &args);
@@ -46,9 +43,7 @@ impl Order {
             _ => {}
         }
     }
-}
 
-impl Order {
     fn stw_done(&mut self, m: usize, now: u64, goid: u64) {
         if self.goroutine(goid).stw.take().is_some() {
             self.encoder.event(m, now, Ev::StwEnd, &[]);

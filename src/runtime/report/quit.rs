@@ -79,9 +79,10 @@ pub(in crate::runtime) fn quit_if_asked() {
 #[cold]
 #[inline(never)]
 fn report() -> ! {
-    // Those that wait in a signal handler couldn't leave a copy of their stacks.
-    let_some_go(usize::MAX);
     startpanic(ThrowType::User);
+    // Those that wait in a signal handler couldn't leave a copy of their stacks. From here on, nobody is asked to wait
+    // there who comes late: the world is about to stop.
+    let_some_go(usize::MAX);
     eprintln!("SIGQUIT: quit");
     let (pc, m) = (PC.load(Ordering::Relaxed), M_ID.load(Ordering::Relaxed));
     // Go prints the code as an unsigned number.

@@ -24,8 +24,9 @@ const COPIED: usize = 1 << 20;
 /// How far above the stack an unwinder may read in the outermost frame.
 const BEYOND: usize = 4 << 10;
 
-/// How long to wait for a thread, in nanoseconds: it may block the signal, or get no processor for a while.
-const PATIENCE: i64 = 1000 * 1000 * 1000;
+/// How long to wait for a thread, in nanoseconds: it may block the signal, or, where the machine has much else to do,
+/// get no processor for a second.
+const PATIENCE: i64 = 3 * 1000 * 1000 * 1000;
 
 /// States of the request. Nobody has made one.
 const FREE: u32 = 0;

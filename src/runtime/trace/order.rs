@@ -263,7 +263,10 @@ impl Order {
                 })
             }
             Kind::GoUnpark => {
+                // One that ran when the trace began has parked since, which its thread has still to say.
+                let runs = |g: &Goroutine| matches!(g.status, Go::Running | Go::Syscall);
                 self.g_is_next(goid, record.seq, |g| g.status == Go::Waiting || g.told == Told::Made)
+                    && !self.gs.get(&goid).is_some_and(runs)
             }
             Kind::GoEnd
             | Kind::GoSched

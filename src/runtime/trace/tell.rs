@@ -23,8 +23,8 @@ impl Order {
             }
             Kind::GoStart => self.start(m, record),
             Kind::GoUnpark => self.unpark(m, record),
-            Kind::GoPark => self.park(m, record),
-            Kind::GoSched | Kind::GoPreempt => {
+            Kind::GoPark if !self.has_left(m, goid) => self.park(m, record),
+            Kind::GoSched | Kind::GoPreempt if !self.has_left(m, goid) => {
                 let why = if record.kind == Kind::GoSched { "runtime.Gosched" } else { "preempted" };
                 if self.runs(m, now, goid) {
                     let args = [self.encoder.string(why), self.encoder.stack(record.stack)];
@@ -34,6 +34,7 @@ impl Order {
                 }
                 self.leaves(m, goid, Go::Runnable);
             }
+            Kind::GoPark | Kind::GoSched | Kind::GoPreempt => {}
             Kind::GoEnd => self.ended(m, record),
             Kind::GoDestroySyscall => {
                 self.in_syscall(m, now, goid);
@@ -48,6 +49,13 @@ impl Order {
             Kind::ProcSteal | Kind::ProcDetach => self.taken_p(m, record),
             Kind::StwStart | Kind::StwDone | Kind::Gomaxprocs | Kind::Note => self.says(m, record),
         }
+    }
+
+    /// Whether the goroutine had left thread `m`, without a P, when the trace began, and others have said already what
+    /// it has done since.
+    fn has_left(&self, m: usize, goid: u64) -> bool {
+        let told = self.gs.get(&goid).is_some_and(|g| g.told == Told::Yes);
+        told && self.threads[m].p.is_none() && self.threads[m].g != Some(goid)
     }
 
     /// Whether Go's reader lets thread `m` make a goroutine.

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use memmap2::{MmapMut, MmapOptions};
 
-use crate::runtime::base::os::usleep;
+use crate::runtime::base::os::{nanotime, usleep};
 use crate::runtime::data::trace::{Chunk, Record};
 
 /// How many bytes there may be in chunks: some two million records.
@@ -21,8 +21,9 @@ pub(super) const MAX_RECORDS: usize = MAX / size_of::<Record>();
 /// How many bytes are asked for at once.
 const STEP: usize = 1 << 20;
 
-/// How long a thread waits for a chunk at most if there is none: so many times [`WAIT_US`].
-const PATIENCE: u32 = 2_000;
+/// How long a thread waits for a chunk at most if there is none, and for how long it sleeps in between: the one that
+/// gives them back may have no processor for a while.
+const PATIENCE_NS: i64 = 2 * 1000 * 1000 * 1000;
 const WAIT_US: u32 = 50;
 
 struct Pool {
@@ -80,13 +81,13 @@ pub(super) fn get() -> Option<&'static Chunk> {
 
 /// Waits while the thread that reads is `behind`; if that takes too long, the trace is lost.
 pub(super) fn wait_while(mut behind: impl FnMut() -> bool) {
-    for _ in 0..PATIENCE {
-        if !behind() || LOST.load(Ordering::Relaxed) {
-            return;
+    let limit = nanotime() + PATIENCE_NS;
+    while behind() && !LOST.load(Ordering::Relaxed) {
+        if nanotime() > limit {
+            LOST.store(true, Ordering::Relaxed);
         }
         usleep(WAIT_US);
     }
-    LOST.store(true, Ordering::Relaxed);
 }
 
 fn take() -> Option<&'static Chunk> {

@@ -26,7 +26,7 @@ use crate::runtime::trace::pool;
 use crate::runtime::trace::recorder::record;
 use crate::runtime::trace::stack::start_of;
 use crate::runtime::trace::writer::{
-    Sink, Writer, is_with_theirs, theirs, try_writer, writer, writer_at_last,
+    LATE_NS, Sink, Writer, is_with_theirs, theirs, try_writer, writer, writer_at_last,
 };
 use crate::runtime::world::stw::{StwReason, start_the_world, stop_the_world};
 
@@ -163,18 +163,18 @@ pub(crate) fn stop_flight() {
 /// What the flight recorder has; an error if there is none, or if it could record no more.
 pub(crate) fn recording() -> io::Result<Recording> {
     not_in_writer()?;
-    on_thread(|| recording_of(&mut writer()))?
+    on_thread(|| recording_of(&mut writer(), LATE_NS))?
 }
 
 /// [`recording`] in the report of a fatal error, when threads stand still wherever they were; none if one of them has
 /// the writer.
 pub(super) fn recording_at_the_end() -> Option<io::Result<Recording>> {
-    try_writer().map(|mut writer| recording_of(&mut writer))
+    try_writer().map(|mut writer| recording_of(&mut writer, 0))
 }
 
-fn recording_of(writer: &mut Option<Writer>) -> io::Result<Recording> {
+fn recording_of(writer: &mut Option<Writer>, late_ns: i64) -> io::Result<Recording> {
     let Some(writer) = writer else { return Err(no_flight()) };
-    writer.advance_now();
+    writer.advance_now(late_ns);
     if let Some(error) = writer.broken() {
         return Err(error);
     }
@@ -203,7 +203,7 @@ fn add(change: impl FnOnce(&mut Writer) + Send) -> io::Result<()> {
         // At once: what is handed over in between would be missing in the generation.
         on_thread(|| {
             if let (Some(writer), Some(change)) = (writer().as_mut(), change.take()) {
-                writer.advance_now();
+                writer.advance_now(LATE_NS);
                 change(writer);
             }
         })?;

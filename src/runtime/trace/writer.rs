@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::runtime::arch::cputicks;
 use crate::runtime::base::os::{nanotime, usleep};
 use crate::runtime::data::trace::TraceBuffer;
 use crate::runtime::trace::buffer::all_buffers;
@@ -22,11 +23,16 @@ const GENERATION_NS: i64 = 1_000_000_000;
 const GENERATION_BYTES: usize = 64 << 20;
 const MIN_BYTES: usize = 64 << 10;
 
-/// For how long a record may wait for the one that it follows, in nanoseconds: only a bug can keep it waiting.
-const STUCK_NS: i64 = 2_000_000_000;
+/// For how long a record may wait for the one that it follows, in nanoseconds: only a bug can keep it waiting, or a
+/// machine that gives the other thread no processor.
+const STUCK_NS: i64 = 10_000_000_000;
 
-/// How long the world may stand still before a generation ends all the same, in milliseconds.
-const PATIENCE_MS: u32 = 20;
+/// How long the world may stand still before a generation ends all the same, in nanoseconds.
+const PATIENCE_NS: i64 = 20_000_000;
+
+/// How long is waited for records that are late, in nanoseconds: a thread may have done what it has still to say, and
+/// what comes after it waits for that.
+pub(super) const LATE_NS: i64 = 2_000_000_000;
 
 /// Where the program wants the trace.
 pub(super) type Sink = Box<dyn Write + Send>;
@@ -215,15 +221,22 @@ impl Writer {
         part.max(self.order.encoder.begun_with).clamp(MIN_BYTES, GENERATION_BYTES)
     }
 
-    /// Takes what there is, and ends the generation as soon as it may end: in a moment. In the report of a fatal error
-    /// the world may stand still for good.
-    pub(super) fn advance_now(&mut self) {
+    /// Takes what there is, also what waits for records that are late, but no longer than `late_ns` for these; and ends
+    /// the generation as soon as it may end: in a moment. In the report of a fatal error the world may stand still for
+    /// good.
+    pub(super) fn advance_now(&mut self, late_ns: i64) {
+        let (asked, began) = (cputicks(), nanotime());
         self.drain_all();
-        for _ in 0..PATIENCE_MS {
-            if self.order.may_end() {
+        loop {
+            let patience = match (waits(asked), self.order.may_end()) {
+                (true, _) => late_ns,
+                (false, false) => PATIENCE_NS,
+                (false, true) => break,
+            };
+            if nanotime() - began > patience {
                 break;
             }
-            usleep(1000);
+            usleep(WAIT_US);
             self.drain_all();
         }
         self.advance();
@@ -259,7 +272,7 @@ impl Writer {
 
     /// Writes no more, and returns what has become of it.
     pub(super) fn detach(&mut self) -> io::Result<()> {
-        self.advance_now();
+        self.advance_now(LATE_NS);
         let flushed = self.sink.take().map_or(Ok(()), |mut sink| {
             let flushed = theirs(|| sink.flush());
             flushed.and(drop_theirs(sink))
@@ -287,6 +300,11 @@ impl Head {
     fn of(buffer: &'static TraceBuffer) -> Option<Head> {
         buffer.reader.peek().map(|record| Head { ticks: record.ticks, buffer })
     }
+}
+
+/// Whether a record waits that was made until then, in ticks.
+fn waits(until: u64) -> bool {
+    all_buffers().filter_map(Head::of).any(|head| head.ticks <= until)
 }
 
 /// How many are taken before it is looked whether the generation has gone on for long enough.

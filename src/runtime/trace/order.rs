@@ -120,6 +120,8 @@ pub(super) struct Order {
     pub(super) gs: FastMap<u64, Goroutine>,
     pub(super) ps: FastMap<u32, Processor>,
     pub(super) threads: Vec<Thread>,
+    /// The threads that are in the middle of a switch to a goroutine, or were, by that one.
+    pub(super) switched_from: FastMap<u64, usize>,
     pub(super) encoder: Encoder,
     /// When the last record was made of all that were taken, in ticks.
     last: u64,
@@ -133,6 +135,7 @@ impl Order {
             gs: FastMap::default(),
             ps: FastMap::default(),
             threads,
+            switched_from: FastMap::default(),
             encoder: Encoder::new(),
             last: cputicks(),
         }

@@ -106,6 +106,13 @@ impl Order {
             self.gs.remove(&here);
             self.threads[m].g = None;
         }
+        // Its M may be another one, if it is locked to that: the switch to it comes first.
+        let from = self.switched_from.remove(&goid).filter(|from| *from != m);
+        if let Some(from) = from
+            && self.threads[from].switch.is_some_and(|switch| switch.next == goid)
+        {
+            self.flush_switch(from);
+        }
         let g = self.goroutine(goid);
         g.seq = record.seq;
         if g.status == Go::Running && g.told == Told::Yes {
@@ -169,6 +176,7 @@ impl Order {
         }
         if let Some(switch) = self.threads[m].switch.as_mut().filter(|switch| switch.next == 0) {
             (switch.next, switch.unparked_at) = (goid, now);
+            self.switched_from.insert(goid, m);
             return;
         }
         self.flush_switch(m);

@@ -54,6 +54,8 @@ pub(super) struct Goroutine {
     pub(super) status: Go,
     /// The M that it runs on.
     pub(super) m: usize,
+    /// The M that is in the middle of a switch to it, or was; 0 if none.
+    pub(super) switched_from: usize,
     /// The number of its last change, as recorded, and in this generation.
     pub(super) seq: u32,
     pub(super) out_seq: u64,
@@ -75,6 +77,7 @@ impl Goroutine {
         Goroutine {
             status,
             m,
+            switched_from: 0,
             seq: 0,
             out_seq: 0,
             told,
@@ -120,8 +123,6 @@ pub(super) struct Order {
     pub(super) gs: FastMap<u64, Goroutine>,
     pub(super) ps: FastMap<u32, Processor>,
     pub(super) threads: Vec<Thread>,
-    /// The threads that are in the middle of a switch to a goroutine, or were, by that one.
-    pub(super) switched_from: FastMap<u64, usize>,
     pub(super) encoder: Encoder,
     /// When the last record was made of all that were taken, in ticks.
     last: u64,
@@ -135,7 +136,6 @@ impl Order {
             gs: FastMap::default(),
             ps: FastMap::default(),
             threads,
-            switched_from: FastMap::default(),
             encoder: Encoder::new(),
             last: cputicks(),
         }
@@ -260,16 +260,19 @@ impl Order {
                     here == goid || self.gs.get(&here).is_none_or(|g| g.told == Told::Seen)
                 });
                 free && self.g_is_next(goid, record.seq, |g| match g.status {
+                    _ if g.told == Told::Seen => true,
                     Go::Runnable => true,
                     Go::Running => g.m == m,
                     _ => false,
                 })
             }
             Kind::GoUnpark => {
-                // One that ran when the trace began has parked since, which its thread has still to say.
-                let runs = |g: &Goroutine| matches!(g.status, Go::Running | Go::Syscall);
-                self.g_is_next(goid, record.seq, |g| g.status == Go::Waiting || g.told == Told::Made)
-                    && !self.gs.get(&goid).is_some_and(runs)
+                self.g_is_next(goid, record.seq, |g| match g.status {
+                    Go::Waiting => true,
+                    Go::Runnable => g.told != Told::Yes,
+                    // It has parked since, which its thread has still to say.
+                    Go::Running | Go::Syscall => false,
+                })
             }
             Kind::GoEnd
             | Kind::GoSched
@@ -300,7 +303,7 @@ impl Order {
     }
 
     fn g_is_next(&self, goid: u64, seq: u32, fits: impl FnOnce(&Goroutine) -> bool) -> bool {
-        self.gs.get(&goid).is_some_and(|g| g.seq.wrapping_add(1) == seq && (g.told == Told::Seen || fits(g)))
+        self.gs.get(&goid).is_some_and(|g| g.seq.wrapping_add(1) == seq && fits(g))
     }
 
     /// A goroutine that is there.

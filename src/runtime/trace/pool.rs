@@ -81,10 +81,11 @@ pub(super) fn get() -> Option<&'static Chunk> {
 
 /// Waits while the thread that reads is `behind`; if that takes too long, the trace is lost.
 pub(super) fn wait_while(mut behind: impl FnMut() -> bool) {
-    let limit = nanotime() + PATIENCE_NS;
+    // The clock isn't read for who needn't wait.
+    let mut limit = None;
     while behind() && !LOST.load(Ordering::Relaxed) {
-        if nanotime() > limit {
-            LOST.store(true, Ordering::Relaxed);
+        if nanotime() > *limit.get_or_insert_with(|| nanotime() + PATIENCE_NS) {
+            return LOST.store(true, Ordering::Relaxed);
         }
         usleep(WAIT_US);
     }

@@ -26,7 +26,7 @@ use crate::runtime::trace::pool;
 use crate::runtime::trace::recorder::record;
 use crate::runtime::trace::stack::start_of;
 use crate::runtime::trace::writer::{
-    LATE_NS, Sink, Writer, is_with_theirs, theirs, try_writer, writer, writer_at_last,
+    LATE_NS, PATIENCE_NS, Sink, Writer, is_with_theirs, theirs, try_writer, writer, writer_at_last,
 };
 use crate::runtime::world::stw::{StwReason, start_the_world, stop_the_world};
 
@@ -169,7 +169,7 @@ pub(crate) fn recording() -> io::Result<Recording> {
 /// [`recording`] in the report of a fatal error, when threads stand still wherever they were; none if one of them has
 /// the writer.
 pub(super) fn recording_at_the_end() -> Option<io::Result<Recording>> {
-    try_writer().map(|mut writer| recording_of(&mut writer, 0))
+    try_writer().map(|mut writer| recording_of(&mut writer, PATIENCE_NS))
 }
 
 fn recording_of(writer: &mut Option<Writer>, late_ns: i64) -> io::Result<Recording> {

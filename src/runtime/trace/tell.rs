@@ -23,8 +23,9 @@ impl Order {
             }
             Kind::GoStart => self.start(m, record),
             Kind::GoUnpark => self.unpark(m, record),
-            Kind::GoPark if !self.has_left(m, goid) => self.park(m, record),
-            Kind::GoSched | Kind::GoPreempt if !self.has_left(m, goid) => {
+            Kind::GoPark | Kind::GoSched | Kind::GoPreempt if self.has_left(m, goid) => {}
+            Kind::GoPark => self.park(m, record),
+            Kind::GoSched | Kind::GoPreempt => {
                 let why = if record.kind == Kind::GoSched { "runtime.Gosched" } else { "preempted" };
                 if self.runs(m, now, goid) {
                     let args = [self.encoder.string(why), self.encoder.stack(record.stack)];
@@ -34,7 +35,6 @@ impl Order {
                 }
                 self.leaves(m, goid, Go::Runnable);
             }
-            Kind::GoPark | Kind::GoSched | Kind::GoPreempt => {}
             Kind::GoEnd => self.ended(m, record),
             Kind::GoDestroySyscall => {
                 self.in_syscall(m, now, goid);
@@ -107,10 +107,8 @@ impl Order {
             self.threads[m].g = None;
         }
         // Its M may be another one, if it is locked to that: the switch to it comes first.
-        let from = self.switched_from.remove(&goid).filter(|from| *from != m);
-        if let Some(from) = from
-            && self.threads[from].switch.is_some_and(|switch| switch.next == goid)
-        {
+        let from = std::mem::take(&mut self.goroutine(goid).switched_from);
+        if from != m && self.threads[from].switch.is_some_and(|switch| switch.next == goid) {
             self.flush_switch(from);
         }
         let g = self.goroutine(goid);
@@ -176,7 +174,7 @@ impl Order {
         }
         if let Some(switch) = self.threads[m].switch.as_mut().filter(|switch| switch.next == 0) {
             (switch.next, switch.unparked_at) = (goid, now);
-            self.switched_from.insert(goid, m);
+            self.goroutine(goid).switched_from = m;
             return;
         }
         self.flush_switch(m);

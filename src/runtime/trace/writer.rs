@@ -28,7 +28,7 @@ const MIN_BYTES: usize = 64 << 10;
 const STUCK_NS: i64 = 10_000_000_000;
 
 /// How long the world may stand still before a generation ends all the same, in nanoseconds.
-const PATIENCE_NS: i64 = 20_000_000;
+pub(super) const PATIENCE_NS: i64 = 20_000_000;
 
 /// How long is waited for records that are late, in nanoseconds: a thread may have done what it has still to say, and
 /// what comes after it waits for that.

@@ -54,12 +54,8 @@ fn beside_hogs(f: impl FnOnce()) {
     hogs.into_iter().for_each(|hog| hog.join().unwrap());
 }
 
-/// What is said of a thread that got no processor while its goroutine's stack was waited for.
-const UNAVAILABLE: &str = "goroutine running on other thread; stack unavailable";
-
-/// Fails unless the dump has the frames of all, and says that they are detached. A slow machine may have one late.
+/// Fails unless the dump has the frames of all, and says that they are detached.
 fn assert_all_there(dump: &str) {
-    assert!(dump.matches(UNAVAILABLE).count() <= 1, "{dump}");
     for (name, n) in [("computes", HOGS), ("blocks", 1)] {
         let parts: Vec<&str> =
             dump.split("\n\n").filter(|part| part.contains(&format!(" \"{name}\" ["))).collect();
@@ -67,8 +63,7 @@ fn assert_all_there(dump: &str) {
         for part in parts {
             // One of them may have a P just now: it is its turn, or it has woken.
             let has_p = part.contains(" [running]:");
-            let frames: &[&str] = if part.contains(UNAVAILABLE) { &[] } else { &[name] };
-            assert_part(part, if has_p { "running" } else { "running (detached)" }, frames);
+            assert_part(part, if has_p { "running" } else { "running (detached)" }, &[name]);
         }
     }
     assert!(dump.contains(" \"computes\" [running (detached)]:"), "{dump}");

@@ -135,6 +135,7 @@ mod attributes;
 pub mod capi;
 pub mod chan;
 pub mod context;
+pub mod explore;
 pub mod fs;
 mod goroutine;
 pub mod io;
@@ -147,6 +148,7 @@ mod raw;
 mod runtime;
 pub mod signal;
 pub mod sync;
+pub mod synctest;
 pub mod testing;
 pub mod time;
 #[cfg(feature = "tokio")]

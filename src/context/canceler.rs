@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::context::ContextError;
 use crate::context::scope::{Ended, Place, Scope};
+use crate::runtime::point;
 
 /// Cancels a [`Context`](crate::context::Context): when it is asked to, and when it is dropped. So nothing that works under the context
 /// outlives by much what has begun it. (`let (ctx, _) = ..` drops it at once: name it `_cancel`.)
@@ -45,6 +46,7 @@ impl Canceler {
     /// assert_eq!(ctx.check(), Err(ContextError::Canceled));
     /// ```
     pub fn cancel(&self) {
+        point("cancel");
         self.0.end(Ended { error: ContextError::Canceled, cause: None });
     }
 
@@ -59,6 +61,7 @@ impl Canceler {
     /// assert_eq!(ctx.cause().unwrap().to_string(), "the client has gone");
     /// ```
     pub fn cancel_because(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) {
+        point("cancel");
         self.0.end(Ended { error: ContextError::Canceled, cause: Some(Arc::from(cause.into())) });
     }
 }

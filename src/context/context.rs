@@ -12,7 +12,7 @@ use crate::context::values::Entry;
 use crate::context::{AfterFunc, Canceler, Cause, ContextError, JoinContextError, Key, With, WithMut};
 use crate::goroutine::JoinHandle;
 use crate::net::Limit;
-use crate::runtime::{self, must_wait, started};
+use crate::runtime::{self, instant_now, must_wait, started};
 
 /// Until when to go on with something, and what belongs to it. Go's `context.Context`.
 ///
@@ -120,7 +120,7 @@ impl Context {
     #[must_use = "dropping the canceler cancels the context"]
     pub fn with_timeout(&self, timeout: Duration) -> (Self, Canceler) {
         // One that no clock will show is none.
-        self.derived(Instant::now().checked_add(timeout))
+        self.derived(instant_now().checked_add(timeout))
     }
 
     #[track_caller]

@@ -9,6 +9,7 @@ use std::time::Instant;
 use crate::chan::{Receiver, Sender, bounded};
 use crate::context::{Cause, ContextError};
 use crate::goroutine::Builder;
+use crate::runtime::instant_now;
 use crate::runtime::print::eprintln;
 use crate::runtime::{Cancellation, Inherited, throw, until};
 use crate::time::Timer;
@@ -94,7 +95,7 @@ impl Scope {
             }
         }
         match own {
-            Some(deadline) if deadline <= Instant::now() => scope.end_at_deadline(),
+            Some(deadline) if deadline <= instant_now() => scope.end_at_deadline(),
             Some(deadline) if scope.ended().is_none() => {
                 let this = Arc::downgrade(&scope);
                 let end = move || {

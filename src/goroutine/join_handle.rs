@@ -13,7 +13,7 @@ use crate::goroutine::current::Goexit;
 use crate::goroutine::outcome::{Outcome, Payload, discard_in};
 use crate::goroutine::panic_mode::lose;
 use crate::runtime::runtime2::G;
-use crate::runtime::{Limit, drop_handle, ended, must_wait, nanos, wait_for_end, wait_for_end_limited, when};
+use crate::runtime::{Limit, drop_handle, ended, must_wait, nanos, point, wait_for_end, wait_for_end_limited, when};
 
 /// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped; of a panic,
 /// nobody hears any more ([`set_panic_mode`](crate::set_panic_mode) can end the process instead). (If the result's
@@ -70,6 +70,7 @@ impl<T> JoinHandle<T> {
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn join(self) -> Result<T, JoinError> {
+        point("join");
         if !ended(self.gp) {
             let _guest = must_wait("join");
             wait_for_end(self.gp);
@@ -137,6 +138,7 @@ impl<T> JoinHandle<T> {
     /// });
     /// ```
     pub fn is_finished(&self) -> bool {
+        point("is_finished");
         ended(self.gp)
     }
 

@@ -1,7 +1,7 @@
 //! [`set_panic_mode`]: what becomes of a panic that nobody takes.
 
 use crate::runtime::runtime2::G;
-use crate::runtime::{die_on_panic, fatalpanic, set_die_on_panic};
+use crate::runtime::{die_on_panic, explored_number, fatalpanic, set_die_on_panic};
 
 /// What becomes of a goroutine's panic that nobody takes: there is no handle to join it any more, and no
 /// scope that waits for it.
@@ -46,7 +46,7 @@ pub fn set_panic_mode(mode: PanicMode) {
 /// Notes that the result of `gp` is gone, and whether that was a panic, which nobody took.
 #[inline(always)]
 pub(crate) fn lose(gp: &'static G, panicked: bool) {
-    if panicked && die_on_panic() {
+    if panicked && die_on_panic() && explored_number().is_none() {
         fatalpanic(gp);
     }
 }

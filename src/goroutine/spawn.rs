@@ -12,7 +12,7 @@ use crate::goroutine::{JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::G;
 use crate::runtime::{
     self, Inherited, Maker, Name, StackKind, attach_new, begin_locals, default_kind, detached, end_locals,
-    enqueue, finish, fixed_kind, newproc1, own_locals_are_default, room_for, started, too_large, unwire,
+    enqueue, finish, fixed_kind, newproc1, own_locals_are_default, point, room_for, started, too_large, unwire,
     with_own_locals,
 };
 
@@ -328,6 +328,7 @@ impl Builder {
         }
         gp.sched.ctxt.set(gp.as_ptr().cast());
         enqueue(gp);
+        point("go");
         Ok(gp)
     }
 

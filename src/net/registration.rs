@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::net::limit::Limit;
 use crate::runtime::{
-    Mode, PollDesc, PollError, must_wait, nanos, on_goroutine, poll_runtime_poll_close,
+    Mode, PollDesc, PollError, explored_number, must_wait, nanos, on_goroutine, poll_runtime_poll_close,
     poll_runtime_poll_open, poll_runtime_poll_reset, poll_runtime_poll_server_init,
     poll_runtime_poll_set_deadline, poll_runtime_poll_unblock, poll_runtime_poll_wait, until,
 };
@@ -88,6 +88,11 @@ impl<T> RefUnwindSafe for Registration<T> {}
 impl<T: AsFd> Registration<T> {
     /// Registers the descriptor of `owner`, and sets it to non-blocking mode; after an error it is as before.
     pub(crate) fn new(owner: &T, short_read_drains: bool) -> io::Result<Self> {
+        assert!(
+            explored_number().is_none(),
+            "gosched: a real socket in an exploration, whose clock and order nobody else keeps: use \
+             gosched::explore::pipe, or channels"
+        );
         let fd = owner.as_fd();
         // Before poll_open, which does it too: an EPERM from here is a sandbox's, and not the descriptor's.
         poll_runtime_poll_server_init()?;

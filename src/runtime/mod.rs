@@ -16,6 +16,7 @@
 //! | `chan`, `sema`, `pollwait` | what goroutines wait for: channels without types, semaphores, descriptors |
 //! | `time`, `stack`, `signal` | timers that are set; stacks that move; the signal handler |
 //! | `sched` | `schedule`, `findRunnable`, park, ready, system calls, coroutines |
+//! | `explore` | an exploration: who goes on next, and its clock |
 //! | `prof` | what profiles are made of: waits for each other, samples of threads |
 //! | `m` | threads: made, started, idle |
 //! | `p` | processors: who has which, run queues, timer heaps |
@@ -84,6 +85,7 @@ mod base;
 mod chan;
 mod data;
 mod embed;
+mod explore;
 mod g;
 mod lock;
 mod m;
@@ -155,6 +157,8 @@ pub(crate) use chan::select::{How, block, selectgo, selectgo1};
 pub(crate) use chan::timer_chan::{cancel_chan, make_timer_chan, set_chan};
 pub(crate) use data::atomic;
 pub(crate) use data::ext::Entry;
+pub(crate) use explore::clock::{instant_now, now};
+pub(crate) use explore::state::{Choice, End, Strategy as ExploreStrategy};
 pub(crate) use g::allgs::{for_each_g, for_each_g_race};
 pub(crate) use g::joiner::{EndWaker, attach_new, detached, ended};
 pub(crate) use g::newproc::{Maker, newproc1};
@@ -186,6 +190,7 @@ pub(crate) use prof::{
     samples::{Sample, take_samples},
     walk::Copies,
 };
+pub(crate) use report::explored::{left_behind, story};
 pub(crate) use report::goroutine_panic::fatalpanic;
 #[cfg(feature = "pprof")]
 pub(crate) use report::{
@@ -195,6 +200,9 @@ pub(crate) use report::{
 pub(crate) use sched::coro::{coroswitch, coroswitch_on, newcoro};
 pub(crate) use sched::detach::set_max_detached;
 pub(crate) use sched::disable::{become_system_goroutine, sched_enable_user};
+pub(crate) use sched::exploration::{
+    Limits, Seen, explore_run, explored_number, note_panic, wait_for_others,
+};
 pub(crate) use sched::extram::Guest;
 pub(crate) use sched::goexit::goexit1;
 pub(crate) use sched::gosched::{gosched, gosched_if_busy, goschedguarded, goyield};
@@ -203,6 +211,7 @@ pub(crate) use sched::must_wait::{as_goroutine, guest, must_wait, where_nothing_
 pub(crate) use sched::park::gopark;
 pub(crate) use sched::parker::Parker;
 pub(crate) use sched::pin::{proc_pin, proc_unpin};
+pub(crate) use sched::point::{point, value};
 pub(crate) use sched::poll::poll_work;
 pub(crate) use sched::ready::{enqueue, goready, injectglist};
 pub(crate) use sched::spin::{can_spin, do_spin};

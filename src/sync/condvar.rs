@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::runtime::{
-    Limit, NotifyList, must_wait, nanos, notify_list_add, notify_list_notify_all, notify_list_notify_one,
+    instant_now, point, Limit, NotifyList, must_wait, nanos, notify_list_add, notify_list_notify_all, notify_list_notify_one,
     notify_list_wait, notify_list_wait_limited, when,
 };
 use crate::sync::MutexGuard;
@@ -183,12 +183,12 @@ impl Condvar {
         timeout: Duration,
         mut condition: impl FnMut(&mut T) -> bool,
     ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
-        let start = Instant::now();
+        let start = instant_now();
         loop {
             if !condition(&mut *guard) {
                 return (guard, WaitTimeoutResult(false));
             }
-            let Some(left) = timeout.checked_sub(start.elapsed()) else {
+            let Some(left) = timeout.checked_sub(instant_now() - start) else {
                 return (guard, WaitTimeoutResult(true));
             };
             guard = self.wait_timeout(guard, left).0;
@@ -211,6 +211,7 @@ impl Condvar {
     /// });
     /// ```
     pub fn notify_one(&self) {
+        point("notify_one");
         notify_list_notify_one(&self.waiters);
     }
 
@@ -231,6 +232,7 @@ impl Condvar {
     /// });
     /// ```
     pub fn notify_all(&self) {
+        point("notify_all");
         notify_list_notify_all(&self.waiters);
     }
 }

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::runtime::point;
 use crate::sync::raw_mutex::RawMutex;
 
 /// Runs a function once: that of the first caller; the others wait for it. Go's `sync.Once`.
@@ -96,6 +97,7 @@ impl Once {
     /// ```
     #[inline]
     pub fn is_completed(&self) -> bool {
+        point("once");
         self.done.load(Ordering::Acquire)
     }
 }

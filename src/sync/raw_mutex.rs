@@ -10,7 +10,7 @@
 use crate::runtime::atomic::{AtomicI32, AtomicU32, Ordering};
 use crate::runtime::runtime2::WaitReason;
 use crate::runtime::{
-    Limit, can_spin, cansemacquire, do_spin, fatal, gosched, must_wait, nanotime, semacquire_limited,
+    Limit, can_spin, cansemacquire, do_spin, fatal, gosched, must_wait, now, point, semacquire_limited,
     semacquire1, semrelease1, throw,
 };
 
@@ -50,6 +50,7 @@ impl RawMutex {
     #[inline(always)]
     #[track_caller]
     pub(crate) fn lock(&self) {
+        point("lock");
         // Acquire, in this file: pairs with the release in unlock.
         if self.state.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.wait_and_lock();
@@ -66,11 +67,13 @@ impl RawMutex {
 
     /// [`lock`](Self::lock) with a limit, on a goroutine; says whether it has locked.
     pub(crate) fn lock_limited(&self, limit: Limit<'_>) -> bool {
+        point("lock");
         self.state.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
             || self.lock_slow(Some(limit))
     }
 
     pub(crate) fn try_lock(&self) -> bool {
+        point("try_lock");
         let old = self.state.load(Ordering::Relaxed);
         old & (LOCKED | STARVING) == 0
             && self.state.compare_exchange(old, old | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -129,7 +132,7 @@ impl RawMutex {
             }
             // A waiter that was woken in vain goes back to the front.
             let lifo = waiting_since.is_some();
-            let since = *waiting_since.get_or_insert_with(nanotime);
+            let since = *waiting_since.get_or_insert_with(now);
             let acquired = match limit {
                 Some(limit) => semacquire_limited(&self.sema, lifo, WaitReason::SyncMutexLock, limit),
                 None => {
@@ -140,7 +143,7 @@ impl RawMutex {
             if !acquired {
                 return self.leave();
             }
-            starving |= nanotime() - since > STARVATION_THRESHOLD;
+            starving |= now() - since > STARVATION_THRESHOLD;
             old = self.state.load(Ordering::Relaxed);
             if old & STARVING != 0 {
                 self.take_over(old, starving);
@@ -212,6 +215,7 @@ impl RawMutex {
 
     #[inline(always)]
     pub(crate) fn unlock(&self) {
+        point("unlock");
         let new = self.state.fetch_sub(LOCKED, Ordering::Release) - LOCKED;
         if new != 0 {
             self.unlock_slow(new);

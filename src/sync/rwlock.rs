@@ -10,7 +10,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use crate::runtime::runtime2::WaitReason;
-use crate::runtime::{must_wait, on_goroutine, semacquire1, semrelease};
+use crate::runtime::{must_wait, on_goroutine, point, semacquire1, semrelease};
 use crate::sync::raw_mutex::RawMutex;
 
 /// More readers than there can be at once.
@@ -139,6 +139,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If there are 2^29 guards to read already, forgotten ones included. If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        point("read");
         if !on_goroutine()
             && let Some(guard) = self.try_read()
         {
@@ -176,6 +177,7 @@ impl<T: ?Sized> RwLock<T> {
     /// ```
     #[must_use = "dropping the guard unlocks the lock"]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        point("try_read");
         let mut count = self.reader_count.load(Ordering::Relaxed);
         while count.cast_unsigned() < MOST_READERS {
             match self.reader_count.compare_exchange(count, count + 1, Ordering::Acquire, Ordering::Relaxed) {
@@ -206,6 +208,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        point("write");
         if !on_goroutine()
             && let Some(guard) = self.try_write()
         {
@@ -259,6 +262,7 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     fn read_unlock(&self) {
+        point("unlock");
         // Release: pairs with the acquire in write, so that what was read here comes before what is written.
         if self.reader_count.fetch_sub(1, Ordering::Release) - 1 < 0 {
             // There is a writer: it waits for the readers that came before it, of which this is one.
@@ -269,6 +273,7 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     fn write_unlock(&self) {
+        point("unlock");
         // Release: pairs with the acquire in read, so that readers see what was written.
         let waiting = self.reader_count.fetch_add(MAX_READERS, Ordering::AcqRel) + MAX_READERS;
         for _ in 0..waiting {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::goroutine::{wake, wake_elsewhere};
 use crate::runtime::runtime2::Mutex;
 use crate::runtime::{
-    Limit, lock, must_wait, nanos, on_goroutine, semacquire, semrelease, unlock, when, with_limit,
+    Limit, lock, must_wait, nanos, on_goroutine, point, semacquire, semrelease, unlock, when, with_limit,
 };
 use crate::sync::SemaphorePermit;
 
@@ -268,6 +268,7 @@ impl Semaphore {
     /// Takes what `waiter` wants if there is so much and nobody waits, and says whether it did; otherwise
     /// queues it up.
     pub(super) fn take_or_queue(&self, waiter: &Waiter) -> bool {
+        point("acquire");
         lock(&self.lock);
         let taken = self.take(waiter.n);
         if !taken {
@@ -314,6 +315,7 @@ impl Semaphore {
     /// ```
     #[must_use = "dropping the permit gives it back"]
     pub fn try_acquire_many(&self, n: usize) -> Option<SemaphorePermit<'_>> {
+        point("try_acquire");
         lock(&self.lock);
         let taken = self.take(n);
         unlock(&self.lock);
@@ -352,6 +354,7 @@ impl Semaphore {
 
     /// [`give_back`](Self::give_back); `wake` wakes the futures that get permits, when all who get some have them.
     fn give_back_and(&self, n: usize, wake: fn(Waker)) {
+        point("release");
         let mut futures = Vec::new();
         lock(&self.lock);
         self.permits.set(self.permits.get() + n);
@@ -402,6 +405,7 @@ impl Semaphore {
     /// println!("{} of 3 are free", slots.available_permits());
     /// ```
     pub fn available_permits(&self) -> usize {
+        point("permits");
         lock(&self.lock);
         let permits = self.permits.get();
         unlock(&self.lock);

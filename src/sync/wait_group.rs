@@ -5,7 +5,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::runtime::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::runtime::{
-    NotifyList, must_wait, notify_list_add, notify_list_notify_all, semacquire, semrelease,
+    NotifyList, must_wait, notify_list_add, notify_list_notify_all, point, semacquire, semrelease,
 };
 
 /// Counts goroutines, or other work, that others wait for. Go's `sync.WaitGroup`.
@@ -99,6 +99,7 @@ impl WaitGroup {
     #[inline]
     #[track_caller]
     pub fn add(&self, n: u32) {
+        point("add");
         let delta = u64::from(n) << 32;
         assert!(n <= i32::MAX as u32, "{TOO_MANY}");
         let state = self.change(delta, TOO_MANY);
@@ -123,6 +124,7 @@ impl WaitGroup {
     #[inline]
     #[track_caller]
     pub fn done(&self) {
+        point("done");
         let state =
             self.change(ONE.wrapping_neg(), "gosched: negative WaitGroup count: more done than added");
         if count(state) == 0 && state != 0 {
@@ -200,6 +202,7 @@ impl WaitGroup {
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn wait(&self) {
+        point("wait");
         loop {
             let state = self.state.load(Ordering::Acquire);
             if count(state) == 0 {

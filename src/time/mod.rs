@@ -54,7 +54,23 @@ pub use timer::Timer;
 use std::time::{Duration, Instant};
 
 use crate::chan::Receiver;
-use crate::runtime::{self, must_wait, nanos, until};
+use crate::runtime::{self, instant_now, must_wait, nanos, until};
+
+/// The time: as [`Instant::now`], but in an [exploration](crate::explore) and in
+/// [`synctest`](crate::synctest) that of its goroutines, which jumps when all of them wait. Go's `time.Now`.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// gosched::explore::explore(|| {
+///     let (start, hour) = (gosched::time::now(), Duration::from_secs(3600));
+///     gosched::time::sleep(hour);
+///     assert_eq!(gosched::time::now() - start, hour);
+/// });
+/// ```
+pub fn now() -> Instant {
+    instant_now()
+}
 
 /// Parks the running goroutine for at least `d`; its thread goes on with others. Go's `time.Sleep`.
 ///

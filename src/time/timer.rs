@@ -11,7 +11,7 @@ use crate::chan::{Receiver, never};
 use crate::goroutine::Builder;
 use crate::runtime::print::eprintln;
 use crate::runtime::{
-    self, Inherited, begin_timer, cancel_timer, end_timer, fire_timer, must_wait, nanos, set_timer, throw,
+    self, Inherited, begin_timer, cancel_timer, end_timer, fire_timer, must_wait, nanos, point, set_timer, throw,
     when,
 };
 
@@ -144,6 +144,7 @@ impl Timer {
     /// });
     /// ```
     pub fn stop(&self) -> bool {
+        point("stop");
         match &self.kind {
             Kind::Channel(c) => c.stop_timer(),
             Kind::Function { t, .. } => cancel_timer(t),
@@ -170,6 +171,7 @@ impl Timer {
     /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn reset(&self, d: Duration) -> bool {
+        point("reset");
         let _guest = must_wait("time::Timer::reset");
         match &self.kind {
             Kind::Channel(c) => c.reset_timer(when(nanos(d)), 0),

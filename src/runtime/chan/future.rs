@@ -128,7 +128,7 @@ pub(crate) unsafe fn enqueue_future(
     let (_, mp) = whoami();
     lock_on(mp, &c.lock);
     let room = c.dataqsiz - c.qcount.load(Ordering::Relaxed);
-    let waits = c.closed.load(Ordering::Relaxed) == 0
+    let waits = !c.is_closed()
         && if sends {
             room == 0 && c.recvq.first.is_null()
         } else {

@@ -12,13 +12,14 @@ use crate::runtime::chan::buffer::typedmemclr;
 use crate::runtime::chan::future::{end_closed, is_nobodys, wake_all};
 use crate::runtime::chan::pool::SMALL;
 use crate::runtime::data::gqueue::GList;
-use crate::runtime::data::hchan::{Hchan, HchanExt, Type, Waitq};
+use crate::runtime::data::hchan::{CLOSED, EXPLORED, Hchan, HchanExt, Type, Waitq};
 use crate::runtime::data::runtime2::Sudog;
 use crate::runtime::data::timer::Timer;
 use crate::runtime::lock::rank::{LockRank, lock_init};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::pool;
 use crate::runtime::prof::contention::released;
+use crate::runtime::sched::point::{makes_points, point};
 use crate::runtime::sched::ready::goready;
 use crate::runtime::time::fire::end_timer;
 
@@ -61,7 +62,7 @@ pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan
         (&raw mut (*fresh).dataqsiz).write(size);
         (&raw mut (*fresh).buf).write(buf.as_ptr().cast());
         (&raw mut (*fresh).elemsize).write(elem.size_ as u16);
-        (&raw mut (*fresh).closed).write(AtomicU32::new(0));
+        (&raw mut (*fresh).closed).write(AtomicU32::new(if makes_points() { EXPLORED } else { 0 }));
         (&raw mut (*fresh).elemtype).write(elem);
         (&raw mut (*fresh).sendx).write(Cell::new(0));
         (&raw mut (*fresh).recvx).write(Cell::new(0));
@@ -107,13 +108,16 @@ pub(crate) unsafe fn freechan(c: NonNull<Hchan>) {
 pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
     // SAFETY: the caller keeps the channel until this returns.
     let c = unsafe { c.as_ref() };
+    if c.closed.load(Ordering::Relaxed) & EXPLORED != 0 {
+        point("close");
+    }
     lock(&c.lock);
-    if c.closed.load(Ordering::Relaxed) != 0 {
+    if c.is_closed() {
         unlock(&c.lock);
         return false;
     }
     // SeqCst: chanrecv reads it without the lock, between two looks at the buffer.
-    c.closed.store(1, Ordering::SeqCst);
+    c.closed.fetch_or(CLOSED, Ordering::SeqCst);
     let list = GList::default();
     let futures = Waitq::default();
     while let Some(sg) = c.recvq.dequeue() {

@@ -10,12 +10,13 @@ use crate::runtime::chan::buffer::{
     advance, bufrecv, bufsend, chanbuf, empty, full, received_nothing, typedmemmove,
 };
 use crate::runtime::chan::future::{Woken, end, wake_future};
-use crate::runtime::data::hchan::{Hchan, Type, Waitq};
+use crate::runtime::data::hchan::{CLOSED, Hchan, Type, Waitq};
 use crate::runtime::data::runtime2::{G, M, Mutex, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
 use crate::runtime::lock::{lock_on, unlock, unlock_and_hold, unlock_on};
 use crate::runtime::prof::contention::{Wait, released};
 use crate::runtime::sched::park::{gopark, gopark_on};
+use crate::runtime::sched::point::point;
 use crate::runtime::sched::ready::ready_on;
 
 /// How a send ended.
@@ -95,9 +96,51 @@ pub(super) unsafe fn chansend_and(
     let (gp, mp) = whoami();
     lock_on(mp, &c.lock);
     if c.closed.load(Ordering::Relaxed) != 0 {
+        // SAFETY: as the caller says.
+        return unsafe { send_marked(mp, c, ep, block, wake) };
+    }
+    // SAFETY: as the caller says; the channel is locked, and open.
+    unsafe { send_locked(gp, mp, c, ep, block, wake) }
+}
+
+/// [`chansend_and`] on a channel that is closed, or one of an exploration, which may have others go on first.
+///
+/// # Safety
+/// As [`chansend`]; `c` is locked, and is not when this returns.
+#[cold]
+#[inline(never)]
+unsafe fn send_marked(
+    mp: Option<&'static M>,
+    c: &Hchan,
+    ep: *const c_void,
+    block: bool,
+    wake: impl FnOnce(Woken),
+) -> Sent {
+    unlock_on(mp, &c.lock);
+    point("send");
+    let (gp, mp) = whoami();
+    lock_on(mp, &c.lock);
+    if c.is_closed() {
         unlock_on(mp, &c.lock);
         return Sent::Closed;
     }
+    // SAFETY: as the caller says; the channel is locked, and open.
+    unsafe { send_locked(gp, mp, c, ep, block, wake) }
+}
+
+/// [`chansend_and`] on an open channel.
+///
+/// # Safety
+/// As [`chansend`]; `gp` and `mp` are [`whoami`]'s; `c` is locked, and is not when this returns.
+#[inline(always)]
+unsafe fn send_locked(
+    gp: Option<&'static G>,
+    mp: Option<&'static M>,
+    c: &Hchan,
+    ep: *const c_void,
+    block: bool,
+    wake: impl FnOnce(Woken),
+) -> Sent {
     if let Some(sg) = c.recvq.dequeue() {
         // SAFETY: a receiver waits, so the buffer is empty; the closure releases the lock, which is held;
         // sg is off its queue; `ep` is a value, as the caller says.
@@ -118,7 +161,7 @@ pub(super) unsafe fn chansend_and(
     let (mysg, wait) = enqueue_me(gp, mp, c, &c.sendq, ep.cast_mut());
     park_on(gp, mp, c, WaitReason::ChanSend, TraceBlockReason::ChanSend);
     let success = woken(gp, mysg, wait);
-    if !success && c.closed.load(Ordering::Relaxed) == 0 {
+    if !success && !c.is_closed() {
         throw("chansend: spurious wakeup");
     }
     if success { Sent::Done } else { Sent::Closed }
@@ -145,12 +188,13 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
     if !block && empty(c) {
         // A closed channel stays closed: not closed now, so not closed when it was empty. SeqCst on all of
         // these loads: in the other order, a value and then a close in between would both be missed.
-        if c.closed.load(Ordering::SeqCst) == 0 {
+        let closed = c.closed.load(Ordering::SeqCst);
+        if closed == 0 {
             return Received::Empty;
         }
         // A value may have come between the first look and the close; after the close, none comes but
         // one that a future gives back.
-        if empty(c) {
+        if closed == CLOSED && empty(c) {
             // SAFETY: the caller says that `ep` is null or a place for a value.
             unsafe { received_nothing(c, ep) };
             return Received::Closed;
@@ -158,6 +202,42 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
     }
     let (gp, mp) = whoami();
     lock_on(mp, &c.lock);
+    if c.closed.load(Ordering::Relaxed) != 0 {
+        // SAFETY: as the caller says.
+        return unsafe { recv_marked(mp, c, ep, block) };
+    }
+    // SAFETY: as the caller says; the channel is locked, and open.
+    unsafe { recv_locked(gp, mp, c, ep, block, false) }
+}
+
+/// [`chanrecv`] on a channel that is closed, or one of an exploration, which may have others go on first.
+///
+/// # Safety
+/// As [`chanrecv`]; `c` is locked, and is not when this returns.
+#[cold]
+#[inline(never)]
+unsafe fn recv_marked(mp: Option<&'static M>, c: &Hchan, ep: *mut c_void, block: bool) -> Received {
+    unlock_on(mp, &c.lock);
+    point("receive");
+    let (gp, mp) = whoami();
+    lock_on(mp, &c.lock);
+    // SAFETY: as the caller says; the channel is locked.
+    unsafe { recv_locked(gp, mp, c, ep, block, c.is_closed()) }
+}
+
+/// [`chanrecv`] on a channel that is locked.
+///
+/// # Safety
+/// As [`chanrecv`]; `gp` and `mp` are [`whoami`]'s; `c` is locked, and is not when this returns.
+#[inline(always)]
+unsafe fn recv_locked(
+    gp: Option<&'static G>,
+    mp: Option<&'static M>,
+    c: &Hchan,
+    ep: *mut c_void,
+    block: bool,
+    closed: bool,
+) -> Received {
     // Where the channel is closed, these are values that came back.
     if let Some(sg) = c.sendq.dequeue() {
         // SAFETY: a sender waits, so the buffer is full; the closure releases the lock, which is held; sg is
@@ -165,7 +245,7 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
         unsafe { recv(mp, c, sg, ep, || unlock_and_hold(mp, &c.lock)) };
         return Received::Done;
     }
-    if c.closed.load(Ordering::Relaxed) != 0 && c.qcount.load(Ordering::Relaxed) == 0 {
+    if closed && c.qcount.load(Ordering::Relaxed) == 0 {
         unlock_on(mp, &c.lock);
         // SAFETY: the caller says that `ep` is null or a place for a value.
         unsafe { received_nothing(c, ep) };

@@ -22,6 +22,7 @@ use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
 use crate::runtime::lock::{lock_on, unlock, unlock_on};
 use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::park::{gopark, gopark_on};
+use crate::runtime::sched::point::{chooses, point, value};
 
 /// A case of a select. Go's `scase`.
 #[repr(C)]
@@ -196,6 +197,7 @@ pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize
 /// As [`selectgo`].
 #[inline(never)]
 pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usize, how: How) -> Chosen {
+    point("select");
     let (pollorder, lockorder) = order.split_at_mut(scases.len());
     let (gp, mp) = whoami();
 
@@ -219,16 +221,19 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
             }
         }
     }
-    let (pollorder, lockorder) = (&pollorder[..norder], &mut lockorder[..norder]);
+    let (pollorder, lockorder) = (&mut pollorder[..norder], &mut lockorder[..norder]);
     // SAFETY: the caller keeps the channels, and `elem` is the value or the place that each call wants. All
     // channels are locked when one is looked at: a sudog that dequeue has returned is off its queue, and
     // qcount tells whether there is a value, or room. selparkcommit keeps off the stack, and returns true.
     unsafe {
         sort_by_address(scases, pollorder, lockorder);
         sellock(mp, scases, lockorder);
+        if chooses() && matches!(how, How::Try | How::Wait) {
+            first_by_strategy(scases, pollorder, nsends);
+        }
 
         // Pass 1: is one ready?
-        for &o in pollorder {
+        for &o in pollorder.iter() {
             let i = usize::from(o);
             let (c, elem) = (channel(scases, o), scases[i].elem);
             if i >= nsends {
@@ -241,13 +246,13 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
                     selunlock(mp, scases, lockorder);
                     return Chosen::Received(i);
                 }
-                if c.closed.load(Ordering::Relaxed) != 0 {
+                if c.is_closed() {
                     selunlock(mp, scases, lockorder);
                     received_nothing(c, elem);
                     return Chosen::RecvClosed(i);
                 }
             } else {
-                if c.closed.load(Ordering::Relaxed) != 0 {
+                if c.is_closed() {
                     selunlock(mp, scases, lockorder);
                     return Chosen::SendClosed(i);
                 }
@@ -284,6 +289,30 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
         selunlock(Some(mp), scases, lockorder);
         wait.end(releasetime);
         chosen
+    }
+}
+
+/// Lets an exploration say which of the cases that are ready is done: puts that first. The channels are locked.
+///
+/// # Safety
+/// As [`sellock`].
+#[cold]
+unsafe fn first_by_strategy(scases: &[Scase], pollorder: &mut [u16], nsends: usize) {
+    pollorder.sort_unstable();
+    let is_ready = |&place: &usize| {
+        // SAFETY: the caller keeps the channels.
+        let c = unsafe { channel(scases, pollorder[place]) };
+        let (sends, qcount) = (usize::from(pollorder[place]) < nsends, c.qcount.load(Ordering::Relaxed));
+        let open = if sends {
+            !c.recvq.first.is_null() || qcount < c.dataqsiz
+        } else {
+            !c.sendq.first.is_null() || qcount > 0
+        };
+        open || c.is_closed()
+    };
+    let ready: Vec<usize> = (0..pollorder.len()).filter(is_ready).collect();
+    if ready.len() > 1 {
+        pollorder.swap(0, ready[value(ready.len())]);
     }
 }
 

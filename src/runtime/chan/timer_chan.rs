@@ -3,13 +3,13 @@
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use crate::runtime::chan::future::wake_future;
 use crate::runtime::chan::make::{makechan, timer_of};
 use crate::runtime::chan::ops::{Received, chanrecv, chansend_and};
 use crate::runtime::data::hchan::{Hchan, Type};
 use crate::runtime::data::timer::Timer;
+use crate::runtime::explore::clock::instant_now;
 use crate::runtime::time::fire::{begin_timer, cancel_locked, fire_timer, locked, set_locked};
 
 /// A channel that gets the time at `when`, and then each `period` if that isn't 0, unless the last time
@@ -32,7 +32,7 @@ unsafe extern "C" fn send_time(t: *mut c_void, seq: usize) {
     let t = unsafe { &*t.cast::<Timer>() };
     let mut future = None;
     fire_timer(t, seq, |c| {
-        let now = Instant::now();
+        let now = instant_now();
         let (c, now) = (NonNull::new(c.cast()), (&raw const now).cast());
         // SAFETY: the waiter is the channel of make_timer_chan, whose values are Instants or of no size.
         // It stays, as it is freed after drop_timer_of, which waits for the lock that fire_timer holds.

@@ -74,6 +74,8 @@ pub struct GExt {
     pub values: Cell<*mut c_void>,
     /// How often the tracer has seen it made runnable, or run.
     pub trace_seq: Cell<u32>,
+    /// Its number in an exploration; 0 if it is of none: `g/explored.rs`.
+    pub number: AtomicU32,
     /// Room for the closure and the result of a spawn.
     pub slot: Slot,
 }

@@ -1,5 +1,7 @@
 //! Lists of G's, linked through `schedlink`: Go's `gQueue` and `gList`. A G is on one list at most.
 
+use std::iter;
+
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::G;
 
@@ -55,6 +57,11 @@ impl GQueue {
         }
         self.tail.set(Some(q_tail));
         q.clear();
+    }
+
+    /// Calls `f` with each G.
+    pub(in crate::runtime) fn each(&self, f: impl FnMut(&'static G)) {
+        iter::successors(self.head.get(), |gp| gp.schedlink.get()).for_each(f);
     }
 
     /// Takes the head.

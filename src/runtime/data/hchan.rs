@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, Sudog};
@@ -18,7 +18,8 @@ pub struct Hchan {
     pub buf: *mut c_void,
     /// The size of a value, in bytes.
     pub elemsize: u16,
-    /// 1 once it is closed.
+    /// [`CLOSED`] once it is closed; besides, [`EXPLORED`] if it was made in an exploration. So a channel that is 0 is
+    /// open, and its operations are no points.
     pub closed: AtomicU32,
     /// The type of the values.
     pub elemtype: &'static Type,
@@ -34,6 +35,19 @@ pub struct Hchan {
     pub lock: Mutex,
     /// What this port adds.
     pub ext: HchanExt,
+}
+
+/// In [`Hchan::closed`]: the channel is closed.
+pub(in crate::runtime) const CLOSED: u32 = 1;
+/// In [`Hchan::closed`]: an exploration may have others go on before an operation.
+pub(in crate::runtime) const EXPLORED: u32 = 2;
+
+impl Hchan {
+    /// Whether it is closed, for who holds its lock.
+    #[inline(always)]
+    pub(in crate::runtime) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed) & CLOSED != 0
+    }
 }
 
 /// What this port adds to an [`Hchan`]. There is no collector to free channels: handles are counted.

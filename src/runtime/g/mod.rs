@@ -25,6 +25,7 @@
 //! | `allgs.rs` | `allgadd`, `atomicAllG`, `forEachG`, `forEachGRace` |
 //! | `joiner.rs` | who waits for the end: the states of `ext.joiner` |
 //! | `sudog.rs` | `acquireSudog`, `releaseSudog` |
+//! | `explored.rs` | the numbers of an exploration's goroutines |
 //! | `tracking.rs` | how long goroutines wait for a P, and for mutexes |
 //! | `slot.rs` | the closure and the result in the home page |
 //! | `proflabel.rs` | `setProfLabel`, `getProfLabel`: what labels hang on |
@@ -35,6 +36,7 @@
 pub(super) mod allgs;
 pub(super) mod ancestors;
 pub(super) mod callers;
+pub(super) mod explored;
 pub(super) mod gfree;
 pub(super) mod joiner;
 pub(super) mod newproc;

@@ -12,6 +12,7 @@ use crate::runtime::data::runtime2::{G, GDEAD, GIDLE, GRUNNABLE, GWAITING, P, Wa
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::allgs::{allgadd, allglen};
 use crate::runtime::g::ancestors::save_ancestors;
+use crate::runtime::g::explored::number_new;
 use crate::runtime::g::gfree::{gfget, gfput};
 use crate::runtime::g::joiner::detach_new;
 use crate::runtime::g::proflabel::inherit_labels;
@@ -86,6 +87,7 @@ fn new_g(f: Entry, kind: StackKind, maker: &Maker<'_>, parked: Option<WaitReason
         inherit_labels(newg, callergp);
     }
     save_ancestors(callergp, newg);
+    number_new(newg, callergp);
     newg.goid.set(match pp {
         Some(pp) => next_goid(pp),
         None => sched().goidgen.fetch_add(1, Ordering::Relaxed) + 1,

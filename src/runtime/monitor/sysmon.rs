@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering;
 use crate::runtime::base::debug::{detach_always, detach_torture};
 use crate::runtime::base::os::{gettid, nanotime, usleep};
 use crate::runtime::data::runtime2::{P, PIDLE, PRUNNING, PSYSCALL, sched};
+use crate::runtime::g::explored::{STEPS, exploring, is_explored, note_stuck};
 use crate::runtime::lock::note::{noteclear, notetsleep};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::{
@@ -29,7 +30,8 @@ use crate::runtime::netpoll::epoll::netpoll;
 use crate::runtime::netpoll::netpoll_adjust_waiters;
 use crate::runtime::p::procs::{gomaxprocs, procs, time_sleep_until};
 use crate::runtime::p::stop::take_from_syscall;
-use crate::runtime::preempt::ask::preemptone;
+use crate::runtime::preempt::ask::{ask_by_signal, other_m, preemptone};
+use crate::runtime::preempt::asked::Asked;
 use crate::runtime::report::deadlock::{may_tell, tell};
 use crate::runtime::report::hogs::tell_of_hogs_if_wanted;
 use crate::runtime::report::quit::{asked_to_quit, quit_if_asked};
@@ -186,6 +188,9 @@ fn retake_one(pp: &'static P, now: i64) -> (bool, i64) {
     if status != PRUNNING && status != PSYSCALL {
         return (false, i64::MAX);
     }
+    if status == PRUNNING && exploring() {
+        return (false, watch_exploration(pp, now));
+    }
     let slice = end_slice(pp, now);
     let long = matches!(slice, Slice::Over) || turn_is_over(pp, now);
     if status == PSYSCALL {
@@ -195,6 +200,26 @@ fn retake_one(pp: &'static P, now: i64) -> (bool, i64) {
     let begins = matches!(slice, Slice::Begins) && !detach_torture();
     let look = if begins { now + lag(pp, now) } else { look_at(pp, long, now) };
     (false, slice.look_again(now).min(look))
+}
+
+/// For how long a goroutine of an exploration may come to no point, in nanoseconds.
+const STUCK_NS: i64 = 10_000_000_000;
+
+/// Looks after `pp`, on which an exploration runs: nobody is asked to stop there, as the exploration says who goes on.
+/// But a goroutine that gets to no point loses the P, so that its run can end. Returns when to look again.
+fn watch_exploration(pp: &P, now: i64) -> i64 {
+    let seen = &pp.sysmontick;
+    let steps = STEPS.load(Ordering::Relaxed) as u32;
+    if seen.schedtick.replace(steps) != steps {
+        seen.schedwhen.set(now);
+    } else if now - seen.schedwhen.get() >= STUCK_NS
+        && let Some(mp) = other_m(pp)
+        && mp.curg.get().is_some_and(is_explored)
+    {
+        note_stuck();
+        ask_by_signal(mp, Asked::Detach, pp.schedtick.load(Ordering::Relaxed));
+    }
+    now + FORCE_PREEMPT_NS
 }
 
 /// How far a time slice is.

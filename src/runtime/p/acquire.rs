@@ -7,6 +7,7 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{M, P, PIDLE, PRUNNING};
 use crate::runtime::embed::hooks::hooks;
 use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::explored::exploring;
 
 /// Gives `pp` to `mp`, this thread's M. Go's `acquirep`.
 pub(in crate::runtime) fn acquirep(mp: &'static M, pp: &'static P) {
@@ -19,7 +20,7 @@ pub(in crate::runtime) fn acquirep(mp: &'static M, pp: &'static P) {
 
 /// A time slice begins on `pp`, the caller's, though no goroutine begins to run.
 pub(in crate::runtime) fn begin_slice(pp: &P) {
-    pp.preempt.store(false, Ordering::Relaxed);
+    pp.preempt.store(exploring(), Ordering::Relaxed);
     pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }
 

@@ -35,3 +35,12 @@ pub(in crate::runtime) fn globrunqputbatch(batch: &GQueue, n: i32) {
     sched().runq.push_back_all(batch);
     add_runqsize(n);
 }
+
+/// Takes all G's from the global queue. `sched.lock` is held.
+pub(in crate::runtime) fn take_all() -> GQueue {
+    assert_lock_held(&sched().lock);
+    let all = GQueue::default();
+    all.push_back_all(&sched().runq);
+    sched().runqsize.store(0, Ordering::Relaxed);
+    all
+}

@@ -31,6 +31,7 @@
 //! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all |
 //! | `goroutines.rs` | `each_goroutine`: what each does, for a profile |
 //! | `deadlock.rs` | goroutines that wait for each other, where other threads might wake one |
+//! | `explored.rs` | what is told of a run of an exploration |
 //! | `hogs.rs` | `Hog`: goroutines that keep a P from others are told of |
 //! | `quit.rs` | SIGQUIT: what every goroutine does, and the end |
 //! | `schedtrace.rs` | `schedtrace` |
@@ -39,6 +40,7 @@
 mod ancestors;
 pub(super) mod deadlock;
 pub(super) mod dump;
+pub(super) mod explored;
 pub(super) mod goroutine_panic;
 #[cfg(feature = "pprof")]
 pub(super) mod goroutines;

@@ -38,6 +38,7 @@ use crate::runtime::base::this::{Held, goroutine, hold};
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, M, P, PRUNNING, PSYSCALL, WaitReason, sched};
 use crate::runtime::data::turns::Turn;
+use crate::runtime::g::explored::exploring;
 use crate::runtime::g::status::{cas_g_from_waiting, cas_g_to_waiting, readgstatus};
 use crate::runtime::m::turn::wait_for_turn;
 use crate::runtime::p::idle::wake_sysmon_from_signal;
@@ -117,7 +118,7 @@ fn detach(mp: &'static M, pp: &'static P, asked: Asked) {
     }
     mp.ext.cpu_seen.store(this_thread_cpu_time(), Ordering::Relaxed);
     // The slice has ended with this goroutine: what comes next on the P has its own.
-    pp.preempt.store(false, Ordering::Relaxed);
+    pp.preempt.store(exploring(), Ordering::Relaxed);
     mp.syscalltick.set(pp.syscalltick.load(Ordering::Relaxed));
     pp.m.set(None);
     mp.oldp.set(Some(pp));

@@ -48,6 +48,8 @@
 //! | `mstart.rs` | `mstart0`, `mstart1`, `minit`, `mexit`: how a thread comes here, and leaves |
 //! | `extram.rs` | `needm`, `dropm`, `oneNewExtraM`: threads that aren't ours |
 //! | `must_wait.rs` | what a caller needs that has to wait: to be a goroutine, or to become one |
+//! | `point.rs` | where an exploration may have another goroutine go on |
+//! | `exploration.rs` | `explore_run`: a run, as its driver sees it |
 //! | `bad.rs` | `badmcall`, `badmcall2`, `badmorestackg0`, `badmorestackgsignal` |
 //!
 //! # The loop
@@ -240,6 +242,7 @@ pub(super) mod bad;
 pub(super) mod coro;
 pub(super) mod detach;
 pub(super) mod disable;
+pub(super) mod exploration;
 pub(super) mod extram;
 pub(super) mod goexit;
 pub(super) mod gosched;
@@ -250,6 +253,7 @@ pub(super) mod must_wait;
 pub(super) mod park;
 pub(super) mod parker;
 pub(super) mod pin;
+pub(super) mod point;
 pub(super) mod poll;
 pub(super) mod preempt;
 pub(super) mod ready;

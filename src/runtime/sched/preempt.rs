@@ -8,6 +8,7 @@ use crate::runtime::data::runtime2::{
     G, GPREEMPTED, GRUNNING, GSCAN, GSCANPREEMPTED, GWAITING, M, TraceBlockReason,
 };
 use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::explored::exploring;
 use crate::runtime::g::status::{
     cas_g_from_preempted, cas_g_to_preempt_scan, casfrom_gscanstatus, dumpgstatus, readgstatus,
 };
@@ -56,7 +57,7 @@ unsafe extern "C" fn gopreempt_m(gp: *mut G) -> ! {
     PREEMPTIONS.fetch_add(1, Ordering::Relaxed);
     // The time slice ends with this goroutine: the one in runnext gets its turn, if nobody's comes before.
     if let Some(pp) = getm().p().filter(|_| !turn_needed()) {
-        pp.preempt.store(false, Ordering::Relaxed);
+        pp.preempt.store(exploring(), Ordering::Relaxed);
     }
     // SAFETY: ours are gosched_impl's conditions, which the caller keeps; G's are never freed.
     unsafe { gosched_impl(&*gp, true) }

@@ -13,6 +13,7 @@ use crate::runtime::data::ext::{Entry, StackKind};
 use crate::runtime::data::gqueue::{GList, GQueue};
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GSCAN, GWAITING, M, sched};
 use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::explored::{exploring, note_woken_outside};
 use crate::runtime::g::newproc::{Maker, newproc1};
 use crate::runtime::g::status::{casgstatus, dumpgstatus, readgstatus};
 use crate::runtime::lock::{lock, unlock};
@@ -80,6 +81,9 @@ fn inject_runnable(q: &GQueue, mut qsize: i32) {
     }
     let mp = acquirem();
     let Some(pp) = mp.and_then(|mp| mp.p()) else {
+        if exploring() {
+            q.each(note_woken_outside);
+        }
         lock(&sched().lock);
         globrunqputbatch(q, qsize);
         unlock(&sched().lock);

@@ -7,6 +7,8 @@ use crate::runtime::base::fatal::{overflow, throw};
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, P, sched};
 use crate::runtime::embed::hooks::hooks;
 use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::explore::next::{leaves, next};
+use crate::runtime::g::explored::exploring;
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::lock::{lock, lock_on, unlock, unlock_on};
 use crate::runtime::m::startm::stopm;
@@ -159,12 +161,19 @@ fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
         }
         check_own_timers(mp, pp);
         if pp.preempt.load(Ordering::Relaxed) {
+            if exploring() {
+                match explored(mp, pp) {
+                    Explored::Run(gp) => return (gp, false, false),
+                    Explored::Again => continue,
+                    Explored::Nothing => {}
+                }
+            }
             end_time_slice(pp);
             if need_before_queues() && let_turn(mp, pp) {
                 continue;
             }
             // To look again in the next round.
-            pp.preempt.store(turn_needed(), Ordering::Relaxed);
+            pp.preempt.store(turn_needed() || exploring(), Ordering::Relaxed);
         }
         if let Some(worker) = hooks().find_runnable_gc_worker
             && let Some(gp) = gc_worker(worker, pp)
@@ -186,6 +195,29 @@ fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
             return (gp, inherit_time, false);
         }
     }
+}
+
+/// What an exploration says: see [`explored`].
+enum Explored {
+    /// This goroutine is next.
+    Run(&'static G),
+    /// Others had the P meanwhile.
+    Again,
+    /// It has to wait, or there is none.
+    Nothing,
+}
+
+/// The round of an exploration, on its P, whose time slice is over at any time.
+#[cold]
+#[inline(never)]
+fn explored(mp: &'static M, pp: &'static P) -> Explored {
+    if need_before_queues() {
+        leaves(pp);
+        if let_turn(mp, pp) {
+            return Explored::Again;
+        }
+    }
+    next(pp).map_or(Explored::Nothing, Explored::Run)
 }
 
 /// Stops for a stop of the world, or runs the function that this P is asked to run.

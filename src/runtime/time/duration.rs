@@ -3,12 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use crate::runtime::base::os::nanotime;
+use crate::runtime::explore::clock::{instant_now, now};
 
 /// The time `ns` nanoseconds from now, or the end of time if that is earlier. Go's `when`, in
 /// `time/sleep.go`.
 pub(crate) fn when(ns: i64) -> i64 {
-    nanotime().saturating_add(ns)
+    now().saturating_add(ns)
 }
 
 /// A duration in nanoseconds, 292 years at most.
@@ -18,5 +18,5 @@ pub(crate) fn nanos(d: Duration) -> i64 {
 
 /// How long it is until `deadline`, zero if that has passed.
 pub(crate) fn until(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now())
+    deadline.saturating_duration_since(instant_now())
 }

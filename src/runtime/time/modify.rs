@@ -11,6 +11,7 @@ use crate::runtime::data::timer::{
     TIMER_DELETED, TIMER_MODIFIED_EARLIER, TIMER_MODIFIED_LATER, TIMER_MODIFYING, TIMER_MOVING,
     TIMER_NO_STATUS, TIMER_REMOVED, TIMER_REMOVING, TIMER_RUNNING, TIMER_WAITING, Timer, TimerFn,
 };
+use crate::runtime::explore::clock::timers_p;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::p::procs::procs;
 use crate::runtime::p::timers::adjust::cleantimers;
@@ -30,8 +31,11 @@ fn check_times(when: i64, period: i64) {
 }
 
 /// The P of `mp`, which acquirem keeps there. For a goroutine that has lost its P it is the first one, which
-/// never goes, and may be idle.
+/// never goes, and may be idle. For one of an exploration it is that of the clock.
 fn held_p(mp: Option<&'static M>) -> &'static P {
+    if let Some(clock) = timers_p() {
+        return clock;
+    }
     let pp = mp.and_then(|mp| mp.p());
     pp.unwrap_or_else(|| match mp {
         Some(mp) if mp.ext.detached_since.load(Ordering::Relaxed) != 0 => procs().allp[0],

@@ -1,11 +1,12 @@
 //! Putting a goroutine to sleep: Go's `timeSleep`, in `time.go`.
 
 use std::ffi::c_void;
+use std::ptr;
 
-use crate::runtime::base::os::nanotime;
 use crate::runtime::base::this::{goroutine, with_room};
 use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
 use crate::runtime::data::timer::{MAX_WHEN, Timer};
+use crate::runtime::explore::clock::{now, timers_p};
 use crate::runtime::p::timers::timer::acquire_timer;
 use crate::runtime::sched::park::gopark_on;
 use crate::runtime::sched::ready::goready;
@@ -28,10 +29,17 @@ pub(crate) unsafe fn time_sleep(ns: i64) {
         let t = gp.timer.get().unwrap_or_else(acquire_timer);
         t.f.set(Some(goroutine_ready));
         t.arg.set(gp.as_ptr().cast());
-        t.nextwhen.set(nanotime().checked_add(ns).unwrap_or(MAX_WHEN));
+        t.nextwhen.set(now().checked_add(ns).unwrap_or(MAX_WHEN));
         t
     });
     gp.timer.set(Some(t));
+    if timers_p().is_some() {
+        // On the clock of an exploration, which goes on when this goroutine has left. On g0 it isn't known whose it is.
+        resettimer(t, t.nextwhen.get());
+        // SAFETY: as below; the timer has been started.
+        unsafe { gopark_on(gp, mp, None, ptr::null_mut(), WaitReason::Sleep, TraceBlockReason::Sleep, 1) };
+        return;
+    }
     // SAFETY: `gp` is the running goroutine and `mp` its M. reset_for_sleep doesn't touch its stack, doesn't
     // park or unwind, and returns true; the timer makes it ready. The caller keeps no thread-local's.
     unsafe {

@@ -215,6 +215,21 @@ pub(in crate::runtime) fn clear_deleted_timers(pp: &'static P) {
     }
 }
 
+/// Takes all timers out of the heap of `pp`, whose lock is held: their owners are gone, and touch them no more.
+pub(in crate::runtime) fn drop_timers(pp: &'static P) {
+    while let Some(first) = pp.timers.entries().first() {
+        let t = first.get().timer;
+        let s = t.status.load(Ordering::Acquire);
+        if matches!(s, TIMER_DELETED | TIMER_DROPPED) {
+            take_out_first(pp, t, s);
+        } else if t.cas(s, TIMER_REMOVING) {
+            dodeltimer0(pp);
+            removed(t, s);
+        }
+    }
+    pp.timer_modified_earliest.store(0, Ordering::SeqCst);
+}
+
 /// Adds `t` to the heap that the first `to` entries make up.
 fn keep(timers: &[std::cell::Cell<TimerWhen>], to: &mut usize, t: &'static Timer) {
     timers[*to].set(TimerWhen { timer: t, when: t.when.get() });

@@ -1,13 +1,14 @@
 //! Running timers that are due, and telling when the next one is: Go's `runtimer`, `runOneTimer`,
 //! `nobarrierWakeTime`.
 
+use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::base::os::osyield;
 use crate::runtime::data::runtime2::P;
 use crate::runtime::data::timer::{
     TIMER_DELETED, TIMER_DROPPED, TIMER_MODIFIED_EARLIER, TIMER_MODIFIED_LATER, TIMER_MODIFYING,
-    TIMER_NO_STATUS, TIMER_RUNNING, TIMER_WAITING, Timer, TimerWhen,
+    TIMER_NO_STATUS, TIMER_RUNNING, TIMER_WAITING, Timer, TimerFn, TimerWhen,
 };
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
 use crate::runtime::p::timers::adjust::{move_first, take_out_first};
@@ -28,19 +29,45 @@ pub(in crate::runtime) fn nobarrier_wake_time(pp: &P) -> i64 {
 /// Go's returns when the next timer is due. That would leave out one that is to be moved to an earlier
 /// time; [`nobarrier_wake_time`] doesn't.
 pub(in crate::runtime) fn runtimer(pp: &'static P, now: i64) -> bool {
+    let Some(taken) = take_due(pp, now) else { return false };
+    unlock(&pp.timers_lock);
+    taken.run();
+    lock(&pp.timers_lock);
+    true
+}
+
+/// The call that a timer has fired for. The timer is its owner's again: it may be reset, or even have another owner.
+pub(in crate::runtime) struct Taken {
+    f: Option<TimerFn>,
+    arg: *mut c_void,
+    seq: usize,
+}
+
+impl Taken {
+    /// Calls the timer's function. On g0 with a P, without a lock.
+    pub(in crate::runtime) fn run(self) {
+        if let Some(f) = self.f {
+            // SAFETY: as a TimerFn demands: on g0 with a P, the heap's lock released, and with the arguments that
+            // the timer's owner set for it, read while the timer was ours (RUNNING).
+            unsafe { f(self.arg, self.seq) };
+        }
+    }
+}
+
+/// Takes the first timer of `pp` if it is due; the lock is held.
+pub(in crate::runtime) fn take_due(pp: &'static P, now: i64) -> Option<Taken> {
     assert_lock_held(&pp.timers_lock);
     loop {
-        let Some(first) = pp.timers.entries().first() else { return false };
+        let first = pp.timers.entries().first()?;
         let t = first.get().timer;
         check_p(pp, t);
         match t.status.load(Ordering::Acquire) {
             TIMER_WAITING => {
                 if first.get().when > now {
-                    return false;
+                    return None;
                 }
                 if t.cas(TIMER_WAITING, TIMER_RUNNING) {
-                    run_one_timer(pp, t, now);
-                    return true;
+                    return Some(take(pp, t, now));
                 }
             }
             s @ (TIMER_DELETED | TIMER_DROPPED) => take_out_first(pp, t, s),
@@ -51,10 +78,11 @@ pub(in crate::runtime) fn runtimer(pp: &'static P, now: i64) -> bool {
     }
 }
 
-/// Runs `t`, the first timer of `pp`, in state [`TIMER_RUNNING`]; the lock is held, and dropped while
-/// the timer's function runs. Go's `runOneTimer`.
-fn run_one_timer(pp: &'static P, t: &'static Timer, now: i64) {
-    let (f, arg, seq) = (t.f.get(), t.arg.get(), t.seq.load(Ordering::Relaxed));
+/// Takes `t`, the first timer of `pp`, in state [`TIMER_RUNNING`]; the lock is held. The first half of Go's
+/// `runOneTimer`, as [`Taken::run`] is the second.
+#[inline(always)]
+fn take(pp: &'static P, t: &'static Timer, now: i64) -> Taken {
+    let taken = Taken { f: t.f.get(), arg: t.arg.get(), seq: t.seq.load(Ordering::Relaxed) };
     let period = t.period.get();
     if period > 0 {
         // The timer stays, for the first multiple of its period that is to come.
@@ -70,12 +98,5 @@ fn run_one_timer(pp: &'static P, t: &'static Timer, now: i64) {
         dodeltimer0(pp);
         t.settle(TIMER_RUNNING, TIMER_NO_STATUS);
     }
-    // From here on the timer is its owner's: it may be reset, or even have another owner.
-    unlock(&pp.timers_lock);
-    if let Some(f) = f {
-        // SAFETY: as a TimerFn demands: on g0 with a P, the heap's lock released, and with the arguments that
-        // the timer's owner set for it, read while the timer was ours (RUNNING).
-        unsafe { f(arg, seq) };
-    }
-    lock(&pp.timers_lock);
+    taken
 }

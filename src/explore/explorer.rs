@@ -1,0 +1,346 @@
+//! [`Explorer`]: runs a closure in one schedule after the other.
+
+use std::mem;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::explore::exhaustive::Exhaustive;
+use crate::explore::failure::{Failure, FailureKind};
+use crate::explore::panics::{self, Panicked};
+use crate::explore::pct::Pct;
+use crate::explore::rng::Rng;
+use crate::explore::schedule::{Recorded, Replay, Schedule};
+use crate::explore::shrink::shrink;
+use crate::explore::strategy::{Random, Strategy};
+use crate::goroutine::{Builder, set_gomaxprocs};
+use crate::runtime::{End, ExploreStrategy, Limits, Seen, explore_run, getg, left_behind, story};
+
+/// The variable that has the token of the one schedule to be run.
+const REPLAY: &str = "GOSCHED_REPLAY";
+
+/// Runs a closure in many schedules. See the [module](super).
+///
+/// ```
+/// use gosched::explore::{Explorer, FailureKind, Strategy};
+/// use gosched::sync::Mutex;
+/// use std::sync::Arc;
+///
+/// let transfer = || {
+///     let (from, to) = (Arc::new(Mutex::new(1)), Arc::new(Mutex::new(0)));
+///     let (from2, to2) = (from.clone(), to.clone());
+///     let back = gosched::go(move || mem_swap(&mut to2.lock(), &mut from2.lock()));
+///     mem_swap(&mut from.lock(), &mut to.lock());
+///     back.join().unwrap();
+/// };
+/// # use std::mem::swap as mem_swap;
+/// let failure = Explorer::new().seed(7).strategy(Strategy::Random).check(transfer).unwrap_err();
+/// assert_eq!(failure.kind(), FailureKind::Deadlock);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "an explorer does nothing until `run` or `check` is called"]
+pub struct Explorer {
+    iterations: u64,
+    seed: u64,
+    strategy: Strategy,
+    max_choices: u64,
+}
+
+impl Explorer {
+    /// One that runs 1,000 schedules, as [`Strategy::Mixed`] finds them.
+    ///
+    /// ```
+    /// gosched::explore::Explorer::new().run(|| {
+    ///     let done = gosched::go(|| 6 * 7);
+    ///     assert_eq!(done.join().unwrap(), 42);
+    /// });
+    /// ```
+    pub fn new() -> Self {
+        Explorer { iterations: 1_000, seed: 0, strategy: Strategy::Mixed, max_choices: 100_000 }
+    }
+
+    /// How many schedules are run.
+    ///
+    /// ```
+    /// let explored = gosched::explore::Explorer::new().iterations(10).check(|| {});
+    /// assert_eq!(explored.unwrap(), 10);
+    /// ```
+    pub fn iterations(self, iterations: u64) -> Self {
+        Explorer { iterations, ..self }
+    }
+
+    /// What the strategies' random numbers begin with: the same seed gives the same schedules.
+    ///
+    /// ```
+    /// use gosched::chan::bounded;
+    /// use gosched::explore::Explorer;
+    ///
+    /// let race = || {
+    ///     let (tx, rx) = bounded(2);
+    ///     let other = tx.clone();
+    ///     gosched::go(move || tx.send(1).unwrap());
+    ///     gosched::go(move || other.send(2).unwrap());
+    ///     assert_eq!(rx.recv(), Ok(1));
+    ///     rx.recv().unwrap();
+    /// };
+    /// let found = || Explorer::new().seed(3).check(race).unwrap_err();
+    /// assert_eq!(found().token(), found().token());
+    /// ```
+    pub fn seed(self, seed: u64) -> Self {
+        Explorer { seed, ..self }
+    }
+
+    /// How schedules are found.
+    ///
+    /// ```
+    /// use gosched::explore::{Explorer, Strategy};
+    ///
+    /// Explorer::new().strategy(Strategy::Pct { depth: 3 }).run(|| {});
+    /// ```
+    pub fn strategy(self, strategy: Strategy) -> Self {
+        Explorer { strategy, ..self }
+    }
+
+    /// How many choices a schedule may have, 100,000 unless this says otherwise: one with more fails, as
+    /// [`FailureKind::TooLong`].
+    ///
+    /// ```
+    /// use gosched::explore::{Explorer, FailureKind};
+    ///
+    /// let waits_for_nobody = || loop {
+    ///     gosched::yield_now();
+    /// };
+    /// let failure = Explorer::new().max_choices(1_000).check(waits_for_nobody).unwrap_err();
+    /// assert_eq!(failure.kind(), FailureKind::TooLong);
+    /// ```
+    pub fn max_choices(self, max_choices: u64) -> Self {
+        Explorer { max_choices, ..self }
+    }
+
+    /// Runs `f` in one schedule after the other, as [`explore`](super::explore()) does.
+    ///
+    /// ```should_panic
+    /// gosched::explore::Explorer::new().run(|| panic!("in the first schedule"));
+    /// ```
+    ///
+    /// # Panics
+    /// If one fails, with the text of the [`Failure`]. As [`check`](Self::check) does.
+    #[track_caller]
+    pub fn run<F>(&self, f: F)
+    where
+        F: Fn() + Send + Sync + 'static,
+    {
+        if let Err(failure) = self.check(f) {
+            panic!("{failure}");
+        }
+    }
+
+    /// Runs `f` in one schedule after the other, and returns how many there were. If one fails, it is made as
+    /// small as it can be, and told of.
+    ///
+    /// If the environment has `GOSCHED_REPLAY`, that one schedule is run.
+    ///
+    /// ```
+    /// use gosched::explore::{Explorer, FailureKind};
+    ///
+    /// let leak = || drop(gosched::go(|| gosched::chan::bounded::<()>(0).1.recv_timeout(std::time::Duration::MAX)));
+    /// assert!(Explorer::new().check(|| {}).is_ok());
+    /// # let _ = leak;
+    /// ```
+    ///
+    /// # Errors
+    /// What has failed.
+    ///
+    /// # Panics
+    /// On a goroutine, as an exploration has the one processor for itself; if there is no memory for a
+    /// goroutine; and if `GOSCHED_REPLAY` is no token.
+    #[track_caller]
+    pub fn check<F>(&self, f: F) -> Result<u64, Failure>
+    where
+        F: Fn() + Send + Sync + 'static,
+    {
+        need_thread("explore");
+        let replayed = std::env::var(REPLAY).ok().map(|token| {
+            token.parse::<Schedule>().unwrap_or_else(|error| panic!("gosched: {REPLAY}: {error}"))
+        });
+        let program = Program { f: Arc::new(f), max_choices: self.max_choices, in_order: false };
+        alone(|| match replayed {
+            Some(schedule) => match program.replay(&schedule, false).end {
+                End::Done => Ok(1),
+                end => Err(program.failure(end, 1, schedule)),
+            },
+            None => self.search(&program),
+        })
+    }
+
+    fn search<F: Fn() + Send + Sync + 'static>(&self, program: &Program<F>) -> Result<u64, Failure> {
+        let mut exhaustive = match self.strategy {
+            Strategy::Exhaustive { preemptions } => Some(Exhaustive::new(preemptions)),
+            _ => None,
+        };
+        // About how many choices a run has: the first of PCT's has no priority that changes.
+        let mut length = 1;
+        for i in 0..self.iterations {
+            let rng = Rng::of_run(self.seed, i);
+            let ran = match (self.strategy, &mut exhaustive) {
+                (Strategy::Pct { depth }, _) => program.run(&mut Pct::new(rng, depth, length), false),
+                (Strategy::Mixed, _) if i % 5 != 0 => {
+                    program.run(&mut Pct::new(rng, (i % 5) as u32, length), false)
+                }
+                (_, Some(exhaustive)) => program.run(exhaustive, false),
+                _ => program.run(&mut Random(rng), false),
+            };
+            if ran.end != End::Done {
+                let schedule = program.shrink(ran.end, ran.schedule);
+                return Err(program.failure(ran.end, i + 1, schedule));
+            }
+            length = length.max(ran.choices);
+            if exhaustive.as_mut().is_some_and(|exhaustive| !exhaustive.advance()) {
+                return Ok(i + 1);
+            }
+        }
+        Ok(self.iterations)
+    }
+}
+
+impl Default for Explorer {
+    fn default() -> Self {
+        Explorer::new()
+    }
+}
+
+/// Calls `f` on a goroutine, on the only P, while there is no other exploration.
+#[track_caller]
+fn alone<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    /// How many P's there were.
+    struct Before(usize);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            NonZeroUsize::new(self.0).map(set_gomaxprocs);
+        }
+    }
+
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    crate::goroutine::run(|| {
+        let _before = Before(set_gomaxprocs(NonZeroUsize::MIN));
+        panics::keep();
+        f()
+    })
+}
+
+/// Runs `f` once, without choices.
+#[track_caller]
+pub(crate) fn in_order<F>(f: F) -> Result<(), Failure>
+where
+    F: Fn() + Send + Sync + 'static,
+{
+    need_thread("synctest");
+    let program = Program { f: Arc::new(f), max_choices: u64::MAX, in_order: true };
+    let first = Schedule::default();
+    alone(|| match program.replay(&first, false).end {
+        End::Done => Ok(()),
+        end => Err(program.failure(end, 1, first)),
+    })
+}
+
+/// Panics on a goroutine.
+#[track_caller]
+fn need_thread(what: &str) {
+    assert!(
+        getg().is_none(),
+        "gosched: {what} was called on a goroutine: it has the processor for itself, so call it from a thread, \
+         outside of gosched::run"
+    );
+}
+
+/// What is explored.
+struct Program<F> {
+    f: Arc<F>,
+    max_choices: u64,
+    in_order: bool,
+}
+
+/// What has come of a run.
+struct Ran {
+    end: End,
+    schedule: Schedule,
+    choices: u64,
+    panicked: Option<Panicked>,
+    story: String,
+    left: String,
+}
+
+impl<F: Fn() + Send + Sync + 'static> Program<F> {
+    fn run(&self, strategy: &mut dyn ExploreStrategy, tells: bool) -> Ran {
+        let mut recorded = Recorded::new(strategy);
+        let limits = Limits { max_choices: self.max_choices, in_order: self.in_order, tells };
+        let make = || {
+            let f = Arc::clone(&self.f);
+            let main = Builder::new().name("main").go(move || f());
+            main.unwrap_or_else(|error| panic!("gosched: explore can't make a goroutine: {error}"))
+        };
+        let (end, told) = explore_run(&mut recorded, &limits, make, |main, seen: &Seen<'_>| {
+            // What is left behind never runs again, and nobody asks for its result.
+            if seen.end == End::Done { drop(main) } else { mem::forget(main) }
+            (seen.end, tells.then(|| (story(seen.story, seen.begun), left_behind(seen.left))))
+        });
+        let (story, left) = told.unwrap_or_default();
+        let Recorded { schedule, choices, .. } = recorded;
+        let panicked = if end == End::Panic { panics::take() } else { None };
+        Ran { end, schedule, choices, panicked, story, left }
+    }
+
+    fn replay(&self, schedule: &Schedule, tells: bool) -> Ran {
+        self.run(&mut Replay::new(schedule), tells)
+    }
+
+    /// A smaller schedule that ends in the same way.
+    fn shrink(&self, end: End, schedule: Schedule) -> Schedule {
+        if matches!(end, End::TooLong | End::Stuck | End::Foreign) {
+            return schedule;
+        }
+        shrink(schedule, |schedule| {
+            let ran = self.replay(schedule, false);
+            (ran.end == end).then_some(ran.schedule)
+        })
+    }
+
+    /// Runs the schedule once more, and tells what has happened.
+    fn failure(&self, end: End, schedules: u64, schedule: Schedule) -> Failure {
+        let kind = match end {
+            End::Done | End::Panic => FailureKind::Panic,
+            End::Deadlock => FailureKind::Deadlock,
+            End::Leak => FailureKind::Leak,
+            End::TooLong => FailureKind::TooLong,
+            End::Foreign => FailureKind::Foreign,
+            End::Stuck => FailureKind::Stuck,
+        };
+        let token = if self.in_order { String::new() } else { schedule.to_string() };
+        let nothing = Failure {
+            kind,
+            schedules,
+            token,
+            message: String::new(),
+            left: String::new(),
+            story: String::new(),
+            again: true,
+        };
+        // Another one of these would take as long, or longer.
+        if matches!(end, End::Stuck | End::TooLong) {
+            return nothing;
+        }
+        let ran = self.replay(&schedule, true);
+        let message = |panicked: Panicked| {
+            format!("goroutine {} panics at {}: {}", panicked.number, panicked.place, panicked.message)
+        };
+        // The goroutines that a panic has stopped in their work are no part of the cause.
+        let left = if end == End::Panic { String::new() } else { ran.left };
+        Failure {
+            message: ran.panicked.map(message).unwrap_or_default(),
+            left,
+            story: ran.story,
+            again: ran.end == end,
+            ..nothing
+        }
+    }
+}

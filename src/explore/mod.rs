@@ -1,0 +1,112 @@
+//! Concurrent programs are tested in one schedule after the other, with the scheduler that ships: a race or a
+//! deadlock that shows once in 10,000 runs is found in a moment, and again whenever it is asked for.
+//!
+//! [`explore()`] runs a closure again and again as a main goroutine. The program is as it is: nothing is to be
+//! imported from elsewhere. Each time other goroutines go on at its points, as a [`Strategy`] says, which are:
+//!
+//! - `go`, and the end of a goroutine; [`yield_now`](crate::yield_now);
+//! - each operation of [`chan`](crate::chan), and which case of a `select!` is done;
+//! - each operation of [`sync`](crate::sync), what a `try_` sees among them;
+//! - each wait, and who goes on after it; timers that are due at once.
+//!
+//! A schedule fails by a panic that leaves a goroutine, by a deadlock, by goroutines that are left behind when the
+//! closure has returned, and if it takes too long. Then it is made as small as it can be, and the test panics with
+//! the story of it, and a line to paste: with `GOSCHED_REPLAY=`*token* in the environment it is run once more, in a
+//! debugger too.
+//!
+//! ```
+//! use gosched::explore::{Explorer, FailureKind};
+//! use gosched::sync::Mutex;
+//! use std::sync::Arc;
+//!
+//! let add_twice = || {
+//!     let sum = Arc::new(Mutex::new(0));
+//!     let add = {
+//!         let sum = sum.clone();
+//!         move || {
+//!             let read = *sum.lock(); // and here another may add
+//!             *sum.lock() = read + 1;
+//!         }
+//!     };
+//!     let other = gosched::go(add.clone());
+//!     add();
+//!     other.join().unwrap();
+//!     assert_eq!(*sum.lock(), 2);
+//! };
+//! let failure = Explorer::new().check(add_twice).unwrap_err();
+//! assert_eq!(failure.kind(), FailureKind::Panic);
+//! println!("{failure}");
+//! ```
+//!
+//! # Time
+//!
+//! The time of the closure's goroutines stands still while one of them can run. When none can, it jumps to the next
+//! timer: an hour takes no time. It is that of [`time`](crate::time), of timeouts and deadlines; a program reads it by
+//! [`time::now`](crate::time::now). [`std::time::Instant::now`] stays real.
+//!
+//! # Limits
+//!
+//! - What happens between two points is done at once. Atomics of std aren't points: orders of memory are explored by
+//!   `loom`, and data races found by ThreadSanitizer.
+//! - The same choices must be the same run: the closure makes all its state, and depends on no random number, no
+//!   address, and no time but that of [`time`](crate::time).
+//! - A schedule has one processor. What blocks a thread blocks all: [`blocking`](crate::blocking) calls its
+//!   closure at once. Sockets panic. A thread, or another goroutine, that wakes one of the closure's makes the
+//!   schedule fail.
+//! - A panic fails even if its goroutine is joined. What is expected is to be caught in the goroutine.
+//! - A schedule that has failed leaves its goroutines behind: their stacks are lost, and what is on them isn't
+//!   dropped.
+//!
+//! One exploration runs at a time in a process; others wait for it, as do tests in parallel threads.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `explorer.rs` | `Explorer`: runs a closure in one schedule after the other |
+//! | `strategy.rs`, `pct.rs`, `exhaustive.rs` | how schedules are found |
+//! | `schedule.rs` | `Schedule`: what was chosen, and its token |
+//! | `shrink.rs` | fewer switches that still fail |
+//! | `failure.rs`, `panics.rs` | what is told of a failure |
+//! | `rng.rs` | random numbers of a seed |
+
+mod exhaustive;
+mod explorer;
+mod failure;
+mod panics;
+mod pct;
+mod rng;
+mod schedule;
+mod shrink;
+mod strategy;
+
+pub use explorer::Explorer;
+pub(crate) use explorer::in_order;
+pub use failure::{Failure, FailureKind};
+pub use strategy::Strategy;
+
+/// Runs `f` in 1,000 schedules: [`Explorer::run`] of an [`Explorer::new`].
+///
+/// ```
+/// use gosched::chan::bounded;
+///
+/// gosched::explore::explore(|| {
+///     let (tx, rx) = bounded(1);
+///     for i in 0..3 {
+///         let tx = tx.clone();
+///         gosched::go(move || tx.send(i).unwrap());
+///     }
+///     drop(tx);
+///     assert_eq!(rx.iter().sum::<u32>(), 3);
+/// });
+/// ```
+///
+/// # Panics
+/// As [`Explorer::run`] does.
+#[track_caller]
+pub fn explore<F>(f: F)
+where
+    F: Fn() + Send + Sync + 'static,
+{
+    Explorer::new().run(f);
+}

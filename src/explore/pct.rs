@@ -1,0 +1,91 @@
+//! [`Strategy::Pct`](super::Strategy::Pct) in one run.
+
+use crate::explore::rng::Rng;
+use crate::runtime::{Choice, ExploreStrategy};
+
+/// The priorities of a run.
+pub(super) struct Pct {
+    rng: Rng,
+    /// By the goroutine's number; 0 if it has none yet.
+    priorities: Vec<u64>,
+    /// The timers'.
+    timers: u64,
+    /// At which choices the one that runs gets the lowest priority; ordered, the next one last.
+    changes: Vec<u64>,
+    choices: u64,
+    /// The lowest priority.
+    lowest: u64,
+}
+
+/// Priorities that goroutines begin with are above this, those that they fall to below.
+const BEGIN: u64 = 1 << 32;
+
+impl Pct {
+    /// A run which takes about so many choices.
+    pub(super) fn new(mut rng: Rng, depth: u32, length: u64) -> Self {
+        let length = length.max(1) as usize;
+        let mut changes: Vec<u64> = (1..depth).map(|_| rng.below(length) as u64).collect();
+        changes.sort_unstable_by(|a, b| b.cmp(a));
+        let timers = BEGIN + (rng.next() >> 1);
+        Pct { rng, priorities: Vec::new(), timers, changes, choices: 0, lowest: BEGIN }
+    }
+
+    fn priority(&mut self, number: u32) -> u64 {
+        let number = number as usize;
+        if number >= self.priorities.len() {
+            self.priorities.resize(number + 1, 0);
+        }
+        if self.priorities[number] == 0 {
+            self.priorities[number] = BEGIN + (self.rng.next() >> 1);
+        }
+        self.priorities[number]
+    }
+
+    fn lower(&mut self, number: u32) {
+        self.lowest -= 1;
+        self.priority(number);
+        self.priorities[number as usize] = self.lowest;
+    }
+}
+
+impl ExploreStrategy for Pct {
+    fn choose(&mut self, choice: &Choice<'_>) -> usize {
+        self.choices += 1;
+        // Who yields waits for others, or two that do so could keep out a third.
+        if let Some(yielded) = choice.yielded {
+            self.lower(yielded);
+        }
+        if self.changes.last().is_some_and(|&change| change <= self.choices) {
+            self.changes.pop();
+            if let Some(number) = self.highest(choice).1 {
+                self.lower(number);
+            }
+        }
+        match self.highest(choice) {
+            (index, Some(_)) => index,
+            // Which of the timers is no matter of priorities.
+            (index, None) => index + self.rng.below(choice.timers),
+        }
+    }
+
+    fn value(&mut self, n: usize) -> usize {
+        self.rng.below(n)
+    }
+}
+
+impl Pct {
+    /// Who has the highest priority: its index, and its number unless it is the timers.
+    fn highest(&mut self, choice: &Choice<'_>) -> (usize, Option<u32>) {
+        let goroutines = choice.len() - choice.timers;
+        let mut highest = (goroutines, None);
+        let mut priority = if choice.timers > 0 { self.timers } else { 0 };
+        for index in 0..goroutines {
+            let number = choice.number(index);
+            let its = number.map_or(0, |number| self.priority(number));
+            if its > priority {
+                (highest, priority) = ((index, number), its);
+            }
+        }
+        highest
+    }
+}

@@ -1,0 +1,124 @@
+//! The time of an exploration: it stands still while a goroutine can run, and then jumps to the next timer.
+//!
+//! It begins with the real time, so that an `Instant` of std's is a little later than one of the run's, and no
+//! more. Its timers are in a heap like that of a P, and by the same functions; the P of that heap has nothing
+//! else, and is nobody's.
+
+use std::alloc::{Layout, alloc_zeroed};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::runtime::arch::getg;
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::nanotime;
+use crate::runtime::data::runtime2::P;
+use crate::runtime::g::explored::{acting, exploring, is_explored};
+use crate::runtime::lock::rank::{LockRank, lock_init};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::p::timers::adjust::{adjusttimers, drop_timers};
+use crate::runtime::p::timers::run::{Taken, nobarrier_wake_time, take_due};
+
+/// The run's time in nanoseconds, as [`nanotime`] counts.
+static NOW: AtomicI64 = AtomicI64::new(0);
+
+/// The P that only has timers, and the moment in which it was made, by both clocks.
+struct Clock {
+    heap: &'static P,
+    made: (Instant, i64),
+}
+
+// SAFETY: its timers are touched with its lock held.
+unsafe impl Send for Clock {}
+// SAFETY: as above.
+unsafe impl Sync for Clock {}
+
+static CLOCK: OnceLock<Clock> = OnceLock::new();
+
+fn clock() -> &'static Clock {
+    CLOCK.get_or_init(|| {
+        // SAFETY: a P isn't of size 0; all zero is a valid one, and it is leaked.
+        let heap = unsafe { alloc_zeroed(Layout::new::<P>()).cast::<P>().as_ref() };
+        let Some(heap) = heap else { throw("out of memory for the clock of an exploration") };
+        lock_init(&heap.timers_lock, LockRank::TIMERS);
+        Clock { heap, made: (Instant::now(), nanotime()) }
+    })
+}
+
+/// Whether the caller lives in the run's time.
+#[inline]
+fn is_ours() -> bool {
+    exploring() && ours()
+}
+
+#[cold]
+fn ours() -> bool {
+    match getg().and_then(|gp| gp.m.get()) {
+        Some(mp) => mp.curg.get().map_or_else(acting, is_explored),
+        None => false,
+    }
+}
+
+/// The time in nanoseconds: the run's, for a goroutine of an exploration and its timers, and else the clock's.
+#[inline]
+pub(crate) fn now() -> i64 {
+    if is_ours() { NOW.load(Ordering::Relaxed) } else { nanotime() }
+}
+
+/// The same as an `Instant`.
+#[inline]
+pub(crate) fn instant_now() -> Instant {
+    if is_ours() { instant(NOW.load(Ordering::Relaxed)) } else { Instant::now() }
+}
+
+fn instant(now: i64) -> Instant {
+    let (instant, nanos) = clock().made;
+    instant + Duration::from_nanos((now - nanos).max(0).unsigned_abs())
+}
+
+/// The P that a timer is to be started on, instead of the caller's.
+#[inline]
+pub(in crate::runtime) fn timers_p() -> Option<&'static P> {
+    if is_ours() { Some(clock().heap) } else { None }
+}
+
+/// Sets the time to the real one, which it returns: a run begins.
+pub(in crate::runtime) fn start() -> i64 {
+    clock();
+    let now = nanotime();
+    NOW.store(now, Ordering::Relaxed);
+    now
+}
+
+/// Jumps to the next timer, and puts all that are due then into `due`. False if there is none.
+pub(super) fn advance(due: &mut Vec<Taken>) -> bool {
+    let heap = clock().heap;
+    while due.is_empty() {
+        let next = nobarrier_wake_time(heap);
+        if next == 0 {
+            return false;
+        }
+        let now = NOW.load(Ordering::Relaxed).max(next);
+        NOW.store(now, Ordering::Relaxed);
+        lock(&heap.timers_lock);
+        adjusttimers(heap, now);
+        while let Some(t) = take_due(heap, now) {
+            due.push(t);
+        }
+        unlock(&heap.timers_lock);
+    }
+    true
+}
+
+/// Takes out the timers of goroutines that will never run again.
+pub(in crate::runtime) fn clear() {
+    let heap = clock().heap;
+    lock(&heap.timers_lock);
+    drop_timers(heap);
+    unlock(&heap.timers_lock);
+}
+
+/// The run's time.
+pub(super) fn reading() -> i64 {
+    NOW.load(Ordering::Relaxed)
+}

@@ -1,0 +1,206 @@
+//! Who goes on: the exploration's part of `findRunnable`, and of each point.
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::data::runtime2::{G, GRUNNABLE, GWAITING, P, sched};
+use crate::runtime::explore::clock::advance;
+use crate::runtime::explore::state::{Chosen, End, Run, run};
+use crate::runtime::explore::story::What;
+use crate::runtime::g::explored::{LOST, act, alive, is_explored, stuck, woken_outside};
+use crate::runtime::g::status::casgstatus;
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::p::globrunq::take_all;
+use crate::runtime::p::runq::runqdrain;
+
+/// Who is to run on `pp` next; none if there is no run, or it has to wait for something outside. On g0.
+#[cold]
+#[inline(never)]
+pub(in crate::runtime) fn next(pp: &'static P) -> Option<&'static G> {
+    loop {
+        // SAFETY: on g0 with the exploration's P; a timer's function, which is called below, doesn't use it.
+        let run = unsafe { run() };
+        if !run.goes {
+            return None;
+        }
+        run.tell_of_last();
+        let yielded = run.collect(pp);
+        if stuck() {
+            run.end.get_or_insert(End::Stuck);
+        }
+        if run.end.is_some() {
+            return Some(run.finish());
+        }
+        if let Some(gp) = run.outsiders.pop_front() {
+            run.foreign = true;
+            return Some(gp);
+        }
+        run.foreign = false;
+        let chosen = match run.chosen.take() {
+            Some(chosen) => chosen,
+            None if run.is_ready() => {
+                let index = run.choose(None, yielded);
+                run.take(index)
+            }
+            None => match run.waiter.take() {
+                Some(waiter) => {
+                    casgstatus(waiter, GWAITING, GRUNNABLE);
+                    Chosen::Goroutine(waiter)
+                }
+                None if advance(&mut run.due) => continue,
+                None => {
+                    run.end = Some(run.without_work()?);
+                    continue;
+                }
+            },
+        };
+        match chosen {
+            Chosen::Goroutine(gp) => {
+                run.last = Some(gp);
+                return Some(gp);
+            }
+            Chosen::Timer(taken) => {
+                run.tell(0, What::Fires, &[]);
+                act(|| taken.run());
+            }
+        }
+    }
+}
+
+/// The exploration's P goes to others for a while. On g0.
+#[cold]
+#[inline(never)]
+pub(in crate::runtime) fn leaves(pp: &'static P) {
+    // SAFETY: on g0 with the exploration's P.
+    let run = unsafe { run() };
+    if run.goes {
+        run.collect(pp);
+        run.foreign = true;
+    }
+}
+
+/// Whether the running goroutine, which keeps the exploration's P, goes on at a point. Otherwise it has to leave,
+/// and what goes on instead is chosen.
+pub(in crate::runtime) fn stays(gp: &'static G, pp: &'static P) -> bool {
+    // SAFETY: as said; the strategy doesn't use it.
+    let run = unsafe { run() };
+    if !run.goes || run.in_order {
+        return true;
+    }
+    run.collect(pp);
+    if run.end.is_some() {
+        return false;
+    }
+    let index = run.choose(Some(gp.ext.number.load(Ordering::Relaxed)), None);
+    if index == 0 {
+        return run.end.is_none();
+    }
+    run.chosen = Some(run.take(index - 1));
+    false
+}
+
+/// Lets `gp` be chosen again, which has left at a point. On g0, with the exploration's P.
+pub(in crate::runtime) fn put_back(gp: &'static G) {
+    // SAFETY: as said.
+    let run = unsafe { run() };
+    run.add(gp);
+    run.last = None;
+}
+
+/// What the strategy says of a number below `n`. The caller keeps the exploration's P.
+pub(in crate::runtime) fn chosen_value(n: usize) -> usize {
+    // SAFETY: as said; the strategy doesn't use it.
+    let run = unsafe { run() };
+    if run.goes { run.value(n) } else { 0 }
+}
+
+impl Run {
+    /// Sorts what is on the queues; returns who has yielded.
+    fn collect(&mut self, pp: &'static P) -> Option<u32> {
+        let mut yielded = None;
+        if !pp.local().is_empty() {
+            let (local, _) = runqdrain(pp.local());
+            while let Some(gp) = local.pop() {
+                self.sort(gp);
+            }
+        }
+        if sched().runqsize.load(Ordering::Relaxed) != 0 {
+            lock(&sched().lock);
+            let global = take_all();
+            unlock(&sched().lock);
+            if woken_outside() {
+                self.end.get_or_insert(End::Foreign);
+            }
+            while let Some(gp) = global.pop() {
+                // What of the exploration's is here has yielded: the others are made ready on this P.
+                self.sort(gp);
+                yielded = is_explored(gp).then(|| gp.ext.number.load(Ordering::Relaxed)).or(yielded);
+            }
+        }
+        yielded
+    }
+
+    fn sort(&mut self, gp: &'static G) {
+        match gp.ext.number.load(Ordering::Relaxed) {
+            0 => self.outsiders.push_back(gp),
+            // Somebody has woken what a run has left behind.
+            LOST => {}
+            _ => {
+                if self.foreign {
+                    self.end.get_or_insert(End::Foreign);
+                }
+                self.add(gp);
+            }
+        }
+    }
+
+    /// Nobody can run, and there is no timer: how the run ends; not yet, if a goroutine runs without its P, or
+    /// is in a system call.
+    fn without_work(&self) -> Option<End> {
+        let mut end = End::Done;
+        // SAFETY: on g0 with the exploration's P.
+        for (gp, number) in unsafe { alive() } {
+            if gp.atomicstatus.load(Ordering::Relaxed) != GWAITING {
+                return None;
+            }
+            match (number, end) {
+                (1, _) => end = End::Deadlock,
+                (_, End::Done) => end = End::Leak,
+                _ => {}
+            }
+        }
+        Some(end)
+    }
+
+    /// Ends the run: returns who waits for that.
+    fn finish(&mut self) -> &'static G {
+        self.goes = false;
+        let driver = self.driver.take().unwrap_or_else(|| unreachable!("a run has a driver"));
+        casgstatus(driver, GWAITING, GRUNNABLE);
+        driver
+    }
+}
+
+/// Notes that the run has failed in this way; it ends when the scheduler has it next. The caller keeps the
+/// exploration's P.
+pub(in crate::runtime) fn note_end(end: End) {
+    // SAFETY: as said.
+    let run = unsafe { run() };
+    if run.goes {
+        run.end.get_or_insert(end);
+    }
+}
+
+/// Notes that `gp`, which waits, is to go on when nobody else can. On g0, with the exploration's P; false if another
+/// waits for that.
+pub(in crate::runtime) fn note_waiter(gp: &'static G) -> bool {
+    // SAFETY: as said.
+    let run = unsafe { run() };
+    match run.waiter {
+        Some(waiter) => ptr::eq(waiter, gp),
+        None => {
+            run.waiter = Some(gp);
+            true
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What happens in a run, step by step, for who is to be told.
+
+use std::sync::atomic::Ordering;
+
+use crate::runtime::data::runtime2::{G, GDEAD, GWAITING, WaitReason};
+use crate::runtime::explore::clock::reading;
+use crate::runtime::explore::state::{Run, run};
+use crate::runtime::g::callers::callers;
+use crate::runtime::g::explored::is_explored;
+use crate::runtime::g::status::readgstatus;
+
+/// What a goroutine did, or what became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// It does this next: the name of an operation.
+    Does(&'static str),
+    /// It waits.
+    Waits(WaitReason),
+    /// It has ended.
+    Ends,
+    /// A timer has fired. It is no goroutine's.
+    Fires,
+}
+
+/// A step of a run.
+pub(crate) struct Step {
+    /// The goroutine's number.
+    pub(in crate::runtime) number: u32,
+    pub(in crate::runtime) what: What,
+    /// The run's time, in nanoseconds.
+    pub(in crate::runtime) at: i64,
+    /// Where the goroutine is: addresses in its calls, the innermost first.
+    pub(in crate::runtime) pcs: Vec<usize>,
+}
+
+impl Run {
+    pub(super) fn tell(&mut self, number: u32, what: What, pcs: &[usize]) {
+        if let Some(story) = &mut self.story {
+            story.push(Step { number, what, at: reading(), pcs: pcs.to_vec() });
+        }
+    }
+
+    /// Tells what has become of the goroutine that ran last.
+    pub(super) fn tell_of_last(&mut self) {
+        let Some(last) = self.last.take().filter(|_| self.story.is_some()) else { return };
+        let number = last.ext.number.load(Ordering::Relaxed);
+        match readgstatus(last) {
+            GWAITING if is_explored(last) => self.tell(number, What::Waits(last.waitreason.get()), &[]),
+            GDEAD => self.tell(number, What::Ends, &[]),
+            _ => {}
+        }
+    }
+}
+
+/// Tells what `gp`, which runs and keeps the exploration's P, does next.
+#[inline(never)]
+pub(in crate::runtime) fn tell_of(gp: &G, what: &'static str) {
+    // SAFETY: as said; nothing else uses the run meanwhile.
+    let run = unsafe { run() };
+    if run.story.is_some() {
+        run.tell(gp.ext.number.load(Ordering::Relaxed), What::Does(what), callers().as_slice());
+    }
+}

@@ -1,0 +1,138 @@
+//! Which goroutines are those of an exploration (`explore/mod.rs`), and their numbers: 1 is the first, and each
+//! other has the next one when it is made. A goroutine's goid depends on what else the process does; its number
+//! only on the order in which the exploration's goroutines run.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::runtime::data::runtime2::{G, GDEAD};
+use crate::runtime::g::status::readgstatus;
+
+/// Whether there is an exploration, on the one P that there is.
+static EXPLORING: AtomicBool = AtomicBool::new(false);
+
+/// Whether this P acts for the exploration though no goroutine of it runs: makes its first, or runs its timers.
+static ACTING: AtomicBool = AtomicBool::new(false);
+
+/// Whether a goroutine of the exploration comes to no point.
+static STUCK: AtomicBool = AtomicBool::new(false);
+
+/// Whether a thread without a P has woken a goroutine of the exploration.
+static WOKEN_OUTSIDE: AtomicBool = AtomicBool::new(false);
+
+/// How many choices there were. Sysmon sees by it that an exploration gets on.
+pub(in crate::runtime) static STEPS: AtomicU64 = AtomicU64::new(0);
+
+/// The number of a goroutine that a run has left behind: it never runs again.
+pub(in crate::runtime) const LOST: u32 = u32::MAX;
+
+/// The goroutines of the run, each with its number: a G that has ended may be another goroutine by now.
+struct Made(UnsafeCell<Vec<(&'static G, u32)>>);
+
+// SAFETY: touched by who has the exploration's P, and keeps it.
+unsafe impl Sync for Made {}
+
+static MADE: Made = Made(UnsafeCell::new(Vec::new()));
+
+/// Whether there is an exploration. One load, and false nearly always.
+#[inline(always)]
+pub(in crate::runtime) fn exploring() -> bool {
+    // Relaxed: who begins one has this thread's P.
+    EXPLORING.load(Ordering::Relaxed)
+}
+
+pub(in crate::runtime) fn set_exploring(on: bool) {
+    EXPLORING.store(on, Ordering::Relaxed);
+}
+
+/// Whether what this P does now is the exploration's, if no goroutine runs on it.
+pub(in crate::runtime) fn acting() -> bool {
+    ACTING.load(Ordering::Relaxed)
+}
+
+/// Calls `f`, which acts for the exploration. The caller keeps its P.
+pub(in crate::runtime) fn act<R>(f: impl FnOnce() -> R) -> R {
+    ACTING.store(true, Ordering::Relaxed);
+    let result = f();
+    ACTING.store(false, Ordering::Relaxed);
+    result
+}
+
+/// Notes that a thread without a P makes `gp` runnable.
+#[cold]
+#[inline(never)]
+pub(in crate::runtime) fn note_woken_outside(gp: &G) {
+    if is_explored(gp) {
+        WOKEN_OUTSIDE.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether one was, since this was asked last.
+pub(in crate::runtime) fn woken_outside() -> bool {
+    WOKEN_OUTSIDE.swap(false, Ordering::Relaxed)
+}
+
+/// Notes that a goroutine of the exploration comes to no point. Sysmon's.
+#[cold]
+pub(in crate::runtime) fn note_stuck() {
+    STUCK.store(true, Ordering::Relaxed);
+}
+
+/// Whether one has come to none, since this was asked last.
+pub(in crate::runtime) fn stuck() -> bool {
+    STUCK.load(Ordering::Relaxed) && STUCK.swap(false, Ordering::Relaxed)
+}
+
+/// Whether `gp` is a goroutine of the run.
+#[inline]
+pub(in crate::runtime) fn is_explored(gp: &G) -> bool {
+    !matches!(gp.ext.number.load(Ordering::Relaxed), 0 | LOST)
+}
+
+/// Gives a new goroutine its number, if it is of an exploration: if `maker` is, or the P acts for it.
+#[inline(always)]
+pub(super) fn number_new(newg: &'static G, maker: Option<&'static G>) {
+    newg.ext.number.store(0, Ordering::Relaxed);
+    if exploring() {
+        number(newg, maker);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn number(newg: &'static G, maker: Option<&'static G>) {
+    if acting() || maker.is_some_and(is_explored) {
+        // SAFETY: a goroutine of the exploration has its P, or the P acts for it; newproc1 keeps it.
+        let made = unsafe { &mut *MADE.0.get() };
+        let number = made.len() as u32 + 1;
+        made.push((newg, number));
+        newg.ext.number.store(number, Ordering::Relaxed);
+    }
+}
+
+/// The goroutines of the run that haven't ended, with their numbers.
+///
+/// # Safety
+/// The caller has the exploration's P, and makes no goroutine meanwhile.
+pub(in crate::runtime) unsafe fn alive() -> impl Iterator<Item = (&'static G, u32)> {
+    // SAFETY: as the caller says.
+    let made = unsafe { &*MADE.0.get() };
+    let is_alive = |(gp, number): &(&'static G, u32)| {
+        gp.ext.number.load(Ordering::Relaxed) == *number && readgstatus(gp) != GDEAD
+    };
+    made.iter().copied().filter(is_alive)
+}
+
+/// Ends the run: what is left of it never runs again, and what has ended may be used by anybody.
+///
+/// # Safety
+/// As [`alive`].
+pub(in crate::runtime) unsafe fn forget_made() {
+    // SAFETY: as the caller says.
+    unsafe {
+        alive().for_each(|(gp, _)| gp.ext.number.store(LOST, Ordering::Relaxed));
+        (*MADE.0.get()).drain(..).filter(|(gp, _)| gp.ext.number.load(Ordering::Relaxed) != LOST).for_each(
+            |(gp, _)| gp.ext.number.store(0, Ordering::Relaxed),
+        );
+    }
+}

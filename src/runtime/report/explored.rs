@@ -1,0 +1,86 @@
+//! What is told of a run of an exploration: its steps, and the goroutines that it has left behind. Without what
+//! another run of the same schedule would have otherwise: goids, addresses.
+
+use std::fmt::Write;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::runtime::data::runtime2::G;
+use crate::runtime::explore::story::{Step, What};
+use crate::runtime::g::callers::callers_of_still;
+use crate::runtime::report::symbols::{Symbol, Symbols, Whose};
+use crate::runtime::report::traceback::what_it_does;
+
+/// How many frames of a goroutine are shown.
+const FRAMES: usize = 8;
+
+/// The steps of a run, a line for each: the number of the goroutine, what it does, and the program's line; and how far
+/// the run's time has gone since it began at `begun`, where it has gone on.
+pub(crate) fn story(steps: &[Step], begun: i64) -> String {
+    let mut symbols = Symbols::new();
+    let mut out = String::new();
+    let (mut at, mut number) = (begun, 0);
+    for step in steps {
+        if step.at != at {
+            at = step.at;
+            let _ = writeln!(out, "      the clock goes on to {:?}", Duration::from_nanos((at - begun).unsigned_abs()));
+        }
+        if step.number != number && step.number != 0 && number != 0 {
+            out.push('\n');
+        }
+        number = step.number;
+        let _ = match step.what {
+            What::Does(what) => {
+                let place = places(&mut symbols, &step.pcs).next().map(|(_, place)| place);
+                writeln!(out, "{number:5} {what:12} {}", place.unwrap_or_default())
+            }
+            What::Waits(reason) => writeln!(out, "{number:5} waits: {}", reason.as_str()),
+            What::Ends => writeln!(out, "{number:5} ends"),
+            What::Fires => writeln!(out, "      a timer fires"),
+        };
+    }
+    out
+}
+
+/// What each of these goroutines waits for, and where. They never run again.
+pub(crate) fn left_behind(left: &[(&'static G, u32)]) -> String {
+    let mut symbols = Symbols::new();
+    let mut out = String::new();
+    for (gp, number) in left {
+        let name = gp.ext.name.get();
+        let name = if name.as_str().is_empty() { String::new() } else { format!(" {name:?}") };
+        let does = what_it_does(gp, gp.atomicstatus.load(Ordering::Relaxed));
+        let _ = writeln!(out, "goroutine {number}{name} [{does}]:");
+        // SAFETY: it has left its stack, and nobody lets it go on.
+        let pcs = unsafe { callers_of_still(gp) };
+        for (function, place) in places(&mut symbols, pcs.as_slice()).take(FRAMES) {
+            let _ = writeln!(out, "    {function}\n        {place}");
+        }
+        if let Some(location) = gp.ext.created_at.get() {
+            let _ = writeln!(out, "    made at {}:{}", short(location.file()), location.line());
+        }
+    }
+    out
+}
+
+/// The functions of the program at these addresses, the innermost first, with their places.
+fn places<'a>(symbols: &'a mut Symbols, pcs: &'a [usize]) -> impl Iterator<Item = (String, String)> + 'a {
+    pcs.iter().flat_map(move |&pc| {
+        let is_shown = |symbol: &&Symbol| symbol.whose() == Whose::Program && !symbol.file.is_empty();
+        let shown = symbols.functions(pc).iter().filter(is_shown).filter(|symbol| !is_std(symbol));
+        let both = |symbol: &Symbol| (symbol.function.clone(), format!("{}:{}", short(&symbol.file), symbol.line));
+        shown.map(both).collect::<Vec<_>>()
+    })
+}
+
+/// Whether a function is of the standard library, in which the program's closures are called.
+fn is_std(symbol: &Symbol) -> bool {
+    symbol.file.starts_with("/rustc/")
+}
+
+/// A path without the directory that the program runs in.
+fn short(path: &str) -> &str {
+    let here = std::env::current_dir().ok();
+    let relative = here.and_then(|here| path.strip_prefix(here.to_str()?)?.strip_prefix('/'));
+    relative.or_else(|| path.strip_prefix("./")).unwrap_or(path)
+}

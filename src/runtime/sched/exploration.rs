@@ -1,0 +1,144 @@
+//! Running an exploration's runs: what their driver does, a goroutine that waits for each.
+
+use std::ffi::c_void;
+use std::mem;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering;
+
+use crate::runtime::base::this::{goroutine, hold, whoami};
+use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
+use crate::runtime::explore::clock;
+use crate::runtime::explore::next::{note_end, note_waiter};
+use crate::runtime::explore::state::{End, Strategy, run};
+use crate::runtime::explore::story::Step;
+use crate::runtime::g::explored::{act, alive, exploring, forget_made, is_explored, set_exploring, stuck, woken_outside};
+use crate::runtime::sched::detach::hold_with_p;
+use crate::runtime::sched::park::gopark;
+
+/// What a run is like.
+pub(crate) struct Limits {
+    /// How many choices it may take.
+    pub(crate) max_choices: u64,
+    /// Whether goroutines go on at points without a choice.
+    pub(crate) in_order: bool,
+    /// Whether each step is kept, for a report.
+    pub(crate) tells: bool,
+}
+
+/// What is known of a run that has ended.
+pub(crate) struct Seen<'a> {
+    pub(crate) end: End,
+    /// The run's time when it began.
+    pub(crate) begun: i64,
+    pub(crate) story: &'a [Step],
+    /// The goroutines that it leaves behind.
+    pub(crate) left: &'a [(&'static G, u32)],
+}
+
+/// Runs the goroutine that `make` makes, and all that come of it, until none of them can. There is one P. `look`
+/// gets how it has ended, what has happened, and those that are left, before these are given up.
+///
+/// On a goroutine that isn't of an exploration, while there is no other exploration. `strategy` doesn't use the
+/// runtime.
+pub(crate) fn explore_run<T, R>(
+    strategy: &mut dyn Strategy,
+    limits: &Limits,
+    make: impl FnOnce() -> T,
+    look: impl FnOnce(T, &Seen<'_>) -> R,
+) -> R {
+    let (me, _, held) = hold_with_p();
+    // SAFETY: with the exploration's P, kept by `held`.
+    let run = unsafe { run() };
+    let begun = clock::start();
+    let strategy: NonNull<dyn Strategy + '_> = NonNull::from(strategy);
+    // SAFETY: only the lifetime differs. It isn't used when this has returned, which it outlives.
+    let strategy = unsafe { mem::transmute::<NonNull<dyn Strategy + '_>, NonNull<dyn Strategy>>(strategy) };
+    run.strategy = Some(strategy);
+    run.driver = Some(me);
+    run.in_order = limits.in_order;
+    run.max_choices = limits.max_choices;
+    run.choices = 0;
+    run.end = None;
+    woken_outside();
+    stuck();
+    run.story = limits.tells.then(Vec::new);
+    if let Some(pp) = held.p() {
+        pp.preempt.store(true, Ordering::Relaxed);
+    }
+    set_exploring(true);
+    let made = act(make);
+    drop(held);
+    // SAFETY: on a goroutine. `next` makes it ready, which begins when this has left.
+    unsafe { gopark(Some(begin), ptr::null_mut(), WaitReason::Zero, TraceBlockReason::Generic, 1) };
+    let (_, _, held) = hold_with_p();
+    // SAFETY: as above.
+    let run = unsafe { self::run() };
+    set_exploring(false);
+    let end = run.end.take().unwrap_or(End::Done);
+    let story = run.story.take().unwrap_or_default();
+    // SAFETY: as above.
+    let left: Vec<_> = unsafe { alive() }.collect();
+    drop(held);
+    let result = look(made, &Seen { end, begun, story: &story, left: &left });
+    let (_, _, held) = hold_with_p();
+    // SAFETY: as above.
+    let run = unsafe { self::run() };
+    run.strategy = None;
+    run.ready.clear();
+    run.numbers.clear();
+    run.due.clear();
+    run.chosen = None;
+    run.waiter = None;
+    run.last = None;
+    clock::clear();
+    // SAFETY: as above.
+    unsafe { forget_made() };
+    drop(held);
+    result
+}
+
+/// The run begins: its driver waits.
+unsafe extern "C" fn begin(_driver: *mut G, _: *mut c_void) -> bool {
+    // SAFETY: on g0, where the P is kept, if there is one; without, nobody else has it who would use the run, as it
+    // doesn't go yet.
+    unsafe { run() }.goes = true;
+    true
+}
+
+/// The number of the goroutine that runs here, if it is one of an exploration.
+pub(crate) fn explored_number() -> Option<u32> {
+    let gp = whoami().0.filter(|gp| exploring() && is_explored(gp))?;
+    Some(gp.ext.number.load(Ordering::Relaxed))
+}
+
+/// The running goroutine ends by a panic: if it is one of an exploration, its run has failed.
+#[cold]
+#[inline(never)]
+pub(crate) fn note_panic() {
+    if explored_number().is_some() {
+        let _held = hold(goroutine().1);
+        note_end(End::Panic);
+    }
+}
+
+/// Waits until all other goroutines of the exploration wait; false if another one waits for that.
+pub(crate) fn wait_for_others() -> bool {
+    let mut alone = true;
+    // SAFETY: on a goroutine of an exploration. note_others doesn't park or unwind; what it is given is on the stack of
+    // a goroutine that has parked, and is fixed. `next` makes it ready.
+    unsafe {
+        let alone = (&raw mut alone).cast();
+        gopark(Some(note_others), alone, WaitReason::Zero, TraceBlockReason::Generic, 1);
+    }
+    alone
+}
+
+/// Notes who waits for the others, or has it go on.
+unsafe extern "C" fn note_others(gp: *mut G, alone: *mut c_void) -> bool {
+    // SAFETY: gopark passes the G that parks, which is never freed, and the place that it was given.
+    unsafe {
+        let noted = note_waiter(&*gp);
+        alone.cast::<bool>().write(noted);
+        noted
+    }
+}

@@ -1,0 +1,75 @@
+//! Points: where an exploration may have another goroutine go on. Elsewhere a point is one load.
+
+use crate::runtime::arch::mcall;
+use crate::runtime::base::this::{getm, hold, this_m, whoami, with_room};
+use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING};
+use crate::runtime::explore::next::{chosen_value, put_back, stays};
+use crate::runtime::explore::story::tell_of;
+use crate::runtime::g::explored::{exploring, is_explored};
+use crate::runtime::g::status::casgstatus;
+use crate::runtime::sched::schedule::{dropg, schedule};
+
+/// Before the operation `what`: in an exploration, others may go on first. Where a goroutine can park.
+#[inline(always)]
+pub(crate) fn point(what: &'static str) {
+    if exploring() {
+        explored_point(what);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn explored_point(what: &'static str) {
+    let (Some(gp), Some(mp)) = whoami() else { return };
+    // With a lock held it can't leave. And one that unwinds would be bound to its thread.
+    if !is_explored(gp) || mp.locks.get() != 0 || std::thread::panicking() {
+        return;
+    }
+    let held = hold(mp);
+    let Some(pp) = held.p() else { return };
+    let goes_on = with_room(|| stays(gp, pp));
+    drop(held);
+    if !goes_on {
+        // SAFETY: on a goroutine that holds no lock; point_m has put it where it is found again.
+        unsafe { mcall(point_m) }
+    }
+    let _held = hold(getm());
+    with_room(|| tell_of(gp, what));
+}
+
+/// Leaves a goroutine at a point.
+unsafe extern "C" fn point_m(gp: *mut G) -> ! {
+    // SAFETY: mcall passes the G that called it, and G's are never freed.
+    let gp: &'static G = unsafe { &*gp };
+    let mp = getm();
+    casgstatus(gp, GRUNNING, GRUNNABLE);
+    dropg(mp, gp);
+    put_back(gp);
+    // SAFETY: on g0 of `mp`; dropg has taken its goroutine.
+    unsafe { schedule(mp) }
+}
+
+/// Whether an exploration chooses what this goroutine does at random elsewhere.
+#[inline(always)]
+pub(crate) fn chooses() -> bool {
+    exploring() && explored_here()
+}
+
+#[cold]
+#[inline(never)]
+fn explored_here() -> bool {
+    this_m().is_some_and(|mp| !mp.p.is_null() && mp.curg.get().is_some_and(is_explored))
+}
+
+/// Whether what is made here is a program's that is explored: its operations are points.
+pub(crate) fn makes_points() -> bool {
+    chooses()
+}
+
+/// A number below `n`, as the exploration says, if [`chooses`] says that there is one.
+#[cold]
+pub(crate) fn value(n: usize) -> usize {
+    let Some(mp) = this_m() else { return 0 };
+    let _held = hold(mp);
+    with_room(|| chosen_value(n))
+}

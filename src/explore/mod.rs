@@ -85,6 +85,25 @@ pub(crate) use explorer::in_order;
 pub use failure::{Failure, FailureKind};
 pub use strategy::Strategy;
 
+use crate::runtime::{explored_number, value};
+
+/// A number below `n`, which the strategy chooses: for a program's own events whose outcome isn't known, such as a
+/// message that may be lost. Outside of an exploration it is 0, and so is what a schedule has if nobody interferes.
+///
+/// ```
+/// use gosched::explore::{Explorer, choose};
+///
+/// let lucky = || assert_ne!(choose(6), 5, "a six");
+/// assert!(Explorer::new().check(lucky).is_err());
+/// ```
+///
+/// # Panics
+/// If `n` is 0.
+pub fn choose(n: usize) -> usize {
+    assert!(n > 0, "gosched: explore::choose of none");
+    if explored_number().is_some() { value(n) } else { 0 }
+}
+
 /// Runs `f` in 1,000 schedules: [`Explorer::run`] of an [`Explorer::new`].
 ///
 /// ```

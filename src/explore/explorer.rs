@@ -281,7 +281,11 @@ impl<F: Fn() + Send + Sync + 'static> Program<F> {
         };
         let (end, told) = explore_run(&mut recorded, &limits, make, |main, seen: &Seen<'_>| {
             // What is left behind never runs again, and nobody asks for its result.
-            if seen.end == End::Done { drop(main) } else { mem::forget(main) }
+            if seen.end == End::Done {
+                drop(main)
+            } else {
+                mem::forget(main)
+            }
             (seen.end, tells.then(|| (story(seen.story, seen.begun), left_behind(seen.left))))
         });
         let (story, left) = told.unwrap_or_default();

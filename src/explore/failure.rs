@@ -67,7 +67,9 @@ impl Display for Failure {
             FailureKind::Leak => "goroutines are left behind, and wait for ever",
             FailureKind::TooLong => "too many choices: a livelock, or max_choices is too low",
             FailureKind::Foreign => "a goroutine was woken from outside of the exploration",
-            FailureKind::Stuck => "a goroutine has come to no point for ten seconds: it computes, or blocks its thread",
+            FailureKind::Stuck => {
+                "a goroutine has come to no point for ten seconds: it computes, or blocks its thread"
+            }
         };
         writeln!(f, "explore: in schedule {}, {what}", self.schedules)?;
         if !self.message.is_empty() {

@@ -22,7 +22,10 @@ pub(super) fn keep() {
         let before = take_hook();
         set_hook(Box::new(move |info| {
             let Some(number) = explored_number() else { return before(info) };
-            let message = info.payload_as_str().unwrap_or("(a value that is no text)").to_owned();
+            let payload = info.payload();
+            let text = payload.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+            let message = text.unwrap_or("(a value that is no text)").to_owned();
             let place = info.location().map(|place| format!("{}:{}", place.file(), place.line()));
             let panicked = Panicked { number, message, place: place.unwrap_or_default() };
             *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(panicked);

@@ -143,7 +143,9 @@ mod tests {
 
     #[test]
     fn a_token_is_its_schedule() {
-        for schedule in [vec![], vec![(0, 1)], vec![(0, 1), (1, 70_000), (31, 32), (1 << 40, 33), ((1 << 40) + 32, 1)]] {
+        for schedule in
+            [vec![], vec![(0, 1)], vec![(0, 1), (1, 70_000), (31, 32), (1 << 40, 33), ((1 << 40) + 32, 1)]]
+        {
             let schedule = Schedule(schedule);
             assert_eq!(schedule.to_string().parse(), Ok(schedule));
         }

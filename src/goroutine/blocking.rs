@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use crate::runtime::{entersyscall, explored_number, exitsyscall, on_goroutine};
+use crate::runtime::{entersyscall, exitsyscall, explored_number, on_goroutine};
 
 /// Calls `f`, which may block its thread, and lets other goroutines have this one's P meanwhile. For
 /// everything that waits in the kernel, or for a lock that isn't this crate's: [`std::fs::read`], a query of

@@ -13,7 +13,9 @@ use crate::goroutine::current::Goexit;
 use crate::goroutine::outcome::{Outcome, Payload, discard_in};
 use crate::goroutine::panic_mode::lose;
 use crate::runtime::runtime2::G;
-use crate::runtime::{Limit, drop_handle, ended, must_wait, nanos, point, wait_for_end, wait_for_end_limited, when};
+use crate::runtime::{
+    Limit, drop_handle, ended, must_wait, nanos, point, wait_for_end, wait_for_end_limited, when,
+};
 
 /// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped; of a panic,
 /// nobody hears any more ([`set_panic_mode`](crate::set_panic_mode) can end the process instead). (If the result's

@@ -12,8 +12,8 @@ use crate::goroutine::{JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::G;
 use crate::runtime::{
     self, Inherited, Maker, Name, StackKind, attach_new, begin_locals, default_kind, detached, end_locals,
-    enqueue, finish, fixed_kind, newproc1, own_locals_are_default, point, room_for, started, too_large, unwire,
-    with_own_locals,
+    enqueue, finish, fixed_kind, newproc1, own_locals_are_default, point, room_for, started, too_large,
+    unwire, with_own_locals,
 };
 
 /// Runs `f` on a new goroutine. Go's `go` statement.

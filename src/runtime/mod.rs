@@ -34,7 +34,7 @@
 //!
 //! | face | its modules | for |
 //! | --- | --- | --- |
-//! | safe | `goroutine`, `chan`, `sync`, `time`, `net`, `context`, `signal`, `io`, `fs`, `process`, `iter`, `pprof`, `tokio`, `trace`, `tracing`, `testing`, `attributes` | programs in Rust |
+//! | safe | `goroutine`, `chan`, `sync`, `time`, `net`, `context`, `signal`, `io`, `fs`, `process`, `iter`, `pprof`, `tokio`, `trace`, `tracing`, `testing`, `explore`, `synctest`, `attributes` | programs in Rust |
 //! | raw | `raw` | who ports a runtime: public as `proc`, `netpoll`, `chan::hchan` |
 //! | C | `capi` | programs in C |
 //!

@@ -5,8 +5,8 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use crate::runtime::{
-    instant_now, point, Limit, NotifyList, must_wait, nanos, notify_list_add, notify_list_notify_all, notify_list_notify_one,
-    notify_list_wait, notify_list_wait_limited, when,
+    Limit, NotifyList, instant_now, must_wait, nanos, notify_list_add, notify_list_notify_all,
+    notify_list_notify_one, notify_list_wait, notify_list_wait_limited, point, when,
 };
 use crate::sync::MutexGuard;
 

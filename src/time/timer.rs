@@ -11,8 +11,8 @@ use crate::chan::{Receiver, never};
 use crate::goroutine::Builder;
 use crate::runtime::print::eprintln;
 use crate::runtime::{
-    self, Inherited, begin_timer, cancel_timer, end_timer, fire_timer, must_wait, nanos, point, set_timer, throw,
-    when,
+    self, Inherited, begin_timer, cancel_timer, end_timer, fire_timer, must_wait, nanos, point, set_timer,
+    throw, when,
 };
 
 /// An event at a time that can be changed: a channel gets the time, or a function is called. Go's

@@ -24,10 +24,12 @@
 //! | `future.rs` | `Waiting`: futures in the same queues |
 //! | `waitq.rs` | `waitq.enqueue`, `waitq.dequeue`, `waitq.dequeueSudoG` |
 //! | `select.rs` | `selectgo`, `sellock`, `selunlock`, `selparkcommit`, `block` |
+//! | `explored.rs` | `send_marked`, `recv_marked`: channels that are points of an exploration, or closed |
 //! | `timer_chan.rs` | channels that a timer feeds: `sendTime` |
 //! | `pool.rs` | where channels come from |
 
 mod buffer;
+mod explored;
 pub(super) mod future;
 pub(super) mod make;
 pub(super) mod ops;

@@ -9,6 +9,7 @@ use crate::runtime::base::this::{Held, on_goroutine, whoami};
 use crate::runtime::chan::buffer::{
     advance, bufrecv, bufsend, chanbuf, empty, full, received_nothing, typedmemmove,
 };
+use crate::runtime::chan::explored::{recv_marked, send_marked};
 use crate::runtime::chan::future::{Woken, end, wake_future};
 use crate::runtime::data::hchan::{CLOSED, Hchan, Type, Waitq};
 use crate::runtime::data::runtime2::{G, M, Mutex, Sudog, TraceBlockReason, WaitReason};
@@ -16,7 +17,6 @@ use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
 use crate::runtime::lock::{lock_on, unlock, unlock_and_hold, unlock_on};
 use crate::runtime::prof::contention::{Wait, released};
 use crate::runtime::sched::park::{gopark, gopark_on};
-use crate::runtime::sched::point::point;
 use crate::runtime::sched::ready::ready_on;
 
 /// How a send ended.
@@ -103,37 +103,12 @@ pub(super) unsafe fn chansend_and(
     unsafe { send_locked(gp, mp, c, ep, block, wake) }
 }
 
-/// [`chansend_and`] on a channel that is closed, or one of an exploration, which may have others go on first.
-///
-/// # Safety
-/// As [`chansend`]; `c` is locked, and is not when this returns.
-#[cold]
-#[inline(never)]
-unsafe fn send_marked(
-    mp: Option<&'static M>,
-    c: &Hchan,
-    ep: *const c_void,
-    block: bool,
-    wake: impl FnOnce(Woken),
-) -> Sent {
-    unlock_on(mp, &c.lock);
-    point("send");
-    let (gp, mp) = whoami();
-    lock_on(mp, &c.lock);
-    if c.is_closed() {
-        unlock_on(mp, &c.lock);
-        return Sent::Closed;
-    }
-    // SAFETY: as the caller says; the channel is locked, and open.
-    unsafe { send_locked(gp, mp, c, ep, block, wake) }
-}
-
 /// [`chansend_and`] on an open channel.
 ///
 /// # Safety
 /// As [`chansend`]; `gp` and `mp` are [`whoami`]'s; `c` is locked, and is not when this returns.
 #[inline(always)]
-unsafe fn send_locked(
+pub(super) unsafe fn send_locked(
     gp: Option<&'static G>,
     mp: Option<&'static M>,
     c: &Hchan,
@@ -210,27 +185,12 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
     unsafe { recv_locked(gp, mp, c, ep, block, false) }
 }
 
-/// [`chanrecv`] on a channel that is closed, or one of an exploration, which may have others go on first.
-///
-/// # Safety
-/// As [`chanrecv`]; `c` is locked, and is not when this returns.
-#[cold]
-#[inline(never)]
-unsafe fn recv_marked(mp: Option<&'static M>, c: &Hchan, ep: *mut c_void, block: bool) -> Received {
-    unlock_on(mp, &c.lock);
-    point("receive");
-    let (gp, mp) = whoami();
-    lock_on(mp, &c.lock);
-    // SAFETY: as the caller says; the channel is locked.
-    unsafe { recv_locked(gp, mp, c, ep, block, c.is_closed()) }
-}
-
 /// [`chanrecv`] on a channel that is locked.
 ///
 /// # Safety
 /// As [`chanrecv`]; `gp` and `mp` are [`whoami`]'s; `c` is locked, and is not when this returns.
 #[inline(always)]
-unsafe fn recv_locked(
+pub(super) unsafe fn recv_locked(
     gp: Option<&'static G>,
     mp: Option<&'static M>,
     c: &Hchan,

@@ -14,6 +14,7 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::base::this::{Held, getm, hold, whoami};
 use crate::runtime::chan::buffer::{bufrecv, bufsend, received_nothing};
+use crate::runtime::chan::explored::first_by_strategy;
 use crate::runtime::chan::future::wake_future;
 use crate::runtime::chan::ops::{recv, send};
 use crate::runtime::data::hchan::Hchan;
@@ -22,7 +23,7 @@ use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
 use crate::runtime::lock::{lock_on, unlock, unlock_on};
 use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::park::{gopark, gopark_on};
-use crate::runtime::sched::point::{chooses, point, value};
+use crate::runtime::sched::point::{chooses, point};
 
 /// A case of a select. Go's `scase`.
 #[repr(C)]
@@ -61,7 +62,7 @@ impl Hchan {
 /// # Safety
 /// The channel of the case stays for `'a`.
 #[inline(always)]
-unsafe fn channel<'a>(scases: &[Scase], o: u16) -> &'a Hchan {
+pub(super) unsafe fn channel<'a>(scases: &[Scase], o: u16) -> &'a Hchan {
     match scases[usize::from(o)].c {
         // SAFETY: the caller keeps the channel.
         Some(c) => unsafe { &*c.as_ptr() },
@@ -289,30 +290,6 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
         selunlock(Some(mp), scases, lockorder);
         wait.end(releasetime);
         chosen
-    }
-}
-
-/// Lets an exploration say which of the cases that are ready is done: puts that first. The channels are locked.
-///
-/// # Safety
-/// As [`sellock`].
-#[cold]
-unsafe fn first_by_strategy(scases: &[Scase], pollorder: &mut [u16], nsends: usize) {
-    pollorder.sort_unstable();
-    let is_ready = |&place: &usize| {
-        // SAFETY: the caller keeps the channels.
-        let c = unsafe { channel(scases, pollorder[place]) };
-        let (sends, qcount) = (usize::from(pollorder[place]) < nsends, c.qcount.load(Ordering::Relaxed));
-        let open = if sends {
-            !c.recvq.first.is_null() || qcount < c.dataqsiz
-        } else {
-            !c.sendq.first.is_null() || qcount > 0
-        };
-        open || c.is_closed()
-    };
-    let ready: Vec<usize> = (0..pollorder.len()).filter(is_ready).collect();
-    if ready.len() > 1 {
-        pollorder.swap(0, ready[value(ready.len())]);
     }
 }
 

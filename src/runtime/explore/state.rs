@@ -17,7 +17,7 @@ pub(crate) struct Choice<'a> {
     /// The number of the goroutine that runs, and would go on.
     pub(crate) current: Option<u32>,
     /// The numbers of the others that can run.
-    pub(crate) others: &'a [u32],
+    pub(in crate::runtime) others: &'a [u32],
     /// How many timers are due.
     pub(crate) timers: usize,
     /// The number of one of the others which has just let them have the processor.

@@ -131,8 +131,9 @@ pub(in crate::runtime) unsafe fn forget_made() {
     // SAFETY: as the caller says.
     unsafe {
         alive().for_each(|(gp, _)| gp.ext.number.store(LOST, Ordering::Relaxed));
-        (*MADE.0.get()).drain(..).filter(|(gp, _)| gp.ext.number.load(Ordering::Relaxed) != LOST).for_each(
-            |(gp, _)| gp.ext.number.store(0, Ordering::Relaxed),
-        );
+        (*MADE.0.get())
+            .drain(..)
+            .filter(|(gp, _)| gp.ext.number.load(Ordering::Relaxed) != LOST)
+            .for_each(|(gp, _)| gp.ext.number.store(0, Ordering::Relaxed));
     }
 }

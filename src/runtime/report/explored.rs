@@ -23,7 +23,11 @@ pub(crate) fn story(steps: &[Step], begun: i64) -> String {
     for step in steps {
         if step.at != at {
             at = step.at;
-            let _ = writeln!(out, "      the clock goes on to {:?}", Duration::from_nanos((at - begun).unsigned_abs()));
+            let _ = writeln!(
+                out,
+                "      the clock goes on to {:?}",
+                Duration::from_nanos((at - begun).unsigned_abs())
+            );
         }
         if step.number != number && step.number != 0 && number != 0 {
             out.push('\n');
@@ -68,7 +72,8 @@ fn places<'a>(symbols: &'a mut Symbols, pcs: &'a [usize]) -> impl Iterator<Item 
     pcs.iter().flat_map(move |&pc| {
         let is_shown = |symbol: &&Symbol| symbol.whose() == Whose::Program && !symbol.file.is_empty();
         let shown = symbols.functions(pc).iter().filter(is_shown).filter(|symbol| !is_std(symbol));
-        let both = |symbol: &Symbol| (symbol.function.clone(), format!("{}:{}", short(&symbol.file), symbol.line));
+        let both =
+            |symbol: &Symbol| (symbol.function.clone(), format!("{}:{}", short(&symbol.file), symbol.line));
         shown.map(both).collect::<Vec<_>>()
     })
 }

@@ -11,7 +11,9 @@ use crate::runtime::explore::clock;
 use crate::runtime::explore::next::{note_end, note_waiter};
 use crate::runtime::explore::state::{End, Strategy, run};
 use crate::runtime::explore::story::Step;
-use crate::runtime::g::explored::{act, alive, exploring, forget_made, is_explored, set_exploring, stuck, woken_outside};
+use crate::runtime::g::explored::{
+    act, alive, exploring, forget_made, is_explored, set_exploring, stuck, woken_outside,
+};
 use crate::runtime::sched::detach::hold_with_p;
 use crate::runtime::sched::park::gopark;
 

@@ -29,11 +29,22 @@ pub(in crate::runtime) fn nobarrier_wake_time(pp: &P) -> i64 {
 /// Go's returns when the next timer is due. That would leave out one that is to be moved to an earlier
 /// time; [`nobarrier_wake_time`] doesn't.
 pub(in crate::runtime) fn runtimer(pp: &'static P, now: i64) -> bool {
-    let Some(taken) = take_due(pp, now) else { return false };
+    match take_due(pp, now) {
+        Some(taken) => {
+            run_one_timer(pp, taken);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Calls the function of a timer of `pp` that was taken; the lock is held, and dropped meanwhile. The second half of
+/// Go's `runOneTimer`.
+#[inline(always)]
+fn run_one_timer(pp: &P, taken: Taken) {
     unlock(&pp.timers_lock);
     taken.run();
     lock(&pp.timers_lock);
-    true
 }
 
 /// The call that a timer has fired for. The timer is its owner's again: it may be reset, or even have another owner.
@@ -79,7 +90,7 @@ pub(in crate::runtime) fn take_due(pp: &'static P, now: i64) -> Option<Taken> {
 }
 
 /// Takes `t`, the first timer of `pp`, in state [`TIMER_RUNNING`]; the lock is held. The first half of Go's
-/// `runOneTimer`, as [`Taken::run`] is the second.
+/// `runOneTimer`.
 #[inline(always)]
 fn take(pp: &'static P, t: &'static Timer, now: i64) -> Taken {
     let taken = Taken { f: t.f.get(), arg: t.arg.get(), seq: t.seq.load(Ordering::Relaxed) };

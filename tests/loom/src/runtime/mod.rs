@@ -5,6 +5,7 @@ mod base;
 mod chan;
 mod data;
 mod embed;
+mod explore;
 mod g;
 mod lock;
 mod m;
@@ -19,11 +20,12 @@ mod time;
 mod world;
 
 pub(crate) use base::fatal::{throw, throw as fatal};
-pub(crate) use base::os::nanotime;
+pub(crate) use base::os::nanotime as now;
 #[cfg(test)]
 pub(crate) use base::os::pass_time;
 pub(crate) use data::{atomic, runtime2};
 pub(crate) use sched::must_wait::must_wait;
+pub(crate) use sched::point::point;
 pub(crate) use sched::spin::{can_spin, do_spin};
 #[cfg(test)]
 pub(crate) use sema::notify_list::notify_list_wait;

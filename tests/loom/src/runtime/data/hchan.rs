@@ -1,7 +1,7 @@
 //! Stand-in for a channel.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, Sudog};
@@ -15,6 +15,12 @@ pub(crate) struct Hchan {
     pub(crate) recvq: Waitq,
     pub(crate) sendq: Waitq,
     pub(crate) lock: Mutex,
+}
+
+impl Hchan {
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed) != 0
+    }
 }
 
 #[derive(Default)]

@@ -2,6 +2,7 @@
 
 mod base;
 pub(crate) mod data;
+mod explore;
 mod lock;
 mod mem;
 pub(crate) mod netpoll;
@@ -10,6 +11,7 @@ mod sched;
 mod time;
 
 pub(crate) use base::this::on_goroutine;
+pub(crate) use explore::explored_number;
 pub(crate) use netpoll::poll_desc::{Mode, PollDesc, PollError};
 pub(crate) use pollwait::deadline::poll_runtime_poll_set_deadline;
 pub(crate) use pollwait::ops::{

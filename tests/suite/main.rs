@@ -5,6 +5,7 @@ mod auto_traits;
 mod chan;
 mod context;
 mod detach;
+mod explore;
 mod fs;
 mod goroutine;
 mod harness;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         chan::TESTS,
         context::TESTS,
         detach::TESTS,
+        explore::TESTS,
         fs::TESTS,
         goroutine::TESTS,
         &[io::TESTS],

@@ -61,6 +61,7 @@ pub(crate) fn explore_run<T, R>(
     run.max_choices = limits.max_choices;
     run.choices = 0;
     run.end = None;
+    run.foreign = false;
     woken_outside();
     stuck();
     run.story = limits.tells.then(Vec::new);

@@ -1,0 +1,230 @@
+//! Each way to fail, and what is told of it; the same schedule is the same run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use gosched::chan::bounded;
+use gosched::explore::{Explorer, Failure, FailureKind, Strategy, choose};
+use gosched::sync::{Mutex, WaitGroup};
+use gosched::{Builder, go, select, yield_now};
+
+use crate::harness::tests;
+
+tests! {
+    a_panic_is_found
+    a_deadlock_names_who_waits_and_where
+    what_is_left_behind_is_named
+    a_livelock_ends
+    an_expected_panic_is_no_failure
+    a_token_is_its_run
+    every_token_tells_the_same_story
+    a_failure_is_made_small
+    what_went_well_is_dropped
+    a_select_chooses_each_case
+    a_yield_lets_others_go_on
+}
+
+/// Two goroutines that take two locks in different orders.
+fn opposite_orders() {
+    let (a, b) = (Arc::new(Mutex::new(())), Arc::new(Mutex::new(())));
+    let (a2, b2) = (a.clone(), b.clone());
+    let other = Builder::new().name("other").go(move || {
+        let _a = a2.lock();
+        let _b = b2.lock();
+    });
+    {
+        let _b = b.lock();
+        let _a = a.lock();
+    }
+    other.unwrap().join().unwrap();
+}
+
+/// Two goroutines that read, and then write.
+fn lost_update() {
+    let sum = Arc::new(Mutex::new(0));
+    let add = {
+        let sum = sum.clone();
+        move || {
+            let read = *sum.lock();
+            *sum.lock() = read + 1;
+        }
+    };
+    let other = go(add.clone());
+    add();
+    other.join().unwrap();
+    assert_eq!(*sum.lock(), 2, "an update is lost");
+}
+
+fn failure(f: fn()) -> Failure {
+    Explorer::new().iterations(10_000).check(f).expect_err("it is found")
+}
+
+fn a_panic_is_found() {
+    let failure = failure(lost_update);
+    assert_eq!(failure.kind(), FailureKind::Panic);
+    let text = failure.to_string();
+    assert!(text.contains("an update is lost"), "{text}");
+    assert!(text.contains("goroutine 1 panics at "), "{text}");
+    assert!(text.contains(&format!("GOSCHED_REPLAY={}", failure.token())), "{text}");
+}
+
+fn a_deadlock_names_who_waits_and_where() {
+    let failure = failure(opposite_orders);
+    assert_eq!(failure.kind(), FailureKind::Deadlock);
+    let text = failure.to_string();
+    for part in ["goroutine 1 \"main\" [sync.Mutex.Lock]:", "goroutine 2 \"other\" [sync.Mutex.Lock]:"] {
+        assert!(text.contains(part), "{text}");
+    }
+    let places = text.lines().filter(|line| line.contains("explore/failures.rs:"));
+    assert!(places.count() >= 2, "{text}");
+}
+
+fn what_is_left_behind_is_named() {
+    let failure = failure(|| {
+        let (tx, rx) = bounded(0);
+        let sender = Builder::new().name("sender").go(move || tx.send(1).unwrap());
+        drop(sender);
+        std::mem::forget(rx);
+    });
+    assert_eq!(failure.kind(), FailureKind::Leak);
+    let text = failure.to_string();
+    assert!(text.contains("goroutine 2 \"sender\" [chan send]:"), "{text}");
+    assert!(!text.contains("goroutine 1 \"main\" ["), "{text}");
+}
+
+fn a_livelock_ends() {
+    let (explorer, done) = (Explorer::new().max_choices(10_000), || {
+        let waits = Arc::new(Mutex::new(false));
+        while !*waits.lock() {
+            yield_now();
+        }
+    });
+    assert_eq!(explorer.check(done).unwrap_err().kind(), FailureKind::TooLong);
+}
+
+fn an_expected_panic_is_no_failure() {
+    Explorer::new().iterations(10).run(|| {
+        let caught = go(|| std::panic::catch_unwind(|| panic!("expected")).is_err());
+        assert!(caught.join().unwrap());
+    });
+    // One that leaves its goroutine is a failure, though it is joined.
+    let joined = || assert!(go(|| panic!("out of it")).join().is_err());
+    assert!(failure(joined).to_string().contains("out of it"));
+}
+
+fn a_token_is_its_run() {
+    let failure = failure(lost_update);
+    // SAFETY: this process has no thread that reads the environment meanwhile.
+    unsafe { std::env::set_var("GOSCHED_REPLAY", failure.token()) };
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    let again = Explorer::new().check(|| {
+        RUNS.fetch_add(1, Ordering::Relaxed);
+        lost_update();
+    });
+    let again = again.expect_err("it fails again");
+    assert_eq!((again.token(), again.story()), (failure.token(), failure.story()));
+    // Once to see that it fails, and once to tell how.
+    assert_eq!(RUNS.load(Ordering::Relaxed), 2);
+    // SAFETY: as above.
+    unsafe { std::env::set_var("GOSCHED_REPLAY", "s1") };
+    assert_eq!(Explorer::new().check(lost_update).unwrap(), 1, "without a switch it goes well");
+}
+
+/// A program with a bit of all, whose outcome depends on the order.
+fn a_bit_of_all() {
+    let (tx, rx) = bounded(1);
+    let wg = Arc::new(WaitGroup::new());
+    let lock = Arc::new(Mutex::new(Vec::new()));
+    for i in 0..3 {
+        let (tx, lock) = (tx.clone(), lock.clone());
+        wg.go(move || {
+            gosched::time::sleep(Duration::from_millis(i / 2));
+            lock.lock().push(i);
+            tx.send(i).unwrap();
+        });
+    }
+    let timeout = gosched::time::after(Duration::from_millis(1));
+    let mut seen = Vec::new();
+    while seen.len() < 3 {
+        select! {
+            recv(rx) -> value => seen.push(value.unwrap()),
+            recv(timeout) -> _time => {}
+        }
+    }
+    wg.wait();
+    assert_ne!((seen, lock.lock().as_slice()), (vec![1, 0, 2], &[1, 0, 2][..]), "one order of many");
+}
+
+fn every_token_tells_the_same_story() {
+    // Of so many seeds; each token is replayed.
+    for seed in 0..if cfg!(debug_assertions) { 20 } else { 100 } {
+        let found =
+            Explorer::new().seed(seed).iterations(10_000).check(a_bit_of_all).expect_err("it is found");
+        // SAFETY: this process has no thread that reads the environment meanwhile.
+        unsafe { std::env::set_var("GOSCHED_REPLAY", found.token()) };
+        let again = Explorer::new().check(a_bit_of_all).expect_err("it fails again");
+        assert_eq!(
+            again.to_string().replace("schedule 1,", ""),
+            found.to_string().replace(&format!("schedule {},", found.schedules()), "")
+        );
+        assert!(!found.to_string().contains("didn't fail again"), "{found}");
+        // SAFETY: as above.
+        unsafe { std::env::remove_var("GOSCHED_REPLAY") };
+    }
+}
+
+fn a_failure_is_made_small() {
+    // One switch is enough: after the read of either.
+    let failure = Explorer::new().strategy(Strategy::Random).seed(5).check(lost_update).unwrap_err();
+    assert!(failure.token().len() <= 8, "{}", failure.token());
+}
+
+fn what_went_well_is_dropped() {
+    static ALIVE: AtomicUsize = AtomicUsize::new(0);
+    struct Counted;
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            ALIVE.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    Explorer::new().iterations(200).run(|| {
+        ALIVE.fetch_add(1, Ordering::Relaxed);
+        let counted = Counted;
+        go(move || drop(counted)).join().unwrap();
+    });
+    assert_eq!(ALIVE.load(Ordering::Relaxed), 0);
+}
+
+fn a_select_chooses_each_case() {
+    for wanted in 0..3 {
+        let found = Explorer::new().iterations(1_000).check(move || {
+            let channels = [bounded(1), bounded(1), bounded(1)];
+            channels.iter().for_each(|(tx, _)| tx.send(()).unwrap());
+            let [(_, a), (_, b), (_, c)] = &channels;
+            let chosen = select! {
+                recv(a) -> _nothing => 0,
+                recv(b) -> _nothing => 1,
+                recv(c) -> _nothing => 2,
+            };
+            assert_ne!(chosen, wanted);
+        });
+        assert!(found.is_err(), "case {wanted} is never done");
+    }
+    let none = Explorer::new().iterations(1_000).check(|| assert!(choose(4) < 4));
+    assert!(none.is_ok());
+}
+
+fn a_yield_lets_others_go_on() {
+    // In the schedule in which nobody interferes, too.
+    // SAFETY: this process has no other thread yet.
+    unsafe { std::env::set_var("GOSCHED_REPLAY", "s1") };
+    Explorer::new().run(|| {
+        let done = Arc::new(Mutex::new(false));
+        let set = done.clone();
+        go(move || *set.lock() = true);
+        while !*done.lock() {
+            yield_now();
+        }
+    });
+}

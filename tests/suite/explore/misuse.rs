@@ -1,0 +1,237 @@
+//! What an exploration refuses, and that the next one is unharmed.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
+
+use gosched::chan::{TryRecvError, bounded};
+use gosched::explore::{Explorer, FailureKind, explore};
+use gosched::{go, run, synctest};
+
+use crate::harness::tests;
+
+tests! {
+    an_exploration_in_an_exploration_is_refused
+    run_in_an_exploration_is_refused
+    an_exploration_on_a_goroutine_is_refused
+    a_thread_that_sends_is_told_of
+    a_goroutine_of_others_that_sends_is_told_of
+    a_real_socket_is_refused
+    blocking_is_done_at_once
+    one_that_never_ends_is_told_of
+    explorations_of_several_threads_take_turns
+    others_go_on_beside_an_exploration
+    a_wait_outside_is_refused
+    a_bad_token_is_refused
+    those_left_behind_harm_nobody
+}
+
+/// The text of what `f` panics with.
+fn text(f: impl FnOnce()) -> String {
+    let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("it panics");
+    match payload.downcast::<String>() {
+        Ok(text) => *text,
+        Err(payload) => (*payload.downcast::<&str>().expect("a text")).to_owned(),
+    }
+}
+
+/// Whether explorations work.
+fn all_is_well() {
+    let ran = Explorer::new().iterations(50).check(|| {
+        let (tx, rx) = bounded(1);
+        go(move || tx.send(6 * 7).unwrap());
+        assert_eq!(rx.recv(), Ok(42));
+    });
+    assert_eq!(ran.unwrap(), 50);
+    assert_eq!(run(|| go(|| 42).join().unwrap()), 42);
+}
+
+fn an_exploration_in_an_exploration_is_refused() {
+    let told = text(|| explore(|| explore(|| {})));
+    assert!(told.contains("gosched: explore was called on a goroutine"), "{told}");
+    all_is_well();
+    let told = text(|| synctest::test(|| synctest::test(|| {})));
+    assert!(told.contains("gosched: synctest was called on a goroutine"), "{told}");
+    all_is_well();
+}
+
+fn run_in_an_exploration_is_refused() {
+    let told = text(|| explore(|| run(|| {})));
+    assert!(told.contains("gosched::run called on a goroutine"), "{told}");
+    all_is_well();
+}
+
+fn an_exploration_on_a_goroutine_is_refused() {
+    let told = run(|| text(|| explore(|| {})));
+    assert!(told.contains("gosched: explore was called on a goroutine"), "{told}");
+    all_is_well();
+}
+
+fn a_thread_that_sends_is_told_of() {
+    let failure = Explorer::new().check(|| {
+        let (tx, rx) = bounded(0);
+        let thread = thread::spawn(move || tx.send(1));
+        let _ = rx.recv();
+        let _ = thread.join();
+    });
+    let failure = failure.unwrap_err();
+    // If nobody can run, and the thread hasn't come yet, it is a deadlock.
+    assert!(matches!(failure.kind(), FailureKind::Foreign | FailureKind::Deadlock), "{failure}");
+    all_is_well();
+    // One that comes while another goroutine runs.
+    let failure = Explorer::new().check(|| {
+        let (tx, rx) = bounded(1);
+        let receiver = go(move || rx.recv());
+        gosched::yield_now();
+        gosched::yield_now();
+        gosched::time::sleep(Duration::from_millis(1));
+        thread::spawn(move || tx.send(1)).join().unwrap().unwrap();
+        receiver.join().unwrap().unwrap();
+    });
+    assert_eq!(failure.unwrap_err().kind(), FailureKind::Foreign);
+    all_is_well();
+}
+
+fn a_goroutine_of_others_that_sends_is_told_of() {
+    let (tx, rx) = bounded::<()>(0);
+    let (asked, asks) = mpsc::channel::<()>();
+    thread::scope(|s| {
+        s.spawn(move || {
+            run(move || {
+                gosched::blocking(|| asks.recv()).unwrap();
+                let _ = tx.send(());
+            })
+        });
+        let failure = Explorer::new().check(move || {
+            let rx = rx.clone();
+            let asked = asked.clone();
+            let receiver = go(move || rx.recv());
+            gosched::time::sleep(Duration::from_secs(1));
+            asked.send(()).unwrap();
+            // In real time, until the other goroutine wants the processor.
+            thread::sleep(Duration::from_millis(100));
+            gosched::yield_now();
+            gosched::time::sleep(Duration::from_secs(1));
+            let _ = receiver.join();
+        });
+        let kind = failure.unwrap_err().kind();
+        assert!(matches!(kind, FailureKind::Foreign | FailureKind::Deadlock), "{kind:?}");
+    });
+    all_is_well();
+}
+
+fn a_real_socket_is_refused() {
+    let told = text(|| explore(|| drop(gosched::net::TcpListener::bind("127.0.0.1:0"))));
+    assert!(told.contains("gosched: a real socket in an exploration"), "{told}");
+    all_is_well();
+}
+
+fn blocking_is_done_at_once() {
+    Explorer::new().iterations(100).run(|| {
+        let text = gosched::blocking(|| std::fs::read_to_string("/proc/self/comm"));
+        assert!(text.is_ok());
+        let (tx, rx) = bounded(0);
+        go(move || tx.send(gosched::blocking(|| 42)).unwrap());
+        assert_eq!(rx.recv(), Ok(42));
+    });
+}
+
+fn one_that_never_ends_is_told_of() {
+    let failure = Explorer::new().check(|| {
+        go(|| {
+            loop {
+                std::hint::spin_loop();
+            }
+        });
+    });
+    assert_eq!(failure.unwrap_err().kind(), FailureKind::Stuck);
+    all_is_well();
+}
+
+fn explorations_of_several_threads_take_turns() {
+    let barrier = Arc::new(Barrier::new(4));
+    let threads: Vec<_> = (0..4)
+        .map(|i| {
+            let barrier = barrier.clone();
+            thread::spawn(move || {
+                barrier.wait();
+                for _ in 0..10 {
+                    let found = Explorer::new().seed(i).iterations(100).check(move || {
+                        let (tx, rx) = bounded(2);
+                        let other = tx.clone();
+                        go(move || tx.send(1).unwrap());
+                        go(move || other.send(2).unwrap());
+                        assert!(i % 2 == 0 || rx.recv() == Ok(1));
+                        rx.recv().unwrap();
+                    });
+                    assert_eq!(found.is_err(), i % 2 == 1);
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+fn others_go_on_beside_an_exploration() {
+    let (end, ends) = bounded::<()>(0);
+    thread::scope(|s| {
+        let other = s.spawn(move || {
+            run(move || {
+                let mut rounds = 0;
+                while ends.try_recv().is_err_and(|error| error == TryRecvError::Empty) {
+                    gosched::time::sleep(Duration::from_micros(100));
+                    go(|| gosched::yield_now()).join().unwrap();
+                    rounds += 1;
+                }
+                rounds
+            })
+        });
+        let program = || {
+            let (tx, rx) = bounded(2);
+            let other = tx.clone();
+            go(move || tx.send(1).unwrap());
+            go(move || other.send(2).unwrap());
+            assert_eq!(rx.recv().unwrap() + rx.recv().unwrap(), 3);
+            gosched::time::sleep(Duration::from_secs(1));
+        };
+        for _ in 0..20 {
+            Explorer::new().iterations(200).run(program);
+        }
+        drop(end);
+        assert!(other.join().unwrap() > 0);
+    });
+}
+
+fn a_wait_outside_is_refused() {
+    let told = run(|| text(synctest::wait));
+    assert!(told.contains("gosched: synctest::wait outside of synctest::test"), "{told}");
+    let two = text(|| {
+        synctest::test(|| {
+            go(synctest::wait);
+            synctest::wait();
+        });
+    });
+    assert!(two.contains("gosched: synctest::wait, while another goroutine waits in it"), "{two}");
+}
+
+fn a_bad_token_is_refused() {
+    // SAFETY: this process has no other thread yet.
+    unsafe { std::env::set_var("GOSCHED_REPLAY", "nonsense") };
+    let told = text(|| explore(|| {}));
+    assert!(told.contains("GOSCHED_REPLAY: \"nonsense\" is no token of a schedule"), "{told}");
+}
+
+fn those_left_behind_harm_nobody() {
+    for _ in 0..50 {
+        let leak = Explorer::new().iterations(1).check(|| {
+            let (tx, rx) = bounded(0);
+            go(move || tx.send(1));
+            go(|| gosched::time::sleep(Duration::from_secs(1)));
+            std::mem::forget(rx);
+        });
+        assert_eq!(leak.unwrap_err().kind(), FailureKind::Leak);
+        all_is_well();
+    }
+}

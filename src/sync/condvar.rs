@@ -188,7 +188,8 @@ impl Condvar {
             if !condition(&mut *guard) {
                 return (guard, WaitTimeoutResult(false));
             }
-            let Some(left) = timeout.checked_sub(instant_now() - start) else {
+            let left = timeout.saturating_sub(instant_now() - start);
+            if left.is_zero() {
                 return (guard, WaitTimeoutResult(true));
             };
             guard = self.wait_timeout(guard, left).0;

@@ -29,7 +29,7 @@ fn orders(explorer: &Explorer) -> (u64, Vec<[usize; 3]>) {
             let order = order.clone();
             go(move || order.lock().push(i))
         });
-        handles.map(|handle| handle.join().unwrap());
+        handles.into_iter().for_each(|handle| handle.join().unwrap());
         let order = order.lock().clone().try_into().unwrap();
         each.lock().unwrap().push(order);
     });

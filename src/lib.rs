@@ -23,6 +23,7 @@
 //! | --- | --- | --- |
 //! | start | [`run`]; with the feature `macros`, `#[gosched::main]` | `main` |
 //! | test | [`testing`]; with the feature `macros`, `#[gosched::test]` | `testing` |
+//! | find races and deadlocks, in one schedule after the other; test on a clock that jumps | [`explore`](mod@explore), [`synctest`] | `testing/synctest` |
 //! | make a goroutine | [`go()`], [`Builder`], [`scope()`] for one that borrows | `go` |
 //! | get its result, or its panic | [`JoinHandle::join`] | |
 //! | pass values | [`chan`], [`select!`](select!), [`chan::Select`] | `chan`, `select` |

@@ -1,6 +1,6 @@
 //! Tests on a clock of their own: Go's `testing/synctest`, since 1.25.
 //!
-//! [`test`] runs a closure, and the goroutines that it makes, in a time that stands still while one of them can run,
+//! [`test()`] runs a closure, and the goroutines that it makes, in a time that stands still while one of them can run,
 //! and then jumps to the next timer: a timeout of an hour is over at once, and no test has to sleep and hope.
 //! [`wait`] returns when all the others wait.
 //!
@@ -48,7 +48,7 @@ where
     }
 }
 
-/// Waits until all other goroutines of the [`test`] wait: for each other, or for a time. Go's `synctest.Wait`.
+/// Waits until all other goroutines of the [`test()`] wait: for each other, or for a time. Go's `synctest.Wait`.
 ///
 /// ```
 /// use gosched::synctest;
@@ -65,7 +65,7 @@ where
 /// ```
 ///
 /// # Panics
-/// Outside of a [`test`] and of an [exploration](crate::explore), and if another goroutine waits for that already.
+/// Outside of a [`test()`] and of an [exploration](crate::explore), and if another goroutine waits for that already.
 #[track_caller]
 pub fn wait() {
     assert!(explored_number().is_some(), "gosched: synctest::wait outside of synctest::test");

@@ -18,8 +18,8 @@ pub struct Hchan {
     pub buf: *mut c_void,
     /// The size of a value, in bytes.
     pub elemsize: u16,
-    /// [`CLOSED`] once it is closed; besides, [`EXPLORED`] if it was made in an exploration. So a channel that is 0 is
-    /// open, and its operations are no points.
+    /// Its lowest bit is set once it is closed, and the next one if it was made in an exploration: so a channel with 0
+    /// is open, and its operations are no points.
     pub closed: AtomicU32,
     /// The type of the values.
     pub elemtype: &'static Type,

@@ -44,6 +44,12 @@
 //! timer: an hour takes no time. It is that of [`time`](crate::time), of timeouts and deadlines; a program reads it by
 //! [`time::now`](crate::time::now). [`std::time::Instant::now`] stays real.
 //!
+//! # Networks
+//!
+//! [`pipe()`] is a connection in memory, in place of a real socket: its reads and writes are points, and how many bytes
+//! they take is a choice. A [`Link`] makes connections with latency, that are reset, and that are partitioned for a
+//! while: a program is tested with the faults that it is to bear, as the strategy chooses them.
+//!
 //! # Limits
 //!
 //! - What happens between two points is done at once. Atomics of std aren't points: orders of memory are explored by
@@ -51,8 +57,8 @@
 //! - The same choices must be the same run: the closure makes all its state, and depends on no random number, no
 //!   address, and no time but that of [`time`](crate::time).
 //! - A schedule has one processor. What blocks a thread blocks all: [`blocking`](crate::blocking) calls its
-//!   closure at once. Sockets panic. A thread, or another goroutine, that wakes one of the closure's makes the
-//!   schedule fail.
+//!   closure at once. Sockets panic: [`pipe()`] is in their place. A thread, or another goroutine, that wakes one of
+//!   the closure's makes the schedule fail.
 //! - A panic fails even if its goroutine is joined. What is expected is to be caught in the goroutine.
 //! - A schedule that has failed leaves its goroutines behind: their stacks are lost, and what is on them isn't
 //!   dropped.
@@ -69,12 +75,18 @@
 //! | `shrink.rs` | fewer switches that still fail |
 //! | `failure.rs`, `panics.rs` | what is told of a failure |
 //! | `rng.rs` | random numbers of a seed |
+//! | `pipe.rs` | `Pipe`: a connection in memory, in place of sockets |
+//! | `link.rs` | `Link`: what a network does to connections |
+//! | `connection.rs` | the bytes that are under way from one end to the other |
 
+mod connection;
 mod exhaustive;
 mod explorer;
 mod failure;
+mod link;
 mod panics;
 mod pct;
+mod pipe;
 mod rng;
 mod schedule;
 mod shrink;
@@ -83,6 +95,8 @@ mod strategy;
 pub use explorer::Explorer;
 pub(crate) use explorer::in_order;
 pub use failure::{Failure, FailureKind};
+pub use link::Link;
+pub use pipe::{Pipe, pipe};
 pub use strategy::Strategy;
 
 use crate::runtime::{explored_number, value};

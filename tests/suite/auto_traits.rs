@@ -11,8 +11,8 @@ use gosched::chan::{self, hchan};
 use gosched::sync as ours;
 use gosched::{
     AccessError, Builder, GoroutineLocal, JoinError, JoinFuture, JoinHandle, OsThreadLock, Scope,
-    ScopedJoinHandle, context, fs, io, iter, labels, metrics, net, netpoll, pprof, proc, process, runtime2,
-    signal, testing, time,
+    ScopedJoinHandle, context, explore, fs, io, iter, labels, metrics, net, netpoll, pprof, proc, process,
+    runtime2, signal, testing, time,
 };
 
 use crate::harness::tests;
@@ -83,6 +83,7 @@ fn types_without_parameters() {
         "++": ours::AcquireFuture<'static>;
         "++": signal::Signal signal::Signals time::Ticker time::Timer testing::Test<'static>;
         "++": metrics::Description metrics::Value pprof::Profile;
+        "++": explore::Link explore::Pipe;
         "++": context::Context context::Canceler context::AfterFunc context::Cause;
         "++": context::ContextError context::RecvContextError;
         // A lock is its goroutine's.
@@ -141,5 +142,6 @@ fn what_may_be_used_where_a_panic_is_caught() {
     both::<(JoinHandle<Cell<u8>>, chan::Sender<Cell<u8>>, chan::Receiver<Cell<u8>>)>();
     both::<(ours::Condvar, ours::Barrier, ours::Once, ours::OnceLock<u8>)>();
     both::<(ours::WaitGroup, ours::Semaphore)>();
+    both::<(explore::Link, explore::Pipe)>();
     both::<(context::Context, context::Canceler, time::Timer, time::Ticker, signal::Signals)>();
 }

@@ -126,12 +126,16 @@ impl Scope {
 
     /// A channel that is closed at the end.
     pub(super) fn done(&self) -> &Receiver<()> {
+        // Dropped after the initialisation: a close is a point, and others may want the channel meanwhile.
+        let mut closed = None;
         self.done.get_or_init(|| {
             let (tx, rx) = bounded(0);
             let mut state = self.state();
             // Looked at with the lock held: else the end may have left before the sender comes.
             if self.ended().is_none() {
                 state.open = Some(tx);
+            } else {
+                closed = Some(tx);
             }
             rx
         })

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use crate::goroutine::current::Goexit;
-use crate::runtime::{fatal, note_panic};
+use crate::runtime::fatal;
 
 /// What a goroutine has panicked with.
 pub(super) type Payload = Box<dyn Any + Send>;
@@ -20,11 +20,7 @@ pub(super) type Outcome<T> = Result<T, Payload>;
 pub(super) fn catch_into<T>(value: &mut MaybeUninit<T>, f: impl FnOnce() -> T) -> Option<Payload> {
     let place = value.as_mut_ptr();
     // SAFETY: a place for the result, which outlives the call.
-    let payload = catch_unwind(AssertUnwindSafe(|| unsafe { ptr::write(place, f()) })).err();
-    if payload.as_ref().is_some_and(|payload| !payload.is::<Goexit>()) {
-        note_panic();
-    }
-    payload
+    catch_unwind(AssertUnwindSafe(|| unsafe { ptr::write(place, f()) })).err()
 }
 
 /// Writes the outcome to `place`; without a payload, it is the result at `value`, which is moved.

@@ -8,12 +8,12 @@ use std::ptr;
 
 use crate::goroutine::outcome::{Outcome, catch_into, discard, discard_in, put};
 use crate::goroutine::panic_mode::lose;
-use crate::goroutine::{JoinHandle, Scope, ScopedJoinHandle};
+use crate::goroutine::{Goexit, JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::G;
 use crate::runtime::{
     self, Inherited, Maker, Name, StackKind, attach_new, begin_locals, default_kind, detached, end_locals,
-    enqueue, finish, fixed_kind, newproc1, own_locals_are_default, point, room_for, started, too_large,
-    unwire, with_own_locals,
+    enqueue, finish, fixed_kind, newproc1, note_panic, own_locals_are_default, point, room_for, started,
+    too_large, unwire, with_own_locals,
 };
 
 /// Runs `f` on a new goroutine. Go's `go` statement.
@@ -378,6 +378,9 @@ where
         begin_locals(gp);
         f()
     });
+    if payload.as_ref().is_some_and(|payload| !payload.is::<Goexit>()) {
+        note_panic();
+    }
     unwire(gp);
     if detached(gp) {
         // SAFETY: the function has ended.

@@ -2,6 +2,7 @@
 //! neither is known by one word, [`Hchan::closed`]: so others pay nothing.
 
 use std::ffi::c_void;
+use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::base::this::whoami;
@@ -58,16 +59,29 @@ pub(super) unsafe fn recv_marked(
     unsafe { recv_locked(gp, mp, c, ep, block, c.is_closed()) }
 }
 
-/// Lets an exploration say which of the cases that are ready is done: puts that first. The channels are locked.
+/// Lets an exploration say which of the cases that are ready is done, if `any` may be: puts that first. And has those of
+/// one channel wait there as they are written: sorted by addresses, they come in an order that depends on those, and
+/// on chance. The channels are locked in `lockorder`, and stay so.
 ///
 /// # Safety
 /// As [`channel`].
 #[cold]
-pub(super) unsafe fn first_by_strategy(scases: &[Scase], pollorder: &mut [u16], nsends: usize) {
+pub(super) unsafe fn order_by_strategy(
+    scases: &[Scase],
+    pollorder: &mut [u16],
+    lockorder: &mut [u16],
+    nsends: usize,
+    any: bool,
+) {
+    // SAFETY: the caller keeps the channels.
+    let channel = |o: u16| unsafe { channel(scases, o) };
+    lockorder.sort_unstable_by_key(|&o| (ptr::from_ref(channel(o)).addr(), o));
+    if !any {
+        return;
+    }
     pollorder.sort_unstable();
     let is_ready = |&place: &usize| {
-        // SAFETY: the caller keeps the channels.
-        let c = unsafe { channel(scases, pollorder[place]) };
+        let c = channel(pollorder[place]);
         let (sends, qcount) = (usize::from(pollorder[place]) < nsends, c.qcount.load(Ordering::Relaxed));
         let open = if sends {
             !c.recvq.first.is_null() || qcount < c.dataqsiz

@@ -14,7 +14,7 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::base::this::{Held, getm, hold, whoami};
 use crate::runtime::chan::buffer::{bufrecv, bufsend, received_nothing};
-use crate::runtime::chan::explored::first_by_strategy;
+use crate::runtime::chan::explored::order_by_strategy;
 use crate::runtime::chan::future::wake_future;
 use crate::runtime::chan::ops::{recv, send};
 use crate::runtime::data::hchan::Hchan;
@@ -229,8 +229,8 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
     unsafe {
         sort_by_address(scases, pollorder, lockorder);
         sellock(mp, scases, lockorder);
-        if chooses() && matches!(how, How::Try | How::Wait) {
-            first_by_strategy(scases, pollorder, nsends);
+        if chooses() {
+            order_by_strategy(scases, pollorder, lockorder, nsends, matches!(how, How::Try | How::Wait));
         }
 
         // Pass 1: is one ready?

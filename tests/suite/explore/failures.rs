@@ -1,10 +1,12 @@
 //! Each way to fail, and what is told of it; the same schedule is the same run.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use gosched::chan::bounded;
+use gosched::context::Context;
 use gosched::explore::{Explorer, Failure, FailureKind, Strategy, choose};
 use gosched::sync::{Mutex, WaitGroup};
 use gosched::{Builder, go, select, yield_now};
@@ -23,6 +25,9 @@ tests! {
     what_went_well_is_dropped
     a_select_chooses_each_case
     a_yield_lets_others_go_on
+    arms_of_one_channel_wait_in_their_order
+    a_panic_of_a_scope_may_be_caught
+    a_context_is_asked_for_its_end_while_it_ends
 }
 
 /// Two goroutines that take two locks in different orders.
@@ -105,7 +110,7 @@ fn a_livelock_ends() {
 
 fn an_expected_panic_is_no_failure() {
     Explorer::new().iterations(10).run(|| {
-        let caught = go(|| std::panic::catch_unwind(|| panic!("expected")).is_err());
+        let caught = go(|| catch_unwind(|| panic!("expected")).is_err());
         assert!(caught.join().unwrap());
     });
     // One that leaves its goroutine is a failure, though it is joined.
@@ -226,5 +231,40 @@ fn a_yield_lets_others_go_on() {
         while !*done.lock() {
             yield_now();
         }
+    });
+}
+
+fn arms_of_one_channel_wait_in_their_order() {
+    // The same in each run, though selects sort their channels by address.
+    Explorer::new().run(|| {
+        let (tx, rx) = bounded(0);
+        let waits = go(move || {
+            select! {
+                recv(rx) -> _value => true,
+                recv(rx) -> _value => false,
+            }
+        });
+        gosched::time::sleep(Duration::from_millis(1));
+        tx.send(()).unwrap();
+        assert!(waits.join().unwrap());
+    });
+}
+
+fn a_panic_of_a_scope_may_be_caught() {
+    Explorer::new().iterations(10).run(|| {
+        let panics = || gosched::scope(|_| resume_unwind(Box::new("expected")));
+        assert!(catch_unwind(AssertUnwindSafe(|| -> () { panics() })).is_err());
+    });
+}
+
+fn a_context_is_asked_for_its_end_while_it_ends() {
+    Explorer::new().run(|| {
+        let (ctx, cancel) = Context::background().with_cancel();
+        let others = [(); 2].map(|()| {
+            let ctx = ctx.clone();
+            go(move || drop(ctx.done().clone()))
+        });
+        cancel.cancel();
+        others.into_iter().for_each(|other| other.join().unwrap());
     });
 }

@@ -7,9 +7,9 @@ use gosched::chan::{
 };
 use gosched::{scope, select, yield_now};
 
-use crate::ledger::{Ledger, Token};
-use crate::rng::Rng;
-use crate::tally::{Op, count};
+use super::ledger::{Ledger, Token};
+use super::rng::Rng;
+use super::tally::{Op, count};
 
 /// Room of a channel: most often little or none.
 pub fn room(rng: &mut Rng) -> usize {

@@ -12,10 +12,10 @@ use gosched::iter::{Pull, Yielder, pull};
 use gosched::proc::{self, Coro};
 use gosched::{lock_os_thread, morestack_check, scope, yield_now};
 
-use crate::channels::room;
-use crate::ledger::{Ledger, Token};
-use crate::rng::Rng;
-use crate::tally::{Op, count};
+use super::channels::room;
+use super::ledger::{Ledger, Token};
+use super::rng::Rng;
+use super::tally::{Op, count};
 
 /// A generator of so many tokens, some of them from another generator; it parks now and then, and may
 /// be locked to its thread.

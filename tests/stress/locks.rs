@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use gosched::sync::{Barrier, Condvar, Mutex, Once, OnceLock, RwLock, Semaphore, WaitGroup};
 use gosched::{go, scope, yield_now};
 
-use crate::ledger::{Ledger, Token};
-use crate::rng::Rng;
-use crate::tally::{Op, count};
+use super::ledger::{Ledger, Token};
+use super::rng::Rng;
+use super::tally::{Op, count};
 
 pub fn counter(rng: &mut Rng) {
     let (goroutines, each) = (rng.up_to(8), rng.up_to(200));

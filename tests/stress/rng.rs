@@ -2,8 +2,8 @@
 
 use gosched::yield_now;
 
-pub use crate::random::Rng;
-use crate::tally::{Op, count};
+pub use super::random::Rng;
+use super::tally::{Op, count};
 
 impl Rng {
     /// From 1 to `n`.

@@ -3,10 +3,10 @@
 use gosched::chan::{Receiver, Select, bounded, never};
 use gosched::{scope, select, yield_now};
 
-use crate::channels::{room, send};
-use crate::ledger::{Ledger, Token};
-use crate::rng::Rng;
-use crate::tally::{Op, count};
+use super::channels::{room, send};
+use super::ledger::{Ledger, Token};
+use super::rng::Rng;
+use super::tally::{Op, count};
 
 /// Everybody sends to everybody, and receives while it would have to wait.
 pub fn mesh(rng: &mut Rng) {

@@ -7,8 +7,8 @@ use gosched::chan::bounded;
 use gosched::sync::WaitGroup;
 use gosched::{Builder, go, lock_os_thread, proc, scope};
 
-use crate::rng::Rng;
-use crate::tally::{Op, count};
+use super::rng::Rng;
+use super::tally::{Op, count};
 
 /// Each makes others and adds up what they return.
 pub fn tree(rng: &mut Rng) {

@@ -2,17 +2,17 @@
 //! stopped and set anew while they fire.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gosched::chan::{Receiver, RecvTimeoutError, Sender, bounded};
 use gosched::sync::Semaphore;
-use gosched::time::{Timer, after, sleep, tick};
+use gosched::time::{Timer, after, now, sleep, tick};
 use gosched::{scope, select};
 
-use crate::channels::room;
-use crate::ledger::{Ledger, Token};
-use crate::rng::Rng;
-use crate::tally::{Op, count};
+use super::channels::room;
+use super::ledger::{Ledger, Token};
+use super::rng::Rng;
+use super::tally::{Op, count};
 
 /// Some microseconds, or none.
 fn short(rng: &mut Rng) -> Duration {
@@ -27,13 +27,13 @@ pub fn naps(rng: &mut Rng) {
             let mut rng = rng.fork();
             s.go(move || {
                 for _ in 0..each {
-                    let (d, start) = (short(&mut rng), Instant::now());
+                    let (d, start) = (short(&mut rng), now());
                     match rng.below(3) {
                         0 => sleep(d),
                         1 => assert!(after(d).recv().is_ok()),
                         _ => select! { default(d) => {} },
                     }
-                    assert!(start.elapsed() >= d, "woken too early");
+                    assert!(now() - start >= d, "woken too early");
                     count(Op::Sleep);
                 }
             });

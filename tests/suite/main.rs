@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         context::TESTS,
         detach::TESTS,
         explore::TESTS,
+        explore::own::TESTS,
         fs::TESTS,
         goroutine::TESTS,
         &[io::TESTS],

@@ -8,6 +8,7 @@ use std::thread;
 use gosched::chan::{Receiver, RecvError, SendError, Sender, TryRecvError, TrySendError, bounded, never};
 use gosched::{Builder, go, run, scope, yield_now};
 
+use crate::harness::explored::{each, in_any_order, times};
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::tests;
 
@@ -47,8 +48,8 @@ impl Drop for Counted<'_> {
     }
 }
 
-fn an_unbuffered_send_waits_for_its_receive() {
-    run(|| {
+pub fn an_unbuffered_send_waits_for_its_receive() {
+    in_any_order(|| {
         let (tx, rx) = bounded(0);
         assert_eq!(tx.try_send(1), Err(TrySendError::Full(1)));
         assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
@@ -88,36 +89,36 @@ fn a_buffer_has_room_for_what_it_was_told() {
     assert_eq!(rx.capacity(), 0);
 }
 
-fn values_come_in_order() {
-    for cap in [0, 1, 2, 1000] {
-        run(|| {
-            let (tx, rx) = bounded(cap);
-            go(move || (0..5000).for_each(|i| tx.send(i).unwrap()));
-            assert!(rx.iter().eq(0..5000), "with room for {cap}");
-        });
-    }
+pub fn values_come_in_order() {
+    in_any_order(|| {
+        for cap in each([0, 1, 2, 1000]) {
+            let ((tx, rx), n) = (bounded(cap), times(5000, 5));
+            go(move || (0..n).for_each(|i| tx.send(i).unwrap()));
+            assert!(rx.iter().eq(0..n), "with room for {cap}");
+        }
+    });
 }
 
-fn who_waits_is_served_in_order() {
-    run(|| {
-        let (tx, rx) = bounded(1);
+pub fn who_waits_is_served_in_order() {
+    in_any_order(|| {
+        let ((tx, rx), n) = (bounded(1), times(10, 4));
         tx.send(0).unwrap();
-        let senders: Vec<_> = (1..10)
+        let senders: Vec<_> = (1..n)
             .map(|i| {
                 let tx = tx.clone();
                 go_until_it_waits(move || tx.send(i).unwrap())
             })
             .collect();
-        assert!((0..10).all(|i| rx.recv() == Ok(i)));
+        assert!((0..n).all(|i| rx.recv() == Ok(i)));
         senders.into_iter().for_each(|sender| sender.join().unwrap());
 
-        let receivers: Vec<_> = (0..10)
+        let receivers: Vec<_> = (0..n)
             .map(|_| {
                 let rx = rx.clone();
                 go_until_it_waits(move || rx.recv())
             })
             .collect();
-        (0..10).for_each(|i| tx.send(i).unwrap());
+        (0..n).for_each(|i| tx.send(i).unwrap());
         for (i, receiver) in receivers.into_iter().enumerate() {
             assert_eq!(receiver.join().unwrap(), Ok(i));
         }
@@ -153,8 +154,8 @@ fn when_the_receivers_are_gone_sends_fail() {
     });
 }
 
-fn who_waits_learns_that_the_others_are_gone() {
-    run(|| {
+pub fn who_waits_learns_that_the_others_are_gone() {
+    in_any_order(|| {
         let (tx, rx) = bounded::<()>(0);
         let receivers = [(); 3].map(|()| {
             let rx = rx.clone();
@@ -176,8 +177,8 @@ fn who_waits_learns_that_the_others_are_gone() {
     });
 }
 
-fn close_lets_receivers_finish_and_fails_senders() {
-    run(|| {
+pub fn close_lets_receivers_finish_and_fails_senders() {
+    in_any_order(|| {
         let (tx, rx) = bounded(2);
         tx.send(1).unwrap();
         tx.send(2).unwrap();
@@ -336,33 +337,33 @@ fn values_are_dropped_once() {
     });
 }
 
-fn many_senders_and_receivers_lose_nothing() {
-    const EACH: usize = 2000;
-    for cap in [0, 1, 7, 100] {
-        run(|| {
+pub fn many_senders_and_receivers_lose_nothing() {
+    in_any_order(|| {
+        let (crowd, values) = (times(8, 3), times(2000, 2));
+        for cap in each([0, 1, 7, 100]) {
             let (tx, rx) = bounded::<usize>(cap);
-            let seen: Vec<AtomicU8> = (0..8 * EACH).map(|_| AtomicU8::new(0)).collect();
+            let seen: Vec<AtomicU8> = (0..crowd * values).map(|_| AtomicU8::new(0)).collect();
             scope(|s| {
-                for sender in 0..8 {
+                for sender in 0..crowd {
                     let tx = tx.clone();
-                    s.go(move || (0..EACH).for_each(|i| tx.send(sender * EACH + i).unwrap()));
+                    s.go(move || (0..values).for_each(|i| tx.send(sender * values + i).unwrap()));
                 }
                 drop(tx);
-                for _ in 0..8 {
+                for _ in 0..crowd {
                     s.go(|| rx.iter().for_each(|i| _ = seen[i].fetch_add(1, Ordering::Relaxed)));
                 }
             });
             assert!(seen.iter().all(|count| count.load(Ordering::Relaxed) == 1), "with room for {cap}");
-        });
-    }
+        }
+    });
 }
 
-fn channels_travel_through_channels() {
-    run(|| {
-        let (questions, asked) = bounded::<(u32, Sender<u32>)>(0);
+pub fn channels_travel_through_channels() {
+    in_any_order(|| {
+        let (questions, asked) = bounded::<(usize, Sender<usize>)>(0);
         go(move || asked.iter().for_each(|(number, answer)| answer.send(number * 2).unwrap()));
-        for number in 0..1000 {
-            let (answer, answered) = bounded(number as usize % 2);
+        for number in 0..times(1000, 4) {
+            let (answer, answered) = bounded(number % 2);
             questions.send((number, answer)).unwrap();
             assert_eq!(answered.recv(), Ok(number * 2));
             assert_eq!(answered.recv(), Err(RecvError));

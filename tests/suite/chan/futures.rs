@@ -22,6 +22,7 @@ use gosched::chan::{
 use gosched::time::{Timer, after};
 use gosched::{PanicMode, block_on, blocking, go, num_goroutine, run, scope, set_panic_mode};
 
+use crate::harness::explored::{each, in_any_order};
 use crate::harness::futures::{Task, Woken, for_a_while, waits_and_calls};
 use crate::harness::goroutines::{go_until_it_waits, wait_until};
 use crate::harness::rng::{Rng, number};
@@ -49,9 +50,9 @@ tests! {
     storm_with_eight_ps
 }
 
-fn each_gets_a_value_in_its_turn() {
-    run(|| {
-        for cap in [0, 1, 3] {
+pub fn each_gets_a_value_in_its_turn() {
+    in_any_order(|| {
+        for cap in each([0, 1, 3]) {
             let (tx, rx) = bounded(cap);
             let rx = Arc::new(rx);
             let receives = || {
@@ -71,9 +72,9 @@ fn each_gets_a_value_in_its_turn() {
     });
 }
 
-fn each_gives_a_value_in_its_turn() {
-    run(|| {
-        for cap in [0, 2] {
+pub fn each_gives_a_value_in_its_turn() {
+    in_any_order(|| {
+        for cap in each([0, 2]) {
             let (tx, rx) = bounded(cap);
             (0..cap).for_each(|i| tx.try_send(i).unwrap());
             let sender = tx.clone();
@@ -115,9 +116,9 @@ fn one_that_is_dropped_leaves_nothing() {
     });
 }
 
-fn a_value_that_came_goes_to_who_waits() {
-    run(|| {
-        for cap in [0, 2] {
+pub fn a_value_that_came_goes_to_who_waits() {
+    in_any_order(|| {
+        for cap in each([0, 2]) {
             let (tx, rx) = bounded(cap);
             let came = Task::waits(rx.recv_async());
             let mut next = Task::waits(rx.recv_async());

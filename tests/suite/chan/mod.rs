@@ -1,14 +1,14 @@
 //! Typed channels and selects.
 
-mod channels;
+pub mod channels;
 mod drops;
-mod futures;
-mod impatient;
-mod select;
-mod select_forms;
+pub mod futures;
+pub mod impatient;
+pub mod select;
+pub mod select_forms;
 mod select_panics;
-mod select_set;
-mod timeouts;
+pub mod select_set;
+pub mod timeouts;
 
 use crate::harness::Test;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gosched::chan::{Receiver, RecvError, SendError, TrySendError, bounded, never};
 use gosched::{blocking, go, run, scope, select};
 
+use crate::harness::explored::{each, in_any_order, times};
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::panics;
 use crate::harness::tests;
@@ -73,9 +74,9 @@ fn a_closed_channel_is_ready() {
     });
 }
 
-fn a_select_that_waits_is_woken_by_any_arm() {
-    run(|| {
-        for wake in 0..4 {
+pub fn a_select_that_waits_is_woken_by_any_arm() {
+    in_any_order(|| {
+        for wake in each([0, 1, 2, 3]) {
             let (tx, rx) = bounded(0);
             let (out_tx, out_rx) = bounded(0);
             let waiting = {
@@ -225,8 +226,8 @@ fn large_and_over_aligned_values_go_through() {
     });
 }
 
-fn a_channel_may_be_in_several_arms() {
-    run(|| {
+pub fn a_channel_may_be_in_several_arms() {
+    in_any_order(|| {
         let (tx, rx) = bounded(0);
         let waiting = {
             let rx = rx.clone();
@@ -243,12 +244,12 @@ fn a_channel_may_be_in_several_arms() {
     });
 }
 
-fn send_and_recv_on_one_channel() {
-    run(|| {
+pub fn send_and_recv_on_one_channel() {
+    in_any_order(|| {
         // A buffer: what one select puts in, it may take out again.
         let (tx, rx) = bounded(1);
         let mut held = 0;
-        for i in 0..1000 {
+        for i in 0..times(1000, 4) {
             select! {
                 send(tx, i) -> sent => { sent.unwrap(); held += 1 },
                 recv(rx) -> value => { value.unwrap(); held -= 1 },
@@ -258,8 +259,8 @@ fn send_and_recv_on_one_channel() {
         // No buffer: it takes two, and one sends what the other receives.
         let (tx, rx) = bounded(0);
         let exchange = || {
-            let mut sums = [0u64; 2];
-            for i in 0..1000 {
+            let mut sums = [0; 2];
+            for i in 0..times(1000, 4) {
                 select! {
                     send(tx, i) -> sent => { sent.unwrap(); sums[0] += i },
                     recv(rx) -> value => sums[1] += value.unwrap(),
@@ -272,12 +273,13 @@ fn send_and_recv_on_one_channel() {
     });
 }
 
-fn never_is_never_chosen_and_switches_an_arm_off() {
-    run(|| {
+pub fn never_is_never_chosen_and_switches_an_arm_off() {
+    in_any_order(|| {
         let (a_tx, mut a) = bounded(0);
         let (b_tx, mut b) = bounded(0);
-        go(move || (0..100).for_each(|i| a_tx.send(i).unwrap()));
-        go(move || (0..50).for_each(|i| b_tx.send(i).unwrap()));
+        let [n, m] = [times(100, 4), times(50, 2)];
+        go(move || (0..n).for_each(|i| a_tx.send(i).unwrap()));
+        go(move || (0..m).for_each(|i| b_tx.send(i).unwrap()));
         let (mut open, mut values) = (2, 0);
         while open > 0 {
             select! {
@@ -291,7 +293,7 @@ fn never_is_never_chosen_and_switches_an_arm_off() {
                 },
             }
         }
-        assert_eq!(values, 150);
+        assert_eq!(values, n + m);
     });
 }
 
@@ -362,13 +364,13 @@ fn every_form_of_an_arm() {
     });
 }
 
-fn many_goroutines_select_at_once() {
-    const EACH: u64 = 500;
-    run(|| {
-        let channels: Vec<_> = (0..4).map(bounded::<u64>).collect();
+pub fn many_goroutines_select_at_once() {
+    in_any_order(|| {
+        let (crowd, values) = (times(8, 3), times(500, 2));
+        let channels: Vec<_> = (0..4).map(bounded::<usize>).collect();
         let (stop, stopped) = bounded::<()>(0);
         let received = scope(|s| {
-            let receivers: Vec<_> = (0..8)
+            let receivers: Vec<_> = (0..crowd)
                 .map(|_| {
                     s.go(|| {
                         let mut sum = 0;
@@ -385,10 +387,10 @@ fn many_goroutines_select_at_once() {
                 })
                 .collect();
             scope(|senders| {
-                for sender in 0..8 {
+                for sender in 0..crowd {
                     let channels = &channels;
                     senders.go(move || {
-                        for i in 0..EACH {
+                        for i in 0..values {
                             select! {
                                 send(channels[sender % 4].0, i) -> sent => sent.unwrap(),
                                 send(channels[(sender + 1) % 4].0, i) -> sent => sent.unwrap(),
@@ -398,9 +400,9 @@ fn many_goroutines_select_at_once() {
                 }
             });
             drop(stop);
-            receivers.into_iter().map(|receiver| receiver.join().unwrap()).sum::<u64>()
+            receivers.into_iter().map(|receiver| receiver.join().unwrap()).sum::<usize>()
         });
-        let left: u64 = channels.iter().flat_map(|(_, rx)| rx.try_iter()).sum();
-        assert_eq!(received + left, 8 * (0..EACH).sum::<u64>());
+        let left: usize = channels.iter().flat_map(|(_, rx)| rx.try_iter()).sum();
+        assert_eq!(received + left, crowd * (0..values).sum::<usize>());
     });
 }

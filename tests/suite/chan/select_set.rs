@@ -6,6 +6,7 @@ use gosched::chan::{RecvError, Select, SendError, bounded};
 
 use gosched::run;
 
+use crate::harness::explored::in_any_order;
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::panics;
 use crate::harness::tests;
@@ -38,8 +39,8 @@ fn a_set_does_one_operation() {
     });
 }
 
-fn a_set_that_waits_is_woken() {
-    run(|| {
+pub fn a_set_that_waits_is_woken() {
+    in_any_order(|| {
         let (tx, rx) = bounded(0);
         let (out_tx, out_rx) = bounded(0);
         let waiting = go_until_it_waits(move || {

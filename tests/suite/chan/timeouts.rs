@@ -1,11 +1,12 @@
 //! Waits that end when their time is over: what was waited for has happened, or it hasn't.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gosched::chan::{RecvTimeoutError, Select, SendTimeoutError, bounded, never};
 use gosched::sync::{Condvar, Mutex, Semaphore};
-use gosched::{go, run, scope, select, time, yield_now};
+use gosched::{go, scope, select, time, yield_now};
 
+use crate::harness::explored::{in_any_order, times};
 use crate::harness::tests;
 
 tests! {
@@ -24,19 +25,19 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// Fails unless `wait`, which is to time out after `d`, takes as long.
 #[track_caller]
 fn takes<R>(d: Duration, wait: impl FnOnce() -> R) -> R {
-    let start = Instant::now();
+    let start = time::now();
     let result = wait();
-    assert!(start.elapsed() >= d);
+    assert!(time::now() - start >= d);
     result
 }
 
-fn a_receive() {
-    run(|| {
+pub fn a_receive() {
+    in_any_order(|| {
         let (tx, rx) = bounded(1);
         assert_eq!(takes(2 * MS, || rx.recv_timeout(2 * MS)), Err(RecvTimeoutError::Timeout));
-        let deadline = Instant::now() + MS;
+        let deadline = time::now() + MS;
         assert_eq!(rx.recv_deadline(deadline), Err(RecvTimeoutError::Timeout));
-        assert!(Instant::now() >= deadline);
+        assert!(time::now() >= deadline);
         assert_eq!(rx.recv_timeout(Duration::ZERO), Err(RecvTimeoutError::Timeout));
         assert_eq!(rx.recv_deadline(deadline), Err(RecvTimeoutError::Timeout));
         tx.send(1).unwrap();
@@ -63,21 +64,21 @@ fn a_receive() {
     });
 }
 
-fn a_send() {
-    run(|| {
+pub fn a_send() {
+    in_any_order(|| {
         let (tx, rx) = bounded(1);
         assert_eq!(tx.send_timeout("a".to_owned(), Duration::ZERO), Ok(()));
         let full = |s: &str| Err(SendTimeoutError::Timeout(s.to_owned()));
         assert_eq!(takes(2 * MS, || tx.send_timeout("b".to_owned(), 2 * MS)), full("b"));
         assert_eq!(tx.send_timeout("c".to_owned(), Duration::ZERO), full("c"));
-        assert_eq!(tx.send_deadline("d".to_owned(), Instant::now()), full("d"));
+        assert_eq!(tx.send_deadline("d".to_owned(), time::now()), full("d"));
         let late = go(move || {
             time::sleep(MS);
             let received = [rx.recv(), rx.recv()];
             time::sleep(MS);
             (rx, received)
         });
-        assert_eq!(tx.send_deadline("e".to_owned(), Instant::now() + HOUR), Ok(()));
+        assert_eq!(tx.send_deadline("e".to_owned(), time::now() + HOUR), Ok(()));
         assert_eq!(tx.send_timeout("f".to_owned(), HOUR), Ok(()));
         let (rx, received) = late.join().unwrap();
         assert_eq!(received, [Ok("a".to_owned()), Ok("e".to_owned())]);
@@ -96,8 +97,8 @@ fn a_send() {
     });
 }
 
-fn a_select() {
-    run(|| {
+pub fn a_select() {
+    in_any_order(|| {
         let (tx, rx) = bounded(1);
         let (full, _kept) = bounded(0);
         let timeout = |d| {
@@ -146,8 +147,8 @@ fn a_select() {
     });
 }
 
-fn a_select_of_a_set() {
-    run(|| {
+pub fn a_select_of_a_set() {
+    in_any_order(|| {
         let (tx, rx) = bounded(1);
         let (full, _kept) = bounded(0);
         let mut set = Select::new();
@@ -155,7 +156,7 @@ fn a_select_of_a_set() {
         set.send(&full, 7);
         assert!(takes(2 * MS, || set.select_timeout(2 * MS).is_none()));
         assert!(set.select_timeout(Duration::ZERO).is_none());
-        assert!(set.select_deadline(Instant::now()).is_none());
+        assert!(set.select_deadline(time::now()).is_none());
         tx.send(3).unwrap();
         let selected = set.select_timeout(Duration::ZERO).unwrap();
         assert_eq!((selected.index(), selected.recv(&rx)), (recv, Ok(3)));
@@ -163,14 +164,14 @@ fn a_select_of_a_set() {
             time::sleep(MS);
             tx.send(5).unwrap();
         });
-        let selected = set.select_deadline(Instant::now() + HOUR).unwrap();
+        let selected = set.select_deadline(time::now() + HOUR).unwrap();
         assert_eq!((selected.index(), selected.recv(&rx)), (recv, Ok(5)));
         assert!(takes(MS, || Select::new().select_timeout(MS).is_none()));
     });
 }
 
-fn a_condition() {
-    run(|| {
+pub fn a_condition() {
+    in_any_order(|| {
         let (mutex, condvar) = (Mutex::new(0), Condvar::new());
         let (guard, result) = takes(2 * MS, || condvar.wait_timeout(mutex.lock(), 2 * MS));
         assert!(result.timed_out() && mutex.try_lock().is_none());
@@ -193,9 +194,9 @@ fn a_condition() {
 }
 
 /// Those who leave take no notification with them: it is for one who still waits.
-fn a_notification_finds_who_still_waits() {
-    run(|| {
-        for round in 0..20 {
+pub fn a_notification_finds_who_still_waits() {
+    in_any_order(|| {
+        for round in 0..times(20, 1) {
             // How many have come, were woken, have left.
             let (mutex, condvar) = (Mutex::new((0, 0, 0)), Condvar::new());
             scope(|s| {
@@ -218,7 +219,7 @@ fn a_notification_finds_who_still_waits() {
                     guard.0 == 12 && guard.2 == 9
                 };
                 while !three_are_left() {
-                    yield_now();
+                    time::sleep(MS / 20);
                 }
                 // Each notification wakes one at least.
                 for woken in 1..=3 {
@@ -232,8 +233,8 @@ fn a_notification_finds_who_still_waits() {
     });
 }
 
-fn a_permit() {
-    run(|| {
+pub fn a_permit() {
+    in_any_order(|| {
         let semaphore = Semaphore::new(2);
         let held = semaphore.acquire_timeout(HOUR).unwrap();
         assert!(takes(2 * MS, || semaphore.acquire_many_timeout(2, 2 * MS).is_none()));

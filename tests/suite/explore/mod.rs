@@ -1,8 +1,10 @@
-//! `gosched::explore` and `gosched::synctest`: what is found, how it is told, and what is refused.
+//! `gosched::explore` and `gosched::synctest`: what is found, how it is told, and what is refused; and the crate's own
+//! tests in many schedules.
 
 mod failures;
 mod link;
 mod misuse;
+pub mod own;
 mod pipe;
 mod strategies;
 mod time;

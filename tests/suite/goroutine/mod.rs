@@ -13,7 +13,7 @@ mod labels;
 mod local;
 mod local_ends;
 mod misuse;
-mod scope;
+pub mod scope;
 mod syscalls;
 mod threads;
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use gosched::sync::{Mutex, WaitGroup};
 use gosched::{goexit, run, scope, yield_now};
 
+use crate::harness::explored::{in_any_order, times};
 use crate::harness::panics::panics;
 use crate::harness::tests;
 
@@ -17,8 +18,8 @@ tests! {
     many_goroutines_share_what_is_borrowed
 }
 
-fn a_scope_lends() {
-    run(|| {
+pub fn a_scope_lends() {
+    in_any_order(|| {
         let mut numbers = [1, 2, 3, 4];
         let factor = 10;
         let sums = scope(|s| {
@@ -35,11 +36,11 @@ fn a_scope_lends() {
     });
 }
 
-fn a_scope_waits_for_all() {
-    run(|| {
-        let ended = AtomicUsize::new(0);
+pub fn a_scope_waits_for_all() {
+    in_any_order(|| {
+        let (ended, crowd) = (AtomicUsize::new(0), times(100, 4));
         scope(|s| {
-            for i in 0..100 {
+            for i in 0..crowd {
                 let ended = &ended;
                 s.go(move || {
                     (0..i % 7).for_each(|_| yield_now());
@@ -47,7 +48,7 @@ fn a_scope_waits_for_all() {
                 });
             }
         });
-        assert_eq!(ended.into_inner(), 100);
+        assert_eq!(ended.into_inner(), crowd);
     });
 }
 
@@ -71,13 +72,13 @@ fn a_panic_that_nobody_joined_ends_the_scope() {
     });
 }
 
-fn a_scope_that_panics_waits_for_its_goroutines() {
-    run(|| {
+pub fn a_scope_that_panics_waits_for_its_goroutines() {
+    in_any_order(|| {
         let ended = AtomicBool::new(false);
         let message = panics(|| {
             scope(|s| {
                 s.go(|| {
-                    (0..100).for_each(|_| yield_now());
+                    (0..times(100, 3)).for_each(|_| yield_now());
                     ended.store(true, Ordering::Relaxed);
                 });
                 panic!("f broke");
@@ -88,13 +89,13 @@ fn a_scope_that_panics_waits_for_its_goroutines() {
     });
 }
 
-fn many_goroutines_share_what_is_borrowed() {
-    run(|| {
-        let total = Mutex::new(0u64);
+pub fn many_goroutines_share_what_is_borrowed() {
+    in_any_order(|| {
+        let (total, crowd) = (Mutex::new(0), times(10_000, 4));
         let done = WaitGroup::new();
         done.add(1);
         scope(|s| {
-            for i in 0..10_000 {
+            for i in 0..crowd {
                 let (total, done) = (&total, &done);
                 s.go(move || {
                     done.wait();
@@ -103,6 +104,6 @@ fn many_goroutines_share_what_is_borrowed() {
             }
             done.done();
         });
-        assert_eq!(total.into_inner(), (0..10_000).sum());
+        assert_eq!(total.into_inner(), (0..crowd).sum());
     });
 }

@@ -10,6 +10,7 @@
 pub mod asked;
 #[path = "../../common/emulator.rs"]
 pub mod emulator;
+pub mod explored;
 pub mod futures;
 pub mod goroutines;
 pub mod interrupts;

@@ -3,11 +3,18 @@
 #[path = "../../common/rng.rs"]
 pub mod random;
 
+use gosched::explore::choose;
+
 pub use random::{Rng, number};
 
+use super::explored::explores;
+
 impl Rng {
-    /// A generator whose seed is printed if the test fails.
+    /// A generator whose seed is printed if the test fails; in many schedules, each chooses it.
     pub fn seeded() -> Self {
+        if explores() {
+            return Rng::new(choose(1 << 16) as u64);
+        }
         let seed = random::seed();
         eprintln!("STRESS_SEED={seed}");
         Rng::new(seed)

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use gosched::sync::{Semaphore, WaitGroup};
 use gosched::{blocking, go, goexit, run, scope, yield_now};
 
+use crate::harness::explored::{in_any_order, times};
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::panics;
 use crate::harness::rng::Rng;
@@ -25,11 +26,12 @@ tests! {
     owned_permits_wait_and_give_up
 }
 
-fn a_group_counts_its_goroutines_until_they_end() {
-    run(|| {
+pub fn a_group_counts_its_goroutines_until_they_end() {
+    in_any_order(|| {
         let (group, done) = (Arc::new(WaitGroup::new()), Arc::new(AtomicUsize::new(0)));
-        for round in 1..=20 {
-            for _ in 0..50 {
+        let (rounds, crowd) = (times(20, 2), times(50, 3));
+        for round in 1..=rounds {
+            for _ in 0..crowd {
                 let done = done.clone();
                 group.go(move || {
                     yield_now();
@@ -37,7 +39,7 @@ fn a_group_counts_its_goroutines_until_they_end() {
                 });
             }
             group.wait();
-            assert_eq!(done.load(Ordering::Relaxed), round * 50);
+            assert_eq!(done.load(Ordering::Relaxed), round * crowd);
         }
         assert_eq!(group.go(|| "result").join().unwrap(), "result");
         group.wait();
@@ -108,27 +110,26 @@ fn a_wait_for_a_group_ends_in_time() {
     });
 }
 
-fn waits_for_a_group_with_and_without_a_limit() {
-    static GROUP: WaitGroup = WaitGroup::new();
-    run(|| {
-        for _ in 0..100 {
-            GROUP.add(2);
-            let without = [(); 3].map(|()| go_until_it_waits(|| GROUP.wait()));
-            let with = [(); 3].map(|()| go_until_it_waits(|| GROUP.wait_timeout(Duration::from_secs(3600))));
-            GROUP.done();
-            assert!(GROUP.wait_timeout(Duration::from_nanos(1)).timed_out());
-            GROUP.done();
+pub fn waits_for_a_group_with_and_without_a_limit() {
+    in_any_order(|| {
+        let group: &WaitGroup = Box::leak(Box::default());
+        for _ in 0..times(100, 1) {
+            group.add(2);
+            let without = [(); 3].map(|()| go_until_it_waits(|| group.wait()));
+            let with = [(); 3].map(|()| go_until_it_waits(|| group.wait_timeout(Duration::from_secs(3600))));
+            group.done();
+            assert!(group.wait_timeout(Duration::from_nanos(1)).timed_out());
+            group.done();
             without.into_iter().for_each(|waiter| waiter.join().unwrap());
             assert!(with.map(|waiter| waiter.join().unwrap()).iter().all(|ended| !ended.timed_out()));
         }
     });
 }
 
-fn many_wait_for_a_group_with_limits() {
-    const ROUNDS: usize = if cfg!(debug_assertions) { 200 } else { 2_000 };
-    run(|| {
+pub fn many_wait_for_a_group_with_limits() {
+    in_any_order(|| {
         let mut rng = Rng::seeded();
-        for _ in 0..ROUNDS {
+        for _ in 0..times(if cfg!(debug_assertions) { 200 } else { 2_000 }, 1) {
             let (group, done) = (WaitGroup::new(), AtomicUsize::new(0));
             group.add(3);
             scope(|s| {
@@ -192,8 +193,8 @@ fn owned_permits_go_anywhere() {
     });
 }
 
-fn owned_permits_wait_and_give_up() {
-    run(|| {
+pub fn owned_permits_wait_and_give_up() {
+    in_any_order(|| {
         let semaphore = Arc::new(Semaphore::new(2));
         let held = semaphore.clone().try_acquire_many_owned(2).unwrap();
         assert!(semaphore.clone().try_acquire_owned().is_none());

@@ -9,6 +9,7 @@ use gosched::context::{Context, ContextError};
 use gosched::sync::{Barrier, ErrGroup, err_group};
 use gosched::{blocking, goexit, run, yield_now};
 
+use crate::harness::explored::{in_any_order, times};
 use crate::harness::panics::panics;
 use crate::harness::rng::Rng;
 use crate::harness::tests;
@@ -30,9 +31,9 @@ tests! {
 
 const LONG: Duration = Duration::from_secs(3600);
 
-fn what_is_borrowed_is_done_when_it_returns() {
-    run(|| {
-        let mut squares = [0; 100];
+pub fn what_is_borrowed_is_done_when_it_returns() {
+    in_any_order(|| {
+        let mut squares = vec![0; times(100, 4)];
         let done: Result<&str, ()> = err_group(&Context::background(), |group| {
             for (i, square) in squares.iter_mut().enumerate() {
                 group.go(move |_| {
@@ -43,15 +44,18 @@ fn what_is_borrowed_is_done_when_it_returns() {
             }
             Ok("done")
         });
-        assert_eq!((done, squares.iter().sum::<usize>()), (Ok("done"), 328_350));
+        assert_eq!(
+            (done, squares.iter().sum::<usize>()),
+            (Ok("done"), (0..squares.len()).map(|i| i * i).sum())
+        );
     });
 }
 
-fn the_first_error_ends_the_others() {
-    run(|| {
-        let ended = AtomicUsize::new(0);
+pub fn the_first_error_ends_the_others() {
+    in_any_order(|| {
+        let (ended, crowd) = (AtomicUsize::new(0), times(10, 3));
         let result: Result<(), String> = err_group(&Context::background(), |group| {
-            for _ in 0..10 {
+            for _ in 0..crowd {
                 group.go(|ctx| {
                     let error = ctx.sleep(LONG).unwrap_err();
                     ended.fetch_add(1, Ordering::Relaxed);
@@ -62,12 +66,12 @@ fn the_first_error_ends_the_others() {
             assert_eq!(group.context().sleep(LONG), Err(ContextError::Canceled));
             Ok(())
         });
-        assert_eq!((result, ended.into_inner()), (Err("the first".into()), 10));
+        assert_eq!((result, ended.into_inner()), (Err("the first".into()), crowd));
     });
 }
 
-fn the_closures_own_error() {
-    run(|| {
+pub fn the_closures_own_error() {
+    in_any_order(|| {
         let result: Result<(), &str> = err_group(&Context::background(), |group| {
             group.go(|ctx| ctx.sleep(LONG).map_err(|_| "a later one"));
             Err("its own")
@@ -76,13 +80,13 @@ fn the_closures_own_error() {
     });
 }
 
-fn so_many_at_a_time() {
-    run(|| {
+pub fn so_many_at_a_time() {
+    in_any_order(|| {
         let (running, most, three) = (AtomicUsize::new(0), AtomicUsize::new(0), Barrier::new(3));
         let (tx, rx) = bounded::<()>(0);
         let result: Result<(), ()> = err_group(&Context::background(), |group| {
             group.set_limit(3);
-            for _ in 0..51 {
+            for _ in 0..times(51, 6) {
                 group.go(|_| {
                     let now = running.fetch_add(1, Ordering::Relaxed) + 1;
                     most.fetch_max(now, Ordering::Relaxed);
@@ -107,8 +111,8 @@ fn so_many_at_a_time() {
     });
 }
 
-fn a_panic_ends_the_others_and_is_carried() {
-    run(|| {
+pub fn a_panic_ends_the_others_and_is_carried() {
+    in_any_order(|| {
         let ended = AtomicBool::new(false);
         let message = panics(|| {
             let _: Result<(), ()> = err_group(&Context::background(), |group| {
@@ -130,8 +134,8 @@ fn a_panic_ends_the_others_and_is_carried() {
     });
 }
 
-fn a_panic_of_the_closure() {
-    run(|| {
+pub fn a_panic_of_the_closure() {
+    in_any_order(|| {
         let message = panics(|| {
             let _: Result<(), ()> = err_group(&Context::background(), |group| {
                 group.go(|ctx| ctx.sleep(LONG).map_err(drop));
@@ -142,8 +146,8 @@ fn a_panic_of_the_closure() {
     });
 }
 
-fn one_that_exits_has_not_failed() {
-    run(|| {
+pub fn one_that_exits_has_not_failed() {
+    in_any_order(|| {
         let result: Result<(), ()> = err_group(&Context::background(), |group| {
             group.set_limit(1);
             group.go(|_| goexit());
@@ -154,8 +158,8 @@ fn one_that_exits_has_not_failed() {
     });
 }
 
-fn the_parent_ends_it() {
-    run(|| {
+pub fn the_parent_ends_it() {
+    in_any_order(|| {
         let (ctx, _cancel) = Context::background().with_timeout(Duration::from_millis(2));
         let result: Result<(), ContextError> = err_group(&ctx, |group| {
             group.go(|ctx| ctx.sleep(LONG));
@@ -172,13 +176,13 @@ fn the_parent_ends_it() {
     });
 }
 
-fn one_adds_others() {
-    run(|| {
-        let count = AtomicUsize::new(0);
+pub fn one_adds_others() {
+    in_any_order(|| {
+        let (count, others) = (AtomicUsize::new(0), times(10, 3));
         let done: Result<(), ()> = err_group(&Context::background(), |group: &ErrGroup<'_, '_, ()>| {
             let (same, count) = (group.clone(), &count);
             group.go(move |_| {
-                (0..10).for_each(|_| {
+                (0..others).for_each(|_| {
                     same.go(move |_| {
                         yield_now();
                         count.fetch_add(1, Ordering::Relaxed);
@@ -189,7 +193,7 @@ fn one_adds_others() {
             });
             Ok(())
         });
-        assert_eq!((done, count.into_inner()), (Ok(()), 10));
+        assert_eq!((done, count.into_inner()), (Ok(()), others));
     });
 }
 
@@ -221,11 +225,11 @@ fn misuse() {
     });
 }
 
-fn many_groups_that_fail_at_random() {
-    let mut rng = Rng::seeded();
-    run(|| {
-        for _ in 0..300 {
-            let (size, fails) = (rng.below(20), rng.below(25));
+pub fn many_groups_that_fail_at_random() {
+    in_any_order(|| {
+        let (mut rng, most) = (Rng::seeded(), times(20, 4));
+        for _ in 0..times(300, 1) {
+            let (size, fails) = (rng.below(most), rng.below(most + most / 4));
             let result = err_group(&Context::background(), |group| {
                 if rng.below(2) == 0 {
                     group.set_limit(1 + rng.below(5));

@@ -15,6 +15,7 @@ use gosched::chan::bounded;
 use gosched::sync::Semaphore;
 use gosched::{JoinHandle, block_on, context, num_goroutine, run, scope};
 
+use crate::harness::explored::in_any_order;
 use crate::harness::futures::{Task, for_a_while, waits_and_calls};
 use crate::harness::goroutines::{go_until_it_waits, wait_until};
 use crate::harness::rng::{Rng, number};
@@ -33,8 +34,8 @@ tests! {
     storm_with_eight_ps
 }
 
-fn each_gets_permits_in_its_turn() {
-    run(|| {
+pub fn each_gets_permits_in_its_turn() {
+    in_any_order(|| {
         let semaphore = Arc::new(Semaphore::new(3));
         let all = block_on(semaphore.acquire_many_async(3));
         let mut first = Task::waits(semaphore.acquire_many_async(2));
@@ -107,8 +108,8 @@ fn a_waker_whose_drop_panics() {
 }
 
 /// All get their permits before the first waker is called.
-fn a_waker_that_waits_for_who_comes_after() {
-    run(|| {
+pub fn a_waker_that_waits_for_who_comes_after() {
+    in_any_order(|| {
         let semaphore = Arc::new(Semaphore::new(0));
         let (tx, rx) = bounded::<JoinHandle<()>>(1);
         let future = waits_and_calls(semaphore.acquire_async(), move || rx.recv().unwrap().join().unwrap());
@@ -120,8 +121,8 @@ fn a_waker_that_waits_for_who_comes_after() {
 }
 
 /// Its wait isn't the canceler's.
-fn a_waker_that_waits_for_who_ends_with_the_same_context() {
-    run(|| {
+pub fn a_waker_that_waits_for_who_ends_with_the_same_context() {
+    in_any_order(|| {
         let (ctx, cancel) = context::Context::background().with_cancel();
         let (many, none) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(0)));
         let (tx, rx) = bounded::<JoinHandle<bool>>(2);

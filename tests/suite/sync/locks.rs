@@ -3,13 +3,14 @@
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gosched::context::Context;
 use gosched::sync::{Barrier, Mutex, RwLock};
 use gosched::time::sleep;
 use gosched::{run, scope, yield_now};
 
+use crate::harness::explored::{explores, in_any_order, times};
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::unwind;
 use crate::harness::rng::{Rng, number};
@@ -32,14 +33,14 @@ tests! {
     readers_that_wait_go_before_the_next_writer
 }
 
-fn a_mutex_lets_one_in() {
-    run(|| {
-        let count = Mutex::new(0);
+pub fn a_mutex_lets_one_in() {
+    in_any_order(|| {
+        let (count, crowd, turns) = (Mutex::new(0), times(50, 3), times(200, 3));
         scope(|s| {
-            for i in 0..50 {
+            for i in 0..crowd {
                 let count = &count;
                 s.go(move || {
-                    for j in 0..200 {
+                    for j in 0..turns {
                         let mut count = if j % 5 == 0 {
                             loop {
                                 match count.try_lock() {
@@ -59,7 +60,7 @@ fn a_mutex_lets_one_in() {
                 });
             }
         });
-        assert_eq!(count.into_inner(), 50 * 200);
+        assert_eq!(count.into_inner(), crowd * turns);
     });
 }
 
@@ -75,20 +76,20 @@ fn two_threads_contend_for_a_mutex() {
     });
 }
 
-fn a_wait_for_a_mutex_ends_in_time() {
-    run(|| {
-        static MUTEX: Mutex<u32> = Mutex::new(0);
-        let held = MUTEX.lock();
-        assert!(MUTEX.lock_timeout(Duration::ZERO).is_none());
-        let given_up: Vec<_> = (1..=5)
-            .map(|i| go_until_it_waits(move || MUTEX.lock_timeout(Duration::from_millis(i)).is_none()))
+pub fn a_wait_for_a_mutex_ends_in_time() {
+    in_any_order(|| {
+        let mutex: &Mutex<u32> = Box::leak(Box::default());
+        let held = mutex.lock();
+        assert!(mutex.lock_timeout(Duration::ZERO).is_none());
+        let given_up: Vec<_> = (1..=times(5, 2) as u64)
+            .map(|i| go_until_it_waits(move || mutex.lock_timeout(Duration::from_millis(i)).is_none()))
             .collect();
-        let patient = go_until_it_waits(|| *MUTEX.lock_timeout(Duration::from_secs(3600)).unwrap() += 1);
+        let patient = go_until_it_waits(|| *mutex.lock_timeout(Duration::from_secs(3600)).unwrap() += 1);
         given_up.into_iter().for_each(|handle| assert!(handle.join().unwrap()));
         assert!(!patient.is_finished());
         drop(held);
         patient.join().unwrap();
-        assert_eq!(*MUTEX.lock_timeout(Duration::ZERO).unwrap(), 1);
+        assert_eq!(*mutex.lock_timeout(Duration::ZERO).unwrap(), 1);
     });
 }
 
@@ -117,65 +118,74 @@ struct InOneTree {
 
 /// Mutexes that some hold for long, some want for a short time only, and some under a context that ends: nobody is there with
 /// another, nobody is forgotten, and all are free in the end.
-fn some_give_up(test: Test, procs: usize) {
+pub fn some_give_up() {
+    in_any_order(|| {
+        let (mut rng, crowd) = (Rng::seeded(), times(24, 4));
+        let turns = times(number("STRESS_TIMES").unwrap_or(300) as usize, 3);
+        let mutexes: [InOneTree; 5] = Default::default();
+        let used = times(5, 2);
+        let (locked, given_up) = (AtomicU64::new(0), AtomicU64::new(0));
+        let one = |mutex: &Mutex<u64>, rng: &mut Rng| {
+            let limit = Duration::from_micros(rng.below(300) as u64);
+            let (ctx, cancel) = Context::background().with_timeout(limit);
+            let guard = match rng.below(5) {
+                0 => Some(mutex.lock()),
+                1 | 2 => mutex.lock_timeout(limit),
+                _ => ctx.with(mutex).lock().ok(),
+            };
+            drop(cancel);
+            let Some(mut count) = guard else {
+                given_up.fetch_add(1, Ordering::Relaxed);
+                return;
+            };
+            let before = *count;
+            match rng.below(times(40, 4)) {
+                // So long that others starve.
+                0 => sleep(Duration::from_millis(2)),
+                1..10 => yield_now(),
+                _ => (0..rng.below(1_000)).for_each(|_| spin_loop()),
+            }
+            *count = before + 1;
+            locked.fetch_add(1, Ordering::Relaxed);
+        };
+        scope(|s| {
+            for _ in 0..crowd {
+                let (mut rng, one, mutexes) = (rng.fork(), &one, &mutexes);
+                s.go(move || (0..turns).for_each(|_| one(&mutexes[rng.below(used)].count, &mut rng)));
+            }
+        });
+        let counts = mutexes.map(|mutex| *mutex.count.try_lock().expect("nobody has it"));
+        let (locked, given_up) = (locked.into_inner(), given_up.into_inner());
+        assert_eq!(counts.iter().sum::<u64>(), locked);
+        assert_eq!(locked + given_up, (crowd * turns) as u64);
+        if !explores() {
+            eprintln!("{counts:?} times, and {given_up} gave up");
+        }
+    });
+}
+
+fn some_give_up_with(test: Test, procs: usize) {
     assert_eq!(size_of::<InOneTree>() % (251 * 8), 0);
     let process = test.process(|| {
         // SAFETY: sets a timer, and what hangs is killed.
         unsafe { libc::alarm(600) };
-        let mut rng = Rng::seeded();
-        let times = number("STRESS_TIMES").unwrap_or(300);
-        run(|| {
-            let mutexes: [InOneTree; 5] = Default::default();
-            let (locked, given_up) = (AtomicU64::new(0), AtomicU64::new(0));
-            let one = |mutex: &Mutex<u64>, rng: &mut Rng| {
-                let limit = Duration::from_micros(rng.below(300) as u64);
-                let (ctx, cancel) = Context::background().with_timeout(limit);
-                let guard = match rng.below(5) {
-                    0 => Some(mutex.lock()),
-                    1 | 2 => mutex.lock_timeout(limit),
-                    _ => ctx.with(mutex).lock().ok(),
-                };
-                drop(cancel);
-                let Some(mut count) = guard else {
-                    given_up.fetch_add(1, Ordering::Relaxed);
-                    return;
-                };
-                let before = *count;
-                match rng.below(40) {
-                    // So long that others starve.
-                    0 => sleep(Duration::from_millis(2)),
-                    1..10 => yield_now(),
-                    _ => (0..rng.below(1_000)).for_each(|_| spin_loop()),
-                }
-                *count = before + 1;
-                locked.fetch_add(1, Ordering::Relaxed);
-            };
-            scope(|s| {
-                for _ in 0..24 {
-                    let (mut rng, one, mutexes) = (rng.fork(), &one, &mutexes);
-                    s.go(move || (0..times).for_each(|_| one(&mutexes[rng.below(5)].count, &mut rng)));
-                }
-            });
-            let counts = mutexes.map(|mutex| *mutex.count.try_lock().expect("nobody has it"));
-            assert_eq!(counts.iter().sum::<u64>(), locked.into_inner());
-            eprintln!("{counts:?} times, and {} gave up, with {procs} P's", given_up.into_inner());
-        });
+        some_give_up();
     });
     let ended = process.env("GOMAXPROCS", &procs.to_string()).end();
     ended.with("exit status: 0");
-    eprint!("{}", ended.stderr);
+    eprint!("with {procs} P's: {}", ended.stderr);
 }
 
 fn some_give_up_with_one_p(test: Test) {
-    some_give_up(test, 1);
+    some_give_up_with(test, 1);
 }
 
 fn some_give_up_with_two_ps(test: Test) {
-    some_give_up(test, 2);
+    some_give_up_with(test, 2);
 }
 
 fn some_give_up_with_eight_ps(test: Test) {
-    some_give_up(test, 8);
+    some_give_up_with(test, 8);
 }
 
 fn try_lock_fails_while_it_is_locked() {
@@ -195,33 +205,29 @@ fn try_lock_fails_while_it_is_locked() {
     assert_eq!(*unsized_.lock(), [1, 3]);
 }
 
-fn who_waits_for_a_mutex_gets_it_from_one_who_always_has_it() {
-    static MUTEX: Mutex<()> = Mutex::new(());
-    static GOT_IT: AtomicBool = AtomicBool::new(false);
-    run(|| {
-        let held = MUTEX.lock();
+pub fn who_waits_for_a_mutex_gets_it_from_one_who_always_has_it() {
+    in_any_order(|| {
+        let (mutex, got_it): &(Mutex<()>, AtomicBool) = Box::leak(Box::default());
+        let held = mutex.lock();
         let waiting = go_until_it_waits(|| {
-            let _guard = MUTEX.lock();
-            GOT_IT.store(true, Ordering::Relaxed);
+            let _guard = mutex.lock();
+            got_it.store(true, Ordering::Relaxed);
         });
         drop(held);
         // From here on it is free only between two turns of this loop; in starving mode the
         // waiter is handed it there.
         for _ in 0..50_000 {
-            let guard = MUTEX.lock();
-            if GOT_IT.load(Ordering::Relaxed) {
+            let guard = mutex.lock();
+            if got_it.load(Ordering::Relaxed) {
                 break;
             }
             // The waiter wakes and finds it locked, for longer than a millisecond.
-            let since = Instant::now();
-            while since.elapsed() < Duration::from_millis(2) {
-                yield_now();
-            }
+            sleep(Duration::from_millis(2));
             drop(guard);
         }
-        assert!(GOT_IT.load(Ordering::Relaxed));
+        assert!(got_it.load(Ordering::Relaxed));
         waiting.join().unwrap();
-        assert!(MUTEX.try_lock().is_some(), "the mode is normal again");
+        assert!(mutex.try_lock().is_some(), "the mode is normal again");
     });
 }
 
@@ -238,13 +244,13 @@ fn a_guard_may_be_dropped_on_any_thread() {
     });
 }
 
-fn readers_are_many_and_writers_alone() {
-    const READERS: usize = 20;
-    run(|| {
+pub fn readers_are_many_and_writers_alone() {
+    in_any_order(|| {
+        let (crowd, turns) = (times(20, 4), times(100, 2));
         let lock = RwLock::new((0, 0));
-        let all_in = Barrier::new(READERS);
+        let all_in = Barrier::new(crowd);
         scope(|s| {
-            for _ in 0..READERS {
+            for _ in 0..crowd {
                 s.go(|| {
                     let _reading = lock.read();
                     all_in.wait();
@@ -252,10 +258,10 @@ fn readers_are_many_and_writers_alone() {
             }
         });
         scope(|s| {
-            for i in 0..20 {
+            for i in 0..crowd {
                 let lock = &lock;
                 s.go(move || {
-                    for _ in 0..100 {
+                    for _ in 0..turns {
                         if i % 4 == 0 {
                             let mut pair = lock.write();
                             pair.0 += 1;
@@ -271,7 +277,8 @@ fn readers_are_many_and_writers_alone() {
                 });
             }
         });
-        assert_eq!(lock.into_inner(), (500, 500));
+        let written = crowd / 4 * turns;
+        assert_eq!(lock.into_inner(), (written, written));
     });
 }
 
@@ -294,25 +301,25 @@ fn trying_a_rwlock() {
     assert_eq!(lock.into_inner(), 3);
 }
 
-fn a_writer_that_waits_goes_before_readers_that_come_then() {
-    static LOCK: RwLock<Vec<&str>> = RwLock::new(Vec::new());
-    run(|| {
-        let reading = LOCK.read();
-        let writer = go_until_it_waits(|| LOCK.write().push("writer"));
-        assert!(LOCK.try_read().is_none());
-        let reader = go_until_it_waits(|| LOCK.read().len());
+pub fn a_writer_that_waits_goes_before_readers_that_come_then() {
+    in_any_order(|| {
+        let lock: &RwLock<Vec<&str>> = Box::leak(Box::default());
+        let reading = lock.read();
+        let writer = go_until_it_waits(|| lock.write().push("writer"));
+        assert!(lock.try_read().is_none());
+        let reader = go_until_it_waits(|| lock.read().len());
         drop(reading);
         assert_eq!(reader.join().unwrap(), 1);
         writer.join().unwrap();
     });
 }
 
-fn readers_that_wait_go_before_the_next_writer() {
-    static LOCK: RwLock<Vec<&str>> = RwLock::new(Vec::new());
-    run(|| {
-        let writing = LOCK.write();
-        let next = go_until_it_waits(|| LOCK.write().push("next"));
-        let readers = [(); 5].map(|()| go_until_it_waits(|| LOCK.read().len()));
+pub fn readers_that_wait_go_before_the_next_writer() {
+    in_any_order(|| {
+        let lock: &RwLock<Vec<&str>> = Box::leak(Box::default());
+        let writing = lock.write();
+        let next = go_until_it_waits(|| lock.write().push("next"));
+        let readers = [(); 5].map(|()| go_until_it_waits(|| lock.read().len()));
         drop(writing);
         assert_eq!(readers.map(|reader| reader.join().unwrap()), [0; 5]);
         next.join().unwrap();

@@ -1,12 +1,12 @@
 //! Locks that park a goroutine.
 
-mod counted;
-mod err_group;
-mod futures;
-mod limits;
-mod locks;
-mod primitives;
-mod single_flight;
+pub mod counted;
+pub mod err_group;
+pub mod futures;
+pub mod limits;
+pub mod locks;
+pub mod primitives;
+pub mod single_flight;
 
 use crate::harness::Test;
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use gosched::sync::{Barrier, Condvar, Mutex, Once, OnceLock, Semaphore, WaitGroup};
-use gosched::{go, run, scope, yield_now};
+use gosched::{go, scope, yield_now};
 
+use crate::harness::explored::{in_any_order, times};
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::unwind;
 use crate::harness::tests;
@@ -24,45 +25,44 @@ tests! {
     a_wait_group_waits_for_all
 }
 
-fn notify_one_wakes_who_has_waited_longest() {
-    static WOKEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-    static CONDITION: Condvar = Condvar::new();
-    run(|| {
-        CONDITION.notify_one(); // nobody waits: it is lost
+pub fn notify_one_wakes_who_has_waited_longest() {
+    in_any_order(|| {
+        let (woken, condition): &(Mutex<Vec<usize>>, Condvar) = Box::leak(Box::default());
+        let n = times(10, 4);
+        condition.notify_one(); // nobody waits: it is lost
         let waiters: Vec<_> =
-            (0..10).map(|i| go_until_it_waits(move || CONDITION.wait(WOKEN.lock()).push(i))).collect();
+            (0..n).map(|i| go_until_it_waits(move || condition.wait(woken.lock()).push(i))).collect();
         for (i, waiter) in waiters.into_iter().enumerate() {
-            assert_eq!(WOKEN.lock().len(), i);
-            CONDITION.notify_one();
+            assert_eq!(woken.lock().len(), i);
+            condition.notify_one();
             waiter.join().unwrap();
         }
-        assert!(WOKEN.lock().iter().copied().eq(0..10));
+        assert!(woken.lock().iter().copied().eq(0..n));
     });
 }
 
-fn notify_all_wakes_all() {
-    static OPEN: Mutex<bool> = Mutex::new(false);
-    static CONDITION: Condvar = Condvar::new();
-    run(|| {
-        let waiters: Vec<_> = (0..100)
-            .map(|_| go_until_it_waits(|| *CONDITION.wait_while(OPEN.lock(), |open| !*open)))
+pub fn notify_all_wakes_all() {
+    in_any_order(|| {
+        let (open, condition): &(Mutex<bool>, Condvar) = Box::leak(Box::default());
+        let waiters: Vec<_> = (0..times(100, 3))
+            .map(|_| go_until_it_waits(|| *condition.wait_while(open.lock(), |open| !*open)))
             .collect();
-        CONDITION.notify_all();
+        condition.notify_all();
         waiters.iter().for_each(|waiter| assert!(!waiter.is_finished()));
-        *OPEN.lock() = true;
-        CONDITION.notify_all();
+        *open.lock() = true;
+        condition.notify_all();
         waiters.into_iter().for_each(|waiter| assert!(waiter.join().unwrap()));
     });
 }
 
-fn no_notification_is_missed() {
-    run(|| {
-        let (turn, turned) = (Mutex::new(0), Condvar::new());
+pub fn no_notification_is_missed() {
+    in_any_order(|| {
+        let (turn, turned, rounds) = (Mutex::new(0), Condvar::new(), times(2000, 2));
         scope(|s| {
             for me in 0..3 {
                 let (turn, turned) = (&turn, &turned);
                 s.go(move || {
-                    for _ in 0..2000 {
+                    for _ in 0..rounds {
                         let mut turn = turned.wait_while(turn.lock(), |turn| *turn % 3 != me);
                         *turn += 1;
                         drop(turn);
@@ -71,16 +71,16 @@ fn no_notification_is_missed() {
                 });
             }
         });
-        assert_eq!(turn.into_inner(), 6000);
+        assert_eq!(turn.into_inner(), 3 * rounds);
     });
 }
 
-fn once_runs_one_function() {
-    run(|| {
+pub fn once_runs_one_function() {
+    in_any_order(|| {
         let (once, ran) = (Once::new(), AtomicUsize::new(0));
         assert!(!once.is_completed());
         scope(|s| {
-            for i in 0..100 {
+            for i in 0..times(100, 4) {
                 let (once, ran) = (&once, &ran);
                 s.go(move || {
                     let called = catch_unwind(AssertUnwindSafe(|| {
@@ -101,14 +101,14 @@ fn once_runs_one_function() {
     });
 }
 
-fn a_once_lock_has_one_value() {
-    run(|| {
+pub fn a_once_lock_has_one_value() {
+    in_any_order(|| {
         let cell = OnceLock::new();
         assert_eq!(cell.get(), None);
         unwind(|| cell.get_or_init(|| resume_unwind(Box::new(()))));
         assert_eq!(cell.get(), None, "it panicked");
         scope(|s| {
-            let values: Vec<_> = (0..50)
+            let values: Vec<_> = (0..times(50, 3))
                 .map(|i| {
                     let cell = &cell;
                     s.go(move || {
@@ -137,20 +137,20 @@ fn a_once_lock_has_one_value() {
     assert_eq!(OnceLock::<u8>::new().into_inner(), None);
 }
 
-fn a_barrier_has_one_leader_each_time() {
-    const N: usize = 10;
-    run(|| {
-        let barrier = Barrier::new(N);
+pub fn a_barrier_has_one_leader_each_time() {
+    in_any_order(|| {
+        let (n, rounds) = (times(10, 3), times(200, 2));
+        let barrier = Barrier::new(n);
         let (arrived, leaders) = (AtomicUsize::new(0), AtomicUsize::new(0));
         scope(|s| {
-            for _ in 0..N {
+            for _ in 0..n {
                 s.go(|| {
-                    for round in 1..=200 {
+                    for round in 1..=rounds {
                         arrived.fetch_add(1, Ordering::Relaxed);
                         if barrier.wait().is_leader() {
                             leaders.fetch_add(1, Ordering::Relaxed);
                         }
-                        assert!(arrived.load(Ordering::Relaxed) >= round * N, "it waits for all");
+                        assert!(arrived.load(Ordering::Relaxed) >= round * n, "it waits for all");
                         barrier.wait();
                         assert_eq!(leaders.load(Ordering::Relaxed), round);
                         barrier.wait();
@@ -163,12 +163,12 @@ fn a_barrier_has_one_leader_each_time() {
     assert!(Barrier::new(0).wait().is_leader());
 }
 
-fn a_semaphore_has_so_many_permits() {
-    run(|| {
+pub fn a_semaphore_has_so_many_permits() {
+    in_any_order(|| {
         let semaphore = Semaphore::new(3);
         let inside = AtomicUsize::new(0);
         scope(|s| {
-            for i in 0..60 {
+            for i in 0..times(60, 4) {
                 let (semaphore, inside) = (&semaphore, &inside);
                 s.go(move || {
                     let n = 1 + i % 3;
@@ -191,10 +191,10 @@ fn a_semaphore_has_so_many_permits() {
     });
 }
 
-fn who_waits_for_permits_is_served_in_order() {
-    static SEMAPHORE: Semaphore = Semaphore::new(0);
-    static SERVED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-    run(|| {
+pub fn who_waits_for_permits_is_served_in_order() {
+    in_any_order(|| {
+        let semaphore: &Semaphore = Box::leak(Box::new(Semaphore::new(0)));
+        let served: &Mutex<Vec<usize>> = Box::leak(Box::default());
         // Sizes of their requests: one that wants many, before and after others.
         let sizes = [1, 5, 1, 1, 3, 1];
         let waiters: Vec<_> = sizes
@@ -202,42 +202,42 @@ fn who_waits_for_permits_is_served_in_order() {
             .enumerate()
             .map(|(i, n)| {
                 go_until_it_waits(move || {
-                    SEMAPHORE.acquire_many(n).forget();
-                    SERVED.lock().push(i);
+                    semaphore.acquire_many(n).forget();
+                    served.lock().push(i);
                 })
             })
             .collect();
-        SEMAPHORE.add_permits(4);
-        while SERVED.lock().is_empty() {
+        semaphore.add_permits(4);
+        while served.lock().is_empty() {
             yield_now();
         }
-        assert_eq!(SEMAPHORE.available_permits(), 3, "kept for the second");
-        assert!(SEMAPHORE.try_acquire().is_none());
+        assert_eq!(semaphore.available_permits(), 3, "kept for the second");
+        assert!(semaphore.try_acquire().is_none());
         for _ in 0..8 {
-            SEMAPHORE.add_permits(1);
+            semaphore.add_permits(1);
         }
         waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
-        assert_eq!(SEMAPHORE.available_permits(), 0);
-        assert_eq!(SERVED.lock()[0], 0);
+        assert_eq!(semaphore.available_permits(), 0);
+        assert_eq!(served.lock()[0], 0);
     });
 }
 
-fn who_wants_many_permits_is_not_starved() {
-    static SEMAPHORE: Semaphore = Semaphore::new(4);
-    static GOT_ALL: AtomicBool = AtomicBool::new(false);
-    run(|| {
-        let held = SEMAPHORE.acquire();
+pub fn who_wants_many_permits_is_not_starved() {
+    in_any_order(|| {
+        let (semaphore, got_all) = &*Box::leak(Box::new((Semaphore::new(4), AtomicBool::new(false))));
+        let n = times(100, 2);
+        let held = semaphore.acquire();
         let wants_all = go_until_it_waits(|| {
-            let _all = SEMAPHORE.acquire_many(4);
-            GOT_ALL.store(true, Ordering::Relaxed);
+            let _all = semaphore.acquire_many(4);
+            got_all.store(true, Ordering::Relaxed);
         });
         // Each takes another's place: without an order there would always be some in.
-        let others: Vec<_> = (0..8)
+        let others: Vec<_> = (0..times(8, 3))
             .map(|_| {
-                go(|| {
-                    for _ in 0..100 {
-                        let _permit = SEMAPHORE.acquire();
-                        assert!(GOT_ALL.load(Ordering::Relaxed));
+                go(move || {
+                    for _ in 0..n {
+                        let _permit = semaphore.acquire();
+                        assert!(got_all.load(Ordering::Relaxed));
                         yield_now();
                     }
                 })
@@ -250,14 +250,15 @@ fn who_wants_many_permits_is_not_starved() {
     });
 }
 
-fn a_wait_group_waits_for_all() {
-    run(|| {
+pub fn a_wait_group_waits_for_all() {
+    in_any_order(|| {
         let (group, done) = (WaitGroup::new(), AtomicUsize::new(0));
+        let (rounds, crowd) = (times(20, 2), times(50, 3));
         group.wait();
-        for round in 1..=20 {
-            group.add(50);
+        for round in 1..=rounds {
+            group.add(crowd as u32);
             scope(|s| {
-                for _ in 0..50 {
+                for _ in 0..crowd {
                     s.go(|| {
                         yield_now();
                         done.fetch_add(1, Ordering::Relaxed);
@@ -267,7 +268,7 @@ fn a_wait_group_waits_for_all() {
                 for _ in 0..3 {
                     s.go(|| {
                         group.wait();
-                        assert_eq!(done.load(Ordering::Relaxed), round * 50);
+                        assert_eq!(done.load(Ordering::Relaxed), round * crowd);
                     });
                 }
             });

@@ -7,6 +7,7 @@ use gosched::chan::bounded;
 use gosched::sync::{Barrier, SingleFlight};
 use gosched::{blocking, go, goexit, run, scope, yield_now};
 
+use crate::harness::explored::{in_any_order, times};
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::panics;
 use crate::harness::rng::Rng;
@@ -21,12 +22,12 @@ tests! {
     never_two_of_a_key
 }
 
-fn once_for_those_that_come_meanwhile() {
-    run(|| {
+pub fn once_for_those_that_come_meanwhile() {
+    in_any_order(|| {
         let flights: &SingleFlight<u32, String> = Box::leak(Box::default());
         let (tx, rx) = bounded::<String>(0);
         let first = go_until_it_waits(move || flights.run(1, || rx.recv().unwrap()));
-        let others: Vec<_> = (0..5)
+        let others: Vec<_> = (0..times(5, 2))
             .map(|_| go_until_it_waits(|| flights.run(1, || unreachable!("one is under way"))))
             .collect();
         tx.send("seven".into()).unwrap();
@@ -43,8 +44,8 @@ fn keys_apart() {
     });
 }
 
-fn one_that_unwinds_is_replaced() {
-    run(|| {
+pub fn one_that_unwinds_is_replaced() {
+    in_any_order(|| {
         let flights: &SingleFlight<u32, u32> = Box::leak(Box::default());
         let (tx, rx) = bounded::<()>(0);
         let first = go_until_it_waits(move || {
@@ -62,8 +63,8 @@ fn one_that_unwinds_is_replaced() {
     });
 }
 
-fn what_is_forgotten_is_done_anew() {
-    run(|| {
+pub fn what_is_forgotten_is_done_anew() {
+    in_any_order(|| {
         let flights: &SingleFlight<String, u32> = Box::leak(Box::default());
         let (tx, rx) = bounded::<u32>(0);
         let first = {
@@ -107,16 +108,15 @@ fn on_threads() {
     });
 }
 
-fn never_two_of_a_key() {
-    let mut rng = Rng::seeded();
-    run(|| {
-        let flights = SingleFlight::new();
+pub fn never_two_of_a_key() {
+    in_any_order(|| {
+        let (mut rng, flights) = (Rng::seeded(), SingleFlight::new());
         let running: [AtomicUsize; 3] = Default::default();
         scope(|s| {
-            for _ in 0..8 {
+            for _ in 0..times(8, 3) {
                 let (mut rng, flights, running) = (rng.fork(), &flights, &running);
                 s.go(move || {
-                    for _ in 0..2_000 {
+                    for _ in 0..times(2_000, 3) {
                         let key = rng.below(3);
                         let pauses = rng.below(3);
                         let f = || {

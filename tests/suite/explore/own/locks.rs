@@ -1,0 +1,41 @@
+//! Locks and meeting points in many schedules.
+
+use crate::harness::explored::explored;
+use crate::sync::counted::*;
+use crate::sync::futures::*;
+use crate::sync::limits::*;
+use crate::sync::locks::*;
+use crate::sync::primitives::*;
+use crate::sync::single_flight::*;
+
+explored! {
+    a_group_counts_its_goroutines_until_they_end
+    waits_for_a_group_with_and_without_a_limit
+    many_wait_for_a_group_with_limits
+    owned_permits_wait_and_give_up
+    each_gets_permits_in_its_turn
+    a_waker_that_waits_for_who_comes_after
+    a_waker_that_waits_for_who_ends_with_the_same_context
+    permits_have_an_end
+    a_mutex_lets_one_in
+    a_wait_for_a_mutex_ends_in_time
+    some_give_up
+    who_waits_for_a_mutex_gets_it_from_one_who_always_has_it
+    readers_are_many_and_writers_alone
+    a_writer_that_waits_goes_before_readers_that_come_then
+    readers_that_wait_go_before_the_next_writer
+    notify_one_wakes_who_has_waited_longest
+    notify_all_wakes_all
+    no_notification_is_missed
+    once_runs_one_function
+    a_once_lock_has_one_value
+    a_barrier_has_one_leader_each_time
+    a_semaphore_has_so_many_permits
+    who_waits_for_permits_is_served_in_order
+    who_wants_many_permits_is_not_starved
+    a_wait_group_waits_for_all
+    once_for_those_that_come_meanwhile
+    one_that_unwinds_is_replaced
+    what_is_forgotten_is_done_anew
+    never_two_of_a_key
+}

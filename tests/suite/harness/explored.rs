@@ -1,0 +1,74 @@
+//! Tests whose programs go well in every order: each runs once, as its module's test, and in one schedule after the
+//! other, as a test that `explore/own` lists.
+//!
+//! Such a program makes all its state, and reads no clock but [`gosched::time::now`]. It waits for a time by a sleep:
+//! in a schedule time stands still while somebody yields.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gosched::explore::{Explorer, choose};
+
+use super::Test;
+use super::emulator::emulator;
+use super::rng::number;
+
+/// Whether this process runs its program in many schedules.
+static EXPLORES: AtomicBool = AtomicBool::new(false);
+
+/// Whether it has done so.
+static EXPLORED: AtomicBool = AtomicBool::new(false);
+
+/// Lists tests of other modules, which say that they run [`in_any_order`].
+macro_rules! explored {
+    ($($test:ident)*) => {
+        /// The same tests in many schedules.
+        pub const TESTS: &[$crate::harness::Test] = &[$($crate::harness::Test {
+            path: concat!(module_path!(), "::", stringify!($test)),
+            f: |test| $crate::harness::explored::explore(test, $test),
+        }),*];
+    };
+}
+
+pub(crate) use explored;
+
+/// Runs a test in a process that explores its program.
+pub fn explore(test: Test, body: impl FnOnce()) {
+    let process = test.process(|| {
+        EXPLORES.store(true, Ordering::Relaxed);
+        body();
+        assert!(EXPLORED.load(Ordering::Relaxed), "it has no program that runs in any order");
+    });
+    process.end().with("exit status: 0");
+}
+
+pub fn explores() -> bool {
+    EXPLORES.load(Ordering::Relaxed)
+}
+
+/// How many schedules a program runs in: `EXPLORE_SCHEDULES` says it.
+fn schedules() -> u64 {
+    let few = cfg!(debug_assertions) || emulator().is_some();
+    number("EXPLORE_SCHEDULES").unwrap_or(if few { 500 } else { 10_000 })
+}
+
+/// [`gosched::run`]; or, where that is asked for, an exploration.
+#[track_caller]
+pub fn in_any_order(program: impl Fn() + Send + Sync + 'static) {
+    if explores() {
+        EXPLORED.store(true, Ordering::Relaxed);
+        Explorer::new().iterations(schedules()).run(program);
+    } else {
+        gosched::run(program);
+    }
+}
+
+/// How often something is done, or by how many: `few` in each of many schedules.
+pub fn times(many: usize, few: usize) -> usize {
+    if explores() { few } else { many }
+}
+
+/// One after the other; but one alone in each of many schedules, which chooses it.
+pub fn each<T, const N: usize>(of: [T; N]) -> impl Iterator<Item = T> {
+    let (skipped, taken) = if explores() { (choose(N), 1) } else { (0, N) };
+    of.into_iter().skip(skipped).take(taken)
+}

@@ -196,13 +196,17 @@ fn has_started() -> io::Result<()> {
 /// Gives the writer what `change` does, from a new generation on; if there is no session, one begins.
 fn add(change: impl FnOnce(&mut Writer) + Send) -> io::Result<()> {
     end();
-    // A trace that has ended with an error, of which nobody has been told yet.
-    let failed = writer().take_if(|writer| writer.is_over).map(|writer| writer.result);
     let mut change = Some(change);
+    // What has become of a trace that is over, if nobody has been told yet.
+    let mut failed = Ok(());
     if writer().is_some() {
-        // At once: what is handed over in between would be missing in the generation.
         on_thread(|| {
-            if let (Some(writer), Some(change)) = (writer().as_mut(), change.take()) {
+            let mut writer = writer();
+            // Only now is it sure: its thread may have given up a moment ago, and what is over records nothing.
+            if let Some(over) = writer.take_if(|writer| writer.is_over) {
+                failed = over.result;
+            } else if let (Some(writer), Some(change)) = (writer.as_mut(), change.take()) {
+                // At once: what is handed over in between would be missing in the generation.
                 writer.advance_now(LATE_NS);
                 change(writer);
             }
@@ -218,7 +222,7 @@ fn add(change: impl FnOnce(&mut Writer) + Send) -> io::Result<()> {
     let mut order = Order::new();
     systemstack(|| snapshot(&mut order));
     let mut new = Writer::new(order);
-    new.result = failed.unwrap_or(Ok(()));
+    new.result = failed;
     change(&mut new);
     *writer() = Some(new);
     start_the_world(stopped);

@@ -61,7 +61,10 @@ pub fn generations(trace: &[u8]) -> Result<impl Iterator<Item = Result<Vec<Batch
         return Err(format!("the header is {:?}", String::from_utf8_lossy(header)));
     }
     let mut bytes = Bytes(&trace[header.len()..]);
-    let mut first = (!bytes.is_empty()).then(|| Batch::read(&mut bytes));
+    if bytes.is_empty() {
+        return Err("there is no generation".into());
+    }
+    let mut first = Some(Batch::read(&mut bytes));
     Ok(std::iter::from_fn(move || {
         let batch = match first.take()? {
             Ok(batch) => batch,

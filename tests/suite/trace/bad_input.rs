@@ -4,7 +4,9 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use gosched::time::sleep;
 use gosched::trace::{self, FlightRecorder};
 use gosched::{blocking, go, run, yield_now};
 
@@ -19,6 +21,7 @@ tests! {
     a_writer_may_panic_anywhere
     a_writer_that_uses_traces_gets_an_error
     a_recorder_may_be_dropped_anywhere
+    a_recorder_may_end_as_a_trace_begins
     texts_take_a_limited_room
     a_full_disk_is_an_error_and_the_program_goes_on
     a_writer_that_never_returns_stops_nobody
@@ -262,6 +265,37 @@ fn a_recorder_may_be_dropped_anywhere(test: Test) {
         let mut recorder = FlightRecorder::new();
         recorder.start().unwrap();
     });
+}
+
+/// The thread that writes looks every few milliseconds whether anybody wants anything still, and gives up if nobody does. A
+/// trace that begins right then is whole, whatever comes after it.
+fn a_recorder_may_end_as_a_trace_begins(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            for i in 0..100 {
+                let mut recorder = FlightRecorder::new();
+                recorder.start().unwrap();
+                sleep(Duration::from_micros(4_000 + 20 * i));
+                let written = Shared::default();
+                let header = written.clone();
+                let ends = go(move || {
+                    while header.0.lock().unwrap().is_empty() {
+                        yield_now();
+                    }
+                    recorder.stop();
+                });
+                trace::start(written.clone()).unwrap();
+                ends.join().unwrap();
+                gosched::Builder::new().name("in the trace").go(yield_now).unwrap().join().unwrap();
+                let mut next = FlightRecorder::new();
+                next.start().unwrap();
+                trace::stop().unwrap();
+                assert!(!written.events().is_empty());
+                assert!(contains(&written.0.lock().unwrap(), b"in the trace"), "{i}: nothing was recorded");
+            }
+        });
+    });
+    process.env("GOMAXPROCS", "2").end().with("exit status: 0");
 }
 
 /// Of each a KiB is kept, and generations end when they are as large as all may be.

@@ -2,7 +2,7 @@
 
 use super::edit::{Content, Edited};
 use super::reader::Kind::*;
-use super::reader::{Go, Proc, What, read, read_whole_generations};
+use super::reader::{Go, HEADER, Proc, What, read, read_whole_generations};
 use super::summary::Summary;
 use crate::harness::tests;
 
@@ -145,6 +145,7 @@ fn what_is_wrong_is_said() {
     }
     let why = read(&ended(at_once, 1).bytes()).map(|_| ()).expect_err("which is the first can't be seen");
     assert!(why.contains("another thread's event has that time"), "{why}");
+    assert_eq!(read(HEADER).unwrap_err(), "there is no generation");
     assert_eq!(read(b"go 1.21 trace\0\0\0").unwrap_err(), "the header is \"go 1.21 trace\\0\\0\\0\"");
 }
 

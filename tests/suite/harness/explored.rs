@@ -18,19 +18,6 @@ static EXPLORES: AtomicBool = AtomicBool::new(false);
 /// Whether it has done so.
 static EXPLORED: AtomicBool = AtomicBool::new(false);
 
-/// Lists tests of other modules, which say that they run [`in_any_order`].
-macro_rules! explored {
-    ($($test:ident)*) => {
-        /// The same tests in many schedules.
-        pub const TESTS: &[$crate::harness::Test] = &[$($crate::harness::Test {
-            path: concat!(module_path!(), "::", stringify!($test)),
-            f: |test| $crate::harness::explored::explore(test, $test),
-        }),*];
-    };
-}
-
-pub(crate) use explored;
-
 /// Runs a test in a process that explores its program.
 pub fn explore(test: Test, body: impl FnOnce()) {
     let process = test.process(|| {

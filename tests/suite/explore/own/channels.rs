@@ -2,7 +2,6 @@
 
 use crate::chan::channels::*;
 use crate::chan::futures::*;
-use crate::harness::explored::explored;
 
 explored! {
     an_unbuffered_send_waits_for_its_receive

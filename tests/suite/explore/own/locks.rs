@@ -1,6 +1,5 @@
 //! Locks and meeting points in many schedules.
 
-use crate::harness::explored::explored;
 use crate::sync::counted::*;
 use crate::sync::futures::*;
 use crate::sync::limits::*;

@@ -1,7 +1,6 @@
 //! Scopes, and groups that may fail, in many schedules.
 
 use crate::goroutine::scope::*;
-use crate::harness::explored::explored;
 use crate::sync::err_group::*;
 
 explored! {

@@ -3,7 +3,6 @@
 use crate::chan::select::*;
 use crate::chan::select_forms::*;
 use crate::chan::select_set::*;
-use crate::harness::explored::explored;
 
 explored! {
     a_select_that_waits_is_woken_by_any_arm

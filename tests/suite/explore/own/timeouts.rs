@@ -2,7 +2,6 @@
 
 use crate::chan::impatient::*;
 use crate::chan::timeouts::*;
-use crate::harness::explored::explored;
 
 explored! {
     a_receive

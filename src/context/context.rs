@@ -12,7 +12,7 @@ use crate::context::values::Entry;
 use crate::context::{AfterFunc, Canceler, Cause, ContextError, JoinContextError, Key, With, WithMut};
 use crate::goroutine::JoinHandle;
 use crate::net::Limit;
-use crate::runtime::{self, instant_now, must_wait, started};
+use crate::runtime::{self, instant_now, must_wait, point, started};
 
 /// Until when to go on with something, and what belongs to it. Go's `context.Context`.
 ///
@@ -240,6 +240,7 @@ impl Context {
 
     /// Why the context has ended; none as long as it hasn't.
     pub fn err(&self) -> Option<ContextError> {
+        point("context");
         Some(self.scope.as_ref()?.ended()?.error)
     }
 

@@ -76,6 +76,7 @@ impl Condvar {
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         let _guest = must_wait("Condvar::wait");
         let mutex = guard.mutex();
+        point("wait");
         let ticket = notify_list_add(&self.waiters);
         drop(guard);
         notify_list_wait(&self.waiters, ticket);
@@ -152,6 +153,7 @@ impl Condvar {
         limit: Limit<'_>,
     ) -> (MutexGuard<'a, T>, bool) {
         let mutex = guard.mutex();
+        point("wait");
         let ticket = notify_list_add(&self.waiters);
         drop(guard);
         let notified = notify_list_wait_limited(&self.waiters, ticket, limit);

@@ -1,6 +1,7 @@
 //! `gosched::explore` and `gosched::synctest`: what is found, how it is told, and what is refused; and the crate's own
 //! tests in many schedules.
 
+mod bugs;
 mod failures;
 mod link;
 mod misuse;
@@ -12,4 +13,4 @@ mod time;
 use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] =
-    &[failures::TESTS, link::TESTS, misuse::TESTS, pipe::TESTS, strategies::TESTS, time::TESTS];
+    &[bugs::TESTS, failures::TESTS, link::TESTS, misuse::TESTS, pipe::TESTS, strategies::TESTS, time::TESTS];

@@ -176,6 +176,11 @@ struct ComingFromGo;
 #[doc = include_str!("../docs/coming-from-tokio.md")]
 struct ComingFromTokio;
 
+/// The same of a third.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/testing.md")]
+struct Testing;
+
 #[cfg(feature = "macros")]
 pub use attributes::{main, test};
 pub use goroutine::{

@@ -6,57 +6,68 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::base::this::whoami;
-use crate::runtime::chan::future::Woken;
-use crate::runtime::chan::ops::{Received, Sent, recv_locked, send_locked};
+use crate::runtime::chan::buffer::{bufrecv, received_nothing};
+use crate::runtime::chan::ops::{Received, recv};
 use crate::runtime::chan::select::{Scase, channel};
 use crate::runtime::data::hchan::Hchan;
-use crate::runtime::data::runtime2::M;
-use crate::runtime::lock::{lock_on, unlock_on};
+use crate::runtime::data::runtime2::{G, M};
+use crate::runtime::lock::{lock_on, unlock_and_hold, unlock_on};
 use crate::runtime::sched::point::{point, value};
 
-/// [`chansend`](super::ops::chansend) on a channel that is closed, or one of an exploration, which may have others go on first.
-///
-/// # Safety
-/// As there; `c` is locked, and is not when this returns.
+/// Who runs here, as [`whoami`] says.
+type Me = (Option<&'static G>, Option<&'static M>);
+
+/// The beginning of a send to a channel that is closed, or one of an exploration, which may have others go on first.
+/// `c` is locked. Who runs here then; none if it is closed, and unlocked.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn send_marked(
-    mp: Option<&'static M>,
-    c: &Hchan,
-    ep: *const c_void,
-    block: bool,
-    wake: impl FnOnce(Woken),
-) -> Sent {
-    unlock_on(mp, &c.lock);
-    point("send");
-    let (gp, mp) = whoami();
-    lock_on(mp, &c.lock);
+pub(super) fn send_marked(mp: Option<&'static M>, c: &Hchan) -> Option<Me> {
+    let me = others_first(mp, c, "send");
     if c.is_closed() {
-        unlock_on(mp, &c.lock);
-        return Sent::Closed;
+        unlock_on(me.1, &c.lock);
+        return None;
     }
-    // SAFETY: as the caller says; the channel is locked, and open.
-    unsafe { send_locked(gp, mp, c, ep, block, wake) }
+    Some(me)
 }
 
-/// [`chanrecv`](super::ops::chanrecv) on a channel that is closed, or one of an exploration, which may have others go on first.
+/// A receive from a channel that is closed, or the beginning of one in an exploration, as [`send_marked`] is. `c` is
+/// locked; if there is a result, it isn't when this returns.
 ///
 /// # Safety
-/// As there; `c` is locked, and is not when this returns.
+/// As [`chanrecv`](super::ops::chanrecv).
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn recv_marked(
-    mp: Option<&'static M>,
-    c: &Hchan,
-    ep: *mut c_void,
-    block: bool,
-) -> Received {
+pub(super) unsafe fn recv_marked(mp: Option<&'static M>, c: &Hchan, ep: *mut c_void) -> Result<Me, Received> {
+    let me = others_first(mp, c, "receive");
+    if !c.is_closed() {
+        return Ok(me);
+    }
+    let mp = me.1;
+    // These are values that came back.
+    if let Some(sg) = c.sendq.dequeue() {
+        // SAFETY: the closure releases the lock, which is held; sg is off its queue; `ep` is what the caller says.
+        unsafe { recv(mp, c, sg, ep, || unlock_and_hold(mp, &c.lock)) };
+        return Err(Received::Done);
+    }
+    if c.qcount.load(Ordering::Relaxed) > 0 {
+        // SAFETY: the buffer has a value, the lock is held, and `ep` is what the caller says.
+        unsafe { bufrecv(c, ep) };
+        unlock_on(mp, &c.lock);
+        return Err(Received::Done);
+    }
     unlock_on(mp, &c.lock);
-    point("receive");
-    let (gp, mp) = whoami();
-    lock_on(mp, &c.lock);
-    // SAFETY: as the caller says; the channel is locked.
-    unsafe { recv_locked(gp, mp, c, ep, block, c.is_closed()) }
+    // SAFETY: the caller says that `ep` is null or a place for a value.
+    unsafe { received_nothing(c, ep) };
+    Err(Received::Closed)
+}
+
+/// Has others go on, if an exploration says so, while the channel isn't locked.
+fn others_first(mp: Option<&'static M>, c: &Hchan, what: &'static str) -> Me {
+    unlock_on(mp, &c.lock);
+    point(what);
+    let me = whoami();
+    lock_on(me.1, &c.lock);
+    me
 }
 
 /// Lets an exploration say which of the cases that are ready is done, if `any` may be: puts that first. And has those of

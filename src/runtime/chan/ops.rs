@@ -93,29 +93,12 @@ pub(super) unsafe fn chansend_and(
     if !block && c.closed.load(Ordering::Relaxed) == 0 && full(c) {
         return Sent::Full;
     }
-    let (gp, mp) = whoami();
+    let (mut gp, mut mp) = whoami();
     lock_on(mp, &c.lock);
     if c.closed.load(Ordering::Relaxed) != 0 {
-        // SAFETY: as the caller says.
-        return unsafe { send_marked(mp, c, ep, block, wake) };
+        let Some(me) = send_marked(mp, c) else { return Sent::Closed };
+        (gp, mp) = me;
     }
-    // SAFETY: as the caller says; the channel is locked, and open.
-    unsafe { send_locked(gp, mp, c, ep, block, wake) }
-}
-
-/// [`chansend_and`] on an open channel.
-///
-/// # Safety
-/// As [`chansend`]; `gp` and `mp` are [`whoami`]'s; `c` is locked, and is not when this returns.
-#[inline(always)]
-pub(super) unsafe fn send_locked(
-    gp: Option<&'static G>,
-    mp: Option<&'static M>,
-    c: &Hchan,
-    ep: *const c_void,
-    block: bool,
-    wake: impl FnOnce(Woken),
-) -> Sent {
     if let Some(sg) = c.recvq.dequeue() {
         // SAFETY: a receiver waits, so the buffer is empty; the closure releases the lock, which is held;
         // sg is off its queue; `ep` is a value, as the caller says.
@@ -175,41 +158,20 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
             return Received::Closed;
         }
     }
-    let (gp, mp) = whoami();
+    let (mut gp, mut mp) = whoami();
     lock_on(mp, &c.lock);
     if c.closed.load(Ordering::Relaxed) != 0 {
-        // SAFETY: as the caller says.
-        return unsafe { recv_marked(mp, c, ep, block) };
+        // SAFETY: as the caller says; the channel is locked.
+        match unsafe { recv_marked(mp, c, ep) } {
+            Ok(me) => (gp, mp) = me,
+            Err(received) => return received,
+        }
     }
-    // SAFETY: as the caller says; the channel is locked, and open.
-    unsafe { recv_locked(gp, mp, c, ep, block, false) }
-}
-
-/// [`chanrecv`] on a channel that is locked.
-///
-/// # Safety
-/// As [`chanrecv`]; `gp` and `mp` are [`whoami`]'s; `c` is locked, and is not when this returns.
-#[inline(always)]
-pub(super) unsafe fn recv_locked(
-    gp: Option<&'static G>,
-    mp: Option<&'static M>,
-    c: &Hchan,
-    ep: *mut c_void,
-    block: bool,
-    closed: bool,
-) -> Received {
-    // Where the channel is closed, these are values that came back.
     if let Some(sg) = c.sendq.dequeue() {
         // SAFETY: a sender waits, so the buffer is full; the closure releases the lock, which is held; sg is
         // off its queue; `ep` is what the caller says.
         unsafe { recv(mp, c, sg, ep, || unlock_and_hold(mp, &c.lock)) };
         return Received::Done;
-    }
-    if closed && c.qcount.load(Ordering::Relaxed) == 0 {
-        unlock_on(mp, &c.lock);
-        // SAFETY: the caller says that `ep` is null or a place for a value.
-        unsafe { received_nothing(c, ep) };
-        return Received::Closed;
     }
     if c.qcount.load(Ordering::Relaxed) > 0 {
         // SAFETY: the buffer has a value, the lock is held, and `ep` is what the caller says.

@@ -276,10 +276,9 @@ impl<F: Fn() + Send + Sync + 'static> Program<F> {
         let limits = Limits { max_choices: self.max_choices, in_order: self.in_order, tells };
         let make = || {
             let f = Arc::clone(&self.f);
-            let main = Builder::new().name("main").go(move || f());
-            main.unwrap_or_else(|error| panic!("gosched: explore can't make a goroutine: {error}"))
+            Builder::new().name("main").go(move || f())
         };
-        let (end, told) = explore_run(&mut recorded, &limits, make, |main, seen: &Seen<'_>| {
+        let ran = explore_run(&mut recorded, &limits, make, |main, seen: &Seen<'_>| {
             // What is left behind never runs again, and nobody asks for its result.
             if seen.end == End::Done {
                 drop(main)
@@ -288,6 +287,8 @@ impl<F: Fn() + Send + Sync + 'static> Program<F> {
             }
             (seen.end, tells.then(|| (story(seen.story, seen.begun), left_behind(seen.left))))
         });
+        let (end, told) =
+            ran.unwrap_or_else(|error| panic!("gosched: explore can't make a goroutine: {error}"));
         let (story, left) = told.unwrap_or_default();
         let Recorded { schedule, choices, .. } = recorded;
         let panicked = if end == End::Panic { panics::take() } else { None };

@@ -7,7 +7,7 @@ use crate::runtime::data::runtime2::{G, GRUNNABLE, GWAITING, P, sched};
 use crate::runtime::explore::clock::advance;
 use crate::runtime::explore::state::{Chosen, End, Run, run};
 use crate::runtime::explore::story::What;
-use crate::runtime::g::explored::{LOST, act, alive, is_explored, stuck, woken_outside};
+use crate::runtime::g::explored::{DRIVER, LOST, act, alive, is_explored, stuck, woken_outside};
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::p::globrunq::take_all;
@@ -21,7 +21,8 @@ pub(in crate::runtime) fn next(pp: &'static P) -> Option<&'static G> {
         // SAFETY: on g0 with the exploration's P; a timer's function, which is called below, doesn't use it.
         let run = unsafe { run() };
         if !run.goes {
-            return None;
+            run.collect(pp);
+            return run.outsiders.pop_front();
         }
         run.tell_of_last();
         let yielded = run.collect(pp);
@@ -142,7 +143,7 @@ impl Run {
 
     fn sort(&mut self, gp: &'static G) {
         match gp.ext.number.load(Ordering::Relaxed) {
-            0 => self.outsiders.push_back(gp),
+            0 | DRIVER => self.outsiders.push_back(gp),
             // Somebody has woken what a run has left behind.
             LOST => {}
             _ => {

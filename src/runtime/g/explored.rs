@@ -1,11 +1,14 @@
 //! Which goroutines are those of an exploration (`explore/mod.rs`), and their numbers: 1 is the first, and each
 //! other has the next one when it is made. A goroutine's goid depends on what else the process does; its number
 //! only on the order in which the exploration's goroutines run.
+//!
+//! Nobody takes the P from them: who asks, sysmon say, may have looked before the run began, so it is for the one that
+//! is asked to refuse ([`keeps_p`]).
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::runtime::data::runtime2::{G, GDEAD};
+use crate::runtime::data::runtime2::{G, GDEAD, sched};
 use crate::runtime::g::status::readgstatus;
 
 /// Whether there is an exploration, on the one P that there is.
@@ -25,6 +28,9 @@ pub(in crate::runtime) static STEPS: AtomicU64 = AtomicU64::new(0);
 
 /// The number of a goroutine that a run has left behind: it never runs again.
 pub(in crate::runtime) const LOST: u32 = u32::MAX;
+
+/// The number of the goroutine that waits for the run.
+pub(in crate::runtime) const DRIVER: u32 = u32::MAX - 1;
 
 /// The goroutines of the run, each with its number: a G that has ended may be another goroutine by now.
 struct Made(UnsafeCell<Vec<(&'static G, u32)>>);
@@ -86,7 +92,24 @@ pub(in crate::runtime) fn stuck() -> bool {
 /// Whether `gp` is a goroutine of the run.
 #[inline]
 pub(in crate::runtime) fn is_explored(gp: &G) -> bool {
+    !matches!(gp.ext.number.load(Ordering::Relaxed), 0 | DRIVER | LOST)
+}
+
+/// Whether `gp` is a goroutine of the run, or waits for it.
+pub(in crate::runtime) fn is_part(gp: &G) -> bool {
     !matches!(gp.ext.number.load(Ordering::Relaxed), 0 | LOST)
+}
+
+/// Whether `gp`, which runs, goes on with its P until it leaves by itself, whoever asks for that. Only to stop the
+/// world it does not, or if it comes to no point.
+#[inline(always)]
+pub(in crate::runtime) fn keeps_p(gp: &G) -> bool {
+    exploring() && refuses(gp)
+}
+
+#[cold]
+fn refuses(gp: &G) -> bool {
+    is_part(gp) && !STUCK.load(Ordering::Relaxed) && !sched().gcwaiting.load(Ordering::SeqCst)
 }
 
 /// Gives a new goroutine its number, if it is of an exploration: if `maker` is, or the P acts for it.

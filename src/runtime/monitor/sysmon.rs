@@ -14,8 +14,8 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::base::debug::{detach_always, detach_torture};
 use crate::runtime::base::os::{gettid, nanotime, usleep};
-use crate::runtime::data::runtime2::{P, PIDLE, PRUNNING, PSYSCALL, sched};
-use crate::runtime::g::explored::{STEPS, exploring, is_explored, note_stuck};
+use crate::runtime::data::runtime2::{G, M, P, PIDLE, PRUNNING, PSYSCALL, sched};
+use crate::runtime::g::explored::{STEPS, exploring, is_explored, is_part, note_stuck};
 use crate::runtime::lock::note::{noteclear, notetsleep};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::{
@@ -188,8 +188,12 @@ fn retake_one(pp: &'static P, now: i64) -> (bool, i64) {
     if status != PRUNNING && status != PSYSCALL {
         return (false, i64::MAX);
     }
-    if status == PRUNNING && exploring() {
-        return (false, watch_exploration(pp, now));
+    if status == PRUNNING
+        && exploring()
+        && let Some(mp) = other_m(pp)
+        && let Some(gp) = mp.curg.get().filter(|gp| is_part(gp))
+    {
+        return (false, watch_exploration(pp, mp, gp, now));
     }
     let slice = end_slice(pp, now);
     let long = matches!(slice, Slice::Over) || turn_is_over(pp, now);
@@ -205,17 +209,14 @@ fn retake_one(pp: &'static P, now: i64) -> (bool, i64) {
 /// For how long a goroutine of an exploration may come to no point, in nanoseconds.
 const STUCK_NS: i64 = 10_000_000_000;
 
-/// Looks after `pp`, on which an exploration runs: nobody is asked to stop there, as the exploration says who goes on.
-/// But a goroutine that gets to no point loses the P, so that its run can end. Returns when to look again.
-fn watch_exploration(pp: &P, now: i64) -> i64 {
+/// Looks after `pp`, on which `mp` runs `gp`, a goroutine of an exploration: it isn't asked to stop, as the exploration
+/// says who goes on. But one that gets to no point loses the P, so that its run can end. Returns when to look again.
+fn watch_exploration(pp: &P, mp: &M, gp: &G, now: i64) -> i64 {
     let seen = &pp.sysmontick;
     let steps = STEPS.load(Ordering::Relaxed) as u32;
     if seen.schedtick.replace(steps) != steps {
         seen.schedwhen.set(now);
-    } else if now - seen.schedwhen.get() >= STUCK_NS
-        && let Some(mp) = other_m(pp)
-        && mp.curg.get().is_some_and(is_explored)
-    {
+    } else if now - seen.schedwhen.get() >= STUCK_NS && is_explored(gp) {
         note_stuck();
         ask_by_signal(mp, Asked::Detach, pp.schedtick.load(Ordering::Relaxed));
     }

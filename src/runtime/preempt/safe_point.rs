@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::{ASYNC_PREEMPT_FRAME, RED_ZONE, SP_ALIGN, vectors_fit};
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, M, PRUNNING};
+use crate::runtime::g::explored::keeps_p;
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::preempt::preemptible;
 use crate::runtime::preempt::xregs::RESTORE_STACK;
@@ -29,6 +30,7 @@ pub(in crate::runtime) fn can_preempt_m(mp: &M) -> bool {
 pub(in crate::runtime) fn want_async_preempt(mp: &M, gp: &G) -> bool {
     (gp.preempt.load(Ordering::Relaxed) || mp.p.peek().is_some_and(|pp| pp.preempt.load(Ordering::Relaxed)))
         && readgstatus(gp) & !GSCAN == GRUNNING
+        && !keeps_p(gp)
 }
 
 /// Whether `gp`, which the thread of `mp` ran when a signal came, may be stopped where it is: no lock is

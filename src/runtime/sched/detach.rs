@@ -38,7 +38,7 @@ use crate::runtime::base::this::{Held, goroutine, hold};
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, M, P, PRUNNING, PSYSCALL, WaitReason, sched};
 use crate::runtime::data::turns::Turn;
-use crate::runtime::g::explored::exploring;
+use crate::runtime::g::explored::{exploring, keeps_p};
 use crate::runtime::g::status::{cas_g_from_waiting, cas_g_to_waiting, readgstatus};
 use crate::runtime::m::turn::wait_for_turn;
 use crate::runtime::p::idle::wake_sysmon_from_signal;
@@ -64,7 +64,7 @@ pub(in crate::runtime) fn as_many_as_may_be() -> Option<usize> {
 /// handler.
 pub(in crate::runtime) fn lose_p(mp: &'static M, gp: &'static G, asked: Asked) {
     let asked = if detach_always() { Asked::Detach } else { asked };
-    if asked == Asked::Nothing || !in_user_code(mp, gp) {
+    if asked == Asked::Nothing || !in_user_code(mp, gp) || keeps_p(gp) {
         return;
     }
     match mp.p.peek() {

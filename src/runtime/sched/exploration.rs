@@ -1,21 +1,24 @@
 //! Running an exploration's runs: what their driver does, a goroutine that waits for each.
 
 use std::ffi::c_void;
+use std::io;
 use std::mem;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
 use crate::runtime::base::this::{goroutine, hold, whoami};
+use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
 use crate::runtime::explore::clock;
 use crate::runtime::explore::next::{note_end, note_waiter};
-use crate::runtime::explore::state::{End, Strategy, run};
+use crate::runtime::explore::state::{End, Run, Strategy, run};
 use crate::runtime::explore::story::Step;
 use crate::runtime::g::explored::{
-    act, alive, exploring, forget_made, is_explored, set_exploring, stuck, woken_outside,
+    DRIVER, act, alive, exploring, forget_made, is_explored, set_exploring, stuck, woken_outside,
 };
 use crate::runtime::sched::detach::hold_with_p;
 use crate::runtime::sched::park::gopark;
+use crate::runtime::sched::ready::inject_runnable;
 
 /// What a run is like.
 pub(crate) struct Limits {
@@ -38,17 +41,21 @@ pub(crate) struct Seen<'a> {
 }
 
 /// Runs the goroutine that `make` makes, and all that come of it, until none of them can. There is one P. `look`
-/// gets how it has ended, what has happened, and those that are left, before these are given up.
+/// gets how it has ended, what has happened, and those that are left, before these are given up. Neither panics.
+///
+/// # Errors
+/// Those of `make`.
 ///
 /// On a goroutine that isn't of an exploration, while there is no other exploration. `strategy` doesn't use the
 /// runtime.
 pub(crate) fn explore_run<T, R>(
     strategy: &mut dyn Strategy,
     limits: &Limits,
-    make: impl FnOnce() -> T,
+    make: impl FnOnce() -> io::Result<T>,
     look: impl FnOnce(T, &Seen<'_>) -> R,
-) -> R {
+) -> io::Result<R> {
     let (me, _, held) = hold_with_p();
+    me.ext.number.store(DRIVER, Ordering::Relaxed);
     // SAFETY: with the exploration's P, kept by `held`.
     let run = unsafe { run() };
     let begun = clock::start();
@@ -71,33 +78,53 @@ pub(crate) fn explore_run<T, R>(
     set_exploring(true);
     let made = act(make);
     drop(held);
-    // SAFETY: on a goroutine. `next` makes it ready, which begins when this has left.
-    unsafe { gopark(Some(begin), ptr::null_mut(), WaitReason::Zero, TraceBlockReason::Generic, 1) };
+    let result = made.map(|made| {
+        // SAFETY: on a goroutine. `next` makes it ready, which begins when this has left.
+        unsafe { gopark(Some(begin), ptr::null_mut(), WaitReason::Zero, TraceBlockReason::Generic, 1) };
+        look_at_end(begun, |seen| look(made, seen))
+    });
     let (_, _, held) = hold_with_p();
     // SAFETY: as above.
-    let run = unsafe { self::run() };
+    unsafe { clear(self::run()) };
     set_exploring(false);
+    me.ext.number.store(0, Ordering::Relaxed);
+    drop(held);
+    result
+}
+
+/// Calls `look` with what is known of the run, which has ended.
+fn look_at_end<R>(begun: i64, look: impl FnOnce(&Seen<'_>) -> R) -> R {
+    let (_, _, held) = hold_with_p();
+    // SAFETY: with the exploration's P, kept by `held`.
+    let run = unsafe { run() };
     let end = run.end.take().unwrap_or(End::Done);
     let story = run.story.take().unwrap_or_default();
     // SAFETY: as above.
     let left: Vec<_> = unsafe { alive() }.collect();
     drop(held);
-    let result = look(made, &Seen { end, begun, story: &story, left: &left });
-    let (_, _, held) = hold_with_p();
-    // SAFETY: as above.
-    let run = unsafe { self::run() };
+    look(&Seen { end, begun, story: &story, left: &left })
+}
+
+/// Forgets the run.
+///
+/// # Safety
+/// As [`run`] says.
+unsafe fn clear(run: &mut Run) {
     run.strategy = None;
     run.ready.clear();
     run.numbers.clear();
     run.due.clear();
+    // They wait for this P, which the driver has had since they became runnable.
+    let others = GQueue::default();
+    let qsize = run.outsiders.len() as i32;
+    run.outsiders.drain(..).for_each(|gp| others.push_back(gp));
+    inject_runnable(&others, qsize);
     run.chosen = None;
     run.waiter = None;
     run.last = None;
     clock::clear();
-    // SAFETY: as above.
+    // SAFETY: as the caller says.
     unsafe { forget_made() };
-    drop(held);
-    result
 }
 
 /// The run begins: its driver waits.

@@ -75,7 +75,7 @@ pub(crate) fn injectglist(list: &GList) {
 }
 
 /// [`injectglist`] for G's that are runnable already.
-fn inject_runnable(q: &GQueue, mut qsize: i32) {
+pub(super) fn inject_runnable(q: &GQueue, mut qsize: i32) {
     if q.empty() {
         return;
     }

@@ -10,6 +10,7 @@ use crate::runtime::data::adjust_info::AdjustInfo;
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{G, GCOPYSTACK, GRUNNING};
 use crate::runtime::g::callers::left_at;
+use crate::runtime::g::explored::keeps_p;
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::mem::sizes::{STACK_GUARD, STACK_PREEMPT, running_guard};
 use crate::runtime::preempt::safe_point::can_preempt_m;
@@ -57,7 +58,7 @@ extern "C" fn gosched_newstack(framesize: usize, regs: *mut u8) -> Option<Leave>
         // In case that it can't stop now and goes on. Whoever asked asks again.
         gp.stackguard0.store(running_guard(gp), Ordering::Relaxed);
     }
-    let preempt = asked && can_preempt_m(mp);
+    let preempt = asked && can_preempt_m(mp) && !keeps_p(gp);
 
     let stack = gp.stack.get();
     if gp.sched.sp.get() < stack.lo {

@@ -256,7 +256,12 @@ fn preemptions(test: Test) {
         let preemptions = || count("/gosched/preemptions:preemptions");
         let (before, other) = (preemptions(), go(|| ()));
         // sysmon asks when the time slice is over.
-        while morestack_check!(0, || black_box(preemptions())) == before {}
+        while morestack_check!(0, || black_box(preemptions())) == before {
+            // It may have lost its P before.
+            if count("/gosched/detached:goroutines") != 0 {
+                yield_now();
+            }
+        }
         other.join().unwrap();
     });
 }

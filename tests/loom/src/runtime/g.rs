@@ -17,7 +17,13 @@ pub(crate) mod status {
 }
 
 pub(crate) mod explored {
+    use crate::runtime::data::runtime2::G;
+
     pub(crate) fn exploring() -> bool {
+        false
+    }
+
+    pub(crate) fn keeps_p(_: &G) -> bool {
         false
     }
 }

@@ -100,12 +100,22 @@ pub(in crate::runtime) fn stays(gp: &'static G, pp: &'static P) -> bool {
     false
 }
 
-/// Lets `gp` be chosen again, which has left at a point. On g0, with the exploration's P.
-pub(in crate::runtime) fn put_back(gp: &'static G) {
+/// Lets `gp` be chosen again, which has left at a point; returns who was chosen there, if that can go on `at_once`:
+/// otherwise the scheduler will ask. On g0, with the exploration's P.
+pub(in crate::runtime) fn put_back(gp: &'static G, at_once: bool) -> Option<&'static G> {
     // SAFETY: as said.
     let run = unsafe { run() };
     run.add(gp);
-    run.last = None;
+    run.last = match run.chosen {
+        Some(Chosen::Goroutine(chosen))
+            if at_once && run.outsiders.is_empty() && chosen.lockedm.is_null() =>
+        {
+            run.chosen = None;
+            Some(chosen)
+        }
+        _ => None,
+    };
+    run.last
 }
 
 /// What the strategy says of a number below `n`. The caller keeps the exploration's P.

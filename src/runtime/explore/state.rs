@@ -16,8 +16,8 @@ use crate::runtime::p::timers::run::Taken;
 pub(crate) struct Choice<'a> {
     /// The number of the goroutine that runs, and would go on.
     pub(crate) current: Option<u32>,
-    /// The numbers of the others that can run.
-    pub(in crate::runtime) others: &'a [u32],
+    /// The others that can run.
+    pub(in crate::runtime) others: &'a [&'static G],
     /// How many timers are due.
     pub(crate) timers: usize,
     /// The number of one of the others which has just let them have the processor.
@@ -32,11 +32,12 @@ impl Choice<'_> {
 
     /// The number of the goroutine with this index; none for a timer.
     pub(crate) fn number(&self, index: usize) -> Option<u32> {
-        match self.current {
-            Some(current) if index == 0 => Some(current),
-            Some(_) => self.others.get(index - 1).copied(),
-            None => self.others.get(index).copied(),
-        }
+        let others = match self.current {
+            Some(current) if index == 0 => return Some(current),
+            Some(_) => index - 1,
+            None => index,
+        };
+        self.others.get(others).map(|gp| gp.ext.number.load(Ordering::Relaxed))
     }
 }
 
@@ -83,8 +84,6 @@ pub(in crate::runtime) struct Run {
     pub(in crate::runtime) driver: Option<&'static G>,
     /// Who can run, without the goroutine that does.
     pub(in crate::runtime) ready: Vec<&'static G>,
-    /// Their numbers.
-    pub(in crate::runtime) numbers: Vec<u32>,
     /// The timers that are due.
     pub(in crate::runtime) due: Vec<Taken>,
     /// The goroutines of others that can run.
@@ -116,7 +115,6 @@ static RUN: RunCell = RunCell(UnsafeCell::new(Run {
     strategy: None,
     driver: None,
     ready: Vec::new(),
-    numbers: Vec::new(),
     due: Vec::new(),
     outsiders: VecDeque::new(),
     chosen: None,
@@ -143,7 +141,7 @@ impl Run {
     /// What the strategy says.
     pub(in crate::runtime) fn choose(&mut self, current: Option<u32>, yielded: Option<u32>) -> usize {
         self.step();
-        let choice = Choice { current, others: &self.numbers, timers: self.due.len(), yielded };
+        let choice = Choice { current, others: &self.ready, timers: self.due.len(), yielded };
         let n = choice.len();
         let Some(mut strategy) = self.strategy.filter(|_| n > 1) else { return 0 };
         // SAFETY: who has begun the run keeps its strategy until the run has ended, and leaves it to this.
@@ -172,14 +170,12 @@ impl Run {
     }
 
     pub(in crate::runtime) fn add(&mut self, gp: &'static G) {
-        self.numbers.push(gp.ext.number.load(Ordering::Relaxed));
         self.ready.push(gp);
     }
 
     /// Takes what has this index among the others, and the timers.
     pub(in crate::runtime) fn take(&mut self, index: usize) -> Chosen {
         if index < self.ready.len() {
-            self.numbers.remove(index);
             Chosen::Goroutine(self.ready.remove(index))
         } else {
             // There may be a million of them, in no order.

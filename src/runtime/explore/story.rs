@@ -52,12 +52,17 @@ impl Run {
     }
 }
 
+/// Whether what happens is to be told. The caller keeps the exploration's P.
+pub(in crate::runtime) fn tells() -> bool {
+    // SAFETY: as said.
+    unsafe { run() }.story.is_some()
+}
+
 /// Tells what `gp`, which runs and keeps the exploration's P, does next.
+#[cold]
 #[inline(never)]
 pub(in crate::runtime) fn tell_of(gp: &G, what: &'static str) {
     // SAFETY: as said; nothing else uses the run meanwhile.
     let run = unsafe { run() };
-    if run.story.is_some() {
-        run.tell(gp.ext.number.load(Ordering::Relaxed), What::Does(what), callers().as_slice());
-    }
+    run.tell(gp.ext.number.load(Ordering::Relaxed), What::Does(what), callers().as_slice());
 }

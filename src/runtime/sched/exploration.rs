@@ -112,7 +112,6 @@ fn look_at_end<R>(begun: i64, look: impl FnOnce(&Seen<'_>) -> R) -> R {
 unsafe fn clear(run: &mut Run) {
     run.strategy = None;
     run.ready.clear();
-    run.numbers.clear();
     run.due.clear();
     // They wait for this P, which the driver has had since they became runnable.
     let others = GQueue::default();

@@ -4,10 +4,13 @@ use crate::runtime::arch::mcall;
 use crate::runtime::base::this::{getm, hold, this_m, whoami, with_room};
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING};
 use crate::runtime::explore::next::{chosen_value, put_back, stays};
-use crate::runtime::explore::story::tell_of;
+use crate::runtime::explore::story::{tell_of, tells};
 use crate::runtime::g::explored::{exploring, is_explored};
 use crate::runtime::g::status::casgstatus;
-use crate::runtime::sched::schedule::{dropg, schedule};
+use crate::runtime::m::turn::turn_needed;
+use crate::runtime::p::stop::asked_to_stop;
+use crate::runtime::sched::disable::user_disabled;
+use crate::runtime::sched::schedule::{dropg, execute, schedule};
 
 /// Before the operation `what`: in an exploration, others may go on first. Where a goroutine can park.
 #[inline(always)]
@@ -34,7 +37,9 @@ fn explored_point(what: &'static str) {
         unsafe { mcall(point_m) }
     }
     let _held = hold(getm());
-    with_room(|| tell_of(gp, what));
+    if tells() {
+        with_room(|| tell_of(gp, what));
+    }
 }
 
 /// Leaves a goroutine at a point.
@@ -44,9 +49,14 @@ unsafe extern "C" fn point_m(gp: *mut G) -> ! {
     let mp = getm();
     casgstatus(gp, GRUNNING, GRUNNABLE);
     dropg(mp, gp);
-    put_back(gp);
-    // SAFETY: on g0 of `mp`; dropg has taken its goroutine.
-    unsafe { schedule(mp) }
+    let others_come_first = mp.p().is_none_or(asked_to_stop) || turn_needed();
+    let at_once = !others_come_first && mp.lockedg.get().is_none() && !user_disabled();
+    match put_back(gp, at_once) {
+        // SAFETY: on g0 of `mp`, which has its P; the run had the goroutine, which isn't locked to an M.
+        Some(chosen) => unsafe { execute(mp, chosen, false) },
+        // SAFETY: on g0 of `mp`; dropg has taken its goroutine.
+        None => unsafe { schedule(mp) },
+    }
 }
 
 /// Whether an exploration chooses what this goroutine does at random elsewhere.

@@ -8,7 +8,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::runtime::data::runtime2::{G, GDEAD, sched};
+use crate::runtime::data::runtime2::{G, GDEAD};
 use crate::runtime::g::status::readgstatus;
 
 /// Whether there is an exploration, on the one P that there is.
@@ -100,8 +100,8 @@ pub(in crate::runtime) fn is_part(gp: &G) -> bool {
     !matches!(gp.ext.number.load(Ordering::Relaxed), 0 | LOST)
 }
 
-/// Whether `gp`, which runs, goes on with its P until it leaves by itself, whoever asks for that. Only to stop the
-/// world it does not, or if it comes to no point.
+/// Whether `gp`, which runs, goes on with its P until it leaves by itself, whoever asks for that; unless it comes to no
+/// point. The world isn't stopped meanwhile: who does that has the one P.
 #[inline(always)]
 pub(in crate::runtime) fn keeps_p(gp: &G) -> bool {
     exploring() && refuses(gp)
@@ -109,7 +109,7 @@ pub(in crate::runtime) fn keeps_p(gp: &G) -> bool {
 
 #[cold]
 fn refuses(gp: &G) -> bool {
-    is_part(gp) && !STUCK.load(Ordering::Relaxed) && !sched().gcwaiting.load(Ordering::SeqCst)
+    is_part(gp) && !STUCK.load(Ordering::Relaxed)
 }
 
 /// Gives a new goroutine its number, if it is of an exploration: if `maker` is, or the P acts for it.

@@ -1,13 +1,15 @@
 //! What an exploration refuses, and that the next one is unharmed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
 use gosched::chan::{TryRecvError, bounded};
-use gosched::explore::{Explorer, FailureKind, explore};
+use gosched::explore::{Explorer, FailureKind, Strategy, explore};
+use gosched::sync::Mutex;
 use gosched::{go, run, synctest};
 
 use crate::harness::tests;
@@ -23,6 +25,7 @@ tests! {
     one_that_never_ends_is_told_of
     explorations_of_several_threads_take_turns
     others_go_on_beside_an_exploration
+    the_world_may_be_stopped_meanwhile
     a_wait_outside_is_refused
     a_bad_token_is_refused
     those_left_behind_harm_nobody
@@ -202,6 +205,49 @@ fn others_go_on_beside_an_exploration() {
         }
         drop(end);
         assert!(other.join().unwrap() > 0);
+    });
+}
+
+fn the_world_may_be_stopped_meanwhile() {
+    /// Computes, and says in which order this is done.
+    fn computes() -> Vec<u32> {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let add = |number| {
+            let order = order.clone();
+            go(move || {
+                for _ in 0..20 {
+                    (0..50).for_each(|_| gosched::check());
+                    order.lock().push(number);
+                }
+            })
+        };
+        [1, 2, 3].map(add).into_iter().for_each(|handle| handle.join().unwrap());
+        order.lock().clone()
+    }
+
+    /// The orders in some schedules.
+    fn orders() -> Vec<Vec<u32>> {
+        let orders = Arc::new(Mutex::new(Vec::new()));
+        let seen = orders.clone();
+        Explorer::new().strategy(Strategy::Random).iterations(20).run(move || seen.lock().push(computes()));
+        orders.lock().clone()
+    }
+
+    let first = orders();
+    let stops = AtomicUsize::new(0);
+    let ended = AtomicBool::new(false);
+    thread::scope(|s| {
+        s.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                gosched::trace::start(std::io::sink()).unwrap();
+                gosched::trace::stop().unwrap();
+                stops.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        while stops.load(Ordering::Relaxed) < 10 {
+            assert_eq!(orders(), first);
+        }
+        ended.store(true, Ordering::Relaxed);
     });
 }
 

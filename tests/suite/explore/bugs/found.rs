@@ -3,6 +3,7 @@
 use gosched::explore::{Explorer, Strategy};
 
 use super::programs;
+use crate::harness::explored::schedules;
 use crate::harness::tests;
 
 tests! {
@@ -24,7 +25,7 @@ fn wrong_ones_are_found() {
 
 fn right_ones_pass() {
     for program in programs() {
-        if let Err(failure) = explorer(1_000).check(program.right) {
+        if let Err(failure) = explorer(schedules() / 10).check(program.right) {
             panic!("{} fails:\n{}", program.name, failure.story());
         }
     }

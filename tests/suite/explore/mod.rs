@@ -3,6 +3,7 @@
 
 mod bugs;
 mod failures;
+mod found;
 mod link;
 mod misuse;
 pub mod own;
@@ -13,4 +14,4 @@ mod time;
 use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] =
-    &[bugs::TESTS, failures::TESTS, link::TESTS, misuse::TESTS, pipe::TESTS, strategies::TESTS, time::TESTS];
+    &[failures::TESTS, found::TESTS, link::TESTS, misuse::TESTS, pipe::TESTS, strategies::TESTS, time::TESTS];

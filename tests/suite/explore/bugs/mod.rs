@@ -19,15 +19,10 @@ macro_rules! programs {
 mod channels;
 mod conds;
 mod contexts;
-#[cfg(test)]
-mod found;
 mod groups;
 mod locks;
 mod mixed;
 mod stops;
-
-#[cfg(test)]
-pub use found::TESTS;
 
 /// A program with a bug, and the same without.
 #[derive(Clone, Copy)]

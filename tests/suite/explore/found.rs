@@ -1,8 +1,8 @@
-//! What is wrong is found, and what is right passes.
+//! Of the programs with bugs, what is wrong is found, and what is right passes.
 
 use gosched::explore::{Explorer, Strategy};
 
-use super::programs;
+use super::bugs::programs;
 use crate::harness::explored::schedules;
 use crate::harness::tests;
 

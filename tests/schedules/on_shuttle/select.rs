@@ -1,0 +1,164 @@
+//! The wait for one of several operations of channels.
+
+use std::sync::{Arc, Mutex};
+
+use shuttle::rand::{Rng, thread_rng};
+use shuttle_engine::runtime::execution::ExecutionState;
+use shuttle_engine::runtime::task::TaskId;
+use shuttle_engine::runtime::thread;
+
+use crate::chan::{Channel, Receiver, RecvError, SendError, Sender, TrySendError, Waiter};
+
+/// A thread that waits in a select: the arm of the one who wakes it.
+#[derive(Clone)]
+pub struct Waits {
+    task: TaskId,
+    arm: usize,
+    woken: Arc<Mutex<Option<usize>>>,
+}
+
+impl Waits {
+    /// False if it was woken before, by another arm.
+    pub fn wake(&self) -> bool {
+        let mut woken = self.woken.lock().unwrap();
+        if woken.is_some() {
+            return false;
+        }
+        *woken = Some(self.arm);
+        ExecutionState::with(|state| state.get_mut(self.task).unblock());
+        true
+    }
+}
+
+/// An operation of a channel.
+pub trait Arm {
+    /// Does it, if it needn't wait.
+    fn tries(&mut self) -> bool;
+    fn waits(&mut self, waits: Waits);
+    /// Another has done it.
+    fn was_done(&mut self);
+}
+
+/// Does one of the operations; its index.
+pub fn select_arms(arms: &mut [&mut dyn Arm]) -> usize {
+    thread::switch();
+    let first = if arms.len() > 1 { thread_rng().gen_range(0..arms.len()) } else { 0 };
+    for i in (first..arms.len()).chain(0..first) {
+        if arms[i].tries() {
+            return i;
+        }
+    }
+    let woken = Arc::new(Mutex::new(None));
+    for (i, arm) in arms.iter_mut().enumerate() {
+        arm.waits(Waits { task: ExecutionState::me(), arm: i, woken: woken.clone() });
+    }
+    ExecutionState::with(|state| state.current_mut().block(false));
+    thread::switch();
+    let i = woken.lock().unwrap().expect("it was woken");
+    arms[i].was_done();
+    i
+}
+
+pub struct RecvArm<'a, T> {
+    /// None: the arm takes no part.
+    channel: Option<&'a Channel<T>>,
+    place: Arc<Mutex<Option<T>>>,
+    result: Option<Result<T, RecvError>>,
+}
+
+pub struct SendArm<'a, T> {
+    channel: &'a Channel<T>,
+    place: Arc<Mutex<Option<T>>>,
+    result: Option<Result<(), SendError<T>>>,
+}
+
+/// A receiver, or perhaps one.
+pub trait AsReceiver {
+    type Value;
+    fn channel(&self) -> Option<&Channel<Self::Value>>;
+}
+
+impl<T> AsReceiver for Receiver<T> {
+    type Value = T;
+
+    fn channel(&self) -> Option<&Channel<T>> {
+        Some(&self.0)
+    }
+}
+
+impl<R: AsReceiver> AsReceiver for &R {
+    type Value = R::Value;
+
+    fn channel(&self) -> Option<&Channel<R::Value>> {
+        (*self).channel()
+    }
+}
+
+impl<R: AsReceiver> AsReceiver for Option<R> {
+    type Value = R::Value;
+
+    fn channel(&self) -> Option<&Channel<R::Value>> {
+        self.as_ref()?.channel()
+    }
+}
+
+pub fn recv<R: AsReceiver>(receiver: &R) -> RecvArm<'_, R::Value> {
+    RecvArm { channel: receiver.channel(), place: Arc::default(), result: None }
+}
+
+pub fn send<T>(sender: &Sender<T>, value: T) -> SendArm<'_, T> {
+    SendArm { channel: &sender.0, place: Arc::new(Mutex::new(Some(value))), result: None }
+}
+
+impl<T> RecvArm<'_, T> {
+    pub fn done(self) -> Result<T, RecvError> {
+        self.result.expect("it was done")
+    }
+}
+
+impl<T> Arm for RecvArm<'_, T> {
+    fn tries(&mut self) -> bool {
+        self.result = self.channel.and_then(|channel| channel.state().try_recv());
+        self.result.is_some()
+    }
+
+    fn waits(&mut self, waits: Waits) {
+        if let Some(channel) = self.channel {
+            channel.state().receivers.push_back(Waiter { waits, value: self.place.clone() });
+        }
+    }
+
+    fn was_done(&mut self) {
+        self.result = Some(self.place.lock().unwrap().take().ok_or(RecvError));
+    }
+}
+
+impl<T> SendArm<'_, T> {
+    pub fn done(self) -> Result<(), SendError<T>> {
+        self.result.expect("it was done")
+    }
+}
+
+impl<T> Arm for SendArm<'_, T> {
+    fn tries(&mut self) -> bool {
+        let value = self.place.lock().unwrap().take().expect("it hasn't been sent");
+        self.result = match self.channel.state().try_send(value) {
+            Ok(()) => Some(Ok(())),
+            Err(TrySendError::Disconnected(value)) => Some(Err(SendError(value))),
+            Err(TrySendError::Full(value)) => {
+                *self.place.lock().unwrap() = Some(value);
+                None
+            }
+        };
+        self.result.is_some()
+    }
+
+    fn waits(&mut self, waits: Waits) {
+        self.channel.state().senders.push_back(Waiter { waits, value: self.place.clone() });
+    }
+
+    fn was_done(&mut self) {
+        let left = self.place.lock().unwrap().take();
+        self.result = Some(left.map_or(Ok(()), |value| Err(SendError(value))));
+    }
+}

@@ -12,10 +12,13 @@ use shuttle_engine::runtime::thread::switch;
 use crate::select::{Waits, recv, select_arms, send};
 use crate::time::deadline;
 
-/// Who waits in a select, and for a send the value.
+/// Where who waits has the value to send, or finds the one received.
+pub type Place<T> = Arc<Mutex<Option<T>>>;
+
+/// Who waits in a select.
 pub struct Waiter<T> {
     pub waits: Waits,
-    pub value: Arc<Mutex<Option<T>>>,
+    pub place: Place<T>,
 }
 
 pub struct State<T> {
@@ -59,7 +62,7 @@ impl<T> State<T> {
         }
         let room = first.is_some() || self.capacity == 0;
         let sent = if room {
-            wake(&mut self.senders).and_then(|sender| sender.value.lock().unwrap().take())
+            wake(&mut self.senders).and_then(|sender| sender.place.lock().unwrap().take())
         } else {
             None
         };
@@ -78,7 +81,7 @@ impl<T> State<T> {
             return Err(TrySendError::Disconnected(value));
         }
         if let Some(receiver) = wake(&mut self.receivers) {
-            *receiver.value.lock().unwrap() = Some(value);
+            *receiver.place.lock().unwrap() = Some(value);
         } else if self.buffer.len() < self.capacity {
             self.buffer.push_back(value);
         } else {

@@ -7,7 +7,7 @@ use shuttle_engine::runtime::execution::ExecutionState;
 use shuttle_engine::runtime::task::TaskId;
 use shuttle_engine::runtime::thread;
 
-use crate::chan::{Channel, Receiver, RecvError, SendError, Sender, TrySendError, Waiter};
+use crate::chan::{Channel, Place, Receiver, RecvError, SendError, Sender, TrySendError, Waiter};
 
 /// A thread that waits in a select: the arm of the one who wakes it.
 #[derive(Clone)]
@@ -59,16 +59,21 @@ pub fn select_arms(arms: &mut [&mut dyn Arm]) -> usize {
     i
 }
 
+fn taken_from<T>(place: &Option<Place<T>>) -> Option<T> {
+    place.as_ref()?.lock().unwrap().take()
+}
+
 pub struct RecvArm<'a, T> {
     /// None: the arm takes no part.
     channel: Option<&'a Channel<T>>,
-    place: Arc<Mutex<Option<T>>>,
+    place: Option<Place<T>>,
     result: Option<Result<T, RecvError>>,
 }
 
 pub struct SendArm<'a, T> {
     channel: &'a Channel<T>,
-    place: Arc<Mutex<Option<T>>>,
+    value: Option<T>,
+    place: Option<Place<T>>,
     result: Option<Result<(), SendError<T>>>,
 }
 
@@ -103,11 +108,11 @@ impl<R: AsReceiver> AsReceiver for Option<R> {
 }
 
 pub fn recv<R: AsReceiver>(receiver: &R) -> RecvArm<'_, R::Value> {
-    RecvArm { channel: receiver.channel(), place: Arc::default(), result: None }
+    RecvArm { channel: receiver.channel(), place: None, result: None }
 }
 
 pub fn send<T>(sender: &Sender<T>, value: T) -> SendArm<'_, T> {
-    SendArm { channel: &sender.0, place: Arc::new(Mutex::new(Some(value))), result: None }
+    SendArm { channel: &sender.0, value: Some(value), place: None, result: None }
 }
 
 impl<T> RecvArm<'_, T> {
@@ -124,12 +129,13 @@ impl<T> Arm for RecvArm<'_, T> {
 
     fn waits(&mut self, waits: Waits) {
         if let Some(channel) = self.channel {
-            channel.state().receivers.push_back(Waiter { waits, value: self.place.clone() });
+            let place = self.place.insert(Place::default());
+            channel.state().receivers.push_back(Waiter { waits, place: place.clone() });
         }
     }
 
     fn was_done(&mut self) {
-        self.result = Some(self.place.lock().unwrap().take().ok_or(RecvError));
+        self.result = Some(taken_from(&self.place).ok_or(RecvError));
     }
 }
 
@@ -141,12 +147,12 @@ impl<T> SendArm<'_, T> {
 
 impl<T> Arm for SendArm<'_, T> {
     fn tries(&mut self) -> bool {
-        let value = self.place.lock().unwrap().take().expect("it hasn't been sent");
+        let value = self.value.take().expect("it hasn't been sent");
         self.result = match self.channel.state().try_send(value) {
             Ok(()) => Some(Ok(())),
             Err(TrySendError::Disconnected(value)) => Some(Err(SendError(value))),
             Err(TrySendError::Full(value)) => {
-                *self.place.lock().unwrap() = Some(value);
+                self.value = Some(value);
                 None
             }
         };
@@ -154,11 +160,11 @@ impl<T> Arm for SendArm<'_, T> {
     }
 
     fn waits(&mut self, waits: Waits) {
-        self.channel.state().senders.push_back(Waiter { waits, value: self.place.clone() });
+        let place = self.place.insert(Arc::new(Mutex::new(self.value.take())));
+        self.channel.state().senders.push_back(Waiter { waits, place: place.clone() });
     }
 
     fn was_done(&mut self) {
-        let left = self.place.lock().unwrap().take();
-        self.result = Some(left.map_or(Ok(()), |value| Err(SendError(value))));
+        self.result = Some(taken_from(&self.place).map_or(Ok(()), |value| Err(SendError(value))));
     }
 }

@@ -118,7 +118,7 @@ impl WaitGroup {
         state.count = state.count.checked_sub(1).expect("no more done than added");
         if state.count == 0 {
             state.waiters = 0;
-            drop(state);
+            // Under the lock: who adds and waits anew isn't meant.
             self.zero.notify_all();
         }
     }

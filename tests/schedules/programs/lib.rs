@@ -1,4 +1,5 @@
-//! The suite's programs with bugs, built for shuttle.
+//! The suite's programs with bugs, and those that are timed, built for shuttle.
 
 #[path = "../../suite/explore/bugs/mod.rs"]
 pub mod bugs;
+pub mod steps;

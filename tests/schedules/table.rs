@@ -23,7 +23,7 @@ use bugs::{Program, programs};
 /// After so many schedules, or runs, a bug isn't found.
 const LIMIT: usize = 10_000;
 
-/// Each figure is the median of so many explorations.
+/// Each figure is the median of so many explorations, or of so many processes with plain runs.
 const SEEDS: u64 = 5;
 
 /// How many orderings a bug may need, for PCT.
@@ -122,12 +122,13 @@ fn row(program: &'static Program) -> [Figure; COLUMNS.len()] {
     let mended_by_shuttle = runs_in_a_process("--mended", program.name, 1);
     let by_shuttle =
         |how| of_seeds(mended_by_shuttle.is_none(), |seed| runs_in_a_process(how, program.name, seed));
+    let by_itself = of_seeds(true, |seed| runs_in_a_process("--plain", program.name, seed));
     [
         explored(Strategy::Random),
         explored(Strategy::Pct { depth: DEPTH as u32 }),
         by_shuttle("--shuttles-random"),
         by_shuttle("--shuttles-pct"),
-        runs_in_a_process("--plain", program.name, 0).into(),
+        by_itself,
     ]
 }
 

@@ -11,6 +11,7 @@ use gosched::explore::{Explorer, Failure, FailureKind, Strategy, choose};
 use gosched::sync::{Mutex, WaitGroup};
 use gosched::{Builder, go, select, yield_now};
 
+use crate::harness::rng::number;
 use crate::harness::tests;
 
 tests! {
@@ -163,7 +164,8 @@ fn a_bit_of_all() {
 
 fn every_token_tells_the_same_story() {
     // Of so many seeds; each token is replayed.
-    for seed in 0..if cfg!(debug_assertions) { 20 } else { 100 } {
+    let seeds = number("EXPLORE_TOKENS").unwrap_or(if cfg!(debug_assertions) { 20 } else { 100 });
+    for seed in 0..seeds {
         let found =
             Explorer::new().seed(seed).iterations(10_000).check(a_bit_of_all).expect_err("it is found");
         // SAFETY: this process has no thread that reads the environment meanwhile.

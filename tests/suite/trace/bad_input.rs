@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use gosched::chan::bounded;
+use gosched::explore::{Explorer, FailureKind};
 use gosched::time::sleep;
 use gosched::trace::{self, FlightRecorder};
 use gosched::{blocking, go, run, yield_now};
@@ -29,6 +31,7 @@ tests! {
     what_threads_say_is_left_out
     a_file_that_was_named_and_cannot_be_made_is_told_of
     a_program_is_traced_that_knows_nothing_of_it
+    a_schedule_that_fails_is_traced
     what_was_recorded_before_the_end_is_there
 }
 
@@ -431,6 +434,27 @@ fn a_program_is_traced_that_knows_nothing_of_it(test: Test) {
     fs::remove_file(&path).unwrap();
     reader::read(&trace).unwrap();
     assert!(contains(&trace, b"the only one"));
+}
+
+fn a_schedule_that_fails_is_traced(test: Test) {
+    let path = path("schedule");
+    let process = test.process(|| {
+        let failure = Explorer::new().check(|| {
+            let (tx, rx) = bounded(2);
+            let sends = tx.clone();
+            gosched::Builder::new().name("too early").go(move || sends.send(1).unwrap()).unwrap();
+            tx.send(2).unwrap();
+            assert_eq!(rx.recv(), Ok(2));
+        });
+        assert_eq!(failure.unwrap_err().kind(), FailureKind::Panic);
+    });
+    let ended =
+        process.env("GODEBUG", &format!("tracefile={}", path.display())).env("GOSCHED_REPLAY", "s1AA").end();
+    ended.with("exit status: 0");
+    let trace = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    reader::read(&trace).unwrap();
+    assert!(contains(&trace, b"too early"));
 }
 
 fn what_was_recorded_before_the_end_is_there(test: Test) {

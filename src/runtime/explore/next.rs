@@ -32,7 +32,10 @@ pub(in crate::runtime) fn next(pp: &'static P) -> Option<&'static G> {
         if run.end.is_some() {
             return Some(run.finish());
         }
-        if let Some(gp) = run.outsiders.pop_front() {
+        // One of the others, and then one of the exploration's: neither keeps out the other for ever.
+        if !run.foreign
+            && let Some(gp) = run.outsiders.pop_front()
+        {
             run.foreign = true;
             return Some(gp);
         }
@@ -49,10 +52,17 @@ pub(in crate::runtime) fn next(pp: &'static P) -> Option<&'static G> {
                     Chosen::Goroutine(waiter)
                 }
                 None if advance(&mut run.due) => continue,
-                None => {
-                    run.end = Some(run.without_work()?);
-                    continue;
-                }
+                None => match run.without_work() {
+                    Some(end) => {
+                        run.end = Some(end);
+                        continue;
+                    }
+                    None => {
+                        let gp = run.outsiders.pop_front();
+                        run.foreign = gp.is_some();
+                        return gp;
+                    }
+                },
             },
         };
         match chosen {

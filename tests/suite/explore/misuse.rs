@@ -26,6 +26,7 @@ tests! {
     explorations_of_several_threads_take_turns
     others_go_on_beside_an_exploration
     the_world_may_be_stopped_meanwhile
+    others_that_yield_for_ever_keep_nobody_out
     a_wait_outside_is_refused
     a_bad_token_is_refused
     those_left_behind_harm_nobody
@@ -248,6 +249,39 @@ fn the_world_may_be_stopped_meanwhile() {
             assert_eq!(orders(), first);
         }
         ended.store(true, Ordering::Relaxed);
+
+/// Explores eight goroutines that take a lock in turns.
+fn take_turns() {
+    Explorer::new().iterations(100).run(|| {
+        let sum = Arc::new(Mutex::new(0));
+        let handles = [(); 8].map(|()| {
+            let sum = sum.clone();
+            go(move || {
+                for _ in 0..5 {
+                    *sum.lock() += 1;
+                    gosched::yield_now();
+                }
+            })
+        });
+        handles.into_iter().for_each(|handle| handle.join().unwrap());
+        assert_eq!(*sum.lock(), 40);
+    });
+}
+
+fn others_that_yield_for_ever_keep_nobody_out() {
+    let done = AtomicBool::new(false);
+    thread::scope(|s| {
+        s.spawn(|| {
+            run(|| {
+                while !done.load(Ordering::Relaxed) {
+                    gosched::yield_now();
+                }
+            })
+        });
+        // Until it yields.
+        thread::sleep(Duration::from_millis(50));
+        take_turns();
+        done.store(true, Ordering::Relaxed);
     });
 }
 

@@ -13,8 +13,9 @@ use crate::capi::caller::{need_goroutine, null};
 use crate::runtime::runtime2::{G, TraceBlockReason, Unlockf, WaitReason};
 use crate::runtime::{
     ENTRY_ROOM, Entry, MAIN_KIND, MAX_GOMAXPROCS, Maker, enqueue, entersyscall, exitsyscall, fixed_kind,
-    getg, goexit1, gogo, gomaxprocs, gopark, goready, gosched, guest, mcall, misuse, newproc1, on_goroutine,
-    room_for, rt0_go, run_main, set_gomaxprocs, set_max_stack, shrinkstack, started, systemstack, time_sleep,
+    getg, goexit1, gogo, gopark, goready, gosched, guest, mcall, misuse, newproc1, on_goroutine, room_for,
+    rt0_go, run_main, set_gomaxprocs, set_max_stack, shrinkstack, started, systemstack, time_sleep,
+    wanted_procs,
 };
 
 /// [`ENTRY_ROOM`] for the stubs. `tests/suite/raw/capi.rs` measures the stack that the functions behind them
@@ -185,7 +186,7 @@ unsafe extern "C" fn gosched_sleep_impl(ns: i64) {
 #[unsafe(no_mangle)]
 extern "C" fn gosched_set_gomaxprocs_impl(n: c_int) -> c_int {
     if n == 0 && started() {
-        return gomaxprocs();
+        return wanted_procs();
     }
     let _guest = guest();
     if !on_goroutine() || !(1..=MAX_GOMAXPROCS).contains(&n) {

@@ -1,7 +1,6 @@
 //! [`Explorer`]: runs a closure in one schedule after the other.
 
 use std::mem;
-use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::explore::exhaustive::Exhaustive;
@@ -12,8 +11,10 @@ use crate::explore::rng::Rng;
 use crate::explore::schedule::{Recorded, Replay, Schedule};
 use crate::explore::shrink::shrink;
 use crate::explore::strategy::{Random, Strategy};
-use crate::goroutine::{Builder, set_gomaxprocs};
-use crate::runtime::{End, ExploreStrategy, Limits, Seen, explore_run, getg, left_behind, story};
+use crate::goroutine::Builder;
+use crate::runtime::{
+    End, ExploreStrategy, Limits, Seen, explore_run, getg, keep_one_p, leave_one_p, left_behind, story,
+};
 
 /// The variable that has the token of the one schedule to be run.
 const REPLAY: &str = "GOSCHED_REPLAY";
@@ -211,18 +212,18 @@ impl Default for Explorer {
 /// Calls `f` on a goroutine, on the only P, while there is no other exploration.
 #[track_caller]
 fn alone<R: Send>(f: impl FnOnce() -> R + Send) -> R {
-    /// How many P's there were.
-    struct Before(usize);
-    impl Drop for Before {
+    struct OneP;
+    impl Drop for OneP {
         fn drop(&mut self) {
-            NonZeroUsize::new(self.0).map(set_gomaxprocs);
+            leave_one_p();
         }
     }
 
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     crate::goroutine::run(|| {
-        let _before = Before(set_gomaxprocs(NonZeroUsize::MIN));
+        keep_one_p();
+        let _one_p = OneP;
         panics::keep();
         f()
     })

@@ -159,7 +159,7 @@ pub fn num_goroutine() -> usize {
 /// });
 /// ```
 pub fn gomaxprocs() -> usize {
-    runtime::gomaxprocs() as usize
+    runtime::wanted_procs() as usize
 }
 
 /// Sets how many goroutines can run at once, the number of P's; returns what it was. It waits until every
@@ -175,6 +175,9 @@ pub fn gomaxprocs() -> usize {
 ///     gosched::set_gomaxprocs(NonZeroUsize::new(before).unwrap());
 /// });
 /// ```
+///
+/// While there is an [exploration](crate::explore), which has one P for itself, the number is noted for later. In the
+/// exploration it is 1, and setting it does nothing.
 ///
 /// # Panics
 /// If `n` is more than 16,384, the most P's that there can be; inside [`blocking`](crate::blocking); and

@@ -180,7 +180,6 @@ pub(crate) use mem::sizes::{
 };
 pub(crate) use monitor::scavenge::free_os_memory;
 pub(crate) use p::gcount::gcount;
-pub(crate) use p::procs::gomaxprocs;
 pub(crate) use p::stop::preemptall;
 pub(crate) use pollwait::ops::{poll_runtime_poll_end, poll_runtime_poll_go_on};
 #[cfg(feature = "pprof")]
@@ -244,5 +243,7 @@ pub(crate) use trace::session::{
     is_recording, recording, start_flight, start_trace, stop_flight, stop_trace, trace_enabled,
 };
 pub(crate) use world::for_each_p::for_each_p;
-pub(crate) use world::stw::{set_gomaxprocs, start_the_world, stop_the_world};
+pub(crate) use world::stw::{
+    keep_one_p, leave_one_p, set_gomaxprocs, start_the_world, stop_the_world, wanted_procs,
+};
 pub(crate) use world::suspend::{resume_g, suspend_g};

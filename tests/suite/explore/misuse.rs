@@ -1,5 +1,6 @@
 //! What an exploration refuses, and that the next one is unharmed.
 
+use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -27,6 +28,8 @@ tests! {
     others_go_on_beside_an_exploration
     the_world_may_be_stopped_meanwhile
     others_that_yield_for_ever_keep_nobody_out
+    the_number_of_processors_is_set_meanwhile
+    the_number_of_processors_stays_one_within
     a_wait_outside_is_refused
     a_bad_token_is_refused
     those_left_behind_harm_nobody
@@ -283,6 +286,44 @@ fn others_that_yield_for_ever_keep_nobody_out() {
         take_turns();
         done.store(true, Ordering::Relaxed);
     });
+}
+
+fn the_number_of_processors_is_set_meanwhile() {
+    let numbers = [4, 1, 3, 2].map(|n| NonZeroUsize::new(n).unwrap());
+    let done = AtomicBool::new(false);
+    thread::scope(|s| {
+        s.spawn(|| {
+            run(|| {
+                for &n in numbers.iter().cycle() {
+                    gosched::set_gomaxprocs(n);
+                    assert_eq!(gosched::gomaxprocs(), n.get());
+                    gosched::time::sleep(Duration::from_micros(200));
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            })
+        });
+        for _ in 0..10 {
+            take_turns();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    // The last one holds.
+    let last = run(gosched::gomaxprocs);
+    all_is_well();
+    assert_eq!(run(gosched::gomaxprocs), last);
+}
+
+fn the_number_of_processors_stays_one_within() {
+    let before = run(gosched::gomaxprocs);
+    Explorer::new().iterations(100).run(|| {
+        assert_eq!(gosched::set_gomaxprocs(NonZeroUsize::new(4).unwrap()), 1);
+        assert_eq!(gosched::gomaxprocs(), 1);
+        go(|| gosched::yield_now()).join().unwrap();
+    });
+    assert_eq!(run(gosched::gomaxprocs), before);
+    all_is_well();
 }
 
 fn a_wait_outside_is_refused() {

@@ -99,7 +99,7 @@ pub use link::Link;
 pub use pipe::{Pipe, pipe};
 pub use strategy::Strategy;
 
-use crate::runtime::{explored_number, value};
+use crate::runtime::{explored_number, value_for_program};
 
 /// A number below `n`, which the strategy chooses: for a program's own events whose outcome isn't known, such as a
 /// message that may be lost. Outside of an exploration it is 0, and so is what a schedule has if nobody interferes.
@@ -115,7 +115,7 @@ use crate::runtime::{explored_number, value};
 /// If `n` is 0.
 pub fn choose(n: usize) -> usize {
     assert!(n > 0, "gosched: explore::choose of none");
-    if explored_number().is_some() { value(n) } else { 0 }
+    if explored_number().is_some() { value_for_program(n) } else { 0 }
 }
 
 /// Runs `f` in 1,000 schedules: [`Explorer::run`] of an [`Explorer::new`].

@@ -210,7 +210,7 @@ pub(crate) use sched::must_wait::{as_goroutine, guest, must_wait, where_nothing_
 pub(crate) use sched::park::gopark;
 pub(crate) use sched::parker::Parker;
 pub(crate) use sched::pin::{proc_pin, proc_unpin};
-pub(crate) use sched::point::{point, value};
+pub(crate) use sched::point::{point, value_for_program};
 pub(crate) use sched::poll::poll_work;
 pub(crate) use sched::ready::{enqueue, goready, injectglist};
 pub(crate) use sched::spin::{can_spin, do_spin};

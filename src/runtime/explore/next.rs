@@ -48,6 +48,8 @@ pub(in crate::runtime) fn next(pp: &'static P) -> Option<&'static G> {
             }
             None => match run.waiter.take() {
                 Some(waiter) => {
+                    // Who waits for the others again and again makes choices, too: it comes to its end by them.
+                    run.step();
                     casgstatus(waiter, GWAITING, GRUNNABLE);
                     Chosen::Goroutine(waiter)
                 }
@@ -126,6 +128,12 @@ pub(in crate::runtime) fn put_back(gp: &'static G, at_once: bool) -> Option<&'st
         _ => None,
     };
     run.last
+}
+
+/// Whether the run ends as soon as the scheduler has it. The caller keeps the exploration's P.
+pub(in crate::runtime) fn is_over() -> bool {
+    // SAFETY: as said.
+    unsafe { run() }.end.is_some()
 }
 
 /// What the strategy says of a number below `n`. The caller keeps the exploration's P.

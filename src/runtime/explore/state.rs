@@ -156,7 +156,7 @@ impl Run {
         unsafe { strategy.as_mut() }.value(n).min(n - 1)
     }
 
-    fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         self.choices += 1;
         if self.choices >= self.max_choices {
             self.end.get_or_insert(End::TooLong);

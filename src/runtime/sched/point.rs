@@ -76,6 +76,25 @@ pub(crate) fn makes_points() -> bool {
     chooses()
 }
 
+/// [`value`] for the program, where a goroutine can park. It may ask again and again until it likes the answer: one whose
+/// run is over gets none.
+#[cold]
+pub(crate) fn value_for_program(n: usize) -> usize {
+    // A stop of the world may have taken its P.
+    let (gp, mp, held) = hold_with_p();
+    // One that was stuck may have no part in the exploration any more.
+    if !is_explored(gp) {
+        return 0;
+    }
+    let (value, over) = with_room(|| (chosen_value(n), is_over()));
+    drop(held);
+    if over && mp.locks.get() == 0 && !std::thread::panicking() {
+        // SAFETY: as in explored_point; it never goes on.
+        unsafe { mcall(point_m) }
+    }
+    value
+}
+
 /// A number below `n`, as the exploration says, if [`chooses`] says that there is one.
 #[cold]
 pub(crate) fn value(n: usize) -> usize {

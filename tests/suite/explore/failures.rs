@@ -19,6 +19,8 @@ tests! {
     a_deadlock_names_who_waits_and_where
     what_is_left_behind_is_named
     a_livelock_ends
+    a_choice_that_is_asked_for_without_end_ends
+    a_wait_for_others_without_end_ends
     an_expected_panic_is_no_failure
     a_token_is_its_run
     every_token_tells_the_same_story
@@ -107,6 +109,33 @@ fn a_livelock_ends() {
         }
     });
     assert_eq!(explorer.check(done).unwrap_err().kind(), FailureKind::TooLong);
+}
+
+fn a_choice_that_is_asked_for_without_end_ends() {
+    let until = |wanted| {
+        move || {
+            while choose(6) != wanted {}
+        }
+    };
+    let explorer = Explorer::new().max_choices(10_000);
+    // It takes the first of the six, again and again.
+    let exhaustive = explorer.clone().strategy(Strategy::Exhaustive { preemptions: 1 });
+    assert_eq!(exhaustive.check(until(5)).unwrap_err().kind(), FailureKind::TooLong);
+    assert_eq!(explorer.check(until(6)).unwrap_err().kind(), FailureKind::TooLong);
+    // So does a smaller schedule than one that fails.
+    let finds = Explorer::new().max_choices(10_000).check(move || {
+        until(5)();
+        panic!("the sixth");
+    });
+    assert_eq!(finds.unwrap_err().kind(), FailureKind::Panic);
+}
+
+fn a_wait_for_others_without_end_ends() {
+    let waits = || loop {
+        gosched::synctest::wait();
+    };
+    let found = Explorer::new().max_choices(10_000).check(waits);
+    assert_eq!(found.unwrap_err().kind(), FailureKind::TooLong);
 }
 
 fn an_expected_panic_is_no_failure() {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::explore::exhaustive::Exhaustive;
 use crate::explore::failure::{Failure, FailureKind};
-use crate::explore::panics::{self, Panicked};
+use crate::explore::panics;
 use crate::explore::pct::Pct;
 use crate::explore::rng::Rng;
 use crate::explore::schedule::{Recorded, Replay, Schedule};
@@ -266,7 +266,8 @@ struct Ran {
     end: End,
     schedule: Schedule,
     choices: u64,
-    panicked: Option<Panicked>,
+    /// The number of the goroutine whose panic has ended it, and the text of that, if it had one.
+    panicked: Option<(u32, Option<String>)>,
     story: String,
     left: String,
 }
@@ -286,13 +287,13 @@ impl<F: Fn() + Send + Sync + 'static> Program<F> {
             } else {
                 mem::forget(main)
             }
-            (seen.end, tells.then(|| (story(seen.story, seen.begun), left_behind(seen.left))))
+            let told = tells.then(|| (story(seen.story, seen.begun), left_behind(seen.left)));
+            (seen.end, seen.panicked.clone(), told)
         });
-        let (end, told) =
+        let (end, panicked, told) =
             ran.unwrap_or_else(|error| panic!("gosched: explore can't make a goroutine: {error}"));
         let (story, left) = told.unwrap_or_default();
         let Recorded { schedule, choices, .. } = recorded;
-        let panicked = if end == End::Panic { panics::take() } else { None };
         Ran { end, schedule, choices, panicked, story, left }
     }
 
@@ -336,9 +337,7 @@ impl<F: Fn() + Send + Sync + 'static> Program<F> {
             return nothing;
         }
         let ran = self.replay(&schedule, true);
-        let message = |panicked: Panicked| {
-            format!("goroutine {} panics at {}: {}", panicked.number, panicked.place, panicked.message)
-        };
+        let message = |(number, text)| panics::message(number, text);
         // The goroutines that a panic has stopped in their work are no part of the cause.
         let left = if end == End::Panic { String::new() } else { ran.left };
         Failure {

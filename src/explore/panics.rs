@@ -8,11 +8,10 @@ use crate::runtime::explored_number;
 /// The last panic of a goroutine of an exploration.
 static LAST: Mutex<Option<Panicked>> = Mutex::new(None);
 
-#[derive(Clone, Debug)]
-pub(super) struct Panicked {
-    pub(super) number: u32,
-    pub(super) message: String,
-    pub(super) place: String,
+struct Panicked {
+    number: u32,
+    text: Option<String>,
+    place: String,
 }
 
 /// Has panics in explorations kept: by a hook in front of the one that there is.
@@ -25,14 +24,19 @@ pub(super) fn keep() {
             let payload = info.payload();
             let text = payload.downcast_ref::<&str>().copied();
             let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-            let message = text.unwrap_or("(a value that is no text)").to_owned();
-            let place = info.location().map(|place| format!("{}:{}", place.file(), place.line()));
-            let panicked = Panicked { number, message, place: place.unwrap_or_default() };
+            let text = text.map(str::to_owned);
+            let place = info.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
+            let panicked = Panicked { number, text, place: place.unwrap_or_default() };
             *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(panicked);
         }));
     });
 }
 
-pub(super) fn take() -> Option<Panicked> {
-    LAST.lock().unwrap_or_else(PoisonError::into_inner).take()
+/// What is told of a panic, which has left the goroutine of this number. Where it began isn't known if no hook was called
+/// for it, as by `resume_unwind`, or the program has its own hook: then the last one was another.
+pub(super) fn message(number: u32, text: Option<String>) -> String {
+    let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let last = last.filter(|last| (last.number, &last.text) == (number, &text));
+    let place = last.map(|last| last.place).unwrap_or_default();
+    format!("goroutine {number} panics{place}: {}", text.as_deref().unwrap_or("(a value that is no text)"))
 }

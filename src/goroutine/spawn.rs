@@ -378,8 +378,8 @@ where
         begin_locals(gp);
         f()
     });
-    if payload.as_ref().is_some_and(|payload| !payload.is::<Goexit>()) {
-        note_panic();
+    if let Some(payload) = payload.as_deref().filter(|payload| !payload.is::<Goexit>()) {
+        note_panic(payload);
     }
     unwire(gp);
     if detached(gp) {

@@ -210,13 +210,14 @@ impl Run {
     }
 }
 
-/// Notes that the run has failed in this way; it ends when the scheduler has it next. The caller keeps the
-/// exploration's P.
-pub(in crate::runtime) fn note_end(end: End) {
+/// Notes that the run has failed by a panic of this goroutine, with this text; it ends when the scheduler has it next.
+/// The caller keeps the exploration's P.
+pub(in crate::runtime) fn note_end_by_panic(number: u32, text: Option<String>) {
     // SAFETY: as said.
     let run = unsafe { run() };
-    if run.goes {
-        run.end.get_or_insert(end);
+    if run.goes && run.end.is_none() {
+        run.end = Some(End::Panic);
+        run.panicked = Some((number, text));
     }
 }
 

@@ -101,6 +101,8 @@ pub(in crate::runtime) struct Run {
     pub(in crate::runtime) max_choices: u64,
     /// How the run ends, as soon as the scheduler has it.
     pub(in crate::runtime) end: Option<End>,
+    /// The number of the goroutine whose panic ends it, and the text of that, if it has one.
+    pub(in crate::runtime) panicked: Option<(u32, Option<String>)>,
     /// What has happened, if that is to be told.
     pub(in crate::runtime) story: Option<Vec<Step>>,
 }
@@ -125,6 +127,7 @@ static RUN: RunCell = RunCell(UnsafeCell::new(Run {
     choices: 0,
     max_choices: 0,
     end: None,
+    panicked: None,
     story: None,
 }));
 

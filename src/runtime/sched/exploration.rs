@@ -1,16 +1,17 @@
 //! Running an exploration's runs: what their driver does, a goroutine that waits for each.
 
+use std::any::Any;
 use std::ffi::c_void;
 use std::io;
 use std::mem;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
-use crate::runtime::base::this::{goroutine, hold, whoami};
+use crate::runtime::base::this::{whoami, with_room};
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
 use crate::runtime::explore::clock;
-use crate::runtime::explore::next::{note_end, note_waiter};
+use crate::runtime::explore::next::{note_end_by_panic, note_waiter};
 use crate::runtime::explore::state::{End, Run, Strategy, run};
 use crate::runtime::explore::story::Step;
 use crate::runtime::g::explored::{
@@ -36,6 +37,8 @@ pub(crate) struct Seen<'a> {
     /// The run's time when it began.
     pub(crate) begun: i64,
     pub(crate) story: &'a [Step],
+    /// The number of the goroutine whose panic has ended it, and the text of that, if it had one.
+    pub(crate) panicked: Option<(u32, Option<String>)>,
     /// The goroutines that it leaves behind.
     pub(crate) left: &'a [(&'static G, u32)],
 }
@@ -68,6 +71,7 @@ pub(crate) fn explore_run<T, R>(
     run.max_choices = limits.max_choices;
     run.choices = 0;
     run.end = None;
+    run.panicked = None;
     run.foreign = false;
     woken_outside();
     stuck();
@@ -99,10 +103,11 @@ fn look_at_end<R>(begun: i64, look: impl FnOnce(&Seen<'_>) -> R) -> R {
     let run = unsafe { run() };
     let end = run.end.take().unwrap_or(End::Done);
     let story = run.story.take().unwrap_or_default();
+    let panicked = run.panicked.take();
     // SAFETY: as above.
     let left: Vec<_> = unsafe { alive() }.collect();
     drop(held);
-    look(&Seen { end, begun, story: &story, left: &left })
+    look(&Seen { end, begun, story: &story, panicked, left: &left })
 }
 
 /// Forgets the run.
@@ -143,10 +148,18 @@ pub(crate) fn explored_number() -> Option<u32> {
 /// The running goroutine ends by a panic: if it is one of an exploration, its run has failed.
 #[cold]
 #[inline(never)]
-pub(crate) fn note_panic() {
-    if explored_number().is_some() {
-        let _held = hold(goroutine().1);
-        note_end(End::Panic);
+pub(crate) fn note_panic(payload: &(dyn Any + Send)) {
+    if explored_number().is_none() {
+        return;
+    }
+    // A stop of the world may have taken its P; and one that was stuck may have no part in the exploration any more.
+    let (_, _, _held) = hold_with_p();
+    if let Some(number) = explored_number() {
+        with_room(|| {
+            let text = payload.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+            note_end_by_panic(number, text.map(str::to_owned));
+        });
     }
 }
 

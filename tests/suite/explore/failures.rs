@@ -29,6 +29,8 @@ tests! {
     a_select_chooses_each_case
     a_yield_lets_others_go_on
     arms_of_one_channel_wait_in_their_order
+    a_panic_that_goes_on_is_told_of_and_no_other
+    a_panic_is_told_of_whatever_hook_there_is
     a_panic_of_a_scope_may_be_caught
     a_context_is_asked_for_its_end_while_it_ends
 }
@@ -279,6 +281,32 @@ fn arms_of_one_channel_wait_in_their_order() {
         tx.send(()).unwrap();
         assert!(waits.join().unwrap());
     });
+}
+
+fn a_panic_that_goes_on_is_told_of_and_no_other() {
+    // It calls no hook: the last one that did is another.
+    let text = failure(|| {
+        let _ = catch_unwind(|| panic!("expected"));
+        resume_unwind(Box::new("unexpected"));
+    })
+    .to_string();
+    assert!(text.contains("goroutine 1 panics: unexpected\n") && !text.contains("panics at"), "{text}");
+    let text = failure(|| {
+        let other = go(|| {
+            let _ = catch_unwind(|| panic!("expected"));
+        });
+        other.join().unwrap();
+        resume_unwind(Box::new("unexpected"));
+    })
+    .to_string();
+    assert!(text.contains("goroutine 1 panics: unexpected\n"), "{text}");
+}
+
+fn a_panic_is_told_of_whatever_hook_there_is() {
+    Explorer::new().iterations(1).run(|| {});
+    std::panic::set_hook(Box::new(|_| {}));
+    let text = failure(|| panic!("told")).to_string();
+    assert!(text.contains("goroutine 1 panics: told"), "{text}");
 }
 
 fn a_panic_of_a_scope_may_be_caught() {

@@ -41,7 +41,8 @@
 //! # Time
 //!
 //! The time of the closure's goroutines stands still while one of them can run. When none can, it jumps to the next
-//! timer: an hour takes no time. It is that of [`time`](crate::time), of timeouts and deadlines; a program reads it by
+//! timer: an hour takes no time, and the end of the clock, such as [`Duration::MAX`](std::time::Duration::MAX) from now,
+//! never comes. It is that of [`time`](crate::time), of timeouts and deadlines; a program reads it by
 //! [`time::now`](crate::time::now). [`std::time::Instant::now`] stays real.
 //!
 //! # Networks

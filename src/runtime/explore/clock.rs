@@ -13,6 +13,7 @@ use crate::runtime::arch::getg;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::nanotime;
 use crate::runtime::data::runtime2::P;
+use crate::runtime::data::timer::MAX_WHEN;
 use crate::runtime::g::explored::{acting, exploring, is_explored};
 use crate::runtime::lock::rank::{LockRank, lock_init};
 use crate::runtime::lock::{lock, unlock};
@@ -95,7 +96,9 @@ pub(super) fn advance(due: &mut Vec<Taken>) -> bool {
     let heap = clock().heap;
     while due.is_empty() {
         let next = nobarrier_wake_time(heap);
-        if next == 0 {
+        // The end of the clock never comes: it stands for no time limit, and what is set on it for each period would
+        // be due again and again.
+        if next == 0 || next == MAX_WHEN {
             return false;
         }
         let now = NOW.load(Ordering::Relaxed).max(next);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use gosched::chan::bounded;
 use gosched::context::Context;
-use gosched::explore::{Explorer, Strategy};
+use gosched::explore::{Explorer, FailureKind, Strategy};
 use gosched::sync::{Condvar, Mutex, Semaphore};
 use gosched::time::{Ticker, Timer, after, now, sleep};
 use gosched::{go, synctest};
@@ -23,6 +23,7 @@ tests! {
     synctest_waits_for_the_others
     synctest_tells_of_a_deadlock
     a_real_deadline_is_met
+    the_end_of_the_clock_never_comes
 }
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -169,5 +170,34 @@ fn a_real_deadline_is_met() {
         let deadline = Instant::now() + HOUR;
         assert!(rx.recv_deadline(deadline).is_err());
         assert!(now() >= deadline);
+    });
+}
+
+fn the_end_of_the_clock_never_comes() {
+    // Who waits so long waits for ever: nothing hides that, and time doesn't jump there.
+    let waits: [fn(); 4] = [
+        || sleep(Duration::MAX),
+        || {
+            let (_tx, rx) = bounded::<()>(0);
+            let _ = rx.recv_timeout(Duration::MAX);
+        },
+        || _ = after(Duration::MAX).recv(),
+        || _ = Ticker::new(Duration::MAX).c().recv(),
+    ];
+    for wait in waits {
+        let found = Explorer::new().iterations(10).check(move || {
+            let _never = Ticker::new(Duration::MAX);
+            sleep(HOUR);
+            let (tx, rx) = bounded::<()>(0);
+            std::mem::forget(tx);
+            assert!(rx.recv_timeout(HOUR).is_err());
+            wait();
+        });
+        assert_eq!(found.unwrap_err().kind(), FailureKind::Deadlock);
+    }
+    Explorer::new().run(|| {
+        let (tx, rx) = bounded(0);
+        go(move || tx.send(1));
+        assert_eq!(rx.recv_timeout(Duration::MAX), Ok(1));
     });
 }

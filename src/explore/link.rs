@@ -243,9 +243,9 @@ impl Network {
         let partitioned = &mut self.partitioned[from];
         let is_whole = partitioned.last().is_none_or(|last| last.end <= now);
         if is_whole && self.partitions.comes() {
-            partitioned.push(now..now + choose_of(&self.duration));
+            partitioned.push(now..later(now, choose_of(&self.duration)));
         }
-        now + choose_of(&self.latency)
+        later(now, choose_of(&self.latency))
     }
 
     /// When what the end `from` has sent arrives, which is at `at` if there is no partition.
@@ -259,7 +259,17 @@ impl Network {
 fn choose_of(range: &RangeInclusive<Duration>) -> Duration {
     let (shortest, longest) = (*range.start(), *range.end());
     let steps = if shortest == longest { 1 } else { STEPS };
-    shortest + (longest - shortest) * choose(steps as usize) as u32 / (STEPS - 1)
+    match choose(steps as usize) as u32 {
+        // Not by arithmetic: the longest there is times something is too long.
+        step if step == STEPS - 1 => longest,
+        step => shortest + (longest - shortest) / (STEPS - 1) * step,
+    }
+}
+
+/// `d` after `now`; if no `Instant` is so late, one that no clock comes to.
+fn later(now: Instant, d: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(1_000 * 366 * 24 * 3_600);
+    now.checked_add(d).unwrap_or_else(|| now + FAR)
 }
 
 /// Faults of a kind: how many may yet come, and when the next one does.

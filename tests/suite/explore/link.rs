@@ -36,6 +36,7 @@ tests! {
     outside_of_explorations
     real_sockets_are_refused
     limits_that_make_no_sense
+    no_time_is_too_long
 }
 
 /// A program that trusts in its connection.
@@ -338,4 +339,27 @@ fn limits_that_make_no_sense() {
     let backwards = 2 * SECOND..=SECOND;
     assert!(panics(|| Link::new().latency(backwards.clone())).contains("Link::latency of an empty range"));
     assert!(panics(|| Link::new().partitions(1, backwards)).contains("Link::partitions of an empty range"));
+}
+
+fn no_time_is_too_long() {
+    let never = Duration::MAX..=Duration::MAX;
+    let waits = |link: fn() -> Link| {
+        let found = Explorer::new().check(move || {
+            let (mut here, mut there) = link().pipe();
+            here.write_all(b"!").unwrap();
+            there.set_read_timeout(Some(SECOND)).unwrap();
+            assert_eq!(there.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
+            there.set_read_timeout(None).unwrap();
+            let _ = there.read(&mut [0]);
+        });
+        found.unwrap_err().kind()
+    };
+    assert_eq!(waits(|| Link::new().latency(Duration::MAX..=Duration::MAX)), FailureKind::Deadlock);
+    Explorer::new().run(move || {
+        let link = Link::new().latency(Duration::ZERO..=Duration::MAX).partitions(2, never.clone());
+        let (mut here, there) = link.pipe();
+        here.write_all(b"!").unwrap();
+        drop(there);
+        here.shutdown(Shutdown::Both).unwrap();
+    });
 }

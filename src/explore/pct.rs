@@ -17,6 +17,9 @@ pub(super) struct Pct {
     lowest: u64,
 }
 
+/// No bug needs more orderings than this. Each takes memory.
+const DEEPEST: u32 = 1 << 10;
+
 /// Priorities that goroutines begin with are above this, those that they fall to below.
 const BEGIN: u64 = 1 << 32;
 
@@ -24,7 +27,7 @@ impl Pct {
     /// A run which takes about so many choices.
     pub(super) fn new(mut rng: Rng, depth: u32, length: u64) -> Self {
         let length = length.max(1) as usize;
-        let mut changes: Vec<u64> = (1..depth).map(|_| rng.below(length) as u64).collect();
+        let mut changes: Vec<u64> = (1..depth.min(DEEPEST)).map(|_| rng.below(length) as u64).collect();
         changes.sort_unstable_by(|a, b| b.cmp(a));
         let timers = BEGIN + (rng.next() >> 1);
         Pct { rng, priorities: Vec::new(), timers, changes, choices: 0, lowest: BEGIN }

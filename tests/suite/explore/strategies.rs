@@ -14,6 +14,7 @@ tests! {
     exhaustive_finds_what_takes_two_interrupts_with_two
     random_orders_are_all_seen
     pct_finds_a_bug_of_depth_two_as_often_as_it_promises
+    pct_of_any_depth_runs
     seeds_are_schedules
 }
 
@@ -95,6 +96,12 @@ fn pct_finds_a_bug_of_depth_two_as_often_as_it_promises() {
     });
     // 1 / (n k), with 2 goroutines and some 14 steps.
     assert!(found.count() >= 300 / 28);
+}
+
+fn pct_of_any_depth_runs() {
+    for depth in [0, 1, u32::MAX] {
+        orders(&Explorer::new().iterations(10).strategy(Strategy::Pct { depth }));
+    }
 }
 
 fn seeds_are_schedules() {

@@ -19,6 +19,9 @@ use crate::runtime::{
 /// The variable that has the token of the one schedule to be run.
 const REPLAY: &str = "GOSCHED_REPLAY";
 
+/// How many choices are made to find a smaller schedule: so many take some seconds.
+const MOST_CHOICES: u64 = 10_000_000;
+
 /// Runs a closure in many schedules. See the [module](super).
 ///
 /// ```
@@ -306,8 +309,15 @@ impl<F: Fn() + Send + Sync + 'static> Program<F> {
         if matches!(end, End::TooLong | End::Stuck | End::Foreign) {
             return schedule;
         }
+        // One that is stuck takes ten seconds, and where there is one, there are more. Others take some time together.
+        let (mut stuck, mut choices) = (false, 0);
         shrink(schedule, |schedule| {
+            if stuck || choices > MOST_CHOICES {
+                return None;
+            }
             let ran = self.replay(schedule, false);
+            stuck = ran.end == End::Stuck;
+            choices += ran.choices;
             (ran.end == end).then_some(ran.schedule)
         })
     }

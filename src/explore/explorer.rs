@@ -163,8 +163,11 @@ impl Explorer {
         F: Fn() + Send + Sync + 'static,
     {
         need_thread("explore");
-        let replayed = std::env::var(REPLAY).ok().map(|token| {
-            token.parse::<Schedule>().unwrap_or_else(|error| panic!("gosched: {REPLAY}: {error}"))
+        let replayed = std::env::var_os(REPLAY).map(|token| {
+            token
+                .to_string_lossy()
+                .parse::<Schedule>()
+                .unwrap_or_else(|error| panic!("gosched: {REPLAY}: {error}"))
         });
         let program = Program { f: Arc::new(f), max_choices: self.max_choices, in_order: false };
         alone(|| match replayed {

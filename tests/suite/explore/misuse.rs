@@ -1,6 +1,8 @@
 //! What an exploration refuses, and that the next one is unharmed.
 
+use std::ffi::OsStr;
 use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -32,6 +34,7 @@ tests! {
     the_number_of_processors_stays_one_within
     a_wait_outside_is_refused
     a_bad_token_is_refused
+    a_token_that_is_no_text_is_refused
     those_left_behind_harm_nobody
 }
 
@@ -343,6 +346,13 @@ fn a_bad_token_is_refused() {
     unsafe { std::env::set_var("GOSCHED_REPLAY", "nonsense") };
     let told = text(|| explore(|| {}));
     assert!(told.contains("GOSCHED_REPLAY: \"nonsense\" is no token of a schedule"), "{told}");
+}
+
+fn a_token_that_is_no_text_is_refused() {
+    // SAFETY: this process has no other thread yet.
+    unsafe { std::env::set_var("GOSCHED_REPLAY", OsStr::from_bytes(b"s1\xff")) };
+    let told = text(|| explore(|| {}));
+    assert!(told.contains("is no token of a schedule"), "{told}");
 }
 
 fn those_left_behind_harm_nobody() {

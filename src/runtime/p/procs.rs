@@ -49,7 +49,7 @@ pub(in crate::runtime) fn set_procs(procs: &'static Procs) {
 
 /// How many P's there are; 0 before the runtime has started. Go's `gomaxprocs`.
 #[inline]
-pub(crate) fn gomaxprocs() -> i32 {
+pub(in crate::runtime) fn gomaxprocs() -> i32 {
     // Acquire pairs with set_procs: where there are P's, there is their table.
     GOMAXPROCS.load(Ordering::Acquire)
 }

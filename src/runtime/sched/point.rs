@@ -3,12 +3,13 @@
 use crate::runtime::arch::mcall;
 use crate::runtime::base::this::{getm, hold, this_m, whoami, with_room};
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING};
-use crate::runtime::explore::next::{chosen_value, put_back, stays};
+use crate::runtime::explore::next::{chosen_value, is_over, put_back, stays};
 use crate::runtime::explore::story::{tell_of, tells};
 use crate::runtime::g::explored::{exploring, is_explored};
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::m::turn::turn_needed;
 use crate::runtime::p::stop::asked_to_stop;
+use crate::runtime::sched::detach::hold_with_p;
 use crate::runtime::sched::disable::user_disabled;
 use crate::runtime::sched::schedule::{dropg, execute, schedule};
 

@@ -255,6 +255,8 @@ fn the_world_may_be_stopped_meanwhile() {
             assert_eq!(orders(), first);
         }
         ended.store(true, Ordering::Relaxed);
+    });
+}
 
 /// Explores eight goroutines that take a lock in turns.
 fn take_turns() {

@@ -36,8 +36,8 @@ use crate::runtime::{explored_number, wait_for_others};
 /// ```
 ///
 /// # Panics
-/// If a goroutine panics, if they wait for each other for ever, or if some do when `f` has returned: with the text of a
-/// [`Failure`](crate::explore::Failure). On a goroutine.
+/// If a goroutine panics, if they wait for each other for ever, or if some do when `f` has returned, or if they go on ten
+/// million times while the clock stands still: with the text of a [`Failure`](crate::explore::Failure). On a goroutine.
 #[track_caller]
 pub fn test<F>(f: F)
 where

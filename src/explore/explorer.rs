@@ -19,6 +19,9 @@ use crate::runtime::{
 /// The variable that has the token of the one schedule to be run.
 const REPLAY: &str = "GOSCHED_REPLAY";
 
+/// How many steps there may be in a run without choices while the clock stands still: so many take some seconds.
+const MOST_STEPS: u64 = 10_000_000;
+
 /// How many choices are made to find a smaller schedule: so many take some seconds.
 const MOST_CHOICES: u64 = 10_000_000;
 
@@ -242,7 +245,7 @@ where
     F: Fn() + Send + Sync + 'static,
 {
     need_thread("synctest");
-    let program = Program { f: Arc::new(f), max_choices: u64::MAX, in_order: true };
+    let program = Program { f: Arc::new(f), max_choices: MOST_STEPS, in_order: true };
     let first = Schedule::default();
     alone(|| match program.replay(&first, false).end {
         End::Done => Ok(()),

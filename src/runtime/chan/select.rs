@@ -19,7 +19,6 @@ use crate::runtime::chan::future::wake_future;
 use crate::runtime::chan::ops::{recv, send};
 use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, WaitReason};
-use crate::runtime::g::explored::exploring;
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
 use crate::runtime::lock::{lock_on, unlock, unlock_on};
 use crate::runtime::prof::contention::Wait;
@@ -199,38 +198,7 @@ pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize
 /// As [`selectgo`].
 #[inline(never)]
 pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usize, how: How) -> Chosen {
-    // SAFETY: the caller promises what these ask for.
-    unsafe {
-        if exploring() {
-            return explored_select(scases, order, nsends, how);
-        }
-        select::<false>(scases, order, nsends, how)
-    }
-}
-
-/// [`selectgo1`] while there is an exploration.
-///
-/// # Safety
-/// As [`selectgo`].
-#[cold]
-#[inline(never)]
-unsafe fn explored_select(scases: &[Scase], order: &mut [u16], nsends: usize, how: How) -> Chosen {
     point("select");
-    // SAFETY: the caller promises what this asks for.
-    unsafe { select::<true>(scases, order, nsends, how) }
-}
-
-/// [`selectgo1`], which asks whether the goroutine is one of an exploration only if there may be one.
-///
-/// # Safety
-/// As [`selectgo`].
-#[inline(always)]
-unsafe fn select<const EXPLORED: bool>(
-    scases: &[Scase],
-    order: &mut [u16],
-    nsends: usize,
-    how: How,
-) -> Chosen {
     let (pollorder, lockorder) = order.split_at_mut(scases.len());
     let (gp, mp) = whoami();
 
@@ -261,7 +229,7 @@ unsafe fn select<const EXPLORED: bool>(
     unsafe {
         sort_by_address(scases, pollorder, lockorder);
         sellock(mp, scases, lockorder);
-        if EXPLORED && chooses() {
+        if chooses() {
             order_by_strategy(scases, pollorder, lockorder, nsends, matches!(how, How::Try | How::Wait));
         }
 

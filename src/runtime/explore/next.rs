@@ -53,7 +53,10 @@ pub(in crate::runtime) fn next(pp: &'static P) -> Option<&'static G> {
                     casgstatus(waiter, GWAITING, GRUNNABLE);
                     Chosen::Goroutine(waiter)
                 }
-                None if advance(&mut run.due) => continue,
+                None if advance(&mut run.due) => {
+                    run.time_goes_on();
+                    continue;
+                }
                 None => match run.without_work() {
                     Some(end) => {
                         run.end = Some(end);

@@ -168,6 +168,13 @@ impl Run {
         STEPS.store(STEPS.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
+    /// The clock has jumped. In a run without choices only those who go on while it stands still go on for ever.
+    pub(super) fn time_goes_on(&mut self) {
+        if self.in_order {
+            self.choices = 0;
+        }
+    }
+
     pub(in crate::runtime) fn is_ready(&self) -> bool {
         !self.ready.is_empty() || !self.due.is_empty()
     }

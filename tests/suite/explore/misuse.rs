@@ -15,6 +15,7 @@ use gosched::explore::{Explorer, FailureKind, Strategy, explore};
 use gosched::sync::Mutex;
 use gosched::{go, run, synctest};
 
+use crate::harness::emulator::emulator;
 use crate::harness::tests;
 
 tests! {
@@ -33,6 +34,7 @@ tests! {
     the_number_of_processors_is_set_meanwhile
     the_number_of_processors_stays_one_within
     a_wait_outside_is_refused
+    a_synctest_that_never_ends_is_told_of
     a_bad_token_is_refused
     a_token_that_is_no_text_is_refused
     those_left_behind_harm_nobody
@@ -341,6 +343,19 @@ fn a_wait_outside_is_refused() {
         });
     });
     assert!(two.contains("gosched: synctest::wait, while another goroutine waits in it"), "{two}");
+}
+
+fn a_synctest_that_never_ends_is_told_of() {
+    // That would take minutes there.
+    if emulator().is_some() {
+        return;
+    }
+    let waits_for_nobody = || loop {
+        gosched::yield_now();
+    };
+    let told = text(|| synctest::test(waits_for_nobody));
+    assert!(told.contains("too many choices: a livelock"), "{told}");
+    all_is_well();
 }
 
 fn a_bad_token_is_refused() {

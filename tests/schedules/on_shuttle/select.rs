@@ -52,11 +52,15 @@ pub fn select_arms(arms: &mut [&mut dyn Arm]) -> usize {
     for (i, arm) in arms.iter_mut().enumerate() {
         arm.waits(Waits { task: ExecutionState::me(), arm: i, woken: woken.clone() });
     }
-    ExecutionState::with(|state| state.current_mut().block(false));
-    thread::switch();
-    let i = woken.lock().unwrap().expect("it was woken");
-    arms[i].was_done();
-    i
+    loop {
+        ExecutionState::with(|state| state.current_mut().block(false));
+        thread::switch();
+        // The last thread of a scope wakes who has made it, whatever that waits for.
+        if let Some(i) = *woken.lock().unwrap() {
+            arms[i].was_done();
+            return i;
+        }
+    }
 }
 
 fn taken_from<T>(place: &Option<Place<T>>) -> Option<T> {

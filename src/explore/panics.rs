@@ -3,6 +3,7 @@
 use std::panic::{set_hook, take_hook};
 use std::sync::{Mutex, Once, PoisonError};
 
+use crate::goroutine::message as message_of;
 use crate::runtime::explored_number;
 
 /// The last panic of a goroutine of an exploration.
@@ -21,10 +22,7 @@ pub(super) fn keep() {
         let before = take_hook();
         set_hook(Box::new(move |info| {
             let Some(number) = explored_number() else { return before(info) };
-            let payload = info.payload();
-            let text = payload.downcast_ref::<&str>().copied();
-            let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-            let text = text.map(str::to_owned);
+            let text = message_of(info.payload()).map(str::to_owned);
             let place = info.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
             let panicked = Panicked { number, text, place: place.unwrap_or_default() };
             *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(panicked);

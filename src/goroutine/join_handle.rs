@@ -10,7 +10,7 @@ use std::ptr;
 use std::time::Duration;
 
 use crate::goroutine::current::Goexit;
-use crate::goroutine::outcome::{Outcome, Payload, discard_in};
+use crate::goroutine::outcome::{Outcome, Payload, discard_in, message};
 use crate::goroutine::panic_mode::lose;
 use crate::runtime::runtime2::G;
 use crate::runtime::{
@@ -262,17 +262,11 @@ impl JoinError {
     pub fn resume_panic(self) -> ! {
         resume_unwind(self.into_panic())
     }
-
-    /// The message of the panic, if the payload is a string, as with `panic!`.
-    fn message(&self) -> Option<&str> {
-        let text = self.payload.downcast_ref::<&str>().copied();
-        text.or_else(|| self.payload.downcast_ref::<String>().map(String::as_str))
-    }
 }
 
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.message() {
+        match message(&*self.payload) {
             _ if self.is_goexit() => f.write_str("goroutine ended by goexit"),
             Some(message) => write!(f, "goroutine panicked: {message}"),
             None => f.write_str("goroutine panicked"),

@@ -63,6 +63,7 @@ pub use join_future::JoinFuture;
 pub use join_handle::{JoinError, JoinHandle};
 pub use local::{AccessError, GoroutineLocal};
 pub use locals::set_default_shared_locals;
+pub(crate) use outcome::message;
 pub use panic_mode::{PanicMode, set_panic_mode};
 pub use run::run;
 pub use scope::{Scope, ScopedJoinHandle, scope};

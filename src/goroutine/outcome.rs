@@ -15,6 +15,12 @@ pub(super) type Payload = Box<dyn Any + Send>;
 /// What a goroutine ends with: its result, or what it panicked with.
 pub(super) type Outcome<T> = Result<T, Payload>;
 
+/// The message of a panic, if its payload is a string, as with `panic!`.
+pub(crate) fn message(payload: &(dyn Any + Send)) -> Option<&str> {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+}
+
 /// Calls `f`, and returns what it has panicked with; if it hasn't, its result is in `value`.
 #[inline(always)]
 pub(super) fn catch_into<T>(value: &mut MaybeUninit<T>, f: impl FnOnce() -> T) -> Option<Payload> {

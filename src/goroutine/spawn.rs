@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::ptr;
 
-use crate::goroutine::outcome::{Outcome, catch_into, discard, discard_in, put};
+use crate::goroutine::outcome::{Outcome, catch_into, discard, discard_in, message, put};
 use crate::goroutine::panic_mode::lose;
 use crate::goroutine::{Goexit, JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::G;
@@ -379,7 +379,7 @@ where
         f()
     });
     if let Some(payload) = payload.as_deref().filter(|payload| !payload.is::<Goexit>()) {
-        note_panic(payload);
+        note_panic(message(payload));
     }
     unwire(gp);
     if detached(gp) {

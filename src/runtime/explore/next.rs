@@ -57,17 +57,15 @@ pub(in crate::runtime) fn next(pp: &'static P) -> Option<&'static G> {
                     run.time_goes_on();
                     continue;
                 }
-                None => match run.without_work() {
-                    Some(end) => {
-                        run.end = Some(end);
+                None => {
+                    run.end = run.without_work();
+                    if run.end.is_some() {
                         continue;
                     }
-                    None => {
-                        let gp = run.outsiders.pop_front();
-                        run.foreign = gp.is_some();
-                        return gp;
-                    }
-                },
+                    let gp = run.outsiders.pop_front();
+                    run.foreign = gp.is_some();
+                    return gp;
+                }
             },
         };
         match chosen {

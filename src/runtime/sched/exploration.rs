@@ -1,6 +1,5 @@
 //! Running an exploration's runs: what their driver does, a goroutine that waits for each.
 
-use std::any::Any;
 use std::ffi::c_void;
 use std::io;
 use std::mem;
@@ -145,21 +144,17 @@ pub(crate) fn explored_number() -> Option<u32> {
     Some(gp.ext.number.load(Ordering::Relaxed))
 }
 
-/// The running goroutine ends by a panic: if it is one of an exploration, its run has failed.
+/// The running goroutine ends by a panic with this text: if it is one of an exploration, its run has failed.
 #[cold]
 #[inline(never)]
-pub(crate) fn note_panic(payload: &(dyn Any + Send)) {
+pub(crate) fn note_panic(text: Option<&str>) {
     if explored_number().is_none() {
         return;
     }
-    // A stop of the world may have taken its P; and one that was stuck may have no part in the exploration any more.
+    // One that was stuck has lost its P, and may have no part in the exploration any more.
     let (_, _, _held) = hold_with_p();
     if let Some(number) = explored_number() {
-        with_room(|| {
-            let text = payload.downcast_ref::<&str>().copied();
-            let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-            note_end_by_panic(number, text.map(str::to_owned));
-        });
+        with_room(|| note_end_by_panic(number, text.map(str::to_owned)));
     }
 }
 

@@ -81,9 +81,8 @@ pub(crate) fn makes_points() -> bool {
 /// run is over gets none.
 #[cold]
 pub(crate) fn value_for_program(n: usize) -> usize {
-    // A stop of the world may have taken its P.
+    // One that was stuck has lost its P, and may have no part in the exploration any more.
     let (gp, mp, held) = hold_with_p();
-    // One that was stuck may have no part in the exploration any more.
     if !is_explored(gp) {
         return 0;
     }

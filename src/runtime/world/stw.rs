@@ -233,29 +233,31 @@ pub(crate) fn wanted_procs() -> i32 {
 pub(crate) fn set_gomaxprocs(n: i32) -> i32 {
     let was = wanted_procs();
     if n != was && explored_number().is_none() {
-        let w = stop_the_world(StwReason::GoMaxProcs);
-        if AFTERWARDS.load(Ordering::Relaxed) == 0 {
-            NEWPROCS.store(n, Ordering::Relaxed);
-        } else {
-            AFTERWARDS.store(n, Ordering::Relaxed);
-        }
-        start_the_world(w);
+        change_procs(|| match AFTERWARDS.load(Ordering::Relaxed) {
+            0 => NEWPROCS.store(n, Ordering::Relaxed),
+            _ => AFTERWARDS.store(n, Ordering::Relaxed),
+        });
     }
     was
 }
 
 /// Explorations begin: there is one P until [`leave_one_p`]. On a goroutine.
 pub(crate) fn keep_one_p() {
-    let w = stop_the_world(StwReason::GoMaxProcs);
-    AFTERWARDS.store(gomaxprocs(), Ordering::Relaxed);
-    NEWPROCS.store(1, Ordering::Relaxed);
-    start_the_world(w);
+    change_procs(|| {
+        AFTERWARDS.store(gomaxprocs(), Ordering::Relaxed);
+        NEWPROCS.store(1, Ordering::Relaxed);
+    });
 }
 
 /// Explorations end. On a goroutine.
 pub(crate) fn leave_one_p() {
+    change_procs(|| NEWPROCS.store(AFTERWARDS.swap(0, Ordering::Relaxed), Ordering::Relaxed));
+}
+
+/// Calls `change` while the world is stopped, which then starts with as many P's as that says.
+fn change_procs(change: impl FnOnce()) {
     let w = stop_the_world(StwReason::GoMaxProcs);
-    NEWPROCS.store(AFTERWARDS.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    change();
     start_the_world(w);
 }
 

@@ -55,7 +55,7 @@ fn is_ours() -> bool {
 #[cold]
 fn ours() -> bool {
     match getg().and_then(|gp| gp.m.get()) {
-        Some(mp) => mp.curg.get().map_or_else(acting, is_explored),
+        Some(mp) => mp.curg.get().map_or_else(|| mp.p().is_some() && acting(), is_explored),
         None => false,
     }
 }

@@ -8,7 +8,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::runtime::data::runtime2::{G, GDEAD};
+use crate::runtime::data::runtime2::{G, GDEAD, P};
 use crate::runtime::g::status::readgstatus;
 
 /// Whether there is an exploration, on the one P that there is.
@@ -51,7 +51,7 @@ pub(in crate::runtime) fn set_exploring(on: bool) {
     EXPLORING.store(on, Ordering::Relaxed);
 }
 
-/// Whether what this P does now is the exploration's, if no goroutine runs on it.
+/// Whether what the P does now is the exploration's, if no goroutine runs on it. For who has that P.
 pub(in crate::runtime) fn acting() -> bool {
     ACTING.load(Ordering::Relaxed)
 }
@@ -100,6 +100,11 @@ pub(in crate::runtime) fn is_part(gp: &G) -> bool {
     !matches!(gp.ext.number.load(Ordering::Relaxed), 0 | LOST)
 }
 
+/// Whether a run has left `gp` behind: whatever its status is, it never runs again.
+pub(in crate::runtime) fn is_lost(gp: &G) -> bool {
+    gp.ext.number.load(Ordering::Relaxed) == LOST
+}
+
 /// Whether `gp`, which runs, goes on with its P until it leaves by itself, whoever asks for that; unless it comes to no
 /// point. The world isn't stopped meanwhile: who does that has the one P.
 #[inline(always)]
@@ -112,11 +117,12 @@ fn refuses(gp: &G) -> bool {
     is_part(gp) && !STUCK.load(Ordering::Relaxed)
 }
 
-/// Gives a new goroutine its number, if it is of an exploration: if `maker` is, or the P acts for it.
+/// Gives a new goroutine its number, if it is of an exploration: if `maker` is, or its P, `pp`, acts for it.
 #[inline(always)]
-pub(super) fn number_new(newg: &'static G, maker: Option<&'static G>) {
+pub(super) fn number_new(newg: &'static G, maker: Option<&'static G>, pp: Option<&P>) {
     newg.ext.number.store(0, Ordering::Relaxed);
-    if exploring() {
+    // Who has no P is somebody else, or has lost it and with it its part.
+    if exploring() && pp.is_some() {
         number(newg, maker);
     }
 }

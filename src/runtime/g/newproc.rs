@@ -87,7 +87,7 @@ fn new_g(f: Entry, kind: StackKind, maker: &Maker<'_>, parked: Option<WaitReason
         inherit_labels(newg, callergp);
     }
     save_ancestors(callergp, newg);
-    number_new(newg, callergp);
+    number_new(newg, callergp, pp);
     newg.goid.set(match pp {
         Some(pp) => next_goid(pp),
         None => sched().goidgen.fetch_add(1, Ordering::Relaxed) + 1,

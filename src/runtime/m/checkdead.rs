@@ -9,6 +9,7 @@ use crate::runtime::data::runtime2::{
     GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, WaitReason, sched,
 };
 use crate::runtime::g::allgs::for_each_g;
+use crate::runtime::g::explored::is_lost;
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
 use crate::runtime::m::count::{extram_length, mcount};
@@ -70,6 +71,7 @@ fn deadlock() -> Option<&'static str> {
     for_each_g(|gp| {
         let status = readgstatus(gp);
         match status & !GSCAN {
+            _ if is_lost(gp) => {}
             GWAITING | GPREEMPTED => grunning += 1,
             GRUNNABLE | GRUNNING | GSYSCALL => {
                 eprintln!("runtime: checkdead: find g {} in status {status}", gp.goid.get());

@@ -29,6 +29,7 @@ tests! {
     one_that_never_ends_is_told_of
     explorations_of_several_threads_take_turns
     others_go_on_beside_an_exploration
+    others_begin_beside_an_exploration
     the_world_may_be_stopped_meanwhile
     others_that_yield_for_ever_keep_nobody_out
     the_number_of_processors_is_set_meanwhile
@@ -214,6 +215,21 @@ fn others_go_on_beside_an_exploration() {
         }
         drop(end);
         assert!(other.join().unwrap() > 0);
+    });
+}
+
+/// A goroutine that a thread makes is never taken for one of the exploration's, at whatever moment.
+fn others_begin_beside_an_exploration() {
+    let ended = AtomicBool::new(false);
+    thread::scope(|s| {
+        s.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                assert_eq!(run(|| 42), 42);
+            }
+        });
+        let ran = Explorer::new().iterations(if emulator().is_some() { 200 } else { 2_000 }).check(|| {});
+        ended.store(true, Ordering::Relaxed);
+        ran.unwrap();
     });
 }
 

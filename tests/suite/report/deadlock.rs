@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gosched::chan::{bounded, never};
+use gosched::explore::Explorer;
 use gosched::iter::{Yielder, pull};
 use gosched::net::UdpSocket;
 use gosched::signal::{self, Signal};
@@ -24,6 +25,7 @@ tests! {
     deadlock_lists_every_wait
     deadlock_of_locked_goroutines
     deadlock_of_two_calls_of_run
+    deadlock_beside_what_an_exploration_has_left
     no_deadlock_while_a_thread_may_send
     deadlock_when_the_last_thread_has_ended
     deadlock_of_threads_that_wait
@@ -50,6 +52,22 @@ fn deadlock_of_main(test: Test) {
         let process = test.process(|| run(forever));
         process.env("GOMAXPROCS", procs).end().fatal(DEADLOCK).says("\ngoroutine 1 [chan receive]:\n");
     }
+}
+
+/// What has failed may have left goroutines that could run, and never will.
+fn deadlock_beside_what_an_exploration_has_left(test: Test) {
+    if test.deadlock_unseen() {
+        return;
+    }
+    let process = test.process(|| {
+        let failed = Explorer::new().iterations(1).check(|| {
+            go(|| {});
+            panic!();
+        });
+        assert!(failed.is_err());
+        run(forever);
+    });
+    process.end().fatal(DEADLOCK);
 }
 
 /// Ways to wait forever, by what a report calls them.

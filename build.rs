@@ -11,6 +11,9 @@ fn main() {
     println!("cargo::rerun-if-changed=asm");
     println!("cargo::rustc-check-cfg=cfg(loom)");
     println!("cargo::rustc-check-cfg=cfg(unoptimized)");
+    println!("cargo::rustc-check-cfg=cfg(asan)");
+    println!("cargo::rustc-check-cfg=cfg(tsan)");
+    println!("cargo::rerun-if-env-changed=GOSCHED_SANITIZE");
     // Frames are several times as large without optimisation: src/runtime/mem/sizes.rs makes room.
     if env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
         println!("cargo::rustc-cfg=unoptimized");
@@ -28,13 +31,26 @@ fn main() {
     }
     let folder = Path::new("asm").join(&arch);
     let mut build = cc::Build::new();
+    for (sanitizer, cfg) in [("address", "asan"), ("thread", "tsan")] {
+        if !is_sanitized_by(sanitizer) {
+            continue;
+        }
+        if arch != "x86_64" {
+            println!(
+                "cargo::warning=gosched tells sanitizers of its switches on x86_64 only: don't rely on their reports"
+            );
+            continue;
+        }
+        println!("cargo::rustc-cfg={cfg}");
+        build.define(&cfg.to_uppercase(), None);
+    }
     if arch == "x86_64" {
         // Compilers' stack checks (-fsplit-stack) read a word of the thread's control block that only glibc
         // has.
         if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|libc| libc == "gnu") {
             build.define("SPLIT_STACK", None);
         }
-        build.file(folder.join("wrap.S"));
+        build.file(folder.join("wrap.S")).file(folder.join("sanitizers.S"));
     }
     let built = build
         .include("asm")
@@ -54,4 +70,12 @@ fn main() {
              (Debian: apt-get install gcc), or name one in CC ({why})"
         );
     }
+}
+
+/// Whether the program is built with this sanitizer: as rustc says, or, where a C program is and links the library,
+/// GOSCHED_SANITIZE.
+fn is_sanitized_by(sanitizer: &str) -> bool {
+    ["CARGO_CFG_SANITIZE", "GOSCHED_SANITIZE"]
+        .iter()
+        .any(|name| env::var(name).is_ok_and(|names| names.split(',').any(|name| name == sanitizer)))
 }

@@ -21,6 +21,7 @@
 #define G_STARTPC 296
 #define G_X_REGS 496
 #define G_TP 504
+#define G_SANITIZER 528
 
 // M
 #define M_G0 0
@@ -29,6 +30,8 @@
 #define M_CURG 312
 #define M_TP 5888
 #define M_SYSCALL_REGS 5896
+#define M_THREAD_FIBER 5944
+#define M_FIBER_TURNS 5952
 
 // Regs, the registers of a goroutine that a signal stopped (src/runtime/arch/*/sigctxt.rs)
 #define REGS_PC 0

@@ -176,6 +176,16 @@ FUNCTION gosched_mcall
         .cfi_undefined %rip
         .cfi_def_cfa %rsp, 0
         xorl    %ebp, %ebp
+#ifdef ASAN
+        leaq    G_SANITIZER(%rsi), %r10
+        xorl    %ecx, %ecx
+        leaq    gosched_goexit0(%rip), %r11
+        cmpq    %r11, %rdi
+        cmoveq  %rcx, %r10                      // who ends gives up its fake stack
+        movq    %rdx, %r11
+        callq   gosched_stack_changes
+#endif
+        ACTOR_CHANGES %rsi, %rdx
         leaq    .Lmcall_returned(%rip), %rcx
         pushq   %rcx                            // fn's return address: rsp is as after a call
         movq    %rdi, %rcx
@@ -243,6 +253,8 @@ FUNCTION gosched_leave
         movq    M_CURG(%rcx), %rdi
         movq    G_SCHED+GOBUF_SP(%rdx), %rsp
         xorl    %ebp, %ebp
+        SEEN
+        ACTOR_CHANGES %rdi, %rdx
         cmpq    $0, G_TP(%rdi)
         je      .Lleave_locals
         movq    M_TP(%rcx), %r8                 // the M's, as in mcall; its g is g0 still
@@ -290,6 +302,12 @@ FUNCTION gosched_gogo
         jne     .Lgogo_own_locals
 .Lgogo_locals:
         TLS_G   %rax
+#if defined(ASAN) || defined(TSAN)
+        movq    %fs:(%rax), %r8                 // r8 = g0
+        STACK_GIVEN_UP
+        STACK_CHANGES %r8, %rdx
+        ACTOR_CHANGES %r8, %rdx
+#endif
         movq    %rdx, %fs:(%rax)
         SET_STACK_LIMIT %rcx
         movq    GOBUF_SP(%rdi), %rsp
@@ -511,12 +529,17 @@ systemstack_switch:
         movq    %r8, %fs:(%rax)                 // g = g0
         SET_STACK_LIMIT $0
         movq    G_SCHED+GOBUF_SP(%r8), %rsp
+        TO_G0   %rdx, %r8
         movq    %rdi, %rcx
         movq    %rsi, %rdi
         callq   *%rcx
 .Lsystemstack_back:
         movq    -8(%rbp), %rdx
         TLS_G   %rax
+#if defined(ASAN) || defined(TSAN)
+        movq    %fs:(%rax), %r8
+        FROM_G0 %r8, %rdx
+#endif
         movq    %rdx, %fs:(%rax)                // g = the G again
         movq    G_STACKGUARD0(%rdx), %rcx
         SET_STACK_LIMIT %rcx

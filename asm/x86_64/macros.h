@@ -47,6 +47,68 @@
 #endif
 .endm
 
+// AddressSanitizer has to know of each change of stacks, ThreadSanitizer of each change
+// of who acts, and where a goroutine works on g0's stack, which others do, too
+// (sanitizers.S). `from` and `to` are G's, in registers, and the stack is that of `to`,
+// or g0's. These change r10, r11, flags and vector registers, and are nothing in a build
+// without the sanitizer.
+.macro STACK_CHANGES from, to
+#ifdef ASAN
+        leaq    G_SANITIZER(\from), %r10
+        movq    \to, %r11
+        callq   gosched_stack_changes
+#endif
+.endm
+.macro ACTOR_CHANGES from, to
+#ifdef TSAN
+        movq    \from, %r10
+        movq    \to, %r11
+        callq   gosched_actor_changes
+#endif
+.endm
+.macro TO_G0 from, g0
+        STACK_CHANGES \from, \g0
+#ifdef TSAN
+        callq   gosched_unseen
+#endif
+.endm
+.macro FROM_G0 g0, to
+        STACK_CHANGES \g0, \to
+        SEEN
+.endm
+.macro SEEN
+#ifdef TSAN
+        callq   gosched_seen
+#endif
+.endm
+
+// On g0, whose frames are given up.
+.macro STACK_GIVEN_UP
+#ifdef ASAN
+        callq   gosched_stack_given_up
+#endif
+.endm
+
+// TO_G0 and FROM_G0 of this M's goroutine.
+.macro CURG_TO_G0
+#if defined(ASAN) || defined(TSAN)
+        TLS_G   %r11
+        movq    %fs:(%r11), %r11                // r11 = g0
+        movq    G_M(%r11), %r10
+        movq    M_CURG(%r10), %r10
+        TO_G0   %r10, %r11
+#endif
+.endm
+.macro CURG_FROM_G0
+#if defined(ASAN) || defined(TSAN)
+        TLS_G   %r11
+        movq    %fs:(%r11), %r10                // r10 = g0
+        movq    G_M(%r10), %r11
+        movq    M_CURG(%r11), %r11
+        FROM_G0 %r10, %r11
+#endif
+.endm
+
 // To an unwinder, the caller of this frame is whoever has the registers at rbx, a Regs
 // (src/runtime/arch/x86_64/sigctxt.rs): every register is found there, the stack pointer too,
 // so the walk goes on in another stack. In words of DWARF, each rule is an expression

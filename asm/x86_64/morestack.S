@@ -170,9 +170,11 @@ FUNCTION __morestack
         .endr
         xsave64 (%rbx)
         fnstcw  (%rbx)                          // where xsave has it, if it saves the x87 too
+        CURG_TO_G0
         callq   gosched_newstack
         testq   %rax, %rax
         jne     gosched_leave
+        CURG_FROM_G0
         movl    gosched_xsave_mask(%rip), %eax
         xorl    %edx, %edx
         xrstor64 (%rbx)
@@ -218,9 +220,11 @@ FUNCTION __morestack
 .Lmorestack_fxsave:
         .cfi_restore_state
         fxsave64 (%rbx)
+        CURG_TO_G0
         callq   gosched_newstack
         testq   %rax, %rax
         jne     gosched_leave
+        CURG_FROM_G0
         fxrstor64 (%rbx)
         jmp     .Lmorestack_back
 

@@ -48,9 +48,17 @@ FUNCTION gosched_mstart
         leaq    .Lmstart_returned(%rip), %rax
         movq    %rax, G_SCHED+GOBUF_PC(%rdi)
         movq    %rdi, G_SCHED+GOBUF_G(%rdi)
+#ifdef TSAN
+        movq    G_M(%rdi), %rbx
+        callq   __tsan_get_current_fiber@PLT
+        movq    %rax, M_THREAD_FIBER(%rbx)
+#endif
         callq   gosched_mstart0
 .Lmstart_returned:
         endbr64
+#ifdef TSAN
+        callq   gosched_leave_fiber
+#endif
         callq   gosched_mexit
         addq    $8, %rsp
         .cfi_def_cfa_offset 56

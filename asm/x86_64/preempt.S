@@ -110,11 +110,13 @@ FUNCTION gosched_async_preempt
         vzeroupper
 .Lasync_saved:
         fninit                                  // an x87 stack as at a call: empty
+        CURG_TO_G0
         callq   gosched_async_preempt2
         testq   %rax, %rax
         jne     gosched_leave
 
         // There is no memory for a block: the goroutine goes on.
+        CURG_FROM_G0
         TLS_G   %rax
         movq    %fs:(%rax), %rdx
         movq    G_M(%rdx), %rdx

@@ -12,7 +12,9 @@ use std::task::{Context, Poll};
 use crate::chan::elem::Elem;
 use crate::chan::{Receiver, RecvError, SendError, Sender, TryRecvError, TrySendError};
 use crate::goroutine::wake;
-use crate::runtime::{Hchan, Waiting, enqueue_future, give_back, leave_future, poll_future, release_future};
+use crate::runtime::{
+    Hchan, Waiting, enqueue_future, give_back, keep_waker, leave_future, poll_future, release_future,
+};
 
 /// What a future that waits has on the heap: a value, or a place for one, as the channel carries it.
 #[repr(C)]
@@ -113,7 +115,7 @@ impl<T> Wait<T> {
                 Err(TryRecvError::Disconnected) => break Err(RecvError),
                 Err(TryRecvError::Empty) => {
                     // Before there is a place: its code may panic.
-                    let own = waker.take().unwrap_or_else(|| context.waker().clone());
+                    let own = waker.take().unwrap_or_else(|| keep_waker(context.waker()));
                     let w = *place.get_or_insert_with(Self::place);
                     // SAFETY: rx keeps the channel; w is in no queue, and has a place for what that carries. It leaves
                     // the queue before this future's handle goes, or stays for ever.
@@ -165,7 +167,7 @@ impl<T> Wait<T> {
                 Err(TrySendError::Full(back)) => {
                     // The value is there: the waker's code may panic.
                     *value = Some(back);
-                    let own = waker.take().unwrap_or_else(|| context.waker().clone());
+                    let own = waker.take().unwrap_or_else(|| keep_waker(context.waker()));
                     let Some(back) = value.take() else { unreachable!("it was there") };
                     let w = Self::place();
                     // SAFETY: w is new; it is in no queue, and has a value. tx keeps the channel. If it isn't queued up,

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::goroutine::{Builder, OsThreadLock, lock_os_thread};
 use crate::runtime::print::eprintln;
-use crate::runtime::{Inherited, Parker, any_code_may_run, getg, on_goroutine, throw};
+use crate::runtime::{Inherited, Parker, acquire_waker, any_code_may_run, getg, on_goroutine, throw};
 
 /// Runs a future to its end on this goroutine, which waits while that does: what `async` code of other crates needs
 /// to be called from here. It is no runtime for them: a future that wants tokio's timers or sockets wants tokio's
@@ -100,6 +100,7 @@ pub(crate) fn wake_elsewhere(waker: Waker) {
 
 /// Calls it; a panic ends here, whatever the [mode](crate::PanicMode).
 fn wake_here(waker: Waker) {
+    acquire_waker(&waker);
     let _panicked = catch_unwind(AssertUnwindSafe(|| waker.wake())).map_err(mem::forget);
 }
 

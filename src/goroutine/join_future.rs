@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use crate::goroutine::future::wake_elsewhere;
 use crate::goroutine::{JoinError, JoinHandle};
-use crate::runtime::{EndWaker, ended, set_end_waker, take_end_waker};
+use crate::runtime::{EndWaker, ended, keep_waker, set_end_waker, take_end_waker};
 
 /// The future of a [`JoinHandle`]: ready with the goroutine's result when it has ended. It may be polled by any runtime, and
 /// on any thread.
@@ -58,7 +58,8 @@ impl<T> Future for JoinFuture<T> {
         let handle = &mut self.get_mut().handle;
         let gp = handle.as_ref().expect("a JoinFuture is polled after it was ready").goroutine();
         drop(take_end_waker(gp));
-        if !ended(gp) && set_end_waker(gp, EndWaker { waker: context.waker().clone(), wake: wake_elsewhere })
+        if !ended(gp)
+            && set_end_waker(gp, EndWaker { waker: keep_waker(context.waker()), wake: wake_elsewhere })
         {
             return Poll::Pending;
         }

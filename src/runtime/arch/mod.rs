@@ -21,6 +21,7 @@
 //! | --- | --- |
 //! | `mod.rs` | `systemstack`, and `systemstack_scannable` |
 //! | `routines.rs` | what is called alike on both: `mcall`, `setg`, `mstart`, `asmcgocall`, `procyield` |
+//! | `sanitizer.rs` | what AddressSanitizer and ThreadSanitizer are told, but for the switches; Go's `race.go`, `asan.go` |
 //! | `offsets.rs` | `asm/offsets.h` against the structs |
 //! | `x86_64/` | `getg`, `gogo`, `mcall_by_jump`, where callee-saved registers are; signals |
 //! | `aarch64/` | the same |
@@ -29,6 +30,7 @@
 mod aarch64;
 mod offsets;
 mod routines;
+pub(in crate::runtime) mod sanitizer;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
@@ -40,6 +42,8 @@ pub(crate) use x86_64::*;
 
 use std::ffi::c_void;
 use std::mem::{ManuallyDrop, MaybeUninit};
+
+use crate::runtime::arch::sanitizer::unwound_to;
 
 /// Calls `f` on g0's stack and returns what it returns. On g0 already, in a signal
 /// handler and on a thread that isn't ours, it just calls it. Go's `systemstack`.
@@ -67,6 +71,7 @@ pub(crate) fn systemstack<R, F: FnOnce() -> R>(f: F) -> R {
             // SAFETY: the G that called systemstack, and we are on its stack again; it is still on this
             // thread, as nothing on g0 can park.
             unsafe { setg(self.0) }
+            unwound_to(self.0);
         }
     }
 

@@ -36,12 +36,15 @@ assert_offsets! {
     "G_STARTPC": G, startpc;
     "G_X_REGS": G, ext.x_regs;
     "G_TP": G, ext.tp;
+    "G_SANITIZER": G, ext.sanitizer;
     "M_G0": M, g0;
     "M_MOREBUF": M, morebuf;
     "M_GSIGNAL": M, gsignal;
     "M_CURG": M, curg;
     "M_TP": M, ext.tp;
     "M_SYSCALL_REGS": M, ext.syscall_regs;
+    "M_THREAD_FIBER": M, ext.thread_fiber;
+    "M_FIBER_TURNS": M, ext.fiber_turns;
     "REGS_PC": Regs, pc;
     "REGS_SP": Regs, sp;
     "REGS_FP": Regs, fp;

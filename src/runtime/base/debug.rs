@@ -75,9 +75,10 @@ static SETTINGS: [&Setting; 15] = [
     &TRACEBACK_ANCESTORS,
 ];
 
-/// Whether goroutines are stopped at their checks only. Go's `asyncpreemptoff`.
+/// Whether goroutines are stopped at their checks only. Go's `asyncpreemptoff`. So it is under ThreadSanitizer, which
+/// runs handlers when it likes to, and gives them a context that isn't gone on with.
 pub(in crate::runtime) fn async_preempt_off() -> bool {
-    ASYNC_PREEMPT_OFF.get() > 0
+    cfg!(tsan) || ASYNC_PREEMPT_OFF.get() > 0
 }
 
 /// Whether the default of GOMAXPROCS ignores the limit of the control group. Go's

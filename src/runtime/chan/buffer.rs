@@ -1,6 +1,6 @@
 //! A channel's values: how they are copied, and the ring that is its buffer.
 
-use std::cell::Cell;
+use crate::runtime::data::cell::Cell;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;

@@ -16,6 +16,7 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::task::Waker;
 
+use crate::runtime::arch::sanitizer::keep_waker;
 use crate::runtime::base::this::whoami;
 use crate::runtime::chan::buffer::{bufunrecv, swap_last};
 use crate::runtime::chan::make::timer_of;
@@ -159,7 +160,7 @@ pub(crate) unsafe fn poll_future(c: NonNull<Hchan>, w: NonNull<Waiting>, waker: 
     if let Some(moved) = w.outcome() {
         return Some(moved);
     }
-    let mut waker = Some(waker.clone());
+    let mut waker = Some(keep_waker(waker));
     let (_, mp) = whoami();
     lock_on(mp, &c.lock);
     let outcome = w.outcome();

@@ -1,7 +1,7 @@
 //! Making, closing and freeing channels: Go's `makechan` and `closechan`. And the timer that feeds a channel.
 
+use crate::runtime::data::cell::Cell;
 use std::alloc::{Layout, alloc, dealloc};
-use std::cell::Cell;
 use std::iter;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};

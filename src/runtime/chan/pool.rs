@@ -7,7 +7,7 @@
 //! Each is [`SIZE`] bytes, with room for a small buffer behind it; a larger buffer comes from
 //! the allocator, and goes back.
 
-use std::cell::Cell;
+use crate::runtime::data::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 

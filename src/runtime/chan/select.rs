@@ -3,13 +3,13 @@
 //! A select locks all its channels, in the order of their addresses, so that two selects can't wait
 //! for each other's locks. Then it looks at them in a random order, so that no case starves, or in one that
 //! it is given. If none is ready, it puts a sudog into the queue of each and parks. Whoever wants to wake it
-//! must first change `g.select_done` from 0 to 1, so only one does. Then it takes its sudogs off the other
-//! queues.
+//! must first change `g.select_done` from 0 to 1, so only one does. Then it takes its other sudogs back.
 
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
+use crate::runtime::arch::sanitizer::release;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::base::this::{Held, getm, hold, whoami};
@@ -279,6 +279,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
         enqueue_on_all(gp, mp, scases, lockorder, nsends, wait);
         gp.param.store(ptr::null_mut(), Ordering::Relaxed);
         gp.parking_on_chan.store(true, Ordering::Relaxed);
+        lockorder.iter().for_each(|&o| release(&channel(scases, o).lock.key.locked));
         let commit = Some(selparkcommit as _);
         gopark_on(gp, mp, commit, ptr::null_mut(), WaitReason::Select, TraceBlockReason::Select, 1);
         gp.active_stack_chans.set(false);

@@ -1,6 +1,6 @@
 //! What is known of a stack while it moves: Go's `adjustinfo`.
 
-use std::cell::Cell;
+use crate::runtime::data::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -4,7 +4,7 @@
 //! preemption's signals, the mutex, timers, the wait group, waits on the network, the queue of signals, futures.
 //! `tests/loom` has loom's in place of this file.
 
-pub(crate) use std::cell::Cell;
+pub(crate) use crate::runtime::data::cell::Cell;
 pub(crate) use std::sync::atomic::{
     AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };

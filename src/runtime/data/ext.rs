@@ -1,7 +1,8 @@
 //! What this port adds to Go's structs: the last field, `ext`, of each, and what is in it. And the types of
 //! fields that Go has in other files than `runtime2.go`: a lock's words and rank, `throwType`, `coro`.
 
-use std::cell::{Cell, UnsafeCell};
+use crate::runtime::data::cell::Cell;
+use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -32,7 +33,7 @@ pub(in crate::runtime) const SYSCALL_REGS: usize = 6;
 pub const G_SIZE: usize = 2048;
 
 /// How many bytes a [`Slot`] has: what is left of the half page.
-pub const SLOT_SIZE: usize = 1520;
+pub const SLOT_SIZE: usize = 1504;
 
 /// How many sizes of segments have a list in each P: 4 KiB to 128 KiB, by powers of two.
 pub const NUM_STACK_ORDERS: usize = 6;
@@ -76,6 +77,9 @@ pub struct GExt {
     pub trace_seq: Cell<u32>,
     /// Its number in an exploration; 0 if it is of none: `g/explored.rs`.
     pub number: AtomicU32,
+    /// What a sanitizer keeps for its stack: AddressSanitizer the fake stack, ThreadSanitizer the fiber. Assembly knows
+    /// the offset.
+    pub sanitizer: Cell<*mut c_void>,
     /// Room for the closure and the result of a spawn.
     pub slot: Slot,
 }
@@ -183,6 +187,10 @@ pub struct MExt {
     /// The callee-saved registers of its goroutine when it entered a system call: a scan of the stack
     /// doesn't see them. Assembly knows the offset.
     pub syscall_regs: [Cell<usize>; SYSCALL_REGS],
+    /// ThreadSanitizer's fiber of the thread itself. Assembly knows this offset and the next.
+    pub thread_fiber: Cell<*mut c_void>,
+    /// How often g0 is still entered before its fiber is made anew.
+    pub fiber_turns: Cell<u32>,
     /// It is the runtime's own, without a P, and counted in [`Schedt::nmsys`].
     pub system: Cell<bool>,
     /// Protects the next field, and the word that it points to while another thread writes there.

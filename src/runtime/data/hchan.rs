@@ -1,6 +1,6 @@
 //! A channel without types, and who waits at it: Go's `hchan` and `waitq`.
 
-use std::cell::Cell;
+use crate::runtime::data::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 

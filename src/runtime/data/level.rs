@@ -1,7 +1,7 @@
 //! [`Level`]: how many are on a free list, and how many of them nobody has needed.
 //! `monitor/scavenge.rs` says what comes of it.
 
-use std::cell::Cell;
+use crate::runtime::data::cell::Cell;
 
 /// How many are taken from a list at once to be handed back.
 pub(in crate::runtime) const BATCH: usize = 64;

@@ -23,6 +23,7 @@
 //! | `turns.rs` | `Turns`: M's that wait for a P |
 //! | `trace.rs` | what the tracer records, and where: `Record`, `TraceBuffer` |
 //! | `adjust_info.rs` | `adjustinfo`: how far a stack has moved |
+//! | `cell.rs` | the cells of the structs; ThreadSanitizer doesn't see their uses |
 //! | `atomic.rs` | the atomics of what the models check, which has its own in place of this file |
 //!
 //! # The states of a G
@@ -180,6 +181,7 @@
 
 pub(super) mod adjust_info;
 pub(crate) mod atomic;
+pub(super) mod cell;
 pub(super) mod ext;
 pub(super) mod gqueue;
 pub(super) mod hchan;

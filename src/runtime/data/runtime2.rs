@@ -37,7 +37,8 @@ pub use crate::runtime::data::timer::TimerWhen;
 pub use crate::runtime::data::timer::*;
 pub use crate::runtime::data::turns::{Turn, Turns};
 
-use std::cell::{Cell, UnsafeCell};
+use crate::runtime::data::cell::Cell;
+use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_void};
 use std::fmt;
 use std::mem::MaybeUninit;

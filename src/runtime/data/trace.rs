@@ -1,6 +1,7 @@
 //! What the execution tracer records, and where: see `trace/mod.rs`.
 
-use std::cell::{Cell, UnsafeCell};
+use crate::runtime::data::cell::Cell;
+use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};

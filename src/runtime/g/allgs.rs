@@ -5,8 +5,8 @@
 //! lock. A G that goes leaves a hole, which the next one fills. A hole is an odd number, and says
 //! where the next hole is.
 
+use crate::runtime::data::cell::Cell;
 use std::alloc::{Layout, alloc_zeroed};
-use std::cell::Cell;
 use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};

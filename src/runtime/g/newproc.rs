@@ -5,6 +5,7 @@ use std::panic::Location;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::goexit_pc;
+use crate::runtime::arch::sanitizer::goroutine_begins;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{acquirem, releasem, started};
 use crate::runtime::data::ext::{Entry, Name, StackKind};
@@ -87,6 +88,7 @@ fn new_g(f: Entry, kind: StackKind, maker: &Maker<'_>, parked: Option<WaitReason
         inherit_labels(newg, callergp);
     }
     save_ancestors(callergp, newg);
+    goroutine_begins(newg, home_stack(newg));
     number_new(newg, callergp, pp);
     newg.goid.set(match pp {
         Some(pp) => next_goid(pp),

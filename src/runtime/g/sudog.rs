@@ -4,8 +4,10 @@
 use std::ptr;
 use std::sync::atomic::Ordering;
 
+use crate::runtime::arch::sanitizer::{acquire, release};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{getm, hold, with_room};
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::level::Level;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{G, M, Mutex, P, Slice, Sudog, sched};
@@ -23,9 +25,10 @@ impl List for &Slice<Cached> {
 
     #[inline(always)]
     fn push(self, s: &'static Sudog) {
-        // SAFETY: there is room: `release_sudog` makes it first, and who fills an empty cache stops at half.
+        release(s);
+        // SAFETY: there is room, of cells: `release_sudog` makes it first, and who fills an empty cache stops at half.
         // And no other M touches this P's.
-        unsafe { self.ptr.get().add(self.len.get()).write(Some(s)) };
+        unsafe { (*self.ptr.get().add(self.len.get()).cast::<Cell<Cached>>()).set(Some(s)) };
         self.len.set(self.len.get() + 1);
     }
 
@@ -33,8 +36,8 @@ impl List for &Slice<Cached> {
     fn pop(self) -> Cached {
         let last = self.len.get().checked_sub(1)?;
         self.len.set(last);
-        // SAFETY: all elements below the length were written by `push`.
-        unsafe { self.ptr.get().add(last).read() }
+        // SAFETY: all elements below the length, which are cells, were written by `push`.
+        unsafe { (*self.ptr.get().add(last).cast::<Cell<Cached>>()).get() }.inspect(|s| acquire(*s))
     }
 }
 
@@ -42,12 +45,14 @@ impl List for &Link<Sudog> {
     type Item = &'static Sudog;
 
     fn push(self, s: &'static Sudog) {
+        release(s);
         s.next.set(self.get());
         self.set(Some(s));
     }
 
     fn pop(self) -> Cached {
         let s = self.get()?;
+        acquire(s);
         self.set(s.next.get());
         s.next.set(None);
         Some(s)

@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
+use crate::runtime::arch::sanitizer::unseen;
 use crate::runtime::base::this::{acquirem, releasem};
 use crate::runtime::data::runtime2::{P, sched};
 use crate::runtime::lock::{lock, unlock};
@@ -17,7 +18,7 @@ use crate::runtime::m::thread::{allocm, newm1};
 /// one. If it can't, the number `id` doesn't count any more. Go's `newm`.
 pub(in crate::runtime) fn newm(f: Option<fn()>, pp: Option<&'static P>, id: i64) -> io::Result<()> {
     let locked = acquirem();
-    let made = allocm(f, id).inspect_err(|_| m_unreserve_id()).and_then(|mp| {
+    let made = unseen(|| allocm(f, id)).inspect_err(|_| m_unreserve_id()).and_then(|mp| {
         mp.nextp.set(pp);
         mp.ext.system.set(pp.is_none());
         mp.sigmask.set(init_sigmask());

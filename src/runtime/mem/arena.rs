@@ -21,6 +21,7 @@ use std::ptr;
 use memmap2::{Advice, MmapOptions};
 
 use crate::runtime::arch::page_size;
+use crate::runtime::arch::sanitizer::{holds_stacks, unseen};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::data::runtime2::Mutex;
 use crate::runtime::lock::{lock, unlock};
@@ -299,7 +300,7 @@ fn map(stride: usize, last: usize) -> io::Result<Chunk> {
     let mut len = (last * 2).max(first).min((MAX_CHUNK / stride).clamp(1, MAX_PIECES));
     let mut mapping = loop {
         // Reserved only: most of it will never be touched.
-        match MmapOptions::new().len(len * stride).no_reserve_swap().map_anon() {
+        match unseen(|| MmapOptions::new().len(len * stride).no_reserve_swap().map_anon()) {
             Ok(mapping) => break mapping,
             Err(error) if len == 1 => return Err(error),
             Err(_) => len /= 2,
@@ -311,6 +312,7 @@ fn map(stride: usize, last: usize) -> io::Result<Chunk> {
     let base = mapping.as_mut_ptr();
     let chunk = Chunk::new(base, len)?;
     std::mem::forget(mapping);
+    holds_stacks(base, len * stride);
     // A stack is given by its bounds, two addresses, from which pointers are made again.
     base.expose_provenance();
     Ok(chunk)

@@ -32,6 +32,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 
 use crate::runtime::arch::page_size;
+use crate::runtime::arch::sanitizer::SANITIZED;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::mem::advise::advise_each;
 
@@ -55,7 +56,8 @@ static BUDGET: AtomicIsize = AtomicIsize::new(0);
 pub(super) fn init() -> io::Result<()> {
     let setting = std::env::var("GOSCHED_GUARD").unwrap_or_default();
     let has = |word| setting.split(',').any(|w| w == word);
-    let regions = !has("mprotect") && regions_work();
+    // LeakSanitizer reads what is mapped, and doesn't know of guard regions.
+    let regions = !has("mprotect") && !SANITIZED && regions_work();
     if has("region") && !regions {
         return Err(io::Error::new(
             io::ErrorKind::Unsupported,

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use memmap2::{Advice, MmapOptions};
 
 use crate::runtime::arch::page_size;
+use crate::runtime::arch::sanitizer::unseen;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::data::level::Level;
 use crate::runtime::data::runtime2::{Mutex, Stack, StackFreeList};
@@ -120,7 +121,7 @@ pub(in crate::runtime) fn hand_back() -> bool {
 pub(super) fn map(n: usize) -> io::Result<Stack> {
     let page = page_size();
     let (align, advice) = if n < HUGE { (page, Advice::NoHugePage) } else { (HUGE_PAGE, Advice::HugePage) };
-    let mut mapping = MmapOptions::new().len(align + n).no_reserve_swap().map_anon()?;
+    let mut mapping = unseen(|| MmapOptions::new().len(align + n).no_reserve_swap().map_anon())?;
     // Kernels without huge pages say EINVAL.
     let _ = mapping.advise(advice);
     let base = mapping.as_mut_ptr().expose_provenance();

@@ -6,10 +6,11 @@
 //! been used, would do as well, what nobody has needed for a while goes
 //! [back](crate::runtime::monitor::scavenge) to the arena that it was cut from.
 
-use std::cell::Cell;
+use crate::runtime::data::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
+use crate::runtime::arch::sanitizer::{acquire, release};
 use crate::runtime::base::this::{acquirem, releasem};
 use crate::runtime::data::ext::{FreeList, Pool};
 use crate::runtime::data::level::Level;
@@ -57,6 +58,7 @@ impl<T: Linked> List for &FreeList<T> {
 
     #[inline(always)]
     fn push(self, thing: NonNull<T>) {
+        release(thing.as_ptr());
         // SAFETY: who puts a thing on a list has it from a pool or an allocator, and never frees it; what its
         // link is otherwise used for doesn't matter while nobody uses it.
         unsafe { T::next(thing) }.set(self.first.get().cast());
@@ -67,6 +69,7 @@ impl<T: Linked> List for &FreeList<T> {
     #[inline(always)]
     fn pop(self) -> Option<NonNull<T>> {
         let thing = NonNull::new(self.first.get())?;
+        acquire(thing.as_ptr());
         // SAFETY: whoever pushed it had it from a pool or an allocator, as above.
         self.first.set(unsafe { T::next(thing) }.get().cast());
         self.len.set(self.len.get() - 1);

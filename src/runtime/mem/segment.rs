@@ -9,7 +9,7 @@
 //!
 //! A free segment's last word is the list's link, in the page that the next user touches first.
 
-use std::cell::Cell;
+use crate::runtime::data::cell::Cell;
 use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};

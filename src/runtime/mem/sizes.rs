@@ -23,7 +23,7 @@ const _: () = assert!(STACK_MIN + G_SIZE == PAGE_MIN);
 
 /// Whether frames are several times as large as they need be: without optimisation, or with the checks of a
 /// debug build. Go has `stackGuardMultiplier` for such builds.
-pub(in crate::runtime) const LARGE_FRAMES: bool = cfg!(any(debug_assertions, unoptimized));
+pub(in crate::runtime) const LARGE_FRAMES: bool = cfg!(any(debug_assertions, unoptimized, asan, tsan));
 
 /// How far above `stack.lo` a check fails already: room for functions that have no check. Go's `stackGuard`.
 pub(in crate::runtime) const STACK_GUARD: usize = if LARGE_FRAMES { 4 * 928 } else { 928 };

@@ -10,8 +10,8 @@
 //! the P, and it takes nothing before the goroutine runs. Nor does it lose the P before: until the
 //! registers are read, and assembly clears it, `x_regs` isn't null, and a signal handler lets it go on.
 
+use crate::runtime::data::cell::Cell;
 use std::alloc::{Layout, alloc};
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 

@@ -1,9 +1,11 @@
-//! Panics of goroutines: which it is, in front of std's message; and Go's way with one that nobody takes.
+//! Panics of goroutines: which it is, in front of std's message, and behind that of a sanitizer; and Go's way with one
+//! that nobody takes.
 
 use std::fmt::{self, Display, Formatter};
 use std::panic::{set_hook, take_hook};
 use std::{ptr, thread};
 
+use crate::runtime::arch::sanitizer::before_death;
 use crate::runtime::arch::systemstack;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::this_m;
@@ -24,7 +26,7 @@ pub(in crate::runtime) fn install_panic_hook() {
     let std_hook = take_hook();
     if ptr::eq(&raw const *before, &raw const *std_hook) {
         set_hook(Box::new(move |info| {
-            print_whose();
+            print_whose("panics:");
             std_hook(info);
         }));
     } else {
@@ -32,11 +34,21 @@ pub(in crate::runtime) fn install_panic_hook() {
     }
 }
 
-/// Says which goroutine panics, if it is one: a thread of the program's that is made one while it waits isn't.
-fn print_whose() {
+/// Has it said, behind an error that a sanitizer ends the process for, which goroutine ran on that thread: a report of
+/// AddressSanitizer's knows threads alone.
+pub(in crate::runtime) fn install_sanitizer_hook() {
+    extern "C" fn print() {
+        print_whose("ran on that thread");
+    }
+    before_death(print);
+}
+
+/// Says which goroutine runs here and what it does, if it is one: a thread of the program's that is made one while it
+/// waits isn't.
+fn print_whose(does: &str) {
     let mp = this_m().filter(|mp| !mp.isextra.get());
     if let Some(gp) = mp.and_then(|mp| mp.curg.get()) {
-        systemstack(|| eprintln!("{}panics:", Whose(gp)));
+        systemstack(|| eprintln!("{}{does}", Whose(gp)));
     }
 }
 

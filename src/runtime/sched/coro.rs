@@ -23,6 +23,7 @@ use std::io;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
+use crate::runtime::arch::sanitizer::{acquire, release};
 use crate::runtime::arch::{gogo, mcall, mcall_by_jump, systemstack};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::goroutine;
@@ -79,6 +80,7 @@ pub(crate) fn newcoro(
 unsafe extern "C" fn corostart(arg: *mut c_void) {
     let (gp, _) = goroutine();
     let c = gp.coroarg.replace(ptr::null_mut());
+    acquire(c);
     // SAFETY: newcoro's caller has promised that the Coro stays until the coroutine has ended, and that
     // `f(c, arg)` may be called here. When it has returned, nothing on this stack is needed.
     unsafe {
@@ -97,6 +99,7 @@ unsafe extern "C" fn corostart(arg: *mut c_void) {
 /// any more: no destructor there runs.
 unsafe fn coroexit(c: *mut Coro) -> ! {
     let (gp, _) = goroutine();
+    release(c);
     gp.coroarg.set(c);
     gp.coroexit.set(true);
     // SAFETY: on a goroutine, as the caller says; coroswitch_m makes it dead.
@@ -123,9 +126,11 @@ pub(crate) unsafe fn coroswitch(c: *const Coro) {
 pub(crate) unsafe fn coroswitch_on(gp: &'static G, mp: &'static M, c: *const Coro) {
     wire_while_panicking(gp, mp);
     gp.coroarg.set(c.cast_mut());
+    release(c);
     // SAFETY: on a goroutine, as the caller says; coroswitch_m leaves it in the coroutine, and the next
     // switch resumes it.
     unsafe { mcall_by_jump(coroswitch_m) }
+    acquire(c);
 }
 
 /// What [`coroswitch`] and [`coroexit`] do on g0. Go's `coroswitch_m`.

@@ -3,6 +3,7 @@
 use std::ptr;
 use std::sync::atomic::Ordering;
 
+use crate::runtime::arch::sanitizer::goroutine_ended;
 use crate::runtime::arch::{gogo, mcall};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::getm;
@@ -12,6 +13,7 @@ use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::proflabel::drop_labels;
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::g::values::forget_values;
+use crate::runtime::mem::home::home_stack;
 use crate::runtime::p::timers::timer::release_timer;
 use crate::runtime::sched::join::exited;
 use crate::runtime::sched::schedule::{dropg, schedule};
@@ -76,6 +78,7 @@ pub(super) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
         release_timer(t);
     }
     dropg(mp, gp);
+    goroutine_ended(gp, home_stack(gp));
     if mp.locked_int.get() != 0 {
         throw("internal lockOSThread error");
     }

@@ -9,6 +9,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use crate::runtime::arch::mcall;
+use crate::runtime::arch::sanitizer::release;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{getm, goroutine};
 use crate::runtime::data::runtime2::{
@@ -76,6 +77,7 @@ pub(in crate::runtime) fn goparkunlock(
     trace_reason: TraceBlockReason,
     traceskip: i32,
 ) {
+    release(&lock.key.locked);
     let lock = ptr::from_ref(lock).cast_mut().cast();
     // SAFETY: gopark checks that this is a goroutine, and nothing here is a thread-local's. parkunlock_c
     // touches the lock alone, doesn't park or unwind, and returns true.

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::io;
 use std::sync::atomic::Ordering;
 
+use crate::runtime::arch::sanitizer::release;
 use crate::runtime::arch::systemstack;
 use crate::runtime::base::fatal::{fatal, misuse, throw};
 use crate::runtime::base::print::eprintln;
@@ -44,6 +45,7 @@ pub(in crate::runtime) fn ready_on(mp: Option<&'static M>, gp: &'static G, next:
         dumpgstatus(gp);
         throw("bad g->status in ready");
     }
+    release(gp);
     match pp {
         Some(pp) => {
             casgstatus(gp, GWAITING, GRUNNABLE);
@@ -162,6 +164,7 @@ pub(super) fn not_made(function: &str, error: &io::Error) -> ! {
 /// global queue.
 #[inline(always)]
 pub(crate) fn enqueue(newg: &'static G) {
+    release(newg);
     let mp = acquirem();
     match mp.and_then(|mp| mp.p()) {
         Some(pp) => {

@@ -3,7 +3,7 @@
 //! A waiter draws a number, then gives up its lock, then sleeps; a notification names a number.
 //! So a waiter that has drawn its number before the notification is woken by it, asleep or not yet.
 
-use std::cell::Cell;
+use crate::runtime::data::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -3,7 +3,7 @@
 //! A semaphore is any `AtomicU32` that counts. A goroutine that finds it zero sleeps *at its
 //! address*, as on a futex, and each release wakes one. Sleepers are kept in a table of trees (`root.rs`).
 
-use std::cell::Cell;
+use crate::runtime::data::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -22,6 +22,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::runtime::arch::page_size;
+use crate::runtime::arch::sanitizer::unpoison;
 use crate::runtime::base::debug::{efence, stack_verify};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::data::adjust_info::AdjustInfo;
@@ -74,6 +75,8 @@ pub(super) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
         }
     };
     let adjinfo = AdjustInfo::new(old, new);
+    unpoison(old);
+    unpoison(new);
 
     let mut ncopy = used;
     if gp.active_stack_chans.get() {

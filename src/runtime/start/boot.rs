@@ -3,9 +3,11 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::runtime::arch::sanitizer::SANITIZED;
 use crate::runtime::base::debug::{gomaxprocs_from_env, parsedebugvars};
 use crate::runtime::base::fatal::{set_reporter, throw};
 use crate::runtime::base::os::init_barriers;
+use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::{STARTED, started};
 use crate::runtime::data::runtime2::{Note, sched};
 use crate::runtime::g::allgs::ALLGLOCK;
@@ -20,7 +22,7 @@ use crate::runtime::mem::stackinit;
 use crate::runtime::monitor::sysmon::sysmon;
 use crate::runtime::p::idle::pidleget;
 use crate::runtime::p::procs::ALLP_LOCK;
-use crate::runtime::report::goroutine_panic::install_panic_hook;
+use crate::runtime::report::goroutine_panic::{install_panic_hook, install_sanitizer_hook};
 use crate::runtime::report::panic::report;
 use crate::runtime::report::quit::install_quit_handler;
 use crate::runtime::signal::handler::initsig;
@@ -46,7 +48,7 @@ pub(crate) fn rt0_go(own_locals: Option<bool>) -> io::Result<()> {
     if started() {
         return Ok(());
     }
-    let shared = SHARED.load(Ordering::Relaxed);
+    let shared = SANITIZED || SHARED.load(Ordering::Relaxed);
     if own_locals.unwrap_or(!shared) {
         tls::init()?;
         tls::works()?;
@@ -58,6 +60,9 @@ pub(crate) fn rt0_go(own_locals: Option<bool>) -> io::Result<()> {
     if *stage == Stage::Initialised {
         start_m0()?;
         *stage = Stage::Runs;
+    }
+    if SANITIZED && !SHARED.load(Ordering::Relaxed) {
+        eprintln!("gosched: under a sanitizer goroutines share the thread-locals of their threads");
     }
     // Go's `main` does this.
     new_system_m(sysmon)?;
@@ -128,6 +133,7 @@ fn mstartm0() {
 fn schedinit() -> io::Result<()> {
     set_reporter(report);
     install_panic_hook();
+    install_sanitizer_hook();
     lock_init(&sched().lock, LockRank::SCHED);
     lock_init(&sched().sysmonlock, LockRank::SYSMON);
     lock_init(&sched().deferlock, LockRank::DEFER);

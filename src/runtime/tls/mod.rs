@@ -49,6 +49,7 @@ pub(in crate::runtime) use block::{block_size, end_locals, free, renew};
 use std::io;
 use std::sync::OnceLock;
 
+use crate::runtime::arch::sanitizer::SANITIZED;
 use crate::runtime::tls::glibc::Glibc;
 
 /// glibc, or why it can't be used.
@@ -79,6 +80,11 @@ pub(in crate::runtime) fn init() -> io::Result<()> {
 fn find() -> Result<Glibc, Failure> {
     if cfg!(any(not(target_env = "gnu"), target_feature = "crt-static")) {
         return Err(Failure::Unsupported("this takes glibc, and not in a static program".to_owned()));
+    }
+    if SANITIZED {
+        return Err(Failure::Unsupported(
+            "the sanitizer keeps what it knows of a thread in its thread-locals".to_owned(),
+        ));
     }
     let mut glibc = Glibc::find().map_err(Failure::Unsupported)?;
     let generation = check::check(&glibc)?;

@@ -2,7 +2,6 @@
 //! from which an interrupted goroutine goes on.
 
 use std::arch::asm;
-use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -34,7 +33,7 @@ pub(in crate::runtime) struct Regs {
 impl Regs {
     /// The registers of the caller of `entersyscall`, which saved them in `mp`.
     pub(in crate::runtime) fn in_syscall(mp: &M, pc: usize, sp: usize) -> Regs {
-        let words = mp.ext.syscall_regs.each_ref().map(Cell::get);
+        let words = mp.ext.syscall_regs.each_ref().map(|register| register.get());
         let mut regs = Regs::new(pc, sp, words[SYSCALL_REGS - 1]);
         regs.saved[1..11].copy_from_slice(&words[..10]);
         regs

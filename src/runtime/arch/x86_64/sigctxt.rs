@@ -2,7 +2,6 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
-use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -33,7 +32,7 @@ pub(in crate::runtime) struct Regs {
 impl Regs {
     /// The registers of the caller of `entersyscall`, which saved them in `mp`.
     pub(in crate::runtime) fn in_syscall(mp: &M, pc: usize, sp: usize) -> Regs {
-        let [rbx, rbp, r12, r13, r14, r15] = mp.ext.syscall_regs.each_ref().map(Cell::get);
+        let [rbx, rbp, r12, r13, r14, r15] = mp.ext.syscall_regs.each_ref().map(|register| register.get());
         let mut regs = Regs::new(pc, sp, rbp);
         regs.saved[..5].copy_from_slice(&[rbx, r12, r13, r14, r15]);
         regs

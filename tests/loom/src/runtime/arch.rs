@@ -4,6 +4,9 @@ use std::cell::Cell;
 
 use crate::runtime::data::runtime2::G;
 
+#[path = "../../../../src/runtime/arch/sanitizer.rs"]
+pub(crate) mod sanitizer;
+
 /// Where the stack pointer of each goroutine is.
 pub(crate) const SP: usize = 2;
 

@@ -1,6 +1,8 @@
 //! Links, lists, timers and what holds a P as they ship, and stand-ins for the other structs.
 
 pub(crate) mod atomic;
+#[path = "../../../../../src/runtime/data/cell.rs"]
+pub(crate) mod cell;
 pub(crate) mod ext;
 #[path = "../../../../../src/runtime/data/gqueue.rs"]
 pub(crate) mod gqueue;

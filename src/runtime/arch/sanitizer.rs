@@ -1,0 +1,203 @@
+//! What AddressSanitizer, its LeakSanitizer and ThreadSanitizer are told, but for the switches (`sanitizers.S`). In a
+//! program that is built without them each function here is empty.
+//!
+//! **AddressSanitizer** has the stacks of dead goroutines poisoned: who looks into one is told of as a
+//! `use-after-poison`. When a stack is moved, what it knew of the old one's frames is forgotten.
+//!
+//! **LeakSanitizer** takes what a parked goroutine's stack points to for leaked, unless it is told where stacks are.
+//!
+//! **ThreadSanitizer** knows each goroutine as a fiber. That one is run after another, or on the same thread, orders
+//! nothing: only what the program does, and it sees the program's atomics, and ours where a goroutine uses them. It
+//! doesn't see what g0 does. So where a wake-up goes over g0, the goroutine that makes another one runnable
+//! [releases](release) what it did, and the other one acquires that as it goes on.
+
+#[cfg(any(asan, tsan))]
+use std::ffi::c_void;
+#[cfg(tsan)]
+use std::ffi::{CString, c_char, c_int, c_uint};
+#[cfg(any(asan, tsan))]
+use std::ptr;
+use std::task::Waker;
+
+use crate::runtime::data::runtime2::{G, Stack};
+
+/// Whether there is one.
+pub(in crate::runtime) const SANITIZED: bool = cfg!(any(asan, tsan));
+
+#[cfg(asan)]
+unsafe extern "C" {
+    fn __asan_poison_memory_region(start: *const c_void, n: usize);
+    fn __asan_unpoison_memory_region(start: *const c_void, n: usize);
+    fn __lsan_register_root_region(start: *const c_void, n: usize);
+    fn __sanitizer_set_death_callback(f: extern "C" fn());
+    fn __sanitizer_start_switch_fiber(save: *mut *mut c_void, bottom: *const c_void, n: usize);
+    fn __sanitizer_finish_switch_fiber(save: *mut c_void, bottom: *mut *const c_void, n: *mut usize);
+}
+
+#[cfg(tsan)]
+unsafe extern "C" {
+    fn __tsan_create_fiber(flags: c_uint) -> *mut c_void;
+    fn __tsan_destroy_fiber(fiber: *mut c_void);
+    fn __tsan_set_fiber_name(fiber: *mut c_void, name: *const c_char);
+    fn AnnotateIgnoreReadsBegin(file: *const c_char, line: c_int);
+    fn AnnotateIgnoreReadsEnd(file: *const c_char, line: c_int);
+    fn AnnotateIgnoreWritesBegin(file: *const c_char, line: c_int);
+    fn AnnotateIgnoreWritesEnd(file: *const c_char, line: c_int);
+    fn __tsan_acquire(at: *const c_void);
+    fn __tsan_release(at: *const c_void);
+}
+
+/// All that the caller has done comes before what is done by who acquires `at`: by a goroutine as it goes on, if that is
+/// its G, by who calls [`acquire`], or by who reads there with [`Acquire`](std::sync::atomic::Ordering::Acquire).
+#[inline(always)]
+pub(in crate::runtime) fn release<T>(at: *const T) {
+    #[cfg(tsan)]
+    // SAFETY: the address stands for itself: nothing is read there.
+    unsafe {
+        __tsan_release(at.cast())
+    };
+    let _ = at;
+}
+
+/// All that who has released `at` had done comes before what the caller does next.
+#[inline(always)]
+pub(in crate::runtime) fn acquire<T>(at: *const T) {
+    #[cfg(tsan)]
+    // SAFETY: as in release.
+    unsafe {
+        __tsan_acquire(at.cast())
+    };
+    let _ = at;
+}
+
+/// A waker that is kept until somebody wakes it, who then [acquires](acquire) its data.
+#[inline(always)]
+pub(crate) fn keep_waker(waker: &Waker) -> Waker {
+    #[cfg(tsan)]
+    release(waker.data());
+    waker.clone()
+}
+
+/// A waker that was [kept](keep_waker) is about to wake.
+#[inline(always)]
+pub(crate) fn acquire_waker(waker: &Waker) {
+    #[cfg(tsan)]
+    acquire(waker.data());
+    let _ = waker;
+}
+
+/// Calls `f`, whose reads and writes are the scheduler's, and nobody's race: what it makes is handed on by ways that
+/// aren't seen. It doesn't park or unwind.
+#[inline(always)]
+pub(in crate::runtime) fn unseen<R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(tsan)]
+    // SAFETY: ended below, on the same fiber.
+    unsafe {
+        AnnotateIgnoreReadsBegin(ptr::null(), 0);
+        AnnotateIgnoreWritesBegin(ptr::null(), 0);
+    }
+    let result = f();
+    #[cfg(tsan)]
+    seen();
+    result
+}
+
+/// Ends what [`unseen`] has begun, or a call of `systemstack`.
+#[cfg(tsan)]
+fn seen() {
+    // SAFETY: begun, on this fiber.
+    unsafe {
+        AnnotateIgnoreWritesEnd(ptr::null(), 0);
+        AnnotateIgnoreReadsEnd(ptr::null(), 0);
+    }
+}
+
+/// A goroutine begins: its stack may be used, and it acts for itself. Called by its maker.
+#[inline(always)]
+pub(in crate::runtime) fn goroutine_begins(gp: &G, stack: Stack) {
+    unpoison(stack);
+    #[cfg(asan)]
+    gp.ext.sanitizer.set(ptr::null_mut());
+    #[cfg(tsan)]
+    // SAFETY: the fiber is new; a name is copied.
+    unsafe {
+        let fiber = __tsan_create_fiber(0);
+        let name = gp.ext.name.get();
+        if let Ok(name) = CString::new(name.as_str())
+            && !name.is_empty()
+        {
+            __tsan_set_fiber_name(fiber, name.as_ptr());
+        }
+        gp.ext.sanitizer.set(fiber);
+    }
+    let _ = gp;
+}
+
+/// A goroutine has ended, and is off this stack, which nobody uses before [`goroutine_begins`]. On g0.
+#[inline(always)]
+pub(in crate::runtime) fn goroutine_ended(gp: &G, stack: Stack) {
+    #[cfg(asan)]
+    // SAFETY: memory of the runtime's.
+    unsafe {
+        __asan_poison_memory_region(ptr::without_provenance(stack.lo), stack.hi - stack.lo)
+    };
+    #[cfg(tsan)]
+    // SAFETY: made by goroutine_begins, and g0's is the one that acts.
+    unsafe {
+        __tsan_destroy_fiber(gp.ext.sanitizer.take())
+    };
+    let _ = (gp, stack);
+}
+
+/// What is known of frames in `stack` holds no longer.
+#[inline(always)]
+pub(in crate::runtime) fn unpoison(stack: Stack) {
+    #[cfg(asan)]
+    // SAFETY: memory of the runtime's.
+    unsafe {
+        __asan_unpoison_memory_region(ptr::without_provenance(stack.lo), stack.hi - stack.lo)
+    };
+    let _ = stack;
+}
+
+/// Has `f` called when a sanitizer has told of an error that ends the process.
+pub(in crate::runtime) fn before_death(f: extern "C" fn()) {
+    #[cfg(asan)]
+    // SAFETY: a function without conditions.
+    unsafe {
+        __sanitizer_set_death_callback(f)
+    };
+    let _ = f;
+}
+
+/// Stacks and G's are in these `n` bytes, and what they point to is in use.
+#[inline(always)]
+pub(in crate::runtime) fn holds_stacks(start: *const u8, n: usize) {
+    #[cfg(asan)]
+    // SAFETY: a mapping of the runtime's, for life. It isn't read where it has guard pages: they are looked up.
+    unsafe {
+        __lsan_register_root_region(start.cast(), n)
+    };
+    let _ = (start, n);
+}
+
+/// A panic has gone from g0 back to the stack of `gp`, past the end of the routine that changes stacks; or to g0's,
+/// which it hadn't left.
+#[cold]
+pub(super) fn unwound_to(gp: Option<&G>) {
+    #[cfg(any(asan, tsan))]
+    if let Some((gp, g0)) = gp.and_then(|gp| Some((gp, gp.m.get()?.g0.get()?)))
+        && gp.m.get().and_then(|mp| mp.curg.get()).is_some_and(|curg| ptr::eq(gp, curg))
+    {
+        #[cfg(tsan)]
+        let _ = (seen(), g0);
+        #[cfg(asan)]
+        // SAFETY: from g0's stack to that of `gp`, which is the caller's.
+        unsafe {
+            let Stack { lo, hi } = gp.stack.get();
+            __sanitizer_start_switch_fiber(g0.ext.sanitizer.as_ptr(), ptr::without_provenance(lo), hi - lo);
+            __sanitizer_finish_switch_fiber(gp.ext.sanitizer.get(), ptr::null_mut(), ptr::null_mut());
+        }
+    }
+    let _ = gp;
+}

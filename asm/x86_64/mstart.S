@@ -49,14 +49,15 @@ FUNCTION gosched_mstart
         movq    %rax, G_SCHED+GOBUF_PC(%rdi)
         movq    %rdi, G_SCHED+GOBUF_G(%rdi)
 #ifdef TSAN
-        movq    G_M(%rdi), %rbx
-        callq   __tsan_get_current_fiber@PLT
-        movq    %rax, M_THREAD_FIBER(%rbx)
+        movq    %rdi, %r11
+        callq   gosched_enter_fiber
 #endif
         callq   gosched_mstart0
 .Lmstart_returned:
         endbr64
 #ifdef TSAN
+        TLS_G   %r11
+        movq    %fs:(%r11), %r11
         callq   gosched_leave_fiber
 #endif
         callq   gosched_mexit

@@ -98,12 +98,22 @@ END gosched_stack_given_up
         callq   \what@PLT
 .endm
 
-// Destroys the fiber of g0, TO, if it has one, which mustn't ignore anything then; on the
-// thread's own one.
+// Makes a fiber for g0, TO, and acts as that.
+.macro MAKE_G0_FIBER
+        xorl    %edi, %edi
+        callq   __tsan_create_fiber@PLT
+        movq    TO, %r11
+        movq    %rax, G_SANITIZER(%r11)
+        movq    G_M(%r11), %rdx
+        movl    $TURNS, M_FIBER_TURNS(%rdx)
+        SWITCH_TO_FIBER %rax
+        IGNORE  Begin
+.endm
+
+// Destroys the fiber of g0, TO, which mustn't ignore anything then, and acts as the thread
+// itself.
 .macro DESTROY_G0_FIBER
         movq    TO, %r11
-        cmpq    $0, G_SANITIZER(%r11)
-        je      1f
         SWITCH_TO_FIBER G_SANITIZER(%r11)
         IGNORE  End
         movq    TO, %r11
@@ -112,7 +122,6 @@ END gosched_stack_given_up
         movq    TO, %r11
         movq    G_SANITIZER(%r11), %rdi
         callq   __tsan_destroy_fiber@PLT
-1:
 .endm
 
 // r10 = the G that acted, r11 = the G that acts next.
@@ -141,14 +150,11 @@ FUNCTION gosched_actor_changes
         movq    G_M(%r11), %rax
         decl    M_FIBER_TURNS(%rax)
         jge     .Lactor_has_fiber
-        movl    $TURNS, M_FIBER_TURNS(%rax)
+        cmpq    $0, G_SANITIZER(%r11)           // that of a thread which isn't ours has none at first
+        je      .Lactor_had_none
         DESTROY_G0_FIBER
-        xorl    %edi, %edi
-        callq   __tsan_create_fiber@PLT
-        movq    TO, %r11
-        movq    %rax, G_SANITIZER(%r11)
-        SWITCH_TO_FIBER %rax
-        IGNORE  Begin
+.Lactor_had_none:
+        MAKE_G0_FIBER
         jmp     .Lactor_stays
 .Lactor_has_fiber:
         SWITCH_TO_FIBER G_SANITIZER(%r11)
@@ -170,16 +176,21 @@ FUNCTION gosched_seen
         TOLD
 END gosched_seen
 
-// The thread ends, and acts as itself again.
-FUNCTION gosched_leave_fiber
-        TLS_G   %r11
-        movq    %fs:(%r11), %r11                // r11 = g0
+// r11 = the g0 of a thread, which begins: it acts as that from here on.
+FUNCTION gosched_enter_fiber
         TELLS
-        movq    G_M(%r11), %rax
-        movl    $0, M_FIBER_TURNS(%rax)
-        DESTROY_G0_FIBER
+        callq   __tsan_get_current_fiber@PLT
         movq    TO, %r11
-        movq    $0, G_SANITIZER(%r11)
+        movq    G_M(%r11), %rdx
+        movq    %rax, M_THREAD_FIBER(%rdx)
+        MAKE_G0_FIBER
+        TOLD
+END gosched_enter_fiber
+
+// The same thread ends, and acts as itself again.
+FUNCTION gosched_leave_fiber
+        TELLS
+        DESTROY_G0_FIBER
         TOLD
 END gosched_leave_fiber
 

@@ -11,8 +11,8 @@ use crate::chan::{Receiver, never};
 use crate::goroutine::Builder;
 use crate::runtime::print::eprintln;
 use crate::runtime::{
-    self, Inherited, begin_timer, cancel_timer, end_timer, fire_timer, must_wait, nanos, point, set_timer,
-    throw, when,
+    self, Inherited, acquire, begin_timer, cancel_timer, end_timer, fire_timer, must_wait, nanos, point,
+    release, set_timer, throw, when,
 };
 
 /// An event at a time that can be changed: a channel gets the time, or a function is called. Go's
@@ -49,7 +49,7 @@ enum Kind {
     Function {
         t: &'static runtime::Timer,
         /// The function that the timer calls, kept for it.
-        _f: Arc<Function>,
+        f: Arc<Function>,
     },
 }
 
@@ -105,8 +105,9 @@ impl Timer {
     pub fn after_func(d: Duration, f: impl Fn() + Send + Sync + 'static) -> Self {
         let f = Arc::new(Function { f: Box::new(f), created_at: Location::caller() });
         let _guest = must_wait("time::Timer::after_func");
+        release(Arc::as_ptr(&f));
         let t = begin_timer(when(nanos(d)), 0, go_func, Arc::as_ptr(&f).cast_mut().cast());
-        Timer { kind: Kind::Function { t, _f: f } }
+        Timer { kind: Kind::Function { t, f } }
     }
 
     /// The channel that gets the time; one that never has a value, if the timer calls a function.
@@ -175,7 +176,10 @@ impl Timer {
         let _guest = must_wait("time::Timer::reset");
         match &self.kind {
             Kind::Channel(c) => c.reset_timer(when(nanos(d)), 0),
-            Kind::Function { t, .. } => set_timer(t, when(nanos(d)), 0, go_func),
+            Kind::Function { t, f } => {
+                release(Arc::as_ptr(f));
+                set_timer(t, when(nanos(d)), 0, go_func)
+            }
         }
     }
 }
@@ -195,7 +199,11 @@ unsafe extern "C" fn go_func(t: *mut c_void, seq: usize) {
     });
     let Some(function) = function else { return };
     let created_at = function.created_at;
-    if let Err(error) = Builder::new().make(created_at, &mut Some(move || (function.f)()), Inherited::NONE) {
+    let call = move || {
+        acquire(Arc::as_ptr(&function));
+        (function.f)()
+    };
+    if let Err(error) = Builder::new().make(created_at, &mut Some(call), Inherited::NONE) {
         eprintln!("gosched::time::Timer::after_func: {error}");
         throw("out of memory for a goroutine");
     }

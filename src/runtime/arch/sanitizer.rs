@@ -19,7 +19,7 @@ use std::ffi::{CString, c_char, c_int, c_uint};
 use std::ptr;
 use std::task::Waker;
 
-use crate::runtime::data::runtime2::{G, Stack};
+use crate::runtime::data::runtime2::{G, M, Stack};
 
 /// Whether there is one.
 pub(in crate::runtime) const SANITIZED: bool = cfg!(any(asan, tsan));
@@ -36,11 +36,14 @@ unsafe extern "C" {
 
 #[cfg(tsan)]
 unsafe extern "C" {
+    fn __tsan_get_current_fiber() -> *mut c_void;
     fn __tsan_create_fiber(flags: c_uint) -> *mut c_void;
     fn __tsan_destroy_fiber(fiber: *mut c_void);
     fn __tsan_set_fiber_name(fiber: *mut c_void, name: *const c_char);
     fn AnnotateIgnoreReadsBegin(file: *const c_char, line: c_int);
     fn AnnotateIgnoreReadsEnd(file: *const c_char, line: c_int);
+    fn AnnotateIgnoreSyncBegin(file: *const c_char, line: c_int);
+    fn AnnotateIgnoreSyncEnd(file: *const c_char, line: c_int);
     fn AnnotateIgnoreWritesBegin(file: *const c_char, line: c_int);
     fn AnnotateIgnoreWritesEnd(file: *const c_char, line: c_int);
     fn __tsan_acquire(at: *const c_void);
@@ -50,7 +53,7 @@ unsafe extern "C" {
 /// All that the caller has done comes before what is done by who acquires `at`: by a goroutine as it goes on, if that is
 /// its G, by who calls [`acquire`], or by who reads there with [`Acquire`](std::sync::atomic::Ordering::Acquire).
 #[inline(always)]
-pub(in crate::runtime) fn release<T>(at: *const T) {
+pub(crate) fn release<T>(at: *const T) {
     #[cfg(tsan)]
     // SAFETY: the address stands for itself: nothing is read there.
     unsafe {
@@ -61,7 +64,7 @@ pub(in crate::runtime) fn release<T>(at: *const T) {
 
 /// All that who has released `at` had done comes before what the caller does next.
 #[inline(always)]
-pub(in crate::runtime) fn acquire<T>(at: *const T) {
+pub(crate) fn acquire<T>(at: *const T) {
     #[cfg(tsan)]
     // SAFETY: as in release.
     unsafe {
@@ -102,6 +105,23 @@ pub(in crate::runtime) fn unseen<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Calls `f`, which acts for the program on g0, as where a timer fires: what it orders is seen. It doesn't unwind.
+#[inline(always)]
+pub(in crate::runtime) fn ordering<R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(tsan)]
+    // SAFETY: g0's fiber ignores it elsewhere (sanitizers.S).
+    unsafe {
+        AnnotateIgnoreSyncEnd(ptr::null(), 0)
+    };
+    let result = f();
+    #[cfg(tsan)]
+    // SAFETY: as above.
+    unsafe {
+        AnnotateIgnoreSyncBegin(ptr::null(), 0)
+    };
+    result
+}
+
 /// Ends what [`unseen`] has begun, or a call of `systemstack`.
 #[cfg(tsan)]
 fn seen() {
@@ -131,6 +151,19 @@ pub(in crate::runtime) fn goroutine_begins(gp: &G, stack: Stack) {
         gp.ext.sanitizer.set(fiber);
     }
     let _ = gp;
+}
+
+/// A thread that isn't ours becomes the goroutine `gp` of `mp`, and stays who it is.
+#[inline(always)]
+pub(in crate::runtime) fn guest_begins(gp: &G, mp: &M) {
+    #[cfg(tsan)]
+    // SAFETY: a function without conditions.
+    unsafe {
+        let fiber = __tsan_get_current_fiber();
+        gp.ext.sanitizer.set(fiber);
+        mp.ext.thread_fiber.set(fiber);
+    }
+    let _ = (gp, mp);
 }
 
 /// A goroutine has ended, and is off this stack, which nobody uses before [`goroutine_begins`]. On g0.

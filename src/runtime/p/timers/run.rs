@@ -4,6 +4,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
+use crate::runtime::arch::sanitizer::ordering;
 use crate::runtime::base::os::osyield;
 use crate::runtime::data::runtime2::P;
 use crate::runtime::data::timer::{
@@ -60,7 +61,7 @@ impl Taken {
         if let Some(f) = self.f {
             // SAFETY: as a TimerFn demands: on g0 with a P, the heap's lock released, and with the arguments that
             // the timer's owner set for it, read while the timer was ours (RUNNING).
-            unsafe { f(self.arg, self.seq) };
+            ordering(|| unsafe { f(self.arg, self.seq) });
         }
     }
 }

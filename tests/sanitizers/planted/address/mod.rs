@@ -1,0 +1,5 @@
+//! For AddressSanitizer.
+
+pub mod heap;
+pub mod places;
+pub mod stack;

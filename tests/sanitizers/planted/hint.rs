@@ -1,0 +1,28 @@
+//! The order in which things happen in a program, where nothing in the program may order them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gosched::yield_now;
+
+/// A flag that says when something is done, and orders nothing: who sees it set may not rely on what was done before.
+pub struct Hint(AtomicBool);
+
+impl Hint {
+    pub const fn new() -> Self {
+        Hint(AtomicBool::new(false))
+    }
+
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub fn wait(&self) {
+        while !self.is_set() {
+            yield_now();
+        }
+    }
+}

@@ -63,11 +63,12 @@ mod uninitialised_and_sent {
     }
 
     pub fn bug() {
-        send(MaybeUninit::uninit());
+        // From the heap: the compiler would take whatever a register has.
+        send(*Box::new_uninit());
     }
 
     pub fn right() {
-        send(MaybeUninit::new(8));
+        send(*Box::new(MaybeUninit::new(8)));
     }
 }
 

@@ -7,7 +7,7 @@ pub struct Report {
     pub kind: &'static str,
     /// Functions of the program that are on its stacks.
     pub frames: &'static [&'static str],
-    /// The one that has made one of the goroutines, where the tool tells that.
+    /// Where one of the goroutines was made, if that is told: in this function of the program, or in this file.
     pub maker: Option<&'static str>,
 }
 
@@ -16,9 +16,18 @@ impl Report {
         Report { kind, frames, maker: None }
     }
 
-    /// Of a data race, of a goroutine that was made by `bug`.
+    /// Of a data race, of goroutines of which `bug` has made one.
     pub const fn race(frames: &'static [&'static str]) -> Self {
-        Report { kind: "ThreadSanitizer: data race", frames, maker: Some("bug") }
+        Report::new("ThreadSanitizer: data race", frames).made_in("bug")
+    }
+
+    pub const fn made_in(self, maker: &'static str) -> Self {
+        Report { maker: Some(maker), ..self }
+    }
+
+    /// Of a goroutine that the runtime has made, or the first one.
+    pub const fn made_elsewhere(self) -> Self {
+        Report { maker: None, ..self }
     }
 }
 

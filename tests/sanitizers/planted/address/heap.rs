@@ -11,7 +11,7 @@ mod freed_by_another {
     use crate::alias::Alias;
     use crate::report::Report;
 
-    pub const REPORT: Report = Report::new("heap-use-after-free", &["reads", "frees"]);
+    pub const REPORT: Report = Report::new("heap-use-after-free", &["reads", "frees"]).made_in(file!());
 
     #[inline(never)]
     fn reads(number: Alias<u64>) {
@@ -45,7 +45,8 @@ mod freed_twice {
     use crate::alias::Alias;
     use crate::report::Report;
 
-    pub const REPORT: Report = Report::new("attempting double-free", &["frees", "frees_again"]);
+    pub const REPORT: Report =
+        Report::new("attempting double-free", &["frees", "frees_again"]).made_in(file!());
 
     #[inline(never)]
     fn frees(number: Alias<u64>) {
@@ -79,7 +80,7 @@ mod beyond_the_end {
     use crate::alias::Alias;
     use crate::report::Report;
 
-    pub const REPORT: Report = Report::new("heap-buffer-overflow", &["fills"]);
+    pub const REPORT: Report = Report::new("heap-buffer-overflow", &["fills"]).made_in(file!());
 
     #[inline(never)]
     fn fills(buffer: Alias<u8>, length: usize) {

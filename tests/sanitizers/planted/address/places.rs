@@ -42,7 +42,7 @@ mod after_a_park {
     use super::{LENGTH, TOO_LONG, with_an_array};
     use crate::report::Report;
 
-    pub const REPORT: Report = Report::new("stack-buffer-overflow", &["writes_when_woken"]);
+    pub const REPORT: Report = Report::new("stack-buffer-overflow", &["writes_when_woken"]).made_in(file!());
 
     writer!(writes_when_woken);
 
@@ -81,7 +81,8 @@ mod after_a_preemption {
     use crate::hint::Hint;
     use crate::report::Report;
 
-    pub const REPORT: Report = Report::new("stack-buffer-overflow", &["writes_when_resumed"]);
+    pub const REPORT: Report =
+        Report::new("stack-buffer-overflow", &["writes_when_resumed"]).made_in(file!());
 
     writer!(writes_when_resumed);
 
@@ -122,7 +123,7 @@ mod after_a_panic {
     use super::{LENGTH, TOO_LONG, with_an_array};
     use crate::report::Report;
 
-    pub const REPORT: Report = Report::new("stack-buffer-overflow", &["writes_when_caught"]);
+    pub const REPORT: Report = Report::new("stack-buffer-overflow", &["writes_when_caught"]).made_in(file!());
 
     writer!(writes_when_caught);
 
@@ -163,7 +164,8 @@ mod in_a_coroutine {
     use super::{LENGTH, TOO_LONG, with_an_array};
     use crate::report::Report;
 
-    pub const REPORT: Report = Report::new("stack-buffer-overflow", &["writes_between_values"]);
+    pub const REPORT: Report =
+        Report::new("stack-buffer-overflow", &["writes_between_values"]).made_in(file!());
 
     writer!(writes_between_values);
 
@@ -194,7 +196,7 @@ mod in_blocking {
     use super::{LENGTH, TOO_LONG, with_an_array};
     use crate::report::Report;
 
-    pub const REPORT: Report = Report::new("stack-buffer-overflow", &["writes_without_a_p"]);
+    pub const REPORT: Report = Report::new("stack-buffer-overflow", &["writes_without_a_p"]).made_in(file!());
 
     writer!(writes_without_a_p);
 
@@ -219,7 +221,8 @@ mod with_shared_locals {
     use super::{LENGTH, TOO_LONG, with_an_array};
     use crate::report::Report;
 
-    pub const REPORT: Report = Report::new("stack-buffer-overflow", &["writes_as_its_thread"]);
+    pub const REPORT: Report =
+        Report::new("stack-buffer-overflow", &["writes_as_its_thread"]).made_in(file!());
 
     writer!(writes_as_its_thread);
 

@@ -12,7 +12,7 @@ mod beyond_an_array {
 
     use crate::report::Report;
 
-    pub const REPORT: Report = Report::new("stack-buffer-overflow", &["fills"]);
+    pub const REPORT: Report = Report::new("stack-buffer-overflow", &["fills"]).made_in(file!());
 
     #[inline(never)]
     fn fills(length: usize) {
@@ -43,7 +43,8 @@ mod after_the_return {
     use crate::alias::Alias;
     use crate::report::Report;
 
-    pub const REPORT: Report = Report::new("stack-use-after-return", &["reads", "has_a_local"]);
+    pub const REPORT: Report =
+        Report::new("stack-use-after-return", &["reads", "has_a_local"]).made_in(file!());
 
     #[inline(never)]
     fn reads(number: Alias<u64>) {
@@ -74,7 +75,7 @@ mod after_the_scope {
 
     use crate::report::Report;
 
-    pub const REPORT: Report = Report::new("stack-use-after-scope", &["reads_later"]);
+    pub const REPORT: Report = Report::new("stack-use-after-scope", &["reads_later"]).made_in(file!());
 
     #[inline(never)]
     fn reads_later() {

@@ -14,7 +14,7 @@ mod timer_beside_main {
     use crate::alias::Alias;
     use crate::report::Report;
 
-    pub const REPORT: Report = Report { maker: None, ..Report::race(&["writes", "writes_in_the_timer"]) };
+    pub const REPORT: Report = Report::race(&["writes", "writes_in_the_timer"]).made_elsewhere();
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
@@ -62,7 +62,7 @@ mod canceled {
     use crate::alias::Alias;
     use crate::report::Report;
 
-    pub const REPORT: Report = Report { maker: None, ..Report::race(&["writes", "writes_at_the_end"]) };
+    pub const REPORT: Report = Report::race(&["writes", "writes_at_the_end"]).made_elsewhere();
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {

@@ -1,7 +1,7 @@
 //! Where a goroutine may be, or have been, when it writes beyond an array on its stack. The array is there all the time.
 
 programs! {
-    after_a_park after_a_preemption after_a_panic in_a_coroutine in_blocking with_shared_locals
+    after_a_park after_a_preemption after_a_panic in_a_coroutine in_blocking with_shared_locals on_a_thread
 }
 
 use std::hint::black_box;
@@ -231,6 +231,40 @@ mod with_shared_locals {
         let builder = unsafe { Builder::new().shared_locals() };
         let yields = || (0..10).for_each(|_| yield_now());
         builder.go(move || with_an_array(length, yields, writes_as_its_thread)).unwrap().join().unwrap();
+    }
+
+    pub fn bug() {
+        run(TOO_LONG);
+    }
+
+    pub fn right() {
+        run(LENGTH);
+    }
+}
+
+/// It is no goroutine, but a thread that has waited as one does.
+mod on_a_thread {
+    use std::thread;
+
+    use gosched::blocking;
+    use gosched::chan::bounded;
+
+    use super::{LENGTH, TOO_LONG, with_an_array};
+    use crate::report::Report;
+
+    pub const REPORT: Report = Report::new("stack-buffer-overflow", &["writes_on_a_thread"]);
+
+    writer!(writes_on_a_thread);
+
+    fn run(length: usize) {
+        let (tx, rx) = bounded(0);
+        let waits = move || assert_eq!(rx.iter().sum::<u32>(), 45);
+        let thread = thread::spawn(move || with_an_array(length, waits, writes_on_a_thread));
+        for n in 0..10 {
+            tx.send(n).unwrap();
+        }
+        drop(tx);
+        blocking(|| thread.join()).unwrap();
     }
 
     pub fn bug() {

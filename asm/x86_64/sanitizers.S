@@ -140,6 +140,9 @@ FUNCTION gosched_actor_changes
         SWITCH_TO_FIBER G_SANITIZER(%r11)
         movq    TO, %rdi
         callq   __tsan_acquire@PLT
+        movq    TO, %r11
+        movq    G_M(%r11), %rdi                 // what the thread did at its begin comes first
+        callq   __tsan_acquire@PLT
 .Lactor_stays:
         .cfi_remember_state
         TOLD
@@ -181,8 +184,9 @@ FUNCTION gosched_enter_fiber
         TELLS
         callq   __tsan_get_current_fiber@PLT
         movq    TO, %r11
-        movq    G_M(%r11), %rdx
-        movq    %rax, M_THREAD_FIBER(%rdx)
+        movq    G_M(%r11), %rdi
+        movq    %rax, M_THREAD_FIBER(%rdi)
+        callq   __tsan_release@PLT
         MAKE_G0_FIBER
         TOLD
 END gosched_enter_fiber

@@ -8,6 +8,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::runtime::arch::sanitizer::unseen;
 use crate::runtime::data::runtime2::{G, GDEAD, P};
 use crate::runtime::g::status::readgstatus;
 
@@ -134,7 +135,7 @@ fn number(newg: &'static G, maker: Option<&'static G>) {
         // SAFETY: a goroutine of the exploration has its P, or the P acts for it; newproc1 keeps it.
         let made = unsafe { &mut *MADE.0.get() };
         let number = made.len() as u32 + 1;
-        made.push((newg, number));
+        unseen(|| made.push((newg, number)));
         newg.ext.number.store(number, Ordering::Relaxed);
     }
 }

@@ -6,6 +6,7 @@ use std::mem;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
+use crate::runtime::arch::sanitizer::unseen;
 use crate::runtime::base::this::{whoami, with_room};
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
@@ -154,7 +155,7 @@ pub(crate) fn note_panic(text: Option<&str>) {
     // One that was stuck has lost its P, and may have no part in the exploration any more.
     let (_, _, _held) = hold_with_p();
     if let Some(number) = explored_number() {
-        with_room(|| note_end_by_panic(number, text.map(str::to_owned)));
+        unseen(|| with_room(|| note_end_by_panic(number, text.map(str::to_owned))));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Points: where an exploration may have another goroutine go on. Elsewhere a point is one load.
 
 use crate::runtime::arch::mcall;
+use crate::runtime::arch::sanitizer::unseen;
 use crate::runtime::base::this::{getm, hold, this_m, whoami, with_room};
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING};
 use crate::runtime::explore::next::{chosen_value, is_over, put_back, stays};
@@ -31,7 +32,7 @@ fn explored_point(what: &'static str) {
     }
     let held = hold(mp);
     let Some(pp) = held.p() else { return };
-    let goes_on = with_room(|| stays(gp, pp));
+    let goes_on = unseen(|| with_room(|| stays(gp, pp)));
     drop(held);
     if !goes_on {
         // SAFETY: on a goroutine that holds no lock; point_m has put it where it is found again.
@@ -39,7 +40,7 @@ fn explored_point(what: &'static str) {
     }
     let _held = hold(getm());
     if tells() {
-        with_room(|| tell_of(gp, what));
+        unseen(|| with_room(|| tell_of(gp, what)));
     }
 }
 
@@ -86,7 +87,7 @@ pub(crate) fn value_for_program(n: usize) -> usize {
     if !is_explored(gp) {
         return 0;
     }
-    let (value, over) = with_room(|| (chosen_value(n), is_over()));
+    let (value, over) = unseen(|| with_room(|| (chosen_value(n), is_over())));
     drop(held);
     if over && mp.locks.get() == 0 && !std::thread::panicking() {
         // SAFETY: as in explored_point; it never goes on.
@@ -100,5 +101,5 @@ pub(crate) fn value_for_program(n: usize) -> usize {
 pub(crate) fn value(n: usize) -> usize {
     let Some(mp) = this_m() else { return 0 };
     let _held = hold(mp);
-    with_room(|| chosen_value(n))
+    unseen(|| with_room(|| chosen_value(n)))
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 /// What cargo runs these binaries with where the system can't: an emulator, which runs their processes, too.
 const RUNNER: &str = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER";
 
-/// The environment variable that says what each test's process runs under: `valgrind -q --max-stackframe=8000`.
+/// The environment variable that says what each test's process runs under: `valgrind -q`.
 const UNDER: &str = "GOSCHED_TEST_UNDER";
 
 /// The emulator that runs this, if one does.

@@ -23,11 +23,12 @@ use memmap2::{Advice, MmapOptions};
 use crate::runtime::arch::page_size;
 use crate::runtime::arch::sanitizer::{holds_stacks, unseen};
 use crate::runtime::base::fatal::throw;
-use crate::runtime::data::runtime2::Mutex;
+use crate::runtime::data::runtime2::{Mutex, Stack};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::advise::advise_each;
 use crate::runtime::mem::guard::{self, Guards};
 use crate::runtime::mem::sizes::PAGE_MIN;
+use crate::runtime::mem::valgrind;
 
 /// What one page table maps, itself a page of entries of 8 bytes: 2 MiB, and with larger pages 32 or 512.
 fn page_table() -> usize {
@@ -222,9 +223,16 @@ impl Arena {
         };
         // SAFETY: the chunk has a piece `taken.start`.
         let base = unsafe { chunk.base.add(taken.start * stride) };
-        let count = taken.len();
+        let pieces = Pieces { base, guard, stride, count: taken.len() };
+        // What has a guard is for a stack. It will never be anything else, nor be unmapped: once is enough.
+        if guard != 0 && taken.start >= chunk.fresh {
+            for i in 0..pieces.count {
+                let lo = pieces.start(i).addr();
+                valgrind::register(Stack { lo, hi: lo + self.size });
+            }
+        }
         chunk.take(taken);
-        Ok((Pieces { base, guard, stride, count }, guards))
+        Ok((pieces, guards))
     }
 
     /// Hands the memory of pieces to the kernel, and their guards, if they cost nothing to make again. The

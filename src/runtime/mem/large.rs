@@ -20,6 +20,7 @@ use crate::runtime::mem::cache::{Cache, List};
 use crate::runtime::mem::guard;
 use crate::runtime::mem::segment::Segments;
 use crate::runtime::mem::sizes::{SEGMENT_MIN, stacklog2};
+use crate::runtime::mem::valgrind;
 
 /// From this size on a segment is worth huge pages: two at least, of which one is used at once.
 const HUGE: usize = 4 << 20;
@@ -134,12 +135,15 @@ pub(super) fn map(n: usize) -> io::Result<Stack> {
             unsafe { libc::munmap(ptr::with_exposed_provenance_mut(from), to - from) };
         }
     }
-    Ok(Stack { lo, hi: lo + n })
+    let s = Stack { lo, hi: lo + n };
+    valgrind::register_mapped(s);
+    Ok(s)
 }
 
 /// Gives a segment of [`map`] back to the system.
 fn unmap(s: Stack) {
     let base = s.lo - page_size();
+    valgrind::deregister(s);
     guard::release(base);
     // SAFETY: map's mapping, which nobody uses.
     unsafe { libc::munmap(ptr::with_exposed_provenance_mut(base), s.hi - base) };
@@ -150,6 +154,7 @@ pub(super) fn fault(s: Stack) {
     let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let base = s.lo - page_size();
     let place = ptr::with_exposed_provenance_mut(base);
+    valgrind::deregister(s);
     guard::release(base);
     // SAFETY: replaces a segment that nobody uses, and its guard.
     if unsafe { libc::mmap(place, s.hi - base, libc::PROT_NONE, flags, -1, 0) } == libc::MAP_FAILED {

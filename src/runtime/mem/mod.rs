@@ -45,6 +45,7 @@
 //! | `cache.rs` | what nobody uses: a list for each P, one for all, and what passes between them |
 //! | `pool.rs` | things that stay what they are: channels, timers |
 //! | `stack_limit.rs` | the word that compilers' checks compare rsp with, as other threads know it |
+//! | `valgrind.rs` | what valgrind is told of stacks |
 //! | `morestack_check.rs` | `morestack_check!` and the check at the head of an entry point |
 
 mod advise;
@@ -58,6 +59,7 @@ pub(super) mod pool;
 pub(super) mod segment;
 pub(super) mod sizes;
 pub(super) mod stack_limit;
+pub(super) mod valgrind;
 
 use std::io;
 

@@ -36,6 +36,7 @@ use crate::runtime::lock::unlock;
 use crate::runtime::mem::home::home_stack;
 use crate::runtime::mem::segment::{stackalloc, stackfree};
 use crate::runtime::mem::sizes::{POISON, running_guard};
+use crate::runtime::mem::valgrind::make_defined;
 use crate::runtime::preempt::xregs;
 use crate::runtime::stack::frame_map::{self, Frame, adjustframes};
 use crate::runtime::stack::verify;
@@ -74,6 +75,8 @@ pub(super) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
             Err(error) => throw(&format!("out of memory (stackalloc of {newsize} bytes: {error})")),
         }
     };
+    make_defined(old.hi - used, old.hi);
+    make_defined(new.hi - used, new.hi);
     let adjinfo = AdjustInfo::new(old, new);
     unpoison(old);
     unpoison(new);

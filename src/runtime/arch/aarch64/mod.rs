@@ -5,10 +5,13 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `sigctxt.rs` | `sigctxt.sigpc`, `sigctxt.pushCall`; how large the vector registers are; the signal frame by which a preempted goroutine goes on |
+//! | `valgrind.rs` | a request to valgrind |
 
 mod sigctxt;
+mod valgrind;
 
 pub(in crate::runtime) use sigctxt::*;
+pub(in crate::runtime) use valgrind::*;
 
 use std::arch::asm;
 use std::ffi::c_void;

@@ -1,0 +1,48 @@
+//! What valgrind is told of stacks. On a processor each request is a dozen instructions without an effect.
+//!
+//! Valgrind takes it from the stack pointer which memory is in use: what a call pushes is new, and what is below is
+//! nobody's. Between stacks that it doesn't know, a switch looks like one call or return with a large frame.
+
+use std::sync::Mutex;
+
+use crate::runtime::arch::valgrind_request;
+use crate::runtime::data::runtime2::Stack;
+
+/// `VG_USERREQ__STACK_REGISTER`: the answer is a number, which isn't 0, the main thread's.
+const STACK_REGISTER: usize = 0x1501;
+const STACK_DEREGISTER: usize = 0x1502;
+
+/// Memcheck's requests have its two letters: `VG_USERREQ__MAKE_MEM_DEFINED`. Other tools ignore them.
+const MAKE_MEM_DEFINED: usize = (b'M' as usize) << 24 | (b'C' as usize) << 16 | 2;
+
+/// This much of a stack, which is about to move, or to be moved to, is memory like any other. The new place is nobody's
+/// until the stack pointer is there; and a word with padding in it, which is compared with addresses on its way, would
+/// arrive uninitialised as a whole.
+pub(in crate::runtime) fn make_defined(lo: usize, hi: usize) {
+    valgrind_request(&[MAKE_MEM_DEFINED, lo, hi - lo, 0, 0, 0]);
+}
+
+/// The number of a stack; 0 where there is no valgrind.
+pub(super) fn register(s: Stack) -> usize {
+    valgrind_request(&[STACK_REGISTER, s.lo, s.hi - 1, 0, 0, 0])
+}
+
+/// Stacks that may be unmapped, by their lower ends, and their numbers.
+static MAPPED: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
+
+/// [`register`] of a stack that may be unmapped.
+pub(super) fn register_mapped(s: Stack) {
+    let id = register(s);
+    if id != 0 {
+        MAPPED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((s.lo, id));
+    }
+}
+
+/// A stack of [`register_mapped`] is none any more.
+pub(super) fn deregister(s: Stack) {
+    let mut mapped = MAPPED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some(i) = mapped.iter().position(|&(lo, _)| lo == s.lo) {
+        let (_, id) = mapped.swap_remove(i);
+        valgrind_request(&[STACK_DEREGISTER, id, 0, 0, 0, 0]);
+    }
+}

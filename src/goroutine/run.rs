@@ -31,9 +31,9 @@ use crate::runtime::{MAIN_KIND, Maker, begin_locals, getg, goroutine, rt0_go, ru
 /// ```
 ///
 /// # Panics
-/// If it is called on a goroutine; if there is no thread or no stack to start with, or goroutines can't have
-/// [thread-locals of their own](crate#thread-locals) here: [`Builder::run`] returns that as an error. As `main`
-/// does; and if `main` ends by [`goexit`](crate::goexit), as there is no value to return then.
+/// If it is called on a goroutine; if there is no thread or no stack to start with, goroutines can't have
+/// [thread-locals of their own](crate#thread-locals) here, or the kernel enforces a shadow stack: [`Builder::run`]
+/// returns that as an error. As `main` does; and if `main` ends by [`goexit`](crate::goexit), as there is no value to return then.
 #[track_caller]
 pub fn run<F, T>(main: F) -> T
 where
@@ -67,6 +67,8 @@ impl Builder {
     /// - Goroutines can't have thread-locals of their own here ([`Unsupported`](io::ErrorKind::Unsupported)). Then the
     ///   runtime hasn't started, and the program may choose to have them
     ///   [shared](crate::set_default_shared_locals), and try again.
+    /// - The kernel enforces a shadow stack (CET on x86-64, GCS on aarch64) for the calling thread
+    ///   ([`Unsupported`](io::ErrorKind::Unsupported)). The error says how to run the program without.
     ///
     /// # Panics
     /// If it is called on a goroutine; as `main` does; and if `main` ends by [`goexit`](crate::goexit).

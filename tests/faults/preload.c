@@ -4,6 +4,8 @@
  * fail, and set errno. COUNTS=path: at the end, how often each was called is written there, a line for each.
  * Calls count from the program's call of faults_begin on: what the language's own start asks for isn't looked at.
  *
+ * With SHADOW_STACK in the environment the kernel's answer is that this thread has one.
+ *
  * A futex is asked to wait or to wake: a wait that fails returns EINTR, as a signal makes it, whatever the errno.
  */
 #define _GNU_SOURCE
@@ -20,8 +22,12 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define PR_GET_SHADOW_STACK_STATUS 74
+#define ARCH_SHSTK_STATUS 0x5005
 
 #ifndef SYS_process_madvise
 #define SYS_process_madvise 440
@@ -55,7 +61,7 @@ static int fails(enum call call) {
 /* What is called instead, found before the program begins: to look for it may allocate. */
 #define NEXT(name) static __typeof__(name) *next_##name;
 NEXT(mmap) NEXT(mprotect) NEXT(madvise) NEXT(munmap) NEXT(pthread_create) NEXT(epoll_ctl) NEXT(epoll_create1)
-NEXT(eventfd) NEXT(sigaltstack) NEXT(sigaction) NEXT(pthread_getattr_np) NEXT(syscall)
+NEXT(eventfd) NEXT(sigaltstack) NEXT(sigaction) NEXT(pthread_getattr_np) NEXT(syscall) NEXT(prctl)
 
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
@@ -67,6 +73,7 @@ extern void *__libc_memalign(size_t, size_t);
 static void find(void) {
     FIND(mmap), FIND(mprotect), FIND(madvise), FIND(munmap), FIND(pthread_create), FIND(epoll_ctl);
     FIND(epoll_create1), FIND(eventfd), FIND(sigaltstack), FIND(sigaction), FIND(pthread_getattr_np), FIND(syscall);
+    FIND(prctl);
 }
 
 /* Before the first use of a function, which may come before any constructor. */
@@ -153,6 +160,26 @@ int posix_memalign(void **to, size_t align, size_t size) {
     return *to ? 0 : ENOMEM;
 }
 
+/* Answers for the kernel, if this asks it for the shadow stack of the thread. */
+static int answers(int asks, long status) {
+    if (!asks || !getenv("SHADOW_STACK"))
+        return 0;
+    *(unsigned long *)status = 1;
+    return 1;
+}
+
+int prctl(int option, ...) {
+    va_list list;
+    va_start(list, option);
+    long arg[4];
+    for (int i = 0; i < 4; i++)
+        arg[i] = va_arg(list, long);
+    va_end(list);
+    if (answers(option == PR_GET_SHADOW_STACK_STATUS, arg[0]))
+        return 0;
+    return REAL(prctl)(option, arg[0], arg[1], arg[2], arg[3]);
+}
+
 /* What the library has no function for. */
 long syscall(long number, ...) {
     va_list list;
@@ -162,6 +189,10 @@ long syscall(long number, ...) {
         arg[i] = va_arg(list, long);
     va_end(list);
     int failed = 0;
+#ifdef SYS_arch_prctl
+    if (answers(number == SYS_arch_prctl && arg[0] == ARCH_SHSTK_STATUS, arg[1]))
+        return 0;
+#endif
     if (number == SYS_futex) {
         failed = fails(FUTEX);
         if (failed && (arg[1] & FUTEX_CMD_MASK) != FUTEX_WAKE)

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::runtime::arch::sanitizer::SANITIZED;
+use crate::runtime::arch::{WITHOUT_SHADOW_STACK, has_shadow_stack};
 use crate::runtime::base::debug::{gomaxprocs_from_env, parsedebugvars};
 use crate::runtime::base::fatal::{set_reporter, throw};
 use crate::runtime::base::os::init_barriers;
@@ -41,13 +42,14 @@ static SHARED: AtomicBool = AtomicBool::new(false);
 static BOOTED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
 
 /// Starts the runtime, unless it has started, for a main goroutine that is to have thread-locals of its own, is not to,
-/// or as is the default. If it can't have them, nothing is started. If there is too little memory, or a thread can't be
+/// or as is the default. If it can't have them, or the thread has a shadow stack, nothing is started. If there is too little memory, or a thread can't be
 /// made, the next call tries again. Go's `rt0_go`; here the caller is a foreign thread, and stays one.
 pub(crate) fn rt0_go(own_locals: Option<bool>) -> io::Result<()> {
     let mut stage = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if started() {
         return Ok(());
     }
+    without_shadow_stack()?;
     let shared = SANITIZED || SHARED.load(Ordering::Relaxed);
     if own_locals.unwrap_or(!shared) {
         tls::init()?;
@@ -69,6 +71,17 @@ pub(crate) fn rt0_go(own_locals: Option<bool>) -> io::Result<()> {
     set_default_kind(shared);
     STARTED.store(true, Ordering::Release);
     Ok(())
+}
+
+/// Fails if this thread's returns are compared with a shadow stack: the first one after a switch would end the process.
+fn without_shadow_stack() -> io::Result<()> {
+    if !has_shadow_stack() {
+        return Ok(());
+    }
+    let error = format!(
+        "the kernel enforces a shadow stack for this program, and a goroutine has none: {WITHOUT_SHADOW_STACK}"
+    );
+    Err(io::Error::new(io::ErrorKind::Unsupported, error))
 }
 
 /// [`set_default_stack_size`](crate::set_default_stack_size).

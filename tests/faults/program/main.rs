@@ -1,6 +1,7 @@
 //! A program that uses what the runtime has, and ends well, or says which part went wrong and why.
 //!
-//! `program` runs all parts, each after the other; `program PART` one of them. With `FOREIGN` in its environment it
+//! `program` runs all parts, each after the other; `program PART` one of them; `program start` says the kind of the
+//! error if the runtime can't start. With `FOREIGN` in its environment it
 //! has a thread of its own that sleeps.
 
 mod parts;
@@ -27,6 +28,11 @@ fn main() -> ExitCode {
         thread::spawn(thread::park);
     }
     begin();
+    if wanted.as_deref() == Some("start")
+        && let Err(error) = gosched::Builder::new().run(|| ())
+    {
+        eprintln!("program: {:?}", error.kind());
+    }
     let failed = gosched::run(|| {
         let mut failed = false;
         for (name, part) in parts::PARTS {

@@ -4,6 +4,19 @@ mod common;
 
 use common::{EVER, Fault, end, program};
 
+/// The kernel says that it compares returns with a shadow stack: nothing is started, and the error says what to do.
+#[test]
+fn a_shadow_stack() {
+    let output = program(Some("start")).env("SHADOW_STACK", "1").output().expect("a process");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "it started");
+    let what = "gosched::run: can't start: the kernel enforces a shadow stack for this program";
+    for expected in ["program: Unsupported\n", what, "GLIBC_TUNABLES=glibc.cpu."] {
+        assert!(stderr.contains(expected), "no {expected:?} in:\n{stderr}");
+    }
+    assert!(program(Some("start")).status().expect("a process").success());
+}
+
 /// Four goroutines that keep their threads hand their P's on all the time, while threads can no longer be made.
 #[test]
 fn no_thread_for_those_that_keep_theirs() {

@@ -4,12 +4,15 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
+//! | `shadow_stack.rs` | whether the kernel enforces one |
 //! | `sigctxt.rs` | `sigctxt.sigpc`, `sigctxt.pushCall`; how large the vector registers are |
 //! | `valgrind.rs` | a request to valgrind |
 
+mod shadow_stack;
 mod sigctxt;
 mod valgrind;
 
+pub(in crate::runtime) use shadow_stack::*;
 pub(in crate::runtime) use sigctxt::*;
 pub(in crate::runtime) use valgrind::*;
 

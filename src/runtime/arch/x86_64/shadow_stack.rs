@@ -1,0 +1,15 @@
+//! Shadow stacks: the processor's own list of return addresses (CET), which a switch would have to switch, too.
+
+/// How a program gets along without.
+pub(in crate::runtime) const WITHOUT_SHADOW_STACK: &str =
+    "run it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off, or link it without -z shstk";
+
+/// Whether this thread's returns are compared with a shadow stack.
+pub(in crate::runtime) fn has_shadow_stack() -> bool {
+    const ARCH_SHSTK_STATUS: libc::c_int = 0x5005;
+    const ARCH_SHSTK_SHSTK: u64 = 1;
+    let mut features = 0_u64;
+    // SAFETY: the kernel writes a word; one without shadow stacks doesn't know the request.
+    let ret = unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_SHSTK_STATUS, &raw mut features) };
+    ret == 0 && features & ARCH_SHSTK_SHSTK != 0
+}

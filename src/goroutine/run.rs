@@ -33,7 +33,8 @@ use crate::runtime::{MAIN_KIND, Maker, begin_locals, getg, goroutine, rt0_go, ru
 /// # Panics
 /// If it is called on a goroutine; if there is no thread or no stack to start with, goroutines can't have
 /// [thread-locals of their own](crate#thread-locals) here, or the kernel enforces a shadow stack: [`Builder::run`]
-/// returns that as an error. As `main` does; and if `main` ends by [`goexit`](crate::goexit), as there is no value to return then.
+/// returns that as an error. As `main` does; and if `main` ends by [`goexit`](crate::goexit), as there is no value to
+/// return then.
 #[track_caller]
 pub fn run<F, T>(main: F) -> T
 where

@@ -42,8 +42,9 @@ static SHARED: AtomicBool = AtomicBool::new(false);
 static BOOTED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
 
 /// Starts the runtime, unless it has started, for a main goroutine that is to have thread-locals of its own, is not to,
-/// or as is the default. If it can't have them, or the thread has a shadow stack, nothing is started. If there is too little memory, or a thread can't be
-/// made, the next call tries again. Go's `rt0_go`; here the caller is a foreign thread, and stays one.
+/// or as is the default. If it can't have them, or the thread has a shadow stack, nothing is started. If there is too
+/// little memory, or a thread can't be made, the next call tries again. Go's `rt0_go`; here the caller is a foreign
+/// thread, and stays one.
 pub(crate) fn rt0_go(own_locals: Option<bool>) -> io::Result<()> {
     let mut stage = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if started() {

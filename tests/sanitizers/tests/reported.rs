@@ -48,7 +48,7 @@ fn command(tool: Option<&str>) -> Command {
     let suppressions = Path::new(env!("CARGO_MANIFEST_DIR")).join("tsan.supp");
     command
         .env("ASAN_OPTIONS", "detect_stack_use_after_return=1")
-        .env("TSAN_OPTIONS", format!("suppressions={}", suppressions.display()))
+        .env("TSAN_OPTIONS", format!("atexit_sleep_ms=0:suppressions={}", suppressions.display()))
         .stdin(Stdio::null());
     command
 }

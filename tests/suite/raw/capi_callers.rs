@@ -4,7 +4,7 @@
 use std::env;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::thread;
 
 use gosched::capi::*;
@@ -113,7 +113,7 @@ unsafe fn channel(capacity: usize, full: bool) -> *mut Chan {
 
 /// The value that is sent, or NULL.
 fn value(place: Place) -> *mut c_void {
-    static VALUE: AtomicU32 = AtomicU32::new(0);
+    static VALUE: AtomicU64 = AtomicU64::new(0);
     if place == Null { ptr::null_mut() } else { VALUE.as_ptr().cast() }
 }
 

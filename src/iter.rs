@@ -38,8 +38,8 @@ use std::thread::panicking;
 
 use crate::goroutine::{Builder, cannot, move_out, not_a_goroutine};
 use crate::runtime::{
-    Coro, Inherited, begin_locals, coroswitch, coroswitch_on, goroutine, newcoro, on_goroutine, unwire,
-    whoami,
+    Coro, Inherited, begin_locals, coroswitch, coroswitch_on, goroutine, newcoro, on_goroutine, unseen,
+    unwire, whoami,
 };
 
 /// Makes an iterator of the values that `f` yields. Go's `iter.Pull`.
@@ -115,7 +115,7 @@ impl Builder {
         let gp = newcoro(&shared.coro, body::<F, T>, arg, kind, &self.maker(Location::caller()))?;
         inherited.give(gp);
         // SAFETY: the G is new: nobody has switched to it, so its slot is empty, and this function's alone.
-        unsafe { move_out(&mut f, gp.ext.slot.place()) };
+        unsafe { unseen(|| move_out(&mut f, gp.ext.slot.place())) };
         Ok(Pull { shared: NonNull::from(Box::leak(shared)) })
     }
 }

@@ -13,7 +13,7 @@ use crate::runtime::runtime2::G;
 use crate::runtime::{
     self, Inherited, Maker, Name, StackKind, attach_new, begin_locals, default_kind, detached, end_locals,
     enqueue, finish, fixed_kind, newproc1, note_panic, own_locals_are_default, point, room_for, started,
-    too_large, unwire, with_own_locals,
+    too_large, unseen, unwire, with_own_locals,
 };
 
 /// Runs `f` on a new goroutine. Go's `go` statement.
@@ -323,8 +323,10 @@ impl Builder {
         // SAFETY: the G is new and in no queue: its slot is empty, and this function's alone.
         unsafe {
             let place = gp.ext.slot.place::<(F, N)>();
-            move_out(f, &raw mut (*place).0);
-            ptr::write(&raw mut (*place).1, then);
+            unseen(|| {
+                move_out(f, &raw mut (*place).0);
+                ptr::write(&raw mut (*place).1, then);
+            });
         }
         gp.sched.ctxt.set(gp.as_ptr().cast());
         enqueue(gp);

@@ -137,7 +137,7 @@ pub use stack::frame_map::{Frame, FrameMap, FrameMapRegistration, register_frame
 pub use world::stw::{StwReason, WorldStop};
 pub use world::suspend::SuspendGState;
 
-pub(crate) use arch::sanitizer::{acquire, acquire_waker, keep_waker, release};
+pub(crate) use arch::sanitizer::{acquire, acquire_waker, keep_waker, release, unseen};
 pub(crate) use arch::{
     asmcgocall, getg, gogo, mcall, newcoro_here, newproc_here, systemstack, systemstack_scannable,
 };

@@ -92,7 +92,7 @@ pub(crate) fn acquire_waker(waker: &Waker) {
 /// Calls `f`, whose reads and writes are the scheduler's, and nobody's race: what it makes is handed on by ways that
 /// aren't seen. It doesn't park or unwind.
 #[inline(always)]
-pub(in crate::runtime) fn unseen<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn unseen<R>(f: impl FnOnce() -> R) -> R {
     #[cfg(tsan)]
     // SAFETY: ended below, on the same fiber.
     unsafe {

@@ -1,6 +1,6 @@
 //! [`PollDesc`]: the poller's struct for each descriptor.
 
-use crate::runtime::data::cell::Cell;
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::fmt;
 use std::os::fd::RawFd;

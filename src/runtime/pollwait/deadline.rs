@@ -4,7 +4,7 @@
 //! fired may be late: its deadline was moved meanwhile, or the `PollDesc` is another descriptor's by now. So
 //! each setting has a number, as in `time/fire.rs`.
 
-use crate::runtime::data::cell::Cell;
+use std::cell::Cell;
 use std::ffi::c_void;
 
 use crate::runtime::base::fatal::throw;

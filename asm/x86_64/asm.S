@@ -167,9 +167,11 @@ FUNCTION gosched_mcall
 .Lmcall_switch:
         movq    %r9, G_SCHED+GOBUF_PC(%rsi)
         movq    %rdx, %fs:(%rax)                // g = g0
-        SET_STACK_LIMIT $0
         movq    G_SCHED+GOBUF_SP(%rdx), %rsp
         .cfi_remember_state
+        // Here, so that there is an access between this change of rsp and the push below:
+        // valgrind takes two without one for one, and 8 bytes of the red zone for nobody's.
+        SET_STACK_LIMIT $0
         // The G may be running elsewhere by the time somebody unwinds g0: its
         // frames are none of this stack's business. A walk ends here, by CFI
         // (no return address) and by frame pointers (rbp is null).

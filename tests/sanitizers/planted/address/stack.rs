@@ -107,9 +107,11 @@ mod after_the_scope {
 /// A goroutine tells another one of an array on its stack, and ends. It is too large for the sanitizer to have it elsewhere.
 mod of_a_dead_goroutine {
     use std::hint::black_box;
+    use std::time::Duration;
 
     use gosched::chan::{Receiver, Sender, bounded};
     use gosched::go;
+    use gosched::time::sleep;
 
     use crate::alias::Alias;
     use crate::report::Report;
@@ -139,6 +141,8 @@ mod of_a_dead_goroutine {
         let array = rx.recv().unwrap();
         drop(end);
         lender.join().unwrap();
+        // With two P's it is joined a moment before it is off its stack.
+        sleep(Duration::from_millis(10));
         reads(array);
     }
 

@@ -80,13 +80,17 @@ mod handle_dropped {
     }
 
     pub fn bug() {
+        static DROPPED: Hint = Hint::new();
         static WRITTEN: Hint = Hint::new();
         let number = Alias::boxed(0);
         let handle = go(move || {
+            // The handle of a goroutine that has ended would order them, dropped or not.
+            DROPPED.wait();
             writes(number);
             WRITTEN.set();
         });
         drop(handle);
+        DROPPED.set();
         WRITTEN.wait();
         reads(number);
     }

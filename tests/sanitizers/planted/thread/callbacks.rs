@@ -60,6 +60,7 @@ mod canceled {
     use gosched::context::Context;
 
     use crate::alias::Alias;
+    use crate::hint::Hint;
     use crate::report::Report;
 
     pub const REPORT: Report = Report::race(&["writes", "writes_at_the_end"]).made_elsewhere();
@@ -78,14 +79,18 @@ mod canceled {
     }
 
     fn write(waits_first: bool) {
+        static CANCELED: Hint = Hint::new();
         let number = Alias::boxed(0);
         let (tx, rx) = bounded(1);
         let (ctx, cancel) = Context::background().with_cancel();
         let _func = ctx.after_func(move || {
+            // The locks of `cancel` would order them.
+            CANCELED.wait();
             writes_at_the_end(number);
             tx.send(()).unwrap();
         });
         cancel.cancel();
+        CANCELED.set();
         if waits_first {
             rx.recv().unwrap();
         }

@@ -166,6 +166,7 @@ mod selected {
     use gosched::{go, select};
 
     use crate::alias::Alias;
+    use crate::hint::Hint;
     use crate::report::Report;
 
     pub const REPORT: Report = Report::race(&["writes", "reads"]);
@@ -182,11 +183,17 @@ mod selected {
         black_box(unsafe { *last.get() });
     }
 
+    /// That a request was sent, for a server that doesn't answer: the channel's lock would order them.
+    static SENT: Hint = Hint::new();
+
     fn serve(last: Alias<u64>, requests: &Receiver<u64>, answers: Option<&Sender<u64>>, stop: &Receiver<()>) {
         loop {
             select! {
                 recv(requests) -> request => {
                     let value = request.unwrap();
+                    if answers.is_none() {
+                        SENT.wait();
+                    }
                     writes(last, value);
                     if let Some(answers) = answers {
                         answers.send(value).unwrap();
@@ -203,6 +210,7 @@ mod selected {
         let (stop, stopped) = bounded(0);
         let server = go(move || serve(last, &received, None, &stopped));
         requests.send(1).unwrap();
+        SENT.set();
         reads(last);
         drop(stop);
         server.join().unwrap();

@@ -29,9 +29,9 @@
 #define M_GSIGNAL 80
 #define M_CURG 312
 #define M_TP 5888
-#define M_SYSCALL_REGS 5896
-#define M_THREAD_FIBER 5944
-#define M_FIBER_TURNS 5952
+#define M_THREAD_FIBER 5896
+#define M_FIBER_TURNS 5904
+#define M_SYSCALL_REGS 5912
 
 // Regs, the registers of a goroutine that a signal stopped (src/runtime/arch/*/sigctxt.rs)
 #define REGS_PC 0

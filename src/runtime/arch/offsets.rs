@@ -42,9 +42,9 @@ assert_offsets! {
     "M_GSIGNAL": M, gsignal;
     "M_CURG": M, curg;
     "M_TP": M, ext.tp;
-    "M_SYSCALL_REGS": M, ext.syscall_regs;
     "M_THREAD_FIBER": M, ext.thread_fiber;
     "M_FIBER_TURNS": M, ext.fiber_turns;
+    "M_SYSCALL_REGS": M, ext.syscall_regs;
     "REGS_PC": Regs, pc;
     "REGS_SP": Regs, sp;
     "REGS_FP": Regs, fp;

@@ -184,13 +184,13 @@ pub struct MExt {
     pub gsignal: G,
     /// Its thread's thread pointer.
     pub tp: Cell<usize>,
-    /// The callee-saved registers of its goroutine when it entered a system call: a scan of the stack
-    /// doesn't see them. Assembly knows the offset.
-    pub syscall_regs: [Cell<usize>; SYSCALL_REGS],
     /// ThreadSanitizer's fiber of the thread itself. Assembly knows this offset and the next.
     pub thread_fiber: Cell<*mut c_void>,
     /// How often g0 is still entered before its fiber is made anew.
     pub fiber_turns: Cell<u32>,
+    /// The callee-saved registers of its goroutine when it entered a system call: a scan of the stack
+    /// doesn't see them. Assembly knows the offset.
+    pub syscall_regs: [Cell<usize>; SYSCALL_REGS],
     /// It is the runtime's own, without a P, and counted in [`Schedt::nmsys`].
     pub system: Cell<bool>,
     /// Protects the next field, and the word that it points to while another thread writes there.

@@ -166,6 +166,17 @@ pub(in crate::runtime) fn guest_begins(gp: &G, mp: &M) {
     let _ = (gp, mp);
 }
 
+/// The thread of `mp` ends: what was kept for its g0 goes with it, and the next thread, or a guest, has its own.
+#[inline(always)]
+pub(in crate::runtime) fn thread_ends(mp: &M) {
+    #[cfg(any(asan, tsan))]
+    {
+        mp.ext.g0.ext.sanitizer.set(ptr::null_mut());
+        mp.ext.fiber_turns.set(0);
+    }
+    let _ = mp;
+}
+
 /// A goroutine has ended, and is off this stack, which nobody uses before [`goroutine_begins`]. On g0.
 #[inline(always)]
 pub(in crate::runtime) fn goroutine_ended(gp: &G, stack: Stack) {

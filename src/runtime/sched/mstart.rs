@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::{setg, thread_pointer};
+use crate::runtime::arch::{sanitizer, setg, thread_pointer};
 use crate::runtime::base::os::{gettid, stack_from_here, thread_stack};
 use crate::runtime::base::this::getm;
 use crate::runtime::data::runtime2::{M, sched};
@@ -81,6 +81,7 @@ extern "C" fn gosched_mexit() {
     let mp = getm();
     sigblock();
     unminit(mp);
+    sanitizer::thread_ends(mp);
     lock(&sched().lock);
     mp.free_wait.store(FREE_M_WAIT, Ordering::Relaxed);
     mp.freelink.set(sched().freem.get());

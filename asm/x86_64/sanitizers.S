@@ -128,7 +128,7 @@ END gosched_stack_given_up
 //
 // What g0 does is nobody's: its fiber sees no access, and orders nothing. Whoever makes a
 // goroutine runnable has released what it did at the address of its G
-// (src/runtime/base/sanitizer.rs), which the goroutine acquires here. So does one that
+// (src/runtime/arch/sanitizer.rs), which the goroutine acquires here. So does one that
 // leaves, for the next one that has this G, and its stack.
 FUNCTION gosched_actor_changes
         TELLS

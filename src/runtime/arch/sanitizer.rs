@@ -132,12 +132,15 @@ fn seen() {
     }
 }
 
-/// A goroutine begins: its stack may be used, and it acts for itself. Called by its maker.
+/// A goroutine begins: its `stack`, which only a sanitizer asks for, may be used, and it acts for itself. Called by its
+/// maker.
 #[inline(always)]
-pub(in crate::runtime) fn goroutine_begins(gp: &G, stack: Stack) {
-    unpoison(stack);
+pub(in crate::runtime) fn goroutine_begins(gp: &G, stack: impl Fn(&G) -> Stack) {
     #[cfg(asan)]
-    gp.ext.sanitizer.set(ptr::null_mut());
+    {
+        unpoison(stack(gp));
+        gp.ext.sanitizer.set(ptr::null_mut());
+    }
     #[cfg(tsan)]
     // SAFETY: the fiber is new; a name is copied.
     unsafe {
@@ -150,7 +153,7 @@ pub(in crate::runtime) fn goroutine_begins(gp: &G, stack: Stack) {
         }
         gp.ext.sanitizer.set(fiber);
     }
-    let _ = gp;
+    let _ = (gp, stack);
 }
 
 /// A thread that isn't ours becomes the goroutine `gp` of `mp`, and stays who it is.
@@ -179,12 +182,13 @@ pub(in crate::runtime) fn thread_ends(mp: &M) {
 
 /// A goroutine has ended, and is off this stack, which nobody uses before [`goroutine_begins`]. On g0.
 #[inline(always)]
-pub(in crate::runtime) fn goroutine_ended(gp: &G, stack: Stack) {
+pub(in crate::runtime) fn goroutine_ended(gp: &G, stack: impl Fn(&G) -> Stack) {
     #[cfg(asan)]
     // SAFETY: memory of the runtime's.
     unsafe {
-        __asan_poison_memory_region(ptr::without_provenance(stack.lo), stack.hi - stack.lo)
-    };
+        let Stack { lo, hi } = stack(gp);
+        __asan_poison_memory_region(ptr::without_provenance(lo), hi - lo);
+    }
     #[cfg(tsan)]
     // SAFETY: made by goroutine_begins, and g0's is the one that acts.
     unsafe {

@@ -1,11 +1,11 @@
 //! A channel's values: how they are copied, and the ring that is its buffer.
 
-use crate::runtime::data::cell::Cell;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::hchan::{Hchan, Type};
 
 /// The address of slot `i` of the buffer; `i` is `sendx` or `recvx`.

@@ -1,6 +1,5 @@
 //! Making, closing and freeing channels: Go's `makechan` and `closechan`. And the timer that feeds a channel.
 
-use crate::runtime::data::cell::Cell;
 use std::alloc::{Layout, alloc, dealloc};
 use std::iter;
 use std::ptr::{self, NonNull};
@@ -11,6 +10,7 @@ use crate::runtime::base::this::with_room;
 use crate::runtime::chan::buffer::typedmemclr;
 use crate::runtime::chan::future::{end_closed, is_nobodys, wake_all};
 use crate::runtime::chan::pool::SMALL;
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::hchan::{CLOSED, EXPLORED, Hchan, HchanExt, Type, Waitq};
 use crate::runtime::data::runtime2::Sudog;

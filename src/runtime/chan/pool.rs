@@ -7,10 +7,10 @@
 //! Each is [`SIZE`] bytes, with room for a small buffer behind it; a larger buffer comes from
 //! the allocator, and goes back.
 
-use crate::runtime::data::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::ext::{FreeList, Pool};
 use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::runtime2::{P, sched};

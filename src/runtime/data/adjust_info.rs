@@ -1,9 +1,9 @@
 //! What is known of a stack while it moves: Go's `adjustinfo`.
 
-use crate::runtime::data::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::runtime2::Stack;
 
 /// A move of a stack. Go's `adjustinfo`.

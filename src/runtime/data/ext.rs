@@ -1,7 +1,6 @@
 //! What this port adds to Go's structs: the last field, `ext`, of each, and what is in it. And the types of
 //! fields that Go has in other files than `runtime2.go`: a lock's words and rank, `throwType`, `coro`.
 
-use crate::runtime::data::cell::Cell;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::fmt;
@@ -10,6 +9,7 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize};
 
 use crate::runtime::data::atomic::AtomicU32;
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::level::Level;

@@ -1,9 +1,9 @@
 //! A channel without types, and who waits at it: Go's `hchan` and `waitq`.
 
-use crate::runtime::data::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, Sudog};
 

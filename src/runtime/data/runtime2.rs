@@ -37,7 +37,6 @@ pub use crate::runtime::data::timer::TimerWhen;
 pub use crate::runtime::data::timer::*;
 pub use crate::runtime::data::turns::{Turn, Turns};
 
-use crate::runtime::data::cell::Cell;
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_void};
 use std::fmt;
@@ -46,6 +45,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 };
 
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::ext::Coro;
 use crate::runtime::data::hchan::Hchan;
 

@@ -1,10 +1,11 @@
 //! What the execution tracer records, and where: see `trace/mod.rs`.
 
-use crate::runtime::data::cell::Cell;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use crate::runtime::data::cell::Cell;
 
 /// What a record is of; beside each, what its `arg` is if that isn't the number of the goroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! A list of M's that wait for their turn, and what for.
 
-use crate::runtime::data::cell::Cell;
-
 use crate::runtime::data::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::M;
 

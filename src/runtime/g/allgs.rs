@@ -5,13 +5,13 @@
 //! lock. A G that goes leaves a hole, which the next one fills. A hole is an odd number, and says
 //! where the next hole is.
 
-use crate::runtime::data::cell::Cell;
 use std::alloc::{Layout, alloc_zeroed};
 use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::runtime::base::fatal::throw;
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::runtime2::{G, GIDLE, Mutex};
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::lock::mutex::SharedMutex;

@@ -88,7 +88,7 @@ fn new_g(f: Entry, kind: StackKind, maker: &Maker<'_>, parked: Option<WaitReason
         inherit_labels(newg, callergp);
     }
     save_ancestors(callergp, newg);
-    goroutine_begins(newg, home_stack(newg));
+    goroutine_begins(newg, home_stack);
     number_new(newg, callergp, pp);
     newg.goid.set(match pp {
         Some(pp) => next_goid(pp),

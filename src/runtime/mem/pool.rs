@@ -6,12 +6,12 @@
 //! been used, would do as well, what nobody has needed for a while goes
 //! [back](crate::runtime::monitor::scavenge) to the arena that it was cut from.
 
-use crate::runtime::data::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
 use crate::runtime::arch::sanitizer::{acquire, release};
 use crate::runtime::base::this::{acquirem, releasem};
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::ext::{FreeList, Pool};
 use crate::runtime::data::level::Level;
 use crate::runtime::data::runtime2::{Mutex, P};

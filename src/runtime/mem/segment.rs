@@ -9,7 +9,6 @@
 //!
 //! A free segment's last word is the list's link, in the page that the next user touches first.
 
-use crate::runtime::data::cell::Cell;
 use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -20,6 +19,7 @@ use crate::runtime::arch::page_size;
 use crate::runtime::base::debug::efence;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{on_goroutine, this_p};
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::ext::NUM_STACK_ORDERS;
 use crate::runtime::data::level::{BATCH, Level};
 use crate::runtime::data::runtime2::{Mutex, P, Stack, StackFreeList};

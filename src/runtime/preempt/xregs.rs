@@ -10,7 +10,6 @@
 //! the P, and it takes nothing before the goroutine runs. Nor does it lose the P before: until the
 //! registers are read, and assembly clears it, `x_regs` isn't null, and a signal handler lets it go on.
 
-use crate::runtime::data::cell::Cell;
 use std::alloc::{Layout, alloc};
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -18,6 +17,7 @@ use std::ptr::{self, NonNull};
 use crate::runtime::arch::{each_saved_general, getg, systemstack, vector_size};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::data::adjust_info::AdjustInfo;
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::ext::XRegState;
 use crate::runtime::data::runtime2::{G, P, sched};
 use crate::runtime::mem::cache::{Cache, List};

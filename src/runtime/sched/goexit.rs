@@ -78,7 +78,7 @@ pub(super) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
         release_timer(t);
     }
     dropg(mp, gp);
-    goroutine_ended(gp, home_stack(gp));
+    goroutine_ended(gp, home_stack);
     if mp.locked_int.get() != 0 {
         throw("internal lockOSThread error");
     }

@@ -3,13 +3,13 @@
 //! A waiter draws a number, then gives up its lock, then sleeps; a notification names a number.
 //! So a waiter that has drawn its number before the notification is woken by it, asleep or not yet.
 
-use crate::runtime::data::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crossbeam_utils::CachePadded;
 
 use crate::runtime::base::this::goroutine;
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::acquire_sudog;

@@ -3,12 +3,12 @@
 //! A semaphore is any `AtomicU32` that counts. A goroutine that finds it zero sleeps *at its
 //! address*, as on a futex, and each release wakes one. Sleepers are kept in a table of trees (`root.rs`).
 
-use crate::runtime::data::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{getm, goroutine, hold};
+use crate::runtime::data::cell::Cell;
 use crate::runtime::data::runtime2::{Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
 use crate::runtime::lock::mutex::lock_ranked;

@@ -108,72 +108,22 @@ mod beyond_the_end {
     }
 }
 
-/// A goroutine reads what another one has freed.
+/// AddressSanitizer's, which valgrind calls otherwise.
 mod freed_by_another {
-    use gosched::go;
-
-    use crate::alias::Alias;
     use crate::report::Report;
+
+    pub use crate::address::heap::freed_by_another::{bug, right};
 
     pub const REPORT: Report = Report::new("Invalid read of size 8", &["reads", "frees"]);
-
-    #[inline(never)]
-    fn reads(number: Alias<u64>) {
-        // SAFETY: `right` frees it later. Not kept in `bug`: that is the bug.
-        unsafe { number.get().read_volatile() };
-    }
-
-    #[inline(never)]
-    fn frees(number: Alias<u64>) {
-        // SAFETY: it is a box, and is freed once. That nobody uses it any more isn't kept in `bug`.
-        drop(unsafe { Box::from_raw(number.get()) });
-    }
-
-    pub fn bug() {
-        let number = Alias::boxed(7);
-        go(move || frees(number)).join().unwrap();
-        go(move || reads(number)).join().unwrap();
-    }
-
-    pub fn right() {
-        let number = Alias::boxed(7);
-        go(move || reads(number)).join().unwrap();
-        go(move || frees(number)).join().unwrap();
-    }
 }
 
-/// Two goroutines free the same.
+/// The same.
 mod freed_twice {
-    use gosched::go;
-
-    use crate::alias::Alias;
     use crate::report::Report;
 
+    pub use crate::address::heap::freed_twice::{bug, right};
+
     pub const REPORT: Report = Report::new("Invalid free()", &["frees", "frees_again"]);
-
-    #[inline(never)]
-    fn frees(number: Alias<u64>) {
-        // SAFETY: it is a box that nobody has freed yet.
-        drop(unsafe { Box::from_raw(number.get()) });
-    }
-
-    #[inline(never)]
-    fn frees_again(number: Alias<u64>) {
-        // SAFETY: `right` has two boxes. Not kept in `bug`: that is the bug.
-        drop(unsafe { Box::from_raw(number.get()) });
-    }
-
-    pub fn bug() {
-        let number = Alias::boxed(7);
-        go(move || frees(number)).join().unwrap();
-        go(move || frees_again(number)).join().unwrap();
-    }
-
-    pub fn right() {
-        let (number, other) = (Alias::boxed(7), Alias::boxed(8));
-        go(move || frees(number)).join().unwrap();
-        go(move || frees_again(other)).join().unwrap();
-    }
 }
 
 /// A goroutine keeps a pointer to what another one's thread-local owned, which has gone with that goroutine.

@@ -5,7 +5,7 @@ programs! {
 }
 
 /// A goroutine reads what another one has freed.
-mod freed_by_another {
+pub mod freed_by_another {
     use gosched::go;
 
     use crate::alias::Alias;
@@ -39,7 +39,7 @@ mod freed_by_another {
 }
 
 /// Two goroutines free the same.
-mod freed_twice {
+pub mod freed_twice {
     use gosched::go;
 
     use crate::alias::Alias;

@@ -66,29 +66,10 @@
         .size   \name, . - \name
 .endm
 
-ENTRY gosched_run
-ENTRY gosched_newproc, _from, x2
-ENTRY gosched_newproc_fixed, _from, x3
-ENTRY gosched_newcoro, _from, x3
-ENTRY gosched_yield
-ENTRY gosched_exit
-ENTRY gosched_park
-ENTRY gosched_ready
-ENTRY gosched_set_max_stack
-ENTRY gosched_shrink_stack
-ENTRY gosched_blocking
-ENTRY gosched_sleep
-ENTRY gosched_set_gomaxprocs
+// The registers of the third argument and of the fourth.
+#define ARG_2 x2
+#define ARG_3 x3
 
-ENTRY gosched_chan_make
-ENTRY gosched_chan_free
-ENTRY gosched_chan_send
-ENTRY gosched_chan_try_send
-ENTRY gosched_chan_recv
-ENTRY gosched_chan_try_recv
-ENTRY gosched_chan_close
-ENTRY gosched_chan_len
-ENTRY gosched_chan_cap
-ENTRY gosched_select
+#include "../stubs.h"
 
         NOTES

@@ -1,5 +1,5 @@
 //! Channels and select for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block
-//! relies on what the function of the same name in `header.rs` asks of its caller.
+//! relies on what the function of the same name in `header/` asks of its caller.
 
 use std::alloc::{Layout, alloc};
 use std::ffi::{c_int, c_void};

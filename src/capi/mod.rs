@@ -16,7 +16,7 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `header.rs` | what the header declares; it is made of that file |
+//! | `header/` | what the header declares; it is made of that folder |
 //! | `caller.rs` | what ends a program that calls where it can't, or with NULL |
 //! | `goroutine.rs` | what the stubs for goroutines go on in |
 //! | `chan.rs` | what the stubs for channels and select go on in |

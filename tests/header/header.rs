@@ -1,4 +1,4 @@
-//! `include/gosched.h` is what cbindgen makes of `src/capi/header.rs`, and C and C++ compilers take it.
+//! `include/gosched.h` is what cbindgen makes of `src/capi/header`, and C and C++ compilers take it.
 
 use std::env;
 use std::fs;
@@ -10,8 +10,9 @@ const WRITE: &str = "GOSCHED_WRITE_HEADER";
 
 const HEADER: &str = "include/gosched.h";
 
-/// What cbindgen makes it of.
-const SOURCE: &str = "src/capi/header.rs";
+/// What cbindgen makes it of: the files of this folder, in this order.
+const SOURCE: &str = "src/capi/header";
+const FILES: [&str; 2] = ["goroutine", "chan"];
 
 /// Where a file of the repository is.
 fn absolute(path: &str) -> PathBuf {
@@ -21,7 +22,11 @@ fn absolute(path: &str) -> PathBuf {
 #[test]
 fn the_header_is_up_to_date() {
     let config = cbindgen::Config::from_file(absolute("cbindgen.toml")).expect("a configuration");
-    let bindings = cbindgen::Builder::new().with_config(config).with_src(absolute(SOURCE)).generate();
+    let sources = FILES.map(|file| absolute(&format!("{SOURCE}/{file}.rs")));
+    let builder = sources
+        .into_iter()
+        .fold(cbindgen::Builder::new().with_config(config), |builder, source| builder.with_src(source));
+    let bindings = builder.generate();
     let mut made = Vec::new();
     bindings.expect("bindings").write(&mut made);
     let made = String::from_utf8(made).expect("text");

@@ -5,6 +5,7 @@
 
 /* Goroutines, as programs use them. */
 ENTRY gosched_run
+ENTRY gosched_run_copying
 ENTRY gosched_newproc, _from, ARG_2
 ENTRY gosched_newproc_fixed, _from, ARG_3
 ENTRY gosched_newcoro, _from, ARG_3
@@ -17,6 +18,41 @@ ENTRY gosched_shrink_stack
 ENTRY gosched_blocking
 ENTRY gosched_sleep
 ENTRY gosched_set_gomaxprocs
+
+/* Goroutines, as a port uses them. */
+ENTRY gosched_newproc_at
+ENTRY gosched_coroswitch
+ENTRY gosched_goyield
+ENTRY gosched_yield_if_busy
+ENTRY gosched_yield_guarded
+ENTRY gosched_poll_work
+ENTRY gosched_injectglist
+ENTRY gosched_goid
+ENTRY gosched_slot
+ENTRY gosched_defer
+ENTRY gosched_panic
+ENTRY gosched_acquirem
+ENTRY gosched_releasem
+ENTRY gosched_proc_pin
+ENTRY gosched_proc_unpin
+ENTRY gosched_lock
+ENTRY gosched_unlock
+ENTRY gosched_parkunlock
+ENTRY gosched_lock_os_thread
+ENTRY gosched_unlock_os_thread
+ENTRY gosched_locked_os_thread
+ENTRY gosched_entersyscall
+ENTRY gosched_entersyscallblock
+ENTRY gosched_gcount
+ENTRY gosched_mcount
+ENTRY gosched_set_max_threads
+ENTRY gosched_free_os_memory
+
+/* What a port says in reports. */
+ENTRY gosched_throw
+ENTRY gosched_fatal
+ENTRY gosched_fatalpanic
+ENTRY gosched_set_symbolizer
 
 /* Channels and select. */
 ENTRY gosched_chan_make

@@ -113,6 +113,7 @@
  *                             before the    on another    on a          on the sched-  with
  *                             first run     thread        goroutine     uler's stack   NULL
  *     gosched_run             yes           yes           EDEADLK       EDEADLK        EINVAL
+ *     gosched_run_copying     yes           yes           EDEADLK       EDEADLK        EINVAL
  *     gosched_newproc         ends          yes           yes           yes            ends
  *     gosched_newproc_fixed   EPERM         yes           yes           yes            EINVAL
  *     gosched_yield           ends          ends          yes           ends           -
@@ -160,6 +161,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/**
+ * How many bytes there are in each goroutine for the port: see `gosched_slot`.
+ */
+#define GOSCHED_SLOT_SIZE 1024
 
 /**
  * Why a goroutine is parked, for reports: Go's `waitReason`. Go's other numbers, up to 36, will do as
@@ -236,6 +242,11 @@ struct gosched_chan;
 struct gosched_g;
 
 /**
+ * A thread of the scheduler's: Go's `m`.
+ */
+struct gosched_m;
+
+/**
  * What `gosched_select` has done.
  */
 struct gosched_selected {
@@ -261,6 +272,45 @@ struct gosched_case {
      * The value to send, or the place to receive to, which may be NULL.
      */
     void *elem;
+};
+
+/**
+ * A coroutine: like a channel in which one goroutine always waits. Go's `coro`, in `coro.go`. It may be
+ * on a fixed stack, in the heap or static.
+ */
+struct gosched_coro {
+    void *private_[2];
+};
+
+/**
+ * A lock that blocks its thread, for moments: Go's `mutex`, in `runtime2.go`. All zeros is one that nobody
+ * has. It isn't on a copying stack.
+ */
+struct gosched_mutex {
+    uint64_t private_[4];
+};
+
+/**
+ * A function at an address, as a port knows it.
+ */
+struct gosched_code_place {
+    /**
+     * Its name, in UTF-8; NULL if it isn't known.
+     */
+    const char *function;
+    /**
+     * The source file; NULL if it isn't known.
+     */
+    const char *file;
+    /**
+     * The line in it, from 1 on; 0 if it isn't known.
+     */
+    int line;
+    /**
+     * Whether it is the port's own, which reports leave out as they do the scheduler's, unless
+     * `GOTRACEBACK=system` asks for all.
+     */
+    bool own;
 };
 
 #ifdef __cplusplus
@@ -293,6 +343,17 @@ extern "C" {
  * goroutines, the program keeps the rules at the head of this file.
  */
 extern int gosched_run(void *(*main)(void *arg), void *arg, void **result);
+
+/**
+ * `gosched_run`, with its goroutine on a copying stack. Where no goroutine was made before, it is number 1, as in
+ * Go.
+ *
+ * # Safety
+ * As `gosched_run`; and `main` keeps the rules for copying stacks.
+ */
+extern int gosched_run_copying(void *(*main)(void *arg),
+                               void *arg,
+                               void **result);
 
 /**
  * Makes a goroutine on a copying stack that runs `fn(arg)`, and puts it next on this processor.
@@ -560,6 +621,358 @@ extern struct gosched_selected gosched_select(const struct gosched_case *cases,
                                               size_t nsends,
                                               size_t nrecvs,
                                               bool block);
+
+/**
+ * `gosched_newproc`, for a goroutine that was made at `callerpc`, which is what reports show: an address
+ * that a call returns to. Go's `newproc1`, in `proc.go`.
+ *
+ * # Safety
+ * As `gosched_newproc`.
+ */
+extern void gosched_newproc_at(void (*fn)(void *arg),
+                               void *arg,
+                               size_t callerpc);
+
+/**
+ * Makes a goroutine on a copying stack that waits in `coro` to run `fn(coro, arg)`, until
+ * `gosched_coroswitch`. When `fn` returns the coroutine has ended, and the goroutine that waits in it then
+ * goes on. Go's `newcoro`, in `coro.go`. It ends the process if there is no memory.
+ *
+ * # Safety
+ * `coro` is no coroutine, or one that has ended, and stays where it is until it has ended. `fn` keeps the
+ * rules for copying stacks, and ends by returning.
+ */
+extern void gosched_newcoro(struct gosched_coro *coro,
+                            void (*fn)(struct gosched_coro *coro, void *arg),
+                            void *arg);
+
+/**
+ * Waits in `coro` in place of the goroutine that waits there, which goes on at once, on this thread;
+ * returns when another switches in turn, or when the coroutine ends. Go's `coroswitch`, in `coro.go`.
+ *
+ * # Safety
+ * On a goroutine. `gosched_newcoro` was called with `coro`, which stays until this returns.
+ */
+extern void gosched_coroswitch(struct gosched_coro *coro);
+
+/**
+ * Lets other goroutines run; the running one goes to the end of this processor's queue, and not, as by
+ * `gosched_yield`, to that of all. Go's `goyield`, in `proc.go`.
+ *
+ * # Safety
+ * On a goroutine.
+ */
+extern void gosched_goyield(void);
+
+/**
+ * `gosched_yield`, if somebody wants this goroutine to stop, or if no processor is idle. Go's
+ * `goschedIfBusy`, in `proc.go`.
+ *
+ * # Safety
+ * On a goroutine.
+ */
+extern void gosched_yield_if_busy(void);
+
+/**
+ * `gosched_yield`, unless the goroutine is to stay where it is: see `gosched_acquirem`. Go's
+ * `goschedguarded`, in `proc.go`.
+ *
+ * # Safety
+ * On a goroutine.
+ */
+extern void gosched_yield_guarded(void);
+
+/**
+ * Whether this processor has something else to do: for work in the background, which should then let
+ * others run. Go's `pollWork`, in `proc.go`.
+ *
+ * # Safety
+ * On a goroutine, or on the scheduler's stack.
+ */
+extern bool gosched_poll_work(void);
+
+/**
+ * Leaves the running goroutine and calls `fn` with it, on the scheduler's stack. The goroutine goes on,
+ * as if this had returned, when something resumes it: `gosched_gogo`. Go's `mcall`, in `asm_amd64.s`.
+ *
+ * # Safety
+ * On a goroutine. `fn` never returns, doesn't unwind, and sees to it that the goroutine is resumed.
+ */
+extern void gosched_mcall(void (*fn)(struct gosched_g *g));
+
+/**
+ * Resumes a goroutine where it has left off. Go's `gogo`, in `asm_amd64.s`.
+ *
+ * # Safety
+ * In what `gosched_mcall` has called, for the goroutine that did.
+ */
+extern void gosched_gogo(struct gosched_g *g) __attribute__((noreturn));
+
+/**
+ * Makes goroutines that are parked ready, as `gosched_ready` does with one, but all in one go. Go's
+ * `injectglist`, in `proc.go`.
+ *
+ * # Safety
+ * `gs` are `n` goroutines. As `gosched_ready`, for each of them.
+ */
+extern void gosched_injectglist(struct gosched_g *const *gs, size_t n);
+
+/**
+ * Makes sure of `n` bytes of stack, for what the caller calls next: a copying stack that has less grows. They are
+ * there until the caller has returned, or parks. Code without checks needs some: an unwinder 16 KiB. Anywhere but on
+ * a copying stack it does nothing. Go's compiler puts such a check in each function, and calls `morestack`, in
+ * `asm_amd64.s`.
+ *
+ * # Safety
+ * The caller keeps the rules for copying stacks.
+ */
+extern void gosched_ensure_stack(size_t n);
+
+/**
+ * The goroutine's number, which no other ever has; 0 for what isn't one. Go's `goid`.
+ *
+ * # Safety
+ * `g` is a goroutine that hasn't ended.
+ */
+extern uint64_t gosched_goid(struct gosched_g *g);
+
+/**
+ * `GOSCHED_SLOT_SIZE` bytes that are the port's, in each goroutine that C has made, a main one too: for its own idea
+ * of a goroutine. They begin at a multiple of 16, and stay where they are. They aren't cleared: what a goroutine
+ * that has ended left there, the next one may find.
+ *
+ * # Safety
+ * `g` is a goroutine that hasn't ended, and was made by C.
+ */
+extern void *gosched_slot(struct gosched_g *g);
+
+/**
+ * The place of a word of the port's in each goroutine: the head of its list of deferred calls. NULL when a
+ * goroutine begins. If it is an address of the goroutine's stack it is right after a move. Go's `_defer`,
+ * in `g`.
+ *
+ * # Safety
+ * `g` is a goroutine that hasn't ended.
+ */
+extern void **gosched_defer(struct gosched_g *g);
+
+/**
+ * As `gosched_defer`, for the innermost panic. Go's `_panic`, in `g`.
+ *
+ * # Safety
+ * `g` is a goroutine that hasn't ended.
+ */
+extern void **gosched_panic(struct gosched_g *g);
+
+/**
+ * Keeps the caller on its thread and that on its processor, until `gosched_releasem`: no check stops it, and nobody
+ * preempts it. It nests. For a moment, in which nothing parks. Go's `acquirem`, in `runtime1.go`.
+ *
+ * Returns the thread, or NULL if it isn't the scheduler's.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern struct gosched_m *gosched_acquirem(void);
+
+/**
+ * Undoes `gosched_acquirem`. Go's `releasem`, in `runtime1.go`.
+ *
+ * # Safety
+ * `m` is what that has returned.
+ */
+extern void gosched_releasem(struct gosched_m *m);
+
+/**
+ * Keeps the running goroutine on its processor, unpreempted, until `gosched_proc_unpin`; returns the
+ * processor's number, from 0 on. What is pinned doesn't park. Go's `procPin`, in `proc.go`.
+ *
+ * # Safety
+ * On a goroutine.
+ */
+extern int gosched_proc_pin(void);
+
+/**
+ * Undoes `gosched_proc_pin`. Go's `procUnpin`, in `proc.go`.
+ *
+ * # Safety
+ * Once for each `gosched_proc_pin`, on the same goroutine.
+ */
+extern void gosched_proc_unpin(void);
+
+/**
+ * Takes a lock; blocks the thread meanwhile. Its owner is not stopped by any check, as after
+ * `gosched_acquirem`, so others wait for moments only. Go's `lock`, in `lock_futex.go`.
+ *
+ * A lock of the program's own, held into `gosched_park`, is one that others may wait for in vain: the check at the
+ * entry may stop its owner there. This one is made for that, with `gosched_parkunlock`.
+ *
+ * # Safety
+ * The caller hasn't taken it. Whoever holds one doesn't park or wait, but by `gosched_parkunlock`.
+ */
+extern void gosched_lock(struct gosched_mutex *lock);
+
+/**
+ * Releases a lock. Go's `unlock`, in `lock_futex.go`.
+ *
+ * # Safety
+ * This thread, or this goroutine, has taken it.
+ */
+extern void gosched_unlock(struct gosched_mutex *lock);
+
+/**
+ * Parks the running goroutine, as `gosched_park` does, and releases the lock once that is off its stack: who takes it
+ * then finds in the lock's list a goroutine that can be made ready. Go's `goparkunlock`, in `proc.go`.
+ *
+ * # Safety
+ * On a goroutine, which has taken the lock, and holds no other. The lock stays until the goroutine goes on.
+ */
+extern void gosched_parkunlock(struct gosched_mutex *lock,
+                               enum gosched_wait_reason reason);
+
+/**
+ * Locks the running goroutine to its thread: it runs on no other, and no other goroutine on that thread, until
+ * `gosched_unlock_os_thread` was called as often. If it ends before, the thread does. Go's `LockOSThread`, in
+ * `proc.go`.
+ *
+ * # Safety
+ * On a goroutine.
+ */
+extern void gosched_lock_os_thread(void);
+
+/**
+ * Undoes one `gosched_lock_os_thread`; does nothing if there was none. Go's `UnlockOSThread`, in `proc.go`.
+ *
+ * # Safety
+ * On a goroutine.
+ */
+extern void gosched_unlock_os_thread(void);
+
+/**
+ * Whether the running goroutine is locked to its thread. Go's `lockedOSThread`, in `proc.go`.
+ *
+ * # Safety
+ * On a goroutine, or on the scheduler's stack.
+ */
+extern bool gosched_locked_os_thread(void);
+
+/**
+ * Lets the running goroutine's processor go, before a system call: `gosched_exitsyscall` takes it back, unless it
+ * was given to another meanwhile. Go's `entersyscall`, in `proc.go`.
+ *
+ * `gosched_blocking` does this, and calls on the scheduler's stack in between. This is for who has the stack that the
+ * call needs.
+ *
+ * # Safety
+ * On a goroutine. `gosched_exitsyscall` follows in the same function. In between nothing parks, and nothing asks
+ * for more of a copying stack: no function with a check is called.
+ */
+extern void gosched_entersyscall(void);
+
+/**
+ * `gosched_entersyscall`, for a call that is known to block: the processor is given to another at once. Go's
+ * `entersyscallblock`, in `proc.go`.
+ *
+ * # Safety
+ * As `gosched_entersyscall`.
+ */
+extern void gosched_entersyscallblock(void);
+
+/**
+ * The system call is over: returns when the goroutine has a processor. Go's `exitsyscall`, in `proc.go`.
+ *
+ * # Safety
+ * After `gosched_entersyscall` or `gosched_entersyscallblock`.
+ */
+extern void gosched_exitsyscall(void);
+
+/**
+ * Calls `fn(arg)` on the scheduler's stack, as `gosched_systemstack` does, and returns what it returns. Go's
+ * `asmcgocall`, in `asm_amd64.s`.
+ *
+ * # Safety
+ * As `gosched_systemstack`. `fn` isn't NULL.
+ */
+extern int gosched_asmcgocall(int (*fn)(void *arg),
+                              void *arg);
+
+/**
+ * How many goroutines there are; an estimate while others come and go. Go's `gcount`, in `proc.go`.
+ *
+ * # Safety
+ * The runtime runs.
+ */
+extern int gosched_gcount(void);
+
+/**
+ * How many threads the scheduler has made. Go's `mcount`, in `proc.go`.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern int gosched_mcount(void);
+
+/**
+ * Sets how many threads the scheduler may make, 10,000 at first, and returns what it was. To need more ends the
+ * process. Go's `debug.SetMaxThreads`.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern int gosched_set_max_threads(int n);
+
+/**
+ * Gives memory back to the system that is kept for later: that of goroutines that have ended, of stacks that were
+ * larger, of channels. Go's `debug.FreeOSMemory`.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern void gosched_free_os_memory(void);
+
+/**
+ * Ends the process for a broken invariant of the port's: the message, a backtrace and every goroutine go to
+ * stderr, and the status is 2. Go's `throw`, in `panic.go`.
+ *
+ * # Safety
+ * `message` is a C string, which may be on the caller's stack.
+ */
+extern void gosched_throw(const char *message) __attribute__((noreturn));
+
+/**
+ * Ends the process for an error of the program, as `gosched_throw`, without a backtrace of the scheduler. Go's
+ * `fatal`, in `panic.go`.
+ *
+ * # Safety
+ * As `gosched_throw`.
+ */
+extern void gosched_fatal(const char *message) __attribute__((noreturn));
+
+/**
+ * Ends the process because the running goroutine has panicked and nobody recovers: `text`, which begins with
+ * "panic: " as a rule, goes to stderr as it is, then the goroutine with its stack, and the status is 2. Go's
+ * `fatalpanic`, in `panic.go`.
+ *
+ * # Safety
+ * As `gosched_throw`.
+ */
+extern void gosched_fatalpanic(const char *text) __attribute__((noreturn));
+
+/**
+ * Says who knows names of code: `symbolize` is asked for each address that a report shows, a trace or a profile. It
+ * stores up to `n` functions at `places`, the innermost first where calls were inlined, and returns how many; 0 to
+ * have the program's own symbols looked up, as for every address without this. `pc` is in an instruction, for a
+ * caller in that of the call. The strings stay. Go's `funcline`, in `symtab.go`.
+ *
+ * Returns 0, or `EBUSY`: there is one already; or `EINVAL`: it is NULL.
+ *
+ * # Safety
+ * `symbolize` takes no lock that a goroutine may hold and doesn't allocate, as the process may be at its end. It is
+ * called on the scheduler's stack, on several threads at once, and doesn't unwind.
+ */
+extern int gosched_set_symbolizer(size_t (*symbolize)(size_t pc,
+                                                      struct gosched_code_place *places,
+                                                      size_t n));
 
 #ifdef __cplusplus
 }  // extern "C"

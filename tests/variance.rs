@@ -135,6 +135,8 @@ mod lifetimes {
         ScopeEnv "for<'s> fn(&'s Scope<'s, 'x>)" invariant;
         /// It refers to the scope.
         ScopedJoinHandle "ScopedJoinHandle<'x, u8>" covariant;
+        /// Its texts are only read.
+        CodePlace "proc::CodePlace<'x>" covariant;
         /// It refers to the semaphore.
         AcquireFuture "sync::AcquireFuture<'x>" covariant;
         /// It refers to the receiver.

@@ -231,10 +231,18 @@ FUNCTION gosched_mcall_by_jump
         br      x16
 END gosched_mcall_by_jump
 
-// void gosched_gogo(Gobuf *buf): resumes the G whose sched buf is, where it says. One
+// void gosched_gogo(G *gp): gosched_gogo_buf for C, which knows no Gobuf.
+FUNCTION gosched_gogo
+        BTI_C
+        .cfi_undefined x30
+        add     x0, x0, #G_SCHED
+        b       gosched_gogo_buf
+END gosched_gogo
+
+// void gosched_gogo_buf(Gobuf *buf): resumes the G whose sched buf is, where it says. One
 // way: nothing comes back here. Jumped to, never called, and with x0 = buf still set on
 // arrival, which is how goexit finds its G. Go's gogo.
-FUNCTION gosched_gogo
+FUNCTION gosched_gogo_buf
         .cfi_undefined x30                      // there is nothing to return to
         sub     x9, x0, #G_SCHED                // buf->g, without a load that the next mcall waits for
         ldr     x13, [x0, #G_TP-G_SCHED]
@@ -250,7 +258,7 @@ FUNCTION gosched_gogo
 .Lgogo_own_locals:
         SET_LOCALS x13
         b       .Lgogo_locals
-END gosched_gogo
+END gosched_gogo_buf
 
 // ptrdiff_t gosched_no_word(void): where no_word is, from the thread pointer.
 FUNCTION gosched_no_word

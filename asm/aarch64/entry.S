@@ -66,6 +66,33 @@
         .size   \name, . - \name
 .endm
 
+// void gosched_ensure_stack(size_t n): the check of a function that needs n bytes, made by its caller.
+FUNCTION gosched_ensure_stack
+        BTI_C
+        TLS_G   x9, x10
+        ldr     x9, [x9]                        // x9 = g
+        cbz     x9, 1f                          // a foreign thread has a thread's stack
+        ldr     x10, [x9, #G_STACKGUARD0]
+        mov     x11, sp
+        subs    x11, x11, x0
+        b.lo    2f
+        cmp     x11, x10
+        b.lo    2f
+1:      ret
+2:      mov     x16, x0
+        stp     x29, x30, [sp, #-16]!
+        .cfi_def_cfa_offset 16
+        .cfi_offset x29, -16
+        .cfi_offset x30, -8
+        mov     x29, sp
+        bl      gosched_morestack
+        ldp     x29, x30, [sp], #16
+        .cfi_def_cfa_offset 0
+        .cfi_restore x29
+        .cfi_restore x30
+        ret
+END gosched_ensure_stack
+
 // The registers of the third argument and of the fourth.
 #define ARG_2 x2
 #define ARG_3 x3

@@ -41,15 +41,22 @@
         b       \target
 .endm
 
-// void gosched_entersyscall(void): lets the P go, in a way that makes it cheap to get it back.
-FUNCTION gosched_entersyscall
+// void gosched_entersyscall_impl(void): lets the P go, in a way that makes it cheap to get it back.
+FUNCTION gosched_entersyscall_impl
         ENTERSYSCALL gosched_reentersyscall
-END gosched_entersyscall
+END gosched_entersyscall_impl
 
-// void gosched_entersyscallblock(void): hands the P on to another M.
-FUNCTION gosched_entersyscallblock
+// void gosched_entersyscallblock_impl(void): hands the P on to another M.
+FUNCTION gosched_entersyscallblock_impl
         ENTERSYSCALL gosched_entersyscallblock_from
-END gosched_entersyscallblock
+END gosched_entersyscallblock_impl
+
+// void gosched_exitsyscall(void): for C. No stub of entry.S, as there is no stack to be had in a system call.
+        .hidden gosched_exitsyscall_impl
+FUNCTION gosched_exitsyscall
+        BTI_C
+        b       gosched_exitsyscall_impl
+END gosched_exitsyscall
 
 // int gosched_asmcgocall(int (*fn)(void *), void *arg): calls fn(arg) on g0's stack, and returns what it
 // returns. Go's asmcgocall.

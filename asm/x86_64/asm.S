@@ -292,11 +292,20 @@ FUNCTION gosched_mcall_by_jump
         jmpq    *%rcx
 END gosched_mcall_by_jump
 
-// void gosched_gogo(Gobuf *buf, ..., guard in rcx): resumes the G whose sched buf
+// void gosched_gogo(G *gp): gosched_gogo_buf for C, which knows no Gobuf.
+FUNCTION gosched_gogo
+        endbr64
+        .cfi_undefined %rip
+        movq    G_STACKGUARD0(%rdi), %rcx
+        addq    $G_SCHED, %rdi
+        jmp     gosched_gogo_buf
+END gosched_gogo
+
+// void gosched_gogo_buf(Gobuf *buf, ..., guard in rcx): resumes the G whose sched buf
 // is, where it says, with its stackguard0, which the caller has at hand, as limit.
 // One way: nothing comes back here. Jumped to, never called, and with rdi = buf
 // still set on arrival, which is how goexit finds its G. Go's gogo.
-FUNCTION gosched_gogo
+FUNCTION gosched_gogo_buf
         endbr64
         .cfi_undefined %rip                     // there is nothing to return to
         leaq    -G_SCHED(%rdi), %rdx            // buf->g, without a load that the next mcall waits for
@@ -319,7 +328,7 @@ FUNCTION gosched_gogo
         movq    G_TP-G_SCHED(%rdi), %r8
         callq   set_locals                      // it returns, on g0's stack
         jmp     .Lgogo_locals
-END gosched_gogo
+END gosched_gogo_buf
 
 // Makes the thread-locals at r8 those of this thread, and takes malloc's two words along. It
 // returns as any function, so the predictor is in step. A signal handler sees the one thread

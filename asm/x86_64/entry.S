@@ -63,6 +63,23 @@
         .size   \name, . - \name
 .endm
 
+// void gosched_ensure_stack(size_t n): the check of a function that needs n bytes, made by its caller.
+FUNCTION gosched_ensure_stack
+        endbr64
+        TLS_G   %rax
+        movq    %fs:(%rax), %rax                // rax = g
+        testq   %rax, %rax
+        je      1f                              // a foreign thread has a thread's stack
+        movq    %rsp, %r11
+        subq    %rdi, %r11
+        jb      2f
+        cmpq    G_STACKGUARD0(%rax), %r11
+        jb      2f
+1:      ret
+2:      movq    %rdi, %r10
+        jmp     gosched_morestack
+END gosched_ensure_stack
+
 // The registers of the third argument and of the fourth.
 #define ARG_2 %rdx
 #define ARG_3 %rcx

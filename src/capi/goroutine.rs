@@ -12,9 +12,9 @@ use crate::capi;
 use crate::capi::caller::{need_goroutine, null};
 use crate::runtime::runtime2::{G, TraceBlockReason, Unlockf, WaitReason};
 use crate::runtime::{
-    ENTRY_ROOM, Entry, MAIN_KIND, MAX_GOMAXPROCS, Maker, enqueue, entersyscall, exitsyscall, fixed_kind,
-    getg, goexit1, gogo, gopark, goready, gosched, guest, mcall, misuse, newproc1, on_goroutine, room_for,
-    rt0_go, run_main, set_gomaxprocs, set_max_stack, shrinkstack, started, systemstack, time_sleep,
+    ENTRY_ROOM, Entry, MAIN_KIND, MAX_GOMAXPROCS, Maker, StackKind, enqueue, entersyscall, exitsyscall,
+    fixed_kind, getg, goexit1, gogo, gopark, goready, gosched, guest, mcall, misuse, newproc1, on_goroutine,
+    room_for, rt0_go, run_main, set_gomaxprocs, set_max_stack, shrinkstack, started, systemstack, time_sleep,
     wanted_procs,
 };
 
@@ -31,19 +31,40 @@ fn errno(error: &io::Error) -> c_int {
     })
 }
 
+type MainFn = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+
 /// The arguments and the result of a call of `gosched_run`.
 struct Call {
-    main: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+    main: MainFn,
     arg: *mut c_void,
     result: *mut c_void,
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_run_impl(
-    main: Option<unsafe extern "C" fn(*mut c_void) -> *mut c_void>,
+    main: Option<MainFn>,
     arg: *mut c_void,
     result: *mut *mut c_void,
 ) -> c_int {
+    // SAFETY: as the program says.
+    unsafe { run_on(MAIN_KIND, main, arg, result) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_run_copying_impl(
+    main: Option<MainFn>,
+    arg: *mut c_void,
+    result: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: as the program says.
+    unsafe { run_on(StackKind::Copying, main, arg, result) }
+}
+
+/// Runs `main(arg)` on a goroutine with this kind of stack, and waits for its result.
+///
+/// # Safety
+/// As `gosched_run`.
+unsafe fn run_on(kind: StackKind, main: Option<MainFn>, arg: *mut c_void, result: *mut *mut c_void) -> c_int {
     unsafe fn call(call: *mut c_void) {
         // SAFETY: it is `this` below, which isn't touched before run_main has returned.
         let call = unsafe { &mut *call.cast::<Call>() };
@@ -58,7 +79,7 @@ unsafe extern "C" fn gosched_run_impl(
     let mut this = Call { main, arg, result: ptr::null_mut() };
     let ran = rt0_go(Some(false)).and_then(|()| {
         // SAFETY: `call` may run on another thread, and doesn't unwind, as `main` doesn't.
-        unsafe { run_main(call, (&raw mut this).cast(), MAIN_KIND, &Maker::at(0)) }
+        unsafe { run_main(call, (&raw mut this).cast(), kind, &Maker::at(0)) }
     });
     if let Err(error) = ran {
         return errno(&error);
@@ -113,12 +134,18 @@ unsafe extern "C" fn gosched_exit_impl() -> ! {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_park_impl(unlockf: Option<Unlockf>, lock: *mut c_void, reason: u32) {
     need_goroutine("gosched_park", "park");
-    let Some(&reason) = WaitReason::ALL.get(reason as usize) else {
-        misuse(format_args!("gosched_park: there is no reason {reason}"))
-    };
+    let reason = reason_of("gosched_park", reason);
     // SAFETY: `unlockf` touches no stack of the goroutine's, doesn't park or unwind, and returns false only
     // if nobody made the goroutine ready; without one, it was published before.
     unsafe { gopark(unlockf, lock, reason, TraceBlockReason::Generic, 1) }
+}
+
+/// The reason that `function` was called with.
+pub(super) fn reason_of(function: &str, reason: u32) -> WaitReason {
+    match WaitReason::ALL.get(reason as usize) {
+        Some(&reason) => reason,
+        None => misuse(format_args!("{function}: there is no reason {reason}")),
+    }
 }
 
 /// The reasons in C have Go's numbers.

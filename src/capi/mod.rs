@@ -19,11 +19,15 @@
 //! | `header/` | what the header declares; it is made of that folder |
 //! | `caller.rs` | what ends a program that calls where it can't, or with NULL |
 //! | `goroutine.rs` | what the stubs for goroutines go on in |
+//! | `port.rs` | what those go on in that a port calls, besides what programs do |
+//! | `report.rs` | what a port says in reports |
 //! | `chan.rs` | what the stubs for channels and select go on in |
 
 mod caller;
 mod chan;
 mod goroutine;
 mod header;
+mod port;
+mod report;
 
 pub use header::*;

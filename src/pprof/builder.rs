@@ -170,7 +170,7 @@ impl Builder {
         location.number(1, id).number(2, mapping.map_or(0, |i| i as u64 + 1)).number(3, pc as u64);
         let lines: Vec<(String, String, u32)> = self.symbols.functions(pc)[begin..end]
             .iter()
-            .map(|Symbol { function, file, line }| (function.clone(), file.clone(), *line))
+            .map(|Symbol { function, file, line, .. }| (function.clone(), file.clone(), *line))
             .collect();
         for (function, file, line) in lines {
             if function.is_empty() {

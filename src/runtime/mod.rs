@@ -117,6 +117,7 @@ pub use data::hchan::{Hchan, HchanExt, Type, Waitq};
 pub use data::runtime2;
 pub use data::timer::{Timer, TimerFn};
 pub use embed::hooks::{Hooks, set_hooks};
+pub use embed::symbolizer::{CodePlace, Symbolizer, set_symbolizer};
 pub use embed::trace::{Event, Tracer, set_tracer};
 pub use mem::morestack_check::with_stack;
 pub use netpoll::epoll::netpoll_is_poll_descriptor;
@@ -170,6 +171,7 @@ pub(crate) use g::status::{
 #[cfg(feature = "tracing")]
 pub(crate) use g::values::Values;
 pub(crate) use g::values::{Inherited, Key, begin_locals, end_locals, with_values};
+pub(crate) use lock::mutex::{lock_key, unlock_key};
 pub(crate) use lock::note::{noteclear, notewakeup};
 pub(crate) use lock::{lock, unlock};
 pub(crate) use m::count::{mcount_now, set_max_threads};
@@ -191,7 +193,7 @@ pub(crate) use prof::{
     walk::Copies,
 };
 pub(crate) use report::explored::{left_behind, story};
-pub(crate) use report::goroutine_panic::fatalpanic;
+pub(crate) use report::goroutine_panic::{fatalpanic, fatalpanic_of_port};
 #[cfg(feature = "pprof")]
 pub(crate) use report::{
     goroutines::{Doing, each_goroutine},
@@ -208,12 +210,12 @@ pub(crate) use sched::goexit::goexit1;
 pub(crate) use sched::gosched::{gosched, gosched_if_busy, goschedguarded, goyield};
 pub(crate) use sched::join::{drop_handle, finish, set_end_waker, take_end_waker, wait_for_end};
 pub(crate) use sched::must_wait::{as_goroutine, guest, must_wait, where_nothing_parks};
-pub(crate) use sched::park::gopark;
+pub(crate) use sched::park::{gopark, goparkunlock};
 pub(crate) use sched::parker::Parker;
 pub(crate) use sched::pin::{proc_pin, proc_unpin};
 pub(crate) use sched::point::{point, value_for_program};
 pub(crate) use sched::poll::poll_work;
-pub(crate) use sched::ready::{enqueue, goready, injectglist};
+pub(crate) use sched::ready::{enqueue, goready, injectglist, newproc_at};
 pub(crate) use sched::spin::{can_spin, do_spin};
 pub(crate) use sched::syscall::{entersyscall, entersyscallblock, exitsyscall, notetsleepg};
 pub(crate) use sema::join::wait_for_end_limited;

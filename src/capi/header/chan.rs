@@ -3,7 +3,8 @@
 use std::ffi::{c_int, c_void};
 
 /// A channel of values of one size: Go's `chan`. Any number of goroutines and threads may use one at
-/// the same time.
+/// the same time. It begins as Go's does, with two words: what `gosched_chan_len` says and `gosched_chan_cap`, for code
+/// that a compiler has made so.
 pub struct Chan {
     _opaque: (),
 }

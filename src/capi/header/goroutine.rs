@@ -65,6 +65,17 @@ unsafe extern "C" {
         result: *mut *mut c_void,
     ) -> c_int;
 
+    /// `gosched_run`, with its goroutine on a copying stack. Where no goroutine was made before, it is number 1, as in
+    /// Go.
+    ///
+    /// # Safety
+    /// As `gosched_run`; and `main` keeps the rules for copying stacks.
+    pub fn gosched_run_copying(
+        main: Option<unsafe extern "C" fn(arg: *mut c_void) -> *mut c_void>,
+        arg: *mut c_void,
+        result: *mut *mut c_void,
+    ) -> c_int;
+
     /// Makes a goroutine on a copying stack that runs `fn(arg)`, and puts it next on this processor.
     /// It ends when `fn` returns. Go's `newproc`, in `proc.go`, which is its `go` statement.
     ///
@@ -109,7 +120,8 @@ unsafe extern "C" {
     /// On a goroutine of C code. C++ destructors don't run.
     pub fn gosched_exit() -> !;
 
-    /// The running goroutine; NULL on a thread that isn't one of the runtime's. Go's `getg`.
+    /// The running goroutine; NULL on a thread that isn't one of the runtime's. Go's `getg`. In a signal handler, it is what
+    /// was interrupted.
     ///
     /// On the scheduler's stack, in what `gosched_systemstack` and `gosched_park` call, it is what the
     /// scheduler itself runs on, and no goroutine.

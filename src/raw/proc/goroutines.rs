@@ -36,6 +36,28 @@ pub unsafe fn newcoro(c: *mut Coro, f: CoroFn, arg: *mut c_void) {
     unsafe { runtime::newcoro_here(c, f, arg) }
 }
 
+/// [`newproc`], for a goroutine that was made at `callerpc`, an address that a call returns to: what reports show.
+/// Go's `newproc1`, in `proc.go`.
+///
+/// # Safety
+/// As [`newproc`].
+pub unsafe fn newproc_at(f: Option<unsafe extern "C" fn(*mut c_void)>, arg: *mut c_void, callerpc: usize) {
+    entry_check();
+    // SAFETY: the runtime runs and `f(arg)` keeps the rules for copying stacks, as the caller says.
+    unsafe { runtime::newproc_at(f, arg, callerpc) }
+}
+
+/// The bytes that are the embedder's in a goroutine that [`newproc`], [`newproc_at`] or [`newcoro`] has made:
+/// [`SLOT_SIZE`](crate::runtime2::SLOT_SIZE) of them, from a multiple of 16 on. They stay where they are, and aren't
+/// cleared: what a goroutine that has ended left there, the next one may find.
+///
+/// # Safety
+/// `gp` is a G, made by one of these.
+pub unsafe fn slot(gp: *mut G) -> *mut c_void {
+    // SAFETY: a G, as the caller says, and G's are never freed.
+    unsafe { &*gp }.ext.slot.for_port()
+}
+
 offered! {
     /// Waits in `c` in place of the goroutine that waits there, which goes on at once, on this thread and in
     /// this time slice; returns when another switches in turn, or when the coroutine ends. In a coroutine
@@ -274,29 +296,6 @@ pub unsafe fn casgcopystack(gp: *mut G) -> u32 {
     runtime::casgcopystack(unsafe { &*gp })
 }
 
-/// Keeps the caller on its M and its M on its P, until [`releasem`]. Go's `acquirem`, in
-/// `runtime1.go`.
-pub fn acquirem() -> *mut M {
-    runtime::acquirem().map_or(std::ptr::null_mut(), |mp| std::ptr::from_ref(mp).cast_mut())
-}
-
-/// Undoes [`acquirem`]. Go's `releasem`, in `runtime1.go`.
-///
-/// # Safety
-/// `mp` is what acquirem returned, and is released once.
-pub unsafe fn releasem(mp: *mut M) {
-    // SAFETY: null, or an M, which is never freed.
-    runtime::releasem(unsafe { mp.as_ref() })
-}
-
-/// Whether the running goroutine is locked to its thread. Go's `lockedOSThread`, in `proc.go`.
-///
-/// # Safety
-/// On an M.
-pub unsafe fn locked_os_thread() -> bool {
-    runtime::locked_os_thread()
-}
-
 /// Whether there is other work for this P: for background work that should then step aside.
 /// Go's `pollWork`, in `proc.go`.
 ///
@@ -355,20 +354,8 @@ pub fn free_os_memory() {
 /// called in.
 pub unsafe fn shrinkstack(gp: *mut G) {
     if getg() == gp {
-        throw("shrinkstack on the stack that is to shrink");
+        runtime::throw("shrinkstack on the stack that is to shrink");
     }
     // SAFETY: a G that isn't running and can't begin to, as the caller says; G's are never freed.
     runtime::systemstack(|| runtime::shrinkstack(unsafe { &*gp }))
-}
-
-/// Ends the process for a broken invariant: the message, a backtrace and every goroutine go to
-/// stderr, and the status is 2. Go's `throw`, in `panic.go`.
-pub fn throw(message: &str) -> ! {
-    runtime::throw(message)
-}
-
-/// Ends the process for an error of the program, as [`throw`] does, without a backtrace of the
-/// runtime. Go's `fatal`, in `panic.go`.
-pub fn fatal(message: &str) -> ! {
-    runtime::fatal(message)
 }

@@ -56,19 +56,25 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `goroutines.rs` | `newproc`, `gopark`, `goready`, `Gosched`, `newcoro`, `timeSleep`, `mcall`, `gogo` |
-//! | `world.rs` | `entersyscall`, `stopTheWorld`, `forEachP`, `suspendG`, `schedEnableUser`, `procPin` |
+//! | `locks.rs` | `acquirem`, `procPin`, `LockOSThread`, `lock`, `goparkunlock` |
+//! | `report.rs` | `throw`, `fatal`, `fatalpanic` |
+//! | `world.rs` | `entersyscall`, `stopTheWorld`, `forEachP`, `suspendG`, `schedEnableUser` |
 
 mod goroutines;
+mod locks;
+mod report;
 mod world;
 
 #[doc(hidden)]
 pub use crate::runtime::with_stack;
 pub use crate::runtime::{
-    AdjustInfo, Coro, CoroFn, Event, Frame, FrameMap, FrameMapRegistration, GList, GQueue, Hooks,
-    PreemptibleError, PreemptibleRegistration, StwReason, SuspendGState, Tracer, WorldStop,
-    register_frame_map, register_preemptible, schedtrace, set_hooks, set_tracer,
+    AdjustInfo, CodePlace, Coro, CoroFn, Event, Frame, FrameMap, FrameMapRegistration, GList, GQueue, Hooks,
+    PreemptibleError, PreemptibleRegistration, StwReason, SuspendGState, Symbolizer, Tracer, WorldStop,
+    register_frame_map, register_preemptible, schedtrace, set_hooks, set_symbolizer, set_tracer,
 };
 pub use goroutines::*;
+pub use locks::*;
+pub use report::*;
 pub use world::*;
 
 #[doc = include_str!("../../../docs/copying-stacks.md")]

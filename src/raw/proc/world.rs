@@ -152,23 +152,6 @@ pub unsafe fn become_system_goroutine() {
     runtime::become_system_goroutine()
 }
 
-/// Keeps the running goroutine on its P, unpreempted, until [`proc_unpin`]; returns the P's number. What
-/// pins doesn't park. Go's `procPin`, in `proc.go`.
-///
-/// # Safety
-/// On a goroutine.
-pub unsafe fn proc_pin() -> i32 {
-    runtime::proc_pin()
-}
-
-/// Undoes [`proc_pin`]. Go's `procUnpin`, in `proc.go`.
-///
-/// # Safety
-/// Once for each [`proc_pin`], on the same goroutine.
-pub unsafe fn proc_unpin() {
-    runtime::proc_unpin()
-}
-
 /// Calls `f` with every G, while none can be added. Those whose goroutine has ended are
 /// [`GDEAD`](crate::runtime2::GDEAD), and will be used again; one whose memory has gone back to the system
 /// isn't among them. Go's `forEachG`, in `proc.go`.

@@ -11,6 +11,8 @@ use crate::runtime::arch::{getg, stack_pointer};
 use crate::runtime::data::ext::{Coro, CoroFn, Entry};
 use crate::runtime::data::runtime2::G;
 
+// C knows some of these by types of its own.
+#[allow(clashing_extern_declarations)]
 unsafe extern "C" {
     fn gosched_mcall(f: *const c_void);
     fn gosched_goexit();
@@ -20,8 +22,8 @@ unsafe extern "C" {
     fn gosched_setg(gp: *mut c_void);
     fn gosched_morestack_preempted();
     fn gosched_asmcgocall(f: unsafe extern "C" fn(*mut c_void) -> c_int, arg: *mut c_void) -> c_int;
-    fn gosched_entersyscall();
-    fn gosched_entersyscallblock();
+    fn gosched_entersyscall_impl();
+    fn gosched_entersyscallblock_impl();
     fn gosched_preemptible_section() -> Section;
     fn gosched_called_from(regs: &Regs, f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void);
     fn gosched_guarded(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void, at: *mut usize) -> c_int;
@@ -126,7 +128,7 @@ pub(crate) unsafe fn asmcgocall(f: unsafe extern "C" fn(*mut c_void) -> c_int, a
 #[inline(always)]
 pub(in crate::runtime) unsafe fn entersyscall_here() {
     // SAFETY: on a goroutine without locks that leaves the system call again, as the caller says.
-    unsafe { gosched_entersyscall() }
+    unsafe { gosched_entersyscall_impl() }
 }
 
 /// [`entersyscall_here`] for a system call that blocks. Go's `entersyscallblock`.
@@ -136,7 +138,7 @@ pub(in crate::runtime) unsafe fn entersyscall_here() {
 #[inline(always)]
 pub(in crate::runtime) unsafe fn entersyscallblock_here() {
     // SAFETY: on a goroutine without locks that leaves the system call again, as the caller says.
-    unsafe { gosched_entersyscallblock() }
+    unsafe { gosched_entersyscallblock_impl() }
 }
 
 /// Makes a coroutine on a copying stack, noting the caller's pc. Go's `newcoro`.

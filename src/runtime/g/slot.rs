@@ -4,12 +4,19 @@
 //! Values go in and out by their address: without optimisation, each function that they are passed through
 //! would have a copy on its stack.
 
+use std::ffi::c_void;
+
 use crate::runtime::data::ext::{SLOT_SIZE, Slot};
 
 impl Slot {
     /// Whether a `V` fits into the slot; if not, it goes into a box.
     const fn fits<V>() -> bool {
         size_of::<V>() <= SLOT_SIZE && align_of::<V>() <= align_of::<Slot>()
+    }
+
+    /// Where it is, for who knows that nobody else uses it: a goroutine that C has made has nothing in it.
+    pub(crate) fn for_port(&self) -> *mut c_void {
+        self.0.get().cast()
     }
 
     /// Makes a place for a value, and returns it.

@@ -4,21 +4,22 @@ use std::mem;
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{Held, held, hold};
-use crate::runtime::data::runtime2::{M, Mutex};
+use crate::runtime::data::ext::MutexKey;
+use crate::runtime::data::runtime2::M;
 
-/// [`lock`](super::lock) without the check of the rank. Go's `lock2`.
+/// [`lock`](super::lock) without the check of the rank, which the locks of a port have none of. Go's `lock2`.
 #[inline(always)]
-pub(super) fn lock2(mp: Option<&'static M>, l: &Mutex) {
+pub(super) fn lock2(mp: Option<&'static M>, key: &MutexKey) {
     if let Some(mp) = mp {
         mem::forget(hold(mp));
     }
-    l.key.lock();
+    key.lock();
 }
 
 /// [`lock2`], if nobody has the lock; says whether that is so.
-pub(super) fn try_lock2(mp: Option<&'static M>, l: &Mutex) -> bool {
+pub(super) fn try_lock2(mp: Option<&'static M>, key: &MutexKey) -> bool {
     let held = mp.map(hold);
-    let locked = l.key.try_lock();
+    let locked = key.try_lock();
     if locked {
         mem::forget(held);
     }
@@ -28,8 +29,8 @@ pub(super) fn try_lock2(mp: Option<&'static M>, l: &Mutex) -> bool {
 /// [`unlock`](super::unlock) without the rank's bookkeeping; the M keeps its P for as long as the caller wants.
 /// Go's `unlock2`.
 #[inline(always)]
-pub(super) fn unlock2(mp: Option<&'static M>, l: &Mutex) -> Option<Held> {
-    l.key.unlock();
+pub(super) fn unlock2(mp: Option<&'static M>, key: &MutexKey) -> Option<Held> {
+    key.unlock();
     if mp.is_some_and(|mp| mp.locks.get() <= 0) {
         throw("runtime·unlock: lock count");
     }

@@ -14,16 +14,16 @@ pub(super) fn get_lock_rank(_l: &Mutex) -> LockRank {
 
 #[inline(always)]
 pub(super) fn lock_with_rank(mp: Option<&'static M>, l: &Mutex, _rank: LockRank) {
-    crate::runtime::lock::lock2::lock2(mp, l);
+    crate::runtime::lock::lock2::lock2(mp, &l.key);
 }
 
 pub(super) fn try_lock_with_rank(mp: Option<&'static M>, l: &Mutex) -> bool {
-    crate::runtime::lock::lock2::try_lock2(mp, l)
+    crate::runtime::lock::lock2::try_lock2(mp, &l.key)
 }
 
 #[inline(always)]
 pub(super) fn unlock_with_rank(mp: Option<&'static M>, l: &Mutex) -> Option<Held> {
-    crate::runtime::lock::lock2::unlock2(mp, l)
+    crate::runtime::lock::lock2::unlock2(mp, &l.key)
 }
 
 #[inline(always)]

@@ -39,15 +39,15 @@ pub(super) fn lock_with_rank(mp: Option<&'static M>, l: &Mutex, rank: LockRank) 
         // What is noted here is consistent where a signal handler may take a lock.
         let _held = hold(mp);
         note_held(mp, addr(l), rank);
-        return lock2(Some(mp), l);
+        return lock2(Some(mp), &l.key);
     }
-    lock2(None, l);
+    lock2(None, &l.key);
 }
 
 /// Takes a lock if nobody has it; says whether that is so. Who doesn't wait may try any lock, whatever it holds.
 pub(super) fn try_lock_with_rank(mp: Option<&'static M>, l: &Mutex) -> bool {
     let _held = mp.map(hold);
-    let locked = try_lock2(mp, l);
+    let locked = try_lock2(mp, &l.key);
     if let Some(mp) = mp.filter(|_| locked) {
         note(mp, mp.locks_held_len.get(), HeldLockInfo { rank: get_lock_rank(l).0, lock_addr: addr(l) });
     }
@@ -139,7 +139,7 @@ pub(super) fn unlock_with_rank(mp: Option<&'static M>, l: &Mutex) -> Option<Held
         eprintln!("{} : {} {:#x}", mp.id.get(), get_lock_rank(l), addr(l));
         throw("unlock without matching lock acquire");
     }
-    unlock2(mp, l)
+    unlock2(mp, &l.key)
 }
 
 /// Takes back what [`acquire_lock_rank`] noted. Go's `releaseLockRank`.

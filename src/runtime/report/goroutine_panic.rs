@@ -11,7 +11,7 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::this_m;
 use crate::runtime::data::ext::ThrowType;
 use crate::runtime::data::runtime2::G;
-use crate::runtime::report::panic::{dopanic, startpanic};
+use crate::runtime::report::panic::{Shown, dopanic, startpanic};
 use crate::runtime::report::traceback::Named;
 
 /// Has a line printed in front of std's message of a panic: whose it is. A program that has set a hook of its
@@ -73,6 +73,17 @@ pub(crate) fn fatalpanic(gp: &'static G) -> ! {
     systemstack(|| {
         startpanic(ThrowType::None);
         eprintln!("fatal error: {}panicked, and nobody joins it", Whose(gp));
-        dopanic(ThrowType::None, None)
+        dopanic(ThrowType::None, Shown::All { first: None })
+    })
+}
+
+/// Ends the process because the running goroutine has panicked in a language that is ported onto this, and nobody
+/// recovers: prints `text` as it is, and the goroutine. Go's `fatalpanic`, after its `printpanics`.
+#[cold]
+pub(crate) fn fatalpanic_of_port(text: &str) -> ! {
+    systemstack(|| {
+        startpanic(ThrowType::None);
+        eprintln!("{text}");
+        dopanic(ThrowType::None, Shown::Mine)
     })
 }

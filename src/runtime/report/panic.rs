@@ -15,7 +15,7 @@ use crate::runtime::p::procs::gomaxprocs;
 use crate::runtime::p::stop::{FREEZE_STOP_WAIT, preemptall};
 use crate::runtime::report::overflow::report_overflow;
 use crate::runtime::report::symbols::Symbols;
-use crate::runtime::report::traceback::{Mine, print_backtrace, tracebackothers};
+use crate::runtime::report::traceback::{Mine, print_backtrace, traceback_mine, tracebackothers};
 use crate::runtime::report::watchdog::give_up_after_a_while;
 
 /// The report of a fatal error, and the end of the process. On g0, or on a thread that isn't ours.
@@ -24,15 +24,22 @@ pub(in crate::runtime) fn report(fatal: Fatal<'_>) -> ! {
         Fatal::Error(s, kind) => {
             startpanic(kind);
             eprintln!("fatal error: {s}");
-            dopanic(kind, None)
+            dopanic(kind, Shown::All { first: None })
         }
         Fatal::Overflow { gp, sp, limit, frames } => report_overflow(gp, sp, limit, frames),
     }
 }
 
-/// Prints the stacks that `GOTRACEBACK` asks for, that of `first` before others, and ends the process. Go's
-/// `dopanic_m`.
-pub(super) fn dopanic(kind: ThrowType, first: Option<&'static G>) -> ! {
+/// Which goroutines a report shows, where `GOTRACEBACK` doesn't say that it is none.
+pub(super) enum Shown {
+    /// All if it asks for that, else none: the report itself has said enough. `first` comes before others.
+    All { first: Option<&'static G> },
+    /// All if it asks for that, else this thread's own.
+    Mine,
+}
+
+/// Prints stacks, and ends the process. Go's `dopanic_m`.
+pub(super) fn dopanic(kind: ThrowType, shown: Shown) -> ! {
     let level = gotraceback();
     if level.frames > 0 {
         let mut symbols = Symbols::of_the_end();
@@ -41,8 +48,11 @@ pub(super) fn dopanic(kind: ThrowType, first: Option<&'static G>) -> ! {
             print_backtrace(&mut symbols);
         }
         eprintln!();
-        if level.all {
-            tracebackothers(&mut symbols, Mine::ToPrint { first });
+        match shown {
+            Shown::All { first } if level.all => tracebackothers(&mut symbols, Mine::ToPrint { first }),
+            Shown::All { .. } => {}
+            Shown::Mine if level.all => tracebackothers(&mut symbols, Mine::ToPrint { first: None }),
+            Shown::Mine => traceback_mine(&mut symbols),
         }
         symbols.explain();
     }

@@ -15,7 +15,7 @@ use crate::runtime::data::ext::ThrowType;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::m::turn::let_some_go;
 use crate::runtime::p::idle::wake_sysmon_from_signal;
-use crate::runtime::report::panic::{dopanic, startpanic};
+use crate::runtime::report::panic::{Shown, dopanic, startpanic};
 use crate::runtime::signal::handler::{action, getsig, setsig};
 use crate::runtime::signal::sigqueue::signal_ignored;
 
@@ -88,5 +88,6 @@ fn report() -> ! {
     // Go prints the code as an unsigned number.
     eprintln!("PC={pc:#x} m={m} sigcode={}", SIGCODE.load(Ordering::Relaxed) as u64);
     // SAFETY: null, or the address of a G, whose page is never unmapped.
-    dopanic(ThrowType::User, unsafe { GP.load(Ordering::Relaxed).as_ref() })
+    let first = unsafe { GP.load(Ordering::Relaxed).as_ref() };
+    dopanic(ThrowType::User, Shown::All { first })
 }

@@ -20,6 +20,7 @@ use crate::runtime::arch::{Regs, called_from};
 use crate::runtime::base::debug::gotraceback;
 use crate::runtime::base::guarded::guarded;
 use crate::runtime::base::print::eprintln;
+use crate::runtime::embed::symbolizer::symbolizer;
 use crate::runtime::g::callers::{INNER_FRAMES, entry};
 
 /// A function at an address. There are several at one address where calls were inlined.
@@ -30,6 +31,8 @@ pub(crate) struct Symbol {
     pub(crate) file: String,
     /// 0 if it isn't known.
     pub(crate) line: u32,
+    /// Whether it is one of an embedder's runtime.
+    own: bool,
 }
 
 /// The symbols of the addresses that were looked up.
@@ -40,8 +43,19 @@ pub(crate) struct Symbols {
     without_place: bool,
 }
 
+/// What an embedder knows of an address, if it does.
+fn by_embedder(pc: usize) -> Option<Vec<Symbol>> {
+    let symbolizer = symbolizer()?;
+    let mut symbols = Vec::new();
+    symbolizer(pc, &mut |place| {
+        let (function, file) = (place.function.to_owned(), place.file.to_owned());
+        symbols.push(Symbol { function, file, line: place.line, own: place.own });
+    });
+    (!symbols.is_empty()).then_some(symbols)
+}
+
 /// What is said of an address that isn't looked up.
-static UNKNOWN: [Symbol; 1] = [Symbol { function: String::new(), file: String::new(), line: 0 }];
+static UNKNOWN: [Symbol; 1] = [Symbol { function: String::new(), file: String::new(), line: 0, own: false }];
 
 /// Whether no address can be looked up any more.
 static LOST: AtomicBool = AtomicBool::new(false);
@@ -74,9 +88,10 @@ impl Symbols {
     /// asked for before: on g0, or on a thread that isn't a goroutine's.
     pub(crate) fn functions(&mut self, pc: usize) -> &[Symbol] {
         // What isn't code has no function, as a word of a stack that a walk has taken for an address. To look it up would
-        // read there.
+        // read there. An embedder may know code that no unwinder does.
         if entry(pc).is_none() {
-            return &UNKNOWN;
+            let Some(symbols) = by_embedder(pc) else { return &UNKNOWN };
+            self.known.insert(pc, symbols);
         }
         self.look_up(pc);
         self.at(pc)
@@ -142,9 +157,9 @@ impl Symbols {
     fn look_up(&mut self, pc: usize) {
         let Symbols { known, nowhere, .. } = self;
         let look_up = || {
-            known
-                .entry(pc)
-                .or_insert_with(|| nowhere.as_ref().map_or(Vec::new(), |nowhere| nowhere.look_up(pc)));
+            known.entry(pc).or_insert_with(|| {
+                by_embedder(pc).or_else(|| Some(nowhere.as_ref()?.look_up(pc))).unwrap_or_default()
+            });
         };
         if !LOST.load(Ordering::Relaxed) && !guarded(look_up) {
             lose_names();
@@ -163,13 +178,13 @@ impl Symbol {
     fn new(function: &str) -> Symbol {
         // std's word for an address without a symbol.
         let function = if function == "<unknown>" { "" } else { function };
-        Symbol { function: without_hashes(function), file: String::new(), line: 0 }
+        Symbol { function: without_hashes(function), file: String::new(), line: 0, own: false }
     }
 
     /// Whose the function is. A report shows those of some, and above: Go's `showframe`.
     pub(crate) fn whose(&self) -> Whose {
         let is_one_of = |names: &[&str]| names.iter().any(|begins| self.function.starts_with(begins));
-        if is_one_of(&RUNTIME) {
+        if self.own || is_one_of(&RUNTIME) {
             Whose::Runtime
         } else if is_one_of(&CRATE) {
             Whose::Face

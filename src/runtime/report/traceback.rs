@@ -125,29 +125,9 @@ pub(super) enum Mine {
 /// Prints every goroutine that has begun and not ended, for a report that ends the process. Takes no lock of
 /// the runtime's, as the thread that failed may hold it. Go's `tracebackothers`.
 pub(super) fn tracebackothers(symbols: &mut Symbols, mine: Mine) {
-    let me = this_m().and_then(|mp| mp.curg.get());
+    let me = my_goroutine();
     let is_me = |gp: &G| me.is_some_and(|me| ptr::eq(me, gp));
-    let mut print = |gp: &'static G| {
-        let status = if is_me(gp) { gp.atomicstatus.load(Ordering::Relaxed) } else { hold(gp) };
-        if matches!(status & !GSCAN, GIDLE | GDEAD) {
-            return;
-        }
-        more_time();
-        write_header(&mut Stderr::new(), gp, status);
-        let (pcs, origin) = if is_me(gp) {
-            (frames_of_mine(gp), Origin::of(gp))
-        } else if !matches!(status & !GSCAN, GRUNNING | GCOPYSTACK) {
-            // SAFETY: with the scan bit it can't go on, and its stack stays as it is.
-            (Some(unsafe { callers_of_still(gp) }), Origin::of(gp))
-        } else if is_kept(gp) {
-            // No signal comes there, and to let it go takes a lock.
-            (None, Origin::without_ancestors(gp))
-        } else {
-            (snapshot::running(gp, |_| ()), Origin::without_ancestors(gp))
-        };
-        let _ = traceback(&mut Stderr::new(), symbols, pcs.as_ref(), &origin);
-        eprintln!();
-    };
+    let mut print = |gp: &'static G| print_goroutine(symbols, gp, is_me(gp));
     let first = match mine {
         Mine::ToPrint { first } => {
             me.map(&mut print);
@@ -161,6 +141,41 @@ pub(super) fn tracebackothers(symbols: &mut Symbols, mine: Mine) {
             print(gp);
         }
     });
+}
+
+/// [`tracebackothers`], for this thread's goroutine alone.
+pub(super) fn traceback_mine(symbols: &mut Symbols) {
+    if let Some(gp) = my_goroutine() {
+        print_goroutine(symbols, gp, true);
+    }
+}
+
+/// This thread's goroutine.
+fn my_goroutine() -> Option<&'static G> {
+    this_m().and_then(|mp| mp.curg.get())
+}
+
+/// Prints a goroutine that has begun and not ended; `mine` if it is this thread's.
+fn print_goroutine(symbols: &mut Symbols, gp: &'static G, mine: bool) {
+    let status = if mine { gp.atomicstatus.load(Ordering::Relaxed) } else { hold(gp) };
+    if matches!(status & !GSCAN, GIDLE | GDEAD) {
+        return;
+    }
+    more_time();
+    write_header(&mut Stderr::new(), gp, status);
+    let (pcs, origin) = if mine {
+        (frames_of_mine(gp), Origin::of(gp))
+    } else if !matches!(status & !GSCAN, GRUNNING | GCOPYSTACK) {
+        // SAFETY: with the scan bit it can't go on, and its stack stays as it is.
+        (Some(unsafe { callers_of_still(gp) }), Origin::of(gp))
+    } else if is_kept(gp) {
+        // No signal comes there, and to let it go takes a lock.
+        (None, Origin::without_ancestors(gp))
+    } else {
+        (snapshot::running(gp, |_| ()), Origin::without_ancestors(gp))
+    };
+    let _ = traceback(&mut Stderr::new(), symbols, pcs.as_ref(), &origin);
+    eprintln!();
 }
 
 /// The frames of this thread's goroutine, if the thread is on g0.

@@ -71,12 +71,7 @@ pub(in crate::runtime) unsafe fn gopark_on(
 /// [`gopark`] that releases `lock`, a runtime lock that the caller holds, and whose memory is
 /// never given back (`lock/key.rs`). Whatever takes the lock next may make the goroutine ready.
 /// Go's `goparkunlock`.
-pub(in crate::runtime) fn goparkunlock(
-    lock: &Mutex,
-    reason: WaitReason,
-    trace_reason: TraceBlockReason,
-    traceskip: i32,
-) {
+pub(crate) fn goparkunlock(lock: &Mutex, reason: WaitReason, trace_reason: TraceBlockReason, traceskip: i32) {
     release(&lock.key.locked);
     let lock = ptr::from_ref(lock).cast_mut().cast();
     // SAFETY: gopark checks that this is a goroutine, and nothing here is a thread-local's. parkunlock_c

@@ -131,13 +131,22 @@ fn start_idle(n: i32) {
     }
 }
 
-/// Where the assembly stub of `newproc` goes on, with its caller's pc. Makes a goroutine
-/// on a copying stack that runs `f(arg)`, and puts it next on this P. Go's `newproc`.
+/// Where the assembly stub of `newproc` goes on, with its caller's pc.
 ///
 /// # Safety
 /// As [`newproc`](crate::proc::newproc), whose caller calls this.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_newproc_from(f: Option<Entry>, arg: *mut c_void, callerpc: usize) {
+    // SAFETY: as the caller says.
+    unsafe { newproc_at(f, arg, callerpc) }
+}
+
+/// Makes a goroutine on a copying stack that runs `f(arg)`, made at `callerpc`, and puts it next on this P. Go's
+/// `newproc`.
+///
+/// # Safety
+/// As [`newproc`](crate::proc::newproc).
+pub(crate) unsafe fn newproc_at(f: Option<Entry>, arg: *mut c_void, callerpc: usize) {
     let Some(f) = f else { fatal("go of nil func value") };
     // A copying stack may be too small for what a new one takes.
     systemstack(|| match newproc1(f, StackKind::Copying, &Maker::at(callerpc)) {

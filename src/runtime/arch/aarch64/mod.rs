@@ -26,7 +26,7 @@ use crate::runtime::data::runtime2::{G, Gobuf};
 
 unsafe extern "C" {
     fn gosched_mcall_by_jump();
-    fn gosched_gogo();
+    fn gosched_gogo_buf();
     fn gosched_morestack();
 }
 
@@ -103,7 +103,7 @@ pub(crate) unsafe fn gogo(buf: &Gobuf, _guard: usize) -> ! {
     unsafe {
         asm!(
             "b {gogo}",
-            gogo = sym gosched_gogo,
+            gogo = sym gosched_gogo_buf,
             in("x0") buf,
             options(noreturn, nostack),
         )

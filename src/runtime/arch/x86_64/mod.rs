@@ -25,7 +25,7 @@ use crate::runtime::data::runtime2::{G, Gobuf};
 
 unsafe extern "C" {
     fn gosched_mcall_by_jump();
-    fn gosched_gogo();
+    fn gosched_gogo_buf();
     static gosched_set_by_kernel: AtomicBool;
     fn gosched_morestack();
 }
@@ -98,7 +98,7 @@ pub(crate) unsafe fn gogo(buf: &Gobuf, guard: usize) -> ! {
     unsafe {
         asm!(
             "jmp {gogo}",
-            gogo = sym gosched_gogo,
+            gogo = sym gosched_gogo_buf,
             in("rdi") buf,
             in("rcx") guard,
             options(noreturn, nostack),

@@ -1,0 +1,219 @@
+//! What a port calls, besides what programs do: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe`
+//! block relies on what the function of the same name in `header/` asks of its caller.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::slice;
+
+use crate::capi;
+use crate::capi::caller::{need_goroutine, null};
+use crate::capi::goroutine::reason_of;
+use crate::runtime::runtime2::{G, M, MutexKey, SLOT_SIZE, TraceBlockReason};
+use crate::runtime::{
+    Coro, Entry, GList, acquirem, coroswitch, exitsyscall, free_os_memory, gcount, gopark, gosched_if_busy,
+    goschedguarded, goyield, injectglist, lock_key, lock_os_thread, locked_os_thread, mcount_now, newproc_at,
+    poll_work, proc_pin, proc_unpin, releasem, set_max_threads, systemstack, unlock_key, unlock_os_thread,
+};
+
+const _: () = assert!(size_of::<capi::Coroutine>() == size_of::<Coro>());
+const _: () = assert!(size_of::<capi::Mutex>() == size_of::<MutexKey>());
+const _: () = assert!(capi::GOSCHED_SLOT_SIZE <= SLOT_SIZE);
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_newproc_at_impl(f: Option<Entry>, arg: *mut c_void, callerpc: usize) {
+    // SAFETY: `f` keeps the rules for copying stacks.
+    unsafe { newproc_at(f, arg, callerpc) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_coroswitch_impl(coro: *mut Coro) {
+    need_goroutine("gosched_coroswitch", "switch to a coroutine");
+    // SAFETY: on a goroutine, and the coroutine stays.
+    unsafe { coroswitch(coro) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_goyield_impl() {
+    need_goroutine("gosched_goyield", "yield");
+    // SAFETY: on a goroutine.
+    unsafe { goyield() }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_yield_if_busy_impl() {
+    need_goroutine("gosched_yield_if_busy", "yield");
+    // SAFETY: on a goroutine.
+    unsafe { gosched_if_busy() }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_yield_guarded_impl() {
+    need_goroutine("gosched_yield_guarded", "yield");
+    // SAFETY: on a goroutine.
+    unsafe { goschedguarded() }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_poll_work_impl() -> bool {
+    poll_work()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_injectglist_impl(gs: *const *mut G, n: usize) {
+    if n == 0 {
+        return;
+    }
+    if gs.is_null() {
+        null("gosched_injectglist", "gs")
+    }
+    let list = GList::default();
+    // SAFETY: `gs` are `n` G's.
+    for &gp in unsafe { slice::from_raw_parts(gs, n) }.iter().rev() {
+        if gp.is_null() {
+            null("gosched_injectglist", "g")
+        }
+        // SAFETY: a G, and those are never freed.
+        list.push(unsafe { &*gp });
+    }
+    systemstack(|| injectglist(&list))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_goid_impl(gp: *mut G) -> u64 {
+    // SAFETY: a G, and those are never freed.
+    unsafe { goroutine("gosched_goid", gp) }.goid.get()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_slot_impl(gp: *mut G) -> *mut c_void {
+    // SAFETY: a G, and those are never freed.
+    unsafe { goroutine("gosched_slot", gp) }.ext.slot.for_port()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_defer_impl(gp: *mut G) -> *mut *mut c_void {
+    // SAFETY: a G, and those are never freed.
+    unsafe { goroutine("gosched_defer", gp) }._defer.as_ptr()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_panic_impl(gp: *mut G) -> *mut *mut c_void {
+    // SAFETY: a G, and those are never freed.
+    unsafe { goroutine("gosched_panic", gp) }._panic.as_ptr()
+}
+
+/// The G that `function` was called with.
+///
+/// # Safety
+/// Null, or a G.
+unsafe fn goroutine(function: &str, gp: *mut G) -> &'static G {
+    // SAFETY: a G, as the caller says, and G's are never freed.
+    unsafe { gp.as_ref() }.unwrap_or_else(|| null(function, "g"))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_acquirem_impl() -> *const M {
+    acquirem().map_or(ptr::null(), ptr::from_ref)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_releasem_impl(mp: *const M) {
+    // SAFETY: null, or an M, which is never freed.
+    releasem(unsafe { mp.as_ref() })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_proc_pin_impl() -> c_int {
+    need_goroutine("gosched_proc_pin", "be pinned");
+    proc_pin()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_proc_unpin_impl() {
+    need_goroutine("gosched_proc_unpin", "be pinned");
+    proc_unpin()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_lock_impl(l: *const MutexKey) {
+    // SAFETY: a lock, or null.
+    lock_key(unsafe { mutex("gosched_lock", l) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_unlock_impl(l: *const MutexKey) {
+    // SAFETY: a lock, or null.
+    unlock_key(unsafe { mutex("gosched_unlock", l) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_parkunlock_impl(l: *const MutexKey, reason: u32) {
+    /// What the park does when the goroutine is off its stack. Go's `parkunlock_c`.
+    ///
+    /// # Safety
+    /// `l` is a lock that this thread has.
+    unsafe extern "C" fn parkunlock(_: *mut G, l: *mut c_void) -> bool {
+        // SAFETY: the lock that is passed below, and that stays.
+        unlock_key(unsafe { &*l.cast::<MutexKey>() });
+        true
+    }
+
+    need_goroutine("gosched_parkunlock", "park");
+    let reason = reason_of("gosched_parkunlock", reason);
+    // SAFETY: a lock, or null.
+    let lock = ptr::from_ref(unsafe { mutex("gosched_parkunlock", l) }).cast_mut().cast();
+    // SAFETY: on a goroutine. The function touches the lock alone, doesn't park or unwind, and returns true.
+    unsafe { gopark(Some(parkunlock), lock, reason, TraceBlockReason::Generic, 1) }
+}
+
+/// The lock that `function` was called with.
+///
+/// # Safety
+/// Null, or a lock that stays.
+unsafe fn mutex<'a>(function: &str, l: *const MutexKey) -> &'a MutexKey {
+    // SAFETY: a lock, as the caller says: zeros at first, which are one that nobody has.
+    unsafe { l.as_ref() }.unwrap_or_else(|| null(function, "lock"))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_lock_os_thread_impl() {
+    need_goroutine("gosched_lock_os_thread", "be locked to its thread");
+    lock_os_thread()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_unlock_os_thread_impl() {
+    need_goroutine("gosched_unlock_os_thread", "be locked to its thread");
+    unlock_os_thread()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_locked_os_thread_impl() -> bool {
+    locked_os_thread()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_exitsyscall_impl() {
+    // SAFETY: the goroutine is in a system call.
+    unsafe { exitsyscall() }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_gcount_impl() -> c_int {
+    gcount()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_mcount_impl() -> c_int {
+    mcount_now()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_set_max_threads_impl(n: c_int) -> c_int {
+    set_max_threads(n)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_free_os_memory_impl() {
+    systemstack(free_os_memory)
+}

@@ -1,0 +1,83 @@
+//! What a port says in reports: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block relies on
+//! what the function of the same name in `header/` asks of its caller.
+
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::OnceLock;
+
+use crate::capi;
+use crate::capi::caller::null;
+use crate::runtime::{CodePlace, fatal, fatalpanic_of_port, set_symbolizer, systemstack, throw};
+
+/// The text that `function` was called with, where there is room to look at it.
+///
+/// # Safety
+/// Null, or a C string, which stays.
+unsafe fn text<'a>(function: &str, message: *const c_char) -> Cow<'a, str> {
+    if message.is_null() {
+        null(function, "message")
+    }
+    // SAFETY: a C string, as the caller says.
+    unsafe { CStr::from_ptr(message) }.to_string_lossy()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_throw_impl(message: *const c_char) -> ! {
+    // SAFETY: a C string, or null.
+    systemstack(|| throw(&unsafe { text("gosched_throw", message) }))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_fatal_impl(message: *const c_char) -> ! {
+    // SAFETY: a C string, or null.
+    systemstack(|| fatal(&unsafe { text("gosched_fatal", message) }))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gosched_fatalpanic_impl(message: *const c_char) -> ! {
+    // SAFETY: a C string, or null.
+    systemstack(|| fatalpanic_of_port(&unsafe { text("gosched_fatalpanic", message) }))
+}
+
+type Symbolize = unsafe extern "C" fn(usize, *mut capi::CodePlace, usize) -> usize;
+
+static SYMBOLIZE: OnceLock<Symbolize> = OnceLock::new();
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_set_symbolizer_impl(symbolize: Option<Symbolize>) -> c_int {
+    let Some(symbolize) = symbolize else { return libc::EINVAL };
+    systemstack(|| {
+        if SYMBOLIZE.set(symbolize).is_err() || set_symbolizer(ask).is_err() {
+            return libc::EBUSY;
+        }
+        0
+    })
+}
+
+/// How many functions an address can have, one inlined in the other.
+const MOST: usize = 16;
+
+/// Passes on what the program's symbolizer says.
+fn ask(pc: usize, found: &mut dyn FnMut(CodePlace<'_>)) {
+    const UNKNOWN: capi::CodePlace =
+        capi::CodePlace { function: std::ptr::null(), file: std::ptr::null(), line: 0, own: false };
+    let Some(symbolize) = SYMBOLIZE.get() else { return };
+    let mut places = [UNKNOWN; MOST];
+    // SAFETY: there is room for so many, and it doesn't unwind.
+    let n = unsafe { symbolize(pc, places.as_mut_ptr(), MOST) };
+    for place in &places[..n.min(MOST)] {
+        // SAFETY: null, or C strings, which stay.
+        let (function, file) = unsafe { (name(place.function), name(place.file)) };
+        let line = u32::try_from(place.line).unwrap_or(0);
+        found(CodePlace { function: &function, file: &file, line, own: place.own });
+    }
+}
+
+/// A name; none for null.
+///
+/// # Safety
+/// Null, or a C string, which stays.
+unsafe fn name<'a>(name: *const c_char) -> Cow<'a, str> {
+    // SAFETY: a C string, as the caller says.
+    if name.is_null() { Cow::Borrowed("") } else { unsafe { CStr::from_ptr(name) }.to_string_lossy() }
+}

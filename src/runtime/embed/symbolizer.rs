@@ -1,0 +1,44 @@
+//! Names of code that only an embedder knows: in place of Go's `funcline`.
+
+use std::io;
+use std::sync::OnceLock;
+
+/// A function at an address.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CodePlace<'a> {
+    /// Its name; empty if it isn't known.
+    pub function: &'a str,
+    /// The source file; empty if it isn't known.
+    pub file: &'a str,
+    /// The line in it; 0 if it isn't known.
+    pub line: u32,
+    /// Whether it is one of the embedder's own, which reports leave out as they do the scheduler's, unless
+    /// `GOTRACEBACK=system` asks for all.
+    pub own: bool,
+}
+
+/// Passes the functions at an address on, the innermost first where calls were inlined; none to have the program's own
+/// symbols looked up. The address is in an instruction, for a caller in that of the call.
+pub type Symbolizer = fn(pc: usize, found: &mut dyn FnMut(CodePlace<'_>));
+
+static SYMBOLIZER: OnceLock<Symbolizer> = OnceLock::new();
+
+/// Says who knows names of code, once and for all: it is asked for each address that a report shows, a trace or a profile.
+/// Go's `funcline`, in `symtab.go`, has tables of its compiler's.
+///
+/// It is called on g0, or on a thread that isn't ours, on several at once, and in the report of a fatal error: so it takes
+/// no lock that a goroutine may hold, and doesn't allocate. It must not panic.
+///
+/// # Errors
+/// [`AlreadyExists`](io::ErrorKind::AlreadyExists): there is one.
+pub fn set_symbolizer(f: Symbolizer) -> io::Result<()> {
+    let taken = || {
+        io::Error::new(io::ErrorKind::AlreadyExists, "there is a symbolizer already, and there can be one")
+    };
+    SYMBOLIZER.set(f).map_err(|_| taken())
+}
+
+/// Who knows names of code, besides the program's own symbols.
+pub(in crate::runtime) fn symbolizer() -> Option<Symbolizer> {
+    SYMBOLIZER.get().copied()
+}

@@ -65,3 +65,44 @@ ENTRY gosched_chan_close
 ENTRY gosched_chan_len
 ENTRY gosched_chan_cap
 ENTRY gosched_select
+
+/* A goroutine's state. */
+ENTRY gosched_readgstatus
+ENTRY gosched_casgstatus
+ENTRY gosched_cas_g_to_waiting
+ENTRY gosched_casgcopystack
+ENTRY gosched_castogscanstatus
+ENTRY gosched_casfrom_gscanstatus
+
+/* All goroutines and all P's. */
+ENTRY gosched_systemstack_scannable
+ENTRY gosched_for_each_g
+ENTRY gosched_for_each_g_race
+ENTRY gosched_for_each_p
+ENTRY gosched_p_id
+ENTRY gosched_p_slot
+ENTRY gosched_m_p
+ENTRY gosched_preemptall
+ENTRY gosched_stop_the_world
+ENTRY gosched_start_the_world
+ENTRY gosched_set_detach
+ENTRY gosched_sched_enable_user
+ENTRY gosched_become_system_goroutine
+ENTRY gosched_suspend_g
+ENTRY gosched_resume_g
+ENTRY gosched_scan_stack
+ENTRY gosched_shrinkstack
+
+/* A ported runtime's hooks. */
+ENTRY gosched_set_hooks
+ENTRY gosched_adjust_pointer
+
+/* What a compiler tells of its code. */
+ENTRY gosched_register_frame_map
+ENTRY gosched_unregister_frame_map
+ENTRY gosched_register_preemptible
+ENTRY gosched_unregister_preemptible
+
+/* A tracer. */
+ENTRY gosched_set_tracer
+ENTRY gosched_schedtrace

@@ -144,6 +144,9 @@
  *
  *   If the first goroutine calls gosched_exit, its gosched_run never returns.
  *
+ *   The other functions are for those who port a runtime. What each says of its safety is where it
+ *   may be called.
+ *
  * Compiling and linking
  *
  *     cargo rustc --release --lib --crate-type staticlib
@@ -166,6 +169,52 @@
  * How many bytes there are in each goroutine for the port: see `gosched_slot`.
  */
 #define GOSCHED_SLOT_SIZE 1024
+
+/**
+ * Just allocated, or given back to the system: no goroutine. Go's `_Gidle`.
+ */
+#define GOSCHED_GIDLE 0
+
+/**
+ * In a queue, to run; its stack belongs to nobody. Go's `_Grunnable`.
+ */
+#define GOSCHED_GRUNNABLE 1
+
+/**
+ * Running: it owns its stack. Go's `_Grunning`.
+ */
+#define GOSCHED_GRUNNING 2
+
+/**
+ * In a system call: it owns its stack, and runs nothing of the program's that counts. Go's `_Gsyscall`.
+ */
+#define GOSCHED_GSYSCALL 3
+
+/**
+ * Parked, and noted by whoever will make it ready. Go's `_Gwaiting`.
+ */
+#define GOSCHED_GWAITING 4
+
+/**
+ * Not in use: it has ended, or is being made. Go's `_Gdead`.
+ */
+#define GOSCHED_GDEAD 6
+
+/**
+ * Its stack belongs to who has set this, and moves it. Go's `_Gcopystack`.
+ */
+#define GOSCHED_GCOPYSTACK 8
+
+/**
+ * It has stopped for `gosched_suspend_g`, which hasn't come by yet. Go's `_Gpreempted`.
+ */
+#define GOSCHED_GPREEMPTED 9
+
+/**
+ * Added to one of the others: its stack belongs to a scan, and the state can't change before that is over. Go's
+ * `_Gscan`.
+ */
+#define GOSCHED_GSCAN 4096
 
 /**
  * Why a goroutine is parked, for reports: Go's `waitReason`. Go's other numbers, up to 36, will do as
@@ -230,8 +279,162 @@ enum gosched_result {
 };
 
 /**
+ * Why the world is stopped, for traces and metrics: Go's `stwReason`.
+ */
+enum gosched_stw_reason {
+    /**
+     * "unknown"
+     */
+    GOSCHED_STW_REASON_UNKNOWN = 0,
+    /**
+     * "GC mark termination"
+     */
+    GOSCHED_STW_REASON_GC_MARK_TERM = 1,
+    /**
+     * "GC sweep termination"
+     */
+    GOSCHED_STW_REASON_GC_SWEEP_TERM = 2,
+    /**
+     * "write heap dump"
+     */
+    GOSCHED_STW_REASON_WRITE_HEAP_DUMP = 3,
+    /**
+     * "goroutine profile"
+     */
+    GOSCHED_STW_REASON_GOROUTINE_PROFILE = 4,
+    /**
+     * "goroutine profile cleanup"
+     */
+    GOSCHED_STW_REASON_GOROUTINE_PROFILE_CLEANUP = 5,
+    /**
+     * "all goroutines stack trace"
+     */
+    GOSCHED_STW_REASON_ALL_GOROUTINES_STACK = 6,
+    /**
+     * "read mem stats"
+     */
+    GOSCHED_STW_REASON_READ_MEM_STATS = 7,
+    /**
+     * "AllThreadsSyscall"
+     */
+    GOSCHED_STW_REASON_ALL_THREADS_SYSCALL = 8,
+    /**
+     * "GOMAXPROCS"
+     */
+    GOSCHED_STW_REASON_GOMAXPROCS = 9,
+    /**
+     * "start trace"
+     */
+    GOSCHED_STW_REASON_START_TRACE = 10,
+    /**
+     * "stop trace"
+     */
+    GOSCHED_STW_REASON_STOP_TRACE = 11,
+};
+
+/**
+ * What has happened: Go's events, in `trace2event.go`. Behind each, what of `struct gosched_event` is set.
+ */
+enum gosched_event_kind {
+    /**
+     * A goroutine was made; it is runnable. `g`.
+     */
+    GOSCHED_EVENT_KIND_GO_CREATE = 0,
+    /**
+     * A coroutine's goroutine was made; it waits, and is unparked by the first switch to it. `g`.
+     */
+    GOSCHED_EVENT_KIND_GO_CREATE_BLOCKED = 1,
+    /**
+     * A thread that isn't the runtime's has become a goroutine, in a system call. `g`.
+     */
+    GOSCHED_EVENT_KIND_GO_CREATE_SYSCALL = 2,
+    /**
+     * A goroutine begins to run, or goes on. `g`.
+     */
+    GOSCHED_EVENT_KIND_GO_START = 3,
+    /**
+     * A goroutine has ended. `g`.
+     */
+    GOSCHED_EVENT_KIND_GO_END = 4,
+    /**
+     * A thread that isn't the runtime's, in a system call, is a goroutine no more. `g`.
+     */
+    GOSCHED_EVENT_KIND_GO_DESTROY_SYSCALL = 5,
+    /**
+     * A goroutine lets others run; it is runnable. `g`.
+     */
+    GOSCHED_EVENT_KIND_GO_SCHED = 6,
+    /**
+     * A goroutine was asked to let others run; it is runnable. `g`.
+     */
+    GOSCHED_EVENT_KIND_GO_PREEMPT = 7,
+    /**
+     * A goroutine waits. `g`, and in `number` why: Go's `traceBlockReason`, in `trace2runtime.go`.
+     */
+    GOSCHED_EVENT_KIND_GO_PARK = 8,
+    /**
+     * A goroutine that waited is runnable. `g`.
+     */
+    GOSCHED_EVENT_KIND_GO_UNPARK = 9,
+    /**
+     * A goroutine enters a system call. `g`.
+     */
+    GOSCHED_EVENT_KIND_GO_SYS_CALL = 10,
+    /**
+     * A goroutine has left a system call. `g`; `number` is 1 if it has lost its P meanwhile, and so is runnable, 0 if
+     * it runs.
+     */
+    GOSCHED_EVENT_KIND_GO_SYS_EXIT = 11,
+    /**
+     * This thread gets a P. `p`.
+     */
+    GOSCHED_EVENT_KIND_PROC_START = 12,
+    /**
+     * This thread gives up its P. `p`.
+     */
+    GOSCHED_EVENT_KIND_PROC_STOP = 13,
+    /**
+     * A P is taken from a thread that is in a system call. `p`.
+     */
+    GOSCHED_EVENT_KIND_PROC_STEAL = 14,
+    /**
+     * A P is taken from a thread whose goroutine goes on without one. `p`.
+     */
+    GOSCHED_EVENT_KIND_PROC_DETACH = 15,
+    /**
+     * This thread gives a P to that of another M, whose goroutine has waited for one. `p`, `m`.
+     */
+    GOSCHED_EVENT_KIND_PROC_TURN = 16,
+    /**
+     * This thread begins, with this M. `m`.
+     */
+    GOSCHED_EVENT_KIND_THREAD_START = 17,
+    /**
+     * This thread ends, and leaves its M. `m`.
+     */
+    GOSCHED_EVENT_KIND_THREAD_DESTROY = 18,
+    /**
+     * The running goroutine has got labels, or has none now. `g`.
+     */
+    GOSCHED_EVENT_KIND_GO_LABEL = 19,
+    /**
+     * The running goroutine begins to stop the world. `number` is an `enum gosched_stw_reason`, `text` its name.
+     */
+    GOSCHED_EVENT_KIND_STW_START = 20,
+    /**
+     * The world, which the running goroutine has stopped, goes on.
+     */
+    GOSCHED_EVENT_KIND_STW_DONE = 21,
+    /**
+     * From now on there are `number` P's.
+     */
+    GOSCHED_EVENT_KIND_GOMAXPROCS = 22,
+};
+
+/**
  * A channel of values of one size: Go's `chan`. Any number of goroutines and threads may use one at
- * the same time.
+ * the same time. It begins as Go's does, with two words: what `gosched_chan_len` says and `gosched_chan_cap`, for code
+ * that a compiler has made so.
  */
 struct gosched_chan;
 
@@ -242,9 +445,15 @@ struct gosched_chan;
 struct gosched_g;
 
 /**
- * A thread of the scheduler's: Go's `m`.
+ * A thread that runs goroutines: Go's `m`. Its address is good forever; it becomes another thread's when its own
+ * has ended.
  */
 struct gosched_m;
+
+/**
+ * A processor: Go's `p`. A thread runs goroutines while it has one. Its address is good forever.
+ */
+struct gosched_p;
 
 /**
  * What `gosched_select` has done.
@@ -287,7 +496,7 @@ struct gosched_coro {
  * has. It isn't on a copying stack.
  */
 struct gosched_mutex {
-    uint64_t private_[4];
+    uint64_t private_;
 };
 
 /**
@@ -311,6 +520,160 @@ struct gosched_code_place {
      * `GOTRACEBACK=system` asks for all.
      */
     bool own;
+};
+
+/**
+ * A stopped world, to be started again: Go's `worldStop`.
+ */
+struct gosched_world_stop {
+    /**
+     * Why it was stopped.
+     */
+    enum gosched_stw_reason reason;
+    /**
+     * When stopping it began, in nanoseconds of the monotonic clock.
+     */
+    int64_t started_stopping;
+};
+
+/**
+ * What `gosched_suspend_g` has done to a goroutine: Go's `suspendGState`.
+ */
+struct gosched_suspend_state {
+    /**
+     * The goroutine that is suspended; NULL if it is dead.
+     */
+    struct gosched_g *g;
+    /**
+     * It had ended. Its address may be another goroutine's by now.
+     */
+    bool dead;
+    /**
+     * It was running, and `gosched_resume_g` makes it ready.
+     */
+    bool stopped;
+};
+
+/**
+ * A move of a stack: Go's `adjustinfo`.
+ */
+struct gosched_adjust_info {
+    /**
+     * The lowest address of the old stack.
+     */
+    uintptr_t old_lo;
+    /**
+     * The end of the old stack.
+     */
+    uintptr_t old_hi;
+    /**
+     * What is added to an address of the old stack, wrapping.
+     */
+    uintptr_t delta;
+};
+
+/**
+ * Functions of the program's that the scheduler calls, or NULL for each.
+ *
+ * They run on the scheduler's stack, in the middle of something: they don't park and don't unwind.
+ */
+struct gosched_hooks {
+    /**
+     * A P is set up: allocate its `mcache`. Go's `p.init`. The first calls are on the thread that starts the
+     * runtime.
+     */
+    void (*p_init)(struct gosched_p *p);
+    /**
+     * A P is given up, in a stopped world: free its `mcache`, flush its buffers. Go's `p.destroy`.
+     */
+    void (*p_destroy)(struct gosched_p *p);
+    /**
+     * A thread got a P: what must happen before it allocates. Go's `mcache.prepareForSweep`, in `acquirep`.
+     */
+    void (*acquirep)(struct gosched_p *p);
+    /**
+     * A worker of the collector that should run on this P now, and is `GOSCHED_GWAITING`, or NULL; asked before all
+     * other work. Go's `findRunnableGCWorker`.
+     */
+    struct gosched_g *(*find_runnable_gc_worker)(struct gosched_p *p);
+    /**
+     * A goroutine has ended: drop what the program keeps for it. Go's `gdestroy`.
+     */
+    void (*gdestroy)(struct gosched_g *g);
+    /**
+     * The stack of a goroutine has been moved: adjust addresses of it that aren't on it, with
+     * `gosched_adjust_pointer`. The old stack is still there. Go's `adjustdefers` and `adjustpanics`, in
+     * `copystack`.
+     */
+    void (*copystack)(struct gosched_g *g, const struct gosched_adjust_info *info);
+};
+
+/**
+ * A frame of a goroutine that isn't running, or whose stack is about to grow. `docs/copying-stacks.md` draws one.
+ */
+struct gosched_frame {
+    /**
+     * Where the function goes on: the address that its call, or its check, returns to.
+     */
+    uintptr_t pc;
+    /**
+     * The frame's low end, above that of the function that it called.
+     */
+    uintptr_t sp;
+    /**
+     * The function's frame pointer. The words up to `fp + 16` belong to the frame.
+     */
+    uintptr_t fp;
+};
+
+/**
+ * Where the frames of a range of code keep addresses of the stack: what Go's compiler writes down as stack maps.
+ */
+struct gosched_frame_map {
+    /**
+     * Calls `slot(at, to)` with the address `at` of each word of `frame`, below its `fp`, that may hold an address of
+     * the stack. One that is outside of the frame, or isn't aligned, ends the process. `arg` is that of this struct.
+     *
+     * It is called on the scheduler's stack, and doesn't park or unwind.
+     */
+    void (*slots)(const struct gosched_frame *frame,
+                  void (*slot)(uintptr_t at, void *to),
+                  void *to,
+                  void *arg);
+    /**
+     * What `slots` gets.
+     */
+    void *arg;
+};
+
+/**
+ * Something that happens to a goroutine, a P, or a thread. What its kind doesn't set is NULL, or 0.
+ */
+struct gosched_event {
+    /**
+     * What it is.
+     */
+    enum gosched_event_kind kind;
+    /**
+     * A reason, or how many: see `enum gosched_event_kind`.
+     */
+    int32_t number;
+    /**
+     * The goroutine that it is about.
+     */
+    struct gosched_g *g;
+    /**
+     * The P that it is about.
+     */
+    struct gosched_p *p;
+    /**
+     * The M that it is about.
+     */
+    struct gosched_m *m;
+    /**
+     * A reason in words. It is never freed.
+     */
+    const char *text;
 };
 
 #ifdef __cplusplus
@@ -405,7 +768,8 @@ extern void gosched_yield(void);
 extern void gosched_exit(void) __attribute__((noreturn));
 
 /**
- * The running goroutine; NULL on a thread that isn't one of the runtime's. Go's `getg`.
+ * The running goroutine; NULL on a thread that isn't one of the runtime's. Go's `getg`. In a signal handler, it is what
+ * was interrupted.
  *
  * On the scheduler's stack, in what `gosched_systemstack` and `gosched_park` call, it is what the
  * scheduler itself runs on, and no goroutine.
@@ -631,7 +995,7 @@ extern struct gosched_selected gosched_select(const struct gosched_case *cases,
  */
 extern void gosched_newproc_at(void (*fn)(void *arg),
                                void *arg,
-                               size_t callerpc);
+                               uintptr_t callerpc);
 
 /**
  * Makes a goroutine on a copying stack that waits in `coro` to run `fn(coro, arg)`, until
@@ -860,12 +1224,12 @@ extern bool gosched_locked_os_thread(void);
  * Lets the running goroutine's processor go, before a system call: `gosched_exitsyscall` takes it back, unless it
  * was given to another meanwhile. Go's `entersyscall`, in `proc.go`.
  *
- * `gosched_blocking` does this, and calls on the scheduler's stack in between. This is for who has the stack that the
- * call needs.
+ * `gosched_blocking` does this, and calls on the scheduler's stack in between. This is for who calls where the
+ * goroutine is: what that needs of a copying stack is asked for before, by `gosched_ensure_stack`.
  *
  * # Safety
- * On a goroutine. `gosched_exitsyscall` follows in the same function. In between nothing parks, and nothing asks
- * for more of a copying stack: no function with a check is called.
+ * On a goroutine. `gosched_exitsyscall` follows in the same function. In between nothing parks, and no check
+ * finds too little of a copying stack: that ends the process.
  */
 extern void gosched_entersyscall(void);
 
@@ -970,9 +1334,368 @@ extern void gosched_fatalpanic(const char *text) __attribute__((noreturn));
  * `symbolize` takes no lock that a goroutine may hold and doesn't allocate, as the process may be at its end. It is
  * called on the scheduler's stack, on several threads at once, and doesn't unwind.
  */
-extern int gosched_set_symbolizer(size_t (*symbolize)(size_t pc,
+extern int gosched_set_symbolizer(size_t (*symbolize)(uintptr_t pc,
                                                       struct gosched_code_place *places,
                                                       size_t n));
+
+/**
+ * The state of `g`, one of `GOSCHED_GIDLE` to `GOSCHED_GPREEMPTED`, perhaps with `GOSCHED_GSCAN`. It is that
+ * of a moment ago, unless the caller has made it so that it can't change. Go's `readgstatus`, in `proc.go`.
+ *
+ * # Safety
+ * `g` is a goroutine's address: it can be called anywhere.
+ */
+extern uint32_t gosched_readgstatus(struct gosched_g *g);
+
+/**
+ * Changes the state of `g` from `oldval` to `newval`; waits while a scan holds it. Any other state than `oldval`
+ * ends the process, and so does one with `GOSCHED_GSCAN`. Go's `casgstatus`, in `proc.go`.
+ *
+ * # Safety
+ * The change is the caller's to make: it has parked the goroutine and found it, for example, or made it
+ * waiting.
+ */
+extern void gosched_casgstatus(struct gosched_g *g,
+                               uint32_t oldval,
+                               uint32_t newval);
+
+/**
+ * Changes the state of `g` from `oldval` to `GOSCHED_GWAITING`, and notes why, for reports. A running goroutine
+ * that does this on the scheduler's stack (`gosched_systemstack_scannable`) can be suspended and scanned by
+ * others, and by itself, until `gosched_casgstatus` makes it `GOSCHED_GRUNNING` again. Go's `casGToWaiting`,
+ * in `proc.go`.
+ *
+ * # Safety
+ * As `gosched_casgstatus`. Nobody makes the goroutine ready meanwhile.
+ */
+extern void gosched_cas_g_to_waiting(struct gosched_g *g,
+                                     uint32_t oldval,
+                                     enum gosched_wait_reason reason);
+
+/**
+ * Takes the stack of a goroutine that waits, or is in a queue: its state becomes `GOSCHED_GCOPYSTACK`. Returns
+ * the state that it had, which the caller sets again with `gosched_casgstatus`. Go's `casgcopystack`, in
+ * `proc.go`.
+ *
+ * # Safety
+ * As `gosched_casgstatus`; nothing runs the goroutine meanwhile: it is in no queue.
+ */
+extern uint32_t gosched_casgcopystack(struct gosched_g *g);
+
+/**
+ * If the state of `g` is `oldval`, adds `GOSCHED_GSCAN` to it, which keeps it from running, or from stopping,
+ * and its stack where it is; says whether it was. `newval` is `oldval + GOSCHED_GSCAN`. Go's `castogscanstatus`,
+ * in `proc.go`.
+ *
+ * # Safety
+ * Whoever sets the bit clears it, soon, with `gosched_casfrom_gscanstatus`, and doesn't park before.
+ */
+extern bool gosched_castogscanstatus(struct gosched_g *g,
+                                     uint32_t oldval,
+                                     uint32_t newval);
+
+/**
+ * Takes `GOSCHED_GSCAN` from the state of `g`: `oldval` has it, `newval` is without. Go's
+ * `casfrom_Gscanstatus`, in `proc.go`.
+ *
+ * # Safety
+ * The caller has set it.
+ */
+extern void gosched_casfrom_gscanstatus(struct gosched_g *g, uint32_t oldval, uint32_t newval);
+
+/**
+ * `gosched_systemstack` for a goroutine that makes itself waiting there (`gosched_cas_g_to_waiting`), so that its
+ * stack can be scanned, by `fn` itself too: what its caller keeps in registers is saved on that stack first. Go's
+ * `systemstack`, in `asm_amd64.s`, whose callers keep nothing there.
+ *
+ * # Safety
+ * As `gosched_systemstack`.
+ */
+extern void gosched_systemstack_scannable(void (*fn)(void *arg),
+                                          void *arg);
+
+/**
+ * Calls `fn(g, arg)` for every goroutine, while none can be added. Those that have ended are among them, as
+ * `GOSCHED_GDEAD`: they will be used again. Go's `forEachG`, in `proc.go`.
+ *
+ * # Safety
+ * It can be called anywhere. `fn` is called on the scheduler's stack with a lock held: it makes no goroutine,
+ * suspends none, and doesn't park or unwind.
+ */
+extern void gosched_for_each_g(void (*fn)(struct gosched_g *g, void *arg),
+                               void *arg);
+
+/**
+ * `gosched_for_each_g` without the lock: `fn` may suspend goroutines, and make some; those that are made
+ * meanwhile may be left out. The memory of a dead one may go back to the system meanwhile: then it is
+ * `GOSCHED_GIDLE`. In a stopped world, no goroutine can add one. Go's `forEachGRace`, in `proc.go`.
+ *
+ * # Safety
+ * It can be called anywhere, and calls `fn` there. On a copying stack `fn` has to keep the rules for those.
+ */
+extern void gosched_for_each_g_race(void (*fn)(struct gosched_g *g, void *arg),
+                                    void *arg);
+
+/**
+ * Calls `fn(p, arg)` for every P, each where it could be stopped: on the thread that has it, or here, if none
+ * has. When this returns, every P has passed such a point. It waits as `gosched_stop_the_world` does; `reason`
+ * is what reports show meanwhile. Go's `forEachP`, in `proc.go`.
+ *
+ * # Safety
+ * On a goroutine, which hasn't stopped the world. `fn` is called on the scheduler's stack, and must not park,
+ * unwind, or look at the caller's stack, which `arg` is no address of.
+ */
+extern void gosched_for_each_p(enum gosched_wait_reason reason,
+                               void (*fn)(struct gosched_p *p, void *arg),
+                               void *arg);
+
+/**
+ * The number of `p`, from 0 on, less than GOMAXPROCS while it is in use. Go's `p.id`.
+ *
+ * # Safety
+ * `p` is a P: it can be called anywhere.
+ */
+extern int32_t gosched_p_id(struct gosched_p *p);
+
+/**
+ * The place of a word that `p` has for the program, NULL at first: for what an allocator keeps for each P. The
+ * library doesn't use it. It is whose the P is: of code that can't lose it (between `gosched_proc_pin` and
+ * `gosched_proc_unpin`), and of a function that was passed it (hooks, `gosched_for_each_p`). Go's `p.mcache`.
+ *
+ * # Safety
+ * `p` is a P: it can be called anywhere.
+ */
+extern void **gosched_p_slot(struct gosched_p *p);
+
+/**
+ * The P of a thread, NULL if it has none now; another thread's is that of a moment ago. Go's `m.p`.
+ *
+ * # Safety
+ * `m` is an M: it can be called anywhere. Its own P a goroutine keeps only while it is pinned, or has acquired
+ * its M.
+ */
+extern struct gosched_p *gosched_m_p(struct gosched_m *m);
+
+/**
+ * Asks every goroutine that runs now to stop at its next safe point and let others run; says whether there is
+ * one, but for the caller. One that is just being switched may miss it: who needs it asks again. Go's
+ * `preemptall`, in `proc.go`.
+ *
+ * # Safety
+ * It can be called anywhere. Before the runtime has started it says false.
+ */
+extern bool gosched_preemptall(void);
+
+/**
+ * Stops every P but the caller's, each where its goroutine parks, yields, is preempted or is in a system call,
+ * and returns when all have stopped. What a collector begins with. Others that call this wait until the world
+ * has been started again. Go's `stopTheWorld`, in `proc.go`.
+ *
+ * A goroutine that is in a system call goes on there, and so does one that runs code where nobody can stop it,
+ * without a P: see `gosched_set_detach`.
+ *
+ * # Safety
+ * On a goroutine. It passes the result to `gosched_start_the_world`, and until then doesn't park: that ends the
+ * process, as does stopping the world again.
+ */
+extern struct gosched_world_stop gosched_stop_the_world(enum gosched_stw_reason reason);
+
+/**
+ * Lets all P's run again. Go's `startTheWorld`, in `proc.go`.
+ *
+ * # Safety
+ * On the goroutine that has stopped the world, once.
+ */
+extern void gosched_start_the_world(struct gosched_world_stop stop);
+
+/**
+ * Says whether goroutines that keep a P from others, in code where nobody can stop them, go on without one; at
+ * first they do. A program that relies on a stopped world alone, as a collector does that doesn't suspend every
+ * goroutine, switches it off before its goroutines run: one without a P goes on in a stopped world, too. Hooks
+ * that need a P switch it off by themselves. `GODEBUG=detach=1` or `0` prevails. `docs/preemption.md` tells
+ * more.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern void gosched_set_detach(bool on);
+
+/**
+ * Lets goroutines run, or none but those that have called `gosched_become_system_goroutine`. Those that run go on
+ * until they park: so stop the world, disable, and start it. Go's `schedEnableUser`, in `proc.go`.
+ *
+ * # Safety
+ * Where the runtime has started. Something that still runs enables them again.
+ */
+extern void gosched_sched_enable_user(bool enable);
+
+/**
+ * Makes the running goroutine one of the program's own runtime, until it ends: it isn't counted, and
+ * `gosched_sched_enable_user` doesn't stop it. Go knows such goroutines by their function: `isSystemGoroutine`,
+ * in `traceback.go`.
+ *
+ * # Safety
+ * On a goroutine.
+ */
+extern void gosched_become_system_goroutine(void);
+
+/**
+ * Stops `g` at a safe point, keeps it there until `gosched_resume_g`, and stores at `state` what it has done.
+ * Meanwhile its stack and its registers can be read: see `gosched_scan_stack`. Waits, without parking, until the
+ * goroutine has come to a safe point; one that has ended it leaves alone. Go's `suspendG`, in `preempt.go`.
+ *
+ * # Safety
+ * The caller's goroutine doesn't run, because two that suspend each other would wait forever: this is called on
+ * the scheduler's stack (`gosched_systemstack_scannable`) after `gosched_cas_g_to_waiting`, or on a thread that
+ * isn't the runtime's. Otherwise it ends the process. Who has what the goroutine may need to get to a safe
+ * point, a lock for example, waits forever. The states of several may be kept at once.
+ */
+extern void gosched_suspend_g(struct gosched_g *g,
+                              struct gosched_suspend_state *state);
+
+/**
+ * Lets a goroutine go on that was suspended. Go's `resumeG`, in `preempt.go`.
+ *
+ * # Safety
+ * `state` is what `gosched_suspend_g` has stored, as it was, and is used once.
+ */
+extern void gosched_resume_g(const struct gosched_suspend_state *state);
+
+/**
+ * Calls `fn(lo, hi, arg)` for each range of addresses in which `g` may keep a pointer, for a collector that
+ * doesn't know its frames: the used part of its stack, with its general registers, wherever it was stopped; its
+ * vector registers, if it was preempted; what it waits for and is woken with; the argument of a goroutine that
+ * hasn't begun. Each range begins at a multiple of 8, and so do pointers in it. Go's `scanstack`, in
+ * `mgcmark.go`, does more.
+ *
+ * What isn't named is for the caller to find: globals, what is in a channel's buffer, the arguments of timers,
+ * C code on the scheduler's stack, threads that aren't the runtime's. `docs/preemption.md` has a list.
+ *
+ * # Safety
+ * The goroutine is suspended, or its state has `GOSCHED_GSCAN` for another reason. In a stopped world it may
+ * also be one that is parked, in a queue, or dead. `fn` is called where this is. A sender may write to the stack
+ * of one that waits for a value.
+ */
+extern void gosched_scan_stack(struct gosched_g *g,
+                               void (*fn)(uintptr_t lo, uintptr_t hi, void *arg),
+                               void *arg);
+
+/**
+ * Halves the copying stack of `g` if it uses less than a quarter of it. Does nothing if it uses more, if the
+ * stack is fixed, or if this is no time to move it. (`gosched_shrink_stack` does it for the caller's.) Go's
+ * `shrinkstack`, in `stack.go`.
+ *
+ * # Safety
+ * `g` isn't running and can't begin to: its state has `GOSCHED_GSCAN`, as that of a suspended one has.
+ */
+extern void gosched_shrinkstack(struct gosched_g *g);
+
+/**
+ * Registers hooks, once, before the runtime starts. `hooks` is copied. `acquirep`, `find_runnable_gc_worker` and
+ * `gdestroy`, which need a P, switch detaching off: see `gosched_set_detach`.
+ *
+ * Returns 0, or an errno value:
+ * - `EBUSY`: hooks were registered before, or the runtime has started.
+ *
+ * # Safety
+ * No thread starts the runtime meanwhile. The hooks do as `struct gosched_hooks` says.
+ */
+extern int gosched_set_hooks(const struct gosched_hooks *hooks);
+
+/**
+ * If the word at `place` is an address of the old stack, makes it that of the same thing in the new one. Go's
+ * `adjustpointer`, in `stack.go`.
+ *
+ * # Safety
+ * In the hook `copystack`, which was passed `info`. `place` is aligned, and nobody else uses it meanwhile. It is
+ * in neither stack: the new one is adjusted by the runtime.
+ */
+extern void gosched_adjust_pointer(const struct gosched_adjust_info *info,
+                                   void **place);
+
+/**
+ * Registers the map of the frames of the functions whose code is at `lo` to `hi`. A frame that has a map is
+ * adjusted precisely when its stack moves: the words that the map names, if they are addresses of the stack,
+ * and the caller's frame pointer; no other, whatever it looks like. Go's `getStackMap`, in `stkframe.go`, looks
+ * into what its linker has written.
+ *
+ * Frames are found by their frame pointers: a frame is adjusted as if it had no map, if a function below it
+ * keeps none. While a map is registered, a parked goroutine's stack is made smaller only if the function that
+ * has parked it has one.
+ *
+ * Returns 0, or an errno value:
+ * - `EINVAL`: there is nothing between `lo` and `hi`;
+ * - `EEXIST`: some of the code has a map already.
+ *
+ * # Safety
+ * It can be called anywhere but where the runtime calls a map. `*map` stays as it is until
+ * `gosched_unregister_frame_map`. It names every word of a frame that may hold an address of the stack; and each
+ * function of the code begins with `push %rbp; mov %rsp, %rbp`, on aarch64 with
+ * `stp x29, x30, [sp, #-16]!; mov x29, sp`, and calls nothing before.
+ */
+extern int gosched_register_frame_map(uintptr_t lo,
+                                      uintptr_t hi,
+                                      const struct gosched_frame_map *map);
+
+/**
+ * Takes back the map that was registered for `lo` to `hi`. Returns 0, or `ENOENT` if there is none.
+ *
+ * # Safety
+ * As `gosched_register_frame_map`. No goroutine is in the code.
+ */
+extern int gosched_unregister_frame_map(uintptr_t lo, uintptr_t hi);
+
+/**
+ * Registers the code at `lo` to `hi` as preemptible: a goroutine that is asked to stop while it runs there is
+ * stopped, whatever two instructions it is between. For code that the program has generated; functions are put
+ * into the section `gosched_preemptible`. Go's `isAsyncSafePoint`, in `preempt.go`, asks its compiler's tables.
+ *
+ * Returns 0, or an errno value:
+ * - `EINVAL`: there is nothing between `lo` and `hi`;
+ * - `EEXIST`: some of the code is preemptible already.
+ *
+ * # Safety
+ * It can be called anywhere but in a signal handler. Between any two instructions of the code the goroutine may
+ * park, and go on on another thread: so it has nothing there that belongs to a thread, no lock of pthreads, no
+ * address of a thread-local variable, no signal mask. It uses no more below its stack pointer than the ABI lets
+ * it: 128 bytes on x86-64, nothing on aarch64. `docs/preemption.md` has all that it keeps to.
+ */
+extern int gosched_register_preemptible(uintptr_t lo,
+                                        uintptr_t hi);
+
+/**
+ * Takes that back. Returns 0, or `ENOENT` if `lo` to `hi` wasn't registered so.
+ *
+ * # Safety
+ * It can be called anywhere but in a signal handler. No goroutine is in the code.
+ */
+extern int gosched_unregister_preemptible(uintptr_t lo, uintptr_t hi);
+
+/**
+ * Registers a tracer, once, before the runtime starts or while it runs: `fn` gets each event, on the thread where
+ * it happens, at that moment. In the latter case it gets events of goroutines whose beginning it hasn't seen, and
+ * some that happen meanwhile may be left out. What Go's `trace2runtime.go` writes.
+ *
+ * Returns 0, or `EBUSY` if a tracer was registered before.
+ *
+ * # Safety
+ * It can be called anywhere. `fn` is called on the scheduler's stack, or on a thread that isn't the runtime's; on
+ * several threads at once; the events of one goroutine come one after the other. It doesn't park or unwind, and
+ * calls nothing of this file but `gosched_getg`, `gosched_readgstatus` and what reads one field (`gosched_p_id`):
+ * the scheduler may hold locks. It may allocate, and block its thread for a moment. `event` is good until it
+ * returns.
+ */
+extern int gosched_set_tracer(void (*fn)(const struct gosched_event *event));
+
+/**
+ * Writes the scheduler's state to stderr: a line as with `GODEBUG=schedtrace=N`, and if `detailed` also one for
+ * each P, M and goroutine, as with `scheddetail=1`. Does nothing before the runtime has started. Go's
+ * `schedtrace`, in `proc.go`.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern void gosched_schedtrace(bool detailed);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -9,11 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use crate::capi;
-use crate::capi::caller::{need_goroutine, null};
+use crate::capi::caller::{need_goroutine, null, wait_reason};
 use crate::runtime::runtime2::{G, TraceBlockReason, Unlockf, WaitReason};
 use crate::runtime::{
     ENTRY_ROOM, Entry, MAIN_KIND, MAX_GOMAXPROCS, Maker, StackKind, enqueue, entersyscall, exitsyscall,
-    fixed_kind, getg, goexit1, gogo, gopark, goready, gosched, guest, mcall, misuse, newproc1, on_goroutine,
+    fixed_kind, getg, goexit1, gogo, gopark, goready, gosched, guest, mcall, newproc1, on_goroutine,
     room_for, rt0_go, run_main, set_gomaxprocs, set_max_stack, shrinkstack, started, systemstack, time_sleep,
     wanted_procs,
 };
@@ -134,18 +134,10 @@ unsafe extern "C" fn gosched_exit_impl() -> ! {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_park_impl(unlockf: Option<Unlockf>, lock: *mut c_void, reason: u32) {
     need_goroutine("gosched_park", "park");
-    let reason = reason_of("gosched_park", reason);
+    let reason = wait_reason("gosched_park", reason);
     // SAFETY: `unlockf` touches no stack of the goroutine's, doesn't park or unwind, and returns false only
     // if nobody made the goroutine ready; without one, it was published before.
     unsafe { gopark(unlockf, lock, reason, TraceBlockReason::Generic, 1) }
-}
-
-/// The reason that `function` was called with.
-pub(super) fn reason_of(function: &str, reason: u32) -> WaitReason {
-    match WaitReason::ALL.get(reason as usize) {
-        Some(&reason) => reason,
-        None => misuse(format_args!("{function}: there is no reason {reason}")),
-    }
 }
 
 /// The reasons in C have Go's numbers.

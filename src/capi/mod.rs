@@ -20,14 +20,27 @@
 //! | `caller.rs` | what ends a program that calls where it can't, or with NULL |
 //! | `goroutine.rs` | what the stubs for goroutines go on in |
 //! | `port.rs` | what those go on in that a port calls, besides what programs do |
-//! | `report.rs` | what a port says in reports |
+//! | `fatal.rs` | what a port says in reports |
 //! | `chan.rs` | what the stubs for channels and select go on in |
+//! | `gstatus.rs` | those for a goroutine's state |
+//! | `world.rs` | those for all goroutines and all P's: stopping, suspending, scanning |
+//! | `hooks.rs` | those for a ported runtime's hooks |
+//! | `code.rs` | those for what a compiler tells of its code |
+//! | `trace.rs` | those for a tracer |
 
 mod caller;
 mod chan;
+mod code;
+mod fatal;
 mod goroutine;
+mod gstatus;
 mod header;
+mod hooks;
 mod port;
-mod report;
+mod trace;
+mod world;
 
 pub use header::*;
+
+/// An address of anything: C's `uintptr_t`. (What is `usize` in `header/` is a `size_t`.)
+pub type Address = usize;

@@ -6,8 +6,7 @@ use std::ptr;
 use std::slice;
 
 use crate::capi;
-use crate::capi::caller::{need_goroutine, null};
-use crate::capi::goroutine::reason_of;
+use crate::capi::caller::{need_goroutine, null, wait_reason};
 use crate::runtime::runtime2::{G, M, MutexKey, SLOT_SIZE, TraceBlockReason};
 use crate::runtime::{
     Coro, Entry, GList, acquirem, coroswitch, exitsyscall, free_os_memory, gcount, gopark, gosched_if_busy,
@@ -159,7 +158,7 @@ unsafe extern "C" fn gosched_parkunlock_impl(l: *const MutexKey, reason: u32) {
     }
 
     need_goroutine("gosched_parkunlock", "park");
-    let reason = reason_of("gosched_parkunlock", reason);
+    let reason = wait_reason("gosched_parkunlock", reason);
     // SAFETY: a lock, or null.
     let lock = ptr::from_ref(unsafe { mutex("gosched_parkunlock", l) }).cast_mut().cast();
     // SAFETY: on a goroutine. The function touches the lock alone, doesn't park or unwind, and returns true.

@@ -159,6 +159,8 @@ pub(crate) use chan::select::{How, block, selectgo, selectgo1};
 pub(crate) use chan::timer_chan::{cancel_chan, make_timer_chan, set_chan};
 pub(crate) use data::atomic;
 pub(crate) use data::ext::Entry;
+pub(crate) use embed::hooks::try_set_hooks;
+pub(crate) use embed::trace::try_set_tracer;
 pub(crate) use explore::clock::{instant_now, now};
 pub(crate) use explore::state::{Choice, End, Strategy as ExploreStrategy};
 pub(crate) use g::allgs::{for_each_g, for_each_g_race};
@@ -185,6 +187,7 @@ pub(crate) use monitor::scavenge::free_os_memory;
 pub(crate) use p::gcount::gcount;
 pub(crate) use p::stop::preemptall;
 pub(crate) use pollwait::ops::{poll_runtime_poll_end, poll_runtime_poll_go_on};
+pub(crate) use preempt::preemptible::unregister_preemptible;
 #[cfg(feature = "pprof")]
 pub(crate) use prof::{
     buckets::{contention, set_contention_rate},
@@ -230,6 +233,7 @@ pub(crate) use signal::sigaction::{signal_disable, signal_enable, signal_ignore}
 #[cfg(feature = "pprof")]
 pub(crate) use signal::sigprof::{start_sampling, stop_sampling};
 pub(crate) use signal::sigqueue::{bit, signal_recv, signal_wait_until_idle};
+pub(crate) use stack::frame_map::{try_register_frame_map, unregister_frame_map};
 pub(crate) use stack::newstack::set_max_stack;
 pub(crate) use stack::scan::scan_stack;
 pub(crate) use stack::shrink::shrinkstack;

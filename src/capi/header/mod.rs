@@ -6,15 +6,30 @@
 //! | --- | --- |
 //! | `goroutine.rs` | goroutines, as programs use them |
 //! | `port.rs` | goroutines, as a port uses them |
-//! | `report.rs` | what a port says in reports |
+//! | `fatal.rs` | what a port says in reports |
 //! | `chan.rs` | channels and select |
+//! | `gstatus.rs` | a goroutine's state |
+//! | `world.rs` | all goroutines and all P's: stopping, suspending, scanning |
+//! | `hooks.rs` | a ported runtime's hooks |
+//! | `code.rs` | what a compiler tells of its code |
+//! | `trace.rs` | a tracer, and its events |
 
 mod chan;
+mod code;
+mod fatal;
 mod goroutine;
+mod gstatus;
+mod hooks;
 mod port;
-mod report;
+mod trace;
+mod world;
 
 pub use chan::*;
+pub use code::*;
+pub use fatal::*;
 pub use goroutine::*;
+pub use gstatus::*;
+pub use hooks::*;
 pub use port::*;
-pub use report::*;
+pub use trace::*;
+pub use world::*;

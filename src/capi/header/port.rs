@@ -3,12 +3,10 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::goroutine::{Goroutine, WaitReason};
+use crate::capi::Address;
 
-/// A thread of the scheduler's: Go's `m`.
-pub struct Machine {
-    _opaque: (),
-}
+use super::goroutine::{Goroutine, WaitReason};
+use super::world::Machine;
 
 /// A coroutine: like a channel in which one goroutine always waits. Go's `coro`, in `coro.go`. It may be
 /// on a fixed stack, in the heap or static.
@@ -40,7 +38,7 @@ unsafe extern "C" {
     pub fn gosched_newproc_at(
         r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>,
         arg: *mut c_void,
-        callerpc: usize,
+        callerpc: Address,
     );
 
     /// Makes a goroutine on a copying stack that waits in `coro` to run `fn(coro, arg)`, until

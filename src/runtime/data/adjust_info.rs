@@ -8,6 +8,7 @@ use crate::runtime::data::runtime2::Stack;
 
 /// A move of a stack. Go's `adjustinfo`.
 #[derive(Debug)]
+#[repr(C)]
 pub struct AdjustInfo {
     /// Where the stack was.
     pub old: Stack,

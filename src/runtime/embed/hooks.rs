@@ -72,16 +72,26 @@ static REGISTRY: Registry = Registry {
 /// The first call of [`run`](crate::run) comes after this. The hooks do as [`Hooks`] says, and keep the
 /// scheduler's rules for the fields of what they get: see [`runtime2`](crate::runtime2).
 pub unsafe fn set_hooks(hooks: Hooks) {
-    assert!(
-        !REGISTRY.taken.swap(true, Ordering::Relaxed),
-        "gosched: hooks were registered already, and there can be one set"
-    );
+    // SAFETY: the caller keeps to what this function's doc asks for.
+    let set = unsafe { try_set_hooks(hooks) };
+    assert!(set, "gosched: hooks were registered already, and there can be one set");
+}
+
+/// [`set_hooks`]; false if hooks were registered before.
+///
+/// # Safety
+/// As [`set_hooks`].
+pub(crate) unsafe fn try_set_hooks(hooks: Hooks) -> bool {
+    if REGISTRY.taken.swap(true, Ordering::Relaxed) {
+        return false;
+    }
     if hooks.acquirep.is_some() || hooks.find_runnable_gc_worker.is_some() || hooks.gdestroy.is_some() {
         set_detach(false);
     }
     // SAFETY: the caller says that the runtime hasn't started, so nothing reads them; and no second call
     // gets here.
     unsafe { *REGISTRY.hooks.get() = hooks };
+    true
 }
 
 /// The hooks in force.

@@ -83,10 +83,22 @@ pub type Tracer = fn(Event<'_>);
 /// middle of something, and may hold locks. It may read the fields of what it gets, with care for those that
 /// other threads write. It may allocate, and block its thread for a moment.
 pub unsafe fn set_tracer(f: Tracer) {
+    // SAFETY: the caller keeps to what this function's doc asks for.
+    let set = unsafe { try_set_tracer(f) };
+    assert!(set, "gosched: a tracer was registered already, and there can be one");
+}
+
+/// [`set_tracer`]; false if a tracer was registered before.
+///
+/// # Safety
+/// As [`set_tracer`].
+pub(crate) unsafe fn try_set_tracer(f: Tracer) -> bool {
     // Release pairs with the fence in call: what the tracer needs was made before.
     let set = TRACER.compare_exchange(ptr::null_mut(), f as *mut (), Ordering::Release, Ordering::Relaxed);
-    assert!(set.is_ok(), "gosched: a tracer was registered already, and there can be one");
-    listen();
+    if set.is_ok() {
+        listen();
+    }
+    set.is_ok()
 }
 
 /// What was registered by [`set_tracer`], or null.

@@ -109,12 +109,18 @@ impl fmt::Debug for PreemptibleRegistration {
 
 impl Drop for PreemptibleRegistration {
     fn drop(&mut self) {
-        // It can't fail: Infallible has no values.
-        let _: Result<(), std::convert::Infallible> = replace(|ranges| {
-            ranges.retain(|range| *range != self.0);
-            Ok(())
-        });
+        unregister_preemptible(&self.0);
     }
+}
+
+/// Takes back the registration of `code`; false if there is none.
+pub(crate) fn unregister_preemptible(code: &Range<usize>) -> bool {
+    let removed: Result<(), ()> = replace(|ranges| {
+        let at = ranges.iter().position(|range| range == code).ok_or(())?;
+        ranges.remove(at);
+        Ok(())
+    });
+    removed.is_ok()
 }
 
 /// Registers the machine code in `code` as preemptible, until what it returns is dropped: a goroutine

@@ -75,10 +75,17 @@ impl fmt::Debug for FrameMapRegistration {
 
 impl Drop for FrameMapRegistration {
     fn drop(&mut self) {
-        let mut maps = MAPS.write().unwrap_or_else(PoisonError::into_inner);
-        maps.retain(|registered| registered.code != self.0);
-        COUNT.store(maps.len(), Ordering::Relaxed);
+        unregister_frame_map(&self.0);
     }
+}
+
+/// Takes back the map of `code`; false if there is none.
+pub(crate) fn unregister_frame_map(code: &Range<usize>) -> bool {
+    let mut maps = MAPS.write().unwrap_or_else(PoisonError::into_inner);
+    let before = maps.len();
+    maps.retain(|registered| registered.code != *code);
+    COUNT.store(maps.len(), Ordering::Relaxed);
+    maps.len() != before
 }
 
 /// Registers the frame map of the functions whose code is in `code`, until what it returns is
@@ -100,16 +107,27 @@ impl Drop for FrameMapRegistration {
 /// The map is right for that code, as [`FrameMap`] says, and no goroutine is in it when the
 /// registration is dropped.
 pub unsafe fn register_frame_map(code: Range<usize>, map: &'static dyn FrameMap) -> FrameMapRegistration {
+    // SAFETY: the map is right, as the caller says.
+    let registered = unsafe { try_register_frame_map(&code, map) };
+    assert!(registered, "gosched: a frame map's range must be its own and not empty");
+    FrameMapRegistration(code)
+}
+
+/// Registers the map of `code`, until [`unregister_frame_map`]; false if the range is empty, or overlaps one that
+/// is registered.
+///
+/// # Safety
+/// As [`register_frame_map`].
+pub(crate) unsafe fn try_register_frame_map(code: &Range<usize>, map: &'static dyn FrameMap) -> bool {
     let mut maps = MAPS.write().unwrap_or_else(PoisonError::into_inner);
-    let free = maps.iter().all(|other| code.end <= other.code.start || other.code.end <= code.start);
+    let overlaps = |other: &Registered| other.code.start < code.end && code.start < other.code.end;
+    let free = !code.is_empty() && !maps.iter().any(overlaps);
     let at = maps.partition_point(|other| other.code.start < code.start);
-    if free && !code.is_empty() {
+    if free {
         maps.insert(at, Registered { code: code.clone(), map });
         COUNT.store(maps.len(), Ordering::Relaxed);
     }
-    drop(maps);
-    assert!(free && !code.is_empty(), "gosched: a frame map's range must be its own and not empty");
-    FrameMapRegistration(code)
+    free
 }
 
 /// The innermost frame of a parked G: the one that its mcall returns to, or that has called the function at

@@ -55,6 +55,9 @@ macro_rules! reasons {
         }
 
         impl StwReason {
+            /// All reasons, in Go's order.
+            pub(crate) const ALL: &[StwReason] = &[$(StwReason::$name),*];
+
             /// What a report shows.
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -62,8 +65,8 @@ macro_rules! reasons {
                 }
             }
 
-            /// The same for `m.preemptoff`.
-            const fn as_c_str(self) -> &'static CStr {
+            /// The same for `m.preemptoff`, and for C.
+            pub(crate) const fn as_c_str(self) -> &'static CStr {
                 match self {
                     $(StwReason::$name => match CStr::from_bytes_with_nul(concat!($text, "\0").as_bytes()) {
                         Ok(text) => text,
@@ -101,9 +104,9 @@ impl StwReason {
 #[must_use = "the world is stopped until it is started"]
 #[derive(Debug)]
 pub struct WorldStop {
-    reason: StwReason,
+    pub(crate) reason: StwReason,
     /// When stopping it began.
-    started_stopping: i64,
+    pub(crate) started_stopping: i64,
 }
 
 impl WorldStop {

@@ -2,6 +2,8 @@
 
 use std::ffi::{c_char, c_int};
 
+use crate::capi::Address;
+
 /// A function at an address, as a port knows it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -51,6 +53,6 @@ unsafe extern "C" {
     /// `symbolize` takes no lock that a goroutine may hold and doesn't allocate, as the process may be at its end. It is
     /// called on the scheduler's stack, on several threads at once, and doesn't unwind.
     pub fn gosched_set_symbolizer(
-        symbolize: Option<unsafe extern "C" fn(pc: usize, places: *mut CodePlace, n: usize) -> usize>,
+        symbolize: Option<unsafe extern "C" fn(pc: Address, places: *mut CodePlace, n: usize) -> usize>,
     ) -> c_int;
 }

@@ -43,6 +43,7 @@ ENTRY gosched_unlock_os_thread
 ENTRY gosched_locked_os_thread
 ENTRY gosched_entersyscall
 ENTRY gosched_entersyscallblock
+UNCHECKED gosched_exitsyscall
 ENTRY gosched_gcount
 ENTRY gosched_mcount
 ENTRY gosched_set_max_threads
@@ -106,3 +107,51 @@ ENTRY gosched_unregister_preemptible
 /* A tracer. */
 ENTRY gosched_set_tracer
 ENTRY gosched_schedtrace
+
+/* Timers. */
+ENTRY gosched_start_timer
+ENTRY gosched_stop_timer
+ENTRY gosched_reset_timer
+ENTRY gosched_mod_timer
+ENTRY gosched_timer_in_heap
+ENTRY gosched_nanotime
+
+/* Notes. A handler that wakes one may be on a signal's stack, whose limit nobody knows. */
+ENTRY gosched_noteclear
+UNCHECKED gosched_notewakeup
+ENTRY gosched_notetsleepg
+
+/* Semaphores and conditions. */
+ENTRY gosched_semacquire
+ENTRY gosched_semacquire1
+ENTRY gosched_semrelease
+ENTRY gosched_semrelease1
+ENTRY gosched_notify_list_add
+ENTRY gosched_notify_list_wait
+ENTRY gosched_notify_list_notify_all
+ENTRY gosched_notify_list_notify_one
+ENTRY gosched_can_spin
+ENTRY gosched_do_spin
+
+/* The network poller. */
+ENTRY gosched_poll_server_init
+ENTRY gosched_poll_open
+ENTRY gosched_poll_close
+ENTRY gosched_poll_reset
+ENTRY gosched_poll_wait
+ENTRY gosched_poll_set_deadline
+ENTRY gosched_poll_unblock
+ENTRY gosched_is_poll_descriptor
+
+/* Signals. */
+ENTRY gosched_signal_enable
+ENTRY gosched_signal_disable
+ENTRY gosched_signal_ignore
+ENTRY gosched_signal_ignored
+ENTRY gosched_signal_recv
+ENTRY gosched_signal_wait_until_idle
+
+/* Metrics and labels. */
+ENTRY gosched_metrics
+ENTRY gosched_set_label
+ENTRY gosched_labels

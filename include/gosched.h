@@ -279,6 +279,28 @@ enum gosched_result {
 };
 
 /**
+ * How a wait for a descriptor ended, in Go's numbers: `pollNoError` and so on.
+ */
+enum gosched_poll_result {
+    /**
+     * It has become ready, or may have: try.
+     */
+    GOSCHED_POLL_RESULT_OK = 0,
+    /**
+     * `gosched_poll_unblock` was called.
+     */
+    GOSCHED_POLL_RESULT_CLOSING = 1,
+    /**
+     * The deadline has passed.
+     */
+    GOSCHED_POLL_RESULT_TIMEOUT = 2,
+    /**
+     * The kernel has reported an error, and nothing else.
+     */
+    GOSCHED_POLL_RESULT_NOT_POLLABLE = 3,
+};
+
+/**
  * Why the world is stopped, for traces and metrics: Go's `stwReason`.
  */
 enum gosched_stw_reason {
@@ -451,6 +473,15 @@ struct gosched_g;
 struct gosched_m;
 
 /**
+ * A descriptor that the poller knows: Go's `pollDesc`, in `netpoll.go`.
+ *
+ * It is registered once, for reading and writing, and the kernel tells when it *becomes* ready. So
+ * one calls `gosched_poll_reset`, tries the operation, calls `gosched_poll_wait` if that would block
+ * (`EAGAIN`), and tries again, until it doesn't.
+ */
+struct gosched_poll_desc;
+
+/**
  * A processor: Go's `p`. A thread runs goroutines while it has one. Its address is good forever.
  */
 struct gosched_p;
@@ -520,6 +551,131 @@ struct gosched_code_place {
      * `GOTRACEBACK=system` asks for all.
      */
     bool own;
+};
+
+/**
+ * A timer: Go's `timer`, in `time.go`. It begins as all zeros, `{0}`; then its owner sets `when`,
+ * `period`, `f`, `arg` and `seq`, and passes it to `gosched_start_timer`, or lets
+ * `gosched_mod_timer` set them. After that only the functions here change it.
+ *
+ * Its memory is no copying stack, and stays, where it is, while a heap has the timer: see
+ * `gosched_timer_in_heap`.
+ */
+struct gosched_timer {
+    /**
+     * The library's.
+     */
+    void *pp;
+    /**
+     * When it fires, by the clock of `gosched_nanotime`: positive.
+     */
+    int64_t when;
+    /**
+     * How many nanoseconds later it fires again, and so on; 0 if it fires once.
+     */
+    int64_t period;
+    /**
+     * What is called when it fires, as `f(arg, seq)`: on the scheduler's stack, on any thread of the
+     * runtime's. It may make a goroutine, make one ready (`gosched_ready`, `gosched_semrelease`,
+     * `gosched_notify_list_notify_one`), try to send on a channel, close one, and set timers. It
+     * must not park, block its thread or unwind, and should be short: others wait for that processor.
+     */
+    void (*f)(void *arg, size_t seq);
+    /**
+     * For `f`.
+     */
+    void *arg;
+    /**
+     * For `f`: as a rule the number of this setting, which tells a call that comes late.
+     */
+    size_t seq;
+    /**
+     * The library's.
+     */
+    uint64_t rest[7];
+};
+
+/**
+ * An event that happens once, and that one goroutine sleeps on: Go's `note`. It begins as all zeros, `{0}`.
+ */
+struct gosched_note {
+    /**
+     * The library's.
+     */
+    uint64_t key;
+};
+
+/**
+ * Who waits for a condition: Go's `notifyList`, in `sema.go`. It begins as all zeros, `{0}`. It isn't on a
+ * copying stack, and stays where it is while somebody waits.
+ */
+struct gosched_notify_list {
+    /**
+     * The library's.
+     */
+    uint64_t rest[4];
+};
+
+/**
+ * The scheduler's metrics: those of Go's `runtime/metrics`, and of this library, that are plain numbers. Each
+ * is as it was at a moment of its own.
+ */
+struct gosched_metrics {
+    /**
+     * How many goroutines there are: `/sched/goroutines:goroutines`.
+     */
+    uint64_t goroutines;
+    /**
+     * How many run at once at most: `/sched/gomaxprocs:threads`.
+     */
+    uint64_t gomaxprocs;
+    /**
+     * How long processors had nothing to run, all together: `/cpu/classes/idle:cpu-seconds`.
+     */
+    double idle_seconds;
+    /**
+     * How long goroutines waited for mutexes, all together, estimated: those that passed the reason of a
+     * mutex to `gosched_semacquire1`. `/sync/mutex/wait/total:seconds`.
+     */
+    double mutex_wait_seconds;
+    /**
+     * How often a goroutine was stopped to let others run: `/gosched/preemptions:preemptions`.
+     */
+    uint64_t preemptions;
+    /**
+     * How often a copying stack was moved to a larger place: `/gosched/stacks/growths:growths`.
+     */
+    uint64_t stack_growths;
+    /**
+     * Bytes of home pages, a goroutine and its first stack in each: `/gosched/stacks/home:bytes`.
+     */
+    uint64_t stack_home_bytes;
+    /**
+     * Bytes that stacks have grown into: `/gosched/stacks/segments:bytes`.
+     */
+    uint64_t stack_segment_bytes;
+    /**
+     * Stacks that were made without a guard page: `/gosched/stacks/unguarded:stacks`.
+     */
+    uint64_t stacks_unguarded;
+    /**
+     * How many goroutines run without a processor of the scheduler's, or wait for their turn to have
+     * one: `/gosched/detached:goroutines`.
+     */
+    uint64_t detached;
+    /**
+     * How long goroutines did so, all together: `/gosched/detached/total:seconds`.
+     */
+    double detached_seconds;
+    /**
+     * How often one lost it because it blocked its thread: `/gosched/detachments/blocked:goroutines`.
+     */
+    uint64_t detachments_blocked;
+    /**
+     * How often one lost it because it computed for its time slice, and came to no check:
+     * `/gosched/detachments/computing:goroutines`.
+     */
+    uint64_t detachments_computing;
 };
 
 /**
@@ -1337,6 +1493,401 @@ extern void gosched_fatalpanic(const char *text) __attribute__((noreturn));
 extern int gosched_set_symbolizer(size_t (*symbolize)(uintptr_t pc,
                                                       struct gosched_code_place *places,
                                                       size_t n));
+
+/**
+ * Starts a new timer: from `t->when` on its function is called, once or each `t->period`. Go's
+ * `startTimer`, in `time.go`.
+ *
+ * It ends the process if `when` isn't positive, if `period` is negative, or if the timer was
+ * started before.
+ *
+ * # Safety
+ * On a goroutine, on another thread once the runtime runs, or in a timer's function; not in what
+ * `gosched_blocking` calls. `t` is a timer that nobody else uses meanwhile, whose function may be
+ * called with its arguments on any thread.
+ */
+extern void gosched_start_timer(struct gosched_timer *t);
+
+/**
+ * Stops a timer; returns whether it was active, and so won't fire. If it wasn't, it has fired or
+ * was stopped, and its function may be running. Go's `stopTimer`, in `time.go`.
+ *
+ * # Safety
+ * It can be called anywhere. `t` is a timer that nobody else changes meanwhile.
+ */
+extern bool gosched_stop_timer(struct gosched_timer *t);
+
+/**
+ * Sets a timer to another time, and starts it if it isn't active; returns whether it was. Go's
+ * `resetTimer`, in `time.go`.
+ *
+ * # Safety
+ * As `gosched_start_timer`, but that the timer may have been started before.
+ */
+extern bool gosched_reset_timer(struct gosched_timer *t, int64_t when);
+
+/**
+ * Sets all of a timer, and starts it if it isn't active; returns whether it was. Go's `modTimer`,
+ * in `time.go`.
+ *
+ * # Safety
+ * As `gosched_reset_timer`.
+ */
+extern bool gosched_mod_timer(struct gosched_timer *t,
+                              int64_t when,
+                              int64_t period,
+                              void (*f)(void *arg, size_t seq),
+                              void *arg,
+                              size_t seq);
+
+/**
+ * Whether a processor's heap of timers has this one: then its memory must stay. One that is
+ * stopped leaves its heap later, when that processor looks at it, at the latest when it would have
+ * fired; so who makes many keeps those that are stopped, to set them again. One that has fired,
+ * once, has left before its function is called. (In Go the collector sees to that.)
+ *
+ * # Safety
+ * It can be called anywhere. `t` is a timer.
+ */
+extern bool gosched_timer_in_heap(const struct gosched_timer *t);
+
+/**
+ * The monotonic clock, in nanoseconds: what the time of a timer is compared with. Go's `nanotime`,
+ * in `time_nofake.go`.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern int64_t gosched_nanotime(void);
+
+/**
+ * Makes a note ready to be slept on again. Go's `noteclear`, in `lock_futex.go`.
+ *
+ * # Safety
+ * It can be called anywhere. Nobody sleeps on the note, and nobody is about to wake it.
+ */
+extern void gosched_noteclear(struct gosched_note *n);
+
+/**
+ * Wakes who sleeps on the note, or lets a sleep to come return at once. A second time, without
+ * `gosched_noteclear` in between, ends the process. Go's `notewakeup`, in `lock_futex.go`.
+ *
+ * It takes little stack and doesn't look how much there is, as it may be a signal's.
+ *
+ * # Safety
+ * It can be called anywhere, in a signal handler too. `n` is a note that isn't on a copying stack.
+ */
+extern void gosched_notewakeup(struct gosched_note *n);
+
+/**
+ * Sleeps on a note until it is woken, or, unless `ns` is negative, for so many nanoseconds;
+ * returns whether it was woken. The goroutine's thread sleeps, and others get its processor: it is
+ * for a wakeup from where nothing can be made ready, such as a signal handler. Go's
+ * `notetsleepg`, in `lock_futex.go`.
+ *
+ * # Safety
+ * On a goroutine, one at a time for each note, which isn't on a copying stack.
+ */
+extern bool gosched_notetsleepg(struct gosched_note *n, int64_t ns);
+
+/**
+ * Takes one from the number at `addr`, a semaphore; while it is 0, waits for a release. Go's
+ * `semacquire`, in `sema.go`.
+ *
+ * A semaphore is any such number that begins as how many may be taken; those who wait are kept
+ * elsewhere, by its address. Think of a pair of sleep and wakeup that can't miss each other: a
+ * lock has its own word, and one of these to wait on.
+ *
+ * # Safety
+ * On a goroutine, or on another thread once the runtime runs, which then waits as a goroutine
+ * does; where it needn't wait, anywhere. The number is aligned, isn't on a copying stack, and stays
+ * until this returns; it is changed by these functions, or by atomic operations.
+ */
+extern void gosched_semacquire(uint32_t *addr);
+
+/**
+ * As `gosched_semacquire`; with `lifo` it waits before all others. `reason` is what reports
+ * show. Go's `semacquire1`, in `sema.go`.
+ *
+ * # Safety
+ * As `gosched_semacquire`.
+ */
+extern void gosched_semacquire1(uint32_t *addr, bool lifo, enum gosched_wait_reason reason);
+
+/**
+ * Adds one to the number at `addr`, and wakes one who waits. Go's `semrelease`, in `sema.go`.
+ *
+ * # Safety
+ * It can be called anywhere but in a signal handler. `addr` is as for `gosched_semacquire`. The
+ * semaphore may be gone as soon as another can know of the release.
+ */
+extern void gosched_semrelease(uint32_t *addr);
+
+/**
+ * As `gosched_semrelease`; with `handoff`, what was added goes to the first who waits, and the rest
+ * of this goroutine's time slice too, at once. Go's `semrelease1`, in `sema.go`.
+ *
+ * # Safety
+ * As `gosched_semrelease`. With `handoff`, a goroutine may park here.
+ */
+extern void gosched_semrelease1(uint32_t *addr, bool handoff);
+
+/**
+ * Draws a number for a wait, with the lock of the condition held; release it then, and pass the
+ * number to `gosched_notify_list_wait`. Go's `notifyListAdd`, in `sema.go`.
+ *
+ * # Safety
+ * It can be called anywhere. `l` is a list.
+ */
+extern uint32_t gosched_notify_list_add(struct gosched_notify_list *l);
+
+/**
+ * Waits until number `t` is notified; returns at once if it was since it was drawn. Go's
+ * `notifyListWait`, in `sema.go`.
+ *
+ * # Safety
+ * On a goroutine, or on another thread once the runtime runs. `t` was drawn from this list, and is
+ * waited for once.
+ */
+extern void gosched_notify_list_wait(struct gosched_notify_list *l, uint32_t t);
+
+/**
+ * Notifies all numbers that were drawn. Go's `notifyListNotifyAll`, in `sema.go`.
+ *
+ * # Safety
+ * It can be called anywhere but in a signal handler. `l` is a list.
+ */
+extern void gosched_notify_list_notify_all(struct gosched_notify_list *l);
+
+/**
+ * Notifies the lowest number that wasn't yet; does nothing if there is none. Go's
+ * `notifyListNotifyOne`, in `sema.go`.
+ *
+ * # Safety
+ * As `gosched_notify_list_notify_all`.
+ */
+extern void gosched_notify_list_notify_one(struct gosched_notify_list *l);
+
+/**
+ * Whether to spin for a lock makes sense, for the `iter`th time, from 0 on: another goroutine
+ * runs that may unlock it, and none waits for this processor. Go's `canSpin`, in `proc.go`.
+ *
+ * # Safety
+ * It can be called anywhere; false on a thread that isn't the runtime's.
+ */
+extern bool gosched_can_spin(uint32_t iter);
+
+/**
+ * Spins, for about 30 pause instructions. Go's `doSpin`, in `proc.go`.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern void gosched_do_spin(void);
+
+/**
+ * Makes the poller, unless it is made already. `gosched_poll_open` does so by itself. Go's
+ * `poll_runtime_pollServerInit`, in `netpoll.go`.
+ *
+ * Returns 0, or an errno value: the kernel's, if it can't make an epoll instance or an event
+ * descriptor.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern int gosched_poll_server_init(void);
+
+/**
+ * Registers a descriptor, which is in non-blocking mode, and stores what stands for it at `pd`. Go's
+ * `poll_runtime_pollOpen`, in `netpoll.go`.
+ *
+ * Returns 0, or an errno value, with NULL at `pd`:
+ * - `EPERM`: it can't be polled, as a file can't;
+ * - `EEXIST`: it is registered already;
+ * - `EBADF`: it is none;
+ * - `ENOMEM`: there is no memory;
+ * - `EINVAL`: `pd` is NULL;
+ * - as `gosched_poll_server_init`.
+ *
+ * # Safety
+ * It can be called anywhere. `pd` is a place for an address. The descriptor isn't closed before
+ * `gosched_poll_close` is called.
+ */
+extern int gosched_poll_open(int fd,
+                             struct gosched_poll_desc **pd);
+
+/**
+ * Ends the registration of a descriptor, before that is closed. It ends the process if
+ * `gosched_poll_unblock` wasn't called, or if somebody waits. Go's `poll_runtime_pollClose`, in
+ * `netpoll.go`.
+ *
+ * # Safety
+ * It can be called anywhere. `gosched_poll_open` has stored `pd`, which isn't used after this.
+ */
+extern void gosched_poll_close(struct gosched_poll_desc *pd);
+
+/**
+ * To be called before an operation is tried: forgets that the descriptor has become ready. Returns
+ * anything but `GOSCHED_POLL_RESULT_OK` if it is of no use to wait. `mode` is `'r'`, for reading,
+ * or `'w'`. Go's `poll_runtime_pollReset`, in `netpoll.go`.
+ *
+ * # Safety
+ * It can be called anywhere. `gosched_poll_open` has stored `pd`, and it wasn't closed.
+ */
+extern enum gosched_poll_result gosched_poll_reset(struct gosched_poll_desc *pd, int mode);
+
+/**
+ * Parks the running goroutine until the descriptor has become ready since `gosched_poll_reset`, or
+ * until its deadline or `gosched_poll_unblock` ends that. `mode` is `'r'`, for reading, or `'w'`. It
+ * may also return for nothing. Go's `poll_runtime_pollWait`, in `netpoll.go`.
+ *
+ * A second that waits for the same mode ends the process.
+ *
+ * # Safety
+ * On a goroutine, or on another thread once the runtime runs, which then waits as a goroutine
+ * does. `gosched_poll_open` has stored `pd`, and it isn't closed before this returns.
+ */
+extern enum gosched_poll_result gosched_poll_wait(struct gosched_poll_desc *pd,
+                                                  int mode);
+
+/**
+ * Sets the deadline for reading, `'r'`, for writing, `'w'`, or for both, `'r' + 'w'`: `ns`
+ * nanoseconds from now. 0 is none, and a negative one has passed already. It holds for who waits
+ * now, too. Go's `poll_runtime_pollSetDeadline`, in `netpoll.go`.
+ *
+ * # Safety
+ * Where `gosched_start_timer` may be called. `gosched_poll_open` has stored `pd`, and it wasn't
+ * closed.
+ */
+extern void gosched_poll_set_deadline(struct gosched_poll_desc *pd, int64_t ns, int mode);
+
+/**
+ * Marks the descriptor as being closed: all waits end, and none begins after that. It ends the
+ * process if it is called a second time. Go's `poll_runtime_pollUnblock`, in `netpoll.go`.
+ *
+ * # Safety
+ * It can be called anywhere. `gosched_poll_open` has stored `pd`, and it wasn't closed.
+ */
+extern void gosched_poll_unblock(struct gosched_poll_desc *pd);
+
+/**
+ * Whether a descriptor is one of the poller's own, which nobody else may close. Go's
+ * `poll_runtime_isPollServerDescriptor`, in `netpoll.go`.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern bool gosched_is_poll_descriptor(int fd);
+
+/**
+ * Asks for a signal: from here on it is received, by `gosched_signal_recv`, instead of what it did
+ * before. Go's `signal_enable`, in `sigqueue.go`.
+ *
+ * There is one receiver in a process. If Rust code in the same program has called
+ * `gosched::signal::notify`, that is the receiver, and this returns `EBUSY`; once one of the
+ * functions here was called, `notify` is an error.
+ *
+ * A signal that was blocked in the thread that started the runtime is blocked in all of the
+ * runtime's, and comes to another thread, which doesn't block it.
+ *
+ * Returns 0, or an errno value:
+ * - `EINVAL`: it is no signal, or one that can't be asked for: the kernel lets nobody catch it, it
+ *   says that an instruction has failed, or the C library needs it;
+ * - `EPERM`: the runtime hasn't started;
+ * - `EBUSY`: Rust code receives signals.
+ *
+ * # Safety
+ * It can be called anywhere but in a signal handler; one at a time for this and the next two.
+ */
+extern int gosched_signal_enable(int sig);
+
+/**
+ * Restores the action that a signal had before it was first enabled or ignored. Go's
+ * `signal_disable`, in `sigqueue.go`.
+ *
+ * Returns 0, `EINVAL` or `EBUSY`, as `gosched_signal_enable`.
+ *
+ * # Safety
+ * As `gosched_signal_enable`.
+ */
+extern int gosched_signal_disable(int sig);
+
+/**
+ * Ignores a signal. Go's `signal_ignore`, in `sigqueue.go`.
+ *
+ * Returns 0, `EINVAL` or `EBUSY`, as `gosched_signal_enable`.
+ *
+ * # Safety
+ * As `gosched_signal_enable`.
+ */
+extern int gosched_signal_ignore(int sig);
+
+/**
+ * Whether `gosched_signal_ignore`, or Rust's, has had a signal ignored. Go's `signal_ignored`, in
+ * `sigqueue.go`.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern bool gosched_signal_ignored(int sig);
+
+/**
+ * The next signal that has come of those that are enabled; waits for one if there is none. One that
+ * comes again before it was received is received once. The goroutine's thread sleeps meanwhile.
+ * Go's `signal_recv`, in `sigqueue.go`.
+ *
+ * It ends the process if Rust code receives signals.
+ *
+ * # Safety
+ * On a goroutine, always the same one.
+ */
+extern uint32_t gosched_signal_recv(void);
+
+/**
+ * Waits until all signals that have come were received, and the receiver waits again: what is
+ * disabled doesn't come after this. Go's `signalWaitUntilIdle`, in `sigqueue.go`.
+ *
+ * # Safety
+ * On a goroutine that isn't the receiver, while there is one.
+ */
+extern void gosched_signal_wait_until_idle(void);
+
+/**
+ * Stores the metrics of this moment at `out`. Go's `metrics.Read`.
+ *
+ * Returns 0, or `EINVAL` if `out` is NULL.
+ *
+ * # Safety
+ * It can be called anywhere but in a signal handler. `out` is a place for the metrics.
+ */
+extern int gosched_metrics(struct gosched_metrics *out);
+
+/**
+ * Gives the running goroutine a label, by which profiles and traces tell it apart, instead of one
+ * with the same key; or, if `value` is NULL, takes that away. Both are copied. A new goroutine has the
+ * labels that its maker has then. Go's `SetGoroutineLabels`, in `runtime/pprof`.
+ *
+ * Returns 0, or an errno value:
+ * - `EINVAL`: `key` is NULL, or one of them isn't UTF-8;
+ * - `EPERM`: this is no goroutine.
+ *
+ * # Safety
+ * It can be called anywhere but in a signal handler. `key` and `value` are strings, or NULL.
+ */
+extern int gosched_set_label(const char *key,
+                             const char *value);
+
+/**
+ * Calls `fn(key, value, arg)` with each label of the running goroutine, in the order of the keys: on
+ * the scheduler's stack. Does nothing where there is no goroutine. Go's `ForLabels`, in
+ * `runtime/pprof`.
+ *
+ * # Safety
+ * It can be called anywhere but in a signal handler. `fn` is as for `gosched_systemstack`, and
+ * copies what it keeps.
+ */
+extern void gosched_labels(void (*fn)(const char *key, const char *value, void *arg),
+                           void *arg);
 
 /**
  * The state of `g`, one of `GOSCHED_GIDLE` to `GOSCHED_GPREEMPTED`, perhaps with `GOSCHED_GSCAN`. It is that

@@ -189,7 +189,7 @@ pub use goroutine::{
     num_goroutine, run, scope, set_default_shared_locals, set_default_stack_size, set_gomaxprocs,
     set_max_detached, set_panic_mode, try_goid, yield_now,
 };
-pub use raw::{netpoll, proc};
+pub use raw::{netpoll, proc, sema, sigqueue};
 pub use runtime::{
     DeadlockMode, Traceback, dump_goroutines, metrics, runtime2, set_deadlock_mode, set_traceback,
 };

@@ -66,6 +66,23 @@
         .size   \name, . - \name
 .endm
 
+// A stub without the check: for what signal handlers call, on a stack that the
+// limit isn't for, and for what comes after a system call, in which no stack moves.
+.macro UNCHECKED name
+        .section .text.\name, "ax", %progbits
+        .p2align 4
+        .globl  \name
+        .hidden \name
+        .type   \name, %function
+        .hidden \name\()_impl
+\name:
+        .cfi_startproc
+        BTI_C
+        b       \name\()_impl
+        .cfi_endproc
+        .size   \name, . - \name
+.endm
+
 // void gosched_ensure_stack(size_t n): the check of a function that needs n bytes, made by its caller.
 FUNCTION gosched_ensure_stack
         BTI_C

@@ -51,13 +51,6 @@ FUNCTION gosched_entersyscallblock_impl
         ENTERSYSCALL gosched_entersyscallblock_from
 END gosched_entersyscallblock_impl
 
-// void gosched_exitsyscall(void): for C. No stub of entry.S, as there is no stack to be had in a system call.
-        .hidden gosched_exitsyscall_impl
-FUNCTION gosched_exitsyscall
-        BTI_C
-        b       gosched_exitsyscall_impl
-END gosched_exitsyscall
-
 // int gosched_asmcgocall(int (*fn)(void *), void *arg): calls fn(arg) on g0's stack, and returns what it
 // returns. Go's asmcgocall.
 //

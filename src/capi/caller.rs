@@ -2,7 +2,7 @@
 //! at the head of the header has all of it.
 
 use crate::runtime::runtime2::{G, WaitReason};
-use crate::runtime::{getg, in_system_call, misuse, on_goroutine, started};
+use crate::runtime::{Guest, getg, guest, in_system_call, misuse, on_goroutine, started};
 
 /// Ends the process unless the caller of `function` is a goroutine that could park: only one can do `what`.
 #[inline(always)]
@@ -10,6 +10,26 @@ pub(super) fn need_goroutine(function: &str, what: &str) {
     if !on_goroutine() {
         wrong_caller(function, what)
     }
+}
+
+/// Lets the caller of `function` wait while the result lives: a thread that isn't the runtime's is made a goroutine.
+/// Ends the process where nothing can wait.
+#[inline(always)]
+pub(super) fn must_wait(function: &str) -> Option<Guest> {
+    if on_goroutine() { None } else { Some(become_goroutine(function, "wait")) }
+}
+
+/// Sees to it that the caller of `function` has a P, which timers are put on, while the result lives: as a goroutine
+/// has, and the scheduler's stack, but not in `gosched_blocking`. Ends the process where there can be none.
+#[inline(always)]
+pub(super) fn must_have_p(function: &str) -> Option<Guest> {
+    if getg().is_some() && !in_system_call() { None } else { Some(become_goroutine(function, "set a timer")) }
+}
+
+#[cold]
+#[inline(never)]
+fn become_goroutine(function: &str, what: &str) -> Guest {
+    guest().unwrap_or_else(|| wrong_caller(function, what))
 }
 
 #[cold]

@@ -24,7 +24,7 @@ use crate::runtime::{
 static gosched_entry_room: usize = ENTRY_ROOM;
 
 /// The errno value of a runtime's error.
-fn errno(error: &io::Error) -> c_int {
+pub(super) fn errno(error: &io::Error) -> c_int {
     error.raw_os_error().unwrap_or(match error.kind() {
         io::ErrorKind::Unsupported => libc::ENOTSUP,
         _ => libc::ENOMEM,

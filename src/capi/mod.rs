@@ -27,6 +27,12 @@
 //! | `hooks.rs` | those for a ported runtime's hooks |
 //! | `code.rs` | those for what a compiler tells of its code |
 //! | `trace.rs` | those for a tracer |
+//! | `timer.rs` | those for timers |
+//! | `note.rs` | those for notes |
+//! | `sema.rs` | those for semaphores and conditions |
+//! | `netpoll.rs` | those for the network poller |
+//! | `signal.rs` | those for signals |
+//! | `report.rs` | those for metrics and labels |
 
 mod caller;
 mod chan;
@@ -36,7 +42,13 @@ mod goroutine;
 mod gstatus;
 mod header;
 mod hooks;
+mod netpoll;
+mod note;
 mod port;
+mod report;
+mod sema;
+mod signal;
+mod timer;
 mod trace;
 mod world;
 

@@ -1,5 +1,5 @@
 //! The raw face: the runtime under Go's names, for those who port one onto it. Everybody else uses the safe face.
-//! It is public as [`proc`], [`netpoll`] and [`chan::hchan`](hchan).
+//! It is public as [`proc`], [`netpoll`], [`sema`], [`sigqueue`] and [`chan::hchan`](hchan).
 //!
 //! # Files
 //!
@@ -8,6 +8,8 @@
 //! | `proc/` | the scheduler |
 //! | `hchan.rs` | channels without types |
 //! | `netpoll.rs` | the network poller |
+//! | `sema.rs` | semaphores and conditions |
+//! | `sigqueue.rs` | signals |
 
 /// Functions that make sure of their stack, and then are the runtime's of the same name.
 macro_rules! offered {
@@ -25,3 +27,5 @@ macro_rules! offered {
 pub mod hchan;
 pub mod netpoll;
 pub mod proc;
+pub mod sema;
+pub mod sigqueue;

@@ -134,6 +134,7 @@ pub use report::deadlock::{DeadlockMode, set_deadlock_mode};
 pub use report::dump::dump_goroutines;
 pub use report::metrics;
 pub use report::schedtrace::schedtrace;
+pub use sema::notify_list::NotifyList;
 pub use stack::frame_map::{Frame, FrameMap, FrameMapRegistration, register_frame_map};
 pub use world::stw::{StwReason, WorldStop};
 pub use world::suspend::SuspendGState;
@@ -186,6 +187,7 @@ pub(crate) use mem::sizes::{
 pub(crate) use monitor::scavenge::free_os_memory;
 pub(crate) use p::gcount::gcount;
 pub(crate) use p::stop::preemptall;
+pub(crate) use p::timers::timer::in_a_heap;
 pub(crate) use pollwait::ops::{poll_runtime_poll_end, poll_runtime_poll_go_on};
 pub(crate) use preempt::preemptible::unregister_preemptible;
 #[cfg(feature = "pprof")]
@@ -223,16 +225,20 @@ pub(crate) use sched::spin::{can_spin, do_spin};
 pub(crate) use sched::syscall::{entersyscall, entersyscallblock, exitsyscall, notetsleepg};
 pub(crate) use sema::join::wait_for_end_limited;
 pub(crate) use sema::notify_list::{
-    NotifyList, notify_list_add, notify_list_notify_all, notify_list_notify_one, notify_list_wait,
+    notify_list_add, notify_list_notify_all, notify_list_notify_one, notify_list_wait,
     notify_list_wait_limited,
 };
 pub(crate) use sema::semacquire::{
     cansemacquire, semacquire, semacquire_limited, semacquire1, semrelease, semrelease1,
 };
-pub(crate) use signal::sigaction::{signal_disable, signal_enable, signal_ignore};
+pub(crate) use signal::embedder::{
+    SignalReceiver, claim_signals, disable_for_embedder, enable_for_embedder, ignore_for_embedder,
+    recv_for_embedder,
+};
+pub(crate) use signal::sigaction::{refused, signal_disable, signal_enable, signal_ignore};
 #[cfg(feature = "pprof")]
 pub(crate) use signal::sigprof::{start_sampling, stop_sampling};
-pub(crate) use signal::sigqueue::{bit, signal_recv, signal_wait_until_idle};
+pub(crate) use signal::sigqueue::{bit, signal_ignored, signal_recv, signal_wait_until_idle};
 pub(crate) use stack::frame_map::{try_register_frame_map, unregister_frame_map};
 pub(crate) use stack::newstack::set_max_stack;
 pub(crate) use stack::scan::scan_stack;

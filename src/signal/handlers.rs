@@ -7,8 +7,8 @@ use crate::chan::{Receiver, Sender, TrySendError, bounded};
 use crate::goroutine::Builder;
 use crate::runtime::print::eprintln;
 use crate::runtime::{
-    Woken, become_system_goroutine, bit, signal_disable, signal_enable, signal_ignore, signal_recv,
-    wake_future,
+    SignalReceiver, Woken, become_system_goroutine, bit, claim_signals, signal_disable, signal_enable,
+    signal_ignore, signal_recv, wake_future,
 };
 use crate::signal::Signal;
 use crate::signal::sig_m::SigM;
@@ -95,6 +95,11 @@ impl Handlers {
     /// Makes the goroutine that receives signals, unless there is one.
     fn watch(&mut self) -> io::Result<()> {
         if !self.watched {
+            if !claim_signals(SignalReceiver::Ours) {
+                let why =
+                    "the program receives signals by gosched::sigqueue, or from C, and there is one receiver";
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
+            }
             // SAFETY: the only goroutine that receives, as `watched` says; watch_signal_loop keeps nothing of
             // a thread-local.
             Builder::new().name("signals").go_alone(|| unsafe { watch_signal_loop() })?;

@@ -4,6 +4,8 @@ use std::ffi::c_int;
 use std::fmt;
 use std::io;
 
+use crate::runtime::refused;
+
 /// A signal, by its number. Go's `syscall.Signal`.
 ///
 /// ```
@@ -107,16 +109,7 @@ impl Signal {
 
     /// Why the program can't ask for this signal; none if it can.
     fn refused(self) -> Option<&'static str> {
-        match self {
-            Signal::KILL | Signal::STOP => Some("the kernel lets nobody catch it"),
-            Signal::ILL | Signal::TRAP | Signal::BUS | Signal::FPE | Signal::SEGV | Signal::SYS => {
-                Some("it says that an instruction has failed, which would fail again")
-            }
-            Signal(number) if number > libc::SIGSYS && number < libc::SIGRTMIN() => {
-                Some("the C library needs it")
-            }
-            _ => None,
-        }
+        refused(self.0)
     }
 }
 

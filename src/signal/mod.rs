@@ -100,6 +100,7 @@ pub struct Signals {
 /// # Errors
 /// - One of the signals [can't be asked for](self#what-cant-be-asked-for); then none is.
 /// - The runtime doesn't run, or no goroutine can be made.
+/// - The program receives signals itself, by [`sigqueue`](crate::sigqueue).
 ///
 /// # Panics
 /// Inside [`blocking`](crate::blocking), or if there is no memory for a channel.

@@ -12,7 +12,23 @@ const HEADER: &str = "include/gosched.h";
 
 /// What cbindgen makes it of: the files of this folder, in this order.
 const SOURCE: &str = "src/capi/header";
-const FILES: [&str; 9] = ["goroutine", "chan", "port", "fatal", "gstatus", "world", "hooks", "code", "trace"];
+const FILES: [&str; 15] = [
+    "goroutine",
+    "chan",
+    "port",
+    "fatal",
+    "timer",
+    "note",
+    "sema",
+    "netpoll",
+    "signal",
+    "report",
+    "gstatus",
+    "world",
+    "hooks",
+    "code",
+    "trace",
+];
 
 /// Where a file of the repository is.
 fn absolute(path: &str) -> PathBuf {

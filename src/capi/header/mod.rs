@@ -13,6 +13,12 @@
 //! | `hooks.rs` | a ported runtime's hooks |
 //! | `code.rs` | what a compiler tells of its code |
 //! | `trace.rs` | a tracer, and its events |
+//! | `timer.rs` | timers |
+//! | `note.rs` | notes: what a signal handler wakes |
+//! | `sema.rs` | semaphores and conditions |
+//! | `netpoll.rs` | the network poller |
+//! | `signal.rs` | signals |
+//! | `report.rs` | metrics and labels |
 
 mod chan;
 mod code;
@@ -20,7 +26,13 @@ mod fatal;
 mod goroutine;
 mod gstatus;
 mod hooks;
+mod netpoll;
+mod note;
 mod port;
+mod report;
+mod sema;
+mod signal;
+mod timer;
 mod trace;
 mod world;
 
@@ -30,6 +42,12 @@ pub use fatal::*;
 pub use goroutine::*;
 pub use gstatus::*;
 pub use hooks::*;
+pub use netpoll::*;
+pub use note::*;
 pub use port::*;
+pub use report::*;
+pub use sema::*;
+pub use signal::*;
+pub use timer::*;
 pub use trace::*;
 pub use world::*;

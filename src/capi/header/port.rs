@@ -3,10 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::capi::Address;
-
-use super::goroutine::{Goroutine, WaitReason};
-use super::world::Machine;
+use crate::capi::{Address, Goroutine, Machine, WaitReason};
 
 /// A coroutine: like a channel in which one goroutine always waits. Go's `coro`, in `coro.go`. It may be
 /// on a fixed stack, in the heap or static.

@@ -21,9 +21,9 @@ use crate::runtime::sched::park::goparkunlock;
 use crate::runtime::sema::semacquire::{end_wait, ready_with_time};
 use crate::runtime::time::limit::{Limit, with_limit};
 
-/// A list of waiters. Go's `notifyList`.
+/// A list of waiters. Go's `notifyList`. As zeros it is empty.
 #[repr(C)]
-pub(crate) struct NotifyList {
+pub struct NotifyList {
     /// The next number to draw.
     wait: AtomicU32,
     /// The next number to be notified; written with the lock held.
@@ -40,8 +40,15 @@ unsafe impl Send for NotifyList {}
 // SAFETY: as for Send.
 unsafe impl Sync for NotifyList {}
 
+impl Default for NotifyList {
+    fn default() -> Self {
+        NotifyList::new()
+    }
+}
+
 impl NotifyList {
-    pub(crate) const fn new() -> Self {
+    /// An empty list.
+    pub const fn new() -> Self {
         NotifyList {
             wait: AtomicU32::new(0),
             notify: AtomicU32::new(0),

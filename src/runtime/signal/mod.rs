@@ -16,12 +16,14 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
+//! | `embedder.rs` | the signals of an embedder, which receives them itself |
 //! | `handler.rs` | `initsig`, `sighandler`, `doSigPreempt`, `sigfwd`, `getsig`, `setsig`, `setsigstack` |
 //! | `sigaction.rs` | `sigenable`, `sigdisable`, `sigignore`; `signal_enable` and its kin |
 //! | `sigprof.rs` | `start_sampling`, `stop_sampling`: handlers that look at threads, on and off |
 //! | `sigqueue.rs` | `sigsend`, `signal_recv`, `signalWaitUntilIdle`, `signal_ignored` |
 //! | `snapshot.rs` | a running goroutine's stack, copied by its thread's handler |
 
+pub(super) mod embedder;
 pub(super) mod handler;
 pub(super) mod sigaction;
 #[cfg(feature = "pprof")]

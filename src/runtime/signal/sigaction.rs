@@ -56,6 +56,18 @@ fn sigdisable(sig: c_int) {
     }
 }
 
+/// Why nobody can ask for a signal; none if one can.
+pub(crate) fn refused(sig: c_int) -> Option<&'static str> {
+    match sig {
+        libc::SIGKILL | libc::SIGSTOP => Some("the kernel lets nobody catch it"),
+        libc::SIGILL | libc::SIGTRAP | libc::SIGBUS | libc::SIGFPE | libc::SIGSEGV | libc::SIGSYS => {
+            Some("it says that an instruction has failed, which would fail again")
+        }
+        _ if sig > libc::SIGSYS && sig < libc::SIGRTMIN() => Some("the C library needs it"),
+        _ => None,
+    }
+}
+
 /// Makes a signal wanted: from here on it is received. One caller at a time for this and the next two. Go's
 /// `signal_enable`.
 pub(crate) fn signal_enable(sig: c_int) -> io::Result<()> {

@@ -151,6 +151,6 @@ pub(crate) unsafe fn signal_wait_until_idle() {
 }
 
 /// Whether the program ignores a signal. Go's `signal_ignored`.
-pub(in crate::runtime) fn signal_ignored(sig: c_int) -> bool {
-    SIG.ignored.load(Ordering::SeqCst) & bit(sig) != 0
+pub(crate) fn signal_ignored(sig: c_int) -> bool {
+    (1..=64).contains(&sig) && SIG.ignored.load(Ordering::SeqCst) & bit(sig) != 0
 }

@@ -64,6 +64,11 @@ impl Timer {
     }
 }
 
+/// Whether a heap has the timer, whose memory must stay so long.
+pub(crate) fn in_a_heap(t: &Timer) -> bool {
+    !matches!(t.status.load(Ordering::Acquire), TIMER_NO_STATUS | TIMER_REMOVED)
+}
+
 /// Ends the process: a timer is in a state in which it can't be. Go's `badTimer`.
 #[cold]
 pub(in crate::runtime) fn bad_timer() -> ! {

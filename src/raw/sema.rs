@@ -1,0 +1,114 @@
+//! Semaphores that goroutines sleep on, and lists of those who wait for a condition: Go's `sema.go`, as its
+//! package `sync` calls it.
+//!
+//! These are for those who port a runtime, with locks of its own. Everybody else uses [`sync`](crate::sync).
+//!
+//! A semaphore is any number that counts. Who finds it 0 sleeps *at its address*, as on a futex, so it isn't on a
+//! copying stack; who sleeps is kept elsewhere. Think of a pair of sleep and wakeup that can't miss each other: a
+//! lock has a word of its own, and a semaphore to wait on.
+//!
+//! ```
+//! use std::sync::atomic::AtomicU32;
+//! use gosched::sema::{semacquire, semrelease};
+//!
+//! static DONE: AtomicU32 = AtomicU32::new(0);
+//! gosched::run(|| {
+//!     // SAFETY: DONE is a static.
+//!     gosched::go(|| unsafe { semrelease(&DONE) });
+//!     // SAFETY: likewise; on a goroutine that keeps nothing of a thread-local.
+//!     unsafe { semacquire(&DONE) };
+//! });
+//! ```
+
+use std::sync::atomic::AtomicU32;
+
+pub use crate::runtime::NotifyList;
+use crate::runtime::runtime2::WaitReason;
+use crate::runtime::{self, entry_check, this_m};
+
+/// Takes one from the semaphore; while it is 0, sleeps. Go's `semacquire`.
+///
+/// # Safety
+/// On a goroutine, or where it needn't sleep; nothing obtained from a thread-local is kept across this. The number
+/// isn't on a copying stack, and stays until this returns.
+#[inline(always)]
+pub unsafe fn semacquire(addr: *const AtomicU32) {
+    // SAFETY: as the caller says.
+    unsafe { semacquire1(addr, false, WaitReason::Semacquire) }
+}
+
+/// [`semacquire`]; with `lifo` it sleeps before all others. `reason` is what reports show. Go's `semacquire1`.
+///
+/// # Safety
+/// As [`semacquire`].
+#[inline(always)]
+pub unsafe fn semacquire1(addr: *const AtomicU32, lifo: bool, reason: WaitReason) {
+    entry_check();
+    // SAFETY: a number that stays, as the caller says.
+    runtime::semacquire1(unsafe { &*addr }, lifo, reason)
+}
+
+/// Adds one to the semaphore, and wakes a sleeper. On any thread. Go's `semrelease`.
+///
+/// # Safety
+/// `addr` is as for [`semacquire`]; the number may be gone as soon as another can know of the release.
+#[inline(always)]
+pub unsafe fn semrelease(addr: *const AtomicU32) {
+    // SAFETY: as the caller says.
+    unsafe { semrelease1(addr, false) }
+}
+
+/// [`semrelease`]; with `handoff`, what was added and the rest of this time slice go to the first sleeper at once.
+/// Go's `semrelease1`.
+///
+/// # Safety
+/// As [`semrelease`]. With `handoff` on a goroutine, nothing obtained from a thread-local is kept across this.
+#[inline(always)]
+pub unsafe fn semrelease1(addr: *const AtomicU32, handoff: bool) {
+    entry_check();
+    // SAFETY: a number that is there until the add, as the caller says; after that only its address is used.
+    runtime::semrelease1(unsafe { &*addr }, handoff)
+}
+
+/// Draws a number for a wait, with the lock of the condition held. That is released then, and the number passed to
+/// [`notify_list_wait`]. Go's `notifyListAdd`.
+pub fn notify_list_add(l: &NotifyList) -> u32 {
+    runtime::notify_list_add(l)
+}
+
+/// Sleeps until number `t` is notified; returns at once if it was since it was drawn. Go's `notifyListWait`.
+///
+/// # Safety
+/// On a goroutine; nothing obtained from a thread-local is kept across this. The list isn't on a copying stack, and
+/// stays until this returns. `t` was drawn from it, and is waited for once.
+#[inline(always)]
+pub unsafe fn notify_list_wait(l: *const NotifyList, t: u32) {
+    entry_check();
+    // SAFETY: a list that stays, as the caller says.
+    runtime::notify_list_wait(unsafe { &*l }, t)
+}
+
+/// Notifies all numbers that were drawn. On any thread. Go's `notifyListNotifyAll`.
+#[inline(always)]
+pub fn notify_list_notify_all(l: &NotifyList) {
+    entry_check();
+    runtime::notify_list_notify_all(l)
+}
+
+/// Notifies the lowest number that wasn't yet. On any thread. Go's `notifyListNotifyOne`.
+#[inline(always)]
+pub fn notify_list_notify_one(l: &NotifyList) {
+    entry_check();
+    runtime::notify_list_notify_one(l)
+}
+
+/// Whether to spin for a lock makes sense, for the `iter`th time, from 0 on: another goroutine runs that may unlock
+/// it, and none waits for this P. Go's `canSpin`, in `proc.go`.
+pub fn can_spin(iter: u32) -> bool {
+    this_m().is_some() && runtime::can_spin(iter)
+}
+
+/// Spins for a moment. Go's `doSpin`, in `proc.go`.
+pub fn do_spin() {
+    runtime::do_spin()
+}

@@ -1,0 +1,73 @@
+//! Signals, as they come to the one goroutine that receives them: Go's `sigqueue.go`, as its `os/signal` calls it.
+//!
+//! These are for those who port a runtime. Everybody else uses [`signal`](crate::signal), which has a receiver of
+//! its own. There can't be both: who is first has the signals of the process for good, and for the other it is an
+//! error.
+//!
+//! A signal that was blocked in the thread that started the runtime is blocked in all of the runtime's, and comes to
+//! another thread, which doesn't block it. (In Go `os/signal` has a thread for that, `ensureSigM`.)
+
+use std::ffi::c_int;
+use std::io;
+
+use crate::runtime::{
+    self, disable_for_embedder, enable_for_embedder, entry_check, ignore_for_embedder, recv_for_embedder,
+    systemstack,
+};
+
+/// Asks for a signal: from here on it is received, by [`signal_recv`], instead of what it did before. One caller at
+/// a time for this and the next two. Go's `signal_enable`.
+///
+/// # Errors
+/// `EINVAL` if it [can't be asked for](crate::signal#what-cant-be-asked-for), `EPERM` before the runtime has
+/// started, `EBUSY` if [`signal`](crate::signal) receives them.
+pub fn signal_enable(sig: c_int) -> io::Result<()> {
+    entry_check();
+    systemstack(|| enable_for_embedder(sig))
+}
+
+/// Restores the action that a signal had before it was first enabled or ignored. Go's `signal_disable`.
+///
+/// # Errors
+/// `EINVAL` and `EBUSY`, as [`signal_enable`].
+pub fn signal_disable(sig: c_int) -> io::Result<()> {
+    entry_check();
+    systemstack(|| disable_for_embedder(sig))
+}
+
+/// Ignores a signal. Go's `signal_ignore`.
+///
+/// # Errors
+/// `EINVAL` and `EBUSY`, as [`signal_enable`].
+pub fn signal_ignore(sig: c_int) -> io::Result<()> {
+    entry_check();
+    systemstack(|| ignore_for_embedder(sig))
+}
+
+/// Whether [`signal_ignore`] or [`signal::ignore`](crate::signal::ignore) has had a signal ignored. Go's
+/// `signal_ignored`.
+pub fn signal_ignored(sig: c_int) -> bool {
+    runtime::signal_ignored(sig)
+}
+
+/// The next signal that has come of those that are enabled; waits for one if there is none, and blocks its thread
+/// meanwhile. Ends the process if [`signal`](crate::signal) receives them. Go's `signal_recv`.
+///
+/// # Safety
+/// On a goroutine, always the same one; nothing obtained from a thread-local is kept across this.
+#[inline(always)]
+pub unsafe fn signal_recv() -> c_int {
+    entry_check();
+    // SAFETY: always on the same goroutine, which keeps no thread-local's, as the caller says.
+    unsafe { recv_for_embedder() }
+}
+
+offered! {
+    /// Waits until all signals that have come were received, and the receiver waits again: what is disabled doesn't
+    /// come after this. Go's `signalWaitUntilIdle`.
+    ///
+    /// # Safety
+    /// On a goroutine that isn't the receiver, while there is one. Nothing obtained from a thread-local is kept across
+    /// this.
+    pub unsafe fn signal_wait_until_idle();
+}

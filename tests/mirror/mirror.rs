@@ -2,6 +2,7 @@
 //! reading guide is right, each room uses only the rooms below it, the documentation is whole.
 
 mod accesses;
+mod capi;
 mod docs;
 mod fields;
 mod functions;

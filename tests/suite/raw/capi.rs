@@ -159,13 +159,89 @@ unsafe fn select_of_many() {
     assert_eq!(selected, Selected { index: MANY as isize - 1, result: OpResult::Done });
 }
 
+unsafe extern "C" fn nothing_with_g(_: *mut Goroutine, _: *mut c_void) {}
+
+unsafe extern "C" fn nothing_with_p(_: *mut Processor, _: *mut c_void) {}
+
+unsafe extern "C" fn nothing_with_range(_: usize, _: usize, _: *mut c_void) {}
+
+unsafe fn change_its_state() {
+    const SCANNED: u32 = GOSCHED_GRUNNING + GOSCHED_GSCAN;
+    // SAFETY: a running goroutine's own state, which nobody else changes meanwhile.
+    unsafe {
+        let g = gosched_getg();
+        assert!(gosched_castogscanstatus(g, GOSCHED_GRUNNING, SCANNED));
+        gosched_scan_stack(g, Some(nothing_with_range), ptr::null_mut());
+        gosched_casfrom_gscanstatus(g, SCANNED, GOSCHED_GRUNNING);
+        gosched_cas_g_to_waiting(g, GOSCHED_GRUNNING, WaitReason::None);
+        assert_eq!(gosched_casgcopystack(g), GOSCHED_GWAITING);
+        gosched_casgstatus(g, GOSCHED_GCOPYSTACK, GOSCHED_GRUNNING);
+        assert_eq!(gosched_readgstatus(g), GOSCHED_GRUNNING);
+    }
+}
+
+unsafe fn look_at_all() {
+    // SAFETY: what is called does nothing.
+    unsafe {
+        gosched_systemstack_scannable(Some(nothing), ptr::null_mut());
+        gosched_for_each_g(Some(nothing_with_g), ptr::null_mut());
+        gosched_for_each_g_race(Some(nothing_with_g), ptr::null_mut());
+        gosched_for_each_p(WaitReason::None, Some(nothing_with_p), ptr::null_mut());
+        gosched_preemptall();
+        gosched_schedtrace(false);
+    }
+}
+
+unsafe fn stop_and_start() {
+    // SAFETY: on a goroutine, which doesn't park in the stopped world.
+    unsafe {
+        let stop = gosched_stop_the_world(StwReason::ReadMemStats);
+        assert_eq!(stop.reason, StwReason::ReadMemStats);
+        gosched_start_the_world(stop);
+        gosched_sched_enable_user(true);
+        gosched_set_detach(true);
+        gosched_become_system_goroutine();
+    }
+}
+
+unsafe extern "C" fn no_slots(
+    _: *const Frame,
+    _: unsafe extern "C" fn(usize, *mut c_void),
+    _: *mut c_void,
+    _: *mut c_void,
+) {
+}
+
+unsafe fn register_and_take_back() {
+    const MAP: &FrameMap = &FrameMap { slots: Some(no_slots), arg: ptr::null_mut() };
+    const HOOKS: &Hooks = &Hooks {
+        p_init: None,
+        p_destroy: None,
+        acquirep: None,
+        find_runnable_gc_worker: None,
+        gdestroy: None,
+        copystack: None,
+    };
+    // SAFETY: no code is there. The hooks are refused.
+    unsafe {
+        assert_eq!(gosched_register_frame_map(1, 2, MAP), 0);
+        assert_eq!(gosched_register_frame_map(1, 2, MAP), libc::EEXIST);
+        assert_eq!(gosched_unregister_frame_map(1, 2), 0);
+        assert_eq!(gosched_register_preemptible(1, 2), 0);
+        assert_eq!(gosched_register_preemptible(1, 2), libc::EEXIST);
+        assert_eq!(gosched_unregister_preemptible(1, 2), 0);
+        assert_eq!(gosched_set_hooks(HOOKS), libc::EBUSY);
+    }
+}
+
 macro_rules! functions {
     ($($f:ident)*) => { [$(painted::Case::new(stringify!($f), $f)),*] };
 }
 
-static FUNCTIONS: [painted::Case; 13] = functions! {
+static FUNCTIONS: [painted::Case; 17] = functions! {
     run_within make_goroutines let_others_run park ready block_and_sleep set_limits make_and_free send receive
     look_and_close select_of_two select_of_many
+    change_its_state look_at_all stop_and_start register_and_take_back
 };
 
 unsafe extern "C" fn measure(function: *mut c_void) {

@@ -1917,7 +1917,8 @@ extern void gosched_casgstatus(struct gosched_g *g,
  * in `proc.go`.
  *
  * # Safety
- * As `gosched_casgstatus`. Nobody makes the goroutine ready meanwhile.
+ * As `gosched_casgstatus`; for a running goroutine, on the scheduler's stack until it runs again. Nobody makes it
+ * ready meanwhile.
  */
 extern void gosched_cas_g_to_waiting(struct gosched_g *g,
                                      uint32_t oldval,
@@ -1939,7 +1940,8 @@ extern uint32_t gosched_casgcopystack(struct gosched_g *g);
  * in `proc.go`.
  *
  * # Safety
- * Whoever sets the bit clears it, soon, with `gosched_casfrom_gscanstatus`, and doesn't park before.
+ * On the scheduler's stack (`gosched_systemstack`), or on a thread that isn't the runtime's. Whoever sets the bit
+ * clears it there, soon, with `gosched_casfrom_gscanstatus`.
  */
 extern bool gosched_castogscanstatus(struct gosched_g *g,
                                      uint32_t oldval,

@@ -90,7 +90,7 @@ static void next_of_cell(const struct gosched_frame *frame, void (*slot)(uintptr
     slot(frame->fp - 24, to);
 }
 
-enum { DEPTH = 10000 };
+enum { DEPTH = 1000 };
 
 static void count_down(void *unused)
 {

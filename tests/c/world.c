@@ -219,18 +219,19 @@ static void end(void)
     wait_for(&ended, 5);
 }
 
-/* Each alone, while the others run. */
+/* Each alone, while the others run. (Addresses of others may be there, too: a goroutine begins with the registers that
+   its thread has.) */
 static void one_by_one(void)
 {
     struct found found = collect(g_of(PARKED));
-    CHECK(found.times[PARKED] > 0 && found.times[IN_CALL] == 0 && found.states[GOSCHED_GWAITING] == 1);
+    CHECK(found.times[PARKED] > 0 && found.states[GOSCHED_GWAITING] == 1);
     CHECK(!found.stopped);
     found = collect(g_of(IN_CALL));
-    CHECK(found.times[IN_CALL] > 0 && found.times[PARKED] == 0 && found.states[GOSCHED_GSYSCALL] == 1);
+    CHECK(found.times[IN_CALL] > 0 && found.states[GOSCHED_GSYSCALL] == 1);
     found = collect(g_of(AT_CHECKS));
-    CHECK(found.times[AT_CHECKS] > 0 && found.times[ANYWHERE] == 0 && found.dead == 0);
+    CHECK(found.times[AT_CHECKS] > 0 && found.dead == 0);
     found = collect(g_of(ANYWHERE));
-    CHECK(found.times[ANYWHERE] > 0 && found.times[AT_CHECKS] == 0 && found.dead == 0);
+    CHECK(found.times[ANYWHERE] > 0 && found.dead == 0);
     wait_for_steps();
 }
 
@@ -296,19 +297,24 @@ static void dead(void)
     CHECK(found.times[DEAD] == 0 && found.goroutines == 1);
 }
 
-static void states(void)
+/* On the scheduler's stack: whoever has a scan bit set mustn't move. */
+static void change_states(void *parked)
 {
-    struct gosched_g *g = g_of(PARKED);
+    struct gosched_g *g = parked;
     const uint32_t waiting = GOSCHED_GWAITING;
-    CHECK(gosched_readgstatus(gosched_getg()) == GOSCHED_GRUNNING);
     CHECK(!gosched_castogscanstatus(g, GOSCHED_GRUNNABLE, GOSCHED_GRUNNABLE + GOSCHED_GSCAN));
     CHECK(gosched_castogscanstatus(g, waiting, waiting + GOSCHED_GSCAN));
-    CHECK(!gosched_castogscanstatus(g, waiting, waiting + GOSCHED_GSCAN));
     CHECK(gosched_readgstatus(g) == waiting + GOSCHED_GSCAN);
     gosched_casfrom_gscanstatus(g, waiting + GOSCHED_GSCAN, waiting);
     CHECK(gosched_casgcopystack(g) == waiting && gosched_readgstatus(g) == GOSCHED_GCOPYSTACK);
     gosched_casgstatus(g, GOSCHED_GCOPYSTACK, waiting);
     CHECK(gosched_readgstatus(g) == waiting);
+}
+
+static void states(void)
+{
+    CHECK(gosched_readgstatus(gosched_getg()) == GOSCHED_GRUNNING);
+    gosched_systemstack(change_states, g_of(PARKED));
 }
 
 static void count(struct gosched_g *g, void *counts)

@@ -46,7 +46,8 @@ unsafe extern "C" {
     /// in `proc.go`.
     ///
     /// # Safety
-    /// As `gosched_casgstatus`. Nobody makes the goroutine ready meanwhile.
+    /// As `gosched_casgstatus`; for a running goroutine, on the scheduler's stack until it runs again. Nobody makes it
+    /// ready meanwhile.
     pub fn gosched_cas_g_to_waiting(g: *mut Goroutine, oldval: u32, reason: WaitReason);
 
     /// Takes the stack of a goroutine that waits, or is in a queue: its state becomes `GOSCHED_GCOPYSTACK`. Returns
@@ -62,7 +63,8 @@ unsafe extern "C" {
     /// in `proc.go`.
     ///
     /// # Safety
-    /// Whoever sets the bit clears it, soon, with `gosched_casfrom_gscanstatus`, and doesn't park before.
+    /// On the scheduler's stack (`gosched_systemstack`), or on a thread that isn't the runtime's. Whoever sets the bit
+    /// clears it there, soon, with `gosched_casfrom_gscanstatus`.
     pub fn gosched_castogscanstatus(g: *mut Goroutine, oldval: u32, newval: u32) -> bool;
 
     /// Takes `GOSCHED_GSCAN` from the state of `g`: `oldval` has it, `newval` is without. Go's

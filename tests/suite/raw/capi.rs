@@ -165,25 +165,32 @@ unsafe extern "C" fn nothing_with_p(_: *mut Processor, _: *mut c_void) {}
 
 unsafe extern "C" fn nothing_with_range(_: usize, _: usize, _: *mut c_void) {}
 
-unsafe fn change_its_state() {
+unsafe extern "C" fn change_its_state(g: *mut c_void) {
     const SCANNED: u32 = GOSCHED_GRUNNING + GOSCHED_GSCAN;
-    // SAFETY: a running goroutine's own state, which nobody else changes meanwhile.
+    let g = g.cast();
+    // SAFETY: the goroutine that has called systemstack, whose state nobody else changes meanwhile.
     unsafe {
-        let g = gosched_getg();
         assert!(gosched_castogscanstatus(g, GOSCHED_GRUNNING, SCANNED));
         gosched_scan_stack(g, Some(nothing_with_range), ptr::null_mut());
         gosched_casfrom_gscanstatus(g, SCANNED, GOSCHED_GRUNNING);
         gosched_cas_g_to_waiting(g, GOSCHED_GRUNNING, WaitReason::None);
         assert_eq!(gosched_casgcopystack(g), GOSCHED_GWAITING);
         gosched_casgstatus(g, GOSCHED_GCOPYSTACK, GOSCHED_GRUNNING);
+    }
+}
+
+unsafe fn change_state() {
+    // SAFETY: on a goroutine.
+    unsafe {
+        let g = gosched_getg();
         assert_eq!(gosched_readgstatus(g), GOSCHED_GRUNNING);
+        gosched_systemstack_scannable(Some(change_its_state), g.cast());
     }
 }
 
 unsafe fn look_at_all() {
     // SAFETY: what is called does nothing.
     unsafe {
-        gosched_systemstack_scannable(Some(nothing), ptr::null_mut());
         gosched_for_each_g(Some(nothing_with_g), ptr::null_mut());
         gosched_for_each_g_race(Some(nothing_with_g), ptr::null_mut());
         gosched_for_each_p(WaitReason::None, Some(nothing_with_p), ptr::null_mut());
@@ -241,7 +248,7 @@ macro_rules! functions {
 static FUNCTIONS: [painted::Case; 17] = functions! {
     run_within make_goroutines let_others_run park ready block_and_sleep set_limits make_and_free send receive
     look_and_close select_of_two select_of_many
-    change_its_state look_at_all stop_and_start register_and_take_back
+    change_state look_at_all stop_and_start register_and_take_back
 };
 
 unsafe extern "C" fn measure(function: *mut c_void) {

@@ -6,6 +6,21 @@
 //!
 //! A signal that was blocked in the thread that started the runtime is blocked in all of the runtime's, and comes to
 //! another thread, which doesn't block it. (In Go `os/signal` has a thread for that, `ensureSigM`.)
+//!
+//! ```
+//! use gosched::signal::Signal;
+//! use gosched::sigqueue::{signal_enable, signal_recv};
+//!
+//! gosched::run(|| {
+//!     signal_enable(Signal::HUP.as_raw())?;
+//!     // SAFETY: the only goroutine that receives; it keeps nothing of a thread-local.
+//!     let receiver = gosched::go(|| unsafe { signal_recv() });
+//!     gosched::process::Command::new("sh").args(["-c", "kill -HUP $PPID"]).status()?;
+//!     assert_eq!(receiver.join().unwrap(), Signal::HUP.as_raw());
+//!     Ok::<(), std::io::Error>(())
+//! })
+//! .unwrap();
+//! ```
 
 use std::ffi::c_int;
 use std::io;

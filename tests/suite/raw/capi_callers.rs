@@ -1,5 +1,5 @@
-//! Each C function where it can be called and where it can't, and with NULL: the table at the head of the
-//! header is true.
+//! Each C function for programs where it can be called and where it can't, and with NULL: the table at the head
+//! of the header is true. Those for who ports a runtime aren't in it: their docs say it.
 
 use std::env;
 use std::ffi::c_void;

@@ -2,6 +2,7 @@
 
 mod capi;
 mod capi_callers;
+mod capi_waiting;
 mod channels;
 mod coro;
 mod goroutines;
@@ -16,6 +17,7 @@ use crate::harness::Test;
 pub const TESTS: &[&[Test]] = &[
     capi::TESTS,
     capi_callers::TESTS,
+    capi_waiting::TESTS,
     channels::TESTS,
     coro::TESTS,
     goroutines::TESTS,

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::mem::zeroed;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use gosched::chan::hchan::{
     Hchan, Scase, Type, chanrecv1, chanrecv2, chansend1, closechan, freechan, makechan, selectgo,
@@ -14,6 +14,7 @@ use gosched::proc::{self, Coro, StwReason};
 use gosched::runtime2::{G, GRUNNING, Timer, TraceBlockReason, WaitReason};
 
 use gosched::run;
+use gosched::sema::{self, NotifyList};
 
 use crate::harness::tests;
 use crate::painted::Case;
@@ -170,6 +171,38 @@ unsafe fn sleep() {
     unsafe { proc::time_sleep(1_000) }
 }
 
+unsafe fn wait_at_a_semaphore() {
+    static SEMA: AtomicU32 = AtomicU32::new(0);
+
+    unsafe extern "C" fn release(_: *mut c_void) {
+        // SAFETY: a static.
+        unsafe { sema::semrelease1(&SEMA, true) }
+    }
+
+    // SAFETY: `release` fits its stack; the semaphore is a static, and this is a goroutine.
+    unsafe {
+        proc::newproc(Some(release), ptr::null_mut());
+        sema::semacquire(&SEMA);
+    }
+}
+
+unsafe fn notify() {
+    static LIST: NotifyList = NotifyList::new();
+
+    unsafe extern "C" fn notify_all(_: *mut c_void) {
+        sema::notify_list_notify_all(&LIST);
+    }
+
+    // SAFETY: `notify_all` fits its stack; the list is a static, and this is a goroutine.
+    unsafe {
+        sema::notify_list_add(&LIST);
+        sema::notify_list_notify_one(&LIST);
+        let t = sema::notify_list_add(&LIST);
+        proc::newproc(Some(notify_all), ptr::null_mut());
+        sema::notify_list_wait(&LIST, t);
+    }
+}
+
 unsafe fn set_a_timer() {
     // SAFETY: zero is a timer, and this one stays; only this test changes it.
     unsafe {
@@ -187,9 +220,10 @@ macro_rules! cases {
 }
 
 /// Those that begin with a check,
-static CHECKED: [Case; 17] = cases! {
+static CHECKED: [Case; 19] = cases! {
     send receive receive_if_open try_both select make_and_free close make_a_goroutine park
     yield_to_all yield_to_one make_a_coroutine switch_to_it sleep set_a_timer stop_all count_all
+    wait_at_a_semaphore notify
 };
 
 /// and those that don't.

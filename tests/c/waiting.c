@@ -52,7 +52,6 @@ static void one_shot(void)
     t.seq = 7;
     uint32_t before = atomic_load(&fired.times);
     gosched_start_timer(&t);
-    CHECK(gosched_timer_in_heap(&t));
     gosched_semacquire(&fired.sema);
     CHECK(gosched_nanotime() - begin >= 2 * MS);
     CHECK(atomic_load(&fired.times) == before + 1 && atomic_load(&fired.seq) == 7);
@@ -70,15 +69,19 @@ static void stopped(void)
     static struct fired fired;
     uint32_t before = atomic_load(&fired.times);
     CHECK(!gosched_mod_timer(&t, gosched_nanotime() + FOREVER, 0, fire, &fired, 1));
+    CHECK(gosched_timer_in_heap(&t));
     CHECK(gosched_reset_timer(&t, gosched_nanotime() + 3 * MS));
-    CHECK(gosched_stop_timer(&t) && !gosched_stop_timer(&t));
-    gosched_sleep(5 * MS);
-    CHECK(atomic_load(&fired.times) == before);
+    /* On a machine that has much to do, it may have fired. */
+    uint32_t late = !gosched_stop_timer(&t);
+    CHECK(!gosched_stop_timer(&t));
+    gosched_sleep(10 * MS);
+    CHECK(atomic_load(&fired.times) == before + late);
     /* What was stopped isn't active, and what is set earlier fires earlier. */
     CHECK(!gosched_mod_timer(&t, gosched_nanotime() + FOREVER, 0, fire, &fired, 2));
     CHECK(gosched_mod_timer(&t, gosched_nanotime() + 1, 0, fire, &fired, 3));
-    gosched_semacquire(&fired.sema);
-    CHECK(atomic_load(&fired.times) == before + 1 && atomic_load(&fired.seq) == 3);
+    for (uint32_t i = 0; i <= late; i++)
+        gosched_semacquire(&fired.sema);
+    CHECK(atomic_load(&fired.times) == before + late + 1 && atomic_load(&fired.seq) == 3);
 }
 
 static void periodic(void)
@@ -92,7 +95,7 @@ static void periodic(void)
         gosched_semacquire(&fired.sema);
     CHECK(gosched_nanotime() - begin >= 5 * MS);
     CHECK(gosched_stop_timer(&t));
-    gosched_sleep(3 * MS); /* a call that had begun has ended */
+    gosched_sleep(10 * MS); /* a call that had begun has ended */
     uint32_t times = atomic_load(&fired.times);
     CHECK(times >= before + 5);
     gosched_sleep(3 * MS);
@@ -196,7 +199,10 @@ static void hand_over(void)
 {
     static int one;
     waiting = order = 0;
+    served[0] = served[1] = -1;
     atomic_store(&workers.count, 2);
+    /* With one processor, who has said that it will wait does so before another runs. */
+    int before = gosched_set_gomaxprocs(1);
     gosched_newproc(take_turn, NULL);
     while (atomic_load(&waiting) < 1)
         gosched_yield();
@@ -205,7 +211,6 @@ static void hand_over(void)
     while (atomic_load(&waiting) < 2)
         gosched_yield();
     gosched_sleep(MS);
-    int before = gosched_set_gomaxprocs(1);
     gosched_semrelease1(&turn, true);
     CHECK(atomic_load(&order) == 1);
     gosched_semrelease1(&turn, true);

@@ -18,7 +18,8 @@ unsafe extern "C" {
     /// Wakes who sleeps on the note, or lets a sleep to come return at once. A second time, without
     /// `gosched_noteclear` in between, ends the process. Go's `notewakeup`, in `lock_futex.go`.
     ///
-    /// It takes little stack and doesn't look how much there is, as it may be a signal's.
+    /// It takes little stack and doesn't look how much there is, as it may be a signal's. The handler
+    /// doesn't look either: `__attribute__((no_split_stack))`.
     ///
     /// # Safety
     /// It can be called anywhere, in a signal handler too. `n` is a note that isn't on a copying stack.

@@ -28,6 +28,7 @@ use crate::runtime::trace::stack::start_of;
 use crate::runtime::trace::writer::{
     LATE_NS, PATIENCE_NS, Sink, Writer, is_with_theirs, theirs, try_writer, writer, writer_at_last,
 };
+use crate::runtime::world::procresize::for_every_p;
 use crate::runtime::world::stw::{StwReason, start_the_world, stop_the_world};
 
 /// Who has it begins or ends something. Go's `traceAdvanceSema`.
@@ -239,7 +240,7 @@ fn snapshot(order: &mut Order) {
     pool::LOST.store(false, Ordering::Relaxed);
     let all = || (0..atomic_all_g()).filter_map(atomic_all_g_index);
     all().for_each(|gp| gp.ext.trace_seq.set(0));
-    procs().allp.iter().for_each(|pp| pp.ext.trace_marks.seq.set(0));
+    for_every_p(|pp| pp.ext.trace_marks.seq.set(0));
     set_recorder(Some(record));
     let me = this_m();
     let my_p = me.and_then(|mp| mp.p.peek()).map(|pp| pp.id.get());

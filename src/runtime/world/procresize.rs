@@ -59,6 +59,15 @@ pub(in crate::runtime) fn make_ps(nprocs: i32) -> io::Result<()> {
     if made { Ok(()) } else { Err(io::ErrorKind::OutOfMemory.into()) }
 }
 
+/// Calls `f` with every P ever made, also those that there aren't now and may be again.
+pub(in crate::runtime) fn for_every_p(f: impl FnMut(&P)) {
+    lock(&ALLP_LOCK.0);
+    // SAFETY: ALLP_LOCK is held, so no other reference to the vector lives.
+    let every = unsafe { &*KEPT.every_p.get() };
+    every.iter().copied().for_each(f);
+    unlock(&ALLP_LOCK.0);
+}
+
 /// The first `nprocs` of all P's; makes those that are missing.
 fn first_ps(nprocs: i32) -> Box<[&'static P]> {
     if make_ps(nprocs).is_err() {

@@ -1,4 +1,4 @@
-//! A trace beside what else looks at goroutines.
+//! A trace beside what else looks at goroutines, and after another trace.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use gosched::labels::with_labels;
 use gosched::pprof::{self, Profile};
 use gosched::proc::{Event, set_tracer};
 use gosched::trace::{self, FlightRecorder};
-use gosched::{Builder, go, run, scope, yield_now};
+use gosched::{Builder, go, run, scope, set_gomaxprocs, yield_now};
 
 use super::reader;
 use super::summary::Summary;
@@ -17,6 +17,7 @@ use crate::harness::{Test, tests};
 tests! {
     a_tracer_of_the_programs_gets_the_same_events
     profiles_are_made_meanwhile
+    processors_that_come_back_are_known
 }
 
 fn a_tracer_of_the_programs_gets_the_same_events(test: Test) {
@@ -88,6 +89,43 @@ fn profiles_are_made_meanwhile(test: Test) {
                     }
                 });
             });
+        });
+    });
+    process.end().with("exit status: 0");
+}
+
+/// Those of a trace before that aren't there as the next one begins.
+fn processors_that_come_back_are_known(test: Test) {
+    const PROCS: usize = 4;
+    fn meet() {
+        let met = AtomicUsize::new(0);
+        scope(|s| {
+            for _ in 0..PROCS {
+                let meets = || {
+                    met.fetch_add(1, Ordering::Relaxed);
+                    while met.load(Ordering::Relaxed) < PROCS {
+                        std::hint::spin_loop();
+                    }
+                };
+                Builder::new().name("meets").go_scoped(s, meets).unwrap();
+            }
+        });
+    }
+    let process = test.process(|| {
+        run(|| {
+            for _ in 0..2 {
+                set_gomaxprocs(1.try_into().unwrap());
+                let mut recorder = FlightRecorder::new();
+                recorder.start().unwrap();
+                set_gomaxprocs(PROCS.try_into().unwrap());
+                meet();
+                let mut kept = Vec::new();
+                recorder.write_to(&mut kept).unwrap();
+                recorder.stop();
+                let summary = Summary::of(&reader::read(&kept).unwrap());
+                let ended = summary.named("meets").iter().filter(|(_, it)| it.has_ended).count();
+                assert_eq!(ended, PROCS);
+            }
         });
     });
     process.end().with("exit status: 0");

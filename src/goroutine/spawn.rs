@@ -322,8 +322,8 @@ impl Builder {
         attach_new(gp);
         // SAFETY: the G is new and in no queue: its slot is empty, and this function's alone.
         unsafe {
-            let place = gp.ext.slot.place::<(F, N)>();
             unseen(|| {
+                let place = gp.ext.slot.place::<(F, N)>();
                 move_out(f, &raw mut (*place).0);
                 ptr::write(&raw mut (*place).1, then);
             });

@@ -149,6 +149,8 @@ FUNCTION gosched_actor_changes
         .cfi_restore_state
 .Lactor_is_g0:
         callq   __tsan_release@PLT
+        movq    TO, %rdi                        // the thread's end comes after all that it has run
+        callq   __tsan_release@PLT
         movq    TO, %r11
         movq    G_M(%r11), %rax
         decl    M_FIBER_TURNS(%rax)
@@ -195,6 +197,8 @@ END gosched_enter_fiber
 FUNCTION gosched_leave_fiber
         TELLS
         DESTROY_G0_FIBER
+        movq    TO, %rdi
+        callq   __tsan_acquire@PLT
         TOLD
 END gosched_leave_fiber
 

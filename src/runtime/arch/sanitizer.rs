@@ -39,6 +39,7 @@ unsafe extern "C" {
     fn __tsan_get_current_fiber() -> *mut c_void;
     fn __tsan_create_fiber(flags: c_uint) -> *mut c_void;
     fn __tsan_destroy_fiber(fiber: *mut c_void);
+    fn __tsan_switch_to_fiber(fiber: *mut c_void, flags: c_uint);
     fn __tsan_set_fiber_name(fiber: *mut c_void, name: *const c_char);
     fn AnnotateIgnoreReadsBegin(file: *const c_char, line: c_int);
     fn AnnotateIgnoreReadsEnd(file: *const c_char, line: c_int);
@@ -190,6 +191,8 @@ pub(in crate::runtime) fn goroutine_ended(gp: &G, stack: impl Fn(&G) -> Stack) {
         __asan_poison_memory_region(ptr::without_provenance(lo), hi - lo);
     }
     #[cfg(tsan)]
+    acting_as(gp, __tsan_release, gp.stack.get());
+    #[cfg(tsan)]
     // SAFETY: made by goroutine_begins, and g0's is the one that acts.
     unsafe {
         __tsan_destroy_fiber(gp.ext.sanitizer.take())
@@ -197,9 +200,41 @@ pub(in crate::runtime) fn goroutine_ended(gp: &G, stack: impl Fn(&G) -> Stack) {
     let _ = (gp, stack);
 }
 
+/// The stack of `gp`, which doesn't run, moves from `old` to `new`: what is known of frames in both holds no longer.
+/// Who had `new` before has used it before `gp` does, as far as ThreadSanitizer is concerned; and who has `old` next
+/// uses it after.
+#[inline(always)]
+pub(in crate::runtime) fn stack_moves(gp: &G, old: Stack, new: Stack) {
+    unpoison(old);
+    unpoison(new);
+    #[cfg(tsan)]
+    {
+        acting_as(gp, __tsan_release, old);
+        acting_as(gp, __tsan_acquire, new);
+    }
+    let _ = gp;
+}
+
+/// Releases or acquires a stack for `gp`, which doesn't run: for g0, all goroutines whose stacks one thread has moved
+/// would come one after the other. There is no access between the switches, as it would be seen as one of `gp`.
+#[cfg(tsan)]
+fn acting_as(gp: &G, f: unsafe extern "C" fn(*const c_void), stack: Stack) {
+    /// Without an order between the two fibers.
+    const NO_SYNC: c_uint = 1;
+    let fiber = gp.ext.sanitizer.get();
+    // SAFETY: a goroutine has a fiber until it has ended, which no thread acts as while it doesn't run; that of the
+    // caller is still there then. The address stands for itself.
+    unsafe {
+        let mine = __tsan_get_current_fiber();
+        __tsan_switch_to_fiber(fiber, NO_SYNC);
+        f(ptr::without_provenance(stack.hi));
+        __tsan_switch_to_fiber(mine, NO_SYNC);
+    }
+}
+
 /// What is known of frames in `stack` holds no longer.
 #[inline(always)]
-pub(in crate::runtime) fn unpoison(stack: Stack) {
+fn unpoison(stack: Stack) {
     #[cfg(asan)]
     // SAFETY: memory of the runtime's.
     unsafe {

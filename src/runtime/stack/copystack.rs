@@ -22,7 +22,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::runtime::arch::page_size;
-use crate::runtime::arch::sanitizer::unpoison;
+use crate::runtime::arch::sanitizer::stack_moves;
 use crate::runtime::base::debug::{efence, stack_verify};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::data::adjust_info::AdjustInfo;
@@ -78,8 +78,7 @@ pub(super) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
     make_defined(old.hi - used, old.hi);
     make_defined(new.hi - used, new.hi);
     let adjinfo = AdjustInfo::new(old, new);
-    unpoison(old);
-    unpoison(new);
+    stack_moves(gp, old, new);
 
     let mut ncopy = used;
     if gp.active_stack_chans.get() {

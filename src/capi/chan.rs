@@ -241,6 +241,9 @@ unsafe fn select(scases: &[Scase], nsends: usize, block: bool) -> Chosen {
 }
 
 // A Case of C has the layout of an Scase.
+// Compilers read a channel's length and capacity where Go's has them.
+const _: () = assert!(offset_of!(Hchan, qcount) == 0);
+const _: () = assert!(offset_of!(Hchan, dataqsiz) == size_of::<usize>());
 const _: () = assert!(size_of::<Case>() == size_of::<Scase>());
 const _: () = assert!(offset_of!(Case, chan) == offset_of!(Scase, c));
 const _: () = assert!(offset_of!(Case, elem) == offset_of!(Scase, elem));

@@ -3,6 +3,7 @@
  * on copying stacks at many depths, and where it matters on a thread that isn't the runtime's. .ci/c builds and runs it.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -316,8 +317,48 @@ static void test_newproc_at(void)
     group_wait();
 }
 
+/* A channel begins with its length and its capacity. */
+static void test_channels_words(void)
+{
+    struct gosched_chan *chan;
+    char byte = 0;
+    CHECK(gosched_chan_make(1, 5, &chan) == 0);
+    CHECK(gosched_chan_send(chan, &byte) == GOSCHED_RESULT_DONE);
+    CHECK(gosched_chan_send(chan, &byte) == GOSCHED_RESULT_DONE);
+    CHECK(((size_t *)chan)[0] == 2 && ((size_t *)chan)[1] == 5);
+    gosched_chan_free(chan);
+}
+
+/* A handler finds who was interrupted. On a signal's stack nothing is checked. */
+static struct gosched_g *interrupted;
+
+__attribute__((no_split_stack)) static void note_interrupted(int sig)
+{
+    (void)sig;
+    interrupted = gosched_getg();
+}
+
+static void raise_signal(void *unused)
+{
+    (void)unused;
+    raise(SIGUSR1);
+}
+
+static void test_signals(void)
+{
+    struct sigaction action = {.sa_handler = note_interrupted, .sa_flags = SA_ONSTACK};
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+    gosched_ensure_stack(16 << 10);
+    raise(SIGUSR1);
+    CHECK(interrupted == gosched_getg());
+    gosched_systemstack(raise_signal, NULL);
+    CHECK(interrupted != gosched_getg() && gosched_goid(interrupted) == 0);
+}
+
 static void all(void)
 {
+    test_channels_words();
+    test_signals();
     test_locks();
     test_words();
     test_ensure_stack();

@@ -21,6 +21,10 @@ use std::task::Waker;
 
 use crate::runtime::data::runtime2::{G, M, Stack};
 
+/// Without an order between two fibers, one of which acts after the other.
+#[cfg(tsan)]
+const NO_SYNC: c_uint = 1;
+
 /// Whether there is one.
 pub(in crate::runtime) const SANITIZED: bool = cfg!(any(asan, tsan));
 
@@ -219,8 +223,6 @@ pub(in crate::runtime) fn stack_moves(gp: &G, old: Stack, new: Stack) {
 /// would come one after the other. There is no access between the switches, as it would be seen as one of `gp`.
 #[cfg(tsan)]
 fn acting_as(gp: &G, f: unsafe extern "C" fn(*const c_void), stack: Stack) {
-    /// Without an order between the two fibers.
-    const NO_SYNC: c_uint = 1;
     let fiber = gp.ext.sanitizer.get();
     // SAFETY: a goroutine has a fiber until it has ended, which no thread acts as while it doesn't run; that of the
     // caller is still there then. The address stands for itself.
@@ -251,6 +253,17 @@ pub(in crate::runtime) fn before_death(f: extern "C" fn()) {
         __sanitizer_set_death_callback(f)
     };
     let _ = f;
+}
+
+/// The caller ends the process now: not as one who is unseen, which ThreadSanitizer takes for a mistake, and says so. It
+/// doesn't return.
+#[inline(always)]
+pub(in crate::runtime) fn process_ends() {
+    #[cfg(tsan)]
+    // SAFETY: a new fiber, which sees everything; nothing returns on it that was called on another.
+    unsafe {
+        __tsan_switch_to_fiber(__tsan_create_fiber(0), NO_SYNC)
+    };
 }
 
 /// Stacks and G's are in these `n` bytes, and what they point to is in use.

@@ -7,11 +7,12 @@ use std::slice;
 
 use crate::capi;
 use crate::capi::caller::{need_goroutine, null, wait_reason};
-use crate::runtime::runtime2::{G, M, MutexKey, SLOT_SIZE, TraceBlockReason};
+use crate::runtime::runtime2::{G, M, MutexKey, SLOT_SIZE};
 use crate::runtime::{
-    Coro, Entry, GList, acquirem, coroswitch, exitsyscall, free_os_memory, gcount, gopark, gosched_if_busy,
-    goschedguarded, goyield, injectglist, lock_key, lock_os_thread, locked_os_thread, mcount_now, newproc_at,
-    poll_work, proc_pin, proc_unpin, releasem, set_max_threads, systemstack, unlock_key, unlock_os_thread,
+    Coro, Entry, GList, acquirem, coroswitch, exitsyscall, free_os_memory, gcount, goparkunlock_key,
+    gosched_if_busy, goschedguarded, goyield, injectglist, lock_key, lock_os_thread, locked_os_thread,
+    mcount_now, newproc_at, poll_work, proc_pin, proc_unpin, releasem, set_max_threads, systemstack,
+    unlock_key, unlock_os_thread,
 };
 
 const _: () = assert!(size_of::<capi::Coroutine>() == size_of::<Coro>());
@@ -147,22 +148,10 @@ unsafe extern "C" fn gosched_unlock_impl(l: *const MutexKey) {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_parkunlock_impl(l: *const MutexKey, reason: u32) {
-    /// What the park does when the goroutine is off its stack. Go's `parkunlock_c`.
-    ///
-    /// # Safety
-    /// `l` is a lock that this thread has.
-    unsafe extern "C" fn parkunlock(_: *mut G, l: *mut c_void) -> bool {
-        // SAFETY: the lock that is passed below, and that stays.
-        unlock_key(unsafe { &*l.cast::<MutexKey>() });
-        true
-    }
-
     need_goroutine("gosched_parkunlock", "park");
     let reason = wait_reason("gosched_parkunlock", reason);
     // SAFETY: a lock, or null.
-    let lock = ptr::from_ref(unsafe { mutex("gosched_parkunlock", l) }).cast_mut().cast();
-    // SAFETY: on a goroutine. The function touches the lock alone, doesn't park or unwind, and returns true.
-    unsafe { gopark(Some(parkunlock), lock, reason, TraceBlockReason::Generic, 1) }
+    goparkunlock_key(unsafe { mutex("gosched_parkunlock", l) }, reason)
 }
 
 /// The lock that `function` was called with.

@@ -2,9 +2,7 @@
 //! mutex in a static.
 
 use crate::runtime::base::this::{Held, this_m};
-use crate::runtime::data::ext::MutexKey;
 use crate::runtime::data::runtime2::{M, Mutex};
-use crate::runtime::lock::lock2::{lock2, unlock2};
 use crate::runtime::lock::rank::{
     LockRank, get_lock_rank, lock_with_rank, try_lock_with_rank, unlock_with_rank,
 };
@@ -55,14 +53,4 @@ pub(in crate::runtime) fn unlock_on(mp: Option<&'static M>, l: &Mutex) {
 #[inline(always)]
 pub(in crate::runtime) fn unlock_and_hold(mp: Option<&'static M>, l: &Mutex) -> Option<Held> {
     unlock_with_rank(mp, l)
-}
-
-/// [`lock`] for a lock of a port's, which is a word, and has no rank.
-pub(crate) fn lock_key(key: &MutexKey) {
-    lock2(this_m(), key);
-}
-
-/// Undoes [`lock_key`].
-pub(crate) fn unlock_key(key: &MutexKey) {
-    drop(unlock2(this_m(), key));
 }

@@ -1,0 +1,169 @@
+/* Nim's runtime on goroutines. */
+#include "runtime.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "gosched.h"
+
+intptr_t NimThreadVarsSize(void);
+int nim_main(int argc, char **argv, char **env);
+
+/*
+ * Nim's thread variables: the exception that is being handled, and whether one is on its way. They are a goroutine's,
+ * not the thread's: Nim's procs keep their address from the first line to the last, and may change threads in between.
+ */
+
+static __thread void *vars_of_thread;
+
+void *nim_vars(void)
+{
+    struct gosched_g *g = gosched_getg();
+    /* The scheduler's own goroutines have no number: there nim_blocking has said whose variables they are. */
+    return g && gosched_goid(g) ? gosched_slot(g) : vars_of_thread;
+}
+
+int nim_set_vars(void *vars)
+{
+    vars_of_thread = vars;
+    return 0;
+}
+
+/* With --stackTrace:on, one is the innermost of the frames, which are a list on the stack. */
+static void adjust_vars(struct gosched_g *g, const struct gosched_adjust_info *info)
+{
+    void **vars = gosched_slot(g);
+    for (size_t i = 0; i < NimThreadVarsSize() / sizeof *vars; i++)
+        gosched_adjust_pointer(info, &vars[i]);
+}
+
+static void clear_vars(void)
+{
+    memset(gosched_slot(gosched_getg()), 0, GOSCHED_SLOT_SIZE);
+}
+
+/* malloc wants more stack than there may be, and is called too often for each goroutine to have it. */
+
+struct request {
+    void *p;
+    size_t n, size;
+};
+
+static void call_malloc(void *arg)
+{
+    struct request *r = arg;
+    r->p = malloc(r->size);
+}
+
+static void call_calloc(void *arg)
+{
+    struct request *r = arg;
+    r->p = calloc(r->n, r->size);
+}
+
+static void call_realloc(void *arg)
+{
+    struct request *r = arg;
+    r->p = realloc(r->p, r->size);
+}
+
+void *nim_malloc(size_t size)
+{
+    struct request r = {.size = size};
+    gosched_systemstack(call_malloc, &r);
+    return r.p;
+}
+
+void *nim_calloc(size_t n, size_t size)
+{
+    struct request r = {.n = n, .size = size};
+    gosched_systemstack(call_calloc, &r);
+    return r.p;
+}
+
+void *nim_realloc(void *p, size_t size)
+{
+    struct request r = {.p = p, .size = size};
+    gosched_systemstack(call_realloc, &r);
+    return r.p;
+}
+
+void nim_free(void *p)
+{
+    gosched_systemstack(free, p);
+}
+
+/* echo locks the file for more than one call. The lock is the thread's: the goroutine stays there. */
+
+void nim_lock_file(FILE *file)
+{
+    gosched_acquirem();
+    flockfile(file);
+}
+
+void nim_unlock_file(FILE *file)
+{
+    struct gosched_m *m = gosched_acquirem();
+    funlockfile(file);
+    gosched_releasem(m);
+    gosched_releasem(m);
+}
+
+/* A goroutine, and code that may block, with Nim's variables. */
+
+struct call {
+    void (*fn)(void *arg);
+    void *arg, *vars;
+};
+
+static void begin(void *arg)
+{
+    struct call call = *(struct call *)arg;
+    nim_free(arg);
+    clear_vars();
+    call.fn(call.arg);
+}
+
+void nim_go(void (*fn)(void *arg), void *arg)
+{
+    struct call *call = nim_malloc(sizeof *call);
+    *call = (struct call){fn, arg, NULL};
+    gosched_newproc(begin, call);
+}
+
+static void on_thread(void *arg)
+{
+    struct call *call = arg;
+    vars_of_thread = call->vars;
+    call->fn(call->arg);
+}
+
+void nim_blocking(void (*fn)(void *arg), void *arg)
+{
+    struct call call = {fn, arg, nim_vars()};
+    gosched_blocking(on_thread, &call);
+}
+
+/* What Nim has at the top level of its modules runs on the main goroutine. */
+
+static int argc_of_main;
+static char **argv_of_main, **env_of_main;
+
+static void *run_nim(void *unused)
+{
+    (void)unused;
+    clear_vars();
+    return (void *)(intptr_t)nim_main(argc_of_main, argv_of_main, env_of_main);
+}
+
+int main(int argc, char **argv, char **env)
+{
+    static const struct gosched_hooks hooks = {.copystack = adjust_vars};
+    void *status;
+    argc_of_main = argc;
+    argv_of_main = argv;
+    env_of_main = env;
+    if (gosched_set_hooks(&hooks) != 0 || gosched_run(run_nim, NULL, &status) != 0)
+        abort();
+    return (int)(intptr_t)status;
+}

@@ -1,0 +1,37 @@
+/* Included in front of all C that Nim generates: what it asks of threads and of malloc, it gets from runtime.c. */
+#ifndef GOSCHED_NIM_RUNTIME_H
+#define GOSCHED_NIM_RUNTIME_H
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void *nim_vars(void);
+int nim_set_vars(void *vars);
+
+void *nim_malloc(size_t size);
+void *nim_calloc(size_t n, size_t size);
+void *nim_realloc(void *p, size_t size);
+void nim_free(void *p);
+
+void nim_lock_file(FILE *file);
+void nim_unlock_file(FILE *file);
+
+void nim_go(void (*fn)(void *arg), void *arg);
+void nim_blocking(void (*fn)(void *arg), void *arg);
+
+#ifndef GOSCHED_NIM_RUNTIME
+/* With --tlsEmulation:on, Nim's thread variables are one struct, and these are how it is found. */
+#define pthread_getspecific(key) nim_vars()
+#define pthread_setspecific(key, vars) nim_set_vars(vars)
+#define malloc nim_malloc
+#define calloc nim_calloc
+#define realloc nim_realloc
+#define free nim_free
+#define flockfile nim_lock_file
+#define funlockfile nim_unlock_file
+/* runtime.c has the program's main, which calls Nim's on a goroutine. */
+#define main nim_main
+#endif
+
+#endif

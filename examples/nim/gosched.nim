@@ -76,7 +76,7 @@ proc perform[A](p: pointer) {.noconv.} =
   try:
     task.fn(task.args)
   except Exception as e:
-    gosched_fatalpanic(cstring($e.name & ": " & e.msg))
+    gosched_fatalpanic(cstring("Error: unhandled exception: " & e.msg & " [" & $e.name & "]"))
   `=destroy`(task[])
   deallocShared(task)
 

@@ -2,7 +2,6 @@
 #include "runtime.h"
 
 #include <stdint.h>
-#include <string.h>
 
 #include "gosched.h"
 
@@ -14,18 +13,19 @@ int nim_main(int argc, char **argv, char **env);
  * not the thread's: Nim's procs keep their address from the first line to the last, and may change threads in between.
  */
 
+/* Those of a thread that isn't the runtime's; and on the scheduler's stack, of whose goroutine it works there. */
 static __thread void *vars_of_thread;
 
 void *nim_vars(void)
 {
-    struct gosched_g *g = gosched_getg();
-    /* The scheduler's own goroutines have no number: there nim_blocking has said whose variables they are. */
-    return g && gosched_goid(g) ? gosched_slot(g) : vars_of_thread;
+    return vars_of_thread ? vars_of_thread : gosched_slot(gosched_getg());
 }
 
+/* Nim does this where a thread of its own begins, and at the beginning of the main goroutine, too. */
 int nim_set_vars(void *vars)
 {
-    vars_of_thread = vars;
+    if (!gosched_getg())
+        vars_of_thread = vars;
     return 0;
 }
 
@@ -37,9 +37,15 @@ static void adjust_vars(struct gosched_g *g, const struct gosched_adjust_info *i
         gosched_adjust_pointer(info, &vars[i]);
 }
 
+/* What these need there always is. By its name, they'd be called as gold has it: with 16 KiB for each who does. */
+void *(*nim_memcpy)(void *to, const void *from, size_t n) = memcpy;
+void *(*nim_memset)(void *p, int c, size_t n) = memset;
+int (*nim_memcmp)(const void *a, const void *b, size_t n) = memcmp;
+size_t (*nim_strlen)(const char *s) = strlen;
+
 static void clear_vars(void)
 {
-    memset(gosched_slot(gosched_getg()), 0, GOSCHED_SLOT_SIZE);
+    nim_memset(gosched_slot(gosched_getg()), 0, GOSCHED_SLOT_SIZE);
 }
 
 /* malloc wants more stack than there may be, and is called too often for each goroutine to have it. */
@@ -67,6 +73,11 @@ static void call_realloc(void *arg)
     r->p = realloc(r->p, r->size);
 }
 
+static void call_free(void *p)
+{
+    free(p);
+}
+
 void *nim_malloc(size_t size)
 {
     struct request r = {.size = size};
@@ -90,7 +101,7 @@ void *nim_realloc(void *p, size_t size)
 
 void nim_free(void *p)
 {
-    gosched_systemstack(free, p);
+    gosched_systemstack(call_free, p);
 }
 
 /* echo locks the file for more than one call. The lock is the thread's: the goroutine stays there. */
@@ -134,8 +145,10 @@ void nim_go(void (*fn)(void *arg), void *arg)
 static void on_thread(void *arg)
 {
     struct call *call = arg;
+    void *before = vars_of_thread;
     vars_of_thread = call->vars;
     call->fn(call->arg);
+    vars_of_thread = before;
 }
 
 void nim_blocking(void (*fn)(void *arg), void *arg)

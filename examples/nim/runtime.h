@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void *nim_vars(void);
 int nim_set_vars(void *vars);
@@ -13,6 +14,11 @@ void *nim_malloc(size_t size);
 void *nim_calloc(size_t n, size_t size);
 void *nim_realloc(void *p, size_t size);
 void nim_free(void *p);
+
+extern void *(*nim_memcpy)(void *to, const void *from, size_t n);
+extern void *(*nim_memset)(void *p, int c, size_t n);
+extern int (*nim_memcmp)(const void *a, const void *b, size_t n);
+extern size_t (*nim_strlen)(const char *s);
 
 void nim_lock_file(FILE *file);
 void nim_unlock_file(FILE *file);
@@ -28,6 +34,10 @@ void nim_blocking(void (*fn)(void *arg), void *arg);
 #define calloc nim_calloc
 #define realloc nim_realloc
 #define free nim_free
+#define memcpy nim_memcpy
+#define memset nim_memset
+#define memcmp nim_memcmp
+#define strlen nim_strlen
 #define flockfile nim_lock_file
 #define funlockfile nim_unlock_file
 /* runtime.c has the program's main, which calls Nim's on a goroutine. */

@@ -15,11 +15,11 @@ let
   jobs = newChan[Job]()
   answers = newChan[Job](2)
 go slow(jobs, answers)
-for (name, pause) in [("quick", 1), ("slow", 200)]:
+for (name, pause) in [("quick", 1), ("slow", 1500)]:
   jobs.send isolate(Job(name: name, pause: ms(pause)))
   select:
     answers.recv(job): echo job.name
-    after(ms(50)).recv: echo name, ": too late"
+    after(ms(500)).recv: echo name, ": too late"
 jobs.close
 var open = true
 while open:

@@ -37,9 +37,11 @@ proc gosched_semrelease(address: ptr uint32) {.importc.}
 proc gosched_fatalpanic(text: cstring) {.importc, noreturn.}
 proc gosched_sleep(ns: int64) {.importc.}
 proc gosched_yield() {.importc.}
-proc nim_go(fn: Function; arg: pointer) {.importc, nodecl.}
-proc nim_blocking(fn: Function; arg: pointer) {.importc, nodecl.}
+proc gosched_newproc(fn: Function; arg: pointer) {.importc.}
 {.pop.}
+
+proc nim_begin(task: pointer) {.importc, nodecl, noconv.}
+proc nim_blocking(fn: Function; arg: pointer) {.importc, nodecl.}
 
 # Handles: none of what they stand for is on a stack, which may move.
 
@@ -68,6 +70,7 @@ proc share[T](value: sink T): Shared[T] =
 # Goroutines.
 
 type Task[A] = object
+  perform: Function
   fn: proc (args: A) {.nimcall, gcsafe.}
   args: A
 
@@ -83,9 +86,10 @@ proc perform[A](p: pointer) {.noconv.} =
 proc launch*[A](fn: proc (args: A) {.nimcall, gcsafe.}; args: sink Isolated[A]) =
   var args = args
   let task = cast[ptr Task[A]](allocShared0(sizeof(Task[A])))
+  task.perform = perform[A]
   task.fn = fn
   task.args = args.extract
-  nim_go(perform[A], task)
+  gosched_newproc(nim_begin, task)
 
 macro go*(call: untyped): untyped =
   ## `go f(a, b)`: a goroutine that runs `f`; `a` and `b` are computed here, and moved there. What it raises and doesn't
@@ -120,13 +124,14 @@ proc blocking*(fn: proc ()) =
 type
   Queue[T] = object
     raw: ptr RawChan
+    # Without a T in it, Nim 1.6 takes one destructor for the queues of all types.
+    left: T
   Chan*[T] = object
     queue: Shared[Queue[T]]
   ClosedError* = object of CatchableError
 
 proc `=destroy`[T](q: var Queue[T]) =
-  var left: T
-  while gosched_chan_try_recv(q.raw, addr left) == resultDone: reset left
+  while gosched_chan_try_recv(q.raw, addr q.left) == resultDone: reset q.left
   gosched_chan_free(q.raw)
 
 proc `=copy`[T](to: var Queue[T]; q: Queue[T]) {.error.}

@@ -55,10 +55,10 @@ struct request {
     size_t n, size;
 };
 
-static void call_malloc(void *arg)
+static void call_realloc(void *arg)
 {
     struct request *r = arg;
-    r->p = malloc(r->size);
+    r->p = realloc(r->p, r->size);
 }
 
 static void call_calloc(void *arg)
@@ -67,35 +67,27 @@ static void call_calloc(void *arg)
     r->p = calloc(r->n, r->size);
 }
 
-static void call_realloc(void *arg)
-{
-    struct request *r = arg;
-    r->p = realloc(r->p, r->size);
-}
-
 static void call_free(void *p)
 {
     free(p);
-}
-
-void *nim_malloc(size_t size)
-{
-    struct request r = {.size = size};
-    gosched_systemstack(call_malloc, &r);
-    return r.p;
-}
-
-void *nim_calloc(size_t n, size_t size)
-{
-    struct request r = {.n = n, .size = size};
-    gosched_systemstack(call_calloc, &r);
-    return r.p;
 }
 
 void *nim_realloc(void *p, size_t size)
 {
     struct request r = {.p = p, .size = size};
     gosched_systemstack(call_realloc, &r);
+    return r.p;
+}
+
+void *nim_malloc(size_t size)
+{
+    return nim_realloc(NULL, size);
+}
+
+void *nim_calloc(size_t n, size_t size)
+{
+    struct request r = {.n = n, .size = size};
+    gosched_systemstack(call_calloc, &r);
     return r.p;
 }
 
@@ -120,27 +112,19 @@ void nim_unlock_file(FILE *file)
     gosched_releasem(m);
 }
 
-/* A goroutine, and code that may block, with Nim's variables. */
+/* A goroutine begins without an exception. */
+void nim_begin(void *task)
+{
+    clear_vars();
+    ((struct nim_task *)task)->perform(task);
+}
+
+/* What may block its thread raises in the goroutine's name. */
 
 struct call {
     void (*fn)(void *arg);
     void *arg, *vars;
 };
-
-static void begin(void *arg)
-{
-    struct call call = *(struct call *)arg;
-    nim_free(arg);
-    clear_vars();
-    call.fn(call.arg);
-}
-
-void nim_go(void (*fn)(void *arg), void *arg)
-{
-    struct call *call = nim_malloc(sizeof *call);
-    *call = (struct call){fn, arg, NULL};
-    gosched_newproc(begin, call);
-}
 
 static void on_thread(void *arg)
 {
@@ -159,24 +143,24 @@ void nim_blocking(void (*fn)(void *arg), void *arg)
 
 /* What Nim has at the top level of its modules runs on the main goroutine. */
 
-static int argc_of_main;
-static char **argv_of_main, **env_of_main;
+struct program {
+    int argc;
+    char **argv, **env;
+};
 
-static void *run_nim(void *unused)
+static void *run_nim(void *arg)
 {
-    (void)unused;
+    struct program *p = arg;
     clear_vars();
-    return (void *)(intptr_t)nim_main(argc_of_main, argv_of_main, env_of_main);
+    return (void *)(intptr_t)nim_main(p->argc, p->argv, p->env);
 }
 
 int main(int argc, char **argv, char **env)
 {
     static const struct gosched_hooks hooks = {.copystack = adjust_vars};
+    struct program program = {argc, argv, env};
     void *status;
-    argc_of_main = argc;
-    argv_of_main = argv;
-    env_of_main = env;
-    if (gosched_set_hooks(&hooks) != 0 || gosched_run(run_nim, NULL, &status) != 0)
+    if (gosched_set_hooks(&hooks) != 0 || gosched_run(run_nim, &program, &status) != 0)
         abort();
     return (int)(intptr_t)status;
 }

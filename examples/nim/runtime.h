@@ -23,7 +23,12 @@ extern size_t (*nim_strlen)(const char *s);
 void nim_lock_file(FILE *file);
 void nim_unlock_file(FILE *file);
 
-void nim_go(void (*fn)(void *arg), void *arg);
+/* A Task in gosched.nim begins with this. */
+struct nim_task {
+    void (*perform)(void *task);
+};
+
+void nim_begin(void *task);
 void nim_blocking(void (*fn)(void *arg), void *arg);
 
 #ifndef GOSCHED_NIM_RUNTIME

@@ -27,6 +27,7 @@ ENTRY gosched_yield_if_busy
 ENTRY gosched_yield_guarded
 ENTRY gosched_poll_work
 ENTRY gosched_injectglist
+ENTRY gosched_curg
 ENTRY gosched_goid
 ENTRY gosched_slot
 ENTRY gosched_defer

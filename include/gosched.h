@@ -1249,10 +1249,20 @@ extern void gosched_injectglist(struct gosched_g *const *gs, size_t n);
 extern void gosched_ensure_stack(size_t n);
 
 /**
- * The goroutine's number, which no other ever has; 0 for what isn't one. Go's `goid`.
+ * The goroutine that this thread runs, also while it is on the scheduler's stack for it; NULL if there is none. Go's
+ * `getg().m.curg`.
  *
  * # Safety
- * `g` is a goroutine that hasn't ended.
+ * It can be called anywhere.
+ */
+extern struct gosched_g *gosched_curg(void);
+
+/**
+ * The goroutine's number, which no other ever has; 0 for what isn't one, and is `gosched_getg`'s on the scheduler's
+ * stack. Go's `goid`.
+ *
+ * # Safety
+ * `g` is a goroutine that hasn't ended, or what `gosched_getg` has returned.
  */
 extern uint64_t gosched_goid(struct gosched_g *g);
 

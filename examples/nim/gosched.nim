@@ -41,7 +41,7 @@ proc gosched_newproc(fn: Function; arg: pointer) {.importc.}
 {.pop.}
 
 proc nim_begin(task: pointer) {.importc, nodecl, noconv.}
-proc nim_blocking(fn: Function; arg: pointer) {.importc, nodecl.}
+proc gosched_blocking(fn: Function; arg: pointer) {.importc, nodecl.}
 
 # Handles: none of what they stand for is on a stack, which may move.
 
@@ -117,7 +117,7 @@ proc callClosure(p: pointer) {.noconv.} = cast[ptr proc ()](p)[]()
 
 proc blocking*(fn: proc ()) =
   ## Calls what may block its thread, or needs much stack. It may raise, but not send, receive or wait.
-  nim_blocking(callClosure, unsafeAddr fn)
+  gosched_blocking(callClosure, unsafeAddr fn)
 
 # Channels.
 

@@ -13,12 +13,12 @@ int nim_main(int argc, char **argv, char **env);
  * not the thread's: Nim's procs keep their address from the first line to the last, and may change threads in between.
  */
 
-/* Those of a thread that isn't the runtime's; and on the scheduler's stack, of whose goroutine it works there. */
+/* Those of a thread that isn't the runtime's. */
 static __thread void *vars_of_thread;
 
 void *nim_vars(void)
 {
-    return vars_of_thread ? vars_of_thread : gosched_slot(gosched_getg());
+    return vars_of_thread ? vars_of_thread : gosched_slot(gosched_curg());
 }
 
 /* Nim does this where a thread of its own begins, and at the beginning of the main goroutine, too. */
@@ -117,28 +117,6 @@ void nim_begin(void *task)
 {
     clear_vars();
     ((struct nim_task *)task)->perform(task);
-}
-
-/* What may block its thread raises in the goroutine's name. */
-
-struct call {
-    void (*fn)(void *arg);
-    void *arg, *vars;
-};
-
-static void on_thread(void *arg)
-{
-    struct call *call = arg;
-    void *before = vars_of_thread;
-    vars_of_thread = call->vars;
-    call->fn(call->arg);
-    vars_of_thread = before;
-}
-
-void nim_blocking(void (*fn)(void *arg), void *arg)
-{
-    struct call call = {fn, arg, nim_vars()};
-    gosched_blocking(on_thread, &call);
 }
 
 /* What Nim has at the top level of its modules runs on the main goroutine. */

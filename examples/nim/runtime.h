@@ -29,7 +29,6 @@ struct nim_task {
 };
 
 void nim_begin(void *task);
-void nim_blocking(void (*fn)(void *arg), void *arg);
 
 #ifndef GOSCHED_NIM_RUNTIME
 /* With --tlsEmulation:on, Nim's thread variables are one struct, and these are how it is found. */

@@ -11,7 +11,7 @@ use crate::runtime::runtime2::{G, M, MutexKey, SLOT_SIZE};
 use crate::runtime::{
     Coro, Entry, GList, acquirem, coroswitch, exitsyscall, free_os_memory, gcount, goparkunlock_key,
     gosched_if_busy, goschedguarded, goyield, injectglist, lock_key, lock_os_thread, locked_os_thread,
-    mcount_now, newproc_at, poll_work, proc_pin, proc_unpin, releasem, set_max_threads, systemstack,
+    mcount_now, newproc_at, poll_work, proc_pin, proc_unpin, releasem, set_max_threads, systemstack, this_m,
     unlock_key, unlock_os_thread,
 };
 
@@ -76,6 +76,11 @@ unsafe extern "C" fn gosched_injectglist_impl(gs: *const *mut G, n: usize) {
         list.push(unsafe { &*gp });
     }
     systemstack(|| injectglist(&list))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_curg_impl() -> *const G {
+    this_m().and_then(|mp| mp.curg.get()).map_or(ptr::null(), ptr::from_ref)
 }
 
 #[unsafe(no_mangle)]

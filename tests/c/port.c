@@ -338,9 +338,9 @@ __attribute__((no_split_stack)) static void note_interrupted(int sig)
     interrupted = gosched_getg();
 }
 
-static void raise_signal(void *unused)
+static void raise_signal(void *me)
 {
-    (void)unused;
+    CHECK(gosched_curg() == me && gosched_getg() != me && gosched_goid(gosched_getg()) == 0);
     raise(SIGUSR1);
 }
 
@@ -351,7 +351,8 @@ static void test_signals(void)
     gosched_ensure_stack(16 << 10);
     raise(SIGUSR1);
     CHECK(interrupted == gosched_getg());
-    gosched_systemstack(raise_signal, NULL);
+    CHECK(gosched_curg() == gosched_getg());
+    gosched_systemstack(raise_signal, gosched_getg());
     CHECK(interrupted != gosched_getg() && gosched_goid(interrupted) == 0);
 }
 
@@ -399,7 +400,7 @@ static void *main_goroutine(void *arg)
 /* On a thread that isn't the runtime's: locks, and what says that it is none. */
 static void *foreign(void *unused)
 {
-    CHECK(gosched_acquirem() == NULL);
+    CHECK(gosched_acquirem() == NULL && gosched_curg() == NULL);
     gosched_releasem(NULL);
     gosched_lock(&count_lock);
     count++;

@@ -115,10 +115,18 @@ unsafe extern "C" {
     /// The caller keeps the rules for copying stacks.
     pub fn gosched_ensure_stack(n: usize);
 
-    /// The goroutine's number, which no other ever has; 0 for what isn't one. Go's `goid`.
+    /// The goroutine that this thread runs, also while it is on the scheduler's stack for it; NULL if there is none. Go's
+    /// `getg().m.curg`.
     ///
     /// # Safety
-    /// `g` is a goroutine that hasn't ended.
+    /// It can be called anywhere.
+    pub fn gosched_curg() -> *mut Goroutine;
+
+    /// The goroutine's number, which no other ever has; 0 for what isn't one, and is `gosched_getg`'s on the scheduler's
+    /// stack. Go's `goid`.
+    ///
+    /// # Safety
+    /// `g` is a goroutine that hasn't ended, or what `gosched_getg` has returned.
     pub fn gosched_goid(g: *mut Goroutine) -> u64;
 
     /// `GOSCHED_SLOT_SIZE` bytes that are the port's, in each goroutine that C has made, a main one too: for its own idea

@@ -1,0 +1,6 @@
+package main
+
+func main() {
+	var c chan int
+	c <- 1
+}

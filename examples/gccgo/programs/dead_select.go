@@ -1,0 +1,6 @@
+package main
+
+func main() {
+	go func() { select {} }()
+	select {}
+}

@@ -1,0 +1,6 @@
+package main
+
+func main() {
+	defer func() { panic("second") }()
+	panic("first")
+}

@@ -1,0 +1,6 @@
+package main
+
+func main() {
+	var v interface{} = 1
+	println(v.(string))
+}

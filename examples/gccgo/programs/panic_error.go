@@ -1,0 +1,7 @@
+package main
+
+import "fmt"
+
+func main() {
+	panic(fmt.Errorf("an error: %d", 5))
+}

@@ -1,0 +1,93 @@
+// What is called of the scheduler: Go's proc.go, and package runtime's functions of that name.
+
+#include <errno.h>
+
+#include "libgo.h"
+
+// gccgo inlines small functions of a package in others, so Gosched and NumGoroutine can't be replaced; what
+// they call can.
+extern const struct closure gosched_m GO("runtime.gosched__m..f");
+
+// Where libgo goes to the scheduler's stack and doesn't come back from there: Gosched and Goexit do so.
+void mcall(const struct closure *f) GO("runtime.mcall");
+void mcall(const struct closure *f)
+{
+    if (f == &gosched_m)
+        gosched_yield();
+    else
+        goexit();
+}
+
+int32_t gcount(void) GO("runtime.gcount");
+int32_t gcount(void)
+{
+    return gosched_gcount();
+}
+
+integer GOMAXPROCS(integer n) GO("runtime.GOMAXPROCS");
+integer GOMAXPROCS(integer n)
+{
+    return gosched_set_gomaxprocs(n < 0 ? 0 : n > 16384 ? 16384 : n);
+}
+
+void LockOSThread(void) GO("runtime.LockOSThread");
+void LockOSThread(void)
+{
+    gosched_lock_os_thread();
+}
+
+void UnlockOSThread(void) GO("runtime.UnlockOSThread");
+void UnlockOSThread(void)
+{
+    gosched_unlock_os_thread();
+}
+
+// libgo parks in few places that stay its own, as a select without cases by reflection: none of them has
+// something to do once it is off its stack.
+void gopark(const struct closure *unlockf, void *lock, uint8_t reason, uint8_t event, integer skip)
+    GO("runtime.gopark");
+void gopark(const struct closure *unlockf, void *lock, uint8_t reason, uint8_t event, integer skip)
+{
+    (void)lock, (void)event, (void)skip;
+    if (unlockf)
+        throw((struct string){ "gopark: libgo's scheduler isn't here", 36 });
+    gosched_park(NULL, NULL, (enum gosched_wait_reason)reason);
+}
+
+static void call_closure(void *closure)
+{
+    CALL(void (*)(void), (struct closure *)closure);
+}
+
+void systemstack(struct closure *f) GO("runtime.systemstack");
+void systemstack(struct closure *f)
+{
+    gosched_systemstack(call_closure, f);
+}
+
+// libgo's `mutex` is one word, as gosched's.
+void lock2(struct gosched_mutex *mutex) GO("runtime.lock2");
+void lock2(struct gosched_mutex *mutex)
+{
+    gosched_lock(mutex);
+}
+
+void unlock2(struct gosched_mutex *mutex) GO("runtime.unlock2");
+void unlock2(struct gosched_mutex *mutex)
+{
+    gosched_unlock(mutex);
+}
+
+// errno is the thread's. Without a check of the stack there is no place between the system call and this
+// where the goroutine could change its thread.
+__attribute__((no_split_stack)) integer GetErrno(void) GO("syscall.GetErrno");
+integer GetErrno(void)
+{
+    return errno;
+}
+
+__attribute__((no_split_stack)) void SetErrno(integer error) GO("syscall.SetErrno");
+void SetErrno(integer error)
+{
+    errno = error;
+}

@@ -1,7 +1,5 @@
 // What is called of the scheduler: Go's proc.go, and package runtime's functions of that name.
 
-#include <errno.h>
-
 #include "libgo.h"
 
 // gccgo inlines small functions of a package in others, so Gosched and NumGoroutine can't be replaced; what
@@ -76,18 +74,4 @@ void unlock2(struct gosched_mutex *mutex) GO("runtime.unlock2");
 void unlock2(struct gosched_mutex *mutex)
 {
     gosched_unlock(mutex);
-}
-
-// errno is the thread's. Without a check of the stack there is no place between the system call and this
-// where the goroutine could change its thread.
-__attribute__((no_split_stack)) integer GetErrno(void) GO("syscall.GetErrno");
-integer GetErrno(void)
-{
-    return errno;
-}
-
-__attribute__((no_split_stack)) void SetErrno(integer error) GO("syscall.SetErrno");
-void SetErrno(integer error)
-{
-    errno = error;
 }

@@ -5,6 +5,6 @@ import "runtime/debug"
 func f(n int) int { return f(n+1) + n }
 
 func main() {
-	debug.SetMaxStack(1 << 20)
+	debug.SetMaxStack(1 << 18)
 	println(f(0))
 }

@@ -28,6 +28,18 @@ integer GOMAXPROCS(integer n)
     return gosched_set_gomaxprocs(n < 0 ? 0 : n > 16384 ? 16384 : n);
 }
 
+integer set_max_stack(integer bytes) GO("runtime_1debug.setMaxStack");
+integer set_max_stack(integer bytes)
+{
+    return gosched_set_max_stack(bytes);
+}
+
+integer set_max_threads(integer n) GO("runtime_1debug.setMaxThreads");
+integer set_max_threads(integer n)
+{
+    return gosched_set_max_threads(n);
+}
+
 void LockOSThread(void) GO("runtime.LockOSThread");
 void LockOSThread(void)
 {
@@ -50,6 +62,22 @@ void gopark(const struct closure *unlockf, void *lock, uint8_t reason, uint8_t e
     if (unlockf)
         throw((struct string){ "gopark: libgo's scheduler isn't here", 36 });
     gosched_park(NULL, NULL, (enum gosched_wait_reason)reason);
+}
+
+// Who stops the world is alone until it starts it again.
+static struct gosched_world_stop stop;
+
+void stop_the_world(struct string reason) GO("runtime.stopTheWorld");
+void stop_the_world(struct string reason)
+{
+    (void)reason;
+    stop = gosched_stop_the_world(GOSCHED_STW_REASON_UNKNOWN);
+}
+
+void start_the_world(void) GO("runtime.startTheWorld");
+void start_the_world(void)
+{
+    gosched_start_the_world(stop);
 }
 
 static void call_closure(void *closure)

@@ -79,3 +79,37 @@ NO_CHECK uintptr_t __go_syscall6(uintptr_t number, uintptr_t a, uintptr_t b, uin
 {
     return syscall(number, a, b, c, d, e, f);
 }
+
+// Functions that take much stack run on the scheduler's, which has it. The linker makes calls of them calls of these (--wrap).
+
+typedef long function(long, long, long, long, long, long, long);
+struct call { function *function; long arguments[7], result; };
+
+static int make(void *call)
+{
+    struct call *this = call;
+    long *a = this->arguments;
+    this->result = this->function(a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
+    return 0;
+}
+
+#define ON_SYSTEM_STACK(name) \
+    extern function __real_##name, __wrap_##name; \
+    NO_CHECK long __wrap_##name(long a, long b, long c, long d, long e, long f, long g) \
+    { \
+        struct call call = { __real_##name, { a, b, c, d, e, f, g }, 0 }; \
+        gosched_asmcgocall(make, &call); \
+        return call.result; \
+    }
+
+ON_SYSTEM_STACK(getaddrinfo)
+ON_SYSTEM_STACK(freeaddrinfo)
+ON_SYSTEM_STACK(getnameinfo)
+ON_SYSTEM_STACK(getpwnam_r)
+ON_SYSTEM_STACK(getpwuid_r)
+ON_SYSTEM_STACK(getgrnam_r)
+ON_SYSTEM_STACK(getgrgid_r)
+ON_SYSTEM_STACK(getgrouplist)
+ON_SYSTEM_STACK(fdopendir)
+ON_SYSTEM_STACK(closedir)
+ON_SYSTEM_STACK(strerror_r)

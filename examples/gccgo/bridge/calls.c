@@ -10,8 +10,6 @@
 
 #include "libgo.h"
 
-#define NO_CHECK __attribute__((no_split_stack))
-
 NO_CHECK integer GetErrno(void) GO("syscall.GetErrno");
 NO_CHECK integer GetErrno(void)
 {
@@ -80,7 +78,8 @@ NO_CHECK uintptr_t __go_syscall6(uintptr_t number, uintptr_t a, uintptr_t b, uin
     return syscall(number, a, b, c, d, e, f);
 }
 
-// Functions that take much stack run on the scheduler's, which has it. The linker makes calls of them calls of these (--wrap).
+// Functions that take much stack run on the scheduler's, which has it. The linker makes calls of them calls of
+// these (--wrap).
 
 typedef long function(long, long, long, long, long, long, long);
 struct call { function *function; long arguments[7], result; };

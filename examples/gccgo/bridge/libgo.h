@@ -11,6 +11,9 @@
 // The name that gccgo gives to a function or a variable of Go.
 #define GO(name) __asm__(name)
 
+// A function without a check of the stack: it runs where that must not move, or on another stack than the goroutine's.
+#define NO_CHECK __attribute__((no_split_stack))
+
 // Go's `int`, `string`, `[]T` and `interface{}`.
 typedef intptr_t integer;
 struct string { const char *text; integer length; };

@@ -38,8 +38,8 @@ void deferproc(bool *frame, uintptr_t pfn, void *arg)
     push(mallocgc(sizeof(struct defer), NULL, true), frame, pfn, arg);
 }
 
-// The same for one that is executed once, with its record in the frame. Its last word is written as a whole here, or what
-// it has left of an older address could be taken for one.
+// The same for one that is executed once, with its record in the frame. Its last word is written as a whole here, or
+// what it has left of an older address could be taken for one.
 void deferproc_stack(struct defer *d, bool *frame, uintptr_t pfn, void *arg) GO("runtime.deferprocStack");
 void deferproc_stack(struct defer *d, bool *frame, uintptr_t pfn, void *arg)
 {
@@ -76,9 +76,6 @@ static void copystack(struct gosched_g *gp, const struct gosched_adjust_info *in
 }
 
 // ---- Faults
-
-// A signal handler has a stack of its own, where a check would compare with the goroutine's.
-#define NO_CHECK __attribute__((no_split_stack))
 
 extern char text_start[] __asm__("__start_gosched_preemptible"), text_end[] __asm__("__stop_gosched_preemptible");
 
@@ -180,8 +177,9 @@ bool dopanic(struct g *g, uintptr_t pc, uintptr_t sp)
     (void)pc, (void)sp;
     printlock();
     if (g->sig) {
-        print(g->sig == SIGSEGV ? "[signal SIGSEGV: segmentation violation" : g->sig == SIGBUS ? "[signal SIGBUS: bus error"
-                                                                                                : "[signal SIGFPE");
+        print(g->sig == SIGSEGV  ? "[signal SIGSEGV: segmentation violation"
+              : g->sig == SIGBUS ? "[signal SIGBUS: bus error"
+                                 : "[signal SIGFPE: floating-point exception");
         print(" code="), printhex(g->sigcode0);
         print(" addr="), printhex(g->sigcode1);
         print(" pc="), printhex(g->sigpc), print("]\n");

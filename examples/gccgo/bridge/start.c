@@ -70,7 +70,7 @@ struct g *g_of(struct gosched_g *gp)
 
 // libgo prints on a thread's own stack and on the scheduler's, too. There is no check in this, as a signal
 // handler calls it, on a stack that isn't the goroutine's.
-__attribute__((no_split_stack)) struct g *getg(void)
+NO_CHECK struct g *getg(void)
 {
     static __thread struct m m;
     static __thread struct g g;
@@ -135,8 +135,8 @@ int main(int argc, char **argv)
     return gosched_run_copying(main_goroutine, &arguments, NULL);
 }
 
-// A `go` statement of libgo's own runtime: a collector that is asked for now and then, and the like. It counts those that
-// haven't begun yet, and NumGoroutine waits for them.
+// A `go` statement of libgo's own runtime: a collector that is asked for now and then, and the like. It counts those
+// that haven't begun yet, and NumGoroutine waits for them.
 extern uint32_t expected_system_goroutines GO("runtime.expectedSystemGoroutines");
 
 void own_go(void (*fn)(void *), void *arg) GO("runtime.go");
@@ -149,4 +149,4 @@ void own_go(void (*fn)(void *), void *arg)
 // gccgo leaves calls of this if variables are to be zeroed first; it is for the padding of a struct, which is
 // zero then.
 void clear_padding(void) __asm__("__builtin_clear_padding");
-__attribute__((no_split_stack)) void clear_padding(void) {}
+NO_CHECK void clear_padding(void) {}

@@ -1,5 +1,6 @@
 // Memory: a heap from which nothing is freed. Go's malloc.go.
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -13,8 +14,10 @@ static uintptr_t first, next, objects;
 __attribute__((constructor)) static void reserve(void)
 {
     void *heap = mmap(NULL, HEAP, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (heap == MAP_FAILED)
-        abort();
+    if (heap == MAP_FAILED) {
+        perror("no address space for a heap");
+        exit(2);
+    }
     first = next = (uintptr_t)heap;
 }
 

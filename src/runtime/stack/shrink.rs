@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::getg;
+use crate::runtime::arch::{getg, morestack_preempted_pc};
 use crate::runtime::base::debug::gc_shrink_stack_off;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::data::ext::StackKind;
@@ -18,14 +18,23 @@ use crate::runtime::stack::frame_map::{frames_known, parked_frame};
 /// - in a system call, which may have been given addresses of the stack;
 /// - while the goroutine waits and keeps its M: it works on g0, where it may keep addresses of its stack;
 /// - at an asynchronous safe point, where such addresses are in registers;
+/// - while it stands at a check, which has made sure of room for what comes next, and which doesn't look again when the
+///   goroutine goes on (Go's prologue does);
 /// - while it is about to park on a channel: it has sudogs, but active_stack_chans isn't set yet;
 /// - if there are frame maps and its frames can't all be found: they must not be adjusted by guessing.
 fn is_shrink_stack_safe(gp: &G) -> bool {
     gp.syscallsp.get() == 0
         && (readgstatus(gp) & !GSCAN == GRUNNING || gp.m.is_null())
         && !gp.async_safe_point.get()
+        && !stands_at_check(gp)
         && !gp.parking_on_chan.load(Ordering::Acquire)
         && frames_known(gp, parked_frame(gp))
+}
+
+/// Whether `gp` was stopped at a check. One that runs is only there on its way through `newstack`, which makes room after
+/// this.
+fn stands_at_check(gp: &G) -> bool {
+    readgstatus(gp) != GRUNNING && gp.sched.pc.get() == morestack_preempted_pc()
 }
 
 /// Halves the stack of `gp`, if it uses less than a quarter. Go's `shrinkstack`.

@@ -145,7 +145,9 @@
  *   If the first goroutine calls gosched_exit, its gosched_run never returns.
  *
  *   The other functions are for those who port a runtime. What each says of its safety is where it
- *   may be called.
+ *   may be called. "Anywhere" is in no signal handler, which may have interrupted the owner of a lock:
+ *   there one may call gosched_notewakeup, gosched_getg, and what reads one field of what that returns
+ *   (gosched_goid, gosched_readgstatus, gosched_slot, gosched_defer, gosched_panic).
  *
  * Compiling and linking
  *
@@ -1239,9 +1241,11 @@ extern void gosched_injectglist(struct gosched_g *const *gs, size_t n);
 
 /**
  * Makes sure of `n` bytes of stack, for what the caller calls next: a copying stack that has less grows. They are
- * there until the caller has returned, or parks. Code without checks needs some: an unwinder 16 KiB. Anywhere but on
- * a copying stack it does nothing. Go's compiler puts such a check in each function, and calls `morestack`, in
- * `asm_amd64.s`.
+ * there until the caller has returned, or parks. Code without checks needs some: an unwinder 16 KiB. Go's compiler puts
+ * such a check in each function, and calls `morestack`, in `asm_amd64.s`.
+ *
+ * No other stack grows. If less is left of a fixed stack, or of the scheduler's, the process ends; in a signal
+ * handler, and on a thread that isn't the runtime's, nobody looks.
  *
  * # Safety
  * The caller keeps the rules for copying stacks.
@@ -1343,7 +1347,8 @@ extern void gosched_proc_unpin(void);
 extern void gosched_lock(struct gosched_mutex *lock);
 
 /**
- * Releases a lock. Go's `unlock`, in `lock_futex.go`.
+ * Releases a lock. Whoever takes it next may free it: nothing of it is used after that. Go's `unlock`, in
+ * `lock_futex.go`.
  *
  * # Safety
  * This thread, or this goroutine, has taken it.
@@ -1430,7 +1435,7 @@ extern int gosched_asmcgocall(int (*fn)(void *arg),
  * How many goroutines there are; an estimate while others come and go. Go's `gcount`, in `proc.go`.
  *
  * # Safety
- * The runtime runs.
+ * It can be called anywhere.
  */
 extern int gosched_gcount(void);
 

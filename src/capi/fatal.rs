@@ -9,34 +9,34 @@ use crate::capi;
 use crate::capi::caller::null;
 use crate::runtime::{CodePlace, fatal, fatalpanic_of_port, set_symbolizer, systemstack, throw};
 
-/// The text that `function` was called with, where there is room to look at it.
+/// The text that `function` was called with, as `argument`, where there is room to look at it.
 ///
 /// # Safety
 /// Null, or a C string, which stays.
-unsafe fn text<'a>(function: &str, message: *const c_char) -> Cow<'a, str> {
-    if message.is_null() {
-        null(function, "message")
+unsafe fn text<'a>(function: &str, argument: &str, text: *const c_char) -> Cow<'a, str> {
+    if text.is_null() {
+        null(function, argument)
     }
     // SAFETY: a C string, as the caller says.
-    unsafe { CStr::from_ptr(message) }.to_string_lossy()
+    unsafe { CStr::from_ptr(text) }.to_string_lossy()
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_throw_impl(message: *const c_char) -> ! {
     // SAFETY: a C string, or null.
-    systemstack(|| throw(&unsafe { text("gosched_throw", message) }))
+    systemstack(|| throw(&unsafe { text("gosched_throw", "message", message) }))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_fatal_impl(message: *const c_char) -> ! {
     // SAFETY: a C string, or null.
-    systemstack(|| fatal(&unsafe { text("gosched_fatal", message) }))
+    systemstack(|| fatal(&unsafe { text("gosched_fatal", "message", message) }))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn gosched_fatalpanic_impl(message: *const c_char) -> ! {
+unsafe extern "C" fn gosched_fatalpanic_impl(panic: *const c_char) -> ! {
     // SAFETY: a C string, or null.
-    systemstack(|| fatalpanic_of_port(&unsafe { text("gosched_fatalpanic", message) }))
+    systemstack(|| fatalpanic_of_port(&unsafe { text("gosched_fatalpanic", "text", panic) }))
 }
 
 type Symbolize = unsafe extern "C" fn(usize, *mut capi::CodePlace, usize) -> usize;

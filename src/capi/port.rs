@@ -7,16 +7,17 @@ use std::slice;
 
 use crate::capi;
 use crate::capi::caller::{need_goroutine, null, wait_reason};
-use crate::runtime::runtime2::{G, M, MutexKey, SLOT_SIZE};
+use crate::runtime::runtime2::{G, M, SLOT_SIZE};
 use crate::runtime::{
-    Coro, Entry, GList, acquirem, coroswitch, exitsyscall, free_os_memory, gcount, goparkunlock_key,
-    gosched_if_busy, goschedguarded, goyield, injectglist, lock_key, lock_os_thread, locked_os_thread,
-    mcount_now, newproc_at, poll_work, proc_pin, proc_unpin, releasem, set_max_threads, systemstack, this_m,
-    unlock_key, unlock_os_thread,
+    Coro, Entry, GList, PortMutex, acquirem, coroswitch, exitsyscall, free_os_memory, gcount,
+    goparkunlock_of_port, gosched_if_busy, goschedguarded, goyield, injectglist, lock_of_port,
+    lock_os_thread, locked_os_thread, mcount_now, newproc_at, poll_work, proc_pin, proc_unpin, releasem,
+    set_max_threads, started, systemstack, this_m, unlock_of_port, unlock_os_thread,
 };
 
 const _: () = assert!(size_of::<capi::Coroutine>() == size_of::<Coro>());
-const _: () = assert!(size_of::<capi::Mutex>() == size_of::<MutexKey>());
+const _: () = assert!(size_of::<capi::Mutex>() == size_of::<PortMutex>());
+const _: () = assert!(align_of::<capi::Mutex>() == align_of::<PortMutex>());
 const _: () = assert!(capi::GOSCHED_SLOT_SIZE <= SLOT_SIZE);
 
 #[unsafe(no_mangle)]
@@ -28,6 +29,9 @@ unsafe extern "C" fn gosched_newproc_at_impl(f: Option<Entry>, arg: *mut c_void,
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_coroswitch_impl(coro: *mut Coro) {
     need_goroutine("gosched_coroswitch", "switch to a coroutine");
+    if coro.is_null() {
+        null("gosched_coroswitch", "coro")
+    }
     // SAFETY: on a goroutine, and the coroutine stays.
     unsafe { coroswitch(coro) }
 }
@@ -140,30 +144,30 @@ extern "C" fn gosched_proc_unpin_impl() {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn gosched_lock_impl(l: *const MutexKey) {
+unsafe extern "C" fn gosched_lock_impl(l: *const PortMutex) {
     // SAFETY: a lock, or null.
-    lock_key(unsafe { mutex("gosched_lock", l) })
+    lock_of_port(unsafe { mutex("gosched_lock", l) })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn gosched_unlock_impl(l: *const MutexKey) {
+unsafe extern "C" fn gosched_unlock_impl(l: *const PortMutex) {
     // SAFETY: a lock, or null.
-    unlock_key(unsafe { mutex("gosched_unlock", l) })
+    unlock_of_port(unsafe { mutex("gosched_unlock", l) })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn gosched_parkunlock_impl(l: *const MutexKey, reason: u32) {
+unsafe extern "C" fn gosched_parkunlock_impl(l: *const PortMutex, reason: u32) {
     need_goroutine("gosched_parkunlock", "park");
     let reason = wait_reason("gosched_parkunlock", reason);
     // SAFETY: a lock, or null.
-    goparkunlock_key(unsafe { mutex("gosched_parkunlock", l) }, reason)
+    goparkunlock_of_port(unsafe { mutex("gosched_parkunlock", l) }, reason)
 }
 
 /// The lock that `function` was called with.
 ///
 /// # Safety
 /// Null, or a lock that stays.
-unsafe fn mutex<'a>(function: &str, l: *const MutexKey) -> &'a MutexKey {
+unsafe fn mutex<'a>(function: &str, l: *const PortMutex) -> &'a PortMutex {
     // SAFETY: a lock, as the caller says: zeros at first, which are one that nobody has.
     unsafe { l.as_ref() }.unwrap_or_else(|| null(function, "lock"))
 }
@@ -193,7 +197,7 @@ unsafe extern "C" fn gosched_exitsyscall_impl() {
 
 #[unsafe(no_mangle)]
 extern "C" fn gosched_gcount_impl() -> c_int {
-    gcount()
+    if started() { gcount() } else { 0 }
 }
 
 #[unsafe(no_mangle)]

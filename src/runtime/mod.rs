@@ -174,8 +174,8 @@ pub(crate) use g::status::{
 #[cfg(feature = "tracing")]
 pub(crate) use g::values::Values;
 pub(crate) use g::values::{Inherited, Key, begin_locals, end_locals, with_values};
-pub(crate) use lock::lock2::{lock_key, unlock_key};
 pub(crate) use lock::note::{noteclear, notewakeup};
+pub(crate) use lock::port::{PortMutex, lock_of_port, unlock_of_port};
 pub(crate) use lock::{lock, unlock};
 pub(crate) use m::count::{mcount_now, set_max_threads};
 pub(crate) use m::lockosthread::{lock_os_thread, locked_os_thread, unlock_os_thread, unwire};
@@ -215,7 +215,7 @@ pub(crate) use sched::goexit::goexit1;
 pub(crate) use sched::gosched::{gosched, gosched_if_busy, goschedguarded, goyield};
 pub(crate) use sched::join::{drop_handle, finish, set_end_waker, take_end_waker, wait_for_end};
 pub(crate) use sched::must_wait::{as_goroutine, guest, must_wait, where_nothing_parks};
-pub(crate) use sched::park::{gopark, goparkunlock, goparkunlock_key};
+pub(crate) use sched::park::{gopark, goparkunlock, goparkunlock_of_port};
 pub(crate) use sched::parker::Parker;
 pub(crate) use sched::pin::{proc_pin, proc_unpin};
 pub(crate) use sched::point::{point, value_for_program};

@@ -107,9 +107,11 @@ unsafe extern "C" {
     pub fn gosched_injectglist(gs: *const *mut Goroutine, n: usize);
 
     /// Makes sure of `n` bytes of stack, for what the caller calls next: a copying stack that has less grows. They are
-    /// there until the caller has returned, or parks. Code without checks needs some: an unwinder 16 KiB. Anywhere but on
-    /// a copying stack it does nothing. Go's compiler puts such a check in each function, and calls `morestack`, in
-    /// `asm_amd64.s`.
+    /// there until the caller has returned, or parks. Code without checks needs some: an unwinder 16 KiB. Go's compiler puts
+    /// such a check in each function, and calls `morestack`, in `asm_amd64.s`.
+    ///
+    /// No other stack grows. If less is left of a fixed stack, or of the scheduler's, the process ends; in a signal
+    /// handler, and on a thread that isn't the runtime's, nobody looks.
     ///
     /// # Safety
     /// The caller keeps the rules for copying stacks.
@@ -189,7 +191,8 @@ unsafe extern "C" {
     /// The caller hasn't taken it. Whoever holds one doesn't park or wait, but by `gosched_parkunlock`.
     pub fn gosched_lock(lock: *mut Mutex);
 
-    /// Releases a lock. Go's `unlock`, in `lock_futex.go`.
+    /// Releases a lock. Whoever takes it next may free it: nothing of it is used after that. Go's `unlock`, in
+    /// `lock_futex.go`.
     ///
     /// # Safety
     /// This thread, or this goroutine, has taken it.
@@ -259,7 +262,7 @@ unsafe extern "C" {
     /// How many goroutines there are; an estimate while others come and go. Go's `gcount`, in `proc.go`.
     ///
     /// # Safety
-    /// The runtime runs.
+    /// It can be called anywhere.
     pub fn gosched_gcount() -> c_int;
 
     /// How many threads the scheduler has made. Go's `mcount`, in `proc.go`.

@@ -86,8 +86,8 @@ pub unsafe fn unlock(l: *const Mutex) {
 /// `goparkunlock`, in `proc.go`.
 ///
 /// # Safety
-/// On a goroutine, which has the lock and no other. The lock stays until the goroutine goes on; nothing obtained from a
-/// thread-local is kept across this.
+/// On a goroutine, which has the lock and no other. The lock's memory is never given back, as the lock is looked at once
+/// more when the goroutine may have gone on; nothing obtained from a thread-local is kept across this.
 pub unsafe fn goparkunlock(
     l: *const Mutex,
     reason: WaitReason,

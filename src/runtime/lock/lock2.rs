@@ -3,7 +3,7 @@
 use std::mem;
 
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{Held, held, hold, this_m};
+use crate::runtime::base::this::{Held, held, hold};
 use crate::runtime::data::ext::MutexKey;
 use crate::runtime::data::runtime2::M;
 
@@ -35,14 +35,4 @@ pub(super) fn unlock2(mp: Option<&'static M>, key: &MutexKey) -> Option<Held> {
         throw("runtime·unlock: lock count");
     }
     mp.map(held)
-}
-
-/// [`lock`](super::lock) for a lock of a port's, which is a word, and has no rank.
-pub(crate) fn lock_key(key: &MutexKey) {
-    lock2(this_m(), key);
-}
-
-/// Undoes [`lock_key`].
-pub(crate) fn unlock_key(key: &MutexKey) {
-    drop(unlock2(this_m(), key));
 }

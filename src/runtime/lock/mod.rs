@@ -21,14 +21,16 @@
 //! | `lock2.rs` | `lock2`, `unlock2`: the protocol, and the count of locks in the M |
 //! | `mutex.rs` | `lock`, `unlock`, for callers that know their M, and with a rank; a mutex in a static |
 //! | `note.rs` | `noteclear`, `notewakeup`, `notesleep`, `notetsleep`, `notetsleep_internal` |
+//! | `port.rs` | a port's lock, whose memory may go when it is released: Go's protocol, one word |
 //! | `rank.rs` | the ranks and their partial order: `lockrank.go` |
 //! | `rank_on.rs` | `lockInit`, `lockWithRank`, `assertLockHeld`, `assertWorldStopped`: debug builds |
 //! | `rank_off.rs` | the same names, which do nothing, for release builds |
 
 mod key;
-pub(super) mod lock2;
+mod lock2;
 pub(super) mod mutex;
 pub(super) mod note;
+pub(super) mod port;
 pub(super) mod rank;
 #[cfg(not(debug_assertions))]
 mod rank_off;

@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::sanitizer::{acquire, release};
 use crate::runtime::arch::{gogo, mcall, mcall_by_jump, systemstack};
-use crate::runtime::base::fatal::throw;
+use crate::runtime::base::fatal::{misuse, throw};
 use crate::runtime::base::this::goroutine;
 use crate::runtime::data::ext::{Coro, CoroFn, StackKind};
 use crate::runtime::data::runtime2::{G, GRUNNING, GWAITING, M, TraceBlockReason, WaitReason};
@@ -45,7 +45,16 @@ use crate::runtime::sched::schedule::{dropg, schedule};
 /// # Safety
 /// As [`newcoro`](crate::proc::newcoro).
 #[unsafe(no_mangle)]
-unsafe extern "C" fn gosched_newcoro_from(c: *mut Coro, f: CoroFn, arg: *mut c_void, callerpc: usize) {
+unsafe extern "C" fn gosched_newcoro_from(
+    c: *mut Coro,
+    f: Option<CoroFn>,
+    arg: *mut c_void,
+    callerpc: usize,
+) {
+    let Some(f) = f else { misuse(format_args!("gosched_newcoro: fn is NULL")) };
+    if c.is_null() {
+        misuse(format_args!("gosched_newcoro: coro is NULL"))
+    }
     // A copying stack may be too small for what a new one takes.
     systemstack(|| {
         // SAFETY: newcoro's caller has promised that `c` stays until the coroutine has ended.

@@ -13,11 +13,11 @@ use crate::runtime::arch::sanitizer::release;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{getm, goroutine};
 use crate::runtime::data::runtime2::{
-    G, GRUNNABLE, GRUNNING, GSCAN, GWAITING, M, Mutex, MutexKey, TraceBlockReason, Unlockf, WaitReason,
+    G, GRUNNABLE, GRUNNING, GSCAN, GWAITING, M, Mutex, TraceBlockReason, Unlockf, WaitReason,
 };
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::status::{casgstatus, readgstatus};
-use crate::runtime::lock::lock2::unlock_key;
+use crate::runtime::lock::port::{PortMutex, unlock_of_port};
 use crate::runtime::lock::unlock;
 use crate::runtime::m::lockosthread::wire_while_panicking;
 use crate::runtime::sched::detach::need_p;
@@ -91,16 +91,16 @@ unsafe extern "C" fn parkunlock_c(_gp: *mut G, lock: *mut c_void) -> bool {
 }
 
 /// [`goparkunlock`] for a lock of a port's.
-pub(crate) fn goparkunlock_key(lock: &MutexKey, reason: WaitReason) {
+pub(crate) fn goparkunlock_of_port(lock: &PortMutex, reason: WaitReason) {
     /// # Safety
-    /// `lock` is a [`MutexKey`] that this M holds.
+    /// `lock` is a [`PortMutex`] that this M holds.
     unsafe extern "C" fn parkunlock(_gp: *mut G, lock: *mut c_void) -> bool {
-        // SAFETY: the lock that is passed below, which stays until the goroutine goes on.
-        unlock_key(unsafe { &*lock.cast::<MutexKey>() });
+        // SAFETY: the lock that is passed below, which stays until it is released.
+        unlock_of_port(unsafe { &*lock.cast::<PortMutex>() });
         true
     }
 
-    release(&lock.locked);
+    release(&lock.key);
     let lock = ptr::from_ref(lock).cast_mut().cast();
     // SAFETY: as in goparkunlock.
     unsafe { gopark(Some(parkunlock), lock, reason, TraceBlockReason::Generic, 4) }

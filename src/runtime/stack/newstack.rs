@@ -95,8 +95,8 @@ fn make_room(gp: &'static G, framesize: usize, pc: usize, above: usize) {
     let oldsize = stack.hi - stack.lo;
     let newsize = if needed > oldsize {
         round2(needed.max(oldsize * 2))
-    } else if moves && running_guard(gp) >= stack.hi {
-        oldsize // GODEBUG=stackforcemove=1: to be moved at every check
+    } else if moves && running_guard(gp) >= stack.hi && !gp.throwsplit.get() {
+        oldsize // GODEBUG=stackforcemove=1: to be moved at every check, but in a system call, where no stack moves
     } else {
         // There is room: the check failed because of a request to stop, or looked at another stack's limit.
         return;

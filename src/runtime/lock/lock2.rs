@@ -3,9 +3,10 @@
 use std::mem;
 
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{Held, held, hold};
+use crate::runtime::base::this::{Held, held, hold, this_m};
 use crate::runtime::data::ext::MutexKey;
 use crate::runtime::data::runtime2::M;
+use crate::runtime::lock::port::PortMutex;
 
 /// [`lock`](super::lock) without the check of the rank. Go's `lock2`.
 #[inline(always)]
@@ -35,4 +36,24 @@ pub(super) fn unlock2(mp: Option<&'static M>, key: &MutexKey) -> Option<Held> {
         throw("runtime·unlock: lock count");
     }
     mp.map(held)
+}
+
+/// Takes a lock of a port's, which has no rank. Go's `lock2`.
+pub(crate) fn lock_of_port(l: &PortMutex) {
+    if let Some(mp) = this_m() {
+        mem::forget(hold(mp));
+    }
+    l.lock();
+}
+
+/// Undoes [`lock_of_port`]. Go's `unlock2`.
+pub(crate) fn unlock_of_port(l: &PortMutex) {
+    if !l.unlock() {
+        throw("unlock of unlocked lock");
+    }
+    let mp = this_m();
+    if mp.is_some_and(|mp| mp.locks.get() <= 0) {
+        throw("runtime·unlock: lock count");
+    }
+    drop(mp.map(held));
 }

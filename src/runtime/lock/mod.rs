@@ -27,7 +27,7 @@
 //! | `rank_off.rs` | the same names, which do nothing, for release builds |
 
 mod key;
-mod lock2;
+pub(super) mod lock2;
 pub(super) mod mutex;
 pub(super) mod note;
 pub(super) mod port;

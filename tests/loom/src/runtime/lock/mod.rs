@@ -4,10 +4,14 @@
 pub(crate) mod key;
 #[cfg(test)]
 mod models_lock;
+#[cfg(test)]
+mod models_port;
 #[path = "../../../../../src/runtime/lock/mutex.rs"]
 pub(crate) mod mutex;
 #[path = "../../../../../src/runtime/lock/note.rs"]
 pub(crate) mod note;
+#[path = "../../../../../src/runtime/lock/port.rs"]
+pub(crate) mod port;
 pub(crate) mod rank;
 
 pub(crate) use mutex::{lock, unlock};

@@ -1,22 +1,19 @@
 /*
- * Calls every function of gosched.h that waits or wakes, and asserts what a program relies on: on the main
- * goroutine, on copying stacks, in timers, in a signal handler, and on a thread that isn't the runtime's. .ci/c
- * builds and runs it.
+ * Timers, semaphores, conditions and notes, and what a program relies on of them: on the main goroutine, on copying
+ * stacks, in timers, in a signal handler, and on a thread that isn't the runtime's. .ci/c builds and runs it.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "check.h"
+#include "depths.h"
 #include "gosched.h"
 
 #define MS 1000000
@@ -329,215 +326,6 @@ static void notes_in_a_handler(void)
     CHECK(gosched_notetsleepg(&note, FOREVER));
 }
 
-struct ends {
-    int in, out;
-};
-
-static void make_pipe(void *ends)
-{
-    int fds[2];
-    CHECK(pipe2(fds, O_NONBLOCK | O_CLOEXEC) == 0);
-    *(struct ends *)ends = (struct ends){fds[0], fds[1]};
-}
-
-static ssize_t read_some(int fd, char *to, size_t size, int *error)
-{
-    ssize_t n = read(fd, to, size);
-    *error = n < 0 ? errno : 0;
-    return n;
-}
-
-static void write_later(void *fd)
-{
-    gosched_sleep(2 * MS);
-    CHECK(write((int)(intptr_t)fd, "x", 1) == 1);
-    wait_group_done(&workers);
-}
-
-static void unblock_later(void *pd)
-{
-    gosched_sleep(2 * MS);
-    gosched_poll_unblock(pd);
-    wait_group_done(&workers);
-}
-
-static void polls(void)
-{
-    struct ends ends;
-    struct gosched_poll_desc *in, *out, *again = (struct gosched_poll_desc *)&ends;
-    char byte = 0;
-    int error;
-    gosched_systemstack(make_pipe, &ends);
-    CHECK(gosched_poll_server_init() == 0);
-    CHECK(gosched_poll_open(ends.in, &in) == 0 && gosched_poll_open(ends.out, &out) == 0);
-    CHECK(gosched_poll_open(ends.in, &again) == EEXIST && again == NULL);
-    CHECK(gosched_poll_open(-1, &again) == EBADF && gosched_poll_open(ends.in, NULL) == EINVAL);
-    CHECK(!gosched_is_poll_descriptor(ends.in) && !gosched_is_poll_descriptor(-1));
-
-    /* A deadline that passes while one waits, and one that has passed. */
-    int64_t begin = gosched_nanotime();
-    CHECK(gosched_poll_reset(in, 'r') == GOSCHED_POLL_RESULT_OK);
-    CHECK(read_some(ends.in, &byte, 1, &error) < 0 && error == EAGAIN);
-    gosched_poll_set_deadline(in, 2 * MS, 'r');
-    CHECK(gosched_poll_wait(in, 'r') == GOSCHED_POLL_RESULT_TIMEOUT);
-    CHECK(gosched_nanotime() - begin >= 2 * MS);
-    CHECK(gosched_poll_reset(in, 'r') == GOSCHED_POLL_RESULT_TIMEOUT);
-    CHECK(gosched_poll_wait(in, 'r') == GOSCHED_POLL_RESULT_TIMEOUT);
-    CHECK(gosched_poll_reset(in, 'w') == GOSCHED_POLL_RESULT_OK);
-    gosched_poll_set_deadline(in, -1, 'r' + 'w');
-    CHECK(gosched_poll_reset(in, 'w') == GOSCHED_POLL_RESULT_TIMEOUT);
-
-    /* Without one, until there is something to read. */
-    gosched_poll_set_deadline(in, 0, 'r' + 'w');
-    CHECK(gosched_poll_reset(in, 'r') == GOSCHED_POLL_RESULT_OK);
-    start(write_later, (void *)(intptr_t)ends.out, 1);
-    while (read_some(ends.in, &byte, 1, &error) < 0) {
-        CHECK(error == EAGAIN && gosched_poll_wait(in, 'r') == GOSCHED_POLL_RESULT_OK);
-        CHECK(gosched_poll_reset(in, 'r') == GOSCHED_POLL_RESULT_OK);
-    }
-    CHECK(byte == 'x');
-    gosched_semacquire(&workers.sema);
-
-    /* The pipe has room, and has had since it was opened. */
-    gosched_poll_set_deadline(out, FOREVER, 'w');
-    CHECK(gosched_poll_wait(out, 'w') == GOSCHED_POLL_RESULT_OK);
-
-    start(unblock_later, in, 1);
-    CHECK(gosched_poll_wait(in, 'r') == GOSCHED_POLL_RESULT_CLOSING);
-    CHECK(gosched_poll_reset(in, 'r') == GOSCHED_POLL_RESULT_CLOSING);
-    gosched_semacquire(&workers.sema);
-    gosched_poll_unblock(out);
-    gosched_poll_close(in);
-    gosched_poll_close(out);
-    close(ends.in);
-    close(ends.out);
-}
-
-/* The receiver, for all tests: it says what has come. */
-static _Atomic uint32_t received;
-static uint32_t has_received;
-
-static void receive_signals(void *unused)
-{
-    (void)unused;
-    for (;;) {
-        atomic_store(&received, gosched_signal_recv());
-        gosched_semrelease(&has_received);
-    }
-}
-
-static void send_to_all(void *sig)
-{
-    CHECK(kill(getpid(), *(int *)sig) == 0);
-}
-
-struct action {
-    int sig;
-    bool is_ignore, is_default;
-};
-
-static void look_at_action(void *action)
-{
-    struct action *is = action;
-    struct sigaction now;
-    CHECK(sigaction(is->sig, NULL, &now) == 0);
-    is->is_ignore = now.sa_handler == SIG_IGN;
-    is->is_default = now.sa_handler == SIG_DFL;
-}
-
-static void signals(void)
-{
-    int sig = SIGUSR1;
-    struct action usr1 = {.sig = SIGUSR1}, winch = {.sig = SIGWINCH};
-    CHECK(gosched_signal_enable(0) == EINVAL && gosched_signal_enable(SIGKILL) == EINVAL);
-    CHECK(gosched_signal_enable(SIGSEGV) == EINVAL && gosched_signal_disable(65) == EINVAL);
-    CHECK(gosched_signal_ignore(-1) == EINVAL && !gosched_signal_ignored(-1));
-    CHECK(gosched_signal_enable(SIGUSR1) == 0);
-    atomic_store(&received, 0);
-    gosched_systemstack(send_to_all, &sig);
-    gosched_semacquire(&has_received);
-    CHECK(atomic_load(&received) == SIGUSR1);
-    gosched_systemstack(look_at_action, &usr1);
-    CHECK(!usr1.is_ignore && !usr1.is_default);
-    CHECK(gosched_signal_disable(SIGUSR1) == 0);
-    gosched_systemstack(look_at_action, &usr1);
-    CHECK(usr1.is_default);
-
-    /* By default it does nothing, should it come when it is no longer ignored. */
-    atomic_store(&received, 0);
-    CHECK(gosched_signal_ignore(SIGWINCH) == 0 && gosched_signal_ignored(SIGWINCH));
-    gosched_systemstack(look_at_action, &winch);
-    CHECK(winch.is_ignore);
-    sig = SIGWINCH;
-    gosched_systemstack(send_to_all, &sig);
-    CHECK(gosched_signal_disable(SIGWINCH) == 0 && !gosched_signal_ignored(SIGWINCH));
-    gosched_systemstack(look_at_action, &winch);
-    CHECK(winch.is_default);
-    gosched_signal_wait_until_idle();
-    CHECK(atomic_load(&received) == 0);
-}
-
-static void metrics(void)
-{
-    struct gosched_metrics now;
-    memset(&now, 0xff, sizeof now);
-    CHECK(gosched_metrics(NULL) == EINVAL && gosched_metrics(&now) == 0);
-    CHECK(now.gomaxprocs == (uint64_t)gosched_set_gomaxprocs(0));
-    CHECK(now.goroutines >= 2 && now.goroutines < 10); /* this one, the receiver of signals, those that just end */
-    CHECK(now.idle_seconds >= 0 && now.idle_seconds < 1e6);
-    CHECK(now.mutex_wait_seconds >= 0 && now.detached_seconds >= 0 && now.detached <= now.goroutines);
-    CHECK(now.stack_home_bytes >= 4096 && now.stack_segment_bytes < (uint64_t)1 << 40);
-    CHECK(now.stacks_unguarded < 1000 && now.preemptions < (uint64_t)1 << 40);
-    CHECK(now.detachments_blocked < 1000000 && now.detachments_computing < 1000000);
-    CHECK(now.stack_growths > 0);
-}
-
-/* The labels, one after the other. */
-static char all_labels[64];
-
-static void add_label(const char *key, const char *value, void *all)
-{
-    snprintf((char *)all + strlen(all), sizeof all_labels - strlen(all), "%s=%s ", key, value);
-}
-
-static bool labels_are(const char *wanted)
-{
-    memset(all_labels, 0, sizeof all_labels);
-    gosched_labels(add_label, all_labels);
-    return strcmp(all_labels, wanted) == 0;
-}
-
-static void look_at_inherited(void *unused)
-{
-    (void)unused;
-    CHECK(labels_are("step=read user=ann "));
-    CHECK(gosched_set_label("step", NULL) == 0 && labels_are("user=ann "));
-    wait_group_done(&workers);
-}
-
-static void set_on_the_schedulers_stack(void *result)
-{
-    *(int *)result = gosched_set_label("key", "value");
-}
-
-static void labels(void)
-{
-    int result = 0;
-    char key[] = "user";
-    CHECK(labels_are(""));
-    CHECK(gosched_set_label(key, "bob") == 0 && gosched_set_label("user", "ann") == 0);
-    key[0] = '?';
-    CHECK(gosched_set_label("step", "read") == 0 && labels_are("step=read user=ann "));
-    start(look_at_inherited, NULL, 1);
-    gosched_semacquire(&workers.sema);
-    CHECK(labels_are("step=read user=ann "));
-    CHECK(gosched_set_label(NULL, "value") == EINVAL && gosched_set_label("\xff", "value") == EINVAL);
-    gosched_systemstack(set_on_the_schedulers_stack, &result);
-    CHECK(result == EPERM);
-    CHECK(gosched_set_label("user", NULL) == 0 && gosched_set_label("step", NULL) == 0);
-    CHECK(gosched_set_label("there is", NULL) == 0 && labels_are(""));
-}
-
 /* What a thread may do that isn't the runtime's, and has to wait for. */
 static uint32_t asked, answered;
 
@@ -546,12 +334,6 @@ static void answer(void *unused)
     (void)unused;
     gosched_semacquire(&asked);
     gosched_semrelease(&answered);
-}
-
-static void write_to(void *out)
-{
-    gosched_sleep(2 * MS);
-    CHECK(write(((struct ends *)out)->out, "x", 1) == 1);
 }
 
 static void notify_when_drawn(void *before)
@@ -566,8 +348,6 @@ static void *foreign(void *unused)
 {
     static struct gosched_timer t;
     static struct fired fired;
-    struct ends ends;
-    struct gosched_poll_desc *pd;
     CHECK(gosched_getg() == NULL && !gosched_can_spin(0));
     gosched_newproc(answer, NULL);
     gosched_semrelease(&asked);
@@ -580,18 +360,6 @@ static void *foreign(void *unused)
     atomic_store(&workers.count, 1);
     take_a_token(NULL);
     gosched_semacquire(&workers.sema);
-    make_pipe(&ends);
-    CHECK(gosched_poll_open(ends.in, &pd) == 0);
-    gosched_poll_set_deadline(pd, MS, 'r');
-    CHECK(gosched_poll_wait(pd, 'r') == GOSCHED_POLL_RESULT_TIMEOUT);
-    gosched_poll_set_deadline(pd, 0, 'r');
-    CHECK(gosched_newproc_fixed(write_to, &ends, 0) == 0);
-    CHECK(gosched_poll_wait(pd, 'r') == GOSCHED_POLL_RESULT_OK);
-    gosched_poll_unblock(pd);
-    gosched_poll_close(pd);
-    struct gosched_metrics now;
-    CHECK(gosched_metrics(&now) == 0 && now.goroutines > 0);
-    CHECK(gosched_set_label("key", "value") == EPERM && labels_are(""));
     CHECK(gosched_getg() == NULL);
     return unused;
 }
@@ -613,44 +381,12 @@ static void threads_and_goroutines(void)
 }
 
 static void (*const tests[])(void) = {
-    one_shot, stopped, periodic, mutexes, hand_over, conditions, notes, notes_in_a_handler, polls, signals, labels,
+    one_shot, stopped, periodic, mutexes, hand_over, conditions, notes, notes_in_a_handler,
 };
-
-enum { TESTS = sizeof tests / sizeof *tests };
-
-/* What the helper that tests on a copying stack is to do. */
-static int test, depth;
-static uint32_t tested;
-
-static void descend(int more)
-{
-    volatile char frame[16] = {0};
-    if (more > 0)
-        descend(more - 1);
-    else
-        tests[test]();
-    frame[0]++;
-}
-
-static void test_at_depth(void *unused)
-{
-    (void)unused;
-    descend(depth);
-    gosched_semrelease(&tested);
-}
 
 static void *all_tests(void *arg)
 {
-    gosched_newproc(receive_signals, NULL);
-    for (test = 0; test < TESTS; test++)
-        tests[test]();
-    for (depth = 0; depth < 80; depth += 7) {
-        for (test = 0; test < TESTS; test++) {
-            gosched_newproc(test_at_depth, NULL);
-            gosched_semacquire(&tested);
-        }
-    }
-    metrics();
+    run_everywhere(tests, sizeof tests / sizeof *tests);
     threads_and_goroutines();
     CHECK(pthread_create(&thread, NULL, foreign, arg) == 0);
     gosched_blocking(join_thread, NULL);
@@ -659,13 +395,10 @@ static void *all_tests(void *arg)
 
 int main(void)
 {
-    struct gosched_metrics before;
     uint32_t sema = 0;
-    CHECK(gosched_signal_enable(SIGUSR1) == EPERM && gosched_metrics(&before) == 0 && before.goroutines == 0);
     gosched_semrelease(&sema);
     gosched_semacquire(&sema); /* it needn't wait */
     CHECK(sema == 0 && gosched_nanotime() > 0);
     CHECK(gosched_run(all_tests, NULL, NULL) == 0);
-    puts("all is as it should be");
     return EXIT_SUCCESS;
 }

@@ -145,8 +145,9 @@
  *   If the first goroutine calls gosched_exit, its gosched_run never returns.
  *
  *   The other functions are for those who port a runtime. What each says of its safety is where it
- *   may be called. "Anywhere" is in no signal handler, which may have interrupted the owner of a lock:
- *   there one may call gosched_notewakeup, gosched_getg, and what reads one field of what that returns
+ *   may be called. "Anywhere" is in no signal handler: that may have interrupted the owner of a lock, or
+ *   a goroutine that is just leaving its stack, which a call on the scheduler's stack would then lose.
+ *   There one may call gosched_notewakeup, gosched_getg, and what reads one field of what that returns
  *   (gosched_goid, gosched_readgstatus, gosched_slot, gosched_defer, gosched_panic).
  *
  * Compiling and linking
@@ -1571,7 +1572,7 @@ extern bool gosched_timer_in_heap(const struct gosched_timer *t);
  * in `time_nofake.go`.
  *
  * # Safety
- * It can be called anywhere.
+ * It can be called anywhere but in a signal handler.
  */
 extern int64_t gosched_nanotime(void);
 

@@ -84,6 +84,6 @@ unsafe extern "C" {
     /// in `time_nofake.go`.
     ///
     /// # Safety
-    /// It can be called anywhere.
+    /// It can be called anywhere but in a signal handler.
     pub fn gosched_nanotime() -> i64;
 }

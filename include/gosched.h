@@ -38,7 +38,9 @@
  *   gosched_run starts the runtime, with a first goroutine; gosched_newproc and
  *   gosched_newproc_fixed make others. As many run at once as there are processors (or
  *   GOMAXPROCS says); the others wait in queues. They wait for each other at channels, in a
- *   select, or parked: gosched_park and gosched_ready are what locks are made of.
+ *   select, at semaphores (gosched_semacquire), or parked, until gosched_ready. What parks with a
+ *   lock held takes gosched_lock's, and gives it up by gosched_parkunlock: the owner of another could
+ *   be stopped at the entry of gosched_park, and on one processor whoever spins for it spins for ever.
  *
  *   A goroutine that has run for 10 ms is asked to stop, and does so in the next function with a
  *   check of its stack (see below), or, in a function with
@@ -85,7 +87,8 @@
  *      variable arguments by clang: LLVM has no check for them. Arguments on the stack are pushed
  *      without a check: no struct of more than some 400 bytes by value.
  *
- *   docs/copying-stacks.md tells more, and how GODEBUG makes mistakes show.
+ *   docs/copying-stacks.md tells more, and how GODEBUG makes mistakes show; docs/porting.md is for who
+ *   compiles a language to this, and how that may unwind.
  *
  * Threads
  *

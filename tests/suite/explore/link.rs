@@ -308,9 +308,12 @@ fn outside_of_explorations() {
         here.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
         let start = Instant::now();
         there.write_all(b"!").unwrap();
-        assert_eq!(here.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
-        here.set_read_timeout(None).unwrap();
-        here.read_exact(&mut [0]).unwrap();
+        // A slow machine may begin to read when the byte has come.
+        if let Err(error) = here.read(&mut [0]) {
+            assert_eq!(error.kind(), ErrorKind::TimedOut);
+            here.set_read_timeout(None).unwrap();
+            here.read_exact(&mut [0]).unwrap();
+        }
         assert!(start.elapsed() >= Duration::from_millis(20));
     });
 }

@@ -91,8 +91,9 @@ static void unbuffered(void)
 
 static void buffered(void)
 {
-    struct gosched_chan *chan = make_chan(sizeof(int), 3);
-    int value = 1;
+    struct gosched_chan *chan = make_chan(sizeof(intptr_t), 3);
+    /* A whole word: half of one could have an address beside it, and be taken for one where a stack is at its other half. */
+    intptr_t value = 1;
     for (; gosched_chan_try_send(chan, &value) == DONE; value++)
         CHECK(gosched_chan_len(chan) == (size_t)value);
     CHECK(value == 4 && gosched_chan_cap(chan) == 3);

@@ -57,17 +57,24 @@ extern "C" fn gosched_systemstack_of_null() -> ! {
     null("gosched_systemstack", "fn")
 }
 
-/// The goroutine at an address that C has passed. NULL ends the process.
+/// What C has passed by its address. NULL ends the process.
+///
+/// # Safety
+/// NULL, or the address of one, which stays as long as the result is used.
+#[inline(always)]
+pub(super) unsafe fn need<'a, T>(function: &str, argument: &str, address: *const T) -> &'a T {
+    // SAFETY: the caller's.
+    unsafe { address.as_ref() }.unwrap_or_else(|| null(function, argument))
+}
+
+/// The goroutine that C has passed. NULL ends the process.
 ///
 /// # Safety
 /// NULL, or a goroutine's address. G's are never freed.
 #[inline(always)]
-pub(super) unsafe fn need_g(function: &str, gp: *mut G) -> &'static G {
+pub(super) unsafe fn need_g(function: &str, gp: *const G) -> &'static G {
     // SAFETY: the caller's.
-    match unsafe { gp.as_ref() } {
-        Some(gp) => gp,
-        None => null(function, "g"),
-    }
+    unsafe { need(function, "g", gp) }
 }
 
 /// The reason with this number. Another number ends the process.

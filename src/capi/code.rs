@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::mem;
 
 use crate::capi;
-use crate::capi::caller::null;
+use crate::capi::caller::{need, null};
 use crate::runtime::{
     Frame, FrameMap, PreemptibleError, register_preemptible, systemstack, try_register_frame_map,
     unregister_frame_map, unregister_preemptible,
@@ -37,8 +37,8 @@ unsafe extern "C" fn gosched_register_frame_map_impl(
     hi: usize,
     map: *const capi::FrameMap,
 ) -> c_int {
-    // SAFETY: NULL, or a map that stays.
-    let Some(map) = (unsafe { map.as_ref::<'static>() }) else { null("gosched_register_frame_map", "map") };
+    // SAFETY: a map that stays.
+    let map: &'static capi::FrameMap = unsafe { need("gosched_register_frame_map", "map", map) };
     if map.slots.is_none() {
         null("gosched_register_frame_map", "map->slots")
     }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::capi;
-use crate::capi::caller::{need_goroutine, null, wait_reason};
+use crate::capi::caller::{need_g, need_goroutine, null, wait_reason};
 use crate::runtime::runtime2::{G, TraceBlockReason, Unlockf, WaitReason};
 use crate::runtime::{
     ENTRY_ROOM, Entry, MAIN_KIND, MAX_GOMAXPROCS, Maker, StackKind, enqueue, entersyscall, exitsyscall,
@@ -156,11 +156,8 @@ const _: () = {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_ready_impl(gp: *mut G) {
-    if gp.is_null() {
-        null("gosched_ready", "g")
-    }
-    // SAFETY: gosched_park passed the G to `unlockf`, or gosched_getg returned it; G's are never freed.
-    goready(unsafe { &*gp })
+    // SAFETY: gosched_park passed the G to `unlockf`, or gosched_getg returned it.
+    goready(unsafe { need_g("gosched_ready", gp) })
 }
 
 #[unsafe(no_mangle)]

@@ -7,7 +7,7 @@ use std::ptr;
 use std::sync::OnceLock;
 
 use crate::capi;
-use crate::capi::caller::null;
+use crate::capi::caller::{need, null};
 use crate::runtime::runtime2::{G, P};
 use crate::runtime::{AdjustInfo, Hooks, started, try_set_hooks};
 
@@ -75,8 +75,8 @@ const _: () = {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_set_hooks_impl(hooks: *const capi::Hooks) -> c_int {
-    // SAFETY: NULL, or hooks.
-    let Some(&hooks) = (unsafe { hooks.as_ref() }) else { null("gosched_set_hooks", "hooks") };
+    // SAFETY: hooks.
+    let hooks = *unsafe { need("gosched_set_hooks", "hooks", hooks) };
     if started() || HOOKS.set(hooks).is_err() {
         return libc::EBUSY;
     }
@@ -96,12 +96,11 @@ unsafe extern "C" fn gosched_set_hooks_impl(hooks: *const capi::Hooks) -> c_int 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_adjust_pointer_impl(info: *const AdjustInfo, place: *mut *mut c_void) {
-    if info.is_null() {
-        null("gosched_adjust_pointer", "info")
-    }
+    // SAFETY: what the hook was passed, which is the runtime's.
+    let info = unsafe { need("gosched_adjust_pointer", "info", info) };
     if place.is_null() {
         null("gosched_adjust_pointer", "place")
     }
-    // SAFETY: what the hook was passed, which is the runtime's; an aligned word that nobody else uses.
-    unsafe { (*info).adjustpointer(place.cast()) }
+    // SAFETY: an aligned word that nobody else uses.
+    unsafe { info.adjustpointer(place.cast()) }
 }

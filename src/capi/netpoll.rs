@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::ptr;
 
 use crate::capi::PollResult;
-use crate::capi::caller::{must_have_p, must_wait, null};
+use crate::capi::caller::{must_have_p, must_wait, need};
 use crate::capi::goroutine::errno;
 use crate::runtime::{
     Mode, PollDesc, PollError, misuse, netpoll_is_poll_descriptor, poll_runtime_poll_close,
@@ -17,16 +17,6 @@ use crate::runtime::{
 const READ: c_int = b'r' as c_int;
 const WRITE: c_int = b'w' as c_int;
 const BOTH: c_int = READ + WRITE;
-
-/// The descriptor that C has passed.
-///
-/// # Safety
-/// It is NULL, or was stored by `gosched_poll_open`.
-#[inline(always)]
-unsafe fn desc(function: &str, pd: *const PollDesc) -> &'static PollDesc {
-    // SAFETY: as the caller says; a PollDesc stays one for ever.
-    unsafe { pd.as_ref() }.unwrap_or_else(|| null(function, "pd"))
-}
 
 #[inline(always)]
 fn mode_of(function: &str, mode: c_int) -> Mode {
@@ -77,7 +67,7 @@ unsafe extern "C" fn gosched_poll_open_impl(fd: c_int, pd: *mut *const PollDesc)
 unsafe extern "C" fn gosched_poll_close_impl(pd: *const PollDesc) {
     // SAFETY: gosched_poll_open has stored it, and it isn't used after this.
     unsafe {
-        let pd = desc("gosched_poll_close", pd);
+        let pd = need("gosched_poll_close", "pd", pd);
         systemstack(|| poll_runtime_poll_close(pd))
     }
 }
@@ -86,7 +76,7 @@ unsafe extern "C" fn gosched_poll_close_impl(pd: *const PollDesc) {
 unsafe extern "C" fn gosched_poll_reset_impl(pd: *const PollDesc, mode: c_int) -> PollResult {
     let function = "gosched_poll_reset";
     // SAFETY: gosched_poll_open has stored it.
-    let pd = unsafe { desc(function, pd) };
+    let pd = unsafe { need(function, "pd", pd) };
     poll_runtime_poll_reset(pd, mode_of(function, mode))
         .map_or_else(PollResult::from, |_ready| PollResult::Ok)
 }
@@ -95,7 +85,7 @@ unsafe extern "C" fn gosched_poll_reset_impl(pd: *const PollDesc, mode: c_int) -
 unsafe extern "C" fn gosched_poll_wait_impl(pd: *const PollDesc, mode: c_int) -> PollResult {
     let function = "gosched_poll_wait";
     // SAFETY: gosched_poll_open has stored it.
-    let pd = unsafe { desc(function, pd) };
+    let pd = unsafe { need(function, "pd", pd) };
     let mode = mode_of(function, mode);
     let _guest = must_wait(function);
     // SAFETY: must_wait has returned, so this is a goroutine; the descriptor isn't closed before this returns.
@@ -112,7 +102,7 @@ unsafe extern "C" fn gosched_poll_set_deadline_impl(pd: *const PollDesc, ns: i64
         _ => no_mode(function, mode, "'r', 'w' or 'r' + 'w'"),
     };
     // SAFETY: gosched_poll_open has stored it.
-    let pd = unsafe { desc(function, pd) };
+    let pd = unsafe { need(function, "pd", pd) };
     let _guest = must_have_p(function);
     // SAFETY: it wasn't closed, and must_have_p has returned.
     systemstack(|| unsafe { poll_runtime_poll_set_deadline(pd, ns, read, write) })
@@ -122,7 +112,7 @@ unsafe extern "C" fn gosched_poll_set_deadline_impl(pd: *const PollDesc, ns: i64
 unsafe extern "C" fn gosched_poll_unblock_impl(pd: *const PollDesc) {
     // SAFETY: gosched_poll_open has stored it, and it wasn't closed.
     unsafe {
-        let pd = desc("gosched_poll_unblock", pd);
+        let pd = need("gosched_poll_unblock", "pd", pd);
         systemstack(|| poll_runtime_poll_unblock(pd))
     }
 }

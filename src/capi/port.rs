@@ -6,13 +6,13 @@ use std::ptr;
 use std::slice;
 
 use crate::capi;
-use crate::capi::caller::{need_goroutine, null, wait_reason};
+use crate::capi::caller::{need, need_g, need_goroutine, null, wait_reason};
 use crate::runtime::runtime2::{G, M, SLOT_SIZE};
 use crate::runtime::{
-    Coro, Entry, GList, PortMutex, acquirem, coroswitch, exitsyscall, free_os_memory, gcount,
+    Coro, Entry, GList, PortMutex, acquirem, coroswitch, curg, exitsyscall, free_os_memory, gcount,
     goparkunlock_of_port, gosched_if_busy, goschedguarded, goyield, injectglist, lock_of_port,
     lock_os_thread, locked_os_thread, mcount_now, newproc_at, poll_work, proc_pin, proc_unpin, releasem,
-    set_max_threads, started, systemstack, this_m, unlock_of_port, unlock_os_thread,
+    set_max_threads, started, systemstack, unlock_of_port, unlock_os_thread,
 };
 
 const _: () = assert!(size_of::<capi::Coroutine>() == size_of::<Coro>());
@@ -73,51 +73,39 @@ unsafe extern "C" fn gosched_injectglist_impl(gs: *const *mut G, n: usize) {
     let list = GList::default();
     // SAFETY: `gs` are `n` G's.
     for &gp in unsafe { slice::from_raw_parts(gs, n) }.iter().rev() {
-        if gp.is_null() {
-            null("gosched_injectglist", "g")
-        }
         // SAFETY: a G, and those are never freed.
-        list.push(unsafe { &*gp });
+        list.push(unsafe { need_g("gosched_injectglist", gp) });
     }
     systemstack(|| injectglist(&list))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn gosched_curg_impl() -> *const G {
-    this_m().and_then(|mp| mp.curg.get()).map_or(ptr::null(), ptr::from_ref)
+    curg().map_or(ptr::null(), ptr::from_ref)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_goid_impl(gp: *mut G) -> u64 {
     // SAFETY: a G, and those are never freed.
-    unsafe { goroutine("gosched_goid", gp) }.goid.get()
+    unsafe { need_g("gosched_goid", gp) }.goid.get()
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_slot_impl(gp: *mut G) -> *mut c_void {
     // SAFETY: a G, and those are never freed.
-    unsafe { goroutine("gosched_slot", gp) }.ext.slot.for_port()
+    unsafe { need_g("gosched_slot", gp) }.ext.slot.for_port()
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_defer_impl(gp: *mut G) -> *mut *mut c_void {
     // SAFETY: a G, and those are never freed.
-    unsafe { goroutine("gosched_defer", gp) }._defer.as_ptr()
+    unsafe { need_g("gosched_defer", gp) }._defer.as_ptr()
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_panic_impl(gp: *mut G) -> *mut *mut c_void {
     // SAFETY: a G, and those are never freed.
-    unsafe { goroutine("gosched_panic", gp) }._panic.as_ptr()
-}
-
-/// The G that `function` was called with.
-///
-/// # Safety
-/// Null, or a G.
-unsafe fn goroutine(function: &str, gp: *mut G) -> &'static G {
-    // SAFETY: a G, as the caller says, and G's are never freed.
-    unsafe { gp.as_ref() }.unwrap_or_else(|| null(function, "g"))
+    unsafe { need_g("gosched_panic", gp) }._panic.as_ptr()
 }
 
 #[unsafe(no_mangle)]
@@ -145,31 +133,22 @@ extern "C" fn gosched_proc_unpin_impl() {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_lock_impl(l: *const PortMutex) {
-    // SAFETY: a lock, or null.
-    lock_of_port(unsafe { mutex("gosched_lock", l) })
+    // SAFETY: a lock, which stays until it is released; zeros are one that nobody has.
+    lock_of_port(unsafe { need("gosched_lock", "lock", l) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_unlock_impl(l: *const PortMutex) {
-    // SAFETY: a lock, or null.
-    unlock_of_port(unsafe { mutex("gosched_unlock", l) })
+    // SAFETY: a lock, which stays until it is released; zeros are one that nobody has.
+    unlock_of_port(unsafe { need("gosched_unlock", "lock", l) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_parkunlock_impl(l: *const PortMutex, reason: u32) {
     need_goroutine("gosched_parkunlock", "park");
     let reason = wait_reason("gosched_parkunlock", reason);
-    // SAFETY: a lock, or null.
-    goparkunlock_of_port(unsafe { mutex("gosched_parkunlock", l) }, reason)
-}
-
-/// The lock that `function` was called with.
-///
-/// # Safety
-/// Null, or a lock that stays.
-unsafe fn mutex<'a>(function: &str, l: *const PortMutex) -> &'a PortMutex {
-    // SAFETY: a lock, as the caller says: zeros at first, which are one that nobody has.
-    unsafe { l.as_ref() }.unwrap_or_else(|| null(function, "lock"))
+    // SAFETY: a lock, which stays until it is released; zeros are one that nobody has.
+    goparkunlock_of_port(unsafe { need("gosched_parkunlock", "lock", l) }, reason)
 }
 
 #[unsafe(no_mangle)]

@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicU32;
 
 use crate::capi;
-use crate::capi::caller::{must_wait, null, wait_reason};
+use crate::capi::caller::{must_wait, need, null, wait_reason};
 use crate::runtime::runtime2::WaitReason;
 use crate::runtime::{
     NotifyList, can_spin, cansemacquire, do_spin, notify_list_add, notify_list_notify_all,
@@ -60,20 +60,10 @@ unsafe extern "C" fn gosched_semrelease1_impl(addr: *mut u32, handoff: bool) {
     semrelease1(unsafe { semaphore("gosched_semrelease1", addr) }, handoff)
 }
 
-/// The list that C has passed.
-///
-/// # Safety
-/// It is NULL, or a list that stays while it is used.
-#[inline(always)]
-unsafe fn list<'a>(function: &str, l: *const NotifyList) -> &'a NotifyList {
-    // SAFETY: as the caller says; zeros are an empty list.
-    unsafe { l.as_ref() }.unwrap_or_else(|| null(function, "l"))
-}
-
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_notify_list_add_impl(l: *const NotifyList) -> u32 {
     // SAFETY: a list.
-    notify_list_add(unsafe { list("gosched_notify_list_add", l) })
+    notify_list_add(unsafe { need("gosched_notify_list_add", "l", l) })
 }
 
 #[unsafe(no_mangle)]
@@ -81,19 +71,19 @@ unsafe extern "C" fn gosched_notify_list_wait_impl(l: *const NotifyList, t: u32)
     let function = "gosched_notify_list_wait";
     let _guest = must_wait(function);
     // SAFETY: a list that stays while somebody waits.
-    notify_list_wait(unsafe { list(function, l) }, t)
+    notify_list_wait(unsafe { need(function, "l", l) }, t)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_notify_list_notify_all_impl(l: *const NotifyList) {
     // SAFETY: a list.
-    notify_list_notify_all(unsafe { list("gosched_notify_list_notify_all", l) })
+    notify_list_notify_all(unsafe { need("gosched_notify_list_notify_all", "l", l) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_notify_list_notify_one_impl(l: *const NotifyList) {
     // SAFETY: a list.
-    notify_list_notify_one(unsafe { list("gosched_notify_list_notify_one", l) })
+    notify_list_notify_one(unsafe { need("gosched_notify_list_notify_one", "l", l) })
 }
 
 #[unsafe(no_mangle)]

@@ -5,25 +5,15 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 
 use crate::capi;
-use crate::capi::caller::{must_have_p, null};
+use crate::capi::caller::{must_have_p, need, null};
 use crate::runtime::{
     Timer, TimerFn, addtimer, deltimer, in_a_heap, modtimer, nanotime, resettimer, with_room,
 };
 
-/// The timer that C has passed.
-///
-/// # Safety
-/// It is NULL, or a timer that stays.
-#[inline(always)]
-unsafe fn timer(function: &str, t: *const Timer) -> &'static Timer {
-    // SAFETY: as the caller says.
-    unsafe { t.as_ref() }.unwrap_or_else(|| null(function, "t"))
-}
-
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_start_timer_impl(t: *const Timer) {
     // SAFETY: a timer that stays while a heap has it.
-    let t = unsafe { timer("gosched_start_timer", t) };
+    let t = unsafe { need("gosched_start_timer", "t", t) };
     if t.f.get().is_none() {
         null("gosched_start_timer", "t->f");
     }
@@ -34,14 +24,14 @@ unsafe extern "C" fn gosched_start_timer_impl(t: *const Timer) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_stop_timer_impl(t: *const Timer) -> bool {
     // SAFETY: as in gosched_start_timer_impl.
-    let t = unsafe { timer("gosched_stop_timer", t) };
+    let t = unsafe { need("gosched_stop_timer", "t", t) };
     with_room(|| deltimer(t))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_reset_timer_impl(t: *const Timer, when: i64) -> bool {
     // SAFETY: as in gosched_start_timer_impl.
-    let t = unsafe { timer("gosched_reset_timer", t) };
+    let t = unsafe { need("gosched_reset_timer", "t", t) };
     if t.f.get().is_none() {
         null("gosched_reset_timer", "t->f");
     }
@@ -59,7 +49,7 @@ unsafe extern "C" fn gosched_mod_timer_impl(
     seq: usize,
 ) -> bool {
     // SAFETY: as in gosched_start_timer_impl.
-    let t = unsafe { timer("gosched_mod_timer", t) };
+    let t = unsafe { need("gosched_mod_timer", "t", t) };
     if f.is_none() {
         null("gosched_mod_timer", "f");
     }
@@ -70,7 +60,7 @@ unsafe extern "C" fn gosched_mod_timer_impl(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_timer_in_heap_impl(t: *const Timer) -> bool {
     // SAFETY: as in gosched_start_timer_impl.
-    in_a_heap(unsafe { timer("gosched_timer_in_heap", t) })
+    in_a_heap(unsafe { need("gosched_timer_in_heap", "t", t) })
 }
 
 #[unsafe(no_mangle)]

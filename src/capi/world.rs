@@ -7,12 +7,12 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::capi;
-use crate::capi::caller::{need_g, need_goroutine, no_reason, null, wait_reason};
+use crate::capi::caller::{need, need_g, need_goroutine, no_reason, null, wait_reason};
 use crate::runtime::runtime2::{G, GRUNNING, M, P};
 use crate::runtime::{
-    StwReason, SuspendGState, WorldStop, become_system_goroutine, for_each_g, for_each_g_race, for_each_p,
-    getg, misuse, preemptall, readgstatus, resume_g, scan_stack, sched_enable_user, semacquire, semrelease,
-    set_detach, shrinkstack, start_the_world, started, stop_the_world, suspend_g, systemstack,
+    StwReason, SuspendGState, WorldStop, become_system_goroutine, curg, for_each_g, for_each_g_race,
+    for_each_p, getg, misuse, preemptall, readgstatus, resume_g, scan_stack, sched_enable_user, semacquire,
+    semrelease, set_detach, shrinkstack, start_the_world, started, stop_the_world, suspend_g, systemstack,
     systemstack_scannable, this_m,
 };
 
@@ -87,11 +87,8 @@ unsafe extern "C" fn gosched_for_each_p_impl(reason: u32, f: Option<WithP>, arg:
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_p_id_impl(pp: *mut P) -> i32 {
-    // SAFETY: NULL, or a P, which is never freed.
-    match unsafe { pp.as_ref() } {
-        Some(pp) => pp.id.get(),
-        None => null("gosched_p_id", "p"),
-    }
+    // SAFETY: a P, which is never freed.
+    unsafe { need("gosched_p_id", "p", pp) }.id.get()
 }
 
 #[unsafe(no_mangle)]
@@ -105,11 +102,9 @@ unsafe extern "C" fn gosched_p_slot_impl(pp: *mut P) -> *mut *mut c_void {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_m_p_impl(mp: *mut M) -> *mut P {
-    // SAFETY: NULL, or an M, which is never freed.
-    match unsafe { mp.as_ref() } {
-        Some(mp) => mp.p.peek().map_or(ptr::null_mut(), |pp| ptr::from_ref(pp).cast_mut()),
-        None => null("gosched_m_p", "m"),
-    }
+    // SAFETY: an M, which is never freed.
+    let mp = unsafe { need("gosched_m_p", "m", mp) };
+    mp.p.peek().map_or(ptr::null_mut(), |pp| ptr::from_ref(pp).cast_mut())
 }
 
 #[unsafe(no_mangle)]
@@ -203,7 +198,7 @@ unsafe extern "C" fn gosched_suspend_g_impl(gp: *mut G, state: *mut capi::Suspen
     }
     // SAFETY: a goroutine's address.
     let gp = unsafe { need_g("gosched_suspend_g", gp) };
-    if this_m().and_then(|mp| mp.curg.get()).is_some_and(|curg| readgstatus(curg) == GRUNNING) {
+    if curg().is_some_and(|curg| readgstatus(curg) == GRUNNING) {
         misuse(format_args!(
             "gosched_suspend_g on a goroutine that runs: two that suspend each other would wait forever; call it \
              in gosched_systemstack_scannable, after gosched_cas_g_to_waiting"
@@ -216,13 +211,9 @@ unsafe extern "C" fn gosched_suspend_g_impl(gp: *mut G, state: *mut capi::Suspen
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_resume_g_impl(state: *const capi::SuspendState) {
-    // SAFETY: NULL, or what gosched_suspend_g has stored.
-    match unsafe { state.as_ref() } {
-        Some(&capi::SuspendState { g, dead, stopped }) => {
-            resume_g(SuspendGState { g: g.cast(), dead, stopped });
-        }
-        None => null("gosched_resume_g", "state"),
-    }
+    // SAFETY: what gosched_suspend_g has stored.
+    let &capi::SuspendState { g, dead, stopped } = unsafe { need("gosched_resume_g", "state", state) };
+    resume_g(SuspendGState { g: g.cast(), dead, stopped });
 }
 
 #[unsafe(no_mangle)]

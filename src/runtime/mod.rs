@@ -148,8 +148,8 @@ pub(crate) use base::fatal::{fatal, misuse, throw};
 pub(crate) use base::os::nanotime;
 pub(crate) use base::print;
 pub(crate) use base::this::{
-    acquirem, any_code_may_run, goroutine, in_system_call, on_goroutine, releasem, started, this_m, whoami,
-    with_room,
+    acquirem, any_code_may_run, curg, goroutine, in_system_call, on_goroutine, releasem, started, this_m,
+    whoami, with_room,
 };
 pub(crate) use chan::future::{
     Waiting, Woken, enqueue_future, give_back, leave_future, poll_future, release_future, wake_future,

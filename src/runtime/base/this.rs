@@ -25,6 +25,12 @@ pub(crate) fn this_m() -> Option<&'static M> {
     getg().and_then(|gp| gp.m.get())
 }
 
+/// The goroutine that this thread runs, also while it is on g0 for it; none if there is none. Go's `getg().m.curg`.
+#[inline(always)]
+pub(crate) fn curg() -> Option<&'static G> {
+    this_m().and_then(|mp| mp.curg.get())
+}
+
 /// This thread's M. Throws on a thread that isn't ours.
 #[inline(always)]
 pub(in crate::runtime) fn getm() -> &'static M {
@@ -130,7 +136,7 @@ pub(crate) fn on_goroutine() -> bool {
 
 /// Whether this thread's goroutine is in a system call, or what passes for one.
 pub(crate) fn in_system_call() -> bool {
-    this_m().and_then(|mp| mp.curg.get()).is_some_and(|curg| curg.syscallsp.get() != 0)
+    curg().is_some_and(|curg| curg.syscallsp.get() != 0)
 }
 
 /// The running goroutine, if the caller could park, and its M, if it has one. There is no such

@@ -64,6 +64,19 @@ fn mutex_contended(key: &MutexKey) -> bool {
     key32(key).load(Ordering::Relaxed) != NOBODY
 }
 
+/// Tries for a while to take a lock; says whether it got it.
+pub(super) fn spin(take_if_free: impl Fn() -> bool) -> bool {
+    let backoff = Backoff::new();
+    for _ in 0..ACTIVE_SPIN {
+        if take_if_free() {
+            return true;
+        }
+        backoff.spin();
+    }
+    osyield();
+    take_if_free()
+}
+
 impl MutexKey {
     /// Takes the lock if it is free.
     #[inline(always)]
@@ -84,7 +97,7 @@ impl MutexKey {
     #[inline(never)]
     fn lock_slow(&self) {
         let mut slept = false;
-        while !self.spin() {
+        while !spin(|| self.locked.load(Ordering::Relaxed) == UNLOCKED && self.try_lock()) {
             key32(self).store(SOMEBODY, Ordering::SeqCst);
             barrier_in_all_threads();
             if self.try_lock() {
@@ -97,20 +110,6 @@ impl MutexKey {
             // The unlock that woke us has cleared it.
             key32(self).store(SOMEBODY, Ordering::Relaxed);
         }
-    }
-
-    /// Tries for a while; says whether it got the lock.
-    fn spin(&self) -> bool {
-        let free = || self.locked.load(Ordering::Relaxed) == UNLOCKED && self.try_lock();
-        let backoff = Backoff::new();
-        for _ in 0..ACTIVE_SPIN {
-            if free() {
-                return true;
-            }
-            backoff.spin();
-        }
-        osyield();
-        free()
     }
 
     /// Releases the lock. Its memory must stay until this returns.

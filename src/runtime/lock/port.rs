@@ -6,18 +6,14 @@
 //! has parked and released the lock. So here a release is one swap, after which only the address is used. It costs
 //! some 6 ns more.
 
-use crossbeam_utils::Backoff;
-
-use crate::runtime::base::os::{futexsleep, futexwakeup, osyield};
+use crate::runtime::base::os::{futexsleep, futexwakeup};
 use crate::runtime::data::atomic::{AtomicU32, Ordering};
+use crate::runtime::lock::key::spin;
 
 const UNLOCKED: u32 = 0;
 const LOCKED: u32 = 1;
 /// Locked, and somebody may sleep until it is released.
 const SLEEPING: u32 = 2;
-
-/// Rounds of spinning before sleeping, each twice as long as the one before.
-const ACTIVE_SPIN: u32 = if cfg!(loom) { 0 } else { 7 };
 
 /// A lock of a port's. All zeros is one that nobody has.
 #[repr(C, align(8))]
@@ -56,25 +52,11 @@ fn take(key: &AtomicU32, how: u32) -> bool {
 fn lock_slow(key: &AtomicU32) {
     // Who has slept isn't the only one, perhaps: it takes the lock so that its unlock wakes another.
     let mut how = LOCKED;
-    while !spin(key, how) {
+    while !spin(|| key.load(Ordering::Relaxed) == UNLOCKED && take(key, how)) {
         if key.swap(SLEEPING, Ordering::Acquire) == UNLOCKED {
             return;
         }
         how = SLEEPING;
         futexsleep(key, SLEEPING, -1);
     }
-}
-
-/// Tries for a while; says whether it got the lock.
-fn spin(key: &AtomicU32, how: u32) -> bool {
-    let free = || key.load(Ordering::Relaxed) == UNLOCKED && take(key, how);
-    let backoff = Backoff::new();
-    for _ in 0..ACTIVE_SPIN {
-        if free() {
-            return true;
-        }
-        backoff.spin();
-    }
-    osyield();
-    free()
 }

@@ -4,7 +4,7 @@ use crate::runtime::arch::Regs;
 use crate::runtime::base::debug::gotraceback;
 use crate::runtime::base::fatal::{end, throw};
 use crate::runtime::base::print::{Stderr, eprintln};
-use crate::runtime::base::this::this_m;
+use crate::runtime::base::this::curg;
 use crate::runtime::data::ext::{StackKind, ThrowType};
 use crate::runtime::data::runtime2::G;
 use crate::runtime::g::callers::gcallers;
@@ -52,7 +52,7 @@ pub(super) fn report_overflow(gp: &G, sp: usize, limit: usize, frames: Option<&R
 /// registers, and with a frame from which an unwinder goes on there.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_overflow(addr: usize, regs: &Regs) -> ! {
-    let Some(gp) = this_m().and_then(|mp| mp.curg.get()) else { throw("overflow of no goroutine") };
+    let Some(gp) = curg() else { throw("overflow of no goroutine") };
     let stack = gp.stack.get();
     report_overflow(gp, addr, stack.hi - stack.lo, Some(regs))
 }

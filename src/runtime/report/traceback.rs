@@ -12,7 +12,7 @@ use crate::runtime::base::debug::gotraceback;
 use crate::runtime::base::guarded::guarded;
 use crate::runtime::base::os::{nanotime, usleep};
 use crate::runtime::base::print::{Stderr, eprintln};
-use crate::runtime::base::this::this_m;
+use crate::runtime::base::this::curg;
 use crate::runtime::data::runtime2::{
     G, GCOPYSTACK, GDEAD, GIDLE, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, WaitReason,
 };
@@ -125,7 +125,7 @@ pub(super) enum Mine {
 /// Prints every goroutine that has begun and not ended, for a report that ends the process. Takes no lock of
 /// the runtime's, as the thread that failed may hold it. Go's `tracebackothers`.
 pub(super) fn tracebackothers(symbols: &mut Symbols, mine: Mine) {
-    let me = my_goroutine();
+    let me = curg();
     let is_me = |gp: &G| me.is_some_and(|me| ptr::eq(me, gp));
     let mut print = |gp: &'static G| print_goroutine(symbols, gp, is_me(gp));
     let first = match mine {
@@ -145,14 +145,9 @@ pub(super) fn tracebackothers(symbols: &mut Symbols, mine: Mine) {
 
 /// [`tracebackothers`], for this thread's goroutine alone.
 pub(super) fn traceback_mine(symbols: &mut Symbols) {
-    if let Some(gp) = my_goroutine() {
+    if let Some(gp) = curg() {
         print_goroutine(symbols, gp, true);
     }
-}
-
-/// This thread's goroutine.
-fn my_goroutine() -> Option<&'static G> {
-    this_m().and_then(|mp| mp.curg.get())
 }
 
 /// Prints a goroutine that has begun and not ended; `mine` if it is this thread's.

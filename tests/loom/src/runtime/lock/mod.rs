@@ -4,8 +4,6 @@
 pub(crate) mod key;
 #[cfg(test)]
 mod models_lock;
-#[cfg(test)]
-mod models_port;
 #[path = "../../../../../src/runtime/lock/mutex.rs"]
 pub(crate) mod mutex;
 #[path = "../../../../../src/runtime/lock/note.rs"]

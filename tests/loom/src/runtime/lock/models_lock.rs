@@ -1,4 +1,4 @@
-//! Models of the mutex: one at a time, and nobody sleeps on a free lock (loom fails if all
+//! Models of the mutex, and of a port's lock: one at a time, and nobody sleeps on a free lock (loom fails if all
 //! threads are blocked).
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,35 +9,59 @@ use loom::thread;
 
 use crate::runtime::base::os::MEMBARRIER;
 use crate::runtime::data::ext::MutexKey;
+use crate::runtime::lock::port::PortMutex;
+
+/// What the models have in common of the two.
+trait Lock: Default + 'static {
+    fn take(&self);
+    fn release(&self);
+}
+
+impl Lock for MutexKey {
+    fn take(&self) {
+        self.lock();
+    }
+
+    fn release(&self) {
+        self.unlock();
+    }
+}
+
+impl Lock for PortMutex {
+    fn take(&self) {
+        self.lock();
+    }
+
+    fn release(&self) {
+        assert!(self.unlock());
+    }
+}
 
 /// What the lock protects: loom fails if two threads are in it, or one sees it half done.
-struct Guarded {
-    key: MutexKey,
+#[derive(Default)]
+struct Guarded<L> {
+    lock: L,
     count: UnsafeCell<u32>,
 }
 
 // SAFETY: the lock protects the cell; loom checks that.
-unsafe impl Send for Guarded {}
+unsafe impl<L> Send for Guarded<L> {}
 // SAFETY: likewise.
-unsafe impl Sync for Guarded {}
+unsafe impl<L> Sync for Guarded<L> {}
 
-fn enter(guarded: &Guarded) {
-    guarded.key.lock();
+fn enter(guarded: &Guarded<impl Lock>) {
+    guarded.lock.take();
     // SAFETY: the lock is held.
     guarded.count.with_mut(|count| unsafe { *count += 1 });
-    guarded.key.unlock();
+    guarded.lock.release();
 }
 
 /// Three threads that each enter once.
-fn check(membarrier: bool) {
-    // The setting is one for the process, and the models run side by side.
-    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _running = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    MEMBARRIER.store(membarrier, Relaxed);
+fn check<L: Lock>() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
-        let guarded = Arc::new(Guarded { key: MutexKey::default(), count: UnsafeCell::new(0) });
+        let guarded = Arc::new(Guarded::<L>::default());
         let threads = [(); 2].map(|()| {
             let guarded = guarded.clone();
             thread::spawn(move || enter(&guarded))
@@ -51,12 +75,25 @@ fn check(membarrier: bool) {
     });
 }
 
+fn check_mutex(membarrier: bool) {
+    // The setting is one for the process, and the models run side by side.
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _running = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    MEMBARRIER.store(membarrier, Relaxed);
+    check::<MutexKey>();
+}
+
 #[test]
 fn unlock_without_a_fence() {
-    check(true);
+    check_mutex(true);
 }
 
 #[test]
 fn unlock_without_membarrier() {
-    check(false);
+    check_mutex(false);
+}
+
+#[test]
+fn unlock_of_a_port() {
+    check::<PortMutex>();
 }

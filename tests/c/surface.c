@@ -135,8 +135,8 @@ static void select_of_many(void)
 {
     enum { CASES = 20 };
     struct gosched_case cases[CASES] = {{0}};
-    struct gosched_chan *chan = make_chan(sizeof(int), 1);
-    int value = 7;
+    struct gosched_chan *chan = make_chan(sizeof(intptr_t), 1);
+    intptr_t value = 7;
     cases[CASES - 1] = (struct gosched_case){chan, &value};
     CHECK(chosen(gosched_select(cases, 0, CASES, false), -1, WOULD_BLOCK));
     CHECK(chosen(gosched_select(cases, CASES, 0, true), CASES - 1, DONE));

@@ -25,10 +25,11 @@ use crate::runtime::m::turn::serve_turns;
 use crate::runtime::netpoll::epoll::netpoll_break;
 use crate::runtime::netpoll::{netpoll_any_waiters, netpollinited};
 use crate::runtime::p::globrunq::globrunqputbatch;
-use crate::runtime::p::idle::{pidleget, pidleput, wake_sysmon};
+use crate::runtime::p::idle::{pidleget, pidleput};
 use crate::runtime::p::procs::{gomaxprocs, time_sleep_until};
 use crate::runtime::p::runq::runqdrain;
 use crate::runtime::p::stop::stopped_for_another;
+use crate::runtime::p::sysmon_sleep::wake_sysmon;
 
 /// A thread couldn't be made, and since then sysmon hasn't found that nothing waits for one. Written with
 /// `sched.lock` held; Relaxed will do for a look without it, as sysmon looks again.

@@ -5,7 +5,7 @@
 //! millisecond has passed in which there was nothing to do, sysmon looks less and less often, at last each 10
 //! ms; but while goroutines take turns it looks each 2 ms, and then when a time slice ends, so that this is
 //! after 10 to 12 ms. (Go's sees the beginning and the end up to 10 ms late.) When no P is in use it sleeps
-//! until one is ([`wake_sysmon`](crate::runtime::p::idle::wake_sysmon)). If the network wasn't polled for 10
+//! until one is ([`wake_sysmon`](crate::runtime::p::sysmon_sleep::wake_sysmon)). If the network wasn't polled for 10
 //! ms, it polls. It also hands back memory that hasn't been needed for a while ([`scavenge`]), and writes the
 //! lines of [`schedtrace`](crate::proc::schedtrace), and tells of goroutines that seem to wait for each
 //! other.
@@ -16,7 +16,6 @@ use crate::runtime::base::debug::{detach_always, detach_torture};
 use crate::runtime::base::os::{gettid, nanotime, usleep};
 use crate::runtime::data::runtime2::{G, M, P, PIDLE, PRUNNING, PSYSCALL, sched};
 use crate::runtime::g::explored::{STEPS, exploring, is_explored, is_part, note_stuck};
-use crate::runtime::lock::note::{noteclear, notetsleep};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::{
     checkdead, deadlock_beside_foreign_threads, foreign_threads_matter, incidlelocked,
@@ -30,6 +29,7 @@ use crate::runtime::netpoll::epoll::netpoll;
 use crate::runtime::netpoll::netpoll_adjust_waiters;
 use crate::runtime::p::procs::{gomaxprocs, procs, time_sleep_until};
 use crate::runtime::p::stop::take_from_syscall;
+use crate::runtime::p::sysmon_sleep::sleep_until_woken;
 use crate::runtime::preempt::ask::{ask_by_signal, other_m, preemptone};
 use crate::runtime::preempt::asked::Asked;
 use crate::runtime::report::deadlock::{may_tell, tell};
@@ -152,11 +152,9 @@ fn sleep_deeply(wake_at: Option<i64>, stuck: &mut i64) -> Option<i64> {
         unlock(&sched().lock);
         let begin = nanotime();
         let ns = if asked_to_quit() { 0 } else { ns.min(next) };
-        let woken = notetsleep(&sched().sysmonnote, ns);
+        let woken = sleep_until_woken(ns);
         slept = woken.then(|| nanotime() - begin);
         lock(&sched().lock);
-        sched().sysmonwait.store(false, Ordering::SeqCst);
-        noteclear(&sched().sysmonnote);
         *stuck = if foreign && !woken { *stuck + ns } else { 0 };
         if !woken {
             checkdead();

@@ -1,14 +1,13 @@
-//! The list of idle P's: Go's `pidleput`, `pidleget`, `pidlegetSpinning` and `updateTimerPMask`. And waking
-//! sysmon, which may sleep while all P's are on it.
+//! The list of idle P's: Go's `pidleput`, `pidleget`, `pidlegetSpinning` and `updateTimerPMask`.
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::nanotime;
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::{P, sched};
-use crate::runtime::lock::note::notewakeup;
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
 use crate::runtime::p::procs::procs;
 use crate::runtime::p::runq::runqempty;
+use crate::runtime::p::sysmon_sleep::wake_sysmon;
 
 /// Puts `pp`, which is nobody's, on the idle list. `sched.lock` is held. Go's `pidleput`.
 pub(in crate::runtime) fn pidleput(pp: &'static P) {
@@ -62,21 +61,4 @@ fn update_timer_p_mask(pp: &P) {
         procs().timerp_mask.clear(pp.id.get());
     }
     unlock(&pp.timers_lock);
-}
-
-/// Wakes sysmon if it sleeps because there was nothing to do. `sched.lock` is held.
-#[inline]
-pub(in crate::runtime) fn wake_sysmon() {
-    assert_lock_held(&sched().lock);
-    if sched().sysmonwait.load(Ordering::SeqCst) {
-        wake_sysmon_from_signal();
-    }
-}
-
-/// [`wake_sysmon`] from a signal handler, which takes no lock: only one thread can clear the flag, and so
-/// the note is woken once.
-pub(in crate::runtime) fn wake_sysmon_from_signal() {
-    if sched().sysmonwait.swap(false, Ordering::SeqCst) {
-        notewakeup(&sched().sysmonnote);
-    }
 }

@@ -17,13 +17,14 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `acquire.rs` | `acquirep`, `wirep`, `releasep` |
-//! | `idle.rs` | `pidleput`, `pidleget`, `pidlegetSpinning`, `updateTimerPMask`; waking sysmon |
+//! | `idle.rs` | `pidleput`, `pidleget`, `pidlegetSpinning`, `updateTimerPMask` |
 //! | `runq.rs` | `Local` and `Steal`, the ends of a run queue; `runqput`, `runqget`, `runqgrab`, `runqsteal`, `runqdrain`; `globrunqget` |
 //! | `globrunq.rs` | `globrunqput`, `globrunqputhead`, `globrunqputbatch` |
 //! | `procs.rs` | `procs`, Go's table of all P's; `gomaxprocs`, `allpLock`; `timeSleepUntil` |
 //! | `pmask.rs` | `pMask.read`, `pMask.set`, `pMask.clear`: one bit per P |
 //! | `steal_order.rs` | `randomOrder`, `randomEnum`: the order in which a thief visits the P's |
 //! | `stop.rs` | `preemptall`, `runSafePointFn`; a P that was asked to stop, and counting those that have |
+//! | `sysmon_sleep.rs` | sysmon's sleep, and waking it |
 //! | `gcount.rs` | `gcount` |
 //! | `purge.rs` | emptying the lists of a P that isn't in use |
 //! | `timers/` | a P's timers: the bottom half of Go's `time.go` |
@@ -38,4 +39,5 @@ pub(super) mod purge;
 pub(super) mod runq;
 pub(super) mod steal_order;
 pub(super) mod stop;
+pub(super) mod sysmon_sleep;
 pub(super) mod timers;

@@ -14,7 +14,7 @@ use crate::runtime::base::this::this_m;
 use crate::runtime::data::ext::ThrowType;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::m::turn::let_some_go;
-use crate::runtime::p::idle::wake_sysmon_from_signal;
+use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
 use crate::runtime::report::panic::{Shown, dopanic, startpanic};
 use crate::runtime::signal::handler::{action, getsig, setsig};
 use crate::runtime::signal::sigqueue::signal_ignored;

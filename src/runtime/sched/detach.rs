@@ -41,7 +41,7 @@ use crate::runtime::data::turns::Turn;
 use crate::runtime::g::explored::{exploring, keeps_p};
 use crate::runtime::g::status::{cas_g_from_waiting, cas_g_to_waiting, readgstatus};
 use crate::runtime::m::turn::wait_for_turn;
-use crate::runtime::p::idle::wake_sysmon_from_signal;
+use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
 use crate::runtime::preempt::asked::Asked;
 use crate::runtime::sched::syscall::exitsyscallfast;
 

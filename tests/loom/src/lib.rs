@@ -10,6 +10,7 @@
 //! | `sched/detach.rs`, `sched/syscall.rs`, `p/stop.rs`, `world/stw.rs` | a P that a goroutine loses is one's: sysmon's, its M's again, or the stopped world's, which counts it once |
 //! | `m/turn.rs`, `data/turns.rs`, `sched/handoff.rs` | no M waits for its turn while a P is idle; one that was let go on gets none |
 //! | `p/procs.rs` | who finds how many P's there are finds them, and whole |
+//! | `p/sysmon_sleep.rs` | sysmon is woken once for each sleep, and no wake is lost |
 //! | `sched/wake.rs`, `p/idle.rs`, `p/pmask.rs` | work and an idle P never miss each other |
 //! | `sched/parker.rs` | no wake is lost, and nobody is made ready who doesn't wait |
 //! | `sched/poll.rs`, `sched/timers.rs` | a new timer and an M that goes to sleep never miss each other |

@@ -210,8 +210,7 @@ pub(crate) struct Schedt {
     pub(crate) needspinning: AtomicU32,
     pub(crate) runq: GQueue,
     pub(crate) runqsize: AtomicI32,
-    /// The monitor never sleeps, and no model knows of it.
-    pub(crate) sysmonwait: std::sync::atomic::AtomicBool,
+    pub(crate) sysmonwait: AtomicBool,
     pub(crate) sysmonnote: Note,
     pub(crate) gcwaiting: AtomicBool,
     pub(crate) stopwait: AtomicI32,
@@ -265,7 +264,7 @@ loom::lazy_static! {
         needspinning: AtomicU32::new(0),
         runq: GQueue::default(),
         runqsize: AtomicI32::new(0),
-        sysmonwait: false.into(),
+        sysmonwait: AtomicBool::new(false),
         sysmonnote: Note::new(),
         gcwaiting: AtomicBool::new(false),
         stopwait: AtomicI32::new(0),

@@ -10,6 +10,8 @@ pub(crate) mod idle;
 mod models_procs;
 #[cfg(test)]
 mod models_runq;
+#[cfg(test)]
+mod models_sysmon_sleep;
 #[path = "../../../../../src/runtime/p/pmask.rs"]
 pub(crate) mod pmask;
 pub(crate) mod procs;
@@ -22,4 +24,8 @@ pub(crate) mod runq;
 pub(crate) mod steal_order;
 #[path = "../../../../../src/runtime/p/stop.rs"]
 pub(crate) mod stop;
+/// Where sysmon sleeps; in the other models it never does.
+#[path = "../../../../../src/runtime/p/sysmon_sleep.rs"]
+mod sysmon_asleep;
+pub(crate) mod sysmon_sleep;
 pub(crate) mod timers;

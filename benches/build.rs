@@ -2,5 +2,6 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=src/foreign.c");
-    cc::Build::new().file("src/foreign.c").compile("foreign");
+    println!("cargo::rerun-if-changed=src/wakes.c");
+    cc::Build::new().file("src/foreign.c").file("src/wakes.c").compile("foreign");
 }

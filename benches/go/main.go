@@ -55,6 +55,7 @@ func main() {
 	monitor()
 	echoes()
 	https()
+	wakes()
 	beside()
 	if wants("parked") {
 		parked(1_000_000)

@@ -37,6 +37,10 @@
 //! | `beside_...` | one tick of a ticker of 10 ms, of 500 (or of as many as the environment variable `TICKS` says): how late it is beside goroutines that keep their threads. `nothing`: there are none. `loop`, `2_loops`, `100_loops`: they compute; `c` does in C, `drop` in a `Drop` as it unwinds (in Go: in a deferred function), `handler` in a signal's handler on the alternate stack. `sleep` sleeps in the kernel, `mutex` waits for a mutex of std (in Go: of `sync`) whose holder is parked, `pipe` writes to a full pipe, `connect` connects to a server whose backlog is full, `lookup` waits in `getaddrinfo` for a server that doesn't answer. In Go these are bare system calls, or C's functions. `..._p50`, `..._p99` and `..._max` |
 //! | `hogs` | how many processors 100 goroutines that compute take, for 2 s |
 //! | `library` | 40 HTTP calls on 40 goroutines, to a server of threads that takes 50 ms for each, by a library that waits in std's sockets: ureq (in Go: net/http); `library_late` how late a ticker of 10 ms is meanwhile, at most |
+//! | `wake_cpu`, `wake_cpu100` | one wake of 1,000 or 100 goroutines that sleep 1 ms and compute 5 µs in turn, for 2 s; the 1,000 have more to compute than five processors can. This row and the next ones are the processor's time, with what is computed; `..._switches` is how often a thread of the process went to sleep (`ru_nvcsw`) for one op, and `..._p99` the 99th percentile of how late it was |
+//! | `trickle_...` | one wake, each 50 to 200 µs for 2 s, of a goroutine that is alone: by a byte's coming in a `pipe` that a thread writes to; by a `timer` of its own; by what a `thread` sends on a channel (in Go: a goroutine that is locked to its thread, and sleeps in a system call). What the thread that wakes costs is left out. tokio's timers have a resolution of 1 ms |
+//! | `bursts` | one of 64 parked goroutines that are all made ready at once, each ms for 2 s, and compute 5 µs; `..._switches` is for all 64, `..._p99` until the last has run |
+//! | `pairs_idle` | `pingpong` alone, so that all P's but one are idle: the time of a round trip, `..._cpu` the processor's, `..._switches` |
 //!
 //! The workloads from `wake` on take long, and are only run if they are named; those from
 //! `beside_nothing` to `hogs` only if they are the one that is named, as they end the process.
@@ -51,6 +55,7 @@ pub mod http;
 pub mod machine;
 pub mod median;
 pub mod quantile;
+pub mod wakes;
 
 use std::env;
 use std::fs;

@@ -48,7 +48,7 @@ const WORKLOADS: [&str; 18] = [
 ];
 
 /// Those that are only run if they are named.
-const LONG: [&str; 24] = [
+const LONG: [&str; 31] = [
     "wake",
     "pair",
     "blocked",
@@ -73,6 +73,13 @@ const LONG: [&str; 24] = [
     "beside_handler",
     "hogs",
     "library",
+    "wake_cpu",
+    "wake_cpu100",
+    "trickle_pipe",
+    "trickle_timer",
+    "trickle_thread",
+    "bursts",
+    "pairs_idle",
 ];
 
 fn main() {

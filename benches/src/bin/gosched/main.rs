@@ -9,6 +9,7 @@ mod monitor;
 mod parked;
 mod raw;
 mod safe;
+mod wakes;
 
 use std::env::{set_var, var_os};
 
@@ -42,5 +43,6 @@ fn main() {
         beside::run(&args);
         library::run(&args);
         parked::run(&args);
+        wakes::run(&args);
     });
 }

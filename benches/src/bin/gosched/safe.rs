@@ -62,7 +62,7 @@ fn spawn_wait(n: u64) {
     }
 }
 
-fn pingpong(n: u64) {
+pub fn pingpong(n: u64) {
     let (ping, pinged) = bounded(0);
     let (pong, ponged) = bounded(0);
     go(move || {

@@ -1,5 +1,7 @@
 //! tokio: tasks without stacks of their own. It has no unbuffered channel; one of 1 stands in.
 
+mod wakes;
+
 use gosched_benches::Args;
 use gosched_benches::echo::{IDLE, MESSAGE, WORKLOADS, clients, silent_clients};
 use gosched_benches::http;
@@ -42,6 +44,7 @@ fn main() {
             http::clients(&args, workload, runtime.block_on(serve(converse)), connections);
         }
     }
+    wakes::run(&args, &runtime);
 }
 
 /// Starts a server that runs until the process ends.
@@ -77,8 +80,8 @@ async fn converse(stream: TcpStream) {
 }
 
 /// Runs a workload as a task: `block_on` alone would run it on the calling thread, which is no worker.
-fn on_worker(runtime: &Runtime, workload: impl Future<Output = ()> + Send + 'static) {
-    runtime.block_on(runtime.spawn(workload)).unwrap();
+fn on_worker<R: Send + 'static>(runtime: &Runtime, workload: impl Future<Output = R> + Send + 'static) -> R {
+    runtime.block_on(runtime.spawn(workload)).unwrap()
 }
 
 async fn gosched(n: u64) {

@@ -208,8 +208,22 @@ pub struct MExt {
     /// For how long its thread had been on a processor when its goroutine was detached, or last asked, in
     /// nanoseconds.
     pub cpu_seen: AtomicI64,
+    /// Whether it is to wake another when it has found what it runs itself.
+    pub owes_wake: Cell<OwesWake>,
     /// What the tracer has recorded on its thread.
     pub trace_buffer: TraceBuffer,
+}
+
+/// Whether an M that is in the scheduler is to wake another when it has found what it runs: `sched/wake.rs`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum OwesWake {
+    /// Only if it spins.
+    No,
+    /// If there is anything to do for that. It has made a goroutine ready itself, or has started a timer.
+    IfNeeded,
+    /// In any case.
+    Yes,
 }
 
 /// What this port adds to a [`P`].

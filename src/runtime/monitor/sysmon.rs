@@ -30,7 +30,7 @@ use crate::runtime::netpoll::netpoll_adjust_waiters;
 use crate::runtime::p::procs::{gomaxprocs, procs, time_sleep_until};
 use crate::runtime::p::stop::take_from_syscall;
 use crate::runtime::p::sysmon_sleep::sleep_until_woken;
-use crate::runtime::preempt::ask::{ask_by_signal, other_m, preemptone};
+use crate::runtime::preempt::ask::{FORCE_PREEMPT_NS, ask_by_signal, other_m, preemptone};
 use crate::runtime::preempt::asked::Asked;
 use crate::runtime::report::deadlock::{may_tell, tell};
 use crate::runtime::report::hogs::tell_of_hogs_if_wanted;
@@ -40,9 +40,6 @@ use crate::runtime::report::wait_since::note_waits;
 use crate::runtime::sched::handoff::handoffp;
 use crate::runtime::sched::poll::worth_polling;
 use crate::runtime::sched::ready::injectglist;
-
-/// How long a goroutine may run before it is asked to stop. Go's `forcePreemptNS`.
-const FORCE_PREEMPT_NS: i64 = 10 * 1000 * 1000;
 
 /// How late sysmon may notice that a goroutine has begun to run.
 const LAG_NS: i64 = 2 * 1000 * 1000;

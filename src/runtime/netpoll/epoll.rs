@@ -15,7 +15,7 @@ use libc::{EPOLLET, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP, epoll_event};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::{futexsleep, futexwakeup};
 use crate::runtime::base::print::eprintln;
-use crate::runtime::data::gqueue::GList;
+use crate::runtime::data::gqueue::{GList, GQueue};
 use crate::runtime::netpoll::event::{netpollevent, tagged_pointer_pack};
 use crate::runtime::netpoll::poll_desc::PollDesc;
 
@@ -172,10 +172,10 @@ fn epoll_wait(events: &mut [MaybeUninit<epoll_event>; EVENTS], delay: i64) -> io
 /// pass to [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) then, which is 0 if there are none. The
 /// poller must have been made. Go's `netpoll`.
 pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
-    let to_run = GList::default();
+    let to_run = GQueue::default();
     if !has_epoll() {
         sleep_without_epoll(delay);
-        return (to_run, 0);
+        return (to_run.pop_list(), 0);
     }
     let mut events = [const { MaybeUninit::uninit() }; EVENTS];
     let n = loop {
@@ -186,7 +186,7 @@ pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
                 throw("runtime: netpoll failed");
             }
             // The caller works out how long is left.
-            Err(_) if delay > 0 => return (to_run, 0),
+            Err(_) if delay > 0 => return (to_run.pop_list(), 0),
             Err(_) => {}
         }
     };
@@ -204,7 +204,7 @@ pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
         // SAFETY: all other data comes from netpollopen, where tagged_pointer_pack made it.
         delta += unsafe { netpollevent(&to_run, events, data) };
     }
-    (to_run, delta)
+    (to_run.pop_list(), delta)
 }
 
 /// [`netpoll`] where there is no epoll instance: nothing to be polled, but a time to wait for, or a break.

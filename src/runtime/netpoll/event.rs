@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use libc::{EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP};
 
-use crate::runtime::data::gqueue::GList;
+use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::netpoll::poll_desc::{PollDesc, TAGGED_POINTER_BITS};
 use crate::runtime::netpoll::ready::netpollready;
 
@@ -37,7 +37,7 @@ unsafe fn tagged_pointer_unpack(data: u64) -> (&'static PollDesc, usize) {
 ///
 /// # Safety
 /// [`tagged_pointer_pack`] has made `data`.
-pub(super) unsafe fn netpollevent(to_run: &GList, events: u32, data: u64) -> i32 {
+pub(super) unsafe fn netpollevent(to_run: &GQueue, events: u32, data: u64) -> i32 {
     let has = |bits: libc::c_int| events & bits as u32 != 0;
     let read = has(EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR);
     let write = has(EPOLLOUT | EPOLLHUP | EPOLLERR);

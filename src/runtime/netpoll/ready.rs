@@ -5,7 +5,7 @@
 //! `pollwait/block.rs` (`tests/loom`).
 
 use crate::runtime::data::atomic::{AtomicPtr, Ordering};
-use crate::runtime::data::gqueue::GList;
+use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::netpoll::poll_desc::{Mode, PD_NIL, PD_READY, PD_WAIT, PollDesc};
 
@@ -43,15 +43,15 @@ pub(in crate::runtime) fn netpollunblock(
 }
 
 /// The descriptor is ready for reading, or writing, or both: adds the goroutines that were parked to
-/// `to_run`. Returns what to pass to [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) once they are
+/// `to_run`, a queue where Go has a stack: who became ready first runs first. Returns what to pass to [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) once they are
 /// ready. Go's `netpollready`.
-pub(super) fn netpollready(to_run: &GList, pd: &PollDesc, read: bool, write: bool) -> i32 {
+pub(super) fn netpollready(to_run: &GQueue, pd: &PollDesc, read: bool, write: bool) -> i32 {
     let mut delta = 0;
     if read && let Some(rg) = netpollunblock(pd, Mode::Read, true, &mut delta) {
-        to_run.push(rg);
+        to_run.push_back(rg);
     }
     if write && let Some(wg) = netpollunblock(pd, Mode::Write, true, &mut delta) {
-        to_run.push(wg);
+        to_run.push_back(wg);
     }
     delta
 }

@@ -12,6 +12,9 @@ use crate::runtime::mem::stack_limit::poison_stack_limit;
 use crate::runtime::preempt::asked::Asked;
 use crate::runtime::preempt::preemptible;
 
+/// How long a goroutine may run before it is asked to stop. Go's `forcePreemptNS`.
+pub(in crate::runtime) const FORCE_PREEMPT_NS: i64 = 10 * 1000 * 1000;
+
 /// Asks the goroutine that runs on `pp` to stop; says whether one does, other than the caller's.
 ///
 /// Best effort: another goroutine may run there by then, or none, and the request may get lost. A caller

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::nanotime;
+use crate::runtime::data::ext::OwesWake;
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GSCAN, M, P, sched};
 use crate::runtime::g::status::{dumpgstatus, readgstatus};
 use crate::runtime::lock::note::notewakeup;
@@ -19,8 +20,8 @@ use crate::runtime::p::runq::runqempty;
 use crate::runtime::p::stop::{run_safe_point_fn_locked, stopped_for_another};
 use crate::runtime::p::timers::run::nobarrier_wake_time;
 use crate::runtime::sched::detach::leave;
+use crate::runtime::sched::found::resetspinning;
 use crate::runtime::sched::poll::wake_net_poller;
-use crate::runtime::sched::wake::resetspinning;
 
 /// Gives `pp` to another M, if it has anything to do; else makes it idle. Called without a
 /// P. Go's `handoffp`.
@@ -98,7 +99,7 @@ fn hand_to_turn(pp: &'static P) -> bool {
 #[cold]
 #[inline(never)]
 pub(super) fn let_turn(mp: &'static M, pp: &'static P) -> bool {
-    if mp.spinning.get() {
+    if mp.spinning.get() || mp.ext.owes_wake.get() != OwesWake::No {
         // Before: it may make a thread, which takes malloc's lock, and who is off the list can't be let go.
         resetspinning(mp);
     }

@@ -26,7 +26,8 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `schedule.rs` | `schedule`, `execute`, `findRunnable`, `dropg` |
-//! | `wake.rs` | `wakep`, `resetspinning`, `checkRunqsNoP`: the "delicate dance" |
+//! | `wake.rs` | `wakep`, `checkRunqsNoP`: the "delicate dance" |
+//! | `found.rs` | `resetspinning`: what an M leaves when it has found something to run |
 //! | `steal.rs` | `stealWork` |
 //! | `timers.rs` | `checkTimers`, `checkTimersNoP` |
 //! | `poll.rs` | `wakeNetPoller`, `pollWork`, `poll_or_stop`, where an M sleeps |
@@ -244,6 +245,7 @@ pub(super) mod detach;
 pub(super) mod disable;
 pub(super) mod exploration;
 pub(super) mod extram;
+mod found;
 pub(super) mod goexit;
 pub(super) mod gosched;
 pub(super) mod handoff;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::nanotime;
-use crate::runtime::base::this::getm;
+use crate::runtime::base::this::{getm, this_m};
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GWAITING, M, sched};
 use crate::runtime::embed::trace::{Event, trace};
@@ -20,7 +20,7 @@ use crate::runtime::p::procs::Procs;
 use crate::runtime::p::runq::runqempty;
 use crate::runtime::sched::ready::injectglist;
 use crate::runtime::sched::timers::check_timers_no_p;
-use crate::runtime::sched::wake::wakep;
+use crate::runtime::sched::wake::wake_or_owe;
 
 /// For a timer that is due at `when`: ends the poll in progress, if that would last longer, or wakes a P,
 /// if no M polls. Go's `wakeNetPoller`.
@@ -29,14 +29,26 @@ use crate::runtime::sched::wake::wakep;
 /// spinning, and once more by way of `lastpoll`: all of them sequentially consistent, so one of the
 /// two sees the other. `loom` checks it on this file (`tests/loom`).
 pub(in crate::runtime) fn wake_net_poller(when: i64) {
-    if sched().lastpoll.load(Ordering::SeqCst) == 0 {
-        // 0 until the poller has said how long it waits: then it may be woken in vain.
-        let poller_poll_until = sched().poll_until.load(Ordering::SeqCst);
-        if poller_poll_until == 0 || poller_poll_until > when {
-            netpoll_break();
-        }
-    } else {
-        wakep();
+    if !end_longer_poll(when) {
+        wake_or_owe(this_m());
+    }
+}
+
+/// Whether an M waits in the poller: until `when`, or, as its wait is ended, it looks at all timers again.
+pub(super) fn end_longer_poll(when: i64) -> bool {
+    let polls = sched().lastpoll.load(Ordering::SeqCst) == 0;
+    if polls {
+        end_poll_after(when);
+    }
+    polls
+}
+
+/// Ends the poll in progress, unless it ends by `when`.
+fn end_poll_after(when: i64) {
+    // 0 until the poller has said how long it waits: then it may be woken in vain.
+    let poller_poll_until = sched().poll_until.load(Ordering::SeqCst);
+    if poller_poll_until == 0 || poller_poll_until > when {
+        netpoll_break();
     }
 }
 
@@ -132,10 +144,7 @@ pub(super) fn poll_or_stop(
     }
     if to_poll && poll_until != 0 {
         // Another M polls, and may wait for longer than this timer.
-        let poller_poll_until = sched().poll_until.load(Ordering::SeqCst);
-        if poller_poll_until == 0 || poller_poll_until > poll_until {
-            netpoll_break();
-        }
+        end_poll_after(poll_until);
     }
     stopm(mp);
     None

@@ -22,7 +22,7 @@ use crate::runtime::m::startm::startm;
 use crate::runtime::p::globrunq::globrunqputbatch;
 use crate::runtime::p::idle::pidleget_spinning;
 use crate::runtime::p::runq::{runqput, runqputbatch};
-use crate::runtime::sched::wake::wakep;
+use crate::runtime::sched::wake::{wake_or_owe, wakep};
 
 /// [`proc::goready`](crate::proc::goready) without the check of the stack. Go's `goready`.
 #[inline(never)]
@@ -51,7 +51,7 @@ pub(in crate::runtime) fn ready_on(mp: Option<&'static M>, gp: &'static G, next:
             casgstatus(gp, GWAITING, GRUNNABLE);
             trace(|| Event::GoUnpark(gp));
             runqput(pp.local(), gp, next);
-            wakep();
+            wake_or_owe(mp);
         }
         None => {
             let list = GList::default();

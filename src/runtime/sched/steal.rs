@@ -1,6 +1,7 @@
 //! Stealing work from other P's: Go's `stealWork`.
 
 use crate::runtime::base::rand::cheaprand;
+use crate::runtime::data::ext::OwesWake;
 use crate::runtime::data::runtime2::{G, M, P};
 use crate::runtime::p::procs::procs;
 use crate::runtime::p::runq::{runqget, runqsteal};
@@ -52,6 +53,11 @@ pub(super) fn steal_work(mp: &M, pp: &'static P) -> Stolen {
             if !procs.idlep_mask.read(p2.id.get())
                 && let Some(gp) = runqsteal(pp.local(), p2.steal(), steal_timers_or_run_next_g)
             {
+                if steal_timers_or_run_next_g {
+                    // It may be from runnext, and the owner about to move what was there before to its ring: nobody
+                    // who looks now is sure to see that.
+                    mp.ext.owes_wake.set(OwesWake::Yes);
+                }
                 return Stolen::Work(gp, false);
             }
         }

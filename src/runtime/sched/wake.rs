@@ -14,9 +14,11 @@
 //!
 //! - Who submits work wakes a P ([`wakep`]), unless somebody is spinning already, or
 //!   no P is idle. The M that it wakes starts spinning.
-//! - A spinning M that finds work stops spinning, and if it was the last one, it wakes
-//!   another in its place ([`resetspinning`]): where there was work, there may be more.
+//! - A spinning M that finds work stops spinning, and if it was the last one and there is more, it wakes
+//!   another in its place (`resetspinning`, in `found.rs`).
 //! - A spinning M that finds none lets its P go ([`drop_p`]) and sleeps.
+//! - An M in the scheduler, which may run timers there that make goroutines ready, owes the wake until it knows what
+//!   it runs itself ([`wake_or_owe`]).
 //!
 //! So bursts of work wake threads one after the other, each only once the one before
 //! has found something to do, and at most one of them in vain.
@@ -53,6 +55,7 @@
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{acquirem, releasem, with_room};
 use crate::runtime::data::atomic::Ordering;
+use crate::runtime::data::ext::OwesWake;
 use crate::runtime::data::runtime2::{G, M, P, sched};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::spinning::Spinning;
@@ -99,14 +102,13 @@ fn wakep_slow() {
     releasem(mp);
 }
 
-/// A spinning M has found work: it stops spinning, and wakes another in its place. Go's
-/// `resetspinning`.
-pub(super) fn resetspinning(mp: &M) {
-    if !mp.spinning.get() {
-        throw("resetspinning: not a spinning m");
+/// [`wakep`]; where `mp`, this thread's M, is in the scheduler, once it has found what it runs next.
+#[inline(always)]
+pub(super) fn wake_or_owe(mp: Option<&M>) {
+    match mp {
+        Some(mp) if mp.curg.is_null() && !mp.p.is_null() => mp.ext.owes_wake.set(OwesWake::IfNeeded),
+        _ => wakep(),
     }
-    mp.stop_spinning();
-    wakep();
 }
 
 /// How [`drop_p`] ended.
@@ -148,6 +150,8 @@ pub(super) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
     }
     pidleput(pp);
     unlock(&sched().lock);
+    // It owes nothing any more: what it had made ready would be on its queue, and it goes to wait for its timers.
+    mp.ext.owes_wake.set(OwesWake::No);
 
     if !mp.spinning.get() {
         return Dropped::Stop;
@@ -184,12 +188,16 @@ pub(super) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
 /// Looks for work on every P's queue, for an M without a P; if there is some, and an
 /// idle P, returns that P. Go's `checkRunqsNoP`.
 fn check_runqs_no_p(procs: &Procs) -> Option<&'static P> {
-    let work = |pp: &&P| !procs.idlep_mask.read(pp.id.get()) && !runqempty(pp.steal());
-    if !procs.allp.iter().copied().any(|pp| work(&pp)) {
+    if !has_work(procs) {
         return None;
     }
     lock(&sched().lock);
     let pp = pidleget_spinning();
     unlock(&sched().lock);
     pp
+}
+
+/// Whether there is a goroutine on the queue of a P.
+pub(super) fn has_work(procs: &Procs) -> bool {
+    procs.allp.iter().any(|pp| !procs.idlep_mask.read(pp.id.get()) && !runqempty(pp.steal()))
 }

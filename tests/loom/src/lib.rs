@@ -11,9 +11,9 @@
 //! | `m/turn.rs`, `data/turns.rs`, `sched/handoff.rs` | no M waits for its turn while a P is idle; one that was let go on gets none |
 //! | `p/procs.rs` | who finds how many P's there are finds them, and whole |
 //! | `p/sysmon_sleep.rs` | sysmon is woken once for each sleep, and no wake is lost |
-//! | `sched/wake.rs`, `p/idle.rs`, `p/pmask.rs` | work and an idle P never miss each other |
+//! | `sched/wake.rs`, `sched/found.rs`, `p/idle.rs`, `p/pmask.rs` | work and an idle P never miss each other |
 //! | `sched/parker.rs` | no wake is lost, and nobody is made ready who doesn't wait |
-//! | `sched/poll.rs`, `sched/timers.rs` | a new timer and an M that goes to sleep never miss each other |
+//! | `sched/poll.rs`, `sched/found.rs`, `sched/timers.rs` | a new timer and an M that goes to sleep never miss each other |
 //! | `p/timers`, `data/timer.rs`, `time/modify.rs` | a timer fires each time that it was set, unless it was stopped; its heap is never late for it |
 //! | `signal/sigqueue.rs`, `signal/sigaction.rs`, `lock/note.rs` | no signal is lost between its handler and who receives it |
 //! | `sync/raw_mutex.rs` | one at a time has it, all get it, and who gives up leaves it as if it hadn't come |

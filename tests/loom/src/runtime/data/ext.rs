@@ -38,6 +38,13 @@ pub(crate) struct GExt {
     pub(crate) x_regs: Cell<*mut u8>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OwesWake {
+    No,
+    IfNeeded,
+    Yes,
+}
+
 pub(crate) struct MExt {
     pub(crate) g0: G,
     pub(crate) asked: AtomicU32,
@@ -45,6 +52,7 @@ pub(crate) struct MExt {
     pub(crate) detached_since: AtomicI64,
     pub(crate) cpu_seen: StdI64,
     pub(crate) turn: Cell<Turn>,
+    pub(crate) owes_wake: Cell<OwesWake>,
     pub(crate) trace_buffer: TraceBuffer,
 }
 
@@ -101,6 +109,7 @@ impl MExt {
             detached_since: AtomicI64::new(0),
             cpu_seen: StdI64::new(0),
             turn: Cell::new(Turn::None),
+            owes_wake: Cell::new(OwesWake::No),
             trace_buffer: TraceBuffer,
         }
     }

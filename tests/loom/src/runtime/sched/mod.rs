@@ -2,6 +2,8 @@
 
 #[path = "../../../../../src/runtime/sched/detach.rs"]
 pub(crate) mod detach;
+#[path = "../../../../../src/runtime/sched/found.rs"]
+pub(crate) mod found;
 #[path = "../../../../../src/runtime/sched/handoff.rs"]
 pub(crate) mod handoff;
 #[cfg(test)]

@@ -8,11 +8,12 @@ use loom::thread;
 
 use crate::runtime::base::this;
 use crate::runtime::data::atomic::{Ordering, check};
-use crate::runtime::data::runtime2::{M, P, new_timer, sched};
+use crate::runtime::data::runtime2::{G, M, P, new_timer, sched};
 use crate::runtime::data::timer::Timer;
 use crate::runtime::m::startm::started;
 use crate::runtime::netpoll::epoll::{SOON, netpoll_break};
 use crate::runtime::p::procs::procs;
+use crate::runtime::sched::found::resetspinning;
 use crate::runtime::sched::poll::poll_or_stop;
 use crate::runtime::sched::wake::{Dropped, drop_p};
 use crate::runtime::time::modify::{addtimer, modtimer};
@@ -35,7 +36,9 @@ fn timer(when: i64) -> &'static Timer {
 fn begin(known: i64) -> Option<&'static Timer> {
     sched().lastpoll.store(1, Ordering::SeqCst);
     procs().timerp_mask.set(0);
-    this::set_m(M::new(p(0)));
+    let mp = M::new(p(0));
+    mp.curg.set(Some(G::new(0)));
+    this::set_m(mp);
     (known != 0).then(|| {
         let late = timer(known);
         addtimer(late);
@@ -69,6 +72,11 @@ fn set_timer(late: Option<&'static Timer>) {
         Some(late) => _ = modtimer(late, SOON, 0, Some(nothing), ptr::null_mut(), 0),
         None => addtimer(timer(SOON)),
     }
+    who_was_woken_looks();
+}
+
+/// Whoever was woken does what any does.
+fn who_was_woken_looks() {
     if started() != 0 {
         // That M looks at all timers, and then ends a poll that is too long.
         netpoll_break();
@@ -98,4 +106,29 @@ fn an_earlier_time_against_one_that_does_not_spin() {
 #[test]
 fn a_new_timer_against_the_last_spinner() {
     against_one(true, 0);
+}
+
+/// P 0 is in the scheduler as it sets the earlier time, as for a goroutine that goes to sleep, and then finds a goroutine
+/// to run.
+fn in_the_scheduler(may_spin: bool) {
+    check(Some(3), move || {
+        let late = begin(LATE);
+        let mp = this::getm();
+        mp.curg.set(None);
+        let giving_up = thread::spawn(move || give_up(M::new(p(1)), may_spin, LATE));
+        set_timer(late);
+        resetspinning(mp);
+        who_was_woken_looks();
+        giving_up.join().unwrap();
+    });
+}
+
+#[test]
+fn who_owes_a_wake_against_the_last_spinner() {
+    in_the_scheduler(true);
+}
+
+#[test]
+fn who_owes_a_wake_against_one_that_does_not_spin() {
+    in_the_scheduler(false);
 }

@@ -3,6 +3,7 @@
 use loom::thread;
 
 use crate::runtime::data::atomic::{Ordering, check};
+use crate::runtime::data::ext::OwesWake;
 use crate::runtime::data::runtime2::{G, M, P, sched};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::startm::started;
@@ -10,7 +11,8 @@ use crate::runtime::p::globrunq::globrunqput;
 use crate::runtime::p::idle::pidleput;
 use crate::runtime::p::procs::procs;
 use crate::runtime::p::runq::{runqempty, runqput, runqsteal};
-use crate::runtime::sched::wake::{Dropped, drop_p, resetspinning, wakep};
+use crate::runtime::sched::found::resetspinning;
+use crate::runtime::sched::wake::{Dropped, drop_p, wakep};
 
 /// What findRunnable does once there is no local work: search, if it may, then let the P go.
 /// Returns whether it found work.
@@ -21,10 +23,17 @@ fn search_and_drop(mp: &'static M, may_spin: bool) -> bool {
     loop {
         let pp = mp.p.peek().expect("an M that searches has a P");
         if mp.spinning.get() {
-            for &victim in &procs().allp {
-                if !std::ptr::eq(pp, victim) && runqsteal(pp.local(), victim.steal(), true).is_some() {
-                    resetspinning(mp);
-                    return true;
+            for steal_run_next_g in [false, true] {
+                for &victim in &procs().allp {
+                    if !std::ptr::eq(pp, victim)
+                        && runqsteal(pp.local(), victim.steal(), steal_run_next_g).is_some()
+                    {
+                        if steal_run_next_g {
+                            mp.ext.owes_wake.set(OwesWake::Yes);
+                        }
+                        resetspinning(mp);
+                        return true;
+                    }
                 }
             }
         }
@@ -116,6 +125,34 @@ fn submission_while_the_note_is_taken() {
         submit();
         spinner.join().unwrap();
         quiet.join().unwrap();
+        assert_conserved();
+    });
+}
+
+/// P 0 submits two, and one that looks for work takes one of them, or both while P 0 goes on: another P is idle.
+#[test]
+fn who_takes_one_of_two_looks_for_the_other() {
+    check(Some(3), || {
+        idle(2);
+        let spinner = thread::spawn(|| {
+            let mp = M::new(p(1));
+            search_and_drop(mp, true)
+        });
+        submit();
+        submit();
+        spinner.join().unwrap();
+        assert_conserved();
+    });
+}
+
+#[test]
+fn who_takes_one_looks_for_one_of_the_global_queue() {
+    check(Some(3), || {
+        idle(2);
+        let spinner = thread::spawn(|| search_and_drop(M::new(p(1)), true));
+        submit();
+        submit_global();
+        spinner.join().unwrap();
         assert_conserved();
     });
 }

@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use crate::runtime::data::gqueue::GList;
+use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::netpoll::event::{netpollevent, tagged_pointer_pack};
 use crate::runtime::netpoll::netpoll_adjust_waiters;
 use crate::runtime::netpoll::poll_desc::PollDesc;
@@ -31,7 +31,7 @@ pub(crate) fn netpollclose(_: RawFd) {}
 
 /// What the poller does when the kernel says that it is ready.
 pub(crate) fn becomes_ready(pd: &'static PollDesc) {
-    let list = GList::default();
+    let list = GQueue::default();
     let delta = netpollready(&list, pd, true, true);
     go_on(list, delta);
 }
@@ -43,14 +43,14 @@ pub(crate) fn told(events: libc::c_int) -> impl FnOnce() + Send {
     move || {
         // loom doesn't know of `fdseq`, and tries no other order of accesses to it. It knows of what is read here.
         pd.info();
-        let list = GList::default();
+        let list = GQueue::default();
         // SAFETY: the kernel was given `data`.
         let delta = unsafe { netpollevent(&list, events as u32, data) };
         go_on(list, delta);
     }
 }
 
-fn go_on(list: GList, delta: i32) {
+fn go_on(list: GQueue, delta: i32) {
     while let Some(gp) = list.pop() {
         goready(gp);
     }

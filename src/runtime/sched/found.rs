@@ -1,0 +1,48 @@
+//! An M has found what it runs next, and sees to it that what it leaves is looked after: Go's `resetspinning`.
+//!
+//! Go wakes another M each time, which as a rule finds nothing and sleeps again: two switches of threads in vain for
+//! each timer and each goroutine that an idle P wakes for. Here it looks first, at what that M would look at. What
+//! keeps the two from missing each other is the same as where a spinner gives up (`wake.rs`): who submits work puts it
+//! on a queue and then looks for spinners; this stops spinning and then looks at the queues.
+
+use std::sync::atomic::Ordering;
+
+use crate::runtime::base::os::nanotime;
+use crate::runtime::data::ext::OwesWake;
+use crate::runtime::data::runtime2::{M, sched};
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::p::procs::{Procs, procs};
+use crate::runtime::preempt::ask::FORCE_PREEMPT_NS;
+use crate::runtime::sched::poll::end_longer_poll;
+use crate::runtime::sched::timers::check_timers_no_p;
+use crate::runtime::sched::wake::{has_work, wakep};
+
+/// For an M that spins, or owes a wake, and has found work: it does so no more, and wakes another, if there is anything
+/// for that to do. Go's `resetspinning`, which doesn't ask.
+pub(super) fn resetspinning(mp: &M) {
+    let surely = mp.ext.owes_wake.replace(OwesWake::No) == OwesWake::Yes;
+    if mp.spinning.get() {
+        mp.stop_spinning();
+    }
+    // Where no P is idle, wakep only has the next one that lets a P go look again.
+    let nobody = sched().npidle.load(Ordering::SeqCst) == 0;
+    if surely || nobody || is_work_left(procs()) || is_timer_left(procs()) {
+        wakep();
+    }
+}
+
+/// Whether there is a goroutine on any queue. The lock is for the global one's sake: who has submitted to that before
+/// is seen, and who comes later sees that nobody spins.
+fn is_work_left(procs: &Procs) -> bool {
+    lock(&sched().lock);
+    let global = sched().runqsize.load(Ordering::Relaxed) != 0;
+    unlock(&sched().lock);
+    global || has_work(procs)
+}
+
+/// Whether a timer would be late if this M ran a goroutine to the end of its time slice, and no M waits for it in the
+/// poller.
+fn is_timer_left(procs: &Procs) -> bool {
+    let next = check_timers_no_p(procs, 0);
+    next != 0 && next < nanotime() + FORCE_PREEMPT_NS && !end_longer_poll(next)
+}

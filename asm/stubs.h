@@ -18,6 +18,7 @@ ENTRY gosched_shrink_stack
 ENTRY gosched_blocking
 ENTRY gosched_sleep
 ENTRY gosched_set_gomaxprocs
+ENTRY gosched_set_default_gomaxprocs
 
 /* Goroutines, as a port uses them. */
 ENTRY gosched_newproc_at

@@ -113,33 +113,34 @@
  *   is where gosched_systemstack and gosched_blocking call, and gosched_park its unlockf. With
  *   NULL: in place of a function, of a goroutine, of where a result goes or a value comes from.
  *
- *                             before the    on another    on a          on the sched-  with
- *                             first run     thread        goroutine     uler's stack   NULL
- *     gosched_run             yes           yes           EDEADLK       EDEADLK        EINVAL
- *     gosched_run_copying     yes           yes           EDEADLK       EDEADLK        EINVAL
- *     gosched_newproc         ends          yes           yes           yes            ends
- *     gosched_newproc_fixed   EPERM         yes           yes           yes            EINVAL
- *     gosched_yield           ends          ends          yes           ends           -
- *     gosched_exit            ends          ends          yes           ends           -
- *     gosched_getg            NULL          NULL          yes           yes            -
- *     gosched_park            ends          ends          yes           ends           yes
- *     gosched_ready           -             yes           yes           yes            ends
- *     gosched_systemstack     yes           yes           yes           yes            ends
- *     gosched_set_max_stack   yes           yes           yes           yes            -
- *     gosched_shrink_stack    ends          ends          yes           ends           -
- *     gosched_blocking        yes           yes           yes           yes            ends
- *     gosched_sleep           yes           yes           yes           ends           -
- *     gosched_set_gomaxprocs  -1            yes           yes           -1             -
- *     gosched_chan_make       yes           yes           yes           yes            EINVAL
- *     gosched_chan_free       yes           yes           yes           yes            yes
- *     gosched_chan_send       WOULD_BLOCK   yes           yes           WOULD_BLOCK    ends
- *     gosched_chan_try_send   yes           yes           yes           yes            ends
- *     gosched_chan_recv       WOULD_BLOCK   yes           yes           WOULD_BLOCK    yes
- *     gosched_chan_try_recv   yes           yes           yes           yes            yes
- *     gosched_chan_close      yes           yes           yes           yes            ends
- *     gosched_chan_len        yes           yes           yes           yes            yes
- *     gosched_chan_cap        yes           yes           yes           yes            yes
- *     gosched_select          WOULD_BLOCK   yes           yes           WOULD_BLOCK    ends
+ *                                     before the    on another    on a          on the sched-  with
+ *                                     first run     thread        goroutine     uler's stack   NULL
+ *     gosched_run                     yes           yes           EDEADLK       EDEADLK        EINVAL
+ *     gosched_run_copying             yes           yes           EDEADLK       EDEADLK        EINVAL
+ *     gosched_newproc                 ends          yes           yes           yes            ends
+ *     gosched_newproc_fixed           EPERM         yes           yes           yes            EINVAL
+ *     gosched_yield                   ends          ends          yes           ends           -
+ *     gosched_exit                    ends          ends          yes           ends           -
+ *     gosched_getg                    NULL          NULL          yes           yes            -
+ *     gosched_park                    ends          ends          yes           ends           yes
+ *     gosched_ready                   -             yes           yes           yes            ends
+ *     gosched_systemstack             yes           yes           yes           yes            ends
+ *     gosched_set_max_stack           yes           yes           yes           yes            -
+ *     gosched_shrink_stack            ends          ends          yes           ends           -
+ *     gosched_blocking                yes           yes           yes           yes            ends
+ *     gosched_sleep                   yes           yes           yes           ends           -
+ *     gosched_set_gomaxprocs          -1            yes           yes           -1             -
+ *     gosched_set_default_gomaxprocs  -1            yes           yes           -1             -
+ *     gosched_chan_make               yes           yes           yes           yes            EINVAL
+ *     gosched_chan_free               yes           yes           yes           yes            yes
+ *     gosched_chan_send               WOULD_BLOCK   yes           yes           WOULD_BLOCK    ends
+ *     gosched_chan_try_send           yes           yes           yes           yes            ends
+ *     gosched_chan_recv               WOULD_BLOCK   yes           yes           WOULD_BLOCK    yes
+ *     gosched_chan_try_recv           yes           yes           yes           yes            yes
+ *     gosched_chan_close              yes           yes           yes           yes            ends
+ *     gosched_chan_len                yes           yes           yes           yes            yes
+ *     gosched_chan_cap                yes           yes           yes           yes            yes
+ *     gosched_select                  WOULD_BLOCK   yes           yes           WOULD_BLOCK    ends
  *
  *     ends                    the process ends, with a report that says what is wrong
  *     WOULD_BLOCK             is returned if the function would have to wait, and else yes
@@ -742,7 +743,8 @@ struct gosched_adjust_info {
 struct gosched_hooks {
     /**
      * A P is set up: allocate its `mcache`. Go's `p.init`. The first calls are on the thread that starts the
-     * runtime.
+     * runtime. How many there are may change by itself whenever the world isn't stopped, until
+     * `gosched_set_gomaxprocs` is called: a collector that can't have that in a cycle calls it first.
      */
     void (*p_init)(struct gosched_p *p);
     /**
@@ -1024,12 +1026,23 @@ extern void gosched_sleep(int64_t ns);
  * Sets how many goroutines can run at once, from 1 to 16,384, and returns how many could before;
  * with 0, only returns that. It waits until every running goroutine has come to a point where it can be
  * stopped. Returns -1, and does nothing, if `n` is another number, if the runtime doesn't run, or if it
- * can't wait here: on the scheduler's stack. Go's `GOMAXPROCS`.
+ * can't wait here: on the scheduler's stack. From then on the number stays as it is. Go's `GOMAXPROCS`.
  *
  * # Safety
  * It can be called anywhere.
  */
 extern int gosched_set_gomaxprocs(int n);
+
+/**
+ * Has as many run at once as the process may use processors, or its control group has time for, whatever
+ * the environment variable says; from then on, if that changes, so does the number. So it is from the
+ * start if nobody sets it. Returns how many could before; or -1, and does nothing, where
+ * `gosched_set_gomaxprocs` can't set it. Go's `SetDefaultGOMAXPROCS`.
+ *
+ * # Safety
+ * It can be called anywhere.
+ */
+extern int gosched_set_default_gomaxprocs(void);
 
 /**
  * Makes a channel with room for `capacity` values of `elem_size` bytes, and stores it at `chan`.

@@ -120,11 +120,11 @@
 //!
 //! | variable | |
 //! | --- | --- |
-//! | `GOMAXPROCS` | how many P's there are; [otherwise](gomaxprocs) as many as processors that the process may use, and has time for |
+//! | `GOMAXPROCS` | how many P's there are; [otherwise](gomaxprocs) as many as processors that the process may use, and has time for, also when that changes |
 //! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
 //! | `GOSCHED_STACK_SIZE` | how many bytes the stack of a goroutine has whose maker doesn't say it: see [`set_default_stack_size`] |
 //! | `GOTRACEBACK` | how much such a report prints: `none`, `single`, `all`, `system`, `crash` ([`Traceback`]) |
-//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; with `containermaxprocs=0` the limit of the control group doesn't count for GOMAXPROCS; with `dieonpanic=1` a panic that nobody takes [ends the process](set_panic_mode); `deadlock=off`, `report` or `fatal` is a [`DeadlockMode`]; with `detach=0` a goroutine that keeps its P from others [keeps it](proc::preemption) until it waits, and with `hogs=1` it is told of, with its stack; with `schedtrace=1000` each second a line goes to stderr that says how the scheduler is, and with `scheddetail=1` besides, each P, M and G; with `tracebackancestors=5` a report says where a goroutine's maker was, and that one's maker, and so on, as far as five; the others are for [copying stacks](proc::copying_stacks#finding-out) |
+//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; with `containermaxprocs=0` the limit of the control group doesn't count for GOMAXPROCS, and with `updatemaxprocs=0` that stays as it was at first; with `dieonpanic=1` a panic that nobody takes [ends the process](set_panic_mode); `deadlock=off`, `report` or `fatal` is a [`DeadlockMode`]; with `detach=0` a goroutine that keeps its P from others [keeps it](proc::preemption) until it waits, and with `hogs=1` it is told of, with its stack; with `schedtrace=1000` each second a line goes to stderr that says how the scheduler is, and with `scheddetail=1` besides, each P, M and G; with `tracebackancestors=5` a report says where a goroutine's maker was, and that one's maker, and so on, as far as five; the others are for [copying stacks](proc::copying_stacks#finding-out) |
 
 #![debugger_visualizer(gdb_script_file = "../tools/gosched-gdb.py")]
 
@@ -186,8 +186,8 @@ pub use attributes::{main, test};
 pub use goroutine::{
     AccessError, Builder, GoroutineLocal, JoinError, JoinFuture, JoinHandle, OsThreadLock, PanicMode, Scope,
     ScopedJoinHandle, block_on, blocking, check, go, goexit, goid, gomaxprocs, labels, lock_os_thread,
-    num_goroutine, run, scope, set_default_shared_locals, set_default_stack_size, set_gomaxprocs,
-    set_max_detached, set_panic_mode, try_goid, yield_now,
+    num_goroutine, run, scope, set_default_gomaxprocs, set_default_shared_locals, set_default_stack_size,
+    set_gomaxprocs, set_max_detached, set_panic_mode, try_goid, yield_now,
 };
 pub use raw::{netpoll, proc, sema, sigqueue};
 pub use runtime::{

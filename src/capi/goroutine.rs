@@ -14,8 +14,8 @@ use crate::runtime::runtime2::{G, TraceBlockReason, Unlockf, WaitReason};
 use crate::runtime::{
     ENTRY_ROOM, Entry, MAIN_KIND, MAX_GOMAXPROCS, Maker, StackKind, enqueue, entersyscall, exitsyscall,
     fixed_kind, getg, goexit1, gogo, gopark, goready, gosched, guest, mcall, newproc1, on_goroutine,
-    room_for, rt0_go, run_main, set_gomaxprocs, set_max_stack, shrinkstack, started, systemstack, time_sleep,
-    wanted_procs,
+    room_for, rt0_go, run_main, set_default_gomaxprocs, set_gomaxprocs, set_max_stack, shrinkstack, started,
+    systemstack, time_sleep, wanted_procs,
 };
 
 /// [`ENTRY_ROOM`] for the stubs. `tests/suite/raw/capi.rs` measures the stack that the functions behind them
@@ -209,6 +209,17 @@ extern "C" fn gosched_set_gomaxprocs_impl(n: c_int) -> c_int {
         return -1;
     }
     set_gomaxprocs(n)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn gosched_set_default_gomaxprocs_impl() -> c_int {
+    let _guest = guest();
+    if !on_goroutine() {
+        return -1;
+    }
+    let was = wanted_procs();
+    set_default_gomaxprocs();
+    was
 }
 
 /// What `gosched_shrink_stack` does on g0.

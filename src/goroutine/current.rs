@@ -152,6 +152,15 @@ pub fn num_goroutine() -> usize {
 /// 2. Of nested groups the lowest limit counts. `GODEBUG=containermaxprocs=0` ignores control groups.
 /// Go's `runtime.GOMAXPROCS(0)`, as it is since 1.25.
 ///
+/// So it goes on: if either changes while the program runs, the number follows within about a second; later if no
+/// goroutine runs, as nobody is woken for that. It doesn't once it was set, by the variable or by [`set_gomaxprocs`],
+/// until [`set_default_gomaxprocs`]; nor with `GODEBUG=updatemaxprocs=0`.
+///
+/// What the process may use is what a thread of the runtime's may use that runs no goroutine. A container that is given
+/// other processors, or `taskset --all-tasks --pid`, changes that; what binds a single thread, the main thread as
+/// `taskset --pid` does, or a [locked](lock_os_thread) one, doesn't. A process that is moved to another control group
+/// keeps to the limit of the first; so it does if its descriptors are closed behind the runtime's back.
+///
 /// ```
 /// gosched::run(|| {
 ///     let parts = gosched::gomaxprocs(); // more would only wait for each other
@@ -163,7 +172,8 @@ pub fn gomaxprocs() -> usize {
 }
 
 /// Sets how many goroutines can run at once, the number of P's; returns what it was. It waits until every
-/// running goroutine has come to a point at which it can be stopped. Go's `runtime.GOMAXPROCS`.
+/// running goroutine has come to a point at which it can be stopped. From then on the number stays as it is, whatever
+/// the process may use. Go's `runtime.GOMAXPROCS`.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -190,6 +200,32 @@ pub fn set_gomaxprocs(n: NonZeroUsize) -> usize {
     );
     let _guest = must_wait("set_gomaxprocs");
     runtime::set_gomaxprocs(n.get() as i32) as usize
+}
+
+/// Has as many P's as there are by default, whatever the environment variable says: it undoes [`set_gomaxprocs`], and
+/// from now on the number follows what the process may use, as [`gomaxprocs`] says. If it does already, it is brought up
+/// to date at once. Go's `runtime.SetDefaultGOMAXPROCS`.
+///
+/// ```
+/// use std::num::NonZeroUsize;
+///
+/// gosched::run(|| {
+///     let before = gosched::gomaxprocs();
+///     gosched::set_gomaxprocs(NonZeroUsize::MIN);
+///     // What is made here runs one after the other.
+///     gosched::set_default_gomaxprocs();
+///     assert_eq!(gosched::gomaxprocs(), before);
+/// });
+/// ```
+///
+/// While there is an [exploration](crate::explore), the number is noted for later, as that of [`set_gomaxprocs`] is.
+///
+/// # Panics
+/// Inside [`blocking`](crate::blocking); and before the first call of [`run`](crate::run).
+#[track_caller]
+pub fn set_default_gomaxprocs() {
+    let _guest = must_wait("set_default_gomaxprocs");
+    runtime::set_default_gomaxprocs();
 }
 
 /// While it lives, its goroutine is locked to its thread: see [`lock_os_thread`]. Dropping it is Go's

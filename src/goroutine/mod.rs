@@ -52,8 +52,8 @@ pub(crate) use blocking::ignoring_eintr;
 pub use check::{check, set_max_detached};
 pub(crate) use current::{Goexit, not_a_goroutine};
 pub use current::{
-    OsThreadLock, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, set_gomaxprocs, try_goid,
-    yield_now,
+    OsThreadLock, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, set_default_gomaxprocs,
+    set_gomaxprocs, try_goid, yield_now,
 };
 pub use future::block_on;
 #[cfg(feature = "tokio")]

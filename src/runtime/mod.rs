@@ -257,7 +257,8 @@ pub(crate) use trace::session::{
     is_recording, recording, start_flight, start_trace, stop_flight, stop_trace, trace_enabled,
 };
 pub(crate) use world::for_each_p::for_each_p;
-pub(crate) use world::stw::{
-    keep_one_p, leave_one_p, set_gomaxprocs, start_the_world, stop_the_world, wanted_procs,
+pub(crate) use world::gomaxprocs::{
+    keep_one_p, leave_one_p, set_default_gomaxprocs, set_gomaxprocs, wanted_procs,
 };
+pub(crate) use world::stw::{start_the_world, stop_the_world};
 pub(crate) use world::suspend::{resume_g, suspend_g};

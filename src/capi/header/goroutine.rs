@@ -199,9 +199,18 @@ unsafe extern "C" {
     /// Sets how many goroutines can run at once, from 1 to 16,384, and returns how many could before;
     /// with 0, only returns that. It waits until every running goroutine has come to a point where it can be
     /// stopped. Returns -1, and does nothing, if `n` is another number, if the runtime doesn't run, or if it
-    /// can't wait here: on the scheduler's stack. Go's `GOMAXPROCS`.
+    /// can't wait here: on the scheduler's stack. From then on the number stays as it is. Go's `GOMAXPROCS`.
     ///
     /// # Safety
     /// It can be called anywhere.
     pub fn gosched_set_gomaxprocs(n: c_int) -> c_int;
+
+    /// Has as many run at once as the process may use processors, or its control group has time for, whatever
+    /// the environment variable says; from then on, if that changes, so does the number. So it is from the
+    /// start if nobody sets it. Returns how many could before; or -1, and does nothing, where
+    /// `gosched_set_gomaxprocs` can't set it. Go's `SetDefaultGOMAXPROCS`.
+    ///
+    /// # Safety
+    /// It can be called anywhere.
+    pub fn gosched_set_default_gomaxprocs() -> c_int;
 }

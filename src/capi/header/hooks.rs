@@ -23,7 +23,8 @@ pub struct AdjustInfo {
 #[repr(C)]
 pub struct Hooks {
     /// A P is set up: allocate its `mcache`. Go's `p.init`. The first calls are on the thread that starts the
-    /// runtime.
+    /// runtime. How many there are may change by itself whenever the world isn't stopped, until
+    /// `gosched_set_gomaxprocs` is called: a collector that can't have that in a cycle calls it first.
     pub p_init: Option<unsafe extern "C" fn(p: *mut Processor)>,
     /// A P is given up, in a stopped world: free its `mcache`, flush its buffers. Go's `p.destroy`.
     pub p_destroy: Option<unsafe extern "C" fn(p: *mut Processor)>,

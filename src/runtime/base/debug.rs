@@ -56,8 +56,9 @@ static STACK_FORCE_MOVE: Setting = Setting::new("stackforcemove", 0);
 static STACK_KEEP: Setting = Setting::new("stackkeep", 1);
 static STACK_VERIFY: Setting = Setting::new("stackverify", 0);
 static TRACEBACK_ANCESTORS: Setting = Setting::new("tracebackancestors", 0);
+static UPDATE_MAXPROCS: Setting = Setting::new("updatemaxprocs", 1);
 
-static SETTINGS: [&Setting; 15] = [
+static SETTINGS: [&Setting; 16] = [
     &ASYNC_PREEMPT_OFF,
     &CONTAINER_MAXPROCS,
     &DEADLOCK,
@@ -73,6 +74,7 @@ static SETTINGS: [&Setting; 15] = [
     &STACK_KEEP,
     &STACK_VERIFY,
     &TRACEBACK_ANCESTORS,
+    &UPDATE_MAXPROCS,
 ];
 
 /// Whether goroutines are stopped at their checks only. Go's `asyncpreemptoff`. So it is under ThreadSanitizer, which
@@ -181,6 +183,11 @@ pub(in crate::runtime) fn stack_verify() -> bool {
 #[inline(always)]
 pub(in crate::runtime) fn traceback_ancestors() -> usize {
     TRACEBACK_ANCESTORS.get().max(0) as usize
+}
+
+/// Whether GOMAXPROCS stays as it was at first, though the default changes. Go's `updatemaxprocs`, since 1.25.
+pub(in crate::runtime) fn update_maxprocs_off() -> bool {
+    UPDATE_MAXPROCS.get() == 0
 }
 
 /// Reads `GODEBUG`, `name=value` pairs separated by commas, and `GOTRACEBACK`. Unknown names, and values that

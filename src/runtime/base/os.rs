@@ -109,17 +109,15 @@ pub(in crate::runtime) fn usleep(usec: u32) {
     unsafe { libc::nanosleep(&time, ptr::null_mut()) };
 }
 
-/// How many processors this process may use. Go's `getproccount`.
-pub(in crate::runtime) fn getproccount() -> i32 {
+/// How many processors this thread may use, 0 for the caller; none if a sandbox refuses to tell. Go's `getproccount`.
+pub(in crate::runtime) fn getproccount(tid: u64) -> Option<i32> {
     // The kernel refuses a set that has no room for all the processors that there may be.
-    for words in [16, 128, 1024, 8192] {
+    [16, 128, 1024, 8192].into_iter().find_map(|words| {
         let mut set = vec![0_u64; words];
         // SAFETY: the kernel writes to the set, at most its size.
-        if unsafe { libc::sched_getaffinity(0, 8 * words, set.as_mut_ptr().cast()) } == 0 {
-            return set.iter().map(|word| word.count_ones() as i32).sum::<i32>().max(1);
-        }
-    }
-    1
+        let got = unsafe { libc::sched_getaffinity(tid as i32, 8 * words, set.as_mut_ptr().cast()) };
+        (got == 0).then(|| set.iter().map(|word| word.count_ones() as i32).sum::<i32>().max(1))
+    })
 }
 
 /// The kernel's id of this thread; 0, and a line on stderr, if a sandbox refuses to tell.

@@ -14,7 +14,8 @@ use crate::runtime::data::runtime2::{G, P};
 /// They run on g0, on a stack of some 200 KiB, must not panic and must not park.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hooks {
-    /// A P is set up: allocate its `mcache`. Go's `p.init`.
+    /// A P is set up: allocate its `mcache`. Go's `p.init`. GOMAXPROCS may change by itself whenever the world isn't
+    /// stopped, until the program sets it: a collector that can't have that in a cycle sets it first.
     pub p_init: Option<fn(&P)>,
     /// A P is given up, with the world stopped: free its `mcache`, flush its buffers. Go's
     /// `p.destroy`.

@@ -7,8 +7,8 @@
 //! after 10 to 12 ms. (Go's sees the beginning and the end up to 10 ms late.) When no P is in use it sleeps
 //! until one is ([`wake_sysmon`](crate::runtime::p::sysmon_sleep::wake_sysmon)). If the network wasn't polled for 10
 //! ms, it polls. It also hands back memory that hasn't been needed for a while ([`scavenge`]), and writes the
-//! lines of [`schedtrace`](crate::proc::schedtrace), and tells of goroutines that seem to wait for each
-//! other.
+//! lines of [`schedtrace`](crate::proc::schedtrace), tells of goroutines that seem to wait for each other, and
+//! sees to it that GOMAXPROCS follows what the process may use.
 
 use std::sync::atomic::Ordering;
 
@@ -40,6 +40,7 @@ use crate::runtime::report::wait_since::note_waits;
 use crate::runtime::sched::handoff::handoffp;
 use crate::runtime::sched::poll::worth_polling;
 use crate::runtime::sched::ready::injectglist;
+use crate::runtime::world::gomaxprocs::sysmon_update_gomaxprocs;
 
 /// How late sysmon may notice that a goroutine has begun to run.
 const LAG_NS: i64 = 2 * 1000 * 1000;
@@ -49,6 +50,9 @@ const SYSCALL_NS: i64 = 10 * 1000 * 1000;
 
 /// After how long sysmon polls the network if no M does.
 const POLL_NS: i64 = 10 * 1000 * 1000;
+
+/// How long sysmon leaves GOMAXPROCS as it is, at least.
+const UPDATE_NS: i64 = 1000 * 1000 * 1000;
 
 /// The shortest and the longest pause between two rounds, in microseconds.
 const MIN_DELAY: u32 = 20;
@@ -78,6 +82,8 @@ pub(in crate::runtime) fn sysmon() {
     let mut until = i64::MAX;
     // For how long only threads that aren't ours could wake a goroutine.
     let mut stuck = 0;
+    // When it last saw to GOMAXPROCS.
+    let mut updated = nanotime();
     tell_of_hogs_if_wanted();
     sched().ext.turns.sysmon.store(gettid(), Ordering::Relaxed);
     loop {
@@ -96,6 +102,10 @@ pub(in crate::runtime) fn sysmon() {
         quit_if_asked();
         start_wanted_thread();
         note_waits(nanotime(), !nothing_runs());
+        if nanotime() - updated >= UPDATE_NS {
+            sysmon_update_gomaxprocs();
+            updated = nanotime();
+        }
 
         lock(&sched().sysmonlock);
         poll_if_nobody_does(nanotime());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::runtime::arch::sanitizer::SANITIZED;
 use crate::runtime::arch::{WITHOUT_SHADOW_STACK, has_shadow_stack};
-use crate::runtime::base::debug::{gomaxprocs_from_env, parsedebugvars};
+use crate::runtime::base::debug::parsedebugvars;
 use crate::runtime::base::fatal::{set_reporter, throw};
 use crate::runtime::base::os::init_barriers;
 use crate::runtime::base::print::eprintln;
@@ -27,8 +27,8 @@ use crate::runtime::report::goroutine_panic::{install_panic_hook, install_saniti
 use crate::runtime::report::panic::report;
 use crate::runtime::report::quit::install_quit_handler;
 use crate::runtime::signal::handler::initsig;
-use crate::runtime::start::cgroup::default_gomaxprocs;
 use crate::runtime::tls;
+use crate::runtime::world::gomaxprocs::first_gomaxprocs;
 use crate::runtime::world::procresize::{make_ps, procresize};
 
 /// How far the start is, while one thread starts the runtime.
@@ -160,7 +160,7 @@ fn schedinit() -> io::Result<()> {
     parsedebugvars();
     stackinit()?;
     tls::init()?;
-    let procs = gomaxprocs_from_env().unwrap_or_else(default_gomaxprocs);
+    let procs = first_gomaxprocs();
     make_ps(procs)?;
     // From here on nothing fails, and this isn't done again.
     INIT_SIGMASK.get_or_init(sigsave);

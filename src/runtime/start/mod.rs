@@ -14,8 +14,6 @@
 //! | --- | --- |
 //! | `boot.rs` | `rt0_go`, `schedinit`, `mstartm0` |
 //! | `main_goroutine.rs` | `main` |
-//! | `cgroup.rs` | `defaultGOMAXPROCS`, `adjustCgroupGOMAXPROCS`, `OpenCPU`, `ReadCPULimit` |
 
 pub(super) mod boot;
-mod cgroup;
 pub(super) mod main_goroutine;

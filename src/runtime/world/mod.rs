@@ -15,12 +15,16 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `stw.rs` | `stopTheWorld`, `startTheWorld`; setting how many P's there are |
+//! | `stw.rs` | `stopTheWorld`, `startTheWorld` |
+//! | `gomaxprocs.rs` | `set_gomaxprocs`, `set_default_gomaxprocs`, `sysmonUpdateGOMAXPROCS`: how many P's there are to be |
+//! | `cgroup.rs` | `defaultGOMAXPROCS`, `adjustCgroupGOMAXPROCS`, `OpenCPU`, `ReadCPULimit` |
 //! | `for_each_p.rs` | `forEachP`, `forEachPInternal` |
 //! | `procresize.rs` | `procresize`, `p.init`, `p.destroy` |
 //! | `suspend.rs` | `suspendG`, `resumeG` |
 
+mod cgroup;
 pub(super) mod for_each_p;
+pub(super) mod gomaxprocs;
 pub(super) mod procresize;
 pub(super) mod stw;
 pub(super) mod suspend;

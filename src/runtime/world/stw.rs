@@ -29,7 +29,6 @@ use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::p::stop::{ASK_AGAIN_NS, detachall, preemptall, stopped, take_from_syscall};
 use crate::runtime::p::sysmon_sleep::wake_sysmon;
 use crate::runtime::sched::detach::hold_with_p;
-use crate::runtime::sched::exploration::explored_number;
 use crate::runtime::sched::poll::inject_polled;
 use crate::runtime::sched::wake::wakep;
 use crate::runtime::sema::semacquire::{semacquire, semrelease1};
@@ -40,11 +39,7 @@ pub(super) static WORLDSEMA: AtomicU32 = AtomicU32::new(1);
 
 /// How many P's there are to be when the world starts, 0 for as many as now. Set with [`WORLDSEMA`]
 /// held. Go's `newprocs`.
-static NEWPROCS: AtomicI32 = AtomicI32::new(0);
-
-/// How many P's there are to be when explorations have ended, 0 if there are none: meanwhile there is one, whoever sets
-/// another number. Changed with [`WORLDSEMA`] held.
-static AFTERWARDS: AtomicI32 = AtomicI32::new(0);
+pub(super) static NEWPROCS: AtomicI32 = AtomicI32::new(0);
 
 macro_rules! reasons {
     ($($name:ident $text:literal)*) => {
@@ -219,50 +214,6 @@ fn take_all_from_syscalls() {
             sched().stopwait.fetch_sub(1, Ordering::Relaxed);
         }
     }
-}
-
-/// How many P's there are, as far as a program is to know: while there are explorations, only their goroutines see
-/// that there is one.
-pub(crate) fn wanted_procs() -> i32 {
-    match AFTERWARDS.load(Ordering::Relaxed) {
-        0 => gomaxprocs(),
-        _ if explored_number().is_some() => gomaxprocs(),
-        afterwards => afterwards,
-    }
-}
-
-/// Sets how many P's there are; returns how many there were. On a goroutine. Go's `GOMAXPROCS`.
-///
-/// While there are explorations, it is noted for later; one of their goroutines sets nothing.
-pub(crate) fn set_gomaxprocs(n: i32) -> i32 {
-    let was = wanted_procs();
-    if n != was && explored_number().is_none() {
-        change_procs(|| match AFTERWARDS.load(Ordering::Relaxed) {
-            0 => NEWPROCS.store(n, Ordering::Relaxed),
-            _ => AFTERWARDS.store(n, Ordering::Relaxed),
-        });
-    }
-    was
-}
-
-/// Explorations begin: there is one P until [`leave_one_p`]. On a goroutine.
-pub(crate) fn keep_one_p() {
-    change_procs(|| {
-        AFTERWARDS.store(gomaxprocs(), Ordering::Relaxed);
-        NEWPROCS.store(1, Ordering::Relaxed);
-    });
-}
-
-/// Explorations end. On a goroutine.
-pub(crate) fn leave_one_p() {
-    change_procs(|| NEWPROCS.store(AFTERWARDS.swap(0, Ordering::Relaxed), Ordering::Relaxed));
-}
-
-/// Calls `change` while the world is stopped, which then starts with as many P's as that says.
-fn change_procs(change: impl FnOnce()) {
-    let w = stop_the_world(StwReason::GoMaxProcs);
-    change();
-    start_the_world(w);
 }
 
 /// Starts the world, with [`NEWPROCS`] P's. On g0 of the M that has stopped it. Go's

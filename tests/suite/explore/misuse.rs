@@ -342,6 +342,7 @@ fn the_number_of_processors_stays_one_within() {
     let before = run(gosched::gomaxprocs);
     Explorer::new().iterations(100).run(|| {
         assert_eq!(gosched::set_gomaxprocs(NonZeroUsize::new(4).unwrap()), 1);
+        gosched::set_default_gomaxprocs();
         assert_eq!(gosched::gomaxprocs(), 1);
         go(|| gosched::yield_now()).join().unwrap();
     });

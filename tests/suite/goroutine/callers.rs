@@ -17,7 +17,8 @@ use gosched::signal::{self, Signal};
 use gosched::sync::{Semaphore, WaitGroup};
 use gosched::{
     OsThreadLock, Traceback, blocking, dump_goroutines, go, goexit, goid, gomaxprocs, labels, lock_os_thread,
-    metrics, num_goroutine, proc, run, scope, set_gomaxprocs, set_traceback, time, try_goid, yield_now,
+    metrics, num_goroutine, proc, run, scope, set_default_gomaxprocs, set_gomaxprocs, set_traceback, time,
+    try_goid, yield_now,
 };
 
 use crate::harness::panics::{panics, text};
@@ -115,7 +116,7 @@ fn waits_where_nothing_can() {
         let input = child.stdin.take();
         let child = RefCell::new(child);
         let command = || Command::new("there is no such program");
-        let waits: [(&str, &dyn Fn()); 45] = [
+        let waits: [(&str, &dyn Fn()); 46] = [
             ("time::sleep", &|| time::sleep(LONG)),
             ("time::sleep_until", &|| time::sleep_until(Instant::now() + LONG)),
             ("time::after", &|| drop(time::after(LONG))),
@@ -158,6 +159,7 @@ fn waits_where_nothing_can() {
             ("set_read_deadline", &|| empty.set_read_deadline(None)),
             ("set_write_deadline", &|| empty.set_write_deadline(None)),
             ("set_gomaxprocs", &|| _ = set_gomaxprocs(two)),
+            ("set_default_gomaxprocs", &|| set_default_gomaxprocs()),
             ("signal::notify", &|| drop(signal::notify([Signal::USR2]).unwrap())),
             ("signal::ignore", &|| signal::ignore([Signal::USR2]).unwrap()),
             ("signal::Signals::stop", &|| signals.stop()),

@@ -159,7 +159,7 @@ macro_rules! functions {
     };
 }
 
-const FUNCTIONS: [Function; 25] = functions! {
+const FUNCTIONS: [Function; 26] = functions! {
     gosched_run(place) {
         errno(gosched_run(null(place, give_back), ptr::null_mut(), ptr::null_mut()))
     }
@@ -219,6 +219,10 @@ const FUNCTIONS: [Function; 25] = functions! {
     }
     gosched_set_gomaxprocs(_) {
         let before = gosched_set_gomaxprocs(3);
+        if before > 0 { yes() } else { before.to_string() }
+    }
+    gosched_set_default_gomaxprocs(_) {
+        let before = gosched_set_default_gomaxprocs();
         if before > 0 { yes() } else { before.to_string() }
     }
     gosched_chan_make(place) {

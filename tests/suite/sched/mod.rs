@@ -1,6 +1,7 @@
 //! Who runs when, and who is stopped.
 
 mod async_preempt;
+mod gomaxprocs;
 mod one_p;
 mod preempt;
 mod refused;
@@ -12,6 +13,7 @@ use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] = &[
     async_preempt::TESTS,
+    gomaxprocs::TESTS,
     one_p::TESTS,
     preempt::TESTS,
     refused::TESTS,

@@ -13,25 +13,35 @@
 //!
 //! Go reads the limit of the innermost group. A group around it may have a lower limit (a systemd slice, a
 //! Kubernetes pod), so here the lowest limit that can be seen counts, as in std's `available_parallelism`.
+//!
+//! The files stay open, as in Go, and are read again from their beginning. So which group it is, is asked once: a
+//! process that is moved to another one doesn't notice.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 
 use crate::runtime::base::debug::container_maxprocs_off;
 use crate::runtime::base::os::getproccount;
+use crate::runtime::data::runtime2::sched;
 
-/// The number of P's that the system suggests now. This reads files: not to be called where that may take too
-/// long. Go's `defaultGOMAXPROCS`.
-pub(super) fn default_gomaxprocs() -> i32 {
-    let procs = getproccount();
+/// The number of P's that the system suggests now; none if it doesn't tell, as in a sandbox, or if the descriptors have
+/// been closed. This reads files: not to be called where that may take too long. Go's `defaultGOMAXPROCS`.
+///
+/// Of all threads sysmon's is asked: no code of the program's runs there, so nobody has bound it alone to a processor.
+pub(super) fn default_gomaxprocs() -> Option<i32> {
+    static LIMITS: OnceLock<Vec<Limit>> = OnceLock::new();
+    // 0, this thread, while there is no sysmon: its thread will begin with the same processors.
+    let procs = getproccount(sched().ext.turns.sysmon.load(Ordering::Relaxed))?;
     if container_maxprocs_off() {
-        return procs;
+        return Some(procs);
     }
-    open_cpu()
-        .and_then(|cpu| read_cpu_limit(&cpu))
-        .map_or(procs, |limit| adjust_cgroup_gomaxprocs(procs, limit))
+    let limits = LIMITS.get_or_init(|| find_group().map_or(Vec::new(), |group| open_cpu(&group)));
+    Some(adjust_cgroup_gomaxprocs(procs, read_cpu_limit(limits)?))
 }
 
 /// Lowers `procs` to a limit, rounded up, but not below two: even a small program makes use of two.
@@ -47,37 +57,66 @@ enum Version {
     V2,
 }
 
-/// Where the limits of this process are. Go's `CPU`.
+/// The group that this process is in.
 #[derive(Debug, PartialEq)]
-struct Cpu {
+struct Group {
     version: Version,
     mount_point: PathBuf,
     /// The group's directory, below the mount point.
-    group: PathBuf,
+    folder: PathBuf,
 }
 
-/// Finds the group that this process is in. Go's `OpenCPU`.
-fn open_cpu() -> Option<Cpu> {
+/// The files that have the limit of one group. Go's `CPU`.
+enum Limit {
+    V1 { quota: File, period: File },
+    V2(File),
+}
+
+impl Limit {
+    fn open(version: Version, folder: &Path) -> Option<Limit> {
+        let open = |file| File::open(folder.join(file)).ok();
+        Some(match version {
+            Version::V1 => Limit::V1 { quota: open("cpu.cfs_quota_us")?, period: open("cpu.cfs_period_us")? },
+            Version::V2 => Limit::V2(open("cpu.max")?),
+        })
+    }
+
+    /// The limit now, in processors; none if it can't be read.
+    fn read(&self) -> Option<f64> {
+        match self {
+            Limit::V1 { quota, period } => {
+                let (quota, period) = (reread(quota, parse_v1_number)?, reread(period, parse_v1_number)?);
+                Some(if quota < 0 { f64::INFINITY } else { quota as f64 / period as f64 })
+            }
+            Limit::V2(file) => reread(file, parse_v2_limit),
+        }
+    }
+}
+
+/// Parses what is in a small file now.
+fn reread<T>(file: &File, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+    let mut text = [0; 64];
+    let len = file.read_at(&mut text, 0).ok()?;
+    parse(str::from_utf8(&text[..len]).ok()?)
+}
+
+/// Finds the group that this process is in.
+fn find_group() -> Option<Group> {
     let groups = fs::read("/proc/self/cgroup").ok()?;
     let (version, group) = parse_cpu_cgroup(&groups)?;
     parse_cpu_mount(&fs::read("/proc/self/mountinfo").ok()?, version, group)
 }
 
-/// The lowest limit of the group and of the groups around it, in processors; none if no group has one. Go's
-/// `ReadCPULimit`.
-fn read_cpu_limit(cpu: &Cpu) -> Option<f64> {
-    let folders = cpu.group.ancestors().take_while(|folder| folder.starts_with(&cpu.mount_point));
-    let read = |folder: &Path, file: &str| fs::read_to_string(folder.join(file)).ok();
-    folders
-        .filter_map(|folder| match cpu.version {
-            Version::V1 => {
-                let quota = parse_v1_number(&read(folder, "cpu.cfs_quota_us")?)?;
-                let period = parse_v1_number(&read(folder, "cpu.cfs_period_us")?)?;
-                (quota >= 0).then(|| quota as f64 / period as f64)
-            }
-            Version::V2 => parse_v2_limit(&read(folder, "cpu.max")?),
-        })
-        .reduce(f64::min)
+/// The limits of the group and of the groups around it, where they can be read. Go's `OpenCPU`.
+fn open_cpu(group: &Group) -> Vec<Limit> {
+    let folders = group.folder.ancestors().take_while(|folder| folder.starts_with(&group.mount_point));
+    let limits = folders.filter_map(|folder| Limit::open(group.version, folder));
+    limits.filter(|limit| limit.read().is_some()).collect()
+}
+
+/// The lowest of these limits now, infinite if there is none; none if one can't be read any more. Go's `ReadCPULimit`.
+fn read_cpu_limit(limits: &[Limit]) -> Option<f64> {
+    limits.iter().try_fold(f64::INFINITY, |lowest, limit| Some(lowest.min(limit.read()?)))
 }
 
 /// Parses a file with a number and a newline. Go's `parseV1Number`.
@@ -85,9 +124,12 @@ fn parse_v1_number(text: &str) -> Option<i64> {
     text.strip_suffix('\n')?.parse().ok()
 }
 
-/// Parses a file with quota and period to a limit; none if the quota is `max`. Go's `parseV2Limit`.
+/// Parses a file with quota and period to a limit, infinite if the quota is `max`. Go's `parseV2Limit`.
 fn parse_v2_limit(text: &str) -> Option<f64> {
     let (quota, period) = text.strip_suffix('\n')?.split_once(' ')?;
+    if quota == "max" {
+        return Some(f64::INFINITY);
+    }
     Some(quota.parse::<i64>().ok()? as f64 / period.parse::<i64>().ok()? as f64)
 }
 
@@ -117,7 +159,7 @@ fn contains_cpu(list: &[u8]) -> bool {
 }
 
 /// Where `cgroup` can be seen: below the first mount of its hierarchy that contains it. Go's `parseCPUMount`.
-fn parse_cpu_mount(text: &[u8], version: Version, cgroup: &[u8]) -> Option<Cpu> {
+fn parse_cpu_mount(text: &[u8], version: Version, cgroup: &[u8]) -> Option<Group> {
     for line in lines(text) {
         // id parent device root mount-point options optional.. - type source super-options
         let mut fields = line.split(|&byte| byte == b' ');
@@ -138,7 +180,7 @@ fn parse_cpu_mount(text: &[u8], version: Version, cgroup: &[u8]) -> Option<Cpu> 
             && !group.starts_with("..")
         {
             let mount_point = PathBuf::from(unescape_path(mount_point)?);
-            return Some(Cpu { version, group: mount_point.join(group), mount_point });
+            return Some(Group { version, folder: mount_point.join(group), mount_point });
         }
     }
     None
@@ -194,7 +236,7 @@ mod tests {
             assert_eq!(parse_v1_number(text), number, "{text:?}");
         }
         for (text, limit) in [
-            ("max 100000\n", None),
+            ("max 100000\n", Some(f64::INFINITY)),
             ("500000 100000\n", Some(5.0)),
             ("50000 100000\n", Some(0.5)),
             ("9223372036854775807 9223372036854775807\n", Some(1.0)),
@@ -258,10 +300,10 @@ mod tests {
             (MOUNTS, V2, "/a", Some(("/sys/fs/cgroup", "/sys/fs/cgroup/a"))),
             ("", V2, "/", None),
         ] {
-            let expected = expected.map(|(mount_point, group)| Cpu {
+            let expected = expected.map(|(mount_point, folder)| Group {
                 version,
                 mount_point: mount_point.into(),
-                group: group.into(),
+                folder: folder.into(),
             });
             assert_eq!(
                 parse_cpu_mount(text.as_bytes(), version, cgroup.as_bytes()),
@@ -272,38 +314,44 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_limit_counts() {
+    fn the_lowest_limit_counts_as_it_is_now() {
         let top = std::env::temp_dir().join(format!("gosched-cgroup-{}", std::process::id()));
-        let (mount_point, group) = (top.join("mount"), top.join("mount/a/b"));
-        fs::create_dir_all(&group).unwrap();
-        let limit = |version, group: &Path| {
-            read_cpu_limit(&Cpu { version, mount_point: mount_point.clone(), group: group.into() })
+        let mount_point = top.join("mount");
+        fs::create_dir_all(top.join("mount/a/b")).unwrap();
+        let open = |version, folder: &str| {
+            open_cpu(&Group { version, mount_point: mount_point.clone(), folder: top.join(folder) })
         };
         let write = |file: &str, text: &str| fs::write(top.join(file), text).unwrap();
 
-        assert_eq!(limit(Version::V2, &group), None);
         write("cpu.max", "1 100000\n"); // above the mount point
+        assert!(open(Version::V2, "mount/a/b").is_empty());
+        write("mount/cpu.max", "it has another form\n");
+        write("mount/a/cpu.max", "max 100000\n");
         write("mount/a/b/cpu.max", "max 100000\n");
-        assert_eq!(limit(Version::V2, &group), None);
+        let limits = open(Version::V2, "mount/a/b");
+        assert_eq!((limits.len(), read_cpu_limit(&limits)), (2, Some(f64::INFINITY)));
         write("mount/a/cpu.max", "250000 100000\n");
-        assert_eq!(limit(Version::V2, &group), Some(2.5));
+        assert_eq!(read_cpu_limit(&limits), Some(2.5));
         write("mount/a/b/cpu.max", "300000 100000\n");
-        assert_eq!(limit(Version::V2, &group), Some(2.5));
+        assert_eq!(read_cpu_limit(&limits), Some(2.5));
         write("mount/a/b/cpu.max", "50000 100000\n");
-        assert_eq!(limit(Version::V2, &group), Some(0.5));
-        assert_eq!(limit(Version::V2, &mount_point), None);
+        assert_eq!(read_cpu_limit(&limits), Some(0.5));
+        write("mount/a/b/cpu.max", "");
+        assert_eq!(read_cpu_limit(&limits), None);
 
-        assert_eq!(limit(Version::V1, &group), None);
+        assert!(open(Version::V1, "mount/a/b").is_empty());
         write("mount/a/b/cpu.cfs_quota_us", "-1\n");
         write("mount/a/b/cpu.cfs_period_us", "100000\n");
-        assert_eq!(limit(Version::V1, &group), None);
+        let limits = open(Version::V1, "mount/a/b");
+        assert_eq!((limits.len(), read_cpu_limit(&limits)), (1, Some(f64::INFINITY)));
         write("mount/a/b/cpu.cfs_quota_us", "350000\n");
-        assert_eq!(limit(Version::V1, &group), Some(3.5));
+        assert_eq!(read_cpu_limit(&limits), Some(3.5));
         fs::remove_dir_all(&top).unwrap();
     }
 
     #[test]
     fn the_default_is_what_can_be_used() {
-        assert!((1..=getproccount()).contains(&default_gomaxprocs()));
+        let (procs, default) = (getproccount(0).unwrap(), default_gomaxprocs().unwrap());
+        assert!((1..=procs).contains(&default), "{default} of {procs}");
     }
 }

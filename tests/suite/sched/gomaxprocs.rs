@@ -1,0 +1,217 @@
+//! GOMAXPROCS follows what the process may use, unless somebody has said another number. (How the limit of a control
+//! group is read, and read again, unit tests say.)
+
+use std::env;
+use std::fs;
+use std::mem::zeroed;
+use std::num::NonZeroUsize;
+use std::process::id;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gosched::explore::Explorer;
+use gosched::{go, gomaxprocs, num_goroutine, run, set_default_gomaxprocs, set_gomaxprocs, time, yield_now};
+
+use crate::harness::{Test, tests};
+
+tests! {
+    follows_the_affinity
+    follows_it_from_one_run_to_the_next
+    does_not_follow_where_somebody_has_said_a_number
+    nobody_is_woken_for_it
+    explorations_keep_their_one
+}
+
+/// Longer than sysmon leaves it as it is.
+const LONG: Duration = Duration::from_millis(2500);
+
+const TICK: Duration = Duration::from_millis(1);
+
+/// The threads of this process.
+fn threads() -> Vec<i32> {
+    let tasks = fs::read_dir("/proc/self/task").unwrap();
+    tasks.map(|task| task.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect()
+}
+
+/// The processors of this thread.
+fn processors() -> libc::cpu_set_t {
+    // SAFETY: all zero is a set, and the kernel fills it.
+    unsafe {
+        let mut set = zeroed();
+        assert_eq!(libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set), 0);
+        set
+    }
+}
+
+/// The first of them.
+fn first(all: &libc::cpu_set_t) -> libc::cpu_set_t {
+    // SAFETY: all zero is a set, and the numbers are below its size.
+    unsafe {
+        let mut set = zeroed();
+        let one = (0..libc::CPU_SETSIZE as usize).find(|&processor| libc::CPU_ISSET(processor, all));
+        libc::CPU_SET(one.unwrap(), &mut set);
+        set
+    }
+}
+
+/// Binds each thread of the process to these processors, as `taskset --all-tasks --pid` does.
+fn bind(set: &libc::cpu_set_t) {
+    for thread in threads() {
+        // SAFETY: the kernel reads the set. A thread that has ended isn't there.
+        unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), set) };
+    }
+}
+
+/// Whether the machine can't do this, and so the test is skipped.
+fn skipped(test: Test) -> bool {
+    // SAFETY: the set was filled.
+    if unsafe { libc::CPU_COUNT(&processors()) } < 2 {
+        test.skip("there is one processor");
+        return true;
+    }
+    test.skipped_in_emulator("its threads are bound as the host's are")
+}
+
+/// What a process has at first: its processors, and as many P's.
+fn begin() -> libc::cpu_set_t {
+    let all = processors();
+    // SAFETY: the set was filled.
+    assert_eq!(run(gomaxprocs), unsafe { libc::CPU_COUNT(&all) } as usize);
+    all
+}
+
+fn follows_the_affinity(test: Test) {
+    if skipped(test) {
+        return;
+    }
+    let process = test.process(|| {
+        let all = begin();
+        run(|| {
+            let before = gomaxprocs();
+            for _ in 0..2 {
+                bind(&first(&all));
+                while gomaxprocs() != 1 {
+                    time::sleep(TICK);
+                }
+                bind(&all);
+                while gomaxprocs() != before {
+                    time::sleep(TICK);
+                }
+            }
+            // At once, if somebody asks for it.
+            bind(&first(&all));
+            set_default_gomaxprocs();
+            assert_eq!(gomaxprocs(), 1);
+            // And again, where it was set in between.
+            set_gomaxprocs(NonZeroUsize::new(5).unwrap());
+            set_default_gomaxprocs();
+            bind(&all);
+            while gomaxprocs() != before {
+                time::sleep(TICK);
+            }
+            // The goroutine that has done it is gone.
+            while num_goroutine() != 1 {
+                time::sleep(TICK);
+            }
+        });
+    });
+    process.env("GODEBUG", "containermaxprocs=0").end().with("exit status: 0");
+}
+
+fn follows_it_from_one_run_to_the_next(test: Test) {
+    if skipped(test) {
+        return;
+    }
+    let process = test.process(|| {
+        let all = begin();
+        bind(&first(&all));
+        while run(gomaxprocs) != 1 {}
+    });
+    process.env("GODEBUG", "containermaxprocs=0").end().with("exit status: 0");
+}
+
+fn does_not_follow_where_somebody_has_said_a_number(test: Test) {
+    if skipped(test) {
+        return;
+    }
+    let process = || {
+        test.process(|| {
+            let all = processors();
+            run(|| {
+                if env::var("SAYS_IT").is_ok() {
+                    set_gomaxprocs(NonZeroUsize::new(3).unwrap());
+                }
+                let before = gomaxprocs();
+                bind(&first(&all));
+                for _ in 0..LONG.as_millis() / TICK.as_millis() {
+                    time::sleep(TICK);
+                }
+                assert_eq!(gomaxprocs(), before);
+                // It could have.
+                set_default_gomaxprocs();
+                assert_eq!(gomaxprocs(), 1);
+            });
+        })
+    };
+    for (name, value) in [("GOMAXPROCS", "3"), ("GODEBUG", "updatemaxprocs=0"), ("SAYS_IT", "")] {
+        process().env(name, value).end().with("exit status: 0");
+    }
+}
+
+/// How often the other threads have gone to sleep, or were sent there.
+fn switches() -> u64 {
+    let others = threads().into_iter().filter(|&thread| thread != id() as i32);
+    let status = others.map(|thread| fs::read_to_string(format!("/proc/self/task/{thread}/status")).unwrap());
+    status
+        .flat_map(|text| {
+            let counts = text.lines().filter_map(|line| line.split_once("ctxt_switches:"));
+            counts.map(|(_, count)| count.trim().parse::<u64>().unwrap()).collect::<Vec<_>>()
+        })
+        .sum()
+}
+
+fn nobody_is_woken_for_it(test: Test) {
+    if skipped(test) {
+        return;
+    }
+    let process = test.process(|| {
+        let all = begin();
+        let before = gomaxprocs();
+        // For some seconds sysmon still hands memory back, and looks then.
+        let mut seen = switches();
+        loop {
+            thread::sleep(LONG);
+            let now = switches();
+            if now == seen {
+                break;
+            }
+            seen = now;
+        }
+        bind(&first(&all));
+        let seen = switches();
+        thread::sleep(LONG);
+        assert_eq!((switches(), gomaxprocs()), (seen, before));
+        while run(gomaxprocs) != 1 {}
+    });
+    process.env("GODEBUG", "containermaxprocs=0").end().with("exit status: 0");
+}
+
+fn explorations_keep_their_one(test: Test) {
+    if skipped(test) {
+        return;
+    }
+    let process = test.process(|| {
+        let all = begin();
+        bind(&first(&all));
+        let begun = Instant::now();
+        Explorer::new().iterations(20).run(move || {
+            assert_eq!(gomaxprocs(), 1);
+            let worker = go(yield_now);
+            thread::sleep(LONG / 20);
+            worker.join().unwrap();
+        });
+        assert!(begun.elapsed() >= LONG);
+        while run(gomaxprocs) != 1 {}
+    });
+    process.env("GODEBUG", "containermaxprocs=0").end().with("exit status: 0");
+}

@@ -205,6 +205,10 @@ pub struct MExt {
     pub detached_since: AtomicI64,
     /// What it waits for a P for; protected by [`Schedt::lock`].
     pub turn: Cell<Turn>,
+    /// It is in the idle list, and the one before it there; protected by [`Schedt::lock`].
+    pub idle: Cell<bool>,
+    /// See [`idle`](Self::idle).
+    pub idle_before: Link<M>,
     /// For how long its thread had been on a processor when its goroutine was detached, or last asked, in
     /// nanoseconds.
     pub cpu_seen: AtomicI64,
@@ -251,6 +255,9 @@ pub struct PExt {
     pub x_regs: XRegList,
     /// The M whose goroutine runs on without it; none if it is in a system call, or has a P.
     pub detached_from: Link<M>,
+    /// The M that had it last, or has it. What that does now, or whether it is another thread's, is no matter: it gets
+    /// the P again only if it is idle.
+    pub oldm: Link<M>,
     /// What sysmon last saw of its M's thread.
     pub cpu_tick: CpuTick,
     /// Who has it in turn with others.

@@ -28,7 +28,7 @@
 //! | `stall.rs` | whether the scheduler stands still, as who waits for a turn sees it |
 //! | `no_thread.rs` | `no_thread`, `start_wanted_thread`: a thread that can't be made |
 //! | `spinning.rs` | `m.becomeSpinning`, `mspinning`: who is counted as spinning |
-//! | `idle.rs` | `mput`, `mget` |
+//! | `idle.rs` | `mput`, `mget`, `mgetSpecific` |
 //! | `count.rs` | `mcount`, `checkmcount`, `mReserveID`, `setMaxThreads`, `allm` |
 //! | `checkdead.rs` | `checkdead`, `incidlelocked` |
 //! | `lockosthread.rs` | `LockOSThread`, `UnlockOSThread`; a goroutine that parks while it panics |

@@ -34,6 +34,7 @@ pub(in crate::runtime) fn wirep(mp: &'static M, pp: &'static P) {
         throw("wirep: invalid p state");
     }
     mp.p.set(Some(pp));
+    pp.ext.oldm.set(Some(mp));
     // Release pairs with preemptone: a thread that finds the M here finds the M's thread, too.
     pp.m.store(Some(mp), Ordering::Release);
     pp.status.store(PRUNNING, Ordering::Relaxed);

@@ -16,7 +16,7 @@ use crate::runtime::g::gfree::{LOCAL_MAX, count_held};
 use crate::runtime::g::sudog::reset_sudogcache;
 use crate::runtime::lock::rank::{LockRank, assert_world_stopped, lock_init};
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
-use crate::runtime::m::idle::mget;
+use crate::runtime::m::idle::{mget, mget_specific};
 use crate::runtime::p::acquire::acquirep;
 use crate::runtime::p::globrunq::globrunqputhead;
 use crate::runtime::p::idle::pidleput;
@@ -186,7 +186,8 @@ pub(in crate::runtime) fn procresize(nprocs: i32) -> Option<&'static P> {
         every[id as usize].destroy(heir);
     }
 
-    let mut runnable: Option<&'static P> = None;
+    let link = |list: &mut Option<&'static P>, pp: &'static P| pp.link.set(list.replace(pp));
+    let (mut runnable, mut without_m) = (None, None);
     for &pp in every[..nprocs as usize].iter().rev() {
         if mp.and_then(|mp| mp.p()).is_some_and(|mine| std::ptr::eq(mine, pp)) {
             continue;
@@ -194,11 +195,17 @@ pub(in crate::runtime) fn procresize(nprocs: i32) -> Option<&'static P> {
         pp.status.store(PIDLE, Ordering::Relaxed);
         if runqempty(pp.steal()) {
             pidleput(pp);
-        } else {
-            pp.m.set(mget());
-            pp.link.set(runnable);
-            runnable = Some(pp);
+            continue;
         }
+        // What ran on this P goes on on the thread where it ran.
+        pp.m.set(pp.ext.oldm.get().and_then(mget_specific));
+        link(if pp.m.is_null() { &mut without_m } else { &mut runnable }, pp);
+    }
+    // Last: each of the others has its own by now.
+    while let Some(pp) = without_m {
+        without_m = pp.link.get();
+        pp.m.set(mget());
+        link(&mut runnable, pp);
     }
     runnable
 }
@@ -208,9 +215,10 @@ mod tests {
     use super::*;
     use crate::runtime::base::testing::zeroed;
     use crate::runtime::data::ext::StackKind;
-    use crate::runtime::data::runtime2::{G, GDEAD};
+    use crate::runtime::data::runtime2::{G, GDEAD, M};
     use crate::runtime::g::gfree::{gfget, gfput};
     use crate::runtime::lock::rank::{world_started, world_stopped};
+    use crate::runtime::m::idle::mput;
     use crate::runtime::mem::home::home_stack;
     use crate::runtime::p::globrunq::globrunqput;
     use crate::runtime::p::idle::pidleget;
@@ -221,6 +229,7 @@ mod tests {
     #[test]
     fn a_p_that_goes_leaves_what_it_has() {
         let gs: [&G; 6] = std::array::from_fn(|_| zeroed());
+        let ms: [&M; 2] = std::array::from_fn(|_| zeroed());
         let dead = zeroed::<G>();
         dead.atomicstatus.store(GDEAD, Ordering::Relaxed);
         world_stopped();
@@ -236,9 +245,16 @@ mod tests {
         runqput(ps[1].local(), gs[5], false);
         dead.stack.set(home_stack(dead));
         gfput(Some(ps[3]), dead);
+        // More M's than there are here: no deadlock.
+        let mnext = sched().mnext.replace(100);
+        ms.iter().for_each(|mp| mput(mp));
+        ps[1].ext.oldm.set(Some(ms[0]));
         let runnable = procresize(2);
 
         assert!(runnable.is_some_and(|pp| pp.id.get() == 1 && pp.link.get().is_none()));
+        assert!(ps[1].m.get().is_some_and(|mp| std::ptr::eq(mp, ms[0])), "not the M that it had");
+        assert!(mget().is_some_and(|mp| std::ptr::eq(mp, ms[1])) && mget().is_none());
+        sched().mnext.set(mnext);
         assert!(pidleget().is_some_and(|pp| pp.id.get() == 0) && pidleget().is_none());
         assert_eq!([0, 1, 2, 3].map(|i| ps[i].status.load(Ordering::Relaxed)), [PIDLE, PIDLE, PDEAD, PDEAD]);
         assert_eq!(sched().runqsize.load(Ordering::Relaxed), 5);

@@ -60,6 +60,7 @@ pub(crate) struct MExt {
 pub(crate) struct PExt {
     pub(crate) timers: FreeList<Timer>,
     pub(crate) detached_from: Link<M>,
+    pub(crate) oldm: Link<M>,
     pub(crate) last_turn: LastTurn,
     pub(crate) trace_marks: ProcTrace,
 }

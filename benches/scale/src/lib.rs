@@ -1,0 +1,50 @@
+//! The scheduler on a machine that there isn't: the files that ship, on simulated processors with virtual clocks.
+//!
+//! Each M is a coroutine with a clock of its own. Each atomic access of the scheduler's is a step: the M whose clock is
+//! least makes it, and pays what the word's cache line costs from where it lies. A mutex that is contended, a futex, a
+//! system call cost what [`Costs`](sim::costs::Costs) says. Nothing depends on the machine that this runs on, so two runs
+//! are the same to the last count. What that is worth, and what not, is in `docs/scale.md`.
+//!
+//! | from the crate | what it is here |
+//! | --- | --- |
+//! | `sched/{schedule,wake,steal,poll,timers,ready}.rs` | as they ship: what an M does next |
+//! | `p/{runq,globrunq,idle,pmask,procs,steal_order,acquire}.rs` | as they ship: what P's are kept in |
+//! | `m/{startm,idle,spinning}.rs`, `lock/{key,mutex,note}.rs` | as they ship: how M's sleep, and wake each other |
+//! | all else | stand-ins, at the paths of what they stand for |
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `sim/` | the machine: clocks, cache lines, futexes, and what they cost |
+//! | `runtime/` | the shipped files, and the stand-ins |
+//! | `work/` | what the goroutines do |
+//! | `variants.rs` | changes of the scheduler that can be tried |
+//! | `calibrate.rs` | measures on this machine what can be measured on two processors |
+//! | `main.rs` | prints the tables |
+
+// The mutex takes its `Backoff` from there.
+extern crate self as crossbeam_utils;
+
+pub mod calibrate;
+#[allow(dead_code, reason = "the shipped files have more than is simulated")]
+#[allow(missing_docs, reason = "the stand-ins are those of files that say it")]
+mod runtime;
+pub mod sim;
+pub mod variants;
+pub mod work;
+
+/// Stand-in for crossbeam's: rounds of pauses, each twice as many as in the one before.
+pub(crate) struct Backoff(std::cell::Cell<u32>);
+
+impl Backoff {
+    pub(crate) fn new() -> Self {
+        Backoff(std::cell::Cell::new(0))
+    }
+
+    pub(crate) fn spin(&self) {
+        let step = self.0.get();
+        sim::pauses(1 << step.min(6));
+        self.0.set(step + 1);
+    }
+}

@@ -1,0 +1,38 @@
+//! Stand-ins for what the port adds to Go's structs.
+
+use std::ffi::c_void;
+
+use crate::runtime::data::atomic::AtomicU32;
+use crate::runtime::data::cell::Cell;
+
+/// The words of a mutex, of which `lock/key.rs` is the protocol.
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct MutexKey {
+    pub(crate) locked: AtomicU32,
+    pub(crate) sleeping: AtomicU32,
+}
+
+/// What a goroutine runs in the raw layer, which none does here.
+pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StackKind {
+    Copying,
+    Fixed,
+}
+
+impl StackKind {
+    pub(crate) fn has_own_locals(self) -> bool {
+        false
+    }
+}
+
+pub(crate) struct GExt {
+    pub(crate) kind: Cell<StackKind>,
+}
+
+#[derive(Default)]
+pub(crate) struct MExt {
+    pub(crate) system: Cell<bool>,
+}

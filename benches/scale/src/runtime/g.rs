@@ -1,0 +1,82 @@
+//! Stand-ins: states of G's, and where G's come from: lists of dead ones, for each P and for all.
+
+/// A P with so many gives half of them away, and takes half as many if it has none.
+const LOCAL_MAX: usize = 64;
+
+pub(crate) mod status {
+    use crate::runtime::base::fatal::throw;
+    use crate::runtime::data::atomic::Ordering;
+    use crate::runtime::data::runtime2::G;
+
+    pub(crate) fn casgstatus(gp: &G, old: u32, new: u32) {
+        if gp.atomicstatus.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            throw("casgstatus: bad status");
+        }
+    }
+
+    pub(crate) fn readgstatus(gp: &G) -> u32 {
+        gp.atomicstatus.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn dumpgstatus(_: &G) {}
+}
+
+pub(crate) mod explored {
+    use crate::runtime::data::runtime2::G;
+
+    pub(crate) fn exploring() -> bool {
+        false
+    }
+
+    pub(crate) fn note_woken_outside(_: &G) {}
+}
+
+pub(crate) mod newproc {
+    use std::io;
+
+    use crate::runtime::data::ext::{Entry, StackKind};
+    use crate::runtime::data::runtime2::G;
+
+    pub(crate) struct Maker;
+
+    impl Maker {
+        pub(crate) fn at(_: usize) -> Self {
+            Maker
+        }
+    }
+
+    pub(crate) fn newproc1(_: Entry, _: StackKind, _: &Maker) -> io::Result<&'static G> {
+        unreachable!("goroutines are tasks")
+    }
+}
+
+pub(crate) mod gfree {
+    use super::LOCAL_MAX;
+    use crate::runtime::data::runtime2::{G, P, sched};
+    use crate::runtime::lock::{lock, unlock};
+
+    /// Go's `gfget`.
+    pub(crate) fn gfget(pp: &P) -> &'static G {
+        let mut local = pp.g_free.borrow_mut();
+        if local.is_empty() && !sched().g_free.list.borrow().is_empty() {
+            lock(&sched().g_free.lock);
+            let mut common = sched().g_free.list.borrow_mut();
+            let kept = common.len().saturating_sub(LOCAL_MAX / 2);
+            local.extend(common.drain(kept..));
+            drop(common);
+            unlock(&sched().g_free.lock);
+        }
+        local.pop().unwrap_or_else(G::new)
+    }
+
+    /// Go's `gfput`.
+    pub(crate) fn gfput(pp: &P, gp: &'static G) {
+        let mut local = pp.g_free.borrow_mut();
+        local.push(gp);
+        if local.len() >= LOCAL_MAX {
+            lock(&sched().g_free.lock);
+            sched().g_free.list.borrow_mut().extend(local.drain(LOCAL_MAX / 2..));
+            unlock(&sched().g_free.lock);
+        }
+    }
+}

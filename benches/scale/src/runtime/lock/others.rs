@@ -1,0 +1,97 @@
+//! The mutex that ships, or another one in its place.
+
+use crate::runtime::base::os::{futexsleep, futexwakeup};
+use crate::runtime::data::atomic::Ordering::{Acquire, Relaxed, Release};
+use crate::runtime::data::ext::MutexKey;
+use crate::runtime::data::runtime2::Mutex;
+use crate::sim;
+use crate::sim::cost;
+use crate::sim::lines::Access;
+use crate::variants::{Lock, variant};
+
+pub(crate) fn lock(l: &Mutex) {
+    match variant().lock {
+        Lock::Shipped => l.key.lock(),
+        Lock::OneSpins => one_spins(&l.key),
+        Lock::Queue => queue(&l.key),
+    }
+}
+
+pub(crate) fn unlock(l: &Mutex) {
+    match variant().lock {
+        Lock::Shipped => l.key.unlock(),
+        Lock::OneSpins => unlock_of_one_spins(&l.key),
+        Lock::Queue => unlock_of_queue(&l.key),
+    }
+}
+
+/// Bits of the first word: it is locked; somebody spins. Above them is the number of those that sleep.
+const LOCKED: u32 = 1;
+const SPINS: u32 = 2;
+const SLEEPER: u32 = 4;
+
+/// How often the one that spins looks before it sleeps as well, and how long it pauses in between.
+const LOOKS: u32 = 40;
+const PAUSES: u64 = 30;
+
+/// As Go's since 1.24, roughly: one spins at a time, the others sleep, and an unlock wakes nobody as long as one spins.
+fn one_spins(key: &MutexKey) {
+    let (mut spins, mut looks) = (false, 0);
+    loop {
+        let word = key.locked.load(Relaxed);
+        let mine = if spins { SPINS } else { 0 };
+        if word & LOCKED == 0 {
+            if key.locked.compare_exchange(word, word & !mine | LOCKED, Acquire, Relaxed).is_ok() {
+                return;
+            }
+        } else if spins && looks < LOOKS {
+            sim::pauses(PAUSES);
+            looks += 1;
+        } else if !spins && word & SPINS == 0 {
+            spins = key.locked.compare_exchange(word, word | SPINS, Relaxed, Relaxed).is_ok();
+            looks = 0;
+        } else if key.locked.compare_exchange(word, (word & !mine) + SLEEPER, Relaxed, Relaxed).is_ok() {
+            spins = false;
+            // Each wake is for one.
+            loop {
+                let wakes = key.sleeping.load(Relaxed);
+                if wakes == 0 {
+                    futexsleep(&key.sleeping, 0, -1);
+                } else if key.sleeping.compare_exchange(wakes, wakes - 1, Acquire, Relaxed).is_ok() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+fn unlock_of_one_spins(key: &MutexKey) {
+    loop {
+        let word = key.locked.load(Relaxed);
+        let wake = word >= SLEEPER && word & SPINS == 0;
+        let new = word - LOCKED - if wake { SLEEPER } else { 0 };
+        if key.locked.compare_exchange(word, new, Release, Relaxed).is_ok() {
+            if wake {
+                key.sleeping.fetch_add(1, Release);
+                futexwakeup(&key.sleeping, 1);
+            }
+            return;
+        }
+    }
+}
+
+/// The best that a mutex could do: who waits gets it in its turn, a line's transfer after the unlock, and no sleep and no
+/// other's spinning costs anything.
+fn queue(key: &MutexKey) {
+    if key.locked.fetch_add(1, Acquire) != 0 {
+        sim::sleep(std::ptr::from_ref(key).addr(), None, true);
+    }
+}
+
+fn unlock_of_queue(key: &MutexKey) {
+    if key.locked.fetch_sub(1, Release) != 1 {
+        let place = std::ptr::from_ref(key);
+        assert!(sim::wake_after(place.addr(), cost(|costs| costs.far)), "who waits sleeps");
+        sim::access(place, Access::Load);
+    }
+}

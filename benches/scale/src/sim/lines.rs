@@ -1,0 +1,184 @@
+//! Cache lines: which cores have a copy, which one wrote last, and when the line is free for the next.
+
+use std::collections::HashMap;
+
+use crate::sim::costs::Costs;
+use crate::variants::variant;
+
+/// How a core touches a word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It reads.
+    Load,
+    /// It writes, and doesn't wait for the line.
+    Store,
+    /// It reads and writes, and waits for all that it has written before.
+    Rmw,
+}
+
+/// What a line belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Of {
+    /// The scheduler's struct: its lock, its counts and its lists.
+    Sched,
+    /// The masks of idle P's and of those with timers.
+    Masks,
+    /// A P, with its queue.
+    P,
+    /// All else: G's, M's, channels.
+    Else,
+}
+
+/// The most cores that there can be.
+const MAX_CORES: usize = 512;
+
+struct Line {
+    of: Of,
+    owner: usize,
+    sharers: [u64; MAX_CORES / 64],
+    /// How many sharers there are.
+    shared: usize,
+    free_at: u64,
+}
+
+/// All lines that were touched.
+#[derive(Default)]
+pub(crate) struct Lines {
+    lines: HashMap<usize, Line, std::hash::BuildHasherDefault<Place>>,
+    /// What the lines belong to that are touched now.
+    pub(crate) naming: Option<Of>,
+}
+
+/// Hashes a line's number; nothing depends on the order.
+#[derive(Default)]
+struct Place(u64);
+
+impl std::hash::Hasher for Place {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("a number is hashed")
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.0 = (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20);
+    }
+}
+
+/// What an access has cost.
+pub(crate) struct Paid {
+    /// When the core goes on.
+    pub(crate) until: u64,
+    /// When what it wrote is there: for a store that is later.
+    pub(crate) written: u64,
+    /// How long it waited for the line.
+    pub(crate) stall: u64,
+    /// Whose line it was.
+    pub(crate) of: Of,
+}
+
+impl Lines {
+    /// Says what the lines from `place` on, `size` bytes, belong to.
+    pub(crate) fn name(&mut self, place: usize, size: usize, of: Of) {
+        for line in place / 64..=(place + size - 1) / 64 {
+            self.line(line).of = of;
+        }
+    }
+
+    fn line(&mut self, line: usize) -> &mut Line {
+        self.lines.entry(line).or_insert_with(|| Line {
+            of: Of::Else,
+            owner: usize::MAX,
+            sharers: [0; MAX_CORES / 64],
+            shared: 0,
+            free_at: 0,
+        })
+    }
+
+    /// `core` touches the word at `place`, at `now`; all that it has written is there at `drained`.
+    pub(crate) fn access(
+        &mut self,
+        costs: &Costs,
+        core: usize,
+        place: usize,
+        how: Access,
+        now: u64,
+        drained: u64,
+    ) -> Paid {
+        if let Some(of) = self.naming {
+            self.line(place / 64).of = of;
+        }
+        let mut line = self.line(place / 64);
+        let of = line.of;
+        if variant().padded && of == Of::Sched {
+            // No number of a line is that large.
+            line = self.line(usize::MAX - place / 4);
+        }
+        let (word, bit) = (core / 64, 1 << (core % 64));
+        let mine = line.sharers[word] & bit != 0;
+        let alone = mine && line.shared == 1;
+        let owner = line.owner;
+        let fresh = owner == usize::MAX;
+        let wait = if how == Access::Rmw { drained.max(now) - now } else { 0 };
+        let local = match how {
+            Access::Load | Access::Store => costs.hit,
+            Access::Rmw => costs.rmw,
+        };
+        if fresh || alone || mine && how == Access::Load {
+            if fresh {
+                (line.owner, line.shared) = (core, 1);
+                line.sharers[word] |= bit;
+            }
+            if how != Access::Load {
+                line.owner = core;
+            }
+            let until = now + wait + local;
+            return Paid { until, written: drained.max(until), stall: wait, of };
+        }
+        // Who wants a line that others want waits until those have had it.
+        let start = (now + wait).max(line.free_at);
+        let transfer =
+            if owner == core { costs.far_sharer(core, &line.sharers) } else { costs.transfer(owner, core) };
+        let there = start + transfer;
+        if how == Access::Load {
+            line.sharers[word] |= bit;
+            line.shared += 1;
+            // A line that is only read is given to many at once.
+            line.free_at = start + transfer / 4;
+            return Paid { until: there + local, written: drained, stall: there - now, of };
+        }
+        line.sharers = [0; MAX_CORES / 64];
+        line.sharers[word] = bit;
+        (line.shared, line.owner, line.free_at) = (1, core, there);
+        if how == Access::Store {
+            return Paid { until: now + local, written: drained.max(there), stall: 0, of };
+        }
+        Paid { until: there + local, written: there + local, stall: there - now, of }
+    }
+}
+
+impl Costs {
+    fn transfer(&self, from: usize, to: usize) -> u64 {
+        if from / self.group == to / self.group {
+            self.near
+        } else if from / self.socket == to / self.socket {
+            self.far
+        } else {
+            self.remote
+        }
+    }
+
+    /// What it takes to tell the farthest of those that have a copy.
+    fn far_sharer(&self, core: usize, sharers: &[u64]) -> u64 {
+        let each = sharers.iter().enumerate().filter(|(_, bits)| **bits != 0);
+        each.map(|(i, bits)| {
+            let (first, last) =
+                (i * 64 + bits.trailing_zeros() as usize, i * 64 + 63 - bits.leading_zeros() as usize);
+            self.transfer(first, core).max(self.transfer(last, core))
+        })
+        .max()
+        .unwrap_or(self.near)
+    }
+}

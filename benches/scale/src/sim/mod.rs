@@ -1,0 +1,399 @@
+//! The machine: threads with clocks, cache lines, futexes.
+//!
+//! Threads are coroutines on one thread of the system's. One goes on as long as its clock is the least; before it would
+//! touch what others touch it lets those go first that are earlier. So all accesses happen in the order of virtual time,
+//! and memory is sequentially consistent. There is a core for each thread: what bounds how many run is the number of P's.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `mod.rs` | threads and their clocks; touching a word, computing, sleeping |
+//! | `costs.rs` | what things cost |
+//! | `lines.rs` | cache lines |
+//! | `count.rs` | what is counted |
+
+pub mod costs;
+pub mod count;
+pub mod lines;
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::mem;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use costs::Costs;
+use count::{Counts, Event, Part};
+use lines::{Access, Lines, Of};
+
+/// What a thread runs.
+type Body = Box<dyn FnOnce()>;
+
+/// Why a thread leaves its coroutine.
+enum Left {
+    /// Others are earlier, or it sleeps.
+    Wait,
+    /// It goes on with this, on an empty stack: as `gogo` does, which never returns.
+    Jump(Body),
+}
+
+type Context = Coroutine<(), Left, (), DefaultStack>;
+
+struct Thread {
+    context: Option<Context>,
+    yielder: *const Yielder<(), Left>,
+    time: u64,
+    /// When all that it has written is there.
+    drained: u64,
+    /// What interrupts have taken of its time, and it hasn't noticed.
+    interrupted: u64,
+    part: Part,
+    /// Which of its wakes is the one that counts.
+    generation: u64,
+    asleep: bool,
+    /// Whether its sleep ended as its time was up.
+    timed_out: bool,
+}
+
+#[derive(Default)]
+struct Sim {
+    threads: Vec<Thread>,
+    /// When which thread goes on: the time, a number that orders those of one time, the thread, its generation.
+    ready: BinaryHeap<Reverse<(u64, u64, usize, u64)>>,
+    number: u64,
+    lines: Lines,
+    sleepers: HashMap<usize, VecDeque<usize>>,
+    counts: Counts,
+    random: u32,
+    running: usize,
+    over: bool,
+}
+
+thread_local! {
+    static SIM: RefCell<Sim> = RefCell::default();
+    static COSTS: RefCell<Costs> = RefCell::new(Costs::measured());
+    /// The thread that runs, if one does.
+    static THIS: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+fn sim<R>(f: impl FnOnce(&mut Sim) -> R) -> R {
+    SIM.with_borrow_mut(f)
+}
+
+pub(crate) fn cost<R>(f: impl FnOnce(&Costs) -> R) -> R {
+    COSTS.with_borrow(f)
+}
+
+/// The thread that runs, by its number.
+pub(crate) fn this() -> usize {
+    THIS.get().expect("a thread of the simulation")
+}
+
+/// Runs `first` as the first thread of a new machine, until [`stop`] is called or nothing is left to do.
+pub(crate) fn run(costs: &Costs, first: Body) {
+    COSTS.set(costs.clone());
+    sim(|sim| *sim = Sim { random: 0x9e37_79b9, ..Sim::default() });
+    spawn(first, 0);
+    while let Some(id) = next_thread() {
+        THIS.set(Some(id));
+        let mut context = sim(|sim| sim.threads[id].context.take()).expect("a thread that isn't running");
+        match context.resume(()) {
+            CoroutineResult::Yield(Left::Wait) => {}
+            CoroutineResult::Yield(Left::Jump(body)) => {
+                context = Context::with_stack(emptied(context), move |yielder, ()| begin(yielder, body));
+                requeue(id);
+            }
+            CoroutineResult::Return(()) => {}
+        }
+        sim(|sim| sim.threads[id].context = Some(context));
+    }
+    THIS.set(None);
+    for thread in sim(|sim| mem::take(&mut sim.threads)) {
+        drop(emptied(thread.context.expect("no thread runs")));
+    }
+}
+
+/// The stack of a thread that doesn't go on.
+fn emptied(mut context: Context) -> DefaultStack {
+    // SAFETY: what is on the stack is the scheduler's, on which nothing has a destructor that matters: what it points to
+    // is leaked, and no other stack points to this one.
+    unsafe { context.force_reset() };
+    context.into_stack()
+}
+
+fn next_thread() -> Option<usize> {
+    sim(|sim| {
+        while !sim.over
+            && let Some(Reverse((time, _, id, generation))) = sim.ready.pop()
+        {
+            let thread = &mut sim.threads[id];
+            if thread.generation == generation {
+                thread.generation += 1;
+                if mem::take(&mut thread.asleep) {
+                    thread.timed_out = true;
+                    sim.running += 1;
+                }
+                thread.time = thread.time.max(time);
+                return Some(id);
+            }
+        }
+        None
+    })
+}
+
+fn begin(yielder: &Yielder<(), Left>, body: Body) {
+    sim(|sim| sim.threads[this()].yielder = yielder);
+    body();
+}
+
+/// Makes a thread that begins `after` so many picoseconds.
+pub(crate) fn spawn(body: Body, after: u64) -> usize {
+    let now = THIS.get().map_or(0, |this| sim(|sim| sim.threads[this].time));
+    let context =
+        Context::with_stack(DefaultStack::new(64 << 10).unwrap(), |yielder, ()| begin(yielder, body));
+    let id = sim(|sim| {
+        sim.threads.push(Thread {
+            context: Some(context),
+            yielder: std::ptr::null(),
+            time: now + after,
+            drained: 0,
+            interrupted: 0,
+            part: Part::Run,
+            generation: 0,
+            asleep: false,
+            timed_out: false,
+        });
+        sim.running += 1;
+        sim.threads.len() - 1
+    });
+    requeue(id);
+    id
+}
+
+/// The machine stops, whatever threads have still to do.
+pub(crate) fn stop() {
+    sim(|sim| sim.over = true);
+    leave(Left::Wait);
+}
+
+/// This thread goes on with `body`, on an empty stack.
+pub(crate) fn jump(body: Body) -> ! {
+    leave(Left::Jump(body));
+    unreachable!("its stack is gone")
+}
+
+fn leave(left: Left) {
+    let yielder = sim(|sim| sim.threads[this()].yielder);
+    // SAFETY: the yielder of the coroutine that this runs on, which `begin` has noted; it lives as long as that.
+    unsafe { &*yielder }.suspend(left);
+}
+
+fn requeue(id: usize) {
+    sim(|sim| sim.enqueue(id));
+}
+
+impl Sim {
+    fn enqueue(&mut self, id: usize) {
+        self.number += 1;
+        let (time, generation) = (self.threads[id].time, self.threads[id].generation);
+        self.ready.push(Reverse((time, self.number, id, generation)));
+    }
+
+    /// The thread's clock goes on.
+    fn pass(&mut self, id: usize, picoseconds: u64) {
+        let thread = &mut self.threads[id];
+        thread.time += picoseconds;
+        *self.counts.time.entry(thread.part).or_default() += picoseconds;
+    }
+}
+
+/// Lets those go first that are earlier.
+fn take_turn() {
+    let id = this();
+    let late = sim(|sim| {
+        let taken = mem::take(&mut sim.threads[id].interrupted);
+        sim.pass(id, taken);
+        let late = sim.ready.peek().is_some_and(|Reverse(first)| first.0 < sim.threads[id].time);
+        if late {
+            sim.enqueue(id);
+        }
+        late
+    });
+    if late {
+        leave(Left::Wait);
+    }
+}
+
+/// This thread touches the word at `place`.
+pub(crate) fn access<T>(place: *const T, how: Access) {
+    let Some(id) = THIS.get() else { return };
+    take_turn();
+    sim(|sim| {
+        let (now, drained) = (sim.threads[id].time, sim.threads[id].drained);
+        let paid = cost(|costs| sim.lines.access(costs, id, place.addr(), how, now, drained));
+        sim.pass(id, paid.until - now);
+        sim.threads[id].drained = paid.written;
+        *sim.counts.stall.entry(paid.of).or_default() += paid.stall;
+        match (paid.of, how) {
+            (Of::Sched, Access::Rmw) => sim.counts.event(Event::SchedRmw),
+            (Of::Masks, Access::Load) => sim.counts.event(Event::MaskLook),
+            _ => {}
+        }
+    });
+}
+
+/// Says what the memory of `value` belongs to.
+pub(crate) fn name<T: ?Sized>(value: &T, of: Of) {
+    sim(|sim| sim.lines.name(std::ptr::from_ref(value).addr(), size_of_val(value), of));
+}
+
+/// Says what the lines belong to that `f` touches first.
+pub(crate) fn name_touched(of: Of, f: impl FnOnce()) {
+    sim(|sim| sim.lines.naming = Some(of));
+    f();
+    sim(|sim| sim.lines.naming = None);
+}
+
+/// This thread's clock goes on.
+pub(crate) fn work(picoseconds: u64) {
+    sim(|sim| sim.pass(this(), picoseconds));
+}
+
+/// [`work`] that is now a little longer, now a little shorter, as all is: else threads would go in step for ever.
+pub(crate) fn work_about(picoseconds: u64) {
+    work(picoseconds / 2 + picoseconds * u64::from(random() % 1024) / 1024);
+}
+
+/// A goroutine of this thread's computes.
+pub(crate) fn compute(picoseconds: u64) {
+    in_part(Part::Work, || work_about(picoseconds));
+}
+
+/// Pauses, while it spins.
+pub(crate) fn pauses(n: u64) {
+    work(n * cost(|costs| costs.pause));
+}
+
+/// The time, in picoseconds.
+pub(crate) fn time() -> u64 {
+    sim(|sim| sim.threads[this()].time)
+}
+
+/// Counts an event.
+pub(crate) fn count(event: Event) {
+    sim(|sim| sim.counts.event(event));
+}
+
+/// What was counted so far.
+pub(crate) fn counts() -> Counts {
+    sim(|sim| sim.counts.clone())
+}
+
+/// What this thread does from now on; returns what it did before.
+pub(crate) fn set_part(part: Part) -> Part {
+    sim(|sim| mem::replace(&mut sim.threads[this()].part, part))
+}
+
+/// `f`, as a part of its own; but what happens while a lock is waited for, or others' queues are looked at, is a part of that.
+pub(crate) fn in_part<R>(part: Part, f: impl FnOnce() -> R) -> R {
+    let before = set_part(part);
+    if matches!(before, Part::LockWait | Part::Steal) {
+        set_part(before);
+    }
+    let result = f();
+    set_part(before);
+    result
+}
+
+/// A system call that takes so long.
+pub(crate) fn kernel(picoseconds: u64) {
+    in_part(Part::Kernel, || work(picoseconds));
+}
+
+/// A number that depends on how many there were before, only.
+pub(crate) fn random() -> u32 {
+    sim(|sim| {
+        sim.random ^= sim.random << 13;
+        sim.random ^= sim.random >> 17;
+        sim.random ^= sim.random << 5;
+        sim.random
+    })
+}
+
+/// Sleeps until [`wake`] of `place`, or for `picoseconds` at most, if they are said; says whether it was woken. If it
+/// `keeps` its P, the time is the P's.
+pub(crate) fn sleep(place: usize, picoseconds: Option<u64>, keeps: bool) -> bool {
+    let id = this();
+    let since = time();
+    sim(|sim| {
+        if let Some(picoseconds) = picoseconds {
+            sim.threads[id].time += picoseconds;
+            sim.enqueue(id);
+            sim.threads[id].time -= picoseconds;
+        }
+        (sim.threads[id].asleep, sim.threads[id].timed_out) = (true, false);
+        sim.running -= 1;
+        sim.sleepers.entry(place).or_default().push_back(id);
+    });
+    leave(Left::Wait);
+    sim(|sim| {
+        if keeps {
+            let thread = &sim.threads[id];
+            *sim.counts.time.entry(thread.part).or_default() += thread.time - since;
+        }
+        if sim.threads[id].timed_out {
+            sim.sleepers.entry(place).or_default().retain(|&one| one != id);
+        }
+        !sim.threads[id].timed_out
+    })
+}
+
+/// Wakes the first that sleeps at `place`; says whether there was one.
+pub(crate) fn wake(place: usize) -> bool {
+    wake_after(place, cost(|costs| costs.wake_latency))
+}
+
+/// [`wake`], after which the sleeper runs in so many picoseconds.
+pub(crate) fn wake_after(place: usize, latency: u64) -> bool {
+    take_turn();
+    let now = time();
+    sim(|sim| {
+        let Some(id) = sim.sleepers.get_mut(&place).and_then(VecDeque::pop_front) else { return false };
+        let thread = &mut sim.threads[id];
+        thread.time = now + latency;
+        thread.asleep = false;
+        thread.generation += 1;
+        sim.running += 1;
+        sim.enqueue(id);
+        true
+    })
+}
+
+/// The first that sleeps at `place` wakes by itself at `when`, not later.
+pub(crate) fn sooner(place: usize, when: u64) {
+    sim(|sim| {
+        let Some(&id) = sim.sleepers.get(&place).and_then(VecDeque::front) else { return };
+        sim.threads[id].generation += 1;
+        sim.number += 1;
+        sim.ready.push(Reverse((when, sim.number, id, sim.threads[id].generation)));
+    });
+}
+
+/// Lets others go first before something that isn't a word is looked at.
+pub(crate) fn look() {
+    take_turn();
+}
+
+/// Every thread that runs is interrupted; says how many others there are.
+pub(crate) fn interrupt_all(picoseconds: u64) -> usize {
+    let id = this();
+    sim(|sim| {
+        for (i, thread) in sim.threads.iter_mut().enumerate() {
+            if i != id && !thread.asleep {
+                thread.interrupted += picoseconds;
+            }
+        }
+        sim.running - 1
+    })
+}

@@ -42,6 +42,7 @@ impl Setting {
 const NOT_SAID: i32 = -1;
 
 static ASYNC_PREEMPT_OFF: Setting = Setting::new("asyncpreemptoff", 0);
+static BUSY_POLL: Setting = Setting::new("busypoll", 0);
 static CONTAINER_MAXPROCS: Setting = Setting::new("containermaxprocs", 1);
 static DEADLOCK: Setting = Setting::of_words("deadlock", &["off", "report", "fatal"], NOT_SAID);
 static DETACH: Setting = Setting::new("detach", 1);
@@ -58,8 +59,9 @@ static STACK_VERIFY: Setting = Setting::new("stackverify", 0);
 static TRACEBACK_ANCESTORS: Setting = Setting::new("tracebackancestors", 0);
 static UPDATE_MAXPROCS: Setting = Setting::new("updatemaxprocs", 1);
 
-static SETTINGS: [&Setting; 16] = [
+static SETTINGS: [&Setting; 17] = [
     &ASYNC_PREEMPT_OFF,
+    &BUSY_POLL,
     &CONTAINER_MAXPROCS,
     &DEADLOCK,
     &DETACH,
@@ -81,6 +83,11 @@ static SETTINGS: [&Setting; 16] = [
 /// runs handlers when it likes to, and gives them a context that isn't gone on with.
 pub(in crate::runtime) fn async_preempt_off() -> bool {
     cfg!(tsan) || ASYNC_PREEMPT_OFF.get() > 0
+}
+
+/// For how many microseconds the kernel asks a network card before who waits for descriptors sleeps; 0 doesn't.
+pub(in crate::runtime) fn busy_poll() -> u32 {
+    BUSY_POLL.get().max(0) as u32
 }
 
 /// Whether the default of GOMAXPROCS ignores the limit of the control group. Go's

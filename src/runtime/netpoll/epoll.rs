@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use libc::{EPOLLET, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP, epoll_event};
 
+use crate::runtime::base::debug::busy_poll;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::{futexsleep, futexwakeup};
 use crate::runtime::base::print::eprintln;
@@ -36,6 +37,9 @@ const EVENTS: usize = 128;
 
 /// The data of [`NETPOLL_EVENT_FD`]'s event: no `PollDesc` is at this address.
 const BREAK: u64 = 0;
+
+/// How many packets a busy poll may take at once: the kernel's own number, and the most that it allows everybody.
+const BUDGET: u16 = 64;
 
 /// The longest time limit of a poll in nanoseconds, as in Go: 11 days. The caller polls again then.
 const MAX_DELAY: i64 = 1_000_000_000_000_000;
@@ -74,9 +78,24 @@ pub(super) fn netpollinit() -> io::Result<()> {
     // SAFETY: as above.
     let event_fd = unsafe { OwnedFd::from_raw_fd(check(libc::eventfd(0, flags))?) };
     epoll_ctl(epfd.as_raw_fd(), libc::EPOLL_CTL_ADD, event_fd.as_raw_fd(), EPOLLIN, BREAK)?;
+    set_busy_poll(epfd.as_raw_fd());
     NETPOLL_EVENT_FD.store(event_fd.into_raw_fd(), Ordering::Relaxed);
     EPFD.store(epfd.into_raw_fd(), Ordering::Release);
     Ok(())
+}
+
+/// Has the kernel do what [`busy_poll`] says.
+fn set_busy_poll(epfd: RawFd) {
+    let busy_poll_usecs = busy_poll();
+    if busy_poll_usecs == 0 {
+        return;
+    }
+    let params =
+        libc::epoll_params { busy_poll_usecs, busy_poll_budget: BUDGET, prefer_busy_poll: 0, __pad: 0 };
+    // SAFETY: the kernel reads the parameters, which are alive.
+    if let Err(error) = check(unsafe { libc::ioctl(epfd, libc::EPIOCSPARAMS, &params) }) {
+        eprintln!("runtime: GODEBUG=busypoll={busy_poll_usecs}: {error}");
+    }
 }
 
 /// After [`netpollinit`]: ends the sleep of who has found no epoll instance.

@@ -1,7 +1,7 @@
 //! Where the scheduler meets the poller: asking it, waking it, and sleeping in it until the next timer is
 //! due. Go's `wakeNetPoller`, `pollWork` and the end of `findRunnable`.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::nanotime;
@@ -69,13 +69,19 @@ pub(in crate::runtime) fn inject_polled() -> bool {
     any
 }
 
-/// A goroutine that the network is ready for, if there is one; doesn't wait. Part of Go's `findRunnable`.
+/// An M polls without waiting. Go 1.27's `sched.pollingNet`.
+static POLLING_NET: AtomicBool = AtomicBool::new(false);
+
+/// A goroutine that the network is ready for, if there is one and no other M looks for one just now: many that ask at
+/// once would only wait for each other in the kernel. Doesn't wait. Part of Go's `findRunnable`.
 #[inline(never)]
 pub(super) fn poll_now() -> Option<&'static G> {
-    if !worth_polling() {
+    // Relaxed: who is kept out misses nothing, as the M that waits in the poller at last asks in any case.
+    if !worth_polling() || POLLING_NET.swap(true, Ordering::Relaxed) {
         return None;
     }
     let (list, delta) = netpoll(0);
+    POLLING_NET.store(false, Ordering::Relaxed);
     first_polled(&list, delta)
 }
 

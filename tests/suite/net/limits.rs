@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{ErrorKind, IoSliceMut, Read, Write};
 use std::net::{self, Ipv4Addr};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use gosched::metrics::{self, Value};
 use gosched::net::{TcpStream, UnixDatagram, UnixListener};
 use gosched::sync::WaitGroup;
 use gosched::time::sleep;
-use gosched::{blocking, scope};
+use gosched::{blocking, run, scope};
 
 use crate::harness::polled::*;
 use crate::harness::sockets::{listen, tcp_pair};
@@ -25,6 +25,7 @@ tests! {
     the_connections_of_a_closed_listener
     no_connection_and_no_poller
     a_burst_of_connections
+    the_kernel_polls_before_it_sleeps
 }
 
 /// A path for a socket; nothing is there.
@@ -203,4 +204,29 @@ fn a_burst_of_connections(test: Test) {
         let streams = blocking(|| (0..burst).map(connect).collect::<Result<Vec<_>, _>>());
         assert_eq!(streams.unwrap().len(), listener.incoming().take(burst).map(Result::unwrap).count());
     });
+}
+
+/// Where the kernel knows of that, and else it is said.
+fn the_kernel_polls_before_it_sleeps(test: Test) {
+    let set = || {
+        run(|| drop(listen()));
+        let is_epoll = |fd: &RawFd| {
+            fs::read_link(format!("/proc/self/fd/{fd}"))
+                .is_ok_and(|to| to.ends_with("anon_inode:[eventpoll]"))
+        };
+        let epfd = (0..100).find(is_epoll).expect("there is a poller");
+        // SAFETY: all zero are parameters, and the kernel writes them.
+        let mut params: libc::epoll_params = unsafe { std::mem::zeroed() };
+        if unsafe { libc::ioctl(epfd, libc::EPIOCGPARAMS, &mut params) } == 0 {
+            assert_eq!(params.busy_poll_usecs, 50);
+            eprintln!("polls");
+        }
+    };
+    let ended = test.process(set).env("GODEBUG", "busypoll=50").end();
+    ended.with("exit status: 0");
+    assert!(
+        ended.stderr.contains("polls") != ended.stderr.contains("GODEBUG=busypoll=50: "),
+        "{}",
+        ended.stderr
+    );
 }

@@ -53,21 +53,22 @@ pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usi
     args.report(&format!("{workload}_p99"), p99, "ns");
 }
 
-/// Has clients connect to this process's server and send nothing. Reports the server's memory for each, its
-/// number of threads, and its processor time in five seconds. It blocks its thread.
-pub fn silent_clients(args: &Args, server: SocketAddr) {
+/// Has clients connect to this process's server and send nothing, for `workload`, which is [`IDLE`] or one like it.
+/// Reports the server's memory for each, its number of threads, and its processor time in five seconds. It blocks
+/// its thread.
+pub fn silent_clients(args: &Args, workload: &str, server: SocketAddr) {
     more_descriptors();
     let before = memory("VmRSS");
     let mut process = command(server, SILENT, "0").stdin(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "begun\n");
-    args.report(IDLE, (memory("VmRSS") - before) / SILENT as f64, "bytes");
-    args.report(&format!("{IDLE}_threads"), threads(), "threads");
+    args.report(workload, (memory("VmRSS") - before) / SILENT as f64, "bytes");
+    args.report(&format!("{workload}_threads"), threads(), "threads");
     sleep(Duration::from_secs(1));
     let cpu = cpu_time();
     sleep(Duration::from_secs(5));
-    args.report(&format!("{IDLE}_cpu"), cpu_time() - cpu, "ns");
+    args.report(&format!("{workload}_cpu"), cpu_time() - cpu, "ns");
     drop(process.stdin.take());
     assert!(process.wait().unwrap().success());
 }

@@ -19,6 +19,7 @@
 //! | --- | --- |
 //! | `run.rs` | `run`: where a program enters |
 //! | `spawn.rs` | `go`, `Builder`, `set_default_stack_size` |
+//! | `body.rs` | what such a goroutine runs, and how the closure gets there |
 //! | `local.rs` | `goroutine_local!`, `GoroutineLocal` |
 //! | `locals.rs` | `set_default_shared_locals`, and a builder's `own_locals` and `shared_locals` |
 //! | `join_future.rs` | `JoinFuture`: a join for tasks |
@@ -33,6 +34,7 @@
 //! | `labels.rs` | what Go has in `runtime/pprof`: `WithLabels`, and labels for the time of a call |
 
 mod blocking;
+mod body;
 mod check;
 mod current;
 mod future;
@@ -49,6 +51,7 @@ mod spawn;
 
 pub use blocking::blocking;
 pub(crate) use blocking::ignoring_eintr;
+pub(crate) use body::move_out;
 pub use check::{check, set_max_detached};
 pub(crate) use current::{Goexit, not_a_goroutine};
 pub use current::{
@@ -67,5 +70,5 @@ pub(crate) use outcome::message;
 pub use panic_mode::{PanicMode, set_panic_mode};
 pub use run::run;
 pub use scope::{Scope, ScopedJoinHandle, scope};
+pub(crate) use spawn::cannot;
 pub use spawn::{Builder, go, set_default_stack_size};
-pub(crate) use spawn::{cannot, move_out};

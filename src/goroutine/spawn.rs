@@ -1,19 +1,15 @@
 //! Making goroutines of closures.
 
-use std::ffi::c_void;
 use std::io;
-use std::mem::MaybeUninit;
 use std::panic::Location;
-use std::ptr;
 
-use crate::goroutine::outcome::{Outcome, catch_into, discard, discard_in, message, put};
+use crate::goroutine::body::{body, fill};
 use crate::goroutine::panic_mode::lose;
-use crate::goroutine::{Goexit, JoinHandle, Scope, ScopedJoinHandle};
-use crate::runtime::runtime2::G;
+use crate::goroutine::{JoinHandle, Scope, ScopedJoinHandle};
+use crate::runtime::runtime2::{G, WaitReason};
 use crate::runtime::{
-    self, Inherited, Maker, Name, StackKind, attach_new, begin_locals, default_kind, detached, end_locals,
-    enqueue, finish, fixed_kind, newproc1, note_panic, own_locals_are_default, point, room_for, started,
-    too_large, unseen, unwire, with_own_locals,
+    self, Inherited, Maker, Name, StackKind, attach_new, default_kind, enqueue, fixed_kind, newproc1,
+    newproc1_parked, own_locals_are_default, point, room_for, started, too_large, with_own_locals,
 };
 
 /// Runs `f` on a new goroutine. Go's `go` statement.
@@ -79,22 +75,6 @@ where
 /// If the runtime has started, or `size` is more than 1 GiB ([`InvalidInput`](io::ErrorKind::InvalidInput)).
 pub fn set_default_stack_size(size: usize) -> io::Result<()> {
     runtime::set_default_stack_size(size)
-}
-
-/// Moves the value of `from`, which is there, to `to`: by its address, since without optimisation each
-/// function that a value is passed to has a copy of it on its stack.
-///
-/// # Safety
-/// `to` is a place for a `V`.
-#[inline]
-pub(crate) unsafe fn move_out<V>(from: &mut Option<V>, to: *mut V) {
-    let Some(value) = from else { unreachable!("a value is moved once") };
-    // SAFETY: `to` is a place for a `V`, as the caller says. The value is moved: `from` is overwritten, and
-    // doesn't drop it.
-    unsafe {
-        ptr::copy_nonoverlapping(value, to, 1);
-        ptr::write(from, None);
-    }
 }
 
 /// Panics: `what` couldn't make a goroutine.
@@ -318,19 +298,33 @@ impl Builder {
         N: FnOnce(&'static G, bool) + Send,
     {
         let gp = newproc1(body::<F, T, N>, self.kind()?, &self.maker(created_at))?;
-        inherited.give(gp);
         attach_new(gp);
-        // SAFETY: the G is new and in no queue: its slot is empty, and this function's alone.
-        unsafe {
-            unseen(|| {
-                let place = gp.ext.slot.place::<(F, N)>();
-                move_out(f, &raw mut (*place).0);
-                ptr::write(&raw mut (*place).1, then);
-            });
-        }
-        gp.sched.ctxt.set(gp.as_ptr().cast());
+        // SAFETY: the G is new and in no queue, and runs the body of these.
+        unsafe { fill(gp, f, then, inherited) };
         enqueue(gp);
         point("go");
+        Ok(gp)
+    }
+
+    /// Makes a goroutine of the function in `f` that has no handle and doesn't run yet: it waits for a descriptor, and
+    /// the caller, or who that passes it to, makes it ready.
+    ///
+    /// # Errors
+    /// As [`go`](Self::go).
+    pub(crate) fn make_waiting<F>(
+        self,
+        created_at: &'static Location<'static>,
+        f: &mut Option<F>,
+        inherited: Inherited,
+    ) -> io::Result<&'static G>
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        type Then = fn(&'static G, bool);
+        let maker = self.maker(created_at);
+        let gp = newproc1_parked(body::<F, (), Then>, self.kind()?, &maker, WaitReason::IOWait)?;
+        // SAFETY: the G is new, and nobody has it who makes it ready; it runs the body of these.
+        unsafe { fill(gp, f, lose as Then, inherited) };
         Ok(gp)
     }
 
@@ -354,50 +348,4 @@ impl Default for Builder {
     fn default() -> Self {
         Builder::new()
     }
-}
-
-/// The function of a goroutine that [`Builder::spawn`] made.
-unsafe extern "C" fn body<F, T, N>(gp: *mut c_void)
-where
-    F: FnOnce() -> T,
-    N: FnOnce(&'static G, bool),
-{
-    // SAFETY: spawn has set the argument to the G itself, and G's are never freed.
-    let gp: &'static G = unsafe { &*gp.cast::<G>() };
-    // SAFETY: spawn put an (F, N) there, and nobody else uses the slot before its end. Both are moved
-    // out, once.
-    let both = unsafe { gp.ext.slot.value::<(F, N)>() };
-    // SAFETY: as above.
-    let then = unsafe { ptr::read(&raw const (*both).1) };
-    let mut value = MaybeUninit::<T>::uninit();
-    let payload = catch_into(&mut value, || {
-        // SAFETY: as above; nobody looks there afterwards.
-        let f = unsafe {
-            let f = ptr::read(&raw const (*both).0);
-            gp.ext.slot.clear::<(F, N)>();
-            f
-        };
-        begin_locals(gp);
-        f()
-    });
-    if let Some(payload) = payload.as_deref().filter(|payload| !payload.is::<Goexit>()) {
-        note_panic(message(payload));
-    }
-    unwire(gp);
-    if detached(gp) {
-        // SAFETY: the function has ended.
-        let panicked = unsafe { discard(payload, value.as_mut_ptr()) };
-        end_locals(gp);
-        return then(gp, panicked);
-    }
-    // SAFETY: the function has ended; the slot is empty, and nobody else uses it before its end.
-    unsafe { put(gp.ext.slot.place(), payload, value.as_ptr()) };
-    // If the handle was dropped after the look at `detached`, nobody takes the result.
-    // SAFETY: the outcome is as it was put there, and is this goroutine's, as finish says.
-    let panicked = finish(gp, || unsafe {
-        let panicked = discard_in(gp.ext.slot.value::<Outcome<T>>());
-        gp.ext.slot.clear::<Outcome<T>>();
-        panicked
-    });
-    then(gp, panicked);
 }

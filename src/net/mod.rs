@@ -34,6 +34,7 @@
 //! | give up after a time, each time | | [`set_read_timeout`](Pollable::set_read_timeout), as std's |
 //! | end another goroutine's wait | `Close` | [`close`](Pollable::close) |
 //! | end another goroutine's connect | `DialContext` | [`begin_connect`](TcpStream::begin_connect), and `close` |
+//! | wait without a goroutine | | [`go_when_readable`] |
 //! | read and write at once | | `&TcpStream` is [`Read`](std::io::Read) and [`Write`](std::io::Write) |
 //!
 //! On a thread that isn't a goroutine's an operation blocks that thread while it waits, once the runtime has
@@ -50,10 +51,12 @@
 // | `resolve.rs` | names to addresses, on a thread that may block |
 // | `pollable.rs` | `Pollable`: whatever can be polled |
 // | `limit.rs` | what ends an operation that waits: a timeout, a cancellation |
+// | `later.rs` | `go_when_readable`: waiting without a goroutine |
 // | `registration.rs` | a descriptor in the poller: turns, drains, deadlines |
 
 mod connect;
 mod datagram;
+mod later;
 mod limit;
 mod options;
 mod pollable;
@@ -63,6 +66,7 @@ mod tcp;
 mod udp;
 mod unix;
 
+pub use later::{Readable, go_when_readable};
 pub(crate) use limit::Limit;
 pub use pollable::Pollable;
 pub(crate) use pollable::room;

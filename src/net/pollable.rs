@@ -69,7 +69,7 @@ use crate::runtime::Mode;
 /// ```
 pub struct Pollable<T> {
     /// The first field, so that it is dropped before the descriptor is closed.
-    registration: Registration<T>,
+    pub(super) registration: Registration<T>,
     inner: T,
 }
 

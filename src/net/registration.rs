@@ -224,6 +224,20 @@ impl<T> Registration<T> {
         })
     }
 
+    /// The turn of those that read.
+    pub(super) fn turn_to_read(&self) -> &Mutex<bool> {
+        &self.reading.turn
+    }
+
+    /// What is to be waited for before a read is tried; none if there is something to read, or a wait is pointless.
+    /// `fd` is the descriptor. The caller has the turn, of which `drained` is the value.
+    pub(super) fn before_read(&self, drained: &mut bool, fd: BorrowedFd<'_>) -> Option<&'static PollDesc> {
+        let ready = poll_runtime_poll_reset(self.pd, Mode::Read).ok()?;
+        let nothing = take(drained) && !ready && !self.pd.event_last();
+        let would_block = |error: io::Error| error.kind() == ErrorKind::WouldBlock;
+        (nothing || is_ready(fd, Mode::Read).is_err_and(would_block)).then_some(self.pd)
+    }
+
     /// Waits until the descriptor has become ready. The caller has the turn.
     #[inline(never)]
     #[track_caller]

@@ -166,7 +166,7 @@ pub(crate) use explore::clock::{instant_now, now};
 pub(crate) use explore::state::{Choice, End, Strategy as ExploreStrategy};
 pub(crate) use g::allgs::{for_each_g, for_each_g_race};
 pub(crate) use g::joiner::{EndWaker, attach_new, detached, ended};
-pub(crate) use g::newproc::{Maker, newproc1};
+pub(crate) use g::newproc::{Maker, newproc1, newproc1_parked};
 pub(crate) use g::proflabel::{LabelMap, get_prof_label, set_own_label};
 pub(crate) use g::status::{
     cas_g_to_waiting, casfrom_gscanstatus, casgcopystack, casgstatus, castogscanstatus, readgstatus,
@@ -186,10 +186,11 @@ pub(crate) use mem::sizes::{
     MAIN_KIND, default_kind, fixed_kind, own_locals_are_default, room_for, too_large, with_own_locals,
 };
 pub(crate) use monitor::scavenge::free_os_memory;
+pub(crate) use netpoll::waiter::Later;
 pub(crate) use p::gcount::gcount;
 pub(crate) use p::stop::preemptall;
 pub(crate) use p::timers::timer::in_a_heap;
-pub(crate) use pollwait::ops::{poll_runtime_poll_end, poll_runtime_poll_go_on};
+pub(crate) use pollwait::ops::{poll_runtime_poll_end, poll_runtime_poll_go_on, poll_runtime_poll_later};
 pub(crate) use preempt::preemptible::unregister_preemptible;
 #[cfg(feature = "pprof")]
 pub(crate) use prof::{

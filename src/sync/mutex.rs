@@ -166,6 +166,14 @@ impl<T: ?Sized> Mutex<T> {
         self.raw.try_lock().then(|| MutexGuard { mutex: self, value: PhantomData })
     }
 
+    /// Unlocks, for a guard that was forgotten.
+    ///
+    /// # Safety
+    /// There is such a guard, and it is spent by this.
+    pub(crate) unsafe fn force_unlock(&self) {
+        self.raw.unlock();
+    }
+
     /// The value. There is no need to lock: `&mut` says that nobody else has the mutex.
     ///
     /// ```

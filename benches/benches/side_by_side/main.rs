@@ -48,7 +48,7 @@ const WORKLOADS: [&str; 18] = [
 ];
 
 /// Those that are only run if they are named.
-const LONG: [&str; 31] = [
+const LONG: [&str; 34] = [
     "wake",
     "pair",
     "blocked",
@@ -57,6 +57,9 @@ const LONG: [&str; 31] = [
     "echo100",
     "echo5000",
     "idle_connections",
+    "echo100_later",
+    "echo5000_later",
+    "idle_connections_later",
     "http100",
     "http5000",
     "beside_nothing",

@@ -165,7 +165,8 @@ pub unsafe fn for_each_g(mut f: impl FnMut(*mut G)) {
 
 /// [`for_each_g`] without the lock: `f` may do anything, and isn't called with G's that are added meanwhile.
 /// The memory of a dead one may go back meanwhile: then it is all zero, and [`GIDLE`](crate::runtime2::GIDLE).
-/// In a stopped world, no goroutine can add one. Go's `forEachGRace`, in `proc.go`.
+/// In a stopped world, no goroutine can add one; a thread that isn't ours can, and the poller, for
+/// [`go_when_readable`](crate::net::go_when_readable). Go's `forEachGRace`, in `proc.go`.
 pub fn for_each_g_race(mut f: impl FnMut(*mut G)) {
     runtime::for_each_g_race(|gp| f(gp.as_ptr()))
 }

@@ -266,11 +266,11 @@ pub(in crate::runtime) fn process_ends() {
     };
 }
 
-/// Stacks and G's are in these `n` bytes, and what they point to is in use.
+/// Stacks, G's or descriptors are in these `n` bytes, and what they point to is in use.
 #[inline(always)]
-pub(in crate::runtime) fn holds_stacks(start: *const u8, n: usize) {
+pub(in crate::runtime) fn holds_roots(start: *const u8, n: usize) {
     #[cfg(asan)]
-    // SAFETY: a mapping of the runtime's, for life. It isn't read where it has guard pages: they are looked up.
+    // SAFETY: memory of the runtime's, for life. It isn't read where it has guard pages: they are looked up.
     unsafe {
         __lsan_register_root_region(start.cast(), n)
     };

@@ -50,7 +50,7 @@ pub(crate) fn newproc1(f: Entry, kind: StackKind, maker: &Maker<'_>) -> io::Resu
 }
 
 /// [`newproc1`] of a G that waits, for this reason. Go's has a parameter `parked` for that, since 1.23.
-pub(in crate::runtime) fn newproc1_parked(
+pub(crate) fn newproc1_parked(
     f: Entry,
     kind: StackKind,
     maker: &Maker<'_>,

@@ -21,7 +21,7 @@ use std::ptr;
 use memmap2::{Advice, MmapOptions};
 
 use crate::runtime::arch::page_size;
-use crate::runtime::arch::sanitizer::{holds_stacks, unseen};
+use crate::runtime::arch::sanitizer::{holds_roots, unseen};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::data::runtime2::{Mutex, Stack};
 use crate::runtime::lock::{lock, unlock};
@@ -320,7 +320,7 @@ fn map(stride: usize, last: usize) -> io::Result<Chunk> {
     let base = mapping.as_mut_ptr();
     let chunk = Chunk::new(base, len)?;
     std::mem::forget(mapping);
-    holds_stacks(base, len * stride);
+    holds_roots(base, len * stride);
     // A stack is given by its bounds, two addresses, from which pointers are made again.
     base.expose_provenance();
     Ok(chunk)

@@ -4,6 +4,7 @@ use std::alloc::{Layout, alloc_zeroed};
 use std::io;
 use std::sync::atomic::Ordering;
 
+use crate::runtime::arch::sanitizer::holds_roots;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::Mutex;
 use crate::runtime::lock::rank::{LockRank, lock_init};
@@ -65,6 +66,7 @@ impl PollCache {
         }
         // SAFETY: the block has room for N, is never freed, and all zero is one that has never been used.
         let pds: &'static [PollDesc] = unsafe { std::slice::from_raw_parts(block, N) };
+        holds_roots(block.cast(), size_of_val(pds));
         let (pd, others) = pds.split_first()?;
         self.put(others);
         Some(pd)

@@ -32,6 +32,7 @@
 //! | `epoll.rs` | `netpollinit`, `netpollopen`, `netpollclose`, `netpollBreak`, `netpoll` |
 //! | `event.rs` | what an event tells of a descriptor; `taggedPointerPack` |
 //! | `ready.rs` | `netpollready`, `netpollunblock`: takes out the goroutine that has parked |
+//! | `waiter.rs` | who waits: a goroutine that has parked, or one that is made when the wait is over |
 //! | `poll_desc.rs` | `pollDesc`, `pollInfo`, and the states of its semaphores |
 //! | `cache.rs` | `pollCache.alloc`, `pollCache.free` |
 
@@ -40,6 +41,7 @@ pub(super) mod epoll;
 mod event;
 pub(super) mod poll_desc;
 pub(super) mod ready;
+pub(super) mod waiter;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};

@@ -1,13 +1,14 @@
 //! A descriptor is ready, or a wait is to end: the goroutine that has parked is taken out, for the caller to
 //! make ready. Go's `netpollready` and `netpollunblock`.
 //!
-//! To a goroutine that has yet to park, the mark [`PD_READY`] is left. `loom` checks it together with
-//! `pollwait/block.rs` (`tests/loom`).
+//! To a goroutine that has yet to park, the mark [`PD_READY`] is left; and one that is yet to be made is made.
+//! `loom` checks it together with `pollwait/block.rs` (`tests/loom`).
 
 use crate::runtime::data::atomic::{AtomicPtr, Ordering};
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::netpoll::poll_desc::{Mode, PD_NIL, PD_READY, PD_WAIT, PollDesc};
+use crate::runtime::netpoll::waiter::Waiter;
 
 /// Changes a semaphore from `old` to `new`. SeqCst, for the reason that netpollblock gives.
 #[inline(always)]
@@ -16,14 +17,14 @@ pub(in crate::runtime) fn cas(semaphore: &AtomicPtr<G>, old: *mut G, new: *mut G
 }
 
 /// Ends a wait for `mode`: the descriptor is ready (`ioready`), or a deadline or a close has come. Returns
-/// the goroutine that was parked, for the caller to make ready, and takes 1 from `delta` for it; that is for
+/// who has waited, for the caller to make ready, and takes 1 from `delta` for it; that is for
 /// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) afterwards. Go's `netpollunblock`.
 pub(in crate::runtime) fn netpollunblock(
     pd: &PollDesc,
     mode: Mode,
     ioready: bool,
     delta: &mut i32,
-) -> Option<&'static G> {
+) -> Option<Waiter> {
     let semaphore = pd.semaphore(mode);
     loop {
         let old = semaphore.load(Ordering::SeqCst);
@@ -36,8 +37,8 @@ pub(in crate::runtime) fn netpollunblock(
                 return None;
             }
             *delta -= 1;
-            // SAFETY: all but the constants is a parked G, and G's are never freed.
-            return Some(unsafe { &*old });
+            // It is none of the constants.
+            return Some(Waiter::found(old));
         }
     }
 }
@@ -47,11 +48,11 @@ pub(in crate::runtime) fn netpollunblock(
 /// ready. Go's `netpollready`.
 pub(super) fn netpollready(to_run: &GQueue, pd: &PollDesc, read: bool, write: bool) -> i32 {
     let mut delta = 0;
-    if read && let Some(rg) = netpollunblock(pd, Mode::Read, true, &mut delta) {
-        to_run.push_back(rg);
-    }
-    if write && let Some(wg) = netpollunblock(pd, Mode::Write, true, &mut delta) {
-        to_run.push_back(wg);
+    for (mode, ready) in [(Mode::Read, read), (Mode::Write, write)] {
+        if ready && let Some(waiter) = netpollunblock(pd, mode, true, &mut delta) {
+            // SAFETY: it was taken out; who polls has room, and holds no lock that making a goroutine takes.
+            to_run.push_back(unsafe { waiter.goroutine() });
+        }
     }
     delta
 }

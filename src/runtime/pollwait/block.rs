@@ -10,10 +10,11 @@ use std::ptr;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::data::atomic::{AtomicPtr, Ordering};
 use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
-use crate::runtime::lock::unlock;
+use crate::runtime::lock::{lock, unlock};
 use crate::runtime::netpoll::netpoll_adjust_waiters;
 use crate::runtime::netpoll::poll_desc::{Mode, PD_NIL, PD_READY, PD_WAIT, PollDesc, PollError};
 use crate::runtime::netpoll::ready::{cas, netpollunblock};
+use crate::runtime::netpoll::waiter::Waiter;
 use crate::runtime::sched::park::gopark;
 use crate::runtime::sched::ready::goready;
 
@@ -98,6 +99,27 @@ unsafe extern "C" fn netpollblockcommit(gp: *mut G, semaphore: *mut c_void) -> b
     parked
 }
 
+/// Puts `later` where a goroutine that parks would be, unless the descriptor is ready for `mode`, or a wait for that
+/// is pointless; says whether it has. Then whoever ends the wait has it. It throws as [`netpollblock`] does.
+pub(super) fn netpolllater(pd: &PollDesc, mode: Mode, later: Waiter) -> bool {
+    // A close and a deadline are published before they look at the semaphore, with the lock held. So either they are
+    // seen here, or they find what is put there.
+    lock(&pd.lock);
+    let waits = netpollcheckerr(pd, mode).is_ok() && {
+        let (semaphore, later) = (pd.semaphore(mode), later.in_semaphore());
+        let put = semaphore.compare_exchange(PD_NIL, later, Ordering::SeqCst, Ordering::SeqCst);
+        if put.is_err_and(|found| found != PD_READY) {
+            throw("runtime: double wait");
+        }
+        put.is_ok()
+    };
+    unlock(&pd.lock);
+    if waits {
+        netpoll_adjust_waiters(1);
+    }
+    waits
+}
+
 /// Ends the waits for reading, for writing, or both, after a deadline or a close. The lock of `pd` is held,
 /// and is released here.
 pub(super) fn end_waits(pd: &PollDesc, read: bool, write: bool) {
@@ -105,6 +127,9 @@ pub(super) fn end_waits(pd: &PollDesc, read: bool, write: bool) {
     let rg = if read { netpollunblock(pd, Mode::Read, false, &mut delta) } else { None };
     let wg = if write { netpollunblock(pd, Mode::Write, false, &mut delta) } else { None };
     unlock(&pd.lock);
-    rg.into_iter().chain(wg).for_each(goready);
+    for waiter in rg.into_iter().chain(wg) {
+        // SAFETY: it was taken out, the lock is released, and who ends a wait has room.
+        goready(unsafe { waiter.goroutine() });
+    }
     netpoll_adjust_waiters(delta);
 }

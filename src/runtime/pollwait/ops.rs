@@ -12,7 +12,10 @@ use crate::runtime::netpoll::cache::POLLCACHE;
 use crate::runtime::netpoll::epoll::{has_epoll, netpollclose, netpollopen};
 use crate::runtime::netpoll::netpoll_generic_init;
 use crate::runtime::netpoll::poll_desc::{Mode, PD_NIL, PD_READY, PollDesc, PollError};
-use crate::runtime::pollwait::block::{end_waits, forget_ready, netpollblock, netpollcheckerr};
+use crate::runtime::netpoll::waiter::{Later, Waiter};
+use crate::runtime::pollwait::block::{end_waits, forget_ready, netpollblock, netpollcheckerr, netpolllater};
+use crate::runtime::sched::poll::wake_net_poller_from_outside;
+use crate::runtime::sched::ready::goready;
 use crate::runtime::time::modify::deltimer;
 
 /// Makes the poller, unless it is made already. Go's `poll_runtime_pollServerInit`, in `netpoll.go`.
@@ -135,6 +138,22 @@ pub unsafe fn poll_runtime_poll_wait(pd: &'static PollDesc, mode: Mode) -> Resul
         // The deadline had passed, and was moved before this goroutine ran again: it waits on.
     }
     Ok(())
+}
+
+/// [`poll_runtime_poll_wait`] without a goroutine: one is made, of `later`, and made ready when the wait is over, or at
+/// once if there is nothing to wait for. It may be so for nothing, too. On any thread, with room.
+///
+/// # Safety
+/// As [`poll_runtime_poll_wait`], but [`poll_runtime_poll_close`] isn't called before the goroutine runs; the `make` of
+/// `later` may be called with it, once, on any thread.
+pub(crate) unsafe fn poll_runtime_poll_later(pd: &'static PollDesc, mode: Mode, later: *mut Later) {
+    let later = Waiter::later(later);
+    if netpolllater(pd, mode, later) {
+        wake_net_poller_from_outside();
+    } else {
+        // SAFETY: nobody else has it; it may be made, as the caller says.
+        goready(unsafe { later.goroutine() });
+    }
 }
 
 /// Whether there is something to read behind urgent data. If a signal is on its way then, Linux has a read fail with

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::nanotime;
-use crate::runtime::base::this::{getm, this_m};
+use crate::runtime::base::this::{acquirem, getm, releasem, this_m};
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GWAITING, M, sched};
 use crate::runtime::embed::trace::{Event, trace};
@@ -20,7 +20,7 @@ use crate::runtime::p::procs::Procs;
 use crate::runtime::p::runq::runqempty;
 use crate::runtime::sched::ready::injectglist;
 use crate::runtime::sched::timers::check_timers_no_p;
-use crate::runtime::sched::wake::wake_or_owe;
+use crate::runtime::sched::wake::{wake_or_owe, wakep};
 
 /// For a timer that is due at `when`: ends the poll in progress, if that would last longer, or wakes a P,
 /// if no M polls. Go's `wakeNetPoller`.
@@ -50,6 +50,19 @@ fn end_poll_after(when: i64) {
     if poller_poll_until == 0 || poller_poll_until > when {
         netpoll_break();
     }
+}
+
+/// For a descriptor that is waited for from now on, by no goroutine that parks: a caller without a P sees to it that an
+/// M polls. One that has a P will look for work there, and polls.
+///
+/// The wait is counted before this; an M that is about to sleep lets its P go, and then looks at the count
+/// ([`poll_or_stop`]): so one of the two sees the other, as in [`wake_net_poller`].
+pub(in crate::runtime) fn wake_net_poller_from_outside() {
+    let mp = acquirem();
+    if mp.is_none_or(|mp| mp.p().is_none()) && sched().lastpoll.load(Ordering::SeqCst) != 0 {
+        wakep();
+    }
+    releasem(mp);
 }
 
 /// Whether it makes sense to poll without waiting: a goroutine waits for the network, and no M waits in

@@ -1,6 +1,7 @@
 //! Sockets, and whatever else can be polled.
 
 mod faults;
+mod later;
 mod limits;
 mod pollable;
 mod storm;
@@ -9,5 +10,12 @@ mod udp_and_unix;
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] =
-    &[faults::TESTS, limits::TESTS, pollable::TESTS, storm::TESTS, tcp::TESTS, udp_and_unix::TESTS];
+pub const TESTS: &[&[Test]] = &[
+    faults::TESTS,
+    later::TESTS,
+    limits::TESTS,
+    pollable::TESTS,
+    storm::TESTS,
+    tcp::TESTS,
+    udp_and_unix::TESTS,
+];

@@ -37,7 +37,7 @@ fn main() {
         }
     }
     if args.names(IDLE) {
-        silent_clients(&args, runtime.block_on(serve(echo)));
+        silent_clients(&args, IDLE, runtime.block_on(serve(echo)));
     }
     for (workload, connections) in http::WORKLOADS {
         if args.names(workload) {

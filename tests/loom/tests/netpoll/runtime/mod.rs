@@ -15,9 +15,9 @@ pub(crate) use explore::explored_number;
 pub(crate) use netpoll::poll_desc::{Mode, PollDesc, PollError};
 pub(crate) use pollwait::deadline::poll_runtime_poll_set_deadline;
 pub(crate) use pollwait::ops::{
-    poll_runtime_poll_close, poll_runtime_poll_end, poll_runtime_poll_go_on, poll_runtime_poll_open,
-    poll_runtime_poll_reset, poll_runtime_poll_server_init, poll_runtime_poll_unblock,
-    poll_runtime_poll_wait,
+    poll_runtime_poll_close, poll_runtime_poll_end, poll_runtime_poll_go_on, poll_runtime_poll_later,
+    poll_runtime_poll_open, poll_runtime_poll_reset, poll_runtime_poll_server_init,
+    poll_runtime_poll_unblock, poll_runtime_poll_wait,
 };
 pub(crate) use sched::must_wait::must_wait;
 pub(crate) use time::duration::{nanos, until};

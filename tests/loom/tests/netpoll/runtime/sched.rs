@@ -39,6 +39,10 @@ pub(crate) mod park {
     }
 }
 
+pub(crate) mod poll {
+    pub(crate) fn wake_net_poller_from_outside() {}
+}
+
 pub(crate) mod ready {
     use crate::runtime::data::runtime2::G;
 

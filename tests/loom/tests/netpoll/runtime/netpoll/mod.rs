@@ -8,6 +8,8 @@ mod event;
 pub(crate) mod poll_desc;
 #[path = "../../../../../../src/runtime/netpoll/ready.rs"]
 pub(crate) mod ready;
+#[path = "../../../../../../src/runtime/netpoll/waiter.rs"]
+pub(crate) mod waiter;
 
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};

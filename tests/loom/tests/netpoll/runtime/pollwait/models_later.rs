@@ -1,0 +1,119 @@
+//! Waiting without a goroutine: one is made, once, when the wait is over.
+
+use loom::sync::{Condvar, Mutex};
+
+use crate::runtime::data::link::Link;
+use crate::runtime::data::runtime2::G;
+use crate::runtime::netpoll::waiter::Later;
+use crate::*;
+
+/// A goroutine that is to be made: it is there already, and waits to be made ready.
+#[repr(C)]
+struct Rest {
+    later: Later,
+    gp: &'static G,
+}
+
+impl Rest {
+    unsafe fn make(later: *mut Later) -> &'static G {
+        // SAFETY: the box of wait_later, which is this function's alone.
+        unsafe { Box::from_raw(later.cast::<Rest>()) }.gp
+    }
+}
+
+/// Waits as [`wait`] does, in a goroutine that is made when that is over. (goready finds out if that is twice.)
+fn wait_later(pd: &'static PollDesc) {
+    let (schedlink, ready, wakes) = (Link::null(), Mutex::new(false), Condvar::new());
+    let gp: &'static G = Box::leak(Box::new(G { schedlink, ready, wakes }));
+    let rest = Box::into_raw(Box::new(Rest { later: Later { make: Rest::make }, gp }));
+    // SAFETY: it is for this call.
+    unsafe { poll_runtime_poll_later(pd, Mode::Read, rest.cast()) };
+    let mut ready = gp.ready.lock().unwrap();
+    while !*ready {
+        ready = gp.wakes.wait(ready).unwrap();
+    }
+}
+
+/// [`Pipe::read`] that waits so.
+fn read_later(pipe: &Pipe, pd: &'static PollDesc) -> Result<(), PollError> {
+    loop {
+        poll_runtime_poll_reset(pd, Mode::Read)?;
+        if pipe.try_read() {
+            return Ok(());
+        }
+        wait_later(pd);
+    }
+}
+
+fn pipe() -> Arc<Pipe> {
+    Arc::new(Pipe(AtomicU32::new(0)))
+}
+
+#[test]
+fn no_byte_is_waited_for_in_vain() {
+    check(|| {
+        let (pd, pipe) = (open(), pipe());
+        let writer = {
+            let pipe = pipe.clone();
+            thread::spawn(move || (0..2).for_each(|_| pipe.write(pd)))
+        };
+        for _ in 0..2 {
+            assert_eq!(read_later(&pipe, pd), Ok(()));
+        }
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_close_when_it_becomes_ready() {
+    check(|| {
+        let (pd, pipe) = (open(), pipe());
+        let ready = thread::spawn(move || becomes_ready(pd));
+        let closes = thread::spawn(move || close(pd));
+        assert_eq!(read_later(&pipe, pd), Err(PollError::Closing));
+        ready.join().unwrap();
+        closes.join().unwrap();
+        // SAFETY: nobody waits.
+        unsafe { poll_runtime_poll_close(pd) };
+    });
+}
+
+#[test]
+fn a_deadline_when_it_becomes_ready() {
+    check(|| {
+        let (pd, pipe) = (open(), pipe());
+        set_deadline(pd, LATER, true, false);
+        let timer = thread::spawn(fires(&pd.rt));
+        let writer = {
+            let pipe = pipe.clone();
+            thread::spawn(move || pipe.write(pd))
+        };
+        if read_later(&pipe, pd).is_err() {
+            // The byte is there for who moves the deadline.
+            set_deadline(pd, 0, true, false);
+            assert_eq!(read_later(&pipe, pd), Ok(()));
+        }
+        timer.join().unwrap();
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_deadline_that_is_moved_to_the_past() {
+    check(|| {
+        let (pd, pipe) = (open(), pipe());
+        let moves = thread::spawn(move || set_deadline(pd, -1, true, true));
+        assert_eq!(read_later(&pipe, pd), Err(PollError::Timeout));
+        moves.join().unwrap();
+    });
+}
+
+#[test]
+fn an_end() {
+    check(|| {
+        let (pd, pipe) = (open(), pipe());
+        let ends = thread::spawn(move || poll_runtime_poll_end(pd, Mode::Read));
+        assert_eq!(read_later(&pipe, pd), Err(PollError::Timeout));
+        ends.join().unwrap();
+    });
+}

@@ -1,4 +1,4 @@
-//! Prints the tables of `docs/scale.md`: `gosched-scale calibrate`, `two`, `table`, `counts` or `variants`.
+//! Prints the tables of `docs/scale.md`: `gosched-scale calibrate`, `two`, `table`, `counts`, `sleeps` or `variants`.
 
 use std::env::args;
 use std::io::{self, Write};
@@ -20,8 +20,9 @@ fn main() {
         "two" => two(),
         "table" => table(),
         "counts" => counts(),
+        "sleeps" => sleeps(),
         "variants" => variants(),
-        _ => panic!("calibrate, two, table, counts or variants?"),
+        _ => panic!("calibrate, two, table, counts, sleeps or variants?"),
     }
 }
 
@@ -44,9 +45,24 @@ fn two() {
     for work in ALL {
         for procs in [1, 2] {
             let is = run(work, procs, 50_000, &Costs::measured(), Variant::default());
-            let events = [Event::FutexSleep, Event::Usleep, Event::PollSlept];
-            let slept = events.iter().map(|&event| is.counts.of(event)).sum::<u64>() as f64 / is.ops as f64;
-            println!("| {work:?} | {procs} | {:.1} | {slept:.5} |", is.ns_per_op());
+            println!("| {work:?} | {procs} | {:.1} | {:.5} |", is.ns_per_op(), slept(&is));
+        }
+    }
+}
+
+/// How often a thread has slept for an operation.
+fn slept(is: &Outcome) -> f64 {
+    let events = [Event::FutexSleep, Event::Usleep, Event::PollSlept];
+    events.iter().map(|&event| is.counts.of(event)).sum::<u64>() as f64 / is.ops as f64
+}
+
+/// How often threads sleep, and so are woken, with what it takes.
+fn sleeps() {
+    println!("| workload | P's | ns | sleeps |\n| --- | ---: | ---: | ---: |");
+    for work in ALL {
+        for procs in [2, 4, 8, 16, 32, 64, 128] {
+            let is = server(work, procs, Variant::default());
+            println!("| {work:?} | {procs} | {:.1} | {:.5} |", is.ns_per_op(), slept(&is));
         }
     }
 }

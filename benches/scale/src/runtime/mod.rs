@@ -11,5 +11,6 @@ pub(crate) mod m;
 mod mem;
 pub(crate) mod netpoll;
 pub(crate) mod p;
+mod preempt;
 pub(crate) mod sched;
 pub(crate) mod start;

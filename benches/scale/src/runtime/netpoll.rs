@@ -77,7 +77,7 @@ pub(crate) mod epoll {
 
     use super::{BREAK, EPOLL, TO_COME};
     use crate::runtime::data::atomic::Ordering;
-    use crate::runtime::data::gqueue::GList;
+    use crate::runtime::data::gqueue::{GList, GQueue};
     use crate::runtime::data::runtime2::G;
     use crate::sim::count::{Event, Part};
     use crate::sim::{self, cost};
@@ -162,11 +162,11 @@ pub(crate) mod epoll {
                 .take(EVENTS)
                 .collect()
         });
-        let list = GList::default();
+        let list = GQueue::default();
         for &gp in &come {
             // SAFETY: the address of a leaked G, which `expect` has put there.
-            list.push(unsafe { &*ptr::with_exposed_provenance::<G>(gp) });
+            list.push_back(unsafe { &*ptr::with_exposed_provenance::<G>(gp) });
         }
-        (list, come.len() as i32)
+        (list.pop_list(), come.len() as i32)
     }
 }

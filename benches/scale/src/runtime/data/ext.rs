@@ -4,6 +4,8 @@ use std::ffi::c_void;
 
 use crate::runtime::data::atomic::AtomicU32;
 use crate::runtime::data::cell::Cell;
+use crate::runtime::data::link::Link;
+use crate::runtime::data::runtime2::M;
 
 /// The words of a mutex, of which `lock/key.rs` is the protocol.
 #[repr(C)]
@@ -35,4 +37,21 @@ pub(crate) struct GExt {
 #[derive(Default)]
 pub(crate) struct MExt {
     pub(crate) system: Cell<bool>,
+    pub(crate) idle: Cell<bool>,
+    pub(crate) idle_before: Link<M>,
+    pub(crate) owes_wake: Cell<OwesWake>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum OwesWake {
+    #[default]
+    No,
+    IfNeeded,
+    Yes,
+}
+
+#[derive(Default)]
+pub(crate) struct PExt {
+    pub(crate) oldm: Link<M>,
 }

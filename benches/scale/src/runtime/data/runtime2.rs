@@ -9,7 +9,7 @@ use crate::runtime::data::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering,
 };
 use crate::runtime::data::cell::Cell;
-use crate::runtime::data::ext::{GExt, MExt, MutexKey, StackKind};
+use crate::runtime::data::ext::{GExt, MExt, MutexKey, PExt, StackKind};
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::held_p::HeldP;
 use crate::runtime::data::link::Link;
@@ -114,6 +114,7 @@ pub(crate) struct P {
     pub(crate) num_timers: AtomicU32,
     pub(crate) deleted_timers: AtomicU32,
     pub(crate) preempt: AtomicBool,
+    pub(crate) ext: PExt,
 }
 
 #[repr(C, align(64))]
@@ -219,6 +220,7 @@ impl P {
             num_timers: AtomicU32::new(0),
             deleted_timers: AtomicU32::new(0),
             preempt: AtomicBool::new(false),
+            ext: PExt::default(),
         }))
     }
 }

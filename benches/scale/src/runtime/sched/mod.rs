@@ -1,5 +1,7 @@
 //! What an M does next, as it ships; and a goroutine, which is a task.
 
+#[path = "../../../../../src/runtime/sched/found.rs"]
+mod found;
 #[path = "../../../../../src/runtime/sched/poll.rs"]
 pub(crate) mod poll;
 #[path = "../../../../../src/runtime/sched/ready.rs"]

@@ -3,6 +3,7 @@
 pub(super) use crate::runtime::sched::shipped_steal::Stolen;
 
 use crate::runtime::base::rand::cheaprand;
+use crate::runtime::data::ext::OwesWake;
 use crate::runtime::data::runtime2::{M, P};
 use crate::runtime::p::procs::procs;
 use crate::runtime::p::runq::{runqget, runqsteal};
@@ -51,6 +52,9 @@ fn fewer_rounds(mp: &M, pp: &'static P, tries: u32) -> Stolen {
             if !procs.idlep_mask.read(p2.id.get())
                 && let Some(gp) = runqsteal(pp.local(), p2.steal(), last)
             {
+                if last {
+                    mp.ext.owes_wake.set(OwesWake::Yes);
+                }
                 return Stolen::Work(gp, false);
             }
         }

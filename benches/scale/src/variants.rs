@@ -8,7 +8,7 @@ pub enum Lock {
     /// What ships.
     #[default]
     Shipped,
-    /// One waiter at a time spins, the others sleep at once: roughly Go's since 1.24.
+    /// One waiter at a time spins, the others sleep at once: roughly Go 1.27's.
     OneSpins,
     /// It goes from one to the next, a line's transfer each, and nobody sleeps: what a mutex could do at best.
     Queue,

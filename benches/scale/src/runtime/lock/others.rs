@@ -34,7 +34,7 @@ const SLEEPER: u32 = 4;
 const LOOKS: u32 = 40;
 const PAUSES: u64 = 30;
 
-/// As Go's since 1.24, roughly: one spins at a time, the others sleep, and an unlock wakes nobody as long as one spins.
+/// As Go 1.27's, roughly: one spins at a time, the others sleep, and an unlock wakes nobody as long as one spins.
 fn one_spins(key: &MutexKey) {
     let (mut spins, mut looks) = (false, 0);
     loop {

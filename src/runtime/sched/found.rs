@@ -24,6 +24,10 @@ pub(super) fn resetspinning(mp: &M) {
     if mp.spinning.get() {
         mp.stop_spinning();
     }
+    if sched().nmspinning.load(Ordering::SeqCst) != 0 {
+        // Another one looks before it gives up, and wakep would wake nobody: no lock for that, which all would want.
+        return;
+    }
     // Where no P is idle, wakep only has the next one that lets a P go look again.
     let nobody = sched().npidle.load(Ordering::SeqCst) == 0;
     if surely || nobody || is_work_left(procs()) || is_timer_left(procs()) {

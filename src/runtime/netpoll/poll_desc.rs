@@ -67,7 +67,7 @@ pub(super) const TAGGED_POINTER_BITS: u32 = 19;
 /// - `PD_WAIT`: a goroutine is about to park. When it is off its stack, its G is put there, unless
 ///   there is something else by then: `PD_READY`, or `PD_NIL` after a deadline or a close.
 /// - a G that has parked. Whoever replaces it makes it ready.
-/// - a [`Later`](super::waiter::Later), with a bit beside its address. Whoever replaces it makes the goroutine,
+/// - a `Later` (`waiter.rs`), with a bit beside its address. Whoever replaces it makes the goroutine,
 ///   and makes that ready.
 ///
 /// The fields that every wait and every event use come first, in one cache line.

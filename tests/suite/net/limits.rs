@@ -215,9 +215,11 @@ fn the_kernel_polls_before_it_sleeps(test: Test) {
                 .is_ok_and(|to| to.ends_with("anon_inode:[eventpoll]"))
         };
         let epfd = (0..100).find(is_epoll).expect("there is a poller");
-        // SAFETY: all zero are parameters, and the kernel writes them.
+        // SAFETY: all zero are parameters.
         let mut params: libc::epoll_params = unsafe { std::mem::zeroed() };
-        if unsafe { libc::ioctl(epfd, libc::EPIOCGPARAMS, &mut params) } == 0 {
+        // SAFETY: the kernel writes them.
+        let got = unsafe { libc::ioctl(epfd, libc::EPIOCGPARAMS, &mut params) };
+        if got == 0 {
             assert_eq!(params.busy_poll_usecs, 50);
             eprintln!("polls");
         }

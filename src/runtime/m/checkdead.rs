@@ -59,34 +59,50 @@ pub(in crate::runtime) fn checkdead() {
     if thread_wanted() || foreign_thread_may_wake() {
         return;
     }
-    if let Some(why) = deadlock() {
-        fatal(why);
+    match deadlock() {
+        Alive::No(why) => fatal(why),
+        Alive::Runnable { goid, status } => {
+            eprintln!("runtime: checkdead: find g {goid} in status {status}");
+            throw("checkdead: runnable g");
+        }
+        Alive::Maybe => {}
     }
 }
 
-/// Why no goroutine will ever run, unless a thread that isn't ours wakes one or makes one; none if that
-/// isn't so. No M runs, and `sched.lock` is held.
-fn deadlock() -> Option<&'static str> {
+/// Whether a goroutine will ever run, though no M does.
+enum Alive {
+    /// This is why none will, unless a thread that isn't ours wakes one or makes one.
+    No(&'static str),
+    /// This one could run, and somebody has to see to that.
+    Runnable { goid: u64, status: u32 },
+    /// A timer will see to it, or there is none that waits.
+    Maybe,
+}
+
+/// Looks at all goroutines. No M runs, and `sched.lock` is held.
+fn deadlock() -> Alive {
     let mut grunning = 0;
+    let mut runnable = None;
     for_each_g(|gp| {
         let status = readgstatus(gp);
         match status & !GSCAN {
             _ if is_lost(gp) => {}
             GWAITING | GPREEMPTED => grunning += 1,
-            GRUNNABLE | GRUNNING | GSYSCALL => {
-                eprintln!("runtime: checkdead: find g {} in status {status}", gp.goid.get());
-                throw("checkdead: runnable g");
-            }
+            GRUNNABLE | GRUNNING | GSYSCALL => runnable = Some((gp.goid.get(), status)),
             _ => {}
         }
     });
+    if let Some((goid, status)) = runnable {
+        return Alive::Runnable { goid, status };
+    }
     // No M runs, so no timer comes or goes.
     let timers = procs().allp.iter().any(|pp| pp.num_timers.load(Ordering::SeqCst) != 0);
     match grunning {
-        _ if timers => None,
+        _ if timers => Alive::Maybe,
         // Between two calls of run there may be none.
-        0 => (sched().ext.nrunwait.load(Ordering::SeqCst) > 0).then_some(NO_GOROUTINES),
-        _ => Some(ASLEEP),
+        0 if sched().ext.nrunwait.load(Ordering::SeqCst) == 0 => Alive::Maybe,
+        0 => Alive::No(NO_GOROUTINES),
+        _ => Alive::No(ASLEEP),
     }
 }
 
@@ -108,7 +124,14 @@ pub(in crate::runtime) fn foreign_threads_matter() -> bool {
 pub(in crate::runtime) fn deadlock_beside_foreign_threads() -> Option<&'static str> {
     assert_lock_held(&sched().lock);
     let run_waits = sched().ext.nrunwait.load(Ordering::SeqCst) > 0;
-    if running() != 0 || !run_waits || panicking() || future_waits() { None } else { deadlock() }
+    if running() != 0 || !run_waits || panicking() || future_waits() {
+        return None;
+    }
+    match deadlock() {
+        Alive::No(why) => Some(why),
+        // Such a thread has made it ready just now, and is about to wake an M for it.
+        Alive::Runnable { .. } | Alive::Maybe => None,
+    }
 }
 
 /// Whether a goroutine waits for a future. No M runs, and `sched.lock` is held.

@@ -103,6 +103,6 @@ pub(in crate::runtime) fn start_wanted_thread() {
     }
     unlock(&sched().lock);
     if pp.is_some() {
-        startm(pp, None, false);
+        startm(pp, None);
     }
 }

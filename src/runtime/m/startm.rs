@@ -59,23 +59,18 @@ pub(in crate::runtime) fn stopm(mp: &'static M) {
 }
 
 /// Gets some M to run `pp`, or an idle P, if there is one, where `pp` is none; makes an M
-/// if all are busy. That M gets `spinning`, if there is one. If
-/// `lockheld`, the caller holds `sched.lock`, which may be dropped in between. Go's
-/// `startm`.
-pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: Option<Spinning>, lockheld: bool) {
+/// if all are busy. That M gets `spinning`, if there is one. Go's `startm`, which can be called with `sched.lock` held:
+/// but who is woken wants that at once.
+pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: Option<Spinning>) {
     let mp = acquirem();
-    if !lockheld {
-        lock(&sched().lock);
-    }
+    lock(&sched().lock);
     let pp = match pp {
         Some(pp) => Some(pp),
         None if spinning.is_some() => throw("startm: P required for spinning=true"),
         None => pidleget(),
     };
     let Some(pp) = pp else {
-        if !lockheld {
-            unlock(&sched().lock);
-        }
+        unlock(&sched().lock);
         releasem(mp);
         return;
     };
@@ -92,15 +87,10 @@ pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: Option<Spinni
         if let Err(error) = made {
             no_thread(pp, spinning, &error);
         }
-        if lockheld {
-            lock(&sched().lock);
-        }
         releasem(mp);
         return;
     };
-    if !lockheld {
-        unlock(&sched().lock);
-    }
+    unlock(&sched().lock);
     if nmp.spinning.get() {
         throw("startm: m is spinning");
     }

@@ -32,7 +32,7 @@ pub(crate) fn sched_enable_user(enable: bool) {
         if sched().npidle.load(Ordering::SeqCst) == 0 {
             break;
         }
-        startm(None, None, false);
+        startm(None, None);
     }
 }
 

@@ -31,11 +31,11 @@ pub(in crate::runtime) fn handoffp(pp: &'static P) {
     }
     // Where findRunnable would find something, an M must be started.
     if !runqempty(pp.steal()) || sched().runqsize.load(Ordering::Relaxed) != 0 {
-        return startm(Some(pp), None, false);
+        return startm(Some(pp), None);
     }
     if turns_waiting() {
         if timers_are_due(pp) {
-            return startm(Some(pp), None, false);
+            return startm(Some(pp), None);
         }
         if hand_to_turn(pp) {
             return;
@@ -46,7 +46,7 @@ pub(in crate::runtime) fn handoffp(pp: &'static P) {
         && let Some(spinning) = Spinning::first()
     {
         sched().needspinning.store(0, Ordering::SeqCst);
-        return startm(Some(pp), Some(spinning), false);
+        return startm(Some(pp), Some(spinning));
     }
     lock(&sched().lock);
     if sched().gcwaiting.load(Ordering::SeqCst) {
@@ -57,14 +57,14 @@ pub(in crate::runtime) fn handoffp(pp: &'static P) {
     run_safe_point_fn_locked(pp);
     if sched().runqsize.load(Ordering::Relaxed) != 0 {
         unlock(&sched().lock);
-        return startm(Some(pp), None, false);
+        return startm(Some(pp), None);
     }
     // The last running P must not become idle while no M waits for the network.
     if sched().npidle.load(Ordering::SeqCst) == gomaxprocs() - 1
         && sched().lastpoll.load(Ordering::SeqCst) != 0
     {
         unlock(&sched().lock);
-        return startm(Some(pp), None, false);
+        return startm(Some(pp), None);
     }
     // For wake_net_poller, which may have to wake a P and so can't be called with the lock held.
     let when = nobarrier_wake_time(pp);

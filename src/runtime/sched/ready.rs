@@ -120,10 +120,10 @@ fn start_idle(n: i32) {
         let mp = acquirem();
         lock(&sched().lock);
         let pp = pidleget_spinning();
-        if pp.is_some() {
-            startm(pp, None, true);
-        }
         unlock(&sched().lock);
+        if pp.is_some() {
+            startm(pp, None);
+        }
         releasem(mp);
         if pp.is_none() {
             break;

@@ -98,7 +98,7 @@ fn wakep_slow() {
         return releasem(mp);
     };
     unlock(&sched().lock);
-    startm(Some(pp), Some(spinning), false);
+    startm(Some(pp), Some(spinning));
     releasem(mp);
 }
 

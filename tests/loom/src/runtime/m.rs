@@ -80,7 +80,7 @@ pub(crate) mod startm {
         static WITH: RefCell<Vec<(&'static P, Option<Spinning>)>> = RefCell::default();
     }
 
-    pub(crate) fn startm(pp: Option<&'static P>, spinning: Option<Spinning>, _lockheld: bool) {
+    pub(crate) fn startm(pp: Option<&'static P>, spinning: Option<Spinning>) {
         WITH.with(|with| with.borrow_mut().push((pp.expect("a P"), spinning)));
         STARTED.fetch_add(1, Ordering::SeqCst);
     }

@@ -129,32 +129,26 @@ fn submission_while_the_note_is_taken() {
     });
 }
 
-/// P 0 submits two, and one that looks for work takes one of them, or both while P 0 goes on: another P is idle.
-#[test]
-fn who_takes_one_of_two_looks_for_the_other() {
-    check(Some(3), || {
+/// P 0 submits two, and one that looks for work takes one of them, while another P is idle.
+fn two_against_one(submit_second: fn()) {
+    check(Some(3), move || {
         idle(2);
-        let spinner = thread::spawn(|| {
-            let mp = M::new(p(1));
-            search_and_drop(mp, true)
-        });
+        let spinner = thread::spawn(|| search_and_drop(M::new(p(1)), true));
         submit();
-        submit();
+        submit_second();
         spinner.join().unwrap();
         assert_conserved();
     });
 }
 
 #[test]
+fn who_takes_one_of_two_looks_for_the_other() {
+    two_against_one(submit);
+}
+
+#[test]
 fn who_takes_one_looks_for_one_of_the_global_queue() {
-    check(Some(3), || {
-        idle(2);
-        let spinner = thread::spawn(|| search_and_drop(M::new(p(1)), true));
-        submit();
-        submit_global();
-        spinner.join().unwrap();
-        assert_conserved();
-    });
+    two_against_one(submit_global);
 }
 
 #[test]

@@ -84,13 +84,14 @@ pub fn all() -> Vec<Operation> {
             assert_ne!(operation(|| block_on(goroutine)).unwrap(), goid());
         };
         "end while a future waits for it" => || {
-            let mut future = Task::waits(
-                go(|| {
-                    begin();
-                    7
-                })
-                .into_future(),
-            );
+            let (tx, rx) = bounded(0);
+            let ends = move || {
+                rx.recv().unwrap();
+                begin();
+                7
+            };
+            let mut future = Task::waits(go(ends).into_future());
+            tx.send(()).unwrap();
             while future.times_woken() == 0 {
                 yield_now();
             }

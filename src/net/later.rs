@@ -136,14 +136,17 @@ struct Rest<C> {
     created_at: &'static Location<'static>,
     inherited: Inherited,
     /// What the goroutine calls.
-    call: Option<C>,
+    call: C,
 }
+
+// SAFETY: what is inherited was made for this goroutine, and nobody else has any of it.
+unsafe impl<C: Send> Send for Rest<C> {}
 
 impl<C: FnOnce() + Send + 'static> Rest<C> {
     /// Boxes one, for [`make`](Self::make).
     fn boxed(created_at: &'static Location<'static>, inherited: Inherited, call: C) -> *mut Later {
         let later = Later { make: Self::make };
-        let rest = Box::into_raw(Box::new(Rest { later, created_at, inherited, call: Some(call) }));
+        let rest = Box::into_raw(Box::new(Rest { later, created_at, inherited, call }));
         release(rest);
         rest.cast()
     }
@@ -157,7 +160,16 @@ impl<C: FnOnce() + Send + 'static> Rest<C> {
         // SAFETY: so it is the first field of a box that nobody else has.
         let mut rest = unsafe { Box::from_raw(later.cast::<Self>()) };
         let inherited = mem::replace(&mut rest.inherited, Inherited::NONE);
-        match Builder::new().make_waiting(rest.created_at, &mut rest.call, inherited) {
+        let created_at = rest.created_at;
+        // The goroutine unpacks it: it may be larger than the stack here, which is g0's as a rule.
+        let unpack = move || {
+            let call = {
+                let rest = rest;
+                rest.call
+            };
+            call()
+        };
+        match Builder::new().make_waiting(created_at, &mut Some(unpack), inherited) {
             Ok(gp) => {
                 release(gp);
                 gp

@@ -13,7 +13,7 @@ use crate::runtime::data::runtime2::{M, sched};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::p::procs::{Procs, procs};
 use crate::runtime::preempt::ask::FORCE_PREEMPT_NS;
-use crate::runtime::sched::poll::end_longer_poll;
+use crate::runtime::sched::poll::{end_longer_poll, worth_polling};
 use crate::runtime::sched::timers::check_timers_no_p;
 use crate::runtime::sched::wake::{has_work, wakep};
 
@@ -30,7 +30,8 @@ pub(super) fn resetspinning(mp: &M) {
     }
     // Where no P is idle, wakep only has the next one that lets a P go look again.
     let nobody = sched().npidle.load(Ordering::SeqCst) == 0;
-    if surely || nobody || is_work_left(procs()) || is_timer_left(procs()) {
+    // A goroutine that waits for a descriptor would be found by who polls, and nobody does.
+    if surely || nobody || worth_polling() || is_work_left(procs()) || is_timer_left(procs()) {
         wakep();
     }
 }

@@ -127,6 +127,10 @@ pub(super) fn stoplockedm(mp: &'static M) {
         leave(mp);
     }
     if !mp.p.is_null() {
+        if mp.ext.owes_wake.get() != OwesWake::No {
+            // Its P goes to one M, and there may be work for several.
+            resetspinning(mp);
+        }
         handoffp(releasep(mp));
     }
     incidlelocked(1);

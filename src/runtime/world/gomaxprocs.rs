@@ -21,6 +21,7 @@ use crate::runtime::g::explored::exploring;
 use crate::runtime::g::newproc::{Maker, newproc1};
 use crate::runtime::lock::mutex::SharedMutex;
 use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::checkdead::incidlelocked;
 use crate::runtime::mem::sizes::fixed_kind;
 use crate::runtime::p::procs::gomaxprocs;
 use crate::runtime::sched::detach::hold_with_p;
@@ -119,6 +120,8 @@ pub(in crate::runtime) fn sysmon_update_gomaxprocs() {
 fn start_update(n: i32) {
     let name = &Name::new("GOMAXPROCS updater");
     let maker = Maker { name, created_at: Some(Location::caller()), callerpc: 0 };
+    // As if one locked M less were idle: it is runnable before an M is started for it.
+    incidlelocked(-1);
     if make_ps(n).is_ok()
         && let Ok(newg) = newproc1(update_max_procs, fixed_kind(), &maker)
     {
@@ -128,6 +131,7 @@ fn start_update(n: i32) {
         UPDATING.store(true, Ordering::Relaxed);
         enqueue(newg);
     }
+    incidlelocked(1);
 }
 
 /// What it runs. Go's `updateMaxProcsGoroutine`.

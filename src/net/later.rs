@@ -90,6 +90,8 @@ impl<T: AsFd> Sealed for Arc<Pollable<T>> {
 /// before this returns; the result of `f` is dropped there, and a panic ends as that of any goroutine that nobody joins.
 ///
 /// It can be called on any thread once the runtime has started, and waits only for its turn, while somebody else reads.
+/// Who calls it on a goroutine and then computes for long has what comes noticed late, by 10 ms as a rule, as nobody else may
+/// be polling.
 ///
 /// # Panics
 /// If the runtime hasn't started, or it must wait for its turn inside [`blocking`](crate::blocking). If there is no

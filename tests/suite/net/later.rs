@@ -31,6 +31,7 @@ tests! {
     it_panics_or_exits
     what_waits_takes_no_page
     whatever_comes_first
+    more_than_the_poller_has_room_for
 }
 
 /// Has a goroutine begin when `stream` is readable, which sends what `f` returns.
@@ -347,4 +348,22 @@ fn whatever_comes_first(test: Test) {
             assert_eq!(began.load(Ordering::Relaxed), 1);
         }
     });
+}
+
+/// It is sysmon that polls while this goroutine computes, on a small stack.
+fn more_than_the_poller_has_room_for(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let (a, mut b) = stream_pair();
+            let many = [7_u8; 300_000];
+            let sum = later(a, move |_| many.iter().map(|&byte| u64::from(byte)).sum::<u64>());
+            b.write_all(b"x").unwrap();
+            let mut got = sum.try_recv();
+            while got.is_err() {
+                got = sum.try_recv();
+            }
+            assert_eq!(got, Ok(7 * 300_000));
+        });
+    });
+    process.env("GOMAXPROCS", "1").env("GOSCHED_STACK_SIZE", "16777216").end().with("exit status: 0");
 }

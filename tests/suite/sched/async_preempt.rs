@@ -318,7 +318,9 @@ fn in_an_emulator_whose_handlers_have_a_stack_that_is_not_aligned(test: Test) {
     if Command::new(&emulator).arg("--version").output().is_err() {
         return test.skip(&format!("{emulator} is missing"));
     }
-    process.started_by(Command::new(emulator)).env("GOMAXPROCS", "1").end().with("exit status: 0");
+    // One signal is what this is about: with one each 20 µs, as `detach=2` has it, this emulator hangs once in a hundred runs.
+    let process = process.started_by(Command::new(emulator)).env("GOMAXPROCS", "1").env("GODEBUG", "");
+    process.end().with("exit status: 0");
 }
 
 preemptible! {

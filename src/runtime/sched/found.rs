@@ -17,6 +17,14 @@ use crate::runtime::sched::poll::{end_longer_poll, worth_polling};
 use crate::runtime::sched::timers::check_timers_no_p;
 use crate::runtime::sched::wake::{has_work, wakep};
 
+/// [`resetspinning`], for an M that has found work, or gives its P away, if it spins or owes a wake.
+#[inline(always)]
+pub(super) fn pay_wakes(mp: &M) {
+    if mp.spinning.get() || mp.ext.owes_wake.get() != OwesWake::No {
+        resetspinning(mp);
+    }
+}
+
 /// For an M that spins, or owes a wake, and has found work: it does so no more, and wakes another, if there is anything
 /// for that to do. Go's `resetspinning`, which doesn't ask.
 pub(super) fn resetspinning(mp: &M) {

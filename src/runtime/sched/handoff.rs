@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::nanotime;
-use crate::runtime::data::ext::OwesWake;
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GSCAN, M, P, sched};
 use crate::runtime::g::status::{dumpgstatus, readgstatus};
 use crate::runtime::lock::note::notewakeup;
@@ -20,7 +19,7 @@ use crate::runtime::p::runq::runqempty;
 use crate::runtime::p::stop::{run_safe_point_fn_locked, stopped_for_another};
 use crate::runtime::p::timers::run::nobarrier_wake_time;
 use crate::runtime::sched::detach::leave;
-use crate::runtime::sched::found::resetspinning;
+use crate::runtime::sched::found::pay_wakes;
 use crate::runtime::sched::poll::wake_net_poller;
 
 /// Gives `pp` to another M, if it has anything to do; else makes it idle. Called without a
@@ -99,10 +98,8 @@ fn hand_to_turn(pp: &'static P) -> bool {
 #[cold]
 #[inline(never)]
 pub(super) fn let_turn(mp: &'static M, pp: &'static P) -> bool {
-    if mp.spinning.get() || mp.ext.owes_wake.get() != OwesWake::No {
-        // Before: it may make a thread, which takes malloc's lock, and who is off the list can't be let go.
-        resetspinning(mp);
-    }
+    // Before: it may make a thread, which takes malloc's lock, and who is off the list can't be let go.
+    pay_wakes(mp);
     lock(&sched().lock);
     let turn = take_turn();
     unlock(&sched().lock);
@@ -127,10 +124,8 @@ pub(super) fn stoplockedm(mp: &'static M) {
         leave(mp);
     }
     if !mp.p.is_null() {
-        if mp.ext.owes_wake.get() != OwesWake::No {
-            // Its P goes to one M, and there may be work for several.
-            resetspinning(mp);
-        }
+        // Its P goes to one M, and there may be work for several.
+        pay_wakes(mp);
         handoffp(releasep(mp));
     }
     incidlelocked(1);

@@ -12,7 +12,6 @@ use crate::runtime::arch::mcall;
 use crate::runtime::arch::sanitizer::release;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{getm, goroutine};
-use crate::runtime::data::ext::OwesWake;
 use crate::runtime::data::runtime2::{
     G, GRUNNABLE, GRUNNING, GSCAN, GWAITING, M, Mutex, TraceBlockReason, Unlockf, WaitReason,
 };
@@ -23,7 +22,7 @@ use crate::runtime::lock::port::PortMutex;
 use crate::runtime::lock::unlock;
 use crate::runtime::m::lockosthread::wire_while_panicking;
 use crate::runtime::sched::detach::need_p;
-use crate::runtime::sched::found::resetspinning;
+use crate::runtime::sched::found::pay_wakes;
 use crate::runtime::sched::schedule::{dropg, execute, schedule};
 
 /// [`proc::gopark`](crate::proc::gopark) without the check of the stack. Go's `gopark`.
@@ -129,10 +128,8 @@ unsafe extern "C" fn park_m(gp: *mut G) -> ! {
             if mp.p.is_null() {
                 need_p(mp);
             }
-            if mp.ext.owes_wake.get() != OwesWake::No {
-                // `unlockf` has made another one ready, or started a timer.
-                resetspinning(mp);
-            }
+            // `unlockf` may have made another one ready, or started a timer.
+            pay_wakes(mp);
             // SAFETY: on g0 of `mp`, which has a P. The G is runnable and on no queue, as nothing makes
             // it ready if `unlockf` returns false; and if it is locked, then to this M, where it ran.
             unsafe { execute(mp, gp, true) }

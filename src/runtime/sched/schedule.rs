@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::gogo;
 use crate::runtime::base::fatal::{overflow, throw};
-use crate::runtime::data::ext::OwesWake;
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, P, sched};
 use crate::runtime::embed::hooks::hooks;
 use crate::runtime::embed::trace::{Event, trace};
@@ -22,7 +21,7 @@ use crate::runtime::p::stop::{asked_to_stop, run_safe_point_fn};
 use crate::runtime::p::timers::run::nobarrier_wake_time;
 use crate::runtime::sched::detach::leave;
 use crate::runtime::sched::disable::{hold_back, user_disabled};
-use crate::runtime::sched::found::resetspinning;
+use crate::runtime::sched::found::pay_wakes;
 use crate::runtime::sched::handoff::{let_turn, startlockedm, stoplockedm};
 use crate::runtime::sched::poll::{poll_now, poll_or_stop};
 use crate::runtime::sched::steal::{Stolen, steal_work};
@@ -57,9 +56,7 @@ pub(super) unsafe fn schedule(mp: &'static M) -> ! {
             throw("schedule: spinning with local work");
         }
         let (gp, inherit_time, try_wake_p) = find_runnable(mp);
-        if mp.spinning.get() || mp.ext.owes_wake.get() != OwesWake::No {
-            resetspinning(mp);
-        }
+        pay_wakes(mp);
         if user_disabled() && hold_back(gp) {
             continue;
         }

@@ -72,6 +72,13 @@ fn skipped(test: Test) -> bool {
     test.skipped_in_emulator("its threads are bound as the host's are")
 }
 
+/// A process that follows the affinity alone, if the machine can do this.
+fn alone(test: Test, body: fn()) {
+    if !skipped(test) {
+        test.process(body).env("GODEBUG", "containermaxprocs=0").end().with("exit status: 0");
+    }
+}
+
 /// What a process has at first: its processors, and as many P's.
 fn begin() -> libc::cpu_set_t {
     let all = processors();
@@ -81,10 +88,7 @@ fn begin() -> libc::cpu_set_t {
 }
 
 fn follows_the_affinity(test: Test) {
-    if skipped(test) {
-        return;
-    }
-    let process = test.process(|| {
+    alone(test, || {
         let all = begin();
         run(|| {
             let before = gomaxprocs();
@@ -115,19 +119,14 @@ fn follows_the_affinity(test: Test) {
             }
         });
     });
-    process.env("GODEBUG", "containermaxprocs=0").end().with("exit status: 0");
 }
 
 fn follows_it_from_one_run_to_the_next(test: Test) {
-    if skipped(test) {
-        return;
-    }
-    let process = test.process(|| {
+    alone(test, || {
         let all = begin();
         bind(&first(&all));
         while run(gomaxprocs) != 1 {}
     });
-    process.env("GODEBUG", "containermaxprocs=0").end().with("exit status: 0");
 }
 
 fn does_not_follow_where_somebody_has_said_a_number(test: Test) {
@@ -171,10 +170,7 @@ fn switches() -> u64 {
 }
 
 fn nobody_is_woken_for_it(test: Test) {
-    if skipped(test) {
-        return;
-    }
-    let process = test.process(|| {
+    alone(test, || {
         let all = begin();
         let before = gomaxprocs();
         // For some seconds sysmon still hands memory back, and looks then.
@@ -193,14 +189,10 @@ fn nobody_is_woken_for_it(test: Test) {
         assert_eq!((switches(), gomaxprocs()), (seen, before));
         while run(gomaxprocs) != 1 {}
     });
-    process.env("GODEBUG", "containermaxprocs=0").end().with("exit status: 0");
 }
 
 fn explorations_keep_their_one(test: Test) {
-    if skipped(test) {
-        return;
-    }
-    let process = test.process(|| {
+    alone(test, || {
         let all = begin();
         bind(&first(&all));
         let begun = Instant::now();
@@ -213,5 +205,4 @@ fn explorations_keep_their_one(test: Test) {
         assert!(begun.elapsed() >= LONG);
         while run(gomaxprocs) != 1 {}
     });
-    process.env("GODEBUG", "containermaxprocs=0").end().with("exit status: 0");
 }

@@ -8,10 +8,11 @@ use gosched::labels::with_labels;
 use gosched::pprof::{self, Profile};
 use gosched::proc::{Event, set_tracer};
 use gosched::trace::{self, FlightRecorder};
-use gosched::{Builder, go, run, scope, set_gomaxprocs, yield_now};
+use gosched::{Builder, go, num_goroutine, run, scope, set_gomaxprocs, yield_now};
 
 use super::reader;
 use super::summary::Summary;
+use crate::harness::goroutines::wait_until;
 use crate::harness::{Test, tests};
 
 tests! {
@@ -119,6 +120,8 @@ fn processors_that_come_back_are_known(test: Test) {
                 recorder.start().unwrap();
                 set_gomaxprocs(PROCS.try_into().unwrap());
                 meet();
+                // A scope waits for what its goroutines do, and not until they are gone.
+                wait_until(|| num_goroutine() == 1);
                 let mut kept = Vec::new();
                 recorder.write_to(&mut kept).unwrap();
                 recorder.stop();

@@ -22,7 +22,8 @@ pub fn go_until_it_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'stat
     handle
 }
 
-/// Runs `f` on a goroutine when the caller waits.
+/// Runs `f` on a goroutine when the caller waits. For tests that go instruction by instruction.
+#[cfg(target_arch = "x86_64")]
 pub fn go_when_this_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let this = proc::getg().expose_provenance();
     go(move || {

@@ -55,10 +55,13 @@ fn so_does_goexit() {
     assert!(panics(|| testing::Test::new("exits").run(|| goexit())).contains("goexit"));
 }
 
+/// Longer than it takes a goroutine to come to what it does, on a slow machine.
+const LONG: Duration = Duration::from_secs(2);
+
 fn one_that_hangs(test: Test) {
-    let process = test.process(|| testing::Test::new("hangs").timeout(50 * MS).run(waits_for_ever));
+    let process = test.process(|| testing::Test::new("hangs").timeout(LONG).run(waits_for_ever));
     let ended = process.end();
-    ended.with("exit status: 101").says("the test \"hangs\" hasn't ended after 50ms");
+    ended.with("exit status: 101").says("the test \"hangs\" hasn't ended after 2s");
     ended.says("\"hangs\" [chan receive]").says("waits_for_ever");
 }
 
@@ -69,8 +72,8 @@ fn one_that_computes_for_ever(test: Test) {
             spin_loop();
         }
     }
-    let process = test.process(|| testing::Test::new("computes").timeout(50 * MS).run(computes_for_ever));
-    process.end().with("exit status: 101").says("hasn't ended after 50ms").says("computes_for_ever");
+    let process = test.process(|| testing::Test::new("computes").timeout(LONG).run(computes_for_ever));
+    process.end().with("exit status: 101").says("hasn't ended after 2s").says("computes_for_ever");
 }
 
 fn one_that_leaves_goroutines(test: Test) {

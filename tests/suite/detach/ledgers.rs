@@ -32,7 +32,7 @@ fn torture(test: Test, procs: usize) {
         let mut rng = Rng::seeded();
         let seconds = number("STRESS_SECONDS");
         // SAFETY: sets a timer, and what hangs is killed.
-        unsafe { libc::alarm(120 + 2 * seconds.unwrap_or(0) as u32) };
+        unsafe { libc::alarm(600 + 2 * seconds.unwrap_or(0) as u32) };
         let done: Vec<AtomicU64> = SCENARIOS.iter().map(|_| AtomicU64::new(0)).collect();
         run(|| {
             scope(|s| {

@@ -35,12 +35,8 @@ tests! {
 const NEVER: i32 = 7;
 
 /// How a process ends in which a goroutine waits for another, on one P, in a loop. `first` is called on it.
-fn a_loop(test: Test, godebug: &str, before: fn(), first: fn()) -> Ended {
+fn a_loop(test: Test, godebug: &str, before: fn(), first: impl Fn() + Sync) -> Ended {
     let process = test.process(|| {
-        thread::spawn(|| {
-            thread::sleep(Duration::from_secs(2));
-            exit(NEVER);
-        });
         before();
         run(|| {
             static FLAG: AtomicBool = AtomicBool::new(false);
@@ -57,7 +53,13 @@ fn a_loop(test: Test, godebug: &str, before: fn(), first: fn()) -> Ended {
 fn nothing() {}
 
 fn never_ends(test: Test, godebug: &str, before: fn(), first: fn()) -> Ended {
-    let ended = a_loop(test, godebug, before, first);
+    let ended = a_loop(test, godebug, before, || {
+        thread::spawn(|| {
+            thread::sleep(Duration::from_secs(2));
+            exit(NEVER);
+        });
+        first();
+    });
     ended.with(&format!("exit status: {NEVER}"));
     ended
 }
@@ -120,7 +122,7 @@ fn no_more_than_the_limit(test: Test) {
             scope(|s| {
                 for _ in 0..50 {
                     s.go(|| {
-                        thread::sleep(20 * MS);
+                        thread::sleep(200 * MS);
                         assert!(threads() <= MAX + 10, "{} threads", threads());
                     });
                 }

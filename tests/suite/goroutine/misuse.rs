@@ -132,7 +132,7 @@ fn wait_group_used_again_too_early(test: Test) {
             assert_eq!(text(&*payload), "gosched: WaitGroup is reused before previous wait has returned");
         });
     });
-    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+    process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
 }
 
 fn goexit_of_main(test: Test) {

@@ -4,8 +4,18 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use gosched::chan::bounded;
-use gosched::runtime2::{G, GWAITING};
+use gosched::runtime2::{G, GWAITING, WaitReason};
 use gosched::{JoinHandle, go, proc, yield_now};
+
+/// Whether there is this G, and it waits for what it has called, and not, on its way there, for the P that it has lost.
+pub fn waits(gp: *mut G) -> bool {
+    // SAFETY: G's are never freed.
+    let Some(g) = (unsafe { gp.as_ref() }) else { return false };
+    // SAFETY: the same.
+    let is_waiting = || unsafe { proc::readgstatus(gp) } == GWAITING;
+    // Why is said before: it may have gone on between the two.
+    is_waiting() && g.waitreason.get() != WaitReason::Preempted && is_waiting()
+}
 
 /// Runs `f` on a goroutine, and returns when it waits in there, or has ended, as a short wait may on a slow machine.
 pub fn go_until_it_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
@@ -15,8 +25,7 @@ pub fn go_until_it_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'stat
         f()
     });
     let gp: *mut G = std::ptr::with_exposed_provenance_mut(rx.recv().unwrap());
-    // SAFETY: G's are never freed.
-    while unsafe { proc::readgstatus(gp) } != GWAITING && !handle.is_finished() {
+    while !waits(gp) && !handle.is_finished() {
         yield_now();
     }
     handle
@@ -28,8 +37,7 @@ pub fn go_when_this_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'sta
     let this = proc::getg().expose_provenance();
     go(move || {
         let gp: *mut G = std::ptr::with_exposed_provenance_mut(this);
-        // SAFETY: G's are never freed.
-        while unsafe { proc::readgstatus(gp) } != GWAITING {
+        while !waits(gp) {
             yield_now();
         }
         f()
@@ -41,8 +49,7 @@ pub fn go_when_this_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'sta
 pub fn until_it_waits(parked: &AtomicPtr<G>) -> *mut G {
     loop {
         let gp = parked.load(Ordering::Relaxed);
-        // SAFETY: G's are never freed.
-        if !gp.is_null() && unsafe { proc::readgstatus(gp) } == GWAITING {
+        if waits(gp) {
             return gp;
         }
         yield_now();

@@ -154,7 +154,7 @@ fn stopped_anywhere(test: Test) {
             let mut rng = Rng::seeded();
             let seconds = number("STRESS_SECONDS").unwrap_or(1);
             // SAFETY: sets a timer, and what hangs is killed.
-            unsafe { libc::alarm(120 + 2 * seconds as u32) };
+            unsafe { libc::alarm(600 + 2 * seconds as u32) };
             let (done, sink) = (AtomicU64::new(0), File::create("/dev/null").unwrap());
             run(|| {
                 scope(|s| {

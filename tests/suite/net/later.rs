@@ -14,6 +14,7 @@ use gosched::net::{Readable, TcpStream, UnixStream, go_when_readable};
 use gosched::sync::WaitGroup;
 use gosched::{blocking, go, goexit, goroutine_local, num_goroutine, run, scope, yield_now};
 
+use crate::harness::goroutines::wait_until;
 use crate::harness::polled::*;
 use crate::harness::rng::Rng;
 use crate::harness::sockets::{listen, tcp_pair, to_be_reset};
@@ -306,6 +307,8 @@ fn what_waits_takes_no_page(test: Test) {
                 peer.write_all(b"x").unwrap();
             }
             group.wait();
+            // The last of them may still be about to end.
+            wait_until(|| num_goroutine() == goroutines);
             each
         };
         // The first time its code comes into memory, too.

@@ -6,11 +6,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use gosched::chan::bounded;
-use gosched::runtime2::GWAITING;
 use gosched::{go, proc, run, yield_now};
 
 use super::traceback::{GO_ON, RAW, SPINNING, outer, spins};
-use crate::harness::goroutines::until_it_waits;
+use crate::harness::goroutines::{until_it_waits, waits};
 use crate::harness::{Test, tests};
 
 tests! {
@@ -61,12 +60,7 @@ fn quits() {
     run(|| {
         let (_tx, rx) = bounded::<()>(0);
         thread::spawn(|| {
-            let waits = || {
-                let gp = RAW.load(Ordering::Relaxed);
-                // SAFETY: G's are never freed.
-                !gp.is_null() && unsafe { proc::readgstatus(gp) } == GWAITING
-            };
-            while !waits() {
+            while !waits(RAW.load(Ordering::Relaxed)) {
                 thread::yield_now();
             }
             ask_to_quit();

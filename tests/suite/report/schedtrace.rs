@@ -139,7 +139,8 @@ fn details_are_gos(test: Test) {
     // At first there may be no goroutine.
     let has_all = |report: &&[Line]| report.iter().any(|line| line.subject.starts_with('G'));
     let three = |lines: &[Line]| reports(lines).into_iter().filter(has_all).count() == 3;
-    let lines = traced(test, "schedtrace=10,scheddetail=1", three);
+    // Of who has lost its P more is said than Go knows.
+    let lines = traced(test, "schedtrace=10,scheddetail=1,detach=0", three);
     let go = Line::all(GO);
     let go = shapes(go.iter().filter(|line| line.queues.is_empty()));
     assert_eq!(go.len(), 4);

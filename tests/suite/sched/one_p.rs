@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::sync::Mutex;
-use gosched::{JoinHandle, go, run, yield_now};
+use gosched::{JoinHandle, go, proc, run, yield_now};
 
 use crate::harness::process::Ended;
 use crate::harness::{Test, tests};
@@ -45,6 +45,8 @@ fn the_last_made_runs_first(test: Test) {
 
 fn yields_take_turns(test: Test) {
     let ended = with_one_p(test, || {
+        // One that has lost its P takes no turn before it has it again.
+        proc::set_detach(false);
         let turns = Arc::new(Mutex::new([0; 5]));
         let handles: Vec<JoinHandle<[u32; 5]>> = (0..5)
             .map(|i| {

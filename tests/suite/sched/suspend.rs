@@ -10,9 +10,10 @@ use std::thread;
 use gosched::chan::hchan::{Hchan, Type, chanrecv1, chansend1, makechan};
 use gosched::proc;
 use gosched::runtime2::{G, GRUNNING, GSCAN, GSCANRUNNABLE, GSCANWAITING, GWAITING, WaitReason};
-use gosched::{go, morestack_check, run, yield_now};
+use gosched::{go, morestack_check, num_goroutine, run, yield_now};
 
 use crate::harness::asked::run_asked;
+use crate::harness::goroutines::wait_until;
 use crate::harness::rng::Rng;
 use crate::harness::{Test, tests};
 
@@ -255,6 +256,7 @@ fn a_dead_one_stays_dead(test: Test) {
                 yield_now();
             }
             let gp = handle.join().unwrap();
+            wait_until(|| num_goroutine() == 1);
             let on_a_thread = move || {
                 // SAFETY: a G is one for good; the thread isn't the runtime's.
                 unsafe {

@@ -151,6 +151,8 @@ fn gomaxprocs_changes_while_goroutines_run() {
 
 fn user_goroutines_wait_while_they_are_disabled() {
     run(|| {
+        // One that has lost its P goes on.
+        proc::set_detach(false);
         let counting = Counting::start(4);
         // SAFETY: this goroutine goes on all the same, and enables the others again.
         unsafe {

@@ -71,7 +71,7 @@ fn no_memory_for_a_stack(test: Test) {
             more.into_iter().enumerate().for_each(|(i, handle)| assert_eq!(handle.join().unwrap(), i));
         });
     });
-    with_reserve(process).env("GOMAXPROCS", "1").end().with("exit status: 0");
+    with_reserve(process).env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
 }
 
 fn no_memory_for_a_large_stack(test: Test) {

@@ -38,6 +38,8 @@ fn a_tracer_of_the_programs_gets_the_same_events(test: Test) {
             // SAFETY: the tracer counts, and nothing else.
             unsafe { set_tracer(tracer) };
             make();
+            // One that is about to end would be in the trace, too.
+            wait_until(|| num_goroutine() == 1);
             let mut recorder = FlightRecorder::new();
             recorder.start().unwrap();
             make();

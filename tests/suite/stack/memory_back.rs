@@ -356,13 +356,14 @@ fn before_the_runtime_runs(test: Test) {
 /// Each stack of several goroutines has a guard page.
 pub(super) fn check_guards() {
     static LOWS: [AtomicUsize; 40] = [const { AtomicUsize::new(0) }; 40];
+    static SEEN: AtomicBool = AtomicBool::new(false);
 
-    /// Notes where its stack ends, and waits until all have: none has the place of another.
+    /// Notes where its stack ends, and has it until that was looked at: what is free has no guard once it goes back.
     fn enrol(i: usize) {
         fill(i % FRAMES, i, &mut || {
             // SAFETY: the running G.
             LOWS[i].store(unsafe { (*proc::getg()).stack.get().lo }, Ordering::Release);
-            while LOWS.iter().any(|low| low.load(Ordering::Acquire) == 0) {
+            while !SEEN.load(Ordering::Relaxed) {
                 // SAFETY: on a goroutine without thread-locals.
                 unsafe { proc::gosched() };
             }
@@ -373,6 +374,7 @@ pub(super) fn check_guards() {
     }
 
     LOWS.iter().for_each(|low| low.store(0, Ordering::Relaxed));
+    SEEN.store(false, Ordering::Relaxed);
     for i in 0..LOWS.len() {
         if i % 2 == 0 {
             Builder::new().stack_size(64 << 10 << (i % 4)).go(move || enrol(i)).expect("memory");
@@ -381,10 +383,14 @@ pub(super) fn check_guards() {
             unsafe { proc::newproc(Some(enrol_raw), ptr::without_provenance_mut(i)) };
         }
     }
-    ended();
+    while LOWS.iter().any(|low| low.load(Ordering::Acquire) == 0) {
+        yield_now();
+    }
     let mut probe = Probe::new();
     for low in LOWS.iter().map(|low| low.load(Ordering::Acquire)) {
         let guard = [low - page_size(), low - 1];
         assert!(!guard.iter().any(|&addr| probe.readable(addr)), "{low:#x} has no guard");
     }
+    SEEN.store(true, Ordering::Relaxed);
+    ended();
 }

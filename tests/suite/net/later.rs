@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use gosched::chan::{Receiver, bounded};
+use gosched::chan::{Receiver, Sender, bounded};
 use gosched::labels::{labels, with_labels};
 use gosched::net::{Readable, TcpStream, UnixStream, go_when_readable};
 use gosched::sync::WaitGroup;
@@ -195,22 +195,23 @@ fn others_use_it_meanwhile(test: Test) {
     with_one_p_and_several(test, || {
         let (a, mut b) = stream_pair();
         let a = Arc::new(a);
-        let first = later(a.clone(), |a| read_one(&*a).unwrap());
+        // Who of them reads what is up to them.
+        let (tx, rx) = bounded(3);
+        let reads = |tx: Sender<u8>| move |a: Arc<UnixStream>| tx.send(read_one(&*a).unwrap()).unwrap();
+        go_when_readable(a.clone(), reads(tx.clone()));
         (&*a).write_all(b"!").unwrap();
         assert_eq!(read_one(&b).unwrap(), b'!');
-        let second = {
+        let (second, third) = (reads(tx.clone()), reads(tx));
+        drop(go({
             let a = a.clone();
-            go(move || read_one(&*a).unwrap())
-        };
-        let third = {
-            let a = a.clone();
-            go(move || later(a, |a| read_one(&*a).unwrap()).recv().unwrap())
-        };
+            move || second(a)
+        }));
+        drop(go(move || go_when_readable(a, third)));
         let_them_wait();
         b.write_all(b"x").unwrap();
-        assert_eq!(first.recv().unwrap(), b'x');
+        assert_eq!(rx.recv(), Ok(b'x'));
         b.write_all(b"yz").unwrap();
-        let mut both = [second.join().unwrap(), third.join().unwrap()];
+        let mut both = [rx.recv().unwrap(), rx.recv().unwrap()];
         both.sort();
         assert_eq!(&both, b"yz");
     });

@@ -20,11 +20,11 @@ use gosched::chan::{
     Receiver, RecvError, RecvFuture, SendError, Sender, TryRecvError, TrySendError, bounded, never,
 };
 use gosched::time::{Timer, after};
-use gosched::{PanicMode, block_on, blocking, go, num_goroutine, run, scope, set_panic_mode};
+use gosched::{PanicMode, block_on, blocking, go, run, scope, set_panic_mode};
 
 use crate::harness::explored::{each, in_any_order};
 use crate::harness::futures::{Task, Woken, for_a_while, waits_and_calls};
-use crate::harness::goroutines::{go_until_it_waits, wait_until};
+use crate::harness::goroutines::{go_until_it_waits, others_ended, wait_until};
 use crate::harness::rng::{Rng, number};
 use crate::harness::{run_with_procs, tests};
 
@@ -379,7 +379,7 @@ fn wakers_do_what_they_like() {
         set_panic_mode(PanicMode::Die);
         let future = waits(&rx, || resume_unwind(Box::new("gone")));
         blocking(|| tx.try_send(3).unwrap());
-        wait_until(|| num_goroutine() == 1);
+        others_ended();
         assert_eq!(block_on(future), Ok(3));
 
         // It drops the last handle of the side that wakes it.
@@ -525,7 +525,7 @@ fn storm(procs: usize) {
             assert!(received >= sent, "{sent} were sent, and {received} received");
             assert!(set.into_inner().unwrap().is_empty(), "values are gone, and weren't dropped");
         }
-        wait_until(|| num_goroutine() == 1);
+        others_ended();
     });
 }
 

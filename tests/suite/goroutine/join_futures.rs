@@ -9,10 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 use gosched::chan::bounded;
-use gosched::{Builder, block_on, go, goexit, goid, num_goroutine, run, yield_now};
+use gosched::{Builder, block_on, go, goexit, goid, run, yield_now};
 
 use crate::harness::futures::{Task, for_a_while};
-use crate::harness::goroutines::wait_until;
+use crate::harness::goroutines::{others_ended, wait_until};
 use crate::harness::panics::panics;
 use crate::harness::rng::{Rng, number};
 use crate::harness::{Test, run_with_procs, tests};
@@ -90,7 +90,7 @@ fn dropped() {
         assert_eq!(Arc::strong_count(&woken), 1);
         tx.send(7).unwrap();
         ended.recv().unwrap();
-        wait_until(|| num_goroutine() == 1);
+        others_ended();
         assert_eq!(woken.0.load(Ordering::SeqCst), 0);
     });
 }
@@ -182,7 +182,7 @@ fn storm(test: Test, procs: usize) {
                 })
                 .collect();
             workers.into_iter().for_each(|worker| worker.join().unwrap());
-            wait_until(|| num_goroutine() == 1);
+            others_ended();
         });
     });
     process.end().with("exit status: 0");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use gosched::chan::bounded;
 use gosched::runtime2::{G, GWAITING, WaitReason};
-use gosched::{JoinHandle, go, proc, yield_now};
+use gosched::{JoinHandle, go, num_goroutine, proc, yield_now};
 
 /// Whether there is this G, and it waits for what it has called, and not, on its way there, for the P that it has lost.
 pub fn waits(gp: *mut G) -> bool {
@@ -54,6 +54,12 @@ pub fn until_it_waits(parked: &AtomicPtr<G>) -> *mut G {
         }
         yield_now();
     }
+}
+
+/// Waits until all goroutines but this one have left their stacks, which is later than who waits for them goes on. The
+/// count may be wrong for a moment while dead ones are handed back.
+pub fn others_ended() {
+    wait_until(|| num_goroutine() == 1);
 }
 
 pub fn wait_until(condition: impl Fn() -> bool) {

@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::thread;
 
 use gosched::proc;
-use gosched::runtime2::{G, GWAITING, TraceBlockReason, WaitReason};
+use gosched::runtime2::{G, TraceBlockReason, WaitReason};
 use gosched::{preemptible, run};
 
 use crate::harness::process::Process;
-use crate::harness::{Test, tests};
+use crate::harness::{Test, goroutines, tests};
 
 tests! {
     std_backtrace_ends_at_the_base
@@ -236,18 +236,15 @@ fn parked() {
         WAITING.store(proc::getg(), Ordering::Relaxed);
         waits(&rx);
     });
-    let waits = || {
-        let gp = WAITING.load(Ordering::Relaxed);
-        // SAFETY: G's are never freed.
-        !gp.is_null() && unsafe { proc::readgstatus(gp) } == GWAITING
-    };
     for reason in WaitReason::ALL {
         // SAFETY: nothing wakes it, and `parks` only counts.
         drop(gosched::go(move || unsafe {
             proc::gopark(Some(parks), ptr::null_mut(), reason, TraceBlockReason::Generic, 1)
         }));
     }
-    while !waits() || PARKS.load(Ordering::Relaxed) < WaitReason::ALL.len() {
+    while !goroutines::waits(WAITING.load(Ordering::Relaxed))
+        || PARKS.load(Ordering::Relaxed) < WaitReason::ALL.len()
+    {
         gosched::yield_now();
     }
     stop_here();

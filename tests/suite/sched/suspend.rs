@@ -10,10 +10,10 @@ use std::thread;
 use gosched::chan::hchan::{Hchan, Type, chanrecv1, chansend1, makechan};
 use gosched::proc;
 use gosched::runtime2::{G, GRUNNING, GSCAN, GSCANRUNNABLE, GSCANWAITING, GWAITING, WaitReason};
-use gosched::{go, morestack_check, num_goroutine, run, yield_now};
+use gosched::{go, morestack_check, run, yield_now};
 
 use crate::harness::asked::run_asked;
-use crate::harness::goroutines::wait_until;
+use crate::harness::goroutines::others_ended;
 use crate::harness::rng::Rng;
 use crate::harness::{Test, tests};
 
@@ -251,12 +251,8 @@ fn the_stack_of_one_that_works_on_g0_stays(test: Test) {
 fn a_dead_one_stays_dead(test: Test) {
     let process = test.process(|| {
         run(|| {
-            let handle = go(|| proc::getg().expose_provenance());
-            while !handle.is_finished() {
-                yield_now();
-            }
-            let gp = handle.join().unwrap();
-            wait_until(|| num_goroutine() == 1);
+            let gp = go(|| proc::getg().expose_provenance()).join().unwrap();
+            others_ended();
             let on_a_thread = move || {
                 // SAFETY: a G is one for good; the thread isn't the runtime's.
                 unsafe {

@@ -8,7 +8,8 @@ use gosched::chan::bounded;
 use gosched::runtime2::{G, GDEAD, GIDLE};
 use gosched::{Builder, go, proc, run, scope, yield_now};
 
-use super::memory_back::{FRAMES, check_guards, copying, ended, fixed, give_back, many};
+use super::memory_back::{FRAMES, check_guards, copying, fixed, give_back, many};
+use crate::harness::goroutines::others_ended;
 use crate::harness::rng::Rng;
 use crate::harness::{Test, tests};
 
@@ -27,7 +28,7 @@ fn what_is_made_again(test: Test) {
                 copying(500, FRAMES / (round + 1));
                 fixed(500, FRAMES / (round + 1));
                 check_guards();
-                ended();
+                others_ended();
                 proc::free_os_memory();
                 check_guards();
             }
@@ -41,7 +42,7 @@ fn a_goroutine_that_is_no_more(test: Test) {
         run(|| {
             static GP: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
             go(|| GP.store(proc::getg(), Ordering::Relaxed)).join().expect("it doesn't panic");
-            ended();
+            others_ended();
             let gp = GP.load(Ordering::Relaxed);
             // SAFETY: a G, also when its page reads as zero.
             let status = || unsafe { proc::readgstatus(gp) };
@@ -54,7 +55,7 @@ fn a_goroutine_that_is_no_more(test: Test) {
             while GP.swap(ptr::null_mut(), Ordering::Relaxed) != gp {
                 go(|| GP.store(proc::getg(), Ordering::Relaxed)).join().expect("it doesn't panic");
             }
-            ended();
+            others_ended();
         });
     });
     process.end().with("exit status: 0");
@@ -66,7 +67,7 @@ fn each_goroutine_is_listed_once(test: Test) {
         run(|| {
             for _ in 0..3 {
                 fixed(300, 1);
-                ended();
+                others_ended();
                 proc::free_os_memory();
                 fixed(200, 1);
             }
@@ -117,7 +118,7 @@ fn come_and_go(rng: &mut Rng) {
             });
         }
     });
-    ended();
+    others_ended();
     proc::free_os_memory();
-    ended();
+    others_ended();
 }

@@ -20,6 +20,7 @@ use gosched::{
 };
 
 use crate::harness::emulator::emulator;
+use crate::harness::goroutines::{others_ended, wait_until};
 use crate::harness::pages::page_size;
 use crate::harness::probe::Probe;
 use crate::harness::rng::number;
@@ -80,11 +81,11 @@ pub(super) fn give_back() {
 fn comes_back(least: usize, f: impl FnOnce()) {
     let before = memory();
     f();
-    ended();
+    others_ended();
     let peak = status("VmHWM:");
     assert!(peak >= before + least, "it took {} bytes, and not {least}", peak.saturating_sub(before));
     until_back(before, give_back);
-    ended();
+    others_ended();
 }
 
 /// Takes so many frames' room on the stack, writes what depends on `seed` there, and reads it when
@@ -173,14 +174,6 @@ pub(super) fn fixed(n: usize, frames: usize) {
         waiting.wait();
         drop(gate);
     });
-}
-
-/// Waits until all goroutines but this one have left their stacks. The count may be wrong for a moment while
-/// dead ones are handed back.
-pub(super) fn ended() {
-    while num_goroutine() != 1 {
-        yield_now();
-    }
 }
 
 fn of_copying_stacks(test: Test) {
@@ -290,7 +283,7 @@ fn page_tables(test: Test) {
             }
             let before = status("VmPTE:");
             fixed(many(), 0);
-            ended();
+            others_ended();
             while status("VmPTE:") >= before + (1 << 20) {
                 give_back();
             }
@@ -313,7 +306,7 @@ fn with_each_setting(test: Test) {
                 for _ in 0..3 {
                     copying(100, FRAMES);
                     fixed(100, FRAMES);
-                    ended();
+                    others_ended();
                     proc::free_os_memory();
                     check_guards();
                 }
@@ -336,7 +329,7 @@ fn locked_memory_stays(test: Test) {
                 proc::free_os_memory();
                 copying(200, FRAMES);
                 fixed(200, FRAMES);
-                ended();
+                others_ended();
             }
         });
     });
@@ -383,14 +376,12 @@ pub(super) fn check_guards() {
             unsafe { proc::newproc(Some(enrol_raw), ptr::without_provenance_mut(i)) };
         }
     }
-    while LOWS.iter().any(|low| low.load(Ordering::Acquire) == 0) {
-        yield_now();
-    }
+    wait_until(|| LOWS.iter().all(|low| low.load(Ordering::Acquire) != 0));
     let mut probe = Probe::new();
     for low in LOWS.iter().map(|low| low.load(Ordering::Acquire)) {
         let guard = [low - page_size(), low - 1];
         assert!(!guard.iter().any(|&addr| probe.readable(addr)), "{low:#x} has no guard");
     }
     SEEN.store(true, Ordering::Relaxed);
-    ended();
+    others_ended();
 }

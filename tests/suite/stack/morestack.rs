@@ -11,10 +11,10 @@ use gosched::chan::bounded;
 use gosched::proc::{self, AdjustInfo, Hooks};
 use gosched::runtime2::G;
 use gosched::sync::WaitGroup;
-use gosched::{Builder, go, morestack_check, num_goroutine, run};
+use gosched::{Builder, go, morestack_check, run};
 
 use crate::asm::at_the_stacks_end::{ask_for_stack, call_below};
-use crate::harness::goroutines::wait_until;
+use crate::harness::goroutines::others_ended;
 use crate::harness::memory::allow;
 use crate::harness::pages::page_size;
 use crate::harness::{Test, run_lean, tests};
@@ -283,7 +283,7 @@ fn moves_of_ten(f: unsafe extern "C" fn(*mut c_void)) -> usize {
         for _ in 0..10 {
             raw(f);
             // Its stack is free only then.
-            wait_until(|| num_goroutine() == 1);
+            others_ended();
         }
     });
     MOVES.load(Ordering::Relaxed)

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::sync::Semaphore;
-use gosched::{JoinHandle, block_on, context, num_goroutine, run, scope};
+use gosched::{JoinHandle, block_on, context, run, scope};
 
 use crate::harness::explored::in_any_order;
 use crate::harness::futures::{Task, for_a_while, waits_and_calls};
-use crate::harness::goroutines::{go_until_it_waits, wait_until};
+use crate::harness::goroutines::{go_until_it_waits, others_ended};
 use crate::harness::rng::{Rng, number};
 use crate::harness::{run_with_procs, tests};
 
@@ -191,7 +191,7 @@ fn storm(procs: usize) {
             });
             assert_eq!(semaphore.available_permits(), PERMITS);
         }
-        wait_until(|| num_goroutine() == 1);
+        others_ended();
     });
 }
 

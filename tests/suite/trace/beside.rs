@@ -8,11 +8,11 @@ use gosched::labels::with_labels;
 use gosched::pprof::{self, Profile};
 use gosched::proc::{Event, set_tracer};
 use gosched::trace::{self, FlightRecorder};
-use gosched::{Builder, go, num_goroutine, run, scope, set_gomaxprocs, yield_now};
+use gosched::{Builder, go, run, scope, set_gomaxprocs, yield_now};
 
 use super::reader;
 use super::summary::Summary;
-use crate::harness::goroutines::wait_until;
+use crate::harness::goroutines::others_ended;
 use crate::harness::{Test, tests};
 
 tests! {
@@ -39,7 +39,7 @@ fn a_tracer_of_the_programs_gets_the_same_events(test: Test) {
             unsafe { set_tracer(tracer) };
             make();
             // One that is about to end would be in the trace, too.
-            wait_until(|| num_goroutine() == 1);
+            others_ended();
             let mut recorder = FlightRecorder::new();
             recorder.start().unwrap();
             make();
@@ -123,7 +123,7 @@ fn processors_that_come_back_are_known(test: Test) {
                 set_gomaxprocs(PROCS.try_into().unwrap());
                 meet();
                 // A scope waits for what its goroutines do, and not until they are gone.
-                wait_until(|| num_goroutine() == 1);
+                others_ended();
                 let mut kept = Vec::new();
                 recorder.write_to(&mut kept).unwrap();
                 recorder.stop();

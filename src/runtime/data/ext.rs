@@ -289,6 +289,9 @@ pub struct SchedtExt {
     /// Foreign threads that wait in [`run`](crate::run), and so can't wake a
     /// goroutine.
     pub nrunwait: AtomicI32,
+    /// Whether there was a thread that isn't ours when somebody looked last, protected by [`Schedt::lock`]. Sysmon
+    /// looks again.
+    pub foreign: Cell<bool>,
     /// Places for the vector registers of preempted goroutines that no P has.
     pub x_regs: XRegPool,
     /// M's that wait for a P.

@@ -56,7 +56,10 @@ pub(in crate::runtime) fn checkdead() {
         throw("checkdead: inconsistent counts");
     }
     // Work that waits for a thread is no deadlock: sysmon sees to it.
-    if thread_wanted() || foreign_thread_may_wake() {
+    // To ask each time that the last M goes to sleep would take about as long as that. So what was seen last holds until
+    // sysmon looks, within a second. If it sleeps already, it may have seen an M run, and sleep for longer.
+    let seen = sched().ext.foreign.get() && !sched().sysmonwait.load(Ordering::SeqCst);
+    if thread_wanted() || seen || foreign_thread_may_wake() {
         return;
     }
     match deadlock() {
@@ -143,10 +146,18 @@ fn future_waits() -> bool {
     waits
 }
 
+/// [`checkdead`], which believes nothing that was seen before. `sched.lock` is held.
+pub(in crate::runtime) fn checkdead_again() {
+    sched().ext.foreign.set(false);
+    checkdead();
+}
+
 /// Whether this process has a thread that is neither an M nor waiting in
 /// [`run`](crate::run) for its main goroutine. Yes where that can't be told.
 fn foreign_thread_may_wake() -> bool {
     let known = mcount() - extram_length() + sched().ext.nrunwait.load(Ordering::SeqCst);
     // Not `>`: a /proc that shows fewer threads than we know of doesn't count them.
-    thread_count() != Some(known)
+    let foreign = thread_count() != Some(known);
+    sched().ext.foreign.set(foreign);
+    foreign
 }

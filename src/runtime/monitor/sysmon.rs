@@ -18,7 +18,7 @@ use crate::runtime::data::runtime2::{G, M, P, PIDLE, PRUNNING, PSYSCALL, sched};
 use crate::runtime::g::explored::{STEPS, exploring, is_explored, is_part, note_stuck};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::{
-    checkdead, deadlock_beside_foreign_threads, foreign_threads_matter, incidlelocked,
+    checkdead_again, deadlock_beside_foreign_threads, foreign_threads_matter, incidlelocked,
 };
 use crate::runtime::m::no_thread::{start_wanted_thread, thread_wanted};
 use crate::runtime::monitor::hogs::{
@@ -164,7 +164,7 @@ fn sleep_deeply(wake_at: Option<i64>, stuck: &mut i64) -> Option<i64> {
         lock(&sched().lock);
         *stuck = if foreign && !woken { *stuck + ns } else { 0 };
         if !woken {
-            checkdead();
+            checkdead_again();
             if *stuck >= DEADLOCK_NS && may_tell() {
                 deadlock = deadlock_beside_foreign_threads();
             }

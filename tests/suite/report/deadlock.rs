@@ -2,6 +2,7 @@
 
 use std::future::{pending, poll_fn};
 use std::io::{self, BufRead, BufReader};
+use std::mem::forget;
 use std::os::fd::AsRawFd;
 use std::sync::mpsc;
 use std::task::Poll;
@@ -196,8 +197,18 @@ fn deadlock_when_the_last_thread_has_ended(test: Test) {
         return;
     }
     let process = test.process(|| {
-        thread::spawn(|| thread::sleep(Duration::from_millis(50)));
-        run(forever);
+        run(|| {
+            let (tx, rx) = bounded(1);
+            thread::spawn(move || {
+                // Each time that nothing runs it is seen again.
+                for i in 0..20 {
+                    thread::sleep(Duration::from_millis(i % 3));
+                    tx.send(i).unwrap();
+                }
+                forget(tx);
+            });
+            rx.iter().for_each(drop);
+        });
     });
     process.end().fatal(DEADLOCK).says("\ngoroutine 1 [chan receive]:\n");
 }

@@ -83,20 +83,30 @@ pub(in crate::runtime) fn reset_sudogcache(pp: &P) {
 #[inline]
 pub(in crate::runtime) fn acquire_sudog(mp: &'static M) -> &'static Sudog {
     lock_with_rank_may_acquire(&sched().sudoglock, LockRank::SUDOG);
-    // The arena allocates.
     let s = match mp.p() {
-        Some(pp) => pp.sudogcache.pop().unwrap_or_else(|| {
-            with_room(|| {
-                let cache = &pp.sudogcache;
-                Sudogs.refill(cache, half(pp)).unwrap_or_else(|| cut(half(pp), |s| cache.push(s)))
-            })
-        }),
-        None => with_room(|| Sudogs.take().unwrap_or_else(|| cut(1, |_| ()))),
+        Some(pp) => pp.sudogcache.pop().unwrap_or_else(|| refill(pp)),
+        None => take(),
     };
     if !s.elem.load(Ordering::Relaxed).is_null() {
         throw("acquireSudog: found s.elem != nil in cache");
     }
     s
+}
+
+/// Fills half of a P's empty cache, and takes one.
+#[cold]
+#[inline(never)]
+fn refill(pp: &P) -> &'static Sudog {
+    let cache = &pp.sudogcache;
+    // The arena allocates.
+    with_room(|| Sudogs.refill(cache, half(pp)).unwrap_or_else(|| cut(half(pp), |s| cache.push(s))))
+}
+
+/// One for who has no P.
+#[cold]
+#[inline(never)]
+fn take() -> &'static Sudog {
+    with_room(|| Sudogs.take().unwrap_or_else(|| cut(1, |_| ())))
 }
 
 /// Half of what a P's cache has room for.
@@ -121,13 +131,25 @@ fn cut(n: usize, others: impl Fn(&'static Sudog)) -> &'static Sudog {
 pub(in crate::runtime) fn release_sudog(mp: &'static M, s: &'static Sudog) {
     check_unused(s);
     lock_with_rank_may_acquire(&sched().sudoglock, LockRank::SUDOG);
-    let Some(pp) = mp.p() else {
-        return Sudogs.give(1, |list| list.push(s));
-    };
+    let Some(pp) = mp.p() else { return give(s) };
     if pp.sudogcache.len.get() == pp.sudogcache.cap.get() {
-        Sudogs.spill(&pp.sudogcache, half(pp));
+        spill(pp);
     }
     pp.sudogcache.push(s);
+}
+
+/// Gives half of a P's full cache to the central one.
+#[cold]
+#[inline(never)]
+fn spill(pp: &P) {
+    Sudogs.spill(&pp.sudogcache, half(pp));
+}
+
+/// Gives one back, of who has no P.
+#[cold]
+#[inline(never)]
+fn give(s: &'static Sudog) {
+    Sudogs.give(1, |list| list.push(s));
 }
 
 /// [`release_sudog`] of a goroutine that has waited, on whatever M it is now.

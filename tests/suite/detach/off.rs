@@ -2,7 +2,7 @@
 //! many do.
 
 use std::hint::spin_loop;
-use std::mem::zeroed;
+use std::mem::{forget, zeroed};
 use std::process::exit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use gosched::proc::{self, Hooks};
 use gosched::runtime2::G;
-use gosched::{go, run, scope, set_max_detached};
+use gosched::{go, lock_os_thread, run, scope, set_max_detached, yield_now};
 
 use super::ends::threads;
+use crate::harness::goroutines::wait_until;
 use crate::harness::polled::MS;
 use crate::harness::process::Ended;
 use crate::harness::sandbox::{NO_FILTER, refuse};
@@ -34,14 +35,22 @@ tests! {
 /// The status of a process in which a goroutine hasn't had its turn for seconds.
 const NEVER: i32 = 7;
 
-/// How a process ends in which a goroutine waits for another, on one P, in a loop. `first` is called on it.
+/// How a process ends in which a goroutine waits for another, on one P, in a loop. `first` is called on it. The other one
+/// doesn't count before that: where time slices end early, it has its turn then.
 fn a_loop(test: Test, godebug: &str, before: fn(), first: impl Fn() + Sync) -> Ended {
     let process = test.process(|| {
         before();
         run(|| {
+            static WAITS: AtomicBool = AtomicBool::new(false);
             static FLAG: AtomicBool = AtomicBool::new(false);
+            drop(go(|| {
+                wait_until(|| WAITS.load(Ordering::Relaxed));
+                FLAG.store(true, Ordering::Relaxed);
+            }));
             first();
-            drop(go(|| FLAG.store(true, Ordering::Relaxed)));
+            // If it has lost its processor meanwhile, it gets one back.
+            yield_now();
+            WAITS.store(true, Ordering::Relaxed);
             while !FLAG.load(Ordering::Relaxed) {
                 spin_loop();
             }
@@ -95,6 +104,7 @@ fn by_a_limit_of_none(test: Test) {
 
 fn without_signals(test: Test) {
     never_ends(test, "", nothing, || {
+        forget(lock_os_thread());
         // SAFETY: blocks a signal on this thread.
         unsafe {
             let mut set = zeroed();

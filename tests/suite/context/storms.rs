@@ -12,8 +12,9 @@ use gosched::chan::bounded;
 use gosched::context::{Context, JoinContextError};
 use gosched::net::Pollable;
 use gosched::sync::{Condvar, Mutex, Semaphore, WaitGroup};
-use gosched::{go, num_goroutine, run, scope, yield_now};
+use gosched::{go, run, scope, yield_now};
 
+use crate::harness::goroutines::others_ended;
 use crate::harness::rng::{Rng, number};
 use crate::harness::{Test, tests};
 
@@ -213,9 +214,7 @@ fn storm(test: Test, procs: usize) {
                 eprint!("{name}: {} ended, {} came; ", ended.into_inner(), came.into_inner());
             }
             eprintln!("with {procs} P's");
-            while num_goroutine() > 1 {
-                yield_now();
-            }
+            others_ended();
         });
     });
     let ended = process.env("GOMAXPROCS", &procs.to_string()).end();

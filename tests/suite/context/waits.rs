@@ -5,9 +5,9 @@ use std::time::Duration;
 use gosched::chan::{TryRecvError, bounded, never};
 use gosched::context::{Context, ContextError, JoinContextError, RecvContextError, SendContextError};
 use gosched::sync::{Condvar, Mutex, Semaphore, WaitGroup};
-use gosched::{go, num_goroutine, run, select, yield_now};
+use gosched::{go, run, select, yield_now};
 
-use crate::harness::goroutines::go_until_it_waits;
+use crate::harness::goroutines::{go_until_it_waits, others_ended};
 use crate::harness::tests;
 
 tests! {
@@ -233,9 +233,7 @@ fn joins() {
         let third = waits();
         drop(third.join_timeout(SHORT).unwrap_err());
         tx.send(3).unwrap();
-        while num_goroutine() > 1 {
-            yield_now();
-        }
+        others_ended();
     });
 }
 

@@ -7,9 +7,10 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gosched::iter::pull;
-use gosched::{JoinHandle, go, goexit, lock_os_thread, num_goroutine, yield_now};
+use gosched::{JoinHandle, go, goexit, lock_os_thread};
 
 use super::in_minutes;
+use crate::harness::goroutines::others_ended;
 use crate::harness::{Test, tests};
 
 tests! {
@@ -45,9 +46,7 @@ fn each_ends<T: Send + 'static>(test: Test, body: fn() -> T, ended: fn(JoinHandl
             for _ in 0..TIMES {
                 ended(go(body));
             }
-            while num_goroutine() > 1 {
-                yield_now();
-            }
+            others_ended();
             assert!(threads() < TIMES + 20, "{} threads", threads());
         });
     }

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use gosched::time::sleep;
-use gosched::{num_goroutine, run, scope, yield_now};
+use gosched::{run, scope};
 
 use super::detachments;
 use super::scenarios::SCENARIOS;
+use crate::harness::goroutines::others_ended;
 use crate::harness::rng::{Rng, number};
 use crate::harness::{Test, tests};
 
@@ -51,9 +52,7 @@ fn torture(test: Test, procs: usize) {
                 }
                 OVER.store(true, Ordering::Relaxed);
             });
-            while num_goroutine() > 1 {
-                yield_now();
-            }
+            others_ended();
         });
         for ((name, _), done) in SCENARIOS.iter().zip(&done) {
             eprint!("{name} {}, ", done.load(Ordering::Relaxed));

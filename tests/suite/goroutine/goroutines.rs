@@ -14,6 +14,7 @@ use gosched::{
     Builder, JoinError, JoinHandle, blocking, go, goexit, goid, num_goroutine, proc, run, scope, yield_now,
 };
 
+use crate::harness::goroutines::others_ended;
 use crate::harness::tests;
 
 tests! {
@@ -140,9 +141,7 @@ fn results_and_payloads_are_dropped_once_whenever_the_handle_goes() {
                 _ => drop(go(move || drop(handle))),
             }
         }
-        while num_goroutine() > 1 {
-            yield_now();
-        }
+        others_ended();
     });
     assert_eq!(ALIVE.load(Ordering::Relaxed), 0);
 }

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gosched::chan::{Receiver, Sender, bounded};
 use gosched::iter::Yielder;
-use gosched::{Builder, JoinError, goexit, num_goroutine, proc, run, scope, yield_now};
+use gosched::{Builder, JoinError, goexit, proc, run, scope, yield_now};
 
 use super::{each, moves, own, with_procs};
+use crate::harness::goroutines::others_ended;
 use crate::harness::{Test, tests};
 
 tests! {
@@ -176,9 +177,7 @@ fn what_a_result_uses_that_nobody_takes(test: Test) {
                 if panics { resume_unwind(Box::new(Uses)) } else { Uses }
             }));
             drop(go);
-            while num_goroutine() > 1 {
-                yield_now();
-            }
+            others_ended();
             assert_eq!(dropped(), 2);
         }
     });
@@ -242,9 +241,7 @@ fn a_result_while_destructors_run(test: Test) {
             drop(handle);
             assert_eq!(dropped(), 1, "by who dropped the handle");
             drop(go);
-            while num_goroutine() > 1 {
-                yield_now();
-            }
+            others_ended();
             assert_eq!(dropped(), 100);
 
             let (handle, said, go) = begin();

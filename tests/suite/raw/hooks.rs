@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use gosched::proc::{self, Hooks, set_hooks};
 use gosched::runtime2::{G, P, TraceBlockReason, WaitReason};
-use gosched::{go, gomaxprocs, num_goroutine, run, yield_now};
+use gosched::{go, gomaxprocs, run, yield_now};
 
+use crate::harness::goroutines::others_ended;
 use crate::harness::tests;
 
 tests! {
@@ -72,9 +73,7 @@ fn the_scheduler_calls_the_hooks() {
         }
         let handles: Vec<_> = (0..100).map(|i| go(move || i)).collect();
         assert_eq!(handles.into_iter().map(|handle| handle.join().unwrap()).sum::<i32>(), 4950);
-        while num_goroutine() > 1 {
-            yield_now();
-        }
+        others_ended();
         assert_eq!(DESTROYED.load(Ordering::Relaxed), 101);
     });
     // SAFETY: it panics before it does anything.

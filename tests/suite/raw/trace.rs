@@ -10,8 +10,9 @@ use gosched::chan::bounded;
 use gosched::labels::{labels_of, with_labels};
 use gosched::proc::{Event, set_tracer};
 use gosched::runtime2::{G, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GWAITING, M, P, TraceBlockReason};
-use gosched::{blocking, go, goid, iter, lock_os_thread, num_goroutine, run, yield_now};
+use gosched::{blocking, go, goid, iter, lock_os_thread, run, yield_now};
 
+use crate::harness::goroutines::others_ended;
 use crate::harness::{Test, tests};
 
 tests! {
@@ -193,9 +194,7 @@ fn events_come_in_order(detachments: usize) {
         go(|| std::mem::forget(lock_os_thread())).join().unwrap();
         STOP.store(true, Ordering::Relaxed);
         yielding.join().unwrap();
-        while num_goroutine() > 1 {
-            yield_now();
-        }
+        others_ended();
         parked
     });
     let deadline = Instant::now() + Duration::from_secs(100);

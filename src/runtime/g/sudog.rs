@@ -131,25 +131,13 @@ fn cut(n: usize, others: impl Fn(&'static Sudog)) -> &'static Sudog {
 pub(in crate::runtime) fn release_sudog(mp: &'static M, s: &'static Sudog) {
     check_unused(s);
     lock_with_rank_may_acquire(&sched().sudoglock, LockRank::SUDOG);
-    let Some(pp) = mp.p() else { return give(s) };
+    let Some(pp) = mp.p() else {
+        return Sudogs.give(1, |list| list.push(s));
+    };
     if pp.sudogcache.len.get() == pp.sudogcache.cap.get() {
-        spill(pp);
+        Sudogs.spill(&pp.sudogcache, half(pp));
     }
     pp.sudogcache.push(s);
-}
-
-/// Gives half of a P's full cache to the central one.
-#[cold]
-#[inline(never)]
-fn spill(pp: &P) {
-    Sudogs.spill(&pp.sudogcache, half(pp));
-}
-
-/// Gives one back, of who has no P.
-#[cold]
-#[inline(never)]
-fn give(s: &'static Sudog) {
-    Sudogs.give(1, |list| list.push(s));
 }
 
 /// [`release_sudog`] of a goroutine that has waited, on whatever M it is now.

@@ -55,10 +55,10 @@ pub(in crate::runtime) fn checkdead() {
         );
         throw("checkdead: inconsistent counts");
     }
-    // Work that waits for a thread is no deadlock: sysmon sees to it.
-    // To ask each time that the last M goes to sleep would take about as long as that. So what was seen last holds until
-    // sysmon looks, within a second. If it sleeps already, it may have seen an M run, and sleep for longer.
+    // To ask the system each time that the last M goes to sleep would take about as long as that. So what was seen last
+    // holds until sysmon looks, within a second. If it sleeps already, it may have seen an M run, and sleep for longer.
     let seen = sched().ext.foreign.get() && !sched().sysmonwait.load(Ordering::SeqCst);
+    // Work that waits for a thread is no deadlock: sysmon sees to it.
     if thread_wanted() || seen || foreign_thread_may_wake() {
         return;
     }
@@ -153,7 +153,7 @@ pub(in crate::runtime) fn checkdead_again() {
 }
 
 /// Whether this process has a thread that is neither an M nor waiting in
-/// [`run`](crate::run) for its main goroutine. Yes where that can't be told.
+/// [`run`](crate::run) for its main goroutine. Yes where that can't be told. It is noted for the next time.
 fn foreign_thread_may_wake() -> bool {
     let known = mcount() - extram_length() + sched().ext.nrunwait.load(Ordering::SeqCst);
     // Not `>`: a /proc that shows fewer threads than we know of doesn't count them.

@@ -4,13 +4,15 @@
 //! another M, if there is anything to run; a goroutine that has run for 10 ms is asked to stop. When a
 //! millisecond has passed in which there was nothing to do, sysmon looks less and less often, at last each 10
 //! ms; but while goroutines take turns it looks each 2 ms, and then when a time slice ends, so that this is
-//! after 10 to 12 ms. (Go's sees the beginning and the end up to 10 ms late.) When no P has been in use since it
-//! looked last, it sleeps until one is ([`wake_sysmon`](crate::runtime::p::sysmon_sleep::wake_sysmon)). (Go's sleeps where no
-//! P is in use that moment. Who has work for a P wakes sysmon first, and between two wakes of goroutines that come often
-//! that was the slowest in a hundred of them.) If the network wasn't polled for 10
-//! ms, it polls. It also hands back memory that hasn't been needed for a while ([`scavenge`]), and writes the
-//! lines of [`schedtrace`](crate::proc::schedtrace), tells of goroutines that seem to wait for each other, and
-//! sees to it that GOMAXPROCS follows what the process may use.
+//! after 10 to 12 ms. (Go's sees the beginning and the end up to 10 ms late.)
+//!
+//! When no P has been in use since it looked last, it sleeps until one is
+//! ([`wake_sysmon`](crate::runtime::p::sysmon_sleep::wake_sysmon)). (Go's sleeps where no P is in use that moment. Who has
+//! work for a P wakes sysmon first, and of wakes of goroutines that come often that was the slowest in a hundred.)
+//!
+//! If the network wasn't polled for 10 ms, it polls. It also hands back memory that hasn't been needed for a while
+//! ([`scavenge`]), and writes the lines of [`schedtrace`](crate::proc::schedtrace), tells of goroutines that seem to
+//! wait for each other, and sees to it that GOMAXPROCS follows what the process may use.
 
 use std::mem::replace;
 use std::sync::atomic::Ordering;
@@ -100,7 +102,8 @@ pub(in crate::runtime) fn sysmon() {
         }
         usleep(delay.min(microseconds_until(until)).max(MIN_DELAY));
         let wake_at = scavenge(nanotime()).into_iter().chain(schedtrace_if_due(nanotime())).min();
-        let quiet = replace(&mut idle_time, sched().idle_time.load(Ordering::Relaxed)) == idle_time;
+        let idle_before = replace(&mut idle_time, sched().idle_time.load(Ordering::Relaxed));
+        let quiet = idle_time == idle_before;
         if quiet && nothing_runs() && sleep_deeply(wake_at, &mut stuck).is_some_and(|slept| slept > LONG_NS) {
             idle = 0;
             delay = MIN_DELAY;

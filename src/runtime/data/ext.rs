@@ -80,6 +80,8 @@ pub struct GExt {
     /// What a sanitizer keeps for its stack: AddressSanitizer the fake stack, ThreadSanitizer the fiber. Assembly knows
     /// the offset.
     pub sanitizer: Cell<*mut c_void>,
+    /// A hint at a G that came to the global queue some places behind it, the last time that it came with many.
+    pub ahead: Link<G>,
     /// Room for the closure and the result of a spawn.
     pub slot: Slot,
 }

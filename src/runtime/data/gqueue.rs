@@ -5,6 +5,10 @@ use std::iter;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::G;
 
+/// How many places behind a G the one comes that it has a hint at: so many misses of the caches are waited for at
+/// once.
+const AHEAD: usize = 12;
+
 /// A queue of G's. Go's `gQueue`.
 #[repr(C)]
 #[derive(Default)]
@@ -14,11 +18,17 @@ pub struct GQueue {
 }
 
 impl GQueue {
-    /// A queue of the G's from `head` to `tail`, which are linked already.
-    pub fn linked(head: &'static G, tail: &'static G) -> Self {
+    /// A queue of `batch`. Each G has a hint at one that comes later, which it keeps when it has left the queue.
+    pub fn linked(batch: &[&'static G]) -> Self {
+        for pair in batch.windows(2) {
+            pair[0].schedlink.set(Some(pair[1]));
+        }
+        for far in batch.windows(AHEAD + 1) {
+            far[0].ext.ahead.set(Some(far[AHEAD]));
+        }
         let q = GQueue::default();
-        q.head.set(Some(head));
-        q.tail.set(Some(tail));
+        q.head.set(batch.first().copied());
+        q.tail.set(batch.last().copied());
         q
     }
 
@@ -132,6 +142,19 @@ impl GList {
 mod tests {
     use super::*;
     use crate::runtime::base::testing::zeroed;
+
+    #[test]
+    fn a_batch_becomes_a_queue_with_hints() {
+        let gs: [&G; AHEAD + 2] = std::array::from_fn(|_| zeroed());
+        let q = GQueue::linked(&gs);
+        for (i, gp) in gs.iter().enumerate() {
+            let popped = q.pop().unwrap();
+            assert!(std::ptr::eq(popped, *gp));
+            let ahead = popped.ext.ahead.get().map(std::ptr::from_ref);
+            assert_eq!(ahead, gs.get(i + AHEAD).map(|gp| std::ptr::from_ref(*gp)));
+        }
+        assert!(q.empty() && GQueue::linked(&[]).empty());
+    }
 
     #[test]
     fn a_queue_becomes_a_list() {

@@ -1,6 +1,7 @@
 //! The global run queue, which all P's share, under `sched.lock`: Go's `globrunqput`, `globrunqputhead` and
 //! `globrunqputbatch`. What is taken from it goes to a P's own queue: `globrunqget`, in `runq.rs`.
 
+use crate::runtime::arch::prefetch;
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, sched};
@@ -34,6 +35,17 @@ pub(in crate::runtime) fn globrunqputbatch(batch: &GQueue, n: i32) {
     assert_lock_held(&sched().lock);
     sched().runq.push_back_all(batch);
     add_runqsize(n);
+}
+
+/// Asks the processor for what `globrunqget` will read of a G that comes some places behind `gp`. Where
+/// goroutines are many, those on the global queue have been in no cache for a while, and as each is found by the link
+/// of the one before, they would come one by one, with `sched.lock` held.
+#[inline(always)]
+pub(super) fn fetch_ahead(gp: &G) {
+    if let Some(far) = gp.ext.ahead.get() {
+        prefetch(&raw const far.schedlink);
+        prefetch(&raw const far.ext.ahead);
+    }
 }
 
 /// Takes all G's from the global queue. `sched.lock` is held.

@@ -34,7 +34,7 @@ use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, P, PRUNNING, RUNQ_SIZE, sched};
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
-use crate::runtime::p::globrunq::{add_runqsize, globrunqputbatch};
+use crate::runtime::p::globrunq::{add_runqsize, fetch_ahead, globrunqputbatch};
 use crate::runtime::p::procs::gomaxprocs;
 
 const LEN: u32 = RUNQ_SIZE as u32;
@@ -241,10 +241,7 @@ fn runqputslow(local: Local<'_>, gp: &'static G, h: u32, t: u32) -> bool {
             batch.swap(i as usize, cheaprandn(i + 1) as usize);
         }
     }
-    for pair in batch.windows(2) {
-        pair[0].schedlink.set(Some(pair[1]));
-    }
-    let q = GQueue::linked(batch[0], batch[n as usize]);
+    let q = GQueue::linked(&batch);
     lock(&sched().lock);
     globrunqputbatch(&q, n as i32 + 1);
     unlock(&sched().lock);
@@ -408,6 +405,7 @@ pub(in crate::runtime) fn globrunqget(local: Local<'_>, max: i32) -> Option<&'st
     let gp = sched().runq.pop();
     for _ in 1..n {
         if let Some(gp1) = sched().runq.pop() {
+            fetch_ahead(gp1);
             runqput(local, gp1, false);
         }
     }

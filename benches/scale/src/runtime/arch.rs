@@ -2,7 +2,8 @@
 
 use crate::runtime::data::runtime2::{G, Gobuf};
 use crate::runtime::sched::go_on;
-use crate::sim;
+use crate::sim::lines::Access;
+use crate::sim::{self, access};
 
 pub(crate) mod sanitizer {
     use crate::runtime::data::runtime2::G;
@@ -12,6 +13,10 @@ pub(crate) mod sanitizer {
 
 pub(crate) unsafe fn gogo(_: &Gobuf, _guard: usize) -> ! {
     sim::jump(Box::new(go_on))
+}
+
+pub(crate) fn prefetch<T>(p: *const T) {
+    access(p, Access::Prefetch);
 }
 
 pub(crate) fn getg() -> Option<&'static G> {

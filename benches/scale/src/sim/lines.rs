@@ -10,6 +10,8 @@ use crate::variants::variant;
 pub(crate) enum Access {
     /// It reads.
     Load,
+    /// It will read, and doesn't wait for the line.
+    Prefetch,
     /// It writes, and doesn't wait for the line.
     Store,
     /// It reads and writes, and waits for all that it has written before.
@@ -45,6 +47,8 @@ struct Line {
 #[derive(Default)]
 pub(crate) struct Lines {
     lines: HashMap<usize, Line, std::hash::BuildHasherDefault<Place>>,
+    /// When a line is there that a core, the first number, has asked for.
+    coming: HashMap<(usize, usize), u64>,
     /// What the lines belong to that are touched now.
     pub(crate) naming: Option<Of>,
 }
@@ -110,6 +114,13 @@ impl Lines {
         if let Some(of) = self.naming {
             self.line(place / 64).of = of;
         }
+        let asked = (core, place / 64);
+        // Who touches a line that is coming waits as long as that takes.
+        let called = now;
+        let now = match how {
+            Access::Prefetch => now,
+            _ => self.coming.remove(&asked).map_or(now, |there| there.max(now)),
+        };
         let mut line = self.line(place / 64);
         let of = line.of;
         if variant().padded && of == Of::Sched {
@@ -123,39 +134,44 @@ impl Lines {
         let fresh = owner == usize::MAX;
         let wait = if how == Access::Rmw { drained.max(now) - now } else { 0 };
         let local = match how {
-            Access::Load | Access::Store => costs.hit,
+            Access::Load | Access::Prefetch | Access::Store => costs.hit,
             Access::Rmw => costs.rmw,
         };
-        if fresh || alone || mine && how == Access::Load {
+        let reads = matches!(how, Access::Load | Access::Prefetch);
+        if fresh || alone || mine && reads {
             if fresh {
                 (line.owner, line.shared) = (core, 1);
                 line.sharers[word] |= bit;
             }
-            if how != Access::Load {
+            if !reads {
                 line.owner = core;
             }
             let until = now + wait + local;
-            return Paid { until, written: drained.max(until), stall: wait, of };
+            return Paid { until, written: drained.max(until), stall: now + wait - called, of };
         }
         // Who wants a line that others want waits until those have had it.
         let start = (now + wait).max(line.free_at);
         let transfer =
             if owner == core { costs.far_sharer(core, &line.sharers) } else { costs.transfer(owner, core) };
         let there = start + transfer;
-        if how == Access::Load {
+        if reads {
             line.sharers[word] |= bit;
             line.shared += 1;
             // A line that is only read is given to many at once.
             line.free_at = start + transfer / 4;
-            return Paid { until: there + local, written: drained, stall: there - now, of };
+            if how == Access::Prefetch {
+                self.coming.insert(asked, there);
+                return Paid { until: now + local, written: drained, stall: 0, of };
+            }
+            return Paid { until: there + local, written: drained, stall: there - called, of };
         }
         line.sharers = [0; MAX_CORES / 64];
         line.sharers[word] = bit;
         (line.shared, line.owner, line.free_at) = (1, core, there);
         if how == Access::Store {
-            return Paid { until: now + local, written: drained.max(there), stall: 0, of };
+            return Paid { until: now + local, written: drained.max(there), stall: now - called, of };
         }
-        Paid { until: there + local, written: there + local, stall: there - now, of }
+        Paid { until: there + local, written: there + local, stall: there - called, of }
     }
 }
 

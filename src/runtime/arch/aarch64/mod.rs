@@ -45,6 +45,13 @@ pub(in crate::runtime) fn cputicks() -> u64 {
     ticks
 }
 
+/// Has the line at `p` come into the caches, if there is memory. Nothing waits for it.
+#[inline(always)]
+pub(in crate::runtime) fn prefetch<T>(p: *const T) {
+    // SAFETY: it doesn't fault.
+    unsafe { asm!("prfm pldl1keep, [{}]", in(reg) p, options(nostack, preserves_flags, readonly)) }
+}
+
 /// The running G; none on a thread that isn't ours. Go's `getg`.
 ///
 /// The `asm!` isn't `pure`: after a switch the G may be on another thread, where the compiler must read

@@ -17,6 +17,7 @@ pub(in crate::runtime) use sigctxt::*;
 pub(in crate::runtime) use valgrind::*;
 
 use std::arch::asm;
+use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -41,6 +42,13 @@ pub(in crate::runtime) const fn page_size() -> usize {
 pub(in crate::runtime) fn cputicks() -> u64 {
     // SAFETY: every x86-64 processor has the instruction, and Linux lets programs use it.
     unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+/// Has the line at `p` come into the caches, if there is memory. Nothing waits for it.
+#[inline(always)]
+pub(in crate::runtime) fn prefetch<T>(p: *const T) {
+    // SAFETY: every x86-64 processor has the instruction, and it doesn't fault.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
 }
 
 /// The running G; none on a thread that isn't ours. Go's `getg`.

@@ -14,6 +14,8 @@ unsafe extern "C" {
     fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize);
 }
 
+pub(crate) fn prefetch<T>(_: *const T) {}
+
 pub(crate) fn getg() -> Option<&'static G> {
     None
 }

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use crate::runtime::data::atomic::AtomicU32;
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::link::Link;
-use crate::runtime::data::runtime2::M;
+use crate::runtime::data::runtime2::{G, M};
 
 /// The words of a mutex, of which `lock/key.rs` is the protocol.
 #[repr(C)]
@@ -32,6 +32,7 @@ impl StackKind {
 
 pub(crate) struct GExt {
     pub(crate) kind: Cell<StackKind>,
+    pub(crate) ahead: Link<G>,
 }
 
 #[derive(Default)]

@@ -190,7 +190,7 @@ impl G {
             waitsince: Cell::new(0),
             preempt: AtomicBool::new(false),
             lockedm: Link::null(),
-            ext: GExt { kind: Cell::new(StackKind::Fixed) },
+            ext: GExt { kind: Cell::new(StackKind::Fixed), ahead: Link::null() },
             task: RefCell::new(None),
         }))
     }

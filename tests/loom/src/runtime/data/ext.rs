@@ -36,6 +36,7 @@ impl StackKind {
 pub(crate) struct GExt {
     pub(crate) kind: Cell<StackKind>,
     pub(crate) x_regs: Cell<*mut u8>,
+    pub(crate) ahead: Link<G>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -97,7 +98,7 @@ pub(crate) struct SchedtExt {
 
 impl Default for GExt {
     fn default() -> Self {
-        GExt { kind: Cell::new(StackKind::Fixed(0)), x_regs: Cell::new(ptr::null_mut()) }
+        GExt { kind: Cell::new(StackKind::Fixed(0)), x_regs: Cell::new(ptr::null_mut()), ahead: Link::null() }
     }
 }
 

@@ -12,9 +12,6 @@ pub(crate) mod park {
     use std::ffi::c_void;
     use std::ptr;
 
-    use loom::sync::{Condvar, Mutex};
-
-    use crate::runtime::data::link::Link;
     use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
 
     pub(crate) unsafe fn gopark(
@@ -24,11 +21,7 @@ pub(crate) mod park {
         _: TraceBlockReason,
         _: i32,
     ) {
-        let gp: &'static G = Box::leak(Box::new(G {
-            schedlink: Link::null(),
-            ready: Mutex::new(false),
-            wakes: Condvar::new(),
-        }));
+        let gp = G::new();
         // SAFETY: the caller's.
         if unsafe { unlockf.unwrap()(ptr::from_ref(gp).cast_mut(), lock) } {
             let mut ready = gp.ready.lock().unwrap();

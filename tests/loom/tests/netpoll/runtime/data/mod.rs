@@ -18,6 +18,22 @@ pub(crate) mod runtime2 {
         pub(crate) schedlink: Link<G>,
         pub(crate) ready: LoomMutex<bool>,
         pub(crate) wakes: Condvar,
+        pub(crate) ext: GExt,
+    }
+
+    pub(crate) struct GExt {
+        pub(crate) ahead: Link<G>,
+    }
+
+    impl G {
+        pub(crate) fn new() -> &'static G {
+            Box::leak(Box::new(G {
+                schedlink: Link::null(),
+                ready: LoomMutex::new(false),
+                wakes: Condvar::new(),
+                ext: GExt { ahead: Link::null() },
+            }))
+        }
     }
 
     /// A lock that loom knows.

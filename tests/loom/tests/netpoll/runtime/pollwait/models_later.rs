@@ -1,8 +1,5 @@
 //! Waiting without a goroutine: one is made, once, when the wait is over.
 
-use loom::sync::{Condvar, Mutex};
-
-use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::netpoll::waiter::Later;
 use crate::*;
@@ -23,8 +20,7 @@ impl Rest {
 
 /// Waits as [`wait`] does, in a goroutine that is made when that is over. (goready finds out if that is twice.)
 fn wait_later(pd: &'static PollDesc) {
-    let (schedlink, ready, wakes) = (Link::null(), Mutex::new(false), Condvar::new());
-    let gp: &'static G = Box::leak(Box::new(G { schedlink, ready, wakes }));
+    let gp = G::new();
     let rest = Box::into_raw(Box::new(Rest { later: Later { make: Rest::make }, gp }));
     // SAFETY: it is for this call.
     unsafe { poll_runtime_poll_later(pd, Mode::Read, rest.cast()) };

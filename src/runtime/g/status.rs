@@ -45,6 +45,11 @@ pub(in crate::runtime) fn casgstatus_untracked(gp: &G, oldval: u32, newval: u32)
     }
     acquire_lock_rank(LockRank::GSCAN);
     release_lock_rank(LockRank::GSCAN);
+    if oldval == GDEAD && readgstatus(gp) == GDEAD {
+        // No scan wants a dead G: nobody but its owner changes its state. Release, as of the CAS.
+        gp.atomicstatus.store(newval, Ordering::Release);
+        return;
+    }
     // SeqCst, as in Go: a thread that finds the new state sees what was done in the old one.
     if gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         casgstatus_slow(gp, oldval, newval);

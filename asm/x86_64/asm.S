@@ -448,6 +448,8 @@ FUNCTION gosched_goexit
         movq    M_TP(%rcx), %r8                 // the M's, as in mcall
         callq   set_locals
 .Lgoexit_locals:
+        leaq    .Lgoexit_ends(%rip), %rcx
+        movq    %rcx, G_SCHED+GOBUF_PC(%rsi)    // it has begun, for scan_stack
         movq    %rsp, G_SCHED+GOBUF_SP(%rsi)    // how deep it was, for dropg
         movq    %rdx, %fs:(%rax)                // g = g0
         movq    G_SCHED+GOBUF_SP(%rdx), %rsp

@@ -118,7 +118,7 @@ fn overflow_with_large_frames(test: Test) {
         run(|| {
             let f = || {
                 announce();
-                recurse::<10_000>(0)
+                recurse::<20_000>(0)
             };
             go(f).join().unwrap();
         });

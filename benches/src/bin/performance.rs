@@ -28,13 +28,15 @@ fn main() {
     fs::write(docs.join("performance.svg"), plot(&rows(&text))).unwrap();
 }
 
-/// The rows at 2 P's that have a value in Go's column.
+/// The rows at 2 P's of the first table with ratios that have a value in Go's column.
 fn rows(text: &str) -> Vec<Row<'_>> {
-    let mut lines = text.lines().filter_map(cells);
-    let heading = lines.find(|cells| cells.contains(&"ratio")).expect("a table with ratios");
+    let mut lines = text.lines().map(cells);
+    let heading = lines.find_map(|cells| cells.filter(|cells| cells.contains(&"ratio")));
+    let heading = heading.expect("a table with ratios");
     let column = |name| heading.iter().position(|cell| *cell == name).expect(name);
     let (name, procs, go, ratio) = (column("row"), column("P's"), column("Go"), column("ratio"));
-    let compared = lines.filter(|cells| cells[procs] == "2" && !cells[go].is_empty());
+    let table = lines.map_while(|cells| cells);
+    let compared = table.filter(|cells| cells[procs] == "2" && !cells[go].is_empty());
     compared.map(|cells| (cells[name], cells[ratio])).collect()
 }
 

@@ -344,3 +344,28 @@ fn status(encoder: &mut Encoder, goid: u64, g: &Goroutine) -> [u64; 4] {
     let thread = if has_thread { g.m as u64 - 1 } else { NO_THREAD };
     [goid, thread, g.status as u64, encoder.stack(g.start)]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_may_say_late_that_a_goroutine_has_left_it() {
+        let (p, without_p) = (ProcMark::new(0, 0), ProcMark::NONE);
+        let record = |kind, seq, p| Record { ticks: cputicks(), arg: 7, seq, p, stack: 0, detail: 0, kind };
+        let mut order = Order::new();
+        order.has_p(0, Some(3));
+        // It is leaving thread 1, where it was in a system call, and has been made runnable.
+        order.has_g(7, Go::Runnable, 0, 0, false);
+        order.begin();
+
+        assert!(order.take(3, &record(Kind::GoStart, 1, p)));
+        assert!(order.take(3, &record(Kind::GoSysCall, 0, p)));
+        assert!(order.take(3, &record(Kind::ProcStop, 0, p)));
+        let told = order.encoder.size;
+        assert!(order.take(1, &record(Kind::GoSysExit, 0, without_p)));
+        let g = order.goroutine(7);
+        assert!(g.status == Go::Syscall && g.m == 3, "{g:?}");
+        assert_eq!(order.encoder.size, told);
+    }
+}

@@ -23,7 +23,7 @@ impl Order {
             }
             Kind::GoStart => self.start(m, record),
             Kind::GoUnpark => self.unpark(m, record),
-            Kind::GoPark | Kind::GoSched | Kind::GoPreempt if self.has_left(m, goid) => {}
+            Kind::GoPark | Kind::GoSched | Kind::GoPreempt | Kind::GoSysExit if self.has_left(m, goid) => {}
             Kind::GoPark => self.park(m, record),
             Kind::GoSched | Kind::GoPreempt => {
                 let why = if record.kind == Kind::GoSched { "runtime.Gosched" } else { "preempted" };

@@ -28,7 +28,7 @@
 // matters is that the two agree again afterwards: mcall is called, and what
 // resumes a G ends in mcall's own `ret`; in between nothing may be called that
 // doesn't return. Hence mcall *jumps* to its function, the scheduler's chain
-// from there to gogo is inlined, gogo is jumped to, and goexit jumps into mcall.
+// from there to gogo is inlined, gogo is jumped to, and goexit jumps to mcall.
 // With one call too many, every `ret` up the resumed stack is mispredicted
 // (measured: 14 ns a switch pair instead of 3, and 4 ns more for each frame).
 
@@ -177,7 +177,6 @@ FUNCTION gosched_mcall
         // (no return address) and by frame pointers (rbp is null).
         .cfi_undefined %rip
         .cfi_def_cfa %rsp, 0
-.Lmcall_left:
         xorl    %ebp, %ebp
 #ifdef ASAN
         leaq    G_SANITIZER(%rsi), %r10
@@ -422,10 +421,9 @@ END gosched_with_locals
 //                 |  goexit, past its call |  the return address of fn
 //                 |  frames of fn          |
 //
-// It calls startpc(sched.ctxt). When that returns, the G ends, as by mcall(goexit0) in
-// goexit1: it comes to the same end, by a jump, but nothing is saved, and the control
-// words, which a fesetround may have changed, are set and not read: that is faster, as
-// nearly always they are what they are set to.
+// It calls startpc(sched.ctxt). When that returns, the G ends: mcall(goexit0),
+// which is what goexit1 does, by a jump. The registers that mcall saves are never
+// read, but it also resets the control words, which a fesetround may have changed.
 // Unwinders stop here: no return address, and rbp was null when fn was called.
 FUNCTION gosched_goexit
         .cfi_undefined %rip
@@ -437,24 +435,8 @@ FUNCTION gosched_goexit
         callq   *%rax
 .Lgoexit_ends:
         leaq    gosched_goexit0(%rip), %rdi
-        TLS_G   %rax
-        movq    %fs:(%rax), %rsi                // rsi = g
-        movq    G_M(%rsi), %rcx
-        movq    M_G0(%rcx), %rdx                // rdx = g0
-        ldmxcsr default_mxcsr(%rip)
-        fldcw   default_fcw(%rip)
-        cmpq    $0, G_TP(%rsi)
-        je      .Lgoexit_locals
-        movq    M_TP(%rcx), %r8                 // the M's, as in mcall
-        callq   set_locals
-.Lgoexit_locals:
-        leaq    .Lgoexit_ends(%rip), %rcx
-        movq    %rcx, G_SCHED+GOBUF_PC(%rsi)    // it has begun, for scan_stack
-        movq    %rsp, G_SCHED+GOBUF_SP(%rsi)    // how deep it was, for dropg
-        movq    %rdx, %fs:(%rax)                // g = g0
-        movq    G_SCHED+GOBUF_SP(%rdx), %rsp
-        SET_STACK_LIMIT $0
-        jmp     .Lmcall_left
+        pushq   $0                              // where mcall's caller would be
+        jmp     gosched_mcall
         // The same with what a thread does at its begin and at its end.
 .Lgoexit_own_locals:
         movq    %rdi, %rbx

@@ -18,8 +18,8 @@
 //! | --- | --- |
 //! | `acquire.rs` | `acquirep`, `wirep`, `releasep` |
 //! | `idle.rs` | `pidleput`, `pidleget`, `pidlegetSpinning`, `updateTimerPMask` |
-//! | `runq.rs` | `Local` and `Steal`, the ends of a run queue; `runqput`, `runqget`, `runqgrab`, `runqsteal`, `runqdrain`; `globrunqget` |
-//! | `globrunq.rs` | `globrunqput`, `globrunqputhead`, `globrunqputbatch` |
+//! | `runq.rs` | `Local` and `Steal`, the ends of a run queue; `runqput`, `runqget`, `runqgrab`, `runqsteal`, `runqdrain` |
+//! | `globrunq.rs` | `globrunqput`, `globrunqputhead`, `globrunqputbatch`, `globrunqget` |
 //! | `procs.rs` | `procs`, Go's table of all P's; `gomaxprocs`, `allpLock`; `timeSleepUntil` |
 //! | `pmask.rs` | `pMask.read`, `pMask.set`, `pMask.clear`: one bit per P |
 //! | `steal_order.rs` | `randomOrder`, `randomEnum`: the order in which a thief visits the P's |

@@ -1,5 +1,4 @@
-//! The local run queue: a ring that its P puts into and that any P takes from. And `globrunqget`, which fills
-//! it from the global one.
+//! The local run queue: a ring that its P puts into and that any P takes from.
 //!
 //! ```text
 //!     runq   [ . . a b c d . . ]      runnext [ e ]
@@ -33,9 +32,8 @@ use crate::runtime::base::this::{this_m, with_room};
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, P, PRUNNING, RUNQ_SIZE, sched};
-use crate::runtime::lock::{assert_lock_held, lock, unlock};
-use crate::runtime::p::globrunq::{add_runqsize, fetch_ahead, globrunqputbatch};
-use crate::runtime::p::procs::gomaxprocs;
+use crate::runtime::lock::{lock, unlock};
+use crate::runtime::p::globrunq::globrunqputbatch;
 
 const LEN: u32 = RUNQ_SIZE as u32;
 
@@ -386,28 +384,4 @@ pub(in crate::runtime) fn runqsteal(
     // They may be stolen from us now.
     local.publish(t.wrapping_add(n));
     Some(gp)
-}
-
-/// Takes a P's share of the global queue, at most `max` unless that is 0; returns one
-/// G and puts the others on the P's queue. `sched.lock` is held. Go's `globrunqget`.
-pub(in crate::runtime) fn globrunqget(local: Local<'_>, max: i32) -> Option<&'static G> {
-    assert_lock_held(&sched().lock);
-    let size = sched().runqsize.load(Ordering::Relaxed);
-    if size == 0 {
-        return None;
-    }
-    let mut n = size.min(size / gomaxprocs() + 1);
-    if max > 0 {
-        n = n.min(max);
-    }
-    n = n.min(RUNQ_SIZE as i32 / 2);
-    add_runqsize(-n);
-    let gp = sched().runq.pop();
-    for _ in 1..n {
-        if let Some(gp1) = sched().runq.pop() {
-            fetch_ahead(gp1);
-            runqput(local, gp1, false);
-        }
-    }
-    gp
 }

@@ -131,13 +131,16 @@ impl Builder {
     }
 
     /// The frames that are shown of those at these addresses: without those that the goroutine began in, and, by `inner`,
-    /// those of the runtime that it was in. All, if the program has none.
+    /// those of the runtime that it was in. All, if the program has none, or no goroutine began there: a stack of the
+    /// scheduler's has functions of the library, which may be the program's.
     fn frames(&mut self, pcs: &[usize], inner: Inner) -> Vec<Frames> {
         let mut frames: Vec<(usize, Whose)> = Vec::new();
         for (i, pc) in pcs.iter().enumerate() {
             frames.extend(self.symbols.functions(*pc).iter().map(|symbol| (i, symbol.whose())));
         }
-        let outermost = frames.iter().rposition(|(_, whose)| *whose == Whose::Program);
+        let began =
+            pcs.last().and_then(|pc| self.symbols.functions(*pc).last()).is_some_and(Symbol::is_goexit);
+        let outermost = frames.iter().rposition(|(_, whose)| *whose == Whose::Program).filter(|_| began);
         let end = outermost.map_or(frames.len(), |last| last + 1);
         let innermost = frames.iter().position(|(_, whose)| *whose > Whose::Runtime);
         let begin = innermost.filter(|first| inner == Inner::Caller && *first < end).unwrap_or(0);

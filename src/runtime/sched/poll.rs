@@ -56,7 +56,7 @@ fn end_poll_after(when: i64) {
 /// M polls. One that has a P will look for work there, and polls.
 ///
 /// The wait is counted before this; an M that is about to sleep lets its P go, and then looks at the count
-/// ([`poll_or_stop`]): so one of the two sees the other, as in [`wake_net_poller`].
+/// ([`poll_or_stop`]): so one of the two sees the other, as in [`wake_net_poller`], and `loom` checks that, too.
 pub(in crate::runtime) fn wake_net_poller_from_outside() {
     let mp = acquirem();
     if mp.is_none_or(|mp| mp.p().is_none()) && sched().lastpoll.load(Ordering::SeqCst) != 0 {

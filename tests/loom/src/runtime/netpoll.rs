@@ -1,5 +1,13 @@
-//! Stand-in for the poller: who sleeps there wakes when it is told to, and not before [`SOON`](epoll::SOON). It
-//! has models of its own, in `tests/netpoll`.
+//! Stand-in for the poller: who sleeps there wakes when it is told to, and not before [`SOON`](epoll::SOON), or when a
+//! descriptor that is waited for is ready. It has models of its own, in `tests/netpoll`.
+
+use crate::runtime::data::atomic::{AtomicI32, Ordering};
+use crate::runtime::data::runtime2::sched;
+use crate::runtime::netpoll::epoll::netpoll_break;
+
+loom::lazy_static! {
+    static ref WAITERS: AtomicI32 = AtomicI32::new(0);
+}
 
 pub(crate) fn netpollinited() -> bool {
     true
@@ -7,22 +15,40 @@ pub(crate) fn netpollinited() -> bool {
 
 pub(crate) fn netpoll_init_for_timers() {}
 
+/// As in the file that ships.
 pub(crate) fn netpoll_any_waiters() -> bool {
-    false
+    WAITERS.load(Ordering::SeqCst) > 0
 }
 
-pub(crate) fn netpoll_adjust_waiters(_delta: i32) {}
+/// As in the file that ships.
+pub(crate) fn netpoll_adjust_waiters(delta: i32) {
+    if delta != 0
+        && WAITERS.fetch_add(delta, Ordering::SeqCst) + delta == 0
+        && sched().lastpoll.load(Ordering::SeqCst) == 0
+        && sched().poll_until.load(Ordering::SeqCst) == 0
+    {
+        netpoll_break();
+    }
+}
 
 pub(crate) mod epoll {
     use crate::runtime::base::os::{futexsleep, futexwakeup};
     use crate::runtime::data::atomic::{AtomicU32, Ordering};
     use crate::runtime::data::gqueue::GList;
+    use crate::runtime::data::runtime2::G;
 
     /// A sleep that is as short is as good as none.
     pub(crate) const SOON: i64 = 10;
 
     loom::lazy_static! {
         static ref WAKE_SIG: AtomicU32 = AtomicU32::new(0);
+        static ref READY: AtomicU32 = AtomicU32::new(0);
+    }
+
+    /// The descriptor that is waited for is ready.
+    pub(crate) fn becomes_ready() {
+        READY.store(1, Ordering::SeqCst);
+        netpoll_break();
     }
 
     pub(crate) fn netpoll_break() {
@@ -36,6 +62,9 @@ pub(crate) mod epoll {
             futexsleep(&WAKE_SIG, 0, -1);
             WAKE_SIG.store(0, Ordering::SeqCst);
         }
-        (GList::default(), 0)
+        let list = GList::default();
+        let ready = READY.swap(0, Ordering::SeqCst) as i32;
+        (0..ready).for_each(|_| list.push(G::new(0)));
+        (list, -ready)
     }
 }

@@ -24,6 +24,8 @@
 //! It is one run of an [exploration](crate::explore), in one order, without choices at its points; what is said there
 //! of time and of limits is so here.
 
+use std::sync::Arc;
+
 use crate::explore::in_order;
 use crate::runtime::{explored_number, wait_for_others};
 
@@ -43,7 +45,7 @@ pub fn test<F>(f: F)
 where
     F: Fn() + Send + Sync + 'static,
 {
-    if let Err(failure) = in_order(f) {
+    if let Err(failure) = in_order(Arc::new(f)) {
         panic!("{failure}");
     }
 }

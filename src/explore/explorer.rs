@@ -165,6 +165,11 @@ impl Explorer {
     where
         F: Fn() + Send + Sync + 'static,
     {
+        self.check_any(Arc::new(f))
+    }
+
+    #[track_caller]
+    fn check_any(&self, f: AnyFn) -> Result<u64, Failure> {
         need_thread("explore");
         let replayed = std::env::var_os(REPLAY).map(|token| {
             token
@@ -172,7 +177,7 @@ impl Explorer {
                 .parse::<Schedule>()
                 .unwrap_or_else(|error| panic!("gosched: {REPLAY}: {error}"))
         });
-        let program = Program { f: Arc::new(f), max_choices: self.max_choices, in_order: false };
+        let program = Program { f, max_choices: self.max_choices, in_order: false };
         alone(|| match replayed {
             Some(schedule) => match program.replay(&schedule, false).end {
                 End::Done => Ok(1),
@@ -182,7 +187,7 @@ impl Explorer {
         })
     }
 
-    fn search<F: Fn() + Send + Sync + 'static>(&self, program: &Program<F>) -> Result<u64, Failure> {
+    fn search(&self, program: &Program) -> Result<u64, Failure> {
         let mut exhaustive = match self.strategy {
             Strategy::Exhaustive { preemptions } => Some(Exhaustive::new(preemptions)),
             _ => None,
@@ -240,12 +245,9 @@ fn alone<R: Send>(f: impl FnOnce() -> R + Send) -> R {
 
 /// Runs `f` once, without choices.
 #[track_caller]
-pub(crate) fn in_order<F>(f: F) -> Result<(), Failure>
-where
-    F: Fn() + Send + Sync + 'static,
-{
+pub(crate) fn in_order(f: AnyFn) -> Result<(), Failure> {
     need_thread("synctest");
-    let program = Program { f: Arc::new(f), max_choices: MOST_STEPS, in_order: true };
+    let program = Program { f, max_choices: MOST_STEPS, in_order: true };
     let first = Schedule::default();
     alone(|| match program.replay(&first, false).end {
         End::Done => Ok(()),
@@ -263,9 +265,12 @@ fn need_thread(what: &str) {
     );
 }
 
+/// A closure, of whatever type: all that is done with it is compiled once, and not for each.
+pub(crate) type AnyFn = Arc<dyn Fn() + Send + Sync>;
+
 /// What is explored.
-struct Program<F> {
-    f: Arc<F>,
+struct Program {
+    f: AnyFn,
     max_choices: u64,
     in_order: bool,
 }
@@ -281,7 +286,7 @@ struct Ran {
     left: String,
 }
 
-impl<F: Fn() + Send + Sync + 'static> Program<F> {
+impl Program {
     fn run(&self, strategy: &mut dyn ExploreStrategy, tells: bool) -> Ran {
         let mut recorded = Recorded::new(strategy);
         let limits = Limits { max_choices: self.max_choices, in_order: self.in_order, tells };

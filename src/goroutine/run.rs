@@ -87,7 +87,7 @@ impl Builder {
         }
 
         unsafe fn call<F: FnOnce() -> T, T>(arg: *mut c_void) {
-            // SAFETY: run passes its Call, and doesn't touch it before run_main has returned.
+            // SAFETY: run passes its Call, and doesn't touch it before run_call has returned.
             let call = unsafe { &mut *arg.cast::<Call<F, T>>() };
             let main = &mut call.main;
             call.payload = catch_into(&mut call.value, || match main.take() {
@@ -99,6 +99,22 @@ impl Builder {
             });
         }
 
+        let mut this = Call { main: Some(main), payload: None, value: MaybeUninit::uninit() };
+        // SAFETY: F and T are Send, so `call` may run on another thread; it catches panics, so doesn't unwind.
+        unsafe { self.run_call(call::<F, T>, (&raw mut this).cast()) }?;
+        match this.payload {
+            // SAFETY: run_call has returned, so main has ended, without a panic.
+            None => Ok(unsafe { this.value.assume_init() }),
+            Some(payload) => unwind_from_main(payload),
+        }
+    }
+
+    /// The part of [`run`](Self::run) that is the same for each closure, and so isn't compiled for each.
+    ///
+    /// # Safety
+    /// `f(arg)` may be called on another thread, and doesn't unwind.
+    #[track_caller]
+    unsafe fn run_call(self, f: unsafe fn(*mut c_void), arg: *mut c_void) -> io::Result<()> {
         assert!(
             getg().is_none(),
             "gosched::run called on a goroutine: use gosched::go or gosched::scope there"
@@ -107,16 +123,17 @@ impl Builder {
         rt0_go(special.own_locals)?;
         let kind = special.kind(MAIN_KIND)?;
         let maker = Maker { name: &self.name, created_at: None, callerpc: 0 };
-        let mut this = Call { main: Some(main), payload: None, value: MaybeUninit::uninit() };
-        // SAFETY: F and T are Send, so `call` may run on another thread; it catches panics, so doesn't unwind.
-        unsafe { run_main(call::<F, T>, (&raw mut this).cast(), kind, &maker) }?;
-        match this.payload {
-            // SAFETY: run_main has returned, so main has ended, without a panic.
-            None => Ok(unsafe { this.value.assume_init() }),
-            Some(payload) if payload.is::<Goexit>() => {
-                panic!("gosched::run: main ended by goexit, so there is no value to return")
-            }
-            Some(payload) => resume_unwind(payload),
-        }
+        // SAFETY: as the caller says.
+        unsafe { run_main(f, arg, kind, &maker) }
     }
+}
+
+/// Goes on in the caller of `run` with what has ended `main`.
+#[cold]
+#[track_caller]
+fn unwind_from_main(payload: Payload) -> ! {
+    if payload.is::<Goexit>() {
+        panic!("gosched::run: main ended by goexit, so there is no value to return")
+    }
+    resume_unwind(payload)
 }

@@ -30,6 +30,9 @@ pub(super) enum Inner {
 /// the runtime's.
 type Frames = (usize, usize, usize);
 
+/// The function that each goroutine begins in, behind all of its frames.
+const GOEXIT: &str = "gosched_goexit";
+
 /// A profile that is being made. On a thread that isn't a goroutine's, as symbols are looked up.
 pub(super) struct Builder {
     symbols: Symbols,
@@ -138,8 +141,8 @@ impl Builder {
         for (i, pc) in pcs.iter().enumerate() {
             frames.extend(self.symbols.functions(*pc).iter().map(|symbol| (i, symbol.whose())));
         }
-        let began =
-            pcs.last().and_then(|pc| self.symbols.functions(*pc).last()).is_some_and(Symbol::is_goexit);
+        let last = pcs.last().and_then(|pc| self.symbols.functions(*pc).last());
+        let began = last.is_some_and(|symbol| symbol.function == GOEXIT);
         let outermost = frames.iter().rposition(|(_, whose)| *whose == Whose::Program).filter(|_| began);
         let end = outermost.map_or(frames.len(), |last| last + 1);
         let innermost = frames.iter().position(|(_, whose)| *whose > Whose::Runtime);

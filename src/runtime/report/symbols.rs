@@ -193,11 +193,6 @@ impl Symbol {
         }
     }
 
-    /// Whether it is where each goroutine begins.
-    pub(crate) fn is_goexit(&self) -> bool {
-        self.function == "gosched_goexit"
-    }
-
     /// Prints two lines: the function, and the place in it.
     fn print(&self, out: &mut impl Write, after: impl Display, pc: usize, offset: bool) -> fmt::Result {
         let function = if self.function.is_empty() { "??" } else { &self.function };

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use gosched::chan::bounded;
+use gosched::chan::{RecvTimeoutError, bounded};
 use gosched::net::{Pollable, TcpListener, TcpStream};
 use gosched::signal::{self, Signal};
 use gosched::time::{Ticker, Timer, sleep};
@@ -163,10 +163,13 @@ fn blocking_calls() -> io::Result<()> {
     })
 }
 
-/// A thread that isn't the runtime's waits as a goroutine does.
+/// A thread that isn't the runtime's waits as a goroutine does: in any case for what never comes.
 fn threads() -> io::Result<()> {
-    let (tx, rx) = bounded(0);
-    let foreign = thread::Builder::new().spawn(move || rx.iter().sum::<i32>())?;
+    let ((tx, rx), (_nobody, never)) = (bounded(0), bounded::<()>(0));
+    let foreign = thread::Builder::new().spawn(move || {
+        assert_eq!(never.recv_timeout(20 * MS), Err(RecvTimeoutError::Timeout));
+        rx.iter().sum::<i32>()
+    })?;
     let sent = (0..8).all(|i| tx.send(i).is_ok());
     drop(tx);
     let sum = blocking(|| foreign.join()).map_err(|_| io::Error::other("the thread has panicked"))?;

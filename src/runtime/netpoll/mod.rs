@@ -28,7 +28,8 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `mod.rs` | `netpollGenericInit`, `netpollinited`, `netpollAnyWaiters`, `netpollAdjustWaiters` |
+//! | `mod.rs` | `netpollGenericInit`, `netpollinited` |
+//! | `count.rs` | `netpollAnyWaiters`, `netpollAdjustWaiters` |
 //! | `epoll.rs` | `netpollinit`, `netpollopen`, `netpollclose`, `netpollBreak`, `netpoll` |
 //! | `event.rs` | what an event tells of a descriptor; `taggedPointerPack` |
 //! | `ready.rs` | `netpollready`, `netpollunblock`: takes out the goroutine that has parked |
@@ -37,11 +38,14 @@
 //! | `cache.rs` | `pollCache.alloc`, `pollCache.free` |
 
 pub(super) mod cache;
+mod count;
 pub(super) mod epoll;
 mod event;
 pub(super) mod poll_desc;
 pub(super) mod ready;
 pub(super) mod waiter;
+
+pub(super) use count::{netpoll_adjust_waiters, netpoll_any_waiters};
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -50,7 +54,6 @@ use crate::runtime::base::os::nanotime;
 use crate::runtime::data::runtime2::{Mutex, sched};
 use crate::runtime::lock::mutex::SharedMutex;
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::netpoll::epoll::netpoll_break;
 
 /// Whether the poller is made, with epoll or without. Go's `netpollInited`.
 static NETPOLL_INITED: AtomicBool = AtomicBool::new(false);
@@ -103,24 +106,4 @@ fn begin_to_poll() {
 #[inline(always)]
 pub(in crate::runtime) fn netpollinited() -> bool {
     NETPOLL_INITED.load(Ordering::SeqCst)
-}
-
-/// Whether a goroutine is parked on a descriptor. Go's `netpollAnyWaiters`.
-#[inline(always)]
-pub(in crate::runtime) fn netpoll_any_waiters() -> bool {
-    NETPOLL_WAITERS.load(Ordering::SeqCst) > 0
-}
-
-/// Adds `delta` to the number of goroutines that are parked on descriptors. Go's `netpollAdjustWaiters`.
-///
-/// When a close or a deadline has ended the last wait, an M that sleeps in the poller without a time limit
-/// has nothing to wait for. Go leaves it there, and so doesn't notice a deadlock; here it is woken.
-pub(in crate::runtime) fn netpoll_adjust_waiters(delta: i32) {
-    if delta != 0
-        && NETPOLL_WAITERS.fetch_add(delta, Ordering::SeqCst) + delta == 0
-        && sched().lastpoll.load(Ordering::SeqCst) == 0
-        && sched().poll_until.load(Ordering::SeqCst) == 0
-    {
-        netpoll_break();
-    }
 }

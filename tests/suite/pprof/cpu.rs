@@ -183,13 +183,13 @@ fn in_the_scheduler(test: Test) {
     with_timers(test, || {
         run(|| {
             let profile = profiled(|| for_long(|| (0..1000).for_each(|_| yield_now())));
-            let is_in =
+            let mentions =
                 |sample: &Sample, what: &str| sample.stack.iter().any(|frame| frame.function.contains(what));
-            let there = |sample: &Sample| is_in(sample, "::runtime::sched::");
+            let there = |sample: &Sample| mentions(sample, "::runtime::sched::");
             assert!(profile.samples.iter().any(there), "{profile:#?}");
             // What was inlined isn't all that is shown: it is seen who called it.
             let of_nobody = |sample: &Sample| {
-                is_in(sample, "core::") && !is_in(sample, "gosched") && !is_in(sample, "suite::")
+                mentions(sample, "core::") && !mentions(sample, "gosched") && !mentions(sample, "suite::")
             };
             assert!(!profile.samples.iter().any(of_nobody), "{profile:#?}");
         });

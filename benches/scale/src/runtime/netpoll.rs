@@ -1,5 +1,8 @@
 //! Stand-in for epoll: what will come, and when, is known, and comes to whoever looks first.
 
+#[path = "../../../../src/runtime/netpoll/count.rs"]
+mod count;
+
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,10 +10,12 @@ use std::ops::Deref;
 use std::ptr;
 
 use crate::runtime::data::atomic::{AtomicI32, AtomicU32, Ordering};
-use crate::runtime::data::runtime2::{G, sched};
+use crate::runtime::data::runtime2::G;
+
+pub(super) use count::{netpoll_adjust_waiters, netpoll_any_waiters};
 
 /// How many goroutines wait.
-static WAITERS: Own<AtomicI32> = Own(AtomicI32::new(0));
+static NETPOLL_WAITERS: Own<AtomicI32> = Own(AtomicI32::new(0));
 
 /// The kernel's own lock of the poller.
 static EPOLL: Own<AtomicU32> = Own(AtomicU32::new(0));
@@ -40,25 +45,11 @@ pub(crate) fn reset() {
     for word in [&EPOLL, &BREAK] {
         word.store(0, Ordering::Relaxed);
     }
-    WAITERS.store(0, Ordering::Relaxed);
+    NETPOLL_WAITERS.store(0, Ordering::Relaxed);
 }
 
 pub(crate) fn netpollinited() -> bool {
     true
-}
-
-pub(crate) fn netpoll_any_waiters() -> bool {
-    WAITERS.load(Ordering::SeqCst) > 0
-}
-
-pub(crate) fn netpoll_adjust_waiters(delta: i32) {
-    if delta != 0
-        && WAITERS.fetch_add(delta, Ordering::SeqCst) + delta == 0
-        && sched().lastpoll.load(Ordering::SeqCst) == 0
-        && sched().poll_until.load(Ordering::SeqCst) == 0
-    {
-        epoll::netpoll_break();
-    }
 }
 
 /// Data for `gp`, which is about to wait for them, come at `when`, in picoseconds.

@@ -1,12 +1,15 @@
 //! Stand-in for the poller: who sleeps there wakes when it is told to, and not before [`SOON`](epoll::SOON), or when a
 //! descriptor that is waited for is ready. It has models of its own, in `tests/netpoll`.
 
-use crate::runtime::data::atomic::{AtomicI32, Ordering};
-use crate::runtime::data::runtime2::sched;
-use crate::runtime::netpoll::epoll::netpoll_break;
+#[path = "../../../../src/runtime/netpoll/count.rs"]
+mod count;
 
-loom::lazy_static! {
-    static ref WAITERS: AtomicI32 = AtomicI32::new(0);
+use crate::runtime::data::atomic::{AtomicI32, statics};
+
+pub(super) use count::{netpoll_adjust_waiters, netpoll_any_waiters};
+
+statics! {
+    static NETPOLL_WAITERS: AtomicI32 = AtomicI32::new(0);
 }
 
 pub(crate) fn netpollinited() -> bool {
@@ -14,22 +17,6 @@ pub(crate) fn netpollinited() -> bool {
 }
 
 pub(crate) fn netpoll_init_for_timers() {}
-
-/// As in the file that ships.
-pub(crate) fn netpoll_any_waiters() -> bool {
-    WAITERS.load(Ordering::SeqCst) > 0
-}
-
-/// As in the file that ships.
-pub(crate) fn netpoll_adjust_waiters(delta: i32) {
-    if delta != 0
-        && WAITERS.fetch_add(delta, Ordering::SeqCst) + delta == 0
-        && sched().lastpoll.load(Ordering::SeqCst) == 0
-        && sched().poll_until.load(Ordering::SeqCst) == 0
-    {
-        netpoll_break();
-    }
-}
 
 pub(crate) mod epoll {
     use crate::runtime::base::os::{futexsleep, futexwakeup};

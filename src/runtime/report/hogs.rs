@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::runtime::base::debug::hogs;
-use crate::runtime::base::os::{nanotime, thread_cpu_time, usleep};
+use crate::runtime::base::os::{nanotime, thread_cpu_time, thread_sleeps, usleep};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCANRUNNING, M, Note, P};
 use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus};
@@ -47,7 +47,7 @@ pub(in crate::runtime) struct Hog {
     pub(in crate::runtime) pp: &'static P,
     /// [`P::schedtick`] in this time slice.
     pub(in crate::runtime) schedtick: u32,
-    /// Whether its thread sleeps.
+    /// Whether its thread sleeps, or did a moment ago.
     pub(in crate::runtime) sleeps: bool,
     /// How long its time slice is until now, in nanoseconds.
     pub(in crate::runtime) slice: i64,
@@ -64,16 +64,29 @@ impl Hog {
             && self.pp.m.load(Ordering::Acquire).is_some_and(|mp| ptr::eq(mp, self.mp))
     }
 
-    /// Whether it comes to no check: waits until that is certain.
-    fn has_no_check(&self) -> bool {
-        let computed = || thread_cpu_time(self.mp.procid.load(Ordering::Relaxed)).unwrap_or(i64::MAX);
-        let begun = computed();
-        while !self.sleeps && self.still_has_it() && computed() - begun < NO_CHECK_NS {
+    /// How long its thread has been on a processor, in nanoseconds.
+    fn computed(&self) -> i64 {
+        thread_cpu_time(self.mp.procid.load(Ordering::Relaxed)).unwrap_or(i64::MAX)
+    }
+
+    /// It as it is now, if it comes to no check: waits until that is certain.
+    fn without_check(mut self) -> Option<Hog> {
+        let begun = self.computed();
+        while !self.sleeps && self.still_has_it() && self.computed() - begun < NO_CHECK_NS {
             // Sysmon has asked it to stop, but such a request may get lost. Without a signal, as it may sleep.
             ask(self.mp, self.gp);
             usleep(20);
         }
-        self.still_has_it()
+        // Its thread may have begun to sleep since sysmon looked, and then its stack will say so.
+        self.sleeps |= self.sleeps_now();
+        self.still_has_it().then_some(self)
+    }
+
+    /// Whether its thread sleeps, found out as sysmon does.
+    fn sleeps_now(&self) -> bool {
+        let before = self.computed();
+        usleep(100);
+        self.computed() == before && thread_sleeps(self.mp.procid.load(Ordering::Relaxed))
     }
 
     /// Where it was made. What is said of those that were made there is said of one a second.
@@ -175,7 +188,7 @@ fn tell_of_hogs() {
             Doing::Copying(hog, _) => Some(hog),
             _ => None,
         };
-        if let Some(hog) = asked.filter(Hog::has_no_check) {
+        if let Some(hog) = asked.and_then(Hog::without_check) {
             tell(hog);
         }
     }

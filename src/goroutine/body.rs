@@ -1,5 +1,6 @@
 //! What a goroutine that is made of a closure runs: the closure comes and goes by the slot of the G.
 
+use std::any::Any;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -68,24 +69,34 @@ where
         begin_locals(gp);
         f()
     });
-    if let Some(payload) = payload.as_deref().filter(|payload| !payload.is::<Goexit>()) {
-        note_panic(message(payload));
+    if let Some(payload) = payload.as_deref() {
+        note_end(payload);
     }
     unwire(gp);
-    if detached(gp) {
+    let panicked = if detached(gp) {
         // SAFETY: the function has ended.
         let panicked = unsafe { discard(payload, value.as_mut_ptr()) };
         end_locals(gp);
-        return then(gp, panicked);
-    }
-    // SAFETY: the function has ended; the slot is empty, and nobody else uses it before its end.
-    unsafe { put(gp.ext.slot.place(), payload, value.as_ptr()) };
-    // If the handle was dropped after the look at `detached`, nobody takes the result.
-    // SAFETY: the outcome is as it was put there, and is this goroutine's, as finish says.
-    let panicked = finish(gp, || unsafe {
-        let panicked = discard_in(gp.ext.slot.value::<Outcome<T>>());
-        gp.ext.slot.clear::<Outcome<T>>();
         panicked
-    });
+    } else {
+        // SAFETY: the function has ended; the slot is empty, and nobody else uses it before its end.
+        unsafe { put(gp.ext.slot.place(), payload, value.as_ptr()) };
+        // If the handle was dropped after the look at `detached`, nobody takes the result.
+        // SAFETY: the outcome is as it was put there, and is this goroutine's, as finish says.
+        finish(gp, || unsafe {
+            let panicked = discard_in(gp.ext.slot.value::<Outcome<T>>());
+            gp.ext.slot.clear::<Outcome<T>>();
+            panicked
+        })
+    };
     then(gp, panicked);
+}
+
+/// The goroutine's function has ended by unwinding, with this.
+#[cold]
+#[inline(never)]
+fn note_end(payload: &(dyn Any + Send)) {
+    if !payload.is::<Goexit>() {
+        note_panic(message(payload));
+    }
 }

@@ -46,7 +46,15 @@ pub fn set_panic_mode(mode: PanicMode) {
 /// Notes that the result of `gp` is gone, and whether that was a panic, which nobody took.
 #[inline(always)]
 pub(crate) fn lose(gp: &'static G, panicked: bool) {
-    if panicked && die_on_panic() && explored_number().is_none() {
+    if panicked {
+        lose_panic(gp);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn lose_panic(gp: &'static G) {
+    if die_on_panic() && explored_number().is_none() {
         fatalpanic(gp);
     }
 }

@@ -1,5 +1,6 @@
 //! [`go_when_readable`]: waiting without a goroutine.
 
+use std::io;
 use std::mem;
 use std::os::fd::AsFd;
 use std::panic::Location;
@@ -102,11 +103,72 @@ where
     S: Readable,
     F: FnOnce(S) -> R + Send + 'static,
 {
-    if let Err(error) = Builder::new().kind() {
+    // The function itself, which takes no place where it waits.
+    if let Err(error) = make_when_readable(Location::caller(), Builder::new, stream, f) {
         cannot("net::go_when_readable", &error)
     }
-    let (created_at, inherited, labels) =
-        (Location::caller(), Inherited::new(), getg().and_then(get_prof_label));
+}
+
+impl Builder {
+    /// [`net::go_when_readable`](go_when_readable) for a goroutine with a name, with a stack of another size, or with the
+    /// thread-locals of its thread. To know of that takes less than a hundred bytes more until it begins.
+    ///
+    /// ```
+    /// use std::io::{Read, Write};
+    /// use gosched::Builder;
+    /// use gosched::chan::bounded;
+    /// use gosched::net::UnixStream;
+    ///
+    /// gosched::run(|| {
+    ///     let (mut ours, theirs) = UnixStream::pair()?;
+    ///     let (tx, rx) = bounded(1);
+    ///     let reader = Builder::new().name("reader").stack_size(4 << 20);
+    ///     reader.go_when_readable(theirs, move |mut theirs| {
+    ///         let mut buf = [0; 5];
+    ///         tx.send(theirs.read_exact(&mut buf).map(|()| buf)).unwrap();
+    ///     })?;
+    ///     ours.write_all(b"hello")?;
+    ///     assert_eq!(&rx.recv().unwrap()?, b"hello");
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// - The runtime hasn't started.
+    /// - The stack size is more than 1 GiB ([`InvalidInput`](io::ErrorKind::InvalidInput)).
+    /// - It is to have [thread-locals of its own](crate#thread-locals), and can't here
+    ///   ([`Unsupported`](io::ErrorKind::Unsupported)).
+    ///
+    /// Then `f` and `stream` are dropped.
+    ///
+    /// # Panics
+    /// If it must wait for its turn inside [`blocking`](crate::blocking). If there is no memory for a goroutine when `f` is to
+    /// run, the process ends.
+    #[track_caller]
+    pub fn go_when_readable<S, F, R>(self, stream: S, f: F) -> io::Result<()>
+    where
+        S: Readable,
+        F: FnOnce(S) -> R + Send + 'static,
+    {
+        make_when_readable(Location::caller(), move || self, stream, f)
+    }
+}
+
+/// Waits with the builder that `builder` returns.
+fn make_when_readable<S, F, R, B>(
+    created_at: &'static Location<'static>,
+    builder: B,
+    stream: S,
+    f: F,
+) -> io::Result<()>
+where
+    S: Readable,
+    F: FnOnce(S) -> R + Send + 'static,
+    B: Fn() -> Builder + Send + 'static,
+{
+    builder().kind()?;
+    let (inherited, labels) = (Inherited::new(), getg().and_then(get_prof_label));
     let pollable = stream.pollable();
     let mut drained = pollable.registration.turn_to_read().lock();
     let wait = pollable.registration.before_read(&mut drained, pollable.as_fd());
@@ -121,34 +183,46 @@ where
         }
         drop(f(stream));
     };
-    let rest = Rest::boxed(created_at, inherited, call);
+    let rest = Rest::boxed(created_at, builder, inherited, call);
     match wait {
         // SAFETY: `make` takes it, once, and the stream is in there, with its registration.
         Some(pd) => unsafe { poll_runtime_poll_later(pd, Mode::Read, rest) },
         // SAFETY: nobody else has it.
         None => goready(unsafe { ((*rest).make)(rest) }),
     }
+    Ok(())
 }
 
 /// What waits in place of a goroutine.
 #[repr(C)]
-struct Rest<C> {
+struct Rest<B, C> {
     /// The first field, so that its address is that of all.
     later: Later,
     created_at: &'static Location<'static>,
+    /// Returns what makes the goroutine.
+    builder: B,
     inherited: Inherited,
     /// What the goroutine calls.
     call: C,
 }
 
 // SAFETY: what is inherited was made for this goroutine, and nobody else has any of it.
-unsafe impl<C: Send> Send for Rest<C> {}
+unsafe impl<B: Send, C: Send> Send for Rest<B, C> {}
 
-impl<C: FnOnce() + Send + 'static> Rest<C> {
+impl<B, C> Rest<B, C>
+where
+    B: Fn() -> Builder + Send + 'static,
+    C: FnOnce() + Send + 'static,
+{
     /// Boxes one, for [`make`](Self::make).
-    fn boxed(created_at: &'static Location<'static>, inherited: Inherited, call: C) -> *mut Later {
+    fn boxed(
+        created_at: &'static Location<'static>,
+        builder: B,
+        inherited: Inherited,
+        call: C,
+    ) -> *mut Later {
         let later = Later { make: Self::make };
-        let rest = Box::into_raw(Box::new(Rest { later, created_at, inherited, call }));
+        let rest = Box::into_raw(Box::new(Rest { later, created_at, builder, inherited, call }));
         release(rest);
         rest.cast()
     }
@@ -162,7 +236,7 @@ impl<C: FnOnce() + Send + 'static> Rest<C> {
         // SAFETY: so it is the first field of a box that nobody else has.
         let mut rest = unsafe { Box::from_raw(later.cast::<Self>()) };
         let inherited = mem::replace(&mut rest.inherited, Inherited::NONE);
-        let created_at = rest.created_at;
+        let (created_at, builder) = (rest.created_at, (rest.builder)());
         // The goroutine unpacks it: it may be larger than the stack here, which is g0's as a rule.
         let unpack = move || {
             let call = {
@@ -171,7 +245,7 @@ impl<C: FnOnce() + Send + 'static> Rest<C> {
             };
             call()
         };
-        match Builder::new().make_waiting(created_at, &mut Some(unpack), inherited) {
+        match builder.make_waiting(created_at, &mut Some(unpack), inherited) {
             Ok(gp) => {
                 release(gp);
                 gp

@@ -53,9 +53,9 @@ pub(crate) fn locked_os_thread() -> bool {
 /// Locks a goroutine that parks while it panics to its thread, until it parks or ends without
 /// panicking.
 ///
-/// std counts panics per thread, and such a goroutine's thread is its M's, if it has no thread-locals of its own. If the goroutine went on elsewhere, it would seem calm
-/// there, and the next goroutine here would seem to panic: a second panic would abort, and
-/// mutexes would be poisoned.
+/// std counts panics per thread, and such a goroutine's thread is its M's, if it has no thread-locals of its own. If the
+/// goroutine went on elsewhere, it would seem calm there, and the next goroutine here would seem to panic: a second panic
+/// would abort, and mutexes would be poisoned.
 #[inline(always)]
 pub(in crate::runtime) fn wire_while_panicking(gp: &'static G, mp: &'static M) {
     let panicking = std::thread::panicking() && gp.ext.tp.get() == 0;
@@ -68,8 +68,14 @@ pub(in crate::runtime) fn wire_while_panicking(gp: &'static G, mp: &'static M) {
 #[inline(always)]
 pub(crate) fn unwire(gp: &'static G) {
     if gp.ext.panic_wired.get() {
-        wire(gp, getm(), false);
+        unwire_now(gp);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn unwire_now(gp: &'static G) {
+    wire(gp, getm(), false);
 }
 
 #[cold]

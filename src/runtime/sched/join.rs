@@ -41,19 +41,14 @@ use crate::runtime::sched::ready::goready;
 /// gone, calls `discard` for the result, before the thread-locals end, and returns what that does.
 #[inline]
 pub(crate) fn finish(gp: &G, discard: impl FnOnce() -> bool) -> bool {
-    if !has_locals(gp) {
-        if announce_end(gp) {
-            return false;
-        }
-        let panicked = discard();
-        // It may have values by now: what it has discarded may use them when it is dropped.
-        end_locals(gp);
-        return panicked;
-    }
-    let announced = announce_return(gp);
+    let has_locals = has_locals(gp);
+    let announced = if has_locals { announce_return(gp) } else { announce_end(gp) };
     let panicked = !announced && discard();
-    end_locals(gp);
-    if announced {
+    if has_locals || !announced {
+        // Without locals, too: what it has discarded may have made some when it was dropped.
+        end_locals(gp);
+    }
+    if has_locals && announced {
         announce_end(gp);
     }
     panicked

@@ -1,6 +1,7 @@
 //! Waiting without a goroutine: `go_when_readable`.
 
 use std::cell::RefCell;
+use std::hint::black_box;
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
@@ -12,7 +13,9 @@ use gosched::chan::{Receiver, Sender, bounded};
 use gosched::labels::{labels, with_labels};
 use gosched::net::{Readable, TcpStream, UnixStream, go_when_readable};
 use gosched::sync::WaitGroup;
-use gosched::{blocking, go, goexit, goroutine_local, num_goroutine, run, scope, yield_now};
+use gosched::{
+    Builder, blocking, dump_goroutines, go, goexit, goroutine_local, num_goroutine, run, scope, yield_now,
+};
 
 use crate::harness::goroutines::wait_until;
 use crate::harness::polled::*;
@@ -29,6 +32,7 @@ tests! {
     others_use_it_meanwhile
     nobody_runs_when_it_begins
     what_is_inherited
+    with_a_builder
     it_panics_or_exits
     what_waits_takes_no_page
     whatever_comes_first
@@ -265,6 +269,48 @@ fn what_is_inherited(test: Test) {
             assert_eq!(names.recv(), Ok(("caller", Some("caller".to_string()))));
         }
     });
+}
+
+/// It is named as was said, and has the stack that was asked for; where it can't have that nobody waits.
+fn with_a_builder(test: Test) {
+    fn depth(n: u32) -> u32 {
+        black_box([n; 1024]);
+        if n == 0 { 0 } else { 1 + depth(n - 1) }
+    }
+    with_one_p_and_several(test, || {
+        let large = Builder::new().name("large").stack_size(64 << 20);
+        for wait in [false, true] {
+            let (a, mut b) = stream_pair();
+            let (tx, rx) = bounded(0);
+            if !wait {
+                b.write_all(b"x").unwrap();
+            }
+            large
+                .go_when_readable(a, move |mut a| {
+                    tx.send((read_one(&mut a).unwrap(), depth(2000))).unwrap();
+                    tx.send((0, 0)).unwrap();
+                })
+                .unwrap();
+            if wait {
+                let_them_wait();
+                b.write_all(b"x").unwrap();
+            }
+            assert_eq!(rx.recv(), Ok((b'x', 2000)));
+            wait_until(|| String::from_utf8_lossy(&dump()).contains("\"large\" [chan send"));
+            assert_eq!(rx.recv(), Ok((0, 0)));
+        }
+        let (a, mut b) = stream_pair();
+        let too_large = Builder::new().stack_size(2 << 30);
+        let error = too_large.go_when_readable(a, |_| unreachable!("it has no stack")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert_eq!(b.read(&mut [0]).unwrap(), 0);
+    });
+}
+
+fn dump() -> Vec<u8> {
+    let mut dump = Vec::new();
+    dump_goroutines(&mut dump);
+    dump
 }
 
 fn it_panics_or_exits(test: Test) {

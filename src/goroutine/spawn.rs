@@ -155,7 +155,7 @@ impl Builder {
     ///     let (tx, rx) = bounded::<()>(0);
     ///     let reader = Builder::new().name("reader").go(move || rx.recv()).unwrap();
     ///     let mut report = Vec::new();
-    ///     gosched::dump_goroutines(&mut report);
+    ///     gosched::dump_goroutines(&mut report).unwrap();
     ///     assert!(String::from_utf8_lossy(&report).contains(r#""reader""#));
     ///     drop(tx);
     ///     reader.join().unwrap().unwrap_err();

@@ -287,7 +287,7 @@ impl Traceback {
 /// gosched::set_traceback(Traceback::All);
 /// gosched::run(|| {
 ///     let mut report = Vec::new();
-///     gosched::dump_goroutines(&mut report);
+///     gosched::dump_goroutines(&mut report).unwrap();
 ///     assert!(report.starts_with(b"goroutine "));
 /// });
 /// ```

@@ -309,7 +309,7 @@ fn with_a_builder(test: Test) {
 
 fn dump() -> Vec<u8> {
     let mut dump = Vec::new();
-    dump_goroutines(&mut dump);
+    dump_goroutines(&mut dump).unwrap();
     dump
 }
 

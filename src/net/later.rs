@@ -232,13 +232,14 @@ where
     /// # Safety
     /// [`boxed`](Self::boxed) has returned `later`, and this is called once with it.
     unsafe fn make(later: *mut Later) -> &'static G {
-        acquire(later);
         // SAFETY: so it is the first field of a box that nobody else has.
         let mut rest = unsafe { Box::from_raw(later.cast::<Self>()) };
         let inherited = mem::replace(&mut rest.inherited, Inherited::NONE);
         let (created_at, builder) = (rest.created_at, (rest.builder)());
         // The goroutine unpacks it: it may be larger than the stack here, which is g0's as a rule.
         let unpack = move || {
+            // Here, as this may be on g0 before, where nothing is seen.
+            acquire(&raw const *rest);
             let call = {
                 let rest = rest;
                 rest.call
@@ -246,10 +247,7 @@ where
             call()
         };
         match builder.make_waiting(created_at, &mut Some(unpack), inherited) {
-            Ok(gp) => {
-                release(gp);
-                gp
-            }
+            Ok(gp) => gp,
             Err(error) => {
                 eprintln!("gosched::net::go_when_readable: {error}");
                 throw("out of memory for a goroutine")

@@ -78,7 +78,7 @@ impl Hog {
             usleep(20);
         }
         // Its thread may have begun to sleep since sysmon looked, and then its stack will say so.
-        self.sleeps |= self.sleeps_now();
+        self.sleeps = self.sleeps || self.sleeps_now();
         self.still_has_it().then_some(self)
     }
 

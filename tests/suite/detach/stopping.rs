@@ -8,9 +8,10 @@ use std::thread;
 
 use gosched::proc::{self, StwReason};
 use gosched::runtime2::{G, GRUNNING, P, WaitReason};
-use gosched::{dump_goroutines, go, gomaxprocs, preemptible, scope, set_gomaxprocs, yield_now};
+use gosched::{go, gomaxprocs, preemptible, scope, set_gomaxprocs, yield_now};
 
 use super::in_minutes;
+use crate::harness::goroutines::dump_with_detached;
 use crate::harness::{Test, tests};
 
 tests! {
@@ -93,9 +94,7 @@ fn gomaxprocs_changes(test: Test) {
 fn a_dump_shows_them(test: Test) {
     beside_hogs(test, || {
         for _ in 0..3 {
-            let mut text = Vec::new();
-            dump_goroutines(&mut text).unwrap();
-            let text = String::from_utf8(text).unwrap();
+            let text = dump_with_detached();
             assert_eq!(text.matches("runs_until_it_is_over(...)").count(), 3, "{text}");
             yield_now();
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use gosched::chan::bounded;
 use gosched::runtime2::{G, GWAITING, WaitReason};
-use gosched::{JoinHandle, go, num_goroutine, proc, yield_now};
+use gosched::{JoinHandle, dump_goroutines, go, num_goroutine, proc, yield_now};
 
 /// Whether there is this G, and it waits for what it has called, and not, on its way there, for the P that it has lost.
 pub fn waits(gp: *mut G) -> bool {
@@ -66,6 +66,13 @@ pub fn wait_until(condition: impl Fn() -> bool) {
     while !condition() {
         yield_now();
     }
+}
+
+/// A dump, which says who has lost its P.
+pub fn dump_with_detached() -> String {
+    let mut text = Vec::new();
+    dump_goroutines(&mut text).unwrap();
+    String::from_utf8(text).unwrap()
 }
 
 /// What a raw goroutine gets, as it gets it.

@@ -13,11 +13,9 @@ use gosched::chan::{Receiver, Sender, bounded};
 use gosched::labels::{labels, with_labels};
 use gosched::net::{Readable, TcpStream, UnixStream, go_when_readable};
 use gosched::sync::WaitGroup;
-use gosched::{
-    Builder, blocking, dump_goroutines, go, goexit, goroutine_local, num_goroutine, run, scope, yield_now,
-};
+use gosched::{Builder, blocking, go, goexit, goroutine_local, num_goroutine, run, scope, yield_now};
 
-use crate::harness::goroutines::wait_until;
+use crate::harness::goroutines::{dump_with_detached, wait_until};
 use crate::harness::polled::*;
 use crate::harness::rng::Rng;
 use crate::harness::sockets::{listen, tcp_pair, to_be_reset};
@@ -296,7 +294,7 @@ fn with_a_builder(test: Test) {
                 b.write_all(b"x").unwrap();
             }
             assert_eq!(rx.recv(), Ok((b'x', 2000)));
-            wait_until(|| String::from_utf8_lossy(&dump()).contains("\"large\" [chan send"));
+            wait_until(|| dump_with_detached().contains("\"large\" [chan send"));
             assert_eq!(rx.recv(), Ok((0, 0)));
         }
         let (a, mut b) = stream_pair();
@@ -305,12 +303,6 @@ fn with_a_builder(test: Test) {
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert_eq!(b.read(&mut [0]).unwrap(), 0);
     });
-}
-
-fn dump() -> Vec<u8> {
-    let mut dump = Vec::new();
-    dump_goroutines(&mut dump).unwrap();
-    dump
 }
 
 fn it_panics_or_exits(test: Test) {

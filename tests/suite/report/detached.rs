@@ -8,7 +8,8 @@ use std::time::Duration;
 use gosched::metrics::{self, Value};
 use gosched::{Builder, dump_goroutines, go, proc, run, time, yield_now};
 
-use super::traceback::{assert_part, dump_with_detached};
+use super::traceback::assert_part;
+use crate::harness::goroutines::dump_with_detached;
 use crate::harness::{Test, tests};
 
 tests! {

@@ -8,10 +8,10 @@ use std::thread;
 
 use gosched::chan::{Receiver, bounded};
 use gosched::runtime2::{G, GPREEMPTED, TraceBlockReason, WaitReason};
-use gosched::{blocking, dump_goroutines, go, goid, morestack_check, preemptible, proc, run, yield_now};
+use gosched::{blocking, go, goid, morestack_check, preemptible, proc, run, yield_now};
 
 use crate::asm::probes::probes_waits;
-use crate::harness::goroutines::until_it_waits;
+use crate::harness::goroutines::{dump_with_detached, until_it_waits};
 use crate::harness::{Test, tests};
 
 tests! {
@@ -29,14 +29,7 @@ tests! {
     minutes
 }
 
-/// A dump, which says who has lost its P.
-pub(super) fn dump_with_detached() -> String {
-    let mut text = Vec::new();
-    dump_goroutines(&mut text).unwrap();
-    String::from_utf8(text).unwrap()
-}
-
-/// A dump, where that doesn't matter.
+/// A dump, where it doesn't matter who has lost its P.
 pub(super) fn dump() -> String {
     dump_with_detached().replace("[running (detached)]", "[running]")
 }

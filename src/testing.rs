@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::chan::{RecvTimeoutError, Sender, bounded};
 use crate::goroutine::cannot;
+use crate::runtime::period;
 use crate::{Builder, dump_goroutines, goroutine_local, run};
 
 /// Runs a test on a goroutine. It fails
@@ -42,7 +43,7 @@ pub struct Test<'a> {
 }
 
 /// For goroutines that are about to end when the test does.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE_NS: i64 = 5_000_000_000;
 
 /// As large as that of `run`'s main: a test that is a thread's may be as deep.
 const STACK: usize = 8 << 20;
@@ -129,7 +130,10 @@ impl<'a> Test<'a> {
             eprintln!("{error}");
             error.resume_panic()
         });
-        if !self.leaks && ends.recv_timeout(GRACE) == Err(RecvTimeoutError::Timeout) {
+        if !self.leaks
+            && ends.recv_timeout(Duration::from_nanos(period(GRACE_NS).cast_unsigned()))
+                == Err(RecvTimeoutError::Timeout)
+        {
             print_stacks();
             panic!(
                 "gosched: the test {:?} has left goroutines behind, {} of them: what each goroutine does is \

@@ -143,7 +143,7 @@ pub(crate) use arch::sanitizer::{acquire, acquire_waker, keep_waker, release, un
 pub(crate) use arch::{
     asmcgocall, getg, gogo, mcall, newcoro_here, newproc_here, systemstack, systemstack_scannable,
 };
-pub(crate) use base::debug::{MAX_GOMAXPROCS, die_on_panic, set_detach, set_die_on_panic};
+pub(crate) use base::debug::{MAX_GOMAXPROCS, die_on_panic, period, set_detach, set_die_on_panic};
 pub(crate) use base::fatal::{fatal, misuse, throw};
 pub(crate) use base::os::nanotime;
 pub(crate) use base::print;

@@ -50,6 +50,8 @@ static DIE_ON_PANIC: Setting = Setting::new("dieonpanic", 0);
 static EFENCE: Setting = Setting::new("efence", 0);
 static GC_SHRINK_STACK_OFF: Setting = Setting::new("gcshrinkstackoff", 0);
 static HOGS: Setting = Setting::new("hogs", 0);
+static PATIENCE: Setting = Setting::new("patience", 100);
+static PERIOD: Setting = Setting::new("period", 100);
 static RANDOMIZE_SCHEDULER: Setting = Setting::new("randomizescheduler", 0);
 static SCHED_DETAIL: Setting = Setting::new("scheddetail", 0);
 static SCHED_TRACE: Setting = Setting::new("schedtrace", 0);
@@ -59,7 +61,7 @@ static STACK_VERIFY: Setting = Setting::new("stackverify", 0);
 static TRACEBACK_ANCESTORS: Setting = Setting::new("tracebackancestors", 0);
 static UPDATE_MAXPROCS: Setting = Setting::new("updatemaxprocs", 1);
 
-static SETTINGS: [&Setting; 17] = [
+static SETTINGS: [&Setting; 19] = [
     &ASYNC_PREEMPT_OFF,
     &BUSY_POLL,
     &CONTAINER_MAXPROCS,
@@ -69,6 +71,8 @@ static SETTINGS: [&Setting; 17] = [
     &EFENCE,
     &GC_SHRINK_STACK_OFF,
     &HOGS,
+    &PATIENCE,
+    &PERIOD,
     &RANDOMIZE_SCHEDULER,
     &SCHED_DETAIL,
     &SCHED_TRACE,
@@ -147,6 +151,23 @@ pub(in crate::runtime) fn gc_shrink_stack_off() -> bool {
 /// Whether goroutines are told of that keep a P from others, in code where they can't be stopped.
 pub(in crate::runtime) fn hogs() -> bool {
     HOGS.get() > 0
+}
+
+/// Scales how long the runtime waits for a thread that is late before it goes on without it: a duration of `usual`
+/// nanoseconds, as long as `GODEBUG=patience` says in percent. A slow machine needs more.
+pub(in crate::runtime) fn patience(usual: i64) -> i64 {
+    percent_of(&PATIENCE, usual)
+}
+
+/// Scales a period of the slow looks: at deadlocks, at the limits of the control group, at explorations that are stuck.
+/// A duration of `usual` nanoseconds, as long as `GODEBUG=period` says in percent. Tests need less.
+pub(crate) fn period(usual: i64) -> i64 {
+    percent_of(&PERIOD, usual)
+}
+
+/// A setting of 0 or less counts as 1 percent.
+fn percent_of(setting: &Setting, usual: i64) -> i64 {
+    (usual / 100).saturating_mul(setting.get().max(1).into())
 }
 
 /// Whether the run queues put goroutines in a random order, which finds races that

@@ -17,7 +17,7 @@
 use std::mem::replace;
 use std::sync::atomic::Ordering;
 
-use crate::runtime::base::debug::{detach_always, detach_torture};
+use crate::runtime::base::debug::{detach_always, detach_torture, period};
 use crate::runtime::base::os::{gettid, nanotime, usleep};
 use crate::runtime::data::runtime2::{G, M, P, PIDLE, PRUNNING, PSYSCALL, sched};
 use crate::runtime::g::explored::{STEPS, exploring, is_explored, is_part, note_stuck};
@@ -111,7 +111,7 @@ pub(in crate::runtime) fn sysmon() {
         quit_if_asked();
         start_wanted_thread();
         note_waits(nanotime(), !nothing_runs());
-        if nanotime() - updated >= UPDATE_NS {
+        if nanotime() - updated >= period(UPDATE_NS) {
             sysmon_update_gomaxprocs();
             updated = nanotime();
         }
@@ -164,7 +164,11 @@ fn sleep_deeply(wake_at: Option<i64>, stuck: &mut i64) -> Option<i64> {
     if nothing_runs() && next > 0 && !thread_wanted() {
         sched().sysmonwait.store(true, Ordering::SeqCst);
         let foreign = foreign_threads_matter();
-        let ns = if foreign { (*stuck).clamp(FOREIGN_NS, IDLE_NS) } else { IDLE_NS };
+        let ns = if foreign {
+            (*stuck).clamp(period(FOREIGN_NS), IDLE_NS.max(period(FOREIGN_NS)))
+        } else {
+            IDLE_NS
+        };
         unlock(&sched().lock);
         let begin = nanotime();
         let ns = if asked_to_quit() { 0 } else { ns.min(next) };
@@ -174,7 +178,7 @@ fn sleep_deeply(wake_at: Option<i64>, stuck: &mut i64) -> Option<i64> {
         *stuck = if foreign && !woken { *stuck + ns } else { 0 };
         if !woken {
             checkdead_again();
-            if *stuck >= DEADLOCK_NS && may_tell() {
+            if *stuck >= period(DEADLOCK_NS) && may_tell() {
                 deadlock = deadlock_beside_foreign_threads();
             }
         }
@@ -230,7 +234,7 @@ fn watch_exploration(pp: &P, mp: &M, gp: &G, now: i64) -> i64 {
     let steps = STEPS.load(Ordering::Relaxed) as u32;
     if seen.schedtick.replace(steps) != steps {
         seen.schedwhen.set(now);
-    } else if now - seen.schedwhen.get() >= STUCK_NS && is_explored(gp) {
+    } else if now - seen.schedwhen.get() >= period(STUCK_NS) && is_explored(gp) {
         note_stuck();
         ask_by_signal(mp, Asked::Detach, pp.schedtick.load(Ordering::Relaxed));
     }

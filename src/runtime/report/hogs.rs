@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::runtime::base::debug::hogs;
+use crate::runtime::base::debug::{hogs, patience};
 use crate::runtime::base::os::{nanotime, thread_cpu_time, thread_sleeps, usleep};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCANRUNNING, M, Note, P};
@@ -166,7 +166,7 @@ pub(in crate::runtime) fn may_ask(hog: Hog) -> bool {
     let mut shared = shared();
     match shared.doing {
         Doing::Nothing | Doing::Writing => true,
-        Doing::Copying(other, since) => !ptr::eq(hog.gp, other.gp) || now - since > PATIENCE,
+        Doing::Copying(other, since) => !ptr::eq(hog.gp, other.gp) || now - since > patience(PATIENCE),
         Doing::Waiting if shared.entry(hog.place(), now).is_none() => true,
         Doing::Waiting => {
             shared.doing = Doing::Copying(hog, now);

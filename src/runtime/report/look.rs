@@ -2,6 +2,7 @@
 
 use std::ptr;
 
+use crate::runtime::base::debug::patience;
 use crate::runtime::base::os::nanotime;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, GSCANRUNNING};
 use crate::runtime::g::callers::{Pcs, callers_of_still, gcallers, left_at};
@@ -35,7 +36,7 @@ pub(super) fn look<T>(
         return Some((Some(unsafe { gcallers(gp, &left_at(gp)) }), noted));
     }
     let state = loop {
-        match suspend_g_until(gp, nanotime() + PATIENCE) {
+        match suspend_g_until(gp, nanotime() + patience(PATIENCE)) {
             Some(state) => break state,
             None => {
                 if let Some(found) = look_at_running(gp, &mut note) {

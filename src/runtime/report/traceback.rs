@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::getg;
-use crate::runtime::base::debug::gotraceback;
+use crate::runtime::base::debug::{gotraceback, patience};
 use crate::runtime::base::guarded::guarded;
 use crate::runtime::base::os::{nanotime, usleep};
 use crate::runtime::base::print::{Stderr, eprintln};
@@ -180,25 +180,24 @@ fn frames_of_mine(gp: &G) -> Option<Pcs> {
     on_g0.then(|| unsafe { gcallers(gp, &left_at(gp)) })
 }
 
-/// How long another thread's scan bit is waited for, in milliseconds.
-const PATIENCE: u32 = 1000;
+/// How long another thread's scan bit is waited for.
+const PATIENCE_NS: i64 = 1_000_000_000;
 
 /// Sets the scan bit of `gp` for good, if it has begun and doesn't run. Returns the state that it had.
 ///
 /// A bit that another thread has set is no hold: that thread clears it, and the goroutine goes on. If it is
 /// never cleared, that thread waits for the end of the process, or is this one.
 fn hold(gp: &G) -> u32 {
-    let mut waited = 0;
+    let mut limit = None;
     loop {
         let status = gp.atomicstatus.load(Ordering::Relaxed);
         if matches!(status & !GSCAN, GIDLE | GDEAD | GRUNNING | GCOPYSTACK) {
             return status;
         }
-        if status & GSCAN != 0 && waited == PATIENCE {
-            return status;
-        }
         if status & GSCAN != 0 {
-            waited += 1;
+            if nanotime() > *limit.get_or_insert_with(|| nanotime() + patience(PATIENCE_NS)) {
+                return status;
+            }
             usleep(1000);
             continue;
         }

@@ -6,6 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::runtime::arch::Sigctxt;
+use crate::runtime::base::debug::patience;
 use crate::runtime::base::fatal::exit;
 use crate::runtime::base::guarded::{end_guarded, is_reporter, pass_to_reporter};
 use crate::runtime::base::print::eprintln;
@@ -33,7 +34,8 @@ pub(super) fn give_up_after_a_while() {
     // it waits for itself.
     PATIENCE.store(if std::thread::panicking() { 1 } else { LOCKED }, Ordering::Relaxed);
     LEFT.store(AT_FIRST, Ordering::Relaxed);
-    let tick = libc::timeval { tv_sec: 0, tv_usec: TICK };
+    let tick = patience(TICK * 1000) / 1000;
+    let tick = libc::timeval { tv_sec: tick / 1_000_000, tv_usec: tick % 1_000_000 };
     let every_tick = libc::itimerval { it_interval: tick, it_value: tick };
     // SAFETY: all zero is a valid action and an empty set. The handler may interrupt anything: it counts,
     // writes to stderr and exits, or ends what was made to be ended.

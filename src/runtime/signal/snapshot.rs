@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use memmap2::{MmapMut, MmapOptions};
 
 use crate::runtime::arch::{RED_ZONE, Regs};
+use crate::runtime::base::debug::patience;
 use crate::runtime::base::os::{SIG_PREEMPT, nanotime, signal_m, usleep};
 use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::data::turns::Turn;
@@ -79,7 +80,7 @@ pub(in crate::runtime) fn running(gp: &'static G, let_go: fn(&M)) -> Option<Pcs>
     let room = stack.hi - stack.lo + BEYOND;
     // Reserved only: little of it will be touched.
     let memory = MmapOptions::new().len(room).no_reserve_swap().map_anon().ok()?;
-    let limit = nanotime() + PATIENCE;
+    let limit = nanotime() + patience(PATIENCE);
     // Acquire pairs with the store of FREE below: the request before this one is over.
     while REQUEST.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
         if nanotime() > limit {
@@ -101,7 +102,7 @@ fn ask(gp: &G, mp: &M, memory: &MmapMut, let_go: fn(&M)) -> Option<Pcs> {
     // Release pairs with copy_if_asked: the handler finds the fields above.
     REQUEST.state.store(ASKED, Ordering::Release);
     let sent = signal_m(mp.procid.load(Ordering::Relaxed), SIG_PREEMPT);
-    let limit = nanotime() + if sent { PATIENCE } else { 0 };
+    let limit = nanotime() + if sent { patience(PATIENCE) } else { 0 };
     loop {
         // Acquire pairs with the end of copy_if_asked: the copy and the registers are there.
         match REQUEST.state.load(Ordering::Acquire) {

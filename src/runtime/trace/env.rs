@@ -6,18 +6,20 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::runtime::base::debug::path_setting;
+use crate::runtime::base::debug::{path_setting, patience};
 use crate::runtime::base::fatal::set_last_words;
 use crate::runtime::base::guarded::guarded;
-use crate::runtime::base::os::usleep;
+use crate::runtime::base::os::{nanotime, usleep};
 use crate::runtime::base::print::eprintln;
+use crate::runtime::trace::flight::Recording;
 use crate::runtime::trace::session::{recording_at_the_end, start_flight, start_trace, stop_trace};
+use crate::runtime::trace::writer::records_taken;
 
 /// How much is kept for the report of an error: what Go's flight recorder keeps.
 const KEPT: (Duration, usize) = (Duration::from_secs(10), 10 << 20);
 
-/// For how many milliseconds the writer is waited for when the process ends.
-const PATIENCE: u32 = 2_000;
+/// How long the writer is waited for when the process ends, since it took its last record.
+const PATIENCE_NS: i64 = 2_000_000_000;
 
 /// Where the last seconds are written, if the process ends with an error.
 static CRASH: OnceLock<String> = OnceLock::new();
@@ -53,15 +55,29 @@ fn done(setting: &str, result: io::Result<()>) -> bool {
     result.inspect_err(|error| eprintln!("gosched: GODEBUG={setting}: {error}")).is_ok()
 }
 
+/// The recording, as soon as nobody else has the writer; none if its holder stands still.
+fn recording_when_free() -> Option<io::Result<Recording>> {
+    let mut taken = records_taken();
+    let mut since = nanotime();
+    loop {
+        let recording = recording_at_the_end();
+        if recording.is_some() {
+            return recording;
+        }
+        usleep(1_000);
+        if records_taken() != taken {
+            taken = records_taken();
+            since = nanotime();
+        } else if nanotime() - since > patience(PATIENCE_NS) {
+            return None;
+        }
+    }
+}
+
 /// Writes what the flight recorder has.
 fn write_crash() {
     let Some(path) = CRASH.get() else { return };
-    let recording = (0..PATIENCE).find_map(|_| {
-        recording_at_the_end().or_else(|| {
-            usleep(1_000);
-            None
-        })
-    });
+    let recording = recording_when_free();
     let Some(recording) = recording else {
         eprintln!("gosched: GODEBUG=tracecrash: the trace's writer is busy");
         return;

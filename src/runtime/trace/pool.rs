@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use memmap2::{MmapMut, MmapOptions};
 
+use crate::runtime::base::debug::patience;
 use crate::runtime::base::os::{nanotime, usleep};
 use crate::runtime::data::trace::{Chunk, Record};
 
@@ -84,7 +85,7 @@ pub(super) fn wait_while(mut behind: impl FnMut() -> bool) {
     // The clock isn't read for who needn't wait.
     let mut limit = None;
     while behind() && !LOST.load(Ordering::Relaxed) {
-        if nanotime() > *limit.get_or_insert_with(|| nanotime() + PATIENCE_NS) {
+        if nanotime() > *limit.get_or_insert_with(|| nanotime() + patience(PATIENCE_NS)) {
             return LOST.store(true, Ordering::Relaxed);
         }
         usleep(WAIT_US);

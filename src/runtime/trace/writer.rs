@@ -5,10 +5,11 @@ use std::cell::Cell;
 use std::io::{self, Write};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::runtime::arch::cputicks;
+use crate::runtime::base::debug::patience;
 use crate::runtime::base::os::{nanotime, usleep};
 use crate::runtime::data::trace::TraceBuffer;
 use crate::runtime::trace::buffer::all_buffers;
@@ -54,6 +55,13 @@ pub(super) struct Writer {
 
 /// The writer, while there is a trace.
 static WRITER: Mutex<Option<Writer>> = Mutex::new(None);
+
+/// How many records the writer has taken, ever: the progress of the thread that holds it.
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+
+pub(super) fn records_taken() -> u64 {
+    TAKEN.load(Ordering::Relaxed)
+}
 
 /// How many want the writer, besides its thread.
 static WANTED: AtomicU32 = AtomicU32::new(0);
@@ -176,6 +184,7 @@ impl Writer {
                 }
                 buffer.reader.advance().into_iter().for_each(pool::put);
                 taken += 1;
+                TAKEN.store(TAKEN.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
             };
             match head {
                 Some(ticks) => heads[waits].ticks = ticks,
@@ -198,7 +207,7 @@ impl Writer {
         if pool::LOST.load(Ordering::Relaxed) {
             return Some(io::Error::other("gosched: more was to be traced than could be written"));
         }
-        let stuck = self.stuck_since != 0 && nanotime() - self.stuck_since > STUCK_NS;
+        let stuck = self.stuck_since != 0 && nanotime() - self.stuck_since > patience(STUCK_NS);
         stuck.then(|| {
             io::Error::other(format!("gosched: the trace has lost its order:\n{}", self.order.waiting()))
         })
@@ -228,12 +237,12 @@ impl Writer {
         let (asked, began) = (cputicks(), nanotime());
         self.drain_all();
         loop {
-            let patience = match (waits(asked), self.order.may_end()) {
+            let most = patience(match (waits(asked), self.order.may_end()) {
                 (true, _) => late_ns,
                 (false, false) => PATIENCE_NS,
                 (false, true) => break,
-            };
-            if nanotime() - began > patience {
+            });
+            if nanotime() - began > most {
                 break;
             }
             usleep(WAIT_US);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use gosched::explore::{Explorer, choose};
 
-use super::Test;
+use super::{Test, Tests};
 use super::emulator::emulator;
 use super::rng::number;
 
@@ -35,7 +35,10 @@ pub fn explores() -> bool {
 /// How many schedules a program runs in: `EXPLORE_SCHEDULES` says it.
 pub fn schedules() -> u64 {
     let few = cfg!(debug_assertions) || emulator().is_some();
-    number("EXPLORE_SCHEDULES").unwrap_or(if few { 500 } else { 10_000 })
+    number("EXPLORE_SCHEDULES").unwrap_or(match Tests::said() {
+        Tests::All if !few => 10_000,
+        _ => 500,
+    })
 }
 
 /// [`gosched::run`]; or, where that is asked for, an exploration.

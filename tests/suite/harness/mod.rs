@@ -14,6 +14,7 @@ pub mod explored;
 pub mod futures;
 pub mod goroutines;
 pub mod interrupts;
+mod limit;
 pub mod memory;
 pub mod pages;
 pub mod panics;
@@ -21,6 +22,7 @@ pub mod polled;
 pub mod probe;
 pub mod process;
 pub mod rng;
+mod runner;
 pub mod sandbox;
 pub mod sockets;
 
@@ -28,7 +30,6 @@ use std::env;
 use std::process::{ExitCode, exit};
 
 use gosched::run;
-use libtest_mimic::{Arguments, Trial};
 
 use emulator::emulator;
 use process::Process;
@@ -36,15 +37,44 @@ use process::Process;
 /// The environment variable that says which test a process is for.
 const PROCESS_OF: &str = "GOSCHED_TEST_PROCESS_OF";
 
-/// Seconds after which a process is killed, by SIGALRM: only one that hangs takes so long, on a machine with
-/// much else to do, too. An emulator takes its time.
-const TIME_LIMIT: u32 = if cfg!(target_arch = "aarch64") { 900 } else { 300 };
+/// The environment variable that says which tests run.
+const TESTS: &str = "GOSCHED_TESTS";
+
+/// Which tests run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Tests {
+    /// Those that aren't slow: `GOSCHED_TESTS` isn't set.
+    Quick,
+    /// All, the slow ones with a tenth of their [`rounds`]: `short`.
+    Short,
+    /// All, whole: `all`.
+    All,
+}
+
+impl Tests {
+    /// What the environment says.
+    pub fn said() -> Tests {
+        match env::var(TESTS).as_deref() {
+            Err(_) => Tests::Quick,
+            Ok("short") => Tests::Short,
+            Ok("all") => Tests::All,
+            Ok(other) => panic!("{TESTS}={other}: it is `short` or `all`"),
+        }
+    }
+}
+
+/// How often a slow test does something, or how much of it: `full`, where all tests run whole.
+pub fn rounds(full: usize) -> usize {
+    if Tests::said() == Tests::All { full } else { full.div_ceil(10) }
+}
 
 /// A test.
 #[derive(Clone, Copy)]
 pub struct Test {
     /// Where it is in the sources, from the crate on.
     pub path: &'static str,
+    /// It takes a second or more, and so isn't among those that run by default.
+    pub slow: bool,
     pub f: fn(Test),
 }
 
@@ -65,18 +95,28 @@ impl<F: Fn(Test)> Body<(Test,)> for F {
     }
 }
 
-/// Lists a module's tests: functions without an argument, or with a [`Test`].
+/// Lists a module's tests: functions without an argument, or with a [`Test`]; slow ones behind `#[slow]`.
 macro_rules! tests {
-    ($($test:ident)*) => {
+    ($($(#[$mark:ident])? $test:ident)*) => {
         /// The tests of this module.
         pub const TESTS: &[$crate::harness::Test] = &[$($crate::harness::Test {
             path: concat!(module_path!(), "::", stringify!($test)),
+            slow: $crate::harness::is_slow(&[$(stringify!($mark))?]),
             f: |test| $crate::harness::Body::run(&$test, test),
         }),*];
     };
 }
 
 pub(crate) use tests;
+
+/// Whether a test's marks say that it is slow.
+pub const fn is_slow(marks: &[&str]) -> bool {
+    match marks {
+        [] => false,
+        [mark] if matches!(mark.as_bytes(), b"slow") => true,
+        _ => panic!("a test is marked #[slow], or not at all"),
+    }
+}
 
 /// Runs the tests that the command line asks for; or what one of them has this process for.
 pub fn main(tests: &[Test]) -> ExitCode {
@@ -90,13 +130,7 @@ pub fn main(tests: &[Test]) -> ExitCode {
         (test.f)(*test);
         unreachable!("{name} has no process");
     }
-    let trial = |&test: &Test| {
-        Trial::test(test.name(), move || {
-            (test.f)(test);
-            Ok(())
-        })
-    };
-    libtest_mimic::run(&Arguments::from_args(), tests.iter().map(trial).collect()).exit_code()
+    runner::main(tests)
 }
 
 impl Test {
@@ -127,11 +161,8 @@ impl Test {
     /// A process that does `body` on its first thread, and then ends well.
     pub fn process(self, body: impl FnOnce()) -> Process {
         if env::var_os(PROCESS_OF).is_some() {
-            // SAFETY: sets a timer. Who has started the harness may have ignored its signal.
-            unsafe {
-                libc::signal(libc::SIGALRM, libc::SIG_DFL);
-                libc::alarm(TIME_LIMIT);
-            }
+            // SAFETY: no memory is passed. The process ends with the harness's thread that has started it.
+            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             body();
             exit(0);
         }

@@ -8,7 +8,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use super::emulator::{emulator, this_binary};
 
 /// What the runtime and std read: a test sets what it needs, and nothing else is set. (`GODEBUG` is as it was for
-/// the suite: all of it may be run with goroutines that lose their P's. Which tests can't have that say so.)
+/// the suite, behind [`PATIENT`]: all of it may be run with goroutines that lose their P's. A test that can't have that
+/// sets `GODEBUG`.)
 const SETTINGS: [&str; 6] = [
     "GOMAXPROCS",
     "GOSCHED_GUARD",
@@ -17,6 +18,10 @@ const SETTINGS: [&str; 6] = [
     "RUST_BACKTRACE",
     "RUST_LIB_BACKTRACE",
 ];
+
+/// The runtime waits twenty times as long as usual for a thread that is late: a machine with much else to do changes no
+/// report. What a process sets itself comes behind it.
+const PATIENT: &str = "patience=2000";
 
 /// A process to be started.
 pub struct Process(Command);
@@ -35,11 +40,16 @@ impl Process {
         for setting in SETTINGS {
             command.env_remove(setting);
         }
-        Process(command)
+        let said = env::var("GODEBUG").unwrap_or_default();
+        Process(command).env("GODEBUG", &said)
     }
 
     pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.0.env(name, value);
+        if name == "GODEBUG" {
+            self.0.env(name, format!("{PATIENT},{value}"));
+        } else {
+            self.0.env(name, value);
+        }
         self
     }
 

@@ -9,6 +9,7 @@ macro_rules! explored {
         /// The same tests in many schedules.
         pub const TESTS: &[$crate::harness::Test] = &[$($crate::harness::Test {
             path: concat!(module_path!(), "::", stringify!($test)),
+            slow: false,
             f: |test| $crate::harness::explored::explore(test, $test),
         }),*];
     };

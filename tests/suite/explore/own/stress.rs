@@ -63,6 +63,7 @@ macro_rules! scenarios {
     ($($area:ident::$scenario:ident)*) => {
         pub const TESTS: &[Test] = &[$(Test {
             path: concat!(module_path!(), "::", stringify!($area), "::", stringify!($scenario)),
+            slow: false,
             f: |test| explore(test, || in_any_order(|| $area::$scenario(&mut Rng))),
         }),*];
     };

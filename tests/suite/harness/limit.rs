@@ -1,0 +1,124 @@
+//! The limit of a hang. It isn't one of wall time: the time that a test's threads wait for a processor doesn't count, so
+//! that a slow machine, or one with much else to do, has as long as it needs.
+//!
+//! A thread of the harness looks once a second at the processes of each test that runs. `/proc` says for each of their
+//! threads how long it has waited for a processor (`schedstat`). The longest wait of a second is taken off.
+
+use std::collections::HashMap;
+use std::fs;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::emulator::emulator;
+use super::rng::number;
+
+/// How often the processes are looked at.
+const TICK: Duration = Duration::from_secs(1);
+
+/// How much longer than the limit a test may take by the clock, whatever its threads wait for.
+const AT_MOST: u32 = 8;
+
+/// How long a process has to say where its goroutines are, before it is killed.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+
+/// How long a test may take, without the time that its threads wait for a processor. A soak takes as long as it is told.
+fn limit() -> Duration {
+    let soak = number("STRESS_SECONDS").unwrap_or(0);
+    Duration::from_secs(if emulator().is_some() { 900 } else { 300 } + 8 * soak)
+}
+
+/// A test that runs.
+struct Running {
+    name: &'static str,
+    /// The thread of the harness that runs it, whose children are its processes.
+    thread: libc::pid_t,
+    began: Instant,
+    /// How long its threads have waited for a processor.
+    waited: Duration,
+    /// The same of each thread, in nanoseconds, when it was looked at last.
+    delays: HashMap<libc::pid_t, u64>,
+    /// When its processes were asked for their last words.
+    asked: Option<Instant>,
+}
+
+static RUNNING: Mutex<Vec<Running>> = Mutex::new(Vec::new());
+
+fn running() -> std::sync::MutexGuard<'static, Vec<Running>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Watches the tests that run, on a thread of its own.
+pub fn watch() {
+    thread::spawn(|| {
+        loop {
+            thread::sleep(TICK);
+            running().iter_mut().for_each(Running::look);
+        }
+    });
+}
+
+/// Does `body` on this thread, as a test that is watched.
+pub fn watched<T>(name: &'static str, body: impl FnOnce() -> T) -> T {
+    // SAFETY: no memory is passed.
+    let thread = unsafe { libc::gettid() };
+    let delays = HashMap::new();
+    running().push(Running { name, thread, began: Instant::now(), waited: Duration::ZERO, delays, asked: None });
+    let result = body();
+    running().retain(|test| test.thread != thread);
+    result
+}
+
+impl Running {
+    fn look(&mut self) {
+        let processes = descendants(self.thread);
+        let waited = self.longest_wait(&processes);
+        self.waited += waited;
+        let took = self.began.elapsed();
+        let hangs = took.saturating_sub(self.waited) > limit() || took > AT_MOST * limit();
+        let signal = match self.asked {
+            None if hangs => libc::SIGQUIT,
+            Some(asked) if asked.elapsed() > LAST_WORDS => libc::SIGKILL,
+            _ => return,
+        };
+        eprintln!("{} hangs: it has taken {took:?}, of which {:?} for a processor", self.name, self.waited);
+        self.asked = Some(Instant::now());
+        for process in processes {
+            // SAFETY: no memory is passed. It is a child that nobody has waited for, or a child of one.
+            unsafe { libc::kill(process, signal) };
+        }
+    }
+
+    /// The longest wait for a processor that a thread of these processes has ended since the last look.
+    fn longest_wait(&mut self, processes: &[libc::pid_t]) -> Duration {
+        let mut longest = 0;
+        for thread in processes.iter().flat_map(|process| threads(*process)) {
+            let Ok(stat) = fs::read_to_string(format!("/proc/{thread}/schedstat")) else { continue };
+            let Some(delay) = stat.split(' ').nth(1).and_then(|delay| delay.parse().ok()) else { continue };
+            let before = self.delays.insert(thread, delay).unwrap_or(0);
+            longest = longest.max(delay.saturating_sub(before));
+        }
+        Duration::from_nanos(longest)
+    }
+}
+
+/// The processes that a thread of this process has started, and those that they have.
+fn descendants(thread: libc::pid_t) -> Vec<libc::pid_t> {
+    let mut found = children("self", thread);
+    let mut at = 0;
+    while let Some(&process) = found.get(at) {
+        at += 1;
+        found.extend(threads(process).into_iter().flat_map(|thread| children(&process.to_string(), thread)));
+    }
+    found
+}
+
+fn children(process: &str, thread: libc::pid_t) -> Vec<libc::pid_t> {
+    let list = fs::read_to_string(format!("/proc/{process}/task/{thread}/children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+}
+
+fn threads(process: libc::pid_t) -> Vec<libc::pid_t> {
+    let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}

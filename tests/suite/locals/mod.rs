@@ -1,5 +1,6 @@
 //! Goroutines with thread-locals of their own: to the code that they run they are threads.
 
+#[cfg(feature = "rooms")]
 mod debugged;
 mod ends;
 mod identity;
@@ -13,8 +14,16 @@ use gosched::{Builder, JoinHandle, run, yield_now};
 use crate::harness::Test;
 use crate::harness::process::Process;
 
-pub const TESTS: &[&[Test]] =
-    &[debugged::TESTS, ends::TESTS, identity::TESTS, kept::TESTS, kinds::TESTS, loaded::TESTS, storms::TESTS];
+pub const TESTS: &[&[Test]] = &[
+    #[cfg(feature = "rooms")]
+    debugged::TESTS,
+    ends::TESTS,
+    identity::TESTS,
+    kept::TESTS,
+    kinds::TESTS,
+    loaded::TESTS,
+    storms::TESTS,
+];
 
 /// Makes a goroutine with thread-locals of its own.
 #[track_caller]

@@ -124,7 +124,26 @@
 //! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
 //! | `GOSCHED_STACK_SIZE` | how many bytes the stack of a goroutine has whose maker doesn't say it: see [`set_default_stack_size`] |
 //! | `GOTRACEBACK` | how much such a report prints: `none`, `single`, `all`, `system`, `crash` ([`Traceback`]) |
-//! | `GODEBUG` | `name=value`, several with commas between them: `randomizescheduler=1` runs goroutines in an order that is hard to rely on; with `asyncpreemptoff=1` they are [stopped](proc::preemption) at checks only; with `busypoll=50` the kernel asks the network card for 50 microseconds before a thread that waits for sockets sleeps (`EPIOCSPARAMS`, since Linux 6.9); with `containermaxprocs=0` the limit of the control group doesn't count for GOMAXPROCS, and with `updatemaxprocs=0` that stays as it was at first; with `dieonpanic=1` a panic that nobody takes [ends the process](set_panic_mode); `deadlock=off`, `report` or `fatal` is a [`DeadlockMode`]; with `detach=0` a goroutine that keeps its P from others [keeps it](proc::preemption) until it waits, and with `hogs=1` it is told of, with its stack; with `schedtrace=1000` each second a line goes to stderr that says how the scheduler is, and with `scheddetail=1` besides, each P, M and G; with `tracebackancestors=5` a report says where a goroutine's maker was, and that one's maker, and so on, as far as five; the others are for [copying stacks](proc::copying_stacks#finding-out) |
+//! | `GODEBUG` | settings, `name=value`, with commas between them |
+//!
+//! | setting of `GODEBUG` | |
+//! | --- | --- |
+//! | `asyncpreemptoff=1` | goroutines are [stopped](proc::preemption) at checks only |
+//! | `busypoll=50` | the kernel asks the network card for 50 microseconds before a thread that waits for sockets sleeps (`EPIOCSPARAMS`, since Linux 6.9) |
+//! | `containermaxprocs=0` | the limit of the control group doesn't count for GOMAXPROCS |
+//! | `deadlock=off`, `report`, `fatal` | a [`DeadlockMode`] |
+//! | `detach=0` | a goroutine that keeps its P from others [keeps it](proc::preemption) until it waits |
+//! | `dieonpanic=1` | a panic that nobody takes [ends the process](set_panic_mode) |
+//! | `hogs=1` | a goroutine that keeps its P from others is reported on stderr, with its stack |
+//! | `patience=PERCENT` | how long the runtime waits for a thread that is late before it goes on without it, in percent of the usual: a report of a goroutine's stack, a trace, the end of a report that takes too long. More on a machine that is very slow |
+//! | `period=PERCENT` | how long the periods of the slow looks are, in percent of the usual: at deadlocks beside other threads (2 s), at the limits of GOMAXPROCS (1 s), at explorations that come to no point (10 s), at goroutines that a [test](testing) leaves (5 s). Less in a test that waits for one of them |
+//! | `randomizescheduler=1` | goroutines run in an order that is hard to rely on |
+//! | `schedtrace=1000` | each 1,000 milliseconds a line on stderr says how the scheduler is; with `scheddetail=1` besides, each P, M and G |
+//! | `tracebackancestors=5` | a report says where a goroutine's maker was, and that one's maker, and so on, as far as five |
+//! | `tracefile=PATH`, `tracecrash=PATH` | the program's [trace], or that of its last seconds, is written to this file |
+//! | `updatemaxprocs=0` | GOMAXPROCS stays as it was at first |
+//!
+//! The others are for [copying stacks](proc::copying_stacks#finding-out).
 
 #![debugger_visualizer(gdb_script_file = "../tools/gosched-gdb.py")]
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::repository::{files_below, read};
 use crate::tokens::{self, Token, is, words};
 
-/// How many bounds there are. It may only fall. Both are an hour of virtual time that takes no real time.
+/// How many bounds there are. It may only fall. Both say that hours of virtual time take no real time.
 const BOUNDS: usize = 2;
 
 const MEASURES: [&str; 2] = ["elapsed", "duration_since"];
@@ -26,7 +26,7 @@ fn collect_measured<'a>(tokens: &'a [Token], measured: &mut BTreeSet<&'a str>) {
     for (i, token) in tokens.iter().enumerate() {
         match (token, &tokens[i + 1..]) {
             (Token::Group(_, inner), _) => collect_measured(inner, measured),
-            (Token::Word(word), [rest @ ..]) if word == "let" => {
+            (Token::Word(word), rest) if word == "let" => {
                 let statement = rest.split(|token| *token == Token::Mark(';')).next().unwrap_or(rest);
                 let mut parts = statement.splitn(2, |token| *token == Token::Mark('='));
                 let (Some(pattern), Some(value)) = (parts.next(), parts.next()) else { continue };

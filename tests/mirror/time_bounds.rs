@@ -1,15 +1,15 @@
-//! The suite's tests assert no upper bound of elapsed time: on a slow machine each such test is flaky.
+//! The suite's tests assert no upper bound of elapsed time: such a test is flaky on a slow machine.
 //!
-//! A bound is a comparison in `assert!` whose lesser side is a call of `elapsed`, or a variable that was
-//! set from one by itself. Lower bounds hold on every machine and aren't counted. Loops for a length of time
-//! assert nothing.
+//! A bound is a comparison in `assert!` whose lesser side has a call of `elapsed`, or a variable
+//! that was set from one by itself. Lower bounds hold on every machine and aren't counted. Loops
+//! for a length of time assert nothing.
 
 use std::collections::BTreeSet;
 
 use crate::repository::{files_below, read};
 use crate::tokens::{self, Token, is, words};
 
-/// How many bounds there are. It may only fall. Both say that hours of virtual time take no real time.
+/// How many bounds there are. It may only fall. Both say that hours of virtual time pass at once.
 const BOUNDS: usize = 2;
 
 const MEASURES: [&str; 2] = ["elapsed", "duration_since"];

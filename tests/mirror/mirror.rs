@@ -1,6 +1,6 @@
 //! What the sources say of themselves, against the sources: Go's names and fields are here, the
-//! reading guide is right, each room uses only the rooms below it, the documentation is whole. And what
-//! the tests promise: none is in quarantine, and none asserts an upper bound of elapsed time.
+//! reading guide is right, each room uses only the rooms below it, the documentation is whole. No
+//! test is in quarantine, and none asserts an upper bound of elapsed time.
 
 mod accesses;
 mod capi;

@@ -13,15 +13,23 @@ use crate::chan::future::Wait;
 /// [`Receiver::into_stream`] makes it.
 ///
 /// ```
-/// use futures_util::StreamExt;
+/// use std::future::poll_fn;
+/// use std::pin::Pin;
+///
+/// use futures_core::Stream;
 /// use gosched::chan::{RecvStream, bounded};
+///
+/// /// The next value, as `StreamExt::next` of the crate futures-util has it.
+/// async fn next(stream: &mut RecvStream<u32>) -> Option<u32> {
+///     poll_fn(|context| Pin::new(&mut *stream).poll_next(context)).await
+/// }
 ///
 /// let (tx, rx) = bounded(2);
 /// tx.send(1).unwrap();
 /// tx.send(2).unwrap();
 /// drop(tx);
 /// let mut stream: RecvStream<u32> = rx.into_stream();
-/// let all = async { [stream.next().await, stream.next().await, stream.next().await] };
+/// let all = async { [next(&mut stream).await, next(&mut stream).await, next(&mut stream).await] };
 /// assert_eq!(gosched::run(|| gosched::block_on(all)), [Some(1), Some(2), None]);
 /// ```
 #[must_use = "streams do nothing unless they are polled"]
@@ -39,20 +47,9 @@ unsafe impl<T: Send> Sync for RecvStream<T> {}
 impl<T> Unpin for RecvStream<T> {}
 
 impl<T> Receiver<T> {
-    /// The values as a [`Stream`], for the adapters of `async` code. It waits as
-    /// [`recv_async`](Self::recv_async) does, and may be dropped at any time.
-    ///
-    /// ```
-    /// use futures_util::StreamExt;
-    /// use gosched::chan::bounded;
-    ///
-    /// gosched::run(|| {
-    ///     let (tx, rx) = bounded(0);
-    ///     gosched::go(move || (0..5).for_each(|i| tx.send(i).unwrap()));
-    ///     let squares = rx.into_stream().map(|i| i * i).collect::<Vec<_>>();
-    ///     assert_eq!(gosched::block_on(squares), [0, 1, 4, 9, 16]);
-    /// });
-    /// ```
+    /// Returns the values as a [`Stream`], for the adapters of `async` code, which crates like futures-util have.
+    /// It waits as [`recv_async`](Self::recv_async) does, and may be dropped at any time. [`RecvStream`] has an
+    /// example.
     pub fn into_stream(self) -> RecvStream<T> {
         RecvStream { rx: self, wait: Wait::NONE, ended: false }
     }

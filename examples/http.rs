@@ -23,7 +23,6 @@ use std::time::Duration;
 use gosched::net::{TcpListener, TcpStream};
 use gosched::time::sleep;
 use gosched::{go, proc};
-use httparse::{EMPTY_HEADER, Request, Status};
 
 /// The most bytes that the head of a request may have.
 const HEAD: usize = 4096;
@@ -67,26 +66,35 @@ struct Asked {
     profile: Option<String>,
 }
 
-/// The request at the front of `bytes`; none if its head isn't complete, an error if it isn't a request.
+/// Returns the request at the front of `bytes`, if its head is complete. Fails if it is no request.
 fn parse(bytes: &[u8]) -> Result<Option<Asked>, ()> {
-    let mut headers = [EMPTY_HEADER; 32];
-    let mut request = Request::new(&mut headers);
-    let Status::Complete(head) = request.parse(bytes).map_err(drop)? else { return Ok(None) };
-    if request.path == Some("/sched") {
-        proc::schedtrace(true);
-    }
-    let profile = request.path.filter(|path| cfg!(feature = "pprof") && path.starts_with("/debug/pprof/"));
-    let profile = profile.map(str::to_owned);
-    let mut asked = Asked { head, body: 0, keep_alive: request.version == Some(1), profile };
-    for header in request.headers {
-        let value = str::from_utf8(header.value).map_err(drop)?.trim();
-        if header.name.eq_ignore_ascii_case("content-length") {
-            asked.body = value.parse().map_err(drop)?;
-        } else if header.name.eq_ignore_ascii_case("connection") {
-            asked.keep_alive = !value.eq_ignore_ascii_case("close");
-        } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+    let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
+    let mut lines = str::from_utf8(&bytes[..end]).map_err(drop)?.split("\r\n");
+    let mut words = lines.next().into_iter().flat_map(|line| line.split(' '));
+    let (_method, path) = words.next().zip(words.next()).ok_or(())?;
+    let keep_alive = match (words.next(), words.next()) {
+        (Some("HTTP/1.1"), None) => true,
+        (Some("HTTP/1.0"), None) => false,
+        _ => return Err(()),
+    };
+    let profile = cfg!(feature = "pprof") && path.starts_with("/debug/pprof/");
+    let mut asked = Asked { head: end + 4, body: 0, keep_alive, profile: profile.then(|| path.to_owned()) };
+    for line in lines {
+        let (name, value) = line.split_once(':').ok_or(())?;
+        if name.is_empty() || name.contains(char::is_whitespace) || value.contains(['\r', '\n']) {
             return Err(());
         }
+        let value = value.trim();
+        if name.eq_ignore_ascii_case("content-length") {
+            asked.body = value.parse().map_err(drop)?;
+        } else if name.eq_ignore_ascii_case("connection") {
+            asked.keep_alive = !value.eq_ignore_ascii_case("close");
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            return Err(());
+        }
+    }
+    if path == "/sched" {
+        proc::schedtrace(true);
     }
     Ok(Some(asked))
 }

@@ -356,7 +356,8 @@ FUNCTION gosched_systemstack
         .p2align 4
         .globl  gosched_systemstack_fn
         .hidden gosched_systemstack_fn
-        .type   gosched_systemstack_fn, %function
+        // A label, not a function: it lies in the function above and has no size, so a symbolizer
+        // that takes the nearest function would find no name here.
 gosched_systemstack_fn:
         SIGN_LR
         stp     x29, x30, [sp, #-16]!

@@ -2,7 +2,8 @@
 //! third of them for each of three users; then they wait for a lock that one function holds.
 //!
 //! ```text
-//!     cargo run --release --features pprof --example profile /tmp
+//!     CARGO_PROFILE_RELEASE_DEBUG=limited \
+//!         cargo run --release --features pprof --example profile /tmp
 //!     go tool pprof -top -cum /tmp/cpu.pb.gz
 //!     go tool pprof -tags /tmp/cpu.pb.gz
 //!     go tool pprof -http=:8000 /tmp/mutex.pb.gz

@@ -2,7 +2,7 @@
 //! [docs/looking-inside.md](../docs/looking-inside.md) finds the cause in it.
 //!
 //! ```text
-//!     cargo run --release --example slow slow.trace
+//!     CARGO_PROFILE_RELEASE_DEBUG=limited cargo run --release --example slow slow.trace
 //!     go tool trace slow.trace
 //! ```
 

@@ -52,7 +52,8 @@ use std::process::ExitCode;
 use harness::Test;
 
 fn main() -> ExitCode {
-    let architecture = [stack::TESTS, detach::TESTS, locals::TESTS, raw::TESTS, sched::TESTS, signal::TESTS].concat();
+    let architecture =
+        [stack::TESTS, detach::TESTS, locals::TESTS, raw::TESTS, sched::TESTS, signal::TESTS].concat();
     harness::main(&[architecture, others()].concat().concat())
 }
 

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use gosched::explore::{Explorer, choose};
 
-use super::{Test, Tests};
 use super::emulator::emulator;
 use super::rng::number;
+use super::{Test, Tests};
 
 /// Whether this process runs its program in many schedules.
 static EXPLORES: AtomicBool = AtomicBool::new(false);

@@ -63,7 +63,14 @@ pub fn watched<T>(name: &'static str, body: impl FnOnce() -> T) -> T {
     // SAFETY: no memory is passed.
     let thread = unsafe { libc::gettid() };
     let delays = HashMap::new();
-    running().push(Running { name, thread, began: Instant::now(), waited: Duration::ZERO, delays, asked: None });
+    running().push(Running {
+        name,
+        thread,
+        began: Instant::now(),
+        waited: Duration::ZERO,
+        delays,
+        asked: None,
+    });
     let result = body();
     running().retain(|test| test.thread != thread);
     result

@@ -39,7 +39,9 @@ impl Arguments {
                 "--exact" => found.exact = true,
                 "--list" => found.list = true,
                 "--skip" => found.skipped.push(value()?),
-                "--test-threads" => found.threads = Some(value()?.parse().map_err(|_| "a number of threads")?),
+                "--test-threads" => {
+                    found.threads = Some(value()?.parse().map_err(|_| "a number of threads")?)
+                }
                 // `Process::end` looks for it.
                 "--nocapture" => {}
                 other if other.starts_with('-') => return Err(format!("unknown option {other}")),
@@ -100,7 +102,8 @@ pub fn main(tests: &[Test]) -> ExitCode {
     }
     println!("\nrunning {} test{}", wanted.len(), if wanted.len() == 1 { "" } else { "s" });
     let began = Instant::now();
-    let threads = arguments.threads.or_else(|| thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+    let threads =
+        arguments.threads.or_else(|| thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
     limit::watch();
     let next = AtomicUsize::new(0);
     let ended = Mutex::new(Vec::new());
@@ -120,7 +123,8 @@ pub fn main(tests: &[Test]) -> ExitCode {
 fn report(mut ended: Vec<Ended>, filtered: usize, took: Duration) -> ExitCode {
     if ended.len() > SLOWEST {
         ended.sort_by_key(|test| Reverse(test.took));
-        let slowest = ended[..SLOWEST].iter().map(|test| format!("{} {:.1} s", test.name, test.took.as_secs_f64()));
+        let slowest =
+            ended[..SLOWEST].iter().map(|test| format!("{} {:.1} s", test.name, test.took.as_secs_f64()));
         println!("\nslowest: {}", slowest.collect::<Vec<_>>().join(", "));
     }
     let failed: Vec<_> = ended.iter().filter_map(|test| Some((test.name, test.failure.as_ref()?))).collect();

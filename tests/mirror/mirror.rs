@@ -9,6 +9,7 @@ mod functions;
 mod guide;
 mod markdown;
 mod places;
+mod prose;
 mod reading_guide;
 mod repository;
 mod rooms;

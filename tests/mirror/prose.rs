@@ -251,15 +251,12 @@ fn ends_sentence(word: &str, next: &str) -> bool {
 
 fn breaks() -> Vec<Break> {
     let below = FOLDERS.iter().flat_map(|folder| files_below(folder));
-    let files = below.chain(FILES.map(str::to_owned));
-    files
-        .filter(|path| {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            name.rsplit_once('.')
-                .is_none_or(|(_, kind)| ["S", "c", "h", "md", "py", "rs", "sh", "toml"].contains(&kind))
-        })
-        .flat_map(|path| Reader::read(&path, &read(&path)))
-        .collect()
+    let in_file = |path: String| {
+        // Pictures and programs aren't text.
+        let text = String::from_utf8(fs::read(absolute(&path)).ok()?).ok()?;
+        Some(Reader::read(&path, &text))
+    };
+    below.chain(FILES.map(str::to_owned)).filter_map(in_file).flatten().collect()
 }
 
 /// How often each rule is broken, by folder and rule.

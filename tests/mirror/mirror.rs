@@ -10,6 +10,7 @@ mod functions;
 mod guide;
 mod markdown;
 mod places;
+mod prose;
 mod quarantine;
 mod reading_guide;
 mod repository;

@@ -13,11 +13,12 @@ pub fn read(path: &str) -> String {
     fs::read_to_string(absolute(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The files in a folder and in the folders in it, sorted.
+/// The files in a folder and in the folders in it, sorted; without what cargo builds.
 pub fn files_below(folder: &str) -> Vec<String> {
     let entries = fs::read_dir(absolute(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
     let mut files: Vec<String> = entries
         .flatten()
+        .filter(|entry| entry.file_name() != "target")
         .flat_map(|entry| {
             let path = format!("{folder}/{}", entry.file_name().display());
             if entry.path().is_dir() { files_below(&path) } else { vec![path] }

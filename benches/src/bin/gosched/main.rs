@@ -10,6 +10,7 @@ mod parked;
 mod raw;
 mod safe;
 mod wakes;
+mod workloads;
 
 use std::env::{set_var, var_os};
 

@@ -5,15 +5,16 @@ use std::os::unix::process::parent_id;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gosched::chan::{Sender, bounded};
-use gosched::iter::pull;
-use gosched::sync::{Mutex, WaitGroup};
+use gosched::sync::WaitGroup;
 use gosched::time::sleep;
-use gosched::{blocking, go, scope, select, yield_now};
+use gosched::{blocking, go, scope};
 use gosched_benches::Args;
 use gosched_benches::median::median;
 
 use crate::raw::switch_pair;
+use crate::workloads::{
+    bufchan, coroswitch, fib, gosched, mutex, pingpong, select4, skynet, spawn, spawn_wait,
+};
 
 pub fn run(args: &Args) {
     args.timed("gosched", 5_000_000, gosched);
@@ -22,7 +23,7 @@ pub fn run(args: &Args) {
     args.timed("pingpong", 2_000_000, pingpong);
     args.timed("bufchan", 10_000_000, bufchan);
     args.timed("select4", 2_000_000, select4);
-    args.timed("skynet", 5, skynet);
+    args.timed("skynet", 5, |n| skynet(n, 1_000_000));
     args.timed("fib", 200, |n| (0..n).for_each(|_| assert_eq!(fib(27), 196_418)));
     args.timed("sleepers", 100_000, sleepers);
     args.timed("mutex", 10_000_000, mutex);
@@ -36,108 +37,6 @@ pub fn run(args: &Args) {
     }
 }
 
-fn gosched(n: u64) {
-    scope(|s| {
-        for _ in 0..2 {
-            s.go(|| (0..n / 2).for_each(|_| yield_now()));
-        }
-    });
-}
-
-fn spawn(n: u64) {
-    static RUNNING: WaitGroup = WaitGroup::new();
-    for i in 0..n {
-        RUNNING.add(1);
-        go(|| RUNNING.done());
-        if i % 100 == 99 {
-            RUNNING.wait();
-        }
-    }
-    RUNNING.wait();
-}
-
-fn spawn_wait(n: u64) {
-    for _ in 0..n {
-        go(|| ()).join().unwrap();
-    }
-}
-
-pub fn pingpong(n: u64) {
-    let (ping, pinged) = bounded(0);
-    let (pong, ponged) = bounded(0);
-    go(move || {
-        for value in pinged {
-            pong.send(value).unwrap();
-        }
-    });
-    for i in 0..n {
-        ping.send(i).unwrap();
-        assert_eq!(ponged.recv(), Ok(i));
-    }
-}
-
-fn bufchan(n: u64) {
-    let (tx, rx) = bounded(128);
-    go(move || {
-        for i in 0..n {
-            tx.send(i).unwrap();
-        }
-    });
-    assert_eq!(rx.iter().sum::<u64>(), n * (n - 1) / 2);
-}
-
-fn select4(n: u64) {
-    let channels = [(); 4].map(|()| bounded(0));
-    let [(_, a), (_, b), (_, c), (_, d)] = &channels;
-    scope(|s| {
-        for (tx, _) in &channels {
-            s.go(|| (0..n / 4).for_each(|i| tx.send(i).unwrap()));
-        }
-        for _ in 0..n / 4 * 4 {
-            let value = select! {
-                recv(a) -> value => value,
-                recv(b) -> value => value,
-                recv(c) -> value => value,
-                recv(d) -> value => value,
-            };
-            value.unwrap();
-        }
-    });
-}
-
-fn skynet(n: u64) {
-    for _ in 0..n {
-        let (out, sum) = bounded(0);
-        go(move || node(out, 0, 1_000_000));
-        assert_eq!(sum.recv(), Ok(499_999_500_000));
-    }
-}
-
-fn node(out: Sender<u64>, first: u64, size: u64) {
-    if size == 1 {
-        out.send(first).unwrap();
-        return;
-    }
-    let (part, parts) = bounded(0);
-    for i in 0..10 {
-        let part = part.clone();
-        go(move || node(part, first + i * (size / 10), size / 10));
-    }
-    out.send(parts.iter().take(10).sum()).unwrap();
-}
-
-fn fib(n: u32) -> u64 {
-    if n < 2 {
-        return n.into();
-    }
-    if n < 12 {
-        return fib(n - 1) + fib(n - 2);
-    }
-    let (tx, rx) = bounded(1);
-    go(move || tx.send(fib(n - 1)).unwrap());
-    fib(n - 2) + rx.recv().unwrap()
-}
-
 fn sleepers(n: u64) {
     static RUNNING: WaitGroup = WaitGroup::new();
     RUNNING.add(n as u32);
@@ -148,20 +47,6 @@ fn sleepers(n: u64) {
         });
     }
     RUNNING.wait();
-}
-
-fn mutex(n: u64) {
-    let mutex = Mutex::new(());
-    scope(|s| {
-        for _ in 0..8 {
-            s.go(|| (0..n / 8).for_each(|_| drop(mutex.lock())));
-        }
-    });
-}
-
-fn coroswitch(n: u64) {
-    let values = pull(move |out| (0..n).for_each(|i| out.yield_(i)));
-    assert_eq!(values.sum::<u64>(), n * (n - 1) / 2);
 }
 
 /// The median of many short rounds, which take about as long for both.

@@ -16,7 +16,7 @@ use gosched_benches::wakes::{
     since, since_stamp, write_stamps,
 };
 
-use crate::safe::pingpong;
+use crate::workloads::pingpong;
 
 pub fn run(args: &Args) {
     for (name, count) in SLEEPERS {

@@ -1,7 +1,7 @@
 //! A goroutine that loses its P before any instruction of any operation: its result is right all the same.
 //!
-//! With `STRESS_SECONDS`, each operation gets so long; otherwise as many of its instructions are looked at as a moment
-//! has room for, other ones each time.
+//! A moment has room for some of an operation's instructions, other ones each time. `STRESS_SECONDS` makes it as long.
+//! Unless all tests run whole, a test takes a quarter of its operations, other ones each time.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -15,31 +15,35 @@ use super::operations::{Operation, chans, contexts, futures, goroutines, io, loc
 use super::stepper::{self, breakpoint};
 use super::trace::Step;
 use crate::harness::rng::{Rng, number};
-use crate::harness::{Test, tests};
+use crate::harness::{Test, Tests, tests};
 
 tests! {
-    of_channels
-    of_contexts
-    of_futures
-    of_goroutines
-    of_locks
-    of_timers
-    of_sockets_and_signals
-    of_the_raw_layer
-    of_the_whole_world
+    #[slow] of_channels
+    #[slow] of_contexts
+    #[slow] of_futures
+    #[slow] of_goroutines
+    #[slow] of_locks
+    #[slow] of_timers
+    #[slow] of_sockets_and_signals
+    #[slow] of_the_raw_layer
+    #[slow] of_the_whole_world
 }
 
-/// How long one operation takes at most, alone, and beside another goroutine.
+/// How long instructions of an operation are tried, alone, and beside another goroutine.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// How long nothing may happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How many are tried at least.
+const LEAST: usize = 3;
+
+/// After how long without progress [`watch`] says so.
+const LONG: Duration = Duration::from_secs(60);
 
 /// What goes on, for the one who watches.
 static DOING: Mutex<(&str, Step)> = Mutex::new(("", Step { pc: 0, nth: 0 }));
 static DONE: AtomicUsize = AtomicUsize::new(0);
 
-/// Ends the process when nothing happens any more.
+/// Says where the process is when nothing has happened for long. It goes on: it may be slow, and what hangs is ended by
+/// the harness.
 fn watch() {
     let (mut seen, mut since) = (0, Instant::now());
     loop {
@@ -47,9 +51,9 @@ fn watch() {
         let done = DONE.load(Ordering::Relaxed);
         if done != seen {
             (seen, since) = (done, Instant::now());
-        } else if since.elapsed() > PATIENCE {
-            tell("hangs");
-            std::process::abort();
+        } else if since.elapsed() > LONG {
+            tell("no progress for a minute");
+            since = Instant::now();
         }
     }
 }
@@ -74,6 +78,17 @@ fn shuffled(steps: &[Step], rng: &mut Rng) -> Vec<Step> {
     first
 }
 
+/// The operations in any order; a quarter of them, unless all tests run whole.
+fn some(mut operations: Vec<Operation>, rng: &mut Rng) -> Vec<Operation> {
+    for i in (1..operations.len()).rev() {
+        operations.swap(i, rng.below(i + 1));
+    }
+    if Tests::said() != Tests::All {
+        operations.truncate(operations.len().div_ceil(4));
+    }
+    operations
+}
+
 /// Does it with a signal before each of its instructions, as far as there is time, and says what came of it.
 fn step_through(operation: Operation, rng: &mut Rng, moment: Duration) {
     let (name, mut once) = operation;
@@ -90,14 +105,17 @@ fn step_through(operation: Operation, rng: &mut Rng, moment: Duration) {
     assert!(!steps.is_empty(), "{name} has no instructions");
     eprint!("{name}: {} instructions", steps.len());
     let mut fire_all = |wanted: &str| {
-        let (before, since) = (stepper::detached().0, Instant::now());
+        let (before, since) = (stepper::detached(), Instant::now());
         let (mut tried, mut fired) = (0, 0);
-        for step in shuffled(&steps, rng).into_iter().take_while(|_| since.elapsed() < moment) {
+        for step in shuffled(&steps, rng) {
+            if tried >= LEAST && since.elapsed() >= moment {
+                break;
+            }
             doing(step);
             tried += 1;
             fired += usize::from(stepper::fire(step, &mut once));
         }
-        let detached = stepper::detached().0 - before;
+        let detached = stepper::detached() - before;
         eprint!("; {wanted} {tried} tried, {fired} signalled, {detached} detached");
     };
     fire_all("alone");
@@ -127,11 +145,7 @@ fn each_instruction(test: Test, operations: fn() -> Vec<Operation>) {
     }
     let process = test.process(|| {
         let mut rng = Rng::seeded();
-        let moment = number("STRESS_SECONDS").map_or(MOMENT, |seconds| {
-            // SAFETY: takes the time limit back.
-            unsafe { libc::alarm(0) };
-            Duration::from_secs(seconds)
-        });
+        let moment = number("STRESS_SECONDS").map_or(MOMENT, Duration::from_secs);
         thread::spawn(watch);
         let print = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
@@ -140,13 +154,11 @@ fn each_instruction(test: Test, operations: fn() -> Vec<Operation>) {
         }));
         stepper::install();
         run(|| {
-            for operation in operations() {
+            for operation in some(operations(), &mut rng) {
                 step_through(operation, &mut rng, moment);
             }
         });
-        let (detached, kept) = stepper::detached();
-        eprintln!("{detached} detachments");
-        assert_eq!(kept, 0, "nobody has taken a P that was let go");
+        eprintln!("{} detachments", stepper::detached());
     });
     let ended = process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=3").end();
     ended.with("exit status: 0");

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gosched::iter::pull;
 use gosched::{JoinHandle, go, goexit, lock_os_thread};
 
-use super::in_minutes;
+use super::ends_well;
 use crate::harness::goroutines::others_ended;
-use crate::harness::{Test, tests};
+use crate::harness::{Test, rounds, tests};
 
 tests! {
     by_returning
@@ -36,18 +36,17 @@ pub fn threads() -> usize {
     fs::read_dir("/proc/self/task").unwrap().count()
 }
 
-/// How many there are; if nobody waits for them, all at once.
-const TIMES: usize = 50;
-
-/// Many of them: no goroutine is left over, and of threads no more than were needed.
+/// Many of them, and all at once if nobody joins them: no goroutine is left over, and of threads no more than were
+/// needed.
 fn each_ends<T: Send + 'static>(test: Test, body: fn() -> T, ended: fn(JoinHandle<T>)) {
     for godebug in ["", "detach=2"] {
-        in_minutes(test, "1", godebug, || {
-            for _ in 0..TIMES {
+        ends_well(test, "1", godebug, || {
+            let times = rounds(50);
+            for _ in 0..times {
                 ended(go(body));
             }
             others_ended();
-            assert!(threads() < TIMES + 20, "{} threads", threads());
+            assert!(threads() < times + 20, "{} threads", threads());
         });
     }
 }

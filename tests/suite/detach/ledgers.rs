@@ -12,8 +12,9 @@ use gosched::{run, scope};
 use super::detachments;
 use super::scenarios::SCENARIOS;
 use crate::harness::goroutines::others_ended;
+use crate::harness::polled::MS;
 use crate::harness::rng::{Rng, number};
-use crate::harness::{Test, tests};
+use crate::harness::{Test, rounds, tests};
 
 tests! {
     with_one_p
@@ -24,16 +25,15 @@ tests! {
 static OVER: AtomicBool = AtomicBool::new(false);
 
 /// Whether it is time to end.
-pub fn over() -> bool {
+fn over() -> bool {
     OVER.load(Ordering::Relaxed)
 }
 
 fn torture(test: Test, procs: usize) {
     let process = test.process(|| {
         let mut rng = Rng::seeded();
-        let seconds = number("STRESS_SECONDS");
-        // SAFETY: sets a timer, and what hangs is killed.
-        unsafe { libc::alarm(600 + 2 * seconds.unwrap_or(0) as u32) };
+        let least = number("STRESS_SECONDS").map(Duration::from_secs);
+        let least = least.unwrap_or(Duration::from_millis(rounds(2_000) as u64));
         let done: Vec<AtomicU64> = SCENARIOS.iter().map(|_| AtomicU64::new(0)).collect();
         run(|| {
             scope(|s| {
@@ -45,10 +45,10 @@ fn torture(test: Test, procs: usize) {
                         }
                     });
                 }
-                sleep(Duration::from_secs(seconds.unwrap_or(2)));
+                sleep(least);
                 // A slow machine takes its time for each kind of work.
                 while done.iter().any(|done| done.load(Ordering::Relaxed) == 0) {
-                    sleep(Duration::from_millis(100));
+                    sleep(MS);
                 }
                 OVER.store(true, Ordering::Relaxed);
             });

@@ -39,12 +39,8 @@ pub fn detachments() -> u64 {
     unsafe { (*proc::sched()).ext.detachments.iter().map(|count| count.load(Ordering::Relaxed)).sum() }
 }
 
-/// Fails unless `main` ends well with so many P's and these settings: what hangs is killed after some minutes, as one on a slow machine takes more than one.
-fn in_minutes(test: Test, procs: &str, godebug: &str, main: impl FnOnce() + Send) {
-    let process = test.process(|| {
-        // SAFETY: sets a timer.
-        unsafe { libc::alarm(if cfg!(target_arch = "aarch64") { 600 } else { 240 }) };
-        run(main);
-    });
+/// Fails unless `main` ends well with so many P's and these settings.
+fn ends_well(test: Test, procs: &str, godebug: &str, main: impl FnOnce() + Send) {
+    let process = test.process(|| run(main));
     process.env("GOMAXPROCS", procs).env("GODEBUG", godebug).end().with("exit status: 0");
 }

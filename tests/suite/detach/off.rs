@@ -5,9 +5,8 @@ use std::hint::spin_loop;
 use std::mem::{forget, zeroed};
 use std::process::exit;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use gosched::proc::{self, Hooks};
 use gosched::runtime2::G;
@@ -16,7 +15,7 @@ use gosched::{go, lock_os_thread, run, scope, set_max_detached, yield_now};
 use super::ends::threads;
 use crate::harness::goroutines::wait_until;
 use crate::harness::polled::MS;
-use crate::harness::process::Ended;
+use crate::harness::process::{Process, wait_for_end_of_stdin};
 use crate::harness::sandbox::{NO_FILTER, refuse};
 use crate::harness::{Test, tests};
 
@@ -32,78 +31,104 @@ tests! {
     no_more_than_the_limit
 }
 
-/// The status of a process in which a goroutine hasn't had its turn for seconds.
+/// The status of a process in which a goroutine that computes has kept its P though sysmon wanted it.
 const NEVER: i32 = 7;
 
-/// How a process ends in which a goroutine waits for another, on one P, in a loop. `first` is called on it. The other one
+/// The goroutine that waits, when it does, and how often it has looked.
+static WAITS: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+static TURNS: AtomicUsize = AtomicUsize::new(0);
+
+/// A process in which a goroutine waits for another, on one P, in a loop. `first` is called on it. The other one
 /// doesn't count before that: where time slices end early, it has its turn then.
-fn a_loop(test: Test, godebug: &str, before: fn(), first: impl Fn() + Sync) -> Ended {
+fn a_loop(test: Test, godebug: &str, before: fn(), first: impl Fn() + Sync) -> Process {
     let process = test.process(|| {
         before();
         run(|| {
-            static WAITS: AtomicBool = AtomicBool::new(false);
             static FLAG: AtomicBool = AtomicBool::new(false);
             drop(go(|| {
-                wait_until(|| WAITS.load(Ordering::Relaxed));
+                wait_until(|| !WAITS.load(Ordering::Relaxed).is_null());
                 FLAG.store(true, Ordering::Relaxed);
             }));
             first();
             // If it has lost its processor meanwhile, it gets one back.
             yield_now();
-            WAITS.store(true, Ordering::Relaxed);
+            WAITS.store(proc::getg(), Ordering::Relaxed);
             while !FLAG.load(Ordering::Relaxed) {
+                TURNS.fetch_add(1, Ordering::Relaxed);
                 spin_loop();
             }
         });
     });
-    process.env("GOMAXPROCS", "1").env("GODEBUG", godebug).end()
+    process.env("GOMAXPROCS", "1").env("GODEBUG", godebug)
 }
 
 fn nothing() {}
 
-fn never_ends(test: Test, godebug: &str, before: fn(), first: fn()) -> Ended {
-    let ended = a_loop(test, godebug, before, || {
+/// Returns when sysmon has asked the goroutine that waits to stop, and has looked at it often since, while it computed.
+fn wait_for_looks() {
+    let asked = || {
+        // SAFETY: G's are never freed.
+        let waits = unsafe { WAITS.load(Ordering::Relaxed).as_ref() };
+        waits.is_some_and(|gp| gp.preempt.load(Ordering::Relaxed))
+    };
+    // SAFETY: there is one, for good, and it is an atomic.
+    let looks = || unsafe { (*proc::sched()).ext.turns.rounds.load(Ordering::Relaxed) };
+    while !asked() {
+        thread::sleep(MS);
+    }
+    for _ in 0..10 {
+        let (look, turn) = (looks(), TURNS.load(Ordering::Relaxed));
+        while looks() == look || TURNS.load(Ordering::Relaxed) - turn < 10_000 {
+            thread::sleep(MS);
+        }
+    }
+}
+
+/// Fails if the loop ends. Ends it when it has gone on for long, and the process has written `said`.
+fn never_ends(test: Test, godebug: &str, before: fn(), first: fn(), said: &str) {
+    let process = a_loop(test, godebug, before, || {
         thread::spawn(|| {
-            thread::sleep(Duration::from_secs(2));
+            wait_for_looks();
+            wait_for_end_of_stdin();
+            wait_for_looks();
             exit(NEVER);
         });
         first();
     });
-    ended.with(&format!("exit status: {NEVER}"));
-    ended
+    let ended = if said.is_empty() { process.end() } else { process.end_after(said) };
+    ended.with(&format!("exit status: {NEVER}")).says(said);
 }
 
 fn by_default_it_is_on(test: Test) {
-    a_loop(test, "", nothing, nothing).with("exit status: 0");
+    a_loop(test, "", nothing, nothing).end().with("exit status: 0");
 }
 
 fn by_its_own_setting(test: Test) {
-    never_ends(test, "detach=0", nothing, nothing);
+    never_ends(test, "detach=0", nothing, nothing, "");
 }
 
 fn with_asynchronous_preemption(test: Test) {
-    never_ends(test, "asyncpreemptoff=1", nothing, nothing);
+    never_ends(test, "asyncpreemptoff=1", nothing, nothing, "");
 }
 
 fn by_a_call(test: Test) {
-    never_ends(test, "", || proc::set_detach(false), nothing);
+    never_ends(test, "", || proc::set_detach(false), nothing, "");
 }
 
 fn by_a_hook_that_needs_a_p(test: Test) {
     fn gdestroy(_: &G) {}
     // SAFETY: the hook does nothing.
     let before = || unsafe { proc::set_hooks(Hooks { gdestroy: Some(gdestroy), ..Hooks::default() }) };
-    never_ends(test, "", before, nothing);
+    never_ends(test, "", before, nothing, "");
 }
 
 fn by_a_limit_of_none(test: Test) {
     let before = || assert_ne!(set_max_detached(0), 0);
-    let ended = never_ends(test, "", before, nothing);
-    ended.says("gosched: no more than 0 goroutines may go on without a processor");
+    never_ends(test, "", before, nothing, "gosched: no more than 0 goroutines may go on without a processor");
 }
 
 fn without_signals(test: Test) {
-    never_ends(test, "", nothing, || {
+    let first = || {
         forget(lock_os_thread());
         // SAFETY: blocks a signal on this thread.
         unsafe {
@@ -112,7 +137,8 @@ fn without_signals(test: Test) {
             libc::sigaddset(&mut set, libc::SIGURG);
             assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, &set, ptr::null_mut()), 0);
         }
-    });
+    };
+    never_ends(test, "", nothing, first, "");
 }
 
 fn in_a_sandbox_without_signals(test: Test) {
@@ -120,27 +146,34 @@ fn in_a_sandbox_without_signals(test: Test) {
         return;
     }
     let before = || refuse(libc::SYS_tgkill, None, libc::EPERM);
-    let ended = never_ends(test, "", before, nothing);
-    ended.says("gosched: a thread can't be sent a signal");
+    never_ends(test, "", before, nothing, "gosched: a thread can't be sent a signal");
 }
 
+/// All block their threads until the process has said that no more of them may lose their P's.
 fn no_more_than_the_limit(test: Test) {
     const MAX: usize = 5;
+    static OVER: AtomicBool = AtomicBool::new(false);
     let process = test.process(|| {
         set_max_detached(MAX);
+        thread::spawn(|| {
+            wait_for_end_of_stdin();
+            OVER.store(true, Ordering::Relaxed);
+        });
         run(|| {
             scope(|s| {
                 for _ in 0..50 {
                     s.go(|| {
-                        thread::sleep(200 * MS);
+                        while !OVER.load(Ordering::Relaxed) {
+                            thread::sleep(20 * MS);
+                        }
                         assert!(threads() <= MAX + 10, "{} threads", threads());
                     });
                 }
             });
         });
     });
-    let ended = process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=1").end();
-    ended.with("exit status: 0");
     let said = "gosched: no more than 5 goroutines may go on without a processor";
+    let ended = process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=1").end_after(said);
+    ended.with("exit status: 0");
     assert_eq!(ended.stderr.matches(said).count(), 1, "{}", ended.stderr);
 }

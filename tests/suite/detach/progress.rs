@@ -7,15 +7,14 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread;
-use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::time::{Ticker, sleep};
 use gosched::{go, scope, yield_now};
 
-use super::in_minutes;
+use super::ends_well;
 use crate::harness::polled::MS;
-use crate::harness::{Test, tests};
+use crate::harness::{Test, rounds, tests};
 
 tests! {
     a_loop_until_another_says_so
@@ -28,8 +27,8 @@ tests! {
     an_empty_pipe
     a_channel_of_stds
     a_condition_of_stds
-    a_hundred_hogs
-    a_hundred_hogs_on_two_ps
+    many_hogs
+    many_hogs_on_two_ps
 }
 
 /// Returns when somebody has set `flag`.
@@ -45,7 +44,7 @@ fn set(flag: &'static AtomicBool) {
 }
 
 fn a_loop_until_another_says_so(test: Test) {
-    in_minutes(test, "1", "", || {
+    ends_well(test, "1", "", || {
         static FLAG: AtomicBool = AtomicBool::new(false);
         set(&FLAG);
         wait_for(&FLAG);
@@ -54,7 +53,7 @@ fn a_loop_until_another_says_so(test: Test) {
 
 /// As a function in C, which nobody knows anything of.
 fn a_loop_in_assembly(test: Test) {
-    in_minutes(test, "1", "", || {
+    ends_well(test, "1", "", || {
         static FLAG: AtomicBool = AtomicBool::new(false);
         set(&FLAG);
         #[cfg(target_arch = "x86_64")]
@@ -72,7 +71,7 @@ fn a_loop_in_assembly(test: Test) {
 }
 
 fn a_loop_in_a_destructor_while_panicking(test: Test) {
-    in_minutes(test, "1", "", || {
+    ends_well(test, "1", "", || {
         static FLAG: AtomicBool = AtomicBool::new(false);
         struct Waits;
         impl Drop for Waits {
@@ -95,7 +94,7 @@ fn a_loop_in_a_destructor_while_panicking(test: Test) {
 }
 
 fn a_locked_thread_loops(test: Test) {
-    in_minutes(test, "1", "", || {
+    ends_well(test, "1", "", || {
         static FLAGS: [AtomicBool; 20] = [const { AtomicBool::new(false) }; 20];
         let _locked = gosched::lock_os_thread();
         let here = thread::current().id();
@@ -109,7 +108,7 @@ fn a_locked_thread_loops(test: Test) {
 }
 
 fn a_lock_of_stds_whose_holder_is_parked(test: Test) {
-    in_minutes(test, "1", "", || {
+    ends_well(test, "1", "", || {
         let mutex = Arc::new(Mutex::new(1));
         let (tx, rx) = bounded(1);
         let theirs = mutex.clone();
@@ -127,20 +126,23 @@ fn a_lock_of_stds_whose_holder_is_parked(test: Test) {
 }
 
 fn a_thread_sleeps_and_a_ticker_ticks(test: Test) {
-    in_minutes(test, "1", "", || {
+    ends_well(test, "1", "", || {
         static TICKS: AtomicUsize = AtomicUsize::new(0);
+        static OVER: AtomicBool = AtomicBool::new(false);
         let ticking = go(|| {
             let ticker = Ticker::new(MS);
-            for _ in 0..5 {
+            while !OVER.load(Ordering::Relaxed) {
                 ticker.c().recv().unwrap();
                 TICKS.fetch_add(1, Ordering::Relaxed);
             }
         });
-        // It waits for its first tick.
+        // It waits for its first tick, as a rule.
         yield_now();
         let before = TICKS.load(Ordering::Relaxed);
-        thread::sleep(Duration::from_secs(2));
-        assert!(TICKS.load(Ordering::Relaxed) > before, "not one tick in two seconds");
+        while TICKS.load(Ordering::Relaxed) < before + 5 {
+            thread::sleep(20 * MS);
+        }
+        OVER.store(true, Ordering::Relaxed);
         ticking.join().unwrap();
     });
 }
@@ -148,7 +150,7 @@ fn a_thread_sleeps_and_a_ticker_ticks(test: Test) {
 const MUCH: usize = 1 << 20;
 
 fn a_full_pipe(test: Test) {
-    in_minutes(test, "1", "", || {
+    ends_well(test, "1", "", || {
         let (mut rx, mut tx) = io::pipe().unwrap();
         let draining = go(move || {
             let mut read = Vec::new();
@@ -163,7 +165,7 @@ fn a_full_pipe(test: Test) {
 }
 
 fn an_empty_pipe(test: Test) {
-    in_minutes(test, "1", "", || {
+    ends_well(test, "1", "", || {
         let (mut rx, mut tx) = io::pipe().unwrap();
         let writing = go(move || (0..MUCH / 4096).for_each(|i| tx.write_all(&[i as u8; 4096]).unwrap()));
         let mut read = Vec::new();
@@ -175,7 +177,7 @@ fn an_empty_pipe(test: Test) {
 }
 
 fn a_channel_of_stds(test: Test) {
-    in_minutes(test, "1", "", || {
+    ends_well(test, "1", "", || {
         let (to, at_other) = mpsc::sync_channel(0);
         let (back, from_other) = mpsc::channel();
         let other = go(move || at_other.iter().for_each(|i: u32| back.send(i + 1).unwrap()));
@@ -189,7 +191,7 @@ fn a_channel_of_stds(test: Test) {
 }
 
 fn a_condition_of_stds(test: Test) {
-    in_minutes(test, "1", "", || {
+    ends_well(test, "1", "", || {
         let pair = Arc::new((Mutex::new(0), Condvar::new()));
         let theirs = pair.clone();
         let other = go(move || {
@@ -212,27 +214,27 @@ fn a_condition_of_stds(test: Test) {
     });
 }
 
-/// None of them ends before all have had a turn.
+/// None of them ends before all have had a turn: that takes longer with the square of their number.
 fn hogs(test: Test, procs: &str) {
-    in_minutes(test, procs, "", || {
-        static COUNTS: [AtomicUsize; 100] = [const { AtomicUsize::new(0) }; 100];
+    ends_well(test, procs, "", || {
+        let counts: Vec<AtomicUsize> = (0..rounds(100)).map(|_| AtomicUsize::new(0)).collect();
         scope(|s| {
-            for mine in &COUNTS {
+            for mine in &counts {
                 s.go(|| {
-                    while COUNTS.iter().any(|count| count.load(Ordering::Relaxed) == 0) {
+                    while counts.iter().any(|count| count.load(Ordering::Relaxed) == 0) {
                         mine.fetch_add(1, Ordering::Relaxed);
                     }
                 });
             }
         });
-        assert!(COUNTS.iter().all(|count| count.load(Ordering::Relaxed) > 0));
+        assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) > 0));
     });
 }
 
-fn a_hundred_hogs(test: Test) {
+fn many_hogs(test: Test) {
     hogs(test, "1");
 }
 
-fn a_hundred_hogs_on_two_ps(test: Test) {
+fn many_hogs_on_two_ps(test: Test) {
     hogs(test, "2");
 }

@@ -40,9 +40,8 @@ static BREAKPOINT: AtomicI32 = AtomicI32::new(-1);
 static FIRED: AtomicBool = AtomicBool::new(false);
 /// Whether the thread had a P when it came there.
 static HAD_P: AtomicBool = AtomicBool::new(false);
-/// How often a goroutine has lost its P there, and how often nobody has taken that for a second.
+/// How often a goroutine has lost its P there.
 static DETACHED: AtomicUsize = AtomicUsize::new(0);
-static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 const TRAP_FLAG: u64 = 1 << 8;
 /// What perf's SIGTRAP has as its code.
@@ -51,9 +50,9 @@ const TRAP_PERF: c_int = 6;
 const WAIT: c_int = libc::SIGWINCH;
 const _: () = assert!(WAIT > libc::SIGURG);
 
-/// How often a goroutine has lost its P, and how often nobody has taken that.
-pub fn detached() -> (usize, usize) {
-    (DETACHED.load(Relaxed), KEPT.load(Relaxed))
+/// How often a goroutine has lost its P.
+pub fn detached() -> usize {
+    DETACHED.load(Relaxed)
 }
 
 /// Installs the handlers.
@@ -275,12 +274,9 @@ extern "C" fn on_wait(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
             let mp = &*proc::getm();
             let taken = || mp.oldp.get().is_none_or(|pp| pp.status.load(Relaxed) != PSYSCALL);
             let pause = libc::timespec { tv_sec: 0, tv_nsec: 20_000 };
-            let mut left = 20_000;
-            while !taken() && left > 0 {
+            while !taken() {
                 libc::nanosleep(&pause, ptr::null_mut());
-                left -= 1;
             }
-            KEPT.fetch_add(usize::from(left == 0), Relaxed);
         }
         *libc::__errno_location() = errno;
     }

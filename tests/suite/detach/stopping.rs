@@ -10,15 +10,15 @@ use gosched::proc::{self, StwReason};
 use gosched::runtime2::{G, GRUNNING, P, WaitReason};
 use gosched::{go, gomaxprocs, preemptible, scope, set_gomaxprocs, yield_now};
 
-use super::in_minutes;
+use super::ends_well;
 use crate::harness::goroutines::dump_with_detached;
-use crate::harness::{Test, tests};
+use crate::harness::{Test, rounds, tests};
 
 tests! {
     the_world_stops
     every_p_runs_the_function
     gomaxprocs_changes
-    a_dump_shows_them
+    #[slow] a_dump_shows_them
     one_in_preemptible_code_is_suspended
     one_that_goes_to_preemptible_code_is_suspended
 }
@@ -39,7 +39,7 @@ fn runs_until_it_is_over() {
 /// Calls `f` beside some that compute all the time, with several settings.
 fn beside_hogs(test: Test, f: fn()) {
     for (procs, godebug) in [("1", ""), ("2", ""), ("1", "detach=2"), ("2", "detach=2")] {
-        in_minutes(test, procs, godebug, || {
+        ends_well(test, procs, godebug, || {
             scope(|s| {
                 for _ in 0..3 {
                     s.go(runs_until_it_is_over);
@@ -93,7 +93,7 @@ fn gomaxprocs_changes(test: Test) {
 
 fn a_dump_shows_them(test: Test) {
     beside_hogs(test, || {
-        for _ in 0..3 {
+        for _ in 0..rounds(3) {
             let text = dump_with_detached();
             assert_eq!(text.matches("runs_until_it_is_over(...)").count(), 3, "{text}");
             yield_now();
@@ -119,13 +119,13 @@ preemptible! {
 /// Suspends the hog again and again, from a thread that isn't the runtime's.
 fn suspended(test: Test, hog: fn()) {
     for (procs, godebug) in [("1", ""), ("2", ""), ("1", "detach=2"), ("2", "detach=2")] {
-        in_minutes(test, procs, godebug, || {
+        ends_well(test, procs, godebug, || {
             let suspending = thread::spawn(|| {
                 let mut running = 0;
                 while HOG.load(Ordering::Acquire).is_null() {
                     thread::yield_now();
                 }
-                for _ in 0..300 {
+                for _ in 0..rounds(300) {
                     let gp = HOG.load(Ordering::Acquire);
                     // SAFETY: a thread that isn't the runtime's, for a goroutine that ends after this.
                     unsafe {

@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use gosched::{run, scope, yield_now};
 
-use super::in_minutes;
+use super::ends_well;
 use crate::harness::polled::MS;
 use crate::harness::rng::Rng;
-use crate::harness::{Test, tests};
+use crate::harness::{Test, Tests, rounds, tests};
 
 tests! {
     on_malloc
@@ -30,7 +30,7 @@ const THREADS: usize = 3;
 /// Calls `f` on goroutines and on threads, with numbers from 0 on, and with several settings.
 fn storm(test: Test, f: fn(usize)) {
     for (procs, godebug) in [("1", ""), ("2", ""), ("1", "detach=2"), ("2", "detach=2")] {
-        in_minutes(test, procs, godebug, || everywhere(f));
+        ends_well(test, procs, godebug, || everywhere(f));
     }
 }
 
@@ -49,7 +49,7 @@ fn on_malloc(test: Test) {
     storm(test, |number| {
         let mut rng = Rng::new(number as u64);
         let mut blocks: Vec<Vec<usize>> = Vec::new();
-        for round in 0..20_000 {
+        for round in 0..rounds(20_000) {
             if blocks.len() < 20 {
                 let len = 1 << rng.below(if round % 100 == 0 { 15 } else { 8 });
                 blocks.push(vec![number << 32 | len; len]);
@@ -61,16 +61,19 @@ fn on_malloc(test: Test) {
     });
 }
 
-/// Each of them waits for all others in malloc, and so has to have its thread.
+/// Each of them waits for all others in malloc, and so has to have its thread: that takes longer with the square of
+/// their number.
 fn on_malloc_while_threads_are_made(test: Test) {
-    in_minutes(test, "1", "", || {
-        static BEGUN: [AtomicBool; GOROUTINES] = [const { AtomicBool::new(false) }; GOROUTINES];
+    let goroutines = if Tests::said() == Tests::All { GOROUTINES } else { 8 };
+    ends_well(test, "1", "", || {
+        let all: Vec<AtomicBool> = (0..goroutines).map(|_| AtomicBool::new(false)).collect();
         scope(|s| {
-            for (seed, begun) in BEGUN.iter().enumerate() {
+            for (seed, begun) in all.iter().enumerate() {
+                let all = &all;
                 s.go(move || {
                     begun.store(true, Ordering::Relaxed);
                     let (mut rng, mut blocks) = (Rng::new(seed as u64), [const { Vec::new() }; 20]);
-                    while BEGUN.iter().any(|begun| !begun.load(Ordering::Relaxed)) {
+                    while all.iter().any(|begun| !begun.load(Ordering::Relaxed)) {
                         // Too large for what a thread has at hand without the lock.
                         blocks[rng.below(20)] =
                             black_box(Vec::<u8>::with_capacity(2_000 + rng.below(20_000)));
@@ -86,7 +89,7 @@ fn on_malloc_while_threads_are_made(test: Test) {
 fn on_a_lock_when_few_may_lose_their_p(test: Test) {
     static LOCK: Mutex<usize> = Mutex::new(0);
     for max in [1, 5, 2_000] {
-        in_minutes(test, "1", "", move || {
+        ends_well(test, "1", "", move || {
             gosched::set_max_detached(max);
             scope(|s| {
                 for _ in 0..300 {
@@ -115,8 +118,8 @@ fn on_stds_locks(test: Test) {
         static TURNS: Mutex<usize> = Mutex::new(0);
         static DONE: AtomicUsize = AtomicUsize::new(0);
         const ALL: usize = GOROUTINES + THREADS;
-        const EACH: usize = 3_000;
-        for i in 0..EACH {
+        let each = rounds(3_000);
+        for i in 0..each {
             *MUTEX.lock().unwrap() += 1;
             if (i + number).is_multiple_of(4) {
                 PAIR.write().unwrap().iter_mut().for_each(|n| *n = black_box(*n + 1));
@@ -133,13 +136,13 @@ fn on_stds_locks(test: Test) {
             drop(CONDVAR.wait_while(turns, |turns| *turns < round * ALL).unwrap());
         }
         if DONE.fetch_add(1, Ordering::Relaxed) + 1 == ALL {
-            assert_eq!(*MUTEX.lock().unwrap(), ALL * EACH);
+            assert_eq!(*MUTEX.lock().unwrap(), ALL * each);
         }
     });
 }
 
 /// How many lines each of them prints.
-const LINES: usize = 200;
+const LINES: usize = 100;
 
 /// Who reads them is slow.
 fn on_stdout(test: Test) {
@@ -169,7 +172,7 @@ fn on_stdout(test: Test) {
             assert_eq!(line, *expected, "{text:?}");
             *expected += 1;
             if read.is_multiple_of(500) {
-                thread::sleep(20 * MS);
+                thread::sleep(5 * MS);
             }
         }
         assert_eq!(child.wait().unwrap().code(), Some(0), "{procs} {godebug}");

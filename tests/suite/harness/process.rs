@@ -1,7 +1,7 @@
 //! A test's process: its environment, its end, and what it writes.
 
 use std::env;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -71,6 +71,20 @@ impl Process {
         text
     }
 
+    /// Starts it, and closes its stdin when it has written `text` to stderr. Waits for its end.
+    pub fn end_after(self, text: &str) -> Ended {
+        let mut child = self.start();
+        let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut read = Vec::new();
+        while stderr.read_until(b'\n', &mut read).expect("a pipe") > 0
+            && !String::from_utf8_lossy(&read).contains(text)
+        {}
+        drop(child.stdin.take());
+        stderr.read_to_end(&mut read).expect("a pipe");
+        let status = child.wait().expect("it is a child");
+        Ended { status, stderr: String::from_utf8_lossy(&read).into_owned() }
+    }
+
     /// A debugger that starts it.
     pub fn under(self, mut debugger: Command) -> Command {
         debugger.arg("--args");
@@ -110,6 +124,11 @@ impl Process {
         }
         Ended { status: output.status, stderr: String::from_utf8_lossy(&output.stderr).into_owned() }
     }
+}
+
+/// Waits until this process's stdin is closed, on a thread that isn't the runtime's: see [`Process::end_after`].
+pub fn wait_for_end_of_stdin() {
+    io::stdin().read_to_end(&mut Vec::new()).expect("it can be read");
 }
 
 /// How a process ended, and what it wrote to stderr.

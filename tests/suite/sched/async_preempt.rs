@@ -22,7 +22,7 @@ use gosched::{go, preemptible};
 use crate::asm::every_register::{Held, Stops, Vectors, code, held, instructions};
 use crate::harness::asked::run_asked;
 use crate::harness::rng::{Rng, number};
-use crate::harness::{Test, tests};
+use crate::harness::{Test, rounds, tests};
 
 tests! {
     on_fixed_stacks
@@ -52,8 +52,8 @@ const WORK: [Work; 6] = [
 /// Rounds of a loop: long enough to be interrupted in.
 const ROUNDS: u64 = 10_000;
 
-/// The short form ends after so many preemptions.
-const SHORT: u32 = 2_000;
+/// Without `STRESS_SECONDS`, a test ends after so many preemptions.
+const ENOUGH: usize = 2_000;
 
 /// The goroutines.
 static GS: [AtomicPtr<G>; WORK.len()] = [const { AtomicPtr::new(ptr::null_mut()) }; WORK.len()];
@@ -227,10 +227,7 @@ fn torture(copying: bool) {
     let mut rng = Rng::seeded();
     let vectors = Vectors::of_this_processor();
     let time = number("STRESS_SECONDS").map(Duration::from_secs);
-    if time.is_some() {
-        // SAFETY: takes the time limit back.
-        unsafe { libc::alarm(0) };
-    }
+    let enough = rounds(ENOUGH) as u32;
     // SAFETY: the loops have nothing to do with threads, and stay.
     let _registered = unsafe { proc::register_preemptible(code()) }.expect("it is registered once");
     // SAFETY: the hook neither parks nor panics.
@@ -259,7 +256,7 @@ fn torture(copying: bool) {
         }
         let suspender = thread::spawn(move || {
             let begin = Instant::now();
-            let over = || time.map_or_else(|| slices() >= SHORT, |time| begin.elapsed() >= time);
+            let over = || time.map_or_else(|| slices() >= enough, |time| begin.elapsed() >= time);
             let places = suspend_some(&tasks, &mut rng, |places| over() && places.of_each_kind());
             OVER.store(true, Ordering::Relaxed);
             places

@@ -16,14 +16,21 @@ use crate::harness::{Test, tests};
 
 tests! {
     follows_the_affinity
+    takes_the_default_at_once
     follows_it_from_one_run_to_the_next
     does_not_follow_where_somebody_has_said_a_number
     nobody_is_woken_for_it
-    explorations_keep_their_one
+    #[slow] explorations_keep_their_one
 }
 
-/// Longer than sysmon leaves it as it is.
-const LONG: Duration = Duration::from_millis(2500);
+/// Sysmon leaves it as it is for a hundredth of the usual time.
+const SOON: &str = "period=1";
+
+/// Sysmon leaves it as it is for hours.
+const LATE: &str = "period=1000000";
+
+/// Many times as long as sysmon leaves it as it is, if that is [`SOON`].
+const LONG: Duration = Duration::from_millis(250);
 
 const TICK: Duration = Duration::from_millis(1);
 
@@ -72,10 +79,11 @@ fn skipped(test: Test) -> bool {
     test.skipped_in_emulator("its threads are bound as the host's are")
 }
 
-/// A process that follows the affinity alone, if the machine can do this.
-fn alone(test: Test, body: fn()) {
+/// A process that follows the affinity alone, with this setting, if the machine can do this.
+fn alone(test: Test, setting: &str, body: fn()) {
     if !skipped(test) {
-        test.process(body).env("GODEBUG", "containermaxprocs=0").end().with("exit status: 0");
+        let settings = format!("containermaxprocs=0,{setting}");
+        test.process(body).env("GODEBUG", &settings).end().with("exit status: 0");
     }
 }
 
@@ -88,7 +96,7 @@ fn begin() -> libc::cpu_set_t {
 }
 
 fn follows_the_affinity(test: Test) {
-    alone(test, || {
+    alone(test, SOON, || {
         let all = begin();
         run(|| {
             let before = gomaxprocs();
@@ -102,11 +110,8 @@ fn follows_the_affinity(test: Test) {
                     time::sleep(TICK);
                 }
             }
-            // At once, if somebody asks for it.
-            bind(&first(&all));
-            set_default_gomaxprocs();
-            assert_eq!(gomaxprocs(), 1);
             // And again, where it was set in between.
+            bind(&first(&all));
             set_gomaxprocs(NonZeroUsize::new(5).unwrap());
             set_default_gomaxprocs();
             bind(&all);
@@ -121,8 +126,19 @@ fn follows_the_affinity(test: Test) {
     });
 }
 
+fn takes_the_default_at_once(test: Test) {
+    alone(test, LATE, || {
+        let all = begin();
+        run(|| {
+            bind(&first(&all));
+            set_default_gomaxprocs();
+            assert_eq!(gomaxprocs(), 1);
+        });
+    });
+}
+
 fn follows_it_from_one_run_to_the_next(test: Test) {
-    alone(test, || {
+    alone(test, SOON, || {
         let all = begin();
         bind(&first(&all));
         while run(gomaxprocs) != 1 {}
@@ -152,15 +168,18 @@ fn does_not_follow_where_somebody_has_said_a_number(test: Test) {
             });
         })
     };
-    for (name, value) in [("GOMAXPROCS", "3"), ("GODEBUG", "updatemaxprocs=0"), ("SAYS_IT", "")] {
-        process().env(name, value).end().with("exit status: 0");
+    let never = format!("{SOON},updatemaxprocs=0");
+    for (name, value) in [("GOMAXPROCS", "3"), ("GODEBUG", &never), ("SAYS_IT", "")] {
+        process().env("GODEBUG", SOON).env(name, value).end().with("exit status: 0");
     }
 }
 
 /// How often the other threads have gone to sleep, or were sent there.
 fn switches() -> u64 {
     let others = threads().into_iter().filter(|&thread| thread != id() as i32);
-    let status = others.map(|thread| fs::read_to_string(format!("/proc/self/task/{thread}/status")).unwrap());
+    // One may have ended meanwhile.
+    let status =
+        others.filter_map(|thread| fs::read_to_string(format!("/proc/self/task/{thread}/status")).ok());
     status
         .flat_map(|text| {
             let counts = text.lines().filter_map(|line| line.split_once("ctxt_switches:"));
@@ -169,30 +188,33 @@ fn switches() -> u64 {
         .sum()
 }
 
-fn nobody_is_woken_for_it(test: Test) {
-    alone(test, || {
-        let all = begin();
-        let before = gomaxprocs();
-        // For some seconds sysmon still hands memory back, and looks then.
-        let mut seen = switches();
-        loop {
-            thread::sleep(LONG);
-            let now = switches();
-            if now == seen {
-                break;
-            }
-            seen = now;
-        }
-        bind(&first(&all));
-        let seen = switches();
+/// Returns when no other thread has run for long. While sysmon hands memory back, it wakes for that.
+fn wait_until_others_sleep() {
+    let mut seen = switches();
+    loop {
         thread::sleep(LONG);
-        assert_eq!((switches(), gomaxprocs()), (seen, before));
+        let now = switches();
+        if now == seen {
+            return;
+        }
+        seen = now;
+    }
+}
+
+fn nobody_is_woken_for_it(test: Test) {
+    alone(test, SOON, || {
+        let all = begin();
+        wait_until_others_sleep();
+        bind(&first(&all));
+        wait_until_others_sleep();
         while run(gomaxprocs) != 1 {}
     });
 }
 
 fn explorations_keep_their_one(test: Test) {
-    alone(test, || {
+    // Longer than sysmon leaves it as it is. With a shorter period an exploration would soon be taken to be stuck.
+    const LONG: Duration = Duration::from_millis(1500);
+    alone(test, "period=100", || {
         let all = begin();
         bind(&first(&all));
         let begun = Instant::now();

@@ -12,7 +12,7 @@ use gosched::runtime2::G;
 use gosched::{go, morestack_check, preemptible, scope, yield_now};
 
 use crate::harness::asked::{ASKED, run_asked};
-use crate::harness::{Test, tests};
+use crate::harness::{Test, rounds, tests};
 use crate::painted::Case;
 
 tests! {
@@ -139,8 +139,8 @@ fn a_check_that_needs_room_gets_it_first(test: Test) {
     }
     static ENDED: AtomicUsize = AtomicUsize::new(0);
     static WRONG: AtomicUsize = AtomicUsize::new(0);
-    unsafe extern "C" fn grows(_: *mut c_void) {
-        for _ in 0..50 {
+    unsafe extern "C" fn grows(times: *mut c_void) {
+        for _ in 0..times.addr() {
             if morestack_check!(4096, deeper, 20) != 21 {
                 WRONG.fetch_add(1, Ordering::Relaxed);
             }
@@ -152,7 +152,7 @@ fn a_check_that_needs_room_gets_it_first(test: Test) {
             run_asked(|| {
                 for _ in 0..20 {
                     // SAFETY: it checks its stack and doesn't panic.
-                    unsafe { proc::newproc(Some(grows), ptr::null_mut()) };
+                    unsafe { proc::newproc(Some(grows), ptr::without_provenance_mut(rounds(50))) };
                 }
                 while ENDED.load(Ordering::Relaxed) < 20 {
                     yield_now();
@@ -206,7 +206,8 @@ fn who_was_to_be_next_is_next(test: Test) {
             assert!(first > TRIES / 2, "{first} times of {TRIES}");
         });
     });
-    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+    // One that has lost its P in between waits in the queue itself.
+    process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
 }
 
 fn a_preemptible_loop_is_stopped(test: Test) {
@@ -307,7 +308,7 @@ fn the_programs_own_signals_arrive(test: Test) {
             }
         };
         run_asked(|| {
-            for _ in 0..100 {
+            for _ in 0..rounds(100) {
                 OTHER_RAN.store(false, Ordering::Relaxed);
                 let_other_run();
                 // SAFETY: as above.

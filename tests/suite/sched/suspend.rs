@@ -15,7 +15,7 @@ use gosched::{go, morestack_check, run, yield_now};
 use crate::harness::asked::run_asked;
 use crate::harness::goroutines::others_ended;
 use crate::harness::rng::Rng;
-use crate::harness::{Test, tests};
+use crate::harness::{Test, rounds, tests};
 
 tests! {
     whoever_is_suspended_stands_still
@@ -105,7 +105,7 @@ unsafe fn look(i: usize, gp: *mut G, rng: &mut Rng, found: &[AtomicUsize; 3]) {
 }
 
 /// Has threads that aren't the runtime's suspend goroutines, so often at least, and until each kind was found.
-fn suspend_from_threads(rounds: usize) {
+fn suspend_from_threads(least: usize) {
     let mut seeds = Rng::seeded();
     let channel = makechan(&WORD, 0).unwrap();
     CHANNEL.store(channel.as_ptr(), Ordering::Release);
@@ -123,7 +123,7 @@ fn suspend_from_threads(rounds: usize) {
             let (found, looking, mut rng) = (&found, &looking, seeds.fork());
             s.spawn(move || {
                 let missing = || found.iter().any(|times| times.load(Ordering::Relaxed) == 0);
-                for _ in (0..).take_while(|round| *round < rounds || missing()) {
+                for _ in (0..).take_while(|round| *round < least || missing()) {
                     let i = rng.below(GOROUTINES);
                     // SAFETY: a thread that isn't the runtime's; they end after this.
                     unsafe { look(i, GS[i].load(Ordering::Acquire), &mut rng, found) };
@@ -139,14 +139,14 @@ fn suspend_from_threads(rounds: usize) {
 }
 
 fn whoever_is_suspended_stands_still(test: Test) {
-    test.process(|| run_asked(|| suspend_from_threads(2000)))
+    test.process(|| run_asked(|| suspend_from_threads(rounds(2000))))
         .env("GOMAXPROCS", "3")
         .end()
         .with("exit status: 0");
 }
 
 fn so_it_does_when_stacks_always_move(test: Test) {
-    let process = test.process(|| run_asked(|| suspend_from_threads(500)));
+    let process = test.process(|| run_asked(|| suspend_from_threads(rounds(500))));
     process.env("GOMAXPROCS", "3").env("GODEBUG", "stackforcemove=1").end().with("exit status: 0");
 }
 
@@ -178,7 +178,7 @@ fn goroutines_suspend_each_other(test: Test) {
                     yield_now();
                     other = GS[1 - i].load(Ordering::Acquire);
                 }
-                for _ in 0..1000 {
+                for _ in 0..rounds(1000) {
                     // SAFETY: on a goroutine, which waits.
                     unsafe {
                         while_it_waits(|| {

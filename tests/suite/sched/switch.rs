@@ -1,5 +1,5 @@
 //! What a switch preserves: every callee-saved register and the floating-point control words,
-//! with the shipped mcall and gogo in between, a million times on two threads.
+//! with the shipped mcall and gogo in between, up to a million times on two threads.
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
@@ -9,10 +9,10 @@ use gosched::proc;
 use gosched::sync::{Mutex, WaitGroup};
 
 use crate::asm::preserved::{Registers, control_words_are_default, spoil_control_words, with_registers};
-use crate::harness::{run_with_procs, tests};
+use crate::harness::{rounds, run_with_procs, tests};
 
 tests! {
-    a_million_switches_preserve_the_registers
+    switches_preserve_the_registers
     so_do_switches_of_copying_goroutines
     a_goroutine_starts_with_the_default_control_words
     a_goroutine_that_ends_leaves_no_control_words
@@ -49,14 +49,14 @@ fn torture(goroutine: u64, rounds: u64) {
 
 const GOROUTINES: u64 = 8;
 
-fn a_million_switches_preserve_the_registers() {
+fn switches_preserve_the_registers() {
     static THREADS: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
     run_with_procs(2, || {
         gosched::scope(|s| {
             for goroutine in 0..GOROUTINES {
                 s.go(move || {
                     let (mut turns, mut threads) = (0, 0);
-                    while turns < 25 || threads < 2 {
+                    while turns < rounds(25) || threads < 2 {
                         torture(goroutine, 5_000);
                         turns += 1;
                         // SAFETY: on a goroutine, which has an M.

@@ -10,7 +10,7 @@ use gosched::proc::{self, StwReason};
 use gosched::runtime2::{P, WaitReason};
 use gosched::{go, gomaxprocs, run, set_gomaxprocs, yield_now};
 
-use crate::harness::tests;
+use crate::harness::{rounds, tests};
 
 tests! {
     nobody_runs_in_a_stopped_world
@@ -61,7 +61,7 @@ fn nobody_runs_in_a_stopped_world() {
         proc::set_detach(false);
         procs(4);
         let counting = Counting::start(8);
-        for _ in 0..200 {
+        for _ in 0..rounds(200) {
             // SAFETY: on a goroutine, which doesn't park until it starts the world.
             let w = unsafe { proc::stop_the_world(StwReason::Unknown) };
             assert_eq!((w.reason(), w.reason().as_str()), (StwReason::Unknown, "unknown"));
@@ -87,7 +87,7 @@ fn several_stop_the_world() {
         static STOPPED: AtomicUsize = AtomicUsize::new(0);
         let stop = |_| {
             go(|| {
-                for _ in 0..100 {
+                for _ in 0..rounds(100) {
                     // SAFETY: it doesn't park until it starts the world.
                     let w = unsafe { proc::stop_the_world(StwReason::Unknown) };
                     assert_eq!(STOPPED.fetch_add(1, Ordering::Relaxed), 0, "two at once");
@@ -115,13 +115,13 @@ fn every_p_runs_the_function() {
         let counting = Counting::start(3);
         let blocked = (0..2).map(|_| go(|| gosched::blocking(|| thread::sleep(Duration::from_millis(20)))));
         let blocked: Vec<_> = blocked.collect();
-        for _ in 0..300 {
+        for _ in 0..rounds(300) {
             // SAFETY: on a goroutine, and `note` doesn't park.
             unsafe { proc::for_each_p(WaitReason::GarbageCollection, note) };
             yield_now();
         }
         let ran: Vec<usize> = RAN.iter().map(|ran| ran.load(Ordering::Relaxed)).collect();
-        assert!(ran[..4].iter().all(|&n| n >= 300), "{ran:?}");
+        assert!(ran[..4].iter().all(|&n| n >= rounds(300)), "{ran:?}");
         blocked.into_iter().for_each(|handle| handle.join().unwrap());
         counting.end();
     });
@@ -131,21 +131,32 @@ fn gomaxprocs_changes_while_goroutines_run() {
     run(|| {
         procs(2);
         let (tx, rx) = bounded::<usize>(4);
+        static OVER: AtomicBool = AtomicBool::new(false);
         let senders: Vec<_> = (0..8)
             .map(|_| tx.clone())
-            .map(|tx| go(move || (0..2000).for_each(|i| tx.send(i).unwrap())))
+            .map(|tx| {
+                go(move || {
+                    let mut sum = 0;
+                    for i in (0..).take_while(|_| !OVER.load(Ordering::Relaxed)) {
+                        tx.send(i).unwrap();
+                        sum += i;
+                    }
+                    sum
+                })
+            })
             .collect();
         drop(tx);
-        let sum = go(move || rx.iter().sum::<usize>());
+        let received = go(move || rx.iter().sum::<usize>());
         let mut last = 2;
-        for n in [1, 8, 2, 5, 3, 1].into_iter().cycle().take(300) {
+        for n in [1, 8, 2, 5, 3, 1].into_iter().cycle().take(rounds(300)) {
             assert_eq!(procs(n), last);
             assert_eq!(gomaxprocs(), n);
             last = n;
             yield_now();
         }
-        senders.into_iter().for_each(|handle| handle.join().unwrap());
-        assert_eq!(sum.join().unwrap(), 8 * (0..2000).sum::<usize>());
+        OVER.store(true, Ordering::Relaxed);
+        let sent: usize = senders.into_iter().map(|handle| handle.join().unwrap()).sum();
+        assert_eq!(received.join().unwrap(), sent);
     });
 }
 

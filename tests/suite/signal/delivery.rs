@@ -13,7 +13,7 @@ use gosched::time::sleep;
 use gosched::{blocking, num_goroutine, run, select, yield_now};
 
 use super::{action, kill, nothing_comes, notify, raise};
-use crate::harness::{Test, tests};
+use crate::harness::{Test, rounds, tests};
 
 tests! {
     names
@@ -87,7 +87,7 @@ fn everyone_is_told(test: Test) {
             run(|| {
                 let both = notify(&[Signal::USR1, Signal::USR2]);
                 let one = notify(&[Signal::USR2]);
-                for _ in 0..100 {
+                for _ in 0..rounds(100) {
                     kill(Signal::USR1);
                     assert_eq!(both.c().recv(), Ok(Signal::USR1));
                     kill(Signal::USR2);
@@ -137,7 +137,7 @@ fn no_kind_is_lost(test: Test) {
         run(|| {
             const KINDS: [Signal; 3] = [Signal::USR1, Signal::USR2, Signal::TERM];
             let signals = notify(&KINDS);
-            for round in 0..200 {
+            for round in 0..rounds(200) {
                 for _ in 0..50 {
                     kill(KINDS[round % 3]);
                 }
@@ -198,7 +198,7 @@ fn reset_after_notify(test: Test) {
 fn stopped(test: Test) {
     let process = test.process(|| {
         run(|| {
-            for _ in 0..100 {
+            for _ in 0..rounds(100) {
                 let signals = notify(&[Signal::USR1, Signal::USR2]);
                 raise(Signal::USR1);
                 signals.stop();

@@ -14,7 +14,7 @@ use gosched::{blocking, go, run};
 use super::{kill, notify, raise};
 use crate::harness::emulator::emulator;
 use crate::harness::rng::Rng;
-use crate::harness::{Test, tests};
+use crate::harness::{Test, Tests, tests};
 
 tests! {
     a_storm
@@ -30,10 +30,11 @@ fn other_process(name: &str, n: usize) -> Command {
 
 /// Signals that each of two threads sends, and another process.
 fn storm_size() -> (usize, usize) {
-    match emulator() {
-        Some(_) => (2_000, 100),
-        None if cfg!(debug_assertions) => (50_000, 2_000),
-        None => (480_000, 40_000),
+    match Tests::said() {
+        _ if emulator().is_some() => (2_000, 100),
+        Tests::All if cfg!(debug_assertions) => (50_000, 2_000),
+        Tests::All => (480_000, 40_000),
+        _ => (5_000, 500),
     }
 }
 

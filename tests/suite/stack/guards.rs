@@ -150,7 +150,7 @@ fn of_stacks_that_were_given_back(test: Test) {
             run(|| {
                 let (tx, rx) = bounded(0);
                 for _ in 0..3 {
-                    let (parked, error) = park(2_000, &rx);
+                    let (parked, error) = park(500, &rx);
                     assert!(error.is_none(), "{error:?}");
                     wake(parked, &tx);
                     (0..10).for_each(|_| proc::free_os_memory());

@@ -218,7 +218,8 @@ fn panic_on_a_copying_stack(test: Test) {
             forever();
         });
     });
-    let ended = process.end();
+    // It waits for a tick of the watchdog.
+    let ended = process.env("GODEBUG", "patience=400").end();
     ended.says("\nruntime: it was panicking, which takes more than a copying stack has: ");
     let (_, frames) = ended.stderr.split_once(" [running").expect("the report has a header");
     // The panic has std's lock, without which no name is found.

@@ -33,6 +33,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use crate::runtime::base::debug::period;
 use crate::runtime::base::os::nanotime;
 use crate::runtime::base::this::{started, this_p};
 use crate::runtime::data::ext::NUM_STACK_ORDERS;
@@ -49,7 +50,7 @@ use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::p::purge::purge;
 use crate::runtime::tls;
 
-/// Nanoseconds of an interval.
+/// Nanoseconds of an interval, before [`period`] scales it.
 const INTERVAL: i64 = 1_000_000_000;
 /// Nanoseconds for which [`scavenge`] works at once.
 const SLICE: i64 = 4_000_000;
@@ -110,11 +111,11 @@ pub(super) fn scavenge(now: i64) -> Option<i64> {
     }
     if INTERVAL_ENDS.load(Ordering::Relaxed) == 0 {
         // The first one begins: what is on the lists by now isn't old.
-        INTERVAL_ENDS.store(now + INTERVAL, Ordering::Relaxed);
+        INTERVAL_ENDS.store(now + period(INTERVAL), Ordering::Relaxed);
     }
     let mut needed = true;
     if now >= INTERVAL_ENDS.load(Ordering::Relaxed) {
-        INTERVAL_ENDS.store(now + INTERVAL, Ordering::Relaxed);
+        INTERVAL_ENDS.store(now + period(INTERVAL), Ordering::Relaxed);
         needed = purge_ps(false) | age();
     }
     let until = nanotime() + SLICE;

@@ -8,6 +8,7 @@ use gosched::sync::{Barrier, Condvar, Mutex, RwLock, Semaphore, WaitGroup};
 use gosched::{blocking, go, goid, run, select, yield_now};
 
 use crate::harness::panics::panics;
+use crate::harness::storm::storm;
 use crate::harness::{Test, tests};
 
 tests! {
@@ -94,7 +95,8 @@ fn a_thread_waits(test: Test) {
             run(|| ());
             waits();
             run(|| blocking(|| thread::spawn(waits).join()).unwrap());
-            let threads: Vec<_> = (0..4).map(|_| thread::spawn(|| (0..20).for_each(|_| pass_on()))).collect();
+            let threads: Vec<_> =
+                (0..4).map(|_| thread::spawn(|| storm(20).for_each(|_| pass_on()))).collect();
             threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
         process.env("GOMAXPROCS", procs).end().with("exit status: 0");
@@ -106,7 +108,7 @@ fn pass_on() {
     let (tx, through) = bounded(0);
     let (from, rx) = bounded(0);
     let goroutine = go(move || through.iter().for_each(|value: u32| from.send(value + 1).unwrap()));
-    for i in 0..50 {
+    for i in 0..20 {
         tx.send(i).unwrap();
         assert_eq!(rx.recv(), Ok(i + 1));
     }
@@ -117,7 +119,7 @@ fn pass_on() {
 /// A lock, and a channel, between goroutines and threads: none is lost, whoever waits.
 fn threads_and_goroutines(test: Test) {
     fn work(tx: &Sender<u32>) {
-        for i in 0..500 {
+        for i in 0..100 {
             *SHARED.mutex.lock() += 1;
             tx.send(i).unwrap();
         }
@@ -129,10 +131,10 @@ fn threads_and_goroutines(test: Test) {
                 (0..3).map(|_| tx.clone()).map(|tx| thread::spawn(move || work(&tx))).collect();
             let goroutines: Vec<_> = (0..3).map(|_| tx.clone()).map(|tx| go(move || work(&tx))).collect();
             drop(tx);
-            assert_eq!(rx.iter().sum::<u32>(), 6 * (0..500).sum::<u32>());
+            assert_eq!(rx.iter().sum::<u32>(), 6 * (0..100).sum::<u32>());
             goroutines.into_iter().for_each(|handle| handle.join().unwrap());
             threads.into_iter().for_each(|thread| blocking(|| thread.join()).unwrap());
-            assert_eq!(*SHARED.mutex.lock(), 3000);
+            assert_eq!(*SHARED.mutex.lock(), 600);
         });
     });
     process.env("GOMAXPROCS", "2").end().with("exit status: 0");

@@ -14,7 +14,8 @@ use gosched::chan::bounded;
 use gosched::{block_on, blocking, go, goexit, goid, run, scope, yield_now};
 
 use crate::harness::panics::panics;
-use crate::harness::rng::{Rng, number};
+use crate::harness::rng::Rng;
+use crate::harness::storm::storm;
 use crate::harness::{Test, run_lean, run_with_procs, tests};
 
 tests! {
@@ -189,9 +190,8 @@ fn storm_of_wakes(test: Test) {
     for procs in ["1", "2", "8"] {
         let process = test.process(|| {
             let mut rng = Rng::seeded();
-            let rounds = number("STRESS_TIMES").unwrap_or(300);
             run(|| {
-                for _ in 0..rounds {
+                for _ in storm(300) {
                     let events: Vec<Event> = (0..20).map(|_| Event::default()).collect();
                     let woken = AtomicUsize::new(0);
                     let (mut threads, mut goroutines) = (rng.fork(), rng.fork());

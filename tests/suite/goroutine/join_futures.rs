@@ -14,7 +14,8 @@ use gosched::{Builder, block_on, go, goexit, goid, run, yield_now};
 use crate::harness::futures::{Task, for_a_while};
 use crate::harness::goroutines::{others_ended, wait_until};
 use crate::harness::panics::panics;
-use crate::harness::rng::{Rng, number};
+use crate::harness::rng::Rng;
+use crate::harness::storm;
 use crate::harness::{Test, run_with_procs, tests};
 
 tests! {
@@ -170,15 +171,12 @@ fn polled_too_often() {
 /// Goroutines of each kind that end when they like, and tasks that poll, give up, and join in another way.
 fn storm(test: Test, procs: usize) {
     let process = test.process(|| {
-        // SAFETY: sets a timer, and what hangs is killed.
-        unsafe { libc::alarm(600) };
         let mut rng = Rng::seeded();
-        let times = number("STRESS_TIMES").unwrap_or(500);
         run_with_procs(procs, || {
             let workers: Vec<_> = (0..8)
                 .map(|_| {
                     let mut rng = rng.fork();
-                    go(move || (0..times).for_each(|_| once(&mut rng)))
+                    go(move || storm::storm(500).for_each(|_| once(&mut rng)))
                 })
                 .collect();
             workers.into_iter().for_each(|worker| worker.join().unwrap());

@@ -9,12 +9,12 @@ use std::thread;
 
 use gosched::chan::bounded;
 use gosched::iter::pull;
-use gosched::{
-    AccessError, Builder, blocking, go, goexit, goroutine_local, num_goroutine, run, scope, yield_now,
-};
+use gosched::{AccessError, Builder, blocking, go, goexit, goroutine_local, run, scope, yield_now};
 
+use crate::harness::goroutines::others_ended;
 use crate::harness::panics::panics;
 use crate::harness::rng::Rng;
+use crate::harness::storm::storm;
 use crate::harness::{Test, memory, run_with_procs, tests};
 
 tests! {
@@ -295,14 +295,15 @@ fn a_clone_that_panics() {
     goroutine_local!(inherit static STRICT: RefCell<Strict> = RefCell::new(Strict(false)));
     run(|| {
         STRICT.with(|_| ());
-        let before = num_goroutine();
+        others_ended();
         assert_eq!(panics(|| drop(go(|| ()))), "this isn't cloned");
         let held = STRICT.with(|strict| {
             let _held = strict.borrow_mut();
             catch_unwind(AssertUnwindSafe(|| drop(go(|| ())))).is_err()
         });
         assert!(held);
-        assert_eq!(num_goroutine(), before);
+        // None was made.
+        others_ended();
         STRICT.with_borrow_mut(|strict| strict.0 = true);
         go(|| STRICT.with_borrow(|strict| assert!(strict.0))).join().unwrap();
     });
@@ -370,7 +371,7 @@ fn many_that_move() {
                 PATH.with_borrow(|path| assert_eq!(path.last(), Some(&i)));
             }
         };
-        for _ in 0..50 {
+        for _ in storm(100) {
             let all: Vec<_> = (0..40)
                 .map(|i| {
                     let (work, rng) = (work.clone(), Rng::new(rng.next()));

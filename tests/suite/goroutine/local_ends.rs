@@ -14,6 +14,7 @@ use gosched::time::{Timer, sleep};
 use gosched::{Builder, block_on, go, goroutine_local, run, scope};
 
 use crate::harness::panics::panics;
+use crate::harness::storm::storm;
 use crate::harness::{run_with_procs, tests};
 
 tests! {
@@ -104,12 +105,12 @@ fn what_a_lost_result_makes_is_dropped() {
     run_with_procs(2, move || {
         // A handle is dropped sooner, later, or just when the goroutine ends. Not here: what is dropped here has its values.
         // It takes a while to put the result where the handle would find it.
-        let once = move |i: u32| {
+        let once = move |i: usize| {
             let handle = lean.go(|| (Uses, [1_u8; 1 << 15])).unwrap();
-            (0..i % 1000 * 8).for_each(|_| spin_loop());
+            (0..i * 619 % 1000 * 8).for_each(|_| spin_loop());
             drop(handle);
         };
-        let dropper = go(move || (0..20_000).for_each(once));
+        let dropper = go(move || storm(20_000).for_each(once));
         dropper.join().unwrap();
         while COUNT.load(Ordering::Relaxed) != 0 {
             sleep(Duration::from_millis(1));

@@ -125,9 +125,12 @@ fn wait_group_used_again_too_early(test: Test) {
                 GROUP.wait();
             });
             until_it_waits(&WAITER);
-            // There is one P: the waiter doesn't run between the two.
+            // There is one P, which this keeps: the waiter doesn't run between the two.
+            let mp = proc::acquirem();
             GROUP.done();
             GROUP.add(1);
+            // SAFETY: what acquirem has returned.
+            unsafe { proc::releasem(mp) };
             let payload = waiter.join().unwrap_err().into_panic();
             assert_eq!(text(&*payload), "gosched: WaitGroup is reused before previous wait has returned");
         });

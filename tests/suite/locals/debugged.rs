@@ -11,6 +11,7 @@ use crate::harness::{Test, tests};
 use crate::report::debuggers::{SCRIPT, gdb, output, skipped_without_script, stop_here};
 
 tests! {
+    #[slow]
     gdb_shows_thread_locals
 }
 

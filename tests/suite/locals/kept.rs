@@ -106,14 +106,14 @@ fn a_lock_of_stds(test: Test) {
     with_procs(test, || {
         *TOTAL.lock().unwrap() = 0;
         each(8, |_| {
-            for _ in 0..20 {
+            for _ in 0..5 {
                 let mut total = TOTAL.lock().unwrap();
                 let before = *total;
                 yield_now();
                 *total = before + 1;
             }
         });
-        assert_eq!(*TOTAL.lock().unwrap(), 160);
+        assert_eq!(*TOTAL.lock().unwrap(), 40);
     });
 }
 
@@ -121,7 +121,7 @@ fn a_lock_of_stds(test: Test) {
 fn the_lock_of_stdout(test: Test) {
     with_procs(test, || {
         each(4, |i| {
-            for _ in 0..20 {
+            for _ in 0..5 {
                 let mut out = io::stdout().lock();
                 write!(out, "[{i} ").unwrap();
                 yield_now();
@@ -145,7 +145,7 @@ fn a_recursive_mutex(test: Test) {
             let at = ptr::from_mut(&mut mutex).expose_provenance();
             each(4, move |_| {
                 let mutex = || ptr::with_exposed_provenance_mut::<libc::pthread_mutex_t>(at);
-                for _ in 0..20 {
+                for _ in 0..5 {
                     assert_eq!(libc::pthread_mutex_lock(mutex()), 0);
                     yield_now();
                     assert_eq!(libc::pthread_mutex_lock(mutex()), 0);
@@ -191,7 +191,7 @@ fn memory_of_others(test: Test) {
 fn goroutines_without_beside_them(test: Test) {
     with_procs(test, || {
         let (tx, rx) = bounded(0);
-        let without = go(move || (0..1_000).for_each(|n: usize| tx.send(n).unwrap()));
+        let without = go(move || (0..200).for_each(|n: usize| tx.send(n).unwrap()));
         let with = own(move || {
             for n in rx {
                 note(n);
@@ -199,7 +199,7 @@ fn goroutines_without_beside_them(test: Test) {
             SEEN.take()
         });
         without.join().unwrap();
-        assert!(with.join().unwrap().into_iter().eq(0..1_000));
+        assert!(with.join().unwrap().into_iter().eq(0..200));
     });
 }
 

@@ -18,8 +18,9 @@ use gosched::{Builder, run, scope, yield_now};
 
 use super::moves;
 use crate::detach::detachments;
+use crate::harness::goroutines::wait_until;
 use crate::harness::rng::{Rng, number};
-use crate::harness::{Test, memory, tests};
+use crate::harness::{Test, memory, rounds, tests};
 
 tests! {
     lives
@@ -77,7 +78,7 @@ fn live(rng: &mut Rng) {
 fn lives(test: Test) {
     let process = test.process(|| {
         let mut rng = Rng::seeded();
-        let lives = number("STRESS_LIVES").unwrap_or(20_000) as usize;
+        let lives = number("STRESS_LIVES").map_or(rounds(100_000), |lives| lives as usize);
         run(|| {
             let mut round = || {
                 scope(|s| {
@@ -147,14 +148,15 @@ fn work(rng: &mut Rng, sink: &File) {
     }
 }
 
+/// How long they work if nothing else is said.
+const A_WHILE: Duration = Duration::from_millis(200);
+
 fn stopped_anywhere(test: Test) {
     for procs in ["1", "2", "8"] {
         let process = test.process(|| {
             static OVER: AtomicBool = AtomicBool::new(false);
             let mut rng = Rng::seeded();
-            let seconds = number("STRESS_SECONDS").unwrap_or(1);
-            // SAFETY: sets a timer, and what hangs is killed.
-            unsafe { libc::alarm(600 + 2 * seconds as u32) };
+            let time = number("STRESS_SECONDS").map_or(A_WHILE, Duration::from_secs);
             let (done, sink) = (AtomicU64::new(0), File::create("/dev/null").unwrap());
             run(|| {
                 scope(|s| {
@@ -168,13 +170,13 @@ fn stopped_anywhere(test: Test) {
                         };
                         Builder::new().own_locals().go_scoped(s, works).unwrap();
                     }
-                    sleep(Duration::from_secs(seconds));
+                    sleep(time);
+                    wait_until(|| done.load(Ordering::Relaxed) > 0);
                     OVER.store(true, Ordering::Relaxed);
                 });
             });
             let done = done.into_inner();
             eprintln!("{done} pieces of work, {} detachments", detachments());
-            assert_ne!(done, 0);
         });
         let process = process.env("GOMAXPROCS", procs).env("GODEBUG", "detach=2");
         let ended = process.end();

@@ -266,8 +266,15 @@ const FUNCTIONS: [Function; 26] = functions! {
 };
 
 unsafe extern "C" fn ready_the_parked(_: *mut c_void) {
-    // SAFETY: main parks with one P, before this runs.
-    unsafe { gosched_ready(PARKED.load(Ordering::Acquire)) }
+    let g = PARKED.load(Ordering::Acquire);
+    // SAFETY: a goroutine that parks, and with one P has left it when this one runs.
+    unsafe {
+        // It may have lost its turn just before.
+        while gosched_readgstatus(g) & !GOSCHED_GSCAN != GOSCHED_GWAITING {
+            gosched_yield();
+        }
+        gosched_ready(g)
+    }
 }
 
 /// Whether it was said what came of the call.
@@ -377,7 +384,8 @@ fn the_headers_table_is_true(test: Test) {
         if expected == "-" || (function.0, place) == ("gosched_exit", Main) {
             continue;
         }
-        let process = process.env(WHICH, &at.to_string()).env("GOTRACEBACK", "none").env("GOMAXPROCS", "1");
+        let process = process.env(WHICH, &at.to_string()).env("GOTRACEBACK", "none");
+        let process = process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0");
         let found = outcome(&process.end(), function.0);
         if found != expected {
             wrong += &format!("{} {place:?}: expected {expected}, found {found}\n", function.0);
@@ -422,6 +430,6 @@ fn the_first_goroutine_exits(test: Test) {
 /// As any other deadlock there.
 fn the_first_goroutine_exits_beside_another_thread(test: Test) {
     let process = test.process(|| thread::spawn(run_and_exit).join().unwrap());
-    let ended = process.env("GODEBUG", "deadlock=fatal").end();
+    let ended = process.env("GODEBUG", "deadlock=fatal,period=5").end();
     ended.with("exit status: 2").says(&format!("fatal error: {NO_GOROUTINES}\n"));
 }

@@ -44,10 +44,12 @@ impl Words {
 }
 
 fn raw_goroutines_send_and_receive_words() {
+    /// How many each sends.
+    const VALUES: u64 = 100;
     unsafe extern "C" fn send(words: *mut c_void) {
         // SAFETY: the test passes it, and waits for the end.
         let words = unsafe { &*words.cast::<Words>() };
-        for i in 1..=500u64 {
+        for i in 1..=VALUES {
             // SAFETY: a word, for a channel of words.
             unsafe { chansend1(words.c(), (&raw const i).cast()) };
         }
@@ -79,7 +81,7 @@ fn raw_goroutines_send_and_receive_words() {
                 wait_until(|| words.left.load(Ordering::Acquire) == 0);
                 freechan(c);
             }
-            assert_eq!(words.sum.load(Ordering::Relaxed), 8 * (1..=500).sum::<u64>());
+            assert_eq!(words.sum.load(Ordering::Relaxed), 8 * (1..=VALUES).sum::<u64>());
         }
     });
 

@@ -10,6 +10,7 @@ use gosched::runtime2::{G, GSCANWAITING, GWAITING};
 use gosched::{Builder, morestack_check, scope, yield_now};
 
 use crate::harness::goroutines::wait_until;
+use crate::harness::storm::storm;
 use crate::harness::{run_with_procs, tests};
 
 tests! {
@@ -140,11 +141,11 @@ fn the_stack_of_a_coroutine_that_has_not_begun_shrinks() {
 
 /// As with a channel, anybody may switch: one goroutine waits in it at any time.
 fn many_goroutines_switch_in_one_coroutine() {
-    const ROUNDS: usize = 5000;
     unsafe extern "C" fn passes(c: *mut Coro, raw: *mut c_void) {
         // SAFETY: the test passes a Raw that stays.
         let raw = unsafe { &*raw.cast::<Raw>() };
         while raw.ended.load(Ordering::Acquire) < 4 {
+            raw.value.fetch_add(1, Ordering::Relaxed);
             // SAFETY: it hasn't ended.
             unsafe { proc::coroswitch(c) };
         }
@@ -152,13 +153,14 @@ fn many_goroutines_switch_in_one_coroutine() {
     run(|| {
         let raw = Raw::default();
         let c = |raw: &Raw| (&raw const raw.coro).cast_mut();
+        let switches = AtomicUsize::new(0);
         // SAFETY: `passes` fits its stack, and `raw` stays until it has ended.
         unsafe { proc::newcoro(c(&raw), passes, ptr::from_ref(&raw).cast_mut().cast()) };
         scope(|s| {
             for _ in 0..4 {
                 s.go(|| {
-                    for _ in 0..ROUNDS {
-                        raw.value.fetch_add(1, Ordering::Relaxed);
+                    for _ in storm(5000) {
+                        switches.fetch_add(1, Ordering::Relaxed);
                         // SAFETY: it ends after this.
                         unsafe { proc::coroswitch(c(&raw)) };
                     }
@@ -168,6 +170,8 @@ fn many_goroutines_switch_in_one_coroutine() {
         });
         // SAFETY: it ends now.
         unsafe { proc::coroswitch(c(&raw)) };
-        assert_eq!(raw.value.load(Ordering::Relaxed), 4 * ROUNDS);
+        // A goroutine may have switched to another one instead.
+        let (passed, switches) = (raw.value.load(Ordering::Relaxed), switches.into_inner());
+        assert!((1..=switches).contains(&passed), "{passed} of {switches}");
     });
 }

@@ -11,7 +11,8 @@ use gosched::runtime2::{G, GCOPYSTACK, GRUNNING, GSCAN, GWAITING, TraceBlockReas
 use gosched::{go, run, scope, yield_now};
 
 use crate::harness::goroutines::{arg, wait_until};
-use crate::harness::tests;
+use crate::harness::storm::storm;
+use crate::harness::{run_with_procs, tests};
 
 tests! {
     newproc_passes_its_argument
@@ -102,26 +103,34 @@ fn newproc_can_be_called_anywhere() {
 fn a_parked_goroutine_is_made_ready_from_anywhere() {
     static ME: Parked = Parked::new(ptr::null_mut());
     static WOKEN: AtomicUsize = AtomicUsize::new(0);
+    static READIED: AtomicUsize = AtomicUsize::new(0);
     unsafe extern "C" fn body(_: *mut c_void) {
-        for _ in 0..3000 {
+        loop {
             // SAFETY: on a goroutine; the test takes it.
             unsafe { park(&ME) };
             WOKEN.fetch_add(1, Ordering::Release);
         }
     }
+    /// Makes it ready, which has parked or will.
+    fn ready() {
+        let gp = take(&ME);
+        READIED.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: it has parked.
+        unsafe { proc::goready(gp, 0) }
+    }
     run(|| {
         // SAFETY: `body` fits its stack.
         unsafe { proc::newproc(Some(body), ptr::null_mut()) };
-        for _ in 0..1000 {
-            // SAFETY: it has parked, here and below.
-            unsafe { proc::goready(take(&ME), 0) };
+        for _ in storm(1000) {
+            ready();
             let gp = take(&ME);
-            // SAFETY: likewise.
+            READIED.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: it has parked.
             unsafe { proc::systemstack(|| proc::goready(gp, 0)) };
         }
-        // SAFETY: likewise.
-        thread::spawn(|| (0..1000).for_each(|_| unsafe { proc::goready(take(&ME), 0) }));
-        wait_until(|| WOKEN.load(Ordering::Acquire) == 3000);
+        let thread = thread::spawn(|| storm(1000).for_each(|_| ready()));
+        wait_until(|| thread.is_finished());
+        wait_until(|| WOKEN.load(Ordering::Acquire) == READIED.load(Ordering::Relaxed));
     });
 }
 
@@ -372,11 +381,11 @@ fn a_state_can_be_changed_and_put_back() {
 
 fn poll_work_sees_what_waits() {
     unsafe extern "C" fn nothing(_: *mut c_void) {}
-    run(|| {
+    run_with_procs(1, || {
         // SAFETY: on an M.
         let poll_work = || unsafe { proc::poll_work() };
         wait_until(|| !poll_work());
-        // Another P may take it, so not each time.
+        // One that has lost its P in between may come too late, so not each time.
         let seen = (0..10_000).any(|_| {
             // SAFETY: `nothing` fits its stack.
             unsafe { proc::newproc(Some(nothing), ptr::null_mut()) };

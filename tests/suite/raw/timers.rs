@@ -12,7 +12,7 @@ use gosched::runtime2::{G, GSCANWAITING, GWAITING, TIMER_NO_STATUS, TIMER_REMOVE
 use gosched::{morestack_check, run, scope, time, yield_now};
 
 use crate::harness::rng::Rng;
-use crate::harness::{Test, tests};
+use crate::harness::{Test, rounds, tests};
 
 tests! {
     timers_of_one_p_fire_in_order
@@ -88,8 +88,6 @@ fn timers_of_one_p_fire_in_order(test: Test) {
     process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
 }
 
-const MANY: usize = if cfg!(debug_assertions) { 40_000 } else { 1_000_000 };
-
 /// What a timer was set to, first and second, and how often it fired for each.
 #[derive(Default)]
 struct Log {
@@ -107,7 +105,8 @@ unsafe extern "C" fn note(log: *mut c_void, seq: usize) {
     log.fired[seq].fetch_add(1, Ordering::SeqCst);
 }
 
-/// Half of them are stopped, a quarter are set again, by others than those who started them.
+/// A million, where all tests run whole. Half of them are stopped, a quarter are set again, by others than those who
+/// started them.
 fn a_million_timers(test: Test) {
     for procs in ["1", "2", "4"] {
         let process = test.process(|| run(|| many_timers(&mut Rng::seeded())));
@@ -117,10 +116,11 @@ fn a_million_timers(test: Test) {
 
 fn many_timers(rng: &mut Rng) {
     const PARTS: usize = 8;
-    let timers = new_timers(MANY);
-    let logs: Vec<Log> = (0..MANY).map(|_| Log::default()).collect();
+    let many = rounds(if cfg!(debug_assertions) { 400_000 } else { 1_000_000 });
+    let timers = new_timers(many);
+    let logs: Vec<Log> = (0..many).map(|_| Log::default()).collect();
     // Whether it should have fired for its first and its second time.
-    let expected: Vec<[AtomicU32; 2]> = (0..MANY).map(|_| [AtomicU32::new(1), AtomicU32::new(0)]).collect();
+    let expected: Vec<[AtomicU32; 2]> = (0..many).map(|_| [AtomicU32::new(1), AtomicU32::new(0)]).collect();
     let started = AtomicUsize::new(0);
     let argument = |i: usize| ptr::from_ref(&logs[i]).cast_mut().cast();
     scope(|s| {
@@ -128,7 +128,7 @@ fn many_timers(rng: &mut Rng) {
             let (mut rng, timers, logs, expected, started) =
                 (rng.fork(), &timers, &logs, &expected, &started);
             s.go(move || {
-                for i in (part..MANY).step_by(PARTS) {
+                for i in (part..many).step_by(PARTS) {
                     let when = nanotime() + rng.below(100_000_000) as i64;
                     logs[i].not_before[0].store(when, Ordering::SeqCst);
                     timers[i].when.set(when);
@@ -145,7 +145,7 @@ fn many_timers(rng: &mut Rng) {
                     time::sleep(Duration::from_micros(100));
                 }
                 // Another part's.
-                for i in ((part + 3) % PARTS..MANY).step_by(PARTS) {
+                for i in ((part + 3) % PARTS..many).step_by(PARTS) {
                     // SAFETY: nobody else changes this one now; the argument stays.
                     unsafe {
                         if rng.below(2) == 0 {

@@ -1,7 +1,7 @@
 //! The events of the scheduler: of each goroutine, each P and each thread in an order that makes sense.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{panic, thread};
@@ -12,7 +12,7 @@ use gosched::proc::{Event, set_tracer};
 use gosched::runtime2::{G, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GWAITING, M, P, TraceBlockReason};
 use gosched::{blocking, go, goid, iter, lock_os_thread, run, yield_now};
 
-use crate::harness::goroutines::others_ended;
+use crate::harness::goroutines::{go_until_it_waits, others_ended};
 use crate::harness::{Test, tests};
 
 tests! {
@@ -47,6 +47,9 @@ struct Log {
 }
 
 static LOG: Mutex<Option<Log>> = Mutex::new(None);
+
+/// How often a goroutine has lost its P: for those that can't wait for the log's lock.
+static DETACHED: AtomicUsize = AtomicUsize::new(0);
 
 impl Log {
     fn count(&self, name: &str) -> usize {
@@ -118,7 +121,10 @@ fn tracer(event: Event<'_>) {
         Event::ProcStart(pp) => log.proc("proc start", pp, true),
         Event::ProcStop(pp) => log.proc("proc stop", pp, false),
         Event::ProcSteal(pp) => log.proc("proc steal", pp, false),
-        Event::ProcDetach(pp) => log.proc("proc detach", pp, false),
+        Event::ProcDetach(pp) => {
+            DETACHED.fetch_add(1, Ordering::Relaxed);
+            log.proc("proc detach", pp, false);
+        }
         Event::ProcTurn(pp, _) => log.proc("proc turn", pp, true),
         Event::ThreadStart(mp) => log.thread("thread start", mp, true),
         Event::ThreadDestroy(mp) => log.thread("thread destroy", mp, false),
@@ -153,7 +159,7 @@ fn events_come_in_order(detachments: usize) {
     let parked = run(|| {
         static STOP: AtomicBool = AtomicBool::new(false);
         let (tx, rx) = bounded(0);
-        let receiver = go(move || (goid(), rx.iter().sum::<u32>()));
+        let receiver = go_until_it_waits(move || (goid(), rx.iter().sum::<u32>()));
         (0..100).for_each(|i| tx.send(i).unwrap());
         drop(tx);
         let (parked, sum) = receiver.join().unwrap();
@@ -178,7 +184,8 @@ fn events_come_in_order(detachments: usize) {
             .map(|i| {
                 go(move || {
                     let begun = Instant::now();
-                    while begun.elapsed() < Duration::from_millis(40) {
+                    let enough = || DETACHED.load(Ordering::Relaxed) >= detachments;
+                    while begun.elapsed() < Duration::from_millis(40) || !enough() {
                         if i < 3 {
                             drop(std::hint::black_box(vec![i; 100]));
                         } else {
@@ -197,12 +204,11 @@ fn events_come_in_order(detachments: usize) {
         others_ended();
         parked
     });
-    let deadline = Instant::now() + Duration::from_secs(100);
     let ended = |log: &Log| {
         log.count("end") == log.count("create") + log.count("create blocked")
             && EVENTS.iter().all(|(event, n)| log.count(event) >= *n)
     };
-    while !ended(LOG.lock().unwrap().as_ref().unwrap()) && Instant::now() < deadline {
+    while !ended(LOG.lock().unwrap().as_ref().unwrap()) {
         thread::sleep(Duration::from_millis(1));
     }
     let log = LOG.lock().unwrap().take().unwrap();
@@ -217,10 +223,6 @@ fn events_come_in_order(detachments: usize) {
     for event in [("create", "17"), ("start", "17"), ("sched", "18"), ("end", "17")] {
         assert!(job.iter().any(|(name, job)| (*name, job.as_str()) == event), "{event:?} in {job:?}");
     }
-    for (event, n) in EVENTS {
-        assert!(log.count(event) >= n, "{event} in {:?}", log.counts);
-    }
-    assert!(log.count("proc detach") >= detachments, "{:?}", log.counts);
     assert_eq!(log.count("syscall"), log.count("sysexit") + log.count("sysexit, lost p"));
     // SAFETY: it panics before it does anything.
     assert!(panic::catch_unwind(|| unsafe { set_tracer(tracer) }).is_err(), "a second time");

@@ -6,6 +6,7 @@ use std::ffi::c_void;
 use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -13,10 +14,11 @@ use gosched::chan::bounded;
 use gosched::sync::Barrier;
 use gosched::{Builder, go, lock_os_thread, proc, run, scope, set_gomaxprocs, yield_now};
 
+use crate::harness::goroutines::{others_ended, wait_until};
 use crate::harness::memory::{allow, set_limit};
 use crate::harness::panics::panics;
 use crate::harness::process::Process;
-use crate::harness::{Test, tests};
+use crate::harness::{Test, rounds, tests};
 
 tests! {
     no_memory_for_a_stack
@@ -43,8 +45,14 @@ fn no_memory_for_a_stack(test: Test) {
     }
     let process = test.process(|| {
         run(|| {
-            // None runs before this one waits for them: what they need when they wait is no matter here.
-            let make = |i| Builder::new().go(move || i);
+            // None ends before this one waits for them. They don't park: what that needs is no matter here.
+            static ALL_MADE: AtomicBool = AtomicBool::new(false);
+            let make = |i| {
+                Builder::new().go(move || {
+                    wait_until(|| ALL_MADE.load(Ordering::Relaxed));
+                    i
+                })
+            };
             let mut handles = Vec::with_capacity(1000);
             handles.push(make(0).unwrap());
             allow(8 << 20);
@@ -61,9 +69,11 @@ fn no_memory_for_a_stack(test: Test) {
             assert_eq!(message, format!("gosched::go: can't make a goroutine: {error}"));
 
             let made = handles.len();
+            ALL_MADE.store(true, Ordering::Relaxed);
             let sum: usize = handles.into_iter().map(|handle| handle.join().unwrap()).sum();
             assert_eq!(sum, made * (made - 1) / 2);
             // Their stacks are there to be used again.
+            others_ended();
             assert_eq!(go(|| 7).join().unwrap(), 7);
 
             set_limit(libc::RLIM_INFINITY);
@@ -184,7 +194,7 @@ fn memory_for_part_of_a_thread(test: Test) {
     if test.skipped_in_emulator(NO_LIMIT) {
         return;
     }
-    for kib in (0..500).step_by(4) {
+    for kib in (0..500).step_by(500 / rounds(250)) {
         let process = test.process(|| {
             run(|| {
                 go(|| ()).join().unwrap();

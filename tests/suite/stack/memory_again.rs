@@ -8,9 +8,10 @@ use gosched::chan::bounded;
 use gosched::runtime2::{G, GDEAD, GIDLE};
 use gosched::{Builder, go, proc, run, scope, yield_now};
 
-use super::memory_back::{FRAMES, check_guards, copying, fixed, give_back, many};
+use super::memory_back::{FRAMES, check_guards, copying, fixed, give_back};
 use crate::harness::goroutines::others_ended;
 use crate::harness::rng::Rng;
+use crate::harness::storm::storm;
 use crate::harness::{Test, tests};
 
 tests! {
@@ -111,7 +112,7 @@ fn come_and_go(rng: &mut Rng) {
         for _ in 0..3 {
             let mut rng = rng.fork();
             s.go(move || {
-                for _ in 0..many() / 100 {
+                for _ in storm(100) {
                     let crowd = if rng.below(2) == 0 { copying } else { fixed };
                     crowd(rng.below(200), rng.below(FRAMES));
                 }

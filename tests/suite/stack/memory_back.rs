@@ -24,7 +24,7 @@ use crate::harness::goroutines::{others_ended, wait_until};
 use crate::harness::pages::page_size;
 use crate::harness::probe::Probe;
 use crate::harness::rng::number;
-use crate::harness::{Test, tests};
+use crate::harness::{Test, rounds, tests};
 
 tests! {
     of_copying_stacks
@@ -42,8 +42,8 @@ tests! {
 
 /// How many goroutines there are at once.
 pub(super) fn many() -> usize {
-    let usual = if cfg!(debug_assertions) { 2_000 } else { 10_000 };
-    number("MEMORY_BACK").unwrap_or(if emulator().is_some() { 500 } else { usual }) as usize
+    let usual = if emulator().is_some() { 500 } else { rounds(10_000) };
+    number("MEMORY_BACK").map_or(usual, |many| many as usize)
 }
 
 /// A field of `/proc/self/status` that counts kB, in bytes.
@@ -207,6 +207,9 @@ fn of_fixed_ones_that_waited(test: Test) {
     test.process(|| run(|| comes_back(n * 4096, || fixed(n, 0)))).end().with("exit status: 0");
 }
 
+/// What isn't needed for a tenth of a second goes back, where it is usually a second.
+const SOON: &str = "period=10";
+
 /// All of it goes back without being asked for, also if nothing runs any more.
 fn by_itself(test: Test) {
     let process = test.process(|| {
@@ -223,7 +226,7 @@ fn by_itself(test: Test) {
             pause();
         }
     });
-    process.end().with("exit status: 0");
+    process.env("GODEBUG", SOON).end().with("exit status: 0");
 }
 
 /// And while each P has something to do, but needs little for that.
@@ -246,7 +249,7 @@ fn by_itself_from_under_others(test: Test) {
             });
         });
     });
-    process.env("GOMAXPROCS", "4").end().with("exit status: 0");
+    process.env("GOMAXPROCS", "4").env("GODEBUG", SOON).end().with("exit status: 0");
 }
 
 fn of_large_segments(test: Test) {
@@ -282,7 +285,8 @@ fn page_tables(test: Test) {
                 return eprintln!("not tested: this kernel keeps page tables");
             }
             let before = status("VmPTE:");
-            fixed(many(), 0);
+            // Those of fewer would be less than what is left in the end.
+            fixed(many().max(4_000), 0);
             others_ended();
             while status("VmPTE:") >= before + (1 << 20) {
                 give_back();
@@ -304,8 +308,8 @@ fn with_each_setting(test: Test) {
         let process = test.process(|| {
             run(|| {
                 for _ in 0..3 {
-                    copying(100, FRAMES);
-                    fixed(100, FRAMES);
+                    copying(30, FRAMES);
+                    fixed(30, FRAMES);
                     others_ended();
                     proc::free_os_memory();
                     check_guards();

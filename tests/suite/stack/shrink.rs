@@ -12,15 +12,15 @@ use gosched::runtime2::{G, GSCANWAITING, GWAITING};
 use gosched::{morestack_check, proc, run};
 
 use crate::harness::pages::page_size;
+use crate::harness::storm::storm;
 use crate::harness::tests;
 
 tests! {
     a_receiver_whose_stack_shrinks_gets_every_value
 }
 
-/// So many values are received at least, and so many times the stack is made smaller; or as many as
-/// the environment variable `STRESS_TIMES` says.
-const TIMES: usize = if cfg!(debug_assertions) { 5_000 } else { 20_000 };
+/// How many times the stack is made smaller.
+const TIMES: usize = 20_000;
 
 /// What makes the stack grow so far that the rest fits into a quarter, and to two pages or more.
 fn much() -> usize {
@@ -93,7 +93,6 @@ fn wait(ready: impl Fn() -> bool) {
 fn a_receiver_whose_stack_shrinks_gets_every_value() {
     // SAFETY: before the first run.
     unsafe { proc::set_hooks(Hooks { copystack: Some(count_smaller), ..Hooks::default() }) };
-    let times = std::env::var("STRESS_TIMES").map_or(TIMES, |times| times.parse().expect("a number"));
     run(|| {
         let c = makechan(&VALUE, 0).expect("memory for a channel");
         CHANNEL.store(c.as_ptr(), Ordering::Relaxed);
@@ -115,18 +114,24 @@ fn a_receiver_whose_stack_shrinks_gets_every_value() {
                 gosched::yield_now();
             }
         });
-        let mut round = 0;
-        while round < times || SHRUNK.load(Ordering::Relaxed) < times {
-            round += 1;
-            // Most rounds, it waits already, and its stack may be on the move.
+        let mut sent = 0;
+        let mut send = || {
+            sent += 1;
+            // As a rule it waits already, and its stack may be on the move.
             // SAFETY: a G, and a value of the channel's type.
             unsafe {
                 wait(|| proc::readgstatus(gp) & GWAITING != 0);
-                (0..round % 64).for_each(|_| spin_loop());
-                let value = [round; WORDS];
+                (0..sent % 64).for_each(|_| spin_loop());
+                let value = [sent; WORDS];
                 chansend1(Some(c), (&raw const value).cast());
             }
-            wait(|| RECEIVED.load(Ordering::Acquire) == round);
+            wait(|| RECEIVED.load(Ordering::Acquire) == sent);
+        };
+        for _ in storm(TIMES) {
+            let before = SHRUNK.load(Ordering::Relaxed);
+            while SHRUNK.load(Ordering::Relaxed) == before {
+                send();
+            }
         }
         // SAFETY: likewise; then nobody has the channel any more.
         unsafe {
@@ -136,7 +141,7 @@ fn a_receiver_whose_stack_shrinks_gets_every_value() {
             shrinker.join().expect("the shrinker doesn't panic");
             freechan(c);
         }
-        println!("{round} values, {} times smaller", SHRUNK.load(Ordering::Relaxed));
+        println!("{sent} values, {} times smaller", SHRUNK.load(Ordering::Relaxed));
     });
     assert_eq!(WRONG.load(Ordering::Relaxed), 0, "values that are not what was sent");
 }

@@ -72,7 +72,7 @@ fn a_goroutine_has_its_guard_on_whatever_thread() {
             .map(|i| {
                 let (tx, rx) = (tx.clone(), rx.clone());
                 go(move || {
-                    for _ in 0..1_000 {
+                    for _ in 0..100 {
                         let (guard, lo) = guard();
                         assert!((256..8192).contains(&(guard - lo)), "{}", guard - lo);
                         if i % 2 == 0 {

@@ -49,6 +49,9 @@ const WORK: [Work; 6] = [
     Work::Compute,
 ];
 
+/// Which of them stops at checks.
+const AT_CHECKS: usize = 3;
+
 /// Rounds of a loop: long enough to be interrupted in.
 const ROUNDS: u64 = 10_000;
 
@@ -194,7 +197,8 @@ unsafe fn finds(gp: *mut G, held: &Held) {
 fn suspend_some(tasks: &[usize], rng: &mut Rng, enough: impl Fn(&Places) -> bool) -> Places {
     let mut places = Places::default();
     while !enough(&places) {
-        let number = rng.below(GS.len());
+        // One with checks is seldom met at one: it is looked at more often until it was.
+        let number = if places.at_checks == 0 && rng.below(2) == 0 { AT_CHECKS } else { rng.below(GS.len()) };
         let gp = GS[number].load(Ordering::Acquire);
         if !gp.is_null() {
             // SAFETY: on a thread that isn't the runtime's, for a goroutine that ends after this. What

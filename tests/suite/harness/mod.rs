@@ -25,6 +25,7 @@ pub mod rng;
 mod runner;
 pub mod sandbox;
 pub mod sockets;
+pub mod turns;
 
 use std::env;
 use std::process::{ExitCode, exit};

@@ -159,8 +159,7 @@ pub(in crate::runtime) fn patience(usual: i64) -> i64 {
     percent_of(&PATIENCE, usual)
 }
 
-/// Scales a period of the slow looks: at deadlocks, at the limits of the control group, at explorations that are stuck, at
-/// memory that nobody has needed.
+/// Scales a period of the slow looks: at deadlocks, at the limits of the control group, at memory that nobody has needed.
 /// A duration of `usual` nanoseconds, as long as `GODEBUG=period` says in percent. Tests need less.
 pub(crate) fn period(usual: i64) -> i64 {
     percent_of(&PERIOD, usual)

@@ -17,7 +17,7 @@
 use std::mem::replace;
 use std::sync::atomic::Ordering;
 
-use crate::runtime::base::debug::{detach_always, detach_torture, period};
+use crate::runtime::base::debug::{detach_always, detach_torture, patience, period};
 use crate::runtime::base::os::{gettid, nanotime, usleep};
 use crate::runtime::data::runtime2::{G, M, P, PIDLE, PRUNNING, PSYSCALL, sched};
 use crate::runtime::g::explored::{STEPS, exploring, is_explored, is_part, note_stuck};
@@ -234,7 +234,7 @@ fn watch_exploration(pp: &P, mp: &M, gp: &G, now: i64) -> i64 {
     let steps = STEPS.load(Ordering::Relaxed) as u32;
     if seen.schedtick.replace(steps) != steps {
         seen.schedwhen.set(now);
-    } else if now - seen.schedwhen.get() >= period(STUCK_NS) && is_explored(gp) {
+    } else if now - seen.schedwhen.get() >= patience(STUCK_NS) && is_explored(gp) {
         note_stuck();
         ask_by_signal(mp, Asked::Detach, pp.schedtick.load(Ordering::Relaxed));
     }

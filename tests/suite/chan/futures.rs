@@ -26,6 +26,7 @@ use crate::harness::explored::{each, in_any_order};
 use crate::harness::futures::{Task, Woken, for_a_while, waits_and_calls};
 use crate::harness::goroutines::{go_until_it_waits, others_ended, wait_until};
 use crate::harness::rng::{Rng, number};
+use crate::harness::turns::turns;
 use crate::harness::{run_with_procs, tests};
 
 tests! {
@@ -493,7 +494,7 @@ fn receives(rx: &Receiver<Value<'_>>, rng: &mut Rng) -> usize {
 fn storm(procs: usize) {
     let mut rng = Rng::seeded();
     run_with_procs(procs, || {
-        for _ in 0..number("STRESS_TIMES").unwrap_or(20) {
+        for _ in turns(number("STRESS_TIMES").unwrap_or(20) as usize, || true) {
             let set = Mutex::new(BTreeSet::new());
             let (received, sent) = (AtomicUsize::new(0), AtomicUsize::new(0));
             {

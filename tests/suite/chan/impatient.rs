@@ -10,6 +10,7 @@ use gosched::{scope, select, yield_now};
 use crate::harness::explored::{each, explores, in_any_order, times};
 use crate::harness::rng::Rng;
 use crate::harness::tests;
+use crate::harness::turns::turns;
 
 tests! {
     no_value_is_lost_or_doubled
@@ -18,7 +19,7 @@ tests! {
 }
 
 /// How often each does what it does.
-fn turns() -> usize {
+fn many() -> usize {
     times(if cfg!(debug_assertions) { 2_000 } else { 20_000 }, 4)
 }
 
@@ -42,7 +43,7 @@ pub fn no_value_is_lost_or_doubled() {
                     let (tx, tx2) = (tx.clone(), tx2.clone());
                     senders.add(1);
                     s.go(move || {
-                        for _ in 0..turns() {
+                        for _ in turns(many(), || sent_count.load(Ordering::Relaxed) > 0) {
                             let value = rng.next() >> 32;
                             let done = if rng.below(3) == 0 {
                                 select! {
@@ -116,7 +117,7 @@ pub fn no_permit_is_lost_or_doubled() {
             for _ in 0..6 {
                 let (mut rng, semaphore, inside, granted) = (rng.fork(), &semaphore, &inside, &granted);
                 s.go(move || {
-                    for _ in 0..turns() / 4 {
+                    for _ in turns(many() / 4, || granted.load(Ordering::Relaxed) > 0) {
                         let n = 1 + rng.below(3);
                         let Some(_permits) = semaphore.acquire_many_timeout(n, short(&mut rng)) else {
                             continue;
@@ -138,7 +139,7 @@ pub fn no_permit_is_lost_or_doubled() {
 /// for one.
 pub fn no_notification_is_lost() {
     in_any_order(|| {
-        let (mut rng, turns) = (Rng::seeded(), turns());
+        let (mut rng, turns) = (Rng::seeded(), many());
         let (items, condvar, taken) = (Mutex::new(0_usize), Condvar::new(), AtomicUsize::new(0));
         scope(|s| {
             let mut consumers = Vec::new();

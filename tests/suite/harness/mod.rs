@@ -26,6 +26,7 @@ mod runner;
 pub mod sandbox;
 pub mod sockets;
 pub mod storm;
+pub mod turns;
 
 use std::env;
 use std::process::{ExitCode, exit};

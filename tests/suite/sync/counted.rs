@@ -13,6 +13,7 @@ use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::panics;
 use crate::harness::rng::Rng;
 use crate::harness::tests;
+use crate::harness::turns::turns;
 
 tests! {
     a_group_counts_its_goroutines_until_they_end
@@ -129,7 +130,7 @@ pub fn waits_for_a_group_with_and_without_a_limit() {
 pub fn many_wait_for_a_group_with_limits() {
     in_any_order(|| {
         let mut rng = Rng::seeded();
-        for _ in 0..times(if cfg!(debug_assertions) { 200 } else { 2_000 }, 1) {
+        for _ in turns(times(if cfg!(debug_assertions) { 200 } else { 2_000 }, 1), || true) {
             let (group, done) = (WaitGroup::new(), AtomicUsize::new(0));
             group.add(3);
             scope(|s| {

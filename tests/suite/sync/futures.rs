@@ -6,19 +6,20 @@ use std::future::Future;
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::sync::Semaphore;
-use gosched::{JoinHandle, block_on, context, run, scope};
+use gosched::{JoinHandle, block_on, context, run, scope, yield_now};
 
-use crate::harness::explored::in_any_order;
+use crate::harness::explored::{in_any_order, times};
 use crate::harness::futures::{Task, for_a_while, waits_and_calls};
 use crate::harness::goroutines::{go_until_it_waits, others_ended};
 use crate::harness::rng::{Rng, number};
+use crate::harness::turns::turns;
 use crate::harness::{run_with_procs, tests};
 
 tests! {
@@ -29,6 +30,7 @@ tests! {
     a_waker_that_waits_for_who_comes_after
     a_waker_that_waits_for_who_ends_with_the_same_context
     forgotten
+    permits_are_wanted_in_each_way
     storm_with_one_p
     storm_with_two_ps
     storm_with_eight_ps
@@ -155,41 +157,83 @@ fn forgotten() {
     });
 }
 
-fn storm(procs: usize) {
+/// A semaphore that many want permits of, in each way.
+struct Wanted {
+    semaphore: Semaphore,
+    taken: AtomicUsize,
+    /// Whether some got permits, and some gave up.
+    seen: [AtomicBool; 2],
+}
+
+impl Wanted {
     const PERMITS: usize = 5;
+
+    fn new() -> Self {
+        Wanted {
+            semaphore: Semaphore::new(Self::PERMITS),
+            taken: AtomicUsize::new(0),
+            seen: Default::default(),
+        }
+    }
+
+    /// Wants permits `turns` times, and calls `pause` while it has some.
+    fn work(&self, turns: usize, mut rng: Rng, pause: fn()) {
+        for _ in 0..turns {
+            let n = 1 + rng.below(Self::PERMITS);
+            let permit = match rng.below(4) {
+                0 => Some(self.semaphore.acquire_many(n)),
+                1 => Some(block_on(self.semaphore.acquire_many_async(n))),
+                2 => self.semaphore.acquire_many_timeout(n, Duration::from_micros(rng.next() % 100)),
+                _ => block_on(for_a_while(self.semaphore.acquire_many_async(n), rng.below(4))),
+            };
+            self.seen[usize::from(permit.is_none())].store(true, Ordering::Relaxed);
+            if permit.is_some() {
+                assert!(self.taken.fetch_add(n, Ordering::Relaxed) + n <= Self::PERMITS, "too many");
+                pause();
+                self.taken.fetch_sub(n, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Fails unless all permits are there again; returns what was seen.
+    fn end(self) -> [bool; 2] {
+        assert_eq!(self.semaphore.available_permits(), Self::PERMITS);
+        self.seen.map(AtomicBool::into_inner)
+    }
+}
+
+pub fn permits_are_wanted_in_each_way() {
+    in_any_order(|| {
+        let (mut rng, wanted) = (Rng::seeded(), Wanted::new());
+        scope(|s| {
+            for _ in 0..times(6, 3) {
+                let (rng, wanted) = (rng.fork(), &wanted);
+                s.go(move || wanted.work(times(100, 3), rng, yield_now));
+            }
+        });
+        wanted.end();
+    });
+}
+
+fn storm(procs: usize) {
     let mut rng = Rng::seeded();
     run_with_procs(procs, || {
-        for _ in 0..number("STRESS_TIMES").unwrap_or(20) {
-            let (semaphore, taken) = (Semaphore::new(PERMITS), AtomicUsize::new(0));
-            let works = |mut rng: Rng| {
-                for _ in 0..100 {
-                    let n = 1 + rng.below(PERMITS);
-                    let permit = match rng.below(4) {
-                        0 => Some(semaphore.acquire_many(n)),
-                        1 => Some(block_on(semaphore.acquire_many_async(n))),
-                        2 => semaphore.acquire_many_timeout(n, Duration::from_micros(rng.next() % 100)),
-                        _ => block_on(for_a_while(semaphore.acquire_many_async(n), rng.below(4))),
-                    };
-                    if permit.is_some() {
-                        assert!(taken.fetch_add(n, Ordering::Relaxed) + n <= PERMITS, "too many");
-                        thread::yield_now();
-                        taken.fetch_sub(n, Ordering::Relaxed);
-                    }
-                }
-            };
+        let seen = [const { AtomicBool::new(false) }; 2];
+        let all_seen = || seen.iter().all(|seen| seen.load(Ordering::Relaxed));
+        for _ in turns(number("STRESS_TIMES").unwrap_or(20) as usize, all_seen) {
+            let wanted = Wanted::new();
             thread::scope(|threads| {
                 scope(|s| {
-                    (0..6).for_each(|_| {
-                        drop(s.go({
-                            let rng = rng.fork();
-                            move || works(rng)
-                        }))
-                    });
-                    let (works, rng) = (&works, rng.fork());
-                    threads.spawn(move || works(rng));
+                    for _ in 0..6 {
+                        let (rng, wanted) = (rng.fork(), &wanted);
+                        s.go(move || wanted.work(100, rng, yield_now));
+                    }
+                    let (rng, wanted) = (rng.fork(), &wanted);
+                    threads.spawn(move || wanted.work(100, rng, thread::yield_now));
                 });
             });
-            assert_eq!(semaphore.available_permits(), PERMITS);
+            let found = wanted.end();
+            seen.iter().zip(found).for_each(|(seen, found)| _ = seen.fetch_or(found, Ordering::Relaxed));
         }
         others_ended();
     });

@@ -166,11 +166,7 @@ pub fn some_give_up() {
 
 fn some_give_up_with(test: Test, procs: usize) {
     assert_eq!(size_of::<InOneTree>() % (251 * 8), 0);
-    let process = test.process(|| {
-        // SAFETY: sets a timer, and what hangs is killed.
-        unsafe { libc::alarm(600) };
-        some_give_up();
-    });
+    let process = test.process(some_give_up);
     let ended = process.env("GOMAXPROCS", &procs.to_string()).end();
     ended.with("exit status: 0");
     eprint!("with {procs} P's: {}", ended.stderr);

@@ -1,6 +1,5 @@
 //! Timers and tickers: none too early, each once, and nothing of what was stopped.
 
-use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -12,6 +11,7 @@ use gosched::time::{Ticker, Timer, after, sleep, tick};
 use gosched::{go, proc, run, scope, select, yield_now};
 
 use crate::harness::rng::Rng;
+use crate::harness::turns::turns;
 use crate::harness::{Test, tests};
 
 tests! {
@@ -165,7 +165,7 @@ impl Settings {
     /// may take more than [`CHANGES`].
     fn change(&self, timer: &Timer, rng: &mut Rng) {
         let missing = || [&self.ended, &self.fired].iter().any(|count| count.load(Ordering::SeqCst) == 0);
-        for _ in (0..CHANGES).chain(iter::repeat(0).take_while(|_| missing())) {
+        for _ in turns(CHANGES, || !missing()) {
             match rng.below(4) {
                 0 => Self::count(&self.ended, timer.stop()),
                 1 => sleep(Duration::from_nanos(rng.below(50_000) as u64)),

@@ -15,6 +15,7 @@ explored! {
     each_gets_permits_in_its_turn
     a_waker_that_waits_for_who_comes_after
     a_waker_that_waits_for_who_ends_with_the_same_context
+    permits_are_wanted_in_each_way
     permits_have_an_end
     a_mutex_lets_one_in
     a_wait_for_a_mutex_ends_in_time

@@ -26,7 +26,7 @@ use crate::harness::explored::{each, in_any_order};
 use crate::harness::futures::{Task, Woken, for_a_while, waits_and_calls};
 use crate::harness::goroutines::{go_until_it_waits, others_ended, wait_until};
 use crate::harness::rng::{Rng, number};
-use crate::harness::turns::turns;
+use crate::harness::storm::turns;
 use crate::harness::{run_with_procs, tests};
 
 tests! {

@@ -9,8 +9,8 @@ use gosched::{scope, select, yield_now};
 
 use crate::harness::explored::{each, explores, in_any_order, times};
 use crate::harness::rng::Rng;
+use crate::harness::storm::turns;
 use crate::harness::tests;
-use crate::harness::turns::turns;
 
 tests! {
     no_value_is_lost_or_doubled

@@ -10,8 +10,8 @@ use gosched::{go, run, select};
 use crate::harness::explored::{in_any_order, times};
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::panics;
+use crate::harness::storm::turns;
 use crate::harness::tests;
-use crate::harness::turns::turns;
 
 tests! {
     in_order_the_first_that_is_ready_is_done

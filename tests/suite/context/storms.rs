@@ -16,7 +16,7 @@ use gosched::{go, run, scope, yield_now};
 
 use crate::harness::goroutines::others_ended;
 use crate::harness::rng::{Rng, number};
-use crate::harness::turns::turns;
+use crate::harness::storm::turns;
 use crate::harness::{Test, tests};
 
 tests! {

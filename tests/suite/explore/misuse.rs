@@ -17,7 +17,7 @@ use gosched::sync::Mutex;
 use gosched::{go, run, synctest};
 
 use crate::harness::emulator::emulator;
-use crate::harness::turns::turns;
+use crate::harness::storm::turns;
 use crate::harness::{Test, tests};
 
 tests! {

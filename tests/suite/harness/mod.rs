@@ -26,7 +26,6 @@ mod runner;
 pub mod sandbox;
 pub mod sockets;
 pub mod storm;
-pub mod turns;
 
 use std::env;
 use std::process::{ExitCode, exit};

@@ -12,8 +12,8 @@ use crate::harness::explored::{in_any_order, times};
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::panics::panics;
 use crate::harness::rng::Rng;
+use crate::harness::storm::turns;
 use crate::harness::tests;
-use crate::harness::turns::turns;
 
 tests! {
     a_group_counts_its_goroutines_until_they_end

@@ -19,7 +19,7 @@ use crate::harness::explored::{in_any_order, times};
 use crate::harness::futures::{Task, for_a_while, waits_and_calls};
 use crate::harness::goroutines::{go_until_it_waits, others_ended};
 use crate::harness::rng::{Rng, number};
-use crate::harness::turns::turns;
+use crate::harness::storm::turns;
 use crate::harness::{run_with_procs, tests};
 
 tests! {

@@ -11,7 +11,7 @@ use gosched::time::{Ticker, Timer, after, sleep, tick};
 use gosched::{go, proc, run, scope, select, yield_now};
 
 use crate::harness::rng::Rng;
-use crate::harness::turns::turns;
+use crate::harness::storm::turns;
 use crate::harness::{Test, tests};
 
 tests! {

@@ -37,7 +37,7 @@ tests! {
     the_number_of_processors_is_set_meanwhile
     the_number_of_processors_stays_one_within
     a_wait_outside_is_refused
-    a_synctest_that_never_ends_is_told_of
+    #[slow] a_synctest_that_never_ends_is_told_of
     a_bad_token_is_refused
     a_token_that_is_no_text_is_refused
     those_left_behind_harm_nobody

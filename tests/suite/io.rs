@@ -206,7 +206,7 @@ fn readers_and_writers_take_one_thread(test: Test) {
             others_run(2 * EACH);
             sleep(20 * MS);
             let threads = fs::read_dir("/proc/self/task").unwrap().count();
-            assert!(threads < 20, "{threads} threads");
+            assert!(threads < EACH, "{threads} threads");
             eprintln!("all wait");
             assert_eq!(readers.into_iter().map(|reader| reader.join().unwrap()).sum::<usize>(), 4950);
             writers.into_iter().for_each(|writer| writer.join().unwrap());

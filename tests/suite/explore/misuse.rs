@@ -1,6 +1,7 @@
 //! What an exploration refuses, and that the next one is unharmed.
 
 use std::ffi::OsStr;
+use std::io;
 use std::iter;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +15,7 @@ use std::time::Duration;
 use gosched::chan::{TryRecvError, bounded};
 use gosched::explore::{Explorer, Failure, FailureKind, Strategy, explore};
 use gosched::sync::Mutex;
-use gosched::{go, run, synctest};
+use gosched::{Builder, go, run, synctest};
 
 use crate::harness::emulator::emulator;
 use crate::harness::storm::turns;
@@ -33,11 +34,12 @@ tests! {
     others_go_on_beside_an_exploration
     others_begin_beside_an_exploration
     the_world_may_be_stopped_meanwhile
+    a_trace_has_each_switch
     others_that_yield_for_ever_keep_nobody_out
     the_number_of_processors_is_set_meanwhile
     the_number_of_processors_stays_one_within
     a_wait_outside_is_refused
-    a_synctest_that_never_ends_is_told_of
+    #[slow] a_synctest_that_never_ends_is_told_of
     a_bad_token_is_refused
     a_token_that_is_no_text_is_refused
     those_left_behind_harm_nobody
@@ -286,6 +288,40 @@ fn the_world_may_be_stopped_meanwhile() {
         }
         ended.store(true, Ordering::Relaxed);
     });
+}
+
+/// A record waits in the trace for the one that it follows: one that is missing would keep all later ones out.
+fn a_trace_has_each_switch() {
+    #[derive(Clone, Default)]
+    struct Written(Arc<std::sync::Mutex<Vec<u8>>>);
+    impl io::Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    all_is_well();
+    let written = Written::default();
+    gosched::trace::start(written.clone()).unwrap();
+    Explorer::new().strategy(Strategy::Random).iterations(20).run(|| {
+        let waits = go(|| {
+            (0..5).for_each(|_| gosched::check());
+            synctest::wait();
+        });
+        (0..5).for_each(|_| gosched::check());
+        let name = format!("run {}", RUNS.fetch_add(1, Ordering::Relaxed) + 1);
+        Builder::new().name(&name).go(move || waits.join().unwrap()).unwrap().join().unwrap();
+    });
+    gosched::trace::stop().unwrap();
+    let trace = written.0.lock().unwrap();
+    let last = b"run 20";
+    assert!(trace.windows(last.len()).any(|bytes| bytes == last), "a part is missing");
 }
 
 /// Explores eight goroutines that take a lock in turns.

@@ -12,7 +12,7 @@ use gosched::explore::{Explorer, FailureKind, Link, Pipe, Strategy, explore, pip
 use gosched::go;
 use gosched::time::{now, sleep};
 
-use crate::harness::tests;
+use crate::harness::{rounds, tests};
 
 tests! {
     bytes_arrive_in_order_and_whole
@@ -72,7 +72,7 @@ fn bytes_arrive_in_order_and_whole() {
     let strategies =
         [Strategy::Mixed, Strategy::Random, Strategy::Pct { depth: 1 }, Strategy::Pct { depth: 4 }];
     for strategy in strategies {
-        Explorer::new().strategy(strategy).iterations(1_000).run(|| {
+        Explorer::new().strategy(strategy).iterations(rounds(1_000) as u64).run(|| {
             let (here, mut there) = everything().pipe();
             let sent: Vec<u8> = (0..40).collect();
             let sends = sent.clone();

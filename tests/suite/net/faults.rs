@@ -10,13 +10,15 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use gosched::net::{TcpStream, UnixStream};
+use gosched::runtime2::G;
 use gosched::time::sleep_until;
 use gosched::{blocking, proc, scope, yield_now};
 
-use crate::harness::goroutines::until_it_waits;
+use crate::harness::goroutines::{until_it_waits, waits};
 use crate::harness::polled::*;
 use crate::harness::rng::Rng;
 use crate::harness::sockets::*;
+use crate::harness::turns::turns;
 use crate::harness::{Test, tests};
 
 tests! {
@@ -34,6 +36,15 @@ fn until_it_is_gone(stream: &impl AsFd) {
     // A signal of the runtime's may end a poll.
     // SAFETY: the kernel writes one of them.
     while blocking(|| unsafe { libc::poll(&mut fds, 1, -1) }) != 1 {}
+}
+
+/// Lets the goroutine run that stores its G here until it waits; or for a while, as it is a thread that waits for std's.
+/// If neither does yet, a test finds less.
+fn until_it_waits_or_a_while_has_passed(waiter: &AtomicPtr<G>) {
+    let began = Instant::now();
+    while !waits(waiter.load(Ordering::Relaxed)) && began.elapsed() < 20 * MS {
+        yield_now();
+    }
 }
 
 /// What comes of operations: how many bytes, and the last one's error.
@@ -84,10 +95,16 @@ fn reset<S: Stream>(
 ) -> Vec<Outcome> {
     let (ref a, b) = S::pair();
     a.put(b"not read").unwrap();
+    let waiter = &AtomicPtr::new(ptr::null_mut());
     let mut outcomes = scope(|s| {
-        let waiting = waits.map(|waits| s.go(move || waits(a)));
+        let waiting = waits.map(|waits| {
+            s.go(move || {
+                waiter.store(proc::getg(), Ordering::Relaxed);
+                waits(a)
+            })
+        });
         if waiting.is_some() {
-            let_them_wait();
+            until_it_waits_or_a_while_has_passed(waiter);
         }
         if !sent.is_empty() {
             b.put(sent).unwrap();
@@ -121,15 +138,15 @@ fn resets_of_writers<S: Stream>() -> Vec<Vec<Outcome>> {
 fn resets(test: Test) {
     let is_reset = (0, Some((ErrorKind::ConnectionReset, Some(libc::ECONNRESET))));
     with_one_p_and_several(test, || {
+        let readers_of_std = resets_of_readers::<net::TcpStream>();
+        let writers_of_std = resets_of_writers::<net::TcpStream>();
+        assert_eq!((&readers_of_std[0][0], &writers_of_std[0][0]), (&is_reset, &is_reset));
+        // The kernel tells a writer that waits something else than one that comes back.
+        let of_this_machine = resets_of_readers::<unix::UnixStream>();
         for _ in 0..5 {
-            let of_std = resets_of_readers::<net::TcpStream>();
-            assert_eq!(of_std[0][0], is_reset);
-            assert_eq!(resets_of_readers::<TcpStream>(), of_std);
-            let of_std = resets_of_writers::<net::TcpStream>();
-            assert_eq!(of_std[0][0], is_reset);
-            assert_eq!(resets_of_writers::<TcpStream>(), of_std);
-            // The kernel tells a writer that waits something else than one that comes back.
-            assert_eq!(resets_of_readers::<UnixStream>(), resets_of_readers::<unix::UnixStream>());
+            assert_eq!(resets_of_readers::<TcpStream>(), readers_of_std);
+            assert_eq!(resets_of_writers::<TcpStream>(), writers_of_std);
+            assert_eq!(resets_of_readers::<UnixStream>(), of_this_machine);
         }
     });
 }
@@ -249,7 +266,7 @@ fn a_deadline_that_was_moved_ends_nothing(test: Test) {
                 let mut rng = rng.fork();
                 s.go(move || {
                     let (a, b) = tcp_pair();
-                    for _ in 0..1000 {
+                    for _ in turns(1000, || true) {
                         a.set_read_deadline(Some(
                             Instant::now() + Duration::from_micros(1 + rng.below(60) as u64),
                         ));
@@ -286,7 +303,8 @@ fn descriptors_run_out_while_an_accept_waits(test: Test) {
                 let mut all = all_descriptors();
                 // One for the client.
                 all.pop();
-                let client = TcpStream::connect(addr).unwrap();
+                // If it tries once more, for nothing, it has that one for a moment.
+                let client = when_there_are_descriptors(|| TcpStream::connect(addr), &AtomicUsize::new(0));
                 while wanting.load(Ordering::Relaxed) < 3 {
                     yield_now();
                 }

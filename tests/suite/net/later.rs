@@ -244,7 +244,7 @@ fn nobody_runs_when_it_begins(test: Test) {
 }
 
 fn let_all_sleep() {
-    thread::sleep(100 * MS);
+    thread::sleep(30 * MS);
 }
 
 /// It has what a goroutine of the caller's would, also if another ends the wait.
@@ -341,21 +341,23 @@ fn what_waits_takes_no_page(test: Test) {
                 });
             }
             let each = memory::resident().saturating_sub(before) / n;
-            // One may have begun for nothing, for what a poller had heard of a stream that was closed since.
             let begun = num_goroutine() - goroutines;
-            assert!(begun < n / 4, "{begun} of {n} have begun");
             for peer in &mut peers {
                 peer.write_all(b"x").unwrap();
             }
             group.wait();
             // The last of them may still be about to end.
             wait_until(|| num_goroutine() == goroutines);
-            each
+            (begun, each)
         };
-        // The first time its code comes into memory, too.
-        all_wait(10);
-        let each = all_wait(400);
-        assert!(each < 2048, "{each} bytes for each");
+        // The first time its code comes into memory, too. And some may have begun for nothing, for what a poller had heard
+        // of streams that were closed since.
+        let mut found = Vec::new();
+        let none_begins = (0..100).any(|_| {
+            found.push(all_wait(400));
+            found.last().is_some_and(|&(begun, each)| begun == 0 && each < 2048)
+        });
+        assert!(none_begins, "goroutines and bytes for each: {found:?}");
     });
 }
 

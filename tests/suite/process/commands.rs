@@ -60,11 +60,8 @@ fn nobody_reads_its_input() {
         drop(output);
         child.wait().unwrap();
         // It ends while a writer waits for room.
-        let mut child = sh("read line").stdin(Stdio::piped()).spawn().unwrap();
-        let mut input = child.stdin.take().unwrap();
-        let writer = go_until_it_waits(move || {
-            input.write_all(&[b'x'; 1 << 20]).and_then(|()| input.write_all(b"\n"))
-        });
+        let (mut child, mut input) = cat();
+        let writer = go_until_it_waits(move || input.write_all(&[b'x'; 1 << 20]));
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(kind(writer.join().unwrap()), ErrorKind::BrokenPipe);

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use crate::repository::{files_below, read};
 use crate::tokens::{self, Token, is, words};
 
-/// How many bounds there are. It may only fall. Both say that hours of virtual time pass at once.
-const BOUNDS: usize = 2;
+/// How many bounds there are.
+const BOUNDS: usize = 0;
 
 const MEASURES: [&str; 2] = ["elapsed", "duration_since"];
 

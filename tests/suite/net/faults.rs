@@ -18,7 +18,7 @@ use crate::harness::goroutines::{until_it_waits, waits};
 use crate::harness::polled::*;
 use crate::harness::rng::Rng;
 use crate::harness::sockets::*;
-use crate::harness::turns::turns;
+use crate::harness::storm::turns;
 use crate::harness::{Test, tests};
 
 tests! {

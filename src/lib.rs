@@ -135,8 +135,8 @@
 //! | `detach=0` | a goroutine that keeps its P from others [keeps it](proc::preemption) until it waits |
 //! | `dieonpanic=1` | a panic that nobody takes [ends the process](set_panic_mode) |
 //! | `hogs=1` | a goroutine that keeps its P from others is reported on stderr, with its stack |
-//! | `patience=PERCENT` | how long the runtime waits for a thread that is late before it goes on without it, in percent of the usual: a report of a goroutine's stack, a trace, the end of a report that takes too long, an exploration that comes to no point (10 s). More on a machine that is very slow |
-//! | `period=PERCENT` | how long the periods of the slow looks are, in percent of the usual: at deadlocks beside other threads (2 s), at the limits of GOMAXPROCS (1 s), at memory that nobody has needed (1 s), at goroutines that a [test](testing) leaves (5 s). Less in a test that waits for one of them |
+//! | `patience=PERCENT` | how long the runtime waits for a thread that is late before it goes on without it, in percent of the usual. It is for reports, traces and explorations. A very slow machine needs more |
+//! | `period=PERCENT` | how long the periods of the slow looks are, in percent of the usual. The looks are at deadlocks beside other threads (2 s), the limits of GOMAXPROCS (1 s), unneeded memory (1 s) and goroutines that a [test](testing) leaves (5 s). A test that waits for one of them needs less |
 //! | `randomizescheduler=1` | goroutines run in an order that is hard to rely on |
 //! | `schedtrace=1000` | each 1,000 milliseconds a line on stderr says how the scheduler is; with `scheddetail=1` besides, each P, M and G |
 //! | `tracebackancestors=5` | a report says where a goroutine's maker was, and that one's maker, and so on, as far as five |

@@ -1,7 +1,7 @@
 //! Runs one benchmark row: `gosched-instructions ROW KIND N`. `KIND` is `default` or `lean`.
 //!
-//! Goroutines of the kind `lean` share the thread-locals of their threads. `.ci/instructions` counts
-//! the instructions.
+//! Goroutines of the kind `lean` share the thread-locals of their threads. `.ci/instructions`
+//! counts the instructions.
 
 #[path = "../../src/bin/gosched/workloads.rs"]
 mod workloads;

@@ -153,14 +153,16 @@ pub(in crate::runtime) fn hogs() -> bool {
     HOGS.get() > 0
 }
 
-/// Scales how long the runtime waits for a thread that is late before it goes on without it: a duration of `usual`
-/// nanoseconds, as long as `GODEBUG=patience` says in percent. A slow machine needs more.
+/// Scales how long the runtime waits for a thread that is late before it goes on without it: a
+/// duration of `usual` nanoseconds, as long as `GODEBUG=patience` says in percent. A slow machine
+/// needs more.
 pub(in crate::runtime) fn patience(usual: i64) -> i64 {
     percent_of(&PATIENCE, usual)
 }
 
-/// Scales a period of the slow looks: at deadlocks, at the limits of the control group, at memory that nobody has needed.
-/// A duration of `usual` nanoseconds, as long as `GODEBUG=period` says in percent. Tests need less.
+/// Scales a period of the slow looks: at deadlocks, at the limits of the control group, at memory
+/// that nobody has needed. A duration of `usual` nanoseconds, as long as `GODEBUG=period` says in
+/// percent. Tests need less.
 pub(crate) fn period(usual: i64) -> i64 {
     percent_of(&PERIOD, usual)
 }

@@ -78,8 +78,8 @@ fn leaves_a_goroutine() {
     std::mem::forget(tx);
 }
 
-/// What the ignored test prints, which has to fail, with what the harness prints of it. It waits for threads that are
-/// late, and not for goroutines that are left behind.
+/// What the ignored test prints, which has to fail, with what the harness prints of it. It waits
+/// for threads that are late, and not for goroutines that are left behind.
 fn failing(name: &str) -> String {
     let mut command = emulator::this_binary();
     command.args(["--exact", name, "--ignored"]).env("GODEBUG", "patience=2000,period=1");

@@ -1,7 +1,8 @@
 //! A goroutine that loses its P before any instruction of any operation: its result is right all the same.
 //!
-//! A moment has room for some of an operation's instructions, other ones each time. `STRESS_SECONDS` makes it as long.
-//! Unless all tests run whole, a test takes a quarter of its operations, other ones each time.
+//! A moment has room for some of an operation's instructions, other ones each time.
+//! `STRESS_SECONDS` makes it as long. Unless all tests run whole, a test takes a quarter of its
+//! operations, other ones each time.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -42,8 +43,8 @@ const LONG: Duration = Duration::from_secs(60);
 static DOING: Mutex<(&str, Step)> = Mutex::new(("", Step { pc: 0, nth: 0 }));
 static DONE: AtomicUsize = AtomicUsize::new(0);
 
-/// Says where the process is when nothing has happened for long. It goes on: it may be slow, and what hangs is ended by
-/// the harness.
+/// Says where the process is when nothing has happened for long. It goes on: it may be slow, and
+/// what hangs is ended by the harness.
 fn watch() {
     let (mut seen, mut since) = (0, Instant::now());
     loop {

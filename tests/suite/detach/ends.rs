@@ -36,8 +36,8 @@ pub fn threads() -> usize {
     fs::read_dir("/proc/self/task").unwrap().count()
 }
 
-/// Many of them, and all at once if nobody joins them: no goroutine is left over, and of threads no more than were
-/// needed.
+/// Many of them, and all at once if nobody joins them: no goroutine is left over, and of threads no
+/// more than were needed.
 fn each_ends<T: Send + 'static>(test: Test, body: fn() -> T, ended: fn(JoinHandle<T>)) {
     for godebug in ["", "detach=2"] {
         ends_well(test, "1", godebug, || {

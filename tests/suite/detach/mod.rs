@@ -39,7 +39,7 @@ pub fn detachments() -> u64 {
     unsafe { (*proc::sched()).ext.detachments.iter().map(|count| count.load(Ordering::Relaxed)).sum() }
 }
 
-/// Fails unless `main` ends well with so many P's and these settings.
+/// Fails unless `main` ends well with `procs` P's and these settings.
 fn ends_well(test: Test, procs: &str, godebug: &str, main: impl FnOnce() + Send) {
     let process = test.process(|| run(main));
     process.env("GOMAXPROCS", procs).env("GODEBUG", godebug).end().with("exit status: 0");

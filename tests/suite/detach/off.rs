@@ -31,15 +31,16 @@ tests! {
     no_more_than_the_limit
 }
 
-/// The status of a process in which a goroutine that computes has kept its P though sysmon wanted it.
+/// The status of a process in which a goroutine that computes has kept its P though sysmon wanted
+/// it.
 const NEVER: i32 = 7;
 
 /// The goroutine that waits, when it does, and how often it has looked.
 static WAITS: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
 static TURNS: AtomicUsize = AtomicUsize::new(0);
 
-/// A process in which a goroutine waits for another, on one P, in a loop. `first` is called on it. The other one
-/// doesn't count before that: where time slices end early, it has its turn then.
+/// A process in which a goroutine waits for another, on one P, in a loop. `first` is called on it.
+/// The other one doesn't count before that: where time slices end early, it has its turn then.
 fn a_loop(test: Test, godebug: &str, before: fn(), first: impl Fn() + Sync) -> Process {
     let process = test.process(|| {
         before();
@@ -64,7 +65,8 @@ fn a_loop(test: Test, godebug: &str, before: fn(), first: impl Fn() + Sync) -> P
 
 fn nothing() {}
 
-/// Returns when sysmon has asked the goroutine that waits to stop, and has looked at it often since, while it computed.
+/// Returns when sysmon has asked the goroutine that waits to stop, and has looked at it often
+/// since, while it computed.
 fn wait_for_looks() {
     let asked = || {
         // SAFETY: G's are never freed.
@@ -84,7 +86,8 @@ fn wait_for_looks() {
     }
 }
 
-/// Fails if the loop ends. Ends it when it has gone on for long, and the process has written `said`.
+/// Fails if the loop ends. Ends it when it has gone on for long, and the process has written
+/// `said`.
 fn never_ends(test: Test, godebug: &str, before: fn(), first: fn(), said: &str) {
     let process = a_loop(test, godebug, before, || {
         thread::spawn(|| {

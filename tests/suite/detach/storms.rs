@@ -61,8 +61,8 @@ fn on_malloc(test: Test) {
     });
 }
 
-/// Each of them waits for all others in malloc, and so has to have its thread: that takes longer with the square of
-/// their number.
+/// Each of them waits for all others in malloc, and so has to have its thread: that takes longer
+/// with the square of their number.
 fn on_malloc_while_threads_are_made(test: Test) {
     let goroutines = if Tests::said() == Tests::All { GOROUTINES } else { 8 };
     ends_well(test, "1", "", || {

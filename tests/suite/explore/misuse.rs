@@ -290,7 +290,8 @@ fn the_world_may_be_stopped_meanwhile() {
     });
 }
 
-/// A record waits in the trace for the one that it follows: one that is missing would keep all later ones out.
+/// A record waits in the trace for the one that it follows: one that is missing would keep all
+/// later ones out.
 fn a_trace_has_each_switch() {
     #[derive(Clone, Default)]
     struct Written(Arc<std::sync::Mutex<Vec<u8>>>);

@@ -1,8 +1,10 @@
-//! The limit of a hang. It isn't one of wall time: the time that a test's threads wait for a processor doesn't count, so
-//! that a slow machine, or one with much else to do, has as long as it needs.
+//! The limit of a hang. It isn't one of wall time: the time that a test's threads wait for a
+//! processor doesn't count, so that a slow machine, or one with much else to do, has as long as it
+//! needs.
 //!
-//! A thread of the harness looks once a second at the processes of each test that runs. `/proc` says for each of their
-//! threads how long it has waited for a processor (`schedstat`). The longest wait of a second is taken off.
+//! A thread of the harness looks once a second at the processes of each test that runs. `/proc`
+//! says for each of their threads how long it has waited for a processor (`schedstat`). The longest
+//! wait of a second is taken off.
 
 use std::collections::HashMap;
 use std::fs;
@@ -22,7 +24,8 @@ const AT_MOST: u32 = 8;
 /// How long a process has to say where its goroutines are, before it is killed.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// How long a test may take, without the time that its threads wait for a processor. A soak takes as long as it is told.
+/// How long a test may take, without the time that its threads wait for a processor. A soak takes
+/// as long as it is told.
 fn limit() -> Duration {
     let soak = number("STRESS_SECONDS").unwrap_or(0);
     Duration::from_secs(if emulator().is_some() { 900 } else { 300 } + 8 * soak)
@@ -91,12 +94,14 @@ impl Running {
         eprintln!("{} hangs: it has taken {took:?}, of which {:?} for a processor", self.name, self.waited);
         self.asked = Some(Instant::now());
         for process in processes {
-            // SAFETY: no memory is passed. It is a child that nobody has waited for, or a child of one.
+            // SAFETY: no memory is passed. It is a child that nobody has waited for, or a child of
+            // one.
             unsafe { libc::kill(process, signal) };
         }
     }
 
-    /// The longest wait for a processor that a thread of these processes has ended since the last look.
+    /// The longest wait for a processor that a thread of these processes has ended since the last
+    /// look.
     fn longest_wait(&mut self, processes: &[libc::pid_t]) -> Duration {
         let mut longest = 0;
         for thread in processes.iter().flat_map(|process| threads(*process)) {

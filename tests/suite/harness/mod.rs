@@ -96,7 +96,8 @@ impl<F: Fn(Test)> Body<(Test,)> for F {
     }
 }
 
-/// Lists a module's tests: functions without an argument, or with a [`Test`]; slow ones behind `#[slow]`.
+/// Lists a module's tests: functions without an argument, or with a [`Test`]; slow ones behind
+/// `#[slow]`.
 macro_rules! tests {
     ($($(#[$mark:ident])? $test:ident)*) => {
         /// The tests of this module.
@@ -162,7 +163,8 @@ impl Test {
     /// A process that does `body` on its first thread, and then ends well.
     pub fn process(self, body: impl FnOnce()) -> Process {
         if env::var_os(PROCESS_OF).is_some() {
-            // SAFETY: no memory is passed. The process ends with the harness's thread that has started it.
+            // SAFETY: no memory is passed. The process ends with the harness's thread that has
+            // started it.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             body();
             exit(0);

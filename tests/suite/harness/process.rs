@@ -7,9 +7,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use super::emulator::{emulator, this_binary};
 
-/// What the runtime and std read: a test sets what it needs, and nothing else is set. (`GODEBUG` is as it was for
-/// the suite, behind [`PATIENT`]: all of it may be run with goroutines that lose their P's. A test that can't have that
-/// sets `GODEBUG`.)
+/// What the runtime and std read: a test sets what it needs, and nothing else is set. (`GODEBUG` is
+/// as it was for the suite, behind [`PATIENT`]: all of it may be run with goroutines that lose
+/// their P's. A test that can't have that sets `GODEBUG`.)
 const SETTINGS: [&str; 6] = [
     "GOMAXPROCS",
     "GOSCHED_GUARD",
@@ -19,8 +19,8 @@ const SETTINGS: [&str; 6] = [
     "RUST_LIB_BACKTRACE",
 ];
 
-/// The runtime waits twenty times as long as usual for a thread that is late: a machine with much else to do changes no
-/// report. What a process sets itself comes behind it.
+/// The runtime waits twenty times as long as usual for a thread that is late: a machine with much
+/// else to do changes no report. What a process sets itself comes behind it.
 const PATIENT: &str = "patience=2000";
 
 /// A process to be started.
@@ -126,7 +126,8 @@ impl Process {
     }
 }
 
-/// Waits until this process's stdin is closed, on a thread that isn't the runtime's: see [`Process::end_after`].
+/// Waits until this process's stdin is closed, on a thread that isn't the runtime's: see
+/// [`Process::end_after`].
 pub fn wait_for_end_of_stdin() {
     io::stdin().read_to_end(&mut Vec::new()).expect("it can be read");
 }

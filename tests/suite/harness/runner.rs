@@ -1,4 +1,5 @@
-//! What the command line asks for: some of the tests, several at a time. The words are those of std's harness.
+//! What the command line asks for: some of the tests, several at a time. The words are those of
+//! std's harness.
 
 use std::any::Any;
 use std::cmp::Reverse;

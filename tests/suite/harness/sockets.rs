@@ -69,7 +69,8 @@ fn in_blocking_mode(stream: net::TcpStream) -> net::TcpStream {
     stream
 }
 
-/// Listens at an address of this process's own: another one doesn't come to have the port when this is closed.
+/// Listens at an address of this process's own: another one doesn't come to have the port when this
+/// is closed.
 pub fn listen() -> (TcpListener, SocketAddr) {
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     let listener = TcpListener::bind((Ipv4Addr::new(127, 64 | high, middle, low), 0)).unwrap();

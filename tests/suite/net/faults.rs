@@ -38,8 +38,8 @@ fn until_it_is_gone(stream: &impl AsFd) {
     while blocking(|| unsafe { libc::poll(&mut fds, 1, -1) }) != 1 {}
 }
 
-/// Lets the goroutine run that stores its G here until it waits; or for a while, as it is a thread that waits for std's.
-/// If neither does yet, a test finds less.
+/// Lets the goroutine run that stores its G here until it waits; or for a while, as it is a thread
+/// that waits for std's. If neither does yet, a test finds less.
 fn until_it_waits_or_a_while_has_passed(waiter: &AtomicPtr<G>) {
     let began = Instant::now();
     while !waits(waiter.load(Ordering::Relaxed)) && began.elapsed() < 20 * MS {

@@ -350,8 +350,8 @@ fn what_waits_takes_no_page(test: Test) {
             wait_until(|| num_goroutine() == goroutines);
             (begun, each)
         };
-        // The first time its code comes into memory, too. And some may have begun for nothing, for what a poller had heard
-        // of streams that were closed since.
+        // The first time its code comes into memory, too. And some may have begun for nothing, for
+        // what a poller had heard of streams that were closed since.
         let mut found = Vec::new();
         let none_begins = (0..100).any(|_| {
             found.push(all_wait(400));

@@ -105,8 +105,8 @@ unsafe extern "C" fn note(log: *mut c_void, seq: usize) {
     log.fired[seq].fetch_add(1, Ordering::SeqCst);
 }
 
-/// A million, where all tests run whole. Half of them are stopped, a quarter are set again, by others than those who
-/// started them.
+/// A million, where all tests run whole. Half of them are stopped, a quarter are set again, by
+/// others than those who started them.
 fn a_million_timers(test: Test) {
     for procs in ["1", "2", "4"] {
         let process = test.process(|| run(|| many_timers(&mut Rng::seeded())));

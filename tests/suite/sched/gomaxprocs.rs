@@ -188,7 +188,8 @@ fn switches() -> u64 {
         .sum()
 }
 
-/// Returns when no other thread has run for long. While sysmon hands memory back, it wakes for that.
+/// Returns when no other thread has run for long. While sysmon hands memory back, it wakes for
+/// that.
 fn wait_until_others_sleep() {
     let mut seen = switches();
     loop {
@@ -212,7 +213,8 @@ fn nobody_is_woken_for_it(test: Test) {
 }
 
 fn explorations_keep_their_one(test: Test) {
-    // Longer than sysmon leaves it as it is. With a shorter period an exploration would soon be taken to be stuck.
+    // Longer than sysmon leaves it as it is. With a shorter period an exploration would soon be
+    // taken to be stuck.
     const LONG: Duration = Duration::from_millis(1500);
     alone(test, "period=100", || {
         let all = begin();

@@ -37,7 +37,8 @@ gosched::preemptible! {
     }
 }
 
-/// Goroutines that are asked to stop until one line says what isn't done, and such that keep their threads: all end.
+/// Goroutines that are asked to stop until one line says what isn't done, and such that keep their
+/// threads: all end.
 fn goes_on_without(test: Test, number: libc::c_long) {
     if test.skipped_in_emulator(NO_FILTER) {
         return;

@@ -45,7 +45,8 @@ fn no_memory_for_a_stack(test: Test) {
     }
     let process = test.process(|| {
         run(|| {
-            // None ends before this one waits for them. They don't park: what that needs is no matter here.
+            // None ends before this one waits for them. They don't park: what that needs is no
+            // matter here.
             static ALL_MADE: AtomicBool = AtomicBool::new(false);
             let make = |i| {
                 Builder::new().go(move || {

@@ -1,4 +1,5 @@
-//! The workloads that are nothing but goroutines and channels. `benches/instructions` runs the same file.
+//! The workloads that are nothing but goroutines and channels. `benches/instructions` runs the same
+//! file.
 
 use gosched::chan::{Sender, bounded};
 use gosched::iter::pull;

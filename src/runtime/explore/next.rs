@@ -4,6 +4,7 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GWAITING, P, sched};
+use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::explore::clock::advance;
 use crate::runtime::explore::state::{Chosen, End, Run, run};
 use crate::runtime::explore::story::What;
@@ -51,6 +52,7 @@ pub(in crate::runtime) fn next(pp: &'static P) -> Option<&'static G> {
                     // Who waits for the others again and again makes choices, too: it comes to its end by them.
                     run.step();
                     casgstatus(waiter, GWAITING, GRUNNABLE);
+                    trace(|| Event::GoUnpark(waiter));
                     Chosen::Goroutine(waiter)
                 }
                 None if advance(&mut run.due) => {
@@ -207,6 +209,7 @@ impl Run {
         self.goes = false;
         let driver = self.driver.take().unwrap_or_else(|| unreachable!("a run has a driver"));
         casgstatus(driver, GWAITING, GRUNNABLE);
+        trace(|| Event::GoUnpark(driver));
         driver
     }
 }

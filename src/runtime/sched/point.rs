@@ -4,6 +4,7 @@ use crate::runtime::arch::mcall;
 use crate::runtime::arch::sanitizer::unseen;
 use crate::runtime::base::this::{getm, hold, this_m, whoami, with_room};
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING};
+use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::explore::next::{chosen_value, is_over, put_back, stays};
 use crate::runtime::explore::story::{tell_of, tells};
 use crate::runtime::g::explored::{exploring, is_explored};
@@ -50,6 +51,7 @@ unsafe extern "C" fn point_m(gp: *mut G) -> ! {
     let gp: &'static G = unsafe { &*gp };
     let mp = getm();
     casgstatus(gp, GRUNNING, GRUNNABLE);
+    trace(|| Event::GoSched(gp));
     dropg(mp, gp);
     let others_come_first = mp.p().is_none_or(asked_to_stop) || turn_needed();
     let at_once = !others_come_first && mp.lockedg.get().is_none() && !user_disabled();

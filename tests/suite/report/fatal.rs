@@ -244,6 +244,7 @@ fn while_stds_lock_is_held_for_good(test: Test) {
                     drop(black_box(Backtrace::force_capture()));
                 }
             });
+            // By then the thread is most likely in there.
             thread::sleep(Duration::from_millis(20));
             // SAFETY: the handler waits, and touches nothing; the thread never ends.
             unsafe {
@@ -254,7 +255,8 @@ fn while_stds_lock_is_held_for_good(test: Test) {
             proc::fatal("over");
         });
     });
-    let ended = process.end();
+    // It waits for the lock for half a second.
+    let ended = process.also("patience=50").end();
     ended.fatal("over").says("\ngoroutine 1 [running").says("(...)\n\t");
     assert!(!ended.stderr.contains("took too long"), "it was given up:\n{}", ended.stderr);
 }

@@ -238,7 +238,7 @@ fn beside_other_profiles(test: Test) {
                 }
                 computing.join().unwrap();
             });
-            assert!(profile.sum("::computes", 0) > 0);
+            assert!(profile.sum("::computes", 0) > 0, "{profile:#?}");
         });
     });
 }

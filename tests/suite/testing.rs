@@ -13,6 +13,7 @@ use gosched::time::sleep;
 use gosched::{go, goexit, goid, run, scope, yield_now};
 
 use crate::harness::panics::panics;
+use crate::harness::process::{Ended, Process};
 use crate::harness::{Test, tests};
 
 tests! {
@@ -55,14 +56,35 @@ fn so_does_goexit() {
     assert!(panics(|| testing::Test::new("exits").run(|| goexit())).contains("goexit"));
 }
 
-/// Longer than it takes a goroutine to come to what it does, on a slow machine.
-const LONG: Duration = Duration::from_secs(2);
+/// The environment variable that says how long a process has, in hundredths of what is usual.
+const PERCENT: &str = "GOSCHED_TEST_PERCENT";
+
+/// How long a test of `testing` has in such a process. (The same setting is in `GODEBUG`.)
+fn timeout() -> Duration {
+    let percent: u32 = std::env::var(PERCENT).unwrap().parse().unwrap();
+    percent * Duration::from_millis(50)
+}
+
+/// Fails unless a process says this that has failed because its time was over. On a slow machine its goroutines may not
+/// have come to what they do by then: so it has more and more time.
+fn fails_in_time(process: impl Fn() -> Process, says: &[&str]) {
+    let ends = |percent: i32| {
+        let percent = percent.to_string();
+        let ended = process().also(&format!("period={percent}")).env(PERCENT, &percent).end();
+        ended.with("exit status: 101");
+        ended
+    };
+    let says_all = |ended: &Ended| says.iter().all(|text| ended.stderr.contains(text));
+    let percents = [1, 4, 16, 64, 256, 1024];
+    if !percents.into_iter().any(|percent| says_all(&ends(percent))) {
+        says.iter().for_each(|text| _ = ends(1024).says(text));
+    }
+}
 
 fn one_that_hangs(test: Test) {
-    let process = test.process(|| testing::Test::new("hangs").timeout(LONG).run(waits_for_ever));
-    let ended = process.end();
-    ended.with("exit status: 101").says("the test \"hangs\" hasn't ended after 2s");
-    ended.says("\"hangs\" [chan receive]").says("waits_for_ever");
+    let hangs = || testing::Test::new("hangs").timeout(timeout()).run(waits_for_ever);
+    let says = ["the test \"hangs\" hasn't ended after ", "\"hangs\" [chan receive]", "waits_for_ever"];
+    fails_in_time(|| test.process(hangs), &says);
 }
 
 fn one_that_computes_for_ever(test: Test) {
@@ -72,21 +94,21 @@ fn one_that_computes_for_ever(test: Test) {
             spin_loop();
         }
     }
-    let process = test.process(|| testing::Test::new("computes").timeout(LONG).run(computes_for_ever));
-    process.end().with("exit status: 101").says("hasn't ended after 2s").says("computes_for_ever");
+    let computes = || testing::Test::new("computes").timeout(timeout()).run(computes_for_ever);
+    fails_in_time(|| test.process(computes), &["hasn't ended after ", "computes_for_ever"]);
 }
 
 fn one_that_leaves_goroutines(test: Test) {
-    let process = test.process(|| {
+    let leaves = || {
         testing::Test::new("leaves").run(|| {
             go(waits_for_ever);
             // Who made the other one is gone.
             go(|| drop(go(waits_for_ever))).join().unwrap();
         });
-    });
-    let ended = process.end();
-    ended.with("exit status: 101").says("the test \"leaves\" has left goroutines behind, 2 of them");
-    ended.says("waits_for_ever").says("created at tests/suite/testing.rs");
+    };
+    let left = "the test \"leaves\" has left goroutines behind, 2 of them";
+    let says = [left, "waits_for_ever", "created at tests/suite/testing.rs"];
+    fails_in_time(|| test.process(leaves), &says);
 }
 
 fn leaks_are_allowed() {
@@ -94,28 +116,41 @@ fn leaks_are_allowed() {
     assert!(!left.is_finished());
 }
 
-fn who_is_about_to_end_is_waited_for() {
-    for i in 0..300 {
-        testing::Test::new("ends").run(move || {
-            go(move || (0..i).for_each(|_| yield_now()));
-        });
-    }
-    testing::Test::new("ends later").run(|| drop(go(|| sleep(100 * MS))));
+/// Does `body` in a process that waits for goroutines that are about to end as long as a slow machine needs.
+fn patiently(test: Test, body: impl FnOnce()) {
+    test.process(body).also("period=10000").end().with("exit status: 0");
 }
 
-fn all_kinds_of_goroutines_that_end() {
-    let sum = testing::Test::new("sums").run(|| {
-        let pulled: u32 = pull(|y| (1..=3).for_each(|n| y.yield_(n))).sum();
-        let joined = go(|| 4).join().unwrap();
-        scope(|s| {
-            s.go(yield_now);
-            pulled + joined
-        })
+fn who_is_about_to_end_is_waited_for(test: Test) {
+    patiently(test, || {
+        for i in 0..300 {
+            testing::Test::new("ends").run(move || {
+                go(move || (0..i).for_each(|_| yield_now()));
+            });
+        }
+        testing::Test::new("ends later").run(|| drop(go(|| sleep(100 * MS))));
     });
-    assert_eq!(sum, 10);
 }
 
-fn at_once_each_has_its_own() {
+fn all_kinds_of_goroutines_that_end(test: Test) {
+    patiently(test, || {
+        let sum = testing::Test::new("sums").run(|| {
+            let pulled: u32 = pull(|y| (1..=3).for_each(|n| y.yield_(n))).sum();
+            let joined = go(|| 4).join().unwrap();
+            scope(|s| {
+                s.go(yield_now);
+                pulled + joined
+            })
+        });
+        assert_eq!(sum, 10);
+    });
+}
+
+fn at_once_each_has_its_own(test: Test) {
+    patiently(test, at_once);
+}
+
+fn at_once() {
     fn until_closed(over: Receiver<()>) {
         over.recv().ok();
     }
@@ -140,7 +175,11 @@ fn at_once_each_has_its_own() {
     assert!(!before.is_finished());
 }
 
-fn who_serves_everybody_is_no_leak() {
+fn who_serves_everybody_is_no_leak(test: Test) {
+    patiently(test, is_told_of_a_signal);
+}
+
+fn is_told_of_a_signal() {
     // The first signal that is asked for makes a goroutine that stays; one that is blocked makes another.
     // SAFETY: the mask is initialised first.
     unsafe {

@@ -59,19 +59,20 @@ fn no_deadlock_while_there_are_tasks(test: Test) {
         let process = test.process(|| {
             run(|| {
                 let (tx, rx) = bounded(0);
-                let late = |seconds| async move {
-                    sleep(Duration::from_secs(seconds)).await;
+                let late = |after| async move {
+                    sleep(after).await;
                     tx.send_async(7).await.unwrap();
                 };
                 let another = another();
                 match env::var("RUNTIME").as_deref() {
-                    Ok("another") => another.spawn(late(3600)),
-                    _ => handle().spawn(late(5)),
+                    Ok("another") => another.spawn(late(Duration::from_secs(3600))),
+                    _ => handle().spawn(late(Duration::from_millis(300))),
                 };
                 assert_eq!(rx.recv(), Ok(7));
             });
         });
-        process.env("GODEBUG", "deadlock=fatal")
+        // A deadlock takes 100 ms to be seen, in place of two seconds.
+        process.also("deadlock=fatal,period=5")
     };
     process().end().with("exit status: 0");
     process().env("RUNTIME", "another").end().with("exit status: 2");
@@ -128,7 +129,7 @@ fn a_socket_to_a_task() {
 /// tokio's to a goroutine, and back; and this crate's.
 fn channels_both_ways() {
     run_with_procs(2, || {
-        const N: usize = 1000;
+        const N: usize = 100;
         let (tx, mut numbers) = mpsc::channel(3);
         let (give, mut doubled) = mpsc::channel(3);
         handle().spawn(async move {

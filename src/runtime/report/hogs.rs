@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::runtime::base::debug::{hogs, patience};
+use crate::runtime::base::debug::{hogs, patience, period};
 use crate::runtime::base::os::{nanotime, thread_cpu_time, thread_sleeps, usleep};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCANRUNNING, M, Note, P};
@@ -139,7 +139,7 @@ impl Shared {
     /// Where to note that something is said of `place`; none if that was done within a second, or of so many
     /// others.
     fn entry(&self, place: usize, now: i64) -> Option<usize> {
-        let recent = |said: &(usize, i64)| now - said.1 < SECOND;
+        let recent = |said: &(usize, i64)| now - said.1 < period(SECOND);
         if self.said.iter().any(|said| said.0 == place && recent(said)) {
             return None;
         }

@@ -12,7 +12,6 @@ use crate::runtime::report::ancestors::Origin;
 use crate::runtime::report::panic::startpanic;
 use crate::runtime::report::symbols::Symbols;
 use crate::runtime::report::traceback::{Mine, goroutineheader, traceback, tracebackothers};
-use crate::runtime::report::watchdog::more_time;
 
 /// The report of an overflow, and the end of the process: first what is known without the goroutine's frames,
 /// then those that begin with `frames`, if they are there. Of a goroutine that has written over what lies
@@ -30,8 +29,6 @@ pub(super) fn report_overflow(gp: &G, sp: usize, limit: usize, frames: Option<&R
     }
     eprintln!("fatal error: stack overflow\n");
     let level = gotraceback();
-    // The symbols of a large program are read now.
-    more_time();
     let mut symbols = Symbols::of_the_end();
     goroutineheader(gp);
     let mut out = Stderr::new();

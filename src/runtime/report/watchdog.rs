@@ -13,13 +13,15 @@ use crate::runtime::base::print::eprintln;
 
 /// How often the watchdog looks, in microseconds.
 const TICK: i64 = 100_000;
-/// The ticks that a report has to begin with.
-const AT_FIRST: i32 = 50;
-/// The ticks that it has for each goroutine: the first may take long, as the symbols of a large program are
-/// read then.
-const FOR_MORE: i32 = 300;
+/// The ticks that a report has until the first goroutine, and then for each: that may take long, as the symbols of a
+/// large program are read with the first name.
+const FOR_EACH: i32 = 300;
 /// The ticks after which a lock that isn't free is taken for one that never will be.
 const LOCKED: i32 = 10;
+
+/// How many steps of a report are ended. One that waits for a lock for good is given up in a second: without a limit, a
+/// report of a million goroutines that each need that lock would take a week.
+const STEPS: i32 = 20;
 
 /// The ticks that are left.
 static LEFT: AtomicI32 = AtomicI32::new(0);
@@ -27,13 +29,15 @@ static LEFT: AtomicI32 = AtomicI32::new(0);
 static WAITED: AtomicI32 = AtomicI32::new(0);
 /// How many of those end the step.
 static PATIENCE: AtomicI32 = AtomicI32::new(LOCKED);
+/// How many steps were ended.
+static ENDED: AtomicI32 = AtomicI32::new(0);
 
 /// Sets the watchdog on the report of this thread. What was printed when it is given up has to do.
 pub(super) fn give_up_after_a_while() {
     // A panic's message is printed with the lock held that std's backtraces take: so if this thread panics,
     // it waits for itself.
     PATIENCE.store(if std::thread::panicking() { 1 } else { LOCKED }, Ordering::Relaxed);
-    LEFT.store(AT_FIRST, Ordering::Relaxed);
+    more_time();
     let tick = patience(TICK * 1000) / 1000;
     let tick = libc::timeval { tv_sec: tick / 1_000_000, tv_usec: tick % 1_000_000 };
     let every_tick = libc::itimerval { it_interval: tick, it_value: tick };
@@ -56,7 +60,7 @@ pub(super) fn give_up_after_a_while() {
 
 /// Gives the report more time, as it makes progress: there may be many goroutines to print.
 pub(super) fn more_time() {
-    LEFT.store(FOR_MORE, Ordering::Relaxed);
+    LEFT.store(FOR_EACH, Ordering::Relaxed);
 }
 
 /// A tick, on any thread, or one that another thread has passed to the reporter's.
@@ -64,17 +68,38 @@ extern "C" fn watch(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void
     // SAFETY: the kernel passes a siginfo and a ucontext, which are this handler's until it returns.
     let (passed, mut context) = unsafe { ((*info).si_code == libc::SI_TKILL, Sigctxt(&mut *context.cast())) };
     let left = if passed { LEFT.load(Ordering::Relaxed) } else { LEFT.fetch_sub(1, Ordering::Relaxed) };
-    if left < -LOCKED || left < 0 && is_reporter() && !end_guarded(&mut context) {
-        eprintln!("\n(the report took too long)");
-        exit(2);
+    if left < -LOCKED {
+        give_up();
     }
     if !is_reporter() {
         return pass_to_reporter(sig);
     }
     if left < 0 {
+        if !end_step(&mut context) {
+            give_up();
+        }
         return more_time();
     }
     let waited = if context.waits_for_lock() { WAITED.load(Ordering::Relaxed) + 1 } else { 0 };
-    let ended = waited >= PATIENCE.load(Ordering::Relaxed) && end_guarded(&mut context);
+    let ended = waited >= PATIENCE.load(Ordering::Relaxed) && end_step(&mut context);
     WAITED.store(if ended { 0 } else { waited }, Ordering::Relaxed);
+}
+
+/// Ends the step that this context is in, if it can be ended, and says whether it can.
+fn end_step(context: &mut Sigctxt<'_>) -> bool {
+    let can_end = end_guarded(context);
+    if can_end && ENDED.fetch_add(1, Ordering::Relaxed) >= STEPS {
+        give_up();
+    }
+    can_end
+}
+
+/// Ends the process, and says why, unless that could take for ever: what reads stderr may have stopped reading.
+fn give_up() -> ! {
+    let mut stderr = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: passes one such struct.
+    if unsafe { libc::poll(&raw mut stderr, 1, 0) } != 0 {
+        eprintln!("\n(the report took too long)");
+    }
+    exit(2)
 }

@@ -19,7 +19,8 @@ pub(super) struct Clock {
 impl Clock {
     /// For a trace that begins now.
     pub(super) fn new() -> Clock {
-        Clock { began: nanotime(), ticks: cputicks(), ns: 0.0, ns_per_tick: 1.0 }
+        let (ticks, began) = both();
+        Clock { began, ticks, ns: 0.0, ns_per_tick: 1.0 }
     }
 
     /// The time at this many ticks, which were read before the last [`look`](Self::look).
@@ -30,10 +31,25 @@ impl Clock {
 
     /// Looks at both clocks; what is told from now on was recorded by now.
     pub(super) fn look(&mut self) {
-        let (ticks, ns) = (cputicks(), (nanotime() - self.began) as f64);
+        let (ticks, now) = both();
+        let ns = (now - self.began) as f64;
         if ticks > self.ticks && ns > self.ns {
             self.ns_per_tick = (ns - self.ns) / (ticks - self.ticks) as f64;
             (self.ticks, self.ns) = (ticks, ns);
         }
     }
+}
+
+/// How often both clocks are read for one moment.
+const READINGS: usize = 4;
+
+/// The present moment by both clocks, in ticks and in nanoseconds. Where the thread loses its processor between two clocks,
+/// they are far apart: the closest of several readings counts.
+fn both() -> (u64, i64) {
+    let reading = |_| {
+        let (before, ns, after) = (cputicks(), nanotime(), cputicks());
+        (after.wrapping_sub(before), before, ns)
+    };
+    let (_, ticks, ns) = (0..READINGS).map(reading).min().expect("there are readings");
+    (ticks, ns)
 }

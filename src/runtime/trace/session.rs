@@ -26,7 +26,7 @@ use crate::runtime::trace::pool;
 use crate::runtime::trace::recorder::record;
 use crate::runtime::trace::stack::start_of;
 use crate::runtime::trace::writer::{
-    LATE_NS, PATIENCE_NS, Sink, Writer, is_with_theirs, theirs, try_writer, writer, writer_at_last,
+    Sink, Writer, is_with_theirs, theirs, try_writer, writer, writer_at_last,
 };
 use crate::runtime::world::procresize::for_every_p;
 use crate::runtime::world::stw::{StwReason, start_the_world, stop_the_world};
@@ -164,18 +164,18 @@ pub(crate) fn stop_flight() {
 /// What the flight recorder has; an error if there is none, or if it could record no more.
 pub(crate) fn recording() -> io::Result<Recording> {
     not_in_writer()?;
-    on_thread(|| recording_of(&mut writer(), LATE_NS))?
+    on_thread(|| recording_of(&mut writer()))?
 }
 
 /// [`recording`] in the report of a fatal error, when threads stand still wherever they were; none if one of them has
 /// the writer.
 pub(super) fn recording_at_the_end() -> Option<io::Result<Recording>> {
-    try_writer().map(|mut writer| recording_of(&mut writer, PATIENCE_NS))
+    try_writer().map(|mut writer| recording_of(&mut writer))
 }
 
-fn recording_of(writer: &mut Option<Writer>, late_ns: i64) -> io::Result<Recording> {
+fn recording_of(writer: &mut Option<Writer>) -> io::Result<Recording> {
     let Some(writer) = writer else { return Err(no_flight()) };
-    writer.advance_now(late_ns);
+    writer.advance_now();
     if let Some(error) = writer.broken() {
         return Err(error);
     }
@@ -208,7 +208,7 @@ fn add(change: impl FnOnce(&mut Writer) + Send) -> io::Result<()> {
                 failed = over.result;
             } else if let (Some(writer), Some(change)) = (writer.as_mut(), change.take()) {
                 // At once: what is handed over in between would be missing in the generation.
-                writer.advance_now(LATE_NS);
+                writer.advance_now();
                 change(writer);
             }
         })?;

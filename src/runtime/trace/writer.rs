@@ -29,11 +29,11 @@ const MIN_BYTES: usize = 64 << 10;
 const STUCK_NS: i64 = 10_000_000_000;
 
 /// How long the world may stand still before a generation ends all the same, in nanoseconds.
-pub(super) const PATIENCE_NS: i64 = 20_000_000;
+const PATIENCE_NS: i64 = 20_000_000;
 
 /// How long is waited for records that are late, in nanoseconds: a thread may have done what it has still to say, and
 /// what comes after it waits for that.
-pub(super) const LATE_NS: i64 = 2_000_000_000;
+const LATE_NS: i64 = 2_000_000_000;
 
 /// Where the program wants the trace.
 pub(super) type Sink = Box<dyn Write + Send>;
@@ -230,15 +230,15 @@ impl Writer {
         part.max(self.order.encoder.begun_with).clamp(MIN_BYTES, GENERATION_BYTES)
     }
 
-    /// Takes what there is, also what waits for records that are late, but no longer than `late_ns` for these; and ends
+    /// Takes what there is, also what waits for records that are late, but no longer than [`LATE_NS`] for these; and ends
     /// the generation as soon as it may end: in a moment. In the report of a fatal error the world may stand still for
     /// good.
-    pub(super) fn advance_now(&mut self, late_ns: i64) {
+    pub(super) fn advance_now(&mut self) {
         let (asked, began) = (cputicks(), nanotime());
         self.drain_all();
         loop {
             let most = patience(match (waits(asked), self.order.may_end()) {
-                (true, _) => late_ns,
+                (true, _) => LATE_NS,
                 (false, false) => PATIENCE_NS,
                 (false, true) => break,
             });
@@ -281,7 +281,7 @@ impl Writer {
 
     /// Writes no more, and returns what has become of it.
     pub(super) fn detach(&mut self) -> io::Result<()> {
-        self.advance_now(LATE_NS);
+        self.advance_now();
         let flushed = self.sink.take().map_or(Ok(()), |mut sink| {
             let flushed = theirs(|| sink.flush());
             flushed.and(drop_theirs(sink))

@@ -53,6 +53,12 @@ impl Process {
         self
     }
 
+    /// Adds settings to `GODEBUG`, behind those that all of the suite has.
+    pub fn also(self, settings: &str) -> Self {
+        let said = env::var("GODEBUG").unwrap_or_default();
+        self.env("GODEBUG", &format!("{said},{settings}"))
+    }
+
     /// Starts it, with pipes to and from it.
     pub fn start(mut self) -> Child {
         self.0.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

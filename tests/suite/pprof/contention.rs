@@ -10,7 +10,7 @@ use gosched::{go, run, select, time};
 
 use super::decode;
 use crate::harness::goroutines::go_until_it_waits;
-use crate::harness::tests;
+use crate::harness::{run_with_procs, tests};
 
 tests! {
     a_wait_has_its_count_and_its_time
@@ -214,9 +214,10 @@ fn a_rate_counts_what_it_leaves_out() {
         (0..WAITS).for_each(|_| from.recv().unwrap());
     }
 
-    // A wait here takes a microsecond; on a machine that is busy with other things some take much longer.
+    // A wait here takes a microsecond; on a machine that is busy with other things some take much longer. With one P no
+    // value goes from thread to thread, which may take a time slice each there.
     set_block_profile_rate(20_000);
-    run(|| {
+    run_with_procs(1, || {
         let (tx, rx) = bounded(0);
         let receiving = go(move || receives(&rx));
         (0..WAITS).for_each(|_| tx.send(()).unwrap());

@@ -34,6 +34,7 @@ tests! {
     result_that_panics_when_dropped
     while_a_goroutine_is_looked_at
     while_stds_lock_is_held_for_good
+    while_nothing_reads_stderr
     more_threads_than_allowed
     fewer_threads_allowed_than_there_are
     panic_while_panicking
@@ -244,6 +245,7 @@ fn while_stds_lock_is_held_for_good(test: Test) {
                     drop(black_box(Backtrace::force_capture()));
                 }
             });
+            // By then the thread is most likely in there.
             thread::sleep(Duration::from_millis(20));
             // SAFETY: the handler waits, and touches nothing; the thread never ends.
             unsafe {
@@ -254,9 +256,29 @@ fn while_stds_lock_is_held_for_good(test: Test) {
             proc::fatal("over");
         });
     });
-    let ended = process.end();
+    // It waits for the lock for half a second.
+    let ended = process.also("patience=50").end();
     ended.fatal("over").says("\ngoroutine 1 [running").says("(...)\n\t");
     assert!(!ended.stderr.contains("took too long"), "it was given up:\n{}", ended.stderr);
+}
+
+/// The process ends all the same.
+fn while_nothing_reads_stderr(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let full = [0; 1 << 10];
+            // SAFETY: stderr is a pipe; what is written of `full` is all of it.
+            unsafe {
+                assert_eq!(libc::fcntl(libc::STDERR_FILENO, libc::F_SETFL, libc::O_NONBLOCK), 0);
+                while libc::write(libc::STDERR_FILENO, full.as_ptr().cast(), full.len()) > 0 {}
+                assert_eq!(libc::fcntl(libc::STDERR_FILENO, libc::F_SETFL, 0), 0);
+            }
+            proc::fatal("over");
+        });
+    });
+    // It is given up after 300 ms.
+    let mut child = process.also("patience=1").start();
+    assert_eq!(child.wait().expect("it is a child").code(), Some(2));
 }
 
 fn more_threads_than_allowed(test: Test) {

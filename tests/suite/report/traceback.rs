@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::thread;
 
 use gosched::chan::{Receiver, bounded};
-use gosched::runtime2::{G, GPREEMPTED, TraceBlockReason, WaitReason};
+use gosched::runtime2::{G, GPREEMPTED, GSCANWAITING, GWAITING, TraceBlockReason, WaitReason};
 use gosched::{blocking, go, goid, morestack_check, preemptible, proc, run, yield_now};
 
 use crate::asm::probes::probes_waits;
@@ -354,10 +354,12 @@ fn minutes(test: Test) {
             });
             let gp = until_it_waits(&RAW);
             let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-            // SAFETY: the kernel fills `now`; the goroutine waits, and only the runtime reads the field.
+            // SAFETY: the kernel fills `now`; the goroutine waits, and with the scan bit the field is the caller's.
             unsafe {
                 libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now);
+                while !proc::castogscanstatus(gp, GWAITING, GSCANWAITING) {}
                 (*gp).waitsince.set(now.tv_sec * 1_000_000_000 - 200_000_000_000);
+                proc::casfrom_gscanstatus(gp, GSCANWAITING, GWAITING);
             }
             let dump = dump();
             assert_part(part(&dump, raw_goid()), "chan receive, 3 minutes", &["traceback::inner"]);

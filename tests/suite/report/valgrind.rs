@@ -15,13 +15,13 @@ use gosched::sync::{Mutex, WaitGroup};
 use gosched::time::{Timer, sleep};
 use gosched::{Builder, blocking, go, lock_os_thread, morestack_check, proc, run, select, yield_now};
 
-use crate::harness::{Test, tests};
+use crate::harness::{Test, rounds, tests};
 
 tests! {
-    finds_nothing_wrong
-    a_tree_is_silent
-    an_overstep_is_reported
-    an_uninitialised_value_is_reported
+    #[slow] finds_nothing_wrong
+    #[slow] a_tree_is_silent
+    #[slow] an_overstep_is_reported
+    #[slow] an_uninitialised_value_is_reported
 }
 
 const MS: Duration = Duration::from_millis(1);
@@ -144,7 +144,8 @@ fn valgrind(test: Test) -> Option<Command> {
 
 /// Fails unless valgrind finds nothing wrong, with guard regions, of which it knows nothing, and without.
 fn is_silent(test: Test, body: impl Fn()) {
-    for guard in ["", "mprotect"] {
+    let guards = ["", "mprotect"];
+    for guard in &guards[..rounds(guards.len())] {
         let Some(valgrind) = valgrind(test) else { return };
         let process = test.process(&body).env("GOSCHED_GUARD", guard).env("GODEBUG", "asyncpreemptoff=1");
         let ended = process.started_by(valgrind).end();

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use gosched::labels::with_labels;
 use gosched::pprof::{self, Profile};
@@ -13,11 +12,11 @@ use gosched::{Builder, go, run, scope, set_gomaxprocs, yield_now};
 use super::reader;
 use super::summary::Summary;
 use crate::harness::goroutines::others_ended;
-use crate::harness::{Test, tests};
+use crate::harness::{Test, rounds, tests};
 
 tests! {
     a_tracer_of_the_programs_gets_the_same_events
-    profiles_are_made_meanwhile
+    #[slow] profiles_are_made_meanwhile
     processors_that_come_back_are_known
 }
 
@@ -54,17 +53,22 @@ fn a_tracer_of_the_programs_gets_the_same_events(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// All of it at once, for some seconds: they interrupt each other.
+/// All of it at once, each often: they interrupt each other.
 fn profiles_are_made_meanwhile(test: Test) {
+    const OFTEN: usize = 200;
     let process = test.process(|| {
         run(|| {
             pprof::set_cpu_profile_rate(1_000);
-            let end = Instant::now() + Duration::from_secs(3);
-            let goes_on = || Instant::now() < end;
+            let left = AtomicUsize::new(3);
+            let often = |f: &dyn Fn()| {
+                (0..rounds(OFTEN)).for_each(|_| f());
+                left.fetch_sub(1, Ordering::Relaxed);
+            };
+            let (often, left) = (&often, &left);
             scope(|s| {
                 for i in 0..4 {
                     s.go(move || {
-                        while goes_on() {
+                        while left.load(Ordering::Relaxed) > 0 {
                             with_labels([("number", i.to_string())], || {
                                 go(|| yield_now()).join().unwrap();
                                 std::hint::black_box((0..1_000).sum::<u64>());
@@ -73,23 +77,23 @@ fn profiles_are_made_meanwhile(test: Test) {
                     });
                 }
                 s.go(|| {
-                    while goes_on() {
+                    often(&|| {
                         pprof::start_cpu_profile().unwrap();
                         (0..100).for_each(|_| yield_now());
                         pprof::stop_cpu_profile(&mut io::sink()).unwrap();
-                    }
+                    });
                 });
                 s.go(|| {
-                    while goes_on() {
+                    often(&|| {
                         Profile::ALL.iter().for_each(|profile| profile.write_to(&mut io::sink()).unwrap());
-                    }
+                    });
                 });
                 s.go(|| {
-                    while goes_on() {
+                    often(&|| {
                         trace::start(io::sink()).unwrap();
                         (0..100).for_each(|_| yield_now());
                         trace::stop().unwrap();
-                    }
+                    });
                 });
             });
         });

@@ -16,7 +16,7 @@ use gosched::{Builder, JoinHandle, blocking, proc, run, trace};
 
 use super::reader::read;
 use super::summary::Summary;
-use crate::harness::goroutines::until_it_waits;
+use crate::harness::goroutines::{until_it_waits, wait_until};
 use crate::harness::{Test, tests};
 
 tests! {
@@ -130,7 +130,10 @@ fn receives(measured: &mut Measured) {
         drop(region);
         (begins, [within, begins.elapsed()])
     });
-    until_it_waits(&RECEIVER);
+    let gp = until_it_waits(&RECEIVER);
+    // Its thread says that it waits before it leaves it.
+    // SAFETY: G's are never freed.
+    wait_until(|| unsafe { (*gp).m.get().is_none() });
     let waits = Instant::now();
     let sender = named("sender", move || {
         thread::sleep(LENGTH);

@@ -65,8 +65,8 @@ fn timeout() -> Duration {
     percent * Duration::from_millis(50)
 }
 
-/// Fails unless a process says this that has failed because its time was over. On a slow machine its goroutines may not
-/// have come to what they do by then: so it has more and more time.
+/// Fails unless a process says this that has failed because its time was over. On a slow machine
+/// its goroutines may not have come to what they do by then: so it has more and more time.
 fn fails_in_time(process: impl Fn() -> Process, says: &[&str]) {
     let ends = |percent: i32| {
         let percent = percent.to_string();
@@ -116,7 +116,8 @@ fn leaks_are_allowed() {
     assert!(!left.is_finished());
 }
 
-/// Does `body` in a process that waits for goroutines that are about to end as long as a slow machine needs.
+/// Does `body` in a process that waits for goroutines that are about to end as long as a slow
+/// machine needs.
 fn patiently(test: Test, body: impl FnOnce()) {
     test.process(body).also("period=10000").end().with("exit status: 0");
 }

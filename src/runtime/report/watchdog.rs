@@ -13,14 +13,15 @@ use crate::runtime::base::print::eprintln;
 
 /// How often the watchdog looks, in microseconds.
 const TICK: i64 = 100_000;
-/// The ticks that a report has until the first goroutine, and then for each: that may take long, as the symbols of a
-/// large program are read with the first name.
+/// The ticks that a report has until the first goroutine, and then for each: that may take long, as
+/// the symbols of a large program are read with the first name.
 const FOR_EACH: i32 = 300;
 /// The ticks after which a lock that isn't free is taken for one that never will be.
 const LOCKED: i32 = 10;
 
-/// How many steps of a report are ended. One that waits for a lock for good is given up in a second: without a limit, a
-/// report of a million goroutines that each need that lock would take a week.
+/// How many steps of a report are ended. One that waits for a lock for good is given up in a
+/// second: without a limit, a report of a million goroutines that each need that lock would take a
+/// week.
 const STEPS: i32 = 20;
 
 /// The ticks that are left.
@@ -94,7 +95,8 @@ fn end_step(context: &mut Sigctxt<'_>) -> bool {
     can_end
 }
 
-/// Ends the process, and says why, unless that could take for ever: what reads stderr may have stopped reading.
+/// Ends the process, and says why, unless that could take for ever: what reads stderr may have
+/// stopped reading.
 fn give_up() -> ! {
     let mut stderr = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
     // SAFETY: passes one such struct.

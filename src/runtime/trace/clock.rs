@@ -43,8 +43,8 @@ impl Clock {
 /// How often both clocks are read for one moment.
 const READINGS: usize = 4;
 
-/// The present moment by both clocks, in ticks and in nanoseconds. Where the thread loses its processor between two clocks,
-/// they are far apart: the closest of several readings counts.
+/// The present moment by both clocks, in ticks and in nanoseconds. Where the thread loses its
+/// processor between two clocks, they are far apart: the closest of several readings counts.
 fn both() -> (u64, i64) {
     let reading = |_| {
         let (before, ns, after) = (cputicks(), nanotime(), cputicks());

@@ -230,9 +230,9 @@ impl Writer {
         part.max(self.order.encoder.begun_with).clamp(MIN_BYTES, GENERATION_BYTES)
     }
 
-    /// Takes what there is, also what waits for records that are late, but no longer than [`LATE_NS`] for these; and ends
-    /// the generation as soon as it may end: in a moment. In the report of a fatal error the world may stand still for
-    /// good.
+    /// Takes what there is, also what waits for records that are late, but no longer than
+    /// [`LATE_NS`] for these; and ends the generation as soon as it may end: in a moment. In the
+    /// report of a fatal error the world may stand still for good.
     pub(super) fn advance_now(&mut self) {
         let (asked, began) = (cputicks(), nanotime());
         self.drain_all();

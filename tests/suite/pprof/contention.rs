@@ -214,8 +214,9 @@ fn a_rate_counts_what_it_leaves_out() {
         (0..WAITS).for_each(|_| from.recv().unwrap());
     }
 
-    // A wait here takes a microsecond; on a machine that is busy with other things some take much longer. With one P no
-    // value goes from thread to thread, which may take a time slice each there.
+    // A wait here takes a microsecond; on a machine that is busy with other things some take much
+    // longer. With one P no value goes from thread to thread, which may take a time slice each
+    // there.
     set_block_profile_rate(20_000);
     run_with_procs(1, || {
         let (tx, rx) = bounded(0);

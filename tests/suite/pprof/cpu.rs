@@ -33,8 +33,8 @@ tests! {
     rates
 }
 
-/// For how long a goroutine is on a processor, however busy the machine is: at 100 samples per second, one of it is
-/// certain.
+/// For how long a goroutine is on a processor, however busy the machine is: at 100 samples per
+/// second, one of it is certain.
 const LONG: Duration = Duration::from_millis(100);
 
 /// How long the program, or the calling thread, was on processors.
@@ -45,7 +45,8 @@ fn on_processors(clock: libc::clockid_t) -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Does something again and again, until the program was on processors for [`LONG`]: it alone does much.
+/// Does something again and again, until the program was on processors for [`LONG`]: it alone does
+/// much.
 fn for_long(mut something: impl FnMut()) {
     let time = || on_processors(libc::CLOCK_PROCESS_CPUTIME_ID);
     let since = time();
@@ -54,8 +55,8 @@ fn for_long(mut something: impl FnMut()) {
     }
 }
 
-/// Computes, whatever others do, until its thread was on a processor for [`LONG`]. It comes to no check, and so keeps its
-/// thread.
+/// Computes, whatever others do, until its thread was on a processor for [`LONG`]. It comes to no
+/// check, and so keeps its thread.
 #[inline(never)]
 fn computes() {
     let time = || on_processors(libc::CLOCK_THREAD_CPUTIME_ID);
@@ -105,9 +106,10 @@ fn profiled(f: impl FnOnce()) -> decode::Profile {
     profile
 }
 
-/// [`profiled`], of what has enough samples, as `has_enough` says. The kernel looks at the timers of the threads that run
-/// at its ticks: one that runs between these only, as where others take turns with it, may have none. So there are several
-/// tries; the last profile is returned in any case.
+/// [`profiled`], of what has enough samples, as `has_enough` says. The kernel looks at the timers
+/// of the threads that run at its ticks: one that runs between these only, as where others take
+/// turns with it, may have none. So there are several tries; the last profile is returned in any
+/// case.
 fn sampled(has_enough: impl Fn(&decode::Profile) -> bool, f: impl Fn()) -> decode::Profile {
     const TRIES: usize = 20;
     let tries = (1..TRIES).map(|_| profiled(&f)).find(has_enough);

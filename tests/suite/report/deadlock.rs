@@ -241,7 +241,8 @@ fn no_deadlock_between_two_calls_of_run(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// The setting with which a deadlock beside another thread is told after 100 ms, in place of two seconds.
+/// The setting with which a deadlock beside another thread is told after 100 ms, in place of two
+/// seconds.
 const SOON: &str = "period=5";
 
 /// Longer than that.
@@ -377,8 +378,9 @@ fn waits_that_may_end_are_not_told(test: Test) {
     }
 }
 
-/// A thread wakes a goroutine all the time, each time before a deadlock would be told, for longer than that takes. Where
-/// the machine has it come too late once, this says nothing, and the thread tries again.
+/// A thread wakes a goroutine all the time, each time before a deadlock would be told, for longer
+/// than that takes. Where the machine has it come too late once, this says nothing, and the thread
+/// tries again.
 fn a_thread_that_comes_again_and_again_is_not_told(test: Test) {
     /// A deadlock is told after 400 ms.
     const PERIOD: &str = "period=20";

@@ -198,8 +198,8 @@ pub fn output(mut gdb: Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// Fails unless a debuggee stops at these breakpoints, one after the other, and gdb sees the frames of these cases there.
-/// One gdb looks at all, as it takes seconds to read a program.
+/// Fails unless a debuggee stops at these breakpoints, one after the other, and gdb sees the frames
+/// of these cases there. One gdb looks at all, as it takes seconds to read a program.
 fn assert_stops(debuggee: Process, stops: &[(&str, &Case)]) {
     const STOP: &str = "this is the next stop";
     let mut commands = Vec::new();

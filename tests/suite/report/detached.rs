@@ -119,8 +119,8 @@ fn a_fatal_error(test: Test) {
     assert_eq!(stderr.matches("\" [running").count(), HOGS + 1, "{stderr}");
 }
 
-/// A report looks at one after the other. Where the machine is slow, the P may go from hand to hand meanwhile, and who
-/// prints may lose it: so there are reports until one has all of them detached.
+/// A report looks at one after the other. Where the machine is slow, the P may go from hand to hand
+/// meanwhile, and who prints may lose it: so there are reports until one has all of them detached.
 fn schedtrace(test: Test) {
     let process = test.process(|| {
         run(|| {

@@ -98,7 +98,8 @@ fn one_a_second_for_a_place(test: Test) {
             eprintln!("\n{} seconds", begun.elapsed().as_nanos() / SECOND.as_nanos());
         }
     });
-    // How often it was told until then. Where the machine is slow, other goroutines may be told of, too.
+    // How often it was told until then. Where the machine is slow, other goroutines may be told of,
+    // too.
     let place = format!("created at {}:{line}:", file!());
     let is_it = |line: &&str| line.contains(&place) && line.contains(KEEPS);
     let told = |stderr: &str| {

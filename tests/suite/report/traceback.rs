@@ -354,7 +354,8 @@ fn minutes(test: Test) {
             });
             let gp = until_it_waits(&RAW);
             let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-            // SAFETY: the kernel fills `now`; the goroutine waits, and with the scan bit the field is the caller's.
+            // SAFETY: the kernel fills `now`; the goroutine waits, and with the scan bit the field
+            // is the caller's.
             unsafe {
                 libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now);
                 while !proc::castogscanstatus(gp, GWAITING, GSCANWAITING) {}

@@ -55,7 +55,7 @@ const AT_CHECKS: usize = 3;
 /// Rounds of a loop: long enough to be interrupted in.
 const ROUNDS: u64 = 10_000;
 
-/// Without `STRESS_SECONDS`, a test ends after so many preemptions.
+/// The preemptions after which a test ends, without `STRESS_SECONDS`.
 const ENOUGH: usize = 2_000;
 
 /// The goroutines.

@@ -22,14 +22,15 @@ loom::thread_local! {
     static FENCE_IS_DUE: std::cell::Cell<bool> = std::cell::Cell::new(false);
 }
 
-/// Checks a model, with at most so many preemptions if there is a bound, and the fences at both places.
+/// Checks a model, with the fences at both places. A bound of preemptions is the model's, or a lower one of
+/// the environment (`LOOM_MAX_PREEMPTIONS`).
 #[cfg(test)]
 pub(crate) fn check(preemption_bound: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
     let model = std::sync::Arc::new(model);
     for after_the_first in [false, true] {
         AFTER_THE_FIRST.set(after_the_first);
         let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = preemption_bound;
+        builder.preemption_bound = builder.preemption_bound.into_iter().chain(preemption_bound).min();
         // A stop of the world takes many steps.
         builder.max_branches = 10_000;
         let model = model.clone();

@@ -217,7 +217,8 @@ fn in_the_scheduler(test: Test) {
         run(|| {
             let mentions =
                 |sample: &Sample, what: &str| sample.stack.iter().any(|frame| frame.function.contains(what));
-            // Where the crate has no debug information, all that is inlined in a switch has its name.
+            // Where the crate has no debug information, all that is inlined in a switch has its
+            // name.
             let there =
                 |sample: &Sample| mentions(sample, "::runtime::sched::") || mentions(sample, "gosched_mcall");
             let is_there = |profile: &decode::Profile| profile.samples.iter().any(there);

@@ -22,8 +22,8 @@ loom::thread_local! {
     static FENCE_IS_DUE: std::cell::Cell<bool> = std::cell::Cell::new(false);
 }
 
-/// Checks a model, with the fences at both places. A bound of preemptions is the model's, or a lower one of
-/// the environment (`LOOM_MAX_PREEMPTIONS`).
+/// Checks a model, with the fences at both places. A bound of preemptions is the model's, or a
+/// lower one of the environment (`LOOM_MAX_PREEMPTIONS`).
 #[cfg(test)]
 pub(crate) fn check(preemption_bound: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
     let model = std::sync::Arc::new(model);

@@ -277,6 +277,9 @@ fn page_tables_are_freed() -> bool {
 
 /// 256 KiB of room, of which nobody takes any, are an eighth of a page table.
 fn page_tables(test: Test) {
+    if test.skipped_in_emulator("the page tables are the emulator's, too") {
+        return;
+    }
     let process = test.process(|| {
         // In a debug build it would be 1 MiB.
         set_default_stack_size(256 << 10).unwrap();

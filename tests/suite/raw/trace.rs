@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use std::{panic, thread};
+use std::{env, panic, thread};
 
 use gosched::chan::bounded;
 use gosched::labels::{labels_of, with_labels};
@@ -147,8 +147,14 @@ const EVENTS: [(&str, usize); 8] = [
 /// Also where goroutines lose their P's all the time.
 fn events_come_in_an_order_that_makes_sense(test: Test) {
     for (godebug, detachments) in [("detach=0", 0), ("detach=1", 3), ("detach=2", 3)] {
-        let process = test.process(|| events_come_in_order(detachments));
-        process.env("GODEBUG", godebug).end().with("exit status: 0");
+        let process = test.process(|| {
+            events_come_in_order(env::var("DETACHMENTS").unwrap().parse().unwrap());
+        });
+        process
+            .env("GODEBUG", godebug)
+            .env("DETACHMENTS", &detachments.to_string())
+            .end()
+            .with("exit status: 0");
     }
 }
 

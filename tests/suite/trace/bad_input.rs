@@ -1,5 +1,6 @@
 //! What a program can do wrong, and what can happen to its file.
 
+use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -470,16 +471,17 @@ fn a_schedule_that_fails_is_traced(test: Test) {
 
 fn what_was_recorded_before_the_end_is_there(test: Test) {
     let causes: [fn(); 3] = [|| gosched::proc::throw("on purpose"), || _ = overflow(0), wait_for_ever];
-    for (i, cause) in causes.into_iter().enumerate() {
+    for i in 0..causes.len() {
         let path = path(&format!("crash-{i}"));
-        let process = test.process(move || {
+        let process = test.process(|| {
+            let cause = causes[env::var("CAUSE").unwrap().parse::<usize>().unwrap()];
             run(|| {
                 gosched::Builder::new().name("just before").go(yield_now).unwrap().join().unwrap();
                 cause();
             });
         });
         let settings = format!("deadlock=fatal,tracecrash={}", path.display());
-        let ended = process.env("GODEBUG", &settings).end();
+        let ended = process.env("GODEBUG", &settings).env("CAUSE", &i.to_string()).end();
         ended.with("exit status: 2").says(&format!("the trace of the last seconds is in {}", path.display()));
         let trace = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();

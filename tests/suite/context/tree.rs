@@ -17,6 +17,7 @@ use crate::harness::{Test, tests};
 tests! {
     the_background_never_ends
     children_end_with_their_parents
+    children_beside_one_that_has_ended
     the_earliest_deadline_counts
     a_deadline_that_has_passed
     the_first_reason_stays
@@ -59,6 +60,17 @@ fn children_end_with_their_parents() {
         let (late, _cancel_late) = right.with_timeout(LONG);
         assert_eq!((late.err(), late.done().try_recv()), (CANCELED, Err(TryRecvError::Disconnected)));
     });
+}
+
+fn children_beside_one_that_has_ended() {
+    for ended in 0..3 {
+        let (root, cancel) = Context::background().with_cancel();
+        let children: [_; 3] = std::array::from_fn(|_| root.with_cancel());
+        children[ended].1.cancel();
+        cancel.cancel();
+        let errors = children.each_ref().map(|(ctx, _)| ctx.err());
+        assert_eq!(errors, [CANCELED; 3], "child {ended} had ended");
+    }
 }
 
 fn the_earliest_deadline_counts() {

@@ -19,6 +19,8 @@ tests! {
     timers_that_are_due_at_once_come_in_any_order
     many_timers_at_one_instant
     a_stopped_timer_does_nothing
+    timers_that_are_reset_to_earlier
+    a_run_has_no_timers_of_the_last
     the_clock_stands_still_while_one_can_run
     synctest_waits_for_the_others
     synctest_tells_of_a_deadlock
@@ -113,6 +115,32 @@ fn a_stopped_timer_does_nothing() {
         // Both are due at once: one comes first.
         assert_eq!(usize::from(!stopper.join().unwrap()), fired.load(Ordering::Relaxed));
     });
+}
+
+fn timers_that_are_reset_to_earlier() {
+    synctest::test(|| {
+        let start = now();
+        let timers: Vec<_> = (0..3).map(|_| Timer::new(10 * HOUR)).collect();
+        // The earliest is neither the first nor the last.
+        for (timer, hours) in timers.iter().zip([3, 1, 2]) {
+            assert!(timer.reset(hours * HOUR));
+        }
+        for (i, hours) in [(1, 1), (2, 2), (0, 3)] {
+            assert_eq!(timers[i].c().recv().unwrap() - start, hours * HOUR);
+            assert_eq!(now() - start, hours * HOUR);
+        }
+    });
+}
+
+fn a_run_has_no_timers_of_the_last() {
+    static FIRED: AtomicUsize = AtomicUsize::new(0);
+    let found = Explorer::new().iterations(1).check(|| {
+        std::mem::forget(Timer::after_func(HOUR, || _ = FIRED.fetch_add(1, Ordering::Relaxed)));
+        panic!("before it is due");
+    });
+    assert_eq!(found.unwrap_err().kind(), FailureKind::Panic);
+    Explorer::new().iterations(1).run(|| sleep(2 * HOUR));
+    assert_eq!(FIRED.load(Ordering::Relaxed), 0);
 }
 
 fn the_clock_stands_still_while_one_can_run() {

@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use gosched::chan::{Sender, bounded};
-use gosched::{go, proc, run, scope, yield_now};
+use gosched::{go, lock_os_thread, proc, run, scope, yield_now};
 
 use crate::harness::goroutines::wait_until;
-use crate::harness::{rounds, run_with_procs, tests};
+use crate::harness::{rounds, run_lean, run_with_procs, tests};
 
 tests! {
     a_goroutine_that_parks_while_it_panics_keeps_its_thread
     a_caught_panic_frees_the_thread
+    a_caught_panic_leaves_the_programs_lock
     a_locked_goroutine_stays_on_its_thread
     nothing_else_runs_on_a_locked_thread
     threads_of_locked_goroutines_are_used_again
@@ -85,6 +86,32 @@ fn a_caught_panic_frees_the_thread() {
             unsafe { proc::locked_os_thread() }
         });
         assert!(!handle.join().unwrap());
+    });
+}
+
+/// A panic that parks locks its goroutine to the thread, too, and takes back no more than that.
+fn a_caught_panic_leaves_the_programs_lock() {
+    run_lean(|| {
+        go(|| {
+            let lock = lock_os_thread();
+            let (waker, wake) = bounded::<()>(0);
+            let (seen, _saw) = bounded(1);
+            go(move || drop(waker));
+            let parks = ParksInDrop { wake, seen };
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                let _parks = parks;
+                resume_unwind(Box::new(()))
+            }));
+            assert!(caught.is_err());
+            yield_now();
+            // SAFETY: on a goroutine.
+            assert!(unsafe { proc::locked_os_thread() });
+            drop(lock);
+            // SAFETY: likewise.
+            assert!(!unsafe { proc::locked_os_thread() });
+        })
+        .join()
+        .unwrap();
     });
 }
 

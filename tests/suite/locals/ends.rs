@@ -20,6 +20,7 @@ tests! {
     a_destructor_that_parks
     what_a_destructor_makes
     keys_of_the_c_library
+    a_key_that_was_made_again
     what_its_result_uses
     what_a_result_uses_that_nobody_takes
     a_result_while_destructors_run
@@ -153,6 +154,36 @@ fn keys_of_the_c_library(test: Test) {
         assert_eq!(dropped(), 30 * 11);
         // SAFETY: nobody uses them any more.
         keys.into_iter().for_each(|key| assert_eq!(unsafe { libc::pthread_key_delete(key) }, 0));
+    });
+}
+
+/// A key's destructor doesn't get what was set for a deleted key with the same number.
+fn a_key_that_was_made_again(test: Test) {
+    unsafe extern "C" fn count(value: *mut c_void) {
+        DROPPED.fetch_add(value.addr(), Ordering::SeqCst);
+    }
+    with_procs(test, || {
+        let again = own(|| {
+            let make = || {
+                let mut key = 0;
+                // SAFETY: the destructor takes any value.
+                assert_eq!(unsafe { libc::pthread_key_create(&mut key, Some(count)) }, 0);
+                key
+            };
+            let key = make();
+            // SAFETY: a key of this test's, which nobody else uses.
+            unsafe {
+                assert_eq!(libc::pthread_setspecific(key, std::ptr::without_provenance(10)), 0);
+                assert_eq!(libc::pthread_key_delete(key), 0);
+            }
+            let again = make();
+            assert_eq!(again, key, "the C library takes the first one that is free");
+            again
+        });
+        let key = again.join().unwrap();
+        assert_eq!(dropped(), 0);
+        // SAFETY: nobody uses it any more.
+        assert_eq!(unsafe { libc::pthread_key_delete(key) }, 0);
     });
 }
 

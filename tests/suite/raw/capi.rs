@@ -113,6 +113,8 @@ unsafe fn make_and_free() {
         // Of a size that none was made of before, and with more than a small buffer.
         assert_eq!(gosched_chan_make(12_345, 100, &mut chan), 0);
         gosched_chan_free(chan);
+        assert_eq!(gosched_chan_make((1 << 16) - 1, 1, &mut chan), 0);
+        gosched_chan_free(chan);
         assert_eq!(gosched_chan_make(1 << 16, 1, &mut chan), libc::EINVAL);
         assert_eq!(gosched_chan_make(1 << 15, usize::MAX >> 8, &mut chan), libc::ENOMEM);
         assert!(chan.is_null());

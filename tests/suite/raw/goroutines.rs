@@ -10,9 +10,9 @@ use gosched::proc::{self, GList, getg};
 use gosched::runtime2::{G, GCOPYSTACK, GRUNNING, GSCAN, GWAITING, TraceBlockReason, WaitReason};
 use gosched::{go, run, scope, yield_now};
 
-use crate::harness::goroutines::{arg, wait_until};
+use crate::harness::goroutines::{arg, others_ended, wait_until};
 use crate::harness::storm::storm;
-use crate::harness::{run_with_procs, tests};
+use crate::harness::{Test, run_with_procs, tests};
 
 tests! {
     newproc_passes_its_argument
@@ -26,6 +26,7 @@ tests! {
     a_panic_goes_through_systemstack
     mcall_leaves_and_gogo_comes_back
     a_list_of_goroutines_is_injected
+    a_list_longer_than_a_queue_is_counted
     a_state_can_be_changed_and_put_back
     poll_work_sees_what_waits
     acquirem_holds_the_m
@@ -342,6 +343,32 @@ fn a_list_of_goroutines_is_injected() {
         go(inject).join().unwrap();
         wait_until(|| WOKEN.load(Ordering::Acquire) == 3 * N);
     });
+}
+
+/// A part of it goes to the global queue, which counts that part alone.
+fn a_list_longer_than_a_queue_is_counted(test: Test) {
+    const N: usize = 300;
+    static WAITING: [Parked; N] = [const { Parked::new(ptr::null_mut()) }; N];
+    unsafe extern "C" fn body(i: *mut c_void) {
+        // SAFETY: on a goroutine, which the test takes.
+        unsafe { park(&WAITING[i.addr()]) };
+    }
+    let process = test.process(|| {
+        run_with_procs(1, || {
+            for i in 0..N {
+                // SAFETY: `body` fits its stack.
+                unsafe { proc::newproc(Some(body), ptr::without_provenance_mut(i)) };
+            }
+            let list = GList::default();
+            // SAFETY: they have parked, and G's are never freed.
+            WAITING.iter().for_each(|parked| list.push(unsafe { &*take(parked) }));
+            // SAFETY: likewise.
+            unsafe { proc::injectglist(&list) };
+            others_ended();
+            proc::schedtrace(false);
+        });
+    });
+    process.end().with("exit status: 0").says("runqueue=0 [0]\n");
 }
 
 fn a_state_can_be_changed_and_put_back() {

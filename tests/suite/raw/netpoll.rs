@@ -38,6 +38,8 @@ tests! {
     on_a_thread
     before_the_runtime_has_started
     deadlock_after_the_last_wait
+    deadlock_while_nobody_is_waited_for
+    a_deadline_that_both_had
     no_deadlock_while_one_waits
     the_pollers_own_descriptors
 }
@@ -335,6 +337,56 @@ fn deadlock_after_the_last_wait(test: Test) {
 }
 
 /// The other end is another process's.
+/// The poller sleeps without a limit when the last wait ends, and has no more to wait for.
+fn deadlock_while_nobody_is_waited_for(test: Test) {
+    if test.deadlock_unseen() {
+        return;
+    }
+    for procs in ["2", "4"] {
+        let process = test.process(|| {
+            run(|| {
+                let (a, _b) = stream_pair();
+                let a = Arc::new(a);
+                let reader = {
+                    let a = a.clone();
+                    go(move || drop(read_one(&*a)))
+                };
+                let_them_wait();
+                // Another M finds nothing to do, and polls.
+                go(|| ()).join().unwrap();
+                thread::sleep(20 * MS);
+                a.close();
+                reader.join().unwrap();
+                let (_tx, rx) = bounded::<()>(0);
+                let _ = rx.recv();
+            });
+        });
+        let ended = process.env("GOMAXPROCS", procs).end();
+        ended.with("exit status: 2").says("fatal error: all goroutines are asleep - deadlock!\n");
+    }
+}
+
+/// The timer of a deadline for both ends the read alone when the write has another one.
+fn a_deadline_that_both_had(test: Test) {
+    const HOUR_NS: i64 = 3_600_000_000_000;
+    with_one_p_and_several(test, || {
+        for for_writing in [0, HOUR_NS] {
+            let (socket, _other) = UnixStream::pair().unwrap();
+            poll_runtime_poll_server_init().unwrap();
+            // SAFETY: it is open until the close, and nobody waits any more then.
+            unsafe {
+                let pd = poll_runtime_poll_open(socket.as_raw_fd()).unwrap();
+                poll_runtime_poll_set_deadline(pd, 10_000_000, true, true);
+                poll_runtime_poll_set_deadline(pd, for_writing, false, true);
+                assert_eq!(poll_runtime_poll_wait(pd, Mode::Read), Err(PollError::Timeout));
+                assert!(poll_runtime_poll_reset(pd, Mode::Write).is_ok());
+                poll_runtime_poll_unblock(pd);
+                poll_runtime_poll_close(pd);
+            }
+        }
+    });
+}
+
 fn no_deadlock_while_one_waits(test: Test) {
     with_one_p_and_several(test, || {
         let mut child = Command::new("sleep").arg("0.1").stdout(Stdio::piped()).spawn().unwrap();

@@ -2,11 +2,12 @@
 //! `schedtrace-go1.22.10.txt` is what a Go program wrote.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::time::sleep;
-use gosched::{go, lock_os_thread, proc, run, yield_now};
+use gosched::{Builder, go, lock_os_thread, proc, run, yield_now};
 
 use crate::harness::{Test, tests};
 
@@ -15,6 +16,7 @@ tests! {
     details_are_gos
     each_thing_is_where_it_is
     when_it_is_asked_for
+    dead_goroutines_of_each_kind
 }
 
 const GO: &str = include_str!("schedtrace-go1.22.10.txt");
@@ -186,4 +188,28 @@ fn when_it_is_asked_for(test: Test) {
     let lines = Line::all(&ended.stderr);
     assert_eq!(lines[0].queues.len(), 3, "nothing was traced before there was anything: {lines:?}");
     assert!(lines[1..].iter().any(|line| line.subject == "P2"), "{lines:?}");
+}
+
+fn dead_goroutines_of_each_kind(test: Test) {
+    let kinds: [fn(Builder) -> Builder; 2] = [
+        Builder::own_locals,
+        // SAFETY: the goroutine uses no thread-local.
+        |builder| unsafe { builder.shared_locals() },
+    ];
+    for i in 0..kinds.len() {
+        let process = test.process(|| {
+            let kind = kinds[env::var("KIND").unwrap().parse::<usize>().unwrap()];
+            run(|| {
+                // One that had lost its P would end elsewhere.
+                proc::set_detach(false);
+                kind(Builder::new()).go(|| ()).unwrap().join().unwrap();
+                proc::schedtrace(true);
+            });
+        });
+        let ended = process.env("GOMAXPROCS", "1").env("KIND", &i.to_string()).end();
+        ended.with("exit status: 0");
+        let lines = Line::all(&ended.stderr);
+        let p = lines.iter().find(|line| line.subject == "P0").expect("the P");
+        assert_ne!(p.get("gfreecnt"), "0", "{p:?}");
+    }
 }

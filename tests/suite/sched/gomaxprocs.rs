@@ -3,15 +3,18 @@
 
 use std::env;
 use std::fs;
+use std::hint;
 use std::mem::zeroed;
 use std::num::NonZeroUsize;
 use std::process::id;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use gosched::explore::Explorer;
 use gosched::{go, gomaxprocs, num_goroutine, run, set_default_gomaxprocs, set_gomaxprocs, time, yield_now};
 
+use crate::harness::goroutines::others_ended;
 use crate::harness::{Test, tests};
 
 tests! {
@@ -20,6 +23,7 @@ tests! {
     follows_it_from_one_run_to_the_next
     does_not_follow_where_somebody_has_said_a_number
     nobody_is_woken_for_it
+    what_has_ended_has_ended_on_any_p
     #[slow] explorations_keep_their_one
 }
 
@@ -228,5 +232,34 @@ fn explorations_keep_their_one(test: Test) {
         });
         assert!(begun.elapsed() >= LONG);
         while run(gomaxprocs) != 1 {}
+    });
+}
+
+/// Goroutines that have ended, with handles, count as none when the P where they ended has gone.
+fn what_has_ended_has_ended_on_any_p() {
+    const PROCS: usize = 4;
+    let set = |procs| set_gomaxprocs(NonZeroUsize::new(procs).unwrap());
+    run(|| {
+        set(PROCS);
+        for _ in 0..20 {
+            let running: &AtomicUsize = Box::leak(Box::default());
+            // Each is on a P of its own when the last one begins, as a rule.
+            let handles: Vec<_> = (0..PROCS)
+                .map(|_| {
+                    go(move || {
+                        running.fetch_add(1, Ordering::Relaxed);
+                        while running.load(Ordering::Relaxed) < PROCS {
+                            hint::spin_loop();
+                        }
+                    })
+                })
+                .collect();
+            others_ended();
+            set(1);
+            assert_eq!(num_goroutine(), 1);
+            drop(handles);
+            assert_eq!(num_goroutine(), 1);
+            set(PROCS);
+        }
     });
 }

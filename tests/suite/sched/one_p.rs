@@ -16,6 +16,7 @@ tests! {
     yields_take_turns
     a_pair_does_not_starve_a_third
     an_impatient_one_does_not_starve_another
+    a_full_local_queue_does_not_starve_the_global_one
 }
 
 /// How `main` ends in a process with one P.
@@ -108,6 +109,28 @@ fn an_impatient_one_does_not_starve_another(test: Test) {
             assert!(rx.recv_timeout(Duration::from_nanos(1)).is_err());
         }
         other.join().unwrap();
+    });
+    ended.with("exit status: 0");
+}
+
+/// Goroutines that yield to the end of the P's own queue keep that from being empty.
+fn a_full_local_queue_does_not_starve_the_global_one(test: Test) {
+    let ended = with_one_p(test, || {
+        static MAIN_HAS_RUN: AtomicBool = AtomicBool::new(false);
+        let yielders: Vec<JoinHandle<()>> = (0..100)
+            .map(|_| {
+                go(|| {
+                    while !MAIN_HAS_RUN.load(Ordering::Relaxed) {
+                        // SAFETY: on a goroutine, which keeps nothing of a thread-local.
+                        unsafe { proc::goyield() };
+                    }
+                })
+            })
+            .collect();
+        // To the end of the global queue.
+        yield_now();
+        MAIN_HAS_RUN.store(true, Ordering::Relaxed);
+        yielders.into_iter().for_each(|yielder| yielder.join().unwrap());
     });
     ended.with("exit status: 0");
 }

@@ -25,6 +25,7 @@ tests! {
     who_was_to_be_next_is_next
     a_preemptible_loop_is_stopped
     a_preemptible_loop_on_a_copying_stack_is_stopped
+    a_preemptible_loop_at_the_end_of_its_stack_goes_on
     without_signals_it_goes_on
     a_preemptible_loop_that_panics_stops_on_its_thread
     the_programs_own_signals_arrive
@@ -240,6 +241,39 @@ fn a_preemptible_loop_on_a_copying_stack_is_stopped(test: Test) {
     };
     process().end().with("exit status: 0");
     process().env("GODEBUG", "stackforcemove=1,efence=1").end().with("exit status: 0");
+}
+
+preemptible! {
+    /// Spins until `most` requests, at most `near` bytes above `end`, where its stack ends.
+    unsafe fn spin_near(end: usize, near: usize, most: usize) {
+        let frame = std::hint::black_box([most; 4]);
+        if (&raw const frame).addr() - end > near {
+            // SAFETY: as the caller says.
+            unsafe { spin_near(end, near, most) };
+        } else {
+            while ASKED.load(Ordering::Relaxed) < most {}
+        }
+        // There is a frame for each call.
+        std::hint::black_box(frame);
+    }
+}
+
+/// Its registers wouldn't fit there.
+fn a_preemptible_loop_at_the_end_of_its_stack_goes_on(test: Test) {
+    const NEAR: usize = if cfg!(debug_assertions) { 700 } else { 300 };
+    let process = test.process(|| {
+        run_asked(|| {
+            let spins = go(|| {
+                // SAFETY: on a goroutine, whose stack stays where it is.
+                let end = unsafe { (*proc::getg()).stack.get().lo };
+                let most = ASKED.load(Ordering::Relaxed) + 100;
+                // SAFETY: no lock is held, and no thread-local in use.
+                unsafe { spin_near(end, NEAR, most) }
+            });
+            spins.join().unwrap();
+        });
+    });
+    process.end().with("exit status: 0");
 }
 
 fn without_signals_it_goes_on(test: Test) {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::chan::hchan::{Hchan, Type, chanrecv1, closechan, freechan, makechan};
+use gosched::metrics::{self, Value};
 use gosched::sync::WaitGroup;
 use gosched::time::sleep;
 use gosched::{
@@ -34,6 +35,7 @@ tests! {
     by_itself
     by_itself_from_under_others
     of_large_segments
+    of_all_kinds_at_once
     page_tables
     with_each_setting
     locked_memory_stays
@@ -255,6 +257,30 @@ fn by_itself_from_under_others(test: Test) {
 fn of_large_segments(test: Test) {
     let process = test.process(|| run(|| comes_back(40 << 20, || copying(2, (20 << 20) / FRAME))));
     process.end().with("exit status: 0");
+}
+
+/// Home pages, in bytes.
+fn homes() -> u64 {
+    match metrics::read("/gosched/stacks/home:bytes") {
+        Some(Value::Uint64(bytes)) => bytes,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// One request is enough, where no other P has any.
+fn of_all_kinds_at_once(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            proc::set_detach(false);
+            fixed(500, 0);
+            copying(500, 0);
+            others_ended();
+            let peak = homes();
+            proc::free_os_memory();
+            assert!(homes() < peak / 10, "{} bytes of {peak} are left", homes());
+        });
+    });
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
 }
 
 /// Whether the kernel frees a page table when nothing is left that it maps (Linux 6.14 can).

@@ -19,6 +19,7 @@ use crate::harness::pages::page_size;
 use crate::harness::{Test, run_lean, tests};
 
 tests! {
+    up_to_the_limit
     beyond_the_limit
     a_fixed_stack_is_full
     more_than_there_is
@@ -68,6 +69,20 @@ fn recurse(depth: usize) -> usize {
 
 unsafe extern "C" fn without_end(_: *mut c_void) {
     recurse(0);
+}
+
+unsafe extern "C" fn to_three_quarters(_: *mut c_void) {
+    morestack_check!(768 << 10, nothing);
+}
+
+fn up_to_the_limit(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            proc::set_max_stack(1 << 20);
+            raw(to_three_quarters);
+        });
+    });
+    process.end().with("exit status: 0");
 }
 
 fn beyond_the_limit(test: Test) {

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use gosched::sync::{Barrier, Condvar, Mutex, Once, OnceLock, Semaphore, WaitGroup};
 use gosched::{go, scope, yield_now};
@@ -14,6 +15,7 @@ use crate::harness::tests;
 
 tests! {
     notify_one_wakes_who_has_waited_longest
+    notify_one_wakes_another_for_each_that_left
     notify_all_wakes_all
     no_notification_is_missed
     once_runs_one_function
@@ -38,6 +40,23 @@ pub fn notify_one_wakes_who_has_waited_longest() {
             waiter.join().unwrap();
         }
         assert!(woken.lock().iter().copied().eq(0..n));
+    });
+}
+
+/// Of three that wait in turn the first has gone without a notification: two are for the others.
+pub fn notify_one_wakes_another_for_each_that_left() {
+    in_any_order(|| {
+        let (woken, condition): &(Mutex<usize>, Condvar) = Box::leak(Box::default());
+        let (guard, result) = condition.wait_timeout(woken.lock(), Duration::from_millis(1));
+        assert!(result.timed_out());
+        drop(guard);
+        let waiters: Vec<_> =
+            (0..2).map(|_| go_until_it_waits(|| *condition.wait(woken.lock()) += 1)).collect();
+        for waiter in waiters {
+            condition.notify_one();
+            waiter.join().unwrap();
+        }
+        assert_eq!(*woken.lock(), 2);
     });
 }
 

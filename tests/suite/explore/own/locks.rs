@@ -25,6 +25,7 @@ explored! {
     a_writer_that_waits_goes_before_readers_that_come_then
     readers_that_wait_go_before_the_next_writer
     notify_one_wakes_who_has_waited_longest
+    notify_one_wakes_another_for_each_that_left
     notify_all_wakes_all
     no_notification_is_missed
     once_runs_one_function

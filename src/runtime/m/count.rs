@@ -33,6 +33,13 @@ fn checkmcount() {
     assert_lock_held(&sched().lock);
     if mcount() > sched().maxmcount.get() {
         eprintln!("runtime: program exceeds {}-thread limit", sched().maxmcount.get());
+        let detached = sched().ext.ndetached.load(Ordering::Relaxed);
+        if detached != 0 {
+            eprintln!(
+                "gosched: {detached} of them are kept by goroutines that wait, or compute, in code outside of the \
+                 scheduler (gosched::proc::set_max_threads)"
+            );
+        }
         throw("thread exhaustion");
     }
 }

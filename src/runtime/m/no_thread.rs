@@ -7,11 +7,16 @@
 //! An M that has handed its P on counts as running until it sleeps, and may be one that does no work but its own
 //! goroutine's. So who hands a P on can't tell whether somebody is left: sysmon can, which isn't counted, as it
 //! looks until there is a thread or none that runs.
+//!
+//! All M's may wait outside of the scheduler, in code that nobody knows, for what a goroutine would do that is ready
+//! and has no M. Sysmon ends the process then, too: if no time slice has begun for [`STANDSTILL_NS`].
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
 
+use crate::runtime::base::debug::period;
 use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::nanotime;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::this_m;
 use crate::runtime::data::runtime2::{P, sched};
@@ -26,7 +31,7 @@ use crate::runtime::netpoll::epoll::netpoll_break;
 use crate::runtime::netpoll::{netpoll_any_waiters, netpollinited};
 use crate::runtime::p::globrunq::globrunqputbatch;
 use crate::runtime::p::idle::{pidleget, pidleput};
-use crate::runtime::p::procs::{gomaxprocs, time_sleep_until};
+use crate::runtime::p::procs::{gomaxprocs, procs, time_sleep_until};
 use crate::runtime::p::runq::runqdrain;
 use crate::runtime::p::stop::stopped_for_another;
 use crate::runtime::p::sysmon_sleep::wake_sysmon;
@@ -34,6 +39,12 @@ use crate::runtime::p::sysmon_sleep::wake_sysmon;
 /// A thread couldn't be made, and since then sysmon hasn't found that nothing waits for one. Written with
 /// `sched.lock` held; Relaxed will do for a look without it, as sysmon looks again.
 static WANTED: AtomicBool = AtomicBool::new(false);
+
+/// How long goroutines that are ready may wait for a thread while no time slice begins, in nanoseconds.
+const STANDSTILL_NS: i64 = 10_000_000_000;
+
+/// Why the last thread couldn't be made: its `errno`.
+static ERROR: AtomicI32 = AtomicI32::new(0);
 
 /// Whether work may wait for a thread that couldn't be made.
 pub(in crate::runtime) fn thread_wanted() -> bool {
@@ -57,12 +68,12 @@ pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: Option<Spinning>, 
         serve_turns();
     }
     WANTED.store(true, Ordering::Relaxed);
+    ERROR.store(error.raw_os_error().unwrap_or(0), Ordering::Relaxed);
     let (nobody, threads) = (running() <= 0, mcount());
     wake_sysmon();
     unlock(&sched().lock);
     if nobody && this_m().is_some_and(|mp| mp.ext.system.get()) {
-        eprintln!("runtime: failed to create a new OS thread (have {threads} already): {error}");
-        throw("newosproc");
+        end(threads, error);
     }
     if netpollinited() && sched().lastpoll.load(Ordering::SeqCst) == 0 {
         netpoll_break();
@@ -70,6 +81,15 @@ pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: Option<Spinning>, 
     if !SAID.swap(true, Ordering::Relaxed) {
         eprintln!("gosched: a thread can't be made ({error}): going on with the {threads} that there are");
     }
+}
+
+/// Ends the process, which has `threads` and can't make another one. Go's words.
+fn end(threads: i32, error: &io::Error) -> ! {
+    eprintln!("runtime: failed to create a new OS thread (have {threads} already): {error}");
+    if error.raw_os_error() == Some(libc::EAGAIN) {
+        eprintln!("runtime: may need to increase max user processes (ulimit -u)");
+    }
+    throw("newosproc");
 }
 
 /// A P for an M that is about to sleep, if one waits for a thread. `sched.lock` is held.
@@ -104,5 +124,33 @@ pub(in crate::runtime) fn start_wanted_thread() {
     unlock(&sched().lock);
     if pp.is_some() {
         startm(pp, None);
+    }
+    end_if_all_stands_still();
+}
+
+/// Ends the process if goroutines are ready, no thread can be made for them, and no time slice has begun for
+/// long. Sysmon alone calls this.
+fn end_if_all_stands_still() {
+    static SLICES: AtomicU32 = AtomicU32::new(0);
+    // When SLICES was first seen to be what it is, while goroutines were ready; or 0.
+    static SINCE: AtomicI64 = AtomicI64::new(0);
+    let now = nanotime();
+    let slices = procs().allp.iter().map(|pp| pp.schedtick.load(Ordering::Relaxed));
+    let slices = slices.fold(0, u32::wrapping_add);
+    let ready = sched().runqsize.load(Ordering::Relaxed) != 0 || time_sleep_until() <= now;
+    let since = SINCE.load(Ordering::Relaxed);
+    if !thread_wanted() || !ready || SLICES.swap(slices, Ordering::Relaxed) != slices {
+        SINCE.store(0, Ordering::Relaxed);
+    } else if since == 0 {
+        SINCE.store(now, Ordering::Relaxed);
+    } else if now - since >= period(STANDSTILL_NS) {
+        lock(&sched().lock);
+        let threads = mcount();
+        unlock(&sched().lock);
+        eprintln!(
+            "gosched: goroutines are ready, and all threads wait in code outside of the scheduler: each \
+             goroutine that waits there keeps a thread"
+        );
+        end(threads, &io::Error::from_raw_os_error(ERROR.load(Ordering::Relaxed)));
     }
 }

@@ -27,7 +27,7 @@ use crate::runtime::p::timers::run::nobarrier_wake_time;
 use crate::runtime::preempt::ask::ask_by_signal;
 use crate::runtime::preempt::asked::Asked;
 use crate::runtime::report::hogs::{Hog, may_ask};
-use crate::runtime::sched::detach::as_many_as_may_be;
+use crate::runtime::sched::detach::limit_reached;
 
 /// For how long a thread has been on no processor if it sleeps, in nanoseconds.
 const SLEEPS_NS: i64 = 100 * 1000;
@@ -50,6 +50,10 @@ const ASK_NS: i64 = 20 * 1000;
 
 /// After how many times the goroutine is taken to be in the runtime for long.
 const OFTEN: u32 = 6;
+
+/// The time slice of a goroutine that computes while as many as may be wait for their turn. A slice of
+/// this length, and not an endless one: the goroutine may spin until another one has run.
+const LONG_SLICE_NS: i64 = 1000 * 1000 * 1000;
 
 /// How much a goroutine may compute without a P until it has to wait for its turn.
 const COMPUTES_NS: i64 = 10 * 1000 * 1000;
@@ -157,15 +161,15 @@ pub(super) fn look_at(pp: &'static P, long: bool, now: i64) -> i64 {
 
 /// Asks the goroutine of `mp`, which has `pp`; returns when to look again.
 fn ask(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> i64 {
-    // It is in the runtime for long, or keeps its P because too many have lost theirs. What it waits for may be what
-    // a goroutine has that waits for its turn.
-    let in_vain = (pp.ext.cpu_tick.asked.get() + 1).saturating_sub(OFTEN);
-    let may_go = if as_many_as_may_be().is_some() { usize::MAX } else { places(in_vain) };
+    if what == Asked::WaitForTurn
+        && let Some(look_again) = long_slice(pp, now)
+    {
+        return look_again;
+    }
+    // The goroutine is in the runtime for long. A goroutine that waits for its turn may have what it waits for.
+    let may_go = places((pp.ext.cpu_tick.asked.get() + 1).saturating_sub(OFTEN));
     if may_go != 0 && turns_waiting() {
         let_some_go(may_go);
-    }
-    if too_many() {
-        return i64::MAX;
     }
     if !was_told_of(pp, mp, what, now) {
         return now + ASK_NS;
@@ -190,24 +194,24 @@ fn was_told_of(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> bool {
     may_ask(Hog { gp, mp, pp, schedtick: pp.sysmontick.schedtick.get(), sleeps, slice })
 }
 
-/// Whether as many goroutines are detached as may be. Says so once.
-fn too_many() -> bool {
+/// If as many goroutines wait for their turn as may, the goroutine on `pp` has a longer slice: returns its end.
+/// Says so once.
+fn long_slice(pp: &P, now: i64) -> Option<i64> {
     static SAID: AtomicBool = AtomicBool::new(false);
-    let Some(max) = as_many_as_may_be() else { return false };
+    let max = limit_reached()?;
     if !SAID.swap(true, Ordering::Relaxed) {
         eprintln!(
-            "gosched: no more than {max} goroutines may go on without a processor, and as many do: others that \
-             compute, or block their threads, keep theirs (gosched::set_max_detached)"
+            "gosched: {max} goroutines that compute wait for their turn, each on a thread of its own: others \
+             that compute keep their processor for a second at a time (gosched::set_max_detached)"
         );
     }
-    true
+    Some(pp.sysmontick.schedwhen.get() + LONG_SLICE_NS).filter(|&end| now < end)
 }
 
 /// Has goroutines without a P that compute wait for their turn; returns when to look again.
 pub(super) fn look_at_detached(now: i64) -> i64 {
     static NEXT: AtomicI64 = AtomicI64::new(0);
-    // If as many are detached as may be, others may wait for what these have, and keep their P's.
-    if sched().ext.ndetached.load(Ordering::Relaxed) == 0 || !detach_on() || as_many_as_may_be().is_some() {
+    if sched().ext.ndetached.load(Ordering::Relaxed) == 0 || !detach_on() {
         return i64::MAX;
     }
     let next = NEXT.load(Ordering::Relaxed);
@@ -228,8 +232,10 @@ pub(super) fn look_at_detached(now: i64) -> i64 {
             ask_by_signal(mp, Asked::WaitForTurn, 0);
         }
     }
-    NEXT.store(nanotime() + COMPUTES_NS, Ordering::Relaxed);
-    now + COMPUTES_NS
+    // Thousands of them take a tenth of sysmon's time at most.
+    let next = now + COMPUTES_NS.max(10 * (nanotime() - now));
+    NEXT.store(next, Ordering::Relaxed);
+    next
 }
 
 fn waits_for_turn(mp: &M) -> bool {

@@ -45,7 +45,8 @@ use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
 use crate::runtime::preempt::asked::Asked;
 use crate::runtime::sched::syscall::exitsyscallfast;
 
-/// How many goroutines may be detached at once. Each takes a thread.
+/// How many goroutines that compute may wait for their turn before the others keep their P's for longer.
+/// Each takes a thread.
 static MAX_DETACHED: AtomicUsize = AtomicUsize::new(2_000);
 
 /// [`set_max_detached`](crate::set_max_detached).
@@ -53,10 +54,10 @@ pub(crate) fn set_max_detached(max: usize) -> usize {
     MAX_DETACHED.swap(max, Ordering::Relaxed)
 }
 
-/// How many goroutines may be detached, if as many are.
-pub(in crate::runtime) fn as_many_as_may_be() -> Option<usize> {
+/// The limit on goroutines that wait for their turn, if it is reached.
+pub(in crate::runtime) fn limit_reached() -> Option<usize> {
     let max = MAX_DETACHED.load(Ordering::Relaxed);
-    (sched().ext.ndetached.load(Ordering::Relaxed) as usize >= max).then_some(max)
+    (sched().ext.turns.len.load(Ordering::Relaxed) as usize >= max).then_some(max)
 }
 
 /// Does what was asked of `gp`, which the thread of `mp` ran when a signal came: it goes on without its P, or

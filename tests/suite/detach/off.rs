@@ -1,10 +1,11 @@
-//! Where no goroutine loses its P, because somebody doesn't want that, or doesn't let signals come; and where only so
-//! many do.
+//! Where no goroutine loses its P, because somebody doesn't want that, or doesn't let signals come; and where more
+//! would than may wait for their turn.
 
 use std::hint::spin_loop;
 use std::mem::{forget, zeroed};
 use std::process::exit;
 use std::ptr;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::thread;
 
@@ -25,10 +26,10 @@ tests! {
     with_asynchronous_preemption
     by_a_call
     by_a_hook_that_needs_a_p
-    by_a_limit_of_none
     without_signals
     in_a_sandbox_without_signals
-    no_more_than_the_limit
+    more_that_wait_than_the_limit
+    #[slow] more_that_compute_than_the_limit
 }
 
 /// The status of a process in which a goroutine that computes has kept its P though sysmon wanted
@@ -125,11 +126,6 @@ fn by_a_hook_that_needs_a_p(test: Test) {
     never_ends(test, "", before, nothing, "");
 }
 
-fn by_a_limit_of_none(test: Test) {
-    let before = || assert_ne!(set_max_detached(0), 0);
-    never_ends(test, "", before, nothing, "gosched: no more than 0 goroutines may go on without a processor");
-}
-
 fn without_signals(test: Test) {
     let first = || {
         forget(lock_os_thread());
@@ -152,31 +148,45 @@ fn in_a_sandbox_without_signals(test: Test) {
     never_ends(test, "", before, nothing, "gosched: a thread can't be sent a signal");
 }
 
-/// All block their threads until the process has said that no more of them may lose their P's.
-fn no_more_than_the_limit(test: Test) {
-    const MAX: usize = 5;
-    static OVER: AtomicBool = AtomicBool::new(false);
+/// Each waits for all others, on a thread of its own: the limit is for goroutines that compute.
+fn more_that_wait_than_the_limit(test: Test) {
+    const ALL: usize = 50;
     let process = test.process(|| {
-        set_max_detached(MAX);
-        thread::spawn(|| {
-            wait_for_end_of_stdin();
-            OVER.store(true, Ordering::Relaxed);
+        set_max_detached(5);
+        run(|| {
+            let barrier = Barrier::new(ALL);
+            scope(|s| {
+                for _ in 0..ALL {
+                    s.go(|| barrier.wait());
+                }
+            });
+            assert!(threads() >= ALL, "{} threads", threads());
         });
+    });
+    process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=1").end().with("exit status: 0");
+}
+
+/// Each computes until all others have begun to.
+fn more_that_compute_than_the_limit(test: Test) {
+    const ALL: usize = 4;
+    static BEGUN: AtomicUsize = AtomicUsize::new(0);
+    let process = test.process(|| {
+        set_max_detached(1);
         run(|| {
             scope(|s| {
-                for _ in 0..50 {
+                for _ in 0..ALL {
                     s.go(|| {
-                        while !OVER.load(Ordering::Relaxed) && threads() <= MAX + 10 {
-                            thread::sleep(20 * MS);
+                        BEGUN.fetch_add(1, Ordering::Relaxed);
+                        while BEGUN.load(Ordering::Relaxed) < ALL {
+                            spin_loop();
                         }
-                        assert!(threads() <= MAX + 10, "{} threads", threads());
                     });
                 }
             });
         });
     });
-    let said = "gosched: no more than 5 goroutines may go on without a processor";
-    let ended = process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=1").end_after(said);
+    let said = "gosched: 1 goroutines that compute wait for their turn";
+    let ended = process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=1").end();
     ended.with("exit status: 0");
     assert_eq!(ended.stderr.matches(said).count(), 1, "{}", ended.stderr);
 }

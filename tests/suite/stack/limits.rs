@@ -28,6 +28,7 @@ tests! {
     fewer_threads_than_wanted
     memory_for_part_of_a_thread
     no_thread_for_the_last_p
+    no_thread_while_all_wait
 }
 
 /// Why an emulator can run none of these.
@@ -230,4 +231,26 @@ fn no_thread_for_the_last_p(test: Test) {
     let ended = with_reserve(process).env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end();
     ended.with("exit status: 2").says("runtime: failed to create a new OS thread (have 3 already): ");
     ended.says("fatal error: newosproc\n").says("\ngoroutine 1 [chan receive, locked to thread]:\n");
+}
+
+/// The one thread there is waits in std's own code for what a goroutine would do that is ready.
+fn no_thread_while_all_wait(test: Test) {
+    if test.skipped_in_emulator(NO_LIMIT) {
+        return;
+    }
+    let process = test.process(|| {
+        run(|| {
+            let (tx, rx) = std::sync::mpsc::channel();
+            go(move || tx.send(()).unwrap());
+            allow(200 << 10);
+            rx.recv()
+        })
+        .unwrap();
+    });
+    let ended = with_reserve(process).env("GOMAXPROCS", "1").env("GODEBUG", "period=10").end();
+    ended
+        .with("exit status: 2")
+        .says("gosched: goroutines are ready, and all threads wait in code outside of");
+    ended.says("runtime: failed to create a new OS thread (have 2 already): ");
+    ended.says("fatal error: newosproc\n").says("\ngoroutine 1 [running (detached)");
 }

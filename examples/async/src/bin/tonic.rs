@@ -43,9 +43,6 @@ struct Number {
 }
 
 fn main() -> Result<(), Failure> {
-    // Calls on one connection take a lock of std's, which tokio's threads have for moments. Who finds it taken would lose
-    // its processor, and each that does is a thread more: that is said once, and then they keep theirs.
-    gosched::set_max_detached(2);
     gosched::run(|| {
         let channel = block_on(async {
             let incoming = TcpIncoming::bind(([127, 0, 0, 1], 0).into())?.with_nodelay(Some(true));

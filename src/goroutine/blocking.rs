@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use crate::runtime::{entersyscall, exitsyscall, explored_number, on_goroutine};
+use crate::runtime::{entersyscall, exitsyscall, explored_number, on_goroutine, stop_if_asked};
 
 /// Calls `f`, which may block its thread, and lets other goroutines have this one's P meanwhile. For
 /// everything that waits in the kernel, or for a lock that isn't this crate's: [`std::fs::read`], a query of
@@ -37,6 +37,9 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
             // SAFETY: entersyscall was called by `blocking`, whose frame is still there. That a goroutine
             // which shares thread-locals keeps nothing of one was promised: the end of `blocking` is such a point.
             unsafe { exitsyscall() }
+            // As in the prologue of the function that Go's caller calls next: a loop of short calls is
+            // seldom where a signal can stop it.
+            stop_if_asked();
         }
     }
 

@@ -9,7 +9,8 @@ use crate::goroutine::{JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::{G, WaitReason};
 use crate::runtime::{
     self, Inherited, Maker, Name, StackKind, attach_new, default_kind, enqueue, fixed_kind, newproc1,
-    newproc1_parked, own_locals_are_default, point, room_for, started, too_large, with_own_locals,
+    newproc1_parked, own_locals_are_default, point, room_for, started, stop_if_asked, too_large,
+    with_own_locals,
 };
 
 /// Runs `f` on a new goroutine. Go's `go` statement.
@@ -297,6 +298,8 @@ impl Builder {
         T: Send,
         N: FnOnce(&'static G, bool) + Send,
     {
+        // Here as in the prologue of Go's newproc: a loop of this is seldom where a signal can stop it.
+        stop_if_asked();
         let gp = newproc1(body::<F, T, N>, self.kind()?, &self.maker(created_at))?;
         attach_new(gp);
         // SAFETY: the G is new and in no queue, and runs the body of these.

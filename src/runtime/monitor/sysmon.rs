@@ -216,7 +216,12 @@ fn retake_one(pp: &'static P, now: i64) -> (bool, i64) {
     let slice = end_slice(pp, now);
     let long = matches!(slice, Slice::Over) || turn_is_over(pp, now);
     if status == PSYSCALL {
-        return (retake_from_syscall(pp, now, long || was_asked(pp)), slice.look_again(now));
+        return match retake_from_syscall(pp, now, long || was_asked(pp)) {
+            Retake::Taken => (true, slice.look_again(now)),
+            Retake::Left => (false, slice.look_again(now)),
+            // In a loop of short calls it is seldom seen in one. In Go the next look is 10 ms later.
+            Retake::Missed => (false, now),
+        };
     }
     // One that has just begun may well have ended by the next round.
     let begins = matches!(slice, Slice::Begins) && !detach_torture();
@@ -281,22 +286,32 @@ fn end_slice(pp: &P, now: i64) -> Slice {
     Slice::Over
 }
 
+/// What became of a P whose M is in a system call.
+enum Retake {
+    /// It was taken.
+    Taken,
+    /// It was wanted, and the call was over by then.
+    Missed,
+    /// It may stay.
+    Left,
+}
+
 /// Takes `pp` from an M that is in a system call, if the call was seen in the round before, or the time
 /// slice is over (`long`): an M in a system call can't be asked to give up its P.
-fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> bool {
+fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> Retake {
     let seen = &pp.sysmontick;
     // The M must have been in the same system call in the round before.
     let syscalltick = pp.syscalltick.load(Ordering::Relaxed);
     if !long && seen.syscalltick.get() != syscalltick {
         seen.syscalltick.set(syscalltick);
         seen.syscallwhen.set(now);
-        return false;
+        return Retake::Left;
     }
     // If there is nothing else to run on it, the P may stay for a while; not for ever, or sysmon couldn't
     // sleep.
     let wanted = is_wanted(pp, now) || nobody_looks() || detach_always();
     if !wanted && seen.syscallwhen.get() + SYSCALL_NS > now {
-        return false;
+        return Retake::Left;
     }
     // As if one locked M less were idle: the M that the P is taken from may come back, find nothing
     // to do, and see a deadlock before the P is handed on.
@@ -306,5 +321,5 @@ fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> bool {
         handoffp(pp);
     }
     incidlelocked(1);
-    taken
+    if taken { Retake::Taken } else { Retake::Missed }
 }

@@ -12,6 +12,7 @@ mod join_futures;
 mod labels;
 mod local;
 mod local_ends;
+mod loops;
 mod misuse;
 pub mod scope;
 mod syscalls;
@@ -32,6 +33,7 @@ pub const TESTS: &[&[Test]] = &[
     labels::TESTS,
     local::TESTS,
     local_ends::TESTS,
+    loops::TESTS,
     misuse::TESTS,
     scope::TESTS,
     syscalls::TESTS,

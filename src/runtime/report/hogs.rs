@@ -3,9 +3,12 @@
 //! Sysmon finds them, and waits for nobody; but to find out names takes memory and std's locks, which one of them
 //! may hold. So a thread of its own tells of them, one at a time, an M without a P as sysmon's is. Sysmon asks a
 //! goroutine to let its P go only when that has had a copy of its stack, as it may then wait in a signal handler,
-//! where it leaves none; and waits for that no longer than [`PATIENCE`].
+//! where it leaves none; and waits for that no longer than [`PATIENCE`]. While that thread tells of another
+//! goroutine sysmon doesn't wait at all: then only the place is told where the goroutine was made ([`Untold`]), so
+//! that each place is told of at least once.
 
 use std::fmt::{self, Display, Formatter, Write};
+use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -98,12 +101,39 @@ impl Hog {
 
 impl Display for Hog {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let slice = Duration::from_nanos(self.slice.max(0) as u64);
-        if self.sleeps {
-            write!(f, "blocks its thread and keeps its processor, {slice:.1?} after it began to run:")
-        } else {
-            write!(f, "keeps its processor, has computed for {slice:.1?}, and comes to no check:")
+        write_fault(f, self.sleeps, self.slice)
+    }
+}
+
+/// Writes what is wrong with a goroutine.
+fn write_fault(f: &mut Formatter<'_>, sleeps: bool, slice: i64) -> fmt::Result {
+    let slice = Duration::from_nanos(slice.max(0) as u64);
+    if sleeps {
+        write!(f, "blocks its thread and keeps its processor, {slice:.1?} after it began to run:")
+    } else {
+        write!(f, "keeps its processor, has computed for {slice:.1?}, and comes to no check:")
+    }
+}
+
+/// A goroutine that was asked to let its P go before its stack was copied. It may have ended since.
+#[derive(Clone, Copy)]
+struct Untold {
+    place: usize,
+    created_at: Option<&'static Location<'static>>,
+    sleeps: bool,
+    slice: i64,
+}
+
+impl Display for Untold {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("gosched: a goroutine created ")?;
+        match self.created_at {
+            Some(location) => write!(f, "at {location}")?,
+            None => write!(f, "by pc={:#x}", self.place)?,
         }
+        f.write_str(" ")?;
+        write_fault(f, self.sleeps, self.slice)?;
+        f.write_str(" its stack wasn't copied in time")
     }
 }
 
@@ -124,9 +154,13 @@ struct Shared {
     doing: Doing,
     /// Of which places something was said last, and when.
     said: [(usize, i64); PLACES],
+    /// Goroutines of places of which nothing was said for a second. No list that grows: sysmon adds to it, and
+    /// malloc's lock may be one that a hog holds.
+    untold: [Option<Untold>; PLACES],
 }
 
-static SHARED: Mutex<Shared> = Mutex::new(Shared { doing: Doing::Nothing, said: [(0, -SECOND); PLACES] });
+static SHARED: Mutex<Shared> =
+    Mutex::new(Shared { doing: Doing::Nothing, said: [(0, -SECOND); PLACES], untold: [None; PLACES] });
 
 /// Woken when there is somebody to be told of.
 static ASKED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
@@ -136,15 +170,49 @@ fn shared() -> MutexGuard<'static, Shared> {
 }
 
 impl Shared {
-    /// Where to note that something is said of `place`; none if that was done within a second, or of so many
-    /// others.
-    fn entry(&self, place: usize, now: i64) -> Option<usize> {
-        let recent = |said: &(usize, i64)| now - said.1 < period(SECOND);
-        if self.said.iter().any(|said| said.0 == place && recent(said)) {
-            return None;
-        }
-        self.said.iter().position(|said| !recent(said))
+    /// Whether something was said of `place` within a second.
+    fn was_said(&self, place: usize, now: i64) -> bool {
+        self.said.iter().any(|said| said.0 == place && is_recent(said, now))
     }
+
+    /// Whether something may be said of `place`: nothing was within a second, nor of too many others.
+    fn may_say(&self, place: usize, now: i64) -> bool {
+        !self.was_said(place, now) && self.said.iter().any(|said| !is_recent(said, now))
+    }
+
+    /// Notes that something is said of `place`, in place of what was noted of it, or of the oldest.
+    fn note(&mut self, place: usize, now: i64) {
+        let same = self.said.iter().position(|said| said.0 == place);
+        let oldest = || (0..PLACES).min_by_key(|&at| self.said[at].1);
+        if let Some(at) = same.or_else(oldest) {
+            self.said[at] = (place, now);
+        }
+    }
+
+    /// Keeps `hog` to be told of later, without a stack.
+    fn leave_untold(&mut self, hog: Hog, now: i64) {
+        let place = hog.place();
+        let waits = |untold: &Option<Untold>| untold.is_some_and(|untold| untold.place == place);
+        if self.was_said(place, now) || self.untold.iter().any(waits) {
+            return;
+        }
+        if let Some(free) = self.untold.iter_mut().find(|untold| untold.is_none()) {
+            let Hog { sleeps, slice, .. } = hog;
+            *free = Some(Untold { place, created_at: hog.gp.ext.created_at.get(), sleeps, slice });
+        }
+    }
+
+    /// What the thread is to tell next that was left untold; if nothing, it waits.
+    fn next_untold(&mut self) -> Option<Untold> {
+        let next = self.untold.iter_mut().find_map(Option::take);
+        self.doing = if next.is_some() { Doing::Writing } else { Doing::Waiting };
+        next
+    }
+}
+
+/// Whether this was said within a second.
+fn is_recent(said: &(usize, i64), now: i64) -> bool {
+    now - said.1 < period(SECOND)
 }
 
 /// Starts the thread that tells of goroutines, if `GODEBUG` wants that. For sysmon, when it begins.
@@ -156,8 +224,8 @@ pub(in crate::runtime) fn tell_of_hogs_if_wanted() {
     }
 }
 
-/// Whether `hog` may be asked to let its P go: everything was found out that is to be said of it. For sysmon,
-/// which asks again.
+/// Whether `hog` may be asked to let its P go: everything was found out that is to be said of it, or it is left
+/// untold. For sysmon, which asks again.
 pub(in crate::runtime) fn may_ask(hog: Hog) -> bool {
     if !hogs() {
         return true;
@@ -165,15 +233,18 @@ pub(in crate::runtime) fn may_ask(hog: Hog) -> bool {
     let now = nanotime();
     let mut shared = shared();
     match shared.doing {
-        Doing::Nothing | Doing::Writing => true,
-        Doing::Copying(other, since) => !ptr::eq(hog.gp, other.gp) || now - since > patience(PATIENCE),
-        Doing::Waiting if shared.entry(hog.place(), now).is_none() => true,
-        Doing::Waiting => {
+        Doing::Copying(other, since) if ptr::eq(hog.gp, other.gp) && now - since <= patience(PATIENCE) => {
+            return false;
+        }
+        Doing::Waiting if shared.may_say(hog.place(), now) => {
             shared.doing = Doing::Copying(hog, now);
             notewakeup(&ASKED);
-            false
+            return false;
         }
+        // It looks at what was left untold when it has written.
+        _ => shared.leave_untold(hog, now),
     }
+    true
 }
 
 /// What the M runs that tells of goroutines; it never ends.
@@ -181,7 +252,7 @@ fn tell_of_hogs() {
     // The first look-up reads the program's debug information, which takes long.
     Symbols::new().explain();
     loop {
-        shared().doing = Doing::Waiting;
+        tell_of_untold();
         notesleep(&ASKED);
         noteclear(&ASKED);
         let asked = match shared().doing {
@@ -194,18 +265,24 @@ fn tell_of_hogs() {
     }
 }
 
+/// Writes of each goroutine that was left untold where it was made. Then nothing is left, and the thread waits.
+fn tell_of_untold() {
+    loop {
+        let mut shared = shared();
+        let Some(untold) = shared.next_untold() else { return };
+        shared.note(untold.place, nanotime());
+        drop(shared);
+        eprintln!("{untold}\n");
+    }
+}
+
 /// Writes which goroutine `hog` is, and its stack.
 fn tell(hog: Hog) {
-    let now = nanotime();
-    let mut known = shared();
-    if let Some(at) = known.entry(hog.place(), now) {
-        known.said[at] = (hog.place(), now);
-    }
-    drop(known);
     // With the scan bit set, it neither ends nor leaves its M.
     if !castogscanstatus(hog.gp, GRUNNING, GSCANRUNNING) {
         return;
     }
+    shared().note(hog.place(), nanotime());
     let mut text = String::new();
     // Writing to a string doesn't fail.
     let _ = writeln!(text, "gosched: {}{hog}", Whose(hog.gp));

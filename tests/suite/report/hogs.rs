@@ -1,18 +1,21 @@
 //! `GODEBUG=hogs=1`: goroutines that keep their P from others are told of.
 
+use std::collections::HashSet;
 use std::hint::black_box;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gosched::{Builder, check, go, run, yield_now};
+use gosched::{Builder, JoinHandle, check, go, proc, run, yield_now};
 
-use crate::harness::process::Process;
+use crate::harness::process::{Process, wait_for_end_of_stdin};
 use crate::harness::{Test, tests};
 
 tests! {
     one_that_computes
     one_that_blocks_its_thread
     one_a_second_for_a_place
+    each_place
     nobody_who_comes_to_checks
     nobody_if_none_may_be_stopped
     nobody_unless_it_is_wanted
@@ -109,6 +112,54 @@ fn one_a_second_for_a_place(test: Test) {
     let (until, _) = stderr.rsplit_once(" seconds\n").unwrap();
     let seconds: usize = until.rsplit('\n').next().unwrap().parse().unwrap();
     assert!(told(&stderr) <= seconds + 1, "{stderr}");
+}
+
+/// Each of ten places loses its processor once, one right after the other.
+fn each_place(test: Test) {
+    /// How often a goroutine has lost its processor.
+    fn detachments() -> u64 {
+        // SAFETY: there is one, for good, and these are atomics.
+        unsafe { (*proc::sched()).ext.detachments.each_ref().map(|n| n.load(Ordering::Relaxed)).iter().sum() }
+    }
+    /// Blocks its thread until it has lost its processor.
+    fn lose_it() {
+        let before = detachments();
+        while detachments() == before {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+    const FIRST: u32 = line!();
+    let places: [fn() -> JoinHandle<()>; 10] = [
+        || go(lose_it),
+        || go(lose_it),
+        || go(lose_it),
+        || go(lose_it),
+        || go(lose_it),
+        || go(lose_it),
+        || go(lose_it),
+        || go(lose_it),
+        || go(lose_it),
+        || go(lose_it),
+    ];
+    const LAST: u32 = line!();
+    let process = test.process(|| {
+        run(|| {
+            for place in places {
+                let loses_it = place();
+                while !loses_it.is_finished() {
+                    yield_now();
+                }
+            }
+            wait_for_end_of_stdin();
+        });
+    });
+    let told = |stderr: &str| {
+        let place = |line: &str| line.split(&format!("{}:", file!())).nth(1)?.split(':').next()?.parse().ok();
+        let told = stderr.lines().filter(|line| line.contains(KEEPS)).filter_map(place);
+        told.filter(|line| (FIRST..LAST).contains(line)).collect::<HashSet<u32>>().len()
+    };
+    let process = process.env("GOMAXPROCS", "1").env("GODEBUG", "hogs=1");
+    process.until(|stderr| told(stderr) == 10);
 }
 
 /// If the machine takes its time between two checks, that one is a hog: this happens, but not each time.

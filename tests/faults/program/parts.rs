@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
@@ -159,6 +160,16 @@ fn locked() -> io::Result<()> {
 fn blocking_calls() -> io::Result<()> {
     all(8, || {
         blocking(|| thread::sleep(2 * MS));
+        Ok(())
+    })
+}
+
+/// Each waits for all others, in std's code, on a thread of its own.
+pub fn crowd() -> io::Result<()> {
+    const ALL: usize = 2_600;
+    let barrier = Arc::new(Barrier::new(ALL));
+    all(ALL, move || {
+        barrier.wait();
         Ok(())
     })
 }

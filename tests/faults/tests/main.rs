@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{EVER, Fault, end, program};
+use common::{EVER, Ended, Fault, end, program};
 
 /// The kernel says that it compares returns with a shadow stack: nothing is started, and the error says what to do.
 #[test]
@@ -29,10 +29,8 @@ fn no_thread_for_those_that_keep_theirs() {
                     locked.env("FOREIGN", "1");
                 }
                 let ended = end(locked, Fault { call: "clone", first, count: EVER, errno: libc::EAGAIN });
-                let reported = ended.stderr.contains("runtime: failed to create a new OS thread (have ")
-                    && ended.stderr.contains("fatal error: newosproc\n");
                 assert!(
-                    ended.success() || reported,
+                    ended.success() || reported(&ended),
                     "without thread {first}, {procs} P's: {}:\n{}",
                     ended.how(),
                     ended.stderr
@@ -58,6 +56,26 @@ fn one_thread_comes_late() {
             );
         }
     }
+}
+
+/// Thousands of goroutines wait for each other in std's code, and threads can no longer be made, or one can't.
+#[test]
+fn no_thread_for_a_crowd() {
+    for first in [1_500, 2_000, 2_500] {
+        for count in [1, EVER] {
+            let mut crowd = program(Some("crowd"));
+            crowd.env("GODEBUG", "period=10");
+            let ended = end(crowd, Fault { call: "clone", first, count, errno: libc::EAGAIN });
+            let what = if count == 1 { ended.success() } else { reported(&ended) };
+            assert!(what, "without thread {first}, {count} times: {}:\n{}", ended.how(), ended.stderr);
+        }
+    }
+}
+
+/// Whether it ended because a thread couldn't be made, and says so.
+fn reported(ended: &Ended) -> bool {
+    ended.stderr.contains("runtime: failed to create a new OS thread (have ")
+        && ended.stderr.contains("fatal error: newosproc\n")
 }
 
 /// The bounds of a thread's stack can't be found out: the runtime's own threads do without, and one that isn't the

@@ -37,8 +37,8 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
             // SAFETY: entersyscall was called by `blocking`, whose frame is still there. That a goroutine
             // which shares thread-locals keeps nothing of one was promised: the end of `blocking` is such a point.
             unsafe { exitsyscall() }
-            // As in the prologue of the function that Go's caller calls next: a loop of short calls is
-            // seldom where a signal can stop it.
+            // As in the prologue of the function that Go's caller calls next: a loop of short calls
+            // is seldom where a signal can stop it.
             stop_if_asked();
         }
     }

@@ -25,15 +25,15 @@ pub fn check() {
     runtime::stop_if_asked();
 }
 
-/// Sets how many goroutines that compute may wait for their turn at once, and returns the limit until now:
-/// 2,000 at first.
+/// Sets how many goroutines that compute may wait for their turn at once, and returns the limit
+/// until now: 2,000 at first.
 ///
 /// A goroutine that computes for 10 ms in code where nobody can stop it is
-/// [detached](crate::proc::preemption), and waits for its turn on a thread of its own. Where `max` of
-/// them wait, any other keeps its processor for a second at a time instead; a line on stderr says so,
-/// once. A goroutine whose thread sleeps is detached in any case: others may have what it waits for.
-/// [`set_max_threads`](crate::proc::set_max_threads) bounds the threads for all purposes, and ends the
-/// process.
+/// [detached](crate::proc::preemption), and waits for its turn on a thread of its own. Where `max`
+/// of them wait, any other keeps its processor for a second at a time instead; a line on stderr
+/// says so, once. A goroutine whose thread sleeps is detached in any case: others may have what it
+/// waits for. [`set_max_threads`](crate::proc::set_max_threads) bounds the threads for all
+/// purposes, and ends the process.
 ///
 /// ```
 /// let before = gosched::set_max_detached(100);

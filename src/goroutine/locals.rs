@@ -34,10 +34,12 @@ use crate::runtime;
 ///   function has parked, as in the loop below. That counts for what a function is after inlining, also from other
 ///   crates: a generator of random numbers, a log's context, an allocator's cache. What helps is `#[inline(never)]` on
 ///   a function around the use.
-/// - A point that can park is every operation of this crate that waits: of a channel, a lock of [`sync`](crate::sync), a
-///   join, a yield; also [`go`](crate::go) and [`check`](crate::check), the end of [`blocking`](crate::blocking), and each instruction of a function that was declared
-///   [`preemptible!`](crate::preemptible). (Don't hold a `std::sync::MutexGuard` across such a point, either: it has to
-///   be dropped on the thread that locked.)
+/// - A point that can park is every operation of this crate that waits: of a channel, a lock of
+///   [`sync`](crate::sync), a join, a yield. It is also [`go`](crate::go) and
+///   [`check`](crate::check), the end of [`blocking`](crate::blocking), and each instruction of a
+///   function that was declared [`preemptible!`](crate::preemptible). (Don't hold a
+///   `std::sync::MutexGuard` across such a point, either: it has to be dropped on the thread that
+///   locked.)
 /// - **Code that isn't Rust touches the pages of its stack in order**, as rustc's code does, so that an overflow hits
 ///   the guard page. Where the kernel has no guard regions (before Linux 6.13) and the process has no mappings left, a
 ///   line on stderr says so, and further stacks have no guard page: an overflow is noticed at the next switch, and may

@@ -298,7 +298,8 @@ impl Builder {
         T: Send,
         N: FnOnce(&'static G, bool) + Send,
     {
-        // Here as in the prologue of Go's newproc: a loop of this is seldom where a signal can stop it.
+        // Here as in the prologue of Go's newproc: a loop of this is seldom where a signal can stop
+        // it.
         stop_if_asked();
         let gp = newproc1(body::<F, T, N>, self.kind()?, &self.maker(created_at))?;
         attach_new(gp);

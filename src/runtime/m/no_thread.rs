@@ -8,8 +8,8 @@
 //! goroutine's. So who hands a P on can't tell whether somebody is left: sysmon can, which isn't counted, as it
 //! looks until there is a thread or none that runs.
 //!
-//! All M's may wait outside of the scheduler, in code that nobody knows, for what a goroutine would do that is ready
-//! and has no M. Sysmon ends the process then, too: if no time slice has begun for [`STANDSTILL_NS`].
+//! All M's may wait in code outside of the scheduler for a goroutine that is ready and has no M.
+//! Sysmon ends the process if no time slice has begun for [`STANDSTILL_NS`].
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
@@ -40,7 +40,8 @@ use crate::runtime::p::sysmon_sleep::wake_sysmon;
 /// `sched.lock` held; Relaxed will do for a look without it, as sysmon looks again.
 static WANTED: AtomicBool = AtomicBool::new(false);
 
-/// How long goroutines that are ready may wait for a thread while no time slice begins, in nanoseconds.
+/// How long goroutines that are ready may wait for a thread while no time slice begins, in
+/// nanoseconds.
 const STANDSTILL_NS: i64 = 10_000_000_000;
 
 /// Why the last thread couldn't be made: its `errno`.
@@ -128,8 +129,8 @@ pub(in crate::runtime) fn start_wanted_thread() {
     end_if_all_stands_still();
 }
 
-/// Ends the process if goroutines are ready, no thread can be made for them, and no time slice has begun for
-/// long. Sysmon alone calls this.
+/// Ends the process if goroutines are ready, no thread can be made for them, and no time slice has
+/// begun for long. Sysmon alone calls this.
 fn end_if_all_stands_still() {
     static SLICES: AtomicU32 = AtomicU32::new(0);
     // When SLICES was first seen to be what it is, while goroutines were ready; or 0.

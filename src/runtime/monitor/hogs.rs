@@ -51,8 +51,8 @@ const ASK_NS: i64 = 20 * 1000;
 /// After how many times the goroutine is taken to be in the runtime for long.
 const OFTEN: u32 = 6;
 
-/// The time slice of a goroutine that computes while as many as may be wait for their turn. A slice of
-/// this length, and not an endless one: the goroutine may spin until another one has run.
+/// The time slice of a goroutine that computes while as many as may be wait for their turn. A slice
+/// of this length, and not an endless one: the goroutine may spin until another one has run.
 const LONG_SLICE_NS: i64 = 1000 * 1000 * 1000;
 
 /// How much a goroutine may compute without a P until it has to wait for its turn.
@@ -166,7 +166,8 @@ fn ask(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> i64 {
     {
         return look_again;
     }
-    // The goroutine is in the runtime for long. A goroutine that waits for its turn may have what it waits for.
+    // The goroutine is in the runtime for long. A goroutine that waits for its turn may have what
+    // it waits for.
     let may_go = places((pp.ext.cpu_tick.asked.get() + 1).saturating_sub(OFTEN));
     if may_go != 0 && turns_waiting() {
         let_some_go(may_go);
@@ -194,8 +195,8 @@ fn was_told_of(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> bool {
     may_ask(Hog { gp, mp, pp, schedtick: pp.sysmontick.schedtick.get(), sleeps, slice })
 }
 
-/// If as many goroutines wait for their turn as may, the goroutine on `pp` has a longer slice: returns its end.
-/// Says so once.
+/// If as many goroutines wait for their turn as may, the goroutine on `pp` has a longer slice:
+/// returns its end. Says so once.
 fn long_slice(pp: &P, now: i64) -> Option<i64> {
     static SAID: AtomicBool = AtomicBool::new(false);
     let max = limit_reached()?;

@@ -219,7 +219,8 @@ fn retake_one(pp: &'static P, now: i64) -> (bool, i64) {
         return match retake_from_syscall(pp, now, long || was_asked(pp)) {
             Retake::Taken => (true, slice.look_again(now)),
             Retake::Left => (false, slice.look_again(now)),
-            // In a loop of short calls it is seldom seen in one. In Go the next look is 10 ms later.
+            // In a loop of short calls it is seldom seen in one. In Go the next look is 10 ms
+            // later.
             Retake::Missed => (false, now),
         };
     }

@@ -1,11 +1,12 @@
 //! Telling of goroutines that keep a P from others, with `GODEBUG=hogs=1`: which it is, and where.
 //!
-//! Sysmon finds them, and waits for nobody; but to find out names takes memory and std's locks, which one of them
-//! may hold. So a thread of its own tells of them, one at a time, an M without a P as sysmon's is. Sysmon asks a
-//! goroutine to let its P go only when that has had a copy of its stack, as it may then wait in a signal handler,
-//! where it leaves none; and waits for that no longer than [`PATIENCE`]. While that thread tells of another
-//! goroutine sysmon doesn't wait at all: then only the place is told where the goroutine was made ([`Untold`]), so
-//! that each place is told of at least once.
+//! Sysmon finds them, and waits for nobody; but to find out names takes memory and std's locks,
+//! which one of them may hold. So a thread of its own tells of them, one at a time, an M without a
+//! P as sysmon's is. Sysmon asks a goroutine to let its P go only when that has had a copy of its
+//! stack, as it may then wait in a signal handler, where it leaves none; and waits for that no
+//! longer than [`PATIENCE`]. While that thread tells of another goroutine sysmon doesn't wait at
+//! all: then only the place is told where the goroutine was made ([`Untold`]), so that each place
+//! is told of at least once.
 
 use std::fmt::{self, Display, Formatter, Write};
 use std::panic::Location;
@@ -154,8 +155,8 @@ struct Shared {
     doing: Doing,
     /// Of which places something was said last, and when.
     said: [(usize, i64); PLACES],
-    /// Goroutines of places of which nothing was said for a second. No list that grows: sysmon adds to it, and
-    /// malloc's lock may be one that a hog holds.
+    /// Goroutines of places of which nothing was said for a second. No list that grows: sysmon adds
+    /// to it, and malloc's lock may be one that a hog holds.
     untold: [Option<Untold>; PLACES],
 }
 
@@ -175,7 +176,8 @@ impl Shared {
         self.said.iter().any(|said| said.0 == place && is_recent(said, now))
     }
 
-    /// Whether something may be said of `place`: nothing was within a second, nor of too many others.
+    /// Whether something may be said of `place`: nothing was within a second, nor of too many
+    /// others.
     fn may_say(&self, place: usize, now: i64) -> bool {
         !self.was_said(place, now) && self.said.iter().any(|said| !is_recent(said, now))
     }
@@ -224,8 +226,8 @@ pub(in crate::runtime) fn tell_of_hogs_if_wanted() {
     }
 }
 
-/// Whether `hog` may be asked to let its P go: everything was found out that is to be said of it, or it is left
-/// untold. For sysmon, which asks again.
+/// Whether `hog` may be asked to let its P go: everything was found out that is to be said of it,
+/// or it is left untold. For sysmon, which asks again.
 pub(in crate::runtime) fn may_ask(hog: Hog) -> bool {
     if !hogs() {
         return true;
@@ -265,7 +267,8 @@ fn tell_of_hogs() {
     }
 }
 
-/// Writes of each goroutine that was left untold where it was made. Then nothing is left, and the thread waits.
+/// Writes of each goroutine that was left untold where it was made. Then nothing is left, and the
+/// thread waits.
 fn tell_of_untold() {
     loop {
         let mut shared = shared();

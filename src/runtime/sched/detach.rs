@@ -45,8 +45,8 @@ use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
 use crate::runtime::preempt::asked::Asked;
 use crate::runtime::sched::syscall::exitsyscallfast;
 
-/// How many goroutines that compute may wait for their turn before the others keep their P's for longer.
-/// Each takes a thread.
+/// How many goroutines that compute may wait for their turn before the others keep their P's for
+/// longer. Each takes a thread.
 static MAX_DETACHED: AtomicUsize = AtomicUsize::new(2_000);
 
 /// [`set_max_detached`](crate::set_max_detached).

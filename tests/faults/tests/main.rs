@@ -58,7 +58,8 @@ fn one_thread_comes_late() {
     }
 }
 
-/// Thousands of goroutines wait for each other in std's code, and threads can no longer be made, or one can't.
+/// Thousands of goroutines wait for each other in std's code, and threads can no longer be made, or
+/// one can't.
 #[test]
 fn no_thread_for_a_crowd() {
     for first in [1_500, 2_000, 2_500] {

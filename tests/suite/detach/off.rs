@@ -1,5 +1,5 @@
-//! Where no goroutine loses its P, because somebody doesn't want that, or doesn't let signals come; and where more
-//! would than may wait for their turn.
+//! Where no goroutine loses its P, because somebody doesn't want that, or doesn't let signals come;
+//! and where more would than may wait for their turn.
 
 use std::hint::spin_loop;
 use std::mem::{forget, zeroed};

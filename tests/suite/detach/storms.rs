@@ -84,8 +84,8 @@ fn on_malloc_while_threads_are_made(test: Test) {
     });
 }
 
-/// One has the lock and computes for longer than its slice; the others block their threads for it, and soon more
-/// are detached than may be that compute.
+/// One has the lock and computes for longer than its slice; the others block their threads for it,
+/// and soon more are detached than may be that compute.
 fn on_a_lock_when_few_may_lose_their_p(test: Test) {
     static LOCK: Mutex<usize> = Mutex::new(0);
     for max in [1, 5, 2_000] {

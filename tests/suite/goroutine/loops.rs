@@ -1,4 +1,5 @@
-//! Loops of operations that are seldom where a signal can stop them: they stop by themselves when they are asked to.
+//! Loops of operations that are seldom where a signal can stop them: they stop by themselves when
+//! they are asked to.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -1,6 +1,9 @@
 //! Settings from the environment, `GODEBUG`, `GOTRACEBACK` and `GOMAXPROCS`: a part of Go's `runtime1.go`.
 
 use std::env;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use crate::runtime::base::this::this_m;
@@ -223,7 +226,9 @@ pub(in crate::runtime) fn update_maxprocs_off() -> bool {
 /// Reads `GODEBUG`, `name=value` pairs separated by commas, and `GOTRACEBACK`. Unknown names, and values that
 /// are neither numbers nor a word that the setting has, are ignored, as in Go. Go's `parsedebugvars`.
 pub(in crate::runtime) fn parsedebugvars() {
-    let godebug = env::var("GODEBUG").unwrap_or_default();
+    let godebug = env::var_os("GODEBUG").unwrap_or_default();
+    // A path among them may be no text.
+    let godebug = godebug.to_string_lossy();
     for (name, value) in godebug.split(',').filter_map(|pair| pair.split_once('=')) {
         let setting = SETTINGS.iter().find(|setting| setting.name == name);
         if let Some((setting, value)) = setting.and_then(|setting| Some((setting, setting.parse(value)?))) {
@@ -237,10 +242,11 @@ pub(in crate::runtime) fn parsedebugvars() {
 }
 
 /// The value of a setting of `GODEBUG` that is a path.
-pub(in crate::runtime) fn path_setting(name: &str) -> Option<String> {
-    let godebug = env::var("GODEBUG").ok()?;
-    let value = godebug.split(',').filter_map(|pair| pair.split_once('=')).find(|(found, _)| *found == name);
-    value.map(|(_, path)| path.to_owned())
+pub(in crate::runtime) fn path_setting(name: &str) -> Option<PathBuf> {
+    let godebug = env::var_os("GODEBUG")?;
+    let mut pairs = godebug.as_bytes().split(|&byte| byte == b',');
+    let path = pairs.find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(OsStr::from_bytes(path).into())
 }
 
 /// How much a report of a fatal error prints, and how much of each goroutine

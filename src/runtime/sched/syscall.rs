@@ -178,6 +178,10 @@ extern "C" fn gosched_entersyscallblock_from(pc: usize, sp: usize, bp: usize) {
     save(gp, pc, sp, bp);
     casgstatus(gp, GRUNNING, GSYSCALL);
     match held.p() {
+        // The P isn't anybody else's to run goroutines on.
+        Some(pp) if pp.status.load(Ordering::Relaxed) == PGCSTOP => {
+            throw("entersyscallblock: the world is stopped");
+        }
         Some(pp) => {
             mp.syscalltick.set(pp.syscalltick.load(Ordering::Relaxed));
             tick(pp);

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -22,7 +23,7 @@ const KEPT: (Duration, usize) = (Duration::from_secs(10), 10 << 20);
 const PATIENCE_NS: i64 = 2_000_000_000;
 
 /// Where the last seconds are written, if the process ends with an error.
-static CRASH: OnceLock<String> = OnceLock::new();
+static CRASH: OnceLock<PathBuf> = OnceLock::new();
 
 /// While this lives, what happens is written to the file that the environment names.
 pub(in crate::runtime) struct Traced;
@@ -84,6 +85,6 @@ fn write_crash() {
     };
     let written = recording.and_then(|recording| recording.write_to(&mut File::create(path)?));
     if done("tracecrash", written.map(drop)) {
-        eprintln!("the trace of the last seconds is in {path}");
+        eprintln!("the trace of the last seconds is in {}", path.display());
     }
 }

@@ -1,9 +1,10 @@
 //! How large a goroutine's stack is if its maker doesn't say it, and what it is enough for.
 
 use std::env;
-use std::ffi::c_void;
+use std::ffi::{OsStr, c_void};
 use std::hint::black_box;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use gosched::capi::gosched_newproc_fixed;
@@ -20,6 +21,7 @@ tests! {
     the_default_is_what_was_set
     stacks_of_many_sizes_take_turns
     a_default_that_cannot_be
+    a_default_that_is_no_text
 }
 
 /// The setting.
@@ -197,6 +199,17 @@ fn stacks_of_many_sizes_take_turns() {
         proc::free_os_memory();
         assert!(go(size).join().unwrap() >= (4 << 20) - LOCALS);
     });
+}
+
+fn a_default_that_is_no_text(test: Test) {
+    let process = test.process(|| {
+        // SAFETY: there is no other thread that reads the environment.
+        unsafe { env::set_var(SIZE, OsStr::from_bytes(b"4096\xff")) };
+        eprintln!("{}", panics(|| run(|| ())));
+    });
+    let expected =
+        "can't start: GOSCHED_STACK_SIZE=4096\u{fffd}: it takes a number of bytes, at most 1 GiB\n";
+    process.end().with("exit status: 0").says(expected);
 }
 
 fn a_default_that_cannot_be(test: Test) {

@@ -1,8 +1,10 @@
 //! What a program can do wrong, and what can happen to its file.
 
 use std::env;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -32,6 +34,7 @@ tests! {
     regions_may_be_dropped_in_any_order
     what_threads_say_is_left_out
     a_file_that_was_named_and_cannot_be_made_is_told_of
+    a_file_whose_name_is_no_text
     a_program_is_traced_that_knows_nothing_of_it
     a_schedule_that_fails_is_traced
     what_was_recorded_before_the_end_is_there
@@ -416,6 +419,21 @@ fn a_file_that_was_named_and_cannot_be_made_is_told_of(test: Test) {
     let process = test.process(|| run(|| go(yield_now).join().unwrap()));
     let ended = process.env("GODEBUG", "tracefile=/nowhere/a.trace,tracecrash=/nowhere/b.trace").end();
     ended.with("exit status: 0").says("gosched: GODEBUG=tracefile: No such file or directory");
+}
+
+fn a_file_whose_name_is_no_text(test: Test) {
+    let process = test.process(|| {
+        let mut path = path("").into_os_string();
+        path.push(OsStr::from_bytes(b"\xff"));
+        let mut settings = OsString::from("deadlock=off,tracefile=");
+        settings.push(&path);
+        // SAFETY: there is no other thread that reads the environment.
+        unsafe { env::set_var("GODEBUG", &settings) };
+        run(|| go(yield_now).join().unwrap());
+        reader::read(&fs::read(&path).unwrap()).unwrap();
+        fs::remove_file(&path).unwrap();
+    });
+    process.end().with("exit status: 0").says_nothing();
 }
 
 /// A path for this process and its child.

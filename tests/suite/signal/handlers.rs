@@ -1,6 +1,7 @@
 //! What signals do that nobody is told of: handlers of the program's own and the runtime's, and the default.
 
 use std::io::{ErrorKind, Write, pipe};
+use std::os::unix::process::ExitStatusExt;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -9,10 +10,14 @@ use gosched::signal::{self, Signal, Signals};
 use gosched::{run, yield_now};
 
 use super::{action, kill, nothing_comes, notify, raise};
+use crate::harness::process::Ended;
 use crate::harness::{Test, tests};
 
 tests! {
     what_nobody_asked_for_ends_the_process
+    a_fault_that_was_sent_ends_the_process
+    a_fault_that_was_sent_ends_a_c_program
+    a_fault_that_was_sent_can_be_ignored
     a_pipe_that_nobody_reads
     a_handler_of_the_programs_own
     the_runtimes_own
@@ -30,6 +35,34 @@ fn what_nobody_asked_for_ends_the_process(test: Test) {
         });
     });
     process.end().with("signal: 15");
+}
+
+/// The end of a process that sends itself a fault, which had `handler` for it before the first
+/// `run`; or std's, if there is none.
+fn sends_a_fault(test: Test, handler: Option<libc::sighandler_t>) -> Ended {
+    let process = test.process(|| {
+        if let Some(handler) = handler {
+            // SAFETY: no handler of the program's.
+            assert_ne!(unsafe { libc::signal(libc::SIGSEGV, handler) }, libc::SIG_ERR);
+        }
+        run(|| {
+            // SAFETY: passes no memory.
+            assert_eq!(unsafe { libc::raise(libc::SIGSEGV) }, 0);
+        });
+    });
+    process.end()
+}
+
+fn a_fault_that_was_sent_ends_the_process(test: Test) {
+    assert_eq!(sends_a_fault(test, None).status.signal(), Some(libc::SIGSEGV));
+}
+
+fn a_fault_that_was_sent_ends_a_c_program(test: Test) {
+    assert_eq!(sends_a_fault(test, Some(libc::SIG_DFL)).status.signal(), Some(libc::SIGSEGV));
+}
+
+fn a_fault_that_was_sent_can_be_ignored(test: Test) {
+    sends_a_fault(test, Some(libc::SIG_IGN)).with("exit status: 0").says_nothing();
 }
 
 /// Writes to a pipe that nobody reads.

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::chan::elem::Elem;
 use crate::chan::{Iter, RecvError, SendError, TryIter, TryRecvError, TrySendError};
 use crate::runtime::{
-    Hchan, Received, Sent, Type, Woken, as_goroutine, chanrecv, chansend, chansend_unwoken, closechan,
-    freechan, makechan,
+    Hchan, Received, Sent, Type, Woken, as_goroutine, chancap, chanlen, chanrecv, chansend, chansend_unwoken,
+    closechan, freechan, makechan,
 };
 
 /// Makes a channel with room for `cap` values; with 0, each send waits for its receive. Go's
@@ -286,10 +286,11 @@ impl<T> Receiver<T> {
 macro_rules! buffer {
     ($handle:ident, $this:ident => $hchan:expr) => {
         impl<T> $handle<T> {
-            /// The number of values in the buffer at this moment. Go's `len`.
+            /// The number of values in the buffer at this moment; 0 for the channel of a timer.
+            /// Go's `len`.
             pub fn len(&self) -> usize {
                 let $this = self;
-                $hchan.map_or(0, |c| c.qcount.load(Ordering::Relaxed))
+                $hchan.map_or(0, chanlen)
             }
 
             /// Whether the buffer is empty at this moment: always so with capacity 0.
@@ -302,10 +303,10 @@ macro_rules! buffer {
                 self.len() == self.capacity()
             }
 
-            /// How many values the buffer has room for. Go's `cap`.
+            /// How many values the buffer has room for; 0 for the channel of a timer. Go's `cap`.
             pub fn capacity(&self) -> usize {
                 let $this = self;
-                $hchan.map_or(0, |c| c.dataqsiz)
+                $hchan.map_or(0, chancap)
             }
         }
     };

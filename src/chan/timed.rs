@@ -14,7 +14,7 @@ use crate::chan::elem::Elem;
 use crate::chan::select_arms::{Outcome, Place, RawArm};
 use crate::chan::{Receiver, RecvArm, Sender, arms};
 use crate::runtime::{
-    Hchan, Received, Sent, Type, cancel_chan, make_timer_chan, must_wait, nanos, set_chan, until, when,
+    Feeds, Hchan, Received, Sent, Type, cancel_chan, make_timer_chan, must_wait, nanos, set_chan, until, when,
 };
 
 /// Why a [`send_timeout`](Sender::send_timeout) failed; the value is in it.
@@ -105,7 +105,7 @@ pub fn deadline(timeout: Duration) -> Receiver<()> {
 /// [`deadline`] for an operation that `what` names.
 #[track_caller]
 fn deadline_of(what: &str, timeout: Duration) -> Receiver<()> {
-    Receiver::made_by_timer(what, const { &Elem::<()>::TYPE }, when(nanos(timeout)), 0)
+    Receiver::made_by_timer(what, const { &Elem::<()>::TYPE }, when(nanos(timeout)), 0, Feeds::Wait)
 }
 
 /// Does an operation on `elem` unless `over` has a value sooner.
@@ -125,10 +125,10 @@ unsafe fn before(over: &Receiver<()>, c: Option<NonNull<Hchan>>, elem: *mut c_vo
 
 impl<T> Receiver<T> {
     #[track_caller]
-    fn made_by_timer(what: &str, elem: &'static Type, when: i64, period: i64) -> Self {
+    fn made_by_timer(what: &str, elem: &'static Type, when: i64, period: i64, feeds: Feeds) -> Self {
         let made = {
             let _guest = must_wait(what);
-            make_timer_chan(elem, when, period)
+            make_timer_chan(elem, when, period, feeds)
         };
         match made {
             Some(c) => Receiver { c: Some(c), values: std::marker::PhantomData },
@@ -222,7 +222,7 @@ impl Receiver<Instant> {
     /// the operation that a panic names.
     #[track_caller]
     pub(crate) fn of_timer(what: &str, when: i64, period: i64) -> Self {
-        Receiver::made_by_timer(what, const { &Elem::<Instant>::TYPE }, when, period)
+        Receiver::made_by_timer(what, const { &Elem::<Instant>::TYPE }, when, period, Feeds::Receives)
     }
 
     /// Stops the channel's timer, and empties the channel. True if the timer was set or a value was there.

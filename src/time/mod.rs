@@ -121,6 +121,10 @@ pub fn sleep_until(deadline: Instant) {
 /// A channel that gets the time once, when `d` is over. It isn't closed then: a second receive waits
 /// forever. When the last receiver is dropped, its timer is stopped. Go's `time.After`.
 ///
+/// As in Go since 1.23, the value is ready as soon as `d` is over, also for a `try_recv` and a
+/// `default`, whatever the processors do. It is the time at which `d` was over, however late it is
+/// received. The channel has no [capacity](Receiver::capacity) that can be seen.
+///
 /// ```
 /// use std::time::Duration;
 /// use gosched::chan::bounded;

@@ -10,7 +10,7 @@ use crate::runtime::{must_wait, nanos, when};
 ///
 /// If the last tick hasn't been received when the next is due, the next is left out: a slow receiver
 /// misses some. After [`stop`](Self::stop) or [`reset`](Self::reset) no tick of the setting before
-/// comes. Dropping it stops it, and closes its channel.
+/// comes. Dropping it stops it, and closes its channel. A tick is the time at which it was due.
 ///
 /// ```
 /// use std::time::{Duration, Instant};

@@ -20,7 +20,8 @@ use crate::runtime::{
 ///
 /// It may be reset when it has fired or was stopped. After [`stop`](Self::stop) or
 /// [`reset`](Self::reset) its earlier setting does nothing any more, and a time that is still in the
-/// channel is gone. (Go has promised that since 1.23.) Dropping it stops it, and closes its channel.
+/// channel is gone. (Go has promised that since 1.23.) Dropping it stops it, and closes its
+/// channel. The time that the channel gets is that of an [`after`](crate::time::after).
 ///
 /// ```
 /// use std::time::Duration;

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::data::cell::Cell;
-use crate::runtime::data::hchan::{Hchan, Type};
+use crate::runtime::data::hchan::{FED, Hchan, Type};
 
 /// The address of slot `i` of the buffer; `i` is `sendx` or `recvx`.
 #[inline(always)]
@@ -114,6 +114,22 @@ pub(super) unsafe fn swap_last(c: &Hchan, ep: *mut c_void) {
 /// Moves an index to the slot before.
 fn retreat(x: &Cell<usize>, c: &Hchan) {
     x.set(x.get().checked_sub(1).unwrap_or(c.dataqsiz - 1));
+}
+
+/// The number of values in the buffer, for a program. The buffer of a timer's channel can't be
+/// seen. Go's `chanlen`.
+pub(crate) fn chanlen(c: &Hchan) -> usize {
+    if is_fed(c) { 0 } else { c.qcount.load(Ordering::Relaxed) }
+}
+
+/// The capacity of the buffer, as [`chanlen`] is its length. Go's `chancap`.
+pub(crate) fn chancap(c: &Hchan) -> usize {
+    if is_fed(c) { 0 } else { c.dataqsiz }
+}
+
+/// Whether receives run the channel's timer.
+fn is_fed(c: &Hchan) -> bool {
+    c.closed.load(Ordering::Relaxed) & FED != 0
 }
 
 /// Whether a send would wait. Go's `full`.

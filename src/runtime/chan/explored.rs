@@ -1,5 +1,6 @@
-//! Operations of channels that were made in an exploration, which are points; and of closed ones, as a channel that is
-//! neither is known by one word, [`Hchan::closed`]: so others pay nothing.
+//! Operations of channels that were made in an exploration, which are points; of those that a timer
+//! feeds; and of closed ones, as a channel that is none of these is known by one word,
+//! [`Hchan::closed`]: so others pay nothing.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -9,7 +10,8 @@ use crate::runtime::base::this::whoami;
 use crate::runtime::chan::buffer::{bufrecv, received_nothing};
 use crate::runtime::chan::ops::{Received, recv};
 use crate::runtime::chan::select::{Scase, channel};
-use crate::runtime::data::hchan::Hchan;
+use crate::runtime::chan::timer_chan::maybe_run_chan;
+use crate::runtime::data::hchan::{FED, Hchan};
 use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::lock::{lock_on, unlock_and_hold, unlock_on};
 use crate::runtime::sched::point::{point, value};
@@ -22,7 +24,11 @@ type Me = (Option<&'static G>, Option<&'static M>);
 #[cold]
 #[inline(never)]
 pub(super) fn send_marked(mp: Option<&'static M>, c: &Hchan) -> Option<Me> {
-    let me = others_first(mp, c, "send");
+    // Others go on first, if an exploration says so, while the channel isn't locked.
+    unlock_on(mp, &c.lock);
+    point("send");
+    let me = whoami();
+    lock_on(me.1, &c.lock);
     if c.is_closed() {
         unlock_on(me.1, &c.lock);
         return None;
@@ -30,15 +36,22 @@ pub(super) fn send_marked(mp: Option<&'static M>, c: &Hchan) -> Option<Me> {
     Some(me)
 }
 
-/// A receive from a channel that is closed, or the beginning of one in an exploration, as [`send_marked`] is. `c` is
-/// locked; if there is a result, it isn't when this returns.
+/// A receive from a channel that is closed, or the beginning of one in an exploration, as
+/// [`send_marked`] is, or from a channel that a timer feeds. `c` is locked; if there is a result,
+/// it isn't when this returns.
 ///
 /// # Safety
 /// As [`chanrecv`](super::ops::chanrecv).
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn recv_marked(mp: Option<&'static M>, c: &Hchan, ep: *mut c_void) -> Result<Me, Received> {
-    let me = others_first(mp, c, "receive");
+    unlock_on(mp, &c.lock);
+    point("receive");
+    if c.closed.load(Ordering::Relaxed) & FED != 0 {
+        maybe_run_chan(c);
+    }
+    let me = whoami();
+    lock_on(me.1, &c.lock);
     if !c.is_closed() {
         return Ok(me);
     }
@@ -59,15 +72,6 @@ pub(super) unsafe fn recv_marked(mp: Option<&'static M>, c: &Hchan, ep: *mut c_v
     // SAFETY: the caller says that `ep` is null or a place for a value.
     unsafe { received_nothing(c, ep) };
     Err(Received::Closed)
-}
-
-/// Has others go on, if an exploration says so, while the channel isn't locked.
-fn others_first(mp: Option<&'static M>, c: &Hchan, what: &'static str) -> Me {
-    unlock_on(mp, &c.lock);
-    point(what);
-    let me = whoami();
-    lock_on(me.1, &c.lock);
-    me
 }
 
 /// Lets an exploration say which of the cases that are ready is done, if `any` may be: puts that first. And has those of

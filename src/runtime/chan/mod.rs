@@ -20,15 +20,15 @@
 //! | --- | --- |
 //! | `make.rs` | `makechan`, `closechan`; freeing one |
 //! | `ops.rs` | `chansend`, `chanrecv`, `send`, `recv`, `sendDirect`, `recvDirect`, `chanparkcommit` |
-//! | `buffer.rs` | `chanbuf`, `full`, `empty`, `typedmemmove`: values, and the ring that has them |
+//! | `buffer.rs` | `chanbuf`, `full`, `empty`, `chanlen`, `chancap`: values, and the ring that has them |
 //! | `future.rs` | `Waiting`: futures in the same queues |
 //! | `waitq.rs` | `waitq.enqueue`, `waitq.dequeue`, `waitq.dequeueSudoG` |
 //! | `select.rs` | `selectgo`, `sellock`, `selunlock`, `selparkcommit`, `block` |
 //! | `explored.rs` | `send_marked`, `recv_marked`: channels that are points of an exploration, or closed |
-//! | `timer_chan.rs` | channels that a timer feeds: `sendTime` |
+//! | `timer_chan.rs` | channels that a timer feeds: `sendTime`, `maybeRunChan` |
 //! | `pool.rs` | where channels come from |
 
-mod buffer;
+pub(super) mod buffer;
 mod explored;
 pub(super) mod future;
 pub(super) mod make;

@@ -17,6 +17,7 @@ use crate::runtime::chan::buffer::{bufrecv, bufsend, received_nothing};
 use crate::runtime::chan::explored::order_by_strategy;
 use crate::runtime::chan::future::wake_future;
 use crate::runtime::chan::ops::{recv, send};
+use crate::runtime::chan::timer_chan::maybe_run_chans;
 use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
@@ -201,7 +202,6 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
     point("select");
     let (pollorder, lockorder) = order.split_at_mut(scases.len());
     let (gp, mp) = whoami();
-
     let mut norder = 0;
     if matches!(how, How::Try | How::Wait) {
         // pollorder: a random permutation, made by inserting each case at a random place (Fisher and Yates).
@@ -227,6 +227,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
     // channels are locked when one is looked at: a sudog that dequeue has returned is off its queue, and
     // qcount tells whether there is a value, or room. selparkcommit keeps off the stack, and returns true.
     unsafe {
+        maybe_run_chans(&scases[nsends..]);
         sort_by_address(scases, pollorder, lockorder);
         sellock(mp, scases, lockorder);
         if chooses() {
@@ -268,8 +269,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
                 }
             }
         }
-        let waits = matches!(how, How::Wait | How::WaitInOrder);
-        let (true, Some(gp), Some(mp)) = (waits, gp, mp) else {
+        let (true, Some(gp), Some(mp)) = (matches!(how, How::Wait | How::WaitInOrder), gp, mp) else {
             selunlock(mp, scases, lockorder);
             return Chosen::None;
         };

@@ -1,22 +1,54 @@
 //! Channels that a timer feeds, as Go's `time.After`, `time.Tick` and `time.NewTimer` make them; `sendTime`.
+//!
+//! A value is sent when the timer fires, or, as in Go since 1.23, when a receive finds that its
+//! time has come: the P that has the timer may be busy, and a program can't tell the two apart. So
+//! that it can't, the value is the time at which the timer was due, and the buffer doesn't count in
+//! the channel's length and capacity.
+//!
+//! - `due`, in the timer, is the time of the next value. The sender holds `send_lock` and moves
+//!   `due` on, so each value is sent once. The timer stays in its heap, and does nothing when it
+//!   fires and finds that `due` is to come.
+//! - In Go a timer is in a heap only while somebody waits for it. Here it is always in one, so a
+//!   wait has nothing to do.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
-use crate::runtime::chan::future::wake_future;
+use crate::runtime::base::this::with_room;
+use crate::runtime::chan::future::{Woken, wake_future};
 use crate::runtime::chan::make::{makechan, timer_of};
 use crate::runtime::chan::ops::{Received, chanrecv, chansend_and};
-use crate::runtime::data::hchan::{Hchan, Type};
+use crate::runtime::chan::select::Scase;
+use crate::runtime::data::hchan::{EXPLORED, FED, Hchan, Type};
 use crate::runtime::data::timer::Timer;
-use crate::runtime::explore::clock::instant_now;
-use crate::runtime::time::fire::{begin_timer, cancel_locked, fire_timer, locked, set_locked};
+use crate::runtime::explore::clock::{instant_of, now, timers_p};
+use crate::runtime::time::fire::{begin_timer, cancel_locked, locked, set_locked};
+
+/// What a channel's timer is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Feeds {
+    /// A program that receives the times: a receive runs the timer if it is due.
+    Receives,
+    /// The end of a wait. What the wait is for comes first if both are there, so the timer isn't
+    /// run before the wait.
+    Wait,
+}
 
 /// A channel that gets the time at `when`, and then each `period` if that isn't 0, unless the last time
-/// is still in it. Its values are [`Instant`]s, or of no size. None if there is no memory for it. The
-/// timer belongs to the channel, which no sender has a handle of.
-pub(crate) fn make_timer_chan(elem: &'static Type, when: i64, period: i64) -> Option<NonNull<Hchan>> {
+/// is still in it. Its values are [`Instant`](std::time::Instant)s, or of no size. None if there is
+/// no memory for it. The timer belongs to the channel, which no sender has a handle of.
+pub(crate) fn make_timer_chan(
+    elem: &'static Type,
+    when: i64,
+    period: i64,
+    feeds: Feeds,
+) -> Option<NonNull<Hchan>> {
     let c = makechan(elem, 1)?;
+    if feeds == Feeds::Receives {
+        // SAFETY: makechan made it, and this is the only handle.
+        unsafe { c.as_ref() }.closed.fetch_or(FED, Ordering::Relaxed);
+    }
     let t = begin_timer(when, period, send_time, c.as_ptr().cast());
     // SAFETY: makechan made it, and this is the only handle. The timer has it too, and doesn't touch `ext`.
     let ext = unsafe { &c.as_ref().ext };
@@ -26,27 +58,85 @@ pub(crate) fn make_timer_chan(elem: &'static Type, when: i64, period: i64) -> Op
     Some(c)
 }
 
-/// Sends the time to the channel of a timer, if there is room. Go's `sendTime`, in `time/sleep.go`.
+/// Sends the time to the channel of a timer that has fired, unless the timer was stopped or reset
+/// since. Go's `sendTime`, in `time/sleep.go`.
 unsafe extern "C" fn send_time(t: *mut c_void, seq: usize) {
     // SAFETY: begin_timer and set_locked pass the timer itself, which is never freed.
     let t = unsafe { &*t.cast::<Timer>() };
-    let mut future = None;
-    fire_timer(t, seq, |c| {
-        let now = instant_now();
-        let (c, now) = (NonNull::new(c.cast()), (&raw const now).cast());
-        // SAFETY: the waiter is the channel of make_timer_chan, whose values are Instants or of no size.
-        // It stays, as it is freed after drop_timer_of, which waits for the lock that fire_timer holds.
-        unsafe {
-            chansend_and(c, now, false, |woken| {
-                woken.note_setting(seq);
-                future = Some(woken);
-            })
-        }
-    });
-    // Not with that lock held.
-    if let Some(woken) = future {
+    let current = || t.seq.load(Ordering::Relaxed) == seq;
+    if let Some(woken) = locked(t, || if current() { send_if_due(t) } else { None }) {
         wake_future(woken);
     }
+}
+
+/// Runs the timer of a channel if its time has come: a receive is about to look for a value. `c`
+/// isn't locked. Go's `maybeRunChan`.
+#[cold]
+#[inline(never)]
+pub(super) fn maybe_run_chan(c: &Hchan) {
+    // SAFETY: the caller keeps the channel.
+    let Some(t) = (unsafe { timer_of(NonNull::from(c)) }) else { return };
+    // Acquire pairs with the release in send_if_due: if the timer was run, its value is seen in the
+    // channel.
+    let due = t.ext.due.load(Ordering::Acquire);
+    // Not set, or being emptied by a caller that holds `send_lock`.
+    if due == 0 {
+        return;
+    }
+    // The clock takes more stack than a copying goroutine has.
+    let (now, explores) = with_room(|| (now(), timers_p().is_some()));
+    let explored = c.closed.load(Ordering::Relaxed) & EXPLORED != 0;
+    // On another clock than the timer's, its P or its run says when the time has come.
+    if due > now || explored != explores {
+        return;
+    }
+    if let Some(woken) = locked(t, || send_if_due(t)) {
+        wake_future(woken);
+    }
+}
+
+/// [`maybe_run_chan`] for each case that receives, before one is chosen: all that are due have the
+/// same chance then.
+///
+/// # Safety
+/// The channels stay until this returns.
+#[inline(always)]
+pub(super) unsafe fn maybe_run_chans(receives: &[Scase]) {
+    for c in receives.iter().filter_map(|scase| scase.c) {
+        // SAFETY: the caller keeps the channels.
+        let c = unsafe { c.as_ref() };
+        if c.closed.load(Ordering::Relaxed) & FED != 0 {
+            maybe_run_chan(c);
+        }
+    }
+}
+
+/// If the time of a channel's timer has come, sends the time at which it was due, unless the last
+/// one is still there; returns the future that got it, to be woken without a lock. `send_lock` is
+/// held. The second half of Go's `unlockAndRun`.
+fn send_if_due(t: &Timer) -> Option<Woken> {
+    let due = t.ext.due.load(Ordering::Relaxed);
+    let (now, time) = with_room(|| {
+        let now = now();
+        (due != 0 && due <= now).then(|| (now, instant_of(due)))
+    })?;
+    let c = NonNull::new(t.ext.waiter.get().cast());
+    let mut future = None;
+    // SAFETY: the waiter is the channel of make_timer_chan, whose values are Instants or of no
+    // size. It stays, as it is freed after drop_timer_of, which waits for the lock that is held.
+    unsafe {
+        chansend_and(c, (&raw const time).cast(), false, |woken| {
+            woken.note_setting(t.seq.load(Ordering::Relaxed));
+            future = Some(woken);
+        });
+    }
+    let next = match t.period.get() {
+        0 => 0,
+        period => due.saturating_add(period.saturating_mul(1 + (now - due) / period)),
+    };
+    // Release pairs with the acquire in maybe_run_chan.
+    t.ext.due.store(next, Ordering::Release);
+    future
 }
 
 /// [`set_timer`](crate::runtime::time::fire::set_timer) for the timer of a channel: a time that it has sent before, and
@@ -57,8 +147,14 @@ unsafe extern "C" fn send_time(t: *mut c_void, seq: usize) {
 pub(crate) unsafe fn set_chan(c: NonNull<Hchan>, when: i64, period: i64) -> bool {
     // SAFETY: the channel is in use and stays, as the caller says.
     let Some(t) = (unsafe { timer_of(c) }) else { return false };
-    // SAFETY: the caller's channel is one of make_timer_chan, and stays.
-    locked(t, || set_locked(t, when, period, send_time) | unsafe { take_stale(c) })
+    locked(t, || {
+        // Not set while the channel is emptied.
+        let was_set = t.ext.due.swap(0, Ordering::Relaxed) != 0;
+        // SAFETY: the caller's channel is one of make_timer_chan, and stays.
+        let stale = unsafe { take_stale(c) };
+        set_locked(t, when, period, send_time);
+        was_set | stale
+    })
 }
 
 /// [`cancel_timer`](crate::runtime::time::fire::cancel_timer) for the timer of a channel, as [`set_chan`] is for
@@ -73,7 +169,9 @@ pub(crate) unsafe fn cancel_chan(c: NonNull<Hchan>) -> bool {
     locked(t, || cancel_locked(t) | unsafe { take_stale(c) })
 }
 
-/// Takes the time out of a channel, if one is there, and those that came back; says whether one was.
+/// Takes the time out of a channel, if one is there, and those that came back; says whether one
+/// was. `send_lock` is held, and the timer isn't set: a receive would run it, and wait for that
+/// lock. Go's `timerchandrain`.
 ///
 /// # Safety
 /// As [`set_chan`].

@@ -18,8 +18,9 @@ pub struct Hchan {
     pub buf: *mut c_void,
     /// The size of a value, in bytes.
     pub elemsize: u16,
-    /// Its lowest bit is set once it is closed, and the next one if it was made in an exploration: so a channel with 0
-    /// is open, and its operations are no points.
+    /// Its lowest bit is set once it is closed, the next one if it was made in an exploration, and
+    /// the third if a receive runs the channel's timer. So a channel with 0 is open, and its
+    /// operations have nothing else to do.
     pub closed: AtomicU32,
     /// The type of the values.
     pub elemtype: &'static Type,
@@ -41,6 +42,8 @@ pub struct Hchan {
 pub(in crate::runtime) const CLOSED: u32 = 1;
 /// In [`Hchan::closed`]: an exploration may have others go on before an operation.
 pub(in crate::runtime) const EXPLORED: u32 = 2;
+/// In [`Hchan::closed`]: a timer feeds the channel, and a receive runs that timer if it is due.
+pub(in crate::runtime) const FED: u32 = 4;
 
 impl Hchan {
     /// Whether it is closed, for who holds its lock.

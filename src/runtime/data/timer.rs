@@ -2,6 +2,7 @@
 //! says who may change which state.
 
 use std::ffi::c_void;
+use std::sync::atomic::AtomicI64;
 
 use crate::runtime::data::atomic::{AtomicU32, AtomicUsize, Cell};
 use crate::runtime::data::link::Link;
@@ -79,8 +80,9 @@ pub struct TimerExt {
     pub send_lock: Mutex,
     /// The timer's waiter, protected by `send_lock`; in the pool, the next unused timer.
     pub waiter: Cell<*mut c_void>,
-    /// Whether the waiter is still to be told; protected by `send_lock`.
-    pub set: Cell<bool>,
+    /// When the waiter is to be told next; 0 if it isn't. Written with `send_lock` held, read
+    /// without.
+    pub due: AtomicI64,
 }
 
 /// An entry of a heap: a timer, and its `when`. Go's `timerWhen`, since 1.23.

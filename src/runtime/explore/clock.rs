@@ -77,6 +77,32 @@ fn instant(now: i64) -> Instant {
     instant + Duration::from_nanos((now - nanos).max(0).unsigned_abs())
 }
 
+/// The instant at which [`now`] was `ns`, which has passed: never earlier than that, and not in the
+/// future.
+pub(in crate::runtime) fn instant_of(ns: i64) -> Instant {
+    if is_ours() {
+        return instant(ns);
+    }
+    let (instant, nanos) = *REAL.get_or_init(real);
+    let distance = Duration::from_nanos(ns.abs_diff(nanos));
+    let then = if ns < nanos { instant - distance } else { instant + distance };
+    then.min(Instant::now())
+}
+
+/// One moment by std's clock and by [`nanotime`], which count the same but can't be converted. The
+/// instant is the later one, by as little as possible.
+static REAL: OnceLock<(Instant, i64)> = OnceLock::new();
+
+fn real() -> (Instant, i64) {
+    let look = |_| {
+        let (before, nanos, instant) = (Instant::now(), nanotime(), Instant::now());
+        (instant - before, (instant, nanos))
+    };
+    // The thread may lose its processor between two looks at the clock, but not each time.
+    let best = (0..16).map(look).min();
+    best.map_or_else(|| throw("no look at the clock"), |(_, pair)| pair)
+}
+
 /// The P that a timer is to be started on, instead of the caller's.
 #[inline]
 pub(in crate::runtime) fn timers_p() -> Option<&'static P> {

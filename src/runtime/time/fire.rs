@@ -33,7 +33,7 @@ pub(crate) fn set_timer(t: &'static Timer, when: i64, period: i64, f: TimerFn) -
 pub(in crate::runtime) fn set_locked(t: &'static Timer, when: i64, period: i64, f: TimerFn) -> bool {
     let seq = t.seq.load(Ordering::Relaxed).wrapping_add(1);
     modtimer(t, when, period, Some(f), t.as_arg(), seq);
-    t.ext.set.replace(true)
+    t.ext.due.swap(when, Ordering::Relaxed) != 0
 }
 
 /// Stops the timer; says whether it was set: then it does nothing any more.
@@ -44,15 +44,16 @@ pub(crate) fn cancel_timer(t: &'static Timer) -> bool {
 pub(in crate::runtime) fn cancel_locked(t: &'static Timer) -> bool {
     t.seq.store(t.seq.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     deltimer(t);
-    t.ext.set.replace(false)
+    t.ext.due.swap(0, Ordering::Relaxed) != 0
 }
 
-/// For a timer that has fired: calls `act` with its waiter, unless the timer was stopped or reset since.
+/// For a timer without a period that has fired: calls `act` with its waiter, unless the timer was
+/// stopped or reset since.
 pub(crate) fn fire_timer<R>(t: &Timer, seq: usize, act: impl FnOnce(*mut c_void) -> R) -> Option<R> {
     locked(t, || {
-        let current = t.seq.load(Ordering::Relaxed) == seq && t.ext.set.get();
+        let current = t.seq.load(Ordering::Relaxed) == seq && t.ext.due.load(Ordering::Relaxed) != 0;
         current.then(|| {
-            t.ext.set.set(t.period.get() > 0);
+            t.ext.due.store(0, Ordering::Relaxed);
             act(t.ext.waiter.get())
         })
     })
@@ -70,7 +71,7 @@ pub(crate) fn begin_timer(when: i64, period: i64, f: TimerFn, waiter: *mut c_voi
         t.f.set(Some(f));
         t.arg.set(t.as_arg());
         t.ext.waiter.set(waiter);
-        t.ext.set.set(true);
+        t.ext.due.store(when, Ordering::Relaxed);
         addtimer(t);
     });
     t

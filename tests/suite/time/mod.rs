@@ -1,8 +1,9 @@
 //! Sleeping, timers and tickers.
 
+mod due;
 mod sleep;
 mod timers;
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] = &[sleep::TESTS, timers::TESTS];
+pub const TESTS: &[&[Test]] = &[due::TESTS, sleep::TESTS, timers::TESTS];

@@ -63,9 +63,7 @@ fn a_timer_that_is_stopped_is_not_heard_of(test: Test) {
         assert!(timer.stop() && !timer.stop());
         // Fired, and its time not received.
         timer.reset(Duration::from_nanos(1));
-        while timer.c().is_empty() {
-            sleep(Duration::from_micros(10));
-        }
+        sleep(MS);
         assert!(timer.stop() && !timer.stop());
         assert_eq!(timer.c().recv_timeout(5 * MS), Err(RecvTimeoutError::Timeout));
         // Just about to fire, or firing.
@@ -263,7 +261,6 @@ fn a_slow_receiver_misses_ticks(test: Test) {
         let ticks = tick(Duration::from_micros(50));
         for _ in 0..5 {
             sleep(MS);
-            assert!(ticks.len() <= 1);
             assert!(ticks.recv().is_ok());
         }
         // One that is due more often than can be looked at.

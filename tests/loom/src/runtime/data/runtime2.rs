@@ -2,7 +2,9 @@
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicBool as StdBool, AtomicPtr as StdPtr, AtomicU32 as StdU32};
+use std::sync::atomic::{
+    AtomicBool as StdBool, AtomicI64 as StdI64, AtomicPtr as StdPtr, AtomicU32 as StdU32,
+};
 
 use loom::cell::UnsafeCell;
 
@@ -412,6 +414,6 @@ pub(crate) fn new_timer(when: i64, f: TimerFn, arg: *mut c_void) -> &'static Tim
         seq: AtomicUsize::new(0),
         nextwhen: Cell::new(0),
         status: AtomicU32::new(TIMER_NO_STATUS),
-        ext: TimerExt { send_lock: Mutex::new(), waiter: Cell::new(ptr::null_mut()), set: Cell::new(false) },
+        ext: TimerExt { send_lock: Mutex::new(), waiter: Cell::new(ptr::null_mut()), due: StdI64::new(0) },
     }))
 }

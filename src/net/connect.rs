@@ -24,8 +24,38 @@ pub(super) fn connect(addr: &SocketAddr, deadline: Option<Instant>) -> io::Resul
     Ok(stream)
 }
 
-/// Begins to connect to `addr`, without a wait.
+/// Begins to connect to `addr`, without a wait. Go's `doDialTCPProto`, in `net/tcpsock_posix.go`.
 pub(super) fn begin(addr: &SocketAddr) -> io::Result<Pollable<net::TcpStream>> {
+    let mut begun = begin_once(addr);
+    // The kernel chooses the port of this end, and may choose one that won't do. As Go, this tries
+    // twice more.
+    for _ in 0..2 {
+        if !self_connect(&begun, addr) && !spurious_enotavail(&begun) {
+            break;
+        }
+        // The last socket stays until there is another, which so has another port.
+        begun = begin_once(addr);
+    }
+    Pollable::with_drain(begun?, true)
+}
+
+/// Whether the connection is one to itself: with TCP two ends may connect to each other with no
+/// listener, and one end, whose port is that of `addr`, is its own other end. A program that waits
+/// for a server to listen would have that for the server. Go's `selfConnect`.
+fn self_connect(begun: &io::Result<net::TcpStream>, addr: &SocketAddr) -> bool {
+    let Ok(Ok(local)) = begun.as_ref().map(net::TcpStream::local_addr) else { return false };
+    let (here, there) = (local.ip().to_canonical(), addr.ip().to_canonical());
+    // To the kernel an unspecified address is this machine.
+    local.port() == addr.port() && (here == there || there.is_unspecified())
+}
+
+/// Whether the kernel has chosen a port that is in use. Go's `spuriousENOTAVAIL`.
+fn spurious_enotavail(begun: &io::Result<net::TcpStream>) -> bool {
+    begun.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EADDRNOTAVAIL))
+}
+
+/// A socket that begins to connect to `addr`.
+fn begin_once(addr: &SocketAddr) -> io::Result<net::TcpStream> {
     let socket = socket(addr)?;
     let (address, len) = sockaddr(addr);
     // SAFETY: the kernel reads `len` bytes of the address, which has as many or more.
@@ -36,7 +66,7 @@ pub(super) fn begin(addr: &SocketAddr) -> io::Result<Pollable<net::TcpStream>> {
             return Err(error);
         }
     }
-    Pollable::with_drain(net::TcpStream::from(socket), true)
+    Ok(net::TcpStream::from(socket))
 }
 
 /// Ok if the stream is connected, `WouldBlock` if the kernel still tries, and otherwise why it has failed.

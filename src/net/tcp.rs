@@ -59,6 +59,10 @@ impl Pollable<net::TcpStream> {
     /// Connects to the first of the addresses that accepts. A name is resolved in
     /// [`blocking`](crate::blocking); connecting blocks no thread. Go's `net.Dial`.
     ///
+    /// Where nobody listens at a port of this machine, the kernel may choose that port for this
+    /// end, which so connects to itself. As in Go, that is tried again, with another port, up to
+    /// twice.
+    ///
     /// ```
     /// use std::io::ErrorKind;
     /// use gosched::net::{TcpListener, TcpStream};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use gosched::net::{TcpListener, TcpStream};
-use gosched::{go, scope, yield_now};
+use gosched::{go, run, scope, yield_now};
 
 use crate::harness::polled::*;
 use crate::harness::sockets::{listen, tcp_pair};
@@ -26,6 +26,7 @@ tests! {
     tcp_connect_takes_too_long
     tcp_connect_is_given_up
     tcp_connect_in_two_steps
+    tcp_does_not_connect_to_itself
     tcp_options_and_clones
     connections_that_come_at_once
     a_listener_is_closed
@@ -287,6 +288,62 @@ fn tcp_connect_in_two_steps(test: Test) {
             assert_eq!(kind(stream.finish_connect()), ErrorKind::NotConnected, "it was told");
         }
     });
+}
+
+const NO_NETWORK: &str = "it may not have a network of its own";
+
+/// Has this thread, which is the process's only one, be in a network of its own; false if that
+/// isn't allowed.
+fn in_own_network() -> bool {
+    let mut lo = [0_u8; 40]; // an ifreq
+    lo[..2].copy_from_slice(b"lo");
+    lo[16..18].copy_from_slice(&(libc::IFF_UP as u16).to_ne_bytes());
+    // SAFETY: the kernel reads the ifreq.
+    unsafe {
+        libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) == 0
+            && libc::ioctl(libc::socket(libc::AF_INET, libc::SOCK_DGRAM, 0), libc::SIOCSIFFLAGS, &raw mut lo)
+                == 0
+    }
+}
+
+fn tcp_does_not_connect_to_itself(test: Test) {
+    let process = test.process(|| {
+        // Where two ports are all that the kernel can choose from, it chooses the even one first.
+        let ports = |first: u16| {
+            let range = format!("{first} {}", first + 1);
+            fs::write("/proc/sys/net/ipv4/ip_local_port_range", range)
+        };
+        if !in_own_network() || ports(50_000).is_err() {
+            return eprintln!("{NO_NETWORK}");
+        }
+        run(|| {
+            let mut next = (50_000..).step_by(2);
+            let mut addr = |ip: &str| {
+                let port = next.next().unwrap();
+                ports(port).unwrap();
+                SocketAddr::new(ip.parse().unwrap(), port)
+            };
+            // There are machines without the second half.
+            let ips = ["127.0.0.1", "0.0.0.0", "::1", "::ffff:127.0.0.1"];
+            let of = if TcpListener::bind("[::1]:0").is_ok() { 4 } else { 2 };
+            for ip in &ips[..of] {
+                assert_eq!(kind(TcpStream::connect(addr(ip))), ErrorKind::ConnectionRefused, "{ip}");
+                let timeout = TcpStream::connect_timeout(&addr(ip), HOUR);
+                assert_eq!(kind(timeout), ErrorKind::ConnectionRefused, "{ip}");
+                let begun = TcpStream::begin_connect(&addr(ip)).and_then(|stream| stream.finish_connect());
+                assert_eq!(kind(begun), ErrorKind::ConnectionRefused, "{ip}");
+            }
+            // A listener's port isn't one to choose.
+            let addr = addr("127.0.0.1");
+            let _listener = TcpListener::bind(addr).unwrap();
+            assert_eq!(TcpStream::connect(addr).unwrap().peer_addr().unwrap(), addr);
+        });
+    });
+    let ended = process.end();
+    if ended.stderr.contains(NO_NETWORK) {
+        return test.skip(NO_NETWORK);
+    }
+    ended.with("exit status: 0");
 }
 
 fn tcp_options_and_clones(test: Test) {

@@ -151,10 +151,21 @@ impl<T> Registration<T> {
         limit: Limit<'_>,
         f: impl FnMut() -> io::Result<usize>,
     ) -> io::Result<usize> {
+        if len == 0 {
+            return self.read_nothing();
+        }
         let mut drained = self.reading.turn.lock();
         let n = self.try_and_wait(&self.reading, &mut drained, what, limit, f)?;
         *drained = self.short_read_drains && 0 < n && n < len && !self.pd.event_last();
         Ok(n)
+    }
+
+    /// A read into no bytes, in its turn: it doesn't wait for something to read, as Go's `FD.Read`.
+    /// The kernel's would on some sockets.
+    #[track_caller]
+    pub(super) fn read_nothing(&self) -> io::Result<usize> {
+        let _turn = self.reading.turn.lock();
+        if self.is_closed() { Err(error(PollError::Closing)) } else { Ok(0) }
     }
 
     /// The part of [`io`](Self::io) that is done with the lock of `turn`, of which `drained` is the value.

@@ -220,6 +220,9 @@ impl Pollable<net::TcpStream> {
     /// As [`readable`](Self::readable).
     #[track_caller]
     pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        if buf.is_empty() {
+            return self.registration.read_nothing();
+        }
         self.read_with(|stream| stream.peek(buf))
     }
 }

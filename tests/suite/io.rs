@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
 use std::fs;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, IoSliceMut, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::thread;
@@ -29,6 +29,7 @@ tests! {
     nobody_reads
     signals_end_nothing
     where_nothing_can_park
+    a_read_of_nothing_waits_for_nothing
 }
 
 const MS: Duration = Duration::from_millis(1);
@@ -335,4 +336,24 @@ fn where_nothing_can_park(test: Test) {
     running.gets(b"1\n2\n3\n");
     assert_eq!(running.writes(), "before\nby std\nparked, twice\ninside blocking\non a thread\nafter");
     running.ends();
+}
+
+fn a_read_of_nothing_waits_for_nothing(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            assert_eq!(stdin().read(&mut []).unwrap(), 0);
+            let bufs = &mut [IoSliceMut::new(&mut []), IoSliceMut::new(&mut [])];
+            assert_eq!(stdin().read_vectored(bufs).unwrap(), 0);
+            eprintln!("begins");
+            let mut text = String::new();
+            stdin().read_to_string(&mut text).unwrap();
+            assert_eq!(text, "something");
+            eprintln!("it is all there");
+        });
+    });
+    let mut running = Running::new(process);
+    running.says("begins");
+    running.gets(b"something");
+    drop(running.stdin.take());
+    running.says("it is all there");
 }

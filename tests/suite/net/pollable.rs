@@ -1,7 +1,7 @@
 //! [`Pollable`]: what may be waited for and how long, and what ends a wait.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IoSliceMut, PipeReader, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::sync::Arc;
@@ -9,14 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gosched::net::Pollable;
+use gosched::context::Context;
+use gosched::net::{Pollable, TcpStream, UnixStream as OurUnixStream};
 use gosched::time::{sleep, sleep_until};
 use gosched::{blocking, go, scope};
 
 use crate::harness::panics::panics;
 use crate::harness::polled::*;
 use crate::harness::rng::Rng;
-use crate::harness::sockets::listen;
+use crate::harness::sockets::{listen, tcp_pair};
 use crate::harness::{Test, tests};
 
 tests! {
@@ -30,6 +31,7 @@ tests! {
     descriptors_are_used_again
     what_cannot_be_polled
     where_nothing_can_wait
+    a_read_of_nothing_waits_for_nothing
 }
 
 fn readable_and_writable(test: Test) {
@@ -339,5 +341,79 @@ fn where_nothing_can_wait(test: Test) {
         assert_eq!(blocking(|| panics(|| a.set_read_deadline(None))), expected("set_read_deadline"));
         (&b).write_all(b"x").unwrap();
         assert_eq!(blocking(|| read_one(&a)).unwrap(), b'x');
+    });
+}
+
+/// Reads nothing from `from`, in each way that there is.
+fn reads_nothing<T>(from: &Pollable<T>)
+where
+    for<'a> &'a T: Read,
+{
+    let (ctx, _cancel) = Context::background().with_cancel();
+    let none = &mut [IoSliceMut::new(&mut []), IoSliceMut::new(&mut [])];
+    assert_eq!((&*from).read(&mut []).unwrap(), 0);
+    assert_eq!((&*from).read_vectored(none).unwrap(), 0);
+    assert_eq!(ctx.with(from).read(&mut []).unwrap(), 0);
+    assert_eq!(ctx.with(from).read_vectored(none).unwrap(), 0);
+}
+
+/// Reads nothing from `from` before, between and behind what is written to `to`, and when it is
+/// closed.
+fn reads_nothing_anywhere<T, W>((mut from, mut to): (Pollable<T>, Pollable<W>))
+where
+    T: Read,
+    for<'a> &'a T: Read,
+    W: Write,
+{
+    // A read that waits fails.
+    from.set_read_timeout(Some(MS)).unwrap();
+    reads_nothing::<T>(&from);
+    for text in [b"one", b"two"] {
+        to.write_all(text).unwrap();
+        from.set_read_timeout(None).unwrap();
+        let mut buf = [0; 16];
+        let mut n = 0;
+        while n < text.len() {
+            n += from.read(&mut buf[n..]).unwrap();
+        }
+        assert_eq!(&buf[..n], text);
+        from.set_read_timeout(Some(MS)).unwrap();
+        reads_nothing::<T>(&from);
+        assert_eq!(from.read(&mut []).unwrap(), 0);
+        assert_eq!(kind(from.read(&mut buf)), ErrorKind::TimedOut);
+    }
+    drop(to);
+    reads_nothing::<T>(&from);
+    from.close();
+    assert_eq!(kind(from.read(&mut [])), ErrorKind::BrokenPipe);
+}
+
+fn a_read_of_nothing_waits_for_nothing(test: Test) {
+    with_one_p_and_several(test, || {
+        reads_nothing_anywhere::<PipeReader, _>(pipe_pair());
+        reads_nothing_anywhere::<UnixStream, _>(stream_pair());
+        reads_nothing_anywhere::<std::net::TcpStream, _>(tcp_pair());
+
+        let (here, mut there): (TcpStream, TcpStream) = tcp_pair();
+        here.set_read_timeout(Some(MS)).unwrap();
+        assert_eq!(here.peek(&mut []).unwrap(), 0);
+        there.write_all(b"!").unwrap();
+        here.readable().unwrap();
+        assert_eq!(here.peek(&mut []).unwrap(), 0);
+        assert_eq!(read_one(&here).unwrap(), b'!');
+        here.close();
+        assert_eq!(kind(here.peek(&mut [])), ErrorKind::BrokenPipe);
+
+        let (here, _there) = OurUnixStream::pair().unwrap();
+        scope(|s| {
+            let reader = s.go(|| read_one(&here));
+            let_them_wait();
+            // Its turn comes when the other has read, or given up.
+            let nothing = s.go(|| (&here).read(&mut []));
+            let_them_wait();
+            here.close();
+            assert_eq!(kind(reader.join().unwrap()), ErrorKind::BrokenPipe);
+            assert_eq!(kind(nothing.join().unwrap()), ErrorKind::BrokenPipe);
+        });
     });
 }

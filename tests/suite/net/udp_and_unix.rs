@@ -20,6 +20,7 @@ tests! {
     udp
     unix_streams
     unix_datagrams
+    a_datagram_is_received_into_nothing
     to_std_and_back
 }
 
@@ -103,6 +104,25 @@ fn unix_datagrams(test: Test) {
         b.send(b"4567").unwrap();
         assert_eq!(receiver.join().unwrap(), 7);
         fs::remove_file(path).unwrap();
+    });
+}
+
+/// Its bytes are lost, as they don't fit.
+fn a_datagram_is_received_into_nothing(test: Test) {
+    with_one_p_and_several(test, || {
+        let (a, b) = (UdpSocket::bind(ANY).unwrap(), UdpSocket::bind(ANY).unwrap());
+        let (here, there) = UnixDatagram::pair().unwrap();
+        let at_b = b.local_addr().unwrap();
+        for (i, text) in [b"one", b"two"].iter().enumerate() {
+            a.send_to(*text, at_b).unwrap();
+            there.send(*text).unwrap();
+            let buf = &mut [0; 3][..3 * i];
+            assert_eq!((b.peek(&mut []).unwrap(), b.recv_from(buf).unwrap().0), (0, buf.len()));
+            assert_eq!(here.recv(buf).unwrap(), buf.len());
+            assert_eq!(buf, &text[..buf.len()]);
+        }
+        b.set_read_timeout(Some(MS)).unwrap();
+        assert_eq!(kind(b.recv(&mut [])), ErrorKind::TimedOut);
     });
 }
 

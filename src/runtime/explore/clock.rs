@@ -5,6 +5,7 @@
 //! else, and is nobody's.
 
 use std::alloc::{Layout, alloc_zeroed};
+use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,8 +13,11 @@ use std::time::{Duration, Instant};
 use crate::runtime::arch::getg;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::nanotime;
+use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::runtime2::P;
-use crate::runtime::data::timer::MAX_WHEN;
+use crate::runtime::data::timer::{
+    MAX_WHEN, TIMER_DELETED, TIMER_DROPPED, TIMER_MODIFIED_EARLIER, TIMER_MODIFIED_LATER, Timer, TimerFn,
+};
 use crate::runtime::g::explored::{acting, exploring, is_explored};
 use crate::runtime::lock::rank::{LockRank, lock_init};
 use crate::runtime::lock::{lock, unlock};
@@ -117,7 +121,8 @@ pub(in crate::runtime) fn start() -> i64 {
     now
 }
 
-/// Jumps to the next timer, and puts all that are due then into `due`. False if there is none.
+/// Jumps to the next timer, and puts all that are due then into `due`. False if there is none that
+/// could wake somebody.
 pub(super) fn advance(due: &mut Vec<Taken>) -> bool {
     let heap = clock().heap;
     while due.is_empty() {
@@ -127,9 +132,13 @@ pub(super) fn advance(due: &mut Vec<Taken>) -> bool {
         if next == 0 || next == MAX_WHEN {
             return false;
         }
+        lock(&heap.timers_lock);
+        if !heap.timers.entries().iter().any(|entry| may_wake(entry.get().timer)) {
+            unlock(&heap.timers_lock);
+            return false;
+        }
         let now = NOW.load(Ordering::Relaxed).max(next);
         NOW.store(now, Ordering::Relaxed);
-        lock(&heap.timers_lock);
         adjusttimers(heap, now);
         while let Some(t) = take_due(heap, now) {
             due.push(t);
@@ -137,6 +146,29 @@ pub(super) fn advance(due: &mut Vec<Taken>) -> bool {
         unlock(&heap.timers_lock);
     }
     true
+}
+
+/// Whether somebody may be woken by the timer, whose heap is locked. A timer feeds a channel in vain
+/// where nobody waits: in Go it is in no heap then. Such a ticker would have the clock go on for
+/// ever, and hide a deadlock.
+fn may_wake(t: &Timer) -> bool {
+    let when = match t.status.load(Ordering::Acquire) {
+        TIMER_DELETED | TIMER_DROPPED => return false,
+        TIMER_MODIFIED_EARLIER | TIMER_MODIFIED_LATER => t.nextwhen.get(),
+        _ => t.when.get(),
+    };
+    let feeds = SENDER.get().zip(t.f.get()).is_some_and(|(sender, f)| ptr::fn_addr_eq(*sender, f));
+    // SAFETY: the waiter of a timer with this function is a channel, and its memory stays one.
+    let waits = |t: &Timer| unsafe { !(*t.ext.waiter.get().cast::<Hchan>()).recvq.first.is_null() };
+    when != MAX_WHEN && (!feeds || waits(t))
+}
+
+/// The function of timers that feed channels, once a run has made one. It is of a higher floor.
+static SENDER: OnceLock<TimerFn> = OnceLock::new();
+
+/// Notes that the waiter of a timer with this function is a channel.
+pub(in crate::runtime) fn note_sender(f: TimerFn) {
+    SENDER.get_or_init(|| f);
 }
 
 /// Takes out the timers of goroutines that will never run again.

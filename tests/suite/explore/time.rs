@@ -9,7 +9,7 @@ use gosched::context::Context;
 use gosched::explore::{Explorer, FailureKind, Strategy};
 use gosched::sync::{Condvar, Mutex, Semaphore};
 use gosched::time::{Ticker, Timer, after, now, sleep};
-use gosched::{go, synctest};
+use gosched::{block_on, go, select, synctest};
 
 use crate::harness::tests;
 
@@ -24,6 +24,9 @@ tests! {
     the_clock_stands_still_while_one_can_run
     synctest_waits_for_the_others
     synctest_tells_of_a_deadlock
+    timers_that_nobody_waits_for_hide_no_deadlock
+    timers_that_nobody_waits_for_do_not_go_on
+    each_kind_of_wait_for_a_ticker
     a_real_deadline_is_met
     the_end_of_the_clock_never_comes
 }
@@ -188,6 +191,41 @@ fn synctest_tells_of_a_deadlock() {
     let text = *told.unwrap_err().downcast::<String>().unwrap();
     assert!(text.contains("a deadlock") && text.contains("[chan receive]"), "{text}");
     assert!(!text.contains("GOSCHED_REPLAY"), "{text}");
+}
+
+fn timers_that_nobody_waits_for_hide_no_deadlock() {
+    let stuck = || {
+        let (ticker, timer, once) = (Ticker::new(HOUR), Timer::new(HOUR), after(Duration::MAX));
+        assert!(timer.reset(2 * HOUR));
+        let dreamer = go(|| sleep(Duration::MAX));
+        sleep(HOUR / 2);
+        let (_tx, rx) = bounded::<()>(0);
+        let _ = rx.recv();
+        drop((ticker, timer, once, dreamer));
+    };
+    let found = Explorer::new().iterations(10).check(stuck);
+    assert_eq!(found.unwrap_err().kind(), FailureKind::Deadlock);
+    assert!(std::panic::catch_unwind(|| synctest::test(stuck)).is_err());
+}
+
+fn timers_that_nobody_waits_for_do_not_go_on() {
+    Explorer::new().iterations(10).run(|| {
+        std::mem::forget((Ticker::new(HOUR), after(HOUR)));
+        sleep(HOUR);
+    });
+}
+
+fn each_kind_of_wait_for_a_ticker() {
+    Explorer::new().run(|| {
+        let start = now();
+        let ticker = Ticker::new(HOUR);
+        assert_eq!(ticker.c().recv(), Ok(start + HOUR));
+        select! {
+            recv(ticker.c()) -> time => assert_eq!(time, Ok(start + 2 * HOUR)),
+        }
+        assert_eq!(block_on(ticker.c().recv_async()), Ok(start + 3 * HOUR));
+        assert_eq!(ticker.c().recv_timeout(2 * HOUR), Ok(start + 4 * HOUR));
+    });
 }
 
 fn a_real_deadline_is_met() {

@@ -200,6 +200,16 @@ struct ComingFromTokio;
 #[doc = include_str!("../docs/testing.md")]
 struct Testing;
 
+/// The same of a fourth.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/looking-inside.md")]
+struct LookingInside;
+
+/// The same of a fifth, which has an example with the crate of the feature.
+#[cfg(all(doctest, feature = "tracing"))]
+#[doc = include_str!("../docs/held-across-a-park.md")]
+struct HeldAcrossAPark;
+
 #[cfg(feature = "macros")]
 pub use attributes::{main, test};
 pub use goroutine::{

@@ -96,13 +96,12 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
 /// use tokio::runtime::Builder;
 /// use tokio::time::{Instant, sleep};
 ///
-/// let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+/// let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
 /// gosched::run(|| {
 ///     let begin = Instant::now();
 ///     block_on_in(runtime.handle(), async { sleep(Duration::from_millis(10)).await });
 ///     assert!(begin.elapsed() >= Duration::from_millis(10));
 /// });
-/// # Ok::<(), std::io::Error>(())
 /// ```
 ///
 /// # Panics

@@ -42,7 +42,7 @@
 ///         recv(bounded::<()>(0).1) -> _ => false,
 ///         default => true,
 ///     };
-///     # let _ = idle;
+///     assert!(idle);
 /// });
 /// ```
 ///
@@ -58,7 +58,7 @@
 /// no `default`, the `select!` waits forever.
 ///
 /// ```
-/// use gosched::chan::{Receiver, Sender};
+/// use gosched::chan::{Receiver, Sender, bounded};
 /// use gosched::select;
 ///
 /// /// Passes on what comes, and keeps what nobody has taken yet, four at the most.
@@ -78,12 +78,13 @@
 ///         }
 ///     }
 /// }
-/// # let (tx, rx) = gosched::chan::bounded(9);
-/// # (0..9).for_each(|i| tx.send(i).unwrap());
-/// # drop(tx);
-/// # let (out, values) = gosched::chan::bounded(9);
-/// # buffer(rx, out);
-/// # assert_eq!(values.iter().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+///
+/// let (tx, input) = bounded(9);
+/// (0..9).for_each(|i| tx.send(i).unwrap());
+/// tx.close();
+/// let (output, values) = bounded(9);
+/// buffer(input, output);
+/// assert_eq!(values.iter().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
 /// ```
 ///
 /// # Panics

@@ -30,16 +30,16 @@ const MOST_CHOICES: u64 = 10_000_000;
 /// ```
 /// use gosched::explore::{Explorer, FailureKind, Strategy};
 /// use gosched::sync::Mutex;
+/// use std::mem::swap;
 /// use std::sync::Arc;
 ///
 /// let transfer = || {
 ///     let (from, to) = (Arc::new(Mutex::new(1)), Arc::new(Mutex::new(0)));
 ///     let (from2, to2) = (from.clone(), to.clone());
-///     let back = gosched::go(move || mem_swap(&mut to2.lock(), &mut from2.lock()));
-///     mem_swap(&mut from.lock(), &mut to.lock());
+///     let back = gosched::go(move || swap(&mut *to2.lock(), &mut *from2.lock()));
+///     swap(&mut *from.lock(), &mut *to.lock());
 ///     back.join().unwrap();
 /// };
-/// # use std::mem::swap as mem_swap;
 /// let failure = Explorer::new().seed(7).strategy(Strategy::Random).check(transfer).unwrap_err();
 /// assert_eq!(failure.kind(), FailureKind::Deadlock);
 /// ```
@@ -149,9 +149,9 @@ impl Explorer {
     /// ```
     /// use gosched::explore::{Explorer, FailureKind};
     ///
-    /// let leak = || drop(gosched::go(|| gosched::chan::bounded::<()>(0).1.recv_timeout(std::time::Duration::MAX)));
     /// assert!(Explorer::new().check(|| {}).is_ok());
-    /// # let _ = leak;
+    /// let failure = Explorer::new().check(|| panic!("in the first schedule")).unwrap_err();
+    /// assert_eq!(failure.kind(), FailureKind::Panic);
     /// ```
     ///
     /// # Errors

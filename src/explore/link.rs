@@ -187,7 +187,7 @@ impl Link {
     ///     });
     ///     let (client, server) = link.pipe();
     ///     dial.send(server).unwrap();
-    ///     # drop(client);
+    ///     drop(client); // the echo ends
     /// });
     /// ```
     pub fn pipe(&self) -> (Pipe, Pipe) {

@@ -12,13 +12,13 @@ use crate::runtime;
 /// may go on on another thread, as at each point where a goroutine waits.
 ///
 /// ```
-/// # let numbers = vec![1_u64; 1000];
+/// let numbers = vec![1_u64; 1000];
 /// let mut sum = 0;
 /// for number in numbers {
 ///     gosched::check();
 ///     sum += number * number;
 /// }
-/// # assert_eq!(sum, 1000);
+/// assert_eq!(sum, 1000);
 /// ```
 #[inline(always)]
 pub fn check() {

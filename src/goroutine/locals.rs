@@ -16,13 +16,12 @@ use crate::runtime;
 ///
 /// ```
 /// // SAFETY: no goroutine of this program uses a thread-local.
-/// unsafe { gosched::set_default_shared_locals()? };
+/// unsafe { gosched::set_default_shared_locals() }.expect("it comes before `run`");
 /// let sum: u32 = gosched::run(|| {
 ///     let handles: Vec<_> = (1..=10).map(|i| gosched::go(move || i * i)).collect();
 ///     handles.into_iter().map(|handle| handle.join().unwrap()).sum()
 /// });
 /// assert_eq!(sum, 385);
-/// # Ok::<(), std::io::Error>(())
 /// ```
 ///
 /// # Safety
@@ -60,14 +59,13 @@ use crate::runtime;
 /// }
 ///
 /// // SAFETY: `note` parks nowhere, and isn't inlined where something does.
-/// unsafe { gosched::set_default_shared_locals()? };
+/// unsafe { gosched::set_default_shared_locals() }.expect("it comes before `run`");
 /// gosched::run(|| {
 ///     for n in 0..1000 {
 ///         note(n);
 ///         gosched::yield_now();
 ///     }
 /// });
-/// # Ok::<(), std::io::Error>(())
 /// ```
 ///
 /// # Errors

@@ -58,8 +58,7 @@ impl Builder {
     ///     }
     ///     depth(100_000)
     /// });
-    /// assert_eq!(depth?, 100_000);
-    /// # Ok::<(), std::io::Error>(())
+    /// assert_eq!(depth.unwrap(), 100_000);
     /// ```
     ///
     /// # Errors

@@ -64,12 +64,11 @@ where
 /// each of 256 KiB, 2 KiB for each of 1 MiB.
 ///
 /// ```
-/// gosched::set_default_stack_size(8 << 20)?;
+/// gosched::set_default_stack_size(8 << 20).expect("it comes before `run`");
 /// gosched::run(|| {
 ///     let large = gosched::go(|| std::hint::black_box([1_u8; 2 << 20]).iter().filter(|n| **n == 1).count());
 ///     assert_eq!(large.join().unwrap(), 2 << 20);
 /// });
-/// # Ok::<(), std::io::Error>(())
 /// ```
 ///
 /// # Errors
@@ -193,8 +192,8 @@ impl Builder {
     ///     let error = builder.stack_size(2 << 30).go(|| ()).unwrap_err();
     ///     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     ///     Ok::<(), std::io::Error>(())
-    /// })?;
-    /// # Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
     /// ```
     ///
     /// # Errors

@@ -60,12 +60,9 @@ use crate::runtime::Mode;
 /// use std::os::unix::net::UnixStream;
 /// use gosched::net::Pollable;
 ///
-/// # fn main() -> std::io::Result<()> {
 /// let borrows;
-/// let (stream, _peer) = UnixStream::pair()?;
-/// borrows = Pollable::new(&stream)?;
-/// # Ok(())
-/// # }
+/// let (stream, _peer) = UnixStream::pair().unwrap();
+/// borrows = Pollable::new(&stream).unwrap();
 /// ```
 pub struct Pollable<T> {
     /// The first field, so that it is dropped before the descriptor is closed.

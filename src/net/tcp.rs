@@ -248,9 +248,8 @@ impl Pollable<net::TcpListener> {
     /// ```
     /// use gosched::net::TcpListener;
     ///
-    /// let listener = TcpListener::bind("127.0.0.1:0")?;
-    /// println!("at port {}", listener.local_addr()?.port());
-    /// # Ok::<(), std::io::Error>(())
+    /// let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    /// println!("at port {}", listener.local_addr().unwrap().port());
     /// ```
     ///
     /// # Errors

@@ -30,9 +30,8 @@ impl Pollable<net::UdpSocket> {
     /// ```
     /// use gosched::net::UdpSocket;
     ///
-    /// let socket = UdpSocket::bind("127.0.0.1:0")?;
-    /// println!("at port {}", socket.local_addr()?.port());
-    /// # Ok::<(), std::io::Error>(())
+    /// let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    /// println!("at port {}", socket.local_addr().unwrap().port());
     /// ```
     ///
     /// # Errors

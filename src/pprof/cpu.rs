@@ -69,7 +69,7 @@ pub fn set_cpu_profile_rate(hz: u32) {
 ///     let mut file = Vec::new();
 ///     gosched::pprof::stop_cpu_profile(&mut file).unwrap();
 ///     assert!(file.starts_with(b"\x1f\x8b"));
-///     # assert!(sum > 0);
+///     assert!(sum > 0);
 /// });
 /// ```
 ///

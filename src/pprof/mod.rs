@@ -4,7 +4,10 @@
 //! ```no_run
 //! use gosched::fs::File;
 //! use gosched::pprof::{self, Profile};
-//! # fn serve() {}
+//!
+//! fn serve() {
+//!     // ... what is measured
+//! }
 //!
 //! gosched::run(|| -> std::io::Result<()> {
 //!     pprof::set_block_profile_rate(10_000);
@@ -13,7 +16,7 @@
 //!     pprof::stop_cpu_profile(&mut File::create("cpu.pb.gz")?)?;
 //!     Profile::Block.write_to(&mut File::create("block.pb.gz")?)
 //! })
-//! # .unwrap();
+//! .unwrap();
 //! ```
 //!
 //! ```text

@@ -24,7 +24,7 @@
 //!         recv(rx) -> _ => false,
 //!         default(Duration::from_millis(1)) => true,
 //!     };
-//!     # let _ = late;
+//!     assert!(!late, "the sender is gone, so the channel is closed");
 //! });
 //! ```
 //!

@@ -35,7 +35,8 @@ impl Task {
     ///
     /// ```
     /// let task = gosched::trace::Task::new("backup");
-    /// # drop(task);
+    /// task.log("from", "/srv");
+    /// drop(task); // it ends
     /// ```
     pub fn new(name: &str) -> Task {
         Task::under(0, name)

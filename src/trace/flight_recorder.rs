@@ -20,8 +20,8 @@ use crate::runtime::{recording, start_flight, stop_flight};
 ///     let len = recorder.write_to(&mut trace)?;
 ///     assert_eq!(trace.len() as u64, len);
 ///     Ok::<(), std::io::Error>(())
-/// })?;
-/// # Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
 /// ```
 ///
 /// There can be one at a time, beside a trace that is written. It ends when it is dropped.
@@ -37,8 +37,8 @@ impl FlightRecorder {
     /// One that keeps the last ten seconds, or the last 10 MiB if these are less.
     ///
     /// ```
-    /// let recorder = gosched::trace::FlightRecorder::new();
-    /// # drop(recorder);
+    /// let mut recorder = gosched::trace::FlightRecorder::new();
+    /// gosched::run(|| recorder.start()).unwrap();
     /// ```
     pub fn new() -> FlightRecorder {
         FlightRecorder { min_age: Duration::from_secs(10), max_bytes: 10 << 20, started: false }
@@ -47,9 +47,10 @@ impl FlightRecorder {
     /// How old events may become at least, unless they are too large. Go's `FlightRecorderConfig.MinAge`.
     ///
     /// ```
-    /// # use std::time::Duration;
-    /// let recorder = gosched::trace::FlightRecorder::new().min_age(Duration::from_secs(60));
-    /// # drop(recorder);
+    /// use std::time::Duration;
+    ///
+    /// let mut recorder = gosched::trace::FlightRecorder::new().min_age(Duration::from_secs(60));
+    /// gosched::run(|| recorder.start()).unwrap();
     /// ```
     pub fn min_age(mut self, min_age: Duration) -> FlightRecorder {
         self.min_age = min_age;
@@ -59,8 +60,8 @@ impl FlightRecorder {
     /// How many bytes may be kept, besides what has come in the last second. Go's `FlightRecorderConfig.MaxBytes`.
     ///
     /// ```
-    /// let recorder = gosched::trace::FlightRecorder::new().max_bytes(64 << 20);
-    /// # drop(recorder);
+    /// let mut recorder = gosched::trace::FlightRecorder::new().max_bytes(64 << 20);
+    /// gosched::run(|| recorder.start()).unwrap();
     /// ```
     pub fn max_bytes(mut self, max_bytes: usize) -> FlightRecorder {
         self.max_bytes = max_bytes;
@@ -76,8 +77,7 @@ impl FlightRecorder {
     /// Inside [`blocking`](crate::blocking).
     ///
     /// ```
-    /// gosched::run(|| gosched::trace::FlightRecorder::new().start())?;
-    /// # Ok::<(), std::io::Error>(())
+    /// gosched::run(|| gosched::trace::FlightRecorder::new().start()).unwrap();
     /// ```
     pub fn start(&mut self) -> io::Result<()> {
         start_flight(self.min_age, self.max_bytes)?;
@@ -109,8 +109,8 @@ impl FlightRecorder {
     ///     recorder.start()?;
     ///     recorder.stop();
     ///     recorder.start()
-    /// })?;
-    /// # Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
     /// ```
     pub fn stop(&mut self) {
         if std::mem::take(&mut self.started) {

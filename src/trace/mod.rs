@@ -1,11 +1,11 @@
 //! The execution trace: what goroutines, P's and threads did, in the file that Go's tools read.
 //!
 //! ```
-//! use std::{env, fs::File, io};
+//! use std::{env, fs::File};
 //!
 //! use gosched::{go, trace};
 //!
-//! # let path = env::temp_dir().join(format!("gosched-doc-{}.trace", std::process::id()));
+//! let path = env::temp_dir().join(format!("doc-{}.trace", std::process::id()));
 //! gosched::run(|| {
 //!     trace::start(File::create(&path)?)?;
 //!     let worker = go(|| {
@@ -14,10 +14,10 @@
 //!     });
 //!     assert_eq!(worker.join().unwrap(), 3_628_800);
 //!     trace::stop()
-//! })?;
-//! # assert!(std::fs::metadata(&path)?.len() > 100);
-//! # std::fs::remove_file(&path)?;
-//! # Ok::<(), io::Error>(())
+//! })
+//! .unwrap();
+//! assert!(std::fs::metadata(&path).unwrap().len() > 100);
+//! std::fs::remove_file(&path).unwrap();
 //! ```
 //!
 //! `go tool trace FILE` opens it in a browser, `go tool trace -d=parsed FILE` prints it, and gotraceui shows it. It is
@@ -77,8 +77,8 @@ use crate::runtime::{start_trace, stop_trace, trace_enabled};
 ///     trace::start(std::io::sink())?;
 ///     assert!(trace::start(std::io::sink()).is_err(), "there is one");
 ///     trace::stop()
-/// })?;
-/// # Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
 /// ```
 pub fn start(writer: impl io::Write + Send + 'static) -> io::Result<()> {
     start_trace(Box::new(writer))
@@ -101,8 +101,8 @@ pub fn start(writer: impl io::Write + Send + 'static) -> io::Result<()> {
 ///     trace::stop()?;
 ///     assert!(trace::stop().is_err(), "it was stopped");
 ///     Ok::<(), std::io::Error>(())
-/// })?;
-/// # Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
 /// ```
 pub fn stop() -> io::Result<()> {
     stop_trace()

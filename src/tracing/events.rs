@@ -43,9 +43,8 @@ static ARRIVED: Condvar = Condvar::new();
 /// of level `TRACE` and target `gosched::scheduler`. Calls after the first do nothing.
 ///
 /// ```
-/// gosched::tracing::scheduler_events()?;
+/// gosched::tracing::scheduler_events().unwrap();
 /// gosched::run(|| gosched::go(|| gosched::yield_now()).join().unwrap());
-/// # Ok::<(), std::io::Error>(())
 /// ```
 ///
 /// By tracing-subscriber's `fmt`, that is

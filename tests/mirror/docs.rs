@@ -15,30 +15,83 @@ fn public_type(item: &Item) -> Option<(&Ident, &Generics)> {
     matches!(vis, syn::Visibility::Public(_)).then_some((ident, generics))
 }
 
-/// The lines of a file's examples, with their numbers.
-fn examples(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut inside = false;
-    text.lines().enumerate().filter_map(move |(i, line)| {
-        let line = line.trim_start();
-        let line = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).unwrap_or(line).trim_start();
-        let fence = line.starts_with("```");
-        inside ^= fence;
-        (inside && !fence).then_some((i + 1, line))
-    })
+/// An example: the line of its fence, what the fence says, and the lines inside.
+struct Example<'a> {
+    number: usize,
+    tags: &'a str,
+    lines: Vec<(usize, &'a str)>,
 }
 
+impl Example<'_> {
+    /// Whether rustdoc takes it for Rust. Other languages are named.
+    fn is_rust(&self) -> bool {
+        let first = self.tags.split(',').next().unwrap_or_default().trim();
+        matches!(first, "" | "rust" | "no_run" | "should_panic" | "compile_fail" | "ignore")
+            || first.starts_with("edition")
+    }
+}
+
+/// The examples of a file, in Rust or not. A comment in an example of a page is a part of it.
+fn examples<'a>(path: &str, text: &'a str) -> Vec<Example<'a>> {
+    let mut examples: Vec<Example<'_>> = Vec::new();
+    let mut inside = false;
+    for (i, line) in text.lines().enumerate() {
+        let mut line = line.trim();
+        if path.ends_with(".rs") {
+            line = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).unwrap_or(line).trim();
+        }
+        if let Some(tags) = line.strip_prefix("```") {
+            inside = !inside;
+            if inside {
+                examples.push(Example { number: i + 1, tags, lines: Vec::new() });
+            }
+        } else if inside {
+            examples.last_mut().expect("a fence began it").lines.push((i + 1, line));
+        }
+    }
+    examples
+}
+
+/// The files whose examples a reader pastes.
+fn documents() -> impl Iterator<Item = String> {
+    let files = files_below("src").into_iter().chain(files_below("docs"));
+    files.filter(|path| path.ends_with(".rs") || path.ends_with(".md")).chain(["README.md".to_owned()])
+}
+
+/// rustdoc compiles a line that begins with `# ` and doesn't show it. Without such lines, what it
+/// compiles is what is pasted.
 #[test]
-fn no_example_hides_what_it_promises() {
-    let files = files_below("src").into_iter().chain(files_below("docs")).chain(["README.md".to_owned()]);
+fn no_example_hides_a_line() {
     let mut hidden = Vec::new();
-    for path in files.filter(|path| path.ends_with(".rs") || path.ends_with(".md")) {
-        for (number, line) in examples(&read(&path)) {
-            if line.starts_with("# ") && (line.contains("unsafe") || line.contains("SAFETY")) {
-                hidden.push(format!("{path}:{number}: {line}"));
+    for path in documents() {
+        let text = read(&path);
+        for example in examples(&path, &text).iter().filter(|example| example.is_rust()) {
+            for (number, line) in &example.lines {
+                if *line == "#" || line.starts_with("# ") {
+                    hidden.push(format!("{path}:{number}: {line}"));
+                }
             }
         }
     }
-    assert!(hidden.is_empty(), "pasted, these examples don't compile:\n{}", hidden.join("\n"));
+    assert!(hidden.is_empty(), "pasted, these examples lack a line:\n{}", hidden.join("\n"));
+}
+
+/// rustdoc compiles the examples of a page that a `#[doc = include_str!(..)]` of the crate names.
+#[test]
+fn the_examples_of_each_page_are_compiled() {
+    let sources: String =
+        files_below("src").iter().filter(|path| path.ends_with(".rs")).map(|path| read(path)).collect();
+    let mut uncompiled = Vec::new();
+    for path in documents().filter(|path| path.ends_with(".md")) {
+        let text = read(&path);
+        let included = sources.contains(&format!("../{path}\")]"));
+        let mut rust = examples(&path, &text).into_iter().filter(|example| example.is_rust());
+        if let Some(example) = rust.find(|example| !included && !example.tags.contains("ignore")) {
+            uncompiled
+                .push(format!("{path}:{}: no `#[doc = include_str!(..)]` names the page", example.number));
+        }
+    }
+    assert!(uncompiled.is_empty(), "{}", uncompiled.join("\n"));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! [`File`].
 
+use std::fmt;
 use std::fs::{self, Metadata, Permissions};
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -12,8 +14,9 @@ use crate::goroutine::{blocking, ignoring_eintr};
 
 /// An open file: [`std::fs::File`], with its functions, each in [`blocking`](crate::blocking). Go's `os.File`.
 ///
-/// It is closed when it is dropped. As std's, a `&File` can be read and written as well, and goroutines that share one share
-/// its position; [`FileExt`] has reads and writes at a position of their own.
+/// It is closed when it is dropped, in [`blocking`](crate::blocking), too: the close of a file on
+/// another machine may wait. As std's, a `&File` can be read and written as well, and goroutines
+/// that share one share its position; [`FileExt`] has reads and writes at a position of their own.
 ///
 /// ```
 /// use std::io::{Read, Seek, Write};
@@ -37,8 +40,7 @@ use crate::goroutine::{blocking, ignoring_eintr};
 /// })
 /// .unwrap();
 /// ```
-#[derive(Debug)]
-pub struct File(fs::File);
+pub struct File(ManuallyDrop<fs::File>);
 
 impl File {
     /// Opens a file to read it. Go's `os.Open`, in `os/file.go`.
@@ -203,7 +205,7 @@ impl File {
     /// # Errors
     /// The kernel's: for instance that the process can't have another descriptor.
     pub fn try_clone(&self) -> io::Result<Self> {
-        self.0.try_clone().map(File)
+        self.0.try_clone().map(File::from)
     }
 
     /// Sets who may do what with the file. Go's `File.Chmod`, in `os/file.go`.
@@ -242,7 +244,22 @@ impl File {
     /// .unwrap();
     /// ```
     pub fn into_std(self) -> fs::File {
-        self.0
+        // SAFETY: it isn't dropped, and nobody has it any more.
+        unsafe { ManuallyDrop::take(&mut ManuallyDrop::new(self).0) }
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: it was dropped.
+        let file = unsafe { ManuallyDrop::take(&mut self.0) };
+        blocking(|| drop(file));
+    }
+}
+
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("File").field(&*self.0).finish()
     }
 }
 
@@ -252,37 +269,37 @@ macro_rules! io {
         $(
             impl Read for $type {
                 fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-                    ignoring_eintr(|| (&self.0).read(buf))
+                    ignoring_eintr(|| (&*self.0).read(buf))
                 }
 
                 fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-                    ignoring_eintr(|| (&self.0).read_vectored(bufs))
+                    ignoring_eintr(|| (&*self.0).read_vectored(bufs))
                 }
 
                 fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize> {
-                    blocking(|| (&self.0).read_to_end(buf))
+                    blocking(|| (&*self.0).read_to_end(buf))
                 }
 
                 fn read_to_string(&mut self, buf: &mut String) -> io::Result<usize> {
-                    blocking(|| (&self.0).read_to_string(buf))
+                    blocking(|| (&*self.0).read_to_string(buf))
                 }
 
                 fn read_exact(&mut self, buf: &mut [u8]) -> io::Result<()> {
-                    blocking(|| (&self.0).read_exact(buf))
+                    blocking(|| (&*self.0).read_exact(buf))
                 }
             }
 
             impl Write for $type {
                 fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-                    ignoring_eintr(|| (&self.0).write(buf))
+                    ignoring_eintr(|| (&*self.0).write(buf))
                 }
 
                 fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-                    ignoring_eintr(|| (&self.0).write_vectored(bufs))
+                    ignoring_eintr(|| (&*self.0).write_vectored(bufs))
                 }
 
                 fn write_all(&mut self, buf: &[u8]) -> io::Result<()> {
-                    blocking(|| (&self.0).write_all(buf))
+                    blocking(|| (&*self.0).write_all(buf))
                 }
 
                 /// Does nothing, as std's: there is no buffer.
@@ -293,7 +310,7 @@ macro_rules! io {
 
             impl Seek for $type {
                 fn seek(&mut self, pos: SeekFrom) -> io::Result<u64> {
-                    blocking(|| (&self.0).seek(pos))
+                    blocking(|| (&*self.0).seek(pos))
                 }
             }
         )*
@@ -335,38 +352,38 @@ impl AsRawFd for File {
 
 impl IntoRawFd for File {
     fn into_raw_fd(self) -> RawFd {
-        self.0.into_raw_fd()
+        self.into_std().into_raw_fd()
     }
 }
 
 impl From<fs::File> for File {
     fn from(file: fs::File) -> Self {
-        File(file)
+        File(ManuallyDrop::new(file))
     }
 }
 
 impl From<OwnedFd> for File {
     fn from(fd: OwnedFd) -> Self {
-        File(fd.into())
+        File::from(fs::File::from(fd))
     }
 }
 
 impl From<File> for fs::File {
     /// [`File::into_std`].
     fn from(file: File) -> Self {
-        file.0
+        file.into_std()
     }
 }
 
 impl From<File> for OwnedFd {
     fn from(file: File) -> Self {
-        file.0.into()
+        file.into_std().into()
     }
 }
 
 impl From<File> for Stdio {
     /// A stream of a child that is this file.
     fn from(file: File) -> Self {
-        file.0.into()
+        file.into_std().into()
     }
 }

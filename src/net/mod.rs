@@ -52,6 +52,7 @@
 // | `pollable.rs` | `Pollable`: whatever can be polled |
 // | `limit.rs` | what ends an operation that waits: a timeout, a cancellation |
 // | `later.rs` | `go_when_readable`: waiting without a goroutine |
+// | `owner.rs` | the owner of a descriptor, and how it is dropped |
 // | `registration.rs` | a descriptor in the poller: turns, drains, deadlines |
 
 mod connect;
@@ -59,6 +60,7 @@ mod datagram;
 mod later;
 mod limit;
 mod options;
+mod owner;
 mod pollable;
 mod registration;
 mod resolve;

@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use crate::net::limit::Limit;
-use crate::net::registration::{Registration, is_ready, is_tcp};
+use crate::net::owner::{Owner, is_tcp};
+use crate::net::registration::{Registration, is_ready};
 use crate::runtime::Mode;
 
 /// Wraps anything with a descriptor that the kernel can poll, so that operations park the goroutine and not
@@ -64,10 +65,14 @@ use crate::runtime::Mode;
 /// let (stream, _peer) = UnixStream::pair().unwrap();
 /// borrows = Pollable::new(&stream).unwrap();
 /// ```
+///
+/// Dropping it drops the owner of the descriptor, which closes that. The close of a socket with a
+/// linger time (`SO_LINGER`) waits until what was written has arrived, and its owner is dropped in
+/// [`blocking`](crate::blocking): no signal of the runtime ends the wait, and others have the P.
 pub struct Pollable<T> {
     /// The first field, so that it is dropped before the descriptor is closed.
     pub(super) registration: Registration<T>,
-    inner: T,
+    inner: Owner<T>,
 }
 
 impl<T: AsFd> Pollable<T> {
@@ -84,14 +89,14 @@ impl<T: AsFd> Pollable<T> {
 
     /// [`new`](Self::new) for std's types for TCP, which may have been made of another kind of socket.
     pub(super) fn of_tcp(inner: T) -> io::Result<Self> {
-        let is_tcp = is_tcp(inner.as_fd());
+        let is_tcp = is_tcp(inner.as_fd().as_raw_fd());
         Self::with_drain(inner, is_tcp)
     }
 
     /// [`new`](Self::new) that is told `short_read_drains`: see [`Registration`].
     pub(super) fn with_drain(inner: T, short_read_drains: bool) -> io::Result<Self> {
         let registration = Registration::new(&inner, short_read_drains)?;
-        Ok(Pollable { registration, inner })
+        Ok(Pollable { registration, inner: Owner::new(inner) })
     }
 
     /// Waits until something can be read, or the end has come. Another reader may take it first.
@@ -138,7 +143,7 @@ impl<T> Pollable<T> {
 
     /// Ends the registration, and returns the owner of the descriptor, which stays in non-blocking mode.
     pub fn into_inner(self) -> T {
-        self.inner
+        self.inner.into_inner()
     }
 
     /// Calls `f`, which reads. When it returns [`WouldBlock`](io::ErrorKind::WouldBlock), waits until the
@@ -329,14 +334,14 @@ where
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let this: &'a Pollable<T> = self;
         let len = buf.len();
-        this.registration.read("a read", len, Limit::default(), || (&this.inner).read(buf))
+        this.registration.read("a read", len, Limit::default(), || (&*this.inner).read(buf))
     }
 
     #[track_caller]
     fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let this: &'a Pollable<T> = self;
         let len = room(bufs);
-        this.registration.read("a read", len, Limit::default(), || (&this.inner).read_vectored(bufs))
+        this.registration.read("a read", len, Limit::default(), || (&*this.inner).read_vectored(bufs))
     }
 }
 
@@ -366,19 +371,19 @@ where
     #[track_caller]
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let this: &'a Pollable<T> = self;
-        this.registration.io(Mode::Write, "a write", Limit::default(), || (&this.inner).write(buf))
+        this.registration.io(Mode::Write, "a write", Limit::default(), || (&*this.inner).write(buf))
     }
 
     #[track_caller]
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         let this: &'a Pollable<T> = self;
-        this.registration.io(Mode::Write, "a write", Limit::default(), || (&this.inner).write_vectored(bufs))
+        this.registration.io(Mode::Write, "a write", Limit::default(), || (&*this.inner).write_vectored(bufs))
     }
 
     #[track_caller]
     fn flush(&mut self) -> io::Result<()> {
         let this: &'a Pollable<T> = self;
-        this.registration.io(Mode::Write, "a write", Limit::default(), || (&this.inner).flush())
+        this.registration.io(Mode::Write, "a write", Limit::default(), || (&*this.inner).flush())
     }
 }
 
@@ -410,6 +415,6 @@ impl<T: Into<OwnedFd>> From<Pollable<T>> for OwnedFd {
 
 impl<T: fmt::Debug> fmt::Debug for Pollable<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Pollable").field(&self.inner).finish()
+        f.debug_tuple("Pollable").field(&*self.inner).finish()
     }
 }

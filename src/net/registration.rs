@@ -381,20 +381,6 @@ pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>, nonblocking: bool) -> io::Resu
 /// The arguments of FIONBIO: off, and on.
 static MODES: [libc::c_int; 2] = [0, 1];
 
-/// Whether `fd` is a socket for TCP.
-pub(super) fn is_tcp(fd: BorrowedFd<'_>) -> bool {
-    let option = |name| {
-        let (mut value, mut len) = (0, size_of::<libc::c_int>() as libc::socklen_t);
-        // SAFETY: the kernel writes at most `len` bytes to `value`, which has as many, and `len`.
-        let ret = unsafe {
-            libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, name, (&raw mut value).cast(), &mut len)
-        };
-        (ret == 0).then_some(value)
-    };
-    matches!(option(libc::SO_DOMAIN), Some(libc::AF_INET | libc::AF_INET6))
-        && option(libc::SO_PROTOCOL) == Some(libc::IPPROTO_TCP)
-}
-
 /// Ok if `fd` is ready for `mode` at this moment, otherwise `WouldBlock`.
 pub(crate) fn is_ready(fd: BorrowedFd<'_>, mode: Mode) -> io::Result<()> {
     let events = match mode {

@@ -102,6 +102,11 @@ pub fn to_be_reset(socket: &impl AsFd) {
     set(socket, libc::SO_LINGER, libc::linger { l_onoff: 1, l_linger: 0 });
 }
 
+/// Has the close wait until what was written has arrived, for an hour at most.
+pub fn to_linger(socket: &impl AsFd) {
+    set(socket, libc::SO_LINGER, libc::linger { l_onoff: 1, l_linger: 3600 });
+}
+
 /// Has writers wait sooner.
 pub fn small_buffer(socket: &impl AsFd) {
     set(socket, libc::SO_SNDBUF, 8192);

@@ -3,16 +3,17 @@
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use gosched::fs::File;
 use gosched::net::{TcpListener, TcpStream};
 use gosched::{go, run, scope, yield_now};
 
 use crate::harness::polled::*;
-use crate::harness::sockets::{listen, tcp_pair};
+use crate::harness::sockets::{listen, tcp_pair, to_linger};
 use crate::harness::{Test, tests};
 
 tests! {
@@ -28,6 +29,7 @@ tests! {
     tcp_connect_in_two_steps
     tcp_does_not_connect_to_itself
     tcp_options_and_clones
+    a_close_lingers
     connections_that_come_at_once
     a_listener_is_closed
     accept_without_descriptors
@@ -366,6 +368,42 @@ fn tcp_options_and_clones(test: Test) {
         (&b).write_all(b"x").unwrap();
         assert_eq!(reader.join().unwrap(), b'x');
     });
+}
+
+/// A signal would end the close at once, and close says so to nobody.
+fn a_close_lingers(test: Test) {
+    with_one_p_and_several(test, || {
+        lingers(drop);
+        lingers(|stream| drop(File::from(OwnedFd::from(stream))));
+    });
+}
+
+/// Fails if `close` returns before what was written is read.
+fn lingers(close: impl FnOnce(TcpStream) + Send + 'static) {
+    let (stream, peer) = tcp_pair();
+    to_linger(&stream);
+    let mut written = 0;
+    while let Ok(n) = stream.get_ref().write(&[7; 1 << 16]) {
+        written += n;
+    }
+    let (begun, is_closed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let closer = go({
+        let (begun, is_closed) = (begun.clone(), is_closed.clone());
+        move || {
+            begun.store(true, Ordering::SeqCst);
+            close(stream);
+            is_closed.store(true, Ordering::SeqCst);
+        }
+    });
+    while !begun.load(Ordering::SeqCst) {
+        yield_now();
+    }
+    // Goroutines that want its P.
+    scope(|s| (0..4).for_each(|_| drop(s.go(let_them_wait))));
+    assert!(!is_closed.load(Ordering::SeqCst), "it waits for what nobody has read");
+    let read = io::copy(&mut &peer, &mut io::sink()).unwrap();
+    assert_eq!(read, written as u64);
+    closer.join().unwrap();
 }
 
 fn connections_that_come_at_once(test: Test) {

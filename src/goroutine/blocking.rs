@@ -16,6 +16,10 @@ use crate::runtime::{entersyscall, exitsyscall, explored_number, on_goroutine, s
 /// for a P when `f` has returned. Each goroutine that is in here takes a thread; the limit is 10,000 (see
 /// [`set_max_threads`](crate::proc::set_max_threads)).
 ///
+/// So it isn't always the cheaper way. A call that blocks for less than a tenth of a millisecond
+/// takes as much processor time without it, or less, and fewer threads; but others wait for the P
+/// meanwhile. [A table](crate::proc::preemption#blocking-or-not) has measurements.
+///
 /// Inside `f` the goroutine can make goroutines, and do all that needs no wait (`try_recv`, a send to
 /// a channel with room). What has to wait panics, with a message that says so. A call inside another one just
 /// calls `f`, and so does one on a thread that isn't a goroutine's.

@@ -5,7 +5,8 @@
     goroutine 7 print X     its own X, if that is a thread-local and it has its own
     goroutine all bt        those of all
 
-For processes and for core files. A program that has debug information brings this script along, and gdb
+For processes and for core files. The program needs debug information: `debug = true` in its
+profile, or that for the package gosched alone. Then it brings this script along, and gdb
 loads it if its auto-load safe-path has the program in it; or `source tools/gosched-gdb.py`.
 """
 
@@ -41,15 +42,31 @@ def field(struct, *path):
 def static(name):
     symbol = gdb.lookup_static_symbol(name) or gdb.lookup_global_symbol(name)
     if symbol is None:
-        raise gdb.GdbError("no %s: the program isn't built with gosched, or has no debug information" % name)
+        raise gdb.GdbError(
+            "no %s: the program isn't built with gosched, or without its types: they need "
+            "`debug = true` in the profile, for the package gosched at least" % name
+        )
     return symbol.value()
+
+
+# The types are those that the statics have. By its name gdb may find what a unit without types says
+# of one, which is empty.
+
+
+def g_type():
+    entry = static("gosched::runtime::g::allgs::PARTS").type.target().template_argument(0)
+    return entry.template_argument(0)
+
+
+def m_type():
+    return static("gosched::runtime::m::count::ALLM").type.template_argument(0)
 
 
 def goroutines():
     """All G's that have begun and not ended."""
     parts, length = static("gosched::runtime::g::allgs::PARTS"), int(field(static("gosched::runtime::g::allgs::ALLGLEN")))
     word = gdb.lookup_type("usize")
-    g = gdb.lookup_type("gosched::runtime::data::runtime2::G")
+    g = g_type()
     for i in range(length):
         part = ((i + FIRST) // FIRST).bit_length() - 1
         entry = int(plain(parts[part])) + (i + FIRST - (FIRST << part)) * word.sizeof
@@ -80,7 +97,7 @@ def m_of(gp):
     mp = int(field(gp, "m"))
     if mp == 0:
         return None
-    return gdb.Value(mp).cast(gdb.lookup_type("gosched::runtime::data::runtime2::M").pointer()).dereference()
+    return gdb.Value(mp).cast(m_type().pointer()).dereference()
 
 
 def is_detached(gp):
@@ -217,7 +234,7 @@ def thread_of_sysmon():
     threads = {number: thread for thread in gdb.selected_inferior().threads() for number in thread.ptid[1:]}
     mp = int(plain(static("gosched::runtime::m::count::ALLM")))
     while mp != 0:
-        m = gdb.Value(mp).cast(gdb.lookup_type("gosched::runtime::data::runtime2::M").pointer()).dereference()
+        m = gdb.Value(mp).cast(m_type().pointer()).dereference()
         thread = threads.get(int(field(m, "procid")) or None)
         if thread is not None and field(m, "ext", "system"):
             return thread, int(field(m, "ext", "tp"))

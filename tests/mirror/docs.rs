@@ -94,6 +94,15 @@ fn the_examples_of_each_page_are_compiled() {
     assert!(uncompiled.is_empty(), "{}", uncompiled.join("\n"));
 }
 
+/// Where a part of the program has no types, gdb may find an empty one by the name.
+#[test]
+fn the_commands_for_gdb_find_types_by_statics() {
+    let script = read("tools/gosched-gdb.py");
+    assert!(script.contains("lookup_static_symbol"));
+    let by_name: Vec<&str> = script.lines().filter(|line| line.contains("lookup_type(\"gosched::")).collect();
+    assert!(by_name.is_empty(), "{}", by_name.join("\n"));
+}
+
 #[test]
 fn the_variance_of_each_type_is_tested() {
     const TABLES: &str = "tests/variance.rs";

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use crate::chan::{Receiver, never};
 use crate::context::scope::{Dependent, Func, Scope};
 use crate::context::values::Entry;
-use crate::context::{AfterFunc, Canceler, Cause, ContextError, JoinContextError, Key, With, WithMut};
+use crate::context::{
+    AfterFunc, Canceler, Cause, ContextError, JoinContextError, Key, Waitable, With, WithMut,
+};
 use crate::goroutine::JoinHandle;
 use crate::net::Limit;
 use crate::runtime::{self, instant_now, must_wait, point, started};
@@ -297,7 +299,7 @@ impl Context {
         self.err().map_or(Ok(()), Err)
     }
 
-    /// `on`, whose waits end no later than this context: see [`With`]. (What an `Arc` has is `&*arc`.)
+    /// `on`, or what it points to, whose waits end no later than this context: see [`With`].
     ///
     /// ```
     /// use gosched::context::Context;
@@ -311,8 +313,8 @@ impl Context {
     ///     assert!(ctx.with(&slots).acquire().is_err());
     /// });
     /// ```
-    pub fn with<'c, 'a, T: ?Sized>(&'c self, on: &'a T) -> With<'c, 'a, T> {
-        With::new(self, on)
+    pub fn with<'c, 'a, T: Waitable + ?Sized>(&'c self, on: &'a T) -> With<'c, 'a, T::On> {
+        With::new(self, on.waits_on())
     }
 
     /// [`with`](Self::with) of what changes `on`: see [`WithMut`].

@@ -48,6 +48,7 @@
 // | `canceler.rs` | `Canceler`, `AfterFunc` |
 // | `values.rs` | `Key`, `Entry` |
 // | `error.rs` | `ContextError` and its like |
+// | `waitable.rs` | `Waitable`: values with waits, and pointers to them |
 // | `with.rs` | `With`: channels, semaphores, groups, conditions |
 // | `with_io.rs` | the same of what is read and written |
 // | `with_mut.rs` | `WithMut`: processes |
@@ -58,6 +59,7 @@ mod context;
 mod error;
 mod scope;
 mod values;
+mod waitable;
 mod with;
 mod with_io;
 mod with_mut;
@@ -66,5 +68,6 @@ pub use canceler::{AfterFunc, Canceler};
 pub use context::Context;
 pub use error::{Cause, ContextError, JoinContextError, RecvContextError, SendContextError};
 pub use values::Key;
+pub use waitable::Waitable;
 pub use with::With;
 pub use with_mut::WithMut;

@@ -24,8 +24,9 @@ use crate::sync::{Condvar, Mutex, MutexGuard, Semaphore, SemaphorePermit, WaitGr
 /// | [`TcpListener`](crate::net::TcpListener), [`UnixListener`](crate::net::UnixListener) | `accept` |
 /// | [`TcpStream`](crate::net::TcpStream) | `finish_connect` |
 ///
-/// [`WithMut`](crate::context::WithMut) is for processes, which a wait changes. For what an `Arc` has, write
-/// `ctx.with(&*arc)`; for each value of a channel, `while let Ok(value) = ctx.with(&rx).recv()`; for datagrams,
+/// [`WithMut`](crate::context::WithMut) is for processes, which a wait changes. For what an `Arc`
+/// or another pointer has, write `ctx.with(&arc)`: see [`Waitable`](crate::context::Waitable). For
+/// each value of a channel, write `while let Ok(value) = ctx.with(&rx).recv()`; for datagrams,
 /// `read_with(|socket| socket.recv_from(&mut buf))`.
 ///
 /// ```

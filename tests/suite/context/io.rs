@@ -2,6 +2,8 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gosched::context::{Context, ContextError};
@@ -13,6 +15,7 @@ use crate::harness::tests;
 
 tests! {
     reads
+    through_pointers
     writes
     accepts
     connects
@@ -64,6 +67,21 @@ fn reads() {
         late(ctx.with(&here).read_exact(&mut buf));
         drop(there);
         assert_eq!(Context::background().with(&here).read(&mut buf).unwrap(), 0);
+    });
+}
+
+fn through_pointers() {
+    run(|| {
+        let (here, there) = UnixStream::pair().unwrap();
+        let (here, there) = (Arc::new(here), Rc::new(Box::new(there)));
+        let (ctx, cancel) = Context::background().with_cancel();
+        ctx.with(&there).write_all(b"abc").unwrap();
+        let mut buf = [0; 3];
+        ctx.with(&here).read_exact(&mut buf).unwrap();
+        assert_eq!(&buf, b"abc");
+        cancel.cancel();
+        canceled(ctx.with(&here).read(&mut buf));
+        canceled(ctx.with(&&here).read(&mut buf));
     });
 }
 

@@ -62,9 +62,10 @@ pub use profile::Profile;
 /// many that one is told of for so many nanoseconds; of none, for 0, which is so at first. Go's
 /// `runtime.SetBlockProfileRate`.
 ///
-/// A wait is one for a channel, in a [`select!`](crate::select!), or of [`sync`](crate::sync); not one for the network or a
-/// time. It is told of when it is over, with the stack of who has waited. What is told of costs some microseconds, and what
-/// isn't, that the time is asked for twice.
+/// A wait is one for a channel, in a [`select!`](crate::select!), of [`sync`](crate::sync), or for
+/// a goroutine's end; not one for the network or a time. It is told of when it is over, with the
+/// stack of who has waited. What is told of costs some microseconds, and what isn't, that the time
+/// is asked for twice.
 ///
 /// ```
 /// use gosched::pprof::set_block_profile_rate;

@@ -71,6 +71,14 @@ impl Wait {
             tell(Contention::Block, releasetime - self.since);
         }
     }
+
+    /// [`end`](Self::end) of a wait without a sudog: it lasts until the goroutine runs again.
+    #[inline(always)]
+    pub(in crate::runtime) fn end_now(self) {
+        if cfg!(feature = "pprof") && self.since != 0 {
+            self.end(now());
+        }
+    }
 }
 
 /// The wait of `s` is over: its goroutine is about to be made ready.

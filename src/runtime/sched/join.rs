@@ -34,6 +34,7 @@ use crate::runtime::g::joiner::{
 };
 use crate::runtime::g::values::{end_locals, has_locals};
 use crate::runtime::p::purge::purge_as_asked;
+use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::park::gopark;
 use crate::runtime::sched::ready::goready;
 
@@ -138,12 +139,17 @@ pub(crate) fn wait_for_end(gp: &'static G) {
 
 /// [`wait_for_end`] that ends, too, where `gave_up` is true when [`take_out`] has ended it, or before it begins.
 pub(in crate::runtime) fn wait_for_end_unless(gp: &'static G, gave_up: impl Fn() -> bool) {
+    let mut wait = None;
     while !ended(gp) && !gave_up() {
+        wait.get_or_insert_with(Wait::begin);
         // SAFETY: on a goroutine, as the caller says, and a point that can park. joincommit touches neither
         // stack; if it returns false, it hasn't left this G where it would be made ready.
         unsafe {
             gopark(Some(joincommit), gp.as_ptr().cast(), WaitReason::Semacquire, TraceBlockReason::Sync, 2);
         }
+    }
+    if let Some(wait) = wait {
+        wait.end_now();
     }
 }
 

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use gosched::chan::{Receiver, Sender, bounded};
 use gosched::pprof::{Profile, set_block_profile_rate, set_mutex_profile_fraction};
 use gosched::sync::{Condvar, Mutex, RwLock, Semaphore, WaitGroup};
-use gosched::{go, run, select, time};
+use gosched::{JoinHandle, go, run, select, time};
 
 use super::decode;
 use crate::harness::goroutines::go_until_it_waits;
+use crate::harness::polled::HOUR;
 use crate::harness::{run_with_procs, tests};
 
 tests! {
@@ -99,6 +100,17 @@ fn each_way_to_wait() {
         black_box(());
     }
 
+    #[inline(never)]
+    fn joins(other: JoinHandle<()>) {
+        other.join().unwrap();
+        black_box(());
+    }
+    #[inline(never)]
+    fn waits_an_hour_for_end(other: JoinHandle<()>) {
+        assert!(other.join_timeout(HOUR).is_ok());
+        black_box(());
+    }
+
     // One that seems to wait may have been preempted, and not wait at all later: then another round does it.
     let round = || {
         let (tx, rx) = bounded::<()>(0);
@@ -109,6 +121,10 @@ fn each_way_to_wait() {
         let semaphore: &Semaphore = Box::leak(Box::new(Semaphore::new(0)));
         group.add(1);
         let held = mutex.lock();
+        let [other, another] = [(); 2].map(|()| {
+            let full = full.clone();
+            go(move || assert!(full.send(()).is_err()))
+        });
         let waiting = [
             go_until_it_waits(move || selects(&rx)),
             go_until_it_waits(move || sends(&full)),
@@ -116,6 +132,8 @@ fn each_way_to_wait() {
             go_until_it_waits(|| waits_for_condition(pair)),
             go_until_it_waits(|| waits_for_group(group)),
             go_until_it_waits(|| acquires(semaphore)),
+            go_until_it_waits(move || joins(other)),
+            go_until_it_waits(move || waits_an_hour_for_end(another)),
         ];
         drop((tx, gone, held));
         *pair.0.lock() = true;
@@ -124,8 +142,16 @@ fn each_way_to_wait() {
         semaphore.add_permits(1);
         waiting.into_iter().for_each(|one| one.join().unwrap());
     };
-    let waiters =
-        ["::selects", "::sends", "::locks", "::waits_for_condition", "::waits_for_group", "::acquires"];
+    let waiters = [
+        "::selects",
+        "::sends",
+        "::locks",
+        "::waits_for_condition",
+        "::waits_for_group",
+        "::acquires",
+        "::joins",
+        "::waits_an_hour_for_end",
+    ];
     set_block_profile_rate(1);
     run(|| {
         let all_seen = || {

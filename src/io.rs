@@ -23,7 +23,8 @@
 //! as long as it waits. Goroutines that want the same one take turns, and are parked until it is theirs.
 //! There is no lock that could be kept from one operation to the next, but each is atomic: what one
 //! `writeln!` writes isn't mixed with what others write. On a thread that isn't a goroutine's, and inside
-//! [`blocking`](crate::blocking), there are no turns but std's lock.
+//! [`blocking`](crate::blocking), there are no turns but std's lock. An operation is no point of an
+//! [exploration](crate::explore), as `println!` is none.
 //!
 //! Nothing here is a [`BufRead`], as others could take the bytes that it shows. There are
 //! [`Stdin::read_until`] and [`Stdin::lines`]; a program with one reader can put [`stdin`] into a
@@ -55,7 +56,7 @@ use std::io::{self, BufRead, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use crate::goroutine::ignoring_eintr;
-use crate::runtime::on_goroutine;
+use crate::runtime::{explored_number, on_goroutine};
 use crate::sync::Mutex;
 
 /// The turns of the three. Without them, each goroutine that waits would take a thread.
@@ -67,8 +68,10 @@ static REPORTING: Mutex<()> = Mutex::new(());
 ///
 /// `f` takes std's lock, which is the thread's, and releases it before it returns: nothing parks in it.
 fn whole<R>(turn: &Mutex<()>, f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
-    // A caller that can't park waits for std's lock alone.
-    let _turn = on_goroutine().then(|| turn.lock());
+    // A caller that can't park waits for std's lock alone. So does a goroutine of an exploration: a
+    // turn's lock and unlock would be points, where a run may end, and what a run leaves behind
+    // keeps its locks for good.
+    let _turn = (on_goroutine() && explored_number().is_none()).then(|| turn.lock());
     ignoring_eintr(f)
 }
 

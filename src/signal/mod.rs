@@ -30,6 +30,8 @@
 //! `SIGURG` may come although nobody has sent it to the program: the runtime sends it to its own threads, to
 //! stop [preemptible](crate::proc::preemption) code, and to take the P's of goroutines that keep them.
 //!
+//! An [exploration](crate::explore) has no real signals: the functions here panic in one.
+//!
 //! # What it costs
 //!
 //! A thread, from the first [`notify`] on, which sleeps until a signal comes; and two more threads if the
@@ -55,7 +57,9 @@ use std::thread;
 
 use crate::chan::Receiver;
 use crate::goroutine::Builder;
-use crate::runtime::{Guest, must_wait, signal_wait_until_idle, started, where_nothing_parks};
+use crate::runtime::{
+    Guest, explored_number, must_wait, signal_wait_until_idle, started, where_nothing_parks,
+};
 use crate::signal::handlers::{HANDLERS, Handlers};
 use crate::sync::MutexGuard;
 
@@ -103,7 +107,8 @@ pub struct Signals {
 /// - The program receives signals itself, by [`sigqueue`](crate::sigqueue).
 ///
 /// # Panics
-/// Inside [`blocking`](crate::blocking), or if there is no memory for a channel.
+/// Inside [`blocking`](crate::blocking), in an [exploration](crate::explore), or if there is no
+/// memory for a channel.
 #[track_caller]
 pub fn notify(signals: impl IntoIterator<Item = Signal>) -> io::Result<Signals> {
     let signals = kind::checked(signals)?;
@@ -130,7 +135,7 @@ pub fn notify(signals: impl IntoIterator<Item = Signal>) -> io::Result<Signals> 
 /// One of the signals [can't be asked for](self#what-cant-be-asked-for).
 ///
 /// # Panics
-/// Inside [`blocking`](crate::blocking).
+/// Inside [`blocking`](crate::blocking), and in an [exploration](crate::explore).
 #[track_caller]
 pub fn ignore(signals: impl IntoIterator<Item = Signal>) -> io::Result<()> {
     let signals = kind::checked(signals)?;
@@ -159,7 +164,7 @@ pub fn ignore(signals: impl IntoIterator<Item = Signal>) -> io::Result<()> {
 /// One of the signals [can't be asked for](self#what-cant-be-asked-for).
 ///
 /// # Panics
-/// Inside [`blocking`](crate::blocking).
+/// Inside [`blocking`](crate::blocking), and in an [exploration](crate::explore).
 #[track_caller]
 pub fn reset(signals: impl IntoIterator<Item = Signal>) -> io::Result<()> {
     let signals = kind::checked(signals)?;
@@ -168,10 +173,22 @@ pub fn reset(signals: impl IntoIterator<Item = Signal>) -> io::Result<()> {
     Ok(())
 }
 
+/// Panics in an exploration. A schedule that has no real signals loses nothing, and one that ends
+/// with the lock of the handlers held would leave it to nobody: no signal of the process would come
+/// any more.
+#[track_caller]
+fn not_explored(what: &str) {
+    assert!(
+        explored_number().is_none(),
+        "gosched: {what} in an exploration, whose order no real signal keeps: send on a channel instead"
+    );
+}
+
 /// The handlers, and the caller as one who can wait: that is made sure of before anything is changed. Before the first
 /// [`run`](crate::run) nobody can; but then nobody has the lock for long, either.
 #[track_caller]
 fn handlers(what: &str) -> (MutexGuard<'static, Handlers>, Option<Guest>) {
+    not_explored(what);
     while !started() {
         match HANDLERS.try_lock() {
             Some(handlers) => return (handlers, None),
@@ -225,9 +242,10 @@ impl Signals {
     /// ```
     ///
     /// # Panics
-    /// Inside [`blocking`](crate::blocking).
+    /// Inside [`blocking`](crate::blocking), and in an [exploration](crate::explore).
     #[track_caller]
     pub fn stop(&self) {
+        not_explored("signal::Signals::stop");
         let _guest = must_wait("signal::Signals::stop");
         if HANDLERS.lock().stop(self.id) {
             // SAFETY: on a goroutine, as must_wait has seen to, and not on the receiver, which there is since
@@ -244,7 +262,15 @@ impl Signals {
 impl Drop for Signals {
     fn drop(&mut self) {
         let id = self.id;
-        if where_nothing_parks().is_some() {
+        if explored_number().is_some() {
+            // A goroutine made here would be the exploration's, and its run may end while it has
+            // the lock. If no thread can be made, the handler stays, as below.
+            let _ = thread::Builder::new().spawn(move || {
+                let _guest = must_wait("dropping signal::Signals");
+                let gone = HANDLERS.lock().remove(id);
+                drop(gone);
+            });
+        } else if where_nothing_parks().is_some() {
             // Nothing can wait there, so a goroutine does. If none can be made, the handler stays, and nobody
             // receives its signals.
             let _ = Builder::new().name("signals").go_alone(move || {

@@ -71,7 +71,8 @@ impl FlightRecorder {
     /// Begins to record.
     ///
     /// # Errors
-    /// If there is a flight recorder that records, before the first [`run`](crate::run), and if there is no thread.
+    /// If there is a flight recorder that records, before the first [`run`](crate::run), in an
+    /// [exploration](crate::explore), and if there is no thread.
     ///
     /// # Panics
     /// Inside [`blocking`](crate::blocking).

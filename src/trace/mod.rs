@@ -61,8 +61,8 @@ use crate::runtime::{start_trace, stop_trace, trace_enabled};
 /// happens costs some 20 to 60 ns more each time, and the thread about as much.
 ///
 /// # Errors
-/// If there is a trace already, before the first [`run`](crate::run), if there is no thread, and what the header's writing
-/// returns.
+/// If there is a trace already, before the first [`run`](crate::run), in an
+/// [exploration](crate::explore), if there is no thread, and what the header's writing returns.
 ///
 /// The writer is called with a lock held that [`stop`] takes, and the flight recorder: it may take its time, but mustn't wait
 /// for a goroutine that waits for one of these. What panics in it, or in its drop, is an error of `stop`'s.
@@ -87,7 +87,8 @@ pub fn start(writer: impl io::Write + Send + 'static) -> io::Result<()> {
 /// Ends the trace, when everything that has happened is written. Go's `trace.Stop`.
 ///
 /// # Errors
-/// If there is no trace; the writer's error, which has ended the trace when it came; or, if it was so slow that 64 MiB of
+/// If there is no trace; in an [exploration](crate::explore); the writer's error, which has ended
+/// the trace when it came; or, if it was so slow that 64 MiB of
 /// events waited for it, one that says so. What was written until then is readable.
 ///
 /// # Panics

@@ -16,6 +16,7 @@ use crate::runtime::data::runtime2::{GDEAD, GIDLE, GRUNNABLE, GRUNNING, GSCAN, G
 use crate::runtime::embed::trace::set_recorder;
 use crate::runtime::g::allgs::{atomic_all_g, atomic_all_g_index};
 use crate::runtime::p::procs::procs;
+use crate::runtime::sched::exploration::explored_number;
 use crate::runtime::sched::must_wait::{must_wait, where_nothing_parks};
 use crate::runtime::sema::semacquire::{semacquire, semrelease};
 use crate::runtime::trace::buffer::{all_buffers, buffer_of, empty, without_p};
@@ -86,6 +87,18 @@ fn not_in_writer() -> io::Result<()> {
     Ok(())
 }
 
+/// An error in an exploration: the writer is the program's code, so a run may end in it, or in the
+/// wait for another goroutine's turn. What a run leaves behind would keep [`SEMA`] for good.
+fn not_explored() -> io::Result<()> {
+    if explored_number().is_some() {
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "gosched: an exploration can't begin or end traces: do it before and after",
+        ));
+    }
+    Ok(())
+}
+
 fn is_busy(flag: &AtomicBool, what: &str) -> io::Result<()> {
     if flag.load(Ordering::Relaxed) {
         let error = format!("gosched: there is a {what} already: stop it first");
@@ -107,6 +120,7 @@ pub(crate) fn trace_enabled() -> bool {
 /// [`trace::start`](crate::trace::start).
 pub(crate) fn start_trace(sink: Sink) -> io::Result<()> {
     not_in_writer()?;
+    not_explored()?;
     has_started()?;
     // What isn't taken is dropped when others may have a turn.
     let mut sink = Some(sink);
@@ -123,6 +137,7 @@ pub(crate) fn start_trace(sink: Sink) -> io::Result<()> {
 pub(crate) fn stop_trace() -> io::Result<()> {
     let nothing = || io::Error::other("gosched: there is no trace to stop");
     not_in_writer()?;
+    not_explored()?;
     has_started().map_err(|_| nothing())?;
     alone("trace::stop", || {
         if !ENABLED.swap(false, Ordering::Relaxed) {
@@ -137,6 +152,7 @@ pub(crate) fn stop_trace() -> io::Result<()> {
 /// [`FlightRecorder::start`](crate::trace::FlightRecorder::start).
 pub(crate) fn start_flight(min_age: Duration, max_bytes: usize) -> io::Result<()> {
     not_in_writer()?;
+    not_explored()?;
     has_started()?;
     alone("FlightRecorder::start", || {
         is_busy(&FLIES, "flight recorder")?;
@@ -147,10 +163,11 @@ pub(crate) fn start_flight(min_age: Duration, max_bytes: usize) -> io::Result<()
     })
 }
 
-/// [`FlightRecorder::stop`](crate::trace::FlightRecorder::stop). Where nothing can wait, its thread ends it.
+/// [`FlightRecorder::stop`](crate::trace::FlightRecorder::stop). Where nothing can wait, and in an
+/// exploration, its thread ends it.
 pub(crate) fn stop_flight() {
     FLIES.store(false, Ordering::Relaxed);
-    if is_with_theirs() || where_nothing_parks().is_some() {
+    if is_with_theirs() || where_nothing_parks().is_some() || explored_number().is_some() {
         return;
     }
     alone("FlightRecorder::stop", || {

@@ -1,20 +1,23 @@
 //! What an exploration refuses, and that the next one is unharmed.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Write};
 use std::iter;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use gosched::chan::{TryRecvError, bounded};
 use gosched::explore::{Explorer, Failure, FailureKind, Strategy, explore};
+use gosched::io::{stderr, stdin, stdout};
+use gosched::signal::{self, Signal, Signals};
 use gosched::sync::Mutex;
+use gosched::trace::FlightRecorder;
 use gosched::{Builder, go, run, synctest};
 
 use crate::harness::emulator::emulator;
@@ -28,6 +31,9 @@ tests! {
     a_thread_that_sends_is_told_of
     a_goroutine_of_others_that_sends_is_told_of
     a_real_socket_is_refused
+    a_real_signal_is_refused
+    a_trace_begins_and_ends_elsewhere
+    a_failure_leaves_the_standard_streams_to_others
     blocking_is_done_at_once
     one_that_never_ends_is_told_of
     explorations_of_several_threads_take_turns
@@ -147,6 +153,87 @@ fn a_real_socket_is_refused() {
     let told = text(|| explore(|| drop(gosched::net::TcpListener::bind("127.0.0.1:0"))));
     assert!(told.contains("gosched: a real socket in an exploration"), "{told}");
     all_is_well();
+}
+
+/// A goroutine that fails while others do `f`, in many schedules: each leaves them behind somewhere
+/// in there.
+fn fails_beside(f: fn()) {
+    for seed in 0..30 {
+        let found = Explorer::new().seed(seed).strategy(Strategy::Random).iterations(10).check(move || {
+            let others = [go(f), go(f)];
+            gosched::yield_now();
+            assert!(others.len() > 2, "it fails");
+        });
+        assert_eq!(found.unwrap_err().kind(), FailureKind::Panic);
+    }
+}
+
+fn a_failure_leaves_the_standard_streams_to_others() {
+    fn each() {
+        stdout().flush().unwrap();
+        stderr().flush().unwrap();
+        stdin().read_line(&mut String::new()).unwrap();
+    }
+    fails_beside(each);
+    run(each);
+    all_is_well();
+}
+
+fn a_real_signal_is_refused() {
+    static SIGNALS: std::sync::Mutex<Option<Signals>> = std::sync::Mutex::new(None);
+    fn signals() -> Signals {
+        signal::notify([Signal::USR1]).unwrap()
+    }
+    for f in [
+        || drop(signal::notify([Signal::USR2])),
+        || drop(signal::ignore([Signal::USR2])),
+        || drop(signal::reset([Signal::USR2])),
+        || SIGNALS.lock().unwrap_or_else(PoisonError::into_inner).as_ref().unwrap().stop(),
+    ] {
+        *SIGNALS.lock().unwrap_or_else(PoisonError::into_inner) = Some(run(signals));
+        let told = text(move || explore(f));
+        assert!(told.contains(" in an exploration, whose order no real signal keeps"), "{told}");
+    }
+    all_is_well();
+    // One that was made before may end in one.
+    SIGNALS.clear_poison();
+    for _ in 0..30 {
+        *SIGNALS.lock().unwrap() = Some(run(signals));
+        let found = Explorer::new().iterations(10).check(|| {
+            drop(SIGNALS.lock().unwrap().take());
+            panic!("it fails");
+        });
+        assert_eq!(found.unwrap_err().kind(), FailureKind::Panic);
+    }
+    run(|| {
+        let signals = signals();
+        // SAFETY: a signal that is waited for.
+        unsafe { libc::raise(libc::SIGUSR1) };
+        assert_eq!(signals.c().recv(), Ok(Signal::USR1));
+        signals.stop();
+    });
+}
+
+fn a_trace_begins_and_ends_elsewhere() {
+    fn refused<T>(result: io::Result<T>) {
+        assert_eq!(result.err().map(|error| error.kind()), Some(io::ErrorKind::Unsupported));
+    }
+    static RECORDER: std::sync::Mutex<Option<FlightRecorder>> = std::sync::Mutex::new(None);
+    all_is_well();
+    Explorer::new().iterations(10).run(|| {
+        refused(gosched::trace::start(io::sink()));
+        refused(gosched::trace::stop());
+        refused(FlightRecorder::new().start());
+    });
+    // One that was begun before may be stopped in one.
+    for _ in 0..3 {
+        let mut recorder = FlightRecorder::new();
+        recorder.start().unwrap();
+        *RECORDER.lock().unwrap() = Some(recorder);
+        Explorer::new().iterations(10).run(|| drop(RECORDER.lock().unwrap().take()));
+    }
+    gosched::trace::start(io::sink()).unwrap();
+    gosched::trace::stop().unwrap();
 }
 
 fn blocking_is_done_at_once() {

@@ -1,6 +1,7 @@
 //! [`Explorer`]: runs a closure in one schedule after the other.
 
 use std::mem;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::explore::exhaustive::Exhaustive;
@@ -11,12 +12,14 @@ use crate::explore::rng::Rng;
 use crate::explore::schedule::{Recorded, Replay, Schedule};
 use crate::explore::shrink::shrink;
 use crate::explore::strategy::{Random, Strategy};
+use crate::explore::token::Token;
 use crate::goroutine::Builder;
+use crate::runtime::print::eprintln;
 use crate::runtime::{
     End, ExploreStrategy, Limits, Seen, explore_run, getg, keep_one_p, leave_one_p, left_behind, story,
 };
 
-/// The variable that has the token of the one schedule to be run.
+/// The variable that has the token of the schedule to be run first.
 const REPLAY: &str = "GOSCHED_REPLAY";
 
 /// How many steps there may be in a run without choices while the clock stands still: so many take some seconds.
@@ -144,7 +147,10 @@ impl Explorer {
     /// Runs `f` in one schedule after the other, and returns how many there were. If one fails, it is made as
     /// small as it can be, and told of.
     ///
-    /// If the environment has `GOSCHED_REPLAY`, that one schedule is run.
+    /// If the environment has `GOSCHED_REPLAY`, with the [token](Failure::token) of a failure that
+    /// this exploration has returned, the failure's schedule is run first, and if it fails again,
+    /// no other. The token has the place of the call. An exploration elsewhere, and one in which
+    /// the schedule passes, says so on stderr and runs all its schedules.
     ///
     /// ```
     /// use gosched::explore::{Explorer, FailureKind};
@@ -171,19 +177,15 @@ impl Explorer {
     #[track_caller]
     fn check_any(&self, f: AnyFn) -> Result<u64, Failure> {
         need_thread("explore");
-        let replayed = std::env::var_os(REPLAY).map(|token| {
-            token
-                .to_string_lossy()
-                .parse::<Schedule>()
-                .unwrap_or_else(|error| panic!("gosched: {REPLAY}: {error}"))
+        let token = std::env::var_os(REPLAY).map(|token| {
+            let token = token.to_string_lossy();
+            token.parse::<Token>().unwrap_or_else(|error| panic!("gosched: {REPLAY}: {error}"))
         });
-        let program = Program { f, max_choices: self.max_choices, in_order: false };
-        alone(|| match replayed {
-            Some(schedule) => match program.replay(&schedule, false).end {
-                End::Done => Ok(1),
-                end => Err(program.failure(end, 1, schedule)),
-            },
-            None => self.search(&program),
+        let place = Location::caller();
+        let program = Program { f, max_choices: self.max_choices, in_order: false, place };
+        alone(|| {
+            token.map_or(Ok(()), |token| program.replay_token(token))?;
+            self.search(&program)
         })
     }
 
@@ -247,7 +249,7 @@ fn alone<R: Send>(f: impl FnOnce() -> R + Send) -> R {
 #[track_caller]
 pub(crate) fn in_order(f: AnyFn) -> Result<(), Failure> {
     need_thread("synctest");
-    let program = Program { f, max_choices: MOST_STEPS, in_order: true };
+    let program = Program { f, max_choices: MOST_STEPS, in_order: true, place: Location::caller() };
     let first = Schedule::default();
     alone(|| match program.replay(&first, false).end {
         End::Done => Ok(()),
@@ -273,6 +275,8 @@ struct Program {
     f: AnyFn,
     max_choices: u64,
     in_order: bool,
+    /// Where it was begun.
+    place: &'static Location<'static>,
 }
 
 /// What has come of a run.
@@ -315,6 +319,28 @@ impl Program {
         self.run(&mut Replay::new(schedule), tells)
     }
 
+    /// Runs the schedule of `token`, if that is this program's, and returns how it fails. If it
+    /// doesn't, a line on stderr says so: one schedule isn't a whole exploration.
+    fn replay_token(&self, token: Token) -> Result<(), Failure> {
+        let place = format!("{}:{}", self.place.file(), self.place.line());
+        if !token.is_of(self.place) {
+            let of = token.place;
+            eprintln!(
+                "gosched: {REPLAY} is for the exploration at {of}: the one at {place} runs as without it"
+            );
+            return Ok(());
+        }
+        let schedule = token.schedule;
+        let mut replay = Replay::new(&schedule);
+        let end = self.run(&mut replay, false).end;
+        if end != End::Done {
+            return Err(self.failure(end, 1, schedule));
+        }
+        let what = if replay.fits() { "passes" } else { "no longer fits: the program makes other choices" };
+        eprintln!("gosched: {REPLAY}, in the exploration at {place}, {what}; all schedules follow");
+        Ok(())
+    }
+
     /// A smaller schedule that ends in the same way.
     fn shrink(&self, end: End, schedule: Schedule) -> Schedule {
         if matches!(end, End::TooLong | End::Stuck | End::Foreign) {
@@ -343,7 +369,7 @@ impl Program {
             End::Foreign => FailureKind::Foreign,
             End::Stuck => FailureKind::Stuck,
         };
-        let token = if self.in_order { String::new() } else { schedule.to_string() };
+        let token = if self.in_order { String::new() } else { Token::text(&schedule, self.place) };
         let nothing = Failure {
             kind,
             schedules,

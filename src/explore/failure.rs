@@ -1,5 +1,6 @@
 //! [`Failure`]: a schedule that fails, and how.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::thread;
@@ -48,7 +49,8 @@ impl Failure {
         self.schedules
     }
 
-    /// What to set `GOSCHED_REPLAY` to, to run this schedule again.
+    /// What to set `GOSCHED_REPLAY` to, to run this schedule again: `s1BADA@tests/sum.rs:30`.
+    /// Behind the `@` is the place of the exploration, which must be the same then.
     pub fn token(&self) -> &str {
         &self.token
     }
@@ -93,8 +95,25 @@ impl Display for Failure {
         }
         let thread = thread::current();
         let test = thread.name().filter(|name| *name != "main").unwrap_or("NAME");
-        write!(f, "to run it again: GOSCHED_REPLAY={} cargo test {test}", self.token)
+        write!(f, "to run it again: GOSCHED_REPLAY={} cargo test {test}", quoted(&self.token))
     }
 }
 
+/// A word of a shell's. A path may have spaces, and other characters that mean something there.
+fn quoted(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:@".contains(c);
+    if word.chars().all(is_plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")).into() }
+}
+
 impl Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_token_is_one_word() {
+        assert_eq!(quoted("s1BA-_@tests/sum.rs:30"), "s1BA-_@tests/sum.rs:30");
+        assert_eq!(quoted("s1@it's/a b.rs:1"), r"'s1@it'\''s/a b.rs:1'");
+    }
+}

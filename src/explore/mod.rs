@@ -12,7 +12,7 @@
 //! A schedule fails by a panic that leaves a goroutine, by a deadlock, by goroutines that are left behind when the
 //! closure has returned, and if it takes too long. Then it is made as small as it can be, and the test panics with
 //! the story of it, and a line to paste: with `GOSCHED_REPLAY=`*token* in the environment it is run once more, in a
-//! debugger too.
+//! debugger too. The token is for that one exploration; others run as without it, and say so.
 //!
 //! ```
 //! use gosched::explore::{Explorer, FailureKind};
@@ -58,8 +58,9 @@
 //! - The same choices must be the same run: the closure makes all its state, and depends on no random number, no
 //!   address, and no time but that of [`time`](crate::time).
 //! - A schedule has one processor. What blocks a thread blocks all: [`blocking`](crate::blocking) calls its
-//!   closure at once. Sockets panic: [`pipe()`] is in their place. A thread, or another goroutine, that wakes one of
-//!   the closure's makes the schedule fail.
+//!   closure at once. Sockets panic, with [`pipe()`] in their place, and so does
+//!   [`signal`](crate::signal). [Traces](crate::trace) begin and end outside. A thread, or another
+//!   goroutine, that wakes one of the closure's makes the schedule fail.
 //! - A panic fails even if its goroutine is joined. What is expected is to be caught in the goroutine.
 //! - A schedule that has failed leaves its goroutines behind: their stacks are lost, and what is on them isn't
 //!   dropped.
@@ -72,7 +73,8 @@
 //! | --- | --- |
 //! | `explorer.rs` | `Explorer`: runs a closure in one schedule after the other |
 //! | `strategy.rs`, `pct.rs`, `exhaustive.rs` | how schedules are found |
-//! | `schedule.rs` | `Schedule`: what was chosen, and its token |
+//! | `schedule.rs` | `Schedule`: what was chosen, and its text |
+//! | `token.rs` | `Token`: a schedule, and which exploration it is of |
 //! | `shrink.rs` | fewer switches that still fail |
 //! | `failure.rs`, `panics.rs` | what is told of a failure |
 //! | `rng.rs` | random numbers of a seed |
@@ -92,6 +94,7 @@ mod rng;
 mod schedule;
 mod shrink;
 mod strategy;
+mod token;
 
 pub use explorer::Explorer;
 pub(crate) use explorer::in_order;

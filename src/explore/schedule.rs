@@ -1,4 +1,4 @@
-//! A schedule: what was chosen in a run; and as a text, its token.
+//! A schedule: what was chosen in a run; and as a text, the first half of its token.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -48,21 +48,30 @@ pub(super) struct Replay<'a> {
     left: std::slice::Iter<'a, (u64, usize)>,
     next: Option<(u64, usize)>,
     choices: u64,
+    /// Whether what it says could be taken so far.
+    could: bool,
 }
 
 impl<'a> Replay<'a> {
     pub(super) fn new(schedule: &'a Schedule) -> Self {
         let mut left = schedule.0.iter();
         let next = left.next().copied();
-        Replay { left, next, choices: 0 }
+        Replay { left, next, choices: 0, could: true }
     }
 
-    fn take(&mut self) -> usize {
+    /// Whether a run that has ended had all the choices of the schedule.
+    pub(super) fn fits(&self) -> bool {
+        self.could && self.next.is_none()
+    }
+
+    /// The index that it says, of `n`.
+    fn take(&mut self, n: usize) -> usize {
         let choice = self.choices;
         self.choices += 1;
         match self.next {
             Some((number, index)) if number == choice => {
                 self.next = self.left.next().copied();
+                self.could &= index < n;
                 index
             }
             _ => 0,
@@ -71,19 +80,19 @@ impl<'a> Replay<'a> {
 }
 
 impl ExploreStrategy for Replay<'_> {
-    fn choose(&mut self, _: &Choice<'_>) -> usize {
-        self.take()
+    fn choose(&mut self, choice: &Choice<'_>) -> usize {
+        self.take(choice.len())
     }
 
-    fn value(&mut self, _: usize) -> usize {
-        self.take()
+    fn value(&mut self, n: usize) -> usize {
+        self.take(n)
     }
 }
 
-/// The digits of tokens, six bits each.
+/// The digits of the text, six bits each.
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// How tokens begin: the version of their format.
+/// How its text begins: the version of the format.
 const VERSION: &str = "s1";
 
 /// Numbers one after the other, five bits in a digit, the lowest first; the sixth says that more follow.
@@ -109,12 +118,16 @@ impl Display for Schedule {
     }
 }
 
-impl FromStr for Schedule {
-    type Err = String;
+/// A text that is none of a schedule's.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NoSchedule;
 
-    fn from_str(token: &str) -> Result<Self, String> {
-        let bad = || format!("{token:?} is no token of a schedule");
-        let digits = token.trim().strip_prefix(VERSION).ok_or_else(bad)?;
+impl FromStr for Schedule {
+    type Err = NoSchedule;
+
+    fn from_str(text: &str) -> Result<Self, NoSchedule> {
+        let bad = || NoSchedule;
+        let digits = text.strip_prefix(VERSION).ok_or_else(bad)?;
         let (mut numbers, mut n, mut shift) = (Vec::new(), 0_u64, 0);
         for byte in digits.bytes() {
             let digit = DIGITS.iter().position(|&digit| digit == byte).ok_or_else(bad)? as u64;
@@ -142,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_its_schedule() {
+    fn a_text_is_its_schedule() {
         for schedule in
             [vec![], vec![(0, 1)], vec![(0, 1), (1, 70_000), (31, 32), (1 << 40, 33), ((1 << 40) + 32, 1)]]
         {

@@ -12,7 +12,7 @@ use gosched::sync::{Mutex, WaitGroup};
 use gosched::{Builder, go, select, yield_now};
 
 use crate::harness::rng::number;
-use crate::harness::tests;
+use crate::harness::{Test, tests};
 
 tests! {
     a_panic_is_found
@@ -23,6 +23,7 @@ tests! {
     a_wait_for_others_without_end_ends
     an_expected_panic_is_no_failure
     a_token_is_its_run
+    a_token_is_for_its_exploration
     every_token_tells_the_same_story
     a_failure_is_made_small
     what_went_well_is_dropped
@@ -66,8 +67,18 @@ fn lost_update() {
     assert_eq!(*sum.lock(), 2, "an update is lost");
 }
 
+fn explored(iterations: u64, f: fn()) -> Result<u64, Failure> {
+    Explorer::new().iterations(iterations).check(f)
+}
+
 fn failure(f: fn()) -> Failure {
-    Explorer::new().iterations(10_000).check(f).expect_err("it is found")
+    explored(10_000, f).expect_err("it is found")
+}
+
+/// Sets the token that explorations look for.
+fn set_token(token: &str) {
+    // SAFETY: this process has no thread that reads the environment meanwhile.
+    unsafe { std::env::set_var("GOSCHED_REPLAY", token) };
 }
 
 fn a_panic_is_found() {
@@ -151,21 +162,63 @@ fn an_expected_panic_is_no_failure() {
 }
 
 fn a_token_is_its_run() {
-    let failure = failure(lost_update);
-    // SAFETY: this process has no thread that reads the environment meanwhile.
-    unsafe { std::env::set_var("GOSCHED_REPLAY", failure.token()) };
     static RUNS: AtomicUsize = AtomicUsize::new(0);
-    let again = Explorer::new().check(|| {
+    let counted = || {
         RUNS.fetch_add(1, Ordering::Relaxed);
         lost_update();
-    });
-    let again = again.expect_err("it fails again");
-    assert_eq!((again.token(), again.story()), (failure.token(), failure.story()));
+    };
+    let found = failure(counted);
+    set_token(found.token());
+    RUNS.store(0, Ordering::Relaxed);
+    let again = failure(counted);
+    assert_eq!((again.token(), again.story()), (found.token(), found.story()));
     // Once to see that it fails, and once to tell how.
     assert_eq!(RUNS.load(Ordering::Relaxed), 2);
-    // SAFETY: as above.
-    unsafe { std::env::set_var("GOSCHED_REPLAY", "s1") };
-    assert_eq!(Explorer::new().check(lost_update).unwrap(), 1, "without a switch it goes well");
+}
+
+/// Where no schedule fails, all of them run, whatever the token says.
+fn a_token_is_for_its_exploration(test: Test) {
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    fn no_update_is_lost() {
+        RUNS.fetch_add(1, Ordering::Relaxed);
+        let sum = Arc::new(Mutex::new(0));
+        let add = {
+            let sum = sum.clone();
+            move || *sum.lock() += 1
+        };
+        let other = go(add.clone());
+        add();
+        other.join().unwrap();
+        assert_eq!(*sum.lock(), 2);
+    }
+    fn nothing() {
+        RUNS.fetch_add(1, Ordering::Relaxed);
+    }
+    let runs = || RUNS.swap(0, Ordering::Relaxed);
+
+    let process = test.process(|| {
+        let found = failure(lost_update);
+        set_token(found.token());
+        // One elsewhere.
+        assert_eq!((Explorer::new().iterations(20).check(nothing).unwrap(), runs()), (20, 20));
+        // This one, when the program has changed.
+        assert_eq!((explored(20, nothing).unwrap(), runs()), (20, 21));
+        // When it is mended, and makes the choices of the token.
+        let (_, place) = found.token().split_once('@').unwrap();
+        set_token(&format!("s1AA@{place}"));
+        assert_eq!((explored(20, no_update_is_lost).unwrap(), runs()), (20, 21));
+        // The schedule of the token passes, and another one doesn't.
+        set_token(&format!("s1@{place}"));
+        assert_eq!(failure(lost_update).token(), found.token());
+    });
+    let ended = process.end();
+    ended.with("exit status: 0");
+    let said: Vec<_> = ended.stderr.lines().filter(|line| line.starts_with("gosched: ")).collect();
+    let parts = [" is for the exploration at ", "no longer fits", " passes;", " passes;"];
+    assert_eq!(said.len(), parts.len(), "{}", ended.stderr);
+    for (said, part) in said.iter().zip(parts) {
+        assert!(said.contains(part) && said.contains("explore/failures.rs:"), "{said}");
+    }
 }
 
 /// A program with a bit of all, whose outcome depends on the order.
@@ -197,11 +250,10 @@ fn every_token_tells_the_same_story() {
     // Of so many seeds; each token is replayed.
     let seeds = number("EXPLORE_TOKENS").unwrap_or(if cfg!(debug_assertions) { 20 } else { 100 });
     for seed in 0..seeds {
-        let found =
-            Explorer::new().seed(seed).iterations(10_000).check(a_bit_of_all).expect_err("it is found");
-        // SAFETY: this process has no thread that reads the environment meanwhile.
-        unsafe { std::env::set_var("GOSCHED_REPLAY", found.token()) };
-        let again = Explorer::new().check(a_bit_of_all).expect_err("it fails again");
+        let explored = || Explorer::new().seed(seed).iterations(10_000).check(a_bit_of_all);
+        let found = explored().expect_err("it is found");
+        set_token(found.token());
+        let again = explored().expect_err("it fails again");
         assert_eq!(
             again.to_string().replace("schedule 1,", ""),
             found.to_string().replace(&format!("schedule {},", found.schedules()), "")
@@ -215,7 +267,8 @@ fn every_token_tells_the_same_story() {
 fn a_failure_is_made_small() {
     // One switch is enough: after the read of either.
     let failure = Explorer::new().strategy(Strategy::Random).seed(5).check(lost_update).unwrap_err();
-    assert!(failure.token().len() <= 8, "{}", failure.token());
+    let (schedule, _) = failure.token().split_once('@').unwrap();
+    assert!(schedule.len() <= 8, "{schedule}");
 }
 
 fn what_went_well_is_dropped() {
@@ -254,10 +307,9 @@ fn a_select_chooses_each_case() {
 }
 
 fn a_yield_lets_others_go_on() {
-    // In the schedule in which nobody interferes, too.
-    // SAFETY: this process has no other thread yet.
-    unsafe { std::env::set_var("GOSCHED_REPLAY", "s1") };
-    Explorer::new().run(|| {
+    // In the schedule in which nobody interferes, too: it is the first.
+    let nobody_interferes = Strategy::Exhaustive { preemptions: 0 };
+    Explorer::new().strategy(nobody_interferes).iterations(1).run(|| {
         let done = Arc::new(Mutex::new(false));
         let set = done.clone();
         go(move || *set.lock() = true);

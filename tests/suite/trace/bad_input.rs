@@ -460,6 +460,8 @@ fn a_program_is_traced_that_knows_nothing_of_it(test: Test) {
 
 fn a_schedule_that_fails_is_traced(test: Test) {
     let path = path("schedule");
+    // That of `check`.
+    let line = line!() + 2;
     let process = test.process(|| {
         let failure = Explorer::new().check(|| {
             let (tx, rx) = bounded(2);
@@ -470,9 +472,11 @@ fn a_schedule_that_fails_is_traced(test: Test) {
         });
         assert_eq!(failure.unwrap_err().kind(), FailureKind::Panic);
     });
-    let ended =
-        process.env("GODEBUG", &format!("tracefile={}", path.display())).env("GOSCHED_REPLAY", "s1AA").end();
+    let token = format!("s1AA@{}:{line}", file!());
+    let process = process.env("GODEBUG", &format!("tracefile={}", path.display()));
+    let ended = process.env("GOSCHED_REPLAY", &token).end();
     ended.with("exit status: 0");
+    assert!(!ended.stderr.contains("GOSCHED_REPLAY"), "{}", ended.stderr);
     let trace = fs::read(&path).unwrap();
     fs::remove_file(&path).unwrap();
     // It has run, where the schedule has another goroutine leave its thread at a point.

@@ -1,13 +1,14 @@
 //! [`ErrGroup`]: Go's `golang.org/x/sync/errgroup`.
 
 use std::any::Any;
+use std::error::Error;
 use std::fmt;
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::context::{Canceler, Context};
-use crate::goroutine::{Goexit, Scope, scope};
+use crate::goroutine::{Goexit, Scope, message, scope};
 use crate::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Goroutines that work for one result, and may fail: [`err_group`] makes it. A clone is the same group; with that a
@@ -43,7 +44,11 @@ struct State<E> {
     failure: Mutex<Option<Failure<E>>>,
     /// One for each that may run at a time, if that is limited.
     slots: OnceLock<Arc<Semaphore>>,
+    /// What the first error is called as the context's cause.
+    cause: OnceLock<CauseOf<E>>,
 }
+
+type CauseOf<E> = Box<dyn Fn(&E) -> Box<dyn Error + Send + Sync> + Send + Sync>;
 
 enum Failure<E> {
     Error(E),
@@ -52,7 +57,8 @@ enum Failure<E> {
 
 /// Runs `f`, which may make goroutines that borrow what lives longer than this call, waits for all of them, and returns
 /// the first error, if there is one: that of a goroutine, or `f`'s. With the first error their context is canceled, which
-/// is one of `ctx`'s. Go's `errgroup.WithContext`, in a [`scope`].
+/// is one of `ctx`'s; [`set_cause`](ErrGroup::set_cause) says with which cause. Go's
+/// `errgroup.WithContext`, in a [`scope`].
 ///
 /// ```
 /// use std::num::ParseIntError;
@@ -94,12 +100,14 @@ where
     F: for<'scope> FnOnce(&ErrGroup<'scope, 'env, E>) -> Result<T, E>,
 {
     let (ctx, canceler) = ctx.with_cancel();
-    let state = Arc::new(State { ctx, canceler, failure: Mutex::new(None), slots: OnceLock::new() });
+    let (failure, slots, cause) = (Mutex::new(None), OnceLock::new(), OnceLock::new());
+    let state = Arc::new(State { ctx, canceler, failure, slots, cause });
     let value = scope(|scope| {
         let unwinding = CancelIfDropped(&state.canceler);
         let result = f(&ErrGroup { scope, state: state.clone() });
+        let value = result.map_err(|error| state.fail(error)).ok();
         forget(unwinding);
-        result.map_err(|error| state.fail(Failure::Error(error))).ok()
+        value
     });
     // Also if there is a clone left, which was forgotten.
     state.canceler.cancel();
@@ -198,16 +206,17 @@ impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
         let state = self.state.clone();
         self.scope.go(move || {
             let _slot = slot;
-            match catch_unwind(AssertUnwindSafe(|| f(&state.ctx))) {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => state.fail(Failure::Error(error)),
+            match catch_unwind(AssertUnwindSafe(|| f(&state.ctx).map_err(|error| state.fail(error)))) {
+                Ok(_) => {}
                 Err(payload) if payload.is::<Goexit>() => resume_unwind(payload),
-                Err(payload) => state.fail(Failure::Panic(payload)),
+                Err(payload) => state.panicked(payload),
             }
         });
     }
 
-    /// Lets no more than `n` goroutines of the group run at a time. Go's `SetLimit`.
+    /// Lets no more than `n` goroutines of the group run at a time. Go's `SetLimit`. With 0 none
+    /// may be added: [`try_go`](Self::try_go) is false, and [`go`](Self::go) waits for ever.
+    /// Without this there is no limit, which a negative one is in Go.
     ///
     /// ```
     /// use gosched::context::Context;
@@ -226,12 +235,44 @@ impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
     /// ```
     ///
     /// # Panics
-    /// If `n` is 0, or there is a limit already.
+    /// If there is a limit already.
     #[track_caller]
     pub fn set_limit(&self, n: usize) {
-        assert!(n > 0, "gosched: an ErrGroup in which none may run");
         let set = self.state.slots.set(Arc::new(Semaphore::new(n)));
         assert!(set.is_ok(), "gosched: an ErrGroup's limit is set once");
+    }
+
+    /// Says what the [cause](Context::cause) of the group's context is when one has failed: what
+    /// `cause` makes of the first error, which itself goes to the caller of [`err_group`]. In Go
+    /// the cause is that error, which both have. Without this the cause is that the context was
+    /// canceled; after a panic, it is the text of that.
+    ///
+    /// ```
+    /// use std::io;
+    /// use gosched::context::Context;
+    /// use gosched::sync::{ErrGroup, err_group};
+    ///
+    /// gosched::run(|| {
+    ///     let result = err_group(&Context::background(), |group: &ErrGroup<'_, '_, io::Error>| {
+    ///         group.set_cause(io::Error::to_string);
+    ///         group.go(|_ctx| Err(io::Error::other("the disk is full")));
+    ///         let _ = group.context().done().recv(); // until one has failed
+    ///         assert_eq!(group.context().cause().unwrap().to_string(), "the disk is full");
+    ///         Ok(())
+    ///     });
+    ///     assert_eq!(result.unwrap_err().to_string(), "the disk is full");
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If that was said already.
+    #[track_caller]
+    pub fn set_cause<C>(&self, cause: impl Fn(&E) -> C + Send + Sync + 'static)
+    where
+        C: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let set = self.state.cause.set(Box::new(move |error| cause(error).into()));
+        assert!(set.is_ok(), "gosched: an ErrGroup's cause is set once");
     }
 
     /// The group's context.
@@ -255,14 +296,35 @@ impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
 }
 
 impl<E> State<E> {
-    /// Notes a failure, and has the others end.
-    fn fail(&self, failure: Failure<E>) {
+    /// Notes an error, and has the others end. Panics as the function that names the cause does,
+    /// with nothing noted.
+    fn fail(&self, error: E) {
+        // Of several that fail at a time one is the first.
+        let is_late = self.failure().is_some();
+        let cause = self.cause.get().filter(|_| !is_late).map(|cause| cause(&error));
+        self.note(Failure::Error(error), cause);
+    }
+
+    /// Notes a panic, and has the others end.
+    fn panicked(&self, payload: Box<dyn Any + Send>) {
+        let cause =
+            message(&*payload).map(|text| format!("a goroutine of the group has panicked: {text}").into());
+        self.note(Failure::Panic(payload), cause);
+    }
+
+    /// Notes a failure. The first one cancels the context, with its cause, and the others don't.
+    fn note(&self, failure: Failure<E>, cause: Option<Box<dyn Error + Send + Sync>>) {
         let mut first = self.failure();
+        let is_first = first.is_none();
         let worse = matches!((&*first, &failure), (None, _) | (Some(Failure::Error(_)), Failure::Panic(_)));
         // What isn't kept is dropped after the lock: that may be anything of the program's.
         let _dropped = if worse { first.replace(failure) } else { Some(failure) };
         drop(first);
-        self.canceler.cancel();
+        match cause {
+            _ if !is_first => {}
+            Some(cause) => self.canceler.cancel_because(cause),
+            None => self.canceler.cancel(),
+        }
     }
 
     fn failure(&self) -> MutexGuard<'_, Option<Failure<E>>> {

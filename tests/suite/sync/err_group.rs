@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::context::{Context, ContextError};
+use gosched::explore::{Explorer, FailureKind};
 use gosched::sync::{Barrier, ErrGroup, err_group};
 use gosched::{blocking, goexit, run, yield_now};
 
@@ -26,6 +27,10 @@ tests! {
     one_adds_others
     a_clone_that_is_forgotten
     misuse
+    the_first_error_is_the_cause
+    a_panic_is_the_cause
+    a_cause_that_panics
+    none_may_run
     many_groups_that_fail_at_random
 }
 
@@ -207,6 +212,92 @@ fn a_clone_that_is_forgotten() {
     });
 }
 
+/// The text of the cause of a context that has ended.
+fn cause(ctx: &Context) -> String {
+    ctx.done().recv().unwrap_err();
+    ctx.cause().expect("it has ended").to_string()
+}
+
+pub fn the_first_error_is_the_cause() {
+    in_any_order(|| {
+        // Errors that come at a time: one is the first, for the caller and for the context.
+        let mut seen = String::new();
+        let error = err_group(&Context::background(), |group| {
+            group.set_cause(String::clone);
+            for i in 0..times(8, 3) {
+                group.go(move |_| Err::<(), _>(format!("error {i}")));
+            }
+            seen = cause(group.context());
+            Ok(())
+        });
+        assert_eq!(error, Err(seen));
+        // The closure's own.
+        let ctx = err_group(&Context::background(), |group| {
+            group.set_cause(|error: &Context| format!("own, {:?}", error.err()));
+            Err::<(), _>(group.context().clone())
+        });
+        assert_eq!(cause(&ctx.unwrap_err()), "own, None");
+        // Where nobody says what it is.
+        let _ = err_group(&Context::background(), |group| {
+            group.go(|_| Err::<(), _>("not said"));
+            assert_eq!(cause(group.context()), ContextError::Canceled.to_string());
+            Ok(())
+        });
+    });
+}
+
+fn a_panic_is_the_cause() {
+    run(|| {
+        let told = panics(|| {
+            let _: Result<(), ()> = err_group(&Context::background(), |group| {
+                group.go(|_| panic!("it fails"));
+                assert_eq!(cause(group.context()), "a goroutine of the group has panicked: it fails");
+                Ok(())
+            });
+        });
+        assert_eq!(told, "it fails");
+    });
+}
+
+fn a_cause_that_panics() {
+    run(|| {
+        for own in [false, true] {
+            let told = panics(|| {
+                let _: Result<(), &str> = err_group(&Context::background(), |group| {
+                    group.set_cause(|_| -> String { panic!("no cause") });
+                    if own {
+                        group.go(|ctx| {
+                            ctx.done().recv().unwrap_err();
+                            Ok(())
+                        });
+                        return Err("own");
+                    }
+                    group.go(|_| Err("an error"));
+                    ctx_ends(group.context());
+                    Ok(())
+                });
+            });
+            assert_eq!(told, "no cause");
+        }
+    });
+}
+
+fn ctx_ends(ctx: &Context) {
+    ctx.done().recv().unwrap_err();
+}
+
+fn none_may_run() {
+    let waits = Explorer::new().iterations(10).check(|| {
+        let _: Result<(), ()> = err_group(&Context::background(), |group| {
+            group.set_limit(0);
+            assert!(!group.try_go(|_| unreachable!("none may run")));
+            group.go(|_| unreachable!("none may run"));
+            Ok(())
+        });
+    });
+    assert_eq!(waits.unwrap_err().kind(), FailureKind::Deadlock);
+}
+
 fn misuse() {
     let empty = || {
         let _: Result<(), ()> = err_group(&Context::background(), |_| Ok(()));
@@ -220,8 +311,15 @@ fn misuse() {
                 Ok(())
             });
         };
-        assert_eq!(panics(|| limited(&[0])), "gosched: an ErrGroup in which none may run");
         assert_eq!(panics(|| limited(&[1, 2])), "gosched: an ErrGroup's limit is set once");
+        let named_twice = || {
+            let _: Result<(), String> = err_group(&Context::background(), |group| {
+                group.set_cause(String::clone);
+                group.set_cause(String::clone);
+                Ok(())
+            });
+        };
+        assert_eq!(panics(named_twice), "gosched: an ErrGroup's cause is set once");
     });
 }
 

@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::runtime::{Limit, must_wait, nanos, on_goroutine, when};
 use crate::sync::Semaphore;
 
 /// Permits of a [`Semaphore`]; dropping it gives them back.
@@ -63,8 +64,9 @@ impl<'a> SemaphorePermit<'a> {
     /// assert_eq!(slots.available_permits(), 2);
     /// ```
     pub fn forget(self) {
-        self.semaphore.forget(self.n);
+        let (semaphore, n) = (self.semaphore, self.n);
         mem::forget(self);
+        semaphore.forget(n);
     }
 }
 
@@ -85,6 +87,58 @@ impl OwnedSemaphorePermit {
 }
 
 impl Semaphore {
+    /// Takes a permit; waits until there is one, or `timeout` is over, and then has none.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let slots = Semaphore::new(1);
+    ///     let slot = slots.acquire();
+    ///     assert!(slots.acquire_timeout(Duration::from_millis(1)).is_none());
+    ///     drop(slot);
+    ///     assert!(slots.acquire_timeout(Duration::from_millis(1)).is_some());
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    #[must_use = "dropping the permit gives it back"]
+    pub fn acquire_timeout(&self, timeout: Duration) -> Option<SemaphorePermit<'_>> {
+        self.acquire_many_timeout(1, timeout)
+    }
+
+    /// Takes `n` permits at once; waits until there are so many, or `timeout` is over, and then has
+    /// none.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let slots = Semaphore::new(3);
+    ///     assert!(slots.acquire_many_timeout(4, Duration::from_millis(1)).is_none());
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    #[must_use = "dropping the permit gives it back"]
+    pub fn acquire_many_timeout(&self, n: usize, timeout: Duration) -> Option<SemaphorePermit<'_>> {
+        if !on_goroutine()
+            && let Some(permit) = self.try_acquire_many(n)
+        {
+            return Some(permit);
+        }
+        let _guest = must_wait("acquire_timeout");
+        self.acquire_limited(n, Limit::Time(when(nanos(timeout))))
+    }
+
     /// [`acquire`](Self::acquire) of a permit that keeps the semaphore. The words are tokio's.
     ///
     /// ```

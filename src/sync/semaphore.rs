@@ -6,19 +6,20 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Waker;
-use std::time::Duration;
 
 use crate::goroutine::{wake, wake_elsewhere};
 use crate::runtime::runtime2::Mutex;
 use crate::runtime::{
-    Limit, lock, must_wait, nanos, on_goroutine, point, semacquire, semrelease, unlock, when, with_limit,
+    Limit, lock, must_wait, on_goroutine, point, semacquire, semrelease, unlock, with_limit,
 };
 use crate::sync::SemaphorePermit;
 
 /// A number of permits, which goroutines take and give back: Go's
 /// `golang.org/x/sync/semaphore`, with tokio's names.
 ///
-/// Who waits is served in order: one that wants many isn't starved by others that want few.
+/// Who waits is served in order: one that wants many isn't starved by others that want few. One
+/// that wants more than there are in all, free or taken, waits for ever and holds up nobody, as in
+/// Go, until [permits are added](Self::add_permits): then more may come, and each keeps its place.
 ///
 /// ```
 /// use gosched::sync::Semaphore;
@@ -43,6 +44,8 @@ pub struct Semaphore {
     permits: Cell<usize>,
     /// How many there are, free or taken: as long as that is a number, giving back can't overflow.
     total: Cell<usize>,
+    /// Whether permits were added since it was made: then any number may be there one day.
+    grows: Cell<bool>,
     /// The queue.
     first: Cell<*const Waiter>,
     last: Cell<*const Waiter>,
@@ -107,6 +110,7 @@ impl Semaphore {
             lock: Mutex::new(),
             permits: Cell::new(permits),
             total: Cell::new(permits),
+            grows: Cell::new(false),
             first: Cell::new(ptr::null()),
             last: Cell::new(ptr::null()),
         }
@@ -130,9 +134,22 @@ impl Semaphore {
         neighbours.1.map_or(&self.last, |next| &next.prev).set(prev);
     }
 
-    /// Takes `n` permits if there are so many and nobody waits. The lock is held.
+    /// The first waiter that may get what it wants. The lock is held, and needed as long as the
+    /// waiter is looked at.
+    fn first_in_turn(&self) -> Option<&Waiter> {
+        let in_vain = |waiter: &&Waiter| !self.grows.get() && waiter.n > self.total.get();
+        // SAFETY: a waiter on the queue stays until it is taken off, which needs the lock.
+        let mut next = unsafe { self.first.get().as_ref() };
+        while let Some(waiter) = next.filter(in_vain) {
+            // SAFETY: as above.
+            next = unsafe { waiter.next.get().as_ref() };
+        }
+        next
+    }
+
+    /// Takes `n` permits if there are so many and nobody waits for its turn. The lock is held.
     fn take(&self, n: usize) -> bool {
-        let free = self.first.get().is_null() && self.permits.get() >= n;
+        let free = self.permits.get() >= n && self.first_in_turn().is_none();
         if free {
             self.permits.set(self.permits.get() - n);
         }
@@ -162,7 +179,9 @@ impl Semaphore {
         self.acquire_many(1)
     }
 
-    /// Takes `n` permits at once; waits until there are so many.
+    /// Takes `n` permits at once; waits until there are so many. If there are fewer in all, that is
+    /// for ever, unless some are [added](Self::add_permits); under a context, [until that
+    /// ends](crate::context::With::acquire_many), as in Go.
     ///
     /// ```
     /// use gosched::sync::Semaphore;
@@ -188,56 +207,6 @@ impl Semaphore {
             semacquire(&waiter.granted);
         }
         SemaphorePermit::new(self, n)
-    }
-
-    /// Takes a permit; waits until there is one, or `timeout` is over, and then has none.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use gosched::sync::Semaphore;
-    ///
-    /// gosched::run(|| {
-    ///     let slots = Semaphore::new(1);
-    ///     let slot = slots.acquire();
-    ///     assert!(slots.acquire_timeout(Duration::from_millis(1)).is_none());
-    ///     drop(slot);
-    ///     assert!(slots.acquire_timeout(Duration::from_millis(1)).is_some());
-    /// });
-    /// ```
-    ///
-    /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
-    #[track_caller]
-    #[must_use = "dropping the permit gives it back"]
-    pub fn acquire_timeout(&self, timeout: Duration) -> Option<SemaphorePermit<'_>> {
-        self.acquire_many_timeout(1, timeout)
-    }
-
-    /// Takes `n` permits at once; waits until there are so many, or `timeout` is over, and then has
-    /// none.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use gosched::sync::Semaphore;
-    ///
-    /// gosched::run(|| {
-    ///     let slots = Semaphore::new(3);
-    ///     assert!(slots.acquire_many_timeout(4, Duration::from_millis(1)).is_none());
-    /// });
-    /// ```
-    ///
-    /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
-    #[track_caller]
-    #[must_use = "dropping the permit gives it back"]
-    pub fn acquire_many_timeout(&self, n: usize, timeout: Duration) -> Option<SemaphorePermit<'_>> {
-        if !on_goroutine()
-            && let Some(permit) = self.try_acquire_many(n)
-        {
-            return Some(permit);
-        }
-        let _guest = must_wait("acquire_timeout");
-        self.acquire_limited(n, Limit::Time(when(nanos(timeout))))
     }
 
     /// [`acquire_many`](Self::acquire_many) with a limit, on a goroutine.
@@ -290,7 +259,7 @@ impl Semaphore {
         queued
     }
 
-    /// Takes a permit if there is one and nobody waits.
+    /// Takes a permit if there is one and nobody waits for its turn.
     ///
     /// ```
     /// use gosched::sync::Semaphore;
@@ -304,7 +273,7 @@ impl Semaphore {
         self.try_acquire_many(1)
     }
 
-    /// Takes `n` permits at once if there are so many and nobody waits.
+    /// Takes `n` permits at once if there are so many and nobody waits for its turn.
     ///
     /// ```
     /// use gosched::sync::Semaphore;
@@ -322,7 +291,8 @@ impl Semaphore {
         taken.then(|| SemaphorePermit::new(self, n))
     }
 
-    /// Adds permits, for good.
+    /// Adds permits, for good. From then on one that wants more than there are in all keeps its
+    /// place, and the others wait behind it: more may be added.
     ///
     /// ```
     /// use gosched::sync::Semaphore;
@@ -341,6 +311,7 @@ impl Semaphore {
         let total = self.total.get().checked_add(n);
         if let Some(total) = total {
             self.total.set(total);
+            self.grows.set(true);
         }
         unlock(&self.lock);
         assert!(total.is_some(), "gosched: a Semaphore has usize::MAX permits at the most");
@@ -370,18 +341,20 @@ impl Semaphore {
         futures.into_iter().for_each(wake);
     }
 
-    /// Forgets permits that were taken: there are fewer.
+    /// Forgets permits that were taken: there are fewer. One that wants more than are left holds up
+    /// nobody any more.
     pub(super) fn forget(&self, n: usize) {
         lock(&self.lock);
         self.total.set(self.total.get() - n);
         unlock(&self.lock);
+        self.give_back(0);
     }
 
-    /// Takes permits for the first who waits, if there are enough.
+    /// Takes permits for the first whose turn it is, if there are enough.
     fn grant(&self) -> Option<Granted> {
         lock(&self.lock);
-        // SAFETY: it is on the queue, and stays until it is woken, which is done later.
-        let first = unsafe { self.first.get().as_ref() }.filter(|first| first.n <= self.permits.get());
+        // It stays until it is woken, which is done later.
+        let first = self.first_in_turn().filter(|first| first.n <= self.permits.get());
         let granted = first.map(|first| {
             self.permits.set(self.permits.get() - first.n);
             self.remove(first);

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gosched::sync::{Semaphore, WaitGroup};
-use gosched::{blocking, go, goexit, run, scope, yield_now};
+use gosched::{block_on, blocking, go, goexit, run, scope, yield_now};
 
 use crate::harness::explored::{in_any_order, times};
 use crate::harness::goroutines::go_until_it_waits;
@@ -25,6 +25,44 @@ tests! {
     a_group_is_not_waited_for_where_nothing_waits
     owned_permits_go_anywhere
     owned_permits_wait_and_give_up
+    one_that_wants_more_than_there_are_holds_up_nobody
+    one_whose_permits_are_forgotten_holds_up_nobody
+}
+
+fn one_that_wants_more_than_there_are_holds_up_nobody() {
+    run(|| {
+        let slots: &Semaphore = Box::leak(Box::new(Semaphore::new(2)));
+        let greedy = go_until_it_waits(|| slots.acquire_many(3));
+        let (one, two) = (slots.acquire(), slots.try_acquire().unwrap());
+        let behind = go_until_it_waits(|| slots.acquire());
+        drop(one);
+        drop(behind.join().unwrap());
+        drop(block_on(slots.acquire_async()));
+        // When some are added, its turn has come, and nobody passes it.
+        slots.add_permits(1);
+        assert!(slots.try_acquire().is_none());
+        drop(two);
+        drop(greedy.join().unwrap());
+        let greedy = go_until_it_waits(|| slots.acquire_many(4));
+        assert!(slots.try_acquire().is_none(), "more may come");
+        slots.add_permits(1);
+        drop(greedy.join().unwrap());
+        assert_eq!(slots.available_permits(), 4);
+    });
+}
+
+fn one_whose_permits_are_forgotten_holds_up_nobody() {
+    run(|| {
+        let slots: &Semaphore = Box::leak(Box::new(Semaphore::new(3)));
+        let one = slots.acquire();
+        let greedy = go_until_it_waits(|| slots.acquire_many(3));
+        let behind = go_until_it_waits(|| slots.acquire_many(2));
+        one.forget();
+        drop(behind.join().unwrap());
+        slots.add_permits(1);
+        drop(greedy.join().unwrap());
+        assert_eq!(slots.available_permits(), 3);
+    });
 }
 
 pub fn a_group_counts_its_goroutines_until_they_end() {

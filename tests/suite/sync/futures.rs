@@ -60,7 +60,8 @@ pub fn each_gets_permits_in_its_turn() {
 
 fn one_that_is_dropped_lets_others_by() {
     run(|| {
-        let semaphore = Semaphore::new(1);
+        let semaphore = Semaphore::new(2);
+        let _held = semaphore.acquire();
         let many = Task::waits(semaphore.acquire_many_async(2));
         let mut one = Task::waits(semaphore.acquire_async());
         let woken = many.woken.clone();
@@ -126,7 +127,8 @@ pub fn a_waker_that_waits_for_who_comes_after() {
 pub fn a_waker_that_waits_for_who_ends_with_the_same_context() {
     in_any_order(|| {
         let (ctx, cancel) = context::Context::background().with_cancel();
-        let (many, none) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(0)));
+        let (many, none) = (Arc::new(Semaphore::new(2)), Arc::new(Semaphore::new(0)));
+        let _held = many.acquire();
         let (tx, rx) = bounded::<JoinHandle<bool>>(2);
         let waits = |semaphore: &Arc<Semaphore>, n| {
             let (ctx, semaphore) = (ctx.clone(), semaphore.clone());

@@ -5,7 +5,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::runtime::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::runtime::{
-    NotifyList, must_wait, notify_list_add, notify_list_notify_all, point, semacquire, semrelease,
+    NotifyList, gosched, must_wait, notify_list_add, notify_list_notify_all, point, semacquire, semrelease,
 };
 
 /// Counts goroutines, or other work, that others wait for. Go's `sync.WaitGroup`.
@@ -164,13 +164,15 @@ impl WaitGroup {
             // with `announce`, whose flag this may take back: its number is then among those notified below.
             self.state.fetch_and(!TIMED, Ordering::AcqRel);
         } else {
-            // No waiter can come, as the count is 0; nobody may add while there are waiters.
+            // No waiter can come, as the count is 0; nobody may add while there are waiters. One
+            // `done` too many may have taken from the count, and puts that back itself.
+            let now = self.state.load(Ordering::Relaxed);
             assert!(
-                self.state.load(Ordering::Relaxed) == state,
+                count(now) <= 0 && now as u32 == state as u32,
                 "gosched: WaitGroup::add called concurrently with wait"
             );
             // Release: pairs with the acquire in `wait`, for a caller that comes now and needn't sleep.
-            self.state.store(0, Ordering::Release);
+            self.state.fetch_sub(u64::from(state as u32), Ordering::Release);
         }
         if state & TIMED != 0 {
             notify_list_notify_all(&self.timed);
@@ -209,10 +211,17 @@ impl WaitGroup {
                 return;
             }
             let _guest = must_wait("WaitGroup::wait");
+            if count(state) < 0 {
+                // One `done` too many is about to put back what it took, and wakes nobody then.
+                // SAFETY: on a goroutine, as must_wait has seen to, and a point that can park.
+                unsafe { gosched() };
+                continue;
+            }
             if self.state.compare_exchange(state, state + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 semacquire(&self.sema);
+                let state = self.state.load(Ordering::Acquire);
                 assert!(
-                    self.state.load(Ordering::Acquire) == 0,
+                    count(state) <= 0 && state as u32 == 0,
                     "gosched: WaitGroup is reused before previous wait has returned"
                 );
                 return;
@@ -226,12 +235,19 @@ impl WaitGroup {
         count(self.state.load(Ordering::Acquire)) == 0
     }
 
-    /// Begins a wait with a limit: draws a number that is notified after the count has come to 0. None if it
-    /// is 0.
+    /// Begins a wait with a limit, on a goroutine: draws a number that is notified after the count
+    /// has come to 0. None if it is 0.
     pub(super) fn announce(&self) -> Option<u32> {
         let number = notify_list_add(&self.timed);
         let mut state = self.state.load(Ordering::Acquire);
         while count(state) != 0 {
+            if count(state) < 0 {
+                // As in `wait`.
+                // SAFETY: on a goroutine, as the caller has seen to, and a point that can park.
+                unsafe { gosched() };
+                state = self.state.load(Ordering::Acquire);
+                continue;
+            }
             // Release: who finds the flag finds the number drawn.
             match self.state.compare_exchange(state, state | TIMED, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Some(number),

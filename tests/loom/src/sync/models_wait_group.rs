@@ -1,5 +1,7 @@
 //! Models of the wait group: who has waited, asleep or not, sees what was done.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
@@ -109,6 +111,45 @@ fn one_waits_with_a_limit_and_one_without() {
         guarded.wait(1);
         waiter.join().unwrap();
         worker.join().unwrap();
+    });
+}
+
+/// One `done` too many panics, and nobody waits for what it has put back.
+fn one_done_too_many(wait: fn(&Guarded, usize)) {
+    check(Some(2), move || {
+        let guarded = Guarded::new();
+        let worker = {
+            let guarded = guarded.clone();
+            thread::spawn(move || catch_unwind(AssertUnwindSafe(|| guarded.group.done())).is_err())
+        };
+        wait(&guarded, 0);
+        assert!(worker.join().unwrap(), "it is refused");
+    });
+}
+
+#[test]
+fn one_waits_beside_a_done_too_many() {
+    one_done_too_many(Guarded::wait);
+}
+
+#[test]
+fn one_waits_with_a_limit_beside_a_done_too_many() {
+    one_done_too_many(Guarded::wait_timed);
+}
+
+/// The one that is counted wakes, also while the other one has taken its own from the count.
+#[test]
+fn one_of_two_is_too_many() {
+    check(Some(2), || {
+        let guarded = Guarded::new();
+        guarded.group.add(1);
+        let workers = [(); 2].map(|()| {
+            let guarded = guarded.clone();
+            thread::spawn(move || catch_unwind(AssertUnwindSafe(|| guarded.group.done())).is_err())
+        });
+        guarded.wait(0);
+        let refused = workers.map(|worker| worker.join().unwrap());
+        assert_eq!(refused.into_iter().filter(|refused| *refused).count(), 1);
     });
 }
 

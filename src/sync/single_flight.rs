@@ -4,7 +4,10 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::thread;
 
 use crate::runtime::must_wait;
 use crate::sync::{Condvar, Mutex};
@@ -86,7 +89,8 @@ impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
     /// ```
     ///
     /// # Panics
-    /// As `f` does; and if it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// As `f` does, and the key's `Hash`, `Eq` and `Clone`; and if it is called inside
+    /// [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn run(&self, key: K, f: impl FnOnce() -> V) -> V {
         // Refused at once, if at all: who waits must hear of the end.
@@ -150,13 +154,27 @@ impl<K: Eq + Hash, V: Clone> Flight<'_, K, V> {
 impl<K: Eq + Hash, V> Drop for Flight<'_, K, V> {
     fn drop(&mut self) {
         let mut calls = self.flights.calls.lock();
-        // Unless it was forgotten, and another one runs by now.
-        let own = calls.get(&self.key).is_some_and(|call| Arc::ptr_eq(call, &self.call));
-        let removed = own.then(|| calls.remove_entry(&self.key));
+        // By the key, whose code is the program's and may panic. Then it is looked for, as who
+        // comes later would find the end of this one for ever.
+        let removed = catch_unwind(AssertUnwindSafe(|| {
+            // Unless it was forgotten, and another one runs by now.
+            let own = calls.get(&self.key).is_some_and(|call| Arc::ptr_eq(call, &self.call));
+            own.then(|| calls.remove_entry(&self.key))
+        }));
+        let left: Vec<_> = match removed {
+            Ok(_) => Vec::new(),
+            Err(_) => calls.extract_if(|_, call| Arc::ptr_eq(call, &self.call)).collect(),
+        };
         drop(calls);
-        drop(removed);
-        *self.call.state.lock() = std::mem::replace(&mut self.end, State::Unwound);
+        // Before anything of the program's is dropped.
+        *self.call.state.lock() = mem::replace(&mut self.end, State::Unwound);
         self.call.changed.notify_all();
+        drop(left);
+        // One that unwinds already has its panic.
+        match removed {
+            Err(payload) if !thread::panicking() => resume_unwind(payload),
+            _ => {}
+        }
     }
 }
 

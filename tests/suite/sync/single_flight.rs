@@ -1,6 +1,7 @@
 //! What is done once for all that want it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use gosched::chan::bounded;
@@ -18,8 +19,52 @@ tests! {
     keys_apart
     one_that_unwinds_is_replaced
     what_is_forgotten_is_done_anew
+    a_key_that_panics_at_the_end
     on_threads
     never_two_of_a_key
+}
+
+/// A key whose hash can't be told while [`BROKEN`].
+#[derive(Clone, PartialEq, Eq)]
+struct Fragile;
+
+static BROKEN: AtomicBool = AtomicBool::new(false);
+
+impl Hash for Fragile {
+    fn hash<H: Hasher>(&self, _: &mut H) {
+        assert!(!BROKEN.load(Ordering::Relaxed), "no hash");
+    }
+}
+
+fn a_key_that_panics_at_the_end() {
+    run(|| {
+        for unwinds in [false, true] {
+            let flights: &SingleFlight<Fragile, u32> = Box::leak(Box::default());
+            let (tx, rx) = bounded::<u32>(0);
+            let first = go_until_it_waits(move || {
+                let told = panics(|| {
+                    flights.run(Fragile, || {
+                        let value = rx.recv().unwrap();
+                        BROKEN.store(true, Ordering::Relaxed);
+                        assert!(!unwinds, "its own");
+                        value
+                    });
+                });
+                BROKEN.store(false, Ordering::Relaxed);
+                told
+            });
+            let other = go_until_it_waits(|| flights.run(Fragile, || 8));
+            tx.send(7).unwrap();
+            // One that unwinds has its own panic, and whoever has waited does it anew.
+            assert_eq!(first.join().unwrap(), if unwinds { "its own" } else { "no hash" });
+            if unwinds {
+                let _ = other.join();
+            } else {
+                assert_eq!(other.join().unwrap(), 7);
+            }
+            assert_eq!(flights.run(Fragile, || 9), 9, "nothing is kept");
+        }
+    });
 }
 
 pub fn once_for_those_that_come_meanwhile() {

@@ -104,8 +104,8 @@ mod types {
         MutexGuard "sync::MutexGuard<'static, T>" invariant;
         /// Who locks it may replace the value.
         RwLock "sync::RwLock<T>" invariant;
-        /// It only reads; but it refers to the lock.
-        RwLockReadGuard "sync::RwLockReadGuard<'static, T>" invariant;
+        /// It only reads, and refers to the value apart from the lock.
+        RwLockReadGuard "sync::RwLockReadGuard<'static, T>" covariant;
         /// It may replace the value.
         RwLockWriteGuard "sync::RwLockWriteGuard<'static, T>" invariant;
         /// What has failed goes in.

@@ -6,7 +6,9 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use crate::runtime::runtime2::WaitReason;
@@ -38,6 +40,12 @@ const MOST_READERS: u32 = MAX_READERS as u32 / 2;
 /// });
 /// ```
 pub struct RwLock<T: ?Sized> {
+    raw: RawRwLock,
+    value: UnsafeCell<T>,
+}
+
+/// A lock without a value.
+struct RawRwLock {
     /// Held by the writer, from before it waits for readers until it has unlocked.
     writers: RawMutex,
     /// What the writer sleeps on while there are readers.
@@ -48,7 +56,6 @@ pub struct RwLock<T: ?Sized> {
     reader_count: AtomicI32,
     /// How many readers the writer waits for.
     reader_wait: AtomicI32,
-    value: UnsafeCell<T>,
 }
 
 // SAFETY: the lock owns its value, which may be sent.
@@ -70,8 +77,19 @@ unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 /// ```
 #[must_use = "dropping the guard unlocks the lock"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
-    lock: &'a RwLock<T>,
+    /// Apart from the value: a guard that referred to the lock as a whole would be invariant in
+    /// `T`, as that is by its cell.
+    raw: &'a RawRwLock,
+    /// Only read, so the guard is covariant as `&'a T` is.
+    value: NonNull<T>,
+    borrowed: PhantomData<&'a T>,
 }
+
+// SAFETY: a guard gives `&T`, on whatever thread it is, and may unlock there. `Send` is asked for
+// besides, as for the lock.
+unsafe impl<T: ?Sized + Send + Sync> Send for RwLockReadGuard<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Send + Sync> Sync for RwLockReadGuard<'_, T> {}
 
 /// Exclusive access to the value of an [`RwLock`]; dropping it unlocks. Go's `Unlock`.
 ///
@@ -103,11 +121,13 @@ impl<T> RwLock<T> {
     /// ```
     pub const fn new(value: T) -> Self {
         RwLock {
-            writers: RawMutex::new(),
-            writer_sem: AtomicU32::new(0),
-            reader_sem: AtomicU32::new(0),
-            reader_count: AtomicI32::new(0),
-            reader_wait: AtomicI32::new(0),
+            raw: RawRwLock {
+                writers: RawMutex::new(),
+                writer_sem: AtomicU32::new(0),
+                reader_sem: AtomicU32::new(0),
+                reader_count: AtomicI32::new(0),
+                reader_wait: AtomicI32::new(0),
+            },
             value: UnsafeCell::new(value),
         }
     }
@@ -121,6 +141,31 @@ impl<T> RwLock<T> {
     /// ```
     pub fn into_inner(self) -> T {
         self.value.into_inner()
+    }
+}
+
+impl RawRwLock {
+    /// There is a writer, or there are too many readers.
+    #[track_caller]
+    fn read_slow(&self, count: i32) {
+        if count >= 0 {
+            self.read_unlock();
+            panic!("gosched: too many readers of an RwLock: are guards forgotten?");
+        }
+        semacquire1(&self.reader_sem, false, WaitReason::SyncRWMutexRLock);
+    }
+
+    fn read_unlock(&self) {
+        point("unlock");
+        // Release: pairs with the acquire in write, so that what was read here comes before what is
+        // written.
+        if self.reader_count.fetch_sub(1, Ordering::Release) - 1 < 0 {
+            // There is a writer: it waits for the readers that came before it, of which this is
+            // one.
+            if self.reader_wait.fetch_sub(1, Ordering::AcqRel) - 1 == 0 {
+                semrelease(&self.writer_sem);
+            }
+        }
     }
 }
 
@@ -147,21 +192,11 @@ impl<T: ?Sized> RwLock<T> {
         }
         let _guest = must_wait("read");
         // Acquire: pairs with the release in write_unlock.
-        let count = self.reader_count.fetch_add(1, Ordering::Acquire);
+        let count = self.raw.reader_count.fetch_add(1, Ordering::Acquire);
         if count.cast_unsigned() >= MOST_READERS {
-            self.read_slow(count);
+            self.raw.read_slow(count);
         }
-        RwLockReadGuard { lock: self }
-    }
-
-    /// There is a writer, or there are too many readers.
-    #[track_caller]
-    fn read_slow(&self, count: i32) {
-        if count >= 0 {
-            self.read_unlock();
-            panic!("gosched: too many readers of an RwLock: are guards forgotten?");
-        }
-        semacquire1(&self.reader_sem, false, WaitReason::SyncRWMutexRLock);
+        self.read_guard()
     }
 
     /// Locks for reading if there is no writer, and there are fewer than 2^29 guards to read. Go's `TryRLock`.
@@ -178,10 +213,15 @@ impl<T: ?Sized> RwLock<T> {
     #[must_use = "dropping the guard unlocks the lock"]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         point("try_read");
-        let mut count = self.reader_count.load(Ordering::Relaxed);
+        let mut count = self.raw.reader_count.load(Ordering::Relaxed);
         while count.cast_unsigned() < MOST_READERS {
-            match self.reader_count.compare_exchange(count, count + 1, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Some(RwLockReadGuard { lock: self }),
+            match self.raw.reader_count.compare_exchange(
+                count,
+                count + 1,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Some(self.read_guard()),
                 Err(now) => count = now,
             }
         }
@@ -215,12 +255,12 @@ impl<T: ?Sized> RwLock<T> {
             return guard;
         }
         let _guest = must_wait("write");
-        self.writers.lock();
+        self.raw.writers.lock();
         // Acquire: pairs with the release in read_unlock.
-        let readers = self.reader_count.fetch_sub(MAX_READERS, Ordering::AcqRel);
+        let readers = self.raw.reader_count.fetch_sub(MAX_READERS, Ordering::AcqRel);
         // Readers that leave from now on decrement reader_wait, which may be negative already.
-        if readers != 0 && self.reader_wait.fetch_add(readers, Ordering::AcqRel) + readers != 0 {
-            semacquire1(&self.writer_sem, false, WaitReason::SyncRWMutexLock);
+        if readers != 0 && self.raw.reader_wait.fetch_add(readers, Ordering::AcqRel) + readers != 0 {
+            semacquire1(&self.raw.writer_sem, false, WaitReason::SyncRWMutexLock);
         }
         RwLockWriteGuard { lock: self }
     }
@@ -239,13 +279,16 @@ impl<T: ?Sized> RwLock<T> {
     /// ```
     #[must_use = "dropping the guard unlocks the lock"]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
-        if !self.writers.try_lock() {
+        if !self.raw.writers.try_lock() {
             return None;
         }
-        let announced =
-            self.reader_count.compare_exchange(0, -MAX_READERS, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let announced = self
+            .raw
+            .reader_count
+            .compare_exchange(0, -MAX_READERS, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok();
         if !announced {
-            self.writers.unlock();
+            self.raw.writers.unlock();
         }
         announced.then(|| RwLockWriteGuard { lock: self })
     }
@@ -261,25 +304,21 @@ impl<T: ?Sized> RwLock<T> {
         self.value.get_mut()
     }
 
-    fn read_unlock(&self) {
-        point("unlock");
-        // Release: pairs with the acquire in write, so that what was read here comes before what is written.
-        if self.reader_count.fetch_sub(1, Ordering::Release) - 1 < 0 {
-            // There is a writer: it waits for the readers that came before it, of which this is one.
-            if self.reader_wait.fetch_sub(1, Ordering::AcqRel) - 1 == 0 {
-                semrelease(&self.writer_sem);
-            }
-        }
+    /// The guard of a reader that has locked.
+    fn read_guard(&self) -> RwLockReadGuard<'_, T> {
+        // SAFETY: the pointer of a cell isn't null.
+        let value = unsafe { NonNull::new_unchecked(self.value.get()) };
+        RwLockReadGuard { raw: &self.raw, value, borrowed: PhantomData }
     }
 
     fn write_unlock(&self) {
         point("unlock");
         // Release: pairs with the acquire in read, so that readers see what was written.
-        let waiting = self.reader_count.fetch_add(MAX_READERS, Ordering::AcqRel) + MAX_READERS;
+        let waiting = self.raw.reader_count.fetch_add(MAX_READERS, Ordering::AcqRel) + MAX_READERS;
         for _ in 0..waiting {
-            semrelease(&self.reader_sem);
+            semrelease(&self.raw.reader_sem);
         }
-        self.writers.unlock();
+        self.raw.writers.unlock();
     }
 }
 
@@ -288,7 +327,8 @@ impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
 
     fn deref(&self) -> &T {
         // SAFETY: the lock is held to read as long as the guard lives, and nobody writes meanwhile.
-        unsafe { &*self.lock.value.get() }
+        // The lock outlives the guard, by whose lifetime `raw` refers to it.
+        unsafe { self.value.as_ref() }
     }
 }
 
@@ -310,7 +350,7 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
 
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     fn drop(&mut self) {
-        self.lock.read_unlock();
+        self.raw.read_unlock();
     }
 }
 

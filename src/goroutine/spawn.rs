@@ -156,7 +156,12 @@ impl Builder {
     }
 
     /// Names the goroutine, for reports and the messages of panics; these show the first 31 bytes, with
-    /// escapes for control characters.
+    /// escapes for control characters. So any text may be a name; one with a NUL, which std's
+    /// `Builder` refuses, is none for a thread.
+    ///
+    /// It isn't the name of [`std::thread::current`]. Only std can set that, for a thread that it
+    /// starts: where goroutines have [thread-locals of their own](crate#thread-locals), it is
+    /// `None` in all of them.
     ///
     /// ```
     /// use gosched::Builder;

@@ -11,6 +11,7 @@ explored! {
     what_is_borrowed_is_done_when_it_returns
     the_first_error_ends_the_others
     the_closures_own_error
+    the_first_error_is_the_cause
     so_many_at_a_time
     a_panic_ends_the_others_and_is_carried
     a_panic_of_the_closure

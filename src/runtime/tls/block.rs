@@ -1,6 +1,6 @@
 //! A goroutine's block: its thread's control block (`struct pthread`) and the TLS of all modules.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::io;
 use std::ptr;
 
@@ -8,7 +8,8 @@ use crate::runtime::arch::{TLS_BELOW, g_offset, getg, thread_pointer};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::tls::glibc;
-use crate::runtime::tls::glibc::{Glibc, KEYS, KEYS_IN_BLOCK, Key, KeyData};
+use crate::runtime::tls::glibc::{Glibc, KEYS_IN_BLOCK, KeyData, ResState, Resolver};
+use crate::runtime::tls::keys::{BLOCKS, Keys};
 
 /// Numbers for `pthread` to tell threads apart by, as it does for recursive mutexes: no thread of the system has
 /// such a large one, and the two highest bits mark waiters.
@@ -25,9 +26,13 @@ fn tid(goid: u64) -> u32 {
 const ROBUST_PREV: usize = 8;
 const ROBUST_LIST: usize = 16;
 const ROBUST_OFFSET: usize = 24;
+const ROBUST_PENDING: usize = 32;
+/// What follows up to the values of keys: handlers of cancellation, and whether that is on.
+const CANCELLATION: usize = 40;
 
-/// How often a thread's end looks for what keys have: `limits.h`.
-const PTHREAD_DESTRUCTOR_ITERATIONS: usize = 4;
+/// What stands before the first field on x86-64 for libraries of transactional memory: a thread's
+/// own.
+const TRANSACTIONS: std::ops::Range<usize> = if TLS_BELOW { 80..112 } else { 0..0 };
 
 /// The locale of the program: `locale.h`.
 const LC_GLOBAL_LOCALE: libc::locale_t = ptr::without_provenance_mut(-1_isize as usize);
@@ -104,25 +109,52 @@ impl Glibc {
             // In fork's child the C library takes the thread that has forked off its lists.
             let list = new.add(self.list);
             list.cast::<[*mut u8; 2]>().write([list, list]);
-            let tid = new.add(self.tid);
-            let robust = tid.add(ROBUST_LIST);
-            tid.add(ROBUST_PREV).cast::<*mut u8>().write(robust);
-            robust.cast::<*mut u8>().write(robust);
+            self.forget(tp);
             let offset = self.tid + ROBUST_OFFSET;
             new.add(offset).cast::<usize>().write(own.add(offset).cast::<usize>().read());
             // The first block of what keys have stands before the table of blocks.
             let specific = new.add(self.specific);
-            specific.cast::<*mut u8>().write(specific.sub(KEYS_IN_BLOCK * size_of::<KeyData>()));
+            specific.cast::<*mut u8>().write(new.add(self.first_keys()));
             if let Some(rseq) = self.rseq {
                 // Not registered: who asks for the processor asks the kernel.
                 let rseq = ptr::with_exposed_provenance_mut::<u8>(tp.wrapping_add_signed(rseq));
                 rseq.cast::<[i32; 2]>().write([0, -1]);
             }
+            if let Some(Resolver { pointer, offset, .. }) = self.resolver {
+                let pointer = ptr::with_exposed_provenance_mut::<*mut u8>(tp.wrapping_add_signed(pointer));
+                pointer.write(new.add(offset));
+            }
         }
     }
 
-    /// Makes TLS what it is in a new thread that runs `gp`, but for the C library's own, of which nothing is seen but
-    /// `errno` and the like.
+    /// Forgets what a thread has left in its control block that a new one doesn't find there, but
+    /// for the values of keys: those go when the thread ends.
+    ///
+    /// # Safety
+    /// As [`reset`](Self::reset).
+    unsafe fn forget(&self, tp: usize) {
+        let pthread = self.pthread(tp);
+        // SAFETY: fields of the control block. The values of keys stand between these and
+        // `specific`.
+        unsafe {
+            ptr::write_bytes(pthread.add(TRANSACTIONS.start), 0, TRANSACTIONS.len());
+            let tid = pthread.add(self.tid);
+            // A robust mutex that it has locked still isn't the next one's, and may be gone.
+            let robust = tid.add(ROBUST_LIST);
+            tid.add(ROBUST_PREV).cast::<*mut u8>().write(robust);
+            robust.cast::<*mut u8>().write(robust);
+            tid.add(ROBUST_PENDING).cast::<*mut u8>().write(ptr::null_mut());
+            ptr::write_bytes(tid.add(CANCELLATION), 0, self.first_keys() - self.tid - CANCELLATION);
+        }
+    }
+
+    /// Where the first block of what keys have begins, in the control block.
+    fn first_keys(&self) -> usize {
+        self.specific - KEYS_IN_BLOCK * size_of::<KeyData>()
+    }
+
+    /// Makes TLS what it is in a new thread that runs `gp`, but for the C library's own: of that,
+    /// what is seen is reset by the goroutine itself, at its beginning and its end.
     ///
     /// # Safety
     /// The block is the caller's, and no thread has its thread pointer.
@@ -137,7 +169,10 @@ impl Glibc {
             }
         }
         // SAFETY: as the caller says.
-        unsafe { set_g(tp, gp) };
+        unsafe {
+            self.forget(tp);
+            set_g(tp, gp);
+        }
     }
 
     /// Names the thread of a block, for the eyes of `pthread`, by its goroutine's goid.
@@ -175,58 +210,51 @@ impl Glibc {
         }
     }
 
-    /// Runs the destructors of this thread's thread-locals, as the end of a thread does.
+    /// Runs the destructors of this thread's thread-locals, as the end of a thread does, and gives
+    /// up what the C library has kept for it.
     ///
     /// # Safety
     /// On the block's own goroutine, of which nothing runs any more.
     pub(super) unsafe fn run_destructors(&self) {
+        let pthread = self.pthread(thread_pointer());
+        // SAFETY: the table of blocks, each null or of `KEYS_IN_BLOCK`; the flag whether any was
+        // used follows.
+        let keys = unsafe {
+            let table = pthread.add(self.specific).cast::<[*mut KeyData; BLOCKS]>();
+            Keys { table, used: table.add(1).cast() }
+        };
         // SAFETY: they are to be run now, as the caller says. A key's destructor may make more.
         unsafe {
             (self.call_tls_dtors)();
-            if self.run_key_destructors() {
+            if keys.run_destructors(self.keys) {
                 (self.call_tls_dtors)();
+                keys.forget();
             }
+            self.end_of_libc(pthread);
         }
     }
 
-    /// Calls the destructors of what keys have, until none has anything, but not for ever. Says whether any was
-    /// called.
+    /// Gives up what the C library has kept for this thread and would show to the next: an error of
+    /// `dlopen`, and connections of the resolver.
     ///
     /// # Safety
     /// As [`run_destructors`](Self::run_destructors).
-    unsafe fn run_key_destructors(&self) -> bool {
-        const BLOCKS: usize = KEYS / KEYS_IN_BLOCK;
-        let pthread = self.pthread(thread_pointer());
-        // SAFETY: the table of blocks, of which each is null or has so many; after it stands whether any was used.
-        let (table, used) = unsafe {
-            let table = pthread.add(self.specific).cast::<[*mut KeyData; BLOCKS]>();
-            (table, table.add(1).cast::<bool>())
-        };
-        let mut any = false;
-        for _ in 0..PTHREAD_DESTRUCTOR_ITERATIONS {
-            // SAFETY: as above; and it is this thread's alone.
-            if !unsafe { used.replace(false) } {
-                break;
+    unsafe fn end_of_libc(&self, pthread: *mut u8) {
+        // SAFETY: the first call returns an error that nobody has asked for, and the second frees
+        // it. The resolver's state is this thread's own.
+        unsafe {
+            if !libc::dlerror().is_null() {
+                libc::dlerror();
             }
-            for n in 0..KEYS {
-                // SAFETY: as above.
-                let block = unsafe { (*table)[n / KEYS_IN_BLOCK] };
-                if block.is_null() {
-                    continue;
+            if let Some(Resolver { offset, close, .. }) = self.resolver {
+                let state = pthread.add(offset).cast::<ResState>();
+                if (*state).nscount != 0 {
+                    close(state);
                 }
-                // SAFETY: as above. A key may be deleted meanwhile, which changes its number.
-                let (data, key) =
-                    unsafe { (&mut *block.add(n % KEYS_IN_BLOCK), self.keys.add(n).read_volatile()) };
-                let value = std::mem::replace(&mut data.data, ptr::null_mut());
-                let Key { seq, destructor: Some(destructor) } = key else { continue };
-                if !value.is_null() && seq == data.seq {
-                    any = true;
-                    // SAFETY: who has made the key wants it to be called for such a value.
-                    unsafe { destructor(value) };
-                }
+                // As in a thread's end: not initialized any more.
+                (*state).options = 0;
             }
         }
-        any
     }
 }
 
@@ -287,8 +315,13 @@ pub(in crate::runtime) fn end_locals(gp: &G) {
     }
 }
 
+unsafe extern "C" {
+    /// `h_errno`: `netdb.h`.
+    fn __h_errno_location() -> *mut c_int;
+}
+
 /// What a goroutine with thread-locals of its own does first; assembly calls this. The thread is called after it, and
-/// the C library's locale is the program's, not the last goroutine's.
+/// the C library's locale and its errors aren't the last goroutine's.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_begin_locals() {
     let Some(glibc) = glibc() else { throw("tls: not available") };
@@ -297,6 +330,8 @@ extern "C" fn gosched_begin_locals() {
         let goid = getg().map_or(0, |gp| gp.goid.get());
         glibc.rename(thread_pointer(), goid);
         libc::uselocale(LC_GLOBAL_LOCALE);
+        *libc::__errno_location() = 0;
+        *__h_errno_location() = 0;
     }
 }
 

@@ -47,6 +47,7 @@ pub(super) fn check(glibc: &Glibc) -> Result<usize, Failure> {
             (FOUND.value.load(Ordering::Relaxed) == INITIAL, "a thread-local isn't as in a new thread"),
             (FOUND.dropped.load(Ordering::Relaxed) == 1, "a thread-local's destructor wasn't called once"),
             (FOUND.destroyed.load(Ordering::Relaxed) == 1, "a key's destructor wasn't called once"),
+            (FOUND.left.load(Ordering::Relaxed) == 0, "a key's value was there after the end"),
             (FOUND.locked.load(Ordering::Relaxed) == 0, "a recursive mutex can't be locked twice"),
         ];
         expected
@@ -78,6 +79,7 @@ struct Found {
     value: AtomicU32,
     dropped: AtomicU32,
     destroyed: AtomicU32,
+    left: AtomicUsize,
     locked: AtomicU32,
 }
 
@@ -89,6 +91,7 @@ static FOUND: Found = Found {
     value: AtomicU32::new(0),
     dropped: AtomicU32::new(0),
     destroyed: AtomicU32::new(0),
+    left: AtomicUsize::new(0),
     locked: AtomicU32::new(0),
 };
 
@@ -133,6 +136,7 @@ unsafe extern "C" fn probe(glibc: *mut c_void) {
         FOUND.locked.store(lock_twice() as u32, Ordering::Relaxed);
         (*glibc.cast::<Glibc>()).run_destructors();
         if made {
+            FOUND.left.store(libc::pthread_getspecific(key).addr(), Ordering::Relaxed);
             libc::pthread_key_delete(key);
         }
     }

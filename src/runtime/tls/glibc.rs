@@ -1,8 +1,9 @@
 //! The parts of glibc that make a thread of a piece of memory. All but one are for glibc's own other half, the
 //! dynamic linker, or for debuggers, so each is looked up by name.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int, c_ulong, c_void};
 use std::ptr;
+use std::thread;
 
 use crate::runtime::arch::{TLS_BELOW, thread_pointer};
 
@@ -21,6 +22,9 @@ pub(super) struct Glibc {
     pub(super) list: usize,
     /// From the thread pointer to what is registered with the kernel for rseq; none before glibc 2.35.
     pub(super) rseq: Option<isize>,
+    /// Where the resolver's state is; none if that isn't known: then all goroutines have the
+    /// program's.
+    pub(super) resolver: Option<Resolver>,
     /// Makes the TLS block of a thread, in memory that it is given; null without memory.
     pub(super) allocate_tls: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
     /// Frees what `allocate_tls` has allocated, but for the memory that it was given.
@@ -46,6 +50,50 @@ unsafe impl Send for Glibc {}
 pub(super) struct Key {
     pub(super) seq: usize,
     pub(super) destructor: Option<unsafe extern "C" fn(*mut c_void)>,
+}
+
+/// What the resolver keeps for each thread: `res_state`.
+#[derive(Clone, Copy)]
+pub(super) struct Resolver {
+    /// From the thread pointer to the word that points to the state.
+    pub(super) pointer: isize,
+    /// The state's offset in `struct pthread`.
+    pub(super) offset: usize,
+    /// Closes its connections, and forgets what `/etc/resolv.conf` said.
+    pub(super) close: unsafe extern "C" fn(*mut ResState),
+}
+
+/// The beginning of what `resolv.h` says of the state.
+#[repr(C)]
+pub(super) struct ResState {
+    retrans: c_int,
+    retry: c_int,
+    pub(super) options: c_ulong,
+    /// 0 if it was never used.
+    pub(super) nscount: c_int,
+}
+
+/// How large that is, at most.
+const RES_STATE_SIZE: usize = 600;
+
+impl Resolver {
+    /// Finds out where a thread has its state, on one that is made for that: the first thread's is
+    /// elsewhere.
+    fn find(sizeof_pthread: usize) -> Option<Resolver> {
+        let look = || {
+            let word = symbol(c"__resp").ok()?.cast::<usize>();
+            // SAFETY: this thread's word, and its number, which is the address of its `struct
+            // pthread`.
+            let (state, pthread) = unsafe { (word.read(), libc::pthread_self() as usize) };
+            Some((word.addr().wrapping_sub(thread_pointer()) as isize, state.checked_sub(pthread)?))
+        };
+        let close = symbol(c"__res_nclose").ok()?;
+        let thread = thread::Builder::new().stack_size(64 << 10).spawn(look).ok()?;
+        let (pointer, offset) = thread.join().ok()??;
+        // SAFETY: the type that resolv.h gives it.
+        let close = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut ResState)>(close) };
+        (offset + RES_STATE_SIZE <= sizeof_pthread).then_some(Resolver { pointer, offset, close })
+    }
 }
 
 /// How many keys there can be, and how many stand in one block of `struct pthread`.
@@ -105,8 +153,9 @@ impl Glibc {
                 keys: symbol(c"__pthread_keys")?.cast(),
                 modules: modules(static_size).0,
                 generation: None,
+                resolver: None,
             };
-            glibc.plausible()
+            glibc.plausible().map(|glibc| Glibc { resolver: Resolver::find(glibc.sizeof_pthread), ..glibc })
         }
     }
 
@@ -119,7 +168,11 @@ impl Glibc {
     /// Fails if sizes or offsets aren't what they can be.
     fn plausible(self) -> Result<Glibc, String> {
         let Glibc { sizeof_pthread, tid, specific, list, .. } = self;
-        let in_order = list < tid && tid + 64 < specific && specific + 256 < sizeof_pthread;
+        // Between `tid` and `specific` are the list of robust mutexes, what belongs to
+        // cancellation, and the first block of what keys have.
+        let between = KEYS_IN_BLOCK * size_of::<KeyData>() + 40..KEYS_IN_BLOCK * size_of::<KeyData>() + 256;
+        let in_order =
+            list < tid && between.contains(&(specific.wrapping_sub(tid))) && specific + 256 < sizeof_pthread;
         if !in_order || !(1 << 10..1 << 14).contains(&sizeof_pthread) {
             return Err(format!(
                 "struct pthread has {sizeof_pthread} bytes, and its fields are at {list}, {tid}, {specific}"

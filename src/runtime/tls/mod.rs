@@ -36,12 +36,14 @@
 //! | `mod.rs` | `init`, and whether it works here |
 //! | `glibc.rs` | the parts of glibc that make a thread, by name; where the modules' TLS is |
 //! | `block.rs` | a goroutine's block: made, reset, and what runs at its end |
+//! | `keys.rs` | what it has for keys: destructors, and an end |
 //! | `check.rs` | a block is tried out; where malloc keeps its words |
 //! | `setxid.rs` | the signal by which all threads change their credentials |
 
 mod block;
 mod check;
 mod glibc;
+mod keys;
 pub(in crate::runtime) mod setxid;
 
 pub(in crate::runtime) use block::{block_size, end_locals, free, renew};

@@ -21,6 +21,9 @@ tests! {
     what_a_destructor_makes
     keys_of_the_c_library
     a_key_that_was_made_again
+    a_key_that_is_set_again_and_again
+    the_c_librarys_own
+    robust_mutexes_are_its_own
     what_its_result_uses
     what_a_result_uses_that_nobody_takes
     a_result_while_destructors_run
@@ -365,4 +368,161 @@ fn memory_goes_back(test: Test) {
         });
     });
     process.end().with("exit status: 0");
+}
+
+/// A destructor that sets its key again each time isn't called for ever, and the next goroutine
+/// finds nothing: of keys in the control block, and of others.
+fn a_key_that_is_set_again_and_again(test: Test) {
+    static KEYS: [AtomicUsize; 40] = [const { AtomicUsize::new(0) }; 40];
+
+    unsafe extern "C" fn set_again(value: *mut c_void) {
+        DROPPED.fetch_add(1, Ordering::SeqCst);
+        let key = KEYS[value.addr() - 1].load(Ordering::Relaxed);
+        // SAFETY: a key of this test's.
+        assert_eq!(unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, value) }, 0);
+    }
+    with_procs(test, || {
+        for place in &KEYS {
+            let mut key = 0;
+            // SAFETY: the destructor takes the number of a key.
+            assert_eq!(unsafe { libc::pthread_key_create(&mut key, Some(set_again)) }, 0);
+            place.store(key as usize, Ordering::Relaxed);
+        }
+        for _ in 0..50 {
+            own(|| {
+                for (i, key) in KEYS.iter().enumerate() {
+                    let key = key.load(Ordering::Relaxed) as libc::pthread_key_t;
+                    // SAFETY: a key of this test's.
+                    unsafe {
+                        assert!(libc::pthread_getspecific(key).is_null(), "another one's, of key {key}");
+                        assert_eq!(libc::pthread_setspecific(key, std::ptr::without_provenance(i + 1)), 0);
+                    }
+                }
+            })
+            .join()
+            .unwrap();
+            assert_eq!(dropped(), 4 * KEYS.len(), "PTHREAD_DESTRUCTOR_ITERATIONS");
+        }
+    });
+}
+
+/// What a thread has besides: the C library's.
+mod libcs {
+    use std::ffi::{c_int, c_ulong, c_void};
+
+    unsafe extern "C" {
+        pub fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+        pub fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int;
+        pub fn __h_errno_location() -> *mut c_int;
+        pub fn __res_state() -> *mut ResState;
+    }
+
+    /// The beginning of `struct __res_state`.
+    #[repr(C)]
+    pub struct ResState {
+        retrans: c_int,
+        retry: c_int,
+        pub options: c_ulong,
+    }
+
+    /// `struct _pthread_cleanup_buffer`.
+    #[repr(C)]
+    pub struct Cleanup {
+        routine: *const c_void,
+        arg: *const c_void,
+        kind: c_int,
+        pub before: *const c_void,
+    }
+
+    /// Adds to the calling thread's list of what is to be called when it is canceled, for good.
+    pub fn push_cleanup() -> &'static Cleanup {
+        type Push = unsafe extern "C" fn(*mut Cleanup, *const c_void, *const c_void);
+
+        let null = std::ptr::null;
+        let new = Box::leak(Box::new(Cleanup { routine: null(), arg: null(), kind: 0, before: null() }));
+        // SAFETY: a function that pthread.h had for C until 2006, and that is there still.
+        unsafe {
+            let push = libc::dlsym(libc::RTLD_DEFAULT, c"_pthread_cleanup_push".as_ptr());
+            assert!(!push.is_null());
+            let push: Push = std::mem::transmute(push);
+            push(new, null(), null());
+        }
+        new
+    }
+}
+
+/// Each finds what a new thread does, and leaves something else.
+fn the_c_librarys_own(test: Test) {
+    with_procs(test, || {
+        // SAFETY: this thread's, or goroutine's.
+        let programs = unsafe { libcs::__res_state() }.addr();
+        for _ in 0..50 {
+            own(move || {
+                let (mut state, mut kind) = (-1, -1);
+                // SAFETY: all of this is the goroutine's own.
+                unsafe {
+                    assert_eq!(*libc::__errno_location(), 0);
+                    assert_eq!(*libcs::__h_errno_location(), 0);
+                    assert!(libc::dlerror().is_null(), "another one's error");
+                    assert_ne!(libcs::__res_state().addr(), programs);
+                    assert_eq!((*libcs::__res_state()).options, 0);
+                    assert_eq!(libcs::pthread_setcancelstate(1, &mut state), 0);
+                    assert_eq!(libcs::pthread_setcanceltype(1, &mut kind), 0);
+                    // PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DEFERRED.
+                    assert_eq!((state, kind), (0, 0));
+                    assert!(libcs::push_cleanup().before.is_null(), "another one's");
+                    assert!(libc::dlopen(c"/nowhere".as_ptr(), libc::RTLD_NOW).is_null());
+                    (*libcs::__res_state()).options = 1 << 20;
+                    *libc::__errno_location() = libc::EDOM;
+                    *libcs::__h_errno_location() = 3;
+                }
+            })
+            .join()
+            .unwrap();
+        }
+    });
+}
+
+/// A robust mutex that an ended goroutine has locked still isn't touched when the next one locks
+/// another.
+fn robust_mutexes_are_its_own(test: Test) {
+    const SIZE: usize = size_of::<libc::pthread_mutex_t>();
+
+    /// One that stays.
+    fn robust() -> *mut libc::pthread_mutex_t {
+        let mutex = Box::into_raw(Box::new(libc::PTHREAD_MUTEX_INITIALIZER));
+        // SAFETY: places for what is made.
+        unsafe {
+            let mut attributes = std::mem::zeroed();
+            assert_eq!(libc::pthread_mutexattr_init(&mut attributes), 0);
+            assert_eq!(libc::pthread_mutexattr_setrobust(&mut attributes, libc::PTHREAD_MUTEX_ROBUST), 0);
+            assert_eq!(libc::pthread_mutex_init(mutex, &attributes), 0);
+        }
+        mutex
+    }
+    with_procs(test, || {
+        for _ in 0..20 {
+            let left = own(|| {
+                let mutex = robust();
+                // SAFETY: a mutex that stays.
+                assert_eq!(unsafe { libc::pthread_mutex_lock(mutex) }, 0);
+                mutex.expose_provenance()
+            });
+            let left = std::ptr::with_exposed_provenance::<[u8; SIZE]>(left.join().unwrap());
+            // SAFETY: nobody uses the mutex any more.
+            let before = unsafe { left.read_volatile() };
+            let left = left.expose_provenance();
+            each(10, move |_| {
+                let left = std::ptr::with_exposed_provenance::<[u8; SIZE]>(left);
+                let mutex = robust();
+                // SAFETY: mutexes that stay, one of which nobody uses any more.
+                unsafe {
+                    assert_eq!(libc::pthread_mutex_lock(mutex), 0);
+                    moves();
+                    assert_eq!(left.read_volatile(), before);
+                    assert_eq!(libc::pthread_mutex_unlock(mutex), 0);
+                }
+            });
+        }
+    });
 }

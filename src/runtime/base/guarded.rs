@@ -31,12 +31,23 @@ impl Guard {
 static REPORTER: Guard = Guard::new();
 /// The kernel's number of that thread.
 static PROCID: AtomicU64 = AtomicU64::new(0);
-/// The thread that walks what handlers have copied of stacks, in a program that goes on.
-static WALKER: Guard = Guard::new();
+/// The threads that walk what handlers have copied of stacks, in a program that goes on: one for
+/// each [`Copied`].
+static WALKERS: [Guard; 2] = [Guard::new(), Guard::new()];
+
+/// What a handler has copied a stack for. Of each kind one thread at a time walks copies.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) enum Copied {
+    /// Somebody wants to know what a goroutine does that runs.
+    Snapshot = 0,
+    /// A profile.
+    #[cfg(feature = "pprof")]
+    Sample = 1,
+}
 
 /// The guard of the calling thread, if it has one.
 fn mine() -> Option<&'static Guard> {
-    [&REPORTER, &WALKER].into_iter().find(|guard| guard.is_mine())
+    std::iter::once(&REPORTER).chain(&WALKERS).find(|guard| guard.is_mine())
 }
 
 /// A name that costs no system call: the M, as glibc's is the goroutine's if that has thread-locals of its own.
@@ -51,12 +62,16 @@ pub(in crate::runtime) fn become_reporter() {
     REPORTER.thread.store(this_thread(), Ordering::Relaxed);
 }
 
-/// Calls `f` on the one thread that walks stacks: a fault there ends a [`guarded`] call in it.
-#[cfg(feature = "pprof")]
-pub(in crate::runtime) fn as_walker<R>(f: impl FnOnce() -> R) -> R {
-    WALKER.thread.store(this_thread(), Ordering::Relaxed);
+/// Calls `f`, which walks a copy of a stack: a fault there ends a [`guarded`] call in it. The
+/// goroutine goes on meanwhile, and the code that it was in may be unloaded.
+pub(in crate::runtime) fn as_walker<R>(copied: Copied, f: impl FnOnce() -> R) -> R {
+    if is_reporter() {
+        return f();
+    }
+    let walker = &WALKERS[copied as usize].thread;
+    walker.store(this_thread(), Ordering::Relaxed);
     let result = f();
-    WALKER.thread.store(0, Ordering::Relaxed);
+    walker.store(0, Ordering::Relaxed);
     result
 }
 
@@ -71,9 +86,9 @@ pub(in crate::runtime) fn pass_to_reporter(sig: libc::c_int) {
     signal_m(PROCID.load(Ordering::Relaxed), sig);
 }
 
-/// Calls `f`; says whether it has returned. On the thread that reports a fatal error, a fault ends it, and so
-/// does the watchdog: nothing of `f` is dropped then, and locks that it had stay locked. So does a fault on the thread
-/// that walks stacks, which calls nothing here that has any.
+/// Calls `f`; says whether it has returned. On the thread that reports a fatal error, a fault ends
+/// it, and so does the watchdog: nothing of `f` is dropped then, and locks that it had stay locked.
+/// So does a fault on a thread that walks copies of stacks, which calls nothing here that has any.
 pub(in crate::runtime) fn guarded(f: impl FnOnce()) -> bool {
     let Some(guard) = mine() else {
         f();

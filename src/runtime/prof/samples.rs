@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use memmap2::{MmapMut, MmapOptions};
 
 use crate::runtime::arch::{RED_ZONE, Regs};
-use crate::runtime::base::guarded::as_walker;
+use crate::runtime::base::guarded::{Copied, as_walker};
 use crate::runtime::data::runtime2::{G, GDEAD, GSCAN, M};
 use crate::runtime::g::callers::Pcs;
 use crate::runtime::g::proflabel::{LabelMap, get_prof_label};
@@ -218,7 +218,7 @@ pub(crate) fn take_samples(copies: &mut Copies, mut f: impl FnMut(Sample)) -> u6
     samples.drain(|seen, bytes| {
         // SAFETY: a place's bytes, whose first ones are those of the parts, one behind the other.
         let regs = unsafe { copies.fill(&seen.parts, bytes, seen.regs) };
-        let pcs = as_walker(|| copies.callers(&regs));
+        let pcs = as_walker(Copied::Sample, || copies.callers(&regs));
         f(Sample { pcs, labels: seen.labels.clone(), periods: seen.periods });
     });
     samples.lost.swap(0, Ordering::Relaxed)

@@ -3,14 +3,18 @@
 use std::io;
 use std::ptr;
 
-use crate::runtime::arch::{getg, systemstack_scannable};
+use crate::runtime::arch::{getg, systemstack, systemstack_scannable};
+use crate::runtime::base::this::whoami;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, WaitReason};
 use crate::runtime::g::allgs::{atomic_all_g, atomic_all_g_index};
+use crate::runtime::g::callers::Pcs;
 use crate::runtime::g::status::{cas_g_from_waiting, cas_g_to_waiting, readgstatus};
 use crate::runtime::report::ancestors::Origin;
 use crate::runtime::report::look::look;
 use crate::runtime::report::symbols::Symbols;
 use crate::runtime::report::traceback::{traceback, write_header};
+use crate::runtime::sched::exploration::explored_number;
+use crate::runtime::sched::syscall::{entersyscall, exitsyscall};
 
 /// Writes the state and the stack of every goroutine, the caller's first. Go's `runtime.Stack`, of all.
 ///
@@ -48,7 +52,12 @@ pub fn dump_goroutines(out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
     let mut separator = "";
     let mut dump = |gp: &'static G| {
         text.clear();
-        while_waiting(me, || print(&mut text, &mut symbols, gp, me));
+        let mut to_be_named = None;
+        while_waiting(me, || to_be_named = print(&mut text, &mut symbols, gp, me));
+        if let Some(to_be_named) = to_be_named {
+            where_may_wait(me, || to_be_named.pcs().for_each(|pc| symbols.look_up(pc)));
+            while_waiting(me, || to_be_named.print(&mut text, &mut symbols));
+        }
         if text.is_empty() {
             return Ok(());
         }
@@ -78,14 +87,57 @@ fn while_waiting(me: Option<&'static G>, f: impl FnOnce()) {
     });
 }
 
-/// Prints `gp`, if it has begun and not ended. On g0, or on a thread that isn't ours.
-fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>) {
-    let looked = look(gp, me, |looked| {
+/// Calls `f`, which may wait for a library that another goroutine loads or unloads: so that has
+/// this one's P if it wants one. On g0, or on a thread that isn't ours.
+fn where_may_wait(me: Option<&'static G>, f: impl FnOnce()) {
+    if !may_park() {
+        return while_waiting(me, f);
+    }
+    // SAFETY: on a goroutine that holds no lock of the runtime's. `f` doesn't unwind, and the
+    // system call ends here.
+    unsafe {
+        entersyscall();
+        systemstack(f);
+        exitsyscall();
+    }
+}
+
+/// Whether the caller is a goroutine that could park now, and isn't explored.
+fn may_park() -> bool {
+    let (on, mp) = whoami();
+    on.is_some() && mp.is_some_and(|mp| mp.locks.get() == 0) && explored_number().is_none()
+}
+
+/// What was seen of a goroutine.
+struct Seen {
+    pcs: Option<Pcs>,
+    origin: Origin,
+}
+
+impl Seen {
+    /// All addresses whose names are printed.
+    fn pcs(&self) -> impl Iterator<Item = usize> {
+        self.pcs.iter().flat_map(Pcs::as_slice).copied().chain(self.origin.pcs())
+    }
+
+    /// Prints the frames, and where the goroutine comes from.
+    fn print(&self, out: &mut String, symbols: &mut Symbols) {
+        // Writing to a string doesn't fail.
+        let _ = traceback(out, symbols, self.pcs.as_ref(), &self.origin);
+    }
+}
+
+/// Prints `gp`, if it has begun and not ended; of one that is in a library only the header, and
+/// returns the rest. On g0, or on a thread that isn't ours.
+fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>) -> Option<Box<Seen>> {
+    let (pcs, origin) = look(gp, me, |looked| {
         write_header(out, gp, looked.status);
         Origin::of(gp)
-    });
-    if let Some((pcs, origin)) = looked {
-        // Writing to a string doesn't fail.
-        let _ = traceback(out, symbols, pcs.as_ref(), &origin);
+    })?;
+    let seen = Seen { pcs, origin };
+    if seen.pcs().any(|pc| symbols.is_in_library(pc)) {
+        return Some(Box::new(seen));
     }
+    seen.print(out, symbols);
+    None
 }

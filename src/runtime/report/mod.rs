@@ -26,6 +26,8 @@
 //! | `traceback.rs` | `goroutineheader`, `tracebackothers`, `traceback` |
 //! | `ancestors.rs` | `printcreatedby`, `printcreatedby1`, `printAncestorTraceback` |
 //! | `symbols.rs` | `functions`, `whose`: from addresses to functions, files and lines |
+//! | `libraries.rs` | `code_at`, `keep`: libraries that stay while their code is looked up |
+//! | `nowhere.rs` | `Nowhere`: what std says of an address |
 //! | `wait_since.rs` | since when goroutines wait, noted once a minute |
 //! | `look.rs` | `look`: a goroutine's frames, and what else is wanted of it |
 //! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all |
@@ -45,8 +47,10 @@ pub(super) mod goroutine_panic;
 #[cfg(feature = "pprof")]
 pub(super) mod goroutines;
 pub(super) mod hogs;
+mod libraries;
 mod look;
 pub mod metrics;
+mod nowhere;
 mod overflow;
 pub(super) mod panic;
 pub(super) mod quit;

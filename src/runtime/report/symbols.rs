@@ -1,27 +1,28 @@
 //! From addresses to functions, files and lines: Go's `funcline`, by way of `std::backtrace`.
 //!
 //! `std::backtrace` knows the symbols of the calling stack's frames only. So it is called from a frame whose
-//! caller, to an unwinder, is at the address in question ([`called_from`]), on a stack that leads nowhere.
-//! That is slow, but most goroutines are at the same few addresses, and each address is looked up once in a
-//! report.
+//! caller, to an unwinder, is at the address in question, on a stack that leads nowhere
+//! (`nowhere.rs`). That is slow, but most goroutines are at the same few addresses, and each
+//! address is looked up once in a report.
+//!
+//! A library may be unloaded meanwhile by the program: then nothing is known of its code. What is
+//! looked up is kept in memory until that is done (`libraries.rs`).
 //!
 //! std takes a lock for it, and memory. Whoever has failed may hold that lock, or malloc's, so in the report
 //! of a fatal error a look-up is guarded: if it faults or waits too long, the report goes on without names.
 
-use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use memmap2::{MmapMut, MmapOptions};
-
-use crate::runtime::arch::{Regs, called_from};
 use crate::runtime::base::debug::gotraceback;
-use crate::runtime::base::guarded::guarded;
+use crate::runtime::base::guarded::{guarded, is_reporter};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::embed::symbolizer::symbolizer;
 use crate::runtime::g::callers::{INNER_FRAMES, entry};
+use crate::runtime::report::libraries::{Code, Kept, code_at};
+use crate::runtime::report::nowhere::Nowhere;
 
 /// A function at an address. There are several at one address where calls were inlined.
 pub(crate) struct Symbol {
@@ -37,10 +38,23 @@ pub(crate) struct Symbol {
 
 /// The symbols of the addresses that were looked up.
 pub(crate) struct Symbols {
-    known: BTreeMap<usize, Vec<Symbol>>,
+    known: BTreeMap<usize, Known>,
     nowhere: Option<Nowhere>,
+    /// The libraries whose code was looked up, which stay until this is dropped.
+    kept: Vec<Kept>,
+    /// The functions of these libraries that have no lines, by where they begin.
+    named: BTreeMap<usize, String>,
     /// Whether a function was shown whose place isn't known.
     without_place: bool,
+}
+
+/// What is known of an address.
+#[derive(Default)]
+struct Known {
+    /// The functions, the innermost first; none if it isn't known.
+    symbols: Vec<Symbol>,
+    /// Where the outermost of them begins, if an unwinder knows it.
+    begin: Option<usize>,
 }
 
 /// What an embedder knows of an address, if it does.
@@ -74,7 +88,13 @@ pub(super) fn lose_names() {
 
 impl Symbols {
     pub(crate) fn new() -> Symbols {
-        Symbols { known: BTreeMap::new(), nowhere: Nowhere::new(), without_place: false }
+        Symbols {
+            known: BTreeMap::new(),
+            nowhere: Nowhere::new(),
+            kept: Vec::new(),
+            named: BTreeMap::new(),
+            without_place: false,
+        }
     }
 
     /// Symbols for a report that ends the process: they aren't dropped, as a look-up may have been ended in
@@ -83,18 +103,29 @@ impl Symbols {
         ManuallyDrop::new(Symbols::new())
     }
 
-    /// The functions at an address in an instruction (of a call, not where it returns to), the innermost first; one
-    /// without a name if nothing is known. std takes its time, locks and a large stack for an address that wasn't
-    /// asked for before: on g0, or on a thread that isn't a goroutine's.
+    /// The functions at an address in an instruction (of a call, not where it returns to), the
+    /// innermost first; one without a name if nothing is known. The answer is the same each time.
+    /// std takes its time, locks and a large stack for an address that wasn't asked for before: on
+    /// g0, or on a thread that isn't a goroutine's.
     pub(crate) fn functions(&mut self, pc: usize) -> &[Symbol] {
-        // What isn't code has no function, as a word of a stack that a walk has taken for an address. To look it up would
-        // read there. An embedder may know code that no unwinder does.
-        if entry(pc).is_none() {
-            let Some(symbols) = by_embedder(pc) else { return &UNKNOWN };
-            self.known.insert(pc, symbols);
-        }
         self.look_up(pc);
         self.at(pc)
+    }
+
+    /// Whether [`look_up`](Self::look_up) of this address would wait for the dynamic linker, which
+    /// may load or unload a library meanwhile, in a goroutine, too.
+    pub(super) fn is_in_library(&self, pc: usize) -> bool {
+        !self.known.contains_key(&pc)
+            && match code_at(pc) {
+                Code::In(library) => !self.kept.iter().any(|kept| library.is(kept)),
+                _ => false,
+            }
+    }
+
+    /// Lets libraries be unloaded again. What was looked up is known still.
+    pub(in crate::runtime) fn let_libraries_go(&mut self) {
+        self.kept.clear();
+        self.named.clear();
     }
 
     /// Prints the frames at these addresses, and that there may be more. The runtime's frames are left out,
@@ -110,7 +141,8 @@ impl Symbols {
             for (i, symbol) in symbols.iter().enumerate() {
                 if symbol.whose() >= least {
                     // The offset is that in the outermost function, which the frame belongs to.
-                    symbol.print(out, "(...)", pc, i + 1 == symbols.len())?;
+                    let begin = if i + 1 == symbols.len() { self.begin(pc) } else { None };
+                    symbol.print(out, "(...)", pc, begin)?;
                     without_place |= symbol.file.is_empty();
                 }
             }
@@ -131,13 +163,13 @@ impl Symbols {
         let last = symbols.len() - 1;
         let is_maker = |symbol: &Symbol| symbol.whose() == Whose::Program;
         let i = symbols.iter().position(is_maker).unwrap_or(last);
-        symbols[i].print(out, of, pc, i == last)
+        symbols[i].print(out, of, pc, if i == last { self.begin(pc) } else { None })
     }
 
     /// Says on stderr why places are missing, or names, if the cause is how the program was built.
     pub(super) fn explain(&mut self) {
         // A function of this crate, which is built as the program is.
-        let ours = symbols_of as *const () as usize;
+        let ours = look_up as *const () as usize;
         self.look_up(ours);
         let ours = &self.at(ours)[0];
         if LOST.load(Ordering::Relaxed) || !self.without_place || !ours.file.is_empty() {
@@ -154,12 +186,10 @@ impl Symbols {
     }
 
     /// Looks an address up, unless that was done, or can't be done any more.
-    fn look_up(&mut self, pc: usize) {
-        let Symbols { known, nowhere, .. } = self;
+    pub(super) fn look_up(&mut self, pc: usize) {
+        let Symbols { known, nowhere, kept, named, .. } = self;
         let look_up = || {
-            known.entry(pc).or_insert_with(|| {
-                by_embedder(pc).or_else(|| Some(nowhere.as_ref()?.look_up(pc))).unwrap_or_default()
-            });
+            known.entry(pc).or_insert_with(|| look_up(pc, nowhere.as_ref(), kept, named));
         };
         if !LOST.load(Ordering::Relaxed) && !guarded(look_up) {
             lose_names();
@@ -170,15 +200,68 @@ impl Symbols {
     fn at(&self, pc: usize) -> &[Symbol] {
         // An end in the middle of a look-up can have left the table in any state.
         let known = if LOST.load(Ordering::Relaxed) { None } else { self.known.get(&pc) };
-        known.map(Vec::as_slice).filter(|symbols| !symbols.is_empty()).unwrap_or(&UNKNOWN)
+        known.map(|known| known.symbols.as_slice()).filter(|symbols| !symbols.is_empty()).unwrap_or(&UNKNOWN)
+    }
+
+    /// Where the outermost function at an address begins, if an unwinder knows it.
+    fn begin(&self, pc: usize) -> Option<usize> {
+        if !LOST.load(Ordering::Relaxed) {
+            return self.known.get(&pc)?.begin;
+        }
+        let mut begin = None;
+        guarded(|| begin = entry(pc));
+        begin
     }
 }
 
+/// What is known of an address: by an embedder, which may know code that no unwinder does, or else
+/// by std. The library that it is in is added to those that are kept. In the report of a fatal
+/// error none is: another thread may have stopped in the dynamic linker for good.
+fn look_up(
+    pc: usize,
+    nowhere: Option<&Nowhere>,
+    kept: &mut Vec<Kept>,
+    named: &mut BTreeMap<usize, String>,
+) -> Known {
+    let by_embedder = by_embedder(pc);
+    let mut in_library = false;
+    // What isn't code has no function, as a word of a stack that a walk has taken for an address,
+    // or the pc of a library that is gone. To look it up would read there.
+    let (there, begin) = match code_at(pc) {
+        Code::Data => (false, None),
+        Code::Elsewhere(begin) => (begin.is_some(), begin),
+        Code::Stays => (true, entry(pc)),
+        Code::In(library) => {
+            in_library = true;
+            let stays = is_reporter() || kept.iter().any(|kept| library.is(kept)) || {
+                kept.extend(library.keep());
+                kept.last().is_some_and(|kept| library.is(kept))
+            };
+            (stays, if stays { entry(pc) } else { None })
+        }
+    };
+    let by_std = || {
+        // A hundred goroutines in malloc are at as many addresses of a few functions, and std needs
+        // malloc, too.
+        let begin = begin.filter(|_| in_library);
+        if let Some(function) = begin.and_then(|begin| named.get(&begin)) {
+            return Some(vec![Symbol::named(function.clone())]);
+        }
+        let symbols = nowhere.filter(|_| there)?.look_up(pc);
+        if let ([only], Some(begin)) = (symbols.as_slice(), begin)
+            && only.file.is_empty()
+        {
+            named.insert(begin, only.function.clone());
+        }
+        Some(symbols)
+    };
+    Known { symbols: by_embedder.or_else(by_std).unwrap_or_default(), begin }
+}
+
 impl Symbol {
-    fn new(function: &str) -> Symbol {
-        // std's word for an address without a symbol.
-        let function = if function == "<unknown>" { "" } else { function };
-        Symbol { function: without_hashes(function), file: String::new(), line: 0, own: false }
+    /// A function whose place isn't known.
+    pub(super) fn named(function: String) -> Symbol {
+        Symbol { function, file: String::new(), line: 0, own: false }
     }
 
     /// Whose the function is. A report shows those of some, and above: Go's `showframe`.
@@ -193,16 +276,21 @@ impl Symbol {
         }
     }
 
-    /// Prints two lines: the function, and the place in it.
-    fn print(&self, out: &mut impl Write, after: impl Display, pc: usize, offset: bool) -> fmt::Result {
+    /// Prints two lines: the function, and the place in it: the line, and how far `pc` is from
+    /// where it begins.
+    fn print(
+        &self,
+        out: &mut impl Write,
+        after: impl Display,
+        pc: usize,
+        begin: Option<usize>,
+    ) -> fmt::Result {
         let function = if self.function.is_empty() { "??" } else { &self.function };
         write!(out, "{function}{after}\n\t")?;
         match self.file.as_str() {
             "" => write!(out, "pc={pc:#x}")?,
             file => write!(out, "{file}:{}", self.line)?,
         }
-        let mut begin = None;
-        guarded(|| begin = offset.then(|| entry(pc)).flatten());
         match begin {
             Some(begin) => writeln!(out, " +{:#x}", pc - begin),
             None => writeln!(out),
@@ -237,96 +325,3 @@ const RUNTIME: [&str; 11] = [
 
 /// How the names of this crate's functions begin.
 const CRATE: [&str; 2] = ["gosched::", "<gosched::"];
-
-/// A stack on which every walk ends: each word of it is the address of its frame, or 0.
-struct Nowhere(MmapMut);
-
-impl Nowhere {
-    /// More than any frame has. Hardly any of it is touched.
-    const LEN: usize = 64 << 20;
-    /// The offset of the frame's stack pointer.
-    const SP: usize = 64 << 10;
-    /// How far from the stack pointer the words may be that a rule of CFI reads an address from.
-    const NEAR: usize = 4 << 10;
-
-    fn new() -> Option<Nowhere> {
-        let mut memory = MmapOptions::new().len(Self::LEN).no_reserve_swap().map_anon().ok()?;
-        let sp = memory.as_ptr().expose_provenance() + Self::SP;
-        for word in memory[Self::SP - Self::NEAR..Self::SP + Self::NEAR].chunks_mut(size_of::<usize>()) {
-            word.copy_from_slice(&sp.to_ne_bytes());
-        }
-        Some(Nowhere(memory))
-    }
-
-    /// What `std::backtrace` says of an address.
-    fn look_up(&self, pc: usize) -> Vec<Symbol> {
-        // std takes the frame's pc for a return address, and looks up pc - 1.
-        let ip = pc + 1;
-        let regs = Regs::all(ip, self.0.as_ptr().addr() + Self::SP);
-        let mut text = String::new();
-        // SAFETY: whatever rules for the caller's registers there are at `ip`, they read this memory only,
-        // and find its own address or zero. Formatting doesn't unwind.
-        unsafe { called_from(&regs, || text = format!("{:#}", Backtrace::force_capture())) };
-        symbols_of(&text, ip)
-    }
-}
-
-/// The symbols of the frame at `ip` in a backtrace: `7:  0xaddress - function`, and a line `at
-/// file:line:column`. Functions with a call that was inlined follow, at the same address.
-fn symbols_of(text: &str, ip: usize) -> Vec<Symbol> {
-    let address = format!("{ip:#x}");
-    let mut symbols: Vec<Symbol> = Vec::new();
-    let mut here = false;
-    for line in text.lines().map(str::trim_start) {
-        if let Some((found, function)) = frame_of(line) {
-            here = found == address;
-            if here {
-                symbols.push(Symbol::new(function));
-            }
-        } else if here && let (Some(place), Some(last)) = (line.strip_prefix("at "), symbols.last_mut()) {
-            (last.file, last.line) = file_and_line(place);
-        }
-    }
-    symbols
-}
-
-/// Address and function of a line that begins a frame.
-fn frame_of(line: &str) -> Option<(&str, &str)> {
-    let (number, rest) = line.split_once(": ")?;
-    number.parse::<usize>().ok()?;
-    rest.trim_start().split_once(" - ")
-}
-
-/// A function's name, without the hashes that make it and its crates unique: `::h` and 16 digits at the end,
-/// or digits in brackets behind a crate's name.
-fn without_hashes(name: &str) -> String {
-    let is_hash = |digits: &str| digits.len() > 8 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    let name = match name.rsplit_once("::h") {
-        Some((path, hash)) if is_hash(hash) => path,
-        _ => name,
-    };
-    let mut parts = name.split('[');
-    let mut short = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        match part.split_once(']') {
-            Some((hash, rest)) if is_hash(hash) => short.push_str(rest),
-            _ => {
-                short.push('[');
-                short.push_str(part);
-            }
-        }
-    }
-    short
-}
-
-/// File and line of `file:line:column`, or of `file:line` where there is no column.
-fn file_and_line(place: &str) -> (String, u32) {
-    let split = |place: &str| {
-        let (rest, number) = place.rsplit_once(':')?;
-        Some((rest.to_owned(), number.parse::<u32>().ok()?))
-    };
-    match split(place) {
-        Some((rest, last)) => split(&rest).unwrap_or((rest, last)),
-        None => (place.to_owned(), 0),
-    }
-}

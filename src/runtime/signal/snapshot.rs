@@ -13,6 +13,7 @@ use memmap2::{MmapMut, MmapOptions};
 
 use crate::runtime::arch::{RED_ZONE, Regs};
 use crate::runtime::base::debug::patience;
+use crate::runtime::base::guarded::{Copied, as_walker};
 use crate::runtime::base::os::{SIG_PREEMPT, nanotime, signal_m, usleep};
 use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::data::turns::Turn;
@@ -125,7 +126,9 @@ fn ask(gp: &G, mp: &M, memory: &MmapMut, let_go: fn(&M)) -> Option<Pcs> {
         usleep(20);
     }
     // SAFETY: the handler has written the registers, which lead into the copy; that is ours alone.
-    unsafe { Some(gcallers(gp, &(*REQUEST.regs.get()).assume_init())) }
+    let regs = unsafe { &(*REQUEST.regs.get()).assume_init() };
+    // SAFETY: they lead into the copy.
+    Some(as_walker(Copied::Snapshot, || unsafe { gcallers(gp, regs) }))
 }
 
 /// Copies the stack that was asked for, if it is that of this M's goroutine. In a signal handler on the

@@ -31,7 +31,10 @@ impl Places {
 
     /// The frames of the stack with this number, the innermost first.
     pub(super) fn frames(&mut self, id: u32) -> Vec<Place> {
-        stack(id).map_or(Vec::new(), |stack| look_up(&mut self.0, stack, id))
+        let frames = stack(id).map_or(Vec::new(), |stack| look_up(&mut self.0, stack, id));
+        // A trace may take long, and its program may load other libraries in place of those.
+        self.0.let_libraries_go();
+        frames
     }
 }
 

@@ -14,6 +14,7 @@ pub mod explored;
 pub mod futures;
 pub mod goroutines;
 pub mod interrupts;
+pub mod library;
 mod limit;
 pub mod memory;
 pub mod pages;

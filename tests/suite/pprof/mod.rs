@@ -4,7 +4,8 @@ mod contention;
 mod cpu;
 mod decode;
 mod goroutine;
+mod unloaded;
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] = &[contention::TESTS, cpu::TESTS, goroutine::TESTS];
+pub const TESTS: &[&[Test]] = &[contention::TESTS, cpu::TESTS, goroutine::TESTS, unloaded::TESTS];

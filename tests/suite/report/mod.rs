@@ -12,6 +12,7 @@ mod panics;
 mod quit;
 mod schedtrace;
 mod traceback;
+pub mod unloaded;
 mod valgrind;
 
 use crate::harness::Test;
@@ -29,5 +30,6 @@ pub const TESTS: &[&[Test]] = &[
     quit::TESTS,
     schedtrace::TESTS,
     traceback::TESTS,
+    unloaded::TESTS,
     valgrind::TESTS,
 ];

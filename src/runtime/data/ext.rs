@@ -207,6 +207,10 @@ pub struct MExt {
     pub detached_since: AtomicI64,
     /// What it waits for a P for; protected by [`Schedt::lock`].
     pub turn: Cell<Turn>,
+    /// Where the signal handler that it waits in has the registers of its goroutine; null outside
+    /// of one. It may be read with [`Schedt::lock`], and what it points to as long as
+    /// [`turn`](Self::turn) is [`Turn::Kept`], too.
+    pub interrupted: Cell<*const c_void>,
     /// It is in the idle list, and the one before it there; protected by [`Schedt::lock`].
     pub idle: Cell<bool>,
     /// See [`idle`](Self::idle).

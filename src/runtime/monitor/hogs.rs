@@ -55,6 +55,11 @@ const OFTEN: u32 = 6;
 /// of this length, and not an endless one: the goroutine may spin until another one has run.
 const LONG_SLICE_NS: i64 = 1000 * 1000 * 1000;
 
+/// How many times more it is asked, each time after more than a millisecond, if its thread
+/// computes: it may look at many goroutines, and those that are kept stand still as long as nobody
+/// lets them go.
+const LONGER: u32 = 16;
+
 /// How much a goroutine may compute without a P until it has to wait for its turn.
 const COMPUTES_NS: i64 = 10 * 1000 * 1000;
 
@@ -167,8 +172,10 @@ fn ask(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> i64 {
         return look_again;
     }
     // The goroutine is in the runtime for long. A goroutine that waits for its turn may have what
-    // it waits for.
-    let may_go = places((pp.ext.cpu_tick.asked.get() + 1).saturating_sub(OFTEN));
+    // it waits for. If its thread computes, it doesn't wait in the kernel: it may spin, so it is
+    // given longer, but not for ever.
+    let often = if what == Asked::Detach { OFTEN } else { OFTEN + LONGER };
+    let may_go = places((pp.ext.cpu_tick.asked.get() + 1).saturating_sub(often));
     if may_go != 0 && turns_waiting() {
         let_some_go(may_go);
     }

@@ -22,7 +22,6 @@ use crate::runtime::data::runtime2::{G, GRUNNING, GSCANRUNNING, M, Note, P};
 use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus};
 use crate::runtime::lock::note::{SharedNote, noteclear, notesleep, notewakeup};
 use crate::runtime::m::new::new_system_m;
-use crate::runtime::m::turn::let_one_go;
 use crate::runtime::preempt::ask::ask;
 use crate::runtime::report::ancestors::Origin;
 use crate::runtime::report::goroutine_panic::Whose;
@@ -289,7 +288,7 @@ fn tell(hog: Hog) {
     let mut text = String::new();
     // Writing to a string doesn't fail.
     let _ = writeln!(text, "gosched: {}{hog}", Whose(hog.gp));
-    let (pcs, origin) = (snapshot::running(hog.gp, let_one_go), Origin::of(hog.gp));
+    let (pcs, origin) = (snapshot::running(hog.gp), Origin::of(hog.gp));
     casfrom_gscanstatus(hog.gp, GSCANRUNNING, GRUNNING);
     shared().doing = Doing::Writing;
     let _ = traceback(&mut text, &mut Symbols::new(), pcs.as_ref(), &origin);

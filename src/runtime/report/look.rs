@@ -1,13 +1,13 @@
 //! Looking at one goroutine of a program that goes on: it is suspended meanwhile, if it can be.
 
 use std::ptr;
+use std::sync::atomic::Ordering;
 
 use crate::runtime::base::debug::patience;
 use crate::runtime::base::os::nanotime;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, GSCANRUNNING};
 use crate::runtime::g::callers::{Pcs, callers_of_still, gcallers, left_at};
 use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus, readgstatus};
-use crate::runtime::m::turn::let_one_go;
 use crate::runtime::signal::snapshot;
 use crate::runtime::world::suspend::{resume_g, suspend_g_until};
 
@@ -36,6 +36,13 @@ pub(super) fn look<T>(
         return Some((Some(unsafe { gcallers(gp, &left_at(gp)) }), noted));
     }
     let state = loop {
+        // It stands still, and to ask it to stop would let it go on. Or it has lost its P because
+        // it came to no check.
+        if (snapshot::is_kept(gp) || has_run_long_without_p(gp))
+            && let Some(found) = look_at_running(gp, &mut note)
+        {
+            return Some(found);
+        }
         match suspend_g_until(gp, nanotime() + patience(PATIENCE)) {
             Some(state) => break state,
             None => {
@@ -56,6 +63,13 @@ pub(super) fn look<T>(
     Some(found)
 }
 
+/// Whether `gp` lost its P before so long that it was asked to stop meanwhile for as long as
+/// [`look`] would ask it.
+fn has_run_long_without_p(gp: &G) -> bool {
+    let since = gp.m.get().map_or(0, |mp| mp.ext.detached_since.load(Ordering::Relaxed));
+    since != 0 && nanotime() - since > patience(PATIENCE)
+}
+
 /// [`look`] at a goroutine that runs and doesn't stop; none if it has stopped meanwhile.
 fn look_at_running<T>(gp: &'static G, note: &mut impl FnMut(&Looked) -> T) -> Option<(Option<Pcs>, T)> {
     // With the scan bit set, it neither ends nor leaves its M.
@@ -63,7 +77,7 @@ fn look_at_running<T>(gp: &'static G, note: &mut impl FnMut(&Looked) -> T) -> Op
         return None;
     }
     let noted = note(&Looked { status: GRUNNING, still: false });
-    let found = (snapshot::running(gp, let_one_go), noted);
+    let found = (snapshot::running(gp), noted);
     casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
     Some(found)
 }

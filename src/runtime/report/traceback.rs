@@ -16,7 +16,6 @@ use crate::runtime::base::this::curg;
 use crate::runtime::data::runtime2::{
     G, GCOPYSTACK, GDEAD, GIDLE, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, WaitReason,
 };
-use crate::runtime::data::turns::Turn;
 use crate::runtime::g::allgs::for_each_g_race;
 use crate::runtime::g::callers::{
     _Unwind_Backtrace, _Unwind_GetCFA, _Unwind_GetIP, GO_ON, INNER_FRAMES, Pcs, STOP, callers,
@@ -45,11 +44,6 @@ fn status_name(status: u32) -> &'static str {
 /// Whether `gp`, which runs, does so without a P: `sched/detach.rs`.
 pub(super) fn is_detached(gp: &G) -> bool {
     gp.m.get().is_some_and(|mp| mp.ext.detached_since.load(Ordering::Relaxed) != 0)
-}
-
-/// Whether `gp` waits for its turn in a signal handler.
-fn is_kept(gp: &G) -> bool {
-    gp.m.get().is_some_and(|mp| mp.ext.turn.get() == Turn::Kept)
 }
 
 /// A goroutine by its number, and its name if it has one.
@@ -163,11 +157,11 @@ fn print_goroutine(symbols: &mut Symbols, gp: &'static G, mine: bool) {
     } else if !matches!(status & !GSCAN, GRUNNING | GCOPYSTACK) {
         // SAFETY: with the scan bit it can't go on, and its stack stays as it is.
         (Some(unsafe { callers_of_still(gp) }), Origin::of(gp))
-    } else if is_kept(gp) {
-        // No signal comes there, and to let it go takes a lock.
-        (None, Origin::without_ancestors(gp))
+    } else if snapshot::is_kept(gp) {
+        // No signal comes there.
+        (snapshot::kept(gp), Origin::without_ancestors(gp))
     } else {
-        (snapshot::running(gp, |_| ()), Origin::without_ancestors(gp))
+        (snapshot::running(gp), Origin::without_ancestors(gp))
     };
     let _ = traceback(&mut Stderr::new(), symbols, pcs.as_ref(), &origin);
     eprintln!();

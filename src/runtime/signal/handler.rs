@@ -18,7 +18,7 @@ use crate::runtime::prof::hooks::sampler;
 use crate::runtime::sched::bad::{badmorestackg0, badmorestackgsignal};
 use crate::runtime::sched::detach::lose_p;
 use crate::runtime::signal::sigqueue::{signal_ignored, sigsend};
-use crate::runtime::signal::snapshot::copy_if_asked;
+use crate::runtime::signal::snapshot::{copy_if_asked, may_be_kept};
 
 /// The signals that are handled here.
 const HANDLED: [c_int; 3] = [FAULTS[0], FAULTS[1], SIG_PREEMPT];
@@ -137,8 +137,9 @@ extern "C" fn gosched_sighandler(sig: c_int, info: *mut libc::siginfo_t, context
         let ucontext = &mut *context.cast::<libc::ucontext_t>();
         let handled = match (mp, gp) {
             (Some(mp), Some(gp)) if sig == SIG_PREEMPT => {
-                copy_if_asked(mp, gp, Sigctxt(ucontext).regs());
-                do_sig_preempt(mp, gp, &mut Sigctxt(ucontext));
+                let regs = Sigctxt(ucontext).regs();
+                copy_if_asked(mp, gp, &regs);
+                may_be_kept(mp, &regs, || do_sig_preempt(mp, gp, &mut Sigctxt(ucontext)));
                 false // one of the program's own may have come at the same time
             }
             _ if sig == libc::SIGPROF && is_for_sampler(mp, gp, &*info, &Sigctxt(ucontext)) => true,

@@ -1,5 +1,7 @@
-//! Snapshots: the frames of a goroutine that runs and can't be stopped. Its thread gets a signal, and the
-//! handler copies the stack. The goroutine goes on, and the thread that asked walks the copy.
+//! Snapshots: the frames of a goroutine that runs and can't be stopped. Its thread gets a signal,
+//! and the handler copies the stack. The goroutine goes on, and the thread that asked walks the
+//! copy. One that waits for its turn in a signal handler stands still there: the thread that asks
+//! copies the stack itself.
 //!
 //! As when a stack is moved, each word of the copy that looks like an address of the stack is changed to
 //! point into the copy. Some may be numbers: no unwinder uses those.
@@ -7,7 +9,7 @@
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use memmap2::{MmapMut, MmapOptions};
 
@@ -15,9 +17,11 @@ use crate::runtime::arch::{RED_ZONE, Regs};
 use crate::runtime::base::debug::patience;
 use crate::runtime::base::guarded::{Copied, as_walker};
 use crate::runtime::base::os::{SIG_PREEMPT, nanotime, signal_m, usleep};
-use crate::runtime::data::runtime2::{G, M};
+use crate::runtime::data::runtime2::{G, M, sched};
 use crate::runtime::data::turns::Turn;
 use crate::runtime::g::callers::{Pcs, gcallers, left_at};
+use crate::runtime::lock::mutex::try_lock;
+use crate::runtime::lock::unlock;
 
 /// How many bytes of a stack are copied, at most, from its innermost frame on. The copy's memory has room for
 /// the whole stack, and for [`BEYOND`] more: where a frame leads out of the copy, there are zeros, and a walk
@@ -72,15 +76,11 @@ static REQUEST: Request = Request {
     regs: UnsafeCell::new(MaybeUninit::uninit()),
 };
 
-/// The frames of `gp`, which runs on another thread; none if they can't be had. If it waits for its turn in a
-/// signal handler, where no signal comes, `let_go` has its M leave that.
-pub(in crate::runtime) fn running(gp: &'static G, let_go: fn(&M)) -> Option<Pcs> {
+/// The frames of `gp`, which runs on another thread; none if they can't be had.
+pub(in crate::runtime) fn running(gp: &'static G) -> Option<Pcs> {
     // The signal stack of a thread that isn't ours may be too small for this CPU's vector registers.
     let mp = gp.m.get().filter(|mp| !mp.isextra.get())?;
-    let stack = gp.stack.get();
-    let room = stack.hi - stack.lo + BEYOND;
-    // Reserved only: little of it will be touched.
-    let memory = MmapOptions::new().len(room).no_reserve_swap().map_anon().ok()?;
+    let memory = memory_for(gp)?;
     let limit = nanotime() + patience(PATIENCE);
     // Acquire pairs with the store of FREE below: the request before this one is over.
     while REQUEST.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -89,13 +89,86 @@ pub(in crate::runtime) fn running(gp: &'static G, let_go: fn(&M)) -> Option<Pcs>
         }
         usleep(100);
     }
-    let pcs = ask(gp, mp, &memory, let_go);
+    let regs = copy_of_kept(gp, mp, &memory).or_else(|| ask(gp, mp, &memory));
+    let pcs = regs.map(|regs| callers_of_copy(gp, &regs));
     REQUEST.state.store(FREE, Ordering::Release);
     pcs
 }
 
-/// Has the thread of `mp` copy the stack of `gp`, and walks the copy. The caller has the request (TAKEN).
-fn ask(gp: &G, mp: &M, memory: &MmapMut, let_go: fn(&M)) -> Option<Pcs> {
+/// The frames of `gp`, if it waits for its turn in a signal handler, in the report of a fatal
+/// error: a thread that stands still may have the request, and also the scheduler's lock. That is
+/// waited for once.
+pub(in crate::runtime) fn kept(gp: &'static G) -> Option<Pcs> {
+    static IS_LOCKED: AtomicBool = AtomicBool::new(false);
+    const PATIENCE: i64 = 1000 * 1000 * 1000;
+
+    let (mp, memory) = (gp.m.get()?, memory_for(gp)?);
+    let limit = nanotime() + if IS_LOCKED.load(Ordering::Relaxed) { 0 } else { patience(PATIENCE) };
+    while is_kept(gp) {
+        if let Some(regs) = copy_of_kept(gp, mp, &memory) {
+            return Some(callers_of_copy(gp, &regs));
+        }
+        if nanotime() > limit {
+            IS_LOCKED.store(true, Ordering::Relaxed);
+            break;
+        }
+        usleep(100);
+    }
+    None
+}
+
+/// Whether `gp` waits for its turn in a signal handler; a hint, as it may go on at any time.
+pub(in crate::runtime) fn is_kept(gp: &G) -> bool {
+    gp.m.get().is_some_and(|mp| mp.ext.turn.get() == Turn::Kept)
+}
+
+/// Room for a copy of the stack of `gp`. It is reserved only: little of it will be touched.
+fn memory_for(gp: &G) -> Option<MmapMut> {
+    let stack = gp.stack.get();
+    MmapOptions::new().len(stack.hi - stack.lo + BEYOND).no_reserve_swap().map_anon().ok()
+}
+
+/// The frames of `gp`, whose registers lead into a copy.
+fn callers_of_copy(gp: &G, regs: &Regs) -> Pcs {
+    // SAFETY: the copy is the caller's alone.
+    as_walker(Copied::Snapshot, || unsafe { gcallers(gp, regs) })
+}
+
+/// Copies the stack of `gp` if it waits for its turn in a signal handler, on the thread of `mp`;
+/// returns the registers. To have it go on, and then ask it, takes as long as its thread waits for
+/// a processor, with many others that were let go on: a hundred milliseconds, for each.
+///
+/// The lock isn't waited for: the caller may have set the scan bit of a goroutine, for which others
+/// wait with the lock.
+fn copy_of_kept(gp: &G, mp: &M, memory: &MmapMut) -> Option<Regs> {
+    if mp.ext.turn.get() != Turn::Kept || !try_lock(&sched().lock) {
+        return None;
+    }
+    let is_there = mp.ext.turn.get() == Turn::Kept && mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp));
+    let regs = mp.ext.interrupted.get().cast::<Regs>();
+    let copied = if is_there && !regs.is_null() {
+        // SAFETY: the handler has left them, and doesn't return before it is off the list, which
+        // takes the lock. The goroutine's stack stays as it is as long. The memory has room.
+        unsafe { copy(gp, &*regs, memory.as_ptr().expose_provenance(), memory.len() - BEYOND) }
+    } else {
+        None
+    };
+    unlock(&sched().lock);
+    copied
+}
+
+/// Calls `f`, in which the goroutine of `mp`, this thread's M, may wait for its turn: it has been
+/// interrupted with these registers. In the signal handler.
+pub(super) fn may_be_kept(mp: &M, regs: &Regs, f: impl FnOnce()) {
+    // The lock orders this before what reads it: with that, too, an M is put on the list.
+    mp.ext.interrupted.set(ptr::from_ref(regs).cast());
+    f();
+    mp.ext.interrupted.set(ptr::null());
+}
+
+/// Has the thread of `mp` copy the stack of `gp`; returns the registers. The caller has the request
+/// (TAKEN).
+fn ask(gp: &G, mp: &M, memory: &MmapMut) -> Option<Regs> {
     REQUEST.gp.store(gp.as_ptr(), Ordering::Relaxed);
     REQUEST.mp.store(ptr::from_ref(mp).cast_mut(), Ordering::Relaxed);
     REQUEST.room.store(memory.len() - BEYOND, Ordering::Relaxed);
@@ -104,36 +177,33 @@ fn ask(gp: &G, mp: &M, memory: &MmapMut, let_go: fn(&M)) -> Option<Pcs> {
     REQUEST.state.store(ASKED, Ordering::Release);
     let sent = signal_m(mp.procid.load(Ordering::Relaxed), SIG_PREEMPT);
     let limit = nanotime() + if sent { patience(PATIENCE) } else { 0 };
+    let withdraw =
+        || REQUEST.state.compare_exchange(ASKED, TAKEN, Ordering::Relaxed, Ordering::Relaxed).is_ok();
     loop {
         // Acquire pairs with the end of copy_if_asked: the copy and the registers are there.
         match REQUEST.state.load(Ordering::Acquire) {
-            COPIED_IT => break,
+            // SAFETY: the handler has written them.
+            COPIED_IT => return Some(unsafe { (*REQUEST.regs.get()).assume_init() }),
             NOT_THERE => return None,
             // The handler takes no lock, so it comes to an end.
             COPYING => {}
-            _ if nanotime() > limit
-                && REQUEST
-                    .state
-                    .compare_exchange(ASKED, TAKEN, Ordering::Relaxed, Ordering::Relaxed)
-                    .is_ok() =>
-            {
-                return None;
+            // It may have been asked to wait just now. No signal comes there until it goes on.
+            _ if is_kept(gp) && withdraw() => {
+                if let Some(regs) = copy_of_kept(gp, mp, memory) {
+                    return Some(regs);
+                }
+                REQUEST.state.store(ASKED, Ordering::Release);
             }
-            // It may have been asked to wait just now.
-            _ if mp.ext.turn.get() == Turn::Kept => let_go(mp),
+            _ if nanotime() > limit && withdraw() => return None,
             _ => {}
         }
         usleep(20);
     }
-    // SAFETY: the handler has written the registers, which lead into the copy; that is ours alone.
-    let regs = unsafe { &(*REQUEST.regs.get()).assume_init() };
-    // SAFETY: they lead into the copy.
-    Some(as_walker(Copied::Snapshot, || unsafe { gcallers(gp, regs) }))
 }
 
 /// Copies the stack that was asked for, if it is that of this M's goroutine. In a signal handler on the
 /// thread of `mp`, which has interrupted `interrupted` with these registers.
-pub(super) fn copy_if_asked(mp: &M, interrupted: &G, regs: Regs) {
+pub(super) fn copy_if_asked(mp: &M, interrupted: &G, regs: &Regs) {
     // Acquire pairs with `ask`. The signal also comes for preemption, and to other threads.
     if REQUEST.state.load(Ordering::Acquire) != ASKED
         || !ptr::eq(REQUEST.mp.load(Ordering::Relaxed), mp)
@@ -144,47 +214,53 @@ pub(super) fn copy_if_asked(mp: &M, interrupted: &G, regs: Regs) {
     let wanted = REQUEST.gp.load(Ordering::Relaxed);
     let copied = mp.curg.get().filter(|gp| ptr::eq(gp.as_ptr(), wanted)).is_some_and(|gp| {
         let regs = if ptr::eq(interrupted, gp) {
-            regs
+            *regs
         } else if ptr::eq(interrupted, &mp.ext.g0) {
             // The goroutine works on g0, or has just left for it: either way its stack stays as it left it.
             left_at(gp)
         } else {
             return false;
         };
-        copy(gp, regs)
+        let (to, room) = (REQUEST.to.load(Ordering::Relaxed), REQUEST.room.load(Ordering::Relaxed));
+        // SAFETY: the stack is this thread's goroutine's. The thread that asked has `room` bytes
+        // and more there, and waits for us. In state COPYING, the registers are this handler's
+        // alone.
+        unsafe { copy(gp, &regs, to, room).map(|regs| (*REQUEST.regs.get()).write(regs)).is_some() }
     });
     // Release pairs with `ask`, which finds the copy.
     REQUEST.state.store(if copied { COPIED_IT } else { NOT_THERE }, Ordering::Release);
 }
 
-/// Copies the stack of `gp`, from its stack pointer on; false if the stack pointer isn't on the stack, or
-/// there isn't room.
-fn copy(gp: &G, mut regs: Regs) -> bool {
+/// Copies the stack of `gp`, from its stack pointer on, to where there is room for a stack of
+/// `room` bytes; returns the registers, changed to lead there. None if the stack pointer isn't on
+/// the stack, or there isn't room.
+///
+/// # Safety
+/// The goroutine was interrupted with these registers, and doesn't go on meanwhile. `to` is the
+/// caller's, and aligned.
+unsafe fn copy(gp: &G, regs: &Regs, to: usize, room: usize) -> Option<Regs> {
     let stack = gp.stack.get();
+    let mut regs = *regs;
     // The stack may have grown since it was asked for.
-    if stack.hi - stack.lo > REQUEST.room.load(Ordering::Relaxed) {
-        return false;
+    if stack.hi - stack.lo > room {
+        return None;
     }
     if regs.sp < stack.lo + RED_ZONE || regs.sp > stack.hi || !regs.sp.is_multiple_of(size_of::<usize>()) {
-        return false;
+        return None;
     }
     let from = regs.sp - RED_ZONE;
-    let to = REQUEST.to.load(Ordering::Relaxed);
     // What points below the stack pointer counts, too: the loop that touches the pages of a large frame finds
     // the frame by a register that points there.
     let on_stack = |word: &usize| (stack.lo..=stack.hi).contains(word);
     let moved = |word: usize| if on_stack(&word) { word.wrapping_sub(from).wrapping_add(to) } else { word };
     for at in (0..(stack.hi - from).min(COPIED)).step_by(size_of::<usize>()) {
-        // SAFETY: an aligned word of the goroutine's stack, which belongs to this thread, and one of the
-        // copy's memory, which has room for the stack, and which stays mapped: the thread that asked waits
-        // for us.
+        // SAFETY: an aligned word of the goroutine's stack, which stays as it is, and one of the
+        // copy's memory, as the caller says.
         unsafe {
             let word = ptr::with_exposed_provenance::<usize>(from + at).read_volatile();
             ptr::with_exposed_provenance_mut::<usize>(to + at).write_volatile(moved(word));
         }
     }
     regs.change(|word| *word = moved(*word));
-    // SAFETY: in state COPYING, the registers are this handler's alone.
-    unsafe { (*REQUEST.regs.get()).write(regs) };
-    true
+    Some(regs)
 }

@@ -8,13 +8,14 @@ use std::time::Duration;
 use gosched::metrics::{self, Value};
 use gosched::{Builder, dump_goroutines, go, proc, run, time, yield_now};
 
-use super::traceback::assert_part;
+use super::traceback::{assert_part, dump};
 use crate::harness::goroutines::dump_with_detached;
-use crate::harness::{Test, tests};
+use crate::harness::{Test, rounds, tests};
 
 tests! {
     a_dump_has_the_stacks_of_all
     a_dump_from_a_thread
+    #[slow] dumps_beside_many_that_allocate
     sigquit
     a_fatal_error
     schedtrace
@@ -90,6 +91,33 @@ fn a_dump_from_a_thread(test: Test) {
     process.env("GOMAXPROCS", "1").end().with("exit status: 0");
 }
 
+/// Those that wait for their turn hold locks of malloc's, which a dump needs, too.
+fn dumps_beside_many_that_allocate(test: Test) {
+    const MANY: usize = 40;
+
+    #[inline(never)]
+    fn allocates() {
+        while !OVER.load(Ordering::Relaxed) {
+            drop(black_box(vec![0_u8; black_box(100)]));
+        }
+    }
+    let process = test.process(|| {
+        run(|| {
+            let all: Vec<_> =
+                (0..MANY).map(|_| Builder::new().name("allocates").go(allocates).unwrap()).collect();
+            for _ in 0..rounds(50) {
+                let dump = dump();
+                // One that hasn't begun has no other name of a function.
+                let found = dump.split("\n\n").filter(|part| part.contains(" \"allocates\" ["));
+                assert_eq!(found.filter(|part| !part.contains("stack unavailable")).count(), MANY, "{dump}");
+            }
+            OVER.store(true, Ordering::Relaxed);
+            all.into_iter().for_each(|handle| handle.join().unwrap());
+        });
+    });
+    process.env("GOMAXPROCS", "2").end().with("exit status: 0");
+}
+
 fn sigquit(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -104,7 +132,7 @@ fn sigquit(test: Test) {
     assert_all_there(&ended.with("exit status: 2").stderr);
 }
 
-/// There, no lock is taken in order to have the stacks of those that wait for their turn: these are told of without.
+/// There, too, it has the stacks of those that wait for their turn, where nobody lets them go.
 fn a_fatal_error(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -117,6 +145,8 @@ fn a_fatal_error(test: Test) {
     let process = process.env("GODEBUG", "dieonpanic=1").env("GOTRACEBACK", "all").env("GOMAXPROCS", "1");
     let stderr = process.end().with("exit status: 2").stderr.clone();
     assert_eq!(stderr.matches("\" [running").count(), HOGS + 1, "{stderr}");
+    let computing = stderr.split("\n\n").filter(|part| part.contains(" \"computes\" [running"));
+    computing.for_each(|part| assert!(part.contains("::computes(...)\n"), "{part}"));
 }
 
 /// A report looks at one after the other. Where the machine is slow, the P may go from hand to hand

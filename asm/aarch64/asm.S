@@ -37,7 +37,7 @@
 // What is called in Rust: hidden too, or a shared object would have calls of its own
 // go through a table, and what is bound at the first call needs a thread's stack.
         .hidden gosched_badmcall, gosched_badmcall2, gosched_badsystemstack
-        .hidden gosched_systemstack_of_null
+        .hidden gosched_systemstack_of_null, gosched_mcall_of_null, gosched_gogo_of_null
         .hidden gosched_goexit0, gosched_begin_locals, gosched_end_locals
 
 #define MCALL_FRAME 176
@@ -97,8 +97,17 @@ END gosched_setg
 // which is 0, for the scheduler and for the G that runs next, and the G loads its own when
 // it goes on. So the common G, which never touched it, pays for a read, a store and a
 // compare, and no write of a control register.
+//
+// C's calls are looked at first, as in systemstack.
 FUNCTION gosched_mcall
         BTI_C
+        cbnz    x0, gosched_mcall_fn
+        b       gosched_mcall_of_null
+        .p2align 4
+        .globl  gosched_mcall_fn
+        .hidden gosched_mcall_fn
+        // A label, as gosched_systemstack_fn is.
+gosched_mcall_fn:
         stp     x29, x30, [sp, #-MCALL_FRAME]!
         .cfi_def_cfa_offset MCALL_FRAME
         .cfi_offset x29, -MCALL_FRAME
@@ -224,7 +233,7 @@ FUNCTION gosched_mcall_by_jump
         str     x1, [sp, #-16]!
         .cfi_def_cfa_offset 16
         .cfi_offset x30, -16
-        bl      gosched_mcall
+        bl      gosched_mcall_fn
         ldr     x16, [sp], #16
         .cfi_def_cfa_offset 0
         .cfi_register x30, x16
@@ -234,9 +243,12 @@ END gosched_mcall_by_jump
 // void gosched_gogo(G *gp): gosched_gogo_buf for C, which knows no Gobuf.
 FUNCTION gosched_gogo
         BTI_C
+        cbz     x0, .Lgogo_of_null
         .cfi_undefined x30
         add     x0, x0, #G_SCHED
         b       gosched_gogo_buf
+.Lgogo_of_null:
+        b       gosched_gogo_of_null
 END gosched_gogo
 
 // void gosched_gogo_buf(Gobuf *buf): resumes the G whose sched buf is, where it says. One
@@ -319,7 +331,7 @@ FUNCTION gosched_goexit
 .Lgoexit_ends:
         ADDRESS x0, gosched_goexit0
         mov     x30, xzr                        // where mcall's caller would be
-        b       gosched_mcall
+        b       gosched_mcall_fn
         // The same with what a thread does at its begin and at its end.
 .Lgoexit_own_locals:
         mov     x19, x0

@@ -37,7 +37,7 @@
 // What is called in Rust: hidden too, or a shared object would have calls of its own
 // go through a table, and what is bound at the first call needs a thread's stack.
         .hidden gosched_badmcall, gosched_badmcall2, gosched_badsystemstack
-        .hidden gosched_systemstack_of_null
+        .hidden gosched_systemstack_of_null, gosched_mcall_of_null, gosched_gogo_of_null
         .hidden gosched_goexit0, gosched_begin_locals, gosched_end_locals
 
 #define ARCH_SET_FS 0x1002
@@ -125,8 +125,18 @@ END gosched_setg
 // G loads its own when it goes on. So the common G, which never touched them, pays
 // for two stores and a compare, and no load of a control register (ldmxcsr and
 // fldcw would double the price of the switch).
+//
+// C's calls are looked at first, as in systemstack.
 FUNCTION gosched_mcall
         endbr64
+        testq   %rdi, %rdi
+        jne     gosched_mcall_fn
+        jmp     gosched_mcall_of_null
+        .p2align 4
+        .globl  gosched_mcall_fn
+        .hidden gosched_mcall_fn
+        // A label, as gosched_systemstack_fn is.
+gosched_mcall_fn:
         pushq   %rbp
         .cfi_def_cfa_offset 16
         .cfi_offset %rbp, -16
@@ -285,7 +295,7 @@ FUNCTION gosched_mcall_by_jump
         pushq   %rsi
         .cfi_def_cfa_offset 8
         .cfi_offset %rip, -8
-        callq   gosched_mcall
+        callq   gosched_mcall_fn
         popq    %rcx
         .cfi_def_cfa_offset 0
         .cfi_register %rip, %rcx
@@ -295,6 +305,8 @@ END gosched_mcall_by_jump
 // void gosched_gogo(G *gp): gosched_gogo_buf for C, which knows no Gobuf.
 FUNCTION gosched_gogo
         endbr64
+        testq   %rdi, %rdi
+        je      gosched_gogo_of_null
         .cfi_undefined %rip
         movq    G_STACKGUARD0(%rdi), %rcx
         addq    $G_SCHED, %rdi
@@ -436,7 +448,7 @@ FUNCTION gosched_goexit
 .Lgoexit_ends:
         leaq    gosched_goexit0(%rip), %rdi
         pushq   $0                              // where mcall's caller would be
-        jmp     gosched_mcall
+        jmp     gosched_mcall_fn
         // The same with what a thread does at its begin and at its end.
 .Lgoexit_own_locals:
         movq    %rdi, %rbx

@@ -57,6 +57,18 @@ extern "C" fn gosched_systemstack_of_null() -> ! {
     null("gosched_systemstack", "fn")
 }
 
+/// Where `gosched_mcall` goes on without a function.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_mcall_of_null() -> ! {
+    null("gosched_mcall", "fn")
+}
+
+/// Where `gosched_gogo` goes on without a goroutine.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_gogo_of_null() -> ! {
+    null("gosched_gogo", "g")
+}
+
 /// What C has passed by its address. NULL ends the process.
 ///
 /// # Safety

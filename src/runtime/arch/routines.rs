@@ -14,7 +14,7 @@ use crate::runtime::data::runtime2::G;
 // C knows some of these by types of its own.
 #[allow(clashing_extern_declarations)]
 unsafe extern "C" {
-    fn gosched_mcall(f: *const c_void);
+    fn gosched_mcall_fn(f: *const c_void);
     fn gosched_goexit();
     fn gosched_newproc(f: Option<Entry>, arg: *mut c_void);
     fn gosched_newcoro(c: *mut c_void, f: *const c_void, arg: *mut c_void);
@@ -62,7 +62,7 @@ pub(in crate::runtime) unsafe fn setg(gp: Option<&'static G>) {
 #[inline(always)]
 pub(crate) unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
     // SAFETY: on a goroutine, whose G `f` takes over, as the caller says; `f` has the type that mcall calls.
-    unsafe { gosched_mcall(f as *const c_void) }
+    unsafe { gosched_mcall_fn(f as *const c_void) }
 }
 
 /// Calls `f(arg)` on g0's stack. Go's `systemstack`, without a closure.

@@ -226,8 +226,8 @@ pub(in crate::runtime) fn update_maxprocs_off() -> bool {
 /// Reads `GODEBUG`, `name=value` pairs separated by commas, and `GOTRACEBACK`. Unknown names, and values that
 /// are neither numbers nor a word that the setting has, are ignored, as in Go. Go's `parsedebugvars`.
 pub(in crate::runtime) fn parsedebugvars() {
+    // One setting that isn't text, as a path needn't be, says nothing of the others.
     let godebug = env::var_os("GODEBUG").unwrap_or_default();
-    // A path among them may be no text.
     let godebug = godebug.to_string_lossy();
     for (name, value) in godebug.split(',').filter_map(|pair| pair.split_once('=')) {
         let setting = SETTINGS.iter().find(|setting| setting.name == name);
@@ -244,9 +244,9 @@ pub(in crate::runtime) fn parsedebugvars() {
 /// The value of a setting of `GODEBUG` that is a path.
 pub(in crate::runtime) fn path_setting(name: &str) -> Option<PathBuf> {
     let godebug = env::var_os("GODEBUG")?;
-    let mut pairs = godebug.as_bytes().split(|&byte| byte == b',');
-    let path = pairs.find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
-    Some(OsStr::from_bytes(path).into())
+    let mut settings = godebug.as_bytes().split(|&byte| byte == b',');
+    let path = settings.find_map(|setting| setting.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(PathBuf::from(OsStr::from_bytes(path)))
 }
 
 /// How much a report of a fatal error prints, and how much of each goroutine

@@ -91,9 +91,14 @@ pub(in crate::runtime) fn set_last_words(f: fn()) {
     LAST_WORDS.get_or_init(|| f);
 }
 
+/// Does what is to be done when there is an error like that.
+pub(in crate::runtime) fn say_last_words() {
+    LAST_WORDS.get().inspect(|f| f());
+}
+
 /// Ends the process after a report: with a core dump if `GOTRACEBACK` asks for one.
 pub(in crate::runtime) fn end() -> ! {
-    LAST_WORDS.get().inspect(|f| f());
+    say_last_words();
     if gotraceback().crash {
         crash()
     }

@@ -54,7 +54,8 @@ static BUDGET: AtomicIsize = AtomicIsize::new(0);
 
 /// Finds out how guards are made here. Fails if `GOSCHED_GUARD` asks for guard regions and there are none.
 pub(super) fn init() -> io::Result<()> {
-    let setting = std::env::var("GOSCHED_GUARD").unwrap_or_default();
+    let setting = std::env::var_os("GOSCHED_GUARD").unwrap_or_default();
+    let setting = setting.to_string_lossy();
     let has = |word| setting.split(',').any(|w| w == word);
     // LeakSanitizer reads what is mapped, and doesn't know of guard regions.
     let regions = !has("mprotect") && !SANITIZED && regions_work();

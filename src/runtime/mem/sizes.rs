@@ -154,7 +154,6 @@ pub(in crate::runtime) fn set_default_room(size: usize) -> io::Result<()> {
 /// Sets the default room if the environment says what it is to be. Fails if it says what can't be.
 pub(super) fn init() -> io::Result<()> {
     let Some(size) = env::var_os("GOSCHED_STACK_SIZE") else { return Ok(()) };
-    // What isn't text is no number, either.
     let size = size.to_string_lossy();
     size.parse().ok().and_then(|size| set_default_room(size).ok()).ok_or_else(|| {
         let error = format!("GOSCHED_STACK_SIZE={size}: it takes a number of bytes, at most 1 GiB");

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
 use crate::runtime::base::debug::deadlock;
-use crate::runtime::base::fatal::fatal;
+use crate::runtime::base::fatal::{fatal, say_last_words};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::report::dump::dump_goroutines;
 
@@ -107,6 +107,7 @@ pub(in crate::runtime) fn tell(why: &str) {
     // line above has to do.
     let stacks = || {
         let _ = dump_goroutines(&mut io::stderr());
+        say_last_words();
     };
     let _ = thread::Builder::new().name("gosched-report".to_owned()).spawn(stacks);
 }

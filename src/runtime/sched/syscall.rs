@@ -173,15 +173,15 @@ extern "C" fn gosched_entersyscallblock_from(pc: usize, sp: usize, bp: usize) {
     let mp = getm();
     let held = hold(mp);
     let Some(gp) = mp.curg.get() else { throw("entersyscallblock: no g") };
+    // Only it can start the world, so nobody could have its P meanwhile.
+    if sched().gcwaiting.load(Ordering::SeqCst) && !mp.preemptoff.get().is_null() {
+        throw("entersyscallblock: a goroutine blocks while the world is stopped, by itself");
+    }
     trace(|| Event::GoSysCall(gp));
     begin(gp, pc, sp);
     save(gp, pc, sp, bp);
     casgstatus(gp, GRUNNING, GSYSCALL);
     match held.p() {
-        // The P isn't anybody else's to run goroutines on.
-        Some(pp) if pp.status.load(Ordering::Relaxed) == PGCSTOP => {
-            throw("entersyscallblock: the world is stopped");
-        }
         Some(pp) => {
             mp.syscalltick.set(pp.syscalltick.load(Ordering::Relaxed));
             tick(pp);

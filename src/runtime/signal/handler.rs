@@ -205,20 +205,19 @@ fn guard_hit(mp: &M, gp: &'static G, addr: usize, context: &mut libc::ucontext_t
 /// In a handler of that signal, with its arguments.
 unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let Some(i) = HANDLED.iter().position(|&handled| handled == sig) else {
-        // The program doesn't want the signal any more, and its former action is back.
-        // SAFETY: `info` is our handler's.
+        // The program doesn't want the signal any more, and its former action is back. So the signal is sent
+        // once more, for that.
+        // SAFETY: the kernel's, as the caller says.
         unsafe { send_again(sig, info) };
         return;
     };
-    // SAFETY: the kernel's, for our handler. A signal that a process has sent has a code of 0 or
-    // less.
-    let sent = unsafe { (*info).si_code <= 0 };
     // SAFETY: initsig wrote it before it installed our handler, and nobody has written to it since.
     let previous = unsafe { (*PREVIOUS.0.get())[i].assume_init_ref() };
     match previous.sa_sigaction {
         // By default a SIGURG is ignored.
         libc::SIG_DFL | libc::SIG_IGN if sig == SIG_PREEMPT => {}
-        libc::SIG_IGN if sent => {}
+        // SAFETY: the kernel's, as the caller says.
+        libc::SIG_IGN if unsafe { was_sent(&*info) } => {}
         libc::SIG_DFL | libc::SIG_IGN => {
             // The kernel doesn't let a fault be ignored either. It happens again when our handler returns,
             // and finds the default action.
@@ -227,7 +226,8 @@ unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
                 let mut default: libc::sigaction = std::mem::zeroed();
                 default.sa_sigaction = libc::SIG_DFL;
                 libc::sigaction(sig, &default, ptr::null_mut());
-                if sent {
+                if was_sent(&*info) {
+                    // No instruction has failed that would fail again.
                     send_again(sig, info);
                 }
             }
@@ -237,24 +237,32 @@ unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
             // SA_SIGINFO takes the first argument only, and the ABI lets it be passed more.
             let handler = unsafe { std::mem::transmute::<usize, Handler>(handler) };
             handler(sig, info, context);
-            // std's leaves a fault that it knows nothing of to the default action, too.
-            if sent && FAULTS.contains(&sig) && getsig(sig).is_ok_and(|now| now.sa_sigaction == libc::SIG_DFL)
-            {
-                // SAFETY: `info` is our handler's.
-                unsafe { send_again(sig, info) };
+            // std's handler sets the default action for what it doesn't know, and expects the fault
+            // to happen again.
+            let is_default = || getsig(sig).is_ok_and(|now| now.sa_sigaction == libc::SIG_DFL);
+            // SAFETY: as above.
+            unsafe {
+                if FAULTS.contains(&sig) && was_sent(&*info) && is_default() {
+                    send_again(sig, info);
+                }
             }
         }
     }
 }
 
-/// Sends a signal to this thread once more, for the action that it has now: it is blocked until our
-/// handler returns.
+/// Whether a process has sent the signal, itself for example (`raise`), and no instruction has
+/// failed.
+fn was_sent(info: &libc::siginfo_t) -> bool {
+    info.si_code <= 0
+}
+
+/// Sends this thread the signal once more: it is blocked until our handler returns.
 ///
 /// # Safety
-/// `info` is what the kernel has passed to our handler of that signal.
+/// In a handler of that signal, with its argument.
 unsafe fn send_again(sig: c_int, info: *mut libc::siginfo_t) {
-    // SAFETY: the kernel reads `info`; this thread exists. Where a sandbox refuses that, any thread
-    // of the process may get the signal.
+    // SAFETY: the kernel reads `info`, which is our handler's; this thread exists. Where a sandbox
+    // refuses that, any thread of the process may get the signal.
     unsafe {
         if libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), gettid(), sig, info) != 0 {
             libc::kill(libc::getpid(), sig);

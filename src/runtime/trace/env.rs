@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::runtime::base::debug::{path_setting, patience};
@@ -24,6 +24,9 @@ const PATIENCE_NS: i64 = 2_000_000_000;
 
 /// Where the last seconds are written, if the process ends with an error.
 static CRASH: OnceLock<PathBuf> = OnceLock::new();
+
+/// How often that was done: a deadlock may be reported before the process ends.
+static WRITTEN: AtomicU32 = AtomicU32::new(0);
 
 /// While this lives, what happens is written to the file that the environment names.
 pub(in crate::runtime) struct Traced;
@@ -78,12 +81,20 @@ fn recording_when_free() -> Option<io::Result<Recording>> {
 /// Writes what the flight recorder has.
 fn write_crash() {
     let Some(path) = CRASH.get() else { return };
+    // What led to a deadlock isn't in the recording any more when the process ends later: that has
+    // a file of its own.
+    let mut path = path.clone().into_os_string();
+    match WRITTEN.fetch_add(1, Ordering::Relaxed) {
+        0 => {}
+        before => path.push(format!(".{}", before + 1)),
+    }
+    let path = PathBuf::from(path);
     let recording = recording_when_free();
     let Some(recording) = recording else {
         eprintln!("gosched: GODEBUG=tracecrash: the trace's writer is busy");
         return;
     };
-    let written = recording.and_then(|recording| recording.write_to(&mut File::create(path)?));
+    let written = recording.and_then(|recording| recording.write_to(&mut File::create(&path)?));
     if done("tracecrash", written.map(drop)) {
         eprintln!("the trace of the last seconds is in {}", path.display());
     }

@@ -23,6 +23,7 @@ tests! {
     nothing_waits_on_the_schedulers_stack
     no_timer_is_set_where_there_is_no_p
     a_note_needs_a_goroutine
+    switches_of_null
     a_mode_is_a_mode
     signals_have_one_receiver
     signals_have_one_receiver_of_rust
@@ -317,6 +318,23 @@ fn a_note_needs_a_goroutine(test: Test) {
     });
     let says = "fatal error: gosched_notetsleepg called on a thread that isn't a goroutine's: only a goroutine can sleep";
     process.end().with("exit status: 2").says(says);
+}
+
+fn switches_of_null(test: Test) {
+    unsafe extern "C" fn gogo(_: *mut c_void) {
+        // SAFETY: ends the process.
+        unsafe { gosched_gogo(ptr::null_mut()) }
+    }
+    let process = test.process(|| {
+        let of_gogo = std::env::var_os("GOGO").is_some();
+        // SAFETY: each ends the process.
+        run(|| unsafe {
+            if of_gogo { gosched_systemstack(Some(gogo), ptr::null_mut()) } else { gosched_mcall(None) }
+        });
+    });
+    process.end().with("exit status: 2").says("fatal error: gosched_mcall: fn is NULL\n");
+    let process = test.process(|| ());
+    process.env("GOGO", "1").end().with("exit status: 2").says("fatal error: gosched_gogo: g is NULL\n");
 }
 
 fn a_mode_is_a_mode(test: Test) {

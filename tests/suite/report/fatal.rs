@@ -5,12 +5,12 @@ use std::ffi::{c_int, c_void};
 use std::hint::black_box;
 use std::os::unix::thread::JoinHandleExt;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use gosched::proc::Coro;
-use gosched::runtime2::{G, GRUNNABLE, GSCANWAITING, GWAITING, TraceBlockReason, WaitReason};
+use gosched::runtime2::{G, GRUNNABLE, GSCANWAITING, GWAITING, Note, TraceBlockReason, WaitReason};
 use gosched::sync::Mutex;
 use gosched::{go, lock_os_thread, proc, run, yield_now};
 
@@ -40,6 +40,7 @@ tests! {
     panic_while_panicking
     stopping_a_stopped_world
     parking_in_a_stopped_world
+    sleeping_on_a_note_in_a_stopped_world
 }
 
 impl Ended {
@@ -342,3 +343,21 @@ fn parking_in_a_stopped_world(test: Test) {
     });
     process.end().fatal("gcstopm: a goroutine parks while the world is stopped, by itself");
 }
+
+fn sleeping_on_a_note_in_a_stopped_world(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            static NOTE: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
+
+            let _stopped = stop_the_world();
+            // SAFETY: on a goroutine; the note stays.
+            unsafe { proc::notetsleepg(&NOTE.0, 1) };
+        });
+    });
+    process.end().fatal("entersyscallblock: a goroutine blocks while the world is stopped, by itself");
+}
+
+struct SharedNote(Note);
+
+// SAFETY: it is an atomic.
+unsafe impl Sync for SharedNote {}

@@ -1,21 +1,20 @@
 //! Stopping the world, running something on every P, changing how many there are.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use gosched::chan::bounded;
 use gosched::proc::{self, StwReason};
-use gosched::runtime2::{Note, P, WaitReason};
+use gosched::runtime2::{P, WaitReason};
 use gosched::{go, gomaxprocs, run, set_gomaxprocs, yield_now};
 
-use crate::harness::{Test, rounds, tests};
+use crate::harness::{rounds, tests};
 
 tests! {
     nobody_runs_in_a_stopped_world
     several_stop_the_world
-    a_note_in_a_stopped_world_is_an_error
     every_p_runs_the_function
     gomaxprocs_changes_while_goroutines_run
     user_goroutines_wait_while_they_are_disabled
@@ -80,22 +79,6 @@ fn nobody_runs_in_a_stopped_world() {
         }
         counting.end();
     });
-}
-
-/// What waits outside of the scheduler gives its P away, and that of a stopped world is the
-/// stopper's.
-fn a_note_in_a_stopped_world_is_an_error(test: Test) {
-    static NOTE: Note = Note { key: AtomicU32::new(0) };
-    let process = test.process(|| {
-        run(|| {
-            // SAFETY: on a goroutine; nobody else uses the note.
-            unsafe {
-                let _world = proc::stop_the_world(StwReason::Unknown);
-                proc::notetsleepg(&NOTE, -1);
-            }
-        });
-    });
-    process.end().with("exit status: 2").says("fatal error: entersyscallblock: the world is stopped\n");
 }
 
 fn several_stop_the_world() {

@@ -38,6 +38,7 @@ tests! {
     a_program_is_traced_that_knows_nothing_of_it
     a_schedule_that_fails_is_traced
     what_was_recorded_before_the_end_is_there
+    what_was_recorded_before_a_deadlock_stays
 }
 
 /// In a process of its own: there can be one trace in each.
@@ -510,6 +511,48 @@ fn what_was_recorded_before_the_end_is_there(test: Test) {
         reader::read(&trace).unwrap();
         assert!(contains(&trace, b"just before"));
     }
+}
+
+/// What led to a deadlock that is only reported stays when the process ends later.
+fn what_was_recorded_before_a_deadlock_stays(test: Test) {
+    let path = path("deadlock");
+    let second = path.with_extension("trace.2");
+    let process = test.process(|| {
+        let first = path_of_crash();
+        run(|| {
+            // A thread of the program's, which may wake the goroutine: so the deadlock isn't
+            // certain.
+            let (tx, rx) = gosched::chan::bounded::<()>(0);
+            std::thread::spawn(move || {
+                while !reader_accepts(&first) {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                tx.send(())
+            });
+            gosched::Builder::new().name("just before").go(yield_now).unwrap().join().unwrap();
+            rx.recv().unwrap();
+            gosched::proc::throw("on purpose");
+        });
+    });
+    let settings = format!("period=10,tracecrash={}", path.display());
+    let ended = process.env("GODEBUG", &settings).end();
+    ended.with("exit status: 2").says(&format!("the trace of the last seconds is in {}\n", second.display()));
+    for path in [path, second] {
+        let trace = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        reader::read(&trace).unwrap();
+    }
+}
+
+/// The file that this process writes its last seconds to.
+fn path_of_crash() -> std::path::PathBuf {
+    let godebug = env::var("GODEBUG").unwrap();
+    godebug.split_once("tracecrash=").unwrap().1.into()
+}
+
+/// Whether there is a whole trace.
+fn reader_accepts(path: &std::path::Path) -> bool {
+    fs::read(path).is_ok_and(|trace| reader::read(&trace).is_ok_and(|events| !events.is_empty()))
 }
 
 fn overflow(depth: usize) -> usize {

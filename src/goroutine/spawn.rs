@@ -69,10 +69,11 @@ where
 /// | 1 MiB | 8.4 KiB | 2.0 KiB | 1,040 KiB |
 /// | 2 MiB | 8.4 KiB | 4.0 KiB | 2,068 KiB |
 ///
-/// A process that has called `mlockall` with `MCL_FUTURE` pays for the whole stack: the kernel fills
-/// it when it is reserved, and 2,000 goroutines of 256 KiB take 526 MiB. With `MCL_ONFAULT` besides,
-/// they take 17 MiB, as without `mlockall`. In both cases the kernel has no guard regions for the
-/// process, and each goroutine takes two mappings, of which there are 65,530 (`vm.max_map_count`).
+/// A process that has called `mlockall` with `MCL_FUTURE` pays for the whole stack: the kernel
+/// fills it when it is reserved, and 2,000 goroutines of 256 KiB take 526 MiB. With `MCL_ONFAULT`
+/// besides, they take 17 MiB, as without `mlockall`. In both cases the kernel has no guard regions
+/// for the process, and each goroutine takes two mappings, of which there are 65,530
+/// (`vm.max_map_count`).
 ///
 /// ```
 /// gosched::set_default_stack_size(8 << 20).expect("it comes before `run`");

@@ -1,5 +1,6 @@
-//! How late a ticker of 5 ms is beside a loop of each operation, at one and at two P's, for a second each:
-//! `lateness [PART-OF-A-NAME ...]`. `benches/go/lateness` is the same on Go's own runtime.
+//! How late a ticker of 5 ms is beside a loop of each operation, at one and at two P's, for a
+//! second each: `lateness [PART-OF-A-NAME ...]`. `benches/go/lateness` is the same on Go's own
+//! runtime.
 
 use std::cell::Cell;
 use std::env;

@@ -148,9 +148,9 @@ pub(super) fn advance(due: &mut Vec<Taken>) -> bool {
     true
 }
 
-/// Whether somebody may be woken by the timer, whose heap is locked. A timer feeds a channel in vain
-/// where nobody waits: in Go it is in no heap then. Such a ticker would have the clock go on for
-/// ever, and hide a deadlock.
+/// Whether somebody may be woken by the timer, whose heap is locked. A timer feeds a channel in
+/// vain where nobody waits: in Go it is in no heap then. Such a ticker would have the clock go on
+/// for ever, and hide a deadlock.
 fn may_wake(t: &Timer) -> bool {
     let when = match t.status.load(Ordering::Acquire) {
         TIMER_DELETED | TIMER_DROPPED => return false,

@@ -240,10 +240,12 @@ impl Glibc {
     /// # Safety
     /// As [`run_destructors`](Self::run_destructors).
     unsafe fn end_of_libc(&self, pthread: *mut u8) {
-        // SAFETY: the first call returns an error that nobody has asked for, and the second frees
-        // it. The resolver's state is this thread's own.
+        let error =
+            |offset| ptr::with_exposed_provenance::<usize>(thread_pointer().wrapping_add_signed(offset));
+        // SAFETY: the word is this thread's. The first call returns an error that nobody has asked
+        // for, and the second frees it. The resolver's state is this thread's own.
         unsafe {
-            if !libc::dlerror().is_null() {
+            if self.dl_error.is_none_or(|offset| error(offset).read() != 0) && !libc::dlerror().is_null() {
                 libc::dlerror();
             }
             if let Some(Resolver { offset, close, .. }) = self.resolver {

@@ -25,6 +25,9 @@ pub(super) struct Glibc {
     /// Where the resolver's state is; none if that isn't known: then all goroutines have the
     /// program's.
     pub(super) resolver: Option<Resolver>,
+    /// From the thread pointer to the word that is null if `dlopen` and the like have left no
+    /// error; none if that isn't known.
+    pub(super) dl_error: Option<isize>,
     /// Makes the TLS block of a thread, in memory that it is given; null without memory.
     pub(super) allocate_tls: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
     /// Frees what `allocate_tls` has allocated, but for the memory that it was given.
@@ -85,7 +88,7 @@ impl Resolver {
             // SAFETY: this thread's word, and its number, which is the address of its `struct
             // pthread`.
             let (state, pthread) = unsafe { (word.read(), libc::pthread_self() as usize) };
-            Some((word.addr().wrapping_sub(thread_pointer()) as isize, state.checked_sub(pthread)?))
+            Some((from_thread_pointer(word.cast()), state.checked_sub(pthread)?))
         };
         let close = symbol(c"__res_nclose").ok()?;
         let thread = thread::Builder::new().stack_size(64 << 10).spawn(look).ok()?;
@@ -154,6 +157,7 @@ impl Glibc {
                 modules: modules(static_size).0,
                 generation: None,
                 resolver: None,
+                dl_error: symbol(c"__libc_dlerror_result").ok().map(from_thread_pointer),
             };
             glibc.plausible().map(|glibc| Glibc { resolver: Resolver::find(glibc.sizeof_pthread), ..glibc })
         }
@@ -190,6 +194,11 @@ fn symbol(name: &CStr) -> Result<*mut c_void, String> {
     // SAFETY: the name is a C string.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if found.is_null() { Err(format!("this C library has no {}", name.to_string_lossy())) } else { Ok(found) }
+}
+
+/// How far this thread's variable is from its thread pointer, as it is in every thread.
+fn from_thread_pointer(variable: *mut c_void) -> isize {
+    variable.addr().wrapping_sub(thread_pointer()) as isize
 }
 
 /// The offset of a field that glibc describes for debuggers, by its size in bits, how many there are, and its

@@ -140,8 +140,13 @@ fn calls_of_one_run() -> Vec<(String, u32)> {
 
 fn main() -> ExitCode {
     let counts = calls();
-    let named = |call: &Call| env::args().skip(1).all(|name| name.starts_with('-') || name == call.name);
-    let swept: Vec<&Call> = CALLS.iter().filter(|call| named(call)).collect();
+    let names: Vec<String> = env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
+    if let Some(name) = names.iter().find(|name| CALLS.iter().all(|call| call.name != *name)) {
+        println!("FAILED: there is no call {name} to sweep");
+        return ExitCode::FAILURE;
+    }
+    let named = |call: &&Call| names.is_empty() || names.iter().any(|name| name == call.name);
+    let swept: Vec<&Call> = CALLS.iter().filter(named).collect();
     let mut failed = false;
     for call in &swept {
         let count = counts.get(call.name).copied().unwrap_or(0);

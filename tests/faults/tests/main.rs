@@ -4,7 +4,8 @@ mod common;
 
 use common::{EVER, Ended, Fault, end, program};
 
-/// How many threads the runtime makes to start. Without the second or the third it doesn't start, and says so.
+/// How many threads the runtime makes to start. Without the second or the third it doesn't start,
+/// and says so.
 const START: u32 = 3;
 
 /// The kernel says that it compares returns with a shadow stack: nothing is started, and the error says what to do.

@@ -25,13 +25,14 @@ use crate::runtime::lock::{assert_lock_held, lock, unlock};
 use crate::runtime::m::checkdead::{checkdead, running};
 use crate::runtime::m::count::mcount;
 use crate::runtime::m::spinning::Spinning;
+use crate::runtime::m::stall::slices_begun;
 use crate::runtime::m::startm::startm;
 use crate::runtime::m::turn::serve_turns;
 use crate::runtime::netpoll::epoll::netpoll_break;
 use crate::runtime::netpoll::{netpoll_any_waiters, netpollinited};
 use crate::runtime::p::globrunq::globrunqputbatch;
 use crate::runtime::p::idle::{pidleget, pidleput};
-use crate::runtime::p::procs::{gomaxprocs, procs, time_sleep_until};
+use crate::runtime::p::procs::{gomaxprocs, time_sleep_until};
 use crate::runtime::p::runq::runqdrain;
 use crate::runtime::p::stop::stopped_for_another;
 use crate::runtime::p::sysmon_sleep::wake_sysmon;
@@ -135,9 +136,7 @@ fn end_if_all_stands_still() {
     static SLICES: AtomicU32 = AtomicU32::new(0);
     // When SLICES was first seen to be what it is, while goroutines were ready; or 0.
     static SINCE: AtomicI64 = AtomicI64::new(0);
-    let now = nanotime();
-    let slices = procs().allp.iter().map(|pp| pp.schedtick.load(Ordering::Relaxed));
-    let slices = slices.fold(0, u32::wrapping_add);
+    let (now, slices) = (nanotime(), slices_begun());
     let ready = sched().runqsize.load(Ordering::Relaxed) != 0 || time_sleep_until() <= now;
     let since = SINCE.load(Ordering::Relaxed);
     if !thread_wanted() || !ready || SLICES.swap(slices, Ordering::Relaxed) != slices {

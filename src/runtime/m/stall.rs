@@ -32,12 +32,7 @@ pub(super) struct Stall {
 impl Stall {
     /// Begins to watch.
     pub(super) fn new() -> Self {
-        let slices = procs().allp.iter().map(|pp| pp.schedtick.load(Ordering::Relaxed));
-        Stall {
-            slices: slices.fold(0, u32::wrapping_add),
-            rounds: sched().ext.turns.rounds.load(Ordering::Relaxed),
-            stood: 0,
-        }
+        Stall { slices: slices_begun(), rounds: sched().ext.turns.rounds.load(Ordering::Relaxed), stood: 0 }
     }
 
     /// Looks once more: if no time slice has begun on any P since the last look, and none is about to, how many of
@@ -52,6 +47,11 @@ impl Stall {
         *self = Stall { stood: if stands { self.stood + 1 } else { 0 }, ..now };
         places(self.stood)
     }
+}
+
+/// How many time slices have begun, on all P's.
+pub(super) fn slices_begun() -> u32 {
+    procs().allp.iter().map(|pp| pp.schedtick.load(Ordering::Relaxed)).fold(0, u32::wrapping_add)
 }
 
 /// How many may go on after `looks` in succession, or when they were asked that often, in vain.

@@ -68,19 +68,24 @@ fn a_goroutine_that_parks_while_it_panics_keeps_its_thread() {
     });
 }
 
+/// Catches a panic that parks in a drop, and lets others run.
+fn catch_one_that_parks() {
+    let (waker, wake) = bounded::<()>(0);
+    let (seen, _saw) = bounded(1);
+    go(move || drop(waker));
+    let parks = ParksInDrop { wake, seen };
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        let _parks = parks;
+        resume_unwind(Box::new(()))
+    }));
+    assert!(caught.is_err());
+    yield_now();
+}
+
 fn a_caught_panic_frees_the_thread() {
     run(|| {
         let handle = go(|| {
-            let (waker, wake) = bounded::<()>(0);
-            let (seen, _saw) = bounded(1);
-            go(move || drop(waker));
-            let parks = ParksInDrop { wake, seen };
-            let caught = catch_unwind(AssertUnwindSafe(|| {
-                let _parks = parks;
-                resume_unwind(Box::new(()))
-            }));
-            assert!(caught.is_err());
-            yield_now();
+            catch_one_that_parks();
             assert!(!thread::panicking());
             // SAFETY: on a goroutine.
             unsafe { proc::locked_os_thread() }
@@ -94,16 +99,7 @@ fn a_caught_panic_leaves_the_programs_lock() {
     run_lean(|| {
         go(|| {
             let lock = lock_os_thread();
-            let (waker, wake) = bounded::<()>(0);
-            let (seen, _saw) = bounded(1);
-            go(move || drop(waker));
-            let parks = ParksInDrop { wake, seen };
-            let caught = catch_unwind(AssertUnwindSafe(|| {
-                let _parks = parks;
-                resume_unwind(Box::new(()))
-            }));
-            assert!(caught.is_err());
-            yield_now();
+            catch_one_that_parks();
             // SAFETY: on a goroutine.
             assert!(unsafe { proc::locked_os_thread() });
             drop(lock);

@@ -347,17 +347,12 @@ fn parking_in_a_stopped_world(test: Test) {
 fn sleeping_on_a_note_in_a_stopped_world(test: Test) {
     let process = test.process(|| {
         run(|| {
-            static NOTE: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
+            static NOTE: Note = Note { key: AtomicU32::new(0) };
 
             let _stopped = stop_the_world();
             // SAFETY: on a goroutine; the note stays.
-            unsafe { proc::notetsleepg(&NOTE.0, 1) };
+            unsafe { proc::notetsleepg(&NOTE, 1) };
         });
     });
     process.end().fatal("entersyscallblock: a goroutine blocks while the world is stopped, by itself");
 }
-
-struct SharedNote(Note);
-
-// SAFETY: it is an atomic.
-unsafe impl Sync for SharedNote {}

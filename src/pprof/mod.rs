@@ -63,9 +63,9 @@ pub use profile::Profile;
 /// `runtime.SetBlockProfileRate`.
 ///
 /// A wait is one for a channel, in a [`select!`](crate::select!), of [`sync`](crate::sync), or for
-/// a goroutine's end; not one for the network or a time. It is told of when it is over, with the
-/// stack of who has waited. What is told of costs some microseconds, and what isn't, that the time
-/// is asked for twice.
+/// a goroutine's end; not one for the network or a time. A wait is recorded when it is over, with
+/// the stack of the goroutine that waited. A recorded wait costs some microseconds, and any other
+/// wait two readings of the clock.
 ///
 /// ```
 /// use gosched::pprof::set_block_profile_rate;

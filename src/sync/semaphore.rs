@@ -17,9 +17,10 @@ use crate::sync::SemaphorePermit;
 /// A number of permits, which goroutines take and give back: Go's
 /// `golang.org/x/sync/semaphore`, with tokio's names.
 ///
-/// Who waits is served in order: one that wants many isn't starved by others that want few. One
-/// that wants more than there are in all, free or taken, waits for ever and holds up nobody, as in
-/// Go, until [permits are added](Self::add_permits): then more may come, and each keeps its place.
+/// Requests are served in order: a request for many permits isn't starved by requests for few. A
+/// request for more permits than there are in all, free or taken, waits for ever and holds up
+/// nobody, as in Go. Once [permits are added](Self::add_permits) more may follow, and each request
+/// keeps its place.
 ///
 /// ```
 /// use gosched::sync::Semaphore;
@@ -147,7 +148,7 @@ impl Semaphore {
         next
     }
 
-    /// Takes `n` permits if there are so many and nobody waits for its turn. The lock is held.
+    /// Takes `n` permits if `n` are free and no request waits for its turn. The lock is held.
     fn take(&self, n: usize) -> bool {
         let free = self.permits.get() >= n && self.first_in_turn().is_none();
         if free {
@@ -273,7 +274,7 @@ impl Semaphore {
         self.try_acquire_many(1)
     }
 
-    /// Takes `n` permits at once if there are so many and nobody waits for its turn.
+    /// Takes `n` permits at once if `n` are free and no request waits for its turn.
     ///
     /// ```
     /// use gosched::sync::Semaphore;

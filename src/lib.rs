@@ -219,6 +219,8 @@ pub use goroutine::{
     set_gomaxprocs, set_max_detached, set_panic_mode, try_goid, yield_now,
 };
 pub use raw::{netpoll, proc, sema, sigqueue};
+#[cfg(feature = "std")]
+pub use runtime::park_std_waits;
 pub use runtime::{
     DeadlockMode, Traceback, dump_goroutines, metrics, runtime2, set_deadlock_mode, set_traceback,
 };

@@ -13,7 +13,7 @@
 //! | `trace` | the execution trace: records, their order, Go's format |
 //! | `report` | fatal errors, stacks of goroutines, schedtrace, metrics |
 //! | `world` | all P's at once: stop and start, `forEachP`, `suspendG`, `procresize` |
-//! | `chan`, `sema`, `pollwait` | what goroutines wait for: channels without types, semaphores, descriptors |
+//! | `chan`, `sema`, `pollwait`, `stdpark` | what goroutines wait for: channels without types, semaphores, descriptors; what std waits for |
 //! | `time`, `stack`, `signal` | timers that are set; stacks that move; the signal handler |
 //! | `sched` | `schedule`, `findRunnable`, park, ready, system calls, coroutines |
 //! | `explore` | an exploration: who goes on next, and its clock |
@@ -102,6 +102,8 @@ mod sema;
 mod signal;
 mod stack;
 mod start;
+#[cfg(feature = "std")]
+mod stdpark;
 mod time;
 mod tls;
 mod trace;
@@ -136,6 +138,8 @@ pub use report::metrics;
 pub use report::schedtrace::schedtrace;
 pub use sema::notify_list::NotifyList;
 pub use stack::frame_map::{Frame, FrameMap, FrameMapRegistration, register_frame_map};
+#[cfg(feature = "std")]
+pub use stdpark::live::park_std_waits;
 pub use world::stw::{StwReason, WorldStop};
 pub use world::suspend::SuspendGState;
 

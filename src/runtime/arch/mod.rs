@@ -22,6 +22,7 @@
 //! | `mod.rs` | `systemstack`, and `systemstack_scannable` |
 //! | `routines.rs` | what is called alike on both: `mcall`, `setg`, `mstart`, `asmcgocall`, `procyield` |
 //! | `sanitizer.rs` | what AddressSanitizer and ThreadSanitizer are told, but for the switches; Go's `race.go`, `asan.go` |
+//! | `syscall.rs` | `syscall!`: how the kernel is called |
 //! | `offsets.rs` | `asm/offsets.h` against the structs |
 //! | `x86_64/` | `getg`, `gogo`, `mcall_by_jump`, where callee-saved registers are; signals |
 //! | `aarch64/` | the same |
@@ -31,6 +32,7 @@ mod aarch64;
 mod offsets;
 mod routines;
 pub(in crate::runtime) mod sanitizer;
+pub(in crate::runtime) mod syscall;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 

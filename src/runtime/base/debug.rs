@@ -61,10 +61,11 @@ static SCHED_TRACE: Setting = Setting::new("schedtrace", 0);
 static STACK_FORCE_MOVE: Setting = Setting::new("stackforcemove", 0);
 static STACK_KEEP: Setting = Setting::new("stackkeep", 1);
 static STACK_VERIFY: Setting = Setting::new("stackverify", 0);
+static STD_PARK: Setting = Setting::new("stdpark", 1);
 static TRACEBACK_ANCESTORS: Setting = Setting::new("tracebackancestors", 0);
 static UPDATE_MAXPROCS: Setting = Setting::new("updatemaxprocs", 1);
 
-static SETTINGS: [&Setting; 19] = [
+static SETTINGS: [&Setting; 20] = [
     &ASYNC_PREEMPT_OFF,
     &BUSY_POLL,
     &CONTAINER_MAXPROCS,
@@ -82,6 +83,7 @@ static SETTINGS: [&Setting; 19] = [
     &STACK_FORCE_MOVE,
     &STACK_KEEP,
     &STACK_VERIFY,
+    &STD_PARK,
     &TRACEBACK_ANCESTORS,
     &UPDATE_MAXPROCS,
 ];
@@ -209,6 +211,12 @@ pub(in crate::runtime) fn stack_keep_off() -> bool {
 /// Whether each move of a stack ends with a search for words that still point into the old one.
 pub(in crate::runtime) fn stack_verify() -> bool {
     STACK_VERIFY.get() > 0
+}
+
+/// Whether waits of std's block their threads, whatever the program says.
+#[cfg(feature = "std")]
+pub(in crate::runtime) fn std_park_off() -> bool {
+    STD_PARK.get() == 0
 }
 
 /// How many ancestors of a goroutine are kept: its maker, the maker's maker, and so on. Go's

@@ -1,10 +1,12 @@
 //! Ending the process for a broken invariant or an error of the program: Go's `throw` and `fatal`.
 
 use std::fmt;
+use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::runtime::arch::sanitizer::process_ends;
+use crate::runtime::arch::syscall::sigaction;
 use crate::runtime::arch::{Regs, systemstack};
 use crate::runtime::base::debug::gotraceback;
 use crate::runtime::base::print::eprintln;
@@ -107,9 +109,10 @@ pub(in crate::runtime) fn end() -> ! {
 
 /// Ends the process with a core dump. Go's `crash`.
 fn crash() -> ! {
-    // SAFETY: with the default action no handler runs; abort unblocks the signal and doesn't return.
+    // SAFETY: all zero is the default action, with which no handler runs; abort unblocks the signal and doesn't
+    // return.
     unsafe {
-        libc::signal(libc::SIGABRT, libc::SIG_DFL);
+        sigaction(libc::SIGABRT, &std::mem::zeroed(), ptr::null_mut());
         libc::abort()
     }
 }

@@ -7,6 +7,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence, fence};
 
 use crate::runtime::arch::page_size;
+use crate::runtime::arch::syscall::syscall;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::Stack;
@@ -28,13 +29,7 @@ pub(in crate::runtime) fn futexsleep(addr: &AtomicU32, val: u32, ns: i64) {
     let timeout = if ns < 0 { ptr::null() } else { ptr::from_ref(&timeout) };
     // SAFETY: the kernel reads the word and the timeout, both of which live until this returns.
     unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            addr.as_ptr(),
-            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-            val,
-            timeout,
-        );
+        syscall!(SYS_futex, addr.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, val, timeout);
     }
 }
 
@@ -42,9 +37,7 @@ pub(in crate::runtime) fn futexsleep(addr: &AtomicU32, val: u32, ns: i64) {
 /// `futexwakeup`.
 pub(in crate::runtime) fn futexwakeup(addr: &AtomicU32, cnt: u32) {
     // SAFETY: the kernel looks for sleepers with this address, and reads nothing there.
-    let ret = unsafe {
-        libc::syscall(libc::SYS_futex, addr.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, cnt)
-    };
+    let ret = unsafe { syscall!(SYS_futex, addr.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, cnt) };
     // EFAULT: the word was on the stack of a thread that has gone on since, and is unmapped.
     if ret < 0 && io::Error::last_os_error().raw_os_error() != Some(libc::EFAULT) {
         eprintln!("futexwakeup addr={addr:p} returned {}", io::Error::last_os_error());
@@ -56,8 +49,7 @@ pub(in crate::runtime) fn futexwakeup(addr: &AtomicU32, cnt: u32) {
 /// fence.
 pub(in crate::runtime) fn init_barriers() {
     // SAFETY: no memory is passed.
-    let ret =
-        unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) };
+    let ret = unsafe { syscall!(SYS_membarrier, libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) };
     // Release pairs with barriers_work: an unlock that skips the fence comes after the registration. So it
     // also sees that a thread sleeps whose barrier was refused before.
     BARRIERS_WORK.store(ret == 0, Ordering::Release);
@@ -81,7 +73,7 @@ pub(in crate::runtime) fn light_barrier() {
 pub(in crate::runtime) fn barrier_in_all_threads() {
     fence(Ordering::SeqCst);
     // SAFETY: no memory is passed.
-    unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) };
+    unsafe { syscall!(SYS_membarrier, libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) };
 }
 
 /// Monotonic time in nanoseconds. Go's `nanotime`.
@@ -98,7 +90,7 @@ pub(crate) fn nanotime() -> i64 {
 /// Gives this thread's processor to another thread, if one waits for it. Go's `osyield`.
 pub(in crate::runtime) fn osyield() {
     // SAFETY: no arguments.
-    unsafe { libc::sched_yield() };
+    unsafe { syscall!(SYS_sched_yield) };
 }
 
 /// Puts this thread to sleep for about `usec` microseconds. Go's `usleep`.
@@ -106,7 +98,7 @@ pub(in crate::runtime) fn usleep(usec: u32) {
     let time =
         libc::timespec { tv_sec: i64::from(usec / 1_000_000), tv_nsec: i64::from(usec % 1_000_000) * 1000 };
     // SAFETY: the kernel reads `time`.
-    unsafe { libc::nanosleep(&time, ptr::null_mut()) };
+    unsafe { syscall!(SYS_nanosleep, &raw const time, 0) };
 }
 
 /// How many processors this thread may use, 0 for the caller; none if a sandbox refuses to tell. Go's `getproccount`.
@@ -123,7 +115,7 @@ pub(in crate::runtime) fn getproccount(tid: u64) -> Option<i32> {
 /// The kernel's id of this thread; 0, and a line on stderr, if a sandbox refuses to tell.
 pub(in crate::runtime) fn gettid() -> u64 {
     // SAFETY: no arguments.
-    let tid = unsafe { libc::syscall(libc::SYS_gettid) };
+    let tid = unsafe { syscall!(SYS_gettid) };
     if tid < 0 {
         cannot_signal(&io::Error::last_os_error());
     }
@@ -243,7 +235,7 @@ pub(in crate::runtime) fn thread_sleeps(procid: u64) -> bool {
     name_ends.and_then(|at| stat.get(at + 2)) != Some(&b'R')
 }
 
-fn clock_time(clock: libc::clockid_t) -> Option<i64> {
+pub(in crate::runtime) fn clock_time(clock: libc::clockid_t) -> Option<i64> {
     let mut time = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: `time` is read only if the kernel has filled it.
     let time = unsafe {
@@ -263,9 +255,9 @@ pub(in crate::runtime) fn signal_m(procid: u64, sig: c_int) -> bool {
     }
     // SAFETY: no memory is passed.
     let sent = unsafe {
-        match libc::syscall(libc::SYS_getpid) {
+        match syscall!(SYS_getpid) {
             refused @ ..0 => refused,
-            pid => libc::syscall(libc::SYS_tgkill, pid, procid, sig),
+            pid => syscall!(SYS_tgkill, pid, procid, sig),
         }
     };
     let error = io::Error::last_os_error();

@@ -957,7 +957,7 @@ macro_rules! wait_reasons {
 
         impl WaitReason {
             /// All reasons, in order.
-            pub const ALL: [WaitReason; 38] = [$(WaitReason::$name),*];
+            pub const ALL: [WaitReason; 39] = [$(WaitReason::$name),*];
 
             /// The text that a report shows.
             pub const fn as_str(self) -> &'static str {
@@ -1009,6 +1009,7 @@ wait_reasons! {
     35 PageTraceFlush "page trace flush"
     36 Coroutine "coroutine"
     37 Future "future"
+    38 Futex "futex (std)"
 }
 
 impl WaitReason {

@@ -1,5 +1,7 @@
 //! The mutex, with the M that holds it counted, and no check of its rank: Go's `lock2` and `unlock2`.
 
+#[cfg(feature = "std")]
+use std::cell::Cell;
 use std::mem;
 
 use crate::runtime::base::fatal::throw;
@@ -11,8 +13,9 @@ use crate::runtime::lock::port::PortMutex;
 /// [`lock`](super::lock) without the check of the rank. Go's `lock2`.
 #[inline(always)]
 pub(super) fn lock2(mp: Option<&'static M>, key: &MutexKey) {
-    if let Some(mp) = mp {
-        mem::forget(hold(mp));
+    match mp {
+        Some(mp) => mem::forget(hold(mp)),
+        None => count_foreign(1),
     }
     key.lock();
 }
@@ -24,6 +27,9 @@ pub(super) fn try_lock2(mp: Option<&'static M>, key: &MutexKey) -> bool {
     if locked {
         mem::forget(held);
     }
+    if locked && mp.is_none() {
+        count_foreign(1);
+    }
     locked
 }
 
@@ -32,10 +38,32 @@ pub(super) fn try_lock2(mp: Option<&'static M>, key: &MutexKey) -> bool {
 #[inline(always)]
 pub(super) fn unlock2(mp: Option<&'static M>, key: &MutexKey) -> Option<Held> {
     key.unlock();
+    if mp.is_none() {
+        count_foreign(-1);
+    }
     if mp.is_some_and(|mp| mp.locks.get() <= 0) {
         throw("runtime·unlock: lock count");
     }
     mp.map(held)
+}
+
+#[cfg(feature = "std")]
+thread_local! {
+    /// How many locks a thread that isn't ours holds.
+    static FOREIGN_LOCKS: Cell<i32> = const { Cell::new(0) };
+}
+
+/// How many locks this thread, which isn't ours, holds, or is about to take. In a handler, too.
+#[cfg(feature = "std")]
+pub(in crate::runtime) fn foreign_locks() -> i32 {
+    FOREIGN_LOCKS.get()
+}
+
+/// Counts a lock of a thread that isn't ours: one that its signal handler mustn't wait for.
+#[inline(always)]
+fn count_foreign(_more: i32) {
+    #[cfg(feature = "std")]
+    FOREIGN_LOCKS.set(FOREIGN_LOCKS.get() + _more);
 }
 
 /// Takes a lock of a port's, which has no rank. Go's `lock2`.

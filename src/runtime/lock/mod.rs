@@ -37,6 +37,8 @@ mod rank_off;
 #[cfg(debug_assertions)]
 mod rank_on;
 
+#[cfg(feature = "std")]
+pub(super) use lock2::foreign_locks;
 pub(crate) use mutex::{lock, unlock};
 pub(super) use mutex::{lock_on, unlock_and_hold, unlock_on};
 pub(super) use rank::assert_lock_held;

@@ -47,12 +47,13 @@ ranks! {
     NOTIFY_LIST = 10
     SUDOG = 11
     ROOT = 12
-    GSCAN = 13
-    HCHAN_LEAF = 14
-    STACKPOOL = 15
-    STACK_LARGE = 16
-    PANIC = 17
-    DEADLOCK = 18
+    FUTEX = 13
+    GSCAN = 14
+    HCHAN_LEAF = 15
+    STACKPOOL = 16
+    STACK_LARGE = 17
+    PANIC = 18
+    DEADLOCK = 19
     LEAF = 1000
 }
 
@@ -71,6 +72,7 @@ pub(super) const PARTIAL_ORDER: &[(LockRank, &[LockRank])] = {
         (R::HCHAN, &[R::SYSMON, R::TIMER_SEND, R::HCHAN]),
         (R::NOTIFY_LIST, &[R::TIMER_SEND]),
         (R::ROOT, &[R::TIMER_SEND]),
+        (R::FUTEX, &[R::TIMER_SEND, R::FUTEX]),
         (R::SUDOG, &[R::SYSMON, R::SCHED, R::HCHAN, R::NOTIFY_LIST]),
         (R::GSCAN, MAY_READY),
         (R::HCHAN_LEAF, &[R::GSCAN, R::HCHAN_LEAF]),
@@ -83,13 +85,24 @@ pub(super) const PARTIAL_ORDER: &[(LockRank, &[LockRank])] = {
 /// The locks that may be held when a G's status changes.
 const MAY_READY: &[LockRank] = {
     type R = LockRank;
-    &[R::SYSMON, R::TIMER_SEND, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT]
+    &[
+        R::SYSMON,
+        R::TIMER_SEND,
+        R::SCHED,
+        R::ALLG,
+        R::ALLP,
+        R::TIMERS,
+        R::HCHAN,
+        R::NOTIFY_LIST,
+        R::ROOT,
+        R::FUTEX,
+    ]
 };
 
 /// The locks that may be held when a stack's lock is taken.
 const STACK_LOCKS: &[LockRank] = {
     type R = LockRank;
-    &[R::SYSMON, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT, R::GSCAN]
+    &[R::SYSMON, R::SCHED, R::ALLG, R::ALLP, R::TIMERS, R::HCHAN, R::NOTIFY_LIST, R::ROOT, R::FUTEX, R::GSCAN]
 };
 
 impl Mutex {

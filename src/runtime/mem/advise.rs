@@ -1,5 +1,6 @@
 //! `madvise` for many places at once.
 
+use crate::runtime::arch::syscall::syscall;
 use std::io;
 use std::ops::Range;
 use std::ptr;
@@ -16,13 +17,13 @@ static TRIED_IN_VAIN: AtomicBool = AtomicBool::new(false);
 ///
 /// # Safety
 /// As [`advise_each`].
-unsafe fn advise_vector(ranges: &[libc::iovec], advice: libc::c_int) -> i64 {
+unsafe fn advise_vector(ranges: &[libc::iovec], advice: libc::c_int) -> isize {
     if TRIED_IN_VAIN.load(Ordering::Relaxed) {
         return 0;
     }
     let (first, n) = (ranges.as_ptr(), ranges.len());
     // SAFETY: the kernel reads the ranges, for which the caller allows the advice.
-    let advised = unsafe { libc::syscall(libc::SYS_process_madvise, PIDFD_SELF, first, n, advice, 0) };
+    let advised = unsafe { syscall!(SYS_process_madvise, PIDFD_SELF, first, n, advice, 0) };
     if advised < 0
         && matches!(io::Error::last_os_error().raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EBADF))
     {
@@ -51,7 +52,7 @@ pub(super) unsafe fn advise_each(
             (n, len) = (n + 1, len + range.len());
         }
         // SAFETY: the vector has `n` ranges, for which the caller allows the advice.
-        if n > 1 && unsafe { advise_vector(&vector[..n], advice) } == len as i64 {
+        if n > 1 && unsafe { advise_vector(&vector[..n], advice) } == len as isize {
             continue;
         }
         for place in &vector[..n] {

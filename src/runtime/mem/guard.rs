@@ -33,6 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 
 use crate::runtime::arch::page_size;
 use crate::runtime::arch::sanitizer::SANITIZED;
+use crate::runtime::arch::syscall::syscall;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::mem::advise::advise_each;
 
@@ -93,13 +94,7 @@ fn is_protected(page: usize) -> bool {
     const NO_WAY: libc::c_int = -1;
     // SAFETY: no mask is changed.
     let ret = unsafe {
-        libc::syscall(
-            libc::SYS_rt_sigprocmask,
-            NO_WAY,
-            page,
-            ptr::null_mut::<libc::sigset_t>(),
-            size_of::<u64>(),
-        )
+        syscall!(SYS_rt_sigprocmask, NO_WAY, page, ptr::null_mut::<libc::sigset_t>(), size_of::<u64>(),)
     };
     ret != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
 }

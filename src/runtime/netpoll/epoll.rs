@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use libc::{EPOLLET, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP, epoll_event};
 
+use crate::runtime::arch::syscall::syscall;
 use crate::runtime::base::debug::busy_poll;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::{futexsleep, futexwakeup};
@@ -170,7 +171,7 @@ fn epoll_wait(events: &mut [MaybeUninit<epoll_event>; EVENTS], delay: i64) -> io
         // SAFETY: the kernel reads the limit, and writes at most EVENTS events, for which `events` has room.
         let n = unsafe {
             let no_mask = ptr::null::<libc::sigset_t>();
-            libc::syscall(libc::SYS_epoll_pwait2, epfd, first, EVENTS, &limit, no_mask, 0)
+            syscall!(SYS_epoll_pwait2, epfd, first, EVENTS, &raw const limit, no_mask, 0)
         };
         match check(n as libc::c_int) {
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {

@@ -11,6 +11,7 @@ use std::ptr;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::runtime::arch::syscall::syscall;
 use crate::runtime::base::os::thread_clock;
 use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::data::runtime2::{M, sched};
@@ -50,7 +51,7 @@ pub(in crate::runtime) fn ends(mp: &M) {
 /// How many periods have ended since the signal before this one. In the handler, on the thread of `mp`.
 pub(super) fn periods(mp: &M) -> i64 {
     // SAFETY: no memory is passed. A timer that is deleted meanwhile has missed none.
-    1 + unsafe { libc::syscall(libc::SYS_timer_getoverrun, mp.m_os.profile_timer.get()) }.max(0)
+    1 + unsafe { syscall!(SYS_timer_getoverrun, mp.m_os.profile_timer.get()) }.max(0)
 }
 
 /// Makes the timer of an M that has a thread, unless there is one; none on the threads of others, whose signal stack
@@ -110,10 +111,10 @@ fn make_thread_timer(procid: u64, sig: c_int, value: usize, first: u32, period: 
         event.sigev_signo = sig;
         event.sigev_value.sival_ptr = ptr::without_provenance_mut(value);
         event.sigev_notify_thread_id = procid as c_int;
-        if libc::syscall(libc::SYS_timer_create, thread_clock(procid), &raw mut event, &raw mut timer) != 0 {
+        if syscall!(SYS_timer_create, thread_clock(procid), &raw mut event, &raw mut timer) != 0 {
             return Err(io::Error::last_os_error());
         }
-        if libc::syscall(libc::SYS_timer_settime, timer, 0, &raw const times, 0) != 0 {
+        if syscall!(SYS_timer_settime, timer, 0, &raw const times, 0) != 0 {
             let error = io::Error::last_os_error();
             delete_thread_timer(timer);
             return Err(error);
@@ -125,5 +126,5 @@ fn make_thread_timer(procid: u64, sig: c_int, value: usize, first: u32, period: 
 /// Deletes such a timer.
 fn delete_thread_timer(timer: i32) {
     // SAFETY: no memory is passed.
-    unsafe { libc::syscall(libc::SYS_timer_delete, timer) };
+    unsafe { syscall!(SYS_timer_delete, timer) };
 }

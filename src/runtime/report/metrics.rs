@@ -152,7 +152,7 @@ const fn total(name: &'static str, description: &'static str, read: fn() -> Valu
     Description { name, description, cumulative: true, read }
 }
 
-static ALL: [Description; 18] = [
+static ALL: [Description; 19] = [
     total("/cpu/classes/idle:cpu-seconds", "How long P's had nothing to run, all together.", idle),
     total(
         "/gosched/detached/total:seconds",
@@ -193,6 +193,11 @@ static ALL: [Description; 18] = [
     total("/gosched/stacks/unguarded:stacks", "Stacks that were made without a guard page.", || {
         Value::Uint64(UNGUARDED.load(Ordering::Relaxed))
     }),
+    total(
+        "/gosched/std/futex:waits",
+        "How often a goroutine parked at a futex, as std's locks and channels are made of: with the feature `std`.",
+        || Value::Uint64(std_parks()),
+    ),
     gauge("/sched/gomaxprocs:threads", "How many goroutines run at once at most.", || {
         Value::Uint64(gomaxprocs() as u64)
     }),
@@ -226,6 +231,13 @@ static ALL: [Description; 18] = [
 fn histogram(times: &TimeHistogram) -> Value {
     let (counts, buckets) = (times.counts(), time_histogram_metrics_buckets());
     Value::Float64Histogram(Float64Histogram { counts, buckets })
+}
+
+fn std_parks() -> u64 {
+    #[cfg(feature = "std")]
+    return crate::runtime::stdpark::table::parks();
+    #[cfg(not(feature = "std"))]
+    0
 }
 
 fn seconds(ns: i64) -> Value {

@@ -6,6 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::runtime::arch::Sigctxt;
+use crate::runtime::arch::syscall::sigaction;
 use crate::runtime::base::debug::patience;
 use crate::runtime::base::fatal::exit;
 use crate::runtime::base::guarded::{end_guarded, is_reporter, pass_to_reporter};
@@ -48,7 +49,7 @@ pub(super) fn give_up_after_a_while() {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = watch as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-        libc::sigaction(libc::SIGALRM, &action, ptr::null_mut());
+        sigaction(libc::SIGALRM, &action, ptr::null_mut());
         // A report in a handler finds all signals blocked.
         let mut ours: libc::sigset_t = std::mem::zeroed();
         for sig in [libc::SIGALRM, libc::SIGSEGV, libc::SIGBUS] {

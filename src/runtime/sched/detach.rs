@@ -92,7 +92,7 @@ pub(in crate::runtime) fn lose_p(mp: &'static M, gp: &'static G, asked: Asked) {
 
 /// Whether `gp` is in no function of the runtime's that relies on the P of `mp`. It may be leaving its stack for
 /// g0's, which then finds no P, or coming from there; and it may be in a handler of the program's.
-fn in_user_code(mp: &M, gp: &G) -> bool {
+pub(in crate::runtime) fn in_user_code(mp: &M, gp: &G) -> bool {
     mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp))
         && mp.locks.get() == 0
         && mp.mallocing.get() == 0

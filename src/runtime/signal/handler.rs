@@ -6,6 +6,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use crate::runtime::arch::syscall::{sigaction, syscall};
 use crate::runtime::arch::{Handler, SIGTRAMP, Sigctxt, getg, page_size, setg};
 use crate::runtime::base::debug::async_preempt_off;
 use crate::runtime::base::guarded::end_guarded;
@@ -33,11 +34,7 @@ unsafe impl Sync for Previous {}
 
 /// Installs the handlers, once. Go's `initsig`.
 pub(in crate::runtime) fn initsig() {
-    for sig in 1..=libc::SIGRTMAX() {
-        if !HANDLED.contains(&sig) {
-            setsigstack(sig);
-        }
-    }
+    move_handlers();
     for (i, sig) in HANDLED.into_iter().enumerate() {
         let installed = getsig(sig).and_then(|previous| {
             // SAFETY: the element is ours alone until the handler, which may run anywhere, is installed.
@@ -50,6 +47,11 @@ pub(in crate::runtime) fn initsig() {
             eprintln!("gosched: signal {sig} can't be handled ({error}): {}", without(sig));
         }
     }
+}
+
+/// Moves the program's handlers to the alternate stack.
+pub(in crate::runtime) fn move_handlers() {
+    (1..=libc::SIGRTMAX()).filter(|&sig| !is_handled(sig)).for_each(setsigstack);
 }
 
 /// What isn't done without a handler of `sig`, one of [`HANDLED`].
@@ -87,7 +89,7 @@ pub(in crate::runtime) fn action(handler: Handler, flags: c_int) -> libc::sigact
 pub(in crate::runtime) fn getsig(sig: c_int) -> io::Result<libc::sigaction> {
     let mut action = MaybeUninit::zeroed();
     // SAFETY: sets no action, and stores the present one in `action`.
-    match unsafe { libc::sigaction(sig, ptr::null(), action.as_mut_ptr()) } {
+    match unsafe { sigaction(sig, ptr::null(), action.as_mut_ptr()) } {
         // SAFETY: sigaction has filled it.
         0 => Ok(unsafe { action.assume_init() }),
         _ => Err(io::Error::last_os_error()),
@@ -100,13 +102,13 @@ pub(in crate::runtime) fn getsig(sig: c_int) -> io::Result<libc::sigaction> {
 /// If the action is a handler, it may be called in place of whatever code runs when the signal comes.
 pub(in crate::runtime) unsafe fn setsig(sig: c_int, action: &libc::sigaction) -> io::Result<()> {
     // SAFETY: `action` is only read, and its handler may be called at any time, as the caller says.
-    match unsafe { libc::sigaction(sig, action, ptr::null_mut()) } {
+    match unsafe { sigaction(sig, action, ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Moves a handler that the program installed before us to the alternate stack. Go's
+/// Moves a handler that the program has installed to the alternate stack. Go's
 /// `setsigstack`.
 fn setsigstack(sig: c_int) {
     let Ok(mut action) = getsig(sig) else { return }; // a signal of libc's own
@@ -225,7 +227,7 @@ unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
             unsafe {
                 let mut default: libc::sigaction = std::mem::zeroed();
                 default.sa_sigaction = libc::SIG_DFL;
-                libc::sigaction(sig, &default, ptr::null_mut());
+                sigaction(sig, &default, ptr::null_mut());
                 if was_sent(&*info) {
                     // No instruction has failed that would fail again.
                     send_again(sig, info);
@@ -264,7 +266,7 @@ unsafe fn send_again(sig: c_int, info: *mut libc::siginfo_t) {
     // SAFETY: the kernel reads `info`, which is our handler's; this thread exists. Where a sandbox
     // refuses that, any thread of the process may get the signal.
     unsafe {
-        if libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), gettid(), sig, info) != 0 {
+        if syscall!(SYS_rt_tgsigqueueinfo, libc::getpid(), gettid(), sig, info) != 0 {
             libc::kill(libc::getpid(), sig);
         }
     }

@@ -27,6 +27,8 @@ use crate::runtime::report::goroutine_panic::{install_panic_hook, install_saniti
 use crate::runtime::report::panic::report;
 use crate::runtime::report::quit::install_quit_handler;
 use crate::runtime::signal::handler::initsig;
+#[cfg(feature = "std")]
+use crate::runtime::stdpark::live::{go_live_if_wanted, park_std_waits};
 use crate::runtime::tls;
 use crate::runtime::world::gomaxprocs::first_gomaxprocs;
 use crate::runtime::world::procresize::{make_ps, procresize};
@@ -71,7 +73,20 @@ pub(crate) fn rt0_go(own_locals: Option<bool>) -> io::Result<()> {
     new_system_m(sysmon)?;
     set_default_kind(shared);
     STARTED.store(true, Ordering::Release);
+    #[cfg(feature = "std")]
+    park_std_waits_if_wanted();
     Ok(())
+}
+
+/// Has waits of std's park, if the program or the environment has asked for it.
+#[cfg(feature = "std")]
+fn park_std_waits_if_wanted() {
+    if std::env::var_os("GOSCHED_STD").is_some_and(|value| value == "1")
+        && let Err(error) = park_std_waits()
+    {
+        eprintln!("gosched: GOSCHED_STD=1: waits of std's block their threads: {error}");
+    }
+    go_live_if_wanted();
 }
 
 /// Fails if this thread's returns are compared with a shadow stack: the first one after a switch would end the process.

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::runtime::arch::syscall::syscall;
 use crate::runtime::arch::{getg, thread_pointer, with_thread_pointer};
 use crate::runtime::tls::glibc;
 
@@ -37,7 +38,7 @@ pub(in crate::runtime) fn init() {
     let action = |new: *const KernelSigaction, old: *mut KernelSigaction| {
         // SAFETY: the kernel reads a whole action, or none, and writes one, or none. (The C library's function
         // refuses its own signal.)
-        unsafe { libc::syscall(libc::SYS_rt_sigaction, SIGSETXID, new, old, size_of::<u64>()) }
+        unsafe { syscall!(SYS_rt_sigaction, SIGSETXID, new, old, size_of::<u64>()) }
     };
     let mut theirs = MaybeUninit::<KernelSigaction>::uninit();
     if action(ptr::null(), theirs.as_mut_ptr()) != 0 {

@@ -17,6 +17,8 @@ pub(in crate::runtime) use sigctxt::*;
 pub(in crate::runtime) use valgrind::*;
 
 use std::arch::asm;
+#[cfg(feature = "std")]
+use std::ffi::c_long;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicUsize;
 
@@ -50,6 +52,33 @@ pub(in crate::runtime) fn cputicks() -> u64 {
 pub(in crate::runtime) fn prefetch<T>(p: *const T) {
     // SAFETY: it doesn't fault.
     unsafe { asm!("prfm pldl1keep, [{}]", in(reg) p, options(nostack, preserves_flags, readonly)) }
+}
+
+/// Calls the kernel, by the instruction: none of the C library's symbols is used. Returns what the kernel does, an error
+/// as a negative number.
+///
+/// # Safety
+/// As that system call.
+#[cfg(feature = "std")]
+#[inline(always)]
+pub(in crate::runtime) unsafe fn raw_syscall(number: c_long, args: [usize; 6]) -> isize {
+    let [a, b, c, d, e, f] = args;
+    let ret;
+    // SAFETY: as the caller says. The kernel overwrites no register but x0.
+    unsafe {
+        asm!(
+            "svc #0",
+            in("x8") number,
+            inlateout("x0") a => ret,
+            in("x1") b,
+            in("x2") c,
+            in("x3") d,
+            in("x4") e,
+            in("x5") f,
+            options(nostack),
+        )
+    }
+    ret
 }
 
 /// The running G; none on a thread that isn't ours. Go's `getg`.

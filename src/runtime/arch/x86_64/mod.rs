@@ -18,10 +18,13 @@ pub(in crate::runtime) use valgrind::*;
 
 use std::arch::asm;
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+#[cfg(feature = "std")]
+use std::ffi::c_long;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use crate::runtime::arch::syscall::sigaction;
 use crate::runtime::data::runtime2::{G, Gobuf};
 
 unsafe extern "C" {
@@ -49,6 +52,35 @@ pub(in crate::runtime) fn cputicks() -> u64 {
 pub(in crate::runtime) fn prefetch<T>(p: *const T) {
     // SAFETY: every x86-64 processor has the instruction, and it doesn't fault.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
+}
+
+/// Calls the kernel, by the instruction: none of the C library's symbols is used. Returns what the kernel does, an error
+/// as a negative number.
+///
+/// # Safety
+/// As that system call.
+#[cfg(feature = "std")]
+#[inline(always)]
+pub(in crate::runtime) unsafe fn raw_syscall(number: c_long, args: [usize; 6]) -> isize {
+    let [a, b, c, d, e, f] = args;
+    let ret;
+    // SAFETY: as the caller says. The kernel overwrites rcx and r11, with where it returns to and the flags.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number => ret,
+            in("rdi") a,
+            in("rsi") b,
+            in("rdx") c,
+            in("r10") d,
+            in("r8") e,
+            in("r9") f,
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        )
+    }
+    ret
 }
 
 /// The running G; none on a thread that isn't ours. Go's `getg`.
@@ -203,9 +235,9 @@ pub(in crate::runtime) fn init_thread_pointer() {
         action.sa_sigaction = skip as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         let mut before = std::mem::zeroed();
-        libc::sigaction(libc::SIGILL, &action, &mut before);
+        sigaction(libc::SIGILL, &action, &mut before);
         asm!("wrfsbase {}", in(reg) thread_pointer(), options(nostack, preserves_flags));
-        libc::sigaction(libc::SIGILL, &before, ptr::null_mut());
+        sigaction(libc::SIGILL, &before, ptr::null_mut());
     }
 }
 

@@ -1,0 +1,90 @@
+//! How the runtime calls the kernel.
+//!
+//! With the feature `std` the program's `syscall` is ours (`stdpark/symbols.rs`), so the runtime doesn't call it: there
+//! is a lock of the runtime's behind it. Without, it is the C library's, which tests replace.
+
+use std::ffi::c_int;
+
+#[cfg(feature = "std")]
+pub(in crate::runtime) use crate::runtime::arch::raw_syscall as raw;
+
+/// Calls the kernel: `syscall!(SYS_tgkill, pid, tid, sig)`. As the C library does, it returns -1 and sets errno if
+/// the kernel returns an error.
+macro_rules! syscall {
+    ($number:ident $(, $arg:expr)* $(,)?) => {
+        $crate::runtime::arch::syscall::syscall_words(libc::$number, [$($arg as usize),*])
+    };
+}
+pub(in crate::runtime) use syscall;
+
+/// The call of [`syscall!`].
+///
+/// # Safety
+/// As that system call.
+#[cfg(feature = "std")]
+#[inline(always)]
+pub(in crate::runtime) unsafe fn syscall_words<const N: usize>(
+    number: libc::c_long,
+    args: [usize; N],
+) -> isize {
+    // SAFETY: as the caller says.
+    result_of(unsafe { raw(number, six(args)) })
+}
+
+/// The call of [`syscall!`].
+///
+/// # Safety
+/// As that system call.
+#[cfg(not(feature = "std"))]
+#[inline(always)]
+pub(in crate::runtime) unsafe fn syscall_words<const N: usize>(
+    number: libc::c_long,
+    args: [usize; N],
+) -> isize {
+    let [a, b, c, d, e, f] = six(args);
+    // SAFETY: as the caller says; the kernel doesn't look at what the call has no use for.
+    unsafe { libc::syscall(number, a, b, c, d, e, f) as isize }
+}
+
+/// The arguments, and zeros.
+#[inline(always)]
+fn six<const N: usize>(args: [usize; N]) -> [usize; 6] {
+    let mut six = [0; 6];
+    six[..N].copy_from_slice(&args);
+    six
+}
+
+/// What the C library returns where the kernel has returned `ret`: for an error -1, and errno says which.
+#[cfg(feature = "std")]
+#[inline(always)]
+pub(in crate::runtime) fn result_of(ret: isize) -> isize {
+    /// The kernel's errors are the numbers from here to -1.
+    const FIRST_ERROR: isize = -4095;
+    if !(FIRST_ERROR..0).contains(&ret) {
+        return ret;
+    }
+    // SAFETY: errno of this thread, or goroutine.
+    unsafe { *libc::__errno_location() = -ret as c_int };
+    -1
+}
+
+/// The C library's `sigaction`.
+///
+/// # Safety
+/// As that.
+#[inline]
+pub(in crate::runtime) unsafe fn sigaction(
+    sig: c_int,
+    action: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    #[cfg(feature = "std")]
+    unsafe extern "C" {
+        #[link_name = "__sigaction"]
+        fn libc_sigaction(sig: c_int, action: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
+    }
+    #[cfg(not(feature = "std"))]
+    use libc::sigaction as libc_sigaction;
+    // SAFETY: as the caller says.
+    unsafe { libc_sigaction(sig, action, old) }
+}

@@ -1,0 +1,326 @@
+//! The operations of `futex`, and of the calls that came after it, on words that only this process uses. What is asked
+//! for otherwise goes to the kernel: words that other processes use, robust and priority-inheriting locks.
+
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::runtime::arch::syscall::raw;
+use crate::runtime::base::os::nanotime;
+use crate::runtime::data::runtime2::G;
+use crate::runtime::explore::clock::now;
+use crate::runtime::sched::point::point;
+use crate::runtime::stdpark::gate::{may_park, may_ready};
+use crate::runtime::stdpark::later::wake_later;
+use crate::runtime::stdpark::sleep::{from_now, nanoseconds};
+use crate::runtime::stdpark::table::{
+    ANY_BIT, Waited, as_thread, kernel_is_next, may_have_waiters, requeue, wait, wake,
+};
+
+/// The calls that came after `futex`; their numbers are the same on all architectures.
+pub(super) const SYS_FUTEX_WAKE: i64 = 454;
+pub(super) const SYS_FUTEX_WAIT: i64 = 455;
+pub(super) const SYS_FUTEX_REQUEUE: i64 = 456;
+
+/// What these are told of a word: how large it is, and that only this process uses it.
+const FUTEX2_SIZE: usize = 3;
+const FUTEX2_SIZE_U32: usize = 2;
+const FUTEX2_PRIVATE: usize = libc::FUTEX_PRIVATE_FLAG as usize;
+const FUTEX2_KNOWN: usize = FUTEX2_SIZE | FUTEX2_PRIVATE;
+
+/// What the kernel returns: an error is a negative number.
+const EAGAIN: isize = -libc::EAGAIN as isize;
+const EINVAL: isize = -libc::EINVAL as isize;
+const ENOSYS: isize = -libc::ENOSYS as isize;
+const ETIMEDOUT: isize = -libc::ETIMEDOUT as isize;
+
+/// A call, as the kernel gets it.
+pub(super) struct Call {
+    pub(super) number: i64,
+    pub(super) args: [usize; 6],
+}
+
+impl Call {
+    /// Has the kernel do it.
+    ///
+    /// # Safety
+    /// As that system call.
+    unsafe fn by_kernel(&self) -> isize {
+        // SAFETY: as the caller says.
+        unsafe { raw(self.number, self.args) }
+    }
+
+    /// Does it: what waits here is woken here. Returns what the kernel would.
+    ///
+    /// # Safety
+    /// As that system call.
+    pub(super) unsafe fn run(&self) -> isize {
+        let [addr, second, third, fourth, fifth, sixth] = self.args;
+        // A word that isn't aligned is an error, which the kernel knows best.
+        if !addr.is_multiple_of(size_of::<u32>()) || addr == 0 {
+            // SAFETY: as the caller says.
+            return unsafe { self.by_kernel() };
+        }
+        let private_u32 = |flags: usize| flags == FUTEX2_SIZE_U32 | FUTEX2_PRIVATE;
+        // SAFETY: as the caller says.
+        unsafe {
+            match self.number {
+                libc::SYS_futex => self.futex(second as i32, third as u32),
+                SYS_FUTEX_WAKE if private_u32(fourth) => self.wake(addr, third as i32, second as u32),
+                SYS_FUTEX_WAIT if private_u32(fourth) => {
+                    let time = Time { at: fifth, absolute: true, clock: sixth as libc::clockid_t };
+                    self.wait(addr, second as u32, third as u32, &time)
+                }
+                SYS_FUTEX_REQUEUE => self.futex2_requeue(),
+                _ => self.by_kernel(),
+            }
+        }
+    }
+
+    /// `futex`.
+    unsafe fn futex(&self, op: i32, value: u32) -> isize {
+        let [addr, _, _, fourth, addr2, sixth] = self.args;
+        let is_private = op & libc::FUTEX_PRIVATE_FLAG != 0;
+        let realtime = op & libc::FUTEX_CLOCK_REALTIME != 0;
+        let clock = if realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+        // SAFETY: as the caller says.
+        unsafe {
+            match op & libc::FUTEX_CMD_MASK {
+                _ if !is_private => self.by_kernel(),
+                libc::FUTEX_WAIT if !realtime => {
+                    self.wait(addr, value, ANY_BIT, &Time { at: fourth, absolute: false, clock })
+                }
+                libc::FUTEX_WAIT_BITSET => {
+                    self.wait(addr, value, sixth as u32, &Time { at: fourth, absolute: true, clock })
+                }
+                libc::FUTEX_WAKE => self.wake(addr, value as i32, ANY_BIT),
+                libc::FUTEX_WAKE_BITSET => self.wake(addr, value as i32, sixth as u32),
+                libc::FUTEX_REQUEUE => self.requeue(addr2, value as i32, fourth as i32, None),
+                libc::FUTEX_CMP_REQUEUE => {
+                    self.requeue(addr2, value as i32, fourth as i32, Some(sixth as u32))
+                }
+                libc::FUTEX_WAKE_OP => self.wake_op(addr2, value as i32, fourth as i32, sixth as u32),
+                _ => self.by_kernel(),
+            }
+        }
+    }
+
+    /// Waits while the word is `value`, at most until the time.
+    unsafe fn wait(&self, addr: usize, value: u32, bits: u32, time: &Time) -> isize {
+        // SAFETY: as the caller says.
+        let by_kernel = || unsafe { self.by_kernel() };
+        let Some(gp) = may_park() else { return as_thread(addr, by_kernel) };
+        point("a futex's wait");
+        if bits == 0 {
+            return EINVAL;
+        }
+        // SAFETY: as the caller says.
+        match unsafe { time.until() } {
+            Ok(until) => unsafe { park(gp, addr, value, bits, until) },
+            // What isn't known here.
+            Err(()) => by_kernel(),
+        }
+    }
+
+    /// Wakes up to `n` that wait at `addr`, goroutines and threads.
+    unsafe fn wake(&self, addr: usize, n: i32, bits: u32) -> isize {
+        if may_park().is_some() {
+            point("a futex's wake");
+        }
+        if bits == 0 {
+            return EINVAL;
+        }
+        // The kernel counts one before it compares.
+        let n = n.max(1) as u32;
+        // SAFETY: a wake reads no memory.
+        let by_kernel = |n: u32| unsafe { Wake { addr, n, bits }.by_kernel() };
+        if n == 1 && kernel_is_next(addr) {
+            let woken = by_kernel(1);
+            if woken != 0 {
+                return woken;
+            }
+        }
+        let woken = match may_have_waiters(addr) {
+            true if may_ready() => wake(addr, n, bits),
+            true => {
+                wake_later(addr, n, bits);
+                0
+            }
+            false => 0,
+        };
+        if woken == n { woken as isize } else { sum(woken, by_kernel(n - woken)) }
+    }
+
+    /// Wakes up to `n` that wait at the call's word, and has up to `most` others wait at another, if the word still is
+    /// `value`.
+    unsafe fn requeue(&self, to: usize, n: i32, most: i32, value: Option<u32>) -> isize {
+        let from = self.args[0];
+        let (Ok(n), Ok(most)) = (u32::try_from(n), u32::try_from(most)) else { return EINVAL };
+        if !may_ready() || !to.is_multiple_of(size_of::<u32>()) || to == 0 {
+            // In a handler: who waits here isn't moved, and all of them are woken.
+            wake_later(from, u32::MAX, ANY_BIT);
+            // SAFETY: as the caller says.
+            return unsafe { self.by_kernel() };
+        }
+        // SAFETY: as the caller says.
+        let Some((woken, moved)) = (unsafe { requeue(from, n, to, most, value) }) else { return EAGAIN };
+        // Threads that are left. The word was compared.
+        let op = libc::FUTEX_REQUEUE | libc::FUTEX_PRIVATE_FLAG;
+        let args = [from, op as usize, (n - woken) as usize, (most - moved) as usize, to, 0];
+        // SAFETY: a requeue reads no memory.
+        sum(woken + moved, unsafe { raw(libc::SYS_futex, args) })
+    }
+
+    /// Changes the word at `addr2` as `code` says, and wakes up to `n` at the call's word, and up to `n2` at the other one
+    /// if that had the value that `code` says.
+    unsafe fn wake_op(&self, addr2: usize, n: i32, n2: i32, code: u32) -> isize {
+        let Some(op) = WakeOp::of(code) else { return ENOSYS };
+        // SAFETY: as the caller says: two words.
+        unsafe {
+            let old = op.change(&*ptr::with_exposed_provenance::<AtomicU32>(addr2));
+            let woken = self.wake(self.args[0], n, ANY_BIT);
+            let wakes = op.compare(old);
+            woken + if wakes { self.wake(addr2, n2, ANY_BIT) } else { 0 }
+        }
+    }
+
+    /// `futex_requeue`.
+    unsafe fn futex2_requeue(&self) -> isize {
+        /// The kernel's `struct futex_waitv`.
+        #[repr(C)]
+        struct Waitv {
+            value: u64,
+            addr: u64,
+            flags: u32,
+            reserved: u32,
+        }
+
+        let [waiters, flags, n, most, ..] = self.args;
+        // SAFETY: two of them, as the caller says.
+        let Some([from, to]) = (unsafe { ptr::with_exposed_provenance::<[Waitv; 2]>(waiters).as_ref() })
+        else {
+            // SAFETY: as the caller says.
+            return unsafe { self.by_kernel() };
+        };
+        let known = |waiter: &Waitv| {
+            waiter.flags as usize & FUTEX2_KNOWN == FUTEX2_SIZE_U32 | FUTEX2_PRIVATE
+                && waiter.flags as usize & !FUTEX2_KNOWN == 0
+                && waiter.reserved == 0
+        };
+        if flags != 0 || !known(from) || !known(to) {
+            // SAFETY: as the caller says.
+            return unsafe { self.by_kernel() };
+        }
+        let op = (libc::FUTEX_CMP_REQUEUE | libc::FUTEX_PRIVATE_FLAG) as usize;
+        let args = [from.addr as usize, op, n, most, to.addr as usize, from.value as usize];
+        // SAFETY: as the caller says.
+        unsafe { Call { number: libc::SYS_futex, args }.run() }
+    }
+}
+
+/// Parks, and returns what the kernel would.
+///
+/// # Safety
+/// As [`wait`].
+unsafe fn park(gp: &'static G, addr: usize, value: u32, bits: u32, until: Option<i64>) -> isize {
+    // SAFETY: as the caller says.
+    match unsafe { wait(gp, addr, value, bits, until) } {
+        Waited::Woken => 0,
+        Waited::Changed => EAGAIN,
+        Waited::TimedOut => ETIMEDOUT,
+    }
+}
+
+/// How many were woken, here and by the kernel; an error of the kernel's counts if nobody was woken here.
+fn sum(here: u32, by_kernel: isize) -> isize {
+    if by_kernel < 0 && here > 0 { here as isize } else { here as isize + by_kernel }
+}
+
+/// A wake of threads.
+struct Wake {
+    addr: usize,
+    n: u32,
+    bits: u32,
+}
+
+impl Wake {
+    /// # Safety
+    /// None is needed: the kernel reads no memory.
+    unsafe fn by_kernel(&self) -> isize {
+        let op = libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG;
+        let args = [self.addr, op as usize, self.n as usize, 0, 0, self.bits as usize];
+        // SAFETY: as this function says.
+        unsafe { raw(libc::SYS_futex, args) }
+    }
+}
+
+/// A time limit, as the caller of the kernel says it.
+struct Time {
+    /// The address of a timespec; 0 is no limit.
+    at: usize,
+    absolute: bool,
+    clock: libc::clockid_t,
+}
+
+impl Time {
+    /// When it is, on the runtime's clock. Fails if the kernel wouldn't take it.
+    ///
+    /// # Safety
+    /// There is such a timespec.
+    unsafe fn until(&self) -> Result<Option<i64>, ()> {
+        // SAFETY: as the caller says.
+        let Some(time) = (unsafe { ptr::with_exposed_provenance::<libc::timespec>(self.at).as_ref() }) else {
+            return Ok(None);
+        };
+        let known = matches!(self.clock, libc::CLOCK_MONOTONIC | libc::CLOCK_REALTIME);
+        let ns = nanoseconds(time).filter(|_| known).ok_or(())?;
+        let left = match self.absolute {
+            true if self.clock == libc::CLOCK_MONOTONIC => ns.saturating_sub(nanotime()),
+            true => from_now(self.clock, ns).ok_or(())?,
+            false => ns,
+        };
+        Ok(Some(now().saturating_add(left)))
+    }
+}
+
+/// What `FUTEX_WAKE_OP` does with the second word.
+struct WakeOp {
+    op: u32,
+    arg: u32,
+    cmp: u32,
+    cmparg: i32,
+}
+
+impl WakeOp {
+    /// The kernel's encoding: 4 bits of operation, 4 of comparison, 12 of each argument, which have a sign.
+    fn of(code: u32) -> Option<Self> {
+        const SHIFT: u32 = libc::FUTEX_OP_OPARG_SHIFT as u32;
+        let signed = |bits: u32| (bits as i32) << 20 >> 20;
+        let (op, arg) = (code >> 28, signed(code >> 12 & 0xfff));
+        let arg = if op & SHIFT != 0 { 1_u32 << (arg & 31) } else { arg as u32 };
+        let this = WakeOp { op: op & !SHIFT, arg, cmp: code >> 24 & 15, cmparg: signed(code & 0xfff) };
+        (this.op <= libc::FUTEX_OP_XOR as u32 && this.cmp <= libc::FUTEX_OP_CMP_GE as u32).then_some(this)
+    }
+
+    /// Changes the word; returns what it was.
+    fn change(&self, word: &AtomicU32) -> i32 {
+        let old = match self.op as i32 {
+            libc::FUTEX_OP_SET => word.swap(self.arg, Ordering::SeqCst),
+            libc::FUTEX_OP_ADD => word.fetch_add(self.arg, Ordering::SeqCst),
+            libc::FUTEX_OP_OR => word.fetch_or(self.arg, Ordering::SeqCst),
+            libc::FUTEX_OP_ANDN => word.fetch_and(!self.arg, Ordering::SeqCst),
+            _ => word.fetch_xor(self.arg, Ordering::SeqCst),
+        };
+        old as i32
+    }
+
+    fn compare(&self, old: i32) -> bool {
+        match self.cmp as i32 {
+            libc::FUTEX_OP_CMP_EQ => old == self.cmparg,
+            libc::FUTEX_OP_CMP_NE => old != self.cmparg,
+            libc::FUTEX_OP_CMP_LT => old < self.cmparg,
+            libc::FUTEX_OP_CMP_LE => old <= self.cmparg,
+            libc::FUTEX_OP_CMP_GT => old > self.cmparg,
+            _ => old >= self.cmparg,
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Handlers that the program installs, which have to be on the signal stack: one on a goroutine's stack could not be told
+//! from the code that it has interrupted, and a wait in it would park the goroutine, with signals blocked, in the
+//! middle of anything. Go asks the same of C code that it is linked with.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use crate::runtime::arch::syscall::sigaction as libc_sigaction;
+use crate::runtime::stdpark::live::live;
+
+/// `sigaction`: the C library's, but for the flag.
+///
+/// # Safety
+/// As the C library's.
+pub(super) unsafe fn sigaction(
+    sig: c_int,
+    action: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    // SAFETY: null, or an action, as the caller says.
+    let moved = unsafe { action.as_ref() }.filter(|_| live()).map(on_signal_stack);
+    let action = moved.as_ref().map_or(action, ptr::from_ref);
+    // SAFETY: as the caller says; a handler may be called on another stack.
+    unsafe { libc_sigaction(sig, action, old) }
+}
+
+fn on_signal_stack(action: &libc::sigaction) -> libc::sigaction {
+    let mut moved = *action;
+    if !matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) {
+        moved.sa_flags |= libc::SA_ONSTACK;
+    }
+    moved
+}
+
+/// `signal`: a handler that stays, and after which system calls go on, as the C library has it.
+///
+/// # Safety
+/// As the C library's.
+pub(super) unsafe fn signal(sig: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
+    // SAFETY: all zero is a valid action; the rest as the caller says.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        let mut old = action;
+        action.sa_sigaction = handler;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaddset(&mut action.sa_mask, sig);
+        if sigaction(sig, &action, &mut old) < 0 { libc::SIG_ERR } else { old.sa_sigaction }
+    }
+}

@@ -1,0 +1,71 @@
+//! Wakes that are left to sysmon: of who holds a lock of the runtime's (an allocator of the program's, say, that releases
+//! its own lock there), and of signal handlers.
+//!
+//! There is room for 64 of them. If that isn't enough, all who wait are woken: a wait may end for no reason, as the
+//! kernel's may.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
+use crate::runtime::stdpark::table;
+
+/// A wake. Free if there is no address.
+struct Wake {
+    addr: AtomicUsize,
+    n: AtomicU32,
+    bits: AtomicU32,
+}
+
+/// The address of one that is being filled: no word is there.
+const TAKEN: usize = 1;
+
+static WAKES: [Wake; 64] =
+    [const { Wake { addr: AtomicUsize::new(0), n: AtomicU32::new(0), bits: AtomicU32::new(0) } }; 64];
+
+/// Whether there was no room for one.
+static ALL: AtomicBool = AtomicBool::new(false);
+
+/// Whether there are any.
+static ANY: AtomicBool = AtomicBool::new(false);
+
+/// Has sysmon wake up to `n` goroutines at `addr`. It takes no lock and allocates nothing.
+pub(super) fn wake_later(addr: usize, n: u32, bits: u32) {
+    let free =
+        |wake: &&Wake| wake.addr.compare_exchange(0, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    match WAKES.iter().find(free) {
+        Some(wake) => {
+            wake.n.store(n, Ordering::Relaxed);
+            wake.bits.store(bits, Ordering::Relaxed);
+            // Release pairs with wake_those: the other fields are there.
+            wake.addr.store(addr, Ordering::Release);
+        }
+        None => ALL.store(true, Ordering::Relaxed),
+    }
+    // SeqCst with sysmon's `sysmonwait`: it sees this before it sleeps, or this sees that it does.
+    ANY.store(true, Ordering::SeqCst);
+    wake_sysmon_from_signal();
+}
+
+/// Whether there are wakes to be done.
+pub(in crate::runtime) fn any_left() -> bool {
+    ANY.load(Ordering::SeqCst)
+}
+
+/// Does the wakes that were left. On sysmon's thread.
+pub(in crate::runtime) fn wake_those() {
+    if !ANY.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    if ALL.swap(false, Ordering::Relaxed) {
+        table::wake_all();
+    }
+    for wake in &WAKES {
+        // Acquire pairs with wake_later.
+        let addr = wake.addr.load(Ordering::Acquire);
+        if addr > TAKEN {
+            let (n, bits) = (wake.n.load(Ordering::Relaxed), wake.bits.load(Ordering::Relaxed));
+            wake.addr.store(0, Ordering::Release);
+            table::wake(addr, n, bits);
+        }
+    }
+}

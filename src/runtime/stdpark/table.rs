@@ -1,0 +1,372 @@
+//! Who waits at which word: the kernel's table of futexes, for goroutines.
+//!
+//! Words are hashed to buckets, each with a lock and a list. Who waits counts itself in its bucket, and only then looks at
+//! the word; who wakes has changed the word, and then looks at the count. Both are SeqCst, so one of the two sees
+//! the other. (The kernel does the same.)
+//!
+//! Who takes a waiter off its list wakes it, nobody else. So wakes are counted exactly, and no wait ends without a
+//! reason, but for those that `later.rs` had no room for.
+//!
+//! Threads wait in the kernel at the same words. A wake asks here first and the kernel for the rest, so that one
+//! which is satisfied here makes no system call. While threads wait at words of a bucket, every other wake of one asks the
+//! kernel first: otherwise goroutines that come again and again would keep a thread waiting for ever.
+
+use std::ptr;
+
+use crate::runtime::data::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+use crate::runtime::data::cell::Cell;
+use crate::runtime::data::runtime2::{G, Mutex, TraceBlockReason, WaitReason};
+use crate::runtime::lock::mutex::lock_ranked;
+use crate::runtime::lock::rank::LockRank;
+use crate::runtime::lock::unlock;
+use crate::runtime::sched::park::goparkunlock;
+use crate::runtime::sched::ready::goready;
+use crate::runtime::time::limit::{Limit, with_limit};
+
+/// All bits of a waiter's set: a wait without one.
+pub(super) const ANY_BIT: u32 = u32::MAX;
+
+/// Those who wait at words of one hash. It has a cache line of its own.
+#[repr(align(64))]
+pub(super) struct Bucket {
+    lock: Mutex,
+    /// How many wait here, or are about to look at their word; read without the lock.
+    nwait: AtomicU32,
+    /// How many threads wait in the kernel: a hint.
+    nthreads: AtomicU32,
+    /// How many wakes of one there were while threads waited.
+    turn: AtomicU32,
+    /// How often a goroutine has parked here.
+    parks: AtomicU64,
+    first: Cell<*const Waiter>,
+    last: Cell<*const Waiter>,
+}
+
+// SAFETY: the lock protects the cells.
+unsafe impl Sync for Bucket {}
+
+/// A goroutine that waits, on its stack. Its bucket's lock protects the cells.
+struct Waiter {
+    gp: &'static G,
+    bits: u32,
+    /// The word's address.
+    addr: Cell<usize>,
+    /// Written with the locks of both buckets held, the old one's and this one's.
+    bucket: AtomicPtr<Bucket>,
+    prev: Cell<*const Waiter>,
+    next: Cell<*const Waiter>,
+    state: Cell<State>,
+}
+
+/// How far a wait is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It hasn't looked at the word.
+    Begins,
+    /// It is on its bucket's list.
+    Queued,
+    /// Somebody has taken it off, who wakes it.
+    Woken,
+    /// Its time was up before.
+    TimedOut,
+}
+
+const BITS: u32 = 14;
+
+static TABLE: [Bucket; 1 << BITS] = [const {
+    Bucket {
+        lock: Mutex::new(),
+        nwait: AtomicU32::new(0),
+        nthreads: AtomicU32::new(0),
+        turn: AtomicU32::new(0),
+        parks: AtomicU64::new(0),
+        first: Cell::new(ptr::null()),
+        last: Cell::new(ptr::null()),
+    }
+}; 1 << BITS];
+
+/// The bucket of a word.
+#[inline(always)]
+fn bucket_of(addr: usize) -> &'static Bucket {
+    // Fibonacci hashing: the upper bits of the product depend on all bits of the address.
+    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+    &TABLE[((addr as u64 >> 2).wrapping_mul(GOLDEN) >> (u64::BITS - BITS)) as usize]
+}
+
+impl Bucket {
+    fn lock(&self) {
+        lock_ranked(&self.lock, LockRank::FUTEX);
+    }
+
+    fn unlock(&self) {
+        unlock(&self.lock);
+    }
+
+    /// Queues a waiter, as the last. The lock is held.
+    fn push(&self, waiter: &Waiter) {
+        let last = self.last.replace(waiter);
+        waiter.prev.set(last);
+        waiter.next.set(ptr::null());
+        waiter.state.set(State::Queued);
+        // SAFETY: null, or a waiter on the list, which stays where it is until it has been taken off.
+        match unsafe { last.as_ref() } {
+            Some(last) => last.next.set(waiter),
+            None => self.first.set(waiter),
+        }
+    }
+
+    /// Takes a waiter off the list, which is to be in that state then. The lock is held.
+    fn remove(&self, waiter: &Waiter, state: State) {
+        let (prev, next) = (waiter.prev.get(), waiter.next.get());
+        // SAFETY: as in push.
+        unsafe {
+            match prev.as_ref() {
+                Some(prev) => prev.next.set(next),
+                None => self.first.set(next),
+            }
+            match next.as_ref() {
+                Some(next) => next.prev.set(prev),
+                None => self.last.set(prev),
+            }
+        }
+        waiter.state.set(state);
+        self.nwait.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Calls `f` for each waiter for which `is_meant` is true, `n` at most, in their order; it may take the waiter off the
+    /// list. Returns for how many. The lock is held.
+    fn each(&self, n: u32, is_meant: impl Fn(&Waiter) -> bool, mut f: impl FnMut(&Waiter)) -> u32 {
+        let (mut at, mut found) = (self.first.get(), 0);
+        // SAFETY: as in push.
+        while found < n
+            && let Some(waiter) = unsafe { at.as_ref() }
+        {
+            at = waiter.next.get();
+            if is_meant(waiter) {
+                found += 1;
+                f(waiter);
+            }
+        }
+        found
+    }
+
+    /// Takes waiters for which `is_meant` is true off the list, `n` at most. The lock is held.
+    fn take(&self, n: u32, is_meant: impl Fn(&Waiter) -> bool) -> Taken {
+        let mut taken = Taken { first: ptr::null(), last: ptr::null(), n: 0 };
+        self.each(n, is_meant, |waiter| {
+            self.remove(waiter, State::Woken);
+            taken.push(waiter);
+        });
+        taken
+    }
+}
+
+/// Waiters that were taken off their lists, linked by `next`, to be woken when no lock is held.
+struct Taken {
+    first: *const Waiter,
+    last: *const Waiter,
+    n: u32,
+}
+
+impl Taken {
+    fn push(&mut self, waiter: &Waiter) {
+        waiter.next.set(ptr::null());
+        // SAFETY: null, or a waiter that was taken off and isn't woken yet, so it stays where it is.
+        match unsafe { self.last.as_ref() } {
+            Some(last) => last.next.set(waiter),
+            None => self.first = waiter,
+        }
+        self.last = waiter;
+        self.n += 1;
+    }
+
+    /// Makes all of them ready; returns how many they are.
+    fn wake(self) -> u32 {
+        let mut at = self.first;
+        // SAFETY: as in push. From goready on it may be gone.
+        while let Some(waiter) = unsafe { at.as_ref() } {
+            at = waiter.next.get();
+            goready(waiter.gp);
+        }
+        self.n
+    }
+}
+
+/// How a wait has ended.
+pub(super) enum Waited {
+    Woken,
+    /// The word had another value.
+    Changed,
+    TimedOut,
+}
+
+/// Parks `gp`, the running goroutine, while the word at `addr` is `value`, until it is woken, or until the time, if
+/// there is one.
+///
+/// # Safety
+/// There is such a word, for as long as this hasn't looked at it. `gp` may park here.
+pub(super) unsafe fn wait(gp: &'static G, addr: usize, value: u32, bits: u32, until: Option<i64>) -> Waited {
+    let bucket = bucket_of(addr);
+    let waiter = Waiter {
+        gp,
+        bits,
+        addr: Cell::new(addr),
+        bucket: AtomicPtr::new(ptr::from_ref(bucket).cast_mut()),
+        prev: Cell::new(ptr::null()),
+        next: Cell::new(ptr::null()),
+        state: Cell::new(State::Begins),
+    };
+    let sleep = || {
+        // It counts itself before it looks at the word: see wake.
+        bucket.nwait.fetch_add(1, Ordering::SeqCst);
+        bucket.lock();
+        // SAFETY: as the caller says. The kernel would look at it now, too.
+        let is_same = unsafe { load(addr) } == value;
+        if !is_same || waiter.state.get() == State::TimedOut {
+            bucket.nwait.fetch_sub(1, Ordering::Relaxed);
+            bucket.unlock();
+            return if is_same { Waited::TimedOut } else { Waited::Changed };
+        }
+        bucket.push(&waiter);
+        bucket.parks.fetch_add(1, Ordering::Relaxed);
+        goparkunlock(&bucket.lock, WaitReason::Futex, TraceBlockReason::Sync, 4);
+        if waiter.state.get() == State::TimedOut { Waited::TimedOut } else { Waited::Woken }
+    };
+    let Some(until) = until else { return sleep() };
+    let give_up = || {
+        let bucket = waiter.lock_bucket();
+        let state = waiter.state.get();
+        match state {
+            State::Queued => bucket.remove(&waiter, State::TimedOut),
+            State::Begins => waiter.state.set(State::TimedOut),
+            State::Woken | State::TimedOut => {}
+        }
+        bucket.unlock();
+        (state == State::Queued).then_some(|| goready(gp))
+    };
+    // SAFETY: the state changes, and is looked at, with the bucket's lock held. Who takes the waiter off the list wakes
+    // the goroutine, nobody else.
+    unsafe { with_limit(Limit::Time(until), &give_up, sleep) }
+}
+
+impl Waiter {
+    /// Locks the bucket that it is in.
+    fn lock_bucket(&self) -> &'static Bucket {
+        loop {
+            let at = self.bucket.load(Ordering::Acquire);
+            // SAFETY: a bucket of the table.
+            let bucket: &'static Bucket = unsafe { &*at };
+            bucket.lock();
+            if self.bucket.load(Ordering::Relaxed) == at {
+                return bucket;
+            }
+            // It was moved meanwhile.
+            bucket.unlock();
+        }
+    }
+}
+
+/// The value of a word.
+///
+/// # Safety
+/// There is one at `addr`, aligned.
+unsafe fn load(addr: usize) -> u32 {
+    // SAFETY: as the caller says; whoever uses it does so by atomics.
+    unsafe { (*ptr::with_exposed_provenance::<std::sync::atomic::AtomicU32>(addr)).load(Ordering::SeqCst) }
+}
+
+/// Wakes up to `n` goroutines that wait at `addr` with one of these bits; returns how many. The word isn't read, and
+/// may be gone. Where goroutines may be made ready.
+pub(super) fn wake(addr: usize, n: u32, bits: u32) -> u32 {
+    if !may_have_waiters(addr) {
+        return 0;
+    }
+    let bucket = bucket_of(addr);
+    bucket.lock();
+    let taken = bucket.take(n, |waiter| waiter.addr.get() == addr && waiter.bits & bits != 0);
+    bucket.unlock();
+    taken.wake()
+}
+
+/// Whether a wake at `addr` might find anybody.
+#[inline(always)]
+pub(super) fn may_have_waiters(addr: usize) -> bool {
+    // With the SeqCst of the waiter, which counts itself and then looks at the word: the caller has changed
+    // the word before.
+    fence(Ordering::SeqCst);
+    bucket_of(addr).nwait.load(Ordering::SeqCst) != 0
+}
+
+/// Wakes all goroutines that wait.
+pub(super) fn wake_all() {
+    for bucket in &TABLE {
+        bucket.lock();
+        let taken = bucket.take(u32::MAX, |_| true);
+        bucket.unlock();
+        taken.wake();
+    }
+}
+
+/// Wakes up to `n` goroutines that wait at `from`, and has up to `most` others wait at `to` instead; returns how many
+/// of each. None, and nothing is done, if `value` is one, and isn't that of the word at `from`. Where goroutines may be made
+/// ready.
+///
+/// # Safety
+/// If there is a value, there is such a word.
+pub(super) unsafe fn requeue(
+    from: usize,
+    n: u32,
+    to: usize,
+    most: u32,
+    value: Option<u32>,
+) -> Option<(u32, u32)> {
+    let (old, new) = (bucket_of(from), bucket_of(to));
+    let is_same = ptr::eq(old, new);
+    let (first, second) = if ptr::from_ref(old) < ptr::from_ref(new) { (old, new) } else { (new, old) };
+    first.lock();
+    if !is_same {
+        second.lock();
+    }
+    // SAFETY: as the caller says.
+    let goes_on = value.is_none_or(|value| unsafe { load(from) } == value);
+    let done = goes_on.then(|| {
+        let waits = |waiter: &Waiter| waiter.addr.get() == from;
+        let taken = old.take(n, waits);
+        let moved = old.each(most, waits, |waiter| {
+            waiter.addr.set(to);
+            if !is_same {
+                // A wake at `to` that finds nobody comes before this.
+                new.nwait.fetch_add(1, Ordering::SeqCst);
+                old.remove(waiter, State::Queued);
+                waiter.bucket.store(ptr::from_ref(new).cast_mut(), Ordering::Release);
+                new.push(waiter);
+            }
+        });
+        (taken, moved)
+    });
+    if !is_same {
+        second.unlock();
+    }
+    first.unlock();
+    done.map(|(taken, moved)| (taken.wake(), moved))
+}
+
+/// Calls `f`, in which this thread waits in the kernel for the word at `addr`.
+pub(super) fn as_thread<R>(addr: usize, f: impl FnOnce() -> R) -> R {
+    let bucket = bucket_of(addr);
+    bucket.nthreads.fetch_add(1, Ordering::Relaxed);
+    let result = f();
+    bucket.nthreads.fetch_sub(1, Ordering::Relaxed);
+    result
+}
+
+/// Whether it is the kernel's turn to be asked first by a wake of one at `addr`.
+pub(super) fn kernel_is_next(addr: usize) -> bool {
+    let bucket = bucket_of(addr);
+    bucket.nthreads.load(Ordering::Relaxed) != 0 && bucket.turn.fetch_add(1, Ordering::Relaxed) % 2 == 0
+}
+
+/// How often goroutines have parked at words.
+pub(in crate::runtime) fn parks() -> u64 {
+    TABLE.iter().map(|bucket| bucket.parks.load(Ordering::Relaxed)).sum()
+}

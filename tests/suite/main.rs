@@ -14,6 +14,8 @@ mod raw;
 mod sched;
 mod signal;
 mod stack;
+#[cfg(feature = "std")]
+mod stdpark;
 
 #[cfg(feature = "rooms")]
 mod auto_traits;
@@ -55,7 +57,17 @@ use harness::Test;
 fn main() -> ExitCode {
     let architecture =
         [stack::TESTS, detach::TESTS, locals::TESTS, raw::TESTS, sched::TESTS, signal::TESTS].concat();
-    harness::main(&[architecture, others()].concat().concat())
+    harness::main(&[architecture, of_std().to_vec(), others()].concat().concat())
+}
+
+#[cfg(feature = "std")]
+fn of_std() -> &'static [&'static [Test]] {
+    stdpark::TESTS
+}
+
+#[cfg(not(feature = "std"))]
+fn of_std() -> &'static [&'static [Test]] {
+    &[]
 }
 
 #[cfg(feature = "rooms")]

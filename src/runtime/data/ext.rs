@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::panic::Location;
-use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize};
 
 use crate::runtime::data::atomic::AtomicU32;
 use crate::runtime::data::cell::Cell;
@@ -308,6 +308,8 @@ pub struct SchedtExt {
     pub detachments: [AtomicU64; 2],
     /// How long goroutines were detached, in nanoseconds, all of them together, without those that are.
     pub detached_time: AtomicI64,
+    /// Whether sysmon is to wake goroutines for who could not do it itself: `stdpark/later.rs`.
+    pub wakes_left: AtomicBool,
 }
 
 /// Unused things, linked.

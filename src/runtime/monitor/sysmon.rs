@@ -46,7 +46,7 @@ use crate::runtime::sched::handoff::handoffp;
 use crate::runtime::sched::poll::worth_polling;
 use crate::runtime::sched::ready::injectglist;
 #[cfg(feature = "std")]
-use crate::runtime::stdpark::later;
+use crate::runtime::stdpark::later::wake_those;
 use crate::runtime::world::gomaxprocs::sysmon_update_gomaxprocs;
 
 /// How late sysmon may notice that a goroutine has begun to run.
@@ -112,7 +112,7 @@ pub(in crate::runtime) fn sysmon() {
         }
         quit_if_asked();
         #[cfg(feature = "std")]
-        wake_those_that_were_left();
+        wake_those();
         start_wanted_thread();
         note_waits(nanotime(), !nothing_runs());
         if nanotime() - updated >= period(UPDATE_NS) {
@@ -146,23 +146,6 @@ fn poll_if_nobody_does(now: i64) {
     }
 }
 
-/// Whether there are wakes to be done here.
-fn wakes_are_left() -> bool {
-    #[cfg(feature = "std")]
-    return later::any_left();
-    #[cfg(not(feature = "std"))]
-    false
-}
-
-/// Wakes goroutines for who could not do it itself.
-#[cfg(feature = "std")]
-fn wake_those_that_were_left() {
-    // As if one locked M less were idle: see retake_from_syscall.
-    incidlelocked(-1);
-    later::wake_those();
-    incidlelocked(1);
-}
-
 fn microseconds_until(when: i64) -> u32 {
     u32::try_from((when - nanotime()).max(0) / 1000).unwrap_or(u32::MAX)
 }
@@ -192,7 +175,8 @@ fn sleep_deeply(wake_at: Option<i64>, stuck: &mut i64) -> Option<i64> {
         };
         unlock(&sched().lock);
         let begin = nanotime();
-        let ns = if asked_to_quit() || wakes_are_left() { 0 } else { ns.min(next) };
+        let wakes_left = sched().ext.wakes_left.load(Ordering::SeqCst);
+        let ns = if asked_to_quit() || wakes_left { 0 } else { ns.min(next) };
         let woken = sleep_until_woken(ns);
         slept = woken.then(|| nanotime() - begin);
         lock(&sched().lock);

@@ -51,7 +51,8 @@ pub(in crate::runtime) fn ends(mp: &M) {
 /// How many periods have ended since the signal before this one. In the handler, on the thread of `mp`.
 pub(super) fn periods(mp: &M) -> i64 {
     // SAFETY: no memory is passed. A timer that is deleted meanwhile has missed none.
-    1 + unsafe { syscall!(SYS_timer_getoverrun, mp.m_os.profile_timer.get()) }.max(0)
+    let missed = unsafe { syscall!(SYS_timer_getoverrun, mp.m_os.profile_timer.get()) };
+    1 + missed.max(0) as i64
 }
 
 /// Makes the timer of an M that has a thread, unless there is one; none on the threads of others, whose signal stack

@@ -267,7 +267,7 @@ impl Symbol {
     /// Whose the function is. A report shows those of some, and above: Go's `showframe`.
     pub(crate) fn whose(&self) -> Whose {
         let is_one_of = |names: &[&str]| names.iter().any(|begins| self.function.starts_with(begins));
-        if self.own || is_one_of(&RUNTIME) {
+        if self.own || is_one_of(&RUNTIME) || self.file.contains(STDPARK) {
             Whose::Runtime
         } else if is_one_of(&CRATE) {
             Whose::Face
@@ -322,6 +322,9 @@ const RUNTIME: [&str; 11] = [
     "std::panicking::",
     "<core::panic::unwind_safe::",
 ];
+
+/// In the path of the file of a function that has the name of one of the C library's.
+const STDPARK: &str = "/runtime/stdpark/";
 
 /// How the names of this crate's functions begin.
 const CRATE: [&str; 2] = ["gosched::", "<gosched::"];

@@ -6,6 +6,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
+use crate::runtime::data::runtime2::sched;
+use crate::runtime::m::checkdead::incidlelocked;
 use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
 use crate::runtime::stdpark::table;
 
@@ -25,9 +27,6 @@ static WAKES: [Wake; 64] =
 /// Whether there was no room for one.
 static ALL: AtomicBool = AtomicBool::new(false);
 
-/// Whether there are any.
-static ANY: AtomicBool = AtomicBool::new(false);
-
 /// Has sysmon wake up to `n` goroutines at `addr`. It takes no lock and allocates nothing.
 pub(super) fn wake_later(addr: usize, n: u32, bits: u32) {
     let free =
@@ -42,20 +41,17 @@ pub(super) fn wake_later(addr: usize, n: u32, bits: u32) {
         None => ALL.store(true, Ordering::Relaxed),
     }
     // SeqCst with sysmon's `sysmonwait`: it sees this before it sleeps, or this sees that it does.
-    ANY.store(true, Ordering::SeqCst);
+    sched().ext.wakes_left.store(true, Ordering::SeqCst);
     wake_sysmon_from_signal();
-}
-
-/// Whether there are wakes to be done.
-pub(in crate::runtime) fn any_left() -> bool {
-    ANY.load(Ordering::SeqCst)
 }
 
 /// Does the wakes that were left. On sysmon's thread.
 pub(in crate::runtime) fn wake_those() {
-    if !ANY.swap(false, Ordering::SeqCst) {
+    if !sched().ext.wakes_left.swap(false, Ordering::SeqCst) {
         return;
     }
+    // As if one locked M less were idle: who waits is no deadlock before this has ended.
+    incidlelocked(-1);
     if ALL.swap(false, Ordering::Relaxed) {
         table::wake_all();
     }
@@ -68,4 +64,5 @@ pub(in crate::runtime) fn wake_those() {
             table::wake(addr, n, bits);
         }
     }
+    incidlelocked(1);
 }

@@ -16,6 +16,7 @@ use std::ptr;
 use crate::runtime::data::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::runtime2::{G, Mutex, TraceBlockReason, WaitReason};
+use crate::runtime::explore::clock::now;
 use crate::runtime::lock::mutex::lock_ranked;
 use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::unlock;
@@ -233,6 +234,10 @@ pub(super) unsafe fn wait(gp: &'static G, addr: usize, value: u32, bits: u32, un
         if waiter.state.get() == State::TimedOut { Waited::TimedOut } else { Waited::Woken }
     };
     let Some(until) = until else { return sleep() };
+    if until <= now() {
+        // SAFETY: as above.
+        return if unsafe { load(addr) } == value { Waited::TimedOut } else { Waited::Changed };
+    }
     let give_up = || {
         let bucket = waiter.lock_bucket();
         let state = waiter.state.get();

@@ -2,7 +2,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod each_instruction;
-mod ends;
+pub mod ends;
 mod ledgers;
 mod off;
 #[cfg(target_arch = "x86_64")]

@@ -1,0 +1,283 @@
+//! Who may not park, and who leaves a wake to others.
+
+use std::ffi::c_int;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use gosched::signal::Signal;
+use gosched::{Builder, blocking, go, park_std_waits, run};
+
+use super::futexes::{self, WAKE};
+use super::{parks, run_live};
+use crate::harness::emulator::emulator;
+use crate::harness::goroutines::wait_until;
+use crate::harness::{Test, tests};
+
+tests! {
+    without_the_call_nobody_parks
+    the_environment_turns_it_on
+    the_environment_turns_it_off
+    a_library_may_ask_late
+    who_blocks_its_thread_keeps_it
+    who_shares_locals_keeps_its_thread
+    a_child_of_fork_has_its_own_waits
+    a_child_of_vfork_has_its_own_memory
+    a_handler_runs_on_the_signal_stack
+    a_handler_that_was_there_before_is_moved
+    a_handler_keeps_its_thread
+    a_handler_may_wake
+    what_handlers_wake_is_not_forgotten
+}
+
+/// Two goroutines that wait for each other.
+fn meet() {
+    let barrier = Barrier::new(2);
+    gosched::scope(|s| {
+        drop(s.go(|| barrier.wait()));
+        barrier.wait();
+    });
+}
+
+fn without_the_call_nobody_parks(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            meet();
+            thread::sleep(Duration::from_micros(1));
+            assert_eq!(parks(), 0);
+        });
+    });
+    process.env("GOSCHED_STD", "0").end().with("exit status: 0");
+}
+
+fn the_environment_turns_it_on(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            meet();
+            assert!(parks() > 0);
+        });
+    });
+    process.env("GOSCHED_STD", "1").end().with("exit status: 0");
+}
+
+fn the_environment_turns_it_off(test: Test) {
+    let process = test.process(|| {
+        run_live(|| {
+            meet();
+            assert_eq!(parks(), 0);
+        });
+    });
+    process.env("GOSCHED_STD", "1").also("stdpark=0").end().with("exit status: 0");
+}
+
+fn a_library_may_ask_late(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            park_std_waits().unwrap();
+            park_std_waits().unwrap();
+            meet();
+            assert!(parks() > 0);
+        });
+    });
+    process.env("GOSCHED_STD", "0").end().with("exit status: 0");
+}
+
+fn who_blocks_its_thread_keeps_it() {
+    run_live(|| {
+        let barrier = Barrier::new(2);
+        gosched::scope(|s| {
+            drop(s.go(|| blocking(|| barrier.wait())));
+            blocking(|| barrier.wait());
+        });
+        blocking(|| thread::sleep(Duration::from_micros(1)));
+        assert_eq!(parks(), 0);
+    });
+}
+
+fn who_shares_locals_keeps_its_thread() {
+    run_live(|| {
+        static BARRIER: Barrier = Barrier::new(2);
+        // SAFETY: it keeps nothing that is a thread's.
+        let shares = unsafe { Builder::new().shared_locals() };
+        let handle = shares.go(|| drop(BARRIER.wait())).unwrap();
+        blocking(|| BARRIER.wait());
+        handle.join().unwrap();
+        assert_eq!(parks(), 0);
+    });
+}
+
+/// Runs `f` in a child that `make` makes, and waits for its end.
+fn in_child(make: unsafe extern "C" fn() -> libc::pid_t, f: impl FnOnce()) {
+    // SAFETY: the child is this thread alone; it calls what needs no other, and ends.
+    let child = unsafe { make() };
+    assert!(child >= 0);
+    if child == 0 {
+        f();
+        // SAFETY: as above.
+        unsafe { libc::_exit(7) };
+    }
+    let mut status = 0;
+    // SAFETY: the kernel writes the status.
+    let ended = blocking(|| unsafe { libc::waitpid(child, &mut status, 0) });
+    assert_eq!((ended, libc::WEXITSTATUS(status)), (child, 7));
+}
+
+/// The child has no other thread: if one of these parked, it would stand still.
+fn a_child_of_fork_has_its_own_waits() {
+    run_live(|| {
+        in_child(libc::fork, || {
+            thread::sleep(Duration::from_micros(1));
+            thread::yield_now();
+            let word = AtomicU32::new(0);
+            assert_eq!(futexes::wait_for(&word, 0, Duration::from_micros(1)), Err(libc::ETIMEDOUT));
+        });
+        meet();
+        assert!(parks() > 0);
+    });
+}
+
+unsafe extern "C" {
+    fn vfork() -> libc::pid_t;
+}
+
+fn a_child_of_vfork_has_its_own_memory() {
+    run_live(|| {
+        static CHANGED: AtomicBool = AtomicBool::new(false);
+        in_child(vfork, || {
+            thread::sleep(Duration::from_micros(1));
+            CHANGED.store(true, Ordering::Relaxed);
+        });
+        assert!(!CHANGED.load(Ordering::Relaxed));
+    });
+}
+
+/// Where the handler's frame was, and what it is to do.
+static FRAME: AtomicU64 = AtomicU64::new(0);
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn note_frame(_: c_int) {
+    let here = 0_u8;
+    FRAME.store((&raw const here).addr() as u64, Ordering::Relaxed);
+    HANDLED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Installs a handler, without SA_ONSTACK.
+fn handle(signal: Signal, handler: extern "C" fn(c_int)) {
+    // SAFETY: all zero is a valid action; the handler may be called at any time.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        assert_eq!(libc::sigaction(signal.as_raw(), &action, ptr::null_mut()), 0);
+    }
+}
+
+/// Sends this thread a signal, and fails unless it is handled elsewhere than on the goroutine's stack.
+fn handled_elsewhere(signal: Signal) {
+    super::super::signal::raise(signal);
+    // SAFETY: the running G.
+    let stack = unsafe { (*gosched::proc::getg()).stack.get() };
+    let frame = FRAME.swap(0, Ordering::Relaxed) as usize;
+    assert!(frame != 0 && !(stack.lo..stack.hi).contains(&frame));
+}
+
+fn a_handler_runs_on_the_signal_stack() {
+    run_live(|| {
+        handle(Signal::USR1, note_frame);
+        handled_elsewhere(Signal::USR1);
+        // SAFETY: the handler may be called at any time.
+        let old = unsafe { libc::signal(libc::SIGUSR1, note_frame as *const () as usize) };
+        assert_eq!(old, note_frame as *const () as usize);
+        handled_elsewhere(Signal::USR1);
+        handled_elsewhere(Signal::USR1);
+    });
+}
+
+fn a_handler_that_was_there_before_is_moved(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            handle(Signal::USR1, note_frame);
+            park_std_waits().unwrap();
+            handled_elsewhere(Signal::USR1);
+        });
+    });
+    process.env("GOSCHED_STD", "0").end().with("exit status: 0");
+}
+
+static WORD: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn sleep_and_wait(_: c_int) {
+    thread::sleep(Duration::from_micros(1));
+    thread::yield_now();
+    let waited = futexes::wait_for(&WORD, 0, Duration::from_micros(1));
+    assert_eq!(waited, Err(libc::ETIMEDOUT));
+    HANDLED.fetch_add(1, Ordering::Relaxed);
+}
+
+fn a_handler_keeps_its_thread() {
+    run_live(|| {
+        handle(Signal::USR1, sleep_and_wait);
+        super::super::signal::raise(Signal::USR1);
+        assert_eq!((HANDLED.load(Ordering::Relaxed), parks()), (1, 0));
+    });
+}
+
+extern "C" fn wake_one(_: c_int) {
+    WORD.fetch_add(1, Ordering::SeqCst);
+    futexes::wake(WAKE, &WORD, 1);
+    HANDLED.fetch_add(1, Ordering::Relaxed);
+}
+
+fn a_handler_may_wake() {
+    run_live(|| {
+        handle(Signal::USR1, wake_one);
+        let handle = go(|| futexes::wait(&WORD, 0));
+        wait_until(|| parks() == 1);
+        super::super::signal::raise(Signal::USR1);
+        assert_eq!(handle.join().unwrap(), Ok(()));
+    });
+}
+
+/// A handler interrupts anything: who wakes, who waits, and the scheduler.
+fn what_handlers_wake_is_not_forgotten(test: Test) {
+    if emulator().is_some() {
+        return;
+    }
+    let process = test.process(|| {
+        run_live(|| {
+            handle(Signal::USR1, wake_one);
+            // SAFETY: no memory is passed. The process's threads get it, whichever the kernel chooses.
+            let signals = thread::spawn(|| {
+                for _ in 0..2_000 {
+                    unsafe { libc::kill(libc::getpid(), libc::SIGUSR1) };
+                    thread::yield_now();
+                }
+            });
+            let lock = Mutex::new(0);
+            gosched::scope(|s| {
+                for _ in 0..4 {
+                    drop(s.go(|| {
+                        for _ in 0..2_000 {
+                            *lock.lock().unwrap() += 1;
+                            thread::yield_now();
+                        }
+                    }));
+                }
+            });
+            blocking(|| signals.join()).unwrap();
+            // One more, after all that was merged by the kernel: so there is one to wait for.
+            let seen = WORD.load(Ordering::SeqCst);
+            let waits =
+                go(
+                    move || {
+                        while futexes::wait(&WORD, seen).is_ok() && WORD.load(Ordering::SeqCst) == seen {}
+                    },
+                );
+            super::super::signal::kill(Signal::USR1);
+            waits.join().unwrap();
+            assert_eq!(*lock.lock().unwrap(), 8_000);
+        });
+    });
+    process.env("GOMAXPROCS", "2").end().with("exit status: 0");
+}

@@ -1,0 +1,35 @@
+//! Waits of std's own code that park the goroutine.
+
+mod futexes;
+mod gate;
+mod ledger;
+mod locks;
+
+use gosched::metrics::{self, Value};
+use gosched::{park_std_waits, run};
+
+use crate::harness::Test;
+
+pub const TESTS: &[&[Test]] = &[futexes::TESTS, gate::TESTS, ledger::TESTS, locks::TESTS];
+
+/// How often goroutines have parked at futexes.
+fn parks() -> u64 {
+    match metrics::read("/gosched/std/futex:waits") {
+        Some(Value::Uint64(parks)) => parks,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Runs `main` in a process whose waits park.
+fn run_live(main: impl FnOnce() + Send) {
+    park_std_waits().unwrap();
+    run(main);
+}
+
+/// Fails unless `main` ends well where waits park, with one P and with several.
+fn live_with_one_p_and_several(test: Test, main: impl Fn() + Send + Sync) {
+    for procs in ["1", "4"] {
+        let process = test.process(|| run_live(&main));
+        process.env("GOMAXPROCS", procs).end().with("exit status: 0");
+    }
+}

@@ -22,6 +22,7 @@
 //! | to | use | in Go |
 //! | --- | --- | --- |
 //! | start | [`run`]; with the feature `macros`, `#[gosched::main]` | `main` |
+//! | use std's locks, channels and sleeps without a thread for each wait | with the feature `std`, `park_std_waits` | |
 //! | test | [`testing`]; with the feature `macros`, `#[gosched::test]` | `testing` |
 //! | find races and deadlocks, in one schedule after the other; test on a clock that jumps | [`explore`](mod@explore), [`synctest`] | `testing/synctest` |
 //! | make a goroutine | [`go()`], [`Builder`], [`scope()`] for one that borrows | `go` |
@@ -122,6 +123,7 @@
 //! | --- | --- |
 //! | `GOMAXPROCS` | how many P's there are; [otherwise](gomaxprocs) as many as processors that the process may use, and has time for, also when that changes |
 //! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
+//! | `GOSCHED_STD` | 1: std's waits park the goroutine, in a program that has the feature `std`: see `park_std_waits` |
 //! | `GOSCHED_STACK_SIZE` | how many bytes the stack of a goroutine has whose maker doesn't say it: see [`set_default_stack_size`] |
 //! | `GOTRACEBACK` | how much such a report prints: `none`, `single`, `all`, `system`, `crash` ([`Traceback`]) |
 //! | `GODEBUG` | settings, `name=value`, with commas between them |
@@ -139,6 +141,7 @@
 //! | `period=PERCENT` | how long the periods of the slow looks are, in percent of the usual. The looks are at deadlocks beside other threads (2 s), the limits of GOMAXPROCS (1 s), unneeded memory (1 s) and goroutines that a [test](testing) leaves (5 s). A test that waits for one of them needs less |
 //! | `randomizescheduler=1` | goroutines run in an order that is hard to rely on |
 //! | `schedtrace=1000` | each 1,000 milliseconds a line on stderr says how the scheduler is; with `scheddetail=1` besides, each P, M and G |
+//! | `stdpark=0` | `park_std_waits` does nothing |
 //! | `tracebackancestors=5` | a report says where a goroutine's maker was, and that one's maker, and so on, as far as five |
 //! | `tracefile=PATH`, `tracecrash=PATH` | the program's [trace], or that of its last seconds, is written to this file |
 //! | `updatemaxprocs=0` | GOMAXPROCS stays as it was at first |
@@ -209,6 +212,11 @@ struct LookingInside;
 #[cfg(all(doctest, feature = "tracing"))]
 #[doc = include_str!("../docs/held-across-a-park.md")]
 struct HeldAcrossAPark;
+
+/// The same of a sixth, whose example needs the feature.
+#[cfg(all(doctest, feature = "std"))]
+#[doc = include_str!("../docs/any-crate.md")]
+struct AnyCrate;
 
 #[cfg(feature = "macros")]
 pub use attributes::{main, test};

@@ -1,15 +1,16 @@
 //! How the runtime calls the kernel.
 //!
-//! With the feature `std` the program's `syscall` is ours (`stdpark/symbols.rs`), so the runtime doesn't call it: there
-//! is a lock of the runtime's behind it. Without, it is the C library's, which tests replace.
+//! With the feature `std` the program's `syscall` is ours (`stdpark/symbols.rs`), so the runtime
+//! doesn't call it: there is a lock of the runtime's behind it. Without, it is the C library's,
+//! which tests replace.
 
 use std::ffi::c_int;
 
 #[cfg(feature = "std")]
-pub(in crate::runtime) use crate::runtime::arch::raw_syscall as raw;
+use crate::runtime::arch::raw;
 
-/// Calls the kernel: `syscall!(SYS_tgkill, pid, tid, sig)`. As the C library does, it returns -1 and sets errno if
-/// the kernel returns an error.
+/// Calls the kernel: `syscall!(SYS_tgkill, pid, tid, sig)`. As the C library does, it returns -1
+/// and sets errno if the kernel returns an error.
 macro_rules! syscall {
     ($number:ident $(, $arg:expr)* $(,)?) => {
         $crate::runtime::arch::syscall::syscall_words(libc::$number, [$($arg as usize),*])
@@ -54,7 +55,8 @@ fn six<const N: usize>(args: [usize; N]) -> [usize; 6] {
     six
 }
 
-/// What the C library returns where the kernel has returned `ret`: for an error -1, and errno says which.
+/// What the C library returns where the kernel has returned `ret`: for an error -1, and errno says
+/// which.
 #[cfg(feature = "std")]
 #[inline(always)]
 pub(in crate::runtime) fn result_of(ret: isize) -> isize {

@@ -109,8 +109,8 @@ pub(in crate::runtime) fn end() -> ! {
 
 /// Ends the process with a core dump. Go's `crash`.
 fn crash() -> ! {
-    // SAFETY: all zero is the default action, with which no handler runs; abort unblocks the signal and doesn't
-    // return.
+    // SAFETY: all zero is the default action, with which no handler runs; abort unblocks the signal
+    // and doesn't return.
     unsafe {
         sigaction(libc::SIGABRT, &std::mem::zeroed(), ptr::null_mut());
         libc::abort()

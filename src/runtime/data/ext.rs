@@ -308,7 +308,8 @@ pub struct SchedtExt {
     pub detachments: [AtomicU64; 2],
     /// How long goroutines were detached, in nanoseconds, all of them together, without those that are.
     pub detached_time: AtomicI64,
-    /// Whether sysmon is to wake goroutines for who could not do it itself: `stdpark/later.rs`.
+    /// Whether wakes are left to sysmon, of code that could not make a goroutine ready:
+    /// `stdpark/later.rs`.
     pub wakes_left: AtomicBool,
 }
 

@@ -58,7 +58,8 @@ pub(in crate::runtime) fn checkdead() {
     // To ask the system each time that the last M goes to sleep would take about as long as that. So what was seen last
     // holds until sysmon looks, within a second. If it sleeps already, it may have seen an M run, and sleep for longer.
     let seen = sched().ext.foreign.get() && !sched().sysmonwait.load(Ordering::SeqCst);
-    // Work that waits for a thread is no deadlock, nor is a wake that was left to sysmon, which sees to both.
+    // Work that waits for a thread is no deadlock, nor is a wake that was left to sysmon, which
+    // sees to both.
     let left = thread_wanted() || sched().ext.wakes_left.load(Ordering::SeqCst);
     if left || seen || foreign_thread_may_wake() {
         return;

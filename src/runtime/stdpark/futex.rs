@@ -1,10 +1,11 @@
-//! The operations of `futex`, and of the calls that came after it, on words that only this process uses. What is asked
-//! for otherwise goes to the kernel: words that other processes use, robust and priority-inheriting locks.
+//! The operations of `futex`, and of the calls that came after it, on words that only this process
+//! uses. What is asked for otherwise goes to the kernel: words that other processes use, robust and
+//! priority-inheriting locks.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::runtime::arch::syscall::raw;
+use crate::runtime::arch::raw;
 use crate::runtime::base::os::nanotime;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::explore::clock::now;
@@ -21,7 +22,7 @@ pub(super) const SYS_FUTEX_WAKE: i64 = 454;
 pub(super) const SYS_FUTEX_WAIT: i64 = 455;
 pub(super) const SYS_FUTEX_REQUEUE: i64 = 456;
 
-/// What these are told of a word: how large it is, and that only this process uses it.
+/// The flags of a word in these calls: how large it is, and that only this process uses it.
 const FUTEX2_SIZE: usize = 3;
 const FUTEX2_SIZE_U32: usize = 2;
 const FUTEX2_PRIVATE: usize = libc::FUTEX_PRIVATE_FLAG as usize;
@@ -150,13 +151,14 @@ impl Call {
         if woken == n { woken as isize } else { sum(woken, by_kernel(n - woken)) }
     }
 
-    /// Wakes up to `n` that wait at the call's word, and has up to `most` others wait at another, if the word still is
+    /// Wakes up to `n` that wait at the call's word, and has up to `most` others wait at another,
+    /// if the word still is
     /// `value`.
     unsafe fn requeue(&self, to: usize, n: i32, most: i32, value: Option<u32>) -> isize {
         let from = self.args[0];
         let (Ok(n), Ok(most)) = (u32::try_from(n), u32::try_from(most)) else { return EINVAL };
         if !may_ready() || !to.is_multiple_of(size_of::<u32>()) || to == 0 {
-            // In a handler: who waits here isn't moved, and all of them are woken.
+            // In a handler. The goroutines are woken instead of moved.
             wake_later(from, u32::MAX, ANY_BIT);
             // SAFETY: as the caller says.
             return unsafe { self.by_kernel() };
@@ -170,8 +172,8 @@ impl Call {
         sum(woken + moved, unsafe { raw(libc::SYS_futex, args) })
     }
 
-    /// Changes the word at `addr2` as `code` says, and wakes up to `n` at the call's word, and up to `n2` at the other one
-    /// if that had the value that `code` says.
+    /// Changes the word at `addr2` as `code` says, and wakes up to `n` at the call's word, and up
+    /// to `n2` at the other one if that had the value that `code` says.
     unsafe fn wake_op(&self, addr2: usize, n: i32, n2: i32, code: u32) -> isize {
         let Some(op) = WakeOp::of(code) else { return ENOSYS };
         // SAFETY: as the caller says: two words.
@@ -230,7 +232,8 @@ unsafe fn park(gp: &'static G, addr: usize, value: u32, bits: u32, until: Option
     }
 }
 
-/// How many were woken, here and by the kernel; an error of the kernel's counts if nobody was woken here.
+/// How many were woken, here and by the kernel; an error of the kernel's counts if nobody was woken
+/// here.
 fn sum(here: u32, by_kernel: isize) -> isize {
     if by_kernel < 0 && here > 0 { here as isize } else { here as isize + by_kernel }
 }
@@ -291,7 +294,8 @@ struct WakeOp {
 }
 
 impl WakeOp {
-    /// The kernel's encoding: 4 bits of operation, 4 of comparison, 12 of each argument, which have a sign.
+    /// The kernel's encoding: 4 bits of operation, 4 of comparison, 12 of each argument, which have
+    /// a sign.
     fn of(code: u32) -> Option<Self> {
         const SHIFT: u32 = libc::FUTEX_OP_OPARG_SHIFT as u32;
         let signed = |bits: u32| (bits as i32) << 20 >> 20;

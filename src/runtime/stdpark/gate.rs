@@ -1,4 +1,5 @@
-//! Who may park in a function of the C library's, and who may make others ready there.
+//! Whether the caller may park in a function of the C library's, and whether it may make others
+//! ready there.
 
 use crate::runtime::arch::{getg, stack_pointer};
 use crate::runtime::base::this::this_m;
@@ -7,8 +8,8 @@ use crate::runtime::lock::foreign_locks;
 use crate::runtime::sched::detach::in_user_code;
 use crate::runtime::stdpark::live::live;
 
-/// The running goroutine, if it may park here. None on a thread that isn't ours, which pays for one look at a
-/// thread-local.
+/// The running goroutine, if it may park here. None on a thread that isn't ours, which pays for one
+/// look at a thread-local.
 #[inline(always)]
 pub(super) fn may_park() -> Option<&'static G> {
     let gp = getg()?;
@@ -26,15 +27,15 @@ fn check(gp: &'static G) -> Option<&'static G> {
     may.then_some(gp)
 }
 
-/// Whether the caller is on the stack of `gp`. It isn't in a handler on the signal stack, nor in code that has made
-/// a stack of its own, and that may have left a thread's state behind.
+/// Whether the caller is on the stack of `gp`. It isn't in a handler on the signal stack, nor in
+/// code that has made a stack of its own, and that may have left a thread's state behind.
 fn on_its_stack(gp: &G) -> bool {
     let (sp, stack) = (stack_pointer(), gp.stack.get());
     (stack.lo..stack.hi).contains(&sp)
 }
 
-/// Whether the caller may make goroutines ready, which takes locks of the runtime's: it holds none, and hasn't
-/// interrupted code that holds one, or that is between two steps on g0.
+/// Whether the caller may make goroutines ready, which takes locks of the runtime's: it holds none,
+/// and hasn't interrupted code that holds one, or that is between two steps on g0.
 pub(super) fn may_ready() -> bool {
     match this_m() {
         Some(mp) => mp.locks.get() == 0 && !in_handler(mp),

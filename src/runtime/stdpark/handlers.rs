@@ -1,6 +1,7 @@
-//! Handlers that the program installs, which have to be on the signal stack: one on a goroutine's stack could not be told
-//! from the code that it has interrupted, and a wait in it would park the goroutine, with signals blocked, in the
-//! middle of anything. Go asks the same of C code that it is linked with.
+//! Handlers that the program installs. They have to be on the signal stack. A handler on the
+//! goroutine's stack looks like the code that it has interrupted. A wait in it would park the
+//! goroutine in the middle of anything, with signals blocked. Go asks the same of the C code that
+//! it is linked with.
 
 use std::ffi::c_int;
 use std::ptr;

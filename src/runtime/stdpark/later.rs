@@ -1,8 +1,9 @@
-//! Wakes that are left to sysmon: of who holds a lock of the runtime's (an allocator of the program's, say, that releases
-//! its own lock there), and of signal handlers.
+//! Wakes that are left to sysmon. A signal handler leaves its wakes, and so does code that holds a
+//! lock of the runtime's: an allocator of the program's, for example, which the runtime calls with
+//! a lock held, and which releases its own lock there.
 //!
-//! There is room for 64 of them. If that isn't enough, all who wait are woken: a wait may end for no reason, as the
-//! kernel's may.
+//! There is room for 64 of them. If that isn't enough, all goroutines that wait are woken. A wait
+//! may end for no reason, as the kernel's may.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
@@ -50,7 +51,7 @@ pub(in crate::runtime) fn wake_those() {
     if !sched().ext.wakes_left.swap(false, Ordering::SeqCst) {
         return;
     }
-    // As if one locked M less were idle: who waits is no deadlock before this has ended.
+    // As if one locked M less were idle: before this has ended nothing is a deadlock.
     incidlelocked(-1);
     if ALL.swap(false, Ordering::Relaxed) {
         table::wake_all();

@@ -17,8 +17,9 @@ struct Pages {
     rest: [u8; (64 << 10) - 1],
 }
 
-/// 1 in the process that has turned it on, and 0 in its children: the kernel clears the page there, however they
-/// are made, and no handler of `fork` has to run. (A child of `vfork` has the same memory; so `vfork` is `fork`.)
+/// 1 in the process that has turned it on, and 0 in its children: the kernel clears the page there,
+/// however they are made, and no handler of `fork` has to run. (A child of `vfork` has the same
+/// memory; so `vfork` is `fork`.)
 static PAGES: Pages = Pages { live: AtomicU8::new(0), rest: [0; (64 << 10) - 1] };
 
 /// Whether the program has asked for it before the runtime has started.
@@ -30,22 +31,26 @@ pub(super) fn live() -> bool {
     PAGES.live.load(Ordering::Relaxed) != 0
 }
 
-/// Has waits of std's own code, and of C code, park the goroutine, and not its thread: `std::sync`'s locks, conditions,
-/// barriers and channels, `thread::park`, `thread::sleep` and `thread::yield_now`, and what crates and C libraries
-/// build on the same calls of the C library (`nanosleep`, `sched_yield`, `syscall(SYS_futex)`). From then on such a wait
-/// takes no thread. With the feature `std`.
+/// Has waits of std's own code, and of C code, park the goroutine instead of its thread. From then
+/// on such a wait holds no thread. With the feature `std`.
 ///
-/// Call it once, as a rule at the beginning of `main`. Libraries don't: it changes how the whole program waits. Where
-/// the environment variable `GOSCHED_STD` is 1, a program with the feature does it without this call;
+/// These are the waits of `std::sync`'s locks, conditions, barriers and channels, `thread::park`,
+/// `thread::sleep` and `thread::yield_now`. Other crates and C libraries that call the same
+/// functions of the C library (`nanosleep`,
+/// `sched_yield`, `syscall(SYS_futex)`) wait in the same way.
+///
+/// Call it once, as a rule at the beginning of `main`. Libraries don't: it changes how the whole
+/// program waits. Where the environment variable `GOSCHED_STD` is 1, a program with the feature
+/// does it without this call;
 /// `GODEBUG=stdpark=0` has the call do nothing.
 ///
-/// A wait parks on a goroutine with [thread-locals of its own](crate#thread-locals), as they are by default, but not
-/// inside [`blocking`](crate::blocking), in a signal handler, or in a child of `fork`: there it blocks the thread, as
-/// without this call. [docs/any-crate.md](https://docs.rs/gosched/latest/gosched/proc/any_crate) has the table of what
-/// parks and what doesn't.
+/// A wait parks on a goroutine with [thread-locals of its own](crate#thread-locals), as they are by
+/// default, but not inside [`blocking`](crate::blocking), in a signal handler, or in a child of
+/// `fork`: there it blocks the thread, as without this call. `docs/any-crate.md` has the table of
+/// what parks and what doesn't.
 ///
-/// Handlers of signals that the program installs from then on by `sigaction` or `signal` run on the thread's signal
-/// stack (`SA_ONSTACK`), as those that are there when the runtime starts do.
+/// Handlers of signals that the program installs from then on by `sigaction` or `signal` run on the
+/// thread's signal stack (`SA_ONSTACK`), as those that are there when the runtime starts do.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -60,9 +65,10 @@ pub(super) fn live() -> bool {
 /// });
 /// ```
 ///
-/// # Errors
-/// - Under a sanitizer, which has these functions itself ([`Unsupported`](io::ErrorKind::Unsupported)).
-/// - That of `madvise(MADV_WIPEONFORK)`, which Linux has since 4.14: without it a child of `fork` would wait for
+/// # Errors - Under a sanitizer, which has these functions itself
+/// ([`Unsupported`](io::ErrorKind::Unsupported)).
+/// - That of `madvise(MADV_WIPEONFORK)`, which Linux has since 4.14: without it a child of `fork`
+/// would wait for
 ///   goroutines that it doesn't have.
 pub fn park_std_waits() -> io::Result<()> {
     if SANITIZED {
@@ -76,7 +82,8 @@ pub fn park_std_waits() -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     WANTED.store(true, Ordering::Relaxed);
-    // Pairs with go_live_if_wanted: who starts the runtime at this moment sees this, or this sees that it has.
+    // Pairs with go_live_if_wanted: a start of the runtime at this moment sees this, or is seen
+    // here.
     fence(Ordering::SeqCst);
     if started() {
         go_live_if_wanted();

@@ -1,31 +1,33 @@
-//! Waits of std's own code, and of C code, that park the goroutine. Go has no such thing: its library is its own.
+//! Waits of std's own code, and of C code, that park the goroutine. Go has no such thing: its
+//! library is its own.
 //!
-//! std's locks, channels and sleeps end in a few functions of the C library. With the feature `std` the program defines
-//! these functions itself (`symbols.rs`), so that the references of std, of other crates and of C libraries bind to
-//! these definitions. On a goroutine that may park here they park it. Everywhere else they do what the
-//! C library's do: they call the kernel.
+//! std's locks, channels and sleeps end in a few functions of the C library. With the feature `std`
+//! the program defines these functions itself (`symbols.rs`), so that the references of std, of
+//! other crates and of C libraries bind to these definitions. On a goroutine that may park here
+//! they park it. Everywhere else they do what the C library's do: they call the kernel.
 //!
-//! - **Off until the program says so** ([`park_std_waits`](crate::park_std_waits)): a feature is the same for all crates
-//!   of a program, so a dependency that has it on must not change how the program waits. Until then each of these
-//!   functions is a system call and one look at a byte.
-//! - **Who may park** is in `gate.rs`. A goroutine that may not keeps its thread, and loses its P if that takes long
-//!   ([`detach`](super::sched::detach)).
-//! - **Where a goroutine waits it is found by all who wake**: a foreign thread, g0, a goroutine in `blocking`. Only who
-//!   holds a lock of the runtime's, or is in a signal handler, leaves the wake to sysmon (`later.rs`).
-//! - **The runtime calls none of these functions.** It calls the kernel (`arch/syscall.rs`): a wake takes the lock of
-//!   a bucket, and the release of a lock is a wake.
-//! - A goroutine that parks here may be in any code of the program's, also in its allocator. So who calls that keeps
-//!   no M across the call, or holds it.
+//! - **Off until the program says so** ([`park_std_waits`](crate::park_std_waits)): a feature is
+//!   the same for all crates of a program, so a dependency that has it on must not change how the
+//!   program waits. Until then each of these functions is a system call and one look at a byte.
+//! - **The gate** (`gate.rs`) says whether a goroutine may park. One that may not keeps its thread,
+//!   and loses its P if that takes long (`sched/detach.rs`).
+//! - **A wake finds goroutines wherever it comes from**: a foreign thread, g0, a goroutine in
+//!   `blocking`. Only a signal handler, and code that holds a lock of the runtime's, leave the wake
+//!   to sysmon (`later.rs`).
+//! - **The runtime calls none of these functions.** It calls the kernel (`arch/syscall.rs`): a wake
+//!   takes the lock of a bucket, and the release of a lock is a wake.
+//! - A goroutine that parks here may be in any code of the program's, also in its allocator. So a
+//!   caller of that code keeps no M across the call, or holds it.
 //!
 //! # Files
 //!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `live.rs` | whether it is on, in this process; how it is turned on |
-//! | `gate.rs` | who may park, and who may make others ready |
+//! | `gate.rs` | whether the caller may park, or make others ready |
 //! | `symbols.rs` | the functions of the C library that are defined here |
 //! | `futex.rs` | the operations of `futex`, and of the calls that came after it |
-//! | `table.rs` | who waits at which word: wait, wake, requeue |
+//! | `table.rs` | the goroutines that wait, by their words: wait, wake, requeue |
 //! | `later.rs` | wakes that are left to sysmon |
 //! | `sleep.rs` | sleeps and yields |
 //! | `handlers.rs` | `sigaction` and `signal`: handlers run on the signal stack |

@@ -14,14 +14,14 @@ pub(super) fn nanoseconds(time: &libc::timespec) -> Option<i64> {
     valid.then(|| time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec))
 }
 
-/// How long it is until `clock` says `time`, of a clock that a wait can be converted from. A step of the clock
-/// during the wait isn't followed.
+/// How long it is until `clock` says `time`, of a clock that a wait can be converted from. A step
+/// of the clock during the wait isn't followed.
 pub(super) fn from_now(clock: libc::clockid_t, time: i64) -> Option<i64> {
     Some(time.saturating_sub(clock_time(clock)?))
 }
 
-/// Sleeps as `clock_nanosleep` does, if it is a goroutine that may park here, and a sleep that the kernel takes; says
-/// whether it has slept. Nothing ends the sleep sooner.
+/// Sleeps as `clock_nanosleep` does, if it is a goroutine that may park here, and a sleep that the
+/// kernel takes; says whether it has slept. Nothing ends the sleep sooner.
 ///
 /// # Safety
 /// `request` is null or a time.

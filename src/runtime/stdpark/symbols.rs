@@ -1,18 +1,20 @@
-//! The functions of the C library that the program has in their place. Each does what the C library's does, with errno,
-//! but that it parks a goroutine that would block its thread, if that may park.
+//! The functions of the C library that the program has in their place. Each does what the C
+//! library's does, with errno, but that it parks a goroutine that would block its thread, if that
+//! may park.
 
 use std::ffi::{c_int, c_long, c_uint};
 use std::ptr;
 
 use libc::{clockid_t, pid_t, sighandler_t, timespec};
 
-use crate::runtime::arch::syscall::{raw, result_of};
+use crate::runtime::arch::raw;
+use crate::runtime::arch::syscall::{result_of, syscall_words};
 use crate::runtime::stdpark::futex::{Call, SYS_FUTEX_REQUEUE, SYS_FUTEX_WAKE};
 use crate::runtime::stdpark::live::live;
 use crate::runtime::stdpark::{handlers, sleep};
 
-/// `syscall`, which has as many arguments as the call. (Where it has fewer than six, what is in the other registers, and
-/// on the stack, is passed, and not looked at.)
+/// `syscall`, which has as many arguments as the call. (Where it has fewer than six, what is in the
+/// other registers, and on the stack, is passed, and not looked at.)
 ///
 /// # Safety
 /// As that system call.
@@ -32,7 +34,7 @@ pub unsafe extern "C" fn syscall(
         return live_futex(Call { number, args });
     }
     // SAFETY: as the caller says.
-    result_of(unsafe { raw(number, args) }) as c_long
+    (unsafe { syscall_words(number, args) }) as c_long
 }
 
 /// Apart from the plain call, which so saves no registers.
@@ -72,7 +74,7 @@ pub unsafe extern "C" fn nanosleep(request: *const timespec, rest: *mut timespec
         if sleep::sleep(libc::CLOCK_MONOTONIC, 0, request) {
             return 0;
         }
-        result_of(raw(libc::SYS_nanosleep, [request as usize, rest as usize, 0, 0, 0, 0])) as c_int
+        syscall_words(libc::SYS_nanosleep, [request as usize, rest as usize]) as c_int
     }
 }
 
@@ -106,7 +108,7 @@ pub unsafe extern "C" fn sched_yield() -> c_int {
         return 0;
     }
     // SAFETY: no arguments.
-    result_of(unsafe { raw(libc::SYS_sched_yield, [0; 6]) }) as c_int
+    (unsafe { syscall_words(libc::SYS_sched_yield, []) }) as c_int
 }
 
 /// # Safety
@@ -129,8 +131,8 @@ pub unsafe extern "C" fn signal(sig: c_int, handler: sighandler_t) -> sighandler
     unsafe { handlers::signal(sig, handler) }
 }
 
-/// `fork`: a child that shares this process's memory would find that waits park, and have no threads to run
-/// anybody on. POSIX allows it.
+/// `fork`: a child that shares this process's memory would find that waits park, and have no
+/// threads to run anybody on. POSIX allows it.
 ///
 /// # Safety
 /// As the C library's `fork`.

@@ -1,15 +1,16 @@
-//! Who waits at which word: the kernel's table of futexes, for goroutines.
+//! The goroutines that wait, by their words: what the kernel's table of futexes is for threads.
 //!
-//! Words are hashed to buckets, each with a lock and a list. Who waits counts itself in its bucket, and only then looks at
-//! the word; who wakes has changed the word, and then looks at the count. Both are SeqCst, so one of the two sees
-//! the other. (The kernel does the same.)
+//! Words are hashed to buckets, each with a lock and a list. A waiter counts itself in its bucket,
+//! and only then looks at the word. A waker has changed the word, and then looks at the count. Both
+//! are SeqCst, so one of the two sees the other. (The kernel does the same.)
 //!
-//! Who takes a waiter off its list wakes it, nobody else. So wakes are counted exactly, and no wait ends without a
-//! reason, but for those that `later.rs` had no room for.
+//! A waiter is woken by the thread that has taken it off its list, and by no other. So wakes are
+//! counted exactly. No wait ends without a reason, but where `later.rs` has had no room for a wake.
 //!
-//! Threads wait in the kernel at the same words. A wake asks here first and the kernel for the rest, so that one
-//! which is satisfied here makes no system call. While threads wait at words of a bucket, every other wake of one asks the
-//! kernel first: otherwise goroutines that come again and again would keep a thread waiting for ever.
+//! Threads wait in the kernel at the same words. A wake asks here first and the kernel for the
+//! rest. A wake that finds enough goroutines makes no system call. While threads wait at words of a
+//! bucket, every other wake of one asks the kernel first: otherwise goroutines that come again and
+//! again would keep a thread waiting for ever.
 
 use std::ptr;
 
@@ -109,7 +110,8 @@ impl Bucket {
         waiter.prev.set(last);
         waiter.next.set(ptr::null());
         waiter.state.set(State::Queued);
-        // SAFETY: null, or a waiter on the list, which stays where it is until it has been taken off.
+        // SAFETY: null, or a waiter on the list, which stays where it is until it has been taken
+        // off.
         match unsafe { last.as_ref() } {
             Some(last) => last.next.set(waiter),
             None => self.first.set(waiter),
@@ -134,8 +136,8 @@ impl Bucket {
         self.nwait.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Calls `f` for each waiter for which `is_meant` is true, `n` at most, in their order; it may take the waiter off the
-    /// list. Returns for how many. The lock is held.
+    /// Calls `f` for each waiter for which `is_meant` is true, `n` at most, in their order; it may
+    /// take the waiter off the list. Returns for how many. The lock is held.
     fn each(&self, n: u32, is_meant: impl Fn(&Waiter) -> bool, mut f: impl FnMut(&Waiter)) -> u32 {
         let (mut at, mut found) = (self.first.get(), 0);
         // SAFETY: as in push.
@@ -172,7 +174,8 @@ struct Taken {
 impl Taken {
     fn push(&mut self, waiter: &Waiter) {
         waiter.next.set(ptr::null());
-        // SAFETY: null, or a waiter that was taken off and isn't woken yet, so it stays where it is.
+        // SAFETY: null, or a waiter that was taken off and isn't woken yet, so it stays where it
+        // is.
         match unsafe { self.last.as_ref() } {
             Some(last) => last.next.set(waiter),
             None => self.first = waiter,
@@ -201,8 +204,8 @@ pub(super) enum Waited {
     TimedOut,
 }
 
-/// Parks `gp`, the running goroutine, while the word at `addr` is `value`, until it is woken, or until the time, if
-/// there is one.
+/// Parks `gp`, the running goroutine, while the word at `addr` is `value`, until it is woken, or
+/// until the time, if there is one.
 ///
 /// # Safety
 /// There is such a word, for as long as this hasn't looked at it. `gp` may park here.
@@ -249,8 +252,8 @@ pub(super) unsafe fn wait(gp: &'static G, addr: usize, value: u32, bits: u32, un
         bucket.unlock();
         (state == State::Queued).then_some(|| goready(gp))
     };
-    // SAFETY: the state changes, and is looked at, with the bucket's lock held. Who takes the waiter off the list wakes
-    // the goroutine, nobody else.
+    // SAFETY: the state changes, and is looked at, with the bucket's lock held. The goroutine is
+    // woken by the thread that has taken the waiter off the list, and by no other.
     unsafe { with_limit(Limit::Time(until), &give_up, sleep) }
 }
 
@@ -276,12 +279,12 @@ impl Waiter {
 /// # Safety
 /// There is one at `addr`, aligned.
 unsafe fn load(addr: usize) -> u32 {
-    // SAFETY: as the caller says; whoever uses it does so by atomics.
+    // SAFETY: as the caller says; a word of a futex is used by atomics.
     unsafe { (*ptr::with_exposed_provenance::<std::sync::atomic::AtomicU32>(addr)).load(Ordering::SeqCst) }
 }
 
-/// Wakes up to `n` goroutines that wait at `addr` with one of these bits; returns how many. The word isn't read, and
-/// may be gone. Where goroutines may be made ready.
+/// Wakes up to `n` goroutines that wait at `addr` with one of these bits; returns how many. The
+/// word isn't read, and may be gone. Where goroutines may be made ready.
 pub(super) fn wake(addr: usize, n: u32, bits: u32) -> u32 {
     if !may_have_waiters(addr) {
         return 0;
@@ -296,8 +299,8 @@ pub(super) fn wake(addr: usize, n: u32, bits: u32) -> u32 {
 /// Whether a wake at `addr` might find anybody.
 #[inline(always)]
 pub(super) fn may_have_waiters(addr: usize) -> bool {
-    // With the SeqCst of the waiter, which counts itself and then looks at the word: the caller has changed
-    // the word before.
+    // With the SeqCst of the waiter, which counts itself and then looks at the word: the caller has
+    // changed the word before.
     fence(Ordering::SeqCst);
     bucket_of(addr).nwait.load(Ordering::SeqCst) != 0
 }
@@ -312,9 +315,9 @@ pub(super) fn wake_all() {
     }
 }
 
-/// Wakes up to `n` goroutines that wait at `from`, and has up to `most` others wait at `to` instead; returns how many
-/// of each. None, and nothing is done, if `value` is one, and isn't that of the word at `from`. Where goroutines may be made
-/// ready.
+/// Wakes up to `n` goroutines that wait at `from`, and has up to `most` others wait at `to`
+/// instead; returns how many of each. None, and nothing is done, if `value` is one, and isn't that
+/// of the word at `from`. Where goroutines may be made ready.
 ///
 /// # Safety
 /// If there is a value, there is such a word.

@@ -247,7 +247,8 @@ fn what_the_kernel_refuses() {
         let word = AtomicU32::new(0);
         assert_eq!(wait_bits(&word, 0, 0), Err(libc::EINVAL));
         let wrong = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000_000 };
-        // SAFETY: the word and the time outlive the calls; the addresses that aren't words are refused.
+        // SAFETY: the word and the time outlive the calls; the addresses that aren't words are
+        // refused.
         unsafe {
             let call = |addr: usize, op: i32, time: *const libc::timespec| {
                 result(libc::syscall(libc::SYS_futex, addr, op, 0, time, 0, 0))

@@ -1,4 +1,4 @@
-//! Who may not park, and who leaves a wake to others.
+//! Where a goroutine may not park, and where a wake is left to others.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -173,7 +173,8 @@ fn handle(signal: Signal, handler: extern "C" fn(c_int)) {
     }
 }
 
-/// Sends this thread a signal, and fails unless it is handled elsewhere than on the goroutine's stack.
+/// Sends this thread a signal, and fails unless it is handled elsewhere than on the goroutine's
+/// stack.
 fn handled_elsewhere(signal: Signal) {
     super::super::signal::raise(signal);
     // SAFETY: the running G.
@@ -239,7 +240,7 @@ fn a_handler_may_wake() {
     });
 }
 
-/// A handler interrupts anything: who wakes, who waits, and the scheduler.
+/// A handler interrupts anything: a wake, a wait, and the scheduler.
 fn what_handlers_wake_is_not_forgotten(test: Test) {
     if emulator().is_some() {
         return;
@@ -247,7 +248,8 @@ fn what_handlers_wake_is_not_forgotten(test: Test) {
     let process = test.process(|| {
         run_live(|| {
             handle(Signal::USR1, wake_one);
-            // SAFETY: no memory is passed. The process's threads get it, whichever the kernel chooses.
+            // SAFETY: no memory is passed. The process's threads get it, whichever the kernel
+            // chooses.
             let signals = thread::spawn(|| {
                 for _ in 0..2_000 {
                     unsafe { libc::kill(libc::getpid(), libc::SIGUSR1) };

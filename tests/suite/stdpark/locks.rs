@@ -189,7 +189,7 @@ fn a_thread_wakes_a_goroutine(test: Test) {
     });
 }
 
-/// Returns when so many have parked. On a thread.
+/// Returns when `n` have parked. On a thread.
 fn wait_until_parked(n: u64) {
     while parks() < n {
         thread::yield_now();

@@ -54,14 +54,14 @@ pub(in crate::runtime) fn prefetch<T>(p: *const T) {
     unsafe { asm!("prfm pldl1keep, [{}]", in(reg) p, options(nostack, preserves_flags, readonly)) }
 }
 
-/// Calls the kernel, by the instruction: none of the C library's symbols is used. Returns what the kernel does, an error
-/// as a negative number.
+/// Calls the kernel, by the instruction: none of the C library's symbols is used. Returns what the
+/// kernel does, an error as a negative number.
 ///
 /// # Safety
 /// As that system call.
 #[cfg(feature = "std")]
 #[inline(always)]
-pub(in crate::runtime) unsafe fn raw_syscall(number: c_long, args: [usize; 6]) -> isize {
+pub(in crate::runtime) unsafe fn raw(number: c_long, args: [usize; 6]) -> isize {
     let [a, b, c, d, e, f] = args;
     let ret;
     // SAFETY: as the caller says. The kernel overwrites no register but x0.

@@ -54,17 +54,18 @@ pub(in crate::runtime) fn prefetch<T>(p: *const T) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
 }
 
-/// Calls the kernel, by the instruction: none of the C library's symbols is used. Returns what the kernel does, an error
-/// as a negative number.
+/// Calls the kernel, by the instruction: none of the C library's symbols is used. Returns what the
+/// kernel does, an error as a negative number.
 ///
 /// # Safety
 /// As that system call.
 #[cfg(feature = "std")]
 #[inline(always)]
-pub(in crate::runtime) unsafe fn raw_syscall(number: c_long, args: [usize; 6]) -> isize {
+pub(in crate::runtime) unsafe fn raw(number: c_long, args: [usize; 6]) -> isize {
     let [a, b, c, d, e, f] = args;
     let ret;
-    // SAFETY: as the caller says. The kernel overwrites rcx and r11, with where it returns to and the flags.
+    // SAFETY: as the caller says. The kernel overwrites rcx and r11, with where it returns to and
+    // the flags.
     unsafe {
         asm!(
             "syscall",

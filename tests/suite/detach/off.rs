@@ -163,7 +163,8 @@ fn more_that_wait_than_the_limit(test: Test) {
             assert!(threads() >= ALL, "{} threads", threads());
         });
     });
-    process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=1").end().with("exit status: 0");
+    let process = process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=1").env("GOSCHED_STD", "0");
+    process.end().with("exit status: 0");
 }
 
 /// Each computes until all others have begun to.

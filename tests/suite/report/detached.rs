@@ -9,7 +9,7 @@ use gosched::metrics::{self, Value};
 use gosched::{Builder, dump_goroutines, go, proc, run, time, yield_now};
 
 use super::traceback::{assert_part, dump};
-use crate::harness::goroutines::dump_with_detached;
+use crate::harness::goroutines::{dump_with_detached, sleep_with_thread};
 use crate::harness::{Test, rounds, tests};
 
 tests! {
@@ -35,7 +35,7 @@ fn computes() {
 #[inline(never)]
 fn blocks() {
     while !OVER.load(Ordering::Relaxed) {
-        thread::sleep(black_box(Duration::from_millis(100)));
+        sleep_with_thread(black_box(Duration::from_millis(100)));
     }
 }
 

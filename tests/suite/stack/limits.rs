@@ -14,7 +14,7 @@ use gosched::chan::bounded;
 use gosched::sync::Barrier;
 use gosched::{Builder, go, lock_os_thread, proc, run, scope, set_gomaxprocs, yield_now};
 
-use crate::harness::goroutines::{others_ended, wait_until};
+use crate::harness::goroutines::{others_ended, sleep_with_thread, wait_until};
 use crate::harness::memory::{allow, set_limit};
 use crate::harness::panics::panics;
 use crate::harness::process::Process;
@@ -203,7 +203,7 @@ fn memory_for_part_of_a_thread(test: Test) {
                 allow(
                     env::var("MEMORY").ok().and_then(|kib| kib.parse::<u64>().ok()).expect("a number") << 10,
                 );
-                let holds_up_its_thread = || thread::sleep(Duration::from_millis(2));
+                let holds_up_its_thread = || sleep_with_thread(Duration::from_millis(2));
                 let made: [_; 4] = array::from_fn(|_| go(holds_up_its_thread));
                 made.into_iter().for_each(|handle| handle.join().unwrap());
             });
@@ -247,7 +247,8 @@ fn no_thread_while_all_wait(test: Test) {
         })
         .unwrap();
     });
-    let ended = with_reserve(process).env("GOMAXPROCS", "1").env("GODEBUG", "period=10").end();
+    let process = with_reserve(process).env("GOMAXPROCS", "1").env("GODEBUG", "period=10");
+    let ended = process.env("GOSCHED_STD", "0").end();
     ended
         .with("exit status: 2")
         .says("gosched: goroutines are ready, and all threads wait in code outside of");

@@ -22,6 +22,7 @@ tests! {
     readers_and_writers
     one_that_is_parked
     what_is_made_once
+    a_local_that_waits_as_it_ends
     who_spins_lets_others_run
     a_thread_wakes_a_goroutine
     a_goroutine_wakes_a_thread
@@ -155,6 +156,27 @@ fn what_is_made_once(test: Test) {
         };
         all_end((0..100).map(|_| go(move || assert_eq!(*ONCE.get_or_init(make), 0))).collect());
         assert_eq!(MADE.load(Ordering::Relaxed), 1);
+    });
+}
+
+fn a_local_that_waits_as_it_ends(test: Test) {
+    live_with_one_p_and_several(test, || {
+        static ENDED: Mutex<u64> = Mutex::new(0);
+
+        struct Waits;
+        impl Drop for Waits {
+            fn drop(&mut self) {
+                let mut ended = ENDED.lock().unwrap();
+                thread::sleep(Duration::from_micros(1));
+                *ended += 1;
+            }
+        }
+
+        thread_local! {
+            static WAITS: Waits = const { Waits };
+        }
+        all_end((0..100).map(|_| go(|| WAITS.with(|_| ()))).collect());
+        assert_eq!(*ENDED.lock().unwrap(), 100);
     });
 }
 

@@ -4,11 +4,12 @@ use std::fmt;
 use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use crate::runtime::arch::{RECORD_ON_TOP, morestack_preempted_pc, parked_caller};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
+use crate::runtime::base::this::{Held, hold, this_m};
 use crate::runtime::data::adjust_info::AdjustInfo;
 use crate::runtime::data::runtime2::G;
 
@@ -79,9 +80,16 @@ impl Drop for FrameMapRegistration {
     }
 }
 
+/// The maps, to be changed. Where a stack is moved meanwhile its thread waits. So the caller keeps
+/// its P, and doesn't park in the allocator.
+fn change_maps() -> (Option<Held>, RwLockWriteGuard<'static, Vec<Registered>>) {
+    let held = this_m().map(hold);
+    (held, MAPS.write().unwrap_or_else(PoisonError::into_inner))
+}
+
 /// Takes back the map of `code`; false if there is none.
 pub(crate) fn unregister_frame_map(code: &Range<usize>) -> bool {
-    let mut maps = MAPS.write().unwrap_or_else(PoisonError::into_inner);
+    let (_held, mut maps) = change_maps();
     let before = maps.len();
     maps.retain(|registered| registered.code != *code);
     COUNT.store(maps.len(), Ordering::Relaxed);
@@ -119,7 +127,7 @@ pub unsafe fn register_frame_map(code: Range<usize>, map: &'static dyn FrameMap)
 /// # Safety
 /// As [`register_frame_map`].
 pub(crate) unsafe fn try_register_frame_map(code: &Range<usize>, map: &'static dyn FrameMap) -> bool {
-    let mut maps = MAPS.write().unwrap_or_else(PoisonError::into_inner);
+    let (_held, mut maps) = change_maps();
     let overlaps = |other: &Registered| other.code.start < code.end && code.start < other.code.end;
     let free = !code.is_empty() && !maps.iter().any(overlaps);
     let at = maps.partition_point(|other| other.code.start < code.start);

@@ -116,6 +116,7 @@ impl Call {
         }
         // SAFETY: as the caller says.
         match unsafe { time.until() } {
+            // SAFETY: as the caller says.
             Ok(until) => unsafe { park(gp, addr, value, bits, until) },
             // What isn't known here.
             Err(()) => by_kernel(),

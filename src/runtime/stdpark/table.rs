@@ -140,10 +140,9 @@ impl Bucket {
     /// take the waiter off the list. Returns for how many. The lock is held.
     fn each(&self, n: u32, is_meant: impl Fn(&Waiter) -> bool, mut f: impl FnMut(&Waiter)) -> u32 {
         let (mut at, mut found) = (self.first.get(), 0);
-        // SAFETY: as in push.
-        while found < n
-            && let Some(waiter) = unsafe { at.as_ref() }
-        {
+        while found < n {
+            // SAFETY: as in push.
+            let Some(waiter) = (unsafe { at.as_ref() }) else { break };
             at = waiter.next.get();
             if is_meant(waiter) {
                 found += 1;
@@ -371,7 +370,8 @@ pub(super) fn as_thread<R>(addr: usize, f: impl FnOnce() -> R) -> R {
 /// Whether it is the kernel's turn to be asked first by a wake of one at `addr`.
 pub(super) fn kernel_is_next(addr: usize) -> bool {
     let bucket = bucket_of(addr);
-    bucket.nthreads.load(Ordering::Relaxed) != 0 && bucket.turn.fetch_add(1, Ordering::Relaxed) % 2 == 0
+    bucket.nthreads.load(Ordering::Relaxed) != 0
+        && bucket.turn.fetch_add(1, Ordering::Relaxed).is_multiple_of(2)
 }
 
 /// How often goroutines have parked at words.

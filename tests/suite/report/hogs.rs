@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use gosched::{Builder, JoinHandle, check, go, proc, run, yield_now};
 
+use crate::harness::goroutines::sleep_with_thread;
 use crate::harness::process::{Process, wait_for_end_of_stdin};
 use crate::harness::{Test, tests};
 
@@ -35,7 +35,7 @@ fn computes(time: Duration) {
 
 #[inline(never)]
 fn blocks(time: Duration) {
-    thread::sleep(black_box(time));
+    sleep_with_thread(black_box(time));
 }
 
 /// A process that does `f` on a goroutine, beside another one that wants the P, with these settings.
@@ -125,7 +125,7 @@ fn each_place(test: Test) {
     fn lose_it() {
         let before = detachments();
         while detachments() == before {
-            thread::sleep(Duration::from_millis(1));
+            sleep_with_thread(Duration::from_millis(1));
         }
     }
     const FIRST: u32 = line!();

@@ -101,9 +101,9 @@ fn who_shares_locals_keeps_its_thread() {
         static BARRIER: Barrier = Barrier::new(2);
         // SAFETY: it keeps nothing that is a thread's.
         let shares = unsafe { Builder::new().shared_locals() };
-        let handle = shares.go(|| drop(BARRIER.wait())).unwrap();
+        let handle = shares.go(|| BARRIER.wait().is_leader()).unwrap();
         blocking(|| BARRIER.wait());
-        handle.join().unwrap();
+        let _leads = handle.join().unwrap();
         assert_eq!(parks(), 0);
     });
 }
@@ -248,10 +248,9 @@ fn what_handlers_wake_is_not_forgotten(test: Test) {
     let process = test.process(|| {
         run_live(|| {
             handle(Signal::USR1, wake_one);
-            // SAFETY: no memory is passed. The process's threads get it, whichever the kernel
-            // chooses.
             let signals = thread::spawn(|| {
                 for _ in 0..2_000 {
+                    // SAFETY: passes no memory. Any thread of the process may get it.
                     unsafe { libc::kill(libc::getpid(), libc::SIGUSR1) };
                     thread::yield_now();
                 }

@@ -32,14 +32,6 @@ impl Origin {
         }
     }
 
-    /// The addresses whose names are printed.
-    pub(super) fn pcs<'a>(&'a self) -> impl Iterator<Item = usize> + 'a {
-        let of_ancestor = |ancestor: &'a AncestorInfo| {
-            ancestor.pcs.iter().copied().chain(maker(ancestor.created_at, ancestor.gopc))
-        };
-        maker(self.created_at, self.gopc).into_iter().chain(self.ancestors.iter().flat_map(of_ancestor))
-    }
-
     /// Prints who made the goroutine, and each ancestor.
     pub(super) fn print(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
         self.printcreatedby(out, symbols)?;
@@ -66,19 +58,10 @@ fn printcreatedby1(
         (None, 0) => Ok(()),
         (None, gopc) => {
             write!(out, "created by ")?;
-            symbols.print_maker(out, call_before(gopc), by)
+            // In the call, which returns there.
+            symbols.print_maker(out, gopc - 1, by)
         }
     }
-}
-
-/// Where a goroutine was made, if an address says that.
-fn maker(created_at: Option<&Location<'_>>, gopc: usize) -> Option<usize> {
-    (created_at.is_none() && gopc != 0).then(|| call_before(gopc))
-}
-
-/// An address in the call that returns to `gopc`.
-fn call_before(gopc: usize) -> usize {
-    gopc - 1
 }
 
 /// Prints the frames that an ancestor had. Go's `printAncestorTraceback`.

@@ -7,7 +7,6 @@ use crate::runtime::arch::{getg, systemstack, systemstack_scannable};
 use crate::runtime::base::this::whoami;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, WaitReason};
 use crate::runtime::g::allgs::{atomic_all_g, atomic_all_g_index};
-use crate::runtime::g::callers::Pcs;
 use crate::runtime::g::status::{cas_g_from_waiting, cas_g_to_waiting, readgstatus};
 use crate::runtime::report::ancestors::Origin;
 use crate::runtime::report::look::look;
@@ -31,6 +30,9 @@ use crate::runtime::sched::syscall::{entersyscall, exitsyscall};
 /// frames of the runtime itself are left out unless [`set_traceback`](crate::set_traceback) or `GOTRACEBACK`
 /// says otherwise.
 ///
+/// Others may use the caller's P meanwhile, as in [`blocking`](crate::blocking). `out` gets pieces
+/// of about 64 KiB.
+///
 /// If a running goroutine comes to no check for 10 ms, its thread gets a signal, `SIGURG`, even if no code is
 /// preemptible, and with `GODEBUG=asyncpreemptoff=1`. Outside of [`blocking`](crate::blocking), a sleep or a
 /// poll in C that the goroutine is in may then return `EINTR`; and the program gets the signal, too, if it
@@ -50,46 +52,34 @@ pub fn dump_goroutines(out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
     let mut symbols = Symbols::new();
     let mut text = String::new();
     let mut separator = "";
-    let mut dump = |gp: &'static G| {
+    let others = (0..atomic_all_g())
+        .filter_map(atomic_all_g_index)
+        .filter(|gp| !me.is_some_and(|me| ptr::eq(me, *gp)));
+    let mut all = me.into_iter().chain(others);
+    loop {
         text.clear();
-        let mut to_be_named = None;
-        while_waiting(me, || to_be_named = print(&mut text, &mut symbols, gp, me));
-        if let Some(to_be_named) = to_be_named {
-            where_may_wait(me, || to_be_named.pcs().for_each(|pc| symbols.look_up(pc)));
-            while_waiting(me, || to_be_named.print(&mut text, &mut symbols));
-        }
+        without_p(me, || {
+            while text.len() < WRITTEN_AT_ONCE
+                && let Some(gp) = all.next()
+            {
+                print(&mut text, &mut symbols, gp, me, separator);
+                separator = if text.is_empty() { separator } else { "\n" };
+            }
+        });
         if text.is_empty() {
             return Ok(());
         }
-        out.write_all(separator.as_bytes())?;
-        separator = "\n";
-        out.write_all(text.as_bytes())
-    };
-    if let Some(me) = me {
-        dump(me)?;
+        out.write_all(text.as_bytes())?;
     }
-    (0..atomic_all_g())
-        .filter_map(atomic_all_g_index)
-        .filter(|gp| !me.is_some_and(|me| ptr::eq(me, *gp)))
-        .try_for_each(dump)
 }
 
-/// Calls `f` on g0, while the caller's goroutine is in the state waiting: two running goroutines that suspend
-/// each other would wait forever.
-fn while_waiting(me: Option<&'static G>, f: impl FnOnce()) {
-    systemstack_scannable(|| match me.filter(|me| readgstatus(me) & !GSCAN == GRUNNING) {
-        Some(me) => {
-            cas_g_to_waiting(me, GRUNNING, WaitReason::TraceGoroutineStatus);
-            f();
-            cas_g_from_waiting(me);
-        }
-        None => f(),
-    });
-}
+/// How many bytes are written at once, or a little more.
+const WRITTEN_AT_ONCE: usize = 64 << 10;
 
-/// Calls `f`, which may wait for a library that another goroutine loads or unloads: so that has
-/// this one's P if it wants one. On g0, or on a thread that isn't ours.
-fn where_may_wait(me: Option<&'static G>, f: impl FnOnce()) {
+/// Calls `f` on g0, or on a thread that isn't ours. The caller's goroutine is in a system call
+/// meanwhile, so others get its P: `f` computes for long, and may wait for a library that another
+/// goroutine loads or unloads. A goroutine that can't park keeps its P.
+fn without_p(me: Option<&'static G>, f: impl FnOnce()) {
     if !may_park() {
         return while_waiting(me, f);
     }
@@ -102,42 +92,34 @@ fn where_may_wait(me: Option<&'static G>, f: impl FnOnce()) {
     }
 }
 
+/// Calls `f` on g0, while the caller's goroutine is in the state waiting: two running goroutines
+/// that suspend each other would wait forever.
+fn while_waiting(me: Option<&'static G>, f: impl FnOnce()) {
+    systemstack_scannable(|| match me.filter(|me| readgstatus(me) & !GSCAN == GRUNNING) {
+        Some(me) => {
+            cas_g_to_waiting(me, GRUNNING, WaitReason::TraceGoroutineStatus);
+            f();
+            cas_g_from_waiting(me);
+        }
+        None => f(),
+    });
+}
+
 /// Whether the caller is a goroutine that could park now, and isn't explored.
 fn may_park() -> bool {
     let (on, mp) = whoami();
     on.is_some() && mp.is_some_and(|mp| mp.locks.get() == 0) && explored_number().is_none()
 }
 
-/// What was seen of a goroutine.
-struct Seen {
-    pcs: Option<Pcs>,
-    origin: Origin,
-}
-
-impl Seen {
-    /// All addresses whose names are printed.
-    fn pcs(&self) -> impl Iterator<Item = usize> {
-        self.pcs.iter().flat_map(Pcs::as_slice).copied().chain(self.origin.pcs())
-    }
-
-    /// Prints the frames, and where the goroutine comes from.
-    fn print(&self, out: &mut String, symbols: &mut Symbols) {
-        // Writing to a string doesn't fail.
-        let _ = traceback(out, symbols, self.pcs.as_ref(), &self.origin);
-    }
-}
-
-/// Prints `gp`, if it has begun and not ended; of one that is in a library only the header, and
-/// returns the rest. On g0, or on a thread that isn't ours.
-fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>) -> Option<Box<Seen>> {
-    let (pcs, origin) = look(gp, me, |looked| {
+/// Prints `gp`, if it has begun and not ended. On g0, or on a thread that isn't ours.
+fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>, separator: &str) {
+    let looked = look(gp, me, |looked| {
+        out.push_str(separator);
         write_header(out, gp, looked.status);
         Origin::of(gp)
-    })?;
-    let seen = Seen { pcs, origin };
-    if seen.pcs().any(|pc| symbols.is_in_library(pc)) {
-        return Some(Box::new(seen));
+    });
+    if let Some((pcs, origin)) = looked {
+        // Writing to a string doesn't fail.
+        let _ = traceback(out, symbols, pcs.as_ref(), &origin);
     }
-    seen.print(out, symbols);
-    None
 }

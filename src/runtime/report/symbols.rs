@@ -112,16 +112,6 @@ impl Symbols {
         self.at(pc)
     }
 
-    /// Whether [`look_up`](Self::look_up) of this address would wait for the dynamic linker, which
-    /// may load or unload a library meanwhile, in a goroutine, too.
-    pub(super) fn is_in_library(&self, pc: usize) -> bool {
-        !self.known.contains_key(&pc)
-            && match code_at(pc) {
-                Code::In(library) => !self.kept.iter().any(|kept| library.is(kept)),
-                _ => false,
-            }
-    }
-
     /// Lets libraries be unloaded again. What was looked up is known still.
     pub(in crate::runtime) fn let_libraries_go(&mut self) {
         self.kept.clear();

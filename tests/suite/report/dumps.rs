@@ -11,7 +11,7 @@ use gosched::chan::{Receiver, bounded};
 use gosched::sync::Mutex;
 use gosched::{Builder, Traceback, blocking, go, morestack_check, proc, run, set_traceback, yield_now};
 
-use super::traceback::{GO_ON, assert_part, copying, dump, outer};
+use super::traceback::{GO_ON, assert_part, copying, dump, dump_with_p, outer};
 use crate::harness::rng::Rng;
 use crate::harness::{Test, tests};
 
@@ -89,7 +89,7 @@ fn makers_of_the_raw_layer(test: Test) {
                 black_box(());
             }
             makes_a_raw_one();
-            let dump = dump();
+            let dump = dump_with_p();
             let found =
                 dump.split("\n\n").find(|part| part.contains(" [runnable]:")).expect("one is runnable");
             let (_, made) = found.split_once("created by ").expect("somebody has made it");

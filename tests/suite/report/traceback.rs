@@ -34,6 +34,15 @@ pub(super) fn dump() -> String {
     dump_with_detached().replace("[running (detached)]", "[running]")
 }
 
+/// A dump by a goroutine that keeps its P meanwhile, so that none begins that waits for that.
+pub(super) fn dump_with_p() -> String {
+    let mp = proc::acquirem();
+    let dump = dump();
+    // SAFETY: once, with what acquirem has returned.
+    unsafe { proc::releasem(mp) };
+    dump
+}
+
 /// What a dump says of a goroutine.
 pub(super) fn part(dump: &str, goid: u64) -> &str {
     let header = format!("goroutine {goid} ");
@@ -249,7 +258,7 @@ fn one_that_has_not_begun(test: Test) {
         run(|| {
             // SAFETY: it fits its stack.
             unsafe { proc::newproc(Some(copying), ptr::null_mut()) };
-            let dump = dump();
+            let dump = dump_with_p();
             let found =
                 dump.split("\n\n").find(|part| part.contains(" [runnable]:")).expect("one is runnable");
             assert_part(found, "runnable", &["traceback::copying"]);

@@ -216,6 +216,17 @@ pub(in crate::runtime) fn thread_clock(procid: u64) -> libc::clockid_t {
 /// Whether the thread with this id sleeps, and doesn't just wait for a processor; true if /proc doesn't tell.
 /// Allocates nothing.
 pub(in crate::runtime) fn thread_sleeps(procid: u64) -> bool {
+    thread_state(procid) != Some(b'R')
+}
+
+/// Whether the thread with this id waits where no signal wakes it: for a disk, or for the kernel's
+/// lock of the process's memory. No goroutine holds what it waits for. Allocates nothing.
+pub(in crate::runtime) fn waits_for_kernel(procid: u64) -> bool {
+    thread_state(procid) == Some(b'D')
+}
+
+/// The state of the thread with this id, as /proc names it.
+fn thread_state(procid: u64) -> Option<u8> {
     let (mut path, mut stat) = ([0_u8; 48], [0_u8; 128]);
     // What doesn't fit is cut off, before the zero at the end.
     let _fits = write!(&mut path[..47], "/proc/self/task/{procid}/stat");
@@ -223,7 +234,7 @@ pub(in crate::runtime) fn thread_sleeps(procid: u64) -> bool {
     let read = unsafe {
         let file = libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
         if file < 0 {
-            return true;
+            return None;
         }
         let read = libc::read(file, stat.as_mut_ptr().cast(), stat.len());
         libc::close(file);
@@ -232,7 +243,7 @@ pub(in crate::runtime) fn thread_sleeps(procid: u64) -> bool {
     // The state is behind the name, which is in parentheses, and may have some in it.
     let stat = &stat[..read.max(0) as usize];
     let name_ends = stat.iter().rposition(|&byte| byte == b')');
-    name_ends.and_then(|at| stat.get(at + 2)) != Some(&b'R')
+    name_ends.and_then(|at| stat.get(at + 2)).copied()
 }
 
 pub(in crate::runtime) fn clock_time(clock: libc::clockid_t) -> Option<i64> {

@@ -205,6 +205,9 @@ pub struct MExt {
     pub asked_in: AtomicU32,
     /// Since when its goroutine runs without a P, in nanoseconds; 0 if it doesn't: `sched/detach.rs`.
     pub detached_since: AtomicI64,
+    /// How often in succession its goroutine was in the C library when it was asked to wait for
+    /// its turn.
+    pub spared: AtomicU32,
     /// What it waits for a P for; protected by [`Schedt::lock`].
     pub turn: Cell<Turn>,
     /// Where the signal handler that it waits in has the registers of its goroutine; null outside

@@ -14,7 +14,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use crate::runtime::base::debug::{detach_on, detach_torture};
-use crate::runtime::base::os::{nanotime, thread_cpu_time, thread_sleeps};
+use crate::runtime::base::os::{nanotime, thread_cpu_time, thread_sleeps, waits_for_kernel};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{M, P, sched};
 use crate::runtime::data::turns::Turn;
@@ -171,12 +171,14 @@ fn ask(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> i64 {
     {
         return look_again;
     }
+    // In the C library, it doesn't wait for its turn: it will soon be elsewhere.
+    let spared = what == Asked::WaitForTurn && was_spared(mp);
     // The goroutine is in the runtime for long. A goroutine that waits for its turn may have what
     // it waits for. If its thread computes, it doesn't wait in the kernel: it may spin, so it is
     // given longer, but not for ever.
     let often = if what == Asked::Detach { OFTEN } else { OFTEN + LONGER };
     let may_go = places((pp.ext.cpu_tick.asked.get() + 1).saturating_sub(often));
-    if may_go != 0 && turns_waiting() {
+    if may_go != 0 && !spared && turns_waiting() && !waits_for_kernel(mp.procid.load(Ordering::Relaxed)) {
         let_some_go(may_go);
     }
     if !was_told_of(pp, mp, what, now) {
@@ -184,6 +186,9 @@ fn ask(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> i64 {
     }
     let tick = &pp.ext.cpu_tick;
     ask_by_signal(mp, what, pp.sysmontick.schedtick.get());
+    if spared {
+        return now + ASK_NS;
+    }
     let asked = tick.asked.get();
     tick.asked.set(asked.saturating_add(1));
     if asked >= OFTEN {
@@ -192,6 +197,11 @@ fn ask(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> i64 {
         mp.signal_not_sent();
     }
     now + (ASK_NS << asked.min(OFTEN))
+}
+
+/// Whether the goroutine of `mp` was asked to wait for its turn, and was in the C library.
+fn was_spared(mp: &M) -> bool {
+    mp.ext.spared.load(Ordering::Relaxed) != 0
 }
 
 /// Whether the goroutine of `mp` was told of, if that is to be done before it is asked.
@@ -226,6 +236,7 @@ pub(super) fn look_at_detached(now: i64) -> i64 {
     if now < next {
         return next;
     }
+    let mut pause = COMPUTES_NS;
     // Acquire pairs with allocm. An M stays on the list.
     let mut each = ALLM.0.load(Ordering::Acquire);
     while let Some(mp) = each {
@@ -234,14 +245,18 @@ pub(super) fn look_at_detached(now: i64) -> i64 {
             continue;
         }
         let Some(cpu) = thread_cpu_time(mp.procid.load(Ordering::Relaxed)) else { continue };
-        if cpu - mp.ext.cpu_seen.load(Ordering::Relaxed) >= COMPUTES_NS {
+        let spared = was_spared(mp);
+        if spared {
+            pause = ASK_NS;
+        }
+        if spared || cpu - mp.ext.cpu_seen.load(Ordering::Relaxed) >= COMPUTES_NS {
             mp.ext.cpu_seen.store(cpu, Ordering::Relaxed);
             // Without the lock: the handler tries it at once, and if it isn't free the goroutine goes on.
             ask_by_signal(mp, Asked::WaitForTurn, 0);
         }
     }
     // Thousands of them take a tenth of sysmon's time at most.
-    let next = now + COMPUTES_NS.max(10 * (nanotime() - now));
+    let next = now + pause.max(10 * (nanotime() - now));
     NEXT.store(next, Ordering::Relaxed);
     next
 }

@@ -30,11 +30,13 @@
 //! | `asked.rs` | `Asked`: what a goroutine is asked for besides |
 //! | `safe_point.rs` | `canPreemptM`, `wantAsyncPreempt`, `isAsyncSafePoint` |
 //! | `preemptible.rs` | the registry of preemptible code, and `preemptible!` |
+//! | `libc_code.rs` | where the C library's code is, in which a goroutine isn't kept |
 //! | `procid.rs` | which thread an M has, and whether a signal is on its way to it |
 //! | `xregs.rs` | `xRegSave`, `xRegRestore`: the vector registers of a preempted goroutine |
 
 pub(super) mod ask;
 pub(super) mod asked;
+pub(super) mod libc_code;
 pub(super) mod preemptible;
 mod procid;
 pub(super) mod safe_point;

@@ -27,6 +27,8 @@
 //! - It has a P again when it has waited for anything, or where there was one to be had at once.
 //! - The handler takes no lock, allocates nothing, and calls no tracer and no hook, until the P is gone. Then it
 //!   may wait for its turn (`m/turn.rs`), which takes `sched.lock`: `locks` was 0, so this thread has it not.
+//! - It doesn't wait for its turn in the C library, where it may hold a lock of malloc's. It is asked
+//!   again a moment later ([`MAX_SPARED`]).
 
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,11 +45,16 @@ use crate::runtime::g::status::{cas_g_from_waiting, cas_g_to_waiting, readgstatu
 use crate::runtime::m::turn::wait_for_turn;
 use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
 use crate::runtime::preempt::asked::Asked;
+use crate::runtime::preempt::libc_code::in_libc;
 use crate::runtime::sched::syscall::exitsyscallfast;
 
 /// How many goroutines that compute may wait for their turn before the others keep their P's for
 /// longer. Each takes a thread.
 static MAX_DETACHED: AtomicUsize = AtomicUsize::new(2_000);
+
+/// How often in succession a goroutine goes on that is asked to wait for its turn in the C library.
+/// Sysmon asks again after 0.1 ms. A goroutine that is always there, as in `memcpy`, waits at last.
+const MAX_SPARED: u32 = 64;
 
 /// [`set_max_detached`](crate::set_max_detached).
 pub(crate) fn set_max_detached(max: usize) -> usize {
@@ -61,11 +68,16 @@ pub(in crate::runtime) fn limit_reached() -> Option<usize> {
 }
 
 /// Does what was asked of `gp`, which the thread of `mp` ran when a signal came: it goes on without its P, or
-/// when its turn comes. If it is where it relies on its P, nothing happens, and who asked asks again. In a signal
-/// handler.
-pub(in crate::runtime) fn lose_p(mp: &'static M, gp: &'static G, asked: Asked) {
+/// when its turn comes. If it is where it relies on its P, nothing happens, and who asked asks
+/// again. In a signal handler, which has interrupted it at `pc`.
+pub(in crate::runtime) fn lose_p(mp: &'static M, gp: &'static G, asked: Asked, pc: usize) {
+    let spared = mp.ext.spared.swap(0, Ordering::Relaxed);
     let asked = if detach_always() { Asked::Detach } else { asked };
     if asked == Asked::Nothing || !in_user_code(mp, gp) || keeps_p(gp) {
+        return;
+    }
+    if asked == Asked::WaitForTurn && spared < MAX_SPARED && in_libc(pc) {
+        mp.ext.spared.store(spared + 1, Ordering::Relaxed);
         return;
     }
     match mp.p.peek() {

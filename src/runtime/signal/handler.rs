@@ -14,6 +14,7 @@ use crate::runtime::base::os::{SIG_PREEMPT, gettid};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::m::sigstack::FAULTS;
+use crate::runtime::preempt::libc_code::find_libc;
 use crate::runtime::preempt::safe_point::{is_async_safe_point, want_async_preempt};
 use crate::runtime::prof::hooks::sampler;
 use crate::runtime::sched::bad::{badmorestackg0, badmorestackgsignal};
@@ -34,6 +35,7 @@ unsafe impl Sync for Previous {}
 
 /// Installs the handlers, once. Go's `initsig`.
 pub(in crate::runtime) fn initsig() {
+    find_libc();
     move_handlers();
     for (i, sig) in HANDLED.into_iter().enumerate() {
         let installed = getsig(sig).and_then(|previous| {
@@ -176,7 +178,7 @@ fn do_sig_preempt(mp: &'static M, gp: &'static G, context: &mut Sigctxt) {
         // SAFETY: is_async_safe_point says that it may park here, and that there is room.
         unsafe { context.push_call() };
     } else {
-        lose_p(mp, gp, asked);
+        lose_p(mp, gp, asked, context.sigpc());
     }
 }
 

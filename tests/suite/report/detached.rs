@@ -15,6 +15,8 @@ use crate::harness::{Test, rounds, tests};
 tests! {
     a_dump_has_the_stacks_of_all
     a_dump_from_a_thread
+    a_dump_leaves_its_p
+    none_waits_for_its_turn_in_malloc
     #[slow] dumps_beside_many_that_allocate
     sigquit
     a_fatal_error
@@ -89,6 +91,70 @@ fn a_dump_from_a_thread(test: Test) {
         });
     });
     process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+}
+
+/// A dump computes for long, and others have the only P meanwhile.
+fn a_dump_leaves_its_p(test: Test) {
+    static NAMES: AtomicBool = AtomicBool::new(false);
+    static RAN: AtomicBool = AtomicBool::new(false);
+    let process = test.process(|| {
+        proc::set_symbolizer(|_, _| {
+            NAMES.store(true, Ordering::Relaxed);
+            while !RAN.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        })
+        .unwrap();
+        run(|| {
+            let other = go(|| {
+                while !NAMES.load(Ordering::Relaxed) {
+                    yield_now();
+                }
+                RAN.store(true, Ordering::Relaxed);
+            });
+            drop(dump());
+            other.join().unwrap();
+        });
+    });
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+}
+
+/// A goroutine that stood still in malloc could hold a lock that all others need.
+fn none_waits_for_its_turn_in_malloc(test: Test) {
+    const MANY: usize = 40;
+
+    // The half of its time it is in malloc, or more.
+    #[inline(never)]
+    fn allocates() {
+        while !OVER.load(Ordering::Relaxed) {
+            // SAFETY: what is freed was allocated before, and isn't used.
+            unsafe { libc::free(black_box(libc::malloc(2000))) };
+            (0..20).for_each(|n| _ = black_box(n));
+        }
+    }
+    let process = test.process(|| {
+        run(|| {
+            let all: Vec<_> =
+                (0..MANY).map(|_| Builder::new().name("allocates").go(allocates).unwrap()).collect();
+            loop {
+                let dump = dump_with_detached();
+                let found =
+                    dump.split("\n\n").filter(|part| part.contains(" \"allocates\" [running (detached)]"));
+                // The C library's functions have no lines.
+                let is_in_libc = |part: &&str| part.lines().nth(2).is_some_and(|at| at.starts_with("\tpc="));
+                let (in_libc, elsewhere): (Vec<_>, Vec<_>) = found.partition(is_in_libc);
+                if in_libc.is_empty() && elsewhere.len() >= MANY - 1 {
+                    break;
+                }
+            }
+            OVER.store(true, Ordering::Relaxed);
+            all.into_iter().for_each(|handle| handle.join().unwrap());
+        });
+    });
+    // A static program's malloc is in the program.
+    if cfg!(all(target_env = "gnu", not(target_feature = "crt-static"))) {
+        process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+    }
 }
 
 /// Those that wait for their turn hold locks of malloc's, which a dump needs, too.

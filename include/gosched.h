@@ -599,7 +599,7 @@ struct gosched_timer {
     /**
      * The library's.
      */
-    uint64_t rest[7];
+    uint64_t rest[8];
 };
 
 /**

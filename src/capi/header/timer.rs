@@ -27,7 +27,7 @@ pub struct Timer {
     /// For `f`: as a rule the number of this setting, which tells a call that comes late.
     pub seq: usize,
     /// The library's.
-    pub rest: [u64; 7],
+    pub rest: [u64; 8],
 }
 
 unsafe extern "C" {

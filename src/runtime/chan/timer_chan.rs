@@ -22,7 +22,7 @@ use crate::runtime::chan::ops::{Received, chanrecv, chansend_and};
 use crate::runtime::chan::select::Scase;
 use crate::runtime::data::hchan::{EXPLORED, FED, Hchan, Type};
 use crate::runtime::data::timer::Timer;
-use crate::runtime::explore::clock::{instant_of, note_sender, now, timers_p};
+use crate::runtime::explore::clock::{instant_of, now, timers_p};
 use crate::runtime::time::fire::{begin_timer, cancel_locked, locked, set_locked};
 
 /// What a channel's timer is for.
@@ -49,10 +49,9 @@ pub(crate) fn make_timer_chan(
         // SAFETY: makechan made it, and this is the only handle.
         unsafe { c.as_ref() }.closed.fetch_or(FED, Ordering::Relaxed);
     }
-    if timers_p().is_some() {
-        note_sender(send_time);
-    }
     let t = begin_timer(when, period, send_time, c.as_ptr().cast());
+    // Only the clock of an exploration reads it, which stands still as long as this goroutine runs.
+    t.ext.feeds.set(true);
     // SAFETY: makechan made it, and this is the only handle. The timer has it too, and doesn't touch `ext`.
     let ext = unsafe { &c.as_ref().ext };
     ext.link.set(t.as_arg());

@@ -83,6 +83,8 @@ pub struct TimerExt {
     /// When the waiter is to be told next; 0 if it isn't. Written with `send_lock` held, read
     /// without.
     pub due: AtomicI64,
+    /// Whether the waiter is a channel, which the timer feeds.
+    pub feeds: Cell<bool>,
 }
 
 /// An entry of a heap: a timer, and its `when`. Go's `timerWhen`, since 1.23.

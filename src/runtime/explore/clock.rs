@@ -5,7 +5,6 @@
 //! else, and is nobody's.
 
 use std::alloc::{Layout, alloc_zeroed};
-use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,7 +15,7 @@ use crate::runtime::base::os::nanotime;
 use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::runtime2::P;
 use crate::runtime::data::timer::{
-    MAX_WHEN, TIMER_DELETED, TIMER_DROPPED, TIMER_MODIFIED_EARLIER, TIMER_MODIFIED_LATER, Timer, TimerFn,
+    MAX_WHEN, TIMER_DELETED, TIMER_DROPPED, TIMER_MODIFIED_EARLIER, TIMER_MODIFIED_LATER, Timer,
 };
 use crate::runtime::g::explored::{acting, exploring, is_explored};
 use crate::runtime::lock::rank::{LockRank, lock_init};
@@ -157,18 +156,9 @@ fn may_wake(t: &Timer) -> bool {
         TIMER_MODIFIED_EARLIER | TIMER_MODIFIED_LATER => t.nextwhen.get(),
         _ => t.when.get(),
     };
-    let feeds = SENDER.get().zip(t.f.get()).is_some_and(|(sender, f)| ptr::fn_addr_eq(*sender, f));
-    // SAFETY: the waiter of a timer with this function is a channel, and its memory stays one.
+    // SAFETY: the waiter of a timer that feeds is a channel, and its memory stays one.
     let waits = |t: &Timer| unsafe { !(*t.ext.waiter.get().cast::<Hchan>()).recvq.first.is_null() };
-    when != MAX_WHEN && (!feeds || waits(t))
-}
-
-/// The function of timers that feed channels, once a run has made one. It is of a higher floor.
-static SENDER: OnceLock<TimerFn> = OnceLock::new();
-
-/// Notes that the waiter of a timer with this function is a channel.
-pub(in crate::runtime) fn note_sender(f: TimerFn) {
-    SENDER.get_or_init(|| f);
+    when != MAX_WHEN && (!t.ext.feeds.get() || waits(t))
 }
 
 /// Takes out the timers of goroutines that will never run again.

@@ -111,6 +111,7 @@ pub(in crate::runtime) fn acquire_timer() -> &'static Timer {
     let t: &'static Timer = unsafe { &*t.as_ptr() };
     lock_init(&t.ext.send_lock, LockRank::TIMER_SEND);
     t.period.set(0);
+    t.ext.feeds.set(false);
     t
 }
 

@@ -62,9 +62,14 @@ fn six<const N: usize>(args: [usize; N]) -> [usize; 6] {
 pub(in crate::runtime) fn result_of(ret: isize) -> isize {
     /// The kernel's errors are the numbers from here to -1.
     const FIRST_ERROR: isize = -4095;
-    if !(FIRST_ERROR..0).contains(&ret) {
-        return ret;
-    }
+    if (FIRST_ERROR..0).contains(&ret) { failed(ret) } else { ret }
+}
+
+/// Apart from [`result_of`], whose callers save no registers for it.
+#[cfg(feature = "std")]
+#[cold]
+#[inline(never)]
+fn failed(ret: isize) -> isize {
     // SAFETY: errno of this thread, or goroutine.
     unsafe { *libc::__errno_location() = -ret as c_int };
     -1

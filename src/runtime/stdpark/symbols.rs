@@ -28,21 +28,33 @@ pub unsafe extern "C" fn syscall(
     e: usize,
     f: usize,
 ) -> c_long {
-    let args = [a, b, c, d, e, f];
     let is_futex = number == libc::SYS_futex || (SYS_FUTEX_WAKE..=SYS_FUTEX_REQUEUE).contains(&number);
-    if is_futex && live() {
-        return live_futex(Call { number, args });
-    }
     // SAFETY: as the caller says.
-    (unsafe { syscall_words(number, args) }) as c_long
+    unsafe {
+        if is_futex && live() {
+            return live_futex(number, a, b, c, d, e, f);
+        }
+        syscall_words(number, [a, b, c, d, e, f]) as c_long
+    }
 }
 
-/// Apart from the plain call, which so saves no registers.
+/// A function of its own, with the same arguments: the plain call saves no registers for it.
+///
+/// # Safety
+/// As that system call.
 #[cold]
 #[inline(never)]
-fn live_futex(call: Call) -> c_long {
-    // SAFETY: as the caller of `syscall` says.
-    result_of(unsafe { call.run() }) as c_long
+unsafe extern "C" fn live_futex(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    // SAFETY: as the caller says.
+    result_of(unsafe { Call { number, args: [a, b, c, d, e, f] }.run() }) as c_long
 }
 
 /// # Safety

@@ -1,0 +1,122 @@
+//! A soak of futexes, which park goroutines: `src/runtime/stdpark`. Goroutines and threads wait at
+//! the same words and wake each other by each operation of `futex`. At the end the wakes that the
+//! calls have counted are the waits that were woken, exactly, and all tokens are there.
+//!
+//! | variable | |
+//! | --- | --- |
+//! | `SOAK_SECONDS` | how long each process runs, 10 by default |
+//! | `SOAK_FORKS` | if set, a thread forks in a loop |
+//! | `STRESS_SEED` | the seed; by default, another one each time |
+//! | `GOMAXPROCS` | if set, one process runs with it; otherwise one for each of several settings |
+
+mod forks;
+mod futex;
+mod ledger;
+#[path = "../common/rng.rs"]
+mod random;
+mod tokens;
+mod words;
+
+use std::env;
+use std::fs;
+use std::process::{self, Command};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gosched::metrics;
+use random::{Rng, number, seed};
+
+/// How many goroutines, and threads, there are of each kind.
+const AT_WORDS: [usize; 2] = [40, 4];
+const WITH_TOKENS: [usize; 2] = [40, 4];
+
+/// For how long nothing may happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a goroutine or a thread does until the time.
+type Worker = fn(Rng, Instant);
+
+fn main() {
+    let length = Duration::from_secs(number("SOAK_SECONDS").unwrap_or(10));
+    if env::var_os("GOMAXPROCS").is_some() {
+        return soak(seed(), length);
+    }
+    for procs in ["1", "2", "8"] {
+        with_settings(procs, &[]);
+        with_settings(procs, &[("GODEBUG", "detach=2")]);
+        with_settings(procs, &[("SOAK_FORKS", "1")]);
+    }
+}
+
+/// Runs the soak in a process with these settings.
+fn with_settings(procs: &str, more: &[(&str, &str)]) {
+    let mut child = Command::new(env::current_exe().expect("Linux has it"));
+    child.env("GOMAXPROCS", procs).envs(more.iter().copied());
+    let status = child.status().expect("a process can be made");
+    assert!(status.success(), "GOMAXPROCS={procs} {more:?}: {status}");
+}
+
+/// The soak with the settings of this process.
+fn soak(seed: u64, length: Duration) {
+    let settings = ["GOMAXPROCS", "GODEBUG", "SOAK_FORKS"]
+        .map(|name| env::var(name).map_or(String::new(), |value| format!("{name}={value} ")));
+    println!("{}STRESS_SEED={seed}", settings.concat());
+    gosched::park_std_waits().expect("no sanitizer, and a kernel of this age");
+    thread::spawn(watch);
+    let (mut rng, end) = (Rng::new(seed), Instant::now() + length);
+    tokens::put();
+    let workers: [(Worker, _); 2] = [(words::work, AT_WORDS), (tokens::work, WITH_TOKENS)];
+    let parks = thread::scope(|threads| {
+        if env::var_os("SOAK_FORKS").is_some() {
+            threads.spawn(move || forks::work(end));
+        }
+        for (work, [_, n]) in workers {
+            for rng in (0..n).map(|_| rng.fork()) {
+                threads.spawn(move || work(rng, end));
+            }
+        }
+        gosched::run(|| {
+            gosched::scope(|goroutines| {
+                for (work, [n, _]) in workers {
+                    for rng in (0..n).map(|_| rng.fork()) {
+                        goroutines.go(move || work(rng, end));
+                    }
+                }
+            });
+            parks()
+        })
+    });
+    println!("{}; {parks} parks, {} threads", ledger::report(), threads());
+    ledger::settle();
+    tokens::count_all();
+}
+
+/// How often goroutines have parked at futexes.
+fn parks() -> u64 {
+    match metrics::read("/gosched/std/futex:waits") {
+        Some(metrics::Value::Uint64(parks)) => parks,
+        other => panic!("the metric is {other:?}"),
+    }
+}
+
+/// Aborts the process when nothing happens any more. On a thread, and by its clock: a lost wake
+/// can't keep it.
+fn watch() {
+    let (mut seen, mut since) = (ledger::report(), Instant::now());
+    loop {
+        thread::sleep(Duration::from_secs(1));
+        let now = ledger::report();
+        if now != seen {
+            (seen, since) = (now, Instant::now());
+        }
+        if since.elapsed() > PATIENCE {
+            eprintln!("hangs: {seen}; {} threads", threads());
+            process::abort();
+        }
+    }
+}
+
+/// How many threads this process has.
+fn threads() -> usize {
+    fs::read_dir("/proc/self/task").expect("Linux has it").count()
+}

@@ -2,14 +2,16 @@
 //! lock of the runtime's: an allocator of the program's, for example, which the runtime calls with
 //! a lock held, and which releases its own lock there.
 //!
-//! There is room for 64 of them. If that isn't enough, all goroutines that wait are woken. A wait
-//! may end for no reason, as the kernel's may.
+//! There is room for [`PLACES`] of them. If that isn't enough, all goroutines that wait are woken.
+//! A wait may end for no reason, as the kernel's may.
+//!
+//! `loom` checks this file (`tests/loom`).
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-
+use crate::runtime::data::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, array_of, statics};
 use crate::runtime::data::runtime2::sched;
 use crate::runtime::m::checkdead::incidlelocked;
 use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
+use crate::runtime::stdpark::sizes::PLACES;
 use crate::runtime::stdpark::table;
 
 /// A wake. Free if there is no address.
@@ -22,11 +24,16 @@ struct Wake {
 /// The address of one that is being filled: no word is there.
 const TAKEN: usize = 1;
 
-static WAKES: [Wake; 64] =
-    [const { Wake { addr: AtomicUsize::new(0), n: AtomicU32::new(0), bits: AtomicU32::new(0) } }; 64];
+statics! {
+    static WAKES: [Wake; PLACES] = array_of![Wake {
+        addr: AtomicUsize::new(0),
+        n: AtomicU32::new(0),
+        bits: AtomicU32::new(0),
+    }; PLACES];
 
-/// Whether there was no room for one.
-static ALL: AtomicBool = AtomicBool::new(false);
+    /// Whether there was no room for one.
+    static ALL: AtomicBool = AtomicBool::new(false);
+}
 
 /// Has sysmon wake up to `n` goroutines at `addr`. It takes no lock and allocates nothing.
 pub(super) fn wake_later(addr: usize, n: u32, bits: u32) {
@@ -39,10 +46,12 @@ pub(super) fn wake_later(addr: usize, n: u32, bits: u32) {
             // Release pairs with wake_those: the other fields are there.
             wake.addr.store(addr, Ordering::Release);
         }
-        None => ALL.store(true, Ordering::Relaxed),
+        // Release pairs with wake_those: the caller has changed the word.
+        None => _ = ALL.swap(true, Ordering::Release),
     }
     // SeqCst with sysmon's `sysmonwait`: it sees this before it sleeps, or this sees that it does.
-    sched().ext.wakes_left.store(true, Ordering::SeqCst);
+    // A swap: after a store sysmon would see what this thread did before, and not what others did.
+    sched().ext.wakes_left.swap(true, Ordering::SeqCst);
     wake_sysmon_from_signal();
 }
 
@@ -53,11 +62,12 @@ pub(in crate::runtime) fn wake_those() {
     }
     // As if one locked M less were idle: before this has ended nothing is a deadlock.
     incidlelocked(-1);
-    if ALL.swap(false, Ordering::Relaxed) {
+    // Acquire pairs with wake_later.
+    if ALL.swap(false, Ordering::Acquire) {
         table::wake_all();
     }
-    for wake in &WAKES {
-        // Acquire pairs with wake_later.
+    for wake in WAKES.iter() {
+        // Likewise.
         let addr = wake.addr.load(Ordering::Acquire);
         if addr > TAKEN {
             let (n, bits) = (wake.n.load(Ordering::Relaxed), wake.bits.load(Ordering::Relaxed));

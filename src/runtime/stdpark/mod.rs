@@ -29,6 +29,7 @@
 //! | `futex.rs` | the operations of `futex`, and of the calls that came after it |
 //! | `table.rs` | the goroutines that wait, by their words: wait, wake, requeue |
 //! | `later.rs` | wakes that are left to sysmon |
+//! | `sizes.rs` | how large the tables are |
 //! | `sleep.rs` | sleeps and yields |
 //! | `handlers.rs` | `sigaction` and `signal`: handlers run on the signal stack |
 
@@ -37,6 +38,7 @@ mod gate;
 mod handlers;
 pub(super) mod later;
 pub(super) mod live;
+mod sizes;
 mod sleep;
 mod symbols;
 pub(super) mod table;

@@ -11,11 +11,14 @@
 //! rest. A wake that finds enough goroutines makes no system call. While threads wait at words of a
 //! bucket, every other wake of one asks the kernel first: otherwise goroutines that come again and
 //! again would keep a thread waiting for ever.
+//!
+//! `loom` checks the table on this file (`tests/loom`).
 
 use std::ptr;
 
-use crate::runtime::data::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
-use crate::runtime::data::cell::Cell;
+use crate::runtime::data::atomic::{
+    AtomicPtr, AtomicU32, AtomicU64, Cell, Ordering, array_of, fence, statics,
+};
 use crate::runtime::data::runtime2::{G, Mutex, TraceBlockReason, WaitReason};
 use crate::runtime::explore::clock::now;
 use crate::runtime::lock::mutex::lock_ranked;
@@ -23,6 +26,7 @@ use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::unlock;
 use crate::runtime::sched::park::goparkunlock;
 use crate::runtime::sched::ready::goready;
+use crate::runtime::stdpark::sizes::BUCKET_BITS;
 use crate::runtime::time::limit::{Limit, with_limit};
 
 /// All bits of a waiter's set: a wait without one.
@@ -73,10 +77,8 @@ enum State {
     TimedOut,
 }
 
-const BITS: u32 = 14;
-
-static TABLE: [Bucket; 1 << BITS] = [const {
-    Bucket {
+statics! {
+    static TABLE: [Bucket; 1 << BUCKET_BITS] = array_of![Bucket {
         lock: Mutex::new(),
         nwait: AtomicU32::new(0),
         nthreads: AtomicU32::new(0),
@@ -84,15 +86,15 @@ static TABLE: [Bucket; 1 << BITS] = [const {
         parks: AtomicU64::new(0),
         first: Cell::new(ptr::null()),
         last: Cell::new(ptr::null()),
-    }
-}; 1 << BITS];
+    }; 1 << BUCKET_BITS];
+}
 
 /// The bucket of a word.
 #[inline(always)]
-fn bucket_of(addr: usize) -> &'static Bucket {
+pub(super) fn bucket_of(addr: usize) -> &'static Bucket {
     // Fibonacci hashing: the upper bits of the product depend on all bits of the address.
     const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-    &TABLE[((addr as u64 >> 2).wrapping_mul(GOLDEN) >> (u64::BITS - BITS)) as usize]
+    &TABLE[((addr as u64 >> 2).wrapping_mul(GOLDEN) >> (u64::BITS - BUCKET_BITS)) as usize]
 }
 
 impl Bucket {
@@ -279,7 +281,7 @@ impl Waiter {
 /// There is one at `addr`, aligned.
 unsafe fn load(addr: usize) -> u32 {
     // SAFETY: as the caller says; a word of a futex is used by atomics.
-    unsafe { (*ptr::with_exposed_provenance::<std::sync::atomic::AtomicU32>(addr)).load(Ordering::SeqCst) }
+    unsafe { (*ptr::with_exposed_provenance::<AtomicU32>(addr)).load(Ordering::SeqCst) }
 }
 
 /// Wakes up to `n` goroutines that wait at `addr` with one of these bits; returns how many. The
@@ -306,7 +308,7 @@ pub(super) fn may_have_waiters(addr: usize) -> bool {
 
 /// Wakes all goroutines that wait.
 pub(super) fn wake_all() {
-    for bucket in &TABLE {
+    for bucket in TABLE.iter() {
         bucket.lock();
         let taken = bucket.take(u32::MAX, |_| true);
         bucket.unlock();

@@ -66,8 +66,8 @@ impl Turn {
 
 /// Statics, made anew for each run of a model.
 macro_rules! statics {
-    ($($(pub($($vis:tt)+))? static $name:ident: $type:ty = $value:expr;)*) => {
-        loom::lazy_static! { $($(pub($($vis)+))? static ref $name: $type = $value;)* }
+    ($($(#[$meta:meta])* $(pub($($vis:tt)+))? static $name:ident: $type:ty = $value:expr;)*) => {
+        loom::lazy_static! { $($(#[$meta])* $(pub($($vis)+))? static ref $name: $type = $value;)* }
     };
 }
 pub(crate) use statics;

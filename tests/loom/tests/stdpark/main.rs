@@ -1,0 +1,12 @@
+//! Models of waits at futexes: no wake is lost, and the calls of wakes count each wait that was
+//! woken once. A wake that is left to sysmon is done. `stdpark/table.rs` and `later.rs`,
+//! `time/limit.rs` and `fire.rs`, and `p/sysmon_sleep.rs` are the files that ship. (loom fails if
+//! all threads are blocked, and a waiter whose wake is lost is.)
+//!
+//! The rest is stand-ins, with the paths and names that these files use. A goroutine is a thread,
+//! and a time comes when a model says so. The table has two buckets, and sysmon room for one wake.
+
+#![cfg(loom)]
+#![allow(dead_code, reason = "the shipped files have more than is modelled")]
+
+mod runtime;

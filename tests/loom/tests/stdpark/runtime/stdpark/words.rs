@@ -1,0 +1,83 @@
+//! Words, and goroutines that wait while they are 0.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use loom::thread::{self, JoinHandle};
+
+use crate::runtime::data::atomic::{AtomicU32, Ordering};
+use crate::runtime::data::runtime2::G;
+use crate::runtime::stdpark::table::{ANY_BIT, Waited, bucket_of, wait, wake};
+
+/// A word, which is 0 at first.
+#[derive(Clone, Copy)]
+pub(super) struct Word(&'static AtomicU32);
+
+/// More than are used, to find some of one bucket.
+type Places = [MaybeUninit<AtomicU32>; 32];
+
+thread_local! {
+    /// Where the words are: each run of a model has them at the same addresses, and so in the same
+    /// buckets.
+    static PLACES: *mut Places = Box::into_raw(Box::new([const { MaybeUninit::uninit() }; 32]));
+}
+
+/// Two words, of one bucket or of two.
+pub(super) fn words(same_bucket: bool) -> [Word; 2] {
+    let place = |i: usize| PLACES.with(|places| places.cast::<AtomicU32>().wrapping_add(i));
+    let bucket = |i| bucket_of(place(i).expose_provenance());
+    let other = (1..32).find(|&i| ptr::eq(bucket(0), bucket(i)) == same_bucket).unwrap();
+    [0, other].map(|i| {
+        // SAFETY: there is room for a word, and those of earlier runs are used no more.
+        unsafe {
+            place(i).write(AtomicU32::new(0));
+            Word(&*place(i))
+        }
+    })
+}
+
+pub(super) fn word() -> Word {
+    words(true)[0]
+}
+
+impl Word {
+    pub(super) fn addr(self) -> usize {
+        ptr::from_ref(self.0).expose_provenance()
+    }
+
+    /// Changes the word, so that no wait at it begins. Relaxed: a wake orders it.
+    pub(super) fn change(self) {
+        self.0.store(1, Ordering::Relaxed);
+    }
+
+    /// Wakes up to `n`; returns how many.
+    pub(super) fn wake(self, n: u32) -> u32 {
+        wake(self.addr(), n, ANY_BIT)
+    }
+
+    /// Waits while the word is 0.
+    pub(super) fn wait(self, bits: u32, until: Option<i64>) -> Waited {
+        self.wait_while(0, bits, until)
+    }
+
+    /// Waits while the word is `value`.
+    pub(super) fn wait_while(self, value: u32, bits: u32, until: Option<i64>) -> Waited {
+        // SAFETY: words stay, and a thread may park.
+        unsafe { wait(G::this(), self.addr(), value, bits, until) }
+    }
+
+    /// A goroutine that waits for any wake; it returns 1 if it was woken.
+    pub(super) fn waiter(self) -> JoinHandle<u32> {
+        thread::spawn(move || woken(self.wait(ANY_BIT, None)))
+    }
+
+    /// The same, until the time comes.
+    pub(super) fn limited_waiter(self) -> JoinHandle<u32> {
+        thread::spawn(move || woken(self.wait(ANY_BIT, Some(1))))
+    }
+}
+
+/// 1 if the wait was woken.
+pub(super) fn woken(how: Waited) -> u32 {
+    u32::from(matches!(how, Waited::Woken))
+}

@@ -414,6 +414,11 @@ pub(crate) fn new_timer(when: i64, f: TimerFn, arg: *mut c_void) -> &'static Tim
         seq: AtomicUsize::new(0),
         nextwhen: Cell::new(0),
         status: AtomicU32::new(TIMER_NO_STATUS),
-        ext: TimerExt { send_lock: Mutex::new(), waiter: Cell::new(ptr::null_mut()), due: StdI64::new(0) },
+        ext: TimerExt {
+            send_lock: Mutex::new(),
+            waiter: Cell::new(ptr::null_mut()),
+            due: StdI64::new(0),
+            feeds: Cell::new(false),
+        },
     }))
 }

@@ -15,3 +15,10 @@ pub(crate) mod preemptible {
         true
     }
 }
+
+/// Code that no goroutine waits in for its turn, of which there is none.
+pub(crate) mod libc_code {
+    pub(crate) fn in_libc(_: usize) -> bool {
+        false
+    }
+}

@@ -46,7 +46,7 @@ pub(in crate::runtime) fn run_on(pp: &'static P) -> &'static M {
 
 /// A signal comes to the thread of `mp`, whose goroutine is asked for `what`.
 pub(in crate::runtime) fn signal(mp: &'static M, what: Asked) {
-    lose_p(mp, mp.curg.get().expect("a goroutine"), what);
+    lose_p(mp, mp.curg.get().expect("a goroutine"), what, 0);
 }
 
 /// Does something with `pp`, which this thread has alone.

@@ -1,10 +1,11 @@
 //! M's that wait for a P with a goroutine that they keep: its turn comes as that of one in the global queue.
 //!
-//! There are two kinds. A goroutine that has computed for its time slice in code where nobody can stop it waits
-//! in a signal handler ([`Turn::Kept`]). It may hold what others wait for on their threads: a lock
-//! of std's, or of an allocator that isn't the C library's (`sched/detach.rs`). One whose P was
-//! taken, and that needs one for what it does next, waits in a function of the runtime
-//! ([`Turn::Needed`]), and holds no more than one that has parked. It comes first, every other time.
+//! There are two kinds. A goroutine that has computed for its time slice in code where nobody can
+//! stop it waits in a signal handler ([`Turn::Kept`]). It may hold what others wait for on their
+//! threads: a lock of std's, or of an allocator that isn't the C library's (`sched/detach.rs`). One
+//! whose P was taken, and that needs one for what it does next, waits in a function of the runtime
+//! ([`Turn::Needed`]), and holds no more than one that has parked. It comes first, every other
+//! time.
 //!
 //! **Nobody waits for ever for what a kept goroutine holds.** Who wants that sleeps in the kernel. If it is a
 //! goroutine, its P is taken, and goes to the next, at last to the kept one. If it is the runtime itself, no P may

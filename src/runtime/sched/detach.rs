@@ -27,8 +27,8 @@
 //! - It has a P again when it has waited for anything, or where there was one to be had at once.
 //! - The handler takes no lock, allocates nothing, and calls no tracer and no hook, until the P is gone. Then it
 //!   may wait for its turn (`m/turn.rs`), which takes `sched.lock`: `locks` was 0, so this thread has it not.
-//! - It doesn't wait for its turn in the C library, where it may hold a lock of malloc's. It is asked
-//!   again a moment later ([`MAX_SPARED`]).
+//! - It doesn't wait for its turn in the C library, where it may hold a lock of malloc's. It is
+//!   asked again a moment later ([`MAX_SPARED`]).
 
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -66,7 +66,8 @@ pub(super) fn live() -> bool {
 /// ```
 ///
 /// # Errors
-/// - Under a sanitizer, which has these functions itself: [`Unsupported`](io::ErrorKind::Unsupported).
+/// - Under a sanitizer, which has these functions itself
+///   ([`Unsupported`](io::ErrorKind::Unsupported)).
 /// - That of `madvise(MADV_WIPEONFORK)`, which Linux has since 4.14. Without it a child of `fork`
 ///   would wait for goroutines that it doesn't have.
 pub fn park_std_waits() -> io::Result<()> {

@@ -4,7 +4,6 @@ use std::ffi::c_void;
 use std::hint::black_box;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use gosched::metrics::{self, Float64Histogram, Value};
@@ -13,6 +12,7 @@ use gosched::sync::{Mutex, WaitGroup};
 use gosched::time::sleep;
 use gosched::{go, morestack_check, run, scope, yield_now};
 
+use crate::harness::goroutines::sleep_with_thread;
 use crate::harness::{Test, tests};
 
 tests! {
@@ -283,7 +283,7 @@ fn detaches() {
     static SEEN: AtomicBool = AtomicBool::new(false);
     let blocks = go(|| {
         while !SEEN.load(Ordering::Relaxed) {
-            thread::sleep(Duration::from_millis(20));
+            sleep_with_thread(Duration::from_millis(20));
             yield_now(); // perhaps it was taken for one that computes
         }
     });

@@ -12,7 +12,6 @@ use gosched::{Builder, blocking, go, park_std_waits, run};
 
 use super::futexes::{self, WAKE};
 use super::{parks, run_live};
-use crate::harness::emulator::emulator;
 use crate::harness::goroutines::wait_until;
 use crate::harness::{Test, tests};
 
@@ -124,33 +123,48 @@ fn in_child(make: unsafe extern "C" fn() -> libc::pid_t, f: impl FnOnce()) {
     assert_eq!((ended, libc::WEXITSTATUS(status)), (child, 7));
 }
 
+/// Why an emulator isn't for children of a process that has threads.
+const ITS_THREADS: &str = "threads of its own are missing in a child";
+
 /// The child has no other thread: if one of these parked, it would stand still.
-fn a_child_of_fork_has_its_own_waits() {
-    run_live(|| {
-        in_child(libc::fork, || {
-            thread::sleep(Duration::from_micros(1));
-            thread::yield_now();
-            let word = AtomicU32::new(0);
-            assert_eq!(futexes::wait_for(&word, 0, Duration::from_micros(1)), Err(libc::ETIMEDOUT));
-        });
-        meet();
-        assert!(parks() > 0);
+fn a_child_of_fork_has_its_own_waits(test: Test) {
+    if test.skipped_in_emulator(ITS_THREADS) {
+        return;
+    }
+    let process = test.process(|| {
+        run_live(|| {
+            in_child(libc::fork, || {
+                thread::sleep(Duration::from_micros(1));
+                thread::yield_now();
+                let word = AtomicU32::new(0);
+                assert_eq!(futexes::wait_for(&word, 0, Duration::from_micros(1)), Err(libc::ETIMEDOUT));
+            });
+            meet();
+            assert!(parks() > 0);
+        })
     });
+    process.end().with("exit status: 0");
 }
 
 unsafe extern "C" {
     fn vfork() -> libc::pid_t;
 }
 
-fn a_child_of_vfork_has_its_own_memory() {
-    run_live(|| {
-        static CHANGED: AtomicBool = AtomicBool::new(false);
-        in_child(vfork, || {
-            thread::sleep(Duration::from_micros(1));
-            CHANGED.store(true, Ordering::Relaxed);
-        });
-        assert!(!CHANGED.load(Ordering::Relaxed));
+fn a_child_of_vfork_has_its_own_memory(test: Test) {
+    if test.skipped_in_emulator(ITS_THREADS) {
+        return;
+    }
+    let process = test.process(|| {
+        run_live(|| {
+            static CHANGED: AtomicBool = AtomicBool::new(false);
+            in_child(vfork, || {
+                thread::sleep(Duration::from_micros(1));
+                CHANGED.store(true, Ordering::Relaxed);
+            });
+            assert!(!CHANGED.load(Ordering::Relaxed));
+        })
     });
+    process.end().with("exit status: 0");
 }
 
 /// Where the handler's frame was, and what it is to do.
@@ -242,7 +256,7 @@ fn a_handler_may_wake() {
 
 /// A handler interrupts anything: a wake, a wait, and the scheduler.
 fn what_handlers_wake_is_not_forgotten(test: Test) {
-    if emulator().is_some() {
+    if test.skipped_in_emulator("signals come rarely") {
         return;
     }
     let process = test.process(|| {

@@ -314,6 +314,9 @@ pub struct SchedtExt {
     /// Whether wakes are left to sysmon, of code that could not make a goroutine ready:
     /// `stdpark/later.rs`.
     pub wakes_left: AtomicBool,
+    /// Whether the program has handlers of signals, which may wake goroutines:
+    /// `stdpark/handlers.rs`.
+    pub handlers: AtomicBool,
 }
 
 /// Unused things, linked.

@@ -61,7 +61,8 @@ pub(in crate::runtime) fn checkdead() {
     // Work that waits for a thread is no deadlock, nor is a wake that was left to sysmon, which
     // sees to both.
     let left = thread_wanted() || sched().ext.wakes_left.load(Ordering::SeqCst);
-    if left || seen || foreign_thread_may_wake() {
+    // A handler of the program's may come at any time.
+    if left || seen || sched().ext.handlers.load(Ordering::Relaxed) || foreign_thread_may_wake() {
         return;
     }
     match deadlock() {

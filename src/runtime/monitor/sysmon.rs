@@ -46,7 +46,7 @@ use crate::runtime::sched::handoff::handoffp;
 use crate::runtime::sched::poll::worth_polling;
 use crate::runtime::sched::ready::injectglist;
 #[cfg(feature = "std")]
-use crate::runtime::stdpark::later::wake_those;
+use crate::runtime::stdpark::{later::wake_those, live::live};
 use crate::runtime::world::gomaxprocs::sysmon_update_gomaxprocs;
 
 /// How late sysmon may notice that a goroutine has begun to run.
@@ -103,7 +103,7 @@ pub(in crate::runtime) fn sysmon() {
             delay = (delay * 2).min(MAX_DELAY);
         }
         usleep(delay.min(microseconds_until(until)).max(MIN_DELAY));
-        let wake_at = scavenge(nanotime()).into_iter().chain(schedtrace_if_due(nanotime())).min();
+        let wake_at = counted(|| scavenge(nanotime()).into_iter().chain(schedtrace_if_due(nanotime())).min());
         let idle_before = replace(&mut idle_time, sched().idle_time.load(Ordering::Relaxed));
         let quiet = idle_time == idle_before;
         if quiet && nothing_runs() && sleep_deeply(wake_at, &mut stuck).is_some_and(|slept| slept > LONG_NS) {
@@ -116,7 +116,7 @@ pub(in crate::runtime) fn sysmon() {
         start_wanted_thread();
         note_waits(nanotime(), !nothing_runs());
         if nanotime() - updated >= period(UPDATE_NS) {
-            sysmon_update_gomaxprocs();
+            counted(sysmon_update_gomaxprocs);
             updated = nanotime();
         }
 
@@ -127,6 +127,20 @@ pub(in crate::runtime) fn sysmon() {
         idle = if taken != 0 { 0 } else { idle.saturating_add(1) };
         until = look.min(look_at_detached(nanotime())).min(wake_at.unwrap_or(i64::MAX));
     }
+}
+
+/// Calls `f`, which may call the program's allocator. All goroutines may wait for a lock of that
+/// meanwhile, which this thread has, and its release makes them ready. That is no deadlock.
+fn counted<R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(feature = "std")]
+    if live() {
+        // As if one locked M less were idle: see retake_from_syscall.
+        incidlelocked(-1);
+        let result = f();
+        incidlelocked(1);
+        return result;
+    }
+    f()
 }
 
 /// Polls the network if goroutines wait for it, and no M has polled for 10 ms.

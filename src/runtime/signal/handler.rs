@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use crate::runtime::arch::syscall::{sigaction, syscall};
-use crate::runtime::arch::{Handler, SIGTRAMP, Sigctxt, getg, page_size, setg};
+use crate::runtime::arch::{Handler, SIGQUIT_TRAMP, SIGTRAMP, Sigctxt, getg, page_size, setg};
 use crate::runtime::base::debug::async_preempt_off;
 use crate::runtime::base::guarded::end_guarded;
 use crate::runtime::base::os::{SIG_PREEMPT, gettid};
@@ -36,7 +36,7 @@ unsafe impl Sync for Previous {}
 /// Installs the handlers, once. Go's `initsig`.
 pub(in crate::runtime) fn initsig() {
     find_libc();
-    move_handlers();
+    let _any = move_handlers();
     for (i, sig) in HANDLED.into_iter().enumerate() {
         let installed = getsig(sig).and_then(|previous| {
             // SAFETY: the element is ours alone until the handler, which may run anywhere, is installed.
@@ -51,9 +51,10 @@ pub(in crate::runtime) fn initsig() {
     }
 }
 
-/// Moves the program's handlers to the alternate stack.
-pub(in crate::runtime) fn move_handlers() {
-    (1..=libc::SIGRTMAX()).filter(|&sig| !is_handled(sig)).for_each(setsigstack);
+/// Moves the program's handlers to the alternate stack; says whether there are any.
+pub(in crate::runtime) fn move_handlers() -> bool {
+    let others = (1..=libc::SIGRTMAX()).filter(|&sig| !is_handled(sig));
+    others.filter(|&sig| setsigstack(sig)).count() > 0
 }
 
 /// What isn't done without a handler of `sig`, one of [`HANDLED`].
@@ -110,17 +111,22 @@ pub(in crate::runtime) unsafe fn setsig(sig: c_int, action: &libc::sigaction) ->
     }
 }
 
-/// Moves a handler that the program has installed to the alternate stack. Go's
-/// `setsigstack`.
-fn setsigstack(sig: c_int) {
-    let Ok(mut action) = getsig(sig) else { return }; // a signal of libc's own
+/// Moves a handler that the program has installed to the alternate stack; says whether there is
+/// one. Go's `setsigstack`.
+fn setsigstack(sig: c_int) -> bool {
+    let Ok(mut action) = getsig(sig) else { return false }; // a signal of libc's own
     let handler = action.sa_sigaction;
-    if handler == libc::SIG_DFL || handler == libc::SIG_IGN || action.sa_flags & libc::SA_ONSTACK != 0 {
-        return;
+    let ours = [SIGTRAMP, SIGQUIT_TRAMP].map(|ours| ours as usize);
+    if handler == libc::SIG_DFL || handler == libc::SIG_IGN || ours.contains(&handler) {
+        return false;
     }
-    action.sa_flags |= libc::SA_ONSTACK;
-    // SAFETY: the program's own action, with one more flag, which moves its frames to another stack only.
-    let _set = unsafe { setsig(sig, &action) };
+    if action.sa_flags & libc::SA_ONSTACK == 0 {
+        action.sa_flags |= libc::SA_ONSTACK;
+        // SAFETY: the program's own action, with one more flag, which moves its frames to another
+        // stack only.
+        let _set = unsafe { setsig(sig, &action) };
+    }
+    true
 }
 
 /// Handles a fault, a request to stop, or a signal that the program has asked for; on the signal stack. Go's

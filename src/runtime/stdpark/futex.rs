@@ -66,6 +66,7 @@ impl Call {
         unsafe {
             match self.number {
                 libc::SYS_futex => self.futex(second as i32, third as u32),
+                SYS_FUTEX_WAKE if private_u32(fourth) && third == 0 => 0,
                 SYS_FUTEX_WAKE if private_u32(fourth) => self.wake(addr, third as i32, second as u32),
                 SYS_FUTEX_WAIT if private_u32(fourth) => {
                     let time = Time { at: fifth, absolute: true, clock: sixth as libc::clockid_t };
@@ -119,7 +120,7 @@ impl Call {
             // SAFETY: as the caller says.
             Ok(until) => unsafe { park(gp, addr, value, bits, until) },
             // What isn't known here.
-            Err(()) => by_kernel(),
+            Err(()) => as_thread(addr, by_kernel),
         }
     }
 
@@ -177,6 +178,9 @@ impl Call {
     /// to `n2` at the other one if that had the value that `code` says.
     unsafe fn wake_op(&self, addr2: usize, n: i32, n2: i32, code: u32) -> isize {
         let Some(op) = WakeOp::of(code) else { return ENOSYS };
+        if !addr2.is_multiple_of(size_of::<u32>()) {
+            return EINVAL;
+        }
         // SAFETY: as the caller says: two words.
         unsafe {
             let old = op.change(&*ptr::with_exposed_provenance::<AtomicU32>(addr2));

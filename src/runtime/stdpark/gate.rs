@@ -1,6 +1,9 @@
 //! Whether the caller may park in a function of the C library's, and whether it may make others
 //! ready there.
 
+use std::mem::MaybeUninit;
+
+use crate::runtime::arch::syscall::syscall;
 use crate::runtime::arch::{getg, stack_pointer};
 use crate::runtime::base::this::this_m;
 use crate::runtime::data::runtime2::{G, M};
@@ -39,7 +42,19 @@ fn on_its_stack(gp: &G) -> bool {
 pub(super) fn may_ready() -> bool {
     match this_m() {
         Some(mp) => mp.locks.get() == 0 && !in_handler(mp),
-        None => foreign_locks() == 0,
+        // In a handler it may have interrupted the allocator, which a new thread for the goroutine
+        // needs.
+        None => foreign_locks() == 0 && !on_signal_stack(),
+    }
+}
+
+/// Whether the caller, on a thread that isn't ours, is on its signal stack.
+fn on_signal_stack() -> bool {
+    let mut stack = MaybeUninit::<libc::stack_t>::uninit();
+    // SAFETY: the kernel fills `stack`, if it returns 0.
+    unsafe {
+        syscall!(SYS_sigaltstack, 0, stack.as_mut_ptr()) == 0
+            && stack.assume_init().ss_flags & libc::SS_ONSTACK != 0
     }
 }
 

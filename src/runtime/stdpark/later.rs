@@ -57,11 +57,12 @@ pub(super) fn wake_later(addr: usize, n: u32, bits: u32) {
 
 /// Does the wakes that were left. On sysmon's thread.
 pub(in crate::runtime) fn wake_those() {
-    if !sched().ext.wakes_left.swap(false, Ordering::SeqCst) {
+    if !sched().ext.wakes_left.load(Ordering::SeqCst) {
         return;
     }
     // As if one locked M less were idle: before this has ended nothing is a deadlock.
     incidlelocked(-1);
+    sched().ext.wakes_left.swap(false, Ordering::SeqCst);
     // Acquire pairs with wake_later.
     if ALL.swap(false, Ordering::Acquire) {
         table::wake_all();

@@ -9,6 +9,7 @@ use crate::runtime::arch::sanitizer::SANITIZED;
 use crate::runtime::base::debug::std_park_off;
 use crate::runtime::base::this::started;
 use crate::runtime::signal::handler::move_handlers;
+use crate::runtime::stdpark::handlers::note_handlers;
 
 /// A byte in pages of its own, as large as pages are on any of the architectures.
 #[repr(C, align(65536))]
@@ -27,7 +28,7 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 
 /// Whether waits park in this process.
 #[inline(always)]
-pub(super) fn live() -> bool {
+pub(in crate::runtime) fn live() -> bool {
     PAGES.live.load(Ordering::Relaxed) != 0
 }
 
@@ -95,7 +96,7 @@ pub fn park_std_waits() -> io::Result<()> {
 pub(in crate::runtime) fn go_live_if_wanted() {
     fence(Ordering::SeqCst);
     if WANTED.load(Ordering::Relaxed) && !std_park_off() {
-        move_handlers();
+        note_handlers(move_handlers());
         PAGES.live.store(1, Ordering::Release);
     }
 }

@@ -29,6 +29,8 @@ tests! {
     a_handler_keeps_its_thread
     a_handler_may_wake
     what_handlers_wake_is_not_forgotten
+    a_handler_may_end_what_looks_like_a_deadlock
+    handlers_by_other_names
 }
 
 /// Two goroutines that wait for each other.
@@ -123,7 +125,7 @@ fn in_child(make: unsafe extern "C" fn() -> libc::pid_t, f: impl FnOnce()) {
     assert_eq!((ended, libc::WEXITSTATUS(status)), (child, 7));
 }
 
-/// Why an emulator isn't for children of a process that has threads.
+/// Why an emulator can't run children of a process that has threads.
 const ITS_THREADS: &str = "threads of its own are missing in a child";
 
 /// The child has no other thread: if one of these parked, it would stand still.
@@ -295,4 +297,42 @@ fn what_handlers_wake_is_not_forgotten(test: Test) {
         });
     });
     process.env("GOMAXPROCS", "2").end().with("exit status: 0");
+}
+
+/// All goroutines wait, on a process without other threads. A handler wakes one.
+fn a_handler_may_end_what_looks_like_a_deadlock(test: Test) {
+    if test.deadlock_unseen() {
+        return;
+    }
+    let process = test.process(|| {
+        run_live(|| {
+            handle(Signal::ALRM, wake_one);
+            // SAFETY: no memory is passed.
+            unsafe { libc::alarm(1) };
+            assert_eq!(futexes::wait(&WORD, 0), Ok(()));
+        });
+    });
+    process.end().with("exit status: 0");
+}
+
+unsafe extern "C" {
+    fn ssignal(sig: c_int, handler: libc::sighandler_t) -> libc::sighandler_t;
+    fn __sysv_signal(sig: c_int, handler: libc::sighandler_t) -> libc::sighandler_t;
+}
+
+fn handlers_by_other_names() {
+    run_live(|| {
+        let handler = note_frame as *const () as usize;
+        // SAFETY: the handler may be called at any time.
+        unsafe {
+            assert_eq!(ssignal(libc::SIGUSR1, handler), libc::SIG_DFL);
+            handled_elsewhere(Signal::USR1);
+            assert_eq!(__sysv_signal(libc::SIGUSR1, handler), handler);
+            handled_elsewhere(Signal::USR1);
+            // It was called once, and isn't there any more.
+            assert_eq!(libc::signal(libc::SIGUSR1, libc::SIG_IGN), libc::SIG_DFL);
+            assert_eq!(libc::signal(libc::SIGUSR1, libc::SIG_ERR), libc::SIG_ERR);
+            assert_eq!(libc::signal(libc::SIGUSR1, libc::SIG_DFL), libc::SIG_IGN);
+        }
+    });
 }

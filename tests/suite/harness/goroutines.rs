@@ -1,7 +1,6 @@
 //! Goroutines that wait, and raw ones.
 
 use std::ffi::c_void;
-use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
@@ -72,9 +71,9 @@ pub fn wait_until(condition: impl Fn() -> bool) {
 
 /// Sleeps with the thread, also where std's sleeps park: by a clock for which they don't.
 pub fn sleep_with_thread(time: Duration) {
-    let time = libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-    // SAFETY: the kernel reads the time. A signal may end the sleep.
-    unsafe { libc::clock_nanosleep(libc::CLOCK_TAI, 0, &time, ptr::null_mut()) };
+    let mut time = libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
+    // SAFETY: the kernel reads the time, and writes what is left where a signal has ended the sleep.
+    while unsafe { libc::clock_nanosleep(libc::CLOCK_TAI, 0, &time, &mut time) } == libc::EINTR {}
 }
 
 /// A dump, which says who has lost its P.

@@ -72,7 +72,7 @@ pub fn wait_until(condition: impl Fn() -> bool) {
 /// Sleeps with the thread, also where std's sleeps park: by a clock for which they don't.
 pub fn sleep_with_thread(time: Duration) {
     let mut time = libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-    // SAFETY: the kernel reads the time, and writes what is left where a signal has ended the sleep.
+    // SAFETY: the kernel reads the time, and writes what is left if a signal ends the sleep.
     while unsafe { libc::clock_nanosleep(libc::CLOCK_TAI, 0, &time, &mut time) } == libc::EINTR {}
 }
 

@@ -34,6 +34,15 @@ pub(in crate::runtime) fn incidlelocked(v: i32) {
     unlock(&sched().lock);
 }
 
+/// Calls `f` on a thread that isn't counted as an M that runs, and counts it meanwhile, as if one
+/// locked M less were idle: what `f` has taken from where others would find it is no deadlock.
+pub(in crate::runtime) fn counted<R>(f: impl FnOnce() -> R) -> R {
+    incidlelocked(-1);
+    let result = f();
+    incidlelocked(1);
+    result
+}
+
 /// Ends the process if no M runs, goroutines wait, there is no timer, and no thread that isn't ours
 /// could wake one of them. `sched.lock` is held. Go's `checkdead`.
 pub(in crate::runtime) fn checkdead() {

@@ -30,7 +30,7 @@
 //! | `spinning.rs` | `m.becomeSpinning`, `mspinning`: who is counted as spinning |
 //! | `idle.rs` | `mput`, `mget`, `mgetSpecific` |
 //! | `count.rs` | `mcount`, `checkmcount`, `mReserveID`, `setMaxThreads`, `allm` |
-//! | `checkdead.rs` | `checkdead`, `incidlelocked` |
+//! | `checkdead.rs` | `checkdead`, `incidlelocked`, `counted` |
 //! | `lockosthread.rs` | `LockOSThread`, `UnlockOSThread`; a goroutine that parks while it panics |
 //! | `sigstack.rs` | `mpreinit`, `minitSignals`, `sigblock`, `sigsave`: signal stacks and masks |
 

@@ -23,7 +23,7 @@ use crate::runtime::data::runtime2::{G, M, P, PIDLE, PRUNNING, PSYSCALL, sched};
 use crate::runtime::g::explored::{STEPS, exploring, is_explored, is_part, note_stuck};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::{
-    checkdead_again, deadlock_beside_foreign_threads, foreign_threads_matter, incidlelocked,
+    checkdead_again, counted, deadlock_beside_foreign_threads, foreign_threads_matter,
 };
 use crate::runtime::m::no_thread::{start_wanted_thread, thread_wanted};
 use crate::runtime::monitor::hogs::{
@@ -46,7 +46,9 @@ use crate::runtime::sched::handoff::handoffp;
 use crate::runtime::sched::poll::worth_polling;
 use crate::runtime::sched::ready::injectglist;
 #[cfg(feature = "std")]
-use crate::runtime::stdpark::{later::wake_those, live::live};
+use crate::runtime::stdpark::later::wake_those;
+#[cfg(feature = "std")]
+use crate::runtime::stdpark::live::live;
 use crate::runtime::world::gomaxprocs::sysmon_update_gomaxprocs;
 
 /// How late sysmon may notice that a goroutine has begun to run.
@@ -103,7 +105,8 @@ pub(in crate::runtime) fn sysmon() {
             delay = (delay * 2).min(MAX_DELAY);
         }
         usleep(delay.min(microseconds_until(until)).max(MIN_DELAY));
-        let wake_at = counted(|| scavenge(nanotime()).into_iter().chain(schedtrace_if_due(nanotime())).min());
+        let wake_at =
+            may_allocate(|| scavenge(nanotime()).into_iter().chain(schedtrace_if_due(nanotime())).min());
         let idle_before = replace(&mut idle_time, sched().idle_time.load(Ordering::Relaxed));
         let quiet = idle_time == idle_before;
         if quiet && nothing_runs() && sleep_deeply(wake_at, &mut stuck).is_some_and(|slept| slept > LONG_NS) {
@@ -116,7 +119,7 @@ pub(in crate::runtime) fn sysmon() {
         start_wanted_thread();
         note_waits(nanotime(), !nothing_runs());
         if nanotime() - updated >= period(UPDATE_NS) {
-            counted(sysmon_update_gomaxprocs);
+            may_allocate(sysmon_update_gomaxprocs);
             updated = nanotime();
         }
 
@@ -130,15 +133,11 @@ pub(in crate::runtime) fn sysmon() {
 }
 
 /// Calls `f`, which may call the program's allocator. All goroutines may wait for a lock of that
-/// meanwhile, which this thread has, and its release makes them ready. That is no deadlock.
-fn counted<R>(f: impl FnOnce() -> R) -> R {
+/// meanwhile, which this thread has, and its release makes them ready.
+fn may_allocate<R>(f: impl FnOnce() -> R) -> R {
     #[cfg(feature = "std")]
     if live() {
-        // As if one locked M less were idle: see retake_from_syscall.
-        incidlelocked(-1);
-        let result = f();
-        incidlelocked(1);
-        return result;
+        return counted(f);
     }
     f()
 }
@@ -152,10 +151,8 @@ fn poll_if_nobody_does(now: i64) {
     let _ = sched().lastpoll.compare_exchange(lastpoll, now, Ordering::SeqCst, Ordering::SeqCst);
     let (list, delta) = netpoll(0);
     if !list.empty() {
-        // As if one locked M less were idle: see retake_from_syscall.
-        incidlelocked(-1);
-        injectglist(&list);
-        incidlelocked(1);
+        // As in retake_from_syscall.
+        counted(|| injectglist(&list));
         netpoll_adjust_waiters(delta);
     }
 }
@@ -333,13 +330,14 @@ fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> Retake {
     if !wanted && seen.syscallwhen.get() + SYSCALL_NS > now {
         return Retake::Left;
     }
-    // As if one locked M less were idle: the M that the P is taken from may come back, find nothing
-    // to do, and see a deadlock before the P is handed on.
-    incidlelocked(-1);
-    let taken = take_from_syscall(pp, PIDLE);
-    if taken {
-        handoffp(pp);
-    }
-    incidlelocked(1);
+    // The M that the P is taken from may come back, find nothing to do, and see a deadlock before the
+    // P is handed on.
+    let taken = counted(|| {
+        let taken = take_from_syscall(pp, PIDLE);
+        if taken {
+            handoffp(pp);
+        }
+        taken
+    });
     if taken { Retake::Taken } else { Retake::Missed }
 }

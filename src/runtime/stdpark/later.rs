@@ -9,7 +9,7 @@
 
 use crate::runtime::data::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, array_of, statics};
 use crate::runtime::data::runtime2::sched;
-use crate::runtime::m::checkdead::incidlelocked;
+use crate::runtime::m::checkdead::counted;
 use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
 use crate::runtime::stdpark::sizes::PLACES;
 use crate::runtime::stdpark::table;
@@ -60,21 +60,20 @@ pub(in crate::runtime) fn wake_those() {
     if !sched().ext.wakes_left.load(Ordering::SeqCst) {
         return;
     }
-    // As if one locked M less were idle: before this has ended nothing is a deadlock.
-    incidlelocked(-1);
-    sched().ext.wakes_left.swap(false, Ordering::SeqCst);
-    // Acquire pairs with wake_later.
-    if ALL.swap(false, Ordering::Acquire) {
-        table::wake_all();
-    }
-    for wake in WAKES.iter() {
-        // Likewise.
-        let addr = wake.addr.load(Ordering::Acquire);
-        if addr > TAKEN {
-            let (n, bits) = (wake.n.load(Ordering::Relaxed), wake.bits.load(Ordering::Relaxed));
-            wake.addr.store(0, Ordering::Release);
-            table::wake(addr, n, bits);
+    counted(|| {
+        sched().ext.wakes_left.swap(false, Ordering::SeqCst);
+        // Acquire pairs with wake_later.
+        if ALL.swap(false, Ordering::Acquire) {
+            table::wake_all();
         }
-    }
-    incidlelocked(1);
+        for wake in WAKES.iter() {
+            // Likewise.
+            let addr = wake.addr.load(Ordering::Acquire);
+            if addr > TAKEN {
+                let (n, bits) = (wake.n.load(Ordering::Relaxed), wake.bits.load(Ordering::Relaxed));
+                wake.addr.store(0, Ordering::Release);
+                table::wake(addr, n, bits);
+            }
+        }
+    });
 }

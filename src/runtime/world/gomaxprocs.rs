@@ -21,7 +21,7 @@ use crate::runtime::g::explored::exploring;
 use crate::runtime::g::newproc::{Maker, newproc1};
 use crate::runtime::lock::mutex::SharedMutex;
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::m::checkdead::incidlelocked;
+use crate::runtime::m::checkdead::counted;
 use crate::runtime::mem::sizes::fixed_kind;
 use crate::runtime::p::procs::gomaxprocs;
 use crate::runtime::sched::detach::hold_with_p;
@@ -120,18 +120,18 @@ pub(in crate::runtime) fn sysmon_update_gomaxprocs() {
 fn start_update(n: i32) {
     let name = &Name::new("GOMAXPROCS updater");
     let maker = Maker { name, created_at: Some(Location::caller()), callerpc: 0 };
-    // As if one locked M less were idle: it is runnable before an M is started for it.
-    incidlelocked(-1);
-    if make_ps(n).is_ok()
-        && let Ok(newg) = newproc1(update_max_procs, fixed_kind(), &maker)
-    {
-        newg.ext.system.set(true);
-        sched().ngsys.fetch_add(1, Ordering::Relaxed);
-        newg.sched.ctxt.set(ptr::without_provenance_mut(n as usize));
-        UPDATING.store(true, Ordering::Relaxed);
-        enqueue(newg);
-    }
-    incidlelocked(1);
+    // It is runnable before an M is started for it.
+    counted(|| {
+        if make_ps(n).is_ok()
+            && let Ok(newg) = newproc1(update_max_procs, fixed_kind(), &maker)
+        {
+            newg.ext.system.set(true);
+            sched().ngsys.fetch_add(1, Ordering::Relaxed);
+            newg.sched.ctxt.set(ptr::without_provenance_mut(n as usize));
+            UPDATING.store(true, Ordering::Relaxed);
+            enqueue(newg);
+        }
+    });
 }
 
 /// What it runs. Go's `updateMaxProcsGoroutine`.

@@ -1,5 +1,7 @@
 //! Stand-in: loom finds a deadlock.
 
 pub(crate) mod checkdead {
-    pub(crate) fn incidlelocked(_: i32) {}
+    pub(crate) fn counted<R>(f: impl FnOnce() -> R) -> R {
+        f()
+    }
 }

@@ -22,11 +22,9 @@ pub(super) const SYS_FUTEX_WAKE: i64 = 454;
 pub(super) const SYS_FUTEX_WAIT: i64 = 455;
 pub(super) const SYS_FUTEX_REQUEUE: i64 = 456;
 
-/// The flags of a word in these calls: how large it is, and that only this process uses it.
-const FUTEX2_SIZE: usize = 3;
-const FUTEX2_SIZE_U32: usize = 2;
-const FUTEX2_PRIVATE: usize = libc::FUTEX_PRIVATE_FLAG as usize;
-const FUTEX2_KNOWN: usize = FUTEX2_SIZE | FUTEX2_PRIVATE;
+/// The flags, in these calls, of a word of 32 bits that only this process uses: `FUTEX2_SIZE_U32` and
+/// `FUTEX2_PRIVATE`.
+const PRIVATE_U32: usize = 2 | libc::FUTEX_PRIVATE_FLAG as usize;
 
 /// What the kernel returns: an error is a negative number.
 const EAGAIN: isize = -libc::EAGAIN as isize;
@@ -61,14 +59,13 @@ impl Call {
             // SAFETY: as the caller says.
             return unsafe { self.by_kernel() };
         }
-        let private_u32 = |flags: usize| flags == FUTEX2_SIZE_U32 | FUTEX2_PRIVATE;
         // SAFETY: as the caller says.
         unsafe {
             match self.number {
                 libc::SYS_futex => self.futex(second as i32, third as u32),
-                SYS_FUTEX_WAKE if private_u32(fourth) && third == 0 => 0,
-                SYS_FUTEX_WAKE if private_u32(fourth) => self.wake(addr, third as i32, second as u32),
-                SYS_FUTEX_WAIT if private_u32(fourth) => {
+                SYS_FUTEX_WAKE if fourth == PRIVATE_U32 && third == 0 => 0,
+                SYS_FUTEX_WAKE if fourth == PRIVATE_U32 => self.wake(addr, third as i32, second as u32),
+                SYS_FUTEX_WAIT if fourth == PRIVATE_U32 => {
                     let time = Time { at: fifth, absolute: true, clock: sixth as libc::clockid_t };
                     self.wait(addr, second as u32, third as u32, &time)
                 }
@@ -134,10 +131,8 @@ impl Call {
         }
         // The kernel counts one before it compares.
         let n = n.max(1) as u32;
-        // SAFETY: a wake reads no memory.
-        let by_kernel = |n: u32| unsafe { Wake { addr, n, bits }.by_kernel() };
         if n == 1 && kernel_is_next(addr) {
-            let woken = by_kernel(1);
+            let woken = wake_threads(addr, 1, bits);
             if woken != 0 {
                 return woken;
             }
@@ -150,12 +145,11 @@ impl Call {
             }
             false => 0,
         };
-        if woken == n { woken as isize } else { sum(woken, by_kernel(n - woken)) }
+        if woken == n { woken as isize } else { sum(woken, wake_threads(addr, n - woken, bits)) }
     }
 
     /// Wakes up to `n` that wait at the call's word, and has up to `most` others wait at another,
-    /// if the word still is
-    /// `value`.
+    /// if the word still is `value`.
     unsafe fn requeue(&self, to: usize, n: i32, most: i32, value: Option<u32>) -> isize {
         let from = self.args[0];
         let (Ok(n), Ok(most)) = (u32::try_from(n), u32::try_from(most)) else { return EINVAL };
@@ -208,11 +202,7 @@ impl Call {
             // SAFETY: as the caller says.
             return unsafe { self.by_kernel() };
         };
-        let known = |waiter: &Waitv| {
-            waiter.flags as usize & FUTEX2_KNOWN == FUTEX2_SIZE_U32 | FUTEX2_PRIVATE
-                && waiter.flags as usize & !FUTEX2_KNOWN == 0
-                && waiter.reserved == 0
-        };
+        let known = |waiter: &Waitv| waiter.flags as usize == PRIVATE_U32 && waiter.reserved == 0;
         if flags != 0 || !known(from) || !known(to) {
             // SAFETY: as the caller says.
             return unsafe { self.by_kernel() };
@@ -243,22 +233,11 @@ fn sum(here: u32, by_kernel: isize) -> isize {
     if by_kernel < 0 && here > 0 { here as isize } else { here as isize + by_kernel }
 }
 
-/// A wake of threads.
-struct Wake {
-    addr: usize,
-    n: u32,
-    bits: u32,
-}
-
-impl Wake {
-    /// # Safety
-    /// None is needed: the kernel reads no memory.
-    unsafe fn by_kernel(&self) -> isize {
-        let op = libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG;
-        let args = [self.addr, op as usize, self.n as usize, 0, 0, self.bits as usize];
-        // SAFETY: as this function says.
-        unsafe { raw(libc::SYS_futex, args) }
-    }
+/// Wakes up to `n` threads that wait at `addr` with one of these bits.
+fn wake_threads(addr: usize, n: u32, bits: u32) -> isize {
+    let op = libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: a wake reads no memory.
+    unsafe { raw(libc::SYS_futex, [addr, op as usize, n as usize, 0, 0, bits as usize]) }
 }
 
 /// A time limit, as the caller of the kernel says it.

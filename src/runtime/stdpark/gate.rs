@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use crate::runtime::arch::syscall::syscall;
 use crate::runtime::arch::{getg, stack_pointer};
 use crate::runtime::base::this::this_m;
-use crate::runtime::data::runtime2::{G, M};
+use crate::runtime::data::runtime2::{G, Stack};
 use crate::runtime::lock::foreign_locks;
 use crate::runtime::sched::detach::in_user_code;
 use crate::runtime::stdpark::live::live;
@@ -21,27 +21,27 @@ pub(super) fn may_park() -> Option<&'static G> {
 
 fn check(gp: &'static G) -> Option<&'static G> {
     let mp = gp.m.get()?;
-    // std keeps references to thread-locals across its waits, so they have to be the goroutine's.
+    // std keeps references to thread-locals across its waits, so they have to be the goroutine's. A
+    // handler on the signal stack isn't on the goroutine's, nor is code that has made a stack of its
+    // own, and that may have left a thread's state behind.
     let may = gp.ext.tp.get() != 0
         && gp.syscallsp.get() == 0
         && !gp.ext.system.get()
         && in_user_code(mp, gp)
-        && on_its_stack(gp);
+        && is_on(gp.stack.get());
     may.then_some(gp)
 }
 
-/// Whether the caller is on the stack of `gp`. It isn't in a handler on the signal stack, nor in
-/// code that has made a stack of its own, and that may have left a thread's state behind.
-fn on_its_stack(gp: &G) -> bool {
-    let (sp, stack) = (stack_pointer(), gp.stack.get());
-    (stack.lo..stack.hi).contains(&sp)
+/// Whether the caller is on this stack.
+fn is_on(stack: Stack) -> bool {
+    (stack.lo..stack.hi).contains(&stack_pointer())
 }
 
 /// Whether the caller may make goroutines ready, which takes locks of the runtime's: it holds none,
 /// and hasn't interrupted code that holds one, or that is between two steps on g0.
 pub(super) fn may_ready() -> bool {
     match this_m() {
-        Some(mp) => mp.locks.get() == 0 && !in_handler(mp),
+        Some(mp) => mp.locks.get() == 0 && !is_on(mp.ext.gsignal.stack.get()),
         // In a handler it may have interrupted the allocator, which a new thread for the goroutine
         // needs.
         None => foreign_locks() == 0 && !on_signal_stack(),
@@ -56,10 +56,4 @@ fn on_signal_stack() -> bool {
         syscall!(SYS_sigaltstack, 0, stack.as_mut_ptr()) == 0
             && stack.assume_init().ss_flags & libc::SS_ONSTACK != 0
     }
-}
-
-/// Whether the caller, on the thread of `mp`, is in a signal handler.
-fn in_handler(mp: &M) -> bool {
-    let (sp, stack) = (stack_pointer(), mp.ext.gsignal.stack.get());
-    (stack.lo..stack.hi).contains(&sp)
 }

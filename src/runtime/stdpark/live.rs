@@ -37,13 +37,12 @@ pub(in crate::runtime) fn live() -> bool {
 ///
 /// These are the waits of `std::sync`'s locks, conditions, barriers and channels, `thread::park`,
 /// `thread::sleep` and `thread::yield_now`. Other crates and C libraries that call the same
-/// functions of the C library (`nanosleep`,
-/// `sched_yield`, `syscall(SYS_futex)`) wait in the same way.
+/// functions of the C library (`nanosleep`, `sched_yield`, `syscall(SYS_futex)`) wait in the same
+/// way.
 ///
 /// Call it once, as a rule at the beginning of `main`. Libraries don't: it changes how the whole
 /// program waits. Where the environment variable `GOSCHED_STD` is 1, a program with the feature
-/// does it without this call;
-/// `GODEBUG=stdpark=0` has the call do nothing.
+/// does it without this call. `GODEBUG=stdpark=0` has the call do nothing.
 ///
 /// A wait parks on a goroutine with [thread-locals of its own](crate#thread-locals), as they are by
 /// default, but not inside [`blocking`](crate::blocking), in a signal handler, or in a child of

@@ -234,8 +234,9 @@ static WORD: AtomicU32 = AtomicU32::new(0);
 extern "C" fn sleep_and_wait(_: c_int) {
     thread::sleep(Duration::from_micros(1));
     thread::yield_now();
-    let waited = futexes::wait_for(&WORD, 0, Duration::from_micros(1));
-    assert_eq!(waited, Err(libc::ETIMEDOUT));
+    let waits = || futexes::wait_for(&WORD, 0, Duration::from_micros(1));
+    // In the kernel, where another signal may end it.
+    assert!(matches!(waits(), Err(libc::ETIMEDOUT | libc::EINTR)));
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }
 

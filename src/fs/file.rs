@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::fs::OpenOptions;
-use crate::goroutine::{blocking, ignoring_eintr};
+use crate::goroutine::{blocking, close, ignoring_eintr};
 
 /// An open file: [`std::fs::File`], with its functions, each in [`blocking`](crate::blocking). Go's `os.File`.
 ///
@@ -253,7 +253,7 @@ impl Drop for File {
     fn drop(&mut self) {
         // SAFETY: it was dropped.
         let file = unsafe { ManuallyDrop::take(&mut self.0) };
-        blocking(|| drop(file));
+        close(file);
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::io::{self, ErrorKind};
 
-use crate::runtime::{entersyscall, exitsyscall, explored_number, on_goroutine, stop_if_asked};
+use crate::runtime::{
+    entersyscall, exitsyscall, explored_number, on_goroutine, stop_if_asked, with_signals_blocked,
+};
 
 /// Calls `f`, which may block its thread, and lets other goroutines have this one's P meanwhile. For
 /// everything that waits in the kernel, or for a lock that isn't this crate's: [`std::fs::read`], a query of
@@ -55,6 +57,14 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     unsafe { entersyscall() };
     let _exit = Exit;
     f()
+}
+
+/// Drops the owner of a descriptor, whose close may wait, in [`blocking`].
+///
+/// A signal ends such a close, which isn't begun again and says so to nobody. The runtime sends none
+/// to a thread in `blocking`, but one may be on its way by then. So they are blocked.
+pub(crate) fn close<T>(owner: T) {
+    blocking(|| with_signals_blocked(|| drop(owner)));
 }
 
 /// Calls `f` as [`blocking`] does, until it returns something else than `Interrupted`. Go's

@@ -50,7 +50,7 @@ mod scope;
 mod spawn;
 
 pub use blocking::blocking;
-pub(crate) use blocking::ignoring_eintr;
+pub(crate) use blocking::{close, ignoring_eintr};
 pub(crate) use body::move_out;
 pub use check::{check, set_max_detached};
 pub(crate) use current::{Goexit, not_a_goroutine};

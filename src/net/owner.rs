@@ -4,15 +4,13 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
-use crate::goroutine::blocking;
+use crate::goroutine::close;
 
 /// The owner of a descriptor, which closes it when it is dropped.
 ///
 /// The close of a socket with a linger time waits until what was written has arrived, also in
-/// non-blocking mode. A signal ends that wait: the close isn't begun again, and returns no error.
-/// So such an owner is dropped in [`blocking`], where the runtime sends no signal. Others aren't,
-/// as the end of `blocking` is a point where a goroutine may wait. Go's `destroy`, in
-/// `internal/poll/fd_unix.go`.
+/// non-blocking mode. So such an owner is dropped in [`close`]. Others aren't, as the end of that
+/// is a point where a goroutine may wait. Go's `destroy`, in `internal/poll/fd_unix.go`.
 pub(super) struct Owner<T> {
     fd: RawFd,
     inner: ManuallyDrop<T>,
@@ -37,7 +35,7 @@ impl<T> Drop for Owner<T> {
         // SAFETY: it is taken once, as nothing is done with this value after its drop.
         let inner = unsafe { ManuallyDrop::take(&mut self.inner) };
         if lingers {
-            blocking(|| drop(inner));
+            close(inner);
         }
     }
 }

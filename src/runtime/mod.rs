@@ -185,7 +185,7 @@ pub(crate) use lock::port::PortMutex;
 pub(crate) use lock::{lock, unlock};
 pub(crate) use m::count::{mcount_now, set_max_threads};
 pub(crate) use m::lockosthread::{lock_os_thread, locked_os_thread, unlock_os_thread, unwire};
-pub(crate) use m::sigstack::init_sigmask;
+pub(crate) use m::sigstack::{init_sigmask, with_signals_blocked};
 pub(crate) use mem::morestack_check::{ENTRY_ROOM, entry_check, stop_if_asked};
 pub(crate) use mem::sizes::{
     MAIN_KIND, default_kind, fixed_kind, own_locals_are_default, room_for, too_large, with_own_locals,

@@ -12,6 +12,7 @@ use memmap2::MmapOptions;
 
 use crate::runtime::arch::page_size;
 use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::SIG_PREEMPT;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{M, Stack};
 use crate::runtime::mem::sizes::STACK_GUARD;
@@ -99,6 +100,30 @@ pub(in crate::runtime) fn sigblock() {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), ptr::null_mut());
     }
+}
+
+/// Calls `f`, which stays on this thread, with the signals blocked that the runtime sends to threads.
+pub(crate) fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(libc::sigset_t);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // SAFETY: the mask is this thread's former one.
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, ptr::null_mut()) };
+        }
+    }
+
+    let mut ours = MaybeUninit::uninit();
+    let mut former = MaybeUninit::zeroed();
+    // SAFETY: sigemptyset initialises `ours` before it is read. `former` is a mask in any case.
+    let _restore = unsafe {
+        libc::sigemptyset(ours.as_mut_ptr());
+        for sig in [SIG_PREEMPT, libc::SIGPROF] {
+            libc::sigaddset(ours.as_mut_ptr(), sig);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, ours.as_ptr(), former.as_mut_ptr());
+        Restore(former.assume_init())
+    };
+    f()
 }
 
 /// Takes this thread's signal stack away, as another thread may get the M. Go's `unminitSignals`.

@@ -1,5 +1,6 @@
 //! Signals that interrupt system calls: the kernel begins none of them again.
 
+use std::fs;
 use std::mem::zeroed;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,8 +25,20 @@ pub fn count_interrupts() {
 
 /// Sends one to a thread of this process, if it is still there.
 pub fn interrupt(thread: libc::pid_t) {
+    send(thread, libc::SIGUSR1);
+}
+
+/// Sends a signal to a thread of this process, if it is still there.
+pub fn send(thread: libc::pid_t, signal: libc::c_int) {
     // SAFETY: no memory is passed.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGUSR1) };
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
+}
+
+/// The other threads of the process; none if there is no descriptor to find out.
+pub fn other_threads() -> impl Iterator<Item = libc::pid_t> {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let threads = tasks.map(|task| task.file_name().to_str().unwrap().parse().unwrap());
+    threads.filter(|thread| *thread != this_thread())
 }
 
 /// The calling thread.

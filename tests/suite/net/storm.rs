@@ -17,7 +17,7 @@ use gosched::time::sleep;
 use gosched::{blocking, scope, yield_now};
 
 use crate::harness::emulator::emulator;
-use crate::harness::interrupts::{INTERRUPTS, count_interrupts, interrupt, this_thread};
+use crate::harness::interrupts::{INTERRUPTS, count_interrupts, interrupt, other_threads};
 use crate::harness::polled::*;
 use crate::harness::rng::{Rng, number};
 use crate::harness::sockets::*;
@@ -38,13 +38,7 @@ fn in_a_storm<R>(f: impl FnOnce() -> R) -> R {
         let over = over.clone();
         thread::spawn(move || {
             while !over.load(Ordering::Relaxed) {
-                // There may be no descriptor for that.
-                for task in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
-                    let thread = task.file_name().to_str().unwrap().parse().unwrap();
-                    if thread != this_thread() {
-                        interrupt(thread);
-                    }
-                }
+                other_threads().for_each(interrupt);
                 thread::sleep(pause);
             }
         })

@@ -12,6 +12,7 @@ use gosched::fs::File;
 use gosched::net::{TcpListener, TcpStream};
 use gosched::{go, run, scope, yield_now};
 
+use crate::harness::interrupts::{other_threads, send};
 use crate::harness::polled::*;
 use crate::harness::sockets::{listen, tcp_pair, to_linger};
 use crate::harness::{Test, tests};
@@ -370,7 +371,8 @@ fn tcp_options_and_clones(test: Test) {
     });
 }
 
-/// A signal would end the close at once, and close says so to nobody.
+/// A signal would end the close at once, and close says so to nobody. One of the runtime's may be
+/// under way when the close begins.
 fn a_close_lingers(test: Test) {
     with_one_p_and_several(test, || {
         lingers(drop);
@@ -400,6 +402,10 @@ fn lingers(close: impl FnOnce(TcpStream) + Send + 'static) {
     }
     // Goroutines that want its P.
     scope(|s| (0..4).for_each(|_| drop(s.go(let_them_wait))));
+    for _ in 0..3 {
+        other_threads().for_each(|thread| send(thread, libc::SIGURG));
+        let_them_wait();
+    }
     assert!(!is_closed.load(Ordering::SeqCst), "it waits for what nobody has read");
     let read = io::copy(&mut &peer, &mut io::sink()).unwrap();
     assert_eq!(read, written as u64);

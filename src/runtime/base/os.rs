@@ -1,8 +1,9 @@
 //! Linux: Go's `os_linux.go`.
 
-use std::ffi::{c_int, c_void};
-use std::io::{self, Write};
+use std::ffi::{c_int, c_short, c_void};
+use std::io::{self, ErrorKind, Write};
 use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence, fence};
 
@@ -256,6 +257,17 @@ pub(in crate::runtime) fn clock_time(clock: libc::clockid_t) -> Option<i64> {
         time.assume_init()
     };
     Some(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+}
+
+/// Which of `events`, and of the errors that `poll` always reports, are true of the descriptor now.
+pub(in crate::runtime) fn poll_now(fd: RawFd, events: c_short) -> c_short {
+    let mut fds = libc::pollfd { fd, events, revents: 0 };
+    let mut no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel reads and writes one pollfd and one timespec, and gets no mask.
+    let mut poll = || unsafe { syscall!(SYS_ppoll, &raw mut fds, 1, &raw mut no_time, 0, 0) };
+    // A signal that comes at that moment ends it, though it doesn't wait.
+    while poll() < 0 && io::Error::last_os_error().kind() == ErrorKind::Interrupted {}
+    fds.revents
 }
 
 /// Sends a signal to the thread of an M, and says whether it is sent. It isn't if there is no thread any more, or its

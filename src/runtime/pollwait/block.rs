@@ -8,6 +8,8 @@ use std::ffi::c_void;
 use std::ptr;
 
 use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::poll_now;
+use crate::runtime::base::this::with_room;
 use crate::runtime::data::atomic::{AtomicPtr, Ordering};
 use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
 use crate::runtime::lock::{lock, unlock};
@@ -30,12 +32,20 @@ pub(super) fn netpollcheckerr(pd: &PollDesc, mode: Mode) -> Result<(), PollError
         Err(PollError::Closing)
     } else if expired {
         Err(PollError::Timeout)
-    } else if mode == Mode::Read && info.event_err() {
+    } else if mode == Mode::Read && info.event_err() && has_only_an_error(pd) {
         // A writer gets a better error from its system call.
         Err(PollError::NotPollable)
     } else {
         Ok(())
     }
+}
+
+/// Whether an error is all that the kernel reports now. An event may be from the middle of a change:
+/// while a connection is reset, its error is there before its end. Go believes the event.
+#[cold]
+fn has_only_an_error(pd: &PollDesc) -> bool {
+    let all = libc::POLLIN | libc::POLLOUT | libc::POLLPRI | libc::POLLRDHUP;
+    with_room(|| poll_now(pd.fd.get(), all) == libc::POLLERR)
 }
 
 /// Forgets that the descriptor has become ready for `mode`, and says whether it had: the caller is about to

@@ -5,6 +5,7 @@ use std::os::fd::RawFd;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::poll_now;
 use crate::runtime::base::this::with_room;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::morestack_check::entry_check;
@@ -160,9 +161,7 @@ pub(crate) unsafe fn poll_runtime_poll_later(pd: &'static PollDesc, mode: Mode, 
 /// `EAGAIN` (`tcp_recvmsg_locked`), and doesn't report what it has reported already: it is to be tried again.
 fn at_urgent_data(fd: RawFd) -> bool {
     let both = libc::POLLIN | libc::POLLPRI;
-    let mut fds = libc::pollfd { fd, events: both, revents: 0 };
-    // SAFETY: one pollfd, for a call that doesn't wait.
-    unsafe { libc::poll(&mut fds, 1, 0) == 1 && fds.revents & both == both }
+    poll_now(fd, both) & both == both
 }
 
 /// Ends the wait in progress for `mode`, and later ones, as if the deadline had passed, until

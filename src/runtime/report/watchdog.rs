@@ -10,6 +10,7 @@ use crate::runtime::arch::syscall::sigaction;
 use crate::runtime::base::debug::patience;
 use crate::runtime::base::fatal::exit;
 use crate::runtime::base::guarded::{end_guarded, is_reporter, pass_to_reporter};
+use crate::runtime::base::os::poll_now;
 use crate::runtime::base::print::eprintln;
 
 /// How often the watchdog looks, in microseconds.
@@ -99,9 +100,7 @@ fn end_step(context: &mut Sigctxt<'_>) -> bool {
 /// Ends the process, and says why, unless that could take for ever: what reads stderr may have
 /// stopped reading.
 fn give_up() -> ! {
-    let mut stderr = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: passes one such struct.
-    if unsafe { libc::poll(&raw mut stderr, 1, 0) } != 0 {
+    if poll_now(libc::STDERR_FILENO, libc::POLLOUT) != 0 {
         eprintln!("\n(the report took too long)");
     }
     exit(2)

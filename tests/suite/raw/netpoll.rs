@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write, pipe};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -16,6 +16,7 @@ use gosched::chan::bounded;
 use gosched::net::Pollable;
 use gosched::netpoll::*;
 use gosched::sync::WaitGroup;
+use gosched::time::sleep;
 use gosched::{blocking, go, lock_os_thread, proc, run, scope, yield_now};
 
 use crate::harness::polled::*;
@@ -30,6 +31,7 @@ tests! {
     several_readers_take_turns
     an_end_and_a_broken_pipe
     a_reset_while_somebody_waits
+    an_error_and_nothing_else
     an_event_descriptor
     no_poller_without_descriptors
     no_poller_in_a_sandbox
@@ -172,6 +174,35 @@ fn a_reset_while_somebody_waits(test: Test) {
             assert_eq!(waits.join().unwrap(), Ok(()));
         });
         // SAFETY: it is registered, and nobody waits any more.
+        unsafe {
+            poll_runtime_poll_unblock(pd);
+            poll_runtime_poll_close(pd);
+        }
+    });
+}
+
+/// A full pipe has that while nobody reads, and no longer when somebody does. Of that there is no
+/// event.
+fn an_error_and_nothing_else(test: Test) {
+    with_one_p_and_several(test, || {
+        let (reader, mut writer) = pipe().unwrap();
+        // SAFETY: no memory is passed.
+        assert_eq!(unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) }, 0);
+        while writer.write(&[0; 4096]).is_ok() {}
+        // SAFETY: it is open until the close.
+        let pd = unsafe { poll_runtime_poll_open(writer.as_raw_fd()) }.unwrap();
+        drop(reader);
+        let until_it_is_told = || {
+            while poll_runtime_poll_reset(pd, Mode::Read) != Err(PollError::NotPollable) {
+                sleep(MS);
+            }
+        };
+        until_it_is_told();
+        let reader = File::open(format!("/proc/self/fd/{}", writer.as_raw_fd())).unwrap();
+        poll_runtime_poll_reset(pd, Mode::Read).unwrap();
+        drop(reader);
+        until_it_is_told();
+        // SAFETY: it is registered, and nobody waits.
         unsafe {
             poll_runtime_poll_unblock(pd);
             poll_runtime_poll_close(pd);

@@ -10,6 +10,11 @@ pub(crate) mod os {
     pub(crate) fn nanotime() -> i64 {
         1
     }
+
+    /// No model has an error.
+    pub(crate) fn poll_now(_: i32, _: i16) -> i16 {
+        0
+    }
 }
 
 pub(crate) mod this {

@@ -15,7 +15,7 @@ use gosched::metrics::{self, Value};
 use gosched::runtime2::{Stack, TraceBlockReason, WaitReason};
 use gosched::{Builder, JoinHandle, go, goid, proc, run, yield_now};
 
-use crate::harness::goroutines::others_ended;
+use crate::harness::goroutines::{go_until_it_waits, others_ended};
 use crate::harness::pages::page_size;
 use crate::harness::panics::text;
 use crate::harness::probe::Probe;
@@ -201,6 +201,12 @@ fn park(count: usize, numbers: &Receiver<usize>) -> (Vec<JoinHandle<usize>>, Opt
     (parked, None)
 }
 
+/// The same of one, which has all that it needs to wait.
+fn park_one(numbers: &Receiver<usize>) -> Vec<JoinHandle<usize>> {
+    let numbers = numbers.clone();
+    vec![go_until_it_waits(move || numbers.recv().unwrap())]
+}
+
 /// Sends each of them a number, and waits until all have returned it.
 fn wake(parked: Vec<JoinHandle<usize>>, numbers: &Sender<usize>) {
     let count = parked.len();
@@ -288,7 +294,7 @@ fn mappings_used_up_by_the_program(test: Test) {
     let process = test.process(|| {
         run_lean(|| {
             let (tx, rx) = bounded(0);
-            let (mut parked, _) = park(1, &rx);
+            let mut parked = park_one(&rx);
             let pieces = Pieces::new(max_mappings());
             parked.extend(park(5, &rx).0);
             drop(pieces);
@@ -307,7 +313,7 @@ fn strict_about_mappings_used_up_by_the_program(test: Test) {
         test.process(|| {
             run_strictly(|| {
                 let (tx, rx) = bounded(0);
-                let (parked, _) = park(1, &rx);
+                let parked = park_one(&rx);
                 let pieces = Pieces::new(max_mappings());
                 let (none, error) = park(1, &rx);
                 assert!(none.is_empty());

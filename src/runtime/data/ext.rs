@@ -154,6 +154,8 @@ impl StackKind {
 pub struct CpuTick {
     /// How long it had been on a processor, in nanoseconds.
     pub cpu: Cell<i64>,
+    /// [`M::preempt_gen`]: a signal that has come since takes time, also of a thread that sleeps.
+    pub signals: Cell<u32>,
     /// When it was seen to have been there for so long first, in nanoseconds; 0 if it wasn't looked at in this
     /// time slice.
     pub when: Cell<i64>,

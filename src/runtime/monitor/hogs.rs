@@ -3,7 +3,8 @@
 //!
 //! The kernel counts how long each thread has been on a processor, and to read that takes 0.3 µs. A thread for
 //! which the count is the same twice, a tenth of a millisecond apart, sleeps, or waits for a processor; which of
-//! the two /proc tells. If it sleeps, its goroutine is asked to let the P go. One that computes is asked when its
+//! the two /proc tells. /proc also tells where a signal came in between: its handler takes time on a thread that
+//! sleeps, too. If the thread sleeps, its goroutine is asked to let the P go. One that computes is asked when its
 //! time slice is over, and goes on when its turn comes again.
 //!
 //! Nobody is asked whose P nobody wants, so no system call is cut short for nothing. A thread that sleeps is
@@ -137,12 +138,14 @@ pub(super) fn look_at(pp: &'static P, long: bool, now: i64) -> i64 {
     }
     let Some(cpu) = thread_cpu_time(mp.procid.load(Ordering::Relaxed)) else { return i64::MAX };
     let first = tick.when.get() == 0;
-    let same = tick.cpu.replace(cpu) == cpu && !first;
-    if same && now - tick.when.get() < SLEEPS_NS {
+    let signals = mp.preempt_gen.load(Ordering::Relaxed);
+    let signaled = tick.signals.replace(signals) != signals;
+    let may_sleep = (tick.cpu.replace(cpu) == cpu || signaled) && !first;
+    if may_sleep && now - tick.when.get() < SLEEPS_NS {
         return tick.when.get() + SLEEPS_NS;
     }
     // Else it computes, or would if the kernel let it.
-    if !same || !thread_sleeps(mp.procid.load(Ordering::Relaxed)) {
+    if !may_sleep || !thread_sleeps(mp.procid.load(Ordering::Relaxed)) {
         tick.when.set(now);
         if wanted && long && !first {
             let since = tick.over.get();
@@ -245,7 +248,7 @@ pub(super) fn look_at_detached(now: i64) -> i64 {
             continue;
         }
         let Some(cpu) = thread_cpu_time(mp.procid.load(Ordering::Relaxed)) else { continue };
-        let spared = was_spared(mp);
+        let spared = was_spared(mp) && !thread_sleeps(mp.procid.load(Ordering::Relaxed));
         if spared {
             pause = ASK_NS;
         }

@@ -71,9 +71,12 @@ pub(in crate::runtime) fn limit_reached() -> Option<usize> {
 /// when its turn comes. If it is where it relies on its P, nothing happens, and who asked asks
 /// again. In a signal handler, which has interrupted it at `pc`.
 pub(in crate::runtime) fn lose_p(mp: &'static M, gp: &'static G, asked: Asked, pc: usize) {
-    let spared = mp.ext.spared.swap(0, Ordering::Relaxed);
     let asked = if detach_always() { Asked::Detach } else { asked };
-    if asked == Asked::Nothing || !in_user_code(mp, gp) || keeps_p(gp) {
+    if asked == Asked::Nothing {
+        return;
+    }
+    let spared = mp.ext.spared.swap(0, Ordering::Relaxed);
+    if !in_user_code(mp, gp) || keeps_p(gp) {
         return;
     }
     if asked == Asked::WaitForTurn && spared < MAX_SPARED && in_libc(pc) {

@@ -3,7 +3,9 @@
 use std::arch::asm;
 use std::hint::spin_loop;
 use std::io::{self, Read, Write};
+use std::mem::MaybeUninit;
 use std::panic::resume_unwind;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread;
@@ -25,6 +27,7 @@ tests! {
     a_thread_sleeps_and_a_ticker_ticks
     a_full_pipe
     an_empty_pipe
+    an_empty_pipe_after_a_long_turn
     a_channel_of_stds
     a_condition_of_stds
     many_hogs
@@ -174,6 +177,34 @@ fn an_empty_pipe(test: Test) {
         assert_eq!(read.len(), MUCH);
         assert!(read.chunks(4096).enumerate().all(|(i, chunk)| chunk.iter().all(|&byte| byte == i as u8)));
     });
+}
+
+/// The thread sleeps when it has been asked to wait for its turn. Each signal takes time.
+fn an_empty_pipe_after_a_long_turn(test: Test) {
+    ends_well(test, "1", "", || {
+        let (mut rx, mut tx) = io::pipe().unwrap();
+        let filling = go(move || tx.write_all(b"x").unwrap());
+        until_asked_in_the_c_library();
+        assert_eq!(rx.read(&mut [0; 2]).unwrap(), 1);
+        filling.join().unwrap();
+    });
+}
+
+/// Computes until sysmon has sent a signal, which then comes in the C library.
+fn until_asked_in_the_c_library() {
+    // SAFETY: the sets are initialised before they are used.
+    unsafe {
+        let mut set = MaybeUninit::uninit();
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGURG);
+        assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), ptr::null_mut()), 0);
+        let mut pending = MaybeUninit::uninit();
+        while {
+            libc::sigpending(pending.as_mut_ptr());
+            libc::sigismember(pending.as_ptr(), libc::SIGURG) == 0
+        } {}
+        assert_eq!(libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), ptr::null_mut()), 0);
+    }
 }
 
 fn a_channel_of_stds(test: Test) {

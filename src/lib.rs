@@ -22,7 +22,7 @@
 //! | to | use | in Go |
 //! | --- | --- | --- |
 //! | start | [`run`]; with the feature `macros`, `#[gosched::main]` | `main` |
-//! | use std's locks, channels and sleeps without a thread for each wait | with the feature `std`, `park_std_waits` | |
+//! | use std's locks, channels, sleeps and sockets without a thread for each wait | with the feature `std`, `park_std_waits` | |
 //! | test | [`testing`]; with the feature `macros`, `#[gosched::test]` | `testing` |
 //! | find races and deadlocks, in one schedule after the other; test on a clock that jumps | [`explore`](mod@explore), [`synctest`] | `testing/synctest` |
 //! | make a goroutine | [`go()`], [`Builder`], [`scope()`] for one that borrows | `go` |

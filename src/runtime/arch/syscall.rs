@@ -1,6 +1,6 @@
 //! How the runtime calls the kernel.
 //!
-//! With the feature `std` the program's `syscall` is ours (`stdpark/symbols.rs`), so the runtime
+//! With the feature `std` the program's `syscall` is ours (`stdpark/symbols/`), so the runtime
 //! doesn't call it: there is a lock of the runtime's behind it. Without, it is the C library's,
 //! which tests replace.
 

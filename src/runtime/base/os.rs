@@ -237,8 +237,8 @@ fn thread_state(procid: u64) -> Option<u8> {
         if file < 0 {
             return None;
         }
-        let read = libc::read(file, stat.as_mut_ptr().cast(), stat.len());
-        libc::close(file);
+        let read = syscall!(SYS_read, file, stat.as_mut_ptr(), stat.len());
+        syscall!(SYS_close, file);
         read
     };
     // The state is behind the name, which is in parentheses, and may have some in it.

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use crate::runtime::arch::syscall::syscall;
+
 /// Standard error, a line at a time, through a small buffer.
 pub(in crate::runtime) struct Stderr {
     line: [u8; 256],
@@ -16,7 +18,7 @@ impl Stderr {
     fn flush(&mut self) {
         // SAFETY: reads the first `len` bytes of the buffer. What can't be written is lost: there is nowhere
         // to report that.
-        unsafe { libc::write(libc::STDERR_FILENO, self.line.as_ptr().cast(), self.len) };
+        unsafe { syscall!(SYS_write, libc::STDERR_FILENO, self.line.as_ptr(), self.len) };
         self.len = 0;
     }
 }

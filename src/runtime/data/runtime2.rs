@@ -957,7 +957,7 @@ macro_rules! wait_reasons {
 
         impl WaitReason {
             /// All reasons, in order.
-            pub const ALL: [WaitReason; 39] = [$(WaitReason::$name),*];
+            pub const ALL: [WaitReason; 45] = [$(WaitReason::$name),*];
 
             /// The text that a report shows.
             pub const fn as_str(self) -> &'static str {
@@ -1010,6 +1010,12 @@ wait_reasons! {
     36 Coroutine "coroutine"
     37 Future "future"
     38 Futex "futex (std)"
+    39 StdRead "read (std)"
+    40 StdWrite "write (std)"
+    41 StdAccept "accept (std)"
+    42 StdConnect "connect (std)"
+    43 StdPoll "poll (std)"
+    44 StdChild "wait for child (std)"
 }
 
 impl WaitReason {

@@ -39,21 +39,22 @@ ranks! {
     TIMER_SEND = 2
     DEFER = 3
     POLL_DESC = 4
-    SCHED = 5
-    ALLG = 6
-    ALLP = 7
-    TIMERS = 8
-    HCHAN = 9
-    NOTIFY_LIST = 10
-    SUDOG = 11
-    ROOT = 12
-    FUTEX = 13
-    GSCAN = 14
-    HCHAN_LEAF = 15
-    STACKPOOL = 16
-    STACK_LARGE = 17
-    PANIC = 18
-    DEADLOCK = 19
+    STD_DESC = 5
+    SCHED = 6
+    ALLG = 7
+    ALLP = 8
+    TIMERS = 9
+    HCHAN = 10
+    NOTIFY_LIST = 11
+    SUDOG = 12
+    ROOT = 13
+    FUTEX = 14
+    GSCAN = 15
+    HCHAN_LEAF = 16
+    STACKPOOL = 17
+    STACK_LARGE = 18
+    PANIC = 19
+    DEADLOCK = 20
     LEAF = 1000
 }
 
@@ -65,6 +66,7 @@ pub(super) const PARTIAL_ORDER: &[(LockRank, &[LockRank])] = {
     type R = LockRank;
     &[
         (R::POLL_DESC, &[]),
+        (R::STD_DESC, &[R::SYSMON]),
         (R::SCHED, &[R::SYSMON, R::TIMER_SEND, R::POLL_DESC]),
         (R::ALLG, &[R::SYSMON, R::SCHED]),
         (R::ALLP, &[R::SYSMON, R::SCHED]),

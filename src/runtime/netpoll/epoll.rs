@@ -10,6 +10,8 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
+#[cfg(feature = "std")]
+use libc::EPOLLONESHOT;
 use libc::{EPOLLET, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP, epoll_event};
 
 use crate::runtime::arch::syscall::syscall;
@@ -19,6 +21,8 @@ use crate::runtime::base::os::{futexsleep, futexwakeup};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::gqueue::{GList, GQueue};
 use crate::runtime::netpoll::event::{netpollevent, tagged_pointer_pack};
+#[cfg(feature = "std")]
+use crate::runtime::netpoll::marked;
 use crate::runtime::netpoll::poll_desc::PollDesc;
 
 /// The epoll instance, -1 while there is none. Its release pairs with the acquire in [`epfd`]: who sees it sees
@@ -119,12 +123,45 @@ pub fn netpoll_is_poll_descriptor(fd: RawFd) -> bool {
 pub(in crate::runtime) fn netpollopen(fd: RawFd, pd: &'static PollDesc) -> io::Result<()> {
     let data = tagged_pointer_pack(pd, pd.fdseq.load(Ordering::Relaxed));
     let events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
-    epoll_ctl(epfd(), libc::EPOLL_CTL_ADD, fd, events, data)
+    #[cfg(feature = "std")]
+    marked::claim(fd, true);
+    let opened = epoll_ctl(epfd(), libc::EPOLL_CTL_ADD, fd, events, data);
+    #[cfg(feature = "std")]
+    if opened.is_err() {
+        marked::claim(fd, false);
+    }
+    opened
 }
 
 /// Ends the kernel's reports of `fd`. (An error says that `fd` was closed before, which ends them, too.) Go's
 /// `netpollclose`.
 pub(in crate::runtime) fn netpollclose(fd: RawFd) {
+    let _ = epoll_ctl(epfd(), libc::EPOLL_CTL_DEL, fd, 0, 0);
+    #[cfg(feature = "std")]
+    marked::claim(fd, false);
+}
+
+/// Has the kernel report, once, when `fd` is ready for one of `events` or has an error.
+/// `registered` says whether the number was registered so before, as far as the caller knows. It
+/// may belong to another description by now, and the kernel knows. There is an epoll instance.
+///
+/// # Errors
+/// The kernel's: `EPERM` if the descriptor can't be polled, `EEXIST` if a `PollDesc` has it.
+#[cfg(feature = "std")]
+pub(in crate::runtime) fn arm_marked(fd: RawFd, events: u32, registered: bool) -> io::Result<()> {
+    let ctl = |op| epoll_ctl(epfd(), op, fd, events as libc::c_int | EPOLLONESHOT, marked::data_of(fd));
+    if registered {
+        match ctl(libc::EPOLL_CTL_MOD) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+            result => return result,
+        }
+    }
+    ctl(libc::EPOLL_CTL_ADD)
+}
+
+/// Ends what [`arm_marked`] has begun.
+#[cfg(feature = "std")]
+pub(in crate::runtime) fn remove_marked(fd: RawFd) {
     let _ = epoll_ctl(epfd(), libc::EPOLL_CTL_DEL, fd, 0, 0);
 }
 
@@ -147,7 +184,7 @@ fn write_event() {
     loop {
         let event_fd = NETPOLL_EVENT_FD.load(Ordering::Relaxed);
         // SAFETY: the kernel reads the eight bytes of `one`.
-        let n = unsafe { libc::write(event_fd, (&raw const one).cast(), size_of::<u64>()) };
+        let n = unsafe { syscall!(SYS_write, event_fd, &raw const one, size_of::<u64>()) };
         if n == size_of::<u64>() as isize {
             return;
         }
@@ -184,7 +221,8 @@ fn epoll_wait(events: &mut [MaybeUninit<epoll_event>; EVENTS], delay: i64) -> io
     let milliseconds =
         if delay > 0 { ((delay - 1) / 1_000_000 + 1) as libc::c_int } else { delay.signum() as _ };
     // SAFETY: the kernel writes at most EVENTS events, for which `events` has room.
-    check(unsafe { libc::epoll_wait(epfd, first, EVENTS as libc::c_int, milliseconds) }).map(|n| n as usize)
+    let n = unsafe { syscall!(SYS_epoll_pwait, epfd, first, EVENTS, milliseconds, 0, 0) };
+    check(n as libc::c_int).map(|n| n as usize)
 }
 
 /// Waits until descriptors become ready, until [`netpoll_break`], or for `delay` nanoseconds: 0 doesn't wait,
@@ -221,6 +259,11 @@ pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
             }
             continue;
         }
+        #[cfg(feature = "std")]
+        if let Some(fd) = marked::descriptor_of(data) {
+            delta += marked::event(&to_run, fd, events);
+            continue;
+        }
         // SAFETY: all other data comes from netpollopen, where tagged_pointer_pack made it.
         delta += unsafe { netpollevent(&to_run, events, data) };
     }
@@ -242,7 +285,7 @@ fn end_of_break() {
     let mut count = 0_u64;
     let event_fd = NETPOLL_EVENT_FD.load(Ordering::Relaxed);
     // SAFETY: the kernel writes the eight bytes of `count`. (It doesn't block: EFD_NONBLOCK.)
-    unsafe { libc::read(event_fd, (&raw mut count).cast(), size_of::<u64>()) };
+    unsafe { syscall!(SYS_read, event_fd, &raw mut count, size_of::<u64>()) };
     // A caller of netpoll_break that found the 1 and wrote nothing has set its timer before: the M that has
     // just been woken sees it.
     NETPOLL_WAKE_SIG.store(0, Ordering::SeqCst);

@@ -35,12 +35,15 @@
 //! | `ready.rs` | `netpollready`, `netpollunblock`: takes out the goroutine that has parked |
 //! | `waiter.rs` | who waits: a goroutine that has parked, or one that is made when the wait is over |
 //! | `poll_desc.rs` | `pollDesc`, `pollInfo`, and the states of its semaphores |
+//! | `marked.rs` | registrations of other rooms, which get their events |
 //! | `cache.rs` | `pollCache.alloc`, `pollCache.free` |
 
 pub(super) mod cache;
 mod count;
 pub(super) mod epoll;
 mod event;
+#[cfg(feature = "std")]
+pub(super) mod marked;
 pub(super) mod poll_desc;
 pub(super) mod ready;
 pub(super) mod waiter;

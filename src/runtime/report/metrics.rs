@@ -152,7 +152,7 @@ const fn total(name: &'static str, description: &'static str, read: fn() -> Valu
     Description { name, description, cumulative: true, read }
 }
 
-static ALL: [Description; 19] = [
+static ALL: [Description; 20] = [
     total("/cpu/classes/idle:cpu-seconds", "How long P's had nothing to run, all together.", idle),
     total(
         "/gosched/detached/total:seconds",
@@ -193,6 +193,11 @@ static ALL: [Description; 19] = [
     total("/gosched/stacks/unguarded:stacks", "Stacks that were made without a guard page.", || {
         Value::Uint64(UNGUARDED.load(Ordering::Relaxed))
     }),
+    total(
+        "/gosched/std/descriptors:waits",
+        "How often a goroutine parked at a descriptor in std's code or C code: with the feature `std`.",
+        || Value::Uint64(std_descriptor_parks()),
+    ),
     total(
         "/gosched/std/futex:waits",
         "How often a goroutine parked at a futex, as std's locks and channels are made of: with the feature `std`.",
@@ -236,6 +241,13 @@ fn histogram(times: &TimeHistogram) -> Value {
 fn std_parks() -> u64 {
     #[cfg(feature = "std")]
     return crate::runtime::stdpark::table::parks();
+    #[cfg(not(feature = "std"))]
+    0
+}
+
+fn std_descriptor_parks() -> u64 {
+    #[cfg(feature = "std")]
+    return crate::runtime::stdpark::descriptors::parks();
     #[cfg(not(feature = "std"))]
     0
 }

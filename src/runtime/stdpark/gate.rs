@@ -19,6 +19,13 @@ pub(super) fn may_park() -> Option<&'static G> {
     if live() { check(gp) } else { None }
 }
 
+/// Whether the caller is on a thread of ours, and waits park in this process: what a function of
+/// the C library's looks at before anything else. It takes no registers that have to be saved.
+#[inline(always)]
+pub(super) fn may_have_to_park() -> bool {
+    live() && getg().is_some()
+}
+
 fn check(gp: &'static G) -> Option<&'static G> {
     let mp = gp.m.get()?;
     // std keeps references to thread-locals across its waits, so they have to be the goroutine's. A

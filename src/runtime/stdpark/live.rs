@@ -9,6 +9,7 @@ use crate::runtime::arch::sanitizer::SANITIZED;
 use crate::runtime::base::debug::std_park_off;
 use crate::runtime::base::this::started;
 use crate::runtime::signal::handler::move_handlers;
+use crate::runtime::stdpark::descriptors::make_table;
 use crate::runtime::stdpark::handlers::note_handlers;
 
 /// A byte in pages of its own, as large as pages are on any of the architectures.
@@ -35,10 +36,17 @@ pub(in crate::runtime) fn live() -> bool {
 /// Has waits of std's own code, and of C code, park the goroutine instead of its thread. From then
 /// on such a wait holds no thread. With the feature `std`.
 ///
-/// These are the waits of `std::sync`'s locks, conditions, barriers and channels, `thread::park`,
-/// `thread::sleep` and `thread::yield_now`. Other crates and C libraries that call the same
-/// functions of the C library (`nanosleep`, `sched_yield`, `syscall(SYS_futex)`) wait in the same
-/// way.
+/// - `std::sync`'s locks, conditions, barriers and channels, `thread::park`, `thread::sleep`,
+///   `thread::yield_now`;
+/// - sockets of `std::net` and `std::os::unix::net`, pipes, terminals, standard streams;
+/// - `Child::wait`, and the output of a `Command`;
+/// - what crates and C libraries build on the same calls of the C library: `syscall(SYS_futex)`,
+///   `recv`, `send`, `read`, `write`, `accept`, `connect`, `poll`, `select`, `epoll_wait`,
+///   `waitpid`, `nanosleep` and the like.
+///
+/// A descriptor that is closed while a goroutine waits for it ends the wait with `EBADF`, where a
+/// thread would wait on. No signal ends a wait with `EINTR`. In an exploration a wait for a socket
+/// ends the process, as the exploration knows nothing of it.
 ///
 /// Call it once, as a rule at the beginning of `main`. Libraries don't: it changes how the whole
 /// program waits. Where the environment variable `GOSCHED_STD` is 1, a program with the feature
@@ -70,12 +78,14 @@ pub(in crate::runtime) fn live() -> bool {
 ///   ([`Unsupported`](io::ErrorKind::Unsupported)).
 /// - That of `madvise(MADV_WIPEONFORK)`, which Linux has since 4.14. Without it a child of `fork`
 ///   would wait for goroutines that it doesn't have.
+/// - That of `mmap`, if there is no room for the table of descriptors.
 pub fn park_std_waits() -> io::Result<()> {
     if SANITIZED {
         let why =
             "under a sanitizer, which replaces the same functions of the C library, std's waits can't park";
         return Err(io::Error::new(io::ErrorKind::Unsupported, why));
     }
+    make_table()?;
     let pages: *mut c_void = ptr::from_ref(&PAGES).cast_mut().cast();
     // SAFETY: the pages have nothing but the byte, for which 0 is right in a child.
     if unsafe { libc::madvise(pages, size_of::<Pages>(), libc::MADV_WIPEONFORK) } != 0 {

@@ -1,10 +1,10 @@
 //! Waits of std's own code, and of C code, that park the goroutine. Go has no such thing: its
 //! library is its own.
 //!
-//! std's locks, channels and sleeps end in a few functions of the C library. With the feature `std`
-//! the program defines these functions itself (`symbols.rs`), so that the references of std, of
-//! other crates and of C libraries bind to these definitions. On a goroutine that may park here
-//! they park it. Everywhere else they do what the C library's do: they call the kernel.
+//! std's waits end in a few functions of the C library. With the feature `std` the program defines
+//! these functions itself (`symbols/`), so that the references of std, of other crates and of C
+//! libraries bind to these definitions. On a goroutine that may park here they park it. Everywhere
+//! else they do what the C library's do: they call the kernel.
 //!
 //! - **Off until the program says so** ([`park_std_waits`](crate::park_std_waits)): a feature is
 //!   the same for all crates of a program, so a dependency that has it on must not change how the
@@ -25,20 +25,36 @@
 //! | --- | --- |
 //! | `live.rs` | whether it is on, in this process; how it is turned on |
 //! | `gate.rs` | whether the caller may park, or make others ready |
-//! | `symbols.rs` | the functions of the C library that are defined here |
+//! | `symbols/` | the functions of the C library that are defined here |
 //! | `futex.rs` | the operations of `futex`, and of the calls that came after it |
 //! | `table.rs` | the goroutines that wait, by their words: wait, wake, requeue |
 //! | `later.rs` | wakes that are left to sysmon |
 //! | `sizes.rs` | how large the tables are |
 //! | `sleep.rs` | sleeps and yields |
+//! | `descriptors.rs` | the table of descriptors: waits, events, closes |
+//! | `entry.rs` | one descriptor's list of waits, and how a wait ends |
+//! | `operation.rs` | a call on a descriptor, tried until that is ready |
+//! | `socket.rs` | receive, send, accept, connect |
+//! | `file.rs` | read and write |
+//! | `iovecs.rs` | the buffers of vectored calls |
+//! | `polling.rs` | poll, select, and waits for epoll instances |
+//! | `child.rs` | waits for children |
 //! | `handlers.rs` | `sigaction` and `signal`: handlers run on the signal stack |
 
+mod child;
+pub(super) mod descriptors;
+mod entry;
+mod file;
 mod futex;
 mod gate;
 mod handlers;
+mod iovecs;
 pub(super) mod later;
 pub(super) mod live;
+mod operation;
+mod polling;
 mod sizes;
 mod sleep;
+mod socket;
 mod symbols;
 pub(super) mod table;

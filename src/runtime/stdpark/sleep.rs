@@ -38,8 +38,8 @@ pub(super) unsafe fn sleep(clock: libc::clockid_t, flags: c_int, request: *const
     slept().is_some()
 }
 
-/// Sleeps for `ns` nanoseconds; lets others run if that is 0 or less.
-fn sleep_for(ns: i64) {
+/// Sleeps for `ns` nanoseconds; lets others run if that is 0 or less. On a goroutine that may park.
+pub(super) fn sleep_for(ns: i64) {
     if ns <= 0 {
         // SAFETY: on a goroutine that may park, and has thread-locals of its own.
         return unsafe { gosched() };

@@ -1,9 +1,14 @@
 //! Signals that interrupt system calls: the kernel begins none of them again.
 
-use std::fs;
 use std::mem::zeroed;
-use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::{fs, ptr, thread};
+
+use gosched::blocking;
+
+use crate::harness::emulator::emulator;
+use crate::harness::polled::MS;
 
 /// How many have come.
 pub static INTERRUPTS: AtomicUsize = AtomicUsize::new(0);
@@ -45,4 +50,25 @@ pub fn other_threads() -> impl Iterator<Item = libc::pid_t> {
 pub fn this_thread() -> libc::pid_t {
     // SAFETY: no memory is passed.
     unsafe { libc::gettid() }
+}
+
+/// Calls `f` while every other thread of the process is interrupted, again and again.
+pub fn in_a_storm<R>(f: impl FnOnce() -> R) -> R {
+    count_interrupts();
+    let over = Arc::new(AtomicBool::new(false));
+    // To an emulator each signal is much work.
+    let pause = if emulator().is_some() { 20 * MS } else { MS / 5 };
+    let storm = {
+        let over = over.clone();
+        thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                other_threads().for_each(interrupt);
+                thread::sleep(pause);
+            }
+        })
+    };
+    let result = f();
+    over.store(true, Ordering::Relaxed);
+    blocking(|| storm.join()).unwrap();
+    result
 }

@@ -6,18 +6,16 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::SocketAddr;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use gosched::net::{Pollable, TcpStream, UnixListener, UnixStream};
 use gosched::sync::Mutex;
 use gosched::time::sleep;
-use gosched::{blocking, scope, yield_now};
+use gosched::{scope, yield_now};
 
-use crate::harness::emulator::emulator;
-use crate::harness::interrupts::{INTERRUPTS, count_interrupts, interrupt, other_threads};
+use crate::harness::interrupts::{INTERRUPTS, in_a_storm};
 use crate::harness::polled::*;
 use crate::harness::rng::{Rng, number};
 use crate::harness::sockets::*;
@@ -26,27 +24,6 @@ use crate::harness::{Test, tests};
 tests! {
     signals_while_all_wait
     all_at_once
-}
-
-/// Calls `f` while every other thread of the process is interrupted, again and again.
-fn in_a_storm<R>(f: impl FnOnce() -> R) -> R {
-    count_interrupts();
-    let over = Arc::new(AtomicBool::new(false));
-    // To an emulator each signal is much work.
-    let pause = if emulator().is_some() { 20 * MS } else { MS / 5 };
-    let storm = {
-        let over = over.clone();
-        thread::spawn(move || {
-            while !over.load(Ordering::Relaxed) {
-                other_threads().for_each(interrupt);
-                thread::sleep(pause);
-            }
-        })
-    };
-    let result = f();
-    over.store(true, Ordering::Relaxed);
-    blocking(|| storm.join()).unwrap();
-    result
 }
 
 /// A listener of this machine, whose address ends with the process.

@@ -73,7 +73,7 @@ impl Line {
             "true" | "false" => "bool",
             "nil" => "id",
             "" => "text",
-            _ if value.parse::<u64>().is_ok() => "id",
+            _ if value.parse::<i64>().is_ok() => "id",
             _ if value.ends_with(')') => "state",
             _ => "text",
         };

@@ -1,16 +1,32 @@
 //! Waits of std's own code that park the goroutine.
 
+mod children;
+mod closes;
+mod descriptors;
+mod files;
 mod futexes;
 mod gate;
 mod ledger;
 mod locks;
+mod polls;
+mod sockets;
 
 use gosched::metrics::{self, Value};
 use gosched::{park_std_waits, run};
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] = &[futexes::TESTS, gate::TESTS, ledger::TESTS, locks::TESTS];
+pub const TESTS: &[&[Test]] = &[
+    children::TESTS,
+    closes::TESTS,
+    files::TESTS,
+    futexes::TESTS,
+    gate::TESTS,
+    ledger::TESTS,
+    locks::TESTS,
+    polls::TESTS,
+    sockets::TESTS,
+];
 
 /// How often goroutines have parked at futexes.
 fn parks() -> u64 {

@@ -1,0 +1,113 @@
+//! A goroutine that waits for a child of the process: the cold halves of `symbols/children.rs`.
+//! Each returns what the C library's function does.
+//!
+//! A pidfd becomes readable when the child ends. A wait for any child, or for one that stops or
+//! goes on, blocks its thread, as does one on a kernel without pidfds (before Linux 5.3) and in a
+//! sandbox that refuses them.
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
+
+use libc::{id_t, idtype_t, pid_t, rusage, siginfo_t};
+
+use crate::runtime::arch::raw;
+use crate::runtime::arch::syscall::{result_of, syscall};
+use crate::runtime::data::runtime2::{G, WaitReason};
+use crate::runtime::g::explored::{exploring, is_explored};
+use crate::runtime::stdpark::descriptors::{Waited, after_close, before_close, wait_for_one};
+use crate::runtime::stdpark::gate::may_park;
+use crate::runtime::stdpark::operation::is_nonblocking;
+
+/// The goroutine, if it may wait. In an exploration a child blocks its thread.
+fn may_wait() -> Option<&'static G> {
+    may_park().filter(|gp| !(exploring() && is_explored(gp)))
+}
+
+/// Waits until the process of a pidfd has ended; says whether it could.
+fn wait_for_end(gp: &'static G, pidfd: RawFd) -> bool {
+    loop {
+        match wait_for_one(gp, pidfd, libc::POLLIN, false, WaitReason::StdChild, None) {
+            Waited::Ready(0) => {}
+            Waited::Ready(_) => return true,
+            _ => return false,
+        }
+    }
+}
+
+/// Waits until a process has ended; says whether it could.
+fn wait_for_end_of(gp: &'static G, pid: pid_t) -> bool {
+    // SAFETY: no memory is passed.
+    let pidfd = unsafe { syscall!(SYS_pidfd_open, pid, 0) };
+    let Ok(pidfd) = RawFd::try_from(pidfd) else { return false };
+    if pidfd < 0 {
+        return false;
+    }
+    let waited = wait_for_end(gp, pidfd);
+    before_close(pidfd);
+    // SAFETY: the descriptor is this function's.
+    unsafe { syscall!(SYS_close, pidfd) };
+    after_close(pidfd);
+    waited
+}
+
+/// `wait4`, and `waitpid`.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn wait4(pid: pid_t, status: *mut c_int, options: c_int, usage: *mut rusage) -> isize {
+    let call = |options: c_int| {
+        let args = [pid as usize, status as usize, options as usize, usage as usize, 0, 0];
+        // SAFETY: as the caller says.
+        unsafe { raw(libc::SYS_wait4, args) }
+    };
+    if pid > 0
+        && options == 0
+        && let Some(gp) = may_wait()
+    {
+        // An error, or a child that has ended before.
+        let ret = call(libc::WNOHANG);
+        if ret != 0 {
+            return result_of(ret);
+        }
+        wait_for_end_of(gp, pid);
+    }
+    result_of(call(options))
+}
+
+/// `waitid`.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn waitid(kind: idtype_t, id: id_t, info: *mut siginfo_t, options: c_int) -> isize {
+    let call = |info: *mut siginfo_t, options: c_int| {
+        let args = [kind as usize, id as usize, info as usize, options as usize, 0, 0];
+        // SAFETY: as the caller says, or with an info of ours.
+        unsafe { raw(libc::SYS_waitid, args) }
+    };
+    let may_block = match kind {
+        libc::P_PID => true,
+        libc::P_PIDFD => !is_nonblocking(id as RawFd),
+        _ => false,
+    };
+    if may_block
+        && options & !libc::WNOWAIT == libc::WEXITED
+        && let Some(gp) = may_wait()
+    {
+        let mut seen = MaybeUninit::<siginfo_t>::zeroed();
+        let ret = call(seen.as_mut_ptr(), options | libc::WNOHANG | libc::WNOWAIT);
+        // SAFETY: all zero is one, and the kernel writes one of a child.
+        let is_running = ret == 0 && unsafe { seen.assume_init_ref().si_pid() } == 0;
+        if is_running {
+            match kind {
+                libc::P_PID => wait_for_end_of(gp, id as pid_t),
+                _ => wait_for_end(gp, id as RawFd),
+            };
+        }
+    }
+    result_of(call(info, options))
+}

@@ -1,0 +1,279 @@
+//! Which goroutine waits for which descriptor: a table by number, and registrations in the poller's
+//! epoll instance.
+//!
+//! ```text
+//! a call finds its descriptor not ready -> node in the entry's list, epoll_ctl(ONESHOT) -> parks
+//! an M polls, the kernel reports the number -> event -> nodes off the list, goroutines ready, the rest armed again
+//! ```
+//!
+//! Nothing is believed of a number for longer than a wait. Other code may close a number by a call
+//! that isn't seen here, and another description may get the number. So each wait arms the
+//! registration again: the kernel compares the description then, and what isn't registered is
+//! added. As registrations are level-triggered, an armed one also reports what came before.
+//! (Edge-triggered ones would save the system call, and a wait on a number that was used again
+//! would hang for ever.)
+
+use std::ffi::c_void;
+use std::os::fd::RawFd;
+use std::{io, ptr};
+
+use libc::{EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP, pollfd};
+
+use crate::runtime::arch::syscall::syscall;
+use crate::runtime::base::os::poll_now;
+use crate::runtime::data::atomic::{AtomicPtr, AtomicU32, Ordering, fence};
+use crate::runtime::data::gqueue::GQueue;
+use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
+use crate::runtime::netpoll::epoll::{has_epoll, remove_marked};
+use crate::runtime::netpoll::marked::{Owner, set_owner};
+use crate::runtime::netpoll::{netpoll_adjust_waiters, netpoll_generic_init};
+use crate::runtime::sched::park::gopark;
+use crate::runtime::sched::ready::goready;
+use crate::runtime::stdpark::entry::{
+    CLOSED, Entry, Found, Node, READY, TIMED_OUT, WAITS, Wait, Woken, wake,
+};
+use crate::runtime::stdpark::gate::may_ready;
+use crate::runtime::time::limit::{Limit, with_limit};
+
+/// How many numbers have entries: the kernel's own limit, unless the administrator has raised it. A
+/// wait on a higher number blocks its thread.
+const ENTRIES: usize = 1 << 20;
+
+/// The entries, in memory that the kernel provides as they are used; null until waits park.
+static TABLE: AtomicPtr<Entry> = AtomicPtr::new(ptr::null_mut());
+
+/// All entries from this number on are unused.
+static TOP: AtomicU32 = AtomicU32::new(0);
+
+/// Makes the table, unless there is one.
+///
+/// # Errors
+/// If the process can't map the memory: 64 MiB, nearly all of which is never touched.
+pub(super) fn make_table() -> io::Result<()> {
+    if !TABLE.load(Ordering::Acquire).is_null() {
+        return Ok(());
+    }
+    let (len, access) = (ENTRIES * size_of::<Entry>(), libc::PROT_READ | libc::PROT_WRITE);
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping, of which nobody knows.
+    let table = unsafe { syscall!(SYS_mmap, 0, len, access, flags, -1_isize, 0) };
+    if table < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // Release pairs with entry_of. Of two threads that are here at once one keeps its table, and
+    // the other's is left.
+    let _ = TABLE.compare_exchange(
+        ptr::null_mut(),
+        ptr::with_exposed_provenance_mut(table as usize),
+        Ordering::Release,
+        Ordering::Relaxed,
+    );
+    set_owner(Owner { event, claim });
+    Ok(())
+}
+
+/// The entry of a number, if it has one.
+#[inline(always)]
+fn entry_of(fd: RawFd) -> Option<&'static Entry> {
+    let table = TABLE.load(Ordering::Acquire);
+    let has_one = !table.is_null() && (fd as usize) < ENTRIES;
+    // SAFETY: within the mapping, which is never unmapped; all zero is an entry.
+    has_one.then(|| unsafe { &*table.add(fd as usize) })
+}
+
+/// The entry of a number on which a call is to be made that may park; none if the number has none,
+/// or if a `PollDesc` has it. That descriptor doesn't block, and its owner waits.
+#[inline(always)]
+pub(super) fn entry_for_call(fd: RawFd) -> Option<&'static Entry> {
+    let entry = entry_of(fd)?;
+    if fd as u32 >= TOP.load(Ordering::Relaxed) {
+        TOP.fetch_max(fd as u32 + 1, Ordering::Relaxed);
+    }
+    (!entry.owned.load(Ordering::Relaxed)).then_some(entry)
+}
+
+/// All entries from this number on are unused.
+pub(super) fn top() -> u32 {
+    TOP.load(Ordering::Relaxed)
+}
+
+/// How often goroutines have parked at descriptors.
+pub(in crate::runtime) fn parks() -> u64 {
+    (0..top() as RawFd).filter_map(entry_of).map(|entry| entry.parks.load(Ordering::Relaxed)).sum()
+}
+
+/// The kernel has reported events of a number: [`Owner::event`].
+fn event(to_run: &GQueue, fd: RawFd, events: u32) -> i32 {
+    let Some(entry) = entry_of(fd) else { return 0 };
+    let mut woken = Woken { to_run, n: 0 };
+    entry.lock();
+    entry.report(events, &mut woken);
+    // What can't be armed any more isn't waited for: its callers try again.
+    if !entry.first.get().is_null() && entry.arm(fd).is_err() {
+        entry.end_all(READY, &mut woken);
+    }
+    entry.unlock();
+    -woken.n
+}
+
+/// A `PollDesc` is about to have the number, or has given it back: [`Owner::claim`]. Goroutines
+/// that wait in std's code try again.
+fn claim(fd: RawFd, claimed: bool) {
+    let Some(entry) = entry_of(fd) else { return };
+    wake(entry, |woken| {
+        entry.owned.store(claimed, Ordering::Relaxed);
+        entry.end_all(READY, woken);
+        if entry.registered.replace(false) {
+            remove_marked(fd);
+        }
+    });
+}
+
+/// The number is about to be closed, or to be another description's: waits for it end. Where
+/// goroutines can't be made ready this does nothing, as for a close that nobody sees.
+pub(super) fn before_close(fd: RawFd) {
+    if fd as u32 >= top() || !may_ready() {
+        return;
+    }
+    let Some(entry) = entry_of(fd) else { return };
+    entry.kind.store(0, Ordering::Relaxed);
+    wake(entry, |woken| {
+        entry.end_all(CLOSED, woken);
+        // Otherwise the registration would live as long as the description, which another process
+        // may have.
+        if entry.registered.replace(false) && !entry.owned.load(Ordering::Relaxed) {
+            remove_marked(fd);
+        }
+    });
+}
+
+/// The number was closed. Goroutines that have begun to wait since [`before_close`] try again.
+pub(super) fn after_close(fd: RawFd) {
+    if fd as u32 >= top() {
+        return;
+    }
+    let Some(entry) = entry_of(fd) else { return };
+    // With Node::queue.
+    fence(Ordering::SeqCst);
+    if entry.queued.load(Ordering::Relaxed) != 0 && may_ready() {
+        wake(entry, |woken| entry.end_all(READY, woken));
+    }
+}
+
+/// Whether somebody waits for the number.
+pub(super) fn is_waited_for(fd: RawFd) -> bool {
+    entry_of(fd).is_some_and(|entry| entry.queued.load(Ordering::Relaxed) != 0)
+}
+
+/// How a wait has ended.
+pub(super) enum Waited {
+    /// One of the descriptors may be ready: of a single one these events were seen, if any.
+    Ready(u32),
+    TimedOut,
+    /// A descriptor was closed.
+    Closed,
+    /// The kernel can't wait for one of the descriptors by epoll.
+    Cannot,
+}
+
+/// Parks `gp`, the running goroutine, until `fd` is ready for one of `events`, which are `poll`'s,
+/// or until the time, if there is one. It may end for nothing.
+pub(super) fn wait_for_one(
+    gp: &'static G,
+    fd: RawFd,
+    events: libc::c_short,
+    exclusive: bool,
+    reason: WaitReason,
+    until: Option<i64>,
+) -> Waited {
+    let Some(entry) = entry_for_call(fd) else { return Waited::Cannot };
+    let wait = Wait { gp, state: AtomicPtr::new(WAITS) };
+    let node = Node::new(&wait, fd, entry, epoll_events(events), exclusive);
+    let waited = wait_at(&wait, std::slice::from_ref(&node), reason, until);
+    if let Waited::Ready(_) = waited { Waited::Ready(node.seen.get()) } else { waited }
+}
+
+/// The same for several descriptors, as `poll` has them.
+pub(super) fn wait_for_any(gp: &'static G, fds: &[pollfd], reason: WaitReason, until: Option<i64>) -> Waited {
+    let wait = Wait { gp, state: AtomicPtr::new(WAITS) };
+    let mut nodes = Vec::with_capacity(fds.len());
+    for one in fds.iter().filter(|one| one.fd >= 0) {
+        let Some(entry) = entry_for_call(one.fd) else { return Waited::Cannot };
+        nodes.push(Node::new(&wait, one.fd, entry, epoll_events(one.events), false));
+    }
+    wait_at(&wait, &nodes, reason, until)
+}
+
+/// `poll`'s events as epoll has them: the same bits, less those that are always reported.
+fn epoll_events(events: libc::c_short) -> u32 {
+    events as u32 & (EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP) as u32
+}
+
+fn wait_at(wait: &Wait, nodes: &[Node], reason: WaitReason, until: Option<i64>) -> Waited {
+    if !has_epoll() && netpoll_generic_init().is_err() {
+        return Waited::Cannot;
+    }
+    let sleep = || {
+        let queued = nodes.iter().take_while(|node| node.queue().is_ok()).count();
+        let cannot = queued < nodes.len();
+        if !cannot {
+            let arg = ptr::from_ref(wait).cast_mut().cast();
+            if let Some(node) = nodes.first() {
+                node.entry.parks.fetch_add(1, Ordering::Relaxed);
+            }
+            // SAFETY: on a goroutine that may park. commit returns false if the wait has ended, and
+            // then nobody makes it ready; otherwise the caller that ends it does.
+            unsafe { gopark(Some(commit), arg, reason, TraceBlockReason::Net, 5) };
+        }
+        // An event or a close that has ended the wait of a single descriptor has taken the node off
+        // before.
+        let state = wait.state.load(Ordering::Acquire);
+        if nodes.len() > 1 || cannot || state == TIMED_OUT {
+            nodes[..queued].iter().for_each(Node::leave);
+        }
+        cannot
+    };
+    let cannot = match until {
+        None => sleep(),
+        Some(until) => {
+            let give_up = || match wait.end(TIMED_OUT) {
+                Found::Parked(gp) => Some(move || {
+                    netpoll_adjust_waiters(-1);
+                    goready(gp);
+                }),
+                Found::Running | Found::Ended => None,
+            };
+            // SAFETY: a wait ends once, and who ends it wakes the goroutine.
+            unsafe { with_limit(Limit::Time(until), &give_up, sleep) }
+        }
+    };
+    if cannot {
+        return Waited::Cannot;
+    }
+    match wait.state.load(Ordering::Acquire) {
+        state if state == TIMED_OUT => Waited::TimedOut,
+        state if state == CLOSED => Waited::Closed,
+        _ => Waited::Ready(0),
+    }
+}
+
+/// What a park of [`wait_at`] does on g0.
+///
+/// # Safety
+/// `wait` is the [`Wait`] of `gp`.
+unsafe extern "C" fn commit(gp: *mut G, wait: *mut c_void) -> bool {
+    // SAFETY: as the caller says; it is on the goroutine's stack, and stays until that goes on.
+    let wait = unsafe { &*wait.cast::<Wait>() };
+    // Release pairs with Wait::end: the goroutine has left its stack.
+    let parked = wait.state.compare_exchange(WAITS, gp, Ordering::AcqRel, Ordering::Acquire).is_ok();
+    if parked {
+        // So that an M without work sleeps in the poller.
+        netpoll_adjust_waiters(1);
+    }
+    parked
+}
+
+/// Whether the descriptor is ready for one of these events, or has an error.
+pub(super) fn is_ready(fd: RawFd, events: libc::c_short) -> bool {
+    poll_now(fd, events) != 0
+}

@@ -1,0 +1,282 @@
+//! A descriptor's list of the goroutines that wait for it.
+//!
+//! A goroutine that reads, writes or accepts is *exclusive*: one event wakes one of them, and the
+//! registration is armed again for the others. One that polls isn't.
+//!
+//! A wait ends once: by an event, by its time, or by a close. Its `state` is changed by
+//! compare-and-swap, and the caller that finds the goroutine there makes it ready. The goroutine
+//! takes its nodes off all lists before it goes on.
+
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, AtomicU8};
+use std::{io, ptr};
+
+use libc::{EPOLLERR, EPOLLHUP};
+
+use crate::runtime::data::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+use crate::runtime::data::cell::Cell;
+use crate::runtime::data::gqueue::GQueue;
+use crate::runtime::data::runtime2::{G, Mutex};
+use crate::runtime::lock::mutex::lock_ranked;
+use crate::runtime::lock::rank::LockRank;
+use crate::runtime::lock::unlock;
+use crate::runtime::netpoll::epoll::arm_marked;
+use crate::runtime::netpoll::netpoll_adjust_waiters;
+use crate::runtime::sched::ready::goready;
+
+/// The kernel reports these whatever it was asked for.
+const ALWAYS: u32 = (EPOLLERR | EPOLLHUP) as u32;
+
+/// A number of a descriptor. All zero is one that nobody has used.
+#[repr(C, align(64))]
+pub(super) struct Entry {
+    /// Protects the cells.
+    lock: Mutex,
+    pub(super) first: Cell<*const Node>,
+    last: Cell<*const Node>,
+    /// Whether the number was registered, as far as we know.
+    pub(super) registered: Cell<bool>,
+    /// Whether a `PollDesc` has the number. Written with the lock held.
+    pub(super) owned: AtomicBool,
+    /// Whether a goroutine is about to accept a connection: see `socket.rs`.
+    pub(super) accepting: AtomicBool,
+    /// What sort of description the number has: see `operation.rs`.
+    pub(super) kind: AtomicU8,
+    /// How many nodes there are; read without the lock.
+    pub(super) queued: AtomicU32,
+    /// How often a goroutine has parked here.
+    pub(super) parks: AtomicU64,
+}
+
+// SAFETY: the lock protects the cells.
+unsafe impl Sync for Entry {}
+
+/// A wait for one descriptor or several, on the goroutine's stack.
+pub(super) struct Wait {
+    pub(super) gp: &'static G,
+    /// `WAITS`, the goroutine once it has parked, or how the wait has ended.
+    pub(super) state: AtomicPtr<G>,
+}
+
+pub(super) const WAITS: *mut G = ptr::null_mut();
+pub(super) const READY: *mut G = ptr::without_provenance_mut(1);
+pub(super) const TIMED_OUT: *mut G = ptr::without_provenance_mut(2);
+pub(super) const CLOSED: *mut G = ptr::without_provenance_mut(3);
+
+/// What [`Wait::end`] has found.
+pub(super) enum Found {
+    /// The goroutine has parked: the caller makes it ready.
+    Parked(&'static G),
+    /// It hasn't parked yet, and won't.
+    Running,
+    /// The wait has ended before.
+    Ended,
+}
+
+impl Wait {
+    /// Ends the wait. The caller touches it no more, as it may be gone.
+    pub(super) fn end(&self, how: *mut G) -> Found {
+        let gp = self.gp;
+        let change = |state| (!is_end(state)).then_some(how);
+        // Release and acquire pair with commit and with the goroutine that goes on: it sees what
+        // was written before.
+        match self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, change) {
+            Ok(state) if state == WAITS => Found::Running,
+            Ok(_) => Found::Parked(gp),
+            Err(_) => Found::Ended,
+        }
+    }
+}
+
+fn is_end(state: *mut G) -> bool {
+    [READY, TIMED_OUT, CLOSED].contains(&state)
+}
+
+/// A wait's place in the list of one descriptor. The entry's lock protects the cells.
+pub(super) struct Node {
+    wait: *const Wait,
+    fd: RawFd,
+    pub(super) entry: &'static Entry,
+    /// What it waits for.
+    events: u32,
+    exclusive: bool,
+    /// What there was when an event has ended the wait.
+    pub(super) seen: Cell<u32>,
+    queued: Cell<bool>,
+    prev: Cell<*const Node>,
+    next: Cell<*const Node>,
+}
+
+impl Node {
+    pub(super) fn new(wait: &Wait, fd: RawFd, entry: &'static Entry, events: u32, exclusive: bool) -> Self {
+        Node {
+            wait,
+            fd,
+            entry,
+            events,
+            exclusive,
+            seen: Cell::new(0),
+            queued: Cell::new(false),
+            prev: Cell::new(ptr::null()),
+            next: Cell::new(ptr::null()),
+        }
+    }
+
+    /// Queues it, and has the kernel report. A file among the descriptors of a poll isn't queued:
+    /// it is as ready as it was when the kernel was asked, and stays so.
+    pub(super) fn queue(&self) -> Result<(), CannotWait> {
+        let entry = self.entry;
+        entry.lock();
+        let armed = !entry.owned.load(Ordering::Relaxed) && {
+            entry.push(self);
+            // With after_close: either that sees this node, or the kernel finds the number closed.
+            fence(Ordering::SeqCst);
+            match entry.arm(self.fd) {
+                Ok(()) => true,
+                Err(error) => {
+                    entry.remove(self);
+                    !self.exclusive && error.raw_os_error() == Some(libc::EPERM)
+                }
+            }
+        };
+        entry.unlock();
+        if armed { Ok(()) } else { Err(CannotWait) }
+    }
+
+    /// Takes it off the list, if it is on it.
+    pub(super) fn leave(&self) {
+        self.entry.lock();
+        if self.queued.get() {
+            self.entry.remove(self);
+        }
+        self.entry.unlock();
+    }
+}
+
+/// The kernel can't wait for a descriptor: a regular file, say.
+pub(super) struct CannotWait;
+
+impl Entry {
+    pub(super) fn lock(&self) {
+        lock_ranked(&self.lock, LockRank::STD_DESC);
+    }
+
+    pub(super) fn unlock(&self) {
+        unlock(&self.lock);
+    }
+
+    /// Queues a node, as the last. The lock is held.
+    fn push(&self, node: &Node) {
+        let last = self.last.replace(node);
+        node.prev.set(last);
+        node.next.set(ptr::null());
+        node.queued.set(true);
+        // SAFETY: null, or a node on the list, which stays where it is until it was taken off.
+        match unsafe { last.as_ref() } {
+            Some(last) => last.next.set(node),
+            None => self.first.set(node),
+        }
+        self.queued.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes a node off the list. The lock is held.
+    fn remove(&self, node: &Node) {
+        let (prev, next) = (node.prev.get(), node.next.get());
+        // SAFETY: as in push.
+        unsafe {
+            match prev.as_ref() {
+                Some(prev) => prev.next.set(next),
+                None => self.first.set(next),
+            }
+            match next.as_ref() {
+                Some(next) => next.prev.set(prev),
+                None => self.last.set(prev),
+            }
+        }
+        node.queued.set(false);
+        self.queued.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Calls `f` for each node, which may take it off. The lock is held.
+    fn each(&self, mut f: impl FnMut(&Node)) {
+        let mut at = self.first.get();
+        // SAFETY: as in push.
+        while let Some(node) = unsafe { at.as_ref() } {
+            at = node.next.get();
+            f(node);
+        }
+    }
+
+    /// Has the kernel report, once, what those on the list wait for. The lock is held.
+    pub(super) fn arm(&self, fd: RawFd) -> io::Result<()> {
+        let mut events = 0;
+        self.each(|node| events |= node.events);
+        let armed = arm_marked(fd, events, self.registered.get());
+        self.registered.set(armed.is_ok());
+        armed
+    }
+
+    /// Takes a node off the list, and ends its wait, unless that has ended before; says whether
+    /// this did. The lock is held.
+    fn end(&self, node: &Node, how: *mut G, woken: &mut Woken<'_>) -> bool {
+        self.remove(node);
+        // SAFETY: the node was on the list, so the goroutine is in its wait. It may be gone from
+        // here on.
+        match unsafe { &*node.wait }.end(how) {
+            Found::Parked(gp) => woken.push(gp),
+            Found::Running => {}
+            Found::Ended => return false,
+        }
+        true
+    }
+
+    /// Ends all waits. The lock is held.
+    pub(super) fn end_all(&self, how: *mut G, woken: &mut Woken<'_>) {
+        self.each(|node| {
+            self.end(node, how, woken);
+        });
+    }
+
+    /// Ends the waits for those on the list as `event` says. The lock is held.
+    pub(super) fn report(&self, events: u32, woken: &mut Woken<'_>) {
+        let mut taken = 0;
+        self.each(|node| {
+            let seen = events & (node.events | ALWAYS);
+            // What an exclusive one has come for is no longer there for the next.
+            if seen == 0 || node.exclusive && seen & !taken == 0 {
+                return;
+            }
+            node.seen.set(seen);
+            if self.end(node, READY, woken) && node.exclusive {
+                taken |= node.events;
+            }
+        });
+    }
+}
+
+/// Goroutines that have parked, to be made ready when no lock is held.
+pub(super) struct Woken<'a> {
+    pub(super) to_run: &'a GQueue,
+    pub(super) n: i32,
+}
+
+impl Woken<'_> {
+    fn push(&mut self, gp: &'static G) {
+        self.to_run.push_back(gp);
+        self.n += 1;
+    }
+}
+
+/// Calls `f`, which ends waits with the lock of `entry` held, and makes the goroutines ready.
+pub(super) fn wake(entry: &Entry, f: impl FnOnce(&mut Woken<'_>)) {
+    let to_run = GQueue::default();
+    let mut woken = Woken { to_run: &to_run, n: 0 };
+    entry.lock();
+    f(&mut woken);
+    entry.unlock();
+    let n = woken.n;
+    while let Some(gp) = to_run.pop() {
+        goready(gp);
+    }
+    netpoll_adjust_waiters(-n);
+}

@@ -1,0 +1,192 @@
+//! Reads and writes of a goroutine on a descriptor of any sort: the cold halves of
+//! `symbols/files.rs`. Each returns what the C library's function does.
+
+use std::ffi::{c_int, c_void};
+use std::os::fd::RawFd;
+
+use libc::{iovec, msghdr};
+
+use crate::runtime::arch::raw;
+use crate::runtime::arch::syscall::result_of;
+use crate::runtime::stdpark::iovecs::{MOST, total, with_rest};
+use crate::runtime::stdpark::operation::{Kind, Operation, What};
+
+/// That a read or a write doesn't wait: `libc` has it for some targets only.
+const RWF_NOWAIT: usize = 8;
+
+const ENOTSOCK: isize = -libc::ENOTSOCK as isize;
+
+/// The errors of a kernel, or of a description, that doesn't have `RWF_NOWAIT`, and of a sandbox
+/// that refuses the call.
+fn has_no_nowait(ret: isize) -> bool {
+    [libc::EOPNOTSUPP, libc::ENOSYS, libc::EPERM].iter().any(|error| ret == -*error as isize)
+}
+
+/// The arguments of `preadv2` and `pwritev2` at the description's own place.
+fn at_its_place(fd: RawFd, buffers: &[iovec]) -> [usize; 6] {
+    [fd as usize, buffers.as_ptr() as usize, buffers.len(), usize::MAX, usize::MAX, RWF_NOWAIT]
+}
+
+/// The message of these buffers.
+fn message(buffers: &[iovec]) -> msghdr {
+    // SAFETY: all zero is a message of nothing.
+    let mut msg: msghdr = unsafe { std::mem::zeroed() };
+    (msg.msg_iov, msg.msg_iovlen) = (buffers.as_ptr().cast_mut(), buffers.len() as _);
+    msg
+}
+
+/// The buffers of a call; none where the kernel is to say what is wrong with them, and where they
+/// have no room, as it doesn't wait then.
+///
+/// # Safety
+/// If the kernel takes them, there are as many.
+unsafe fn buffers_of<'a>(first: *const iovec, n: c_int) -> Option<&'a [iovec]> {
+    let n = usize::try_from(n).ok().filter(|n| (1..=MOST).contains(n) && !first.is_null())?;
+    // SAFETY: as the caller says.
+    let buffers = unsafe { std::slice::from_raw_parts(first, n) };
+    (total(buffers) > 0).then_some(buffers)
+}
+
+/// `readv`.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn readv(fd: RawFd, first: *const iovec, n: c_int) -> isize {
+    // SAFETY: as the caller says.
+    let plain = || unsafe { raw(libc::SYS_readv, [fd as usize, first as usize, n as usize, 0, 0, 0]) };
+    // SAFETY: as the caller says.
+    result_of(match unsafe { buffers_of(first, n) } {
+        Some(buffers) => read_into(fd, buffers, plain),
+        None => plain(),
+    })
+}
+
+/// `read`.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn read(fd: RawFd, buf: *mut c_void, len: usize) -> isize {
+    // SAFETY: as the caller says.
+    let plain = || unsafe { raw(libc::SYS_read, [fd as usize, buf as usize, len, 0, 0, 0]) };
+    result_of(if len == 0 { plain() } else { read_into(fd, &[iovec { iov_base: buf, iov_len: len }], plain) })
+}
+
+/// Reads into the buffers, which a call of the program's has; `plain` is that call.
+fn read_into(fd: RawFd, buffers: &[iovec], plain: impl Fn() -> isize) -> isize {
+    let Some((mut operation, kind)) = Operation::on_any(fd, What::Read) else { return plain() };
+    match kind {
+        Kind::Socket => {
+            let receive = || {
+                let mut msg = message(buffers);
+                let args = [fd as usize, (&raw mut msg) as usize, libc::MSG_DONTWAIT as usize, 0, 0, 0];
+                // SAFETY: the kernel writes to the buffers, as the program has it.
+                unsafe { raw(libc::SYS_recvmsg, args) }
+            };
+            match operation.once(receive, &plain) {
+                ENOTSOCK => {
+                    operation.set_kind(Kind::Unknown);
+                    read_into(fd, buffers, plain)
+                }
+                ret => ret,
+            }
+        }
+        Kind::Stream => {
+            // SAFETY: as above.
+            let read = || unsafe { raw(libc::SYS_preadv2, at_its_place(fd, buffers)) };
+            match operation.once(read, &plain) {
+                ret if has_no_nowait(ret) => {
+                    operation.set_kind(Kind::PolledFirst);
+                    operation.polled_first(plain)
+                }
+                ret => ret,
+            }
+        }
+        _ => operation.polled_first(plain),
+    }
+}
+
+/// `writev`.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn writev(fd: RawFd, first: *const iovec, n: c_int) -> isize {
+    let plain = |first: *const iovec, n: usize| {
+        // SAFETY: as the caller says, or with what is left of the buffers.
+        unsafe { raw(libc::SYS_writev, [fd as usize, first as usize, n, 0, 0, 0]) }
+    };
+    // SAFETY: as the caller says.
+    result_of(match unsafe { buffers_of(first, n) } {
+        Some(buffers) => {
+            write_from(fd, buffers, |done| with_rest(buffers, done, |rest| plain(rest.as_ptr(), rest.len())))
+        }
+        None => plain(first, n as usize),
+    })
+}
+
+/// `write`.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn write(fd: RawFd, buf: *const c_void, len: usize) -> isize {
+    let plain = |done: usize| {
+        let buf = buf.wrapping_byte_add(done) as usize;
+        // SAFETY: as the caller says, with a part of the bytes.
+        unsafe { raw(libc::SYS_write, [fd as usize, buf, len - done, 0, 0, 0]) }
+    };
+    let buffers = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
+    result_of(if len == 0 { plain(0) } else { write_from(fd, &buffers, plain) })
+}
+
+/// Writes the buffers, which a call of the program's has; `plain` is what is left of that call.
+fn write_from(fd: RawFd, buffers: &[iovec], plain: impl Fn(usize) -> isize) -> isize {
+    let Some((mut operation, kind)) = Operation::on_any(fd, What::Write) else { return plain(0) };
+    let len = total(buffers);
+    match kind {
+        Kind::Socket => {
+            let send = |done: usize| {
+                with_rest(buffers, done, |rest| {
+                    let msg = message(rest);
+                    // The signal of a broken connection is for a call that has sent nothing.
+                    let quiet = if done > 0 { libc::MSG_NOSIGNAL } else { 0 };
+                    let flags = (libc::MSG_DONTWAIT | quiet) as usize;
+                    // SAFETY: the kernel reads the buffers, as the program has it.
+                    unsafe {
+                        raw(libc::SYS_sendmsg, [fd as usize, (&raw const msg) as usize, flags, 0, 0, 0])
+                    }
+                })
+            };
+            match operation.until_all(len, send, &plain) {
+                ENOTSOCK => {
+                    operation.set_kind(Kind::Unknown);
+                    write_from(fd, buffers, plain)
+                }
+                ret => ret,
+            }
+        }
+        Kind::Stream => {
+            let write = |done: usize| {
+                with_rest(buffers, done, |rest| {
+                    // SAFETY: as above.
+                    unsafe { raw(libc::SYS_pwritev2, at_its_place(fd, rest)) }
+                })
+            };
+            match operation.until_all(len, write, &plain) {
+                ret if has_no_nowait(ret) => {
+                    operation.set_kind(Kind::PolledFirst);
+                    operation.polled_first(|| plain(0))
+                }
+                ret => ret,
+            }
+        }
+        // What is ready takes a page, as a rule. A write of more may block its thread.
+        _ => operation.polled_first(|| plain(0)),
+    }
+}

@@ -1,0 +1,337 @@
+//! A goroutine that polls descriptors: the cold halves of `symbols/polls.rs`. Each returns what the
+//! C library's function does.
+//!
+//! The kernel is asked without a wait, the goroutine waits for all of the descriptors, and the
+//! kernel is asked again: what is returned is always the kernel's answer. A call with a signal mask
+//! blocks its thread, as does one for more than [`MOST`] descriptors.
+
+use std::ffi::c_int;
+use std::os::fd::RawFd;
+use std::ptr;
+
+use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
+
+use crate::runtime::arch::raw;
+use crate::runtime::arch::syscall::result_of;
+use crate::runtime::data::runtime2::{G, WaitReason};
+use crate::runtime::explore::clock::now;
+use crate::runtime::g::explored::{exploring, is_explored};
+use crate::runtime::mem::morestack_check::stop_if_asked;
+use crate::runtime::stdpark::descriptors::{Waited, wait_for_any, wait_for_one};
+use crate::runtime::stdpark::gate::may_park;
+use crate::runtime::stdpark::operation::refuse_in_exploration;
+use crate::runtime::stdpark::sleep::{nanoseconds, sleep_for};
+
+/// The most descriptors that a goroutine waits for at once.
+const MOST: usize = 1024;
+
+/// The size of the kernel's signal masks.
+const MASK_SIZE: usize = 8;
+
+const EINTR: isize = -libc::EINTR as isize;
+
+const NO_TIME: timespec = timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// How long a call waits at most.
+#[derive(Clone, Copy)]
+enum Patience {
+    Forever,
+    /// So many nanoseconds; 0 doesn't wait.
+    For(i64),
+    /// What the kernel refuses.
+    Invalid,
+}
+
+impl Patience {
+    fn of_milliseconds(ms: c_int) -> Self {
+        if ms < 0 { Patience::Forever } else { Patience::For(i64::from(ms) * 1_000_000) }
+    }
+
+    fn of_time(time: Option<&timespec>) -> Self {
+        match time.map(nanoseconds) {
+            None => Patience::Forever,
+            Some(Some(ns)) => Patience::For(ns),
+            Some(None) => Patience::Invalid,
+        }
+    }
+}
+
+/// Calls `attempt`, which doesn't wait, until it returns something else than 0, and calls `wait` in
+/// between. `plain` is the call as the program has made it.
+///
+/// A poll and a select that find nothing fail with `EINTR` if a signal comes at that moment, also
+/// where they don't wait. They are tried again.
+fn poll_until(
+    patience: Patience,
+    attempt: impl Fn() -> isize,
+    wait: impl Fn(&'static G, Option<i64>) -> Waited,
+    plain: impl FnOnce() -> isize,
+) -> isize {
+    let ns = match patience {
+        Patience::Forever => None,
+        Patience::Invalid => return plain(),
+        Patience::For(ns) => Some(ns),
+    };
+    let Some(gp) = may_park() else { return plain() };
+    stop_if_asked();
+    let attempt = || {
+        loop {
+            let ret = attempt();
+            if ret != EINTR {
+                return ret;
+            }
+        }
+    };
+    let ret = attempt();
+    if ret != 0 || ns == Some(0) {
+        return ret;
+    }
+    if exploring() && is_explored(gp) {
+        refuse_in_exploration();
+    }
+    let until = ns.map(|ns| now().saturating_add(ns));
+    loop {
+        match wait(gp, until) {
+            Waited::Cannot => return plain(),
+            Waited::TimedOut => return attempt(),
+            Waited::Ready(_) | Waited::Closed => {
+                let ret = attempt();
+                if ret != 0 {
+                    return ret;
+                }
+            }
+        }
+    }
+}
+
+/// Has the kernel poll, with a limit that it may change.
+///
+/// # Safety
+/// As `ppoll`.
+unsafe fn kernel_poll(
+    fds: *mut pollfd,
+    n: nfds_t,
+    mut limit: Option<timespec>,
+    mask: *const sigset_t,
+) -> isize {
+    let limit = limit.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
+    // SAFETY: as the caller says.
+    unsafe { raw(libc::SYS_ppoll, [fds as usize, n as usize, limit as usize, mask as usize, MASK_SIZE, 0]) }
+}
+
+/// A limit in milliseconds as a time; negative is none.
+pub(super) fn time_of_milliseconds(ms: c_int) -> Option<timespec> {
+    (ms >= 0).then(|| timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 })
+}
+
+/// `poll`.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn poll(fds: *mut pollfd, n: nfds_t, ms: c_int) -> isize {
+    // SAFETY: as the caller says.
+    let plain = || unsafe { kernel_poll(fds, n, time_of_milliseconds(ms), ptr::null()) };
+    // SAFETY: as the caller says.
+    result_of(unsafe { poll_for(Patience::of_milliseconds(ms), fds, n, plain) })
+}
+
+/// `ppoll`.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn ppoll(
+    fds: *mut pollfd,
+    n: nfds_t,
+    limit: *const timespec,
+    mask: *const sigset_t,
+) -> isize {
+    // SAFETY: null, or a time, as the caller says.
+    let limit = unsafe { limit.as_ref() };
+    // SAFETY: as the caller says.
+    let plain = || unsafe { kernel_poll(fds, n, limit.copied(), mask) };
+    if !mask.is_null() {
+        return result_of(plain());
+    }
+    // SAFETY: as the caller says.
+    result_of(unsafe { poll_for(Patience::of_time(limit), fds, n, plain) })
+}
+
+/// # Safety
+/// As `poll`.
+unsafe fn poll_for(patience: Patience, fds: *mut pollfd, n: nfds_t, plain: impl FnOnce() -> isize) -> isize {
+    if n == 0
+        && let Patience::For(ns @ 1..) = patience
+        && may_park().is_some()
+    {
+        sleep_for(ns);
+        return 0;
+    }
+    if n == 0 || n as usize > MOST || fds.is_null() {
+        return plain();
+    }
+    // SAFETY: as the caller says.
+    let attempt = || unsafe { kernel_poll(fds, n, Some(NO_TIME), ptr::null()) };
+    let wait = |gp, until| {
+        // SAFETY: as many as the caller says; the kernel has taken them.
+        let fds = unsafe { std::slice::from_raw_parts(fds, n as usize) };
+        match fds {
+            [one] if one.fd >= 0 => wait_for_one(gp, one.fd, one.events, false, WaitReason::StdPoll, until),
+            _ => wait_for_any(gp, fds, WaitReason::StdPoll, until),
+        }
+    };
+    poll_until(patience, attempt, wait, plain)
+}
+
+/// The sets of a `select`, which the kernel changes.
+#[derive(Clone, Copy)]
+pub(super) struct Sets {
+    pub(super) read: *mut fd_set,
+    pub(super) write: *mut fd_set,
+    pub(super) except: *mut fd_set,
+}
+
+impl Sets {
+    /// Has the kernel look at the sets, and change them.
+    ///
+    /// # Safety
+    /// As `pselect6`.
+    pub(super) unsafe fn kernel_select(self, n: c_int, limit: *mut timespec, mask: *const sigset_t) -> isize {
+        let mask = [mask as usize, MASK_SIZE];
+        let args = [n as usize, self.read as usize, self.write as usize, self.except as usize];
+        let args = [args[0], args[1], args[2], args[3], limit as usize, mask.as_ptr() as usize];
+        // SAFETY: as the caller says.
+        unsafe { raw(libc::SYS_pselect6, args) }
+    }
+
+    /// Copies of the sets.
+    ///
+    /// # Safety
+    /// There are the sets.
+    unsafe fn copies(self) -> [Option<fd_set>; 3] {
+        // SAFETY: null, or a set, as the caller says.
+        [self.read, self.write, self.except].map(|set| unsafe { set.as_ref() }.copied())
+    }
+
+    /// What [`copies`](Self::copies) has returned, back.
+    ///
+    /// # Safety
+    /// There are the sets.
+    unsafe fn restore(self, copies: &[Option<fd_set>; 3]) {
+        for (set, copy) in [self.read, self.write, self.except].into_iter().zip(copies) {
+            if let Some(copy) = copy {
+                // SAFETY: there was a set, as the caller says.
+                unsafe { set.write(*copy) };
+            }
+        }
+    }
+}
+
+/// What is in the sets, as `poll` has it.
+fn descriptors_of(n: c_int, sets: &[Option<fd_set>; 3]) -> Vec<pollfd> {
+    let events = [libc::POLLIN, libc::POLLOUT, libc::POLLPRI];
+    let one = |fd: RawFd| {
+        // SAFETY: a set, and a number below the 1,024 that it has.
+        let is_set =
+            |set: &Option<fd_set>| set.as_ref().is_some_and(|set| unsafe { libc::FD_ISSET(fd, set) });
+        let events =
+            sets.iter().zip(events).filter(|(set, _)| is_set(set)).fold(0, |all, (_, event)| all | event);
+        (events != 0).then_some(pollfd { fd, events, revents: 0 })
+    };
+    (0..n).filter_map(one).collect()
+}
+
+/// `pselect`. `limit` is the caller's own copy, as the kernel changes it.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn pselect(n: c_int, sets: Sets, limit: *mut timespec, mask: *const sigset_t) -> isize {
+    // SAFETY: null, or a time, as the caller says.
+    let patience = Patience::of_time(unsafe { limit.as_ref() });
+    // SAFETY: as the caller says.
+    let plain = || unsafe { sets.kernel_select(n, limit, mask) };
+    let fits = (0..=libc::FD_SETSIZE as c_int).contains(&n);
+    if !mask.is_null() || !fits || may_park().is_none() {
+        return plain();
+    }
+    // SAFETY: as the caller says.
+    let asked = unsafe { sets.copies() };
+    let fds = descriptors_of(n, &asked);
+    if fds.is_empty() {
+        // SAFETY: no descriptors are passed.
+        return unsafe { poll_for(patience, ptr::null_mut(), 0, plain) };
+    }
+    let attempt = || {
+        let mut no_time = NO_TIME;
+        // SAFETY: as the caller says. If nothing is ready, the sets are empty then.
+        unsafe {
+            sets.restore(&asked);
+            sets.kernel_select(n, &mut no_time, ptr::null())
+        }
+    };
+    let wait = |gp, until| wait_for_any(gp, &fds, WaitReason::StdPoll, until);
+    let plain = || {
+        // SAFETY: as the caller says.
+        unsafe {
+            sets.restore(&asked);
+            sets.kernel_select(n, limit, mask)
+        }
+    };
+    poll_until(patience, attempt, wait, plain)
+}
+
+/// `select`, which says in `limit` how long is left.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn select(n: c_int, sets: Sets, limit: *mut timeval) -> isize {
+    // SAFETY: null, or a time, as the caller says.
+    let Some(left) = (unsafe { limit.as_mut() }) else {
+        // SAFETY: as the caller says.
+        return result_of(unsafe { pselect(n, sets, ptr::null_mut(), ptr::null()) });
+    };
+    if left.tv_sec < 0 || left.tv_usec < 0 {
+        return result_of(-libc::EINVAL as isize);
+    }
+    let ns = left.tv_sec.saturating_mul(1_000_000_000).saturating_add(left.tv_usec.saturating_mul(1000));
+    let mut time = timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 };
+    let begun = now();
+    // SAFETY: as the caller says, with a time of ours.
+    let ret = unsafe { pselect(n, sets, &mut time, ptr::null()) };
+    let ns = ns.saturating_sub(now() - begun).max(0);
+    *left = timeval { tv_sec: ns / 1_000_000_000, tv_usec: ns % 1_000_000_000 / 1000 };
+    result_of(ret)
+}
+
+/// `epoll_pwait`, and `epoll_wait`. The epoll instance is a descriptor that can be waited for like
+/// others.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn epoll_pwait(
+    fd: RawFd,
+    events: *mut epoll_event,
+    n: c_int,
+    ms: c_int,
+    mask: *const sigset_t,
+) -> isize {
+    // SAFETY: as the caller says.
+    let call = |ms: c_int| unsafe {
+        let args = [fd as usize, events as usize, n as usize, ms as usize, mask as usize, MASK_SIZE];
+        raw(libc::SYS_epoll_pwait, args)
+    };
+    if !mask.is_null() {
+        return result_of(call(ms));
+    }
+    let wait = |gp, until| wait_for_one(gp, fd, libc::POLLIN, true, WaitReason::StdPoll, until);
+    result_of(poll_until(Patience::of_milliseconds(ms), || call(0), wait, || call(ms)))
+}

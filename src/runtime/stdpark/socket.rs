@@ -1,0 +1,321 @@
+//! What a goroutine does on a socket: the cold halves of `symbols/sockets.rs`. Each returns what
+//! the C library's function does.
+
+use std::ffi::{c_int, c_void};
+use std::os::fd::RawFd;
+use std::ptr;
+
+use libc::{iovec, mmsghdr, msghdr, sockaddr, socklen_t};
+
+use crate::runtime::arch::raw;
+use crate::runtime::arch::syscall::{result_of, syscall};
+use crate::runtime::data::atomic::Ordering;
+use crate::runtime::stdpark::descriptors::is_ready;
+use crate::runtime::stdpark::iovecs::{MOST, total, with_rest};
+use crate::runtime::stdpark::operation::{
+    EAGAIN, Next, Operation, What, is_nonblocking, option_of, socket_type,
+};
+
+const IN_PROGRESS: isize = -libc::EINPROGRESS as isize;
+
+/// Flags with which a receive doesn't wait, or waits for something else.
+const RECEIVES_AT_ONCE: c_int = libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE | libc::MSG_OOB;
+
+/// `recvfrom`, and `recv`.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn recvfrom(
+    fd: RawFd,
+    buf: *mut c_void,
+    len: usize,
+    flags: c_int,
+    addr: *mut sockaddr,
+    addr_len: *mut socklen_t,
+) -> isize {
+    let call = |done: usize, flags: c_int| {
+        let buf = buf.wrapping_byte_add(done) as usize;
+        let args = [fd as usize, buf, len - done, flags as usize, addr as usize, addr_len as usize];
+        // SAFETY: as the caller says, with a part of the buffer.
+        unsafe { raw(libc::SYS_recvfrom, args) }
+    };
+    result_of(match operation(fd, What::Read, flags & RECEIVES_AT_ONCE != 0) {
+        None => call(0, flags),
+        Some(mut operation) if flags & libc::MSG_WAITALL == 0 || socket_type(fd) != libc::SOCK_STREAM => {
+            operation.once(|| call(0, flags | libc::MSG_DONTWAIT), || call(0, flags))
+        }
+        // What was looked at is still there: it can't be received in parts.
+        Some(_) if flags & libc::MSG_PEEK != 0 => call(0, flags),
+        Some(mut operation) => {
+            let part = flags & !libc::MSG_WAITALL | libc::MSG_DONTWAIT;
+            operation.until_all(len, |done| call(done, part), |done| call(done, flags))
+        }
+    })
+}
+
+/// An operation on a socket, unless it is one that doesn't wait.
+fn operation(fd: RawFd, what: What, is_at_once: bool) -> Option<Operation> {
+    if is_at_once { None } else { Operation::on_socket(fd, what) }
+}
+
+/// `recvmsg`. With `MSG_WAITALL` it blocks its thread.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn recvmsg(fd: RawFd, msg: *mut msghdr, flags: c_int) -> isize {
+    // SAFETY: as the caller says. The kernel changes the message only if it has received one.
+    let call = |flags: c_int| unsafe {
+        raw(libc::SYS_recvmsg, [fd as usize, msg as usize, flags as usize, 0, 0, 0])
+    };
+    let at_once = flags & (RECEIVES_AT_ONCE | libc::MSG_WAITALL) != 0;
+    result_of(match operation(fd, What::Read, at_once) {
+        None => call(flags),
+        Some(mut operation) => operation.once(|| call(flags | libc::MSG_DONTWAIT), || call(flags)),
+    })
+}
+
+/// `recvmmsg`. With a time limit it blocks its thread.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn recvmmsg(
+    fd: RawFd,
+    msgs: *mut mmsghdr,
+    n: u32,
+    flags: c_int,
+    limit: *mut libc::timespec,
+) -> isize {
+    let call = |done: usize, flags: c_int| {
+        let args = [fd as usize, msgs.wrapping_add(done) as usize, n as usize - done, flags as usize];
+        // SAFETY: as the caller says, with a part of the messages.
+        unsafe { raw(libc::SYS_recvmmsg, [args[0], args[1], args[2], args[3], limit as usize, 0]) }
+    };
+    let at_once = flags & (RECEIVES_AT_ONCE | libc::MSG_WAITALL) != 0 || !limit.is_null();
+    result_of(match operation(fd, What::Read, at_once) {
+        None => call(0, flags),
+        Some(mut operation) if flags & libc::MSG_WAITFORONE != 0 => {
+            operation.once(|| call(0, flags | libc::MSG_DONTWAIT), || call(0, flags))
+        }
+        // It waits until there are as many messages as there is room for.
+        Some(mut operation) => {
+            let attempt = |done| call(done, flags | libc::MSG_DONTWAIT);
+            operation.until_all(n as usize, attempt, |done| call(done, flags))
+        }
+    })
+}
+
+/// The flags of the part of a send that comes when `done` bytes are sent. An end of the connection
+/// that comes in the middle raises no signal.
+fn of_part(flags: c_int, done: usize) -> c_int {
+    flags | libc::MSG_DONTWAIT | if done > 0 { libc::MSG_NOSIGNAL } else { 0 }
+}
+
+/// `sendto`, and `send`.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn sendto(
+    fd: RawFd,
+    buf: *const c_void,
+    len: usize,
+    flags: c_int,
+    addr: *const sockaddr,
+    addr_len: socklen_t,
+) -> isize {
+    let call = |done: usize, flags: c_int| {
+        let buf = buf.wrapping_byte_add(done) as usize;
+        let args = [fd as usize, buf, len - done, flags as usize, addr as usize, addr_len as usize];
+        // SAFETY: as the caller says, with a part of the bytes.
+        unsafe { raw(libc::SYS_sendto, args) }
+    };
+    result_of(match operation(fd, What::Write, flags & libc::MSG_DONTWAIT != 0) {
+        None => call(0, flags),
+        Some(mut operation) => {
+            operation.until_all(len, |done| call(done, of_part(flags, done)), |done| call(done, flags))
+        }
+    })
+}
+
+/// `sendmsg`.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn sendmsg(fd: RawFd, msg: *const msghdr, flags: c_int) -> isize {
+    // SAFETY: as the caller says.
+    result_of(unsafe { send_message(fd, msg, flags, 0) })
+}
+
+/// Sends what is left of a message when `sent` bytes of it are sent; returns how many are then, or
+/// the kernel's error if none are.
+///
+/// # Safety
+/// As `sendmsg`.
+unsafe fn send_message(fd: RawFd, msg: *const msghdr, flags: c_int, sent: usize) -> isize {
+    // SAFETY: as the caller says: a message, or a part of one.
+    let plain = |msg: *const msghdr, flags: c_int| unsafe {
+        raw(libc::SYS_sendmsg, [fd as usize, msg as usize, flags as usize, 0, 0, 0])
+    };
+    // SAFETY: as the caller says.
+    let Some((whole, buffers)) = (unsafe { buffers_of(msg) }) else { return plain(msg, flags) };
+    let Some(mut operation) = operation(fd, What::Write, flags & libc::MSG_DONTWAIT != 0) else {
+        return plain(msg, flags);
+    };
+    let call = |done: usize, flags: c_int| {
+        let done = sent + done;
+        if done == 0 {
+            return plain(msg, flags);
+        }
+        with_rest(buffers, done, |rest| {
+            // What isn't bytes has gone with the first part.
+            let rest = msghdr {
+                msg_iov: rest.as_ptr().cast_mut(),
+                msg_iovlen: rest.len() as _,
+                msg_control: ptr::null_mut(),
+                msg_controllen: 0,
+                ..*whole
+            };
+            plain(&rest, flags)
+        })
+    };
+    let left = total(buffers) - sent;
+    let ret =
+        operation.until_all(left, |done| call(done, of_part(flags, sent + done)), |done| call(done, flags));
+    if sent == 0 { ret } else { sent as isize + ret.max(0) }
+}
+
+/// A message and its buffers; none where the kernel is to say what is wrong with them.
+///
+/// # Safety
+/// As `sendmsg`.
+unsafe fn buffers_of<'a>(msg: *const msghdr) -> Option<(&'a msghdr, &'a [iovec])> {
+    // SAFETY: null, or a message, as the caller says.
+    let whole = unsafe { msg.as_ref()? };
+    let n = whole.msg_iovlen;
+    if n > MOST || whole.msg_iov.is_null() && n > 0 {
+        return None;
+    }
+    // SAFETY: as many buffers, as the caller says.
+    Some((whole, if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(whole.msg_iov, n) } }))
+}
+
+/// `sendmmsg`.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn sendmmsg(fd: RawFd, msgs: *mut mmsghdr, n: u32, flags: c_int) -> isize {
+    let call = |done: usize, flags: c_int| {
+        let args = [fd as usize, msgs.wrapping_add(done) as usize, n as usize - done, flags as usize, 0, 0];
+        // SAFETY: as the caller says, with a part of the messages.
+        unsafe { raw(libc::SYS_sendmmsg, args) }
+    };
+    let Some(mut operation) = operation(fd, What::Write, flags & libc::MSG_DONTWAIT != 0) else {
+        return result_of(call(0, flags));
+    };
+    let attempt = |done: usize| {
+        let ret = call(done, flags | libc::MSG_DONTWAIT);
+        if ret > 0 {
+            // Only the last one can be sent in part, on a stream.
+            // SAFETY: one of the messages, as the caller says, which was sent.
+            unsafe { send_rest(fd, msgs.add(done + ret as usize - 1), flags) };
+        }
+        ret
+    };
+    result_of(operation.until_all(n as usize, attempt, |done| call(done, flags)))
+}
+
+/// Sends what is left of a message.
+///
+/// # Safety
+/// As `sendmmsg`.
+unsafe fn send_rest(fd: RawFd, msg: *mut mmsghdr, flags: c_int) {
+    // SAFETY: as the caller says.
+    unsafe {
+        let Some((_, buffers)) = buffers_of(&raw const (*msg).msg_hdr) else { return };
+        let sent = (*msg).msg_len as usize;
+        if sent < total(buffers) {
+            (*msg).msg_len = send_message(fd, &raw const (*msg).msg_hdr, flags, sent) as u32;
+        }
+    }
+}
+
+/// `accept4`, and `accept`. There is no way to have one call not wait, so the socket is polled
+/// first; one goroutine at a time is between the poll and the call, and the others wait as if there
+/// were no connection. If another process takes the connection in between, the call blocks its
+/// thread.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn accept4(
+    fd: RawFd,
+    addr: *mut sockaddr,
+    addr_len: *mut socklen_t,
+    flags: c_int,
+) -> isize {
+    let args = [fd as usize, addr as usize, addr_len as usize, flags as usize, 0, 0];
+    // SAFETY: as the caller says.
+    let plain = || unsafe { raw(libc::SYS_accept4, args) };
+    let Some(mut operation) = Operation::on_socket(fd, What::Accept) else { return result_of(plain()) };
+    let turn = &operation.entry().accepting;
+    let attempt = || {
+        // Acquire and release: the poll comes after another's accept.
+        if turn.swap(true, Ordering::Acquire) {
+            return if is_nonblocking(fd) { plain() } else { EAGAIN };
+        }
+        let ret = if is_ready(fd, libc::POLLIN) { plain() } else { EAGAIN };
+        turn.store(false, Ordering::Release);
+        ret
+    };
+    result_of(operation.once(attempt, plain))
+}
+
+/// `connect`. There is no way to have one call not wait, so the socket doesn't block for a moment.
+/// It isn't connected, so hardly anybody else uses it then.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn connect(fd: RawFd, addr: *const sockaddr, len: socklen_t) -> isize {
+    // SAFETY: as the caller says.
+    let plain = || unsafe { raw(libc::SYS_connect, [fd as usize, addr as usize, len as usize, 0, 0, 0]) };
+    let set_nonblocking = |on: c_int| {
+        // SAFETY: the kernel reads the number.
+        unsafe { syscall!(SYS_ioctl, fd, libc::FIONBIO, &raw const on) };
+    };
+    let Some(mut operation) = Operation::on_socket(fd, What::Connect) else { return result_of(plain()) };
+    if is_nonblocking(fd) {
+        return result_of(plain());
+    }
+    set_nonblocking(1);
+    let ret = plain();
+    set_nonblocking(0);
+    result_of(match ret {
+        IN_PROGRESS => loop {
+            match operation.wait() {
+                // For nothing.
+                Next::Again if !is_ready(fd, libc::POLLOUT) => {}
+                Next::Again => break -option_of(fd, libc::SO_ERROR, 0) as isize,
+                Next::Return(ret) => break ret,
+                // A second connect waits for the first.
+                Next::Plain => break plain(),
+            }
+        },
+        // A Unix socket whose listener has no room: the kernel doesn't report when it has.
+        EAGAIN => plain(),
+        ret => ret,
+    })
+}

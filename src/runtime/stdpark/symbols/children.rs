@@ -1,0 +1,55 @@
+//! Children of the process.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use libc::{id_t, idtype_t, pid_t, rusage, siginfo_t};
+
+use crate::runtime::arch::syscall::syscall;
+use crate::runtime::stdpark::child;
+use crate::runtime::stdpark::gate::may_have_to_park;
+
+/// `fork`: a child that shares this process's memory would find that waits park, and have no
+/// threads to run anybody on. POSIX allows it.
+///
+/// # Safety
+/// As the C library's `fork`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vfork() -> pid_t {
+    // SAFETY: as the caller says.
+    unsafe { libc::fork() }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn waitpid(pid: pid_t, status: *mut c_int, options: c_int) -> pid_t {
+    // SAFETY: as the caller says.
+    unsafe { wait4(pid, status, options, ptr::null_mut()) }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wait4(pid: pid_t, status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t {
+    // SAFETY: as the caller says.
+    unsafe {
+        if may_have_to_park() {
+            return child::wait4(pid, status, options, usage) as pid_t;
+        }
+        syscall!(SYS_wait4, pid, status, options, usage) as pid_t
+    }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn waitid(kind: idtype_t, id: id_t, info: *mut siginfo_t, options: c_int) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe {
+        if may_have_to_park() {
+            return child::waitid(kind, id, info, options) as c_int;
+        }
+        syscall!(SYS_waitid, kind, id, info, options, 0) as c_int
+    }
+}

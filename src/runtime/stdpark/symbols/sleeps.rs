@@ -1,0 +1,76 @@
+//! Sleeps and yields.
+
+use std::ffi::{c_int, c_uint};
+use std::ptr;
+
+use libc::{clockid_t, timespec};
+
+use crate::runtime::arch::raw;
+use crate::runtime::arch::syscall::result_of;
+use crate::runtime::stdpark::sleep;
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clock_nanosleep(
+    clock: clockid_t,
+    flags: c_int,
+    request: *const timespec,
+    rest: *mut timespec,
+) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe {
+        if sleep::sleep(clock, flags, request) {
+            return 0;
+        }
+        let args = [clock as usize, flags as usize, request as usize, rest as usize, 0, 0];
+        // It returns its error.
+        -raw(libc::SYS_clock_nanosleep, args) as c_int
+    }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nanosleep(request: *const timespec, rest: *mut timespec) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe {
+        if sleep::sleep(libc::CLOCK_MONOTONIC, 0, request) {
+            return 0;
+        }
+        result_of(raw(libc::SYS_nanosleep, [request as usize, rest as usize, 0, 0, 0, 0])) as c_int
+    }
+}
+
+/// # Safety
+/// None is needed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn usleep(us: c_uint) -> c_int {
+    let time = timespec { tv_sec: i64::from(us / 1_000_000), tv_nsec: i64::from(us % 1_000_000) * 1000 };
+    // SAFETY: a time of ours, and no place for the rest.
+    unsafe { nanosleep(&time, ptr::null_mut()) }
+}
+
+/// # Safety
+/// None is needed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
+    let mut time = timespec { tv_sec: i64::from(seconds), tv_nsec: 0 };
+    // SAFETY: a time of ours, which also takes the rest.
+    match unsafe { nanosleep(&time, &mut time) } {
+        0 => 0,
+        // Rounded, as the C library's.
+        _ => time.tv_sec as c_uint + c_uint::from(time.tv_nsec >= 500_000_000),
+    }
+}
+
+/// # Safety
+/// None is needed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_yield() -> c_int {
+    if sleep::yield_now() {
+        return 0;
+    }
+    // SAFETY: no arguments.
+    result_of(unsafe { raw(libc::SYS_sched_yield, [0; 6]) }) as c_int
+}

@@ -1,0 +1,116 @@
+//! What tests of waits for descriptors share. A thread is the measure: it does in the kernel what a
+//! goroutine does here.
+
+use std::fmt::Debug;
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::thread;
+use std::time::Duration;
+
+use gosched::metrics::{self, Value};
+use gosched::{blocking, gomaxprocs, park_std_waits, run};
+
+use crate::harness::goroutines::{dump_with_detached, go_until_it_waits, wait_until};
+
+/// Runs `main`, in which std's waits park.
+pub fn live(main: impl FnOnce() + Send) {
+    park_std_waits().unwrap();
+    run(main);
+}
+
+/// How often goroutines have parked at descriptors.
+pub fn parks() -> u64 {
+    match metrics::read("/gosched/std/descriptors:waits") {
+        Some(Value::Uint64(count)) => count,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// How many threads there are.
+pub fn threads() -> usize {
+    fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+/// The most threads that there are where waits take none.
+pub fn few_threads() -> usize {
+    gomaxprocs() + 10
+}
+
+/// Waits until `n` goroutines wait for this reason.
+pub fn until_they_wait(n: usize, reason: &str) {
+    let reason = format!("[{reason}");
+    wait_until(|| dump_with_detached().matches(&reason).count() >= n);
+}
+
+/// Where code runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    Thread,
+    Goroutine,
+}
+
+/// What runs there, and its end.
+pub type Started<T> = Box<dyn FnOnce() -> T>;
+
+impl On {
+    /// Starts `f`, and goes on when it waits, as far as that can be known of a thread.
+    pub fn start<T: Send + 'static>(self, f: impl FnOnce() -> T + Send + 'static) -> Started<T> {
+        match self {
+            On::Goroutine => {
+                let handle = go_until_it_waits(f);
+                Box::new(|| handle.join().unwrap())
+            }
+            On::Thread => {
+                let handle = thread::spawn(f);
+                blocking(|| thread::sleep(Duration::from_millis(20)));
+                Box::new(|| blocking(|| handle.join()).unwrap())
+            }
+        }
+    }
+}
+
+/// Fails unless `f` returns the same, this, where it starts its code on threads and on goroutines;
+/// and unless goroutines have parked meanwhile.
+#[track_caller]
+pub fn same_on_both<T: PartialEq + Debug>(expected: T, f: impl Fn(On) -> T) {
+    assert_eq!(f(On::Thread), expected, "on threads");
+    let before = parks();
+    assert_eq!(f(On::Goroutine), expected, "on goroutines");
+    assert!(parks() > before, "nobody has parked");
+}
+
+/// What a call has returned, or the number of its error.
+pub fn result(ret: isize) -> Result<usize, i32> {
+    usize::try_from(ret).map_err(|_| io::Error::last_os_error().raw_os_error().unwrap())
+}
+
+pub fn recv(socket: &impl AsRawFd, len: usize, flags: i32) -> Result<usize, i32> {
+    let mut buf = vec![0_u8; len];
+    // SAFETY: the kernel writes to the buffer.
+    result(unsafe { libc::recv(socket.as_raw_fd(), buf.as_mut_ptr().cast(), len, flags) })
+}
+
+pub fn send(socket: &impl AsRawFd, len: usize, flags: i32) -> Result<usize, i32> {
+    let bytes = vec![b'x'; len];
+    // SAFETY: the kernel reads the bytes.
+    result(unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), len, flags) })
+}
+
+pub fn read(fd: RawFd, len: usize) -> Result<usize, i32> {
+    let mut buf = vec![0_u8; len];
+    // SAFETY: the kernel writes to the buffer.
+    result(unsafe { libc::read(fd, buf.as_mut_ptr().cast(), len) })
+}
+
+pub fn write(fd: RawFd, len: usize) -> Result<usize, i32> {
+    let bytes = vec![b'x'; len];
+    // SAFETY: the kernel reads the bytes.
+    result(unsafe { libc::write(fd, bytes.as_ptr().cast(), len) })
+}
+
+/// Whether the description is in non-blocking mode.
+pub fn is_nonblocking(file: &impl AsRawFd) -> bool {
+    // SAFETY: no memory is passed.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) & libc::O_NONBLOCK != 0 }
+}

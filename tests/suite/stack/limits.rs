@@ -7,7 +7,6 @@ use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use gosched::chan::bounded;
@@ -164,7 +163,7 @@ fn fewer_threads_than_wanted(test: Test) {
                         start.wait();
                         // Holds up its thread, so each of them wants one; not at once if the thread that looks
                         // for work finds no processor.
-                        thread::sleep(Duration::from_millis(40));
+                        sleep_with_thread(Duration::from_millis(40));
                     });
                 }
                 // Enough for a signal stack, not for a thread.

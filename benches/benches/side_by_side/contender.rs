@@ -53,6 +53,7 @@ pub fn contenders(go: Option<&Go>) -> Vec<Contender> {
         Contender::new("ours", OURS, ""),
         Contender { settings: lean, ..Contender::new("ours, lean", OURS, "") },
         Contender::new("ours, raw", OURS, "raw_"),
+        Contender::new("ours, std", OURS, "std_"),
     ];
     all.extend(go.map(|go| Contender::new("go", go.program(), "")));
     all.push(Contender::new("tokio", env!("CARGO_BIN_EXE_tokio"), ""));

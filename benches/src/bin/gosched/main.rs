@@ -1,4 +1,5 @@
-//! gosched: the workloads on its safe API, and the `raw_` ones on its raw layer.
+//! gosched: the workloads on its safe API, the `raw_` ones on its raw layer, and the `std_` ones on
+//! std's channels and sockets.
 
 mod beside;
 mod echo;
@@ -9,6 +10,7 @@ mod monitor;
 mod parked;
 mod raw;
 mod safe;
+mod std_waits;
 mod wakes;
 mod workloads;
 
@@ -45,5 +47,6 @@ fn main() {
         library::run(&args);
         parked::run(&args);
         wakes::run(&args);
+        std_waits::run(&args);
     });
 }

@@ -137,6 +137,7 @@ pub(super) fn before_close(fd: RawFd) {
     }
     let Some(entry) = entry_of(fd) else { return };
     entry.kind.store(0, Ordering::Relaxed);
+    entry.accepting.store(0, Ordering::Relaxed);
     wake(entry, |woken| {
         entry.end_all(CLOSED, woken);
         // Otherwise the registration would live as long as the description, which another process

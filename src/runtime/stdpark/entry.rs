@@ -8,7 +8,7 @@
 //! takes its nodes off all lists before it goes on.
 
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicU8};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8};
 use std::{io, ptr};
 
 use libc::{EPOLLERR, EPOLLHUP};
@@ -38,8 +38,8 @@ pub(super) struct Entry {
     pub(super) registered: Cell<bool>,
     /// Whether a `PollDesc` has the number. Written with the lock held.
     pub(super) owned: AtomicBool,
-    /// Whether a goroutine is about to accept a connection: see `socket.rs`.
-    pub(super) accepting: AtomicBool,
+    /// Since when a goroutine is about to accept a connection, 0 if none is: see `socket.rs`.
+    pub(super) accepting: AtomicI64,
     /// What sort of description the number has: see `operation.rs`.
     pub(super) kind: AtomicU8,
     /// How many nodes there are; read without the lock.

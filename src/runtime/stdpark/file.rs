@@ -58,7 +58,7 @@ pub(super) unsafe fn readv(fd: RawFd, first: *const iovec, n: c_int) -> isize {
     let plain = || unsafe { raw(libc::SYS_readv, [fd as usize, first as usize, n as usize, 0, 0, 0]) };
     // SAFETY: as the caller says.
     result_of(match unsafe { buffers_of(first, n) } {
-        Some(buffers) => read_into(fd, buffers, plain),
+        Some(buffers) => read_into(fd, buffers, &plain),
         None => plain(),
     })
 }
@@ -72,11 +72,15 @@ pub(super) unsafe fn readv(fd: RawFd, first: *const iovec, n: c_int) -> isize {
 pub(super) unsafe fn read(fd: RawFd, buf: *mut c_void, len: usize) -> isize {
     // SAFETY: as the caller says.
     let plain = || unsafe { raw(libc::SYS_read, [fd as usize, buf as usize, len, 0, 0, 0]) };
-    result_of(if len == 0 { plain() } else { read_into(fd, &[iovec { iov_base: buf, iov_len: len }], plain) })
+    result_of(if len == 0 {
+        plain()
+    } else {
+        read_into(fd, &[iovec { iov_base: buf, iov_len: len }], &plain)
+    })
 }
 
 /// Reads into the buffers, which a call of the program's has; `plain` is that call.
-fn read_into(fd: RawFd, buffers: &[iovec], plain: impl Fn() -> isize) -> isize {
+fn read_into(fd: RawFd, buffers: &[iovec], plain: &dyn Fn() -> isize) -> isize {
     let Some((mut operation, kind)) = Operation::on_any(fd, What::Read) else { return plain() };
     match kind {
         Kind::Socket => {
@@ -86,7 +90,7 @@ fn read_into(fd: RawFd, buffers: &[iovec], plain: impl Fn() -> isize) -> isize {
                 // SAFETY: the kernel writes to the buffers, as the program has it.
                 unsafe { raw(libc::SYS_recvmsg, args) }
             };
-            match operation.once(receive, &plain) {
+            match operation.once(&receive, plain) {
                 ENOTSOCK => {
                     operation.set_kind(Kind::Unknown);
                     read_into(fd, buffers, plain)
@@ -97,7 +101,7 @@ fn read_into(fd: RawFd, buffers: &[iovec], plain: impl Fn() -> isize) -> isize {
         Kind::Stream => {
             // SAFETY: as above.
             let read = || unsafe { raw(libc::SYS_preadv2, at_its_place(fd, buffers)) };
-            match operation.once(read, &plain) {
+            match operation.once(&read, plain) {
                 ret if has_no_nowait(ret) => {
                     operation.set_kind(Kind::PolledFirst);
                     operation.polled_first(plain)
@@ -123,7 +127,7 @@ pub(super) unsafe fn writev(fd: RawFd, first: *const iovec, n: c_int) -> isize {
     // SAFETY: as the caller says.
     result_of(match unsafe { buffers_of(first, n) } {
         Some(buffers) => {
-            write_from(fd, buffers, |done| with_rest(buffers, done, |rest| plain(rest.as_ptr(), rest.len())))
+            write_from(fd, buffers, &|done| with_rest(buffers, done, |rest| plain(rest.as_ptr(), rest.len())))
         }
         None => plain(first, n as usize),
     })
@@ -142,11 +146,11 @@ pub(super) unsafe fn write(fd: RawFd, buf: *const c_void, len: usize) -> isize {
         unsafe { raw(libc::SYS_write, [fd as usize, buf, len - done, 0, 0, 0]) }
     };
     let buffers = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
-    result_of(if len == 0 { plain(0) } else { write_from(fd, &buffers, plain) })
+    result_of(if len == 0 { plain(0) } else { write_from(fd, &buffers, &plain) })
 }
 
 /// Writes the buffers, which a call of the program's has; `plain` is what is left of that call.
-fn write_from(fd: RawFd, buffers: &[iovec], plain: impl Fn(usize) -> isize) -> isize {
+fn write_from(fd: RawFd, buffers: &[iovec], plain: &dyn Fn(usize) -> isize) -> isize {
     let Some((mut operation, kind)) = Operation::on_any(fd, What::Write) else { return plain(0) };
     let len = total(buffers);
     match kind {
@@ -163,7 +167,7 @@ fn write_from(fd: RawFd, buffers: &[iovec], plain: impl Fn(usize) -> isize) -> i
                     }
                 })
             };
-            match operation.until_all(len, send, &plain) {
+            match operation.until_all(len, &send, plain) {
                 ENOTSOCK => {
                     operation.set_kind(Kind::Unknown);
                     write_from(fd, buffers, plain)
@@ -178,15 +182,15 @@ fn write_from(fd: RawFd, buffers: &[iovec], plain: impl Fn(usize) -> isize) -> i
                     unsafe { raw(libc::SYS_pwritev2, at_its_place(fd, rest)) }
                 })
             };
-            match operation.until_all(len, write, &plain) {
+            match operation.until_all(len, &write, plain) {
                 ret if has_no_nowait(ret) => {
                     operation.set_kind(Kind::PolledFirst);
-                    operation.polled_first(|| plain(0))
+                    operation.polled_first(&|| plain(0))
                 }
                 ret => ret,
             }
         }
         // What is ready takes a page, as a rule. A write of more may block its thread.
-        _ => operation.polled_first(|| plain(0)),
+        _ => operation.polled_first(&|| plain(0)),
     }
 }

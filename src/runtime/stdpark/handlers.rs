@@ -48,6 +48,7 @@ pub(super) fn note_handlers(any: bool) {
 ///
 /// # Safety
 /// As the C library's.
+#[inline(never)]
 pub(super) unsafe fn signal(
     sig: c_int,
     handler: libc::sighandler_t,

@@ -214,12 +214,8 @@ impl Operation {
     }
 
     /// Calls `attempt`, which doesn't block, until the descriptor was ready for it; `plain` is the
-    /// call as the program has made it.
-    pub(super) fn once(
-        &mut self,
-        mut attempt: impl FnMut() -> isize,
-        plain: impl FnOnce() -> isize,
-    ) -> isize {
+    /// call as the program has made it. (No generics: there would be many copies of this.)
+    pub(super) fn once(&mut self, attempt: &dyn Fn() -> isize, plain: &dyn Fn() -> isize) -> isize {
         loop {
             let ret = attempt();
             if ret != EAGAIN {
@@ -238,8 +234,8 @@ impl Operation {
     pub(super) fn until_all(
         &mut self,
         len: usize,
-        mut attempt: impl FnMut(usize) -> isize,
-        plain: impl FnOnce(usize) -> isize,
+        attempt: &dyn Fn(usize) -> isize,
+        plain: &dyn Fn(usize) -> isize,
     ) -> isize {
         let mut done = 0;
         let or_done = |ret: isize, done: usize| if ret < 0 && done > 0 { done as isize } else { ret };
@@ -266,7 +262,7 @@ impl Operation {
     }
 
     /// Polls, and calls `f`, which may block, when the descriptor is ready.
-    pub(super) fn polled_first(&mut self, f: impl FnOnce() -> isize) -> isize {
+    pub(super) fn polled_first(&mut self, f: &dyn Fn() -> isize) -> isize {
         while !self.is_ready() {
             match self.wait() {
                 Next::Again => {}

@@ -63,9 +63,9 @@ impl Patience {
 /// where they don't wait. They are tried again.
 fn poll_until(
     patience: Patience,
-    attempt: impl Fn() -> isize,
-    wait: impl Fn(&'static G, Option<i64>) -> Waited,
-    plain: impl FnOnce() -> isize,
+    attempt: &dyn Fn() -> isize,
+    wait: &dyn Fn(&'static G, Option<i64>) -> Waited,
+    plain: &dyn Fn() -> isize,
 ) -> isize {
     let ns = match patience {
         Patience::Forever => None,
@@ -134,7 +134,7 @@ pub(super) unsafe fn poll(fds: *mut pollfd, n: nfds_t, ms: c_int) -> isize {
     // SAFETY: as the caller says.
     let plain = || unsafe { kernel_poll(fds, n, time_of_milliseconds(ms), ptr::null()) };
     // SAFETY: as the caller says.
-    result_of(unsafe { poll_for(Patience::of_milliseconds(ms), fds, n, plain) })
+    result_of(unsafe { poll_for(Patience::of_milliseconds(ms), fds, n, &plain) })
 }
 
 /// `ppoll`.
@@ -157,12 +157,12 @@ pub(super) unsafe fn ppoll(
         return result_of(plain());
     }
     // SAFETY: as the caller says.
-    result_of(unsafe { poll_for(Patience::of_time(limit), fds, n, plain) })
+    result_of(unsafe { poll_for(Patience::of_time(limit), fds, n, &plain) })
 }
 
 /// # Safety
 /// As `poll`.
-unsafe fn poll_for(patience: Patience, fds: *mut pollfd, n: nfds_t, plain: impl FnOnce() -> isize) -> isize {
+unsafe fn poll_for(patience: Patience, fds: *mut pollfd, n: nfds_t, plain: &dyn Fn() -> isize) -> isize {
     if n == 0
         && let Patience::For(ns @ 1..) = patience
         && may_park().is_some()
@@ -183,7 +183,7 @@ unsafe fn poll_for(patience: Patience, fds: *mut pollfd, n: nfds_t, plain: impl 
             _ => wait_for_any(gp, fds, WaitReason::StdPoll, until),
         }
     };
-    poll_until(patience, attempt, wait, plain)
+    poll_until(patience, &attempt, &wait, plain)
 }
 
 /// The sets of a `select`, which the kernel changes.
@@ -211,6 +211,7 @@ impl Sets {
     ///
     /// # Safety
     /// There are the sets.
+    #[inline(never)]
     unsafe fn copies(self) -> [Option<fd_set>; 3] {
         // SAFETY: null, or a set, as the caller says.
         [self.read, self.write, self.except].map(|set| unsafe { set.as_ref() }.copied())
@@ -220,6 +221,7 @@ impl Sets {
     ///
     /// # Safety
     /// There are the sets.
+    #[inline(never)]
     unsafe fn restore(self, copies: &[Option<fd_set>; 3]) {
         for (set, copy) in [self.read, self.write, self.except].into_iter().zip(copies) {
             if let Some(copy) = copy {
@@ -231,17 +233,22 @@ impl Sets {
 }
 
 /// What is in the sets, as `poll` has it.
+#[inline(never)]
 fn descriptors_of(n: c_int, sets: &[Option<fd_set>; 3]) -> Vec<pollfd> {
-    let events = [libc::POLLIN, libc::POLLOUT, libc::POLLPRI];
-    let one = |fd: RawFd| {
-        // SAFETY: a set, and a number below the 1,024 that it has.
-        let is_set =
-            |set: &Option<fd_set>| set.as_ref().is_some_and(|set| unsafe { libc::FD_ISSET(fd, set) });
-        let events =
-            sets.iter().zip(events).filter(|(set, _)| is_set(set)).fold(0, |all, (_, event)| all | event);
-        (events != 0).then_some(pollfd { fd, events, revents: 0 })
-    };
-    (0..n).filter_map(one).collect()
+    let mut fds = Vec::new();
+    for fd in 0..n {
+        let mut events = 0;
+        for (set, event) in sets.iter().zip([libc::POLLIN, libc::POLLOUT, libc::POLLPRI]) {
+            // SAFETY: a set, and a number below the 1,024 that it has.
+            if set.as_ref().is_some_and(|set| unsafe { libc::FD_ISSET(fd, set) }) {
+                events |= event;
+            }
+        }
+        if events != 0 {
+            fds.push(pollfd { fd, events, revents: 0 });
+        }
+    }
+    fds
 }
 
 /// `pselect`. `limit` is the caller's own copy, as the kernel changes it.
@@ -264,7 +271,7 @@ pub(super) unsafe fn pselect(n: c_int, sets: Sets, limit: *mut timespec, mask: *
     let fds = descriptors_of(n, &asked);
     if fds.is_empty() {
         // SAFETY: no descriptors are passed.
-        return unsafe { poll_for(patience, ptr::null_mut(), 0, plain) };
+        return unsafe { poll_for(patience, ptr::null_mut(), 0, &plain) };
     }
     let attempt = || {
         let mut no_time = NO_TIME;
@@ -282,7 +289,7 @@ pub(super) unsafe fn pselect(n: c_int, sets: Sets, limit: *mut timespec, mask: *
             sets.kernel_select(n, limit, mask)
         }
     };
-    poll_until(patience, attempt, wait, plain)
+    poll_until(patience, &attempt, &wait, &plain)
 }
 
 /// `select`, which says in `limit` how long is left.
@@ -333,5 +340,5 @@ pub(super) unsafe fn epoll_pwait(
         return result_of(call(ms));
     }
     let wait = |gp, until| wait_for_one(gp, fd, libc::POLLIN, true, WaitReason::StdPoll, until);
-    result_of(poll_until(Patience::of_milliseconds(ms), || call(0), wait, || call(ms)))
+    result_of(poll_until(Patience::of_milliseconds(ms), &|| call(0), &wait, &|| call(ms)))
 }

@@ -9,6 +9,7 @@ use libc::{iovec, mmsghdr, msghdr, sockaddr, socklen_t};
 
 use crate::runtime::arch::raw;
 use crate::runtime::arch::syscall::{result_of, syscall};
+use crate::runtime::base::os::nanotime;
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::stdpark::descriptors::is_ready;
 use crate::runtime::stdpark::iovecs::{MOST, total, with_rest};
@@ -44,13 +45,13 @@ pub(super) unsafe fn recvfrom(
     result_of(match operation(fd, What::Read, flags & RECEIVES_AT_ONCE != 0) {
         None => call(0, flags),
         Some(mut operation) if flags & libc::MSG_WAITALL == 0 || socket_type(fd) != libc::SOCK_STREAM => {
-            operation.once(|| call(0, flags | libc::MSG_DONTWAIT), || call(0, flags))
+            operation.once(&|| call(0, flags | libc::MSG_DONTWAIT), &|| call(0, flags))
         }
         // What was looked at is still there: it can't be received in parts.
         Some(_) if flags & libc::MSG_PEEK != 0 => call(0, flags),
         Some(mut operation) => {
             let part = flags & !libc::MSG_WAITALL | libc::MSG_DONTWAIT;
-            operation.until_all(len, |done| call(done, part), |done| call(done, flags))
+            operation.until_all(len, &|done| call(done, part), &|done| call(done, flags))
         }
     })
 }
@@ -74,7 +75,7 @@ pub(super) unsafe fn recvmsg(fd: RawFd, msg: *mut msghdr, flags: c_int) -> isize
     let at_once = flags & (RECEIVES_AT_ONCE | libc::MSG_WAITALL) != 0;
     result_of(match operation(fd, What::Read, at_once) {
         None => call(flags),
-        Some(mut operation) => operation.once(|| call(flags | libc::MSG_DONTWAIT), || call(flags)),
+        Some(mut operation) => operation.once(&|| call(flags | libc::MSG_DONTWAIT), &|| call(flags)),
     })
 }
 
@@ -100,12 +101,12 @@ pub(super) unsafe fn recvmmsg(
     result_of(match operation(fd, What::Read, at_once) {
         None => call(0, flags),
         Some(mut operation) if flags & libc::MSG_WAITFORONE != 0 => {
-            operation.once(|| call(0, flags | libc::MSG_DONTWAIT), || call(0, flags))
+            operation.once(&|| call(0, flags | libc::MSG_DONTWAIT), &|| call(0, flags))
         }
         // It waits until there are as many messages as there is room for.
         Some(mut operation) => {
             let attempt = |done| call(done, flags | libc::MSG_DONTWAIT);
-            operation.until_all(n as usize, attempt, |done| call(done, flags))
+            operation.until_all(n as usize, &attempt, &|done| call(done, flags))
         }
     })
 }
@@ -139,7 +140,7 @@ pub(super) unsafe fn sendto(
     result_of(match operation(fd, What::Write, flags & libc::MSG_DONTWAIT != 0) {
         None => call(0, flags),
         Some(mut operation) => {
-            operation.until_all(len, |done| call(done, of_part(flags, done)), |done| call(done, flags))
+            operation.until_all(len, &|done| call(done, of_part(flags, done)), &|done| call(done, flags))
         }
     })
 }
@@ -189,7 +190,7 @@ unsafe fn send_message(fd: RawFd, msg: *const msghdr, flags: c_int, sent: usize)
     };
     let left = total(buffers) - sent;
     let ret =
-        operation.until_all(left, |done| call(done, of_part(flags, sent + done)), |done| call(done, flags));
+        operation.until_all(left, &|done| call(done, of_part(flags, sent + done)), &|done| call(done, flags));
     if sent == 0 { ret } else { sent as isize + ret.max(0) }
 }
 
@@ -232,7 +233,7 @@ pub(super) unsafe fn sendmmsg(fd: RawFd, msgs: *mut mmsghdr, n: u32, flags: c_in
         }
         ret
     };
-    result_of(operation.until_all(n as usize, attempt, |done| call(done, flags)))
+    result_of(operation.until_all(n as usize, &attempt, &|done| call(done, flags)))
 }
 
 /// Sends what is left of a message.
@@ -250,10 +251,13 @@ unsafe fn send_rest(fd: RawFd, msg: *mut mmsghdr, flags: c_int) {
     }
 }
 
+/// How long others leave a goroutine between its poll and its accept, in nanoseconds.
+const TURN: i64 = 1_000_000;
+
 /// `accept4`, and `accept`. There is no way to have one call not wait, so the socket is polled
-/// first; one goroutine at a time is between the poll and the call, and the others wait as if there
+/// first. One goroutine at a time is between the poll and the call, and the others wait as if there
 /// were no connection. If another process takes the connection in between, the call blocks its
-/// thread.
+/// thread, and the others go on after a while.
 ///
 /// # Safety
 /// As the C library's.
@@ -271,15 +275,18 @@ pub(super) unsafe fn accept4(
     let Some(mut operation) = Operation::on_socket(fd, What::Accept) else { return result_of(plain()) };
     let turn = &operation.entry().accepting;
     let attempt = || {
+        let (since, begun) = (turn.load(Ordering::Relaxed), nanotime());
+        let is_free = since == 0 || begun - since > TURN;
         // Acquire and release: the poll comes after another's accept.
-        if turn.swap(true, Ordering::Acquire) {
+        if !is_free || turn.compare_exchange(since, begun, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return if is_nonblocking(fd) { plain() } else { EAGAIN };
         }
         let ret = if is_ready(fd, libc::POLLIN) { plain() } else { EAGAIN };
-        turn.store(false, Ordering::Release);
+        // Unless another has it by now.
+        let _ = turn.compare_exchange(begun, 0, Ordering::Release, Ordering::Relaxed);
         ret
     };
-    result_of(operation.once(attempt, plain))
+    result_of(operation.once(&attempt, &plain))
 }
 
 /// `connect`. There is no way to have one call not wait, so the socket doesn't block for a moment.

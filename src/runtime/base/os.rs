@@ -260,14 +260,20 @@ pub(in crate::runtime) fn clock_time(clock: libc::clockid_t) -> Option<i64> {
 }
 
 /// Which of `events`, and of the errors that `poll` always reports, are true of the descriptor now.
+/// `POLLNVAL` if the kernel doesn't tell: a sandbox refuses the call.
 pub(in crate::runtime) fn poll_now(fd: RawFd, events: c_short) -> c_short {
     let mut fds = libc::pollfd { fd, events, revents: 0 };
     let mut no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel reads and writes one pollfd and one timespec, and gets no mask.
-    let mut poll = || unsafe { syscall!(SYS_ppoll, &raw mut fds, 1, &raw mut no_time, 0, 0) };
-    // A signal that comes at that moment ends it, though it doesn't wait.
-    while poll() < 0 && io::Error::last_os_error().kind() == ErrorKind::Interrupted {}
-    fds.revents
+    loop {
+        // SAFETY: the kernel reads and writes one pollfd and one timespec, and gets no mask.
+        if unsafe { syscall!(SYS_ppoll, &raw mut fds, 1, &raw mut no_time, 0, 0) } >= 0 {
+            return fds.revents;
+        }
+        // A signal that comes at that moment ends it, though it doesn't wait.
+        if io::Error::last_os_error().kind() != ErrorKind::Interrupted {
+            return libc::POLLNVAL;
+        }
+    }
 }
 
 /// Sends a signal to the thread of an M, and says whether it is sent. It isn't if there is no thread any more, or its

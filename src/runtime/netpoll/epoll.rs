@@ -142,21 +142,22 @@ pub(in crate::runtime) fn netpollclose(fd: RawFd) {
 }
 
 /// Has the kernel report, once, when `fd` is ready for one of `events` or has an error.
-/// `registered` says whether the number was registered so before, as far as the caller knows. It
-/// may belong to another description by now, and the kernel knows. There is an epoll instance.
+/// `registered` says whether the number was registered so before, as far as the caller knows.
+/// Returns whether it was: if not, the number is another description's by now. There is an epoll
+/// instance.
 ///
 /// # Errors
 /// The kernel's: `EPERM` if the descriptor can't be polled, `EEXIST` if a `PollDesc` has it.
 #[cfg(feature = "std")]
-pub(in crate::runtime) fn arm_marked(fd: RawFd, events: u32, registered: bool) -> io::Result<()> {
+pub(in crate::runtime) fn arm_marked(fd: RawFd, events: u32, registered: bool) -> io::Result<bool> {
     let ctl = |op| epoll_ctl(epfd(), op, fd, events as libc::c_int | EPOLLONESHOT, marked::data_of(fd));
     if registered {
         match ctl(libc::EPOLL_CTL_MOD) {
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
-            result => return result,
+            result => return result.map(|()| true),
         }
     }
-    ctl(libc::EPOLL_CTL_ADD)
+    ctl(libc::EPOLL_CTL_ADD).map(|()| false)
 }
 
 /// Ends what [`arm_marked`] has begun.

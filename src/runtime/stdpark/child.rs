@@ -19,9 +19,11 @@ use crate::runtime::stdpark::descriptors::{Waited, after_close, before_close, wa
 use crate::runtime::stdpark::gate::may_park;
 use crate::runtime::stdpark::operation::is_nonblocking;
 
-/// The goroutine, if it may wait. In an exploration a child blocks its thread.
+/// The goroutine, if it may wait. In an exploration a child blocks its thread. So does it on a
+/// goroutine that has a thread to itself, as one that traces the child has: its wait ends also when
+/// the child stops.
 fn may_wait() -> Option<&'static G> {
-    may_park().filter(|gp| !(exploring() && is_explored(gp)))
+    may_park().filter(|gp| gp.lockedm.get().is_none() && !(exploring() && is_explored(gp)))
 }
 
 /// Waits until the process of a pidfd has ended; says whether it could.

@@ -13,11 +13,14 @@
 //! (Edge-triggered ones would save the system call, and a wait on a number that was used again
 //! would hang for ever.)
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::os::fd::RawFd;
 use std::{io, ptr};
 
-use libc::{EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP, pollfd};
+use libc::{
+    EPOLLIN, EPOLLMSG, EPOLLOUT, EPOLLPRI, EPOLLRDBAND, EPOLLRDHUP, EPOLLRDNORM, EPOLLWRBAND, EPOLLWRNORM,
+    pollfd,
+};
 
 use crate::runtime::arch::syscall::syscall;
 use crate::runtime::base::os::poll_now;
@@ -30,7 +33,7 @@ use crate::runtime::netpoll::{netpoll_adjust_waiters, netpoll_generic_init};
 use crate::runtime::sched::park::gopark;
 use crate::runtime::sched::ready::goready;
 use crate::runtime::stdpark::entry::{
-    CLOSED, Entry, Found, Node, READY, TIMED_OUT, WAITS, Wait, Woken, wake,
+    CLOSED, Description, Entry, Found, Node, READY, TIMED_OUT, WAITS, Wait, Woken, wake,
 };
 use crate::runtime::stdpark::gate::may_ready;
 use crate::runtime::time::limit::{Limit, with_limit};
@@ -108,9 +111,13 @@ fn event(to_run: &GQueue, fd: RawFd, events: u32) -> i32 {
     let mut woken = Woken { to_run, n: 0 };
     entry.lock();
     entry.report(events, &mut woken);
-    // What can't be armed any more isn't waited for: its callers try again.
-    if !entry.first.get().is_null() && entry.arm(fd).is_err() {
-        entry.end_all(READY, &mut woken);
+    if !entry.first.get().is_null() {
+        match entry.arm(fd) {
+            Ok(Description::Same) => {}
+            Ok(Description::Another) => entry.end_all(CLOSED, &mut woken),
+            // What can't be armed any more isn't waited for: its callers try again.
+            Err(_) => entry.end_all(READY, &mut woken),
+        }
     }
     entry.unlock();
     -woken.n
@@ -205,9 +212,12 @@ pub(super) fn wait_for_any(gp: &'static G, fds: &[pollfd], reason: WaitReason, u
     wait_at(&wait, &nodes, reason, until)
 }
 
-/// `poll`'s events as epoll has them: the same bits, less those that are always reported.
+/// `poll`'s events as epoll has them: the same bits, less those that are always reported, and those
+/// that mean something else.
 fn epoll_events(events: libc::c_short) -> u32 {
-    events as u32 & (EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP) as u32
+    const NORMAL: c_int = EPOLLIN | EPOLLRDNORM | EPOLLOUT | EPOLLWRNORM;
+    const OTHERS: c_int = EPOLLPRI | EPOLLRDBAND | EPOLLWRBAND | EPOLLMSG | EPOLLRDHUP;
+    events as u32 & (NORMAL | OTHERS) as u32
 }
 
 fn wait_at(wait: &Wait, nodes: &[Node], reason: WaitReason, until: Option<i64>) -> Waited {

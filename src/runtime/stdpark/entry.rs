@@ -126,20 +126,26 @@ impl Node {
     /// it is as ready as it was when the kernel was asked, and stays so.
     pub(super) fn queue(&self) -> Result<(), CannotWait> {
         let entry = self.entry;
-        entry.lock();
-        let armed = !entry.owned.load(Ordering::Relaxed) && {
+        let mut armed = false;
+        wake(entry, |woken| {
+            if entry.owned.load(Ordering::Relaxed) {
+                return;
+            }
             entry.push(self);
             // With after_close: either that sees this node, or the kernel finds the number closed.
             fence(Ordering::SeqCst);
             match entry.arm(self.fd) {
-                Ok(()) => true,
+                Ok(Description::Same) => armed = true,
+                Ok(Description::Another) => {
+                    entry.end_others(self, woken);
+                    armed = true;
+                }
                 Err(error) => {
                     entry.remove(self);
-                    !self.exclusive && error.raw_os_error() == Some(libc::EPERM)
+                    armed = !self.exclusive && error.raw_os_error() == Some(libc::EPERM);
                 }
             }
-        };
-        entry.unlock();
+        });
         if armed { Ok(()) } else { Err(CannotWait) }
     }
 
@@ -155,6 +161,13 @@ impl Node {
 
 /// The kernel can't wait for a descriptor: a regular file, say.
 pub(super) struct CannotWait;
+
+/// Which description a number has.
+pub(super) enum Description {
+    /// That which it had when it was armed before, as far as can be known.
+    Same,
+    Another,
+}
 
 impl Entry {
     pub(super) fn lock(&self) {
@@ -208,12 +221,14 @@ impl Entry {
     }
 
     /// Has the kernel report, once, what those on the list wait for. The lock is held.
-    pub(super) fn arm(&self, fd: RawFd) -> io::Result<()> {
+    pub(super) fn arm(&self, fd: RawFd) -> io::Result<Description> {
         let mut events = 0;
         self.each(|node| events |= node.events);
-        let armed = arm_marked(fd, events, self.registered.get());
+        let was_registered = self.registered.get();
+        let armed = arm_marked(fd, events, was_registered);
         self.registered.set(armed.is_ok());
-        armed
+        let same = armed? || !was_registered;
+        Ok(if same { Description::Same } else { Description::Another })
     }
 
     /// Takes a node off the list, and ends its wait, unless that has ended before; says whether
@@ -237,6 +252,16 @@ impl Entry {
         });
     }
 
+    /// Ends all waits but this one: they are for a description whose number was closed, unseen, and
+    /// is another's. They would take what is that one's. The lock is held.
+    fn end_others(&self, but: &Node, woken: &mut Woken<'_>) {
+        self.each(|node| {
+            if !ptr::eq(node, but) {
+                self.end(node, CLOSED, woken);
+            }
+        });
+    }
+
     /// Ends the waits for those on the list as `event` says. The lock is held.
     pub(super) fn report(&self, events: u32, woken: &mut Woken<'_>) {
         let mut taken = 0;
@@ -247,8 +272,10 @@ impl Entry {
                 return;
             }
             node.seen.set(seen);
-            if self.end(node, READY, woken) && node.exclusive {
-                taken |= node.events;
+            // The node may be gone when its wait has ended.
+            let takes = if node.exclusive { node.events } else { 0 };
+            if self.end(node, READY, woken) {
+                taken |= takes;
             }
         });
     }

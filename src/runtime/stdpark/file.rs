@@ -8,6 +8,7 @@ use libc::{iovec, msghdr};
 
 use crate::runtime::arch::raw;
 use crate::runtime::arch::syscall::result_of;
+use crate::runtime::stdpark::in_kernel::{hand_on, in_kernel};
 use crate::runtime::stdpark::iovecs::{MOST, total, with_rest};
 use crate::runtime::stdpark::operation::{Kind, Operation, What};
 
@@ -81,8 +82,8 @@ pub(super) unsafe fn read(fd: RawFd, buf: *mut c_void, len: usize) -> isize {
 
 /// Reads into the buffers, which a call of the program's has; `plain` is that call.
 fn read_into(fd: RawFd, buffers: &[iovec], plain: &dyn Fn() -> isize) -> isize {
-    let Some((mut operation, kind)) = Operation::on_any(fd, What::Read) else { return plain() };
-    match kind {
+    let Some(mut operation) = Operation::on(fd, What::Read) else { return plain() };
+    match operation.kind() {
         Kind::Socket => {
             let receive = || {
                 let mut msg = message(buffers);
@@ -109,7 +110,9 @@ fn read_into(fd: RawFd, buffers: &[iovec], plain: &dyn Fn() -> isize) -> isize {
                 ret => ret,
             }
         }
-        _ => operation.polled_first(plain),
+        Kind::File => hand_on(plain),
+        Kind::Fifo => in_kernel(plain),
+        Kind::Unknown | Kind::PolledFirst => operation.polled_first(plain),
     }
 }
 
@@ -151,9 +154,9 @@ pub(super) unsafe fn write(fd: RawFd, buf: *const c_void, len: usize) -> isize {
 
 /// Writes the buffers, which a call of the program's has; `plain` is what is left of that call.
 fn write_from(fd: RawFd, buffers: &[iovec], plain: &dyn Fn(usize) -> isize) -> isize {
-    let Some((mut operation, kind)) = Operation::on_any(fd, What::Write) else { return plain(0) };
+    let Some(mut operation) = Operation::on(fd, What::Write) else { return plain(0) };
     let len = total(buffers);
-    match kind {
+    match operation.kind() {
         Kind::Socket => {
             let send = |done: usize| {
                 with_rest(buffers, done, |rest| {
@@ -190,7 +193,9 @@ fn write_from(fd: RawFd, buffers: &[iovec], plain: &dyn Fn(usize) -> isize) -> i
                 ret => ret,
             }
         }
+        Kind::File => hand_on(&|| plain(0)),
+        Kind::Fifo => in_kernel(&|| plain(0)),
         // What is ready takes a page, as a rule. A write of more may block its thread.
-        _ => operation.polled_first(&|| plain(0)),
+        Kind::Unknown | Kind::PolledFirst => operation.polled_first(&|| plain(0)),
     }
 }

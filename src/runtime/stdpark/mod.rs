@@ -39,6 +39,7 @@
 //! | `iovecs.rs` | the buffers of vectored calls |
 //! | `polling.rs` | poll, select, and waits for epoll instances |
 //! | `child.rs` | waits for children |
+//! | `in_kernel.rs` | calls that may block their thread |
 //! | `handlers.rs` | `sigaction` and `signal`: handlers run on the signal stack |
 
 mod child;
@@ -48,6 +49,7 @@ mod file;
 mod futex;
 mod gate;
 mod handlers;
+mod in_kernel;
 mod iovecs;
 pub(super) mod later;
 pub(super) mod live;

@@ -7,10 +7,13 @@
 //! first wait, for what the program has set: `O_NONBLOCK`, and a socket's own timeout.
 
 use std::ffi::{c_int, c_short};
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 
-use crate::runtime::arch::syscall::{syscall, syscall_words};
+use libc::{EPOLLERR, EPOLLHUP, EPOLLRDHUP};
+
+use crate::runtime::arch::syscall::syscall;
 use crate::runtime::base::fatal::misuse;
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::{G, WaitReason};
@@ -20,6 +23,8 @@ use crate::runtime::mem::morestack_check::stop_if_asked;
 use crate::runtime::stdpark::descriptors::{Waited, entry_for_call, is_ready, wait_for_one};
 use crate::runtime::stdpark::entry::Entry;
 use crate::runtime::stdpark::gate::may_park;
+use crate::runtime::stdpark::in_kernel::in_kernel;
+use crate::runtime::stdpark::sleep::sleep_for;
 
 /// What the kernel returns: an error is a negative number.
 pub(super) const EAGAIN: isize = -libc::EAGAIN as isize;
@@ -74,13 +79,15 @@ pub(super) enum Kind {
     Stream,
     /// It doesn't work: the descriptor is polled first. A terminal, say.
     PolledFirst,
+    /// A pipe that has a name. A read doesn't wait for the first writer, and the kernel reports none.
+    Fifo,
     /// It is always ready: a regular file, a directory, a block device.
     File,
 }
 
 impl Kind {
     fn of_number(number: u8) -> Self {
-        [Kind::Socket, Kind::Stream, Kind::PolledFirst, Kind::File]
+        [Kind::Socket, Kind::Stream, Kind::PolledFirst, Kind::Fifo, Kind::File]
             .into_iter()
             .find(|kind| *kind as u8 == number)
             .unwrap_or(Kind::Unknown)
@@ -93,11 +100,11 @@ pub(super) struct Operation {
     fd: RawFd,
     entry: &'static Entry,
     what: What,
-    is_socket: bool,
     /// When the waits end, if they do; none before the first wait.
     until: Option<Option<i64>>,
-    /// The last wait has ended by an error alone.
-    was_error: bool,
+    /// What the last wait has seen, unless something was done since.
+    seen: u32,
+    pace: Pace,
 }
 
 /// What is to be done after a wait.
@@ -111,25 +118,16 @@ pub(super) enum Next {
 }
 
 impl Operation {
-    /// An operation on a socket; none if the caller may not park, or the descriptor is one for a
-    /// plain call.
-    pub(super) fn on_socket(fd: RawFd, what: What) -> Option<Self> {
+    /// An operation; none if the caller may not park, or the descriptor is one for a plain call.
+    pub(super) fn on(fd: RawFd, what: What) -> Option<Self> {
         let gp = may_park()?;
         let entry = entry_for_call(fd)?;
-        // A goroutine that always finds its sockets ready comes to no other check.
+        // A goroutine that always finds its descriptors ready comes to no other check.
         stop_if_asked();
-        Some(Operation { gp, fd, entry, what, is_socket: true, until: None, was_error: false })
+        Some(Operation { gp, fd, entry, what, until: None, seen: 0, pace: Pace::new() })
     }
 
-    /// The same on a descriptor of any sort. None on a file.
-    pub(super) fn on_any(fd: RawFd, what: What) -> Option<(Self, Kind)> {
-        let mut operation = Operation::on_socket(fd, what)?;
-        let kind = operation.kind();
-        operation.is_socket = kind == Kind::Socket;
-        (kind != Kind::File).then_some((operation, kind))
-    }
-
-    fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> Kind {
         match Kind::of_number(self.entry.kind.load(Ordering::Relaxed)) {
             Kind::Unknown => self.find_kind(),
             kind => kind,
@@ -147,8 +145,9 @@ impl Operation {
             stat.assume_init().st_mode
         };
         let kind = match mode & libc::S_IFMT {
-            libc::S_IFSOCK if socket_type(self.fd) != libc::SOCK_SEQPACKET => Kind::Socket,
+            libc::S_IFSOCK if option_of(self.fd, libc::SO_TYPE) != Some(libc::SOCK_SEQPACKET) => Kind::Socket,
             libc::S_IFREG | libc::S_IFDIR | libc::S_IFBLK => Kind::File,
+            libc::S_IFIFO if !is_of_pipefs(self.fd) => Kind::Fifo,
             _ => Kind::Stream,
         };
         self.set_kind(kind);
@@ -172,26 +171,21 @@ impl Operation {
     #[inline(never)]
     pub(super) fn wait(&mut self) -> Next {
         let until = match self.until {
-            // An error is reported as long as it is there, and the call doesn't fail by it: of a
-            // socket that has something in its queue of errors, say. It would be tried for ever.
-            Some(_) if self.was_error => return Next::Plain,
+            // These are reported as long as they are there, and don't end the call: of a socket that
+            // has something in its queue of errors, or of packets that was shut down. It would be
+            // tried for ever.
+            Some(_) if self.seen & (EPOLLERR | EPOLLHUP | EPOLLRDHUP) as u32 != 0 => return Next::Plain,
             Some(until) => until,
-            None => {
-                if is_nonblocking(self.fd) {
-                    return Next::Return(EAGAIN);
-                }
-                if exploring() && is_explored(self.gp) {
-                    return self.refuse();
-                }
-                let until = if self.is_socket { timeout(self.fd, self.what.timeout()) } else { None };
-                self.until = Some(until);
-                until
-            }
+            None => match self.before_waits() {
+                Ok(until) => *self.until.insert(until),
+                Err(next) => return next,
+            },
         };
+        self.pace.before_wait();
         let events = self.what.events();
         match wait_for_one(self.gp, self.fd, events, true, self.what.reason(), until) {
             Waited::Ready(seen) => {
-                self.was_error = seen == libc::EPOLLERR as u32;
+                self.seen = seen;
                 Next::Again
             }
             // A connect goes on, as the kernel's does.
@@ -202,15 +196,36 @@ impl Operation {
         }
     }
 
-    /// In an exploration: ends the process for a socket. (It can't panic: std's code and C code
-    /// that has called the C library isn't unwound.) Whatever else there is, standard output for
-    /// one, blocks its thread.
+    /// What there is to know of the description before the first wait: when the waits end, or what
+    /// is to be done instead.
     #[cold]
-    fn refuse(&self) -> Next {
-        if self.is_socket {
-            refuse_in_exploration();
+    fn before_waits(&self) -> Result<Option<i64>, Next> {
+        let flags = flags(self.fd).ok_or(Next::Plain)?;
+        let wrong_way = match self.what {
+            What::Read => libc::O_WRONLY,
+            What::Write => libc::O_RDONLY,
+            What::Accept | What::Connect => -1,
+        };
+        if flags & libc::O_ACCMODE == wrong_way {
+            return Err(Next::Plain);
         }
-        Next::Plain
+        if flags & libc::O_NONBLOCK != 0 {
+            return Err(Next::Return(EAGAIN));
+        }
+        let timeout = timeout(self.fd, self.what.timeout());
+        if exploring() && is_explored(self.gp) {
+            // It can't panic: std's code and C code that has called the C library isn't unwound.
+            // What isn't a socket, standard output for one, blocks its thread.
+            if !matches!(timeout, Timeout::NoSocket) {
+                refuse_in_exploration();
+            }
+            return Err(Next::Plain);
+        }
+        match timeout {
+            Timeout::Unknown => Err(Next::Plain),
+            Timeout::NoSocket => Ok(None),
+            Timeout::After(ns) => Ok((ns > 0).then(|| now().saturating_add(ns))),
+        }
     }
 
     /// Calls `attempt`, which doesn't block, until the descriptor was ready for it; `plain` is the
@@ -224,45 +239,55 @@ impl Operation {
             match self.wait() {
                 Next::Again => {}
                 Next::Return(ret) => return ret,
-                Next::Plain => return plain(),
+                Next::Plain => return in_kernel(plain),
             }
         }
     }
 
-    /// The same for an operation on `len` bytes that goes on until all are done: both get how many
-    /// are. An error that comes later counts the next time, as the kernel has it.
+    /// The same for an operation on `len` bytes, or messages, that goes on until all are done: both
+    /// get how many are. An error that comes later counts the next time, as the kernel has it.
     pub(super) fn until_all(
         &mut self,
         len: usize,
         attempt: &dyn Fn(usize) -> isize,
         plain: &dyn Fn(usize) -> isize,
     ) -> isize {
+        let len = len.min(MOST_BYTES);
         let mut done = 0;
-        let or_done = |ret: isize, done: usize| if ret < 0 && done > 0 { done as isize } else { ret };
         loop {
             match attempt(done) {
                 0 => return done as isize,
-                EAGAIN => match self.wait() {
-                    Next::Again => {}
-                    Next::Return(ret) => return or_done(ret, done),
-                    Next::Plain => {
-                        let ret = plain(done);
-                        return if ret < 0 { or_done(ret, done) } else { done as isize + ret };
-                    }
-                },
+                EAGAIN => {}
                 error @ ..0 => return or_done(error, done),
                 ret => {
                     done += ret as usize;
                     if done >= len {
                         return done as isize;
                     }
+                    self.progress();
+                }
+            }
+            match self.wait() {
+                // An attempt would take the error.
+                Next::Again if done > 0 && self.seen & EPOLLERR as u32 != 0 => return done as isize,
+                Next::Again => {}
+                Next::Return(ret) => return or_done(ret, done),
+                Next::Plain => {
+                    let ret = in_kernel(&|| plain(done));
+                    return if ret < 0 { or_done(ret, done) } else { done as isize + ret };
                 }
             }
         }
     }
 
-    /// Polls, and calls `f`, which may block, when the descriptor is ready.
-    pub(super) fn polled_first(&mut self, f: &dyn Fn() -> isize) -> isize {
+    /// Something was done: what was seen before means nothing.
+    pub(super) fn progress(&mut self) {
+        self.seen = 0;
+        self.pace = Pace::new();
+    }
+
+    /// Polls, and makes the call, which may block, when the descriptor is ready.
+    pub(super) fn polled_first(&mut self, call: &dyn Fn() -> isize) -> isize {
         while !self.is_ready() {
             match self.wait() {
                 Next::Again => {}
@@ -270,7 +295,40 @@ impl Operation {
                 Next::Plain => break,
             }
         }
-        f()
+        in_kernel(call)
+    }
+}
+
+/// The most bytes that one call takes: the kernel's `MAX_RW_COUNT`.
+const MOST_BYTES: usize = 0x7fff_f000;
+
+/// What a call returns that has failed with `ret` when `done` was done.
+pub(super) fn or_done(ret: isize, done: usize) -> isize {
+    if ret < 0 && done > 0 { done as isize } else { ret }
+}
+
+/// Slows down waits that end for nothing. The kernel may report what a call doesn't find: that a
+/// socket has room, where the receiver's has none.
+pub(super) struct Pace {
+    waits: u32,
+}
+
+impl Pace {
+    /// So many waits may end for nothing: others may have been faster.
+    const AT_ONCE: u32 = 8;
+    /// How long a later one waits first, in nanoseconds.
+    const PAUSE: i64 = 1_000_000;
+
+    pub(super) fn new() -> Self {
+        Pace { waits: 0 }
+    }
+
+    /// To be called before each wait, on a goroutine that may park.
+    pub(super) fn before_wait(&mut self) {
+        self.waits += 1;
+        if self.waits > Pace::AT_ONCE {
+            sleep_for(Pace::PAUSE);
+        }
     }
 }
 
@@ -283,33 +341,52 @@ pub(super) fn refuse_in_exploration() -> ! {
     ))
 }
 
-/// Whether the program has set the description to non-blocking mode, or there is none.
-pub(super) fn is_nonblocking(fd: RawFd) -> bool {
+/// The flags of the description; none if the kernel doesn't tell.
+pub(super) fn flags(fd: RawFd) -> Option<c_int> {
     // SAFETY: no memory is passed.
     let flags = unsafe { syscall!(SYS_fcntl, fd, libc::F_GETFL) };
-    flags < 0 || flags as c_int & libc::O_NONBLOCK != 0
+    (flags >= 0).then_some(flags as c_int)
 }
 
-/// When a wait that begins now ends by this timeout of a socket's.
-fn timeout(fd: RawFd, option: c_int) -> Option<i64> {
-    let time = option_of(fd, option, libc::timeval { tv_sec: 0, tv_usec: 0 });
-    let ns = time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_usec * 1000);
-    (ns > 0).then(|| now().saturating_add(ns))
+/// Whether the program has set the description to non-blocking mode, as far as can be known.
+pub(super) fn is_nonblocking(fd: RawFd) -> bool {
+    flags(fd).is_some_and(|flags| flags & libc::O_NONBLOCK != 0)
 }
 
-/// The type of a socket; 0 if it is none.
-pub(super) fn socket_type(fd: RawFd) -> c_int {
-    option_of(fd, libc::SO_TYPE, 0)
+/// Whether a pipe has no name. (Its file system's number is Linux's `PIPEFS_MAGIC`.)
+fn is_of_pipefs(fd: RawFd) -> bool {
+    let mut stat = MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: `stat` is read only if the kernel has filled it.
+    unsafe {
+        syscall!(SYS_fstatfs, fd, stat.as_mut_ptr()) < 0 || stat.assume_init().f_type as u64 == 0x5049_5045
+    }
 }
 
-/// An option of a socket, `otherwise` if the kernel doesn't tell.
-pub(super) fn option_of<T: Copy>(fd: RawFd, option: c_int, otherwise: T) -> T {
-    let (mut value, mut len) = (otherwise, size_of::<T>() as libc::socklen_t);
-    let args = [fd as usize, libc::SOL_SOCKET as usize, option as usize];
-    let [fd, level, option] = args;
-    let to = (&raw mut value, &raw mut len);
-    // SAFETY: the kernel writes at most `len` bytes of integers to the value.
-    let ret =
-        unsafe { syscall_words(libc::SYS_getsockopt, [fd, level, option, to.0 as usize, to.1 as usize]) };
-    if ret < 0 { otherwise } else { value }
+/// A socket's timeout.
+enum Timeout {
+    NoSocket,
+    /// So many nanoseconds; 0 is none.
+    After(i64),
+    /// The kernel doesn't tell: a sandbox refuses the call.
+    Unknown,
+}
+
+fn timeout(fd: RawFd, option: c_int) -> Timeout {
+    match option_of(fd, option) {
+        Some(libc::timeval { tv_sec, tv_usec }) => {
+            Timeout::After(tv_sec.saturating_mul(1_000_000_000).saturating_add(tv_usec * 1000))
+        }
+        None if io::Error::last_os_error().raw_os_error() == Some(libc::ENOTSOCK) => Timeout::NoSocket,
+        None => Timeout::Unknown,
+    }
+}
+
+/// An option of a socket, which consists of numbers; none, and errno, if the kernel doesn't tell.
+pub(super) fn option_of<T: Copy>(fd: RawFd, option: c_int) -> Option<T> {
+    let (mut value, mut len) = (MaybeUninit::<T>::zeroed(), size_of::<T>() as libc::socklen_t);
+    // SAFETY: the kernel writes at most `len` bytes to the value, whose numbers are zero before.
+    unsafe {
+        let ret = syscall!(SYS_getsockopt, fd, libc::SOL_SOCKET, option, value.as_mut_ptr(), &raw mut len);
+        (ret >= 0).then(|| value.assume_init())
+    }
 }

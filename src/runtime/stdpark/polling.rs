@@ -19,7 +19,8 @@ use crate::runtime::g::explored::{exploring, is_explored};
 use crate::runtime::mem::morestack_check::stop_if_asked;
 use crate::runtime::stdpark::descriptors::{Waited, wait_for_any, wait_for_one};
 use crate::runtime::stdpark::gate::may_park;
-use crate::runtime::stdpark::operation::refuse_in_exploration;
+use crate::runtime::stdpark::in_kernel::in_kernel;
+use crate::runtime::stdpark::operation::Pace;
 use crate::runtime::stdpark::sleep::{nanoseconds, sleep_for};
 
 /// The most descriptors that a goroutine waits for at once.
@@ -87,12 +88,14 @@ fn poll_until(
         return ret;
     }
     if exploring() && is_explored(gp) {
-        refuse_in_exploration();
+        return plain();
     }
     let until = ns.map(|ns| now().saturating_add(ns));
+    let mut pace = Pace::new();
     loop {
+        pace.before_wait();
         match wait(gp, until) {
-            Waited::Cannot => return plain(),
+            Waited::Cannot => return in_kernel(plain),
             Waited::TimedOut => return attempt(),
             Waited::Ready(_) | Waited::Closed => {
                 let ret = attempt();
@@ -154,7 +157,7 @@ pub(super) unsafe fn ppoll(
     // SAFETY: as the caller says.
     let plain = || unsafe { kernel_poll(fds, n, limit.copied(), mask) };
     if !mask.is_null() {
-        return result_of(plain());
+        return result_of(in_kernel(&plain));
     }
     // SAFETY: as the caller says.
     result_of(unsafe { poll_for(Patience::of_time(limit), fds, n, &plain) })
@@ -171,7 +174,7 @@ unsafe fn poll_for(patience: Patience, fds: *mut pollfd, n: nfds_t, plain: &dyn 
         return 0;
     }
     if n == 0 || n as usize > MOST || fds.is_null() {
-        return plain();
+        return in_kernel(plain);
     }
     // SAFETY: as the caller says.
     let attempt = || unsafe { kernel_poll(fds, n, Some(NO_TIME), ptr::null()) };
@@ -207,14 +210,21 @@ impl Sets {
         unsafe { raw(libc::SYS_pselect6, args) }
     }
 
-    /// Copies of the sets.
+    /// Copies of the sets. They have room for `n` descriptors, and perhaps for no more.
     ///
     /// # Safety
     /// There are the sets.
     #[inline(never)]
-    unsafe fn copies(self) -> [Option<fd_set>; 3] {
-        // SAFETY: null, or a set, as the caller says.
-        [self.read, self.write, self.except].map(|set| unsafe { set.as_ref() }.copied())
+    unsafe fn copies(self, n: c_int) -> Copies {
+        let mut copies = [None; 3];
+        for (set, copy) in [self.read, self.write, self.except].into_iter().zip(&mut copies) {
+            if !set.is_null() {
+                let words = copy.insert([0; WORDS]);
+                // SAFETY: the set has so many words, as the caller says, and the copy as many or more.
+                unsafe { ptr::copy_nonoverlapping(set.cast(), words.as_mut_ptr(), words_of(n)) };
+            }
+        }
+        copies
     }
 
     /// What [`copies`](Self::copies) has returned, back.
@@ -222,25 +232,36 @@ impl Sets {
     /// # Safety
     /// There are the sets.
     #[inline(never)]
-    unsafe fn restore(self, copies: &[Option<fd_set>; 3]) {
+    unsafe fn restore(self, n: c_int, copies: &Copies) {
         for (set, copy) in [self.read, self.write, self.except].into_iter().zip(copies) {
-            if let Some(copy) = copy {
-                // SAFETY: there was a set, as the caller says.
-                unsafe { set.write(*copy) };
+            if let Some(words) = copy {
+                // SAFETY: as in `copies`.
+                unsafe { ptr::copy_nonoverlapping(words.as_ptr(), set.cast(), words_of(n)) };
             }
         }
     }
 }
 
+/// Copies of the sets of a `select`, as words of bits.
+type Copies = [Option<[usize; WORDS]>; 3];
+
+/// The most words that a set has.
+const WORDS: usize = libc::FD_SETSIZE / usize::BITS as usize;
+
+/// How many words of a set the kernel reads and writes for `n` descriptors.
+fn words_of(n: c_int) -> usize {
+    (n as usize).div_ceil(usize::BITS as usize)
+}
+
 /// What is in the sets, as `poll` has it.
 #[inline(never)]
-fn descriptors_of(n: c_int, sets: &[Option<fd_set>; 3]) -> Vec<pollfd> {
+fn descriptors_of(n: c_int, sets: &Copies) -> Vec<pollfd> {
     let mut fds = Vec::new();
     for fd in 0..n {
+        let (word, bit) = (fd as usize / usize::BITS as usize, fd as u32 % usize::BITS);
         let mut events = 0;
         for (set, event) in sets.iter().zip([libc::POLLIN, libc::POLLOUT, libc::POLLPRI]) {
-            // SAFETY: a set, and a number below the 1,024 that it has.
-            if set.as_ref().is_some_and(|set| unsafe { libc::FD_ISSET(fd, set) }) {
+            if set.as_ref().is_some_and(|words| words[word] >> bit & 1 != 0) {
                 events |= event;
             }
         }
@@ -264,10 +285,10 @@ pub(super) unsafe fn pselect(n: c_int, sets: Sets, limit: *mut timespec, mask: *
     let plain = || unsafe { sets.kernel_select(n, limit, mask) };
     let fits = (0..=libc::FD_SETSIZE as c_int).contains(&n);
     if !mask.is_null() || !fits || may_park().is_none() {
-        return plain();
+        return in_kernel(&plain);
     }
     // SAFETY: as the caller says.
-    let asked = unsafe { sets.copies() };
+    let asked = unsafe { sets.copies(n) };
     let fds = descriptors_of(n, &asked);
     if fds.is_empty() {
         // SAFETY: no descriptors are passed.
@@ -277,7 +298,7 @@ pub(super) unsafe fn pselect(n: c_int, sets: Sets, limit: *mut timespec, mask: *
         let mut no_time = NO_TIME;
         // SAFETY: as the caller says. If nothing is ready, the sets are empty then.
         unsafe {
-            sets.restore(&asked);
+            sets.restore(n, &asked);
             sets.kernel_select(n, &mut no_time, ptr::null())
         }
     };
@@ -285,7 +306,7 @@ pub(super) unsafe fn pselect(n: c_int, sets: Sets, limit: *mut timespec, mask: *
     let plain = || {
         // SAFETY: as the caller says.
         unsafe {
-            sets.restore(&asked);
+            sets.restore(n, &asked);
             sets.kernel_select(n, limit, mask)
         }
     };
@@ -337,7 +358,7 @@ pub(super) unsafe fn epoll_pwait(
         raw(libc::SYS_epoll_pwait, args)
     };
     if !mask.is_null() {
-        return result_of(call(ms));
+        return result_of(in_kernel(&|| call(ms)));
     }
     let wait = |gp, until| wait_for_one(gp, fd, libc::POLLIN, true, WaitReason::StdPoll, until);
     result_of(poll_until(Patience::of_milliseconds(ms), &|| call(0), &wait, &|| call(ms)))

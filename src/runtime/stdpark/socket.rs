@@ -12,14 +12,16 @@ use crate::runtime::arch::syscall::{result_of, syscall};
 use crate::runtime::base::os::nanotime;
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::stdpark::descriptors::is_ready;
+use crate::runtime::stdpark::in_kernel::in_kernel;
 use crate::runtime::stdpark::iovecs::{MOST, total, with_rest};
 use crate::runtime::stdpark::operation::{
-    EAGAIN, Next, Operation, What, is_nonblocking, option_of, socket_type,
+    EAGAIN, Next, Operation, What, flags, is_nonblocking, option_of, or_done,
 };
 
 const IN_PROGRESS: isize = -libc::EINPROGRESS as isize;
+const ALREADY: isize = -libc::EALREADY as isize;
 
-/// Flags with which a receive doesn't wait, or waits for something else.
+/// Flags with which a receive doesn't wait.
 const RECEIVES_AT_ONCE: c_int = libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE | libc::MSG_OOB;
 
 /// `recvfrom`, and `recv`.
@@ -36,47 +38,39 @@ pub(super) unsafe fn recvfrom(
     addr: *mut sockaddr,
     addr_len: *mut socklen_t,
 ) -> isize {
-    let call = |done: usize, flags: c_int| {
-        let buf = buf.wrapping_byte_add(done) as usize;
-        let args = [fd as usize, buf, len - done, flags as usize, addr as usize, addr_len as usize];
-        // SAFETY: as the caller says, with a part of the buffer.
+    result_of(receive(fd, flags, &|flags| {
+        let args = [fd as usize, buf as usize, len, flags as usize, addr as usize, addr_len as usize];
+        // SAFETY: as the caller says.
         unsafe { raw(libc::SYS_recvfrom, args) }
-    };
-    result_of(match operation(fd, What::Read, flags & RECEIVES_AT_ONCE != 0) {
-        None => call(0, flags),
-        Some(mut operation) if flags & libc::MSG_WAITALL == 0 || socket_type(fd) != libc::SOCK_STREAM => {
-            operation.once(&|| call(0, flags | libc::MSG_DONTWAIT), &|| call(0, flags))
-        }
-        // What was looked at is still there: it can't be received in parts.
-        Some(_) if flags & libc::MSG_PEEK != 0 => call(0, flags),
-        Some(mut operation) => {
-            let part = flags & !libc::MSG_WAITALL | libc::MSG_DONTWAIT;
-            operation.until_all(len, &|done| call(done, part), &|done| call(done, flags))
-        }
-    })
+    }))
 }
 
-/// An operation on a socket, unless it is one that doesn't wait.
-fn operation(fd: RawFd, what: What, is_at_once: bool) -> Option<Operation> {
-    if is_at_once { None } else { Operation::on_socket(fd, what) }
+/// Receives by `call`, which gets the flags. With `MSG_WAITALL` it blocks its thread: what ends such
+/// a call is the kernel's to know.
+fn receive(fd: RawFd, flags: c_int, call: &dyn Fn(c_int) -> isize) -> isize {
+    if flags & RECEIVES_AT_ONCE != 0 {
+        return call(flags);
+    }
+    if flags & libc::MSG_WAITALL != 0 {
+        return in_kernel(&|| call(flags));
+    }
+    match Operation::on(fd, What::Read) {
+        None => call(flags),
+        Some(mut operation) => operation.once(&|| call(flags | libc::MSG_DONTWAIT), &|| call(flags)),
+    }
 }
 
-/// `recvmsg`. With `MSG_WAITALL` it blocks its thread.
+/// `recvmsg`.
 ///
 /// # Safety
 /// As the C library's.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn recvmsg(fd: RawFd, msg: *mut msghdr, flags: c_int) -> isize {
-    // SAFETY: as the caller says. The kernel changes the message only if it has received one.
-    let call = |flags: c_int| unsafe {
-        raw(libc::SYS_recvmsg, [fd as usize, msg as usize, flags as usize, 0, 0, 0])
-    };
-    let at_once = flags & (RECEIVES_AT_ONCE | libc::MSG_WAITALL) != 0;
-    result_of(match operation(fd, What::Read, at_once) {
-        None => call(flags),
-        Some(mut operation) => operation.once(&|| call(flags | libc::MSG_DONTWAIT), &|| call(flags)),
-    })
+    result_of(receive(fd, flags, &|flags| {
+        // SAFETY: as the caller says. The kernel changes the message only if it has received one.
+        unsafe { raw(libc::SYS_recvmsg, [fd as usize, msg as usize, flags as usize, 0, 0, 0]) }
+    }))
 }
 
 /// `recvmmsg`. With a time limit it blocks its thread.
@@ -97,18 +91,25 @@ pub(super) unsafe fn recvmmsg(
         // SAFETY: as the caller says, with a part of the messages.
         unsafe { raw(libc::SYS_recvmmsg, [args[0], args[1], args[2], args[3], limit as usize, 0]) }
     };
-    let at_once = flags & (RECEIVES_AT_ONCE | libc::MSG_WAITALL) != 0 || !limit.is_null();
-    result_of(match operation(fd, What::Read, at_once) {
+    if flags & libc::MSG_WAITFORONE != 0 && limit.is_null() {
+        return result_of(receive(fd, flags, &|flags| call(0, flags)));
+    }
+    if flags & (RECEIVES_AT_ONCE | libc::MSG_WAITALL) != 0 || !limit.is_null() {
+        return result_of(in_kernel(&|| call(0, flags)));
+    }
+    result_of(match Operation::on(fd, What::Read) {
         None => call(0, flags),
-        Some(mut operation) if flags & libc::MSG_WAITFORONE != 0 => {
-            operation.once(&|| call(0, flags | libc::MSG_DONTWAIT), &|| call(0, flags))
-        }
         // It waits until there are as many messages as there is room for.
         Some(mut operation) => {
             let attempt = |done| call(done, flags | libc::MSG_DONTWAIT);
             operation.until_all(n as usize, &attempt, &|done| call(done, flags))
         }
     })
+}
+
+/// An operation that sends; none if the caller may not park, or if it doesn't wait.
+fn sending(fd: RawFd, flags: c_int) -> Option<Operation> {
+    if flags & libc::MSG_DONTWAIT != 0 { None } else { Operation::on(fd, What::Write) }
 }
 
 /// The flags of the part of a send that comes when `done` bytes are sent. An end of the connection
@@ -137,7 +138,11 @@ pub(super) unsafe fn sendto(
         // SAFETY: as the caller says, with a part of the bytes.
         unsafe { raw(libc::SYS_sendto, args) }
     };
-    result_of(match operation(fd, What::Write, flags & libc::MSG_DONTWAIT != 0) {
+    // It connects first, which the kernel has no other way to wait for.
+    if flags & libc::MSG_FASTOPEN != 0 {
+        return result_of(in_kernel(&|| call(0, flags)));
+    }
+    result_of(match sending(fd, flags) {
         None => call(0, flags),
         Some(mut operation) => {
             operation.until_all(len, &|done| call(done, of_part(flags, done)), &|done| call(done, flags))
@@ -168,9 +173,7 @@ unsafe fn send_message(fd: RawFd, msg: *const msghdr, flags: c_int, sent: usize)
     };
     // SAFETY: as the caller says.
     let Some((whole, buffers)) = (unsafe { buffers_of(msg) }) else { return plain(msg, flags) };
-    let Some(mut operation) = operation(fd, What::Write, flags & libc::MSG_DONTWAIT != 0) else {
-        return plain(msg, flags);
-    };
+    let Some(mut operation) = sending(fd, flags) else { return plain(msg, flags) };
     let call = |done: usize, flags: c_int| {
         let done = sent + done;
         if done == 0 {
@@ -221,33 +224,44 @@ pub(super) unsafe fn sendmmsg(fd: RawFd, msgs: *mut mmsghdr, n: u32, flags: c_in
         // SAFETY: as the caller says, with a part of the messages.
         unsafe { raw(libc::SYS_sendmmsg, args) }
     };
-    let Some(mut operation) = operation(fd, What::Write, flags & libc::MSG_DONTWAIT != 0) else {
-        return result_of(call(0, flags));
-    };
-    let attempt = |done: usize| {
-        let ret = call(done, flags | libc::MSG_DONTWAIT);
-        if ret > 0 {
-            // Only the last one can be sent in part, on a stream.
-            // SAFETY: one of the messages, as the caller says, which was sent.
-            unsafe { send_rest(fd, msgs.add(done + ret as usize - 1), flags) };
+    let Some(mut operation) = sending(fd, flags) else { return result_of(call(0, flags)) };
+    let mut done = 0;
+    result_of(loop {
+        match call(done, flags | libc::MSG_DONTWAIT) {
+            EAGAIN => match operation.wait() {
+                Next::Again => {}
+                Next::Return(ret) => break or_done(ret, done),
+                Next::Plain => break or_done(in_kernel(&|| call(done, flags)), done),
+            },
+            sent @ 1.. => {
+                done += sent as usize;
+                operation.progress();
+                // Only the last one can be sent in part, on a stream.
+                // SAFETY: one of the messages, as the caller says, which was sent.
+                let is_whole = unsafe { send_rest(fd, msgs.add(done - 1), flags) };
+                if !is_whole || done == n as usize {
+                    break done as isize;
+                }
+            }
+            ret => break or_done(ret, done),
         }
-        ret
-    };
-    result_of(operation.until_all(n as usize, &attempt, &|done| call(done, flags)))
+    })
 }
 
-/// Sends what is left of a message.
+/// Sends what is left of a message; says whether all of it is sent then.
 ///
 /// # Safety
 /// As `sendmmsg`.
-unsafe fn send_rest(fd: RawFd, msg: *mut mmsghdr, flags: c_int) {
+unsafe fn send_rest(fd: RawFd, msg: *mut mmsghdr, flags: c_int) -> bool {
     // SAFETY: as the caller says.
     unsafe {
-        let Some((_, buffers)) = buffers_of(&raw const (*msg).msg_hdr) else { return };
-        let sent = (*msg).msg_len as usize;
-        if sent < total(buffers) {
+        let Some((_, buffers)) = buffers_of(&raw const (*msg).msg_hdr) else { return true };
+        let len = total(buffers);
+        if ((*msg).msg_len as usize) < len {
+            let sent = (*msg).msg_len as usize;
             (*msg).msg_len = send_message(fd, &raw const (*msg).msg_hdr, flags, sent) as u32;
         }
+        (*msg).msg_len as usize >= len
     }
 }
 
@@ -272,7 +286,12 @@ pub(super) unsafe fn accept4(
     let args = [fd as usize, addr as usize, addr_len as usize, flags as usize, 0, 0];
     // SAFETY: as the caller says.
     let plain = || unsafe { raw(libc::SYS_accept4, args) };
-    let Some(mut operation) = Operation::on_socket(fd, What::Accept) else { return result_of(plain()) };
+    // What is wrong with the call is the kernel's to say.
+    let is_right = flags & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) == 0
+        && option_of(fd, libc::SO_ACCEPTCONN) == Some::<c_int>(1);
+    let Some(mut operation) = Operation::on(fd, What::Accept).filter(|_| is_right) else {
+        return result_of(in_kernel(&plain));
+    };
     let turn = &operation.entry().accepting;
     let attempt = || {
         let (since, begun) = (turn.load(Ordering::Relaxed), nanotime());
@@ -290,7 +309,8 @@ pub(super) unsafe fn accept4(
 }
 
 /// `connect`. There is no way to have one call not wait, so the socket doesn't block for a moment.
-/// It isn't connected, so hardly anybody else uses it then.
+/// It isn't connected, so hardly anybody else uses it then. A second call finds out what has come of
+/// the first.
 ///
 /// # Safety
 /// As the C library's.
@@ -303,26 +323,26 @@ pub(super) unsafe fn connect(fd: RawFd, addr: *const sockaddr, len: socklen_t) -
         // SAFETY: the kernel reads the number.
         unsafe { syscall!(SYS_ioctl, fd, libc::FIONBIO, &raw const on) };
     };
-    let Some(mut operation) = Operation::on_socket(fd, What::Connect) else { return result_of(plain()) };
-    if is_nonblocking(fd) {
-        return result_of(plain());
+    let Some(mut operation) = Operation::on(fd, What::Connect) else { return result_of(plain()) };
+    match flags(fd) {
+        Some(flags) if flags & libc::O_NONBLOCK != 0 => return result_of(plain()),
+        Some(_) => {}
+        None => return result_of(in_kernel(&plain)),
     }
     set_nonblocking(1);
     let ret = plain();
     set_nonblocking(0);
     result_of(match ret {
-        IN_PROGRESS => loop {
+        IN_PROGRESS | ALREADY => loop {
             match operation.wait() {
                 // For nothing.
                 Next::Again if !is_ready(fd, libc::POLLOUT) => {}
-                Next::Again => break -option_of(fd, libc::SO_ERROR, 0) as isize,
+                Next::Again | Next::Plain => break in_kernel(&plain),
                 Next::Return(ret) => break ret,
-                // A second connect waits for the first.
-                Next::Plain => break plain(),
             }
         },
         // A Unix socket whose listener has no room: the kernel doesn't report when it has.
-        EAGAIN => plain(),
+        EAGAIN => in_kernel(&plain),
         ret => ret,
     })
 }

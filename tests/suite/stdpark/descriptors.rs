@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use gosched::metrics::{self, Value};
-use gosched::{blocking, gomaxprocs, park_std_waits, run};
+use gosched::{blocking, go, gomaxprocs, park_std_waits, run};
 
 use crate::harness::goroutines::{dump_with_detached, go_until_it_waits, wait_until};
 
@@ -54,6 +54,20 @@ pub enum On {
 pub type Started<T> = Box<dyn FnOnce() -> T>;
 
 impl On {
+    /// Starts `f`, and goes on at once.
+    pub fn begin<T: Send + 'static>(self, f: impl FnOnce() -> T + Send + 'static) -> Started<T> {
+        match self {
+            On::Goroutine => {
+                let handle = go(f);
+                Box::new(|| handle.join().unwrap())
+            }
+            On::Thread => {
+                let handle = thread::spawn(f);
+                Box::new(|| blocking(|| handle.join()).unwrap())
+            }
+        }
+    }
+
     /// Starts `f`, and goes on when it waits, as far as that can be known of a thread.
     pub fn start<T: Send + 'static>(self, f: impl FnOnce() -> T + Send + 'static) -> Started<T> {
         match self {
@@ -78,6 +92,13 @@ pub fn same_on_both<T: PartialEq + Debug>(expected: T, f: impl Fn(On) -> T) {
     let before = parks();
     assert_eq!(f(On::Goroutine), expected, "on goroutines");
     assert!(parks() > before, "nobody has parked");
+}
+
+/// The same for calls that wait in the kernel, or don't wait.
+#[track_caller]
+pub fn same_where_nobody_parks<T: PartialEq + Debug>(expected: T, f: impl Fn(On) -> T) {
+    assert_eq!(f(On::Thread), expected, "on threads");
+    assert_eq!(f(On::Goroutine), expected, "on goroutines");
 }
 
 /// What a call has returned, or the number of its error.

@@ -124,12 +124,13 @@ fn one_connection_each_for_eight_acceptors() {
     });
 }
 
+/// The kernel waits for it.
 fn all_that_was_asked_for() {
     live(|| {
         let all = |on: On, parts: usize| {
             let (mut a, b) = UnixStream::pair().unwrap();
             let other = b.try_clone().unwrap();
-            let reader = on.start(move || recv(&b, 10, libc::MSG_WAITALL));
+            let reader = on.begin(move || recv(&b, 10, libc::MSG_WAITALL));
             for _ in 0..parts {
                 a.write_all(b"xy").unwrap();
                 wait_until(|| recv(&other, 1, libc::MSG_PEEK | libc::MSG_DONTWAIT).is_err());
@@ -137,13 +138,13 @@ fn all_that_was_asked_for() {
             drop(a);
             reader()
         };
-        same_on_both(Ok(10), |on| all(on, 5));
+        same_where_nobody_parks(Ok(10), |on| all(on, 5));
         // The end comes first.
-        same_on_both(Ok(4), |on| all(on, 2));
+        same_where_nobody_parks(Ok(4), |on| all(on, 2));
         // A datagram is all that there is.
-        same_on_both(Ok(3), |on| {
+        same_where_nobody_parks(Ok(3), |on| {
             let (a, b) = UnixDatagram::pair().unwrap();
-            let reader = on.start(move || recv(&b, 10, libc::MSG_WAITALL));
+            let reader = on.begin(move || recv(&b, 10, libc::MSG_WAITALL));
             a.send(b"abc").unwrap();
             reader()
         });

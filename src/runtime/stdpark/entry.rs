@@ -34,6 +34,10 @@ pub(super) struct Entry {
     lock: Mutex,
     pub(super) first: Cell<*const Node>,
     last: Cell<*const Node>,
+    /// What the nodes wait for, and perhaps more.
+    wanted: Cell<u32>,
+    /// How many nodes aren't exclusive.
+    shared: Cell<u32>,
     /// Whether the number was registered, as far as we know.
     pub(super) registered: Cell<bool>,
     /// Whether a `PollDesc` has the number. Written with the lock held.
@@ -189,6 +193,8 @@ impl Entry {
             Some(last) => last.next.set(node),
             None => self.first.set(node),
         }
+        self.wanted.update(|wanted| wanted | node.events);
+        self.shared.update(|shared| shared + u32::from(!node.exclusive));
         self.queued.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -207,25 +213,34 @@ impl Entry {
             }
         }
         node.queued.set(false);
+        self.shared.update(|shared| shared - u32::from(!node.exclusive));
         self.queued.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Calls `f` for each node, which may take it off. The lock is held.
     fn each(&self, mut f: impl FnMut(&Node)) {
+        self.each_until(|node| {
+            f(node);
+            false
+        });
+    }
+
+    /// The same until `f` returns true.
+    fn each_until(&self, mut f: impl FnMut(&Node) -> bool) {
         let mut at = self.first.get();
         // SAFETY: as in push.
         while let Some(node) = unsafe { at.as_ref() } {
             at = node.next.get();
-            f(node);
+            if f(node) {
+                return;
+            }
         }
     }
 
     /// Has the kernel report, once, what those on the list wait for. The lock is held.
     pub(super) fn arm(&self, fd: RawFd) -> io::Result<Description> {
-        let mut events = 0;
-        self.each(|node| events |= node.events);
         let was_registered = self.registered.get();
-        let armed = arm_marked(fd, events, was_registered);
+        let armed = arm_marked(fd, self.wanted.get(), was_registered);
         self.registered.set(armed.is_ok());
         let same = armed? || !was_registered;
         Ok(if same { Description::Same } else { Description::Another })
@@ -262,22 +277,30 @@ impl Entry {
         });
     }
 
-    /// Ends the waits for those on the list as `event` says. The lock is held.
+    /// Ends the waits for those on the list as `events` say. The lock is held.
     pub(super) fn report(&self, events: u32, woken: &mut Woken<'_>) {
-        let mut taken = 0;
-        self.each(|node| {
+        let (mut taken, mut any) = (0, false);
+        self.each_until(|node| {
             let seen = events & (node.events | ALWAYS);
             // What an exclusive one has come for is no longer there for the next.
             if seen == 0 || node.exclusive && seen & !taken == 0 {
-                return;
+                return false;
             }
             node.seen.set(seen);
             // The node may be gone when its wait has ended.
             let takes = if node.exclusive { node.events } else { 0 };
+            any = true;
             if self.end(node, READY, woken) {
                 taken |= takes;
             }
+            let left = events & (self.wanted.get() | ALWAYS) & !taken;
+            left == 0 && self.shared.get() == 0
         });
+        // What nobody waits for any more would be reported again and again.
+        if !any || self.first.get().is_null() {
+            self.wanted.set(0);
+            self.each(|node| self.wanted.update(|wanted| wanted | node.events));
+        }
     }
 }
 

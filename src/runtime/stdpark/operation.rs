@@ -268,8 +268,14 @@ impl Operation {
                 }
             }
             match self.wait() {
-                // An attempt would take the error.
-                Next::Again if done > 0 && self.seen & EPOLLERR as u32 != 0 => return done as isize,
+                // An attempt would take a socket's error. (A pipe's stays, and its signal comes now.)
+                Next::Again
+                    if done > 0
+                        && self.seen & EPOLLERR as u32 != 0
+                        && self.entry.kind.load(Ordering::Relaxed) != Kind::Stream as u8 =>
+                {
+                    return done as isize;
+                }
                 Next::Again => {}
                 Next::Return(ret) => return or_done(ret, done),
                 Next::Plain => {

@@ -79,7 +79,8 @@ pub(super) enum Kind {
     Stream,
     /// It doesn't work: the descriptor is polled first. A terminal, say.
     PolledFirst,
-    /// A pipe that has a name. A read doesn't wait for the first writer, and the kernel reports none.
+    /// A pipe that has a name. A read doesn't wait for a first writer, and the kernel doesn't
+    /// report that there is none.
     Fifo,
     /// It is always ready: a regular file, a directory, a block device.
     File,
@@ -171,9 +172,8 @@ impl Operation {
     #[inline(never)]
     pub(super) fn wait(&mut self) -> Next {
         let until = match self.until {
-            // These are reported as long as they are there, and don't end the call: of a socket that
-            // has something in its queue of errors, or of packets that was shut down. It would be
-            // tried for ever.
+            // These stay, and don't end the call: something in a socket's queue of errors, the
+            // shutdown of one for packets. It would be tried for ever.
             Some(_) if self.seen & (EPOLLERR | EPOLLHUP | EPOLLRDHUP) as u32 != 0 => return Next::Plain,
             Some(until) => until,
             None => match self.before_waits() {
@@ -268,7 +268,7 @@ impl Operation {
                 }
             }
             match self.wait() {
-                // An attempt would take a socket's error. (A pipe's stays, and its signal comes now.)
+                // An attempt would take a socket's error. A pipe's stays, and raises its signal.
                 Next::Again
                     if done > 0
                         && self.seen & EPOLLERR as u32 != 0

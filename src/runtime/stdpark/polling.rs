@@ -220,7 +220,7 @@ impl Sets {
         for (set, copy) in [self.read, self.write, self.except].into_iter().zip(&mut copies) {
             if !set.is_null() {
                 let words = copy.insert([0; WORDS]);
-                // SAFETY: the set has so many words, as the caller says, and the copy as many or more.
+                // SAFETY: the set has these words, as the caller says, and so has the copy.
                 unsafe { ptr::copy_nonoverlapping(set.cast(), words.as_mut_ptr(), words_of(n)) };
             }
         }

@@ -45,8 +45,8 @@ pub(super) unsafe fn recvfrom(
     }))
 }
 
-/// Receives by `call`, which gets the flags. With `MSG_WAITALL` it blocks its thread: what ends such
-/// a call is the kernel's to know.
+/// Receives by `call`, which gets the flags. With `MSG_WAITALL` it blocks its thread: the kernel
+/// knows what ends such a call.
 fn receive(fd: RawFd, flags: c_int, call: &dyn Fn(c_int) -> isize) -> isize {
     if flags & RECEIVES_AT_ONCE != 0 {
         return call(flags);
@@ -309,7 +309,7 @@ pub(super) unsafe fn accept4(
 }
 
 /// `connect`. There is no way to have one call not wait, so the socket doesn't block for a moment.
-/// It isn't connected, so hardly anybody else uses it then. A second call finds out what has come of
+/// It isn't connected, so hardly anybody else uses it then. A second call tells what has come of
 /// the first.
 ///
 /// # Safety

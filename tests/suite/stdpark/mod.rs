@@ -8,6 +8,7 @@ mod futexes;
 mod gate;
 mod ledger;
 mod locks;
+mod odd_calls;
 mod polls;
 mod sockets;
 
@@ -24,6 +25,7 @@ pub const TESTS: &[&[Test]] = &[
     gate::TESTS,
     ledger::TESTS,
     locks::TESTS,
+    odd_calls::TESTS,
     polls::TESTS,
     sockets::TESTS,
 ];

@@ -258,7 +258,7 @@ impl Operation {
             match attempt(done) {
                 0 => return done as isize,
                 EAGAIN => {}
-                error @ ..0 => return or_done(error, done),
+                error @ ..0 => return with_done(error, done),
                 ret => {
                     done += ret as usize;
                     if done >= len {
@@ -277,11 +277,8 @@ impl Operation {
                     return done as isize;
                 }
                 Next::Again => {}
-                Next::Return(ret) => return or_done(ret, done),
-                Next::Plain => {
-                    let ret = in_kernel(&|| plain(done));
-                    return if ret < 0 { or_done(ret, done) } else { done as isize + ret };
-                }
+                Next::Return(ret) => return with_done(ret, done),
+                Next::Plain => return with_done(in_kernel(&|| plain(done)), done),
             }
         }
     }
@@ -308,9 +305,12 @@ impl Operation {
 /// The most bytes that one call takes: the kernel's `MAX_RW_COUNT`.
 const MOST_BYTES: usize = 0x7fff_f000;
 
-/// What a call returns that has failed with `ret` when `done` was done.
-pub(super) fn or_done(ret: isize, done: usize) -> isize {
-    if ret < 0 && done > 0 { done as isize } else { ret }
+/// What a call returns whose last part has returned `ret`, when `done` was done before that.
+pub(super) fn with_done(ret: isize, done: usize) -> isize {
+    match ret {
+        ..0 if done == 0 => ret,
+        ret => done as isize + ret.max(0),
+    }
 }
 
 /// Slows down waits that end for nothing. The kernel may report what a call doesn't find: that a

@@ -12,10 +12,10 @@ use crate::runtime::arch::syscall::{result_of, syscall};
 use crate::runtime::base::os::nanotime;
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::stdpark::descriptors::is_ready;
-use crate::runtime::stdpark::in_kernel::in_kernel;
+use crate::runtime::stdpark::in_kernel::{hand_on, in_kernel};
 use crate::runtime::stdpark::iovecs::{MOST, total, with_rest};
 use crate::runtime::stdpark::operation::{
-    EAGAIN, Next, Operation, What, flags, is_nonblocking, option_of, or_done,
+    EAGAIN, Next, Operation, What, flags, is_nonblocking, option_of, with_done,
 };
 
 const IN_PROGRESS: isize = -libc::EINPROGRESS as isize;
@@ -94,7 +94,10 @@ pub(super) unsafe fn recvmmsg(
     if flags & libc::MSG_WAITFORONE != 0 && limit.is_null() {
         return result_of(receive(fd, flags, &|flags| call(0, flags)));
     }
-    if flags & (RECEIVES_AT_ONCE | libc::MSG_WAITALL) != 0 || !limit.is_null() {
+    if flags & RECEIVES_AT_ONCE != 0 {
+        return result_of(call(0, flags));
+    }
+    if flags & libc::MSG_WAITALL != 0 || !limit.is_null() {
         return result_of(in_kernel(&|| call(0, flags)));
     }
     result_of(match Operation::on(fd, What::Read) {
@@ -171,6 +174,9 @@ unsafe fn send_message(fd: RawFd, msg: *const msghdr, flags: c_int, sent: usize)
     let plain = |msg: *const msghdr, flags: c_int| unsafe {
         raw(libc::SYS_sendmsg, [fd as usize, msg as usize, flags as usize, 0, 0, 0])
     };
+    if flags & libc::MSG_FASTOPEN != 0 {
+        return in_kernel(&|| plain(msg, flags));
+    }
     // SAFETY: as the caller says.
     let Some((whole, buffers)) = (unsafe { buffers_of(msg) }) else { return plain(msg, flags) };
     let Some(mut operation) = sending(fd, flags) else { return plain(msg, flags) };
@@ -230,8 +236,8 @@ pub(super) unsafe fn sendmmsg(fd: RawFd, msgs: *mut mmsghdr, n: u32, flags: c_in
         match call(done, flags | libc::MSG_DONTWAIT) {
             EAGAIN => match operation.wait() {
                 Next::Again => {}
-                Next::Return(ret) => break or_done(ret, done),
-                Next::Plain => break or_done(in_kernel(&|| call(done, flags)), done),
+                Next::Return(ret) => break with_done(ret, done),
+                Next::Plain => break with_done(in_kernel(&|| call(done, flags)), done),
             },
             sent @ 1.. => {
                 done += sent as usize;
@@ -243,7 +249,7 @@ pub(super) unsafe fn sendmmsg(fd: RawFd, msgs: *mut mmsghdr, n: u32, flags: c_in
                     break done as isize;
                 }
             }
-            ret => break or_done(ret, done),
+            ret => break with_done(ret, done),
         }
     })
 }
@@ -286,11 +292,11 @@ pub(super) unsafe fn accept4(
     let args = [fd as usize, addr as usize, addr_len as usize, flags as usize, 0, 0];
     // SAFETY: as the caller says.
     let plain = || unsafe { raw(libc::SYS_accept4, args) };
+    let Some(mut operation) = Operation::on(fd, What::Accept) else { return result_of(plain()) };
     // What is wrong with the call is the kernel's to say.
-    let is_right = flags & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) == 0
-        && option_of(fd, libc::SO_ACCEPTCONN) == Some::<c_int>(1);
-    let Some(mut operation) = Operation::on(fd, What::Accept).filter(|_| is_right) else {
-        return result_of(in_kernel(&plain));
+    let is_right = || {
+        flags & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) == 0
+            && option_of(fd, libc::SO_ACCEPTCONN) == Some::<c_int>(1)
     };
     let turn = &operation.entry().accepting;
     let attempt = || {
@@ -300,7 +306,7 @@ pub(super) unsafe fn accept4(
         if !is_free || turn.compare_exchange(since, begun, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return if is_nonblocking(fd) { plain() } else { EAGAIN };
         }
-        let ret = if is_ready(fd, libc::POLLIN) { plain() } else { EAGAIN };
+        let ret = if !is_ready(fd, libc::POLLIN) && is_right() { EAGAIN } else { hand_on(&plain) };
         // Unless another has it by now.
         let _ = turn.compare_exchange(begun, 0, Ordering::Release, Ordering::Relaxed);
         ret

@@ -37,6 +37,7 @@ tests! {
     a_file_whose_name_is_no_text
     a_program_is_traced_that_knows_nothing_of_it
     a_schedule_that_fails_is_traced
+    a_schedule_that_fails_while_std_parks_is_traced
     what_was_recorded_before_the_end_is_there
     what_was_recorded_before_a_deadlock_stays
 }
@@ -460,7 +461,16 @@ fn a_program_is_traced_that_knows_nothing_of_it(test: Test) {
 }
 
 fn a_schedule_that_fails_is_traced(test: Test) {
-    let path = path("schedule");
+    trace_a_schedule_that_fails(test, "0");
+}
+
+/// The dump of the failure looks names up while std's waits park and its reads are system calls.
+fn a_schedule_that_fails_while_std_parks_is_traced(test: Test) {
+    trace_a_schedule_that_fails(test, "1");
+}
+
+fn trace_a_schedule_that_fails(test: Test, std: &str) {
+    let path = path(&format!("schedule-{std}"));
     // That of `check`.
     let line = line!() + 2;
     let process = test.process(|| {
@@ -475,7 +485,7 @@ fn a_schedule_that_fails_is_traced(test: Test) {
     });
     let token = format!("s1AA@{}:{line}", file!());
     let process = process.env("GODEBUG", &format!("tracefile={}", path.display()));
-    let ended = process.env("GOSCHED_REPLAY", &token).end();
+    let ended = process.env("GOSCHED_REPLAY", &token).env("GOSCHED_STD", std).end();
     ended.with("exit status: 0");
     assert!(!ended.stderr.contains("GOSCHED_REPLAY"), "{}", ended.stderr);
     let trace = fs::read(&path).unwrap();

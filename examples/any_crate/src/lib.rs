@@ -22,10 +22,9 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 /// program's first, the scheduler's own, and the one that counts threads here.
 const OTHER_THREADS: usize = 10;
 
-/// How many more there may be for goroutines that were detached: they have blocked their threads, or
-/// have computed for long. There are few, as a rule. But a machine that has much else to do may keep
-/// the thread from running that has malloc's lock. Then each goroutine that wants the lock blocks
-/// its thread.
+/// The same for goroutines that were detached: they have blocked their threads, or have computed
+/// for long. There are few, as a rule. But a machine that has much else to do may keep the thread
+/// from running that has malloc's lock. Then each goroutine that wants the lock blocks its thread.
 const DETACHED_THREADS: usize = 200;
 
 /// How many descriptors a program has besides those of its connections, at most.
@@ -109,7 +108,8 @@ pub fn serve(
     Ok(address)
 }
 
-/// How many connections there may be, at most `wanted`, if each takes so many descriptors here.
+/// The number of connections that there may be, `wanted` at most: each takes this number of
+/// descriptors here.
 pub fn connections(wanted: usize, descriptors: usize) -> usize {
     let limit = getrlimit(Resource::Nofile).current.map_or(usize::MAX, |limit| limit as usize);
     wanted.min(limit.saturating_sub(OTHER_DESCRIPTORS) / descriptors)

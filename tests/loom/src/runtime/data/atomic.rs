@@ -113,8 +113,33 @@ macro_rules! atomics {
                 let failure = if failure == Ordering::SeqCst { Ordering::Acquire } else { failure };
                 self.value.compare_exchange(current, new, success, failure)
             }
+
+            #[track_caller]
+            pub(crate) fn fetch_update(
+                &self,
+                success: Ordering,
+                failure: Ordering,
+                mut f: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                let mut old = self.load(failure);
+                while let Some(new) = f(old) {
+                    match self.compare_exchange(old, new, success, failure) {
+                        Ok(old) => return Ok(old),
+                        Err(now) => old = now,
+                    }
+                }
+                Err(old)
+            }
         }
     )* };
+}
+
+impl<T> AtomicPtr<T> {
+    /// Its memory is about to be another value's: a model fails if not all accesses come before.
+    #[track_caller]
+    pub(crate) fn end_of_life(&mut self) {
+        self.value.with_mut(|_| ());
+    }
 }
 
 macro_rules! numbers {
@@ -137,6 +162,11 @@ macro_rules! numbers {
             }
 
             #[track_caller]
+            pub(crate) fn fetch_max(&self, value: $value, order: Ordering) -> $value {
+                self.value.fetch_max(value, self.turn.take(order, Ordering::AcqRel))
+            }
+
+            #[track_caller]
             pub(crate) fn fetch_or(&self, value: $value, order: Ordering) -> $value {
                 self.value.fetch_or(value, self.turn.take(order, Ordering::AcqRel))
             }
@@ -149,23 +179,6 @@ macro_rules! numbers {
             #[track_caller]
             pub(crate) fn fetch_xor(&self, value: $value, order: Ordering) -> $value {
                 self.value.fetch_xor(value, self.turn.take(order, Ordering::AcqRel))
-            }
-
-            #[track_caller]
-            pub(crate) fn fetch_update(
-                &self,
-                success: Ordering,
-                failure: Ordering,
-                mut f: impl FnMut($value) -> Option<$value>,
-            ) -> Result<$value, $value> {
-                let mut old = self.load(failure);
-                while let Some(new) = f(old) {
-                    match self.compare_exchange(old, new, success, failure) {
-                        Ok(old) => return Ok(old),
-                        Err(now) => old = now,
-                    }
-                }
-                Err(old)
             }
         }
     )* };

@@ -3,18 +3,11 @@
 #[path = "../../../../../src/runtime/lock/note.rs"]
 pub(crate) mod note;
 
-use std::cell::Cell;
 use std::mem::transmute;
 
-use loom::sync::{Mutex as LoomMutex, MutexGuard};
+use loom::sync::MutexGuard;
 
 use crate::runtime::data::runtime2::Mutex;
-
-impl Mutex {
-    pub(crate) fn new() -> Self {
-        Mutex { held: LoomMutex::new(()), guard: Cell::new(None) }
-    }
-}
 
 pub(crate) fn lock(l: &Mutex) {
     let guard = l.held.lock().unwrap();
@@ -45,5 +38,6 @@ pub(crate) mod rank {
 
     impl LockRank {
         pub(crate) const FUTEX: LockRank = LockRank;
+        pub(crate) const STD_DESC: LockRank = LockRank;
     }
 }

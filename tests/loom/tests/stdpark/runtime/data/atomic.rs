@@ -1,12 +1,181 @@
 //! The atomics of the other models, and an array of them.
+//!
+//! Here a static may have an atomic, and memory that is all zero may be one, as where they ship. So
+//! an atomic consists of nothing but its initial value. The first thread of a run makes loom's
+//! atomics, and each of ours gets one of them at its first use, by its address.
 
 #[allow(unused_imports, unused_macros, reason = "there are more than are modelled")]
 #[path = "../../../../src/runtime/data/atomic.rs"]
 mod common;
 
-pub(crate) use common::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Cell, Ordering, check, fence, statics,
-};
+use std::cell::{Cell as StdCell, RefCell};
+use std::ffi::c_void;
+use std::ops::Deref;
+use std::ptr;
+use std::sync::Arc;
+/// Counters of what happened, which order nothing.
+pub(crate) use std::sync::atomic::AtomicU64;
+use std::thread::panicking;
+
+pub(crate) use common::{AtomicBool, AtomicUsize, Cell, Ordering, fence, statics};
+
+/// For what isn't in a static.
+pub(crate) type OwnAtomicU32 = common::AtomicU32;
+
+/// How many atomics of a type a run may use.
+const MOST: usize = 12;
+
+/// loom's atomics, and the addresses of ours that have got one.
+struct Places<A> {
+    atomics: RefCell<Vec<Box<A>>>,
+    addresses: RefCell<Vec<usize>>,
+}
+
+// SAFETY: a model's threads are all on one of the system's.
+unsafe impl<A> Sync for Places<A> {}
+
+impl<A> Places<A> {
+    fn new(make: impl Fn() -> A) -> Self {
+        let atomics = (0..MOST).map(|_| Box::new(make())).collect();
+        Places { atomics: RefCell::new(atomics), addresses: RefCell::default() }
+    }
+
+    fn at(&self, address: usize) -> Option<usize> {
+        self.addresses.borrow().iter().position(|&at| at == address)
+    }
+
+    /// loom's atomic of an address, which gets one if it has none.
+    fn of(&self, address: usize) -> &A {
+        let i = self.at(address).unwrap_or_else(|| {
+            let mut addresses = self.addresses.borrow_mut();
+            addresses.push(address);
+            assert!(addresses.len() <= MOST, "a run uses more atomics");
+            addresses.len() - 1
+        });
+        // SAFETY: in a box, which stays, and is used mutably by nobody who has a reference.
+        unsafe { &*ptr::from_ref(&*self.atomics.borrow()[i]) }
+    }
+
+    /// Calls `f` for that of an address, if it has one. The address has none from then on.
+    fn end(&self, address: usize, f: impl FnOnce(&mut A)) {
+        if let Some(i) = self.at(address) {
+            self.addresses.borrow_mut()[i] = 0;
+            f(&mut self.atomics.borrow_mut()[i]);
+        }
+    }
+}
+
+loom::lazy_static! {
+    static ref NUMBERS: Places<common::AtomicU32> = Places::new(|| common::AtomicU32::new(0));
+    static ref POINTERS: Places<common::AtomicPtr<c_void>> =
+        Places::new(|| common::AtomicPtr::new(ptr::null_mut()));
+}
+
+/// Checks a model: see `common`.
+pub(crate) fn check(preemption_bound: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
+    let model = Arc::new(model);
+    common::check(preemption_bound, move || {
+        // Made here, so that the making orders no threads.
+        let _ = (&*NUMBERS, &*POINTERS);
+        model();
+    });
+}
+
+/// A number, which is 0 at first.
+pub(crate) struct AtomicU32 {
+    _zero: u32,
+}
+
+impl AtomicU32 {
+    pub(crate) const fn new(value: u32) -> Self {
+        assert!(value == 0);
+        AtomicU32 { _zero: value }
+    }
+}
+
+impl Deref for AtomicU32 {
+    type Target = common::AtomicU32;
+
+    fn deref(&self) -> &Self::Target {
+        NUMBERS.of(ptr::from_ref(self).addr())
+    }
+}
+
+/// A pointer, on the stack of a goroutine for example. A model fails if it ends while another
+/// thread may still use it. Null stands for its first value in loom's.
+pub(crate) struct AtomicPtr<T> {
+    first: *mut T,
+    has_ended: StdCell<bool>,
+}
+
+// SAFETY: as above.
+unsafe impl<T> Sync for AtomicPtr<T> {}
+
+impl<T> AtomicPtr<T> {
+    pub(crate) const fn new(value: *mut T) -> Self {
+        AtomicPtr { first: value, has_ended: StdCell::new(false) }
+    }
+
+    fn of_loom(&self) -> &common::AtomicPtr<c_void> {
+        assert!(!self.has_ended.get(), "a pointer is used that has ended");
+        POINTERS.of(ptr::from_ref(self).addr())
+    }
+
+    fn in_loom(&self, value: *mut T) -> *mut c_void {
+        assert!(!value.is_null() || self.first.is_null());
+        if value == self.first { ptr::null_mut() } else { value.cast() }
+    }
+
+    fn value_of(&self, value: *mut c_void) -> *mut T {
+        if value.is_null() { self.first } else { value.cast() }
+    }
+
+    #[track_caller]
+    pub(crate) fn load(&self, order: Ordering) -> *mut T {
+        self.value_of(self.of_loom().load(order))
+    }
+
+    #[track_caller]
+    pub(crate) fn store(&self, value: *mut T, order: Ordering) {
+        self.of_loom().store(self.in_loom(value), order);
+    }
+
+    #[track_caller]
+    pub(crate) fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T> {
+        self.of_loom()
+            .compare_exchange(self.in_loom(current), self.in_loom(new), success, failure)
+            .map(|old| self.value_of(old))
+            .map_err(|now| self.value_of(now))
+    }
+
+    #[track_caller]
+    pub(crate) fn fetch_update(
+        &self,
+        success: Ordering,
+        failure: Ordering,
+        mut f: impl FnMut(*mut T) -> Option<*mut T>,
+    ) -> Result<*mut T, *mut T> {
+        self.of_loom()
+            .fetch_update(success, failure, |old| f(self.value_of(old)).map(|new| self.in_loom(new)))
+            .map(|old| self.value_of(old))
+            .map_err(|now| self.value_of(now))
+    }
+}
+
+impl<T> Drop for AtomicPtr<T> {
+    fn drop(&mut self) {
+        self.has_ended.set(true);
+        if !panicking() {
+            POINTERS.end(ptr::from_ref(self).addr(), common::AtomicPtr::end_of_life);
+        }
+    }
+}
 
 /// An array whose values are made one by one.
 macro_rules! array_of {

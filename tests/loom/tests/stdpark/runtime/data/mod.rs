@@ -2,16 +2,105 @@
 
 pub(crate) mod atomic;
 
+pub(crate) mod cell {
+    use std::cell::OnceCell;
+    use std::mem::zeroed;
+    use std::thread::panicking;
+
+    use loom::cell::UnsafeCell;
+
+    /// A cell of loom's, which is made at the first use if the memory is all zero. A model fails if
+    /// two threads use it and nothing orders them, or if it ends while another thread may still use
+    /// it.
+    pub(crate) struct Cell<T>(OnceCell<Box<UnsafeCell<T>>>);
+
+    impl<T> Cell<T> {
+        #[track_caller]
+        pub(crate) fn new(value: T) -> Self {
+            Cell(OnceCell::from(Box::new(UnsafeCell::new(value))))
+        }
+
+        #[track_caller]
+        fn of_loom(&self) -> &UnsafeCell<T> {
+            // SAFETY: memory that is all zero is a cell with such a value.
+            self.0.get_or_init(|| Box::new(UnsafeCell::new(unsafe { zeroed() })))
+        }
+
+        #[track_caller]
+        pub(crate) fn set(&self, value: T) {
+            drop(self.replace(value));
+        }
+
+        #[track_caller]
+        pub(crate) fn replace(&self, value: T) -> T {
+            // SAFETY: loom finds it if another thread uses the cell.
+            self.of_loom().with_mut(|at| unsafe { at.replace(value) })
+        }
+
+        #[track_caller]
+        pub(crate) fn get(&self) -> T
+        where
+            T: Copy,
+        {
+            // SAFETY: as above.
+            self.of_loom().with(|at| unsafe { *at })
+        }
+
+        #[track_caller]
+        pub(crate) fn update(&self, f: impl FnOnce(T) -> T)
+        where
+            T: Copy,
+        {
+            self.set(f(self.get()));
+        }
+    }
+
+    impl<T> Drop for Cell<T> {
+        fn drop(&mut self) {
+            if let Some(cell) = self.0.get()
+                && !panicking()
+            {
+                cell.with_mut(|_| ());
+            }
+        }
+    }
+}
+
+pub(crate) mod gqueue {
+    use std::cell::RefCell;
+    use std::collections::VecDeque;
+
+    use crate::runtime::data::runtime2::G;
+
+    /// A queue, which one thread has.
+    #[derive(Default)]
+    pub(crate) struct GQueue(RefCell<VecDeque<&'static G>>);
+
+    impl GQueue {
+        pub(crate) fn push_back(&self, gp: &'static G) {
+            self.0.borrow_mut().push_back(gp);
+        }
+
+        pub(crate) fn pop(&self) -> Option<&'static G> {
+            self.0.borrow_mut().pop_front()
+        }
+    }
+}
+
 pub(crate) mod runtime2 {
-    use std::cell::Cell;
+    use std::cell::{Cell, OnceCell};
+    use std::ops::Deref;
 
     use loom::sync::{Condvar, Mutex as LoomMutex, MutexGuard};
 
-    use crate::runtime::data::atomic::{AtomicBool, AtomicU32};
+    use crate::runtime::data::atomic::{AtomicBool, AtomicU32, Cell as LoomCell};
 
     /// A goroutine, that is: a thread.
     pub(crate) struct G {
         pub(crate) m: Cell<Option<&'static M>>,
+        /// Whether it has left its stack, and wasn't made ready since. Nothing but what makes it
+        /// ready orders the uses.
+        pub(crate) waits: LoomCell<bool>,
         pub(crate) ready: LoomMutex<bool>,
         pub(crate) wakes: Condvar,
     }
@@ -22,8 +111,13 @@ pub(crate) mod runtime2 {
         pub(crate) blocked: Cell<bool>,
     }
 
-    /// A lock that loom knows. Its holder keeps the guard in it.
-    pub(crate) struct Mutex {
+    /// A lock that loom knows, which is made at the first use. Memory that is all zero is one.
+    #[derive(Default)]
+    pub(crate) struct Mutex(OnceCell<Box<Lock>>);
+
+    /// The holder keeps the guard in it.
+    #[derive(Default)]
+    pub(crate) struct Lock {
         pub(crate) held: LoomMutex<()>,
         pub(crate) guard: Cell<Option<MutexGuard<'static, ()>>>,
     }
@@ -45,13 +139,17 @@ pub(crate) mod runtime2 {
 
     pub(crate) enum WaitReason {
         Futex,
+        StdPoll,
+        StdRead,
+        StdWrite,
     }
 
     pub(crate) enum TraceBlockReason {
+        Net,
         Sync,
     }
 
-    // SAFETY: no thread has an M, so nobody touches the cells.
+    // SAFETY: no thread has an M, so nobody touches the cell; loom checks the other one.
     unsafe impl Sync for G {}
     // SAFETY: the holder of the lock touches the cell, nobody else.
     unsafe impl Sync for Mutex {}
@@ -68,6 +166,7 @@ pub(crate) mod runtime2 {
     loom::thread_local! {
         static THIS: &'static G = Box::leak(Box::new(G {
             m: Cell::new(None),
+            waits: LoomCell::new(false),
             ready: LoomMutex::new(false),
             wakes: Condvar::new(),
         }));
@@ -75,6 +174,20 @@ pub(crate) mod runtime2 {
 
     pub(crate) fn sched() -> &'static Schedt {
         &SCHED
+    }
+
+    impl Mutex {
+        pub(crate) fn new() -> Self {
+            Mutex::default()
+        }
+    }
+
+    impl Deref for Mutex {
+        type Target = Lock;
+
+        fn deref(&self) -> &Lock {
+            self.0.get_or_init(Box::default)
+        }
     }
 
     impl G {

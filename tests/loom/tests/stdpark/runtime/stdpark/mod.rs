@@ -1,14 +1,31 @@
-//! The table of futexes, and wakes that are left to sysmon.
+//! The table of futexes, wakes that are left to sysmon, and the table of descriptors.
 
+#[path = "../../../../../../src/runtime/stdpark/descriptors.rs"]
+mod descriptors;
+#[path = "../../../../../../src/runtime/stdpark/entry.rs"]
+mod entry;
 #[path = "../../../../../../src/runtime/stdpark/later.rs"]
 mod later;
+mod models_descriptor_claims;
+mod models_descriptor_closes;
+mod models_descriptor_events;
+mod models_descriptor_limits;
+mod models_descriptor_unseen;
 mod models_later;
 mod models_limit;
 mod models_requeue;
 mod models_wait;
+pub(super) mod numbers;
 #[path = "../../../../../../src/runtime/stdpark/table.rs"]
 mod table;
 mod words;
+
+/// Goroutines may be made ready wherever a model closes a descriptor.
+mod gate {
+    pub(super) fn may_ready() -> bool {
+        true
+    }
+}
 
 /// As small as will do.
 mod sizes {

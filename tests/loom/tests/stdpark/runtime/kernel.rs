@@ -1,0 +1,260 @@
+//! Stand-in for the kernel's descriptors: a table of numbers, their descriptions, and an epoll
+//! instance.
+//!
+//! A registration belongs to a number and a description, and ends with the description. It is
+//! level-triggered, and reports once each time that it is armed.
+//!
+//! A call looks its number up without a lock, and a close changes the number last. So loom tries
+//! what a call finds that has looked too early, and nothing here orders a close and what the closer
+//! does next.
+
+use std::io;
+use std::os::fd::RawFd;
+
+use libc::{EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN};
+use libc::{EBADF, EEXIST, ENOENT, EPERM, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, c_int};
+use loom::sync::{Condvar, Mutex as LoomMutex, MutexGuard};
+
+use crate::runtime::data::atomic::{Ordering, OwnAtomicU32};
+
+/// How many numbers there are. At first each has a description of the same index.
+pub(crate) const NUMBERS: usize = 2;
+
+/// A number that has no description.
+const NONE: u32 = u32::MAX;
+
+struct Kernel {
+    table: [OwnAtomicU32; NUMBERS],
+    state: LoomMutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    descriptions: Vec<Description>,
+    registrations: Vec<Registration>,
+    /// How many goroutines haven't ended.
+    goroutines: u32,
+    /// How often a registration was armed.
+    arms: u32,
+    reports: u32,
+}
+
+#[derive(Default)]
+struct Description {
+    /// How many units there are to read.
+    units: u32,
+    /// What it is ready for besides.
+    ready: u32,
+    is_file: bool,
+    is_gone: bool,
+}
+
+struct Registration {
+    fd: RawFd,
+    description: usize,
+    data: u64,
+    /// The events that are to be reported, if it is armed.
+    armed: Option<u32>,
+}
+
+loom::lazy_static! {
+    static ref KERNEL: Kernel = Kernel {
+        table: std::array::from_fn(|i| OwnAtomicU32::new(i as u32)),
+        state: LoomMutex::new(State {
+            descriptions: (0..NUMBERS).map(|_| Description::default()).collect(),
+            ..State::default()
+        }),
+        changed: Condvar::new(),
+    };
+}
+
+impl Description {
+    fn ready(&self) -> u32 {
+        self.ready | if self.units > 0 { EPOLLIN as u32 } else { 0 }
+    }
+}
+
+impl State {
+    /// Takes what is to be reported of a registration, which isn't armed any more then.
+    fn report(&mut self) -> Option<(u64, u32)> {
+        for registration in &mut self.registrations {
+            let Some(events) = registration.armed else { continue };
+            let ready = self.descriptions[registration.description].ready();
+            let seen = ready & (events | (EPOLLERR | EPOLLHUP) as u32);
+            if seen != 0 {
+                registration.armed = None;
+                self.reports += 1;
+                return Some((registration.data, seen));
+            }
+        }
+        None
+    }
+}
+
+fn lock() -> MutexGuard<'static, State> {
+    KERNEL.state.lock().unwrap()
+}
+
+fn error<T>(number: c_int) -> io::Result<T> {
+    Err(io::Error::from_raw_os_error(number))
+}
+
+fn description_of(fd: RawFd) -> io::Result<usize> {
+    match KERNEL.table[fd as usize].load(Ordering::Relaxed) {
+        NONE => error(EBADF),
+        description => Ok(description as usize),
+    }
+}
+
+/// The call of this name. `data` is the registration's in any case; without events it isn't armed.
+pub(crate) fn epoll_ctl(op: c_int, fd: RawFd, events: Option<u32>, data: u64) -> io::Result<()> {
+    let description = description_of(fd)?;
+    let mut state = lock();
+    if state.descriptions[description].is_file {
+        return error(EPERM);
+    }
+    let registrations = &mut state.registrations;
+    let at = registrations.iter().position(|one| (one.fd, one.description) == (fd, description));
+    if let Some(at) = at
+        && op != EPOLL_CTL_ADD
+    {
+        assert_eq!(registrations[at].data, data, "the registration is somebody else's");
+    }
+    match (op, at) {
+        (EPOLL_CTL_ADD, Some(_)) => return error(EEXIST),
+        (EPOLL_CTL_MOD | EPOLL_CTL_DEL, None) => return error(ENOENT),
+        (EPOLL_CTL_ADD, None) => registrations.push(Registration { fd, description, data, armed: events }),
+        (EPOLL_CTL_MOD, Some(at)) => registrations[at].armed = events,
+        (_, Some(at)) => _ = registrations.swap_remove(at),
+        _ => unreachable!(),
+    }
+    state.arms += u32::from(events.is_some());
+    // The last call of a description ends it, and its registrations.
+    if state.descriptions[description].is_gone {
+        state.registrations.retain(|one| one.description != description);
+    }
+    drop(state);
+    KERNEL.changed.notify_all();
+    Ok(())
+}
+
+/// Waits for an event; none if all goroutines have ended.
+pub(crate) fn epoll_wait() -> Option<(u64, u32)> {
+    let mut state = lock();
+    loop {
+        if state.goroutines == 0 {
+            return None;
+        }
+        if let Some(event) = state.report() {
+            return Some(event);
+        }
+        state = KERNEL.changed.wait(state).unwrap();
+    }
+}
+
+/// Waits until registrations were armed as often as this. Those that armed them may still hold the
+/// locks of their entries.
+pub(crate) fn until_armed(times: u32) {
+    let mut state = lock();
+    while state.arms < times {
+        state = KERNEL.changed.wait(state).unwrap();
+    }
+}
+
+/// How many events were reported.
+pub(crate) fn reports() -> u32 {
+    lock().reports
+}
+
+/// What a number is ready for.
+pub(crate) fn poll(fd: RawFd, events: u32) -> u32 {
+    match description_of(fd) {
+        Ok(description) => lock().descriptions[description].ready() & (events | EPOLLHUP as u32),
+        Err(_) => libc::POLLNVAL as u32,
+    }
+}
+
+/// Reads a unit, or the end. It doesn't block.
+pub(crate) fn read(fd: RawFd) -> io::Result<()> {
+    let description = description_of(fd)?;
+    let description = &mut lock().descriptions[description];
+    if description.units > 0 {
+        description.units -= 1;
+        Ok(())
+    } else if description.ready & EPOLLHUP as u32 != 0 {
+        Ok(())
+    } else {
+        error(EAGAIN)
+    }
+}
+
+/// Changes a description. (The writer has a descriptor of the other end.)
+fn change(description: usize, f: impl FnOnce(&mut Description)) {
+    f(&mut lock().descriptions[description]);
+    KERNEL.changed.notify_all();
+}
+
+/// Adds units.
+pub(crate) fn write(description: usize, units: u32) {
+    change(description, |description| description.units += units);
+}
+
+/// It becomes ready for these events, and stays so.
+pub(crate) fn becomes_ready(description: usize, events: c_int) {
+    change(description, |description| description.ready |= events as u32);
+}
+
+/// Makes it a regular file, which epoll refuses.
+pub(crate) fn becomes_file(description: usize) {
+    lock().descriptions[description].is_file = true;
+}
+
+/// How many units are left.
+pub(crate) fn units(description: usize) -> u32 {
+    lock().descriptions[description].units
+}
+
+/// Whether a number is registered, with this data.
+pub(crate) fn is_registered(fd: RawFd, data: u64) -> bool {
+    lock().registrations.iter().any(|one| one.fd == fd && one.data == data)
+}
+
+/// Whether any number is registered.
+pub(crate) fn has_registrations() -> bool {
+    !lock().registrations.is_empty()
+}
+
+/// A new description, which no number has.
+pub(crate) fn new_description() -> usize {
+    let mut state = lock();
+    state.descriptions.push(Description::default());
+    state.descriptions.len() - 1
+}
+
+/// The last descriptor of a description is closed: of the number that is closed next.
+pub(crate) fn end_description(description: usize) {
+    let mut state = lock();
+    state.descriptions[description].is_gone = true;
+    state.registrations.retain(|one| one.description != description);
+}
+
+/// Closes a number, or gives it to another description.
+pub(crate) fn set_number(fd: RawFd, description: Option<usize>) {
+    let description = description.map_or(NONE, |description| description as u32);
+    KERNEL.table[fd as usize].store(description, Ordering::Relaxed);
+}
+
+pub(crate) fn goroutine_begins() {
+    lock().goroutines += 1;
+}
+
+pub(crate) fn goroutine_ends() {
+    let mut state = lock();
+    state.goroutines -= 1;
+    let last = state.goroutines == 0;
+    drop(state);
+    if last {
+        KERNEL.changed.notify_all();
+    }
+}

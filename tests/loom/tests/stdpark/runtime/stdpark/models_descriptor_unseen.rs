@@ -1,0 +1,129 @@
+//! A number is closed, or gets another description, by calls that aren't seen: a wait that begins
+//! later isn't kept from its own description, and waits for the old one end then.
+
+use loom::thread;
+
+use crate::runtime::kernel::{end_description, new_description, set_number, units, until_armed, write};
+use crate::runtime::stdpark::numbers::{End, check_numbers, ends_of, polls, reader, reader_of, was_closed};
+
+/// Nobody sees the close of a number, and the description becomes ready. The reader that the event
+/// doesn't wake can't be waiting for the next one.
+#[test]
+fn an_event_after_a_close_that_is_not_seen() {
+    check_numbers(2, || {
+        let readers = [(); 2].map(|()| reader(0));
+        until_armed(2);
+        set_number(0, None);
+        write(0, 2);
+        let ends = ends_of(readers);
+        // A call that has begun before the close may end as if there were none.
+        assert!(ends.into_iter().all(|end| end == End::Done || was_closed(end)));
+    });
+}
+
+/// The number gets another description between two waits, by calls that aren't seen.
+fn unseen(ends: bool) {
+    check_numbers(2, move || {
+        let next = new_description();
+        let reader = reader_of(0, 2, move || {
+            if ends {
+                end_description(0);
+            }
+            set_number(0, Some(next));
+        });
+        write(0, 1);
+        write(next, 1);
+        assert_eq!(ends_of([reader]), [End::Done]);
+    });
+}
+
+#[test]
+fn a_close_that_is_not_seen() {
+    unseen(true);
+}
+
+#[test]
+fn a_close_of_a_shared_description_that_is_not_seen() {
+    unseen(false);
+}
+
+/// A reader waits for the old description, and another one begins to wait for the next.
+fn two_descriptions(ends: bool) {
+    check_numbers(3, move || {
+        let next = new_description();
+        let old = reader(0);
+        until_armed(1);
+        if ends {
+            end_description(0);
+        }
+        set_number(0, Some(next));
+        let new = reader(0);
+        until_armed(2);
+        write(next, 1);
+        assert_eq!(ends_of([old, new]), [End::Closed, End::Done]);
+    });
+}
+
+#[test]
+fn a_wait_for_the_next_description() {
+    two_descriptions(true);
+}
+
+#[test]
+fn a_wait_for_the_next_description_beside_a_shared_one() {
+    two_descriptions(false);
+}
+
+#[test]
+fn a_wait_for_the_next_description_beside_a_poll() {
+    check_numbers(2, || {
+        let next = new_description();
+        let old = polls([0, 1], None);
+        until_armed(2);
+        end_description(0);
+        set_number(0, Some(next));
+        let new = reader(0);
+        until_armed(3);
+        // The poll is over, or begins again.
+        write(1, 1);
+        write(next, 1);
+        assert_eq!(ends_of([old, new]), [End::Done; 2]);
+    });
+}
+
+/// The registration lives on, and its event may come at any time.
+#[test]
+fn an_event_of_the_old_description() {
+    check_numbers(2, || {
+        let next = new_description();
+        let old = reader(0);
+        until_armed(1);
+        set_number(0, Some(next));
+        let writer = thread::spawn(|| write(0, 1));
+        let new = reader(0);
+        write(next, 2);
+        let [old, new] = ends_of([old, new]);
+        writer.join().unwrap();
+        // The event wakes a reader, which reads from the next description then.
+        assert_eq!(new, End::Done);
+        assert_eq!(units(0), 1);
+        assert_eq!(units(next), if old == End::Done { 0 } else { 1 });
+    });
+}
+
+/// An event wakes one of two readers. The other one can't be waiting for the next description.
+#[test]
+fn an_event_of_the_old_description_for_one_of_two() {
+    check_numbers(2, || {
+        let next = new_description();
+        let readers = [(); 2].map(|()| reader(0));
+        until_armed(2);
+        set_number(0, Some(next));
+        write(0, 1);
+        write(next, 1);
+        let mut ends = ends_of(readers);
+        ends.sort_by_key(|end| *end == End::Closed);
+        assert_eq!(ends, [End::Done, End::Closed]);
+        assert_eq!((units(0), units(next)), (1, 0));
+    });
+}

@@ -1,0 +1,238 @@
+//! Descriptors, and goroutines that read, write, poll and close them.
+
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use libc::{EPOLLHUP, POLLIN, POLLOUT, POLLRDHUP, c_short, pollfd};
+use loom::thread::{self, JoinHandle};
+
+use crate::runtime::data::atomic::{Ordering, check};
+use crate::runtime::data::runtime2::{G, WaitReason};
+use crate::runtime::kernel::{self, NUMBERS};
+use crate::runtime::netpoll::epoll::poll_until_all_end;
+use crate::runtime::netpoll::netpoll_waiters;
+use crate::runtime::stdpark::descriptors::{
+    Waited, after_close, before_close, entry_for_call, is_ready, make_table, top, wait_for_any, wait_for_one,
+};
+use crate::runtime::stdpark::entry::Entry;
+
+loom::lazy_static! {
+    static ref ENTRIES: Box<[Entry]> = {
+        // SAFETY: all zero is an entry.
+        unsafe { Box::new_zeroed_slice(NUMBERS).assume_init() }
+    };
+
+    /// How many waits of readers have ended because the descriptor may be ready.
+    static ref READERS_WOKEN: AtomicU32 = AtomicU32::new(0);
+
+    /// How many of all waits for one descriptor have ended so without an event.
+    static ref WOKEN_FOR_NOTHING: AtomicU32 = AtomicU32::new(0);
+}
+
+/// The memory of the table.
+///
+/// # Safety
+/// None is needed here.
+pub(super) unsafe fn map_entries() -> isize {
+    ENTRIES.as_ptr().expose_provenance() as isize
+}
+
+/// Checks a model of descriptors, of whose numbers none was used before.
+pub(super) fn check_new_numbers(preemption_bound: usize, model: impl Fn() + Sync + Send + 'static) {
+    check(Some(preemption_bound), move || {
+        make_table().unwrap();
+        // What is made at its first use is made here, so that its making orders no threads.
+        assert_eq!((top(), netpoll_waiters()), (0, 0));
+        assert_eq!((READERS_WOKEN.load(Relaxed), WOKEN_FOR_NOTHING.load(Relaxed)), (0, 0));
+        model();
+        for entry in ENTRIES.iter() {
+            assert_eq!(entry.queued.load(Ordering::Relaxed), 0, "a node was left on a list");
+            assert!(entry.first.get().is_null());
+        }
+        assert_eq!(netpoll_waiters(), 0, "as many goroutines have parked as were made ready");
+    });
+}
+
+/// Checks a model of descriptors whose numbers all threads know of.
+pub(super) fn check_numbers(preemption_bound: usize, model: impl Fn() + Sync + Send + 'static) {
+    check_new_numbers(preemption_bound, move || {
+        assert!((0..NUMBERS as RawFd).all(|fd| entry_for_call(fd).is_some()));
+        model();
+    });
+}
+
+/// How an operation has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It was done.
+    Done,
+    Closed,
+    TimedOut,
+    /// It can't be waited for: the thread is to do it.
+    Cannot,
+}
+
+/// A close ends the read, or the read finds the number closed before it waits or when it waits.
+pub(super) fn was_closed(end: End) -> bool {
+    matches!(end, End::Closed | End::Cannot)
+}
+
+fn goroutine(f: impl FnOnce() -> End + 'static) -> JoinHandle<End> {
+    kernel::goroutine_begins();
+    thread::spawn(move || {
+        let end = f();
+        kernel::goroutine_ends();
+        end
+    })
+}
+
+/// Waits, and says how the operation has ended if it has.
+fn wait(fd: RawFd, events: c_short, reason: WaitReason, until: Option<i64>) -> Option<End> {
+    match wait_for_one(G::this(), fd, events, true, reason, until) {
+        Waited::Ready(seen) => {
+            assert_eq!(seen & !(events as u32 | EPOLLHUP as u32), 0, "events of another wait");
+            WOKEN_FOR_NOTHING.fetch_add(u32::from(seen == 0), Relaxed);
+            None
+        }
+        Waited::TimedOut => Some(End::TimedOut),
+        Waited::Closed => Some(End::Closed),
+        Waited::Cannot => Some(End::Cannot),
+    }
+}
+
+/// Tries to read a unit, and says how the read has ended if it has.
+fn try_read(fd: RawFd) -> Option<End> {
+    match kernel::read(fd) {
+        Ok(()) => Some(End::Done),
+        Err(error) if error.raw_os_error() == Some(libc::EBADF) => Some(End::Closed),
+        Err(_) => None,
+    }
+}
+
+/// Waits, and then reads a unit.
+fn wait_and_read(fd: RawFd, until: Option<i64>) -> End {
+    loop {
+        if let Some(end) = wait(fd, POLLIN | POLLRDHUP, WaitReason::StdRead, until) {
+            return end;
+        }
+        READERS_WOKEN.fetch_add(1, Relaxed);
+        if let Some(end) = try_read(fd) {
+            return end;
+        }
+    }
+}
+
+/// Reads a unit.
+fn read(fd: RawFd) -> End {
+    try_read(fd).unwrap_or_else(|| wait_and_read(fd, None))
+}
+
+/// A goroutine that reads a unit.
+pub(super) fn reader(fd: RawFd) -> JoinHandle<End> {
+    goroutine(move || read(fd))
+}
+
+/// The same, until the time comes. It waits first, so that there is a time that comes.
+pub(super) fn limited_reader(fd: RawFd) -> JoinHandle<End> {
+    goroutine(move || wait_and_read(fd, Some(1)))
+}
+
+/// A goroutine that reads units, one after the other.
+pub(super) fn reader_of(fd: RawFd, units: u32, between: impl Fn() + 'static) -> JoinHandle<End> {
+    goroutine(move || {
+        for i in 0..units {
+            if i > 0 {
+                between();
+            }
+            let end = read(fd);
+            if end != End::Done {
+                return end;
+            }
+        }
+        End::Done
+    })
+}
+
+/// A goroutine that waits until it can write.
+pub(super) fn writer(fd: RawFd) -> JoinHandle<End> {
+    goroutine(move || {
+        while !is_ready(fd, POLLOUT) {
+            if let Some(end) = wait(fd, POLLOUT, WaitReason::StdWrite, None) {
+                return end;
+            }
+        }
+        End::Done
+    })
+}
+
+/// A goroutine that polls until one of the descriptors is readable, or is closed. With a time it
+/// waits first, as a reader does.
+pub(super) fn polls<const N: usize>(fds: [RawFd; N], until: Option<i64>) -> JoinHandle<End> {
+    goroutine(move || {
+        let fds = fds.map(|fd| pollfd { fd, events: POLLIN, revents: 0 });
+        let is_over = || fds.iter().any(|one| is_ready(one.fd, one.events));
+        if until.is_none() && is_over() {
+            return End::Done;
+        }
+        loop {
+            match wait_for_any(G::this(), &fds, WaitReason::StdPoll, until) {
+                Waited::Ready(_) | Waited::Closed => {}
+                Waited::TimedOut => return End::TimedOut,
+                Waited::Cannot => return End::Cannot,
+            }
+            if is_over() {
+                return End::Done;
+            }
+        }
+    })
+}
+
+/// Polls until all goroutines have ended; returns how they have.
+pub(super) fn ends_of<const N: usize>(goroutines: [JoinHandle<End>; N]) -> [End; N] {
+    poll_until_all_end();
+    goroutines.map(|goroutine| goroutine.join().unwrap())
+}
+
+/// In a model without closes: each event has ended the wait of one reader at most, and nothing else
+/// has ended one.
+pub(super) fn assert_one_reader_an_event() {
+    assert!(READERS_WOKEN.load(Relaxed) <= kernel::reports(), "an event has woken two readers");
+    assert_only_events();
+}
+
+/// In a model without closes: nothing but events and the time has ended waits for one descriptor.
+pub(super) fn assert_only_events() {
+    assert_eq!(WOKEN_FOR_NOTHING.load(Relaxed), 0);
+}
+
+/// Closes a number, and its description, which nobody else has.
+pub(super) fn close(fd: RawFd) {
+    before_close(fd);
+    kernel::end_description(fd as usize);
+    kernel::set_number(fd, None);
+    after_close(fd);
+}
+
+/// Gives a number to another description, as `dup2` does, and ends its own.
+pub(super) fn dup_to(fd: RawFd, description: usize) {
+    before_close(fd);
+    kernel::end_description(fd as usize);
+    kernel::set_number(fd, Some(description));
+    after_close(fd);
+}
+
+/// Closes a number, which gets another description before the close is over.
+pub(super) fn close_beside_open(fd: RawFd, description: usize) {
+    before_close(fd);
+    kernel::end_description(fd as usize);
+    kernel::set_number(fd, None);
+    kernel::set_number(fd, Some(description));
+    after_close(fd);
+}
+
+/// Closes a number whose description another process has as well.
+pub(super) fn close_shared(fd: RawFd) {
+    before_close(fd);
+    kernel::set_number(fd, None);
+    after_close(fd);
+}

@@ -157,12 +157,12 @@ pub(super) fn before_close(fd: RawFd) {
 
 /// The number was closed. Goroutines that have begun to wait since [`before_close`] try again.
 pub(super) fn after_close(fd: RawFd) {
+    // With Node::queue.
+    fence(Ordering::SeqCst);
     if fd as u32 >= top() {
         return;
     }
     let Some(entry) = entry_of(fd) else { return };
-    // With Node::queue.
-    fence(Ordering::SeqCst);
     if entry.queued.load(Ordering::Relaxed) != 0 && may_ready() {
         wake(entry, |woken| entry.end_all(READY, woken));
     }

@@ -146,6 +146,8 @@ impl Node {
                 }
                 Err(error) => {
                     entry.remove(self);
+                    // Waits for a description that could be armed.
+                    entry.end_all(CLOSED, woken);
                     armed = !self.exclusive && error.raw_os_error() == Some(libc::EPERM);
                 }
             }

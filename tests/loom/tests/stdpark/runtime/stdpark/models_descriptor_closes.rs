@@ -23,7 +23,6 @@ fn a_close_beside_a_wait() {
 
 /// The closer may not know yet that the number was used.
 #[test]
-#[ignore = "it fails: after_close looks at TOP before its fence"]
 fn a_close_beside_the_first_wait() {
     check_new_numbers(4, || {
         let reader = reader(0);

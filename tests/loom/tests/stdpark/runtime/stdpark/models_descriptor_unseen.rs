@@ -4,7 +4,9 @@
 use loom::thread;
 
 use crate::runtime::kernel::{end_description, new_description, set_number, units, until_armed, write};
-use crate::runtime::stdpark::numbers::{End, check_numbers, ends_of, polls, reader, reader_of, was_closed};
+use crate::runtime::stdpark::numbers::{
+    End, check_numbers, ends_of, limited_reader, polls, reader, reader_of, was_closed,
+};
 
 /// Nobody sees the close of a number, and the description becomes ready. The reader that the event
 /// doesn't wake can't be waiting for the next one.
@@ -125,5 +127,25 @@ fn an_event_of_the_old_description_for_one_of_two() {
         ends.sort_by_key(|end| *end == End::Closed);
         assert_eq!(ends, [End::Done, End::Closed]);
         assert_eq!((units(0), units(next)), (1, 0));
+    });
+}
+
+/// A wait that the kernel refuses leaves no wait for a description that the number had before.
+#[test]
+fn a_wait_that_finds_the_number_closed() {
+    check_numbers(3, || {
+        let next = new_description();
+        let old = reader(0);
+        until_armed(1);
+        end_description(0);
+        set_number(0, None);
+        let refused = limited_reader(0);
+        assert_eq!(refused.join().unwrap(), End::Cannot);
+        set_number(0, Some(next));
+        let new = reader(0);
+        until_armed(2);
+        write(next, 1);
+        let [_, new] = ends_of([old, new]);
+        assert_eq!(new, End::Done);
     });
 }

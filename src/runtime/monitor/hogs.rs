@@ -1,11 +1,12 @@
 //! Goroutines that keep a P that others want, in code where nobody can stop them: how sysmon finds them, and
 //! what it asks of them. What they then do is in `sched/detach.rs`.
 //!
-//! The kernel counts how long each thread has been on a processor, and to read that takes 0.3 µs. A thread for
-//! which the count is the same twice, a tenth of a millisecond apart, sleeps, or waits for a processor; which of
-//! the two /proc tells. /proc also tells where a signal came in between: its handler takes time on a thread that
-//! sleeps, too. If the thread sleeps, its goroutine is asked to let the P go. One that computes is asked when its
-//! time slice is over, and goes on when its turn comes again.
+//! The kernel counts how long each thread has been on a processor. A read of the count takes 0.3 µs.
+//! Where two reads are a tenth of a millisecond apart and the count is the same, the thread sleeps or
+//! waits for a processor. `/proc` tells the two apart. It is asked, too, if a signal has come between
+//! the reads: the signal's handler takes time on a thread that sleeps as well. If the thread sleeps,
+//! its goroutine is asked to let the P go. A goroutine that computes is asked when its time slice is
+//! over, and goes on when its turn comes again.
 //!
 //! Nobody is asked whose P nobody wants, so no system call is cut short for nothing. A thread that sleeps is
 //! asked, too, if nobody else would notice new work.

@@ -2,8 +2,10 @@
 //! epoll instance.
 //!
 //! ```text
-//! a call finds its descriptor not ready -> node in the entry's list, epoll_ctl(ONESHOT) -> parks
-//! an M polls, the kernel reports the number -> event -> nodes off the list, goroutines ready, the rest armed again
+//! a call finds its descriptor not ready
+//!     -> node in the entry's list, epoll_ctl(ONESHOT) -> the goroutine parks
+//! an M polls, and the kernel reports the number
+//!     -> event -> nodes off the list, goroutines ready, registration armed again for the rest
 //! ```
 //!
 //! Nothing is believed of a number for longer than a wait. Other code may close a number by a call

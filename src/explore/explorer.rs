@@ -8,7 +8,6 @@ use crate::explore::exhaustive::Exhaustive;
 use crate::explore::failure::{Failure, FailureKind};
 use crate::explore::panics;
 use crate::explore::pct::Pct;
-use crate::explore::rng::Rng;
 use crate::explore::schedule::{Recorded, Replay, Schedule};
 use crate::explore::shrink::shrink;
 use crate::explore::strategy::{Random, Strategy};
@@ -16,7 +15,7 @@ use crate::explore::token::Token;
 use crate::goroutine::Builder;
 use crate::runtime::print::eprintln;
 use crate::runtime::{
-    End, ExploreStrategy, Limits, Seen, explore_run, getg, keep_one_p, leave_one_p, left_behind, story,
+    End, ExploreStrategy, Limits, Rng, Seen, explore_run, getg, keep_one_p, leave_one_p, left_behind, story,
 };
 
 /// The variable that has the token of the schedule to be run first.

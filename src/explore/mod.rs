@@ -43,7 +43,16 @@
 //! The time of the closure's goroutines stands still while one of them can run. When none can, it jumps to the next
 //! timer: an hour takes no time, and the end of the clock, such as [`Duration::MAX`](std::time::Duration::MAX) from now,
 //! never comes. It is that of [`time`](crate::time), of timeouts and deadlines; a program reads it by
-//! [`time::now`](crate::time::now). [`std::time::Instant::now`] stays real.
+//! [`time::now`](crate::time::now). [`std::time::Instant::now`] stays real, unless
+//! [std's waits park](crate::explore#std).
+//!
+//! # std
+//!
+//! Where the program has called `park_std_waits` (with the feature `std`), std's locks and channels
+//! are points of choice where they wait, and std's sleeps and timeouts take the run's time.
+//! [`Instant::now`](std::time::Instant::now) and [`SystemTime::now`](std::time::SystemTime::now)
+//! tell it. Random numbers of the system (`getrandom`), and so the order of a `HashMap`, are the
+//! same in each run.
 //!
 //! # Networks
 //!
@@ -55,8 +64,8 @@
 //!
 //! - What happens between two points is done at once. Atomics of std aren't points: orders of memory are explored by
 //!   `loom`, and data races found by ThreadSanitizer.
-//! - The same choices must be the same run: the closure makes all its state, and depends on no random number, no
-//!   address, and no time but that of [`time`](crate::time).
+//! - The same choices must be the same run: the closure makes all its state, and depends on no
+//!   address, and on no random number or time but those that are the run's.
 //! - A schedule has one processor. What blocks a thread blocks all: [`blocking`](crate::blocking) calls its
 //!   closure at once. Sockets panic, with [`pipe()`] in their place, and so does
 //!   [`signal`](crate::signal). [Traces](crate::trace) begin and end outside. A thread, or another
@@ -77,7 +86,6 @@
 //! | `token.rs` | `Token`: a schedule, and which exploration it is of |
 //! | `shrink.rs` | fewer switches that still fail |
 //! | `failure.rs`, `panics.rs` | what is told of a failure |
-//! | `rng.rs` | random numbers of a seed |
 //! | `pipe.rs` | `Pipe`: a connection in memory, in place of sockets |
 //! | `link.rs` | `Link`: what a network does to connections |
 //! | `connection.rs` | the bytes that are under way from one end to the other |
@@ -90,7 +98,6 @@ mod link;
 mod panics;
 mod pct;
 mod pipe;
-mod rng;
 mod schedule;
 mod shrink;
 mod strategy;

@@ -1,7 +1,6 @@
 //! [`Strategy::Pct`](super::Strategy::Pct) in one run.
 
-use crate::explore::rng::Rng;
-use crate::runtime::{Choice, ExploreStrategy};
+use crate::runtime::{Choice, ExploreStrategy, Rng};
 
 /// The priorities of a run.
 pub(super) struct Pct {

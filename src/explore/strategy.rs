@@ -1,7 +1,6 @@
 //! [`Strategy`]: how schedules are found.
 
-use crate::explore::rng::Rng;
-use crate::runtime::{Choice, ExploreStrategy};
+use crate::runtime::{Choice, ExploreStrategy, Rng};
 
 /// How an [`Explorer`](super::Explorer) finds schedules.
 ///

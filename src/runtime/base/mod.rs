@@ -25,6 +25,7 @@
 //! | `this.rs` | `acquirem`, `releasem`; `getm`, `this_p`, `goroutine`, `whoami`, `with_room`, `started` |
 //! | `rand.rs` | `mrandinit`, `cheaprand`, `cheaprandn` |
 //! | `histogram.rs` | `timeHistogram.record`, `timeHistogramMetricsBuckets` |
+//! | `vdso.rs` | `vdsoParseSymbols`: the kernel's clock, in user space |
 //! | `testing.rs` | what the unit tests share |
 
 pub(super) mod debug;
@@ -37,3 +38,5 @@ pub(super) mod rand;
 #[cfg(test)]
 pub(super) mod testing;
 pub(super) mod this;
+#[cfg(feature = "std")]
+pub(super) mod vdso;

@@ -7,10 +7,15 @@ use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence, fence};
 
+#[cfg(not(feature = "std"))]
+use libc::clock_gettime;
+
 use crate::runtime::arch::page_size;
 use crate::runtime::arch::syscall::syscall;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
+#[cfg(feature = "std")]
+use crate::runtime::base::vdso::clock_gettime;
 use crate::runtime::data::runtime2::Stack;
 
 /// Whether `membarrier` was found to work; see `lock/key.rs`.
@@ -82,7 +87,7 @@ pub(crate) fn nanotime() -> i64 {
     let mut now = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: the kernel fills `now`: Linux always has CLOCK_MONOTONIC.
     let now = unsafe {
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, now.as_mut_ptr());
+        clock_gettime(libc::CLOCK_MONOTONIC, now.as_mut_ptr());
         now.assume_init()
     };
     now.tv_sec * 1_000_000_000 + now.tv_nsec
@@ -251,7 +256,7 @@ pub(in crate::runtime) fn clock_time(clock: libc::clockid_t) -> Option<i64> {
     let mut time = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: `time` is read only if the kernel has filled it.
     let time = unsafe {
-        if libc::clock_gettime(clock, time.as_mut_ptr()) != 0 {
+        if clock_gettime(clock, time.as_mut_ptr()) != 0 {
             return None;
         }
         time.assume_init()

@@ -9,8 +9,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "std")]
+use libc::{CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE, CLOCK_REALTIME, CLOCK_REALTIME_COARSE, clockid_t};
+
 use crate::runtime::arch::getg;
 use crate::runtime::base::fatal::throw;
+#[cfg(feature = "std")]
+use crate::runtime::base::os::clock_time;
 use crate::runtime::base::os::nanotime;
 use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::runtime2::P;
@@ -51,7 +56,7 @@ fn clock() -> &'static Clock {
 
 /// Whether the caller lives in the run's time.
 #[inline]
-fn is_ours() -> bool {
+pub(super) fn is_ours() -> bool {
     exploring() && ours()
 }
 
@@ -117,7 +122,25 @@ pub(in crate::runtime) fn start() -> i64 {
     clock();
     let now = nanotime();
     NOW.store(now, Ordering::Relaxed);
+    #[cfg(feature = "std")]
+    REALTIME.store(clock_time(CLOCK_REALTIME).unwrap_or(now) - now, Ordering::Relaxed);
     now
+}
+
+/// What `CLOCK_REALTIME` says beyond the run's time, in nanoseconds.
+#[cfg(feature = "std")]
+static REALTIME: AtomicI64 = AtomicI64::new(0);
+
+/// What one of the kernel's clocks says in the run that the caller lives in, in nanoseconds; none
+/// if it lives in no run, or the clock is one for something else.
+#[cfg(feature = "std")]
+pub(in crate::runtime) fn time_of_run(clock: clockid_t) -> Option<i64> {
+    let now = is_ours().then(|| NOW.load(Ordering::Relaxed))?;
+    match clock {
+        CLOCK_MONOTONIC | CLOCK_MONOTONIC_COARSE => Some(now),
+        CLOCK_REALTIME | CLOCK_REALTIME_COARSE => Some(now + REALTIME.load(Ordering::Relaxed)),
+        _ => None,
+    }
 }
 
 /// Jumps to the next timer, and puts all that are due then into `due`. False if there is none that

@@ -26,9 +26,11 @@
 //! | `state.rs` | `Run`: what is known of the run; `Strategy`, `Choice`, `End` |
 //! | `next.rs` | `next`, `stays`: who goes on |
 //! | `clock.rs` | `now`, `advance`: the run's time, and its timers |
+//! | `random.rs` | `Rng`: random numbers of strategies, and of the run |
 //! | `story.rs` | `Step`: what has happened, for reports |
 
 pub(super) mod clock;
 pub(super) mod next;
+pub(super) mod random;
 pub(super) mod state;
 pub(super) mod story;

@@ -12,6 +12,8 @@ use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
 use crate::runtime::explore::clock;
 use crate::runtime::explore::next::{note_end_by_panic, note_waiter};
+#[cfg(feature = "std")]
+use crate::runtime::explore::random::restart;
 use crate::runtime::explore::state::{End, Run, Strategy, run};
 use crate::runtime::explore::story::Step;
 use crate::runtime::g::explored::{
@@ -62,6 +64,8 @@ pub(crate) fn explore_run<T, R>(
     // SAFETY: with the exploration's P, kept by `held`.
     let run = unsafe { run() };
     let begun = clock::start();
+    #[cfg(feature = "std")]
+    restart();
     let strategy: NonNull<dyn Strategy + '_> = NonNull::from(strategy);
     // SAFETY: only the lifetime differs. It isn't used when this has returned, which it outlives.
     let strategy = unsafe { mem::transmute::<NonNull<dyn Strategy + '_>, NonNull<dyn Strategy>>(strategy) };

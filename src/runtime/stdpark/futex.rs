@@ -6,7 +6,6 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::runtime::arch::raw;
-use crate::runtime::base::os::nanotime;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::explore::clock::now;
 use crate::runtime::sched::point::point;
@@ -261,7 +260,7 @@ impl Time {
         let known = matches!(self.clock, libc::CLOCK_MONOTONIC | libc::CLOCK_REALTIME);
         let ns = nanoseconds(time).filter(|_| known).ok_or(())?;
         let left = match self.absolute {
-            true if self.clock == libc::CLOCK_MONOTONIC => ns.saturating_sub(nanotime()),
+            true if self.clock == libc::CLOCK_MONOTONIC => ns.saturating_sub(now()),
             true => from_now(self.clock, ns).ok_or(())?,
             false => ns,
         };

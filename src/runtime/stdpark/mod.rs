@@ -39,12 +39,14 @@
 //! | `iovecs.rs` | the buffers of vectored calls |
 //! | `polling.rs` | poll, select, and waits for epoll instances |
 //! | `child.rs` | waits for children |
+//! | `explored.rs` | the time and random numbers of an exploration |
 //! | `in_kernel.rs` | calls that may block their thread |
 //! | `handlers.rs` | `sigaction` and `signal`: handlers run on the signal stack |
 
 mod child;
 pub(super) mod descriptors;
 mod entry;
+mod explored;
 mod file;
 mod futex;
 mod gate;

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use crate::runtime::base::os::clock_time;
-use crate::runtime::explore::clock::now;
+use crate::runtime::explore::clock::{now, time_of_run};
 use crate::runtime::sched::gosched::gosched;
 use crate::runtime::stdpark::gate::may_park;
 use crate::runtime::time::sleep::time_sleep;
@@ -17,7 +17,7 @@ pub(super) fn nanoseconds(time: &libc::timespec) -> Option<i64> {
 /// How long it is until `clock` says `time`, of a clock that a wait can be converted from. A step
 /// of the clock during the wait isn't followed.
 pub(super) fn from_now(clock: libc::clockid_t, time: i64) -> Option<i64> {
-    Some(time.saturating_sub(clock_time(clock)?))
+    Some(time.saturating_sub(time_of_run(clock).or_else(|| clock_time(clock))?))
 }
 
 /// Sleeps as `clock_nanosleep` does, if it is a goroutine that may park here, and a sleep that the

@@ -3,6 +3,7 @@
 mod children;
 mod closes;
 mod descriptors;
+mod explorations;
 mod files;
 mod futexes;
 mod gate;
@@ -20,6 +21,7 @@ use crate::harness::Test;
 pub const TESTS: &[&[Test]] = &[
     children::TESTS,
     closes::TESTS,
+    explorations::TESTS,
     files::TESTS,
     futexes::TESTS,
     gate::TESTS,

@@ -21,9 +21,11 @@
 //! | `polls.rs` | `poll`, `select`, `epoll_wait` and the like |
 //! | `closes.rs` | `close`, `close_range`, `dup2`, `dup3` |
 //! | `children.rs` | `waitpid`, `wait4`, `waitid`, `vfork` |
+//! | `clocks.rs` | `clock_gettime`, `getrandom` |
 //! | `fortified.rs` | `__read_chk` and the like |
 
 mod children;
+mod clocks;
 mod closes;
 mod files;
 mod fortified;

@@ -1,0 +1,36 @@
+//! The time and random numbers of a goroutine of an exploration: the same in each run, as far as
+//! the choices are the same. The cold halves of `symbols/clocks.rs`.
+
+use std::ffi::c_void;
+use std::slice;
+
+use libc::{clockid_t, timespec};
+
+use crate::runtime::explore::clock::time_of_run;
+use crate::runtime::explore::random::fill_from_run;
+use crate::runtime::stdpark::live::live;
+
+/// What `clock_gettime` says in a run, if the caller is in one; says whether it is, and whether it
+/// is a clock that follows the run's.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn clock_gettime(clock: clockid_t, time: *mut timespec) -> bool {
+    let Some(ns) = live().then(|| time_of_run(clock)).flatten() else { return false };
+    // SAFETY: as the caller says.
+    unsafe { time.write(timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 }) };
+    true
+}
+
+/// Fills the buffer as `getrandom` does, if the caller is in a run; says whether it is.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn getrandom(buf: *mut c_void, len: usize) -> bool {
+    // SAFETY: as the caller says: an address for as many bytes.
+    live() && !buf.is_null() && fill_from_run(unsafe { slice::from_raw_parts_mut(buf.cast(), len) })
+}

@@ -35,6 +35,8 @@
 ///
 /// - `procs`: how many goroutines can run at once, a constant, as with [`set_gomaxprocs`](crate::set_gomaxprocs). It goes
 ///   before what the environment says.
+/// - `std`: whether waits of std's park the goroutine, `true` or `false`. With the feature `std`.
+///   It calls `park_std_waits` before the function, and panics if that fails.
 ///
 /// # Errors
 ///

@@ -40,18 +40,23 @@ fn expand(
 /// A `main` that runs the function. What that returns is reported on the goroutine, as it needn't be `Send`: a
 /// `Box<dyn Error>` isn't.
 fn run_main(options: TokenStream, function: &Function) -> Result<TokenStream, Error> {
-    let [procs] = Options::parse(options)?.named(["procs"])?;
+    let [procs, std] = Options::parse(options)?.named(["procs", "std"])?;
     let set_procs = "::gosched::set_gomaxprocs(
         const { ::std::num::NonZeroUsize::new(PROCS).expect(\"procs is 1 at least\") }
     );";
     let set_procs = procs.map_or_else(TokenStream::new, |procs| fill(set_procs, &[("PROCS", &procs.tokens)]));
+    let set_std = match std {
+        Some(std) if std.bool()? => "::gosched::park_std_waits().expect(\"std's waits can park\");",
+        _ => "",
+    };
     // What never returns leaves something that isn't reached.
     let main = "BEFORE fn NAME() -> ::std::process::ExitCode {
         fn NAME() RETURNS BODY
+        SET_STD
         #[allow(unreachable_code)]
         ::gosched::run(|| { SET_PROCS ::std::process::Termination::report(NAME()) })
     }";
-    Ok(function.fill(main, &[("SET_PROCS", &set_procs)]))
+    Ok(function.fill(main, &[("SET_STD", &fill(set_std, &[])), ("SET_PROCS", &set_procs)]))
 }
 
 /// A test that runs the function. It returns nothing if that doesn't, as `#[should_panic]` wants it.

@@ -6,11 +6,14 @@ mod emulator;
 use std::env;
 use std::error::Error;
 use std::process::{ExitCode, Output};
+use std::sync::mpsc::channel;
+
+use gosched::metrics::Value;
 
 /// The environment variable that says how it is to end.
 const END: &str = "GOSCHED_TEST_END";
 
-#[gosched::main(procs = 3)]
+#[gosched::main(procs = 3, std = true)]
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     match env::var(END).as_deref() {
         Ok("a status") => return Ok(ExitCode::from(7)),
@@ -19,11 +22,23 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
     assert_ne!(gosched::goid(), 0);
     assert_eq!(gosched::gomaxprocs(), 3);
+    std_parks();
     assert_eq!(ending("a status")?.status.code(), Some(7));
     let failed = ending("an error")?;
     assert_eq!(failed.status.code(), Some(1));
     assert_eq!(String::from_utf8(failed.stderr)?, "Error: ParseIntError { kind: InvalidDigit }\n");
     Ok(ExitCode::SUCCESS)
+}
+
+fn std_parks() {
+    let (tx, rx) = channel();
+    let receives = gosched::go(move || rx.recv());
+    let waits = || gosched::metrics::read("/gosched/std/futex:waits");
+    while waits() == Some(Value::Uint64(0)) {
+        gosched::yield_now();
+    }
+    tx.send(7).unwrap();
+    assert_eq!(receives.join().unwrap(), Ok(7));
 }
 
 /// This program, when it ends so.

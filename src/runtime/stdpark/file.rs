@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 use std::os::fd::RawFd;
 
-use libc::{iovec, msghdr};
+use libc::{iovec, msghdr, off_t};
 
 use crate::runtime::arch::raw;
 use crate::runtime::arch::syscall::result_of;
@@ -150,6 +150,29 @@ pub(super) unsafe fn write(fd: RawFd, buf: *const c_void, len: usize) -> isize {
     };
     let buffers = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     result_of(if len == 0 { plain(0) } else { write_from(fd, &buffers, &plain) })
+}
+
+/// The most bytes that one call sends of a file: a socket that is ready has room for more, as a
+/// rule.
+const MOST_AT_ONCE: usize = 64 << 10;
+
+/// `sendfile`. It has no way not to wait, so the descriptor is polled first, and then gets a part.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn sendfile(to: RawFd, from: RawFd, at: *mut off_t, len: usize) -> isize {
+    let call = |len: usize| {
+        // SAFETY: as the caller says.
+        unsafe { raw(libc::SYS_sendfile, [to as usize, from as usize, at as usize, len, 0, 0]) }
+    };
+    let operation = (len > 0).then(|| Operation::on(to, What::Write)).flatten();
+    let Some(mut operation) = operation else { return result_of(call(len)) };
+    result_of(match operation.kind() {
+        Kind::File | Kind::Fifo => in_kernel(&|| call(len)),
+        _ => operation.polled_first(&|| call(len.min(MOST_AT_ONCE))),
+    })
 }
 
 /// Writes the buffers, which a call of the program's has; `plain` is what is left of that call.

@@ -9,6 +9,7 @@ mod futexes;
 mod gate;
 mod ledger;
 mod locks;
+mod long_calls;
 mod odd_calls;
 mod polls;
 mod sockets;
@@ -27,6 +28,7 @@ pub const TESTS: &[&[Test]] = &[
     gate::TESTS,
     ledger::TESTS,
     locks::TESTS,
+    long_calls::TESTS,
     odd_calls::TESTS,
     polls::TESTS,
     sockets::TESTS,

@@ -20,6 +20,7 @@
 //! | `files.rs` | `read`, `write`, `readv`, `writev` |
 //! | `polls.rs` | `poll`, `select`, `epoll_wait` and the like |
 //! | `closes.rs` | `close`, `close_range`, `dup2`, `dup3` |
+//! | `long_calls.rs` | `flock`, `fsync`, `sendfile`, `getaddrinfo` and the like |
 //! | `children.rs` | `waitpid`, `wait4`, `waitid`, `vfork` |
 //! | `clocks.rs` | `clock_gettime`, `getrandom` |
 //! | `fortified.rs` | `__read_chk` and the like |
@@ -29,6 +30,7 @@ mod clocks;
 mod closes;
 mod files;
 mod fortified;
+mod long_calls;
 mod polls;
 mod signals;
 mod sleeps;

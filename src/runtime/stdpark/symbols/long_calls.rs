@@ -1,0 +1,178 @@
+//! Calls that may take long, or wait for what the kernel doesn't report: files, locks of files,
+//! names of hosts. The goroutine keeps its thread, and others have the P at once: no signal has to
+//! take it away.
+
+use std::ffi::{c_char, c_int, c_long, c_uint};
+use std::mem;
+
+use libc::{addrinfo, off_t, off64_t, size_t, ssize_t};
+
+use crate::runtime::arch::raw;
+use crate::runtime::arch::syscall::{result_of, syscall};
+use crate::runtime::stdpark::file;
+use crate::runtime::stdpark::gate::may_have_to_park;
+use crate::runtime::stdpark::in_kernel::{hand_on, in_kernel};
+
+/// Makes a call that the kernel ends by itself.
+///
+/// # Safety
+/// As that system call.
+#[inline(always)]
+unsafe fn long_call(number: c_long, args: [usize; 6]) -> isize {
+    // SAFETY: as the caller says.
+    let call = || unsafe { raw(number, args) };
+    result_of(if may_have_to_park() { hand_on(&call) } else { call() })
+}
+
+/// Makes a call that waits for another process, perhaps for ever, and that a signal ends.
+///
+/// # Safety
+/// As that system call.
+#[inline(always)]
+unsafe fn waiting_call(number: c_long, args: [usize; 6]) -> isize {
+    // SAFETY: as the caller says.
+    let call = || unsafe { raw(number, args) };
+    result_of(if may_have_to_park() { in_kernel(&call) } else { call() })
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { long_call(libc::SYS_fsync, [fd as usize, 0, 0, 0, 0, 0]) as c_int }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { long_call(libc::SYS_fdatasync, [fd as usize, 0, 0, 0, 0, 0]) as c_int }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn copy_file_range(
+    from: c_int,
+    from_at: *mut off64_t,
+    to: c_int,
+    to_at: *mut off64_t,
+    len: size_t,
+    flags: c_uint,
+) -> ssize_t {
+    let args = [from as usize, from_at as usize, to as usize, to_at as usize, len, flags as usize];
+    // SAFETY: as the caller says.
+    unsafe { long_call(libc::SYS_copy_file_range, args) }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendfile(to: c_int, from: c_int, at: *mut off_t, len: size_t) -> ssize_t {
+    // SAFETY: as the caller says.
+    unsafe {
+        if may_have_to_park() {
+            return file::sendfile(to, from, at, len);
+        }
+        syscall!(SYS_sendfile, to, from, at, len)
+    }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendfile64(to: c_int, from: c_int, at: *mut off64_t, len: size_t) -> ssize_t {
+    // SAFETY: as the caller says: the types are the same.
+    unsafe { sendfile(to, from, at, len) }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn splice(
+    from: c_int,
+    from_at: *mut off64_t,
+    to: c_int,
+    to_at: *mut off64_t,
+    len: size_t,
+    flags: c_uint,
+) -> ssize_t {
+    let args = [from as usize, from_at as usize, to as usize, to_at as usize, len, flags as usize];
+    // SAFETY: as the caller says.
+    unsafe { waiting_call(libc::SYS_splice, args) }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn flock(fd: c_int, operation: c_int) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { waiting_call(libc::SYS_flock, [fd as usize, operation as usize, 0, 0, 0, 0]) as c_int }
+}
+
+/// `fcntl`, with an argument of any type, if it has one.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, arg: usize) -> c_int {
+    let args = [fd as usize, command as usize, arg, 0, 0, 0];
+    // SAFETY: as the caller says.
+    unsafe {
+        match command {
+            libc::F_SETLKW | libc::F_OFD_SETLKW => waiting_call(libc::SYS_fcntl, args) as c_int,
+            libc::F_GETOWN => owner(fd),
+            _ => result_of(raw(libc::SYS_fcntl, args)) as c_int,
+        }
+    }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, arg: usize) -> c_int {
+    // SAFETY: as the caller says: the types are the same.
+    unsafe { fcntl(fd, command, arg) }
+}
+
+/// The process that a descriptor's signals are for, or the group, as a negative number. The
+/// kernel's own `F_GETOWN` would return an error for some groups.
+fn owner(fd: c_int) -> c_int {
+    const F_GETOWN_EX: usize = 16;
+    const F_OWNER_PGRP: c_int = 2;
+    let mut owner: [c_int; 2] = [0, 0];
+    // SAFETY: the kernel writes the sort of owner, and its number.
+    let ret =
+        unsafe { raw(libc::SYS_fcntl, [fd as usize, F_GETOWN_EX, owner.as_mut_ptr() as usize, 0, 0, 0]) };
+    match owner {
+        _ if ret < 0 => result_of(ret) as c_int,
+        [F_OWNER_PGRP, group] => -group,
+        [_, process] => process,
+    }
+}
+
+/// `getaddrinfo`, which the C library does: it reads files, and asks servers.
+///
+/// # Safety
+/// As the C library's.
+#[cfg(not(target_feature = "crt-static"))]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getaddrinfo(
+    node: *const c_char,
+    service: *const c_char,
+    hints: *const addrinfo,
+    found: *mut *mut addrinfo,
+) -> c_int {
+    type Getaddrinfo =
+        unsafe extern "C" fn(*const c_char, *const c_char, *const addrinfo, *mut *mut addrinfo) -> c_int;
+    // SAFETY: the next one of that name is the C library's, and of this type.
+    let next = unsafe {
+        mem::transmute::<*mut _, Option<Getaddrinfo>>(libc::dlsym(libc::RTLD_NEXT, c"getaddrinfo".as_ptr()))
+    };
+    let Some(next) = next else { return libc::EAI_SYSTEM };
+    // SAFETY: as the caller says.
+    let call = || unsafe { next(node, service, hints, found) as isize };
+    (if may_have_to_park() { in_kernel(&call) } else { call() }) as c_int
+}

@@ -46,8 +46,8 @@ pub(in crate::runtime) fn live() -> bool {
 ///
 /// A descriptor that is closed while a goroutine waits for it ends the wait with `EBADF`, where a
 /// thread would wait on. No signal ends a wait with `EINTR`. In an
-/// [exploration](crate::explore#std) std's clocks and random numbers are the run's, and a wait for a
-/// socket ends the process, as the exploration knows nothing of it.
+/// [exploration](crate::explore#std) std's clocks and random numbers are the run's. A wait for a
+/// socket ends the process there, as the exploration knows nothing of it.
 ///
 /// Call it once, as a rule at the beginning of `main`. Libraries don't: it changes how the whole
 /// program waits. Where the environment variable `GOSCHED_STD` is 1, a program with the feature

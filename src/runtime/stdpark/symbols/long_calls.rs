@@ -20,8 +20,12 @@ use crate::runtime::stdpark::in_kernel::{hand_on, in_kernel};
 #[inline(always)]
 unsafe fn long_call(number: c_long, args: [usize; 6]) -> isize {
     // SAFETY: as the caller says.
-    let call = || unsafe { raw(number, args) };
-    result_of(if may_have_to_park() { hand_on(&call) } else { call() })
+    unsafe {
+        if may_have_to_park() {
+            return on_goroutine(number, &args, hand_on);
+        }
+        result_of(raw(number, args))
+    }
 }
 
 /// Makes a call that waits for another process, perhaps for ever, and that a signal ends.
@@ -31,8 +35,20 @@ unsafe fn long_call(number: c_long, args: [usize; 6]) -> isize {
 #[inline(always)]
 unsafe fn waiting_call(number: c_long, args: [usize; 6]) -> isize {
     // SAFETY: as the caller says.
-    let call = || unsafe { raw(number, args) };
-    result_of(if may_have_to_park() { in_kernel(&call) } else { call() })
+    unsafe {
+        if may_have_to_park() {
+            return on_goroutine(number, &args, in_kernel);
+        }
+        result_of(raw(number, args))
+    }
+}
+
+/// The half of both that a goroutine does.
+#[cold]
+#[inline(never)]
+unsafe fn on_goroutine(number: c_long, args: &[usize; 6], how: fn(&dyn Fn() -> isize) -> isize) -> isize {
+    // SAFETY: as the caller says.
+    result_of(how(&|| unsafe { raw(number, *args) }))
 }
 
 /// # Safety

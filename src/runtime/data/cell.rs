@@ -70,6 +70,11 @@ mod unseen {
                 value.assume_init()
             }
         }
+
+        /// Replaces the value by what `f` makes of it.
+        pub fn update(&self, f: impl FnOnce(T) -> T) {
+            self.set(f(self.get()));
+        }
     }
 
     impl<T: Copy + Debug> Debug for Cell<T> {

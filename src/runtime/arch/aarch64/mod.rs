@@ -81,6 +81,29 @@ pub(in crate::runtime) unsafe fn raw(number: c_long, args: [usize; 6]) -> isize 
     ret
 }
 
+/// `weak_function!("name", f)` gives `f` a second, weak name, under which the program's other parts
+/// find it: where there is a strong one, they have that.
+#[cfg(all(feature = "std", not(target_feature = "crt-static")))]
+macro_rules! weak_function {
+    ($name:literal, $f:ident) => {
+        std::arch::global_asm!(
+            concat!(".pushsection .text.", $name, ", \"ax\", %progbits"),
+            concat!(".weak ", $name),
+            concat!(".type ", $name, ", %function"),
+            concat!($name, ":"),
+            ".cfi_startproc",
+            "bti c",
+            "b {f}",
+            ".cfi_endproc",
+            concat!(".size ", $name, ", . - ", $name),
+            ".popsection",
+            f = sym $f,
+        );
+    };
+}
+#[cfg(all(feature = "std", not(target_feature = "crt-static")))]
+pub(in crate::runtime) use weak_function;
+
 /// The running G; none on a thread that isn't ours. Go's `getg`.
 ///
 /// The `asm!` isn't `pure`: after a switch the G may be on another thread, where the compiler must read

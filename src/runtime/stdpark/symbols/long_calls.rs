@@ -9,6 +9,8 @@ use libc::{addrinfo, off_t, off64_t, size_t, ssize_t};
 
 use crate::runtime::arch::raw;
 use crate::runtime::arch::syscall::{result_of, syscall};
+#[cfg(not(target_feature = "crt-static"))]
+use crate::runtime::arch::weak_function;
 use crate::runtime::stdpark::file;
 use crate::runtime::stdpark::gate::may_have_to_park;
 use crate::runtime::stdpark::in_kernel::{hand_on, in_kernel};
@@ -169,13 +171,17 @@ fn owner(fd: c_int) -> c_int {
     }
 }
 
+// Weak: a C program that is linked statically has the C library's, which is in one file with
+// `freeaddrinfo`.
+#[cfg(not(target_feature = "crt-static"))]
+weak_function!("getaddrinfo", getaddrinfo);
+
 /// `getaddrinfo`, which the C library does: it reads files, and asks servers.
 ///
 /// # Safety
 /// As the C library's.
 #[cfg(not(target_feature = "crt-static"))]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn getaddrinfo(
+unsafe extern "C" fn getaddrinfo(
     node: *const c_char,
     service: *const c_char,
     hints: *const addrinfo,

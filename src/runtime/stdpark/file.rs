@@ -10,7 +10,7 @@ use crate::runtime::arch::raw;
 use crate::runtime::arch::syscall::result_of;
 use crate::runtime::stdpark::in_kernel::{hand_on, in_kernel};
 use crate::runtime::stdpark::iovecs::{MOST, total, with_rest};
-use crate::runtime::stdpark::operation::{Kind, Operation, What};
+use crate::runtime::stdpark::operation::{Kind, Operation, What, mode_of};
 
 /// That a read or a write doesn't wait: `libc` has it for some targets only.
 const RWF_NOWAIT: usize = 8;
@@ -157,6 +157,7 @@ pub(super) unsafe fn write(fd: RawFd, buf: *const c_void, len: usize) -> isize {
 const MOST_AT_ONCE: usize = 64 << 10;
 
 /// `sendfile`. It has no way not to wait, so the descriptor is polled first, and then gets a part.
+/// One that is no socket, pipe or terminal may never say that it has room.
 ///
 /// # Safety
 /// As the C library's.
@@ -167,12 +168,21 @@ pub(super) unsafe fn sendfile(to: RawFd, from: RawFd, at: *mut off_t, len: usize
         // SAFETY: as the caller says.
         unsafe { raw(libc::SYS_sendfile, [to as usize, from as usize, at as usize, len, 0, 0]) }
     };
-    let operation = (len > 0).then(|| Operation::on(to, What::Write)).flatten();
+    // The kernel refuses more.
+    let is_a_length = (1..=isize::MAX as usize).contains(&len);
+    let operation = is_a_length.then(|| Operation::on(to, What::Write)).flatten();
     let Some(mut operation) = operation else { return result_of(call(len)) };
     result_of(match operation.kind() {
         Kind::File | Kind::Fifo => in_kernel(&|| call(len)),
+        _ if !may_have_room(to) => in_kernel(&|| call(len)),
         _ => operation.polled_first(&|| call(len.min(MOST_AT_ONCE))),
     })
+}
+
+/// Whether it is a socket, a pipe or a terminal, which says when there is room.
+fn may_have_room(fd: RawFd) -> bool {
+    mode_of(fd)
+        .is_some_and(|mode| matches!(mode & libc::S_IFMT, libc::S_IFSOCK | libc::S_IFIFO | libc::S_IFCHR))
 }
 
 /// Writes the buffers, which a call of the program's has; `plain` is what is left of that call.

@@ -137,14 +137,7 @@ impl Operation {
 
     #[cold]
     fn find_kind(&self) -> Kind {
-        let mut stat = MaybeUninit::<libc::stat>::uninit();
-        // SAFETY: `stat` is read only if the kernel has filled it.
-        let mode = unsafe {
-            if syscall!(SYS_fstat, self.fd, stat.as_mut_ptr()) < 0 {
-                return Kind::File;
-            }
-            stat.assume_init().st_mode
-        };
+        let Some(mode) = mode_of(self.fd) else { return Kind::File };
         let kind = match mode & libc::S_IFMT {
             libc::S_IFSOCK if option_of(self.fd, libc::SO_TYPE) != Some(libc::SOCK_SEQPACKET) => Kind::Socket,
             libc::S_IFREG | libc::S_IFDIR | libc::S_IFBLK => Kind::File,
@@ -357,6 +350,13 @@ pub(super) fn flags(fd: RawFd) -> Option<c_int> {
 /// Whether the program has set the description to non-blocking mode, as far as can be known.
 pub(super) fn is_nonblocking(fd: RawFd) -> bool {
     flags(fd).is_some_and(|flags| flags & libc::O_NONBLOCK != 0)
+}
+
+/// The sort of file that a number has, and its permissions; none if it has none.
+pub(super) fn mode_of(fd: RawFd) -> Option<libc::mode_t> {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: `stat` is read only if the kernel has filled it.
+    unsafe { (syscall!(SYS_fstat, fd, stat.as_mut_ptr()) == 0).then(|| stat.assume_init().st_mode) }
 }
 
 /// Whether a pipe has no name. (Its file system's number is Linux's `PIPEFS_MAGIC`.)

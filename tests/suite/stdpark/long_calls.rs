@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::mem::zeroed;
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -165,6 +165,10 @@ fn a_file_is_sent_in_parts() {
         }
         assert_eq!(send(&full, &file, &mut 0, 1000), Err(libc::EAGAIN));
         assert_eq!(send(&full, &file, ptr::null_mut(), 0), Ok(0));
+        assert_eq!(send(&full, &file, ptr::null_mut(), usize::MAX), Err(libc::EINVAL));
+        // SAFETY: it is closed by nobody else.
+        let never_ready = unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(0)) };
+        assert_eq!(send(&never_ready, &file, &mut 0, 1), Err(libc::EINVAL));
     });
 }
 

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "std")]
-use libc::{CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE, CLOCK_REALTIME, CLOCK_REALTIME_COARSE, clockid_t};
+use libc::{
+    CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE, CLOCK_REALTIME, CLOCK_REALTIME_COARSE, clockid_t, timespec,
+};
 
 use crate::runtime::arch::getg;
 use crate::runtime::base::fatal::throw;
-#[cfg(feature = "std")]
-use crate::runtime::base::os::clock_time;
 use crate::runtime::base::os::nanotime;
 use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::runtime2::P;
@@ -31,10 +31,9 @@ use crate::runtime::p::timers::run::{Taken, nobarrier_wake_time, take_due};
 /// The run's time in nanoseconds, as [`nanotime`] counts.
 static NOW: AtomicI64 = AtomicI64::new(0);
 
-/// The P that only has timers, and the moment in which it was made, by both clocks.
+/// The P that only has timers.
 struct Clock {
     heap: &'static P,
-    made: (Instant, i64),
 }
 
 // SAFETY: its timers are touched with its lock held.
@@ -50,7 +49,7 @@ fn clock() -> &'static Clock {
         let heap = unsafe { alloc_zeroed(Layout::new::<P>()).cast::<P>().as_ref() };
         let Some(heap) = heap else { throw("out of memory for the clock of an exploration") };
         lock_init(&heap.timers_lock, LockRank::TIMERS);
-        Clock { heap, made: (Instant::now(), nanotime()) }
+        Clock { heap }
     })
 }
 
@@ -80,10 +79,29 @@ pub(crate) fn instant_now() -> Instant {
     if is_ours() { instant(NOW.load(Ordering::Relaxed)) } else { Instant::now() }
 }
 
+/// A time of a run as an `Instant`. Where std's clock is the run's, it is exactly that one's.
 fn instant(now: i64) -> Instant {
-    let (instant, nanos) = clock().made;
-    instant + Duration::from_nanos((now - nanos).max(0).unsigned_abs())
+    static PAIR: OnceLock<(Instant, i64)> = OnceLock::new();
+    at(now, PAIR.get_or_init(|| pair(stds_clock)))
 }
+
+/// The instant at which the clock of the pair says `ns`.
+fn at(ns: i64, &(instant, nanos): &(Instant, i64)) -> Instant {
+    let distance = Duration::from_nanos(ns.abs_diff(nanos));
+    if ns < nanos { instant - distance } else { instant + distance }
+}
+
+/// What `Instant::now` reads, in nanoseconds: this calls the same function.
+#[cfg(feature = "std")]
+fn stds_clock() -> i64 {
+    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a place for a time. Linux always has this clock.
+    unsafe { libc::clock_gettime(CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+#[cfg(not(feature = "std"))]
+use nanotime as stds_clock;
 
 /// The instant at which [`now`] was `ns`, which has passed: never earlier than that, and not in the
 /// future.
@@ -91,19 +109,15 @@ pub(in crate::runtime) fn instant_of(ns: i64) -> Instant {
     if is_ours() {
         return instant(ns);
     }
-    let (instant, nanos) = *REAL.get_or_init(real);
-    let distance = Duration::from_nanos(ns.abs_diff(nanos));
-    let then = if ns < nanos { instant - distance } else { instant + distance };
-    then.min(Instant::now())
+    static PAIR: OnceLock<(Instant, i64)> = OnceLock::new();
+    at(ns, PAIR.get_or_init(|| pair(nanotime))).min(Instant::now())
 }
 
-/// One moment by std's clock and by [`nanotime`], which count the same but can't be converted. The
+/// One moment by std's clock and by `clock`, which count the same but can't be converted. The
 /// instant is the later one, by as little as possible.
-static REAL: OnceLock<(Instant, i64)> = OnceLock::new();
-
-fn real() -> (Instant, i64) {
+fn pair(clock: fn() -> i64) -> (Instant, i64) {
     let look = |_| {
-        let (before, nanos, instant) = (Instant::now(), nanotime(), Instant::now());
+        let (before, nanos, instant) = (Instant::now(), clock(), Instant::now());
         (instant - before, (instant, nanos))
     };
     // The thread may lose its processor between two looks at the clock, but not each time.
@@ -123,13 +137,18 @@ pub(in crate::runtime) fn start() -> i64 {
     let now = nanotime();
     NOW.store(now, Ordering::Relaxed);
     #[cfg(feature = "std")]
-    REALTIME.store(clock_time(CLOCK_REALTIME).unwrap_or(now) - now, Ordering::Relaxed);
+    BEGUN.store(now, Ordering::Relaxed);
     now
 }
 
-/// What `CLOCK_REALTIME` says beyond the run's time, in nanoseconds.
+/// The time when the run began.
 #[cfg(feature = "std")]
-static REALTIME: AtomicI64 = AtomicI64::new(0);
+static BEGUN: AtomicI64 = AtomicI64::new(0);
+
+/// What `CLOCK_REALTIME` says when a run begins, in nanoseconds: 2000-01-01, as in Go's
+/// `testing/synctest`. A program may make decisions by it, and they are to be the same in each run.
+#[cfg(feature = "std")]
+const REALTIME: i64 = 946_684_800_000_000_000;
 
 /// What one of the kernel's clocks says in the run that the caller lives in, in nanoseconds; none
 /// if it lives in no run, or the clock is one for something else.
@@ -138,7 +157,9 @@ pub(in crate::runtime) fn time_of_run(clock: clockid_t) -> Option<i64> {
     let now = is_ours().then(|| NOW.load(Ordering::Relaxed))?;
     match clock {
         CLOCK_MONOTONIC | CLOCK_MONOTONIC_COARSE => Some(now),
-        CLOCK_REALTIME | CLOCK_REALTIME_COARSE => Some(now + REALTIME.load(Ordering::Relaxed)),
+        CLOCK_REALTIME | CLOCK_REALTIME_COARSE => {
+            Some((now - BEGUN.load(Ordering::Relaxed)).saturating_add(REALTIME))
+        }
         _ => None,
     }
 }

@@ -42,16 +42,14 @@ pub(in crate::runtime) fn restart() {
     TAKEN.store(0, Ordering::Relaxed);
 }
 
-/// Fills the bytes, if the caller lives in the run's time; says whether it does. The same choices
-/// get the same numbers.
+/// Fills the bytes, if the caller lives in the run's time. The same choices get the same numbers.
 #[cfg(feature = "std")]
-pub(in crate::runtime) fn fill_from_run(bytes: &mut [u8]) -> bool {
+pub(in crate::runtime) fn fill_from_run(bytes: &mut [u8]) {
     if !is_ours() {
-        return false;
+        return;
     }
     for part in bytes.chunks_mut(size_of::<u64>()) {
         let word = Rng::of_run(0, TAKEN.fetch_add(1, Ordering::Relaxed)).next();
         part.copy_from_slice(&word.to_le_bytes()[..part.len()]);
     }
-    true
 }

@@ -1,5 +1,8 @@
 //! The time and random numbers of a goroutine of an exploration: the same in each run, as far as
 //! the choices are the same. The cold halves of `symbols/clocks.rs`.
+//!
+//! A goroutine that may not park waits in the kernel, whose time is the real one. So its clock is
+//! the kernel's, too: a wait until a time would never end otherwise.
 
 use std::ffi::c_void;
 use std::slice;
@@ -8,6 +11,7 @@ use libc::{clockid_t, timespec};
 
 use crate::runtime::explore::clock::time_of_run;
 use crate::runtime::explore::random::fill_from_run;
+use crate::runtime::stdpark::gate::may_park;
 use crate::runtime::stdpark::live::live;
 
 /// What `clock_gettime` says in a run, if the caller is in one; says whether it is, and whether it
@@ -18,19 +22,22 @@ use crate::runtime::stdpark::live::live;
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn clock_gettime(clock: clockid_t, time: *mut timespec) -> bool {
-    let Some(ns) = live().then(|| time_of_run(clock)).flatten() else { return false };
+    let Some(ns) = may_park().and_then(|_| time_of_run(clock)) else { return false };
     // SAFETY: as the caller says.
     unsafe { time.write(timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 }) };
     true
 }
 
-/// Fills the buffer as `getrandom` does, if the caller is in a run; says whether it is.
+/// Puts the run's numbers in place of those that `getrandom` has returned, if the caller is in a
+/// run.
 ///
 /// # Safety
-/// As the C library's.
+/// There are as many bytes, which are the caller's.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn getrandom(buf: *mut c_void, len: usize) -> bool {
-    // SAFETY: as the caller says: an address for as many bytes.
-    live() && !buf.is_null() && fill_from_run(unsafe { slice::from_raw_parts_mut(buf.cast(), len) })
+pub(super) unsafe fn getrandom(buf: *mut c_void, len: usize) {
+    if live() {
+        // SAFETY: as the caller says.
+        fill_from_run(unsafe { slice::from_raw_parts_mut(buf.cast(), len) });
+    }
 }

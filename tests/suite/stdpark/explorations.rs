@@ -1,27 +1,36 @@
 //! std in an exploration: its clocks and its random numbers are the run's.
 
 use std::collections::HashMap;
+use std::ffi::c_void;
 use std::hash::{BuildHasher, RandomState};
-use std::mem::MaybeUninit;
+use std::io::{self, Read};
+use std::mem::{MaybeUninit, zeroed};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread;
 use std::time::{Duration, Instant, SystemTime};
+use std::{ptr, thread};
 
-use gosched::explore::Explorer;
-use gosched::{go, park_std_waits, run};
+use gosched::explore::{Explorer, FailureKind};
+use gosched::{Builder, go, park_std_waits, run};
 
 use crate::harness::{Test, tests};
 
 tests! {
     clocks_jump
+    clocks_are_one
+    each_run_begins_on_the_same_day
+    a_day_far_away
     a_receive_with_a_limit
     limits_by_the_clock_of_day
     a_wait_until_an_instant
     keys_of_maps_are_the_same
     random_numbers_differ
+    random_numbers_by_the_system_call
+    random_numbers_that_cannot_be
     threads_have_the_real_time
     without_the_call_time_is_real
+    a_goroutine_that_cannot_park_has_the_real_time
+    a_wait_in_the_kernel_is_told_of
 }
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -41,6 +50,38 @@ fn clocks_jump() {
         assert_eq!(begun.elapsed(), HOUR);
         assert_eq!(day.elapsed().unwrap(), HOUR);
         assert_eq!(gosched::time::now() - own, HOUR);
+    });
+}
+
+/// The crate's own clock is std's, to the nanosecond: a wait until the time of one has ended by the
+/// other.
+fn clocks_are_one() {
+    in_runs(|| {
+        for _ in 0..3 {
+            assert_eq!(gosched::time::now(), Instant::now());
+            gosched::time::sleep_until(Instant::now() + HOUR);
+            thread::sleep(HOUR);
+        }
+    });
+}
+
+/// What a program makes of the day is the same in each run.
+fn each_run_begins_on_the_same_day() {
+    in_runs(|| {
+        let day = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!(day.as_secs(), 946_684_800, "the 1st of January 2000");
+        thread::sleep(HOUR);
+    });
+}
+
+/// `CLOCK_REALTIME` has room for 292 years.
+fn a_day_far_away() {
+    in_runs(|| {
+        let begun = SystemTime::now();
+        thread::sleep(HOUR * 24 * 365 * 240);
+        assert_eq!(begun.elapsed().unwrap(), HOUR * 24 * 365 * 240);
+        thread::sleep(HOUR * 24 * 365 * 40);
+        assert!(begun.elapsed().unwrap() > HOUR * 24 * 365 * 240);
     });
 }
 
@@ -136,43 +177,130 @@ fn random_numbers_differ() {
     assert!(!seen.contains(&outside) && random() != outside);
 }
 
+/// What crates do that don't call `getrandom` and `clock_gettime` by their names.
+fn random_numbers_by_the_system_call() {
+    static SEEN: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+    let random = || {
+        let mut number = 0_u64;
+        // SAFETY: the kernel writes to the number.
+        assert_eq!(unsafe { libc::syscall(libc::SYS_getrandom, &mut number, 8, 0) }, 8);
+        number
+    };
+    in_runs(move || {
+        SEEN.lock().unwrap().push(random());
+        assert_eq!(time_of(libc::CLOCK_MONOTONIC, true), time_of(libc::CLOCK_MONOTONIC, false));
+    });
+    let seen = SEEN.lock().unwrap();
+    assert!(seen.len() > 1 && seen.iter().all(|number| *number == seen[0]) && random() != seen[0]);
+}
+
+/// The kernel's errors are an exploration's, too.
+fn random_numbers_that_cannot_be() {
+    in_runs(|| {
+        let mut number = 0_u64;
+        let random = |at: *mut c_void, len, flags| {
+            // SAFETY: the kernel writes to the number, or finds no memory there.
+            let ret = unsafe { libc::getrandom(at, len, flags) };
+            (ret, if ret < 0 { io::Error::last_os_error().raw_os_error() } else { None })
+        };
+        let at = (&raw mut number).cast();
+        assert_eq!(random(at, 8, 0x100), (-1, Some(libc::EINVAL)));
+        assert_eq!(random(ptr::without_provenance_mut(8), 8, 0), (-1, Some(libc::EFAULT)));
+        assert_eq!(random(at, 8, 0), (8, None));
+        assert_eq!(random(at, 0, 0), (0, None));
+    });
+}
+
+/// What a clock says, in nanoseconds.
+fn time_of(clock: libc::clockid_t, by_system_call: bool) -> i64 {
+    let mut time = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: the time is read when it is written.
+    unsafe {
+        let ret = match by_system_call {
+            true => libc::syscall(libc::SYS_clock_gettime, clock, time.as_mut_ptr()) as i32,
+            false => libc::clock_gettime(clock, time.as_mut_ptr()),
+        };
+        assert_eq!(ret, 0);
+        time.assume_init().tv_sec * 1_000_000_000 + time.assume_init().tv_nsec
+    }
+}
+
+/// What the clock says in the kernel: what is left of a timer on it.
+fn time_in_kernel(clock: libc::clockid_t) -> i64 {
+    const END: i64 = 1 << 32;
+    // SAFETY: a timer of our own, and places for times.
+    unsafe {
+        let timer = libc::timerfd_create(clock, 0);
+        let mut time: libc::itimerspec = zeroed();
+        time.it_value.tv_sec = END;
+        assert_eq!(libc::timerfd_settime(timer, libc::TFD_TIMER_ABSTIME, &time, ptr::null_mut()), 0);
+        assert_eq!(libc::timerfd_gettime(timer, &mut time), 0);
+        libc::close(timer);
+        (END - time.it_value.tv_sec) * 1_000_000_000 - time.it_value.tv_nsec
+    }
+}
+
 /// Whether the clock says the kernel's time.
 fn is_real(clock: libc::clockid_t) -> bool {
-    let read = |by_kernel: bool| {
-        let mut time = MaybeUninit::<libc::timespec>::uninit();
-        // SAFETY: the time is read when it is written.
-        unsafe {
-            let time_at = time.as_mut_ptr();
-            let ret = match by_kernel {
-                true => libc::syscall(libc::SYS_clock_gettime, clock, time_at) as i32,
-                false => libc::clock_gettime(clock, time_at),
-            };
-            assert_eq!(ret, 0);
-            (time.assume_init().tv_sec, time.assume_init().tv_nsec)
-        }
-    };
-    let (before, here, after) = (read(true), read(false), read(true));
+    let (before, here, after) = (time_in_kernel(clock), time_of(clock, false), time_in_kernel(clock));
     before <= here && here <= after
 }
 
-const CLOCKS: [libc::clockid_t; 4] =
-    [libc::CLOCK_MONOTONIC, libc::CLOCK_MONOTONIC_RAW, libc::CLOCK_BOOTTIME, libc::CLOCK_THREAD_CPUTIME_ID];
+/// What an exploration has in place of the kernel's.
+const CLOCKS: [libc::clockid_t; 2] = [libc::CLOCK_MONOTONIC, libc::CLOCK_REALTIME];
+
+fn time_is_real() -> bool {
+    CLOCKS.iter().chain(&[libc::CLOCK_BOOTTIME]).all(|clock| is_real(*clock))
+}
 
 fn threads_have_the_real_time() {
     in_runs(|| {
+        let others = [libc::CLOCK_MONOTONIC_RAW, libc::CLOCK_THREAD_CPUTIME_ID];
+        let before = others.map(|clock| time_of(clock, false));
         thread::sleep(HOUR);
-        assert!(!is_real(libc::CLOCK_MONOTONIC) && !is_real(libc::CLOCK_REALTIME));
-        assert!(CLOCKS[1..].iter().all(|clock| is_real(*clock)), "what isn't on the run's clock");
-        thread::spawn(|| assert!(CLOCKS.iter().all(|clock| is_real(*clock)))).join().unwrap();
+        assert!(!CLOCKS.iter().any(|clock| is_real(*clock)) && is_real(libc::CLOCK_BOOTTIME));
+        assert!((0..2).all(|i| time_of(others[i], false) - before[i] < HOUR.as_nanos() as i64));
+        thread::spawn(|| assert!(time_is_real())).join().unwrap();
     });
-    run(|| assert!(CLOCKS.iter().all(|clock| is_real(*clock))));
+    run(|| assert!(time_is_real()));
+}
+
+/// Its waits are the kernel's, so its clock is, too: a loop that waits until a time ends.
+fn a_goroutine_that_cannot_park_has_the_real_time() {
+    park_std_waits().unwrap();
+    let explored = Explorer::new().iterations(3).check(|| {
+        // SAFETY: it uses no thread-local of others across a wait.
+        let builder = unsafe { Builder::new().shared_locals() };
+        let waits = builder.go(|| {
+            let end = Instant::now() + Duration::from_millis(5);
+            while Instant::now() < end {
+                thread::sleep(Duration::from_millis(1));
+            }
+            assert!(time_is_real());
+        });
+        waits.unwrap().join().unwrap();
+    });
+    explored.unwrap();
+}
+
+/// It keeps the only processor, and so ends the run.
+fn a_wait_in_the_kernel_is_told_of(test: Test) {
+    let process = test.process(|| {
+        park_std_waits().unwrap();
+        let found = Explorer::new().check(|| {
+            let (mut reader, _writer) = io::pipe().unwrap();
+            go(move || reader.read(&mut [0])).join().unwrap().unwrap();
+        });
+        assert_eq!(found.unwrap_err().kind(), FailureKind::Stuck);
+    });
+    process.env("GODEBUG", "patience=5").end().with("exit status: 0");
 }
 
 fn without_the_call_time_is_real(test: Test) {
     let process = test.process(|| {
         let explored = Explorer::new().iterations(3).check(|| {
             gosched::time::sleep(HOUR);
-            assert!(CLOCKS.iter().all(|clock| is_real(*clock)));
+            assert!(time_is_real());
         });
         explored.unwrap();
     });

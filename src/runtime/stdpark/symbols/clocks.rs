@@ -28,9 +28,11 @@ pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) ->
 pub unsafe extern "C" fn getrandom(buf: *mut c_void, len: size_t, flags: c_uint) -> ssize_t {
     // SAFETY: as the caller says.
     unsafe {
-        if exploring() && explored::getrandom(buf, len) {
-            return len as ssize_t;
+        // The kernel says what is wrong with the arguments, and how many it returns at once.
+        let ret = syscall!(SYS_getrandom, buf, len, flags);
+        if ret > 0 && exploring() {
+            explored::getrandom(buf, ret as usize);
         }
-        syscall!(SYS_getrandom, buf, len, flags)
+        ret
     }
 }

@@ -13,6 +13,7 @@ use crate::harness::process::Ended;
 use crate::harness::{Test, tests};
 
 tests! {
+    #[slow]
     the_headers_table_is_true
     the_first_goroutine_exits
     the_first_goroutine_exits_beside_another_thread

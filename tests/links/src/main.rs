@@ -1,0 +1,5 @@
+//! A program that is linked in some way.
+
+fn main() {
+    gosched_links::check();
+}

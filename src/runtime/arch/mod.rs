@@ -47,6 +47,28 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 
 use crate::runtime::arch::sanitizer::unwound_to;
 
+/// `weak_function!("name", f)` gives `f` a second, weak name, under which the program's other parts
+/// find it: where there is a strong one, they have that.
+#[cfg(all(feature = "std", not(target_feature = "crt-static")))]
+macro_rules! weak_function {
+    ($name:literal, $f:ident) => {
+        std::arch::global_asm!(
+            concat!(".pushsection .text.", $name, ", \"ax\", %progbits"),
+            concat!(".weak ", $name),
+            concat!(".type ", $name, ", %function"),
+            concat!($name, ":"),
+            ".cfi_startproc",
+            $crate::runtime::arch::jump_to_f!(),
+            ".cfi_endproc",
+            concat!(".size ", $name, ", . - ", $name),
+            ".popsection",
+            f = sym $f,
+        );
+    };
+}
+#[cfg(all(feature = "std", not(target_feature = "crt-static")))]
+pub(in crate::runtime) use weak_function;
+
 /// Calls `f` on g0's stack and returns what it returns. On g0 already, in a signal
 /// handler and on a thread that isn't ours, it just calls it. Go's `systemstack`.
 ///

@@ -81,28 +81,15 @@ pub(in crate::runtime) unsafe fn raw(number: c_long, args: [usize; 6]) -> isize 
     ret
 }
 
-/// `weak_function!("name", f)` gives `f` a second, weak name, under which the program's other parts
-/// find it: where there is a strong one, they have that.
+/// A place that may be jumped to, and a jump from there to the operand `f` of a `global_asm!`.
 #[cfg(all(feature = "std", not(target_feature = "crt-static")))]
-macro_rules! weak_function {
-    ($name:literal, $f:ident) => {
-        std::arch::global_asm!(
-            concat!(".pushsection .text.", $name, ", \"ax\", %progbits"),
-            concat!(".weak ", $name),
-            concat!(".type ", $name, ", %function"),
-            concat!($name, ":"),
-            ".cfi_startproc",
-            "bti c",
-            "b {f}",
-            ".cfi_endproc",
-            concat!(".size ", $name, ", . - ", $name),
-            ".popsection",
-            f = sym $f,
-        );
+macro_rules! jump_to_f {
+    () => {
+        "bti c\nb {f}"
     };
 }
 #[cfg(all(feature = "std", not(target_feature = "crt-static")))]
-pub(in crate::runtime) use weak_function;
+pub(in crate::runtime) use jump_to_f;
 
 /// The running G; none on a thread that isn't ours. Go's `getg`.
 ///

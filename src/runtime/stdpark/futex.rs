@@ -259,11 +259,7 @@ impl Time {
         };
         let known = matches!(self.clock, libc::CLOCK_MONOTONIC | libc::CLOCK_REALTIME);
         let ns = nanoseconds(time).filter(|_| known).ok_or(())?;
-        let left = match self.absolute {
-            true if self.clock == libc::CLOCK_MONOTONIC => ns.saturating_sub(now()),
-            true => from_now(self.clock, ns).ok_or(())?,
-            false => ns,
-        };
+        let left = if self.absolute { from_now(self.clock, ns).ok_or(())? } else { ns };
         Ok(Some(now().saturating_add(left)))
     }
 }

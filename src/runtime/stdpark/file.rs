@@ -172,10 +172,10 @@ pub(super) unsafe fn sendfile(to: RawFd, from: RawFd, at: *mut off_t, len: usize
     let is_a_length = (1..=isize::MAX as usize).contains(&len);
     let operation = is_a_length.then(|| Operation::on(to, What::Write)).flatten();
     let Some(mut operation) = operation else { return result_of(call(len)) };
-    result_of(match operation.kind() {
-        Kind::File | Kind::Fifo => in_kernel(&|| call(len)),
-        _ if !may_have_room(to) => in_kernel(&|| call(len)),
-        _ => operation.polled_first(&|| call(len.min(MOST_AT_ONCE))),
+    result_of(if operation.kind() == Kind::Fifo || !may_have_room(to) {
+        in_kernel(&|| call(len))
+    } else {
+        operation.polled_first(&|| call(len.min(MOST_AT_ONCE)))
     })
 }
 

@@ -32,25 +32,23 @@ use crate::runtime::p::timers::run::{Taken, nobarrier_wake_time, take_due};
 static NOW: AtomicI64 = AtomicI64::new(0);
 
 /// The P that only has timers.
-struct Clock {
-    heap: &'static P,
-}
+struct Heap(&'static P);
 
 // SAFETY: its timers are touched with its lock held.
-unsafe impl Send for Clock {}
+unsafe impl Send for Heap {}
 // SAFETY: as above.
-unsafe impl Sync for Clock {}
+unsafe impl Sync for Heap {}
 
-static CLOCK: OnceLock<Clock> = OnceLock::new();
-
-fn clock() -> &'static Clock {
-    CLOCK.get_or_init(|| {
+fn heap() -> &'static P {
+    static HEAP: OnceLock<Heap> = OnceLock::new();
+    let Heap(heap) = HEAP.get_or_init(|| {
         // SAFETY: a P isn't of size 0; all zero is a valid one, and it is leaked.
         let heap = unsafe { alloc_zeroed(Layout::new::<P>()).cast::<P>().as_ref() };
         let Some(heap) = heap else { throw("out of memory for the clock of an exploration") };
         lock_init(&heap.timers_lock, LockRank::TIMERS);
-        Clock { heap }
-    })
+        Heap(heap)
+    });
+    heap
 }
 
 /// Whether the caller lives in the run's time.
@@ -128,12 +126,12 @@ fn pair(clock: fn() -> i64) -> (Instant, i64) {
 /// The P that a timer is to be started on, instead of the caller's.
 #[inline]
 pub(in crate::runtime) fn timers_p() -> Option<&'static P> {
-    if is_ours() { Some(clock().heap) } else { None }
+    if is_ours() { Some(heap()) } else { None }
 }
 
 /// Sets the time to the real one, which it returns: a run begins.
 pub(in crate::runtime) fn start() -> i64 {
-    clock();
+    heap();
     let now = nanotime();
     NOW.store(now, Ordering::Relaxed);
     #[cfg(feature = "std")]
@@ -167,7 +165,7 @@ pub(in crate::runtime) fn time_of_run(clock: clockid_t) -> Option<i64> {
 /// Jumps to the next timer, and puts all that are due then into `due`. False if there is none that
 /// could wake somebody.
 pub(super) fn advance(due: &mut Vec<Taken>) -> bool {
-    let heap = clock().heap;
+    let heap = heap();
     while due.is_empty() {
         let next = nobarrier_wake_time(heap);
         // The end of the clock never comes: it stands for no time limit, and what is set on it for each period would
@@ -207,7 +205,7 @@ fn may_wake(t: &Timer) -> bool {
 
 /// Takes out the timers of goroutines that will never run again.
 pub(in crate::runtime) fn clear() {
-    let heap = clock().heap;
+    let heap = heap();
     lock(&heap.timers_lock);
     drop_timers(heap);
     unlock(&heap.timers_lock);

@@ -14,8 +14,8 @@ use crate::runtime::explore::random::fill_from_run;
 use crate::runtime::stdpark::gate::may_park;
 use crate::runtime::stdpark::live::live;
 
-/// What `clock_gettime` says in a run, if the caller is in one; says whether it is, and whether it
-/// is a clock that follows the run's.
+/// What `clock_gettime` says in a run. Returns false, and has written nothing, where the caller has
+/// the kernel's time, or the clock doesn't follow the run's.
 ///
 /// # Safety
 /// As the C library's.

@@ -2,11 +2,11 @@
 
 use std::any::Any;
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, needs_drop};
 use std::ptr;
 
 use crate::goroutine::Goexit;
-use crate::goroutine::outcome::{Outcome, catch_into, discard, discard_in, message, put};
+use crate::goroutine::outcome::{Outcome, Payload, catch_into, discard, discard_in, message, put};
 use crate::runtime::runtime2::G;
 use crate::runtime::{Inherited, begin_locals, detached, end_locals, finish, note_panic, unseen, unwire};
 
@@ -69,27 +69,46 @@ where
         begin_locals(gp);
         f()
     });
+    // As a rule nobody has the handle, and there is nothing to drop.
+    let panicked = if payload.is_none() && !needs_drop::<T>() && detached(gp) {
+        unwire(gp);
+        end_locals(gp);
+        false
+    } else {
+        // SAFETY: the function has ended; the slot is empty.
+        unsafe { end(gp, payload, value.as_mut_ptr()) }
+    };
+    then(gp, panicked);
+}
+
+/// The goroutine's function has ended, with a payload or the result at `value`: leaves that to the
+/// handle, or drops it if there is none, and ends what is the goroutine's own. Says whether there
+/// was a panic that nobody takes. (The same for all functions that return a `T`, and so compiled
+/// once for these.)
+///
+/// # Safety
+/// There is a payload or a result, and the slot is empty. `gp` is the caller.
+#[inline(never)]
+unsafe fn end<T>(gp: &'static G, payload: Option<Payload>, value: *mut T) -> bool {
     if let Some(payload) = payload.as_deref() {
         note_end(payload);
     }
     unwire(gp);
-    let panicked = if detached(gp) {
-        // SAFETY: the function has ended.
-        let panicked = unsafe { discard(payload, value.as_mut_ptr()) };
+    if detached(gp) {
+        // SAFETY: as the caller says.
+        let panicked = unsafe { discard(payload, value) };
         end_locals(gp);
+        return panicked;
+    }
+    // SAFETY: as the caller says; nobody else uses the slot before the goroutine's end.
+    unsafe { put(gp.ext.slot.place(), payload, value) };
+    // If the handle was dropped after the look at `detached`, nobody takes the result.
+    // SAFETY: the outcome is as it was put there, and is this goroutine's, as finish says.
+    finish(gp, || unsafe {
+        let panicked = discard_in(gp.ext.slot.value::<Outcome<T>>());
+        gp.ext.slot.clear::<Outcome<T>>();
         panicked
-    } else {
-        // SAFETY: the function has ended; the slot is empty, and nobody else uses it before its end.
-        unsafe { put(gp.ext.slot.place(), payload, value.as_ptr()) };
-        // If the handle was dropped after the look at `detached`, nobody takes the result.
-        // SAFETY: the outcome is as it was put there, and is this goroutine's, as finish says.
-        finish(gp, || unsafe {
-            let panicked = discard_in(gp.ext.slot.value::<Outcome<T>>());
-            gp.ext.slot.clear::<Outcome<T>>();
-            panicked
-        })
-    };
-    then(gp, panicked);
+    })
 }
 
 /// The goroutine's function has ended by unwinding, with this.

@@ -43,8 +43,15 @@ where
 {
     match Builder::new().run(main) {
         Ok(value) => value,
-        Err(error) => panic!("gosched::run: can't start: {error}"),
+        Err(error) => cannot_start(&error),
     }
+}
+
+/// Panics.
+#[cold]
+#[track_caller]
+fn cannot_start(error: &io::Error) -> ! {
+    panic!("gosched::run: can't start: {error}")
 }
 
 impl Builder {
@@ -80,40 +87,46 @@ impl Builder {
     {
         struct Call<F, T> {
             main: Option<F>,
-            payload: Option<Payload>,
-            /// The result, if there is no payload.
             value: MaybeUninit<T>,
         }
 
         unsafe fn call<F: FnOnce() -> T, T>(arg: *mut c_void) {
             // SAFETY: run passes its Call, and doesn't touch it before run_call has returned.
             let call = unsafe { &mut *arg.cast::<Call<F, T>>() };
-            let main = &mut call.main;
-            call.payload = catch_into(&mut call.value, || match main.take() {
-                Some(main) => {
-                    begin_locals(goroutine().0);
-                    main()
-                }
-                None => unreachable!("main runs once"),
+            let Some(main) = call.main.take() else { unreachable!("main runs once") };
+            call.value.write(main());
+        }
+
+        let mut this = Call { main: Some(main), value: MaybeUninit::uninit() };
+        // SAFETY: F and T are Send, so `call` may run on another thread.
+        unsafe { self.run_call(call::<F, T>, (&raw mut this).cast()) }?;
+        // SAFETY: run_call has returned, so main has ended, without a panic.
+        Ok(unsafe { this.value.assume_init() })
+    }
+
+    /// The part of [`run`](Self::run) that is the same for each closure, and so isn't compiled for
+    /// each. Unwinds if `f` does.
+    ///
+    /// # Safety
+    /// `f(arg)` may be called on another thread.
+    #[track_caller]
+    unsafe fn run_call(self, f: unsafe fn(*mut c_void), arg: *mut c_void) -> io::Result<()> {
+        struct Call {
+            f: unsafe fn(*mut c_void),
+            arg: *mut c_void,
+            payload: Option<Payload>,
+        }
+
+        unsafe fn call(arg: *mut c_void) {
+            // SAFETY: run_call passes its Call, and doesn't touch it before run_main has returned.
+            let call = unsafe { &mut *arg.cast::<Call>() };
+            call.payload = catch_into(&mut MaybeUninit::uninit(), || {
+                begin_locals(goroutine().0);
+                // SAFETY: on behalf of run_call.
+                unsafe { (call.f)(call.arg) }
             });
         }
 
-        let mut this = Call { main: Some(main), payload: None, value: MaybeUninit::uninit() };
-        // SAFETY: F and T are Send, so `call` may run on another thread; it catches panics, so doesn't unwind.
-        unsafe { self.run_call(call::<F, T>, (&raw mut this).cast()) }?;
-        match this.payload {
-            // SAFETY: run_call has returned, so main has ended, without a panic.
-            None => Ok(unsafe { this.value.assume_init() }),
-            Some(payload) => unwind_from_main(payload),
-        }
-    }
-
-    /// The part of [`run`](Self::run) that is the same for each closure, and so isn't compiled for each.
-    ///
-    /// # Safety
-    /// `f(arg)` may be called on another thread, and doesn't unwind.
-    #[track_caller]
-    unsafe fn run_call(self, f: unsafe fn(*mut c_void), arg: *mut c_void) -> io::Result<()> {
         assert!(
             getg().is_none(),
             "gosched::run called on a goroutine: use gosched::go or gosched::scope there"
@@ -122,8 +135,13 @@ impl Builder {
         rt0_go(special.own_locals)?;
         let kind = special.kind(MAIN_KIND)?;
         let maker = Maker { name: &self.name, created_at: None, callerpc: 0 };
-        // SAFETY: as the caller says.
-        unsafe { run_main(f, arg, kind, &maker) }
+        let mut this = Call { f, arg, payload: None };
+        // SAFETY: as the caller says; it catches panics, so doesn't unwind.
+        unsafe { run_main(call, (&raw mut this).cast(), kind, &maker) }?;
+        if let Some(payload) = this.payload {
+            unwind_from_main(payload);
+        }
+        Ok(())
     }
 }
 

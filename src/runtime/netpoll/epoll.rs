@@ -10,8 +10,6 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
-#[cfg(feature = "std")]
-use libc::EPOLLONESHOT;
 use libc::{EPOLLET, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP, epoll_event};
 
 use crate::runtime::arch::syscall::syscall;
@@ -141,8 +139,8 @@ pub(in crate::runtime) fn netpollclose(fd: RawFd) {
     marked::claim(fd, false);
 }
 
-/// Has the kernel report, once, when `fd` is ready for one of `events` or has an error.
-/// `registered` says whether the number was registered so before, as far as the caller knows.
+/// Has the kernel report when `fd` is ready for one of `events` or has an error, in the way that
+/// the other bits of `events` say (`EPOLLONESHOT`, `EPOLLET`). `registered` says whether the number was registered so before, as far as the caller knows.
 /// Returns whether it was: if not, the number is another description's by now. There is an epoll
 /// instance.
 ///
@@ -150,7 +148,7 @@ pub(in crate::runtime) fn netpollclose(fd: RawFd) {
 /// The kernel's: `EPERM` if the descriptor can't be polled, `EEXIST` if a `PollDesc` has it.
 #[cfg(feature = "std")]
 pub(in crate::runtime) fn arm_marked(fd: RawFd, events: u32, registered: bool) -> io::Result<bool> {
-    let ctl = |op| epoll_ctl(epfd(), op, fd, events as libc::c_int | EPOLLONESHOT, marked::data_of(fd));
+    let ctl = |op| epoll_ctl(epfd(), op, fd, events as libc::c_int, marked::data_of(fd));
     if registered {
         match ctl(libc::EPOLL_CTL_MOD) {
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}

@@ -12,8 +12,8 @@
 //! that isn't seen here, and another description may get the number. So each wait arms the
 //! registration again: the kernel compares the description then, and what isn't registered is
 //! added. As registrations are level-triggered, an armed one also reports what came before.
-//! (Edge-triggered ones would save the system call, and a wait on a number that was used again
-//! would hang for ever.)
+//! (Edge-triggered ones save the system call. A wait on a number that was used again would hang with
+//! them, so only sockets that are known have them: see `known.rs`.)
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::RawFd;
@@ -34,10 +34,10 @@ use crate::runtime::netpoll::marked::{Owner, set_owner};
 use crate::runtime::netpoll::{netpoll_adjust_waiters, netpoll_generic_init};
 use crate::runtime::sched::park::gopark;
 use crate::runtime::sched::ready::goready;
-use crate::runtime::stdpark::entry::{
-    CLOSED, Description, Entry, Found, Node, READY, TIMED_OUT, WAITS, Wait, Woken, wake,
-};
+use crate::runtime::stdpark::entry::{Description, Entry, How, Node, Queued, Woken, wake};
 use crate::runtime::stdpark::gate::may_ready;
+use crate::runtime::stdpark::wait::{ANEW, CLOSED, Found, READY, TIMED_OUT, WAITS, Wait};
+use crate::runtime::stdpark::watch::watch;
 use crate::runtime::time::limit::{Limit, with_limit};
 
 /// How many numbers have entries: the kernel's own limit, unless the administrator has raised it. A
@@ -90,11 +90,22 @@ fn entry_of(fd: RawFd) -> Option<&'static Entry> {
 /// or if a `PollDesc` has it. That descriptor doesn't block, and its owner waits.
 #[inline(always)]
 pub(super) fn entry_for_call(fd: RawFd) -> Option<&'static Entry> {
+    entry_to_note(fd).filter(|entry| !entry.owned.load(Ordering::Relaxed))
+}
+
+/// The entry of a number of which something is to be noted, if it has one.
+#[inline(always)]
+fn entry_to_note(fd: RawFd) -> Option<&'static Entry> {
     let entry = entry_of(fd)?;
     if fd as u32 >= TOP.load(Ordering::Relaxed) {
         TOP.fetch_max(fd as u32 + 1, Ordering::Relaxed);
     }
-    (!entry.owned.load(Ordering::Relaxed)).then_some(entry)
+    Some(entry)
+}
+
+/// The entry of a number, if a call has used it.
+fn used_entry(fd: RawFd) -> Option<&'static Entry> {
+    if (fd as u32) < top() { entry_of(fd) } else { None }
 }
 
 /// All entries from this number on are unused.
@@ -112,8 +123,9 @@ fn event(to_run: &GQueue, fd: RawFd, events: u32) -> i32 {
     let Some(entry) = entry_of(fd) else { return 0 };
     let mut woken = Woken { to_run, n: 0 };
     entry.lock();
+    entry.word.count_event();
     entry.report(events, &mut woken);
-    if !entry.first.get().is_null() {
+    if !entry.first.get().is_null() && !entry.word.look().is_known() {
         match entry.arm(fd) {
             Ok(Description::Same) => {}
             Ok(Description::Another) => entry.end_all(CLOSED, &mut woken),
@@ -131,6 +143,7 @@ fn claim(fd: RawFd, claimed: bool) {
     let Some(entry) = entry_of(fd) else { return };
     wake(entry, |woken| {
         entry.owned.store(claimed, Ordering::Relaxed);
+        entry.word.forget();
         entry.end_all(READY, woken);
         if entry.registered.replace(false) {
             remove_marked(fd);
@@ -141,10 +154,11 @@ fn claim(fd: RawFd, claimed: bool) {
 /// The number is about to be closed, or to be another description's: waits for it end. Where
 /// goroutines can't be made ready this does nothing, as for a close that nobody sees.
 pub(super) fn before_close(fd: RawFd) {
-    if fd as u32 >= top() || !may_ready() {
+    let Some(entry) = used_entry(fd) else { return };
+    entry.word.forget();
+    if !may_ready() {
         return;
     }
-    let Some(entry) = entry_of(fd) else { return };
     entry.kind.store(0, Ordering::Relaxed);
     entry.accepting.store(0, Ordering::Relaxed);
     wake(entry, |woken| {
@@ -170,6 +184,40 @@ pub(super) fn after_close(fd: RawFd) {
     }
 }
 
+/// The number is that of a socket that was made or accepted: nobody else has its description.
+pub(super) fn is_new(fd: RawFd) {
+    if let Some(entry) = entry_to_note(fd) {
+        entry.word.begin();
+    }
+}
+
+/// What the program has set for the number's description may have changed.
+pub(super) fn may_have_changed(fd: RawFd) {
+    if let Some(entry) = used_entry(fd) {
+        entry.word.ask_again();
+    }
+}
+
+/// The number's description has other numbers, too.
+pub(super) fn is_shared(fd: RawFd) {
+    if let Some(entry) = entry_to_note(fd) {
+        entry.word.forget();
+    }
+}
+
+/// Has waits at known sockets begin anew that were there at the last call of this; says whether
+/// there are others.
+pub(super) fn renew_waits() -> bool {
+    let mut others = false;
+    for entry in (0..top() as RawFd).filter_map(entry_of) {
+        // With the lock: see `watch`. A socket becomes known by an earlier wait.
+        if entry.word.look().is_known() {
+            wake(entry, |woken| others |= entry.word.look().is_known() && entry.renew(woken));
+        }
+    }
+    others
+}
+
 /// Whether somebody waits for the number.
 pub(super) fn is_waited_for(fd: RawFd) -> bool {
     entry_of(fd).is_some_and(|entry| entry.queued.load(Ordering::Relaxed) != 0)
@@ -182,6 +230,8 @@ pub(super) enum Waited {
     TimedOut,
     /// A descriptor was closed.
     Closed,
+    /// It has lasted for long: what the program has set is to be asked again.
+    Anew,
     /// The kernel can't wait for one of the descriptors by epoll.
     Cannot,
 }
@@ -193,12 +243,13 @@ pub(super) fn wait_for_one(
     fd: RawFd,
     events: libc::c_short,
     exclusive: bool,
+    how: How,
     reason: WaitReason,
     until: Option<i64>,
 ) -> Waited {
     let Some(entry) = entry_for_call(fd) else { return Waited::Cannot };
     let wait = Wait { gp, state: AtomicPtr::new(WAITS) };
-    let node = Node::new(&wait, fd, entry, epoll_events(events), exclusive);
+    let node = Node::new(&wait, fd, entry, epoll_events(events), exclusive, how);
     let waited = wait_at(&wait, std::slice::from_ref(&node), reason, until);
     if let Waited::Ready(_) = waited { Waited::Ready(node.seen.get()) } else { waited }
 }
@@ -209,7 +260,7 @@ pub(super) fn wait_for_any(gp: &'static G, fds: &[pollfd], reason: WaitReason, u
     let mut nodes = Vec::with_capacity(fds.len());
     for one in fds.iter().filter(|one| one.fd >= 0) {
         let Some(entry) = entry_for_call(one.fd) else { return Waited::Cannot };
-        nodes.push(Node::new(&wait, one.fd, entry, epoll_events(one.events), false));
+        nodes.push(Node::new(&wait, one.fd, entry, epoll_events(one.events), false, How::Armed));
     }
     wait_at(&wait, &nodes, reason, until)
 }
@@ -227,12 +278,18 @@ fn wait_at(wait: &Wait, nodes: &[Node], reason: WaitReason, until: Option<i64>) 
         return Waited::Cannot;
     }
     let sleep = || {
-        let queued = nodes.iter().take_while(|node| node.queue().is_ok()).count();
-        let cannot = queued < nodes.len();
-        if !cannot {
+        let (mut n, mut queued) = (0, Queued::Waits);
+        while queued == Queued::Waits && n < nodes.len() {
+            queued = nodes[n].queue();
+            n += usize::from(queued == Queued::Waits);
+        }
+        if queued == Queued::Waits {
             let arg = ptr::from_ref(wait).cast_mut().cast();
             if let Some(node) = nodes.first() {
                 node.entry.parks.fetch_add(1, Ordering::Relaxed);
+                if let How::Known(_) = node.how {
+                    watch();
+                }
             }
             // SAFETY: on a goroutine that may park. commit returns false if the wait has ended, and
             // then nobody makes it ready; otherwise the caller that ends it does.
@@ -241,12 +298,12 @@ fn wait_at(wait: &Wait, nodes: &[Node], reason: WaitReason, until: Option<i64>) 
         // An event or a close that has ended the wait of a single descriptor has taken the node off
         // before.
         let state = wait.state.load(Ordering::Acquire);
-        if nodes.len() > 1 || cannot || state == TIMED_OUT {
-            nodes[..queued].iter().for_each(Node::leave);
+        if nodes.len() > 1 || queued != Queued::Waits || state == TIMED_OUT {
+            nodes[..n].iter().for_each(Node::leave);
         }
-        cannot
+        queued
     };
-    let cannot = match until {
+    let queued = match until {
         None => sleep(),
         Some(until) => {
             let give_up = || match wait.end(TIMED_OUT) {
@@ -260,12 +317,15 @@ fn wait_at(wait: &Wait, nodes: &[Node], reason: WaitReason, until: Option<i64>) 
             unsafe { with_limit(Limit::Time(until), &give_up, sleep) }
         }
     };
-    if cannot {
-        return Waited::Cannot;
+    match queued {
+        Queued::Waits => {}
+        Queued::Again => return Waited::Ready(0),
+        Queued::Cannot => return Waited::Cannot,
     }
     match wait.state.load(Ordering::Acquire) {
         state if state == TIMED_OUT => Waited::TimedOut,
         state if state == CLOSED => Waited::Closed,
+        state if state == ANEW => Waited::Anew,
         _ => Waited::Ready(0),
     }
 }

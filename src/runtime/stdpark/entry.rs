@@ -3,17 +3,16 @@
 //! A goroutine that reads, writes or accepts is *exclusive*: one event wakes one of them, and the
 //! registration is armed again for the others. One that polls isn't.
 //!
-//! A wait ends once: by an event, by its time, or by a close. Its `state` is changed by
-//! compare-and-swap, and the caller that finds the goroutine there makes it ready. The goroutine
-//! takes its nodes off all lists before it goes on.
+//! A wait ends once (`wait.rs`): by an event, by its time, or by a close. The goroutine takes its
+//! nodes off all lists before it goes on.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8};
 use std::{io, ptr};
 
-use libc::{EPOLLERR, EPOLLHUP};
+use libc::{EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLONESHOT, EPOLLOUT, EPOLLPRI, EPOLLRDHUP};
 
-use crate::runtime::data::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+use crate::runtime::data::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, Mutex};
@@ -23,9 +22,14 @@ use crate::runtime::lock::unlock;
 use crate::runtime::netpoll::epoll::arm_marked;
 use crate::runtime::netpoll::netpoll_adjust_waiters;
 use crate::runtime::sched::ready::goready;
+use crate::runtime::stdpark::known::{Look, Word};
+use crate::runtime::stdpark::wait::{ANEW, CLOSED, Found, READY, Wait};
 
 /// The kernel reports these whatever it was asked for.
 const ALWAYS: u32 = (EPOLLERR | EPOLLHUP) as u32;
+
+/// What is reported of a socket that is known.
+const CHANGES: u32 = (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET) as u32;
 
 /// A number of a descriptor. All zero is one that nobody has used.
 #[repr(C, align(64))]
@@ -42,6 +46,8 @@ pub(super) struct Entry {
     pub(super) registered: Cell<bool>,
     /// Whether a `PollDesc` has the number. Written with the lock held.
     pub(super) owned: AtomicBool,
+    /// What is known of the description: see `known.rs`.
+    pub(super) word: Word,
     /// Since when a goroutine is about to accept a connection, 0 if none is: see `socket.rs`.
     pub(super) accepting: AtomicI64,
     /// What sort of description the number has: see `operation.rs`.
@@ -55,47 +61,6 @@ pub(super) struct Entry {
 // SAFETY: the lock protects the cells.
 unsafe impl Sync for Entry {}
 
-/// A wait for one descriptor or several, on the goroutine's stack.
-pub(super) struct Wait {
-    pub(super) gp: &'static G,
-    /// `WAITS`, the goroutine once it has parked, or how the wait has ended.
-    pub(super) state: AtomicPtr<G>,
-}
-
-pub(super) const WAITS: *mut G = ptr::null_mut();
-pub(super) const READY: *mut G = ptr::without_provenance_mut(1);
-pub(super) const TIMED_OUT: *mut G = ptr::without_provenance_mut(2);
-pub(super) const CLOSED: *mut G = ptr::without_provenance_mut(3);
-
-/// What [`Wait::end`] has found.
-pub(super) enum Found {
-    /// The goroutine has parked: the caller makes it ready.
-    Parked(&'static G),
-    /// It hasn't parked yet, and won't.
-    Running,
-    /// The wait has ended before.
-    Ended,
-}
-
-impl Wait {
-    /// Ends the wait. The caller touches it no more, as it may be gone.
-    pub(super) fn end(&self, how: *mut G) -> Found {
-        let gp = self.gp;
-        let change = |state| (!is_end(state)).then_some(how);
-        // Release and acquire pair with commit and with the goroutine that goes on: it sees what
-        // was written before.
-        match self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, change) {
-            Ok(state) if state == WAITS => Found::Running,
-            Ok(_) => Found::Parked(gp),
-            Err(_) => Found::Ended,
-        }
-    }
-}
-
-fn is_end(state: *mut G) -> bool {
-    [READY, TIMED_OUT, CLOSED].contains(&state)
-}
-
 /// A wait's place in the list of one descriptor. The entry's lock protects the cells.
 pub(super) struct Node {
     wait: *const Wait,
@@ -104,6 +69,9 @@ pub(super) struct Node {
     /// What it waits for.
     events: u32,
     exclusive: bool,
+    pub(super) how: How,
+    /// Whether it was there at the last look of `watch.rs`.
+    old: Cell<bool>,
     /// What there was when an event has ended the wait.
     pub(super) seen: Cell<u32>,
     queued: Cell<bool>,
@@ -111,14 +79,45 @@ pub(super) struct Node {
     next: Cell<*const Node>,
 }
 
+/// How the kernel comes to report what a wait is for.
+#[derive(Clone, Copy)]
+pub(super) enum How {
+    /// The registration is armed for it.
+    Armed,
+    /// The same, but for all changes: the socket is known from then on, unless its word has
+    /// changed since this look, or others wait for the same.
+    ToBeKnown(Look),
+    /// The socket is known, and was when its word was this.
+    Known(Look),
+}
+
+/// What has come of [`Node::queue`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Queued {
+    Waits,
+    /// Something has happened since the call: it is to be made again.
+    Again,
+    /// The kernel can't wait for the descriptor: a regular file, say.
+    Cannot,
+}
+
 impl Node {
-    pub(super) fn new(wait: &Wait, fd: RawFd, entry: &'static Entry, events: u32, exclusive: bool) -> Self {
+    pub(super) fn new(
+        wait: &Wait,
+        fd: RawFd,
+        entry: &'static Entry,
+        events: u32,
+        exclusive: bool,
+        how: How,
+    ) -> Self {
         Node {
             wait,
             fd,
             entry,
             events,
             exclusive,
+            how,
+            old: Cell::new(false),
             seen: Cell::new(0),
             queued: Cell::new(false),
             prev: Cell::new(ptr::null()),
@@ -128,31 +127,59 @@ impl Node {
 
     /// Queues it, and has the kernel report. A file among the descriptors of a poll isn't queued:
     /// it is as ready as it was when the kernel was asked, and stays so.
-    pub(super) fn queue(&self) -> Result<(), CannotWait> {
-        let entry = self.entry;
-        let mut armed = false;
-        wake(entry, |woken| {
-            if entry.owned.load(Ordering::Relaxed) {
-                return;
-            }
-            entry.push(self);
-            // With after_close: either that sees this node, or the kernel finds the number closed.
-            fence(Ordering::SeqCst);
-            match entry.arm(self.fd) {
-                Ok(Description::Same) => armed = true,
-                Ok(Description::Another) => {
-                    entry.end_others(self, woken);
-                    armed = true;
-                }
-                Err(error) => {
-                    entry.remove(self);
-                    // Waits for a description that could be armed.
-                    entry.end_all(CLOSED, woken);
-                    armed = !self.exclusive && error.raw_os_error() == Some(libc::EPERM);
-                }
+    pub(super) fn queue(&self) -> Queued {
+        let mut queued = Queued::Cannot;
+        wake(self.entry, |woken| {
+            if !self.entry.owned.load(Ordering::Relaxed) {
+                queued = match self.how {
+                    How::Known(look) => self.queue_known(look),
+                    How::Armed | How::ToBeKnown(_) => self.queue_armed(woken),
+                };
             }
         });
-        if armed { Ok(()) } else { Err(CannotWait) }
+        queued
+    }
+
+    fn queue_known(&self, look: Look) -> Queued {
+        let entry = self.entry;
+        if !entry.is_alone(self) {
+            entry.word.ask_again();
+            return Queued::Again;
+        }
+        // An event comes with the lock held, and a close changes the word before it takes it.
+        if !entry.word.is_still(look) {
+            return Queued::Again;
+        }
+        entry.push(self);
+        Queued::Waits
+    }
+
+    fn queue_armed(&self, woken: &mut Woken<'_>) -> Queued {
+        let entry = self.entry;
+        match self.how {
+            How::ToBeKnown(look) if entry.is_alone(self) => _ = entry.word.make_known(look),
+            // It is armed for this wait, and the others on the list.
+            _ if entry.word.look().is_known() => entry.word.ask_again(),
+            _ => {}
+        }
+        entry.push(self);
+        // With after_close: either that sees this node, or the kernel finds the number closed.
+        fence(Ordering::SeqCst);
+        match entry.arm(self.fd) {
+            Ok(Description::Same) => Queued::Waits,
+            Ok(Description::Another) => {
+                entry.end_others(self, woken);
+                Queued::Waits
+            }
+            Err(error) => {
+                entry.word.ask_again();
+                entry.remove(self);
+                // Waits for a description that could be armed.
+                entry.end_all(CLOSED, woken);
+                let is_file = error.raw_os_error() == Some(libc::EPERM);
+                if is_file && !self.exclusive { Queued::Waits } else { Queued::Cannot }
+            }
+        }
     }
 
     /// Takes it off the list, if it is on it.
@@ -164,9 +191,6 @@ impl Node {
         self.entry.unlock();
     }
 }
-
-/// The kernel can't wait for a descriptor: a regular file, say.
-pub(super) struct CannotWait;
 
 /// Which description a number has.
 pub(super) enum Description {
@@ -239,10 +263,39 @@ impl Entry {
         }
     }
 
-    /// Has the kernel report, once, what those on the list wait for. The lock is held.
+    /// Whether nobody on the list polls, and no two of `node` and the list wait for the same. The
+    /// lock is held.
+    fn is_alone(&self, node: &Node) -> bool {
+        let (mut alone, mut events) = (true, node.events);
+        self.each(|other| {
+            alone &= other.exclusive && other.events & events == 0;
+            events |= other.events;
+        });
+        alone
+    }
+
+    /// Ends all waits if one is old, and otherwise notes that they are there; says whether it has
+    /// noted that of one. The lock is held, and the socket is known.
+    pub(super) fn renew(&self, woken: &mut Woken<'_>) -> bool {
+        let (mut any, mut is_old) = (false, false);
+        self.each(|node| {
+            any = true;
+            is_old |= node.old.replace(true);
+        });
+        if is_old {
+            self.word.ask_again();
+            self.end_all(ANEW, woken);
+        }
+        any && !is_old
+    }
+
+    /// Has the kernel report all changes of a known socket, or once what those on the list wait
+    /// for. The lock is held.
     pub(super) fn arm(&self, fd: RawFd) -> io::Result<Description> {
         let was_registered = self.registered.get();
-        let armed = arm_marked(fd, self.wanted.get(), was_registered);
+        let known = self.word.look().is_known();
+        let events = if known { CHANGES } else { self.wanted.get() | EPOLLONESHOT as u32 };
+        let armed = arm_marked(fd, events, was_registered);
         self.registered.set(armed.is_ok());
         let same = armed? || !was_registered;
         Ok(if same { Description::Same } else { Description::Another })

@@ -8,9 +8,10 @@ use libc::{iovec, msghdr, off_t};
 
 use crate::runtime::arch::raw;
 use crate::runtime::arch::syscall::result_of;
+use crate::runtime::stdpark::description::{Kind, mode_of};
 use crate::runtime::stdpark::in_kernel::{hand_on, in_kernel};
 use crate::runtime::stdpark::iovecs::{MOST, total, with_rest};
-use crate::runtime::stdpark::operation::{Kind, Operation, What, mode_of};
+use crate::runtime::stdpark::operation::{Operation, What};
 
 /// That a read or a write doesn't wait: `libc` has it for some targets only.
 const RWF_NOWAIT: usize = 8;

@@ -32,8 +32,13 @@
 //! | `sizes.rs` | how large the tables are |
 //! | `sleep.rs` | sleeps and yields |
 //! | `descriptors.rs` | the table of descriptors: waits, events, closes |
-//! | `entry.rs` | one descriptor's list of waits, and how a wait ends |
+//! | `entry.rs` | one descriptor's list of waits |
+//! | `wait.rs` | a goroutine's wait, and how it ends |
+//! | `known.rs` | sockets whose waits ask nothing, and arm nothing |
+//! | `watch.rs` | waits at these that have lasted a while begin anew |
 //! | `operation.rs` | a call on a descriptor, tried until that is ready |
+//! | `description.rs` | what the kernel tells of a description |
+//! | `pace.rs` | how fast waits that end for nothing follow each other |
 //! | `socket.rs` | receive, send, accept, connect |
 //! | `file.rs` | read and write |
 //! | `iovecs.rs` | the buffers of vectored calls |
@@ -44,6 +49,7 @@
 //! | `handlers.rs` | `sigaction` and `signal`: handlers run on the signal stack |
 
 mod child;
+mod description;
 pub(super) mod descriptors;
 mod entry;
 mod explored;
@@ -53,12 +59,16 @@ mod gate;
 mod handlers;
 mod in_kernel;
 mod iovecs;
+mod known;
 pub(super) mod later;
 pub(super) mod live;
 mod operation;
+mod pace;
 mod polling;
 mod sizes;
 mod sleep;
 mod socket;
 mod symbols;
 pub(super) mod table;
+mod wait;
+mod watch;

@@ -4,27 +4,31 @@
 //! No flag of a description is changed, as other processes may share it: each call says for itself
 //! that it doesn't wait (`MSG_DONTWAIT`, `RWF_NOWAIT`), or the descriptor is polled first. A call
 //! that finds its descriptor ready costs no other system call. One that doesn't asks, before its
-//! first wait, for what the program has set: `O_NONBLOCK`, and a socket's own timeout.
+//! first wait, for what the program has set: `O_NONBLOCK`, and a socket's own timeout. At a socket
+//! that is known it asks nothing (`known.rs`).
 
 use std::ffi::{c_int, c_short};
-use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 
 use libc::{EPOLLERR, EPOLLHUP, EPOLLRDHUP};
 
-use crate::runtime::arch::syscall::syscall;
+use crate::runtime::base::debug::period;
 use crate::runtime::base::fatal::misuse;
+use crate::runtime::base::os::poll_now;
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::{G, WaitReason};
 use crate::runtime::explore::clock::now;
 use crate::runtime::g::explored::{exploring, is_explored};
 use crate::runtime::mem::morestack_check::stop_if_asked;
+use crate::runtime::stdpark::description::{
+    Kind, Timeout, flags, is_of_pipefs, is_of_unix, may_be_known, mode_of, option_of, timeout,
+};
 use crate::runtime::stdpark::descriptors::{Waited, entry_for_call, is_ready, wait_for_one};
-use crate::runtime::stdpark::entry::Entry;
+use crate::runtime::stdpark::entry::{Entry, How};
 use crate::runtime::stdpark::gate::may_park;
 use crate::runtime::stdpark::in_kernel::in_kernel;
-use crate::runtime::stdpark::sleep::sleep_for;
+use crate::runtime::stdpark::known::Look;
+use crate::runtime::stdpark::pace::Pace;
 
 /// What the kernel returns: an error is a negative number.
 pub(super) const EAGAIN: isize = -libc::EAGAIN as isize;
@@ -66,34 +70,8 @@ impl What {
     }
 }
 
-/// The sort of a number's description. It is a hint, found once: where it is wrong, because of a
-/// close that nobody has seen, a call blocks its thread, fails with `ENOTSOCK` and looks again, or
-/// reads less of a file than there is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Kind {
-    Unknown,
-    /// A socket, but one of packets in order: what `write` sends there ends a record.
-    Socket,
-    /// `RWF_NOWAIT` works, as far as we know: a pipe, an `eventfd`.
-    Stream,
-    /// It doesn't work: the descriptor is polled first. A terminal, say.
-    PolledFirst,
-    /// A pipe that has a name. A read doesn't wait for a first writer, and the kernel doesn't
-    /// report that there is none.
-    Fifo,
-    /// It is always ready: a regular file, a directory, a block device.
-    File,
-}
-
-impl Kind {
-    fn of_number(number: u8) -> Self {
-        [Kind::Socket, Kind::Stream, Kind::PolledFirst, Kind::Fifo, Kind::File]
-            .into_iter()
-            .find(|kind| *kind as u8 == number)
-            .unwrap_or(Kind::Unknown)
-    }
-}
+/// How long a write waits that is tried again, in nanoseconds.
+const TRIES_AGAIN: i64 = 1_000_000_000;
 
 /// An operation on a descriptor, on a goroutine that may park.
 pub(super) struct Operation {
@@ -101,8 +79,12 @@ pub(super) struct Operation {
     fd: RawFd,
     entry: &'static Entry,
     what: What,
-    /// When the waits end, if they do; none before the first wait.
+    /// When the waits end, if they do; none before the kernel was asked.
     until: Option<Option<i64>>,
+    /// What was known of the descriptor before the last call.
+    looked: Look,
+    /// Whether a wait ends after a while, for the call to be made again: see [`is_of_unix`].
+    tries_again: bool,
     /// What the last wait has seen, unless something was done since.
     seen: u32,
     pace: Pace,
@@ -118,6 +100,16 @@ pub(super) enum Next {
     Plain,
 }
 
+/// What [`Operation::look_for_more`] has found.
+enum More {
+    /// A wait finds it out.
+    Unknown,
+    None,
+    Some,
+    /// The next call will return the socket's error.
+    Error,
+}
+
 impl Operation {
     /// An operation; none if the caller may not park, or the descriptor is one for a plain call.
     pub(super) fn on(fd: RawFd, what: What) -> Option<Self> {
@@ -125,7 +117,18 @@ impl Operation {
         let entry = entry_for_call(fd)?;
         // A goroutine that always finds its descriptors ready comes to no other check.
         stop_if_asked();
-        Some(Operation { gp, fd, entry, what, until: None, seen: 0, pace: Pace::new() })
+        let looked = entry.word.look();
+        Some(Operation {
+            gp,
+            fd,
+            entry,
+            what,
+            until: None,
+            looked,
+            tries_again: false,
+            seen: 0,
+            pace: Pace::new(),
+        })
     }
 
     pub(super) fn kind(&self) -> Kind {
@@ -164,29 +167,63 @@ impl Operation {
     /// Waits until the descriptor may be ready.
     #[inline(never)]
     pub(super) fn wait(&mut self) -> Next {
-        let until = match self.until {
+        let (how, until) = match self.until {
+            // Nothing is set, or was when the call began.
+            None | Some(None) if self.is_known() => (How::Known(self.looked), *self.until.insert(None)),
             // These stay, and don't end the call: something in a socket's queue of errors, the
             // shutdown of one for packets. It would be tried for ever.
             Some(_) if self.seen & (EPOLLERR | EPOLLHUP | EPOLLRDHUP) as u32 != 0 => return Next::Plain,
-            Some(until) => until,
+            Some(until) => (How::Armed, until),
             None => match self.before_waits() {
-                Ok(until) => *self.until.insert(until),
+                Ok(until) => (self.acquaint(until), *self.until.insert(until)),
                 Err(next) => return next,
             },
         };
         self.pace.before_wait();
+        let soon = self.tries_again.then(|| now().saturating_add(period(TRIES_AGAIN)));
+        let ends = soon.map_or(until, |soon| Some(until.map_or(soon, |until| until.min(soon))));
         let events = self.what.events();
-        match wait_for_one(self.gp, self.fd, events, true, self.what.reason(), until) {
+        let waited = wait_for_one(self.gp, self.fd, events, true, how, self.what.reason(), ends);
+        self.looked = self.entry.word.look();
+        match waited {
             Waited::Ready(seen) => {
                 self.seen = seen;
                 Next::Again
             }
+            Waited::Anew => {
+                self.until = None;
+                Next::Again
+            }
+            Waited::TimedOut if ends != until => Next::Again,
             // A connect goes on, as the kernel's does.
             Waited::TimedOut if self.what == What::Connect => Next::Return(-libc::EINPROGRESS as isize),
             Waited::TimedOut => Next::Return(EAGAIN),
             Waited::Closed => Next::Return(EBADF),
             Waited::Cannot => Next::Plain,
         }
+    }
+
+    /// Whether the operation's socket is known.
+    fn is_known(&self) -> bool {
+        self.looked.is_known()
+            && matches!(self.what, What::Read | What::Write)
+            && !(exploring() && is_explored(self.gp))
+    }
+
+    /// How the first wait is to be made, which ends at a time if the kernel says so.
+    fn acquaint(&mut self, until: Option<i64>) -> How {
+        let transfers = matches!(self.what, What::Read | What::Write);
+        if transfers && until.is_none() && self.looked.may_be_known() {
+            if !self.looked.was_asked() {
+                self.entry.word.note_asked(self.looked);
+            } else if may_be_known(self.fd) {
+                return How::ToBeKnown(self.looked);
+            } else {
+                self.entry.word.forget();
+            }
+        }
+        self.tries_again = self.what == What::Write && is_of_unix(self.fd);
+        How::Armed
     }
 
     /// What there is to know of the description before the first wait: when the waits end, or what
@@ -258,6 +295,11 @@ impl Operation {
                         return done as isize;
                     }
                     self.progress();
+                    match self.look_for_more() {
+                        More::Unknown | More::None => {}
+                        More::Some => continue,
+                        More::Error => return done as isize,
+                    }
                 }
             }
             match self.wait() {
@@ -273,6 +315,21 @@ impl Operation {
                 Next::Return(ret) => return with_done(ret, done),
                 Next::Plain => return with_done(in_kernel(&|| plain(done)), done),
             }
+        }
+    }
+
+    /// Whether a part of a call can follow that has ended without `EAGAIN`. A wait at a known
+    /// socket has to come after one, or after a poll that has found nothing. (Another attempt would
+    /// take the socket's error.)
+    fn look_for_more(&mut self) -> More {
+        self.looked = self.entry.word.look();
+        if !self.is_known() {
+            return More::Unknown;
+        }
+        match poll_now(self.fd, self.what.events()) {
+            0 => More::None,
+            seen if seen & libc::POLLERR != 0 => More::Error,
+            _ => More::Some,
         }
     }
 
@@ -306,31 +363,6 @@ pub(super) fn with_done(ret: isize, done: usize) -> isize {
     }
 }
 
-/// Slows down waits that end for nothing. The kernel may report what a call doesn't find: that a
-/// socket has room, where the receiver's has none.
-pub(super) struct Pace {
-    waits: u32,
-}
-
-impl Pace {
-    /// So many waits may end for nothing: others may have been faster.
-    const AT_ONCE: u32 = 8;
-    /// How long a later one waits first, in nanoseconds.
-    const PAUSE: i64 = 1_000_000;
-
-    pub(super) fn new() -> Self {
-        Pace { waits: 0 }
-    }
-
-    /// To be called before each wait, on a goroutine that may park.
-    pub(super) fn before_wait(&mut self) {
-        self.waits += 1;
-        if self.waits > Pace::AT_ONCE {
-            sleep_for(Pace::PAUSE);
-        }
-    }
-}
-
 /// Ends the process because of a wait in an exploration that the exploration can't know of.
 #[cold]
 pub(super) fn refuse_in_exploration() -> ! {
@@ -338,61 +370,4 @@ pub(super) fn refuse_in_exploration() -> ! {
         "gosched: a real socket in an exploration, whose clock and order nobody else keeps: use \
          gosched::explore::pipe, or channels"
     ))
-}
-
-/// The flags of the description; none if the kernel doesn't tell.
-pub(super) fn flags(fd: RawFd) -> Option<c_int> {
-    // SAFETY: no memory is passed.
-    let flags = unsafe { syscall!(SYS_fcntl, fd, libc::F_GETFL) };
-    (flags >= 0).then_some(flags as c_int)
-}
-
-/// Whether the program has set the description to non-blocking mode, as far as can be known.
-pub(super) fn is_nonblocking(fd: RawFd) -> bool {
-    flags(fd).is_some_and(|flags| flags & libc::O_NONBLOCK != 0)
-}
-
-/// The sort of file that a number has, and its permissions; none if it has none.
-pub(super) fn mode_of(fd: RawFd) -> Option<libc::mode_t> {
-    let mut stat = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: `stat` is read only if the kernel has filled it.
-    unsafe { (syscall!(SYS_fstat, fd, stat.as_mut_ptr()) == 0).then(|| stat.assume_init().st_mode) }
-}
-
-/// Whether a pipe has no name. (Its file system's number is Linux's `PIPEFS_MAGIC`.)
-fn is_of_pipefs(fd: RawFd) -> bool {
-    let mut stat = MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: `stat` is read only if the kernel has filled it.
-    unsafe {
-        syscall!(SYS_fstatfs, fd, stat.as_mut_ptr()) < 0 || stat.assume_init().f_type as u64 == 0x5049_5045
-    }
-}
-
-/// A socket's timeout.
-enum Timeout {
-    NoSocket,
-    /// So many nanoseconds; 0 is none.
-    After(i64),
-    /// The kernel doesn't tell: a sandbox refuses the call.
-    Unknown,
-}
-
-fn timeout(fd: RawFd, option: c_int) -> Timeout {
-    match option_of(fd, option) {
-        Some(libc::timeval { tv_sec, tv_usec }) => {
-            Timeout::After(tv_sec.saturating_mul(1_000_000_000).saturating_add(tv_usec * 1000))
-        }
-        None if io::Error::last_os_error().raw_os_error() == Some(libc::ENOTSOCK) => Timeout::NoSocket,
-        None => Timeout::Unknown,
-    }
-}
-
-/// An option of a socket, which consists of numbers; none, and errno, if the kernel doesn't tell.
-pub(super) fn option_of<T: Copy>(fd: RawFd, option: c_int) -> Option<T> {
-    let (mut value, mut len) = (MaybeUninit::<T>::zeroed(), size_of::<T>() as libc::socklen_t);
-    // SAFETY: the kernel writes at most `len` bytes to the value, whose numbers are zero before.
-    unsafe {
-        let ret = syscall!(SYS_getsockopt, fd, libc::SOL_SOCKET, option, value.as_mut_ptr(), &raw mut len);
-        (ret >= 0).then(|| value.assume_init())
-    }
 }

@@ -18,9 +18,10 @@ use crate::runtime::explore::clock::now;
 use crate::runtime::g::explored::{exploring, is_explored};
 use crate::runtime::mem::morestack_check::stop_if_asked;
 use crate::runtime::stdpark::descriptors::{Waited, wait_for_any, wait_for_one};
+use crate::runtime::stdpark::entry::How;
 use crate::runtime::stdpark::gate::may_park;
 use crate::runtime::stdpark::in_kernel::in_kernel;
-use crate::runtime::stdpark::operation::Pace;
+use crate::runtime::stdpark::pace::Pace;
 use crate::runtime::stdpark::sleep::{nanoseconds, sleep_for};
 
 /// The most descriptors that a goroutine waits for at once.
@@ -97,7 +98,7 @@ fn poll_until(
         match wait(gp, until) {
             Waited::Cannot => return in_kernel(plain),
             Waited::TimedOut => return attempt(),
-            Waited::Ready(_) | Waited::Closed => {
+            Waited::Ready(_) | Waited::Closed | Waited::Anew => {
                 let ret = attempt();
                 if ret != 0 {
                     return ret;
@@ -182,7 +183,9 @@ unsafe fn poll_for(patience: Patience, fds: *mut pollfd, n: nfds_t, plain: &dyn 
         // SAFETY: as many as the caller says; the kernel has taken them.
         let fds = unsafe { std::slice::from_raw_parts(fds, n as usize) };
         match fds {
-            [one] if one.fd >= 0 => wait_for_one(gp, one.fd, one.events, false, WaitReason::StdPoll, until),
+            [one] if one.fd >= 0 => {
+                wait_for_one(gp, one.fd, one.events, false, How::Armed, WaitReason::StdPoll, until)
+            }
             _ => wait_for_any(gp, fds, WaitReason::StdPoll, until),
         }
     };
@@ -360,6 +363,6 @@ pub(super) unsafe fn epoll_pwait(
     if !mask.is_null() {
         return result_of(in_kernel(&|| call(ms)));
     }
-    let wait = |gp, until| wait_for_one(gp, fd, libc::POLLIN, true, WaitReason::StdPoll, until);
+    let wait = |gp, until| wait_for_one(gp, fd, libc::POLLIN, true, How::Armed, WaitReason::StdPoll, until);
     result_of(poll_until(Patience::of_milliseconds(ms), &|| call(0), &wait, &|| call(ms)))
 }

@@ -11,12 +11,11 @@ use crate::runtime::arch::raw;
 use crate::runtime::arch::syscall::{result_of, syscall};
 use crate::runtime::base::os::nanotime;
 use crate::runtime::data::atomic::Ordering;
-use crate::runtime::stdpark::descriptors::is_ready;
+use crate::runtime::stdpark::description::{flags, is_nonblocking, option_of};
+use crate::runtime::stdpark::descriptors::{is_new, is_ready};
 use crate::runtime::stdpark::in_kernel::{hand_on, in_kernel};
 use crate::runtime::stdpark::iovecs::{MOST, total, with_rest};
-use crate::runtime::stdpark::operation::{
-    EAGAIN, Next, Operation, What, flags, is_nonblocking, option_of, with_done,
-};
+use crate::runtime::stdpark::operation::{EAGAIN, Next, Operation, What, with_done};
 
 const IN_PROGRESS: isize = -libc::EINPROGRESS as isize;
 const ALREADY: isize = -libc::EALREADY as isize;
@@ -311,7 +310,11 @@ pub(super) unsafe fn accept4(
         let _ = turn.compare_exchange(begun, 0, Ordering::Release, Ordering::Relaxed);
         ret
     };
-    result_of(operation.once(&attempt, &plain))
+    let ret = operation.once(&attempt, &plain);
+    if ret >= 0 {
+        is_new(ret as RawFd);
+    }
+    result_of(ret)
 }
 
 /// `connect`. There is no way to have one call not wait, so the socket doesn't block for a moment.
@@ -331,7 +334,9 @@ pub(super) unsafe fn connect(fd: RawFd, addr: *const sockaddr, len: socklen_t) -
     };
     let Some(mut operation) = Operation::on(fd, What::Connect) else { return result_of(plain()) };
     match flags(fd) {
-        Some(flags) if flags & libc::O_NONBLOCK != 0 => return result_of(plain()),
+        Some(flags) if flags & libc::O_NONBLOCK != 0 => {
+            return result_of(plain());
+        }
         Some(_) => {}
         None => return result_of(in_kernel(&plain)),
     }

@@ -7,6 +7,7 @@ mod explorations;
 mod files;
 mod futexes;
 mod gate;
+mod known;
 mod ledger;
 mod locks;
 mod long_calls;
@@ -26,6 +27,7 @@ pub const TESTS: &[&[Test]] = &[
     files::TESTS,
     futexes::TESTS,
     gate::TESTS,
+    known::TESTS,
     ledger::TESTS,
     locks::TESTS,
     long_calls::TESTS,

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
-use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +20,7 @@ use crate::stdpark::descriptors::*;
 tests! {
     connections_take_no_threads
     a_shutdown_ends_a_receive
+    a_unix_socket_is_shut_down
     one_byte_each_for_five_readers
     one_connection_each_for_eight_acceptors
     all_that_was_asked_for
@@ -86,6 +87,47 @@ fn a_shutdown_ends_a_receive() {
             reader()
         });
     });
+}
+
+/// Ways to have two Unix sockets that are connected.
+const PAIRS: [fn() -> (UnixStream, UnixStream); 3] = [
+    || UnixStream::pair().unwrap(),
+    unix_pair,
+    || {
+        let (a, b) = unix_pair();
+        (b, a)
+    },
+];
+
+/// One that was connected, and one that was accepted.
+fn unix_pair() -> (UnixStream, UnixStream) {
+    // The kernel chooses a name.
+    let unnamed = SocketAddr::from_pathname("").unwrap();
+    let listener = UnixListener::bind_addr(&unnamed).unwrap();
+    let a = UnixStream::connect_addr(&listener.local_addr().unwrap()).unwrap();
+    (a, listener.accept().unwrap().0)
+}
+
+/// The kernel wakes a thread that waits for room, and reports nothing.
+fn a_unix_socket_is_shut_down(test: Test) {
+    let process = test.process(|| {
+        live(|| {
+            let ends = [(true, Shutdown::Read), (false, Shutdown::Write), (false, Shutdown::Both)];
+            for ((of_peer, how), pair) in ends.into_iter().flat_map(|end| PAIRS.map(|pair| (end, pair))) {
+                same_on_both(Err(libc::EPIPE), |on| {
+                    let (a, b) = pair();
+                    while send(&a, 1 << 12, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL).is_ok() {}
+                    let end = if of_peer { b.try_clone() } else { a.try_clone() };
+                    let writer = on.start(move || send(&a, 1 << 12, libc::MSG_NOSIGNAL));
+                    end.unwrap().shutdown(how).unwrap();
+                    let ret = writer();
+                    drop(b);
+                    ret
+                });
+            }
+        });
+    });
+    process.env("GODEBUG", "period=5").end().with("exit status: 0");
 }
 
 fn one_byte_each_for_five_readers() {

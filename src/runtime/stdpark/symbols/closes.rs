@@ -8,6 +8,7 @@ use crate::runtime::arch::syscall::{result_of, syscall};
 use crate::runtime::stdpark::descriptors::{after_close, before_close, is_waited_for, top};
 use crate::runtime::stdpark::live::live;
 use crate::runtime::stdpark::operation::EBADF;
+use crate::runtime::stdpark::symbols::changes::duplicate;
 
 /// # Safety
 /// As the C library's.
@@ -78,7 +79,7 @@ unsafe fn live_dup3(old: RawFd, new: RawFd, flags: c_int) -> c_int {
         }
         let ret = raw(libc::SYS_dup3, [old as usize, new as usize, flags as usize, 0, 0, 0]);
         after_close(new);
-        result_of(ret) as c_int
+        duplicate(old, ret)
     }
 }
 

@@ -35,7 +35,7 @@ unsafe fn long_call(number: c_long, args: [usize; 6]) -> isize {
 /// # Safety
 /// As that system call.
 #[inline(always)]
-unsafe fn waiting_call(number: c_long, args: [usize; 6]) -> isize {
+pub(super) unsafe fn waiting_call(number: c_long, args: [usize; 6]) -> isize {
     // SAFETY: as the caller says.
     unsafe {
         if may_have_to_park() {
@@ -128,47 +128,6 @@ pub unsafe extern "C" fn splice(
 pub unsafe extern "C" fn flock(fd: c_int, operation: c_int) -> c_int {
     // SAFETY: as the caller says.
     unsafe { waiting_call(libc::SYS_flock, [fd as usize, operation as usize, 0, 0, 0, 0]) as c_int }
-}
-
-/// `fcntl`, with an argument of any type, if it has one.
-///
-/// # Safety
-/// As the C library's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, arg: usize) -> c_int {
-    let args = [fd as usize, command as usize, arg, 0, 0, 0];
-    // SAFETY: as the caller says.
-    unsafe {
-        match command {
-            libc::F_SETLKW | libc::F_OFD_SETLKW => waiting_call(libc::SYS_fcntl, args) as c_int,
-            libc::F_GETOWN => owner(fd),
-            _ => result_of(raw(libc::SYS_fcntl, args)) as c_int,
-        }
-    }
-}
-
-/// # Safety
-/// As the C library's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, arg: usize) -> c_int {
-    // SAFETY: as the caller says: the types are the same.
-    unsafe { fcntl(fd, command, arg) }
-}
-
-/// The process that a descriptor's signals are for, or the group, as a negative number. The
-/// kernel's own `F_GETOWN` would return an error for some groups.
-fn owner(fd: c_int) -> c_int {
-    const F_GETOWN_EX: usize = 16;
-    const F_OWNER_PGRP: c_int = 2;
-    let mut owner: [c_int; 2] = [0, 0];
-    // SAFETY: the kernel writes the sort of owner, and its number.
-    let ret =
-        unsafe { raw(libc::SYS_fcntl, [fd as usize, F_GETOWN_EX, owner.as_mut_ptr() as usize, 0, 0, 0]) };
-    match owner {
-        _ if ret < 0 => result_of(ret) as c_int,
-        [F_OWNER_PGRP, group] => -group,
-        [_, process] => process,
-    }
 }
 
 // Weak: a C program that is linked statically has the C library's, which is in one file with

@@ -20,11 +20,13 @@
 //! | `files.rs` | `read`, `write`, `readv`, `writev` |
 //! | `polls.rs` | `poll`, `select`, `epoll_wait` and the like |
 //! | `closes.rs` | `close`, `close_range`, `dup2`, `dup3` |
+//! | `changes.rs` | `socket`, `setsockopt`, `ioctl`, `fcntl`, `dup` |
 //! | `long_calls.rs` | `flock`, `fsync`, `sendfile`, `getaddrinfo` and the like |
 //! | `children.rs` | `waitpid`, `wait4`, `waitid`, `vfork` |
 //! | `clocks.rs` | `clock_gettime`, `getrandom` |
 //! | `fortified.rs` | `__read_chk` and the like |
 
+mod changes;
 mod children;
 mod clocks;
 mod closes;

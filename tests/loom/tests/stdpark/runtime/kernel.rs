@@ -1,8 +1,9 @@
 //! Stand-in for the kernel's descriptors: a table of numbers, their descriptions, and an epoll
 //! instance.
 //!
-//! A registration belongs to a number and a description, and ends with the description. It is
-//! level-triggered, and reports once each time that it is armed.
+//! A registration belongs to a number and a description, and ends with the description. One with
+//! `EPOLLONESHOT` is level-triggered, and reports once each time that it is armed. One with
+//! `EPOLLET` reports each change, and what there is when it is made.
 //!
 //! A call looks its number up without a lock, and a close changes the number last. So loom tries
 //! what a call finds that has looked too early, and nothing here orders a close and what the closer
@@ -12,7 +13,7 @@ use std::io;
 use std::os::fd::RawFd;
 
 use libc::{EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN};
-use libc::{EBADF, EEXIST, ENOENT, EPERM, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, c_int};
+use libc::{EBADF, EEXIST, ENOENT, EPERM, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, EPOLLET, c_int};
 use loom::sync::{Condvar, Mutex as LoomMutex, MutexGuard};
 
 use crate::runtime::data::atomic::{Ordering, OwnAtomicU32};
@@ -56,6 +57,8 @@ struct Registration {
     data: u64,
     /// The events that are to be reported, if it is armed.
     armed: Option<u32>,
+    /// Whether there was a change that wasn't reported.
+    changed: bool,
 }
 
 loom::lazy_static! {
@@ -80,10 +83,15 @@ impl State {
     fn report(&mut self) -> Option<(u64, u32)> {
         for registration in &mut self.registrations {
             let Some(events) = registration.armed else { continue };
+            if !std::mem::replace(&mut registration.changed, events & EPOLLET as u32 == 0) {
+                continue;
+            }
             let ready = self.descriptions[registration.description].ready();
             let seen = ready & (events | (EPOLLERR | EPOLLHUP) as u32);
             if seen != 0 {
-                registration.armed = None;
+                if events & EPOLLET as u32 == 0 {
+                    registration.armed = None;
+                }
                 self.reports += 1;
                 return Some((registration.data, seen));
             }
@@ -124,8 +132,10 @@ pub(crate) fn epoll_ctl(op: c_int, fd: RawFd, events: Option<u32>, data: u64) ->
     match (op, at) {
         (EPOLL_CTL_ADD, Some(_)) => return error(EEXIST),
         (EPOLL_CTL_MOD | EPOLL_CTL_DEL, None) => return error(ENOENT),
-        (EPOLL_CTL_ADD, None) => registrations.push(Registration { fd, description, data, armed: events }),
-        (EPOLL_CTL_MOD, Some(at)) => registrations[at].armed = events,
+        (EPOLL_CTL_ADD, None) => {
+            registrations.push(Registration { fd, description, data, armed: events, changed: true })
+        }
+        (EPOLL_CTL_MOD, Some(at)) => (registrations[at].armed, registrations[at].changed) = (events, true),
         (_, Some(at)) => _ = registrations.swap_remove(at),
         _ => unreachable!(),
     }
@@ -162,6 +172,11 @@ pub(crate) fn until_armed(times: u32) {
     }
 }
 
+/// How often registrations were armed.
+pub(crate) fn arms() -> u32 {
+    lock().arms
+}
+
 /// How many events were reported.
 pub(crate) fn reports() -> u32 {
     lock().reports
@@ -191,7 +206,11 @@ pub(crate) fn read(fd: RawFd) -> io::Result<()> {
 
 /// Changes a description. (The writer has a descriptor of the other end.)
 fn change(description: usize, f: impl FnOnce(&mut Description)) {
-    f(&mut lock().descriptions[description]);
+    let mut state = lock();
+    f(&mut state.descriptions[description]);
+    let registrations = state.registrations.iter_mut().filter(|one| one.description == description);
+    registrations.for_each(|one| one.changed = true);
+    drop(state);
     KERNEL.changed.notify_all();
 }
 

@@ -4,11 +4,14 @@
 mod descriptors;
 #[path = "../../../../../../src/runtime/stdpark/entry.rs"]
 mod entry;
+#[path = "../../../../../../src/runtime/stdpark/known.rs"]
+mod known;
 #[path = "../../../../../../src/runtime/stdpark/later.rs"]
 mod later;
 mod models_descriptor_claims;
 mod models_descriptor_closes;
 mod models_descriptor_events;
+mod models_descriptor_known;
 mod models_descriptor_limits;
 mod models_descriptor_unseen;
 mod models_later;
@@ -18,6 +21,8 @@ mod models_wait;
 pub(super) mod numbers;
 #[path = "../../../../../../src/runtime/stdpark/table.rs"]
 mod table;
+#[path = "../../../../../../src/runtime/stdpark/wait.rs"]
+mod wait;
 mod words;
 
 /// Goroutines may be made ready wherever a model closes a descriptor.
@@ -25,6 +30,11 @@ mod gate {
     pub(super) fn may_ready() -> bool {
         true
     }
+}
+
+/// A model says when waits begin anew.
+mod watch {
+    pub(super) fn watch() {}
 }
 
 /// As small as will do.

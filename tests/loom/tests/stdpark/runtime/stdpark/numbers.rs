@@ -14,7 +14,8 @@ use crate::runtime::netpoll::netpoll_waiters;
 use crate::runtime::stdpark::descriptors::{
     Waited, after_close, before_close, entry_for_call, is_ready, make_table, top, wait_for_any, wait_for_one,
 };
-use crate::runtime::stdpark::entry::Entry;
+use crate::runtime::stdpark::entry::{Entry, How};
+use crate::runtime::stdpark::known::{Look, Word};
 
 loom::lazy_static! {
     static ref ENTRIES: Box<[Entry]> = {
@@ -86,15 +87,33 @@ fn goroutine(f: impl FnOnce() -> End + 'static) -> JoinHandle<End> {
     })
 }
 
+/// What is known of a number.
+pub(super) fn word(fd: RawFd) -> &'static Word {
+    &ENTRIES[fd as usize].word
+}
+
+/// How a wait is made after a call that was made after this look. (A wait asks at once whether the
+/// socket may be known.)
+fn how(look: Look) -> How {
+    if look.is_known() {
+        How::Known(look)
+    } else if look.may_be_known() {
+        How::ToBeKnown(look)
+    } else {
+        How::Armed
+    }
+}
+
 /// Waits, and says how the operation has ended if it has.
-fn wait(fd: RawFd, events: c_short, reason: WaitReason, until: Option<i64>) -> Option<End> {
-    match wait_for_one(G::this(), fd, events, true, reason, until) {
+fn wait(fd: RawFd, look: Look, events: c_short, reason: WaitReason, until: Option<i64>) -> Option<End> {
+    match wait_for_one(G::this(), fd, events, true, how(look), reason, until) {
         Waited::Ready(seen) => {
             assert_eq!(seen & !(events as u32 | EPOLLHUP as u32), 0, "events of another wait");
             WOKEN_FOR_NOTHING.fetch_add(u32::from(seen == 0), Relaxed);
             None
         }
         Waited::TimedOut => Some(End::TimedOut),
+        Waited::Anew => None,
         Waited::Closed => Some(End::Closed),
         Waited::Cannot => Some(End::Cannot),
     }
@@ -110,11 +129,12 @@ fn try_read(fd: RawFd) -> Option<End> {
 }
 
 /// Waits, and then reads a unit.
-fn wait_and_read(fd: RawFd, until: Option<i64>) -> End {
+fn wait_and_read(fd: RawFd, mut look: Look, until: Option<i64>) -> End {
     loop {
-        if let Some(end) = wait(fd, POLLIN | POLLRDHUP, WaitReason::StdRead, until) {
+        if let Some(end) = wait(fd, look, POLLIN | POLLRDHUP, WaitReason::StdRead, until) {
             return end;
         }
+        look = word(fd).look();
         READERS_WOKEN.fetch_add(1, Relaxed);
         if let Some(end) = try_read(fd) {
             return end;
@@ -124,7 +144,23 @@ fn wait_and_read(fd: RawFd, until: Option<i64>) -> End {
 
 /// Reads a unit.
 fn read(fd: RawFd) -> End {
-    try_read(fd).unwrap_or_else(|| wait_and_read(fd, None))
+    let look = word(fd).look();
+    try_read(fd).unwrap_or_else(|| wait_and_read(fd, look, None))
+}
+
+/// The number is that of a connection which was accepted: the first wait has it known.
+pub(super) fn is_own(fd: RawFd) {
+    word(fd).begin();
+}
+
+/// Whether the number's socket is known.
+pub(super) fn is_known(fd: RawFd) -> bool {
+    word(fd).look().is_known()
+}
+
+/// Something may be set for it from now on.
+pub(super) fn may_have_changed(fd: RawFd) {
+    word(fd).ask_again();
 }
 
 /// A goroutine that reads a unit.
@@ -134,7 +170,7 @@ pub(super) fn reader(fd: RawFd) -> JoinHandle<End> {
 
 /// The same, until the time comes. It waits first, so that there is a time that comes.
 pub(super) fn limited_reader(fd: RawFd) -> JoinHandle<End> {
-    goroutine(move || wait_and_read(fd, Some(1)))
+    goroutine(move || wait_and_read(fd, word(fd).look(), Some(1)))
 }
 
 /// A goroutine that reads units, one after the other.
@@ -156,12 +192,15 @@ pub(super) fn reader_of(fd: RawFd, units: u32, between: impl Fn() + 'static) -> 
 /// A goroutine that waits until it can write.
 pub(super) fn writer(fd: RawFd) -> JoinHandle<End> {
     goroutine(move || {
-        while !is_ready(fd, POLLOUT) {
-            if let Some(end) = wait(fd, POLLOUT, WaitReason::StdWrite, None) {
+        loop {
+            let look = word(fd).look();
+            if is_ready(fd, POLLOUT) {
+                return End::Done;
+            }
+            if let Some(end) = wait(fd, look, POLLOUT, WaitReason::StdWrite, None) {
                 return end;
             }
         }
-        End::Done
     })
 }
 
@@ -176,7 +215,7 @@ pub(super) fn polls<const N: usize>(fds: [RawFd; N], until: Option<i64>) -> Join
         }
         loop {
             match wait_for_any(G::this(), &fds, WaitReason::StdPoll, until) {
-                Waited::Ready(_) | Waited::Closed => {}
+                Waited::Ready(_) | Waited::Anew | Waited::Closed => {}
                 Waited::TimedOut => return End::TimedOut,
                 Waited::Cannot => return End::Cannot,
             }

@@ -1,0 +1,42 @@
+//! Has waits at known sockets begin anew that have lasted a second or two: each asks again what
+//! the program has set, and arms the registration. What nobody has seen costs no more than that.
+//!
+//! A timer is set while goroutines wait at known sockets, and not once all of these have begun
+//! anew.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use crate::runtime::base::debug::period;
+use crate::runtime::base::os::nanotime;
+use crate::runtime::data::atomic::{AtomicBool, Ordering};
+use crate::runtime::data::timer::Timer;
+use crate::runtime::stdpark::descriptors::renew_waits;
+use crate::runtime::time::fire::{begin_timer, end_timer, fire_timer};
+
+/// How often waits are looked at, in nanoseconds.
+const PERIOD: i64 = 1_000_000_000;
+
+/// Whether the timer is set.
+static SET: AtomicBool = AtomicBool::new(false);
+
+/// Sets the timer, unless it is set. To be called when the wait is on its entry's list: that entry's
+/// lock orders this and a look that hasn't found the wait.
+pub(super) fn watch() {
+    if !SET.load(Ordering::Relaxed) && !SET.swap(true, Ordering::Relaxed) {
+        begin_timer(nanotime().saturating_add(period(PERIOD)), 0, look, ptr::null_mut());
+    }
+}
+
+/// The timer has fired.
+unsafe extern "C" fn look(t: *mut c_void, seq: usize) {
+    // SAFETY: a timer that begin_timer has set has itself as its argument, and is never freed.
+    let t = unsafe { &*t.cast::<Timer>() };
+    fire_timer(t, seq, |_| ());
+    end_timer(t);
+    // Before it looks: a wait that it doesn't find sets the timer.
+    SET.store(false, Ordering::Relaxed);
+    if renew_waits() {
+        watch();
+    }
+}

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::runtime::arch::raw;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::explore::clock::now;
+use crate::runtime::g::explored::exploring;
 use crate::runtime::sched::point::point;
 use crate::runtime::stdpark::gate::{may_park, may_ready};
 use crate::runtime::stdpark::later::wake_later;
@@ -122,7 +123,8 @@ impl Call {
 
     /// Wakes up to `n` that wait at `addr`, goroutines and threads.
     unsafe fn wake(&self, addr: usize, n: i32, bits: u32) -> isize {
-        if may_park().is_some() {
+        // Hardly ever: may_park is more to look at.
+        if exploring() && may_park().is_some() {
             point("a futex's wake");
         }
         if bits == 0 {

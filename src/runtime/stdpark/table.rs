@@ -222,7 +222,7 @@ pub(super) unsafe fn wait(gp: &'static G, addr: usize, value: u32, bits: u32, un
         state: Cell::new(State::Begins),
     };
     let sleep = || {
-        // It counts itself before it looks at the word: see wake.
+        // It counts itself before it looks at the word: see may_have_waiters.
         bucket.nwait.fetch_add(1, Ordering::SeqCst);
         bucket.lock();
         // SAFETY: as the caller says. The kernel would look at it now, too.
@@ -285,11 +285,9 @@ unsafe fn load(addr: usize) -> u32 {
 }
 
 /// Wakes up to `n` goroutines that wait at `addr` with one of these bits; returns how many. The
-/// word isn't read, and may be gone. Where goroutines may be made ready.
+/// word isn't read, and may be gone. Where goroutines may be made ready, after
+/// [`may_have_waiters`].
 pub(super) fn wake(addr: usize, n: u32, bits: u32) -> u32 {
-    if !may_have_waiters(addr) {
-        return 0;
-    }
     let bucket = bucket_of(addr);
     bucket.lock();
     let taken = bucket.take(n, |waiter| waiter.addr.get() == addr && waiter.bits & bits != 0);

@@ -7,7 +7,7 @@ use loom::thread::{self, JoinHandle};
 
 use crate::runtime::data::atomic::{AtomicU32, Ordering};
 use crate::runtime::data::runtime2::G;
-use crate::runtime::stdpark::table::{ANY_BIT, Waited, bucket_of, wait, wake};
+use crate::runtime::stdpark::table::{ANY_BIT, Waited, bucket_of, may_have_waiters, wait, wake};
 
 /// A word, which is 0 at first.
 #[derive(Clone, Copy)]
@@ -52,7 +52,7 @@ impl Word {
 
     /// Wakes up to `n`; returns how many.
     pub(super) fn wake(self, n: u32) -> u32 {
-        wake(self.addr(), n, ANY_BIT)
+        if may_have_waiters(self.addr()) { wake(self.addr(), n, ANY_BIT) } else { 0 }
     }
 
     /// Waits while the word is 0.

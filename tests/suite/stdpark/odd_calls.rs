@@ -6,6 +6,7 @@ use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{env, fs, process, ptr};
 
@@ -29,6 +30,9 @@ tests! {
     a_sandbox_without_flags
     a_sandbox_without_options
     a_sandbox_without_polls
+    a_sandbox_without_attempts
+    a_sandbox_without_short_polls
+    a_sandbox_without_descriptors_of_processes
 }
 
 /// The kernel reads and writes what `n` descriptors take of a set. There need be no more of it.
@@ -278,15 +282,15 @@ fn what_is_open_the_other_way() {
     });
 }
 
-/// What waits and what comes of a connect, where a system call is refused.
-fn in_a_sandbox(test: Test, number: libc::c_long) {
+/// What waits and what comes of a connect, where system calls are refused.
+fn in_a_sandbox(test: Test, numbers: &[libc::c_long]) {
     if test.skipped_in_emulator(NO_FILTER) {
         return;
     }
     for errno in [libc::EPERM, libc::ENOSYS] {
         let process = test.process(|| {
             let errno = env::var("ERRNO").unwrap().parse().unwrap();
-            refuse(number, None, errno);
+            numbers.iter().for_each(|&number| refuse(number, None, errno));
             live(|| {
                 let byte_of = |rx: RawFd, tx: RawFd| {
                     let reads = On::Goroutine.begin(move || read(rx, 8));
@@ -306,6 +310,7 @@ fn in_a_sandbox(test: Test, number: libc::c_long) {
                 accepts();
                 // Nobody listens there any more.
                 assert_eq!(TcpStream::connect(addr).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+                assert_eq!(Command::new("sh").args(["-c", "exit 3"]).status().unwrap().code(), Some(3));
                 a.set_read_timeout(Some(Duration::from_millis(2))).unwrap();
                 assert_eq!(recv(&a, 1, 0), Err(libc::EAGAIN));
             });
@@ -315,13 +320,25 @@ fn in_a_sandbox(test: Test, number: libc::c_long) {
 }
 
 fn a_sandbox_without_flags(test: Test) {
-    in_a_sandbox(test, libc::SYS_fcntl);
+    in_a_sandbox(test, &[libc::SYS_fcntl]);
 }
 
 fn a_sandbox_without_options(test: Test) {
-    in_a_sandbox(test, libc::SYS_getsockopt);
+    in_a_sandbox(test, &[libc::SYS_getsockopt]);
 }
 
 fn a_sandbox_without_polls(test: Test) {
-    in_a_sandbox(test, libc::SYS_ppoll);
+    in_a_sandbox(test, &[libc::SYS_ppoll]);
+}
+
+fn a_sandbox_without_attempts(test: Test) {
+    in_a_sandbox(test, &[libc::SYS_preadv2, libc::SYS_pwritev2]);
+}
+
+fn a_sandbox_without_short_polls(test: Test) {
+    in_a_sandbox(test, &[libc::SYS_epoll_pwait2]);
+}
+
+fn a_sandbox_without_descriptors_of_processes(test: Test) {
+    in_a_sandbox(test, &[libc::SYS_pidfd_open]);
 }

@@ -14,8 +14,9 @@ macro_rules! counts {
 }
 
 // What calls of wakes have returned, and how many waits have returned 0; how the other waits have
-// ended; how many waiters were moved, tokens taken, and children made.
-counts! { Wakes Woken TimedOut Changed Interrupted Moved Tokens Forks }
+// ended; how many waiters were moved, tokens taken, children made, conversations held, programs
+// run, and signals waited for.
+counts! { Wakes Woken TimedOut Changed Interrupted Moved Tokens Forks Talks Children Signals }
 
 pub fn count(what: Count, n: u64) {
     COUNTS[what as usize].fetch_add(n, Ordering::Relaxed);

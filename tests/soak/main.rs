@@ -2,6 +2,9 @@
 //! the same words and wake each other by each operation of `futex`. At the end the wakes that the
 //! calls have counted are the waits that were woken, exactly, and all tokens are there.
 //!
+//! Beside them connections change in all ways that a wait heeds, programs are run, and a signal
+//! comes a thousand times a second.
+//!
 //! | variable | |
 //! | --- | --- |
 //! | `SOAK_SECONDS` | how long each process runs, 10 by default |
@@ -9,11 +12,14 @@
 //! | `STRESS_SEED` | the seed; by default, another one each time |
 //! | `GOMAXPROCS` | if set, one process runs with it; otherwise one for each of several settings |
 
+mod children;
 mod forks;
 mod futex;
+mod handlers;
 mod ledger;
 #[path = "../common/rng.rs"]
 mod random;
+mod talks;
 mod tokens;
 mod words;
 
@@ -29,6 +35,8 @@ use random::{Rng, number, seed};
 /// How many goroutines, and threads, there are of each kind.
 const AT_WORDS: [usize; 2] = [40, 4];
 const WITH_TOKENS: [usize; 2] = [40, 4];
+const TALKING: [usize; 2] = [20, 2];
+const WITH_CHILDREN: [usize; 2] = [2, 1];
 
 /// For how long nothing may happen.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -65,19 +73,28 @@ fn soak(seed: u64, length: Duration) {
     thread::spawn(watch);
     let (mut rng, end) = (Rng::new(seed), Instant::now() + length);
     tokens::put();
-    let workers: [(Worker, _); 2] = [(words::work, AT_WORDS), (tokens::work, WITH_TOKENS)];
+    let bytes = handlers::begin();
+    // What goroutines do, what threads do, and how many of both.
+    let workers: [([Worker; 2], _); 4] = [
+        ([words::work; 2], AT_WORDS),
+        ([tokens::work; 2], WITH_TOKENS),
+        ([talks::on_goroutines, talks::on_threads], TALKING),
+        ([children::work; 2], WITH_CHILDREN),
+    ];
     let parks = thread::scope(|threads| {
         if env::var_os("SOAK_FORKS").is_some() {
             threads.spawn(move || forks::work(end));
         }
-        for (work, [_, n]) in workers {
+        for ([_, work], [_, n]) in workers {
             for rng in (0..n).map(|_| rng.fork()) {
                 threads.spawn(move || work(rng, end));
             }
         }
         gosched::run(|| {
             gosched::scope(|goroutines| {
-                for (work, [n, _]) in workers {
+                goroutines.go(move || handlers::wait_for_wakes(end));
+                goroutines.go(move || handlers::read_bytes(bytes, end));
+                for ([work, _], [n, _]) in workers {
                     for rng in (0..n).map(|_| rng.fork()) {
                         goroutines.go(move || work(rng, end));
                     }

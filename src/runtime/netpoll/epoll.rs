@@ -140,9 +140,9 @@ pub(in crate::runtime) fn netpollclose(fd: RawFd) {
 }
 
 /// Has the kernel report when `fd` is ready for one of `events` or has an error, in the way that
-/// the other bits of `events` say (`EPOLLONESHOT`, `EPOLLET`). `registered` says whether the number was registered so before, as far as the caller knows.
-/// Returns whether it was: if not, the number is another description's by now. There is an epoll
-/// instance.
+/// the other bits of `events` say (`EPOLLONESHOT`, `EPOLLET`). `registered` says whether the number
+/// was registered so before, as far as the caller knows. Returns whether it was: if not, the number
+/// is another description's by now. There is an epoll instance.
 ///
 /// # Errors
 /// The kernel's: `EPERM` if the descriptor can't be polled, `EEXIST` if a `PollDesc` has it.

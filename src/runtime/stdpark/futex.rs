@@ -123,7 +123,7 @@ impl Call {
 
     /// Wakes up to `n` that wait at `addr`, goroutines and threads.
     unsafe fn wake(&self, addr: usize, n: i32, bits: u32) -> isize {
-        // Hardly ever: may_park is more to look at.
+        // The exploration first: there is hardly ever one, and may_park costs more.
         if exploring() && may_park().is_some() {
             point("a futex's wake");
         }

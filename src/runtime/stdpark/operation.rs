@@ -21,7 +21,7 @@ use crate::runtime::explore::clock::now;
 use crate::runtime::g::explored::{exploring, is_explored};
 use crate::runtime::mem::morestack_check::stop_if_asked;
 use crate::runtime::stdpark::description::{
-    Kind, Timeout, flags, is_of_pipefs, is_of_unix, may_be_known, mode_of, option_of, timeout,
+    Kind, Timeout, flags, is_of_pipefs, is_of_unix, is_plain_tcp, mode_of, option_of, timeout,
 };
 use crate::runtime::stdpark::descriptors::{Waited, entry_for_call, is_ready, wait_for_one};
 use crate::runtime::stdpark::entry::{Entry, How};
@@ -102,8 +102,7 @@ pub(super) enum Next {
 
 /// What [`Operation::look_for_more`] has found.
 enum More {
-    /// A wait finds it out.
-    Unknown,
+    /// A wait comes next.
     None,
     Some,
     /// The next call will return the socket's error.
@@ -216,7 +215,7 @@ impl Operation {
         if transfers && until.is_none() && self.looked.may_be_known() {
             if !self.looked.was_asked() {
                 self.entry.word.note_asked(self.looked);
-            } else if may_be_known(self.fd) {
+            } else if is_plain_tcp(self.fd) {
                 return How::ToBeKnown(self.looked);
             } else {
                 self.entry.word.forget();
@@ -296,7 +295,7 @@ impl Operation {
                     }
                     self.progress();
                     match self.look_for_more() {
-                        More::Unknown | More::None => {}
+                        More::None => {}
                         More::Some => continue,
                         More::Error => return done as isize,
                     }
@@ -324,7 +323,8 @@ impl Operation {
     fn look_for_more(&mut self) -> More {
         self.looked = self.entry.word.look();
         if !self.is_known() {
-            return More::Unknown;
+            // The wait is armed, and finds it out.
+            return More::None;
         }
         match poll_now(self.fd, self.what.events()) {
             0 => More::None,

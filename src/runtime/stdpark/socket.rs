@@ -334,9 +334,7 @@ pub(super) unsafe fn connect(fd: RawFd, addr: *const sockaddr, len: socklen_t) -
     };
     let Some(mut operation) = Operation::on(fd, What::Connect) else { return result_of(plain()) };
     match flags(fd) {
-        Some(flags) if flags & libc::O_NONBLOCK != 0 => {
-            return result_of(plain());
-        }
+        Some(flags) if flags & libc::O_NONBLOCK != 0 => return result_of(plain()),
         Some(_) => {}
         None => return result_of(in_kernel(&plain)),
     }

@@ -32,6 +32,16 @@ const EINVAL: isize = -libc::EINVAL as isize;
 const ENOSYS: isize = -libc::ENOSYS as isize;
 const ETIMEDOUT: isize = -libc::ETIMEDOUT as isize;
 
+/// Whether a call is `futex`'s wake at a word for which no goroutine waits: the kernel's call is
+/// all there is to do. It is the most frequent one, and threads make it, too.
+#[inline(always)]
+pub(super) fn is_wake_of_threads(number: i64, addr: usize, op: usize) -> bool {
+    number == libc::SYS_futex
+        && op as i32 == libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG
+        && !exploring()
+        && !may_have_waiters(addr)
+}
+
 /// A call, as the kernel gets it.
 pub(super) struct Call {
     pub(super) number: i64,

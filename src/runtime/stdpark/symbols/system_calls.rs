@@ -9,7 +9,7 @@ use libc::clockid_t;
 use crate::runtime::arch::raw;
 use crate::runtime::arch::syscall::{result_of, syscall_words};
 use crate::runtime::stdpark::descriptors::{after_close, before_close};
-use crate::runtime::stdpark::futex::{Call, SYS_FUTEX_REQUEUE, SYS_FUTEX_WAKE};
+use crate::runtime::stdpark::futex::{Call, SYS_FUTEX_REQUEUE, SYS_FUTEX_WAKE, is_wake_of_threads};
 use crate::runtime::stdpark::live::live;
 use crate::runtime::stdpark::symbols::clocks::{clock_gettime, getrandom};
 
@@ -28,18 +28,23 @@ pub unsafe extern "C" fn syscall(
     e: usize,
     f: usize,
 ) -> c_long {
-    let is_ours = matches!(
-        number,
-        libc::SYS_futex | SYS_FUTEX_WAKE
-            ..=SYS_FUTEX_REQUEUE | libc::SYS_close | libc::SYS_getrandom | libc::SYS_clock_gettime
-    );
     // SAFETY: as the caller says.
     unsafe {
-        if is_ours && live() {
+        if live() && !is_wake_of_threads(number, a, b) && is_ours(number) {
             return live_call(number, a, b, c, d, e, f);
         }
         syscall_words(number, [a, b, c, d, e, f]) as c_long
     }
+}
+
+/// Whether more than the system call is done here, while waits park.
+#[inline(always)]
+fn is_ours(number: c_long) -> bool {
+    matches!(
+        number,
+        libc::SYS_futex | SYS_FUTEX_WAKE
+            ..=SYS_FUTEX_REQUEUE | libc::SYS_close | libc::SYS_getrandom | libc::SYS_clock_gettime
+    )
 }
 
 /// A function of its own, with the same arguments: the plain call saves no registers for it.

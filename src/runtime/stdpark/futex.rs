@@ -62,6 +62,8 @@ impl Call {
     ///
     /// # Safety
     /// As that system call.
+    // One function with those that it calls: the arguments stay in registers.
+    #[inline(always)]
     pub(super) unsafe fn run(&self) -> isize {
         let [addr, second, third, fourth, fifth, sixth] = self.args;
         // A word that isn't aligned is an error, which the kernel knows best.
@@ -86,6 +88,7 @@ impl Call {
     }
 
     /// `futex`.
+    #[inline(always)]
     unsafe fn futex(&self, op: i32, value: u32) -> isize {
         let [addr, _, _, fourth, addr2, sixth] = self.args;
         let is_private = op & libc::FUTEX_PRIVATE_FLAG != 0;
@@ -114,6 +117,7 @@ impl Call {
     }
 
     /// Waits while the word is `value`, at most until the time.
+    #[inline(always)]
     unsafe fn wait(&self, addr: usize, value: u32, bits: u32, time: &Time) -> isize {
         // SAFETY: as the caller says.
         let by_kernel = || unsafe { self.by_kernel() };
@@ -132,6 +136,7 @@ impl Call {
     }
 
     /// Wakes up to `n` that wait at `addr`, goroutines and threads.
+    #[inline(always)]
     unsafe fn wake(&self, addr: usize, n: i32, bits: u32) -> isize {
         // The exploration first: there is hardly ever one, and may_park costs more.
         if exploring() && may_park().is_some() {
@@ -148,13 +153,11 @@ impl Call {
                 return woken;
             }
         }
-        let woken = match may_have_waiters(addr) {
-            true if may_ready() => wake(addr, n, bits),
-            true => {
-                wake_later(addr, n, bits);
-                0
-            }
-            false => 0,
+        let woken = if may_ready() {
+            wake(addr, n, bits)
+        } else {
+            wake_later(addr, n, bits);
+            0
         };
         if woken == n { woken as isize } else { sum(woken, wake_threads(addr, n - woken, bits)) }
     }

@@ -2,7 +2,8 @@
 //!
 //! Words are hashed to buckets, each with a lock and a list. A waiter counts itself in its bucket,
 //! and only then looks at the word. A waker has changed the word, and then looks at the count. Both
-//! are SeqCst, so one of the two sees the other. (The kernel does the same.)
+//! are SeqCst, so one of the two sees the other. (The kernel does the same.) A waker that takes the
+//! lock needs no count: if it comes first, the waiter sees the change.
 //!
 //! A waiter is woken by the thread that has taken it off its list, and by no other. So wakes are
 //! counted exactly. No wait ends without a reason, but where `later.rs` has had no room for a wake.
@@ -285,8 +286,7 @@ unsafe fn load(addr: usize) -> u32 {
 }
 
 /// Wakes up to `n` goroutines that wait at `addr` with one of these bits; returns how many. The
-/// word isn't read, and may be gone. Where goroutines may be made ready, after
-/// [`may_have_waiters`].
+/// word isn't read, and may be gone. Where goroutines may be made ready.
 pub(super) fn wake(addr: usize, n: u32, bits: u32) -> u32 {
     let bucket = bucket_of(addr);
     bucket.lock();

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
 use std::mem::{MaybeUninit, zeroed};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -14,6 +15,7 @@ use gosched::explore::{Explorer, FailureKind};
 use gosched::{Builder, go, park_std_waits, run};
 
 use crate::harness::{Test, tests};
+use crate::stdpark::futexes::wake;
 
 tests! {
     clocks_jump
@@ -27,6 +29,7 @@ tests! {
     random_numbers_differ
     random_numbers_by_the_system_call
     random_numbers_that_cannot_be
+    a_wake_of_nobody_is_a_point
     threads_have_the_real_time
     without_the_call_time_is_real
     a_goroutine_that_cannot_park_has_the_real_time
@@ -209,6 +212,21 @@ fn random_numbers_that_cannot_be() {
         assert_eq!(random(at, 8, 0), (8, None));
         assert_eq!(random(at, 0, 0), (0, None));
     });
+}
+
+/// A schedule has another goroutine run there, too.
+fn a_wake_of_nobody_is_a_point() {
+    park_std_waits().unwrap();
+    let found = Explorer::new().iterations(1_000).check(|| {
+        let words = Arc::new([const { AtomicU32::new(0) }; 2]);
+        let other = words.clone();
+        let seen = go(move || other[1].load(Ordering::Relaxed));
+        words[1].store(1, Ordering::Relaxed);
+        assert_eq!(wake(libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, &words[0], 1), 0);
+        words[1].store(2, Ordering::Relaxed);
+        assert_ne!(seen.join().unwrap(), 1);
+    });
+    assert_eq!(found.unwrap_err().kind(), FailureKind::Panic);
 }
 
 /// What a clock says, in nanoseconds.

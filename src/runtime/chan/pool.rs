@@ -25,7 +25,7 @@ const SIZE: usize = if cfg!(debug_assertions) { 256 } else { 128 };
 pub(super) const SMALL: usize = SIZE - size_of::<Hchan>();
 
 /// Where channels are cut from.
-static ARENA: Arena = Arena::new(SIZE, 0);
+static ARENA: Arena = Arena::new(SIZE);
 
 impl Linked for Hchan {
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {

@@ -16,7 +16,7 @@ use crate::runtime::mem::arena::Arena;
 use crate::runtime::mem::cache::{Cache, List};
 
 /// Where sudogs are cut from.
-static ARENA: Arena = Arena::new(size_of::<Sudog>(), 0);
+static ARENA: Arena = Arena::new(size_of::<Sudog>());
 
 type Cached = Option<&'static Sudog>;
 
@@ -118,7 +118,8 @@ fn half(pp: &P) -> usize {
 #[cold]
 #[inline(never)]
 fn cut(n: usize, others: impl Fn(&'static Sudog)) -> &'static Sudog {
-    let pieces = ARENA.cut(n).unwrap_or_else(|error| throw(&format!("out of memory for a sudog ({error})")));
+    let pieces =
+        ARENA.cut(n, 0).unwrap_or_else(|error| throw(&format!("out of memory for a sudog ({error})")));
     // SAFETY: nobody else has this piece, and it will never be unmapped. It is all zero, which is a new sudog,
     // or as one was released.
     let sudog = |i| unsafe { &*pieces.start(i).cast::<Sudog>() };

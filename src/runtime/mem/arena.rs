@@ -146,8 +146,6 @@ pub struct Arena {
     pub(in crate::runtime) size: usize,
     /// Whether a piece without a guard is an error in any case.
     pub(in crate::runtime) strict: bool,
-    /// How many bytes at a piece's end are used as soon as it is cut.
-    wanted: usize,
     /// The mappings, the oldest first.
     chunks: UnsafeCell<Vec<Chunk>>,
 }
@@ -163,10 +161,9 @@ const MAX_CHUNK: usize = 1 << 30;
 const MAX_PIECES: usize = 1 << 17;
 
 impl Arena {
-    /// An arena of pieces of `size` bytes, of which the last `wanted` are used as soon as a piece is cut. A
-    /// piece of 4 KiB or more has pages of its own.
-    pub(in crate::runtime) const fn new(size: usize, wanted: usize) -> Self {
-        Arena { lock: Mutex::new(), size, wanted, strict: false, chunks: UnsafeCell::new(Vec::new()) }
+    /// An arena of pieces of `size` bytes. A piece of 4 KiB or more has pages of its own.
+    pub(in crate::runtime) const fn new(size: usize) -> Self {
+        Arena { lock: Mutex::new(), size, strict: false, chunks: UnsafeCell::new(Vec::new()) }
     }
 
     /// The bytes of guard below a piece.
@@ -182,10 +179,10 @@ impl Arena {
         }
     }
 
-    /// Cuts up to `n` pieces, at least one, with their guards. Pieces of whole pages read as zero; smaller
-    /// ones read as zero or as they were when they were put back. Fails if there is no address space or
-    /// memory, or no guard where there must be one.
-    pub(in crate::runtime) fn cut(&self, n: usize) -> io::Result<Pieces> {
+    /// Cuts up to `n` pieces, at least one, with their guards. The last `wanted` bytes of each are used soon.
+    /// Pieces of whole pages read as zero; smaller ones read as zero or as they were when they were put back.
+    /// Fails if there is no address space or memory, or no guard where there must be one.
+    pub(in crate::runtime) fn cut(&self, n: usize, wanted: usize) -> io::Result<Pieces> {
         lock(&self.lock);
         let taken = self.take(n);
         unlock(&self.lock);
@@ -194,7 +191,7 @@ impl Arena {
             0 => Ok(()),
             _ => guards.install(pieces.base, pieces.stride, pieces.count, self.strict),
         };
-        if let Err(error) = guarded.and_then(|()| pieces.populate(self.wanted)) {
+        if let Err(error) = guarded.and_then(|()| pieces.populate(wanted)) {
             (0..pieces.count).for_each(|i| self.put_back(&mut [pieces.start(i).addr()]));
             return Err(error);
         }
@@ -340,8 +337,8 @@ mod tests {
     fn pages_come_back_as_zero() {
         guard::init().unwrap();
         let len = 2 * page_size();
-        let arena = Arena::new(len, 1);
-        let first = arena.cut(8).unwrap();
+        let arena = Arena::new(len);
+        let first = arena.cut(8, 1).unwrap();
         assert_eq!(first.count, 8);
         (0..8).for_each(|i| words(first.start(i), len).fill(i + 1));
         let mut starts: Vec<usize> = [6, 2, 3, 4].map(|i| first.start(i).addr()).into();
@@ -350,7 +347,7 @@ mod tests {
 
         // Pieces that are next to each other are cut together, and before those that were never cut.
         let counts: [usize; 3] = std::array::from_fn(|_| {
-            let again = arena.cut(8).unwrap();
+            let again = arena.cut(8, 1).unwrap();
             for i in 0..again.count {
                 let words = words(again.start(i), len);
                 assert!(words.iter().all(|&word| word == 0), "not as fresh");
@@ -369,8 +366,8 @@ mod tests {
         const SIZE: usize = 88;
         const PAGES: usize = 5;
         let page = page_size();
-        let arena = Arena::new(SIZE, 0);
-        let cut = arena.cut((PAGES * page).div_ceil(SIZE)).unwrap();
+        let arena = Arena::new(SIZE);
+        let cut = arena.cut((PAGES * page).div_ceil(SIZE), 0).unwrap();
         (0..cut.count).for_each(|i| words(cut.start(i), SIZE).fill(i + 1));
         let start = |i: usize| cut.start(i).addr();
         // A page that has gone reads as zero.

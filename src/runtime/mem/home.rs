@@ -6,7 +6,7 @@
 use std::io;
 use std::ptr;
 
-use crate::runtime::data::ext::{KINDS, ROOM_CLASSES, StackKind};
+use crate::runtime::data::ext::{G_SIZE, KINDS, ROOM_CLASSES, StackKind};
 use crate::runtime::data::runtime2::{G, Stack};
 use crate::runtime::mem::arena::{Arena, Pieces};
 use crate::runtime::mem::sizes::{PAGE_MIN, room_size, stack_size};
@@ -51,7 +51,7 @@ static ARENAS: [Arena; KINDS] = {
     const fn size(kind: StackKind) -> usize {
         room_size(kind) + PAGE_MIN
     }
-    let mut arenas = [const { Arena::new(size(StackKind::Copying), PAGE_MIN) }; KINDS];
+    let mut arenas = [const { Arena::new(size(StackKind::Copying)) }; KINDS];
     let mut room = 0;
     while room < ROOM_CLASSES {
         arenas[room].size = size(StackKind::Fixed(room as u8));
@@ -77,10 +77,20 @@ pub(in crate::runtime) fn number(kind: StackKind) -> usize {
     }
 }
 
+/// How much stack a goroutine uses at least, with the thread-locals and the G above it: what it has
+/// when it first waits.
+const FIRST_FRAMES: usize = 1024;
+
+/// The bytes between a G of this kind and its stack.
+fn locals_size(kind: StackKind) -> usize {
+    if kind.has_own_locals() { block_size() } else { 0 }
+}
+
 /// Cuts up to `n` home pages of this kind, at least one, with their guards; their pages read
 /// as zero. Fails as [`Arena::cut`] does.
 pub(in crate::runtime) fn cut(kind: StackKind, n: usize) -> io::Result<Homes> {
-    Ok(Homes { pieces: ARENAS[number(kind)].cut(n)?, kind })
+    let used = G_SIZE + locals_size(kind) + FIRST_FRAMES;
+    Ok(Homes { pieces: ARENAS[number(kind)].cut(n, used)?, kind })
 }
 
 /// Hands the memory of dead G's of this kind to the kernel: their home pages, and the rooms below. Nobody
@@ -99,8 +109,7 @@ pub(in crate::runtime) fn discard(kind: StackKind, dead: &[&'static G]) -> Vec<&
 /// The first stack of a G, in its home page and the room below; thread-locals of its own are between the two.
 pub(in crate::runtime) fn home_stack(gp: &G) -> Stack {
     let (kind, hi) = (gp.ext.kind.get(), gp.as_ptr().addr());
-    let block = if kind.has_own_locals() { block_size() } else { 0 };
-    Stack { lo: hi - stack_size(kind), hi: hi - block }
+    Stack { lo: hi - stack_size(kind), hi: hi - locals_size(kind) }
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ pub(in crate::runtime) fn free<T: Pooled>(thing: NonNull<T>) {
 #[cold]
 #[inline(never)]
 fn cut<T: Pooled>(n: usize, others: impl Fn(NonNull<T>)) -> Option<NonNull<T>> {
-    let pieces = T::arena().cut(n).ok()?;
+    let pieces = T::arena().cut(n, 0).ok()?;
     let thing = |i| NonNull::new(pieces.start(i).cast());
     (1..pieces.count).filter_map(thing).for_each(others);
     thing(0)

@@ -93,15 +93,12 @@ static STACKPOOL: [CachePadded<Stackpool>; NUM_STACK_ORDERS] =
 
 /// A pool of segments of [`SEGMENT_MIN`]` << order` bytes.
 const fn pool(order: usize) -> CachePadded<Stackpool> {
-    let n = SEGMENT_MIN << order;
-    // Who takes one has filled one of half the size.
-    let wanted = if n == SEGMENT_MIN { n } else { n / 2 };
     CachePadded::new(Stackpool {
         mu: Mutex::new(),
         free: StackFreeList::new(),
         level: Level::new(),
         cut: AtomicUsize::new(0),
-        arena: Arena::new(n, wanted),
+        arena: Arena::new(SEGMENT_MIN << order),
     })
 }
 
@@ -146,7 +143,9 @@ fn stackpoolalloc(order: usize) -> io::Result<Stack> {
 fn cut(order: usize) -> io::Result<Stack> {
     let (pool, n) = (&STACKPOOL[order], SEGMENT_MIN << order);
     let many = (pool.cut.load(Ordering::Relaxed) / 4).min(CUT_MAX);
-    let pieces = pool.arena.cut((STACK_CACHE_SIZE / n).max(many).max(1))?;
+    // Who takes one has filled one of half the size.
+    let wanted = if n == SEGMENT_MIN { n } else { n / 2 };
+    let pieces = pool.arena.cut((STACK_CACHE_SIZE / n).max(many).max(1), wanted)?;
     pool.cut.fetch_add(pieces.count, Ordering::Relaxed);
     let piece = |i| {
         let lo = pieces.start(i).addr();

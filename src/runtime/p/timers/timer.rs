@@ -76,7 +76,7 @@ pub(in crate::runtime) fn bad_timer() -> ! {
 }
 
 /// The memory of all timers.
-static ARENA: Arena = Arena::new(size_of::<Timer>(), 0);
+static ARENA: Arena = Arena::new(size_of::<Timer>());
 
 impl Linked for Timer {
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {

@@ -15,7 +15,7 @@ pub(crate) mod arena {
     pub(crate) struct Arena;
 
     impl Arena {
-        pub(crate) const fn new(_size: usize, _at: usize) -> Self {
+        pub(crate) const fn new(_size: usize) -> Self {
             Arena
         }
     }

@@ -290,7 +290,8 @@ fn descriptors_run_out_while_an_accept_waits(test: Test) {
         limit_descriptors(256);
         let (ref listener, addr) = listen();
         let wanting = &AtomicUsize::new(0);
-        for _ in 0..3 {
+        let mut rounds = 0;
+        while rounds < 3 {
             wanting.store(0, Ordering::Relaxed);
             let acceptor = &AtomicPtr::new(ptr::null_mut());
             scope(|s| {
@@ -305,9 +306,11 @@ fn descriptors_run_out_while_an_accept_waits(test: Test) {
                 all.pop();
                 // If it tries once more, for nothing, it has that one for a moment.
                 let client = when_there_are_descriptors(|| TcpStream::connect(addr), &AtomicUsize::new(0));
-                while wanting.load(Ordering::Relaxed) < 3 {
+                // Sysmon may have had one when the others were taken. It is the accept's then.
+                while wanting.load(Ordering::Relaxed) < 3 && !accepts.is_finished() {
                     yield_now();
                 }
+                rounds += u32::from(wanting.load(Ordering::Relaxed) >= 3);
                 drop(all);
                 accepts.join().unwrap().put(b"x").unwrap();
                 assert_eq!(read_one(client).unwrap(), b'x');

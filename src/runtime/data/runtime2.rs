@@ -476,7 +476,8 @@ pub struct G {
     pub goid: Cell<u64>,
     /// The next in a run queue or free list.
     pub schedlink: Link<G>,
-    /// About since when it waits, in nanoseconds, or 0: noted by sysmon, and not by the park.
+    /// About since when it waits, in nanoseconds, or 0: noted by sysmon, and not by the park. Odd
+    /// if its dead stack has gone back.
     pub waitsince: Cell<i64>,
     /// Why it waits, while it does.
     pub waitreason: Cell<WaitReason>,

@@ -40,6 +40,7 @@
 //! | `arena.rs` | address space that pieces of one size are cut from, and go back to |
 //! | `guard.rs` | guard pages, and what is done when there can be no more of them |
 //! | `advise.rs` | advice to the kernel for many places at once |
+//! | `pagemap.rs` | which pages have memory |
 //! | `segment.rs` | `stackalloc`, `stackfree`, `stackcache_clear`: what a stack grows into |
 //! | `large.rs` | large segments, a mapping for each |
 //! | `cache.rs` | what nobody uses: a list for each P, one for all, and what passes between them |
@@ -55,6 +56,7 @@ pub(super) mod guard;
 pub(super) mod home;
 pub(super) mod large;
 pub(super) mod morestack_check;
+pub(super) mod pagemap;
 pub(super) mod pool;
 pub(super) mod segment;
 pub(super) mod sizes;

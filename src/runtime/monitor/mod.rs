@@ -11,8 +11,10 @@
 //! | --- | --- |
 //! | `sysmon.rs` | `sysmon`, `retake` |
 //! | `hogs.rs` | which goroutines keep a P that others want |
+//! | `dead_stack.rs` | handing back what a goroutine that waits has of its stack below its frames |
 //! | `scavenge.rs` | handing back what nobody has needed: Go's `mgcscavenge.go`, for other memory |
 
+mod dead_stack;
 mod hogs;
 pub(super) mod scavenge;
 pub(super) mod sysmon;

@@ -10,9 +10,10 @@
 //! ([`wake_sysmon`](crate::runtime::p::sysmon_sleep::wake_sysmon)). (Go's sleeps where no P is in use that moment. Who has
 //! work for a P wakes sysmon first, and of wakes of goroutines that come often that was the slowest in a hundred.)
 //!
-//! If the network wasn't polled for 10 ms, it polls. It also hands back memory that hasn't been needed for a while
-//! ([`scavenge`]), and writes the lines of [`schedtrace`](crate::proc::schedtrace), tells of goroutines that seem to
-//! wait for each other, and sees to it that GOMAXPROCS follows what the process may use.
+//! If the network wasn't polled for 10 ms, it polls. It hands back memory that hasn't been needed
+//! for a while ([`scavenge`]), and dead stack ([`hand_back_dead_stack`]). It writes the lines of
+//! [`schedtrace`](crate::proc::schedtrace), and tells of goroutines that seem to wait for each
+//! other. And it has GOMAXPROCS follow what the process may use.
 
 use std::mem::replace;
 use std::sync::atomic::Ordering;
@@ -26,6 +27,7 @@ use crate::runtime::m::checkdead::{
     checkdead_again, counted, deadlock_beside_foreign_threads, foreign_threads_matter,
 };
 use crate::runtime::m::no_thread::{start_wanted_thread, thread_wanted};
+use crate::runtime::monitor::dead_stack::hand_back_dead_stack;
 use crate::runtime::monitor::hogs::{
     is_wanted, lag, look_at, look_at_detached, new_slice, nobody_looks, turn_is_over, was_asked,
 };
@@ -105,8 +107,10 @@ pub(in crate::runtime) fn sysmon() {
             delay = (delay * 2).min(MAX_DELAY);
         }
         usleep(delay.min(microseconds_until(until)).max(MIN_DELAY));
-        let wake_at =
-            may_allocate(|| scavenge(nanotime()).into_iter().chain(schedtrace_if_due(nanotime())).min());
+        let wake_at = may_allocate(|| {
+            let whens = [scavenge, hand_back_dead_stack, schedtrace_if_due].map(|f| f(nanotime()));
+            whens.into_iter().flatten().min()
+        });
         let idle_before = replace(&mut idle_time, sched().idle_time.load(Ordering::Relaxed));
         let quiet = idle_time == idle_before;
         if quiet && nothing_runs() && sleep_deeply(wake_at, &mut stuck).is_some_and(|slept| slept > LONG_NS) {

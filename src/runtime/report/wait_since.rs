@@ -42,7 +42,8 @@ fn note(gp: &G, now: i64) {
     if matches!(status, GWAITING | GSYSCALL) && castogscanstatus(gp, status, status | GSCAN) {
         // Whoever runs the goroutine next sets it to 0 again.
         if gp.waitsince.get() == 0 {
-            gp.waitsince.set(now);
+            // Even: see `monitor/dead_stack.rs`.
+            gp.waitsince.set(now & !1);
         }
         casfrom_gscanstatus(gp, status | GSCAN, status);
     }
@@ -61,8 +62,8 @@ mod tests {
         note(gp, 1);
         assert_eq!(gp.waitsince.get(), 0);
         gp.atomicstatus.store(GWAITING, Ordering::Relaxed);
-        note(gp, 2);
         note(gp, 3);
+        note(gp, 4);
         assert_eq!((gp.waitsince.get(), readgstatus(gp)), (2, GWAITING));
     }
 }

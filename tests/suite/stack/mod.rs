@@ -1,5 +1,6 @@
 //! Stacks: how they grow, what guards them, and where their memory goes.
 
+mod dead_stack;
 mod frame_maps;
 mod grow;
 mod guards;
@@ -20,6 +21,7 @@ use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] = &[
     overflow::TESTS,
+    dead_stack::TESTS,
     frame_maps::TESTS,
     grow::TESTS,
     guards::TESTS,

@@ -1,0 +1,178 @@
+//! Dead stack goes back to the kernel: the pages below the stack pointer of a goroutine that has
+//! waited for a second. Otherwise one that was deep in calls once, and waits for good, would keep
+//! for as long as it lives what it used.
+//!
+//! Sysmon goes over all goroutines, for half a millisecond at a time. What it knows of one is in
+//! `g.waitsince`, so that a park costs nothing:
+//!
+//! | `waitsince` | the goroutine |
+//! | --- | --- |
+//! | 0 | wasn't seen since it ran |
+//! | even | has waited since then, as far as passes have seen |
+//! | odd | the same, and its dead stack has gone back |
+//!
+//! A goroutine that waits stays where it is as long as its scan bit is set, and a wake waits for the
+//! bit to go. So no more than [`AT_ONCE`] goes back under one bit. Nothing below its stack pointer
+//! is needed, as it has called `mcall` or `systemstack`. What others write to while it waits, the
+//! place for a message for example, is in the frames above.
+//!
+//! A pass begins a second after the last one, or a hundred times as long after it as that took. So
+//! passes that find nothing take a hundredth of a processor. When no P has run since before the
+//! last but one, every goroutine that waits has been seen to. Then no pass is needed until a P runs
+//! again.
+
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
+
+use crate::runtime::arch::{RED_ZONE, page_size};
+use crate::runtime::base::debug::period;
+use crate::runtime::base::os::nanotime;
+use crate::runtime::data::ext::StackKind;
+use crate::runtime::data::runtime2::{G, GSCAN, GWAITING, sched};
+use crate::runtime::g::allgs::{atomic_all_g, atomic_all_g_index};
+use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus, readgstatus};
+use crate::runtime::mem::home::home_stack;
+use crate::runtime::mem::pagemap::Pagemap;
+use crate::runtime::p::procs::{gomaxprocs, procs};
+
+/// For how long a goroutine has waited when its dead stack goes back, and the least time from the
+/// begin of a pass to that of the next, in nanoseconds, before [`period`] scales it.
+const SECOND: i64 = 1_000_000_000;
+
+/// For how long one call works, in nanoseconds.
+const SLICE: i64 = 500_000;
+
+/// How much longer it is until the next call: after one that has found nothing, and after one that
+/// has handed something back.
+const IN_VAIN: i64 = 100;
+const IN_USE: i64 = 10;
+
+/// How many goroutines are looked at before the clock is.
+const LOOKS: usize = 64;
+
+/// How many bytes go back under one scan bit, which takes some 6 µs.
+const AT_ONCE: usize = 64 << 10;
+
+/// How many passes in which no P has run see to every goroutine: one sees that it waits, and one a
+/// second later that it still does.
+const ENOUGH: u32 = 2;
+
+/// The pass that goes on, or is next.
+struct Pass {
+    /// When to go on with it.
+    when: AtomicI64,
+    /// The place of the next goroutine.
+    at: AtomicUsize,
+    /// For how long it has worked.
+    worked: AtomicI64,
+    /// How many time slices there had been when it began.
+    slices: AtomicU32,
+    /// How many passes have begun since a P has run.
+    quiet: AtomicU32,
+}
+
+/// Works for a moment. Returns when it is to be called next, and none if that is no matter until a
+/// P has run. Called by sysmon; `now` is [`nanotime`].
+pub(super) fn hand_back_dead_stack(now: i64) -> Option<i64> {
+    static PASS: Pass = Pass {
+        when: AtomicI64::new(0),
+        at: AtomicUsize::new(0),
+        worked: AtomicI64::new(0),
+        slices: AtomicU32::new(0),
+        quiet: AtomicU32::new(0),
+    };
+    let when = PASS.when.load(Ordering::Relaxed);
+    if now < when {
+        return Some(when);
+    }
+    let from = PASS.at.load(Ordering::Relaxed);
+    if from == 0 {
+        let slices = time_slices();
+        let ran = PASS.slices.swap(slices, Ordering::Relaxed) != slices || !all_idle();
+        let quiet = if ran { 0 } else { PASS.quiet.load(Ordering::Relaxed) };
+        if quiet == ENOUGH {
+            return None;
+        }
+        PASS.quiet.store(quiet + 1, Ordering::Relaxed);
+    }
+    let (pagemap, all) = (Pagemap::open(), atomic_all_g());
+    let (mut at, mut pause) = (from, IN_VAIN * SLICE);
+    while at < all && (at == from || !at.is_multiple_of(LOOKS) || nanotime() - now < SLICE) {
+        if atomic_all_g_index(at).is_some_and(|gp| look(gp, now, &pagemap)) {
+            pause = IN_USE * SLICE;
+        }
+        at += 1;
+    }
+    let worked = PASS.worked.load(Ordering::Relaxed) + nanotime() - now;
+    let is_over = at >= all;
+    let when = if is_over { now + period(SECOND).max(IN_VAIN * worked) } else { now + pause };
+    PASS.when.store(when, Ordering::Relaxed);
+    PASS.at.store(if is_over { 0 } else { at }, Ordering::Relaxed);
+    PASS.worked.store(if is_over { 0 } else { worked }, Ordering::Relaxed);
+    Some(when)
+}
+
+fn all_idle() -> bool {
+    sched().npidle.load(Ordering::SeqCst) == gomaxprocs()
+}
+
+/// How many time slices there were on all P's, modulo 2^32.
+fn time_slices() -> u32 {
+    let slices = procs().allp.iter().map(|pp| pp.schedtick.load(Ordering::Relaxed));
+    slices.fold(0, u32::wrapping_add)
+}
+
+/// Notes that `gp` waits, if that isn't known. Hands its dead stack back, if it has waited for a
+/// second, and hasn't done so since it began; says whether there was any.
+fn look(gp: &G, now: i64, pagemap: &Pagemap) -> bool {
+    let (kind, home) = (gp.ext.kind.get(), home_stack(gp));
+    // A copying stack shrinks instead. One of the program's own is the program's.
+    let is_ours = || kind != StackKind::Copying && gp.stack.get().lo == home.lo;
+    // Without the scan bit these are hints.
+    if readgstatus(gp) != GWAITING || !is_due(gp.waitsince.get(), now) || !is_ours() {
+        return false;
+    }
+    let mut lo = home.lo;
+    while castogscanstatus(gp, GWAITING, GWAITING | GSCAN) {
+        let since = gp.waitsince.get();
+        let mut goes_on = false;
+        if since == 0 {
+            gp.waitsince.set(now & !1);
+        } else if is_due(since, now) {
+            let hi = dead_end(gp);
+            goes_on = lo < hi && pagemap.may_have_memory(lo..hi);
+            if goes_on {
+                lo = hand_back(lo..hi.min(lo + AT_ONCE));
+            } else {
+                gp.waitsince.set(since | 1);
+            }
+        }
+        casfrom_gscanstatus(gp, GWAITING | GSCAN, GWAITING);
+        if !goes_on {
+            break;
+        }
+    }
+    lo != home.lo
+}
+
+/// Whether something is to be done with a goroutine of which this is known.
+fn is_due(since: i64, now: i64) -> bool {
+    since == 0 || since & 1 == 0 && now - since >= period(SECOND)
+}
+
+/// Where the dead pages of `gp` end, which waits: below its stack pointer. 0 if that is in another
+/// stack.
+fn dead_end(gp: &G) -> usize {
+    let (stack, sp) = (gp.stack.get(), gp.sched.sp.get());
+    let is_here = (stack.lo + RED_ZONE..=stack.hi).contains(&sp);
+    if is_here { (sp - RED_ZONE) / page_size() * page_size() } else { 0 }
+}
+
+/// Hands pages back that nobody needs, unless the program has locked them. Returns where they end.
+fn hand_back(pages: Range<usize>) -> usize {
+    let start = ptr::with_exposed_provenance_mut(pages.start);
+    // SAFETY: whole pages of a stack, below all of its frames, as long as the scan bit is set.
+    unsafe { libc::madvise(start, pages.len(), libc::MADV_DONTNEED) };
+    pages.end
+}

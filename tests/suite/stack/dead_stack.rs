@@ -1,0 +1,175 @@
+//! A goroutine that waits for a second hands the pages back that are below its frames.
+
+use std::hint::black_box;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gosched::chan::{Receiver, bounded};
+use gosched::{Builder, JoinHandle, go, run, scope, yield_now};
+
+use crate::harness::goroutines::wait_until;
+use crate::harness::pages::page_size;
+use crate::harness::rng::Rng;
+use crate::harness::storm::storm;
+use crate::harness::{Test, tests};
+
+tests! {
+    it_goes_back
+    of_one_that_shares_thread_locals
+    frames_stay
+    it_stays_while_a_goroutine_runs
+    while_goroutines_wait_for_moments
+}
+
+/// How much stack a goroutine uses once.
+const DEEP: usize = 128 << 10;
+
+/// Writes to so much stack. Returns the whole pages of it.
+#[inline(never)]
+fn use_stack(byte: u8) -> Range<usize> {
+    let mut bytes = [byte; DEEP];
+    assert!(black_box(&mut bytes).iter().all(|&at| at == byte));
+    let lo = bytes.as_ptr().addr().next_multiple_of(page_size());
+    lo..(bytes.as_ptr().addr() + DEEP) / page_size() * page_size()
+}
+
+/// How many of these pages have memory.
+fn resident(pages: &Range<usize>) -> usize {
+    let mut each = vec![0_u8; pages.len() / page_size()];
+    // SAFETY: pages of a stack, which stays mapped. The kernel writes a byte for each.
+    let asked = unsafe {
+        libc::mincore(std::ptr::with_exposed_provenance_mut(pages.start), pages.len(), each.as_mut_ptr())
+    };
+    assert_eq!(asked, 0);
+    each.iter().filter(|&&byte| byte & 1 != 0).count()
+}
+
+/// A goroutine that has used stack once, and waits. Its frames take a page or two of these.
+fn used_once(builder: Builder, rx: Receiver<()>) -> (Range<usize>, JoinHandle<()>) {
+    let (tx, pages) = bounded(1);
+    let handle = builder.go(move || {
+        let pages = use_stack(7);
+        assert_eq!(resident(&pages), pages.len() / page_size());
+        tx.send(pages).unwrap();
+        _ = rx.recv();
+    });
+    (pages.recv().unwrap(), handle.unwrap())
+}
+
+fn goes_back(test: Test, builder: fn() -> Builder) {
+    let process = test.process(move || {
+        run(|| {
+            let (tx, rx) = bounded::<()>(0);
+            let waiting: Vec<_> = (0..100).map(|_| used_once(builder(), rx.clone())).collect();
+            for (pages, _) in &waiting {
+                wait_until(|| resident(pages) <= 4);
+            }
+            drop(tx);
+            waiting.into_iter().for_each(|(_, handle)| handle.join().unwrap());
+        });
+    });
+    process.env("GODEBUG", "period=1").end().with("exit status: 0");
+}
+
+fn it_goes_back(test: Test) {
+    goes_back(test, Builder::new);
+}
+
+fn of_one_that_shares_thread_locals(test: Test) {
+    // SAFETY: the goroutines have no thread-locals.
+    goes_back(test, || unsafe { Builder::new().shared_locals() });
+}
+
+/// What is on the stack when a goroutine waits is there when it goes on, again and again.
+fn frames_stay(test: Test) {
+    /// Waits below some frames, each of which keeps something.
+    fn wait_below(frames: usize, rx: &Receiver<()>) {
+        let kept = black_box([frames; 64]);
+        match frames {
+            0 => _ = rx.recv(),
+            _ => wait_below(frames - 1, rx),
+        }
+        assert_eq!(black_box(kept), [frames; 64]);
+    }
+
+    let process = test.process(|| {
+        run(|| {
+            let (tx, rx) = bounded::<()>(0);
+            let (said, pages) = bounded(1);
+            let goroutine = go(move || {
+                for round in 0..10 {
+                    said.send(use_stack(round as u8)).unwrap();
+                    wait_below(round, &rx);
+                }
+            });
+            for _ in 0..10 {
+                let pages = pages.recv().unwrap();
+                // The frames that wait are above the lower half, or near it.
+                let lower = pages.start..pages.start + DEEP / 4;
+                wait_until(|| resident(&lower) == 0);
+                tx.send(()).unwrap();
+            }
+            goroutine.join().unwrap();
+        });
+    });
+    process.env("GODEBUG", "period=1").end().with("exit status: 0");
+}
+
+/// One that never waits for so long keeps what it has, while others hand theirs back.
+fn it_stays_while_a_goroutine_runs(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            static DONE: AtomicBool = AtomicBool::new(false);
+            let (tx, rx) = bounded::<()>(0);
+            let running = go(|| {
+                let pages = use_stack(1);
+                while !DONE.load(Ordering::Relaxed) {
+                    yield_now();
+                }
+                resident(&pages) == pages.len() / page_size()
+            });
+            for _ in 0..10 {
+                let (pages, _) = used_once(Builder::new(), rx.clone());
+                wait_until(|| resident(&pages) <= 4);
+            }
+            DONE.store(true, Ordering::Relaxed);
+            assert!(running.join().unwrap());
+            drop(tx);
+        });
+    });
+    process.env("GODEBUG", "period=1").end().with("exit status: 0");
+}
+
+/// Dead stack goes back all the time, while those whose it is are made ready.
+fn while_goroutines_wait_for_moments(test: Test) {
+    for procs in ["1", "2", "8"] {
+        let process = test.process(|| {
+            let mut rng = Rng::seeded();
+            run(|| {
+                scope(|s| {
+                    for _ in 0..4 {
+                        let (tx, rx) = bounded::<u8>(0);
+                        let mut rng = rng.fork();
+                        s.go(move || {
+                            for byte in rx {
+                                let kept = black_box([byte; 3_000]);
+                                black_box(use_stack(byte));
+                                yield_now();
+                                assert_eq!(black_box(kept), [byte; 3_000]);
+                            }
+                        });
+                        s.go(move || {
+                            for byte in storm(2_000) {
+                                for _ in 0..rng.below(20) {
+                                    yield_now();
+                                }
+                                tx.send(byte as u8).unwrap();
+                            }
+                        });
+                    }
+                });
+            });
+        });
+        process.env("GOMAXPROCS", procs).env("GODEBUG", "period=0").end().with("exit status: 0");
+    }
+}

@@ -1,7 +1,9 @@
 //! A goroutine that waits for a second hands the pages back that are below its frames.
 
 use std::hint::black_box;
+use std::mem::zeroed;
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gosched::chan::{Receiver, bounded};
@@ -18,6 +20,7 @@ tests! {
     of_one_that_shares_thread_locals
     frames_stay
     it_stays_while_a_goroutine_runs
+    it_stays_while_a_goroutine_is_on_another
     while_goroutines_wait_for_moments
 }
 
@@ -135,6 +138,47 @@ fn it_stays_while_a_goroutine_runs(test: Test) {
             DONE.store(true, Ordering::Relaxed);
             assert!(running.join().unwrap());
             drop(tx);
+        });
+    });
+    process.env("GODEBUG", "period=1").end().with("exit status: 0");
+}
+
+/// A goroutine waits on a stack that it has made, as a crate for coroutines has it do.
+fn it_stays_while_a_goroutine_is_on_another(test: Test) {
+    static RX: OnceLock<Receiver<()>> = OnceLock::new();
+    extern "C" fn wait() {
+        _ = RX.get().unwrap().recv();
+    }
+
+    let process = test.process(|| {
+        // Mapped before the goroutine's, and so above it as a rule.
+        let stack = vec![0_u8; 1 << 20].leak();
+        run(|| {
+            let (tx, rx) = bounded::<()>(0);
+            RX.set(rx.clone()).unwrap();
+            let goroutine = go(move || {
+                let pages = use_stack(3);
+                let kept = black_box([3_u8; 10_000]);
+                // SAFETY: both contexts, and the stack, outlive the calls.
+                unsafe {
+                    let (mut here, mut there) = (zeroed(), zeroed::<libc::ucontext_t>());
+                    assert_eq!(libc::getcontext(&mut there), 0);
+                    there.uc_stack.ss_sp = stack.as_mut_ptr().cast();
+                    there.uc_stack.ss_size = stack.len();
+                    there.uc_link = &mut here;
+                    libc::makecontext(&mut there, wait, 0);
+                    assert_eq!(libc::swapcontext(&mut here, &there), 0);
+                }
+                assert_eq!(black_box(kept), [3; 10_000]);
+                resident(&pages) == pages.len() / page_size()
+            });
+            // Those of others go back meanwhile.
+            for _ in 0..10 {
+                let (pages, _) = used_once(Builder::new(), rx.clone());
+                wait_until(|| resident(&pages) <= 4);
+            }
+            drop(tx);
+            assert!(goroutine.join().unwrap());
         });
     });
     process.env("GODEBUG", "period=1").end().with("exit status: 0");

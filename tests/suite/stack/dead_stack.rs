@@ -1,12 +1,14 @@
 //! A goroutine that waits for a second hands the pages back that are below its frames.
 
 use std::hint::black_box;
-use std::mem::zeroed;
+use std::mem::{MaybeUninit, zeroed};
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use gosched::chan::{Receiver, bounded};
+use gosched::time::sleep;
 use gosched::{Builder, JoinHandle, go, run, scope, yield_now};
 
 use crate::harness::goroutines::wait_until;
@@ -184,32 +186,42 @@ fn it_stays_while_a_goroutine_is_on_another(test: Test) {
     process.env("GODEBUG", "period=1").end().with("exit status: 0");
 }
 
-/// Dead stack goes back all the time, while those whose it is are made ready.
+/// Dead stack goes back all the time, also while those whose it is are made ready.
 fn while_goroutines_wait_for_moments(test: Test) {
+    /// Writes a byte to each page of a deep stack, and finds them there.
+    #[inline(never)]
+    fn touch_stack(byte: u8) {
+        let mut bytes = MaybeUninit::<[u8; DEEP]>::uninit();
+        let first = black_box(&mut bytes).as_mut_ptr().cast::<u8>();
+        for at in (0..DEEP).step_by(4096) {
+            // SAFETY: within the array.
+            unsafe { first.add(at).write_volatile(byte) };
+        }
+        for at in (0..DEEP).step_by(4096) {
+            // SAFETY: written above.
+            assert_eq!(unsafe { first.add(at).read_volatile() }, byte);
+        }
+    }
+
     for procs in ["1", "2", "8"] {
         let process = test.process(|| {
             let mut rng = Rng::seeded();
             run(|| {
                 scope(|s| {
-                    for _ in 0..4 {
-                        let (tx, rx) = bounded::<u8>(0);
-                        let mut rng = rng.fork();
-                        s.go(move || {
-                            for byte in rx {
-                                let kept = black_box([byte; 3_000]);
-                                black_box(use_stack(byte));
-                                yield_now();
-                                assert_eq!(black_box(kept), [byte; 3_000]);
-                            }
-                        });
-                        s.go(move || {
-                            for byte in storm(2_000) {
-                                for _ in 0..rng.below(20) {
-                                    yield_now();
-                                }
-                                tx.send(byte as u8).unwrap();
-                            }
-                        });
+                    let senders: Vec<_> = (0..64)
+                        .map(|_| {
+                            let (tx, rx) = bounded(1);
+                            s.go(move || rx.iter().for_each(touch_stack));
+                            tx
+                        })
+                        .collect();
+                    for byte in storm(20_000) {
+                        senders[rng.below(64)].send(byte as u8).unwrap();
+                        yield_now();
+                        if rng.below(16) == 0 {
+                            // Some have waited by now when a pass comes.
+                            sleep(Duration::from_millis(1));
+                        }
                     }
                 });
             });

@@ -143,7 +143,7 @@ fn stackpoolalloc(order: usize) -> io::Result<Stack> {
 fn cut(order: usize) -> io::Result<Stack> {
     let (pool, n) = (&STACKPOOL[order], SEGMENT_MIN << order);
     let many = (pool.cut.load(Ordering::Relaxed) / 4).min(CUT_MAX);
-    // Who takes one has filled one of half the size.
+    // A segment is taken by a goroutine that has filled one of half the size.
     let wanted = if n == SEGMENT_MIN { n } else { n / 2 };
     let pieces = pool.arena.cut((STACK_CACHE_SIZE / n).max(many).max(1), wanted)?;
     pool.cut.fetch_add(pieces.count, Ordering::Relaxed);

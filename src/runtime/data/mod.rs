@@ -90,8 +90,8 @@
 //! | `GRUNNABLE`, `GSYSCALL`, `GWAITING` | `suspendG` | `resumeG` |
 //! | `GRUNNING` | `suspendG`, to ask it to park, and when it gives up | it was asked |
 //! | `GRUNNING` | `dump_goroutines`, if it doesn't stop | its stack was copied |
-//! | `GSYSCALL`, `GWAITING` | `note_waits`, for sysmon | the time was noted |
-//! | `GWAITING` | `hand_back_dead_stack`, for sysmon | 64 KiB went back, at most |
+//! | `GSYSCALL`, `GWAITING` | `note_wait`, for sysmon | the time was noted |
+//! | `GWAITING` | `look_at_waits`, for sysmon | 64 KiB went back, at most |
 //! | `GPREEMPTED` | `preempt_park` | the G has left its M |
 //! | all but `GRUNNING`, `GCOPYSTACK` | `tracebackothers` | the process ends |
 //!

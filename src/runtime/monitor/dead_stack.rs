@@ -21,6 +21,7 @@
 //! last but one, every goroutine that waits has been seen to. Then no pass is needed until a P runs
 //! again.
 
+use std::cell::LazyCell;
 use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
@@ -34,7 +35,8 @@ use crate::runtime::g::allgs::{atomic_all_g, atomic_all_g_index};
 use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus, readgstatus};
 use crate::runtime::mem::home::home_stack;
 use crate::runtime::mem::pagemap::Pagemap;
-use crate::runtime::p::procs::{gomaxprocs, procs};
+use crate::runtime::p::procs::gomaxprocs;
+use crate::runtime::report::wait_since::note_wait;
 
 /// For how long a goroutine has waited when its dead stack goes back, and the least time from the
 /// begin of a pass to that of the next, in nanoseconds, before [`period`] scales it.
@@ -54,8 +56,8 @@ const LOOKS: usize = 64;
 /// How many bytes go back under one scan bit, which takes some 6 µs.
 const AT_ONCE: usize = 64 << 10;
 
-/// How many passes in which no P has run see to every goroutine: one sees that it waits, and one a
-/// second later that it still does.
+/// How many passes after the last P has run look after every goroutine: one sees that it waits, and
+/// one a second later that it still does.
 const ENOUGH: u32 = 2;
 
 /// The pass that goes on, or is next.
@@ -66,20 +68,21 @@ struct Pass {
     at: AtomicUsize,
     /// For how long it has worked.
     worked: AtomicI64,
-    /// How many time slices there had been when it began.
-    slices: AtomicU32,
-    /// How many passes have begun since a P has run.
+    /// How long P's had been idle, all in all, when it began.
+    idle_time: AtomicI64,
+    /// How many passes have begun since a P was last in use.
     quiet: AtomicU32,
 }
 
-/// Works for a moment. Returns when it is to be called next, and none if that is no matter until a
-/// P has run. Called by sysmon; `now` is [`nanotime`].
-pub(super) fn hand_back_dead_stack(now: i64) -> Option<i64> {
+/// Looks at goroutines for a moment: notes since when they wait, and hands their dead stack back.
+/// Returns when it is to be called next, and none if that is no matter until a P has run. Called by
+/// sysmon; `now` is [`nanotime`].
+pub(super) fn look_at_waits(now: i64) -> Option<i64> {
     static PASS: Pass = Pass {
         when: AtomicI64::new(0),
         at: AtomicUsize::new(0),
         worked: AtomicI64::new(0),
-        slices: AtomicU32::new(0),
+        idle_time: AtomicI64::new(0),
         quiet: AtomicU32::new(0),
     };
     let when = PASS.when.load(Ordering::Relaxed);
@@ -88,15 +91,16 @@ pub(super) fn hand_back_dead_stack(now: i64) -> Option<i64> {
     }
     let from = PASS.at.load(Ordering::Relaxed);
     if from == 0 {
-        let slices = time_slices();
-        let ran = PASS.slices.swap(slices, Ordering::Relaxed) != slices || !all_idle();
-        let quiet = if ran { 0 } else { PASS.quiet.load(Ordering::Relaxed) };
-        if quiet == ENOUGH {
-            return None;
-        }
-        PASS.quiet.store(quiet + 1, Ordering::Relaxed);
+        let idle_time = sched().idle_time.load(Ordering::Relaxed);
+        let was_in_use = PASS.idle_time.swap(idle_time, Ordering::Relaxed) != idle_time;
+        let quiet = match PASS.quiet.load(Ordering::Relaxed) {
+            _ if was_in_use || sched().npidle.load(Ordering::SeqCst) != gomaxprocs() => 0,
+            ENOUGH => return None,
+            quiet => quiet + 1,
+        };
+        PASS.quiet.store(quiet, Ordering::Relaxed);
     }
-    let (pagemap, all) = (Pagemap::open(), atomic_all_g());
+    let (pagemap, all): (LazyCell<Pagemap>, _) = (LazyCell::new(Pagemap::open), atomic_all_g());
     let (mut at, mut pause) = (from, IN_VAIN * SLICE);
     while at < all && (at == from || !at.is_multiple_of(LOOKS) || nanotime() - now < SLICE) {
         if atomic_all_g_index(at).is_some_and(|gp| look(gp, now, &pagemap)) {
@@ -113,33 +117,29 @@ pub(super) fn hand_back_dead_stack(now: i64) -> Option<i64> {
     Some(when)
 }
 
-fn all_idle() -> bool {
-    sched().npidle.load(Ordering::SeqCst) == gomaxprocs()
-}
-
-/// How many time slices there were on all P's, modulo 2^32.
-fn time_slices() -> u32 {
-    let slices = procs().allp.iter().map(|pp| pp.schedtick.load(Ordering::Relaxed));
-    slices.fold(0, u32::wrapping_add)
-}
-
 /// Notes that `gp` waits, if that isn't known. Hands its dead stack back, if it has waited for a
 /// second, and hasn't done so since it began; says whether there was any.
-fn look(gp: &G, now: i64, pagemap: &Pagemap) -> bool {
+fn look(gp: &G, now: i64, pagemap: &LazyCell<Pagemap>) -> bool {
+    if gp.waitsince.get() == 0 {
+        note_wait(gp, now);
+        return false;
+    }
     let (kind, home) = (gp.ext.kind.get(), home_stack(gp));
-    // A copying stack shrinks instead. One of the program's own is the program's.
-    let is_ours = || kind != StackKind::Copying && gp.stack.get().lo == home.lo;
-    // Without the scan bit these are hints.
-    if readgstatus(gp) != GWAITING || !is_due(gp.waitsince.get(), now) || !is_ours() {
+    // Without the scan bit these are hints. A copying stack shrinks instead, and one of the
+    // program's own is the program's.
+    if readgstatus(gp) != GWAITING
+        || !is_old(gp.waitsince.get(), now)
+        || kind == StackKind::Copying
+        || gp.stack.get().lo != home.lo
+    {
         return false;
     }
     let mut lo = home.lo;
     while castogscanstatus(gp, GWAITING, GWAITING | GSCAN) {
         let since = gp.waitsince.get();
         let mut goes_on = false;
-        if since == 0 {
-            gp.waitsince.set(now & !1);
-        } else if is_due(since, now) {
+        // Otherwise it has run meanwhile.
+        if is_old(since, now) {
             let hi = dead_end(gp);
             goes_on = lo < hi && pagemap.may_have_memory(lo..hi);
             if goes_on {
@@ -156,9 +156,9 @@ fn look(gp: &G, now: i64, pagemap: &Pagemap) -> bool {
     lo != home.lo
 }
 
-/// Whether something is to be done with a goroutine of which this is known.
-fn is_due(since: i64, now: i64) -> bool {
-    since == 0 || since & 1 == 0 && now - since >= period(SECOND)
+/// Whether a goroutine with this `waitsince` has waited for a second, and has its dead stack.
+fn is_old(since: i64, now: i64) -> bool {
+    since != 0 && since & 1 == 0 && now - since >= period(SECOND)
 }
 
 /// Where the dead pages of `gp` end, which waits: below its stack pointer. 0 if that is in another

@@ -11,7 +11,8 @@
 //! work for a P wakes sysmon first, and of wakes of goroutines that come often that was the slowest in a hundred.)
 //!
 //! If the network wasn't polled for 10 ms, it polls. It hands back memory that hasn't been needed
-//! for a while ([`scavenge`]), and dead stack ([`hand_back_dead_stack`]). It writes the lines of
+//! for a while ([`scavenge`]). It notes since when goroutines wait, and hands back their dead stack
+//! ([`look_at_waits`]). It writes the lines of
 //! [`schedtrace`](crate::proc::schedtrace), and tells of goroutines that seem to wait for each
 //! other. And it has GOMAXPROCS follow what the process may use.
 
@@ -27,7 +28,7 @@ use crate::runtime::m::checkdead::{
     checkdead_again, counted, deadlock_beside_foreign_threads, foreign_threads_matter,
 };
 use crate::runtime::m::no_thread::{start_wanted_thread, thread_wanted};
-use crate::runtime::monitor::dead_stack::hand_back_dead_stack;
+use crate::runtime::monitor::dead_stack::look_at_waits;
 use crate::runtime::monitor::hogs::{
     is_wanted, lag, look_at, look_at_detached, new_slice, nobody_looks, turn_is_over, was_asked,
 };
@@ -43,7 +44,6 @@ use crate::runtime::report::deadlock::{may_tell, tell};
 use crate::runtime::report::hogs::tell_of_hogs_if_wanted;
 use crate::runtime::report::quit::{asked_to_quit, quit_if_asked};
 use crate::runtime::report::schedtrace::schedtrace_if_due;
-use crate::runtime::report::wait_since::note_waits;
 use crate::runtime::sched::handoff::handoffp;
 use crate::runtime::sched::poll::worth_polling;
 use crate::runtime::sched::ready::injectglist;
@@ -108,7 +108,7 @@ pub(in crate::runtime) fn sysmon() {
         }
         usleep(delay.min(microseconds_until(until)).max(MIN_DELAY));
         let wake_at = may_allocate(|| {
-            let whens = [scavenge, hand_back_dead_stack, schedtrace_if_due].map(|f| f(nanotime()));
+            let whens = [scavenge, look_at_waits, schedtrace_if_due].map(|f| f(nanotime()));
             whens.into_iter().flatten().min()
         });
         let idle_before = replace(&mut idle_time, sched().idle_time.load(Ordering::Relaxed));
@@ -121,7 +121,6 @@ pub(in crate::runtime) fn sysmon() {
         #[cfg(feature = "std")]
         wake_those();
         start_wanted_thread();
-        note_waits(nanotime(), !nothing_runs());
         if nanotime() - updated >= period(UPDATE_NS) {
             may_allocate(sysmon_update_gomaxprocs);
             updated = nanotime();

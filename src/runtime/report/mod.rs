@@ -28,7 +28,7 @@
 //! | `symbols.rs` | `functions`, `whose`: from addresses to functions, files and lines |
 //! | `libraries.rs` | `code_at`, `keep`: libraries that stay while their code is looked up |
 //! | `nowhere.rs` | `Nowhere`: what std says of an address |
-//! | `wait_since.rs` | since when goroutines wait, noted once a minute |
+//! | `wait_since.rs` | `note_wait`: since when goroutines wait |
 //! | `look.rs` | `look`: a goroutine's frames, and what else is wanted of it |
 //! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all |
 //! | `goroutines.rs` | `each_goroutine`: what each does, for a profile |

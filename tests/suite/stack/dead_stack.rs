@@ -1,10 +1,11 @@
 //! A goroutine that waits for a second hands the pages back that are below its frames.
 
-use std::hint::black_box;
+use std::hint::{self, black_box};
 use std::mem::{MaybeUninit, zeroed};
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{OnceLock, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use gosched::chan::{Receiver, bounded};
@@ -20,6 +21,7 @@ use crate::harness::{Test, tests};
 tests! {
     it_goes_back
     of_one_that_shares_thread_locals
+    of_the_last_one_that_waits
     frames_stay
     it_stays_while_a_goroutine_runs
     it_stays_while_a_goroutine_is_on_another
@@ -83,6 +85,32 @@ fn it_goes_back(test: Test) {
 fn of_one_that_shares_thread_locals(test: Test) {
     // SAFETY: the goroutines have no thread-locals.
     goes_back(test, || unsafe { Builder::new().shared_locals() });
+}
+
+/// It computes while passes go on, and then waits, and nothing runs any more.
+fn of_the_last_one_that_waits(test: Test) {
+    let process = test.process(|| {
+        let ((said, pages), (tx, rx)) = (mpsc::channel(), bounded::<()>(0));
+        let looks = thread::spawn(move || {
+            let pages: Range<usize> = pages.recv().unwrap();
+            while resident(&pages) > 4 {
+                thread::sleep(Duration::from_millis(1));
+            }
+            drop(tx);
+        });
+        run(move || {
+            let (_tx, never) = bounded::<()>(0);
+            let (other, _) = used_once(Builder::new(), never);
+            let pages = use_stack(1);
+            while resident(&other) > 4 {
+                hint::spin_loop();
+            }
+            said.send(pages).unwrap();
+            _ = rx.recv();
+        });
+        looks.join().unwrap();
+    });
+    process.env("GODEBUG", "period=1,asyncpreemptoff=1,detach=0").end().with("exit status: 0");
 }
 
 /// What is on the stack when a goroutine waits is there when it goes on, again and again.

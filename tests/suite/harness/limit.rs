@@ -1,10 +1,12 @@
-//! The limit of a hang. It isn't one of wall time: the time that a test's threads wait for a
-//! processor doesn't count, so that a slow machine, or one with much else to do, has as long as it
+//! The limit of a hang. It isn't one of wall time: the time that a test's threads wait for the
+//! machine doesn't count, so that a slow machine, or one with much else to do, has as long as it
 //! needs.
 //!
 //! A thread of the harness looks once a second at the processes of each test that runs. `/proc`
-//! says for each of their threads how long it has waited for a processor (`schedstat`). The longest
-//! wait of a second is taken off.
+//! says for each of their threads how long it has waited for a processor (`schedstat`), and whether
+//! it sleeps in the kernel where no signal reaches it (state `D`). The longest wait of a second is
+//! taken off, and all of it if a thread sleeps like that: it waits for a disk, or for the kernel
+//! itself, as `membarrier` does for all processors.
 
 use std::collections::HashMap;
 use std::fs;
@@ -37,9 +39,11 @@ struct Running {
     /// The thread of the harness that runs it, whose children are its processes.
     thread: libc::pid_t,
     began: Instant,
-    /// How long its threads have waited for a processor.
+    /// When its processes were looked at last.
+    looked: Instant,
+    /// How long its threads have waited for the machine.
     waited: Duration,
-    /// The same of each thread, in nanoseconds, when it was looked at last.
+    /// How long each thread had waited for a processor then, in nanoseconds.
     delays: HashMap<libc::pid_t, u64>,
     /// When its processes were asked for their last words.
     asked: Option<Instant>,
@@ -65,13 +69,14 @@ pub fn watch() {
 pub fn watched<T>(name: &'static str, body: impl FnOnce() -> T) -> T {
     // SAFETY: no memory is passed.
     let thread = unsafe { libc::gettid() };
-    let delays = HashMap::new();
+    let began = Instant::now();
     running().push(Running {
         name,
         thread,
-        began: Instant::now(),
+        began,
+        looked: began,
         waited: Duration::ZERO,
-        delays,
+        delays: HashMap::new(),
         asked: None,
     });
     let result = body();
@@ -82,7 +87,9 @@ pub fn watched<T>(name: &'static str, body: impl FnOnce() -> T) -> T {
 impl Running {
     fn look(&mut self) {
         let processes = descendants(self.thread);
-        let waited = self.longest_wait(&processes);
+        let since = self.looked.elapsed();
+        self.looked += since;
+        let waited = self.longest_wait(&processes, since);
         self.waited += waited;
         let took = self.began.elapsed();
         let hangs = took.saturating_sub(self.waited) > limit() || took > AT_MOST * limit();
@@ -91,9 +98,12 @@ impl Running {
             Some(asked) if asked.elapsed() > LAST_WORDS => libc::SIGKILL,
             _ => return,
         };
-        eprintln!("{} hangs: it has taken {took:?}, of which {:?} for a processor", self.name, self.waited);
+        eprintln!("{} hangs: it has taken {took:?}, of which {:?} for the machine", self.name, self.waited);
         self.asked = Some(Instant::now());
         for process in processes {
+            for thread in threads(process) {
+                eprintln!("{}", place(process, thread));
+            }
             // SAFETY: no memory is passed. It is a child that nobody has waited for, or a child of
             // one.
             unsafe { libc::kill(process, signal) };
@@ -101,17 +111,36 @@ impl Running {
     }
 
     /// The longest wait for a processor that a thread of these processes has ended since the last
-    /// look.
-    fn longest_wait(&mut self, processes: &[libc::pid_t]) -> Duration {
-        let mut longest = 0;
+    /// look; all the time since then, if one waits for the kernel.
+    fn longest_wait(&mut self, processes: &[libc::pid_t], since: Duration) -> Duration {
+        let mut longest = Duration::ZERO;
         for thread in processes.iter().flat_map(|process| threads(*process)) {
+            if state(thread) == Some('D') {
+                longest = since;
+            }
             let Ok(stat) = fs::read_to_string(format!("/proc/{thread}/schedstat")) else { continue };
             let Some(delay) = stat.split(' ').nth(1).and_then(|delay| delay.parse().ok()) else { continue };
             let before = self.delays.insert(thread, delay).unwrap_or(0);
-            longest = longest.max(delay.saturating_sub(before));
+            longest = longest.max(Duration::from_nanos(delay.saturating_sub(before)));
         }
-        Duration::from_nanos(longest)
+        longest
     }
+}
+
+/// What a thread does: one of the letters of `ps`.
+fn state(thread: libc::pid_t) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
+    // The name before it may have parentheses of its own.
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+/// Where a thread is, as far as the kernel tells: its name and state, where it sleeps, and in which
+/// call.
+fn place(process: libc::pid_t, thread: libc::pid_t) -> String {
+    let says = |file| fs::read_to_string(format!("/proc/{process}/task/{thread}/{file}")).unwrap_or_default();
+    let (name, sleeps, call) = (says("comm"), says("wchan"), says("syscall"));
+    let state = state(thread).unwrap_or('?');
+    format!("    {process}/{thread} {}: {state} {sleeps}, {}", name.trim_end(), call.trim_end())
 }
 
 /// The processes that a thread of this process has started, and those that they have.

@@ -149,6 +149,12 @@ pub(in crate::runtime) fn tracing() -> bool {
     !TRACER.load(Ordering::Relaxed).is_null()
 }
 
+/// Whether anybody gets events.
+#[inline(always)]
+pub(in crate::runtime) fn listened() -> bool {
+    !listener().load(Ordering::Relaxed).is_null()
+}
+
 /// Passes an event to who wants it; if nobody does, doesn't make the event.
 #[inline(always)]
 pub(in crate::runtime) fn trace<'a>(event: impl FnOnce() -> Event<'a>) {

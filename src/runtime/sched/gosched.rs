@@ -3,16 +3,22 @@
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::{gogo, mcall};
-use crate::runtime::base::this::{getm, goroutine};
-use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, sched};
-use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::base::this::{getm, goroutine, hold};
+use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, M, P, sched};
+use crate::runtime::embed::hooks::hooks;
+use crate::runtime::embed::trace::{Event, listened, trace};
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::lock::{lock_on, unlock_on};
 use crate::runtime::m::lockosthread::wire_while_panicking;
+use crate::runtime::m::turn::turns_waiting;
+use crate::runtime::mem::guard::UNGUARDED;
 use crate::runtime::p::globrunq::globrunqput;
 use crate::runtime::p::runq::runqput;
+use crate::runtime::p::stop::asked_to_stop;
 use crate::runtime::preempt::safe_point::can_preempt_m;
+use crate::runtime::sched::disable::user_disabled;
 use crate::runtime::sched::schedule::{dropg, schedule};
+use crate::runtime::sched::timers::own_timers_due;
 use crate::runtime::sched::wake::wakep;
 
 /// [`proc::gosched`](crate::proc::gosched) without the check of the stack. Go's `Gosched`.
@@ -23,8 +29,42 @@ use crate::runtime::sched::wake::wakep;
 pub(crate) unsafe fn gosched() {
     let (gp, mp) = goroutine();
     wire_while_panicking(gp, mp);
+    if stays(gp, mp) {
+        return;
+    }
     // SAFETY: on a goroutine, as goroutine() has checked; gosched_m puts it on the global queue.
     unsafe { mcall(gosched_m) }
+}
+
+/// Begins another time slice of `gp`, the goroutine of `mp`, if the scheduler would run it again at
+/// once: there is no other, and nobody waits for it to leave, or for the scheduler to come by. Says
+/// whether it is so.
+#[inline(always)]
+fn stays(gp: &G, mp: &'static M) -> bool {
+    let held = hold(mp);
+    let Some(pp) = held.p() else { return false };
+    let empty = pp.local().is_empty() && sched().runqsize.load(Ordering::Relaxed) == 0;
+    let stays = empty && nobody_waits(gp, pp);
+    if stays {
+        pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+    stays
+}
+
+/// Whether nobody waits for `gp`, which runs on `pp`, to leave, or for the scheduler to come by.
+#[inline(never)]
+fn nobody_waits(gp: &G, pp: &P) -> bool {
+    !turns_waiting()
+        && !gp.preempt.load(Ordering::Relaxed)
+        // In an exploration it is always set.
+        && !pp.preempt.load(Ordering::Relaxed)
+        && !asked_to_stop(pp)
+        && !own_timers_due(pp)
+        && hooks().find_runnable_gc_worker.is_none()
+        && !user_disabled()
+        && !listened()
+        // An overflow of a stack without a guard is noticed where the goroutine leaves.
+        && UNGUARDED.load(Ordering::Relaxed) == 0
 }
 
 /// [`gosched`] on g0. Go's `gosched_m`.

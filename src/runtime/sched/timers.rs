@@ -29,6 +29,17 @@ pub(super) fn check_own_timers(mp: &M, pp: &'static P) {
     }
 }
 
+/// Whether [`check_own_timers`] has something to do.
+#[inline(always)]
+pub(super) fn own_timers_due(pp: &P) -> bool {
+    pp.timer0_when.load(Ordering::Relaxed) != 0 && (nobarrier_wake_time(pp) <= nanotime() || many_deleted(pp))
+}
+
+/// Whether timers of `pp` that were deleted are to be taken out.
+fn many_deleted(pp: &P) -> bool {
+    pp.deleted_timers.load(Ordering::Relaxed) > pp.num_timers.load(Ordering::Relaxed) / 4
+}
+
 /// Runs the timers of `pp` that are due. `now` is the time, or 0. `mp` is this thread's M. Go's
 /// `checkTimers`.
 #[inline(never)]
@@ -40,8 +51,7 @@ pub(super) fn check_timers(mp: &M, pp: &'static P, now: i64) -> Checked {
     let now = if now == 0 { nanotime() } else { now };
     // Only for its own P: less contention for the lock.
     let own = mp.p().is_some_and(|mine| std::ptr::eq(mine, pp));
-    let many_deleted =
-        || own && pp.deleted_timers.load(Ordering::Relaxed) > pp.num_timers.load(Ordering::Relaxed) / 4;
+    let many_deleted = || own && many_deleted(pp);
     if now < next && !many_deleted() {
         return Checked { now, poll_until: next, ran: false };
     }

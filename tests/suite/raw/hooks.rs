@@ -1,13 +1,14 @@
 //! An embedder's hooks: what the scheduler calls, and a collector's worker that it runs first.
 
 use std::ffi::c_void;
+use std::num::NonZeroUsize;
 use std::panic::catch_unwind;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use gosched::proc::{self, Hooks, set_hooks};
 use gosched::runtime2::{G, P, TraceBlockReason, WaitReason};
-use gosched::{go, gomaxprocs, run, yield_now};
+use gosched::{go, gomaxprocs, run, set_gomaxprocs, yield_now};
 
 use crate::harness::goroutines::others_ended;
 use crate::harness::tests;
@@ -23,12 +24,13 @@ static ACQUIREPS: AtomicUsize = AtomicUsize::new(0);
 static DESTROYED: AtomicUsize = AtomicUsize::new(0);
 static WORKED: AtomicUsize = AtomicUsize::new(0);
 
-/// The worker, while it is parked.
+/// The worker, while it is parked, and when it is to work.
+static PARKED: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
 static WORKER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
 
-/// The worker that has just parked can be found.
+/// The worker has just parked.
 unsafe extern "C" fn publish(gp: *mut G, _: *mut c_void) -> bool {
-    WORKER.store(gp, Ordering::Release);
+    PARKED.store(gp, Ordering::Release);
     true
 }
 
@@ -66,11 +68,23 @@ fn the_scheduler_calls_the_hooks() {
     run(|| {
         assert_eq!(P_INITS.load(Ordering::Relaxed), gomaxprocs());
         assert!(ACQUIREPS.load(Ordering::Relaxed) > 0);
+        // The one P that there is finds the worker beside a goroutine that yields all the time.
+        // Nobody takes it away.
+        proc::set_detach(false);
+        let procs = set_gomaxprocs(NonZeroUsize::MIN);
         // SAFETY: `worker` fits its stack.
         unsafe { proc::newproc(Some(worker), ptr::null_mut()) };
+        let mut yields = 0;
         while WORKED.load(Ordering::Acquire) < ROUNDS {
+            let parked = PARKED.swap(ptr::null_mut(), Ordering::Acquire);
+            if !parked.is_null() {
+                WORKER.store(parked, Ordering::Release);
+            }
+            yields += 1;
             yield_now();
         }
+        assert!(yields < 2 * ROUNDS, "{yields} yields");
+        set_gomaxprocs(NonZeroUsize::new(procs).unwrap());
         let handles: Vec<_> = (0..100).map(|i| go(move || i)).collect();
         assert_eq!(handles.into_iter().map(|handle| handle.join().unwrap()).sum::<i32>(), 4950);
         others_ended();

@@ -8,6 +8,7 @@ mod refused;
 mod suspend;
 mod switch;
 mod world;
+mod yield_alone;
 
 use crate::harness::Test;
 
@@ -20,4 +21,5 @@ pub const TESTS: &[&[Test]] = &[
     suspend::TESTS,
     switch::TESTS,
     world::TESTS,
+    yield_alone::TESTS,
 ];

@@ -1,0 +1,157 @@
+//! A goroutine yields again and again while no queue has another: it goes on at once. Others that
+//! are in no queue have their turns all the same, also where nobody loses its P.
+
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use gosched::proc;
+use gosched::runtime2::{G, GRUNNABLE};
+use gosched::time::{now, sleep_until};
+use gosched::{go, run, yield_now};
+
+use crate::harness::{Test, tests};
+
+tests! {
+    a_timer_fires
+    one_that_was_kept_has_its_turn
+    it_can_be_suspended
+    it_waits_while_users_are_disabled
+}
+
+/// Yields until another goroutine has done what it does.
+fn yield_until(done: &AtomicBool) {
+    while !done.load(Ordering::Relaxed) {
+        yield_now();
+    }
+}
+
+/// Until ten in a row are few: a slow machine may make some late, and chance makes no ten be in time.
+fn until_ten_are_few(yields_after: impl Fn() -> u32) {
+    let mut few = 0;
+    while few < 10 {
+        few = if yields_after() < 1_000 { few + 1 } else { 0 };
+    }
+}
+
+/// At the first yield after its time. The sleeper's thread may stand still before it sets the
+/// timer: then that is late.
+fn a_timer_fires(test: Test) {
+    let process = test.process(|| {
+        static DONE: AtomicBool = AtomicBool::new(false);
+        let yields_after = || {
+            DONE.store(false, Ordering::Relaxed);
+            let due = now() + Duration::from_millis(1);
+            let sleeper = go(move || {
+                sleep_until(due);
+                DONE.store(true, Ordering::Relaxed);
+            });
+            let mut late = 0_u32;
+            while !DONE.load(Ordering::Relaxed) {
+                late += u32::from(now() > due);
+                yield_now();
+            }
+            sleeper.join().unwrap();
+            late
+        };
+        run(|| until_ten_are_few(yields_after));
+    });
+    process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
+}
+
+/// One that computes where it can't be stopped waits in a signal handler.
+fn one_that_was_kept_has_its_turn(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            static DONE: AtomicBool = AtomicBool::new(false);
+            let computing = go(|| {
+                let mut bytes = vec![1_u8; 1 << 20];
+                for _ in 0..3_000 {
+                    // SAFETY: within the buffer. It is code of the C library's.
+                    unsafe {
+                        libc::memmove(
+                            bytes.as_mut_ptr().add(1).cast(),
+                            bytes.as_ptr().cast(),
+                            bytes.len() - 1,
+                        )
+                    };
+                }
+                DONE.store(true, Ordering::Relaxed);
+            });
+            yield_until(&DONE);
+            computing.join().unwrap();
+        });
+    });
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
+}
+
+/// No signal stops it, so it has to stop by itself.
+fn it_can_be_suspended(test: Test) {
+    let process = test.process(|| {
+        static GP: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+        static DONE: AtomicBool = AtomicBool::new(false);
+        static YIELDS: AtomicUsize = AtomicUsize::new(0);
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                while GP.load(Ordering::Acquire).is_null() {
+                    thread::yield_now();
+                }
+                for _ in 0..100 {
+                    // SAFETY: on a thread that isn't the runtime's. The goroutine ends later.
+                    unsafe {
+                        let state = proc::suspend_g(GP.load(Ordering::Acquire));
+                        let before = YIELDS.load(Ordering::Relaxed);
+                        (0..1_000).for_each(|_| std::hint::spin_loop());
+                        assert_eq!(YIELDS.load(Ordering::Relaxed), before);
+                        proc::resume_g(state);
+                    }
+                }
+                DONE.store(true, Ordering::Relaxed);
+            });
+            run(|| {
+                GP.store(proc::getg(), Ordering::Release);
+                while !DONE.load(Ordering::Relaxed) {
+                    YIELDS.fetch_add(1, Ordering::Relaxed);
+                    yield_now();
+                }
+            });
+        });
+    });
+    process.env("GODEBUG", "asyncpreemptoff=1,detach=0").end().with("exit status: 0");
+}
+
+fn it_waits_while_users_are_disabled(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            static GP: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
+            static DONE: AtomicBool = AtomicBool::new(false);
+            static YIELDS: AtomicUsize = AtomicUsize::new(0);
+            let user = go(|| {
+                GP.store(proc::getg(), Ordering::Release);
+                while !DONE.load(Ordering::Relaxed) {
+                    YIELDS.fetch_add(1, Ordering::SeqCst);
+                    yield_now();
+                }
+            });
+            while GP.load(Ordering::Acquire).is_null() {
+                yield_now();
+            }
+            // SAFETY: this goroutine goes on all the same, and enables the other, whose G stays.
+            unsafe {
+                proc::become_system_goroutine();
+                proc::sched_enable_user(false);
+                let before = YIELDS.load(Ordering::SeqCst);
+                while proc::readgstatus(GP.load(Ordering::Relaxed)) != GRUNNABLE {
+                    yield_now();
+                }
+                let after = YIELDS.load(Ordering::SeqCst);
+                assert!(after <= before + 10, "{} yields later", after - before);
+                proc::sched_enable_user(true);
+            }
+            DONE.store(true, Ordering::Relaxed);
+            user.join().unwrap();
+        });
+    });
+    process.env("GOMAXPROCS", "2").env("GODEBUG", "detach=0").end().with("exit status: 0");
+}

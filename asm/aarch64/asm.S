@@ -212,7 +212,13 @@ FUNCTION gosched_leave
         ldr     x13, [x0, #G_TP]
         cbz     x13, .Lleave_locals
         ldr     x13, [x12, #M_TP]
-        SET_LOCALS x13                          // the M's, as in mcall; its g is g0 still
+        SET_LOCALS x13                          // the M's; its g is g0 still
+        // In its own, which no thread has now, g is the G again. Otherwise the next thread
+        // that has them would find this M's g0 there for a moment.
+        TLS_G   x10, x14
+        sub     x10, x10, x14
+        ldr     x14, [x0, #G_TP]
+        str     x0, [x14, x10]
 .Lleave_locals:
         mov     x16, x9
         adr     x30, .Lleave_returned

@@ -259,8 +259,8 @@ END gosched_mcall
 // whose frames are given up.
 FUNCTION gosched_leave
         .cfi_undefined %rip                     // as in mcall
-        TLS_G   %rcx
-        movq    %fs:(%rcx), %rdx                // rdx = g0
+        TLS_G   %rsi
+        movq    %fs:(%rsi), %rdx                // rdx = g0
         movq    G_M(%rdx), %rcx
         movq    M_CURG(%rcx), %rdi
         movq    G_SCHED+GOBUF_SP(%rdx), %rsp
@@ -269,8 +269,12 @@ FUNCTION gosched_leave
         ACTOR_CHANGES %rdi, %rdx
         cmpq    $0, G_TP(%rdi)
         je      .Lleave_locals
-        movq    M_TP(%rcx), %r8                 // the M's, as in mcall; its g is g0 still
+        movq    M_TP(%rcx), %r8                 // the M's; its g is g0 still
         callq   set_locals
+        // In its own, which no thread has now, g is the G again. Otherwise the next thread
+        // that has them would find this M's g0 there for a moment.
+        movq    G_TP(%rdi), %r8
+        movq    %rdi, (%r8,%rsi)
 .Lleave_locals:
         ldmxcsr default_mxcsr(%rip)             // the goroutine's own are with its
         fldcw   default_fcw(%rip)               // vector registers

@@ -29,9 +29,10 @@
 #define M_GSIGNAL 80
 #define M_CURG 312
 #define M_TP 5888
-#define M_THREAD_FIBER 5896
-#define M_FIBER_TURNS 5904
-#define M_SYSCALL_REGS 5912
+#define M_NEXT_TP 5896
+#define M_THREAD_FIBER 5920
+#define M_FIBER_TURNS 5928
+#define M_SYSCALL_REGS 5936
 
 // Regs, the registers of a goroutine that a signal stopped (src/runtime/arch/*/sigctxt.rs)
 #define REGS_PC 0

@@ -38,7 +38,7 @@
 // go through a table, and what is bound at the first call needs a thread's stack.
         .hidden gosched_badmcall, gosched_badmcall2, gosched_badsystemstack
         .hidden gosched_systemstack_of_null, gosched_mcall_of_null, gosched_gogo_of_null
-        .hidden gosched_goexit0, gosched_begin_locals, gosched_end_locals
+        .hidden gosched_goexit0, gosched_begin_locals, gosched_end_locals, gosched_claim_at_end
 
 #define MCALL_FRAME 176
 
@@ -160,10 +160,14 @@ gosched_mcall_fn:
         msr     fpcr, xzr
         b       .Lmcall_switch
 
-        // The M's thread-locals, for all that runs on g0.
+        // The M's thread-locals for all that runs on g0, or those of the goroutine that was
+        // claimed. A signal finds g0 there, as it does in the M's, which no goroutine is using.
 .Lmcall_own_locals:
         ldr     x13, [x1, #G_M]
-        ldr     x13, [x13, #M_TP]
+        ldr     x13, [x13, #M_NEXT_TP]
+        mrs     x14, tpidr_el0
+        sub     x14, x10, x14
+        str     x11, [x13, x14]
         SET_LOCALS x13
         TLS_G   x10, x13
         b       .Lmcall_locals
@@ -278,6 +282,24 @@ FUNCTION gosched_gogo_buf
         b       .Lgogo_locals
 END gosched_gogo_buf
 
+// gosched_gogo_buf for a G that was claimed: its thread-locals, or the M's if it has none of its
+// own, are those of this thread already.
+FUNCTION gosched_gogo_claimed
+        .cfi_undefined x30
+        sub     x9, x0, #G_SCHED
+        b       .Lgogo_locals
+END gosched_gogo_claimed
+
+// void gosched_unclaim(uintptr_t tp, G *gp): on g0, which has the thread-locals of gp: gives it the
+// M's, at tp. There g is g0 already. In those of gp it is gp again, as in all that no thread has.
+FUNCTION gosched_unclaim
+        BTI_C
+        TLS_G   x10, x11
+        SET_LOCALS x0
+        str     x1, [x10]
+        ret
+END gosched_unclaim
+
 // ptrdiff_t gosched_no_word(void): where no_word is, from the thread pointer.
 FUNCTION gosched_no_word
         BTI_C
@@ -346,7 +368,9 @@ FUNCTION gosched_goexit
         ldr     x0, [x19, #GOBUF_CTXT]
         blr     x16
         bl      gosched_end_locals
-        b       .Lgoexit_ends
+        bl      gosched_claim_at_end            // x0 = what is to be called on g0
+        mov     x30, xzr
+        b       gosched_mcall_fn
 END gosched_goexit
 
 // void gosched_systemstack(void (*fn)(void *), void *arg): calls fn(arg) on

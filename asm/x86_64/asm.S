@@ -38,7 +38,7 @@
 // go through a table, and what is bound at the first call needs a thread's stack.
         .hidden gosched_badmcall, gosched_badmcall2, gosched_badsystemstack
         .hidden gosched_systemstack_of_null, gosched_mcall_of_null, gosched_gogo_of_null
-        .hidden gosched_goexit0, gosched_begin_locals, gosched_end_locals
+        .hidden gosched_goexit0, gosched_begin_locals, gosched_end_locals, gosched_claim_at_end
 
 #define ARCH_SET_FS 0x1002
 #define SYS_ARCH_PRCTL 158
@@ -218,10 +218,12 @@ gosched_mcall_fn:
         fldcw   default_fcw(%rip)
         cmpq    $0, G_TP(%rsi)
         je      .Lmcall_switch
-        // The M's thread-locals, for all that runs on g0.
+        // The M's thread-locals for all that runs on g0, or those of the goroutine that was
+        // claimed. A signal finds g0 there, as it does in the M's, which no goroutine is using.
 .Lmcall_own_locals:
         movq    G_M(%rsi), %rcx
-        movq    M_TP(%rcx), %r8
+        movq    M_NEXT_TP(%rcx), %r8
+        movq    %rdx, (%r8,%rax)
         callq   set_locals
         jmp     .Lmcall_switch
 
@@ -346,6 +348,27 @@ FUNCTION gosched_gogo_buf
         jmp     .Lgogo_locals
 END gosched_gogo_buf
 
+// gosched_gogo_buf for a G that was claimed: its thread-locals, or the M's if it has none of its
+// own, are those of this thread already.
+FUNCTION gosched_gogo_claimed
+        endbr64
+        .cfi_undefined %rip
+        leaq    -G_SCHED(%rdi), %rdx
+        jmp     .Lgogo_locals
+END gosched_gogo_claimed
+
+// void gosched_unclaim(uintptr_t tp, G *gp): on g0, which has the thread-locals of gp: gives it the
+// M's, at tp. There g is g0 already. In those of gp it is gp again, as in all that no thread has.
+FUNCTION gosched_unclaim
+        endbr64
+        TLS_G   %rax
+        movq    %fs:0, %rdx
+        movq    %rdi, %r8
+        callq   set_locals
+        movq    %rsi, (%rdx,%rax)
+        ret
+END gosched_unclaim
+
 // Makes the thread-locals at r8 those of this thread, and takes malloc's two words along. It
 // returns as any function, so the predictor is in step. A signal handler sees the one thread
 // or the other, and both have a gosched_g. Changes r8, r10 and r11.
@@ -461,7 +484,10 @@ FUNCTION gosched_goexit
         movq    GOBUF_CTXT(%rbx), %rdi
         callq   *%rax
         callq   gosched_end_locals
-        jmp     .Lgoexit_ends
+        callq   gosched_claim_at_end            // rax = what is to be called on g0
+        movq    %rax, %rdi
+        pushq   $0
+        jmp     gosched_mcall_fn
 END gosched_goexit
 
 // void gosched_systemstack(void (*fn)(void *), void *arg): calls fn(arg) on

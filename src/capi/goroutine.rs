@@ -13,9 +13,9 @@ use crate::capi::caller::{need_g, need_goroutine, null, wait_reason};
 use crate::runtime::runtime2::{G, TraceBlockReason, Unlockf, WaitReason};
 use crate::runtime::{
     ENTRY_ROOM, Entry, MAIN_KIND, MAX_GOMAXPROCS, Maker, StackKind, enqueue, entersyscall, exitsyscall,
-    fixed_kind, getg, goexit1, gogo, gopark, goready, gosched, guest, mcall, newproc1, on_goroutine,
-    room_for, rt0_go, run_main, set_default_gomaxprocs, set_gomaxprocs, set_max_stack, shrinkstack, started,
-    systemstack, time_sleep, wanted_procs,
+    fixed_kind, getg, goexit1, gogo, gopark_of_program, goready, gosched, guest, mcall, newproc1,
+    on_goroutine, room_for, rt0_go, run_main, set_default_gomaxprocs, set_gomaxprocs, set_max_stack,
+    shrinkstack, started, systemstack, time_sleep, wanted_procs,
 };
 
 /// [`ENTRY_ROOM`] for the stubs. `tests/suite/raw/capi.rs` measures the stack that the functions behind them
@@ -137,7 +137,7 @@ unsafe extern "C" fn gosched_park_impl(unlockf: Option<Unlockf>, lock: *mut c_vo
     let reason = wait_reason("gosched_park", reason);
     // SAFETY: `unlockf` touches no stack of the goroutine's, doesn't park or unwind, and returns false only
     // if nobody made the goroutine ready; without one, it was published before.
-    unsafe { gopark(unlockf, lock, reason, TraceBlockReason::Generic, 1) }
+    unsafe { gopark_of_program(unlockf, lock, reason, TraceBlockReason::Generic, 1) }
 }
 
 /// The reasons in C have Go's numbers.

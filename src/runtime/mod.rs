@@ -223,7 +223,7 @@ pub(crate) use sched::goexit::goexit1;
 pub(crate) use sched::gosched::{gosched, gosched_if_busy, goschedguarded, goyield};
 pub(crate) use sched::join::{drop_handle, finish, set_end_waker, take_end_waker, wait_for_end};
 pub(crate) use sched::must_wait::{as_goroutine, guest, must_wait, where_nothing_parks};
-pub(crate) use sched::park::{gopark, goparkunlock, goparkunlock_of_port};
+pub(crate) use sched::park::{gopark_of_program, goparkunlock, goparkunlock_of_port};
 pub(crate) use sched::parker::Parker;
 pub(crate) use sched::pin::{proc_pin, proc_unpin};
 pub(crate) use sched::point::{point, value_for_program};

@@ -84,27 +84,32 @@ offered! {
     /// As [`gosched`].
     pub unsafe fn goyield();
 
-    /// Parks the running goroutine until [`goready`]. Once it is off its stack, `unlockf(gp, lock)` is called
-    /// on g0; if it returns false, the goroutine goes on at once. `reason` is what reports show. Go's
-    /// `gopark`, in `proc.go`.
-    ///
-    /// # Safety
-    /// On a goroutine; nothing obtained from a thread-local is kept across this. `unlockf` must not touch the
-    /// goroutine's stack, park, or unwind; it must not return false if somebody may have made the goroutine
-    /// ready. Without one, whoever will make it ready knows of it already.
-    pub unsafe fn gopark(
-        unlockf: Option<Unlockf>,
-        lock: *mut c_void,
-        reason: WaitReason,
-        trace_reason: TraceBlockReason,
-        traceskip: i32,
-    );
-
     /// Parks the running goroutine for at least `ns` nanoseconds. Go's `timeSleep`, in `time.go`.
     ///
     /// # Safety
     /// On a goroutine; nothing obtained from a thread-local is kept across this.
     pub unsafe fn time_sleep(ns: i64);
+}
+
+/// Parks the running goroutine until [`goready`]. Once it is off its stack, `unlockf(gp, lock)` is
+/// called on g0; if it returns false, the goroutine goes on at once. `reason` is what reports show.
+/// Go's `gopark`, in `proc.go`.
+///
+/// # Safety
+/// On a goroutine; nothing obtained from a thread-local is kept across this. `unlockf` must not
+/// touch the goroutine's stack, park, or unwind; it must not return false if somebody may have made
+/// the goroutine ready. Without one, whoever will make it ready knows of it already.
+#[inline(always)]
+pub unsafe fn gopark(
+    unlockf: Option<Unlockf>,
+    lock: *mut c_void,
+    reason: WaitReason,
+    trace_reason: TraceBlockReason,
+    traceskip: i32,
+) {
+    entry_check();
+    // SAFETY: the caller keeps to this function's doc, which asks for all that the runtime's does.
+    unsafe { runtime::gopark_of_program(unlockf, lock, reason, trace_reason, traceskip) }
 }
 
 /// Makes a parked goroutine ready: next on this P, or, called on a thread that isn't ours, by

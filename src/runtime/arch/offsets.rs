@@ -42,6 +42,7 @@ assert_offsets! {
     "M_GSIGNAL": M, gsignal;
     "M_CURG": M, curg;
     "M_TP": M, ext.tp;
+    "M_NEXT_TP": M, ext.next_tp;
     "M_THREAD_FIBER": M, ext.thread_fiber;
     "M_FIBER_TURNS": M, ext.fiber_turns;
     "M_SYSCALL_REGS": M, ext.syscall_regs;

@@ -19,6 +19,7 @@ unsafe extern "C" {
     fn gosched_newproc(f: Option<Entry>, arg: *mut c_void);
     fn gosched_newcoro(c: *mut c_void, f: *const c_void, arg: *mut c_void);
     fn gosched_mstart(g0: *mut c_void) -> *mut c_void;
+    fn gosched_unclaim(tp: usize, gp: *mut c_void);
     fn gosched_setg(gp: *mut c_void);
     fn gosched_morestack_preempted();
     fn gosched_asmcgocall(f: unsafe extern "C" fn(*mut c_void) -> c_int, arg: *mut c_void) -> c_int;
@@ -53,6 +54,15 @@ unsafe extern "C-unwind" {
 pub(in crate::runtime) unsafe fn setg(gp: Option<&'static G>) {
     // SAFETY: stores to this thread's gosched_g and limit what the caller says is right; reads `gp.m`.
     unsafe { gosched_setg(gp.map_or(std::ptr::null_mut(), |gp| gp.as_ptr().cast())) }
+}
+
+/// Gives this thread, which has the thread pointer of `gp`, the one at `tp`.
+///
+/// # Safety
+/// On g0. `tp` is that of this thread's M, and nobody runs `gp`.
+pub(in crate::runtime) unsafe fn unclaim(tp: usize, gp: &'static G) {
+    // SAFETY: sets what the caller says is right, and `gosched_g` in the block of `gp`.
+    unsafe { gosched_unclaim(tp, gp.as_ptr().cast()) }
 }
 
 /// [`proc::mcall`](crate::proc::mcall). Go's `mcall`.

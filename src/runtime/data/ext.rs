@@ -188,6 +188,12 @@ pub struct MExt {
     pub gsignal: G,
     /// Its thread's thread pointer.
     pub tp: Cell<usize>,
+    /// What g0 has when one with its own thread-locals has left. Assembly knows the offset.
+    pub next_tp: Cell<usize>,
+    /// The goroutine that comes next: `sched/claim.rs`.
+    pub claimed: Link<G>,
+    /// Whether it inherits the time slice.
+    pub claimed_inherits: Cell<bool>,
     /// ThreadSanitizer's fiber of the thread itself. Assembly knows this offset and the next.
     pub thread_fiber: Cell<*mut c_void>,
     /// How often g0 is still entered before its fiber is made anew.

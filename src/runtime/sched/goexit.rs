@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::runtime::arch::sanitizer::goroutine_ended;
 use crate::runtime::arch::{gogo, mcall};
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::getm;
+use crate::runtime::base::this::{getm, goroutine};
 use crate::runtime::data::runtime2::{G, GDEAD, GRUNNING, M, WaitReason, sched};
 use crate::runtime::embed::hooks::hooks;
 use crate::runtime::embed::trace::{Event, trace};
@@ -15,7 +15,9 @@ use crate::runtime::g::status::casgstatus;
 use crate::runtime::g::values::forget_values;
 use crate::runtime::mem::home::home_stack;
 use crate::runtime::p::timers::timer::release_timer;
+use crate::runtime::sched::claim::{From, claim, run_claimed};
 use crate::runtime::sched::join::exited;
+use crate::runtime::sched::preempt::Leave;
 use crate::runtime::sched::schedule::{dropg, schedule};
 
 /// [`proc::goexit`](crate::proc::goexit). Go's `goexit1`.
@@ -26,6 +28,24 @@ pub(crate) unsafe fn goexit1() -> ! {
     // SAFETY: on a goroutine, as the caller says; goexit0 makes it dead.
     unsafe { mcall(gosched_goexit0) }
     throw("goexit1: a dead goroutine runs")
+}
+
+/// The function that mcall is to call at the end of a goroutine with thread-locals of its own,
+/// which has just run their destructors; assembly calls this.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_claim_at_end() -> Leave {
+    let (gp, mp) = goroutine();
+    // Labels are dropped on g0.
+    if gp.labels.get().is_null() && claim(gp, mp, From::Local) { goexit0_claimed } else { gosched_goexit0 }
+}
+
+/// [`gosched_goexit0`] with a claim. One that is locked to a thread, which ends with it, has none.
+unsafe extern "C" fn goexit0_claimed(gp: *mut G) -> ! {
+    let mp = getm();
+    // SAFETY: mcall passes the G that was running; G's are never freed.
+    gdestroy(mp, unsafe { &*gp });
+    // SAFETY: on g0, where mcall calls this, with the P kept; gdestroy has dropped the goroutine.
+    unsafe { run_claimed(mp) }
 }
 
 /// What the end of a goroutine does on g0. Go's `goexit0`; assembly jumps here when a

@@ -16,6 +16,7 @@ use crate::runtime::p::globrunq::globrunqput;
 use crate::runtime::p::runq::runqput;
 use crate::runtime::p::stop::asked_to_stop;
 use crate::runtime::preempt::safe_point::can_preempt_m;
+use crate::runtime::sched::claim::{From, claim, run_claimed};
 use crate::runtime::sched::disable::user_disabled;
 use crate::runtime::sched::schedule::{dropg, schedule};
 use crate::runtime::sched::timers::own_timers_due;
@@ -32,6 +33,7 @@ pub(crate) unsafe fn gosched() {
     if stays(gp, mp) {
         return;
     }
+    let gosched_m = if claim(gp, mp, From::Global) { gosched_m::<true> } else { gosched_m::<false> };
     // SAFETY: on a goroutine, as goroutine() has checked; gosched_m puts it on the global queue.
     unsafe { mcall(gosched_m) }
 }
@@ -41,18 +43,20 @@ pub(crate) unsafe fn gosched() {
 /// whether it is so.
 #[inline(always)]
 fn stays(gp: &G, mp: &'static M) -> bool {
+    // As a rule there is another. The P may be another M's by now: then what it has says nothing.
+    let empty = |pp: &P| pp.steal().len() == 0;
+    sched().runqsize.load(Ordering::Relaxed) == 0 && mp.p.peek().is_some_and(empty) && stays_alone(gp, mp)
+}
+
+#[inline(never)]
+fn stays_alone(gp: &G, mp: &'static M) -> bool {
     let held = hold(mp);
-    let Some(pp) = held.p() else { return false };
-    let empty = pp.local().is_empty() && sched().runqsize.load(Ordering::Relaxed) == 0;
-    let stays = empty && nobody_waits(gp, pp);
-    if stays {
-        pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-    }
-    stays
+    let Some(pp) = held.p().filter(|pp| pp.local().is_empty() && nobody_waits(gp, pp)) else { return false };
+    pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    true
 }
 
 /// Whether nobody waits for `gp`, which runs on `pp`, to leave, or for the scheduler to come by.
-#[inline(never)]
 fn nobody_waits(gp: &G, pp: &P) -> bool {
     !turns_waiting()
         && !gp.preempt.load(Ordering::Relaxed)
@@ -67,13 +71,13 @@ fn nobody_waits(gp: &G, pp: &P) -> bool {
         && UNGUARDED.load(Ordering::Relaxed) == 0
 }
 
-/// [`gosched`] on g0. Go's `gosched_m`.
+/// [`gosched`] on g0; with a claim, if `CLAIMED`. Go's `gosched_m`.
 ///
 /// # Safety
 /// [`mcall`] calls it.
-unsafe extern "C" fn gosched_m(gp: *mut G) -> ! {
+unsafe extern "C" fn gosched_m<const CLAIMED: bool>(gp: *mut G) -> ! {
     // SAFETY: on g0, with the G that mcall has just left; G's are never freed.
-    unsafe { gosched_impl(&*gp, false) }
+    unsafe { gosched_impl::<CLAIMED>(&*gp, false) }
 }
 
 /// [`gosched`], if this goroutine was asked to stop, or no P is idle. Go's `goschedIfBusy`.
@@ -113,15 +117,15 @@ unsafe extern "C" fn goschedguarded_m(gp: *mut G) -> ! {
         unsafe { gogo(&gp.sched, gp.stackguard0.load(Ordering::Relaxed)) }
     }
     // SAFETY: on g0, as the caller says, for the G that mcall has just left.
-    unsafe { gosched_impl(gp, false) }
+    unsafe { gosched_impl::<false>(gp, false) }
 }
 
-/// What [`gosched`] does on g0. Go's `goschedImpl`.
+/// What [`gosched`] does on g0; with a claim, if `CLAIMED`. Go's `goschedImpl`.
 ///
 /// # Safety
 /// On g0; `gp` is the M's goroutine, which has just left its stack.
 #[inline(always)]
-pub(super) unsafe fn gosched_impl(gp: &'static G, preempted: bool) -> ! {
+pub(super) unsafe fn gosched_impl<const CLAIMED: bool>(gp: &'static G, preempted: bool) -> ! {
     let mp = getm();
     casgstatus(gp, GRUNNING, GRUNNABLE);
     trace(|| if preempted { Event::GoPreempt(gp) } else { Event::GoSched(gp) });
@@ -131,7 +135,7 @@ pub(super) unsafe fn gosched_impl(gp: &'static G, preempted: bool) -> ! {
     unlock_on(Some(mp), &sched().lock);
     wakep();
     // SAFETY: on g0, as the caller says; dropg has taken its goroutine.
-    unsafe { schedule(mp) }
+    unsafe { if CLAIMED { run_claimed(mp) } else { schedule(mp) } }
 }
 
 /// [`gosched`], to the end of this P's queue. Go's `goyield`.
@@ -156,7 +160,7 @@ unsafe extern "C" fn goyield_m(gp: *mut G) -> ! {
     let mp = getm();
     let Some(pp) = mp.p() else {
         // SAFETY: as goyield's conditions, which the caller keeps, but for the P: gosched_impl needs none.
-        unsafe { gosched_impl(gp, false) }
+        unsafe { gosched_impl::<false>(gp, false) }
     };
     casgstatus(gp, GRUNNING, GRUNNABLE);
     trace(|| Event::GoPreempt(gp));

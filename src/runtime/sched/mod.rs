@@ -40,6 +40,7 @@
 //! | `join.rs` | the end of a goroutine with a handle, and who waits for that |
 //! | `syscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
 //! | `pin.rs` | `procPin`, `procUnpin` |
+//! | `claim.rs` | the goroutine that comes next is known before the last one leaves |
 //! | `detach.rs` | a goroutine loses its P and keeps its thread |
 //! | `spin.rs` | `canSpin`, `doSpin`: before a mutex's waiter sleeps |
 //! | `handoff.rs` | `handoffp`, `stoplockedm`, `startlockedm` |
@@ -81,8 +82,10 @@
 //!                             +------------------------------------------>+
 //! ```
 //!
-//! Two ways lead past it. A coroutine switch (`coroswitch_m`) runs the goroutine that waits at once. A system
-//! call keeps the M, and comes back to `schedule` only if there is no P at its end (`exitsyscall0`).
+//! Three ways lead past it. A goroutine that leaves may have taken the next one off the queue
+//! before, which runs at once (`run_claimed`). A coroutine switch (`coroswitch_m`) runs the
+//! goroutine that waits at once. A system call keeps the M, and comes back to `schedule` only if
+//! there is no P at its end (`exitsyscall0`).
 //!
 //! An M whose goroutine is locked to it has nothing to look for: `schedule` stops it (`stoplockedm`) until
 //! somebody finds that goroutine and brings a P.
@@ -240,6 +243,7 @@
 //!   allocator locked. Sysmon prints it.
 
 pub(super) mod bad;
+mod claim;
 pub(super) mod coro;
 pub(super) mod detach;
 pub(super) mod disable;

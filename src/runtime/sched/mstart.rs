@@ -59,6 +59,7 @@ fn mstart1(mp: &'static M) -> ! {
 fn minit(mp: &M) {
     minit_signals(mp);
     mp.ext.tp.set(thread_pointer());
+    mp.ext.next_tp.set(thread_pointer());
     remember_stack_limit(mp);
     mp.has_thread(gettid());
     thread_begins(mp);

@@ -21,16 +21,38 @@ use crate::runtime::lock::lock2::unlock_of_port;
 use crate::runtime::lock::port::PortMutex;
 use crate::runtime::lock::unlock;
 use crate::runtime::m::lockosthread::wire_while_panicking;
+use crate::runtime::sched::claim::{From, claim, run_claimed, unclaim};
 use crate::runtime::sched::detach::need_p;
 use crate::runtime::sched::found::pay_wakes;
 use crate::runtime::sched::schedule::{dropg, execute, schedule};
 
-/// [`proc::gopark`](crate::proc::gopark) without the check of the stack. Go's `gopark`.
+/// [`proc::gopark`](crate::proc::gopark) without the check of the stack, where `unlockf` is the
+/// program's: it has the thread-locals of the M's thread, so nothing is claimed.
 ///
 /// # Safety
 /// As the raw one, on a goroutine.
 #[inline(never)]
-pub(crate) unsafe fn gopark(
+pub(crate) unsafe fn gopark_of_program(
+    unlockf: Option<Unlockf>,
+    lock: *mut c_void,
+    reason: WaitReason,
+    trace_reason: TraceBlockReason,
+    traceskip: i32,
+) {
+    let (gp, mp) = goroutine();
+    note_park(gp, mp, unlockf, lock, reason, trace_reason, traceskip);
+    // SAFETY: on a goroutine, as the caller says; park_m makes it waiting, and what the caller has
+    // seen to makes it ready.
+    unsafe { mcall(park_m::<false>) }
+}
+
+/// Parks the running goroutine: see [`proc::gopark`](crate::proc::gopark). Go's `gopark`.
+///
+/// # Safety
+/// As the raw one, on a goroutine. `unlockf` is the runtime's, and uses no thread-local that has a
+/// destructor.
+#[inline(never)]
+pub(in crate::runtime) unsafe fn gopark(
     unlockf: Option<Unlockf>,
     lock: *mut c_void,
     reason: WaitReason,
@@ -56,6 +78,24 @@ pub(in crate::runtime) unsafe fn gopark_on(
     trace_reason: TraceBlockReason,
     traceskip: i32,
 ) {
+    note_park(gp, mp, unlockf, lock, reason, trace_reason, traceskip);
+    let park_m = if claim(gp, mp, From::Local) { park_m::<true> } else { park_m::<false> };
+    // SAFETY: on a goroutine, as the caller says; park_m makes it waiting, and what the caller has
+    // seen to makes it ready.
+    unsafe { mcall(park_m) }
+}
+
+/// The first half of a park: notes what is to be done in the second.
+#[inline(always)]
+fn note_park(
+    gp: &'static G,
+    mp: &'static M,
+    unlockf: Option<Unlockf>,
+    lock: *mut c_void,
+    reason: WaitReason,
+    trace_reason: TraceBlockReason,
+    traceskip: i32,
+) {
     wire_while_panicking(gp, mp);
     let status = readgstatus(gp);
     if status & !GSCAN != GRUNNING {
@@ -66,9 +106,6 @@ pub(in crate::runtime) unsafe fn gopark_on(
     gp.waitreason.set(reason);
     mp.wait_trace_block_reason.set(trace_reason);
     mp.wait_trace_skip.set(traceskip);
-    // SAFETY: on a goroutine, as the caller says; park_m makes it waiting, and what the caller has seen
-    // to makes it ready.
-    unsafe { mcall(park_m) }
 }
 
 /// [`gopark`] that releases `lock`, a runtime lock that the caller holds, and whose memory is
@@ -108,8 +145,8 @@ pub(crate) fn goparkunlock_of_port(lock: &PortMutex, reason: WaitReason) {
     unsafe { gopark(Some(parkunlock), lock, reason, TraceBlockReason::Generic, 4) }
 }
 
-/// What [`gopark`] does on g0. Go's `park_m`.
-unsafe extern "C" fn park_m(gp: *mut G) -> ! {
+/// What [`gopark`] does on g0; with a claim, if `CLAIMED`. Go's `park_m`.
+unsafe extern "C" fn park_m<const CLAIMED: bool>(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it, and G's are never freed.
     let gp: &'static G = unsafe { &*gp };
     let mp = getm();
@@ -123,6 +160,9 @@ unsafe extern "C" fn park_m(gp: *mut G) -> ! {
         mp.waitunlockf.set(None);
         mp.waitlock.set(ptr::null_mut());
         if !stay {
+            if CLAIMED {
+                unclaim(mp);
+            }
             casgstatus(gp, GWAITING, GRUNNABLE);
             trace(|| Event::GoUnpark(gp));
             if mp.p.is_null() {
@@ -136,5 +176,5 @@ unsafe extern "C" fn park_m(gp: *mut G) -> ! {
         }
     }
     // SAFETY: on g0 of `mp`; dropg has taken its goroutine.
-    unsafe { schedule(mp) }
+    unsafe { if CLAIMED { run_claimed(mp) } else { schedule(mp) } }
 }

@@ -60,7 +60,7 @@ unsafe extern "C" fn gopreempt_m(gp: *mut G) -> ! {
         pp.preempt.store(exploring(), Ordering::Relaxed);
     }
     // SAFETY: ours are gosched_impl's conditions, which the caller keeps; G's are never freed.
-    unsafe { gosched_impl(&*gp, true) }
+    unsafe { gosched_impl::<false>(&*gp, true) }
 }
 
 /// Stops a goroutine for the thread that suspends it. Go's `preemptPark`.

@@ -105,6 +105,16 @@ fn end_time_slice(pp: &P) {
 /// On g0 of `mp`, which has a P. `gp` is runnable, on no queue, and not locked to another M.
 #[inline(always)]
 pub(super) unsafe fn execute(mp: &'static M, gp: &'static G, inherit_time: bool) -> ! {
+    let guard = begin(mp, gp, inherit_time);
+    // SAFETY: on g0, as the caller says. The G was runnable and on no queue, so it is this M's
+    // alone now, and mcall or newproc1 has filled `sched` since it last ran.
+    unsafe { gogo(&gp.sched, guard) }
+}
+
+/// Makes `gp` the goroutine that this M runs. Returns its guard, for gogo. The first part of Go's
+/// `execute`.
+#[inline(always)]
+pub(super) fn begin(mp: &'static M, gp: &'static G, inherit_time: bool) -> usize {
     mp.curg.set(Some(gp));
     gp.m.set(Some(mp));
     casgstatus(gp, GRUNNABLE, GRUNNING);
@@ -116,9 +126,7 @@ pub(super) unsafe fn execute(mp: &'static M, gp: &'static G, inherit_time: bool)
         pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
     trace(|| Event::GoStart(gp));
-    // SAFETY: on g0, as the caller says. The G was runnable and on no queue, so it is this M's alone now,
-    // and mcall or newproc1 has filled `sched` since it last ran.
-    unsafe { gogo(&gp.sched, guard) }
+    guard
 }
 
 /// Parts the M and the goroutine that has just left its stack. Go's `dropg`.

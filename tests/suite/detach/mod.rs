@@ -10,7 +10,7 @@ mod operations;
 mod progress;
 mod scenarios;
 #[cfg(target_arch = "x86_64")]
-mod stepper;
+pub mod stepper;
 mod stopping;
 mod storms;
 #[cfg(target_arch = "x86_64")]

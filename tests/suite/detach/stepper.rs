@@ -256,7 +256,7 @@ fn counts(sp: usize) -> bool {
 ///
 /// # Safety
 /// The thread is about to run what is at `pc`.
-unsafe fn blocks_signals(pc: usize, number: i64) -> bool {
+pub unsafe fn blocks_signals(pc: usize, number: i64) -> bool {
     const SYSCALL: [u8; 2] = [0x0f, 0x05];
     // SAFETY: as the caller says; an instruction of two bytes at least, or else the first byte is another.
     let next = unsafe { ptr::with_exposed_provenance::<[u8; 2]>(pc).read_unaligned() };

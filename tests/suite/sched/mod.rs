@@ -1,6 +1,9 @@
 //! Who runs when, and who is stopped.
 
 mod async_preempt;
+mod claims;
+#[cfg(target_arch = "x86_64")]
+mod claims_stepped;
 mod gomaxprocs;
 mod one_p;
 mod preempt;
@@ -14,6 +17,9 @@ use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] = &[
     async_preempt::TESTS,
+    claims::TESTS,
+    #[cfg(target_arch = "x86_64")]
+    claims_stepped::TESTS,
     gomaxprocs::TESTS,
     one_p::TESTS,
     preempt::TESTS,

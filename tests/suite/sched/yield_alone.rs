@@ -27,8 +27,9 @@ fn yield_until(done: &AtomicBool) {
     }
 }
 
-/// Until ten in a row are few: a slow machine may make some late, and chance makes no ten be in time.
-fn until_ten_are_few(yields_after: impl Fn() -> u32) {
+/// Until ten in a row are few: a slow machine may make some late, and chance makes no ten be in
+/// time.
+pub fn until_ten_are_few(yields_after: impl Fn() -> u32) {
     let mut few = 0;
     while few < 10 {
         few = if yields_after() < 1_000 { few + 1 } else { 0 };

@@ -30,6 +30,7 @@ use crate::runtime::data::runtime2::{G, Gobuf};
 unsafe extern "C" {
     fn gosched_mcall_by_jump();
     fn gosched_gogo_buf();
+    fn gosched_gogo_claimed();
     static gosched_set_by_kernel: AtomicBool;
     fn gosched_morestack();
 }
@@ -113,6 +114,21 @@ pub(crate) fn getg() -> Option<&'static G> {
     }
 }
 
+/// Has the line of `gosched_g` in the thread-locals at `tp` come into the caches.
+#[inline(always)]
+pub(in crate::runtime) fn prefetch_g(tp: usize) {
+    // SAFETY: nothing is read but where it is.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + gosched_g@GOTTPOFF]",
+            "prefetcht0 byte ptr [{0} + {1}]",
+            out(reg) _,
+            in(reg) tp,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+}
+
 /// [`mcall`](super::mcall) that neither calls nor returns, as far as the return predictor is
 /// concerned: for goroutines that switch to each other from different places (`asm.S` explains).
 ///
@@ -150,6 +166,25 @@ pub(crate) unsafe fn gogo(buf: &Gobuf, guard: usize) -> ! {
         asm!(
             "jmp {gogo}",
             gogo = sym gosched_gogo_buf,
+            in("rdi") buf,
+            in("rcx") guard,
+            options(noreturn, nostack),
+        )
+    }
+}
+
+/// [`gogo`] where this thread's thread pointer is the right one already: the G was claimed before
+/// the last one left.
+///
+/// # Safety
+/// As [`gogo`].
+#[inline(always)]
+pub(in crate::runtime) unsafe fn gogo_claimed(buf: &Gobuf, guard: usize) -> ! {
+    // SAFETY: as in gogo.
+    unsafe {
+        asm!(
+            "jmp {gogo}",
+            gogo = sym gosched_gogo_claimed,
             in("rdi") buf,
             in("rcx") guard,
             options(noreturn, nostack),

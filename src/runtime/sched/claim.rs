@@ -1,0 +1,186 @@
+//! The goroutine that comes next is taken off its queue before the last one has left. Go has no
+//! such thing: its goroutines have no thread-locals of their own.
+//!
+//! A switch between two that have sets the thread pointer, the most expensive part of a switch.
+//! Each runs on its own, and g0 on that of its M: two writes. One is enough if the next one is
+//! known when the last one leaves: g0 has the thread pointer of the next one then.
+//!
+//! ```text
+//!     the one that leaves   claim: the next one off the queue        thread pointer: its own
+//!     mcall                                                          the next one's
+//!     g0                    publishes the one that has left
+//!                           run_claimed: executes the next one
+//!     the next one          goes on
+//! ```
+//!
+//! - [`claim`] takes what [`find_runnable`] would take from the P's queue, and only where that
+//!   would look at nothing else before. So what is fair is decided there.
+//! - From [`claim`] on the M is held: it keeps its P, and isn't preempted.
+//! - Who has claimed leaves by mcall at once, to a function that ends in [`run_claimed`]. If its
+//!   goroutine is to go on after all, that calls [`unclaim`].
+//! - While a thread has the thread pointer of a goroutine, `gosched_g` is that goroutine there, or
+//!   this M's g0. Where no thread has it, it is the goroutine. So a signal handler always finds
+//!   whose thread it is.
+//! - What runs on g0 in between is the runtime's, and uses no thread-local that has a destructor,
+//!   which would run when the next one ends. So nothing is claimed where a tracer, a hook or labels
+//!   of the program's would be called or dropped there. Its allocator may be called: no goroutine
+//!   is switched in the middle of it, unless it parks, which it can't on g0 in any case.
+//! - g0 keeps the M's thread pointer if the next one is locked to a thread, as another M runs it,
+//!   and if it was stopped where it didn't call: `errno` may be in use there, and g0 makes system
+//!   calls.
+//!
+//! [`find_runnable`]: crate::runtime::sched::schedule
+
+use std::mem;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::sanitizer::SANITIZED;
+use crate::runtime::arch::{gogo_claimed, prefetch_g, unclaim as leave_locals};
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::this::{held, hold};
+use crate::runtime::data::ext::OwesWake;
+use crate::runtime::data::runtime2::{G, M, P, sched};
+use crate::runtime::embed::hooks::hooks;
+use crate::runtime::embed::trace::tracing;
+use crate::runtime::lock::{lock_on, unlock_on};
+use crate::runtime::m::turn::turns_waiting;
+use crate::runtime::p::globrunq::globrunqget;
+use crate::runtime::p::runq::{runqget, runqput};
+use crate::runtime::p::stop::asked_to_stop;
+use crate::runtime::sched::disable::user_disabled;
+use crate::runtime::sched::found::pay_wakes;
+use crate::runtime::sched::handoff::startlockedm;
+use crate::runtime::sched::schedule::{begin, execute, schedule};
+use crate::runtime::sched::timers::own_timers_due;
+
+/// Where [`claim`] looks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum From {
+    /// On the P's queue.
+    Local,
+    /// On the global one, if that is empty.
+    Global,
+}
+
+/// Takes the goroutine that comes next off its queue, for `gp`, the goroutine of `mp`, which is
+/// about to leave its stack. False if nothing has happened: the scheduler is to find one.
+#[inline(always)]
+pub(super) fn claim(gp: &G, mp: &'static M, from: From) -> bool {
+    gp.ext.tp.get() != 0 && !SANITIZED && claim_next(mp, from)
+}
+
+#[inline(never)]
+fn claim_next(mp: &'static M, from: From) -> bool {
+    let held = hold(mp);
+    let Some(pp) = held.p() else { return false };
+    if !queue_is_next(mp, pp) {
+        return false;
+    }
+    let next = runqget(pp.local()).or_else(|| if from == From::Global { from_global(mp, pp) } else { None });
+    let Some((next, inherit_time)) = next else { return false };
+    mp.ext.claimed.set(Some(next));
+    mp.ext.claimed_inherits.set(inherit_time);
+    let next_tp = next.ext.tp.get();
+    if next_tp != 0 && next.lockedm.is_null() && next.ext.x_regs.get().is_null() {
+        mp.ext.next_tp.set(next_tp);
+        // mcall stores to it, and then sets the thread pointer, which waits for that.
+        prefetch_g(next_tp);
+    }
+    mem::forget(held);
+    true
+}
+
+/// Whether the scheduler would look at nothing before the queue of `pp`, and would do nothing but
+/// run what it finds there.
+#[inline(always)]
+fn queue_is_next(mp: &M, pp: &P) -> bool {
+    !asked_to_stop(pp)
+        // In an exploration it is always set.
+        && !pp.preempt.load(Ordering::Relaxed)
+        && !own_timers_due(pp)
+        && mp.lockedg.is_null()
+        && !user_disabled()
+        && !hooked()
+        && (!pp.schedtick.load(Ordering::Relaxed).is_multiple_of(61)
+            || sched().runqsize.load(Ordering::Relaxed) == 0 && !turns_waiting())
+}
+
+/// Whether code of the program's may run on g0.
+fn hooked() -> bool {
+    tracing() || hooks().find_runnable_gc_worker.is_some() || hooks().gdestroy.is_some()
+}
+
+/// The next one on the global queue.
+fn from_global(mp: &'static M, pp: &P) -> Option<(&'static G, bool)> {
+    if sched().runqsize.load(Ordering::Relaxed) == 0 || turns_waiting() {
+        return None;
+    }
+    lock_on(Some(mp), &sched().lock);
+    let next = globrunqget(pp.local(), 0);
+    unlock_on(Some(mp), &sched().lock);
+    Some((next?, false))
+}
+
+/// Runs the goroutine that was claimed.
+///
+/// # Safety
+/// As [`schedule`], after a [`claim`].
+#[inline(always)]
+pub(super) unsafe fn run_claimed(mp: &'static M) -> ! {
+    let (gp, has_its_own) = end_claim(mp);
+    let inherit_time = mp.ext.claimed_inherits.get();
+    if mp.locks.get() != 0 {
+        throw("schedule: holding locks");
+    }
+    pay_wakes(mp);
+    if !has_its_own {
+        // SAFETY: as the caller says; claim has taken the G off its queue.
+        unsafe { run_by_gogo(mp, gp, inherit_time) }
+    }
+    let guard = begin(mp, gp, inherit_time);
+    // SAFETY: on g0, as the caller says. claim has taken the G off its queue, so it is this M's
+    // alone, and mcall or newproc1 has filled `sched` since it last ran. mcall has set its thread
+    // pointer.
+    unsafe { gogo_claimed(&gp.sched, guard) }
+}
+
+/// [`run_claimed`] where the thread pointer is the M's.
+///
+/// # Safety
+/// As [`execute`], but that `gp` may be locked to another M.
+#[inline(always)]
+unsafe fn run_by_gogo(mp: &'static M, gp: &'static G, inherit_time: bool) -> ! {
+    if !gp.lockedm.is_null() {
+        startlockedm(mp, gp);
+        // SAFETY: on g0, as the caller says; the goroutine that was here has left.
+        unsafe { schedule(mp) }
+    }
+    // SAFETY: as the caller says, and it is locked to no M.
+    unsafe { execute(mp, gp, inherit_time) }
+}
+
+/// Puts the goroutine that was claimed back, to be the next: the one that left goes on.
+#[cold]
+#[inline(never)]
+pub(super) fn unclaim(mp: &'static M) {
+    let (gp, has_its_own) = end_claim(mp);
+    if has_its_own {
+        // SAFETY: on g0, as who calls this, with the thread pointer that mcall has set; the G is on
+        // no queue.
+        unsafe { leave_locals(mp.ext.tp.get(), gp) };
+    }
+    let Some(pp) = mp.p() else { throw("unclaim: no p") };
+    runqput(pp.local(), gp, true);
+    // An M that was woken for it may have looked for it meanwhile, and found nothing.
+    mp.ext.owes_wake.set(OwesWake::Yes);
+}
+
+/// Ends the claim of `mp`. Returns whose it was, and whether this thread has its thread pointer.
+#[inline(always)]
+fn end_claim(mp: &'static M) -> (&'static G, bool) {
+    let Some(gp) = mp.ext.claimed.get() else { throw("run_claimed: nothing is claimed") };
+    mp.ext.claimed.set(None);
+    let has_its_own = mp.ext.next_tp.replace(mp.ext.tp.get()) != mp.ext.tp.get();
+    drop(held(mp));
+    (gp, has_its_own)
+}

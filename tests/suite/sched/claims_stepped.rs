@@ -1,0 +1,124 @@
+//! What a signal handler finds before each instruction of a switch.
+
+use std::arch::asm;
+use std::ffi::{c_int, c_void};
+use std::hint::black_box;
+use std::mem::zeroed;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gosched::proc::{self, preemptall};
+use gosched::{go, run, yield_now};
+
+use super::claims::switch;
+use crate::detach::stepper::blocks_signals;
+use crate::harness::interrupts::this_thread;
+use crate::harness::{Test, tests};
+
+tests! {
+    a_handler_finds_whose_thread_it_is
+}
+
+const TRAP_FLAG: u64 = 1 << 8;
+
+gosched::preemptible! {
+    /// # Safety
+    /// As for each preemptible function; it has nothing to do with a thread.
+    unsafe fn count(n: u32) -> u32 {
+        let mut i = 0;
+        while i < n {
+            i += 1;
+        }
+        i
+    }
+}
+
+/// How many instructions are stepped.
+const ENOUGH: usize = 150_000;
+
+/// How many instructions were stepped; on g0, with the thread pointer of the goroutine that comes
+/// next; and before how many a handler has found another thread's M.
+static STEPS: AtomicUsize = AtomicUsize::new(0);
+static CLAIMED: AtomicUsize = AtomicUsize::new(0);
+static WRONG: AtomicUsize = AtomicUsize::new(0);
+
+/// SIGTRAP's handler: before an instruction.
+extern "C" fn on_trap(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel's arguments; what the thread pointer points to says where it is; G's and
+    // M's are never freed.
+    unsafe {
+        let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+        let tp: usize;
+        asm!("mov {}, fs:0", out(reg) tp);
+        let here = this_thread();
+        STEPS.fetch_add(1, Ordering::Relaxed);
+        match proc::getg().as_ref().and_then(|gp| Some((gp, gp.m.get()?))) {
+            Some((gp, mp)) if mp.procid.load(Ordering::Relaxed) == here as u64 => {
+                CLAIMED.fetch_add(
+                    usize::from(ptr::eq(gp, &mp.ext.g0) && tp != mp.ext.tp.get()),
+                    Ordering::Relaxed,
+                );
+            }
+            _ => _ = WRONG.fetch_add(1, Ordering::Relaxed),
+        }
+        let (pc, rax) = (registers[libc::REG_RIP as usize], registers[libc::REG_RAX as usize]);
+        if !goes_on() || blocks_signals(pc as usize, rax) {
+            registers[libc::REG_EFL as usize] &= !(TRAP_FLAG as i64);
+        }
+    }
+}
+
+fn install() {
+    // SAFETY: the handler has a stack, and touches nothing but atomics and the context.
+    unsafe {
+        let mut action: libc::sigaction = zeroed();
+        action.sa_sigaction = on_trap as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
+        action.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO;
+        libc::sigfillset(&mut action.sa_mask);
+        assert_eq!(libc::sigaction(libc::SIGTRAP, &action, ptr::null_mut()), 0);
+    }
+}
+
+/// Has the thread that runs this stepped from here on.
+fn step() {
+    // SAFETY: SIGTRAP has a handler, which takes the flag back at the end.
+    unsafe { asm!("pushfq", "or qword ptr [rsp], {}", "popfq", "nop", const TRAP_FLAG) };
+}
+
+fn goes_on() -> bool {
+    STEPS.load(Ordering::Relaxed) < ENOUGH
+}
+
+/// On one P and on two. One of them is stopped in its code, and goes on on any M.
+fn a_handler_finds_whose_thread_it_is(test: Test) {
+    for procs in ["1", "2"] {
+        let process = test.process(|| {
+            install();
+            run(|| {
+                let switching = [(); 2].map(|()| {
+                    go(|| {
+                        step();
+                        switch(goes_on);
+                    })
+                });
+                let counting = go(|| {
+                    step();
+                    while goes_on() {
+                        // SAFETY: no lock is held, and no thread-local in use.
+                        black_box(unsafe { count(black_box(100)) });
+                    }
+                });
+                while goes_on() {
+                    step();
+                    preemptall();
+                    yield_now();
+                }
+                counting.join().unwrap();
+                switching.into_iter().for_each(|goroutine| goroutine.join().unwrap());
+                assert_eq!(WRONG.load(Ordering::Relaxed), 0);
+                assert!(CLAIMED.load(Ordering::Relaxed) > 1_000, "{CLAIMED:?}");
+            });
+        });
+        process.env("GOMAXPROCS", procs).env("GODEBUG", "detach=0").end().with("exit status: 0");
+    }
+}

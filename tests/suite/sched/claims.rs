@@ -242,7 +242,7 @@ fn one_that_is_put_back_is_run(test: Test) {
             }
         });
         run(|| {
-            for _ in 0..rounds(100_000) {
+            for _ in 0..rounds(5_000) {
                 RAN.store(false, Ordering::Relaxed);
                 let other = go(|| RAN.store(true, Ordering::Relaxed));
                 let mut asked = false;

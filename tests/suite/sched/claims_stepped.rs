@@ -34,7 +34,7 @@ gosched::preemptible! {
 }
 
 /// How many instructions are stepped.
-const ENOUGH: usize = 150_000;
+const ENOUGH: usize = 100_000;
 
 /// How many instructions were stepped; on g0, with the thread pointer of the goroutine that comes
 /// next; and before how many a handler has found another thread's M.

@@ -242,8 +242,11 @@ fn no_thread_while_all_wait(test: Test) {
     let process = test.process(|| {
         run(|| {
             let (tx, rx) = std::sync::mpsc::channel();
+            // The P stays here until no thread can be made for it.
+            proc::set_detach(false);
             go(move || tx.send(()).unwrap());
             allow(200 << 10);
+            proc::set_detach(true);
             rx.recv()
         })
         .unwrap();

@@ -18,6 +18,7 @@ use crate::runtime::p::stop::asked_to_stop;
 use crate::runtime::preempt::safe_point::can_preempt_m;
 use crate::runtime::sched::claim::{From, claim, run_claimed};
 use crate::runtime::sched::disable::user_disabled;
+use crate::runtime::sched::preempt::preempt_park;
 use crate::runtime::sched::schedule::{dropg, schedule};
 use crate::runtime::sched::timers::own_timers_due;
 use crate::runtime::sched::wake::wakep;
@@ -50,6 +51,12 @@ fn stays(gp: &G, mp: &'static M) -> bool {
 
 #[inline(never)]
 fn stays_alone(gp: &G, mp: &'static M) -> bool {
+    if gp.preempt_stop.load(Ordering::Relaxed) {
+        // It would be off its stack for a moment only, and asked again and again.
+        // SAFETY: on a goroutine, as gosched has checked. The one that has asked lets it go on.
+        unsafe { mcall(preempt_park) };
+        return true;
+    }
     let held = hold(mp);
     let Some(pp) = held.p().filter(|pp| pp.local().is_empty() && nobody_waits(gp, pp)) else { return false };
     pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);

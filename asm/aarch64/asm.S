@@ -356,8 +356,8 @@ FUNCTION gosched_goexit
         ldr     x16, [x0, #G_STARTPC-G_SCHED]
         ldr     x0, [x0, #GOBUF_CTXT]
         blr     x16
-.Lgoexit_ends:
         ADDRESS x0, gosched_goexit0
+.Lgoexit_leaves:
         mov     x30, xzr                        // where mcall's caller would be
         b       gosched_mcall_fn
         // The same with what a thread does at its begin and at its end.
@@ -369,8 +369,7 @@ FUNCTION gosched_goexit
         blr     x16
         bl      gosched_end_locals
         bl      gosched_claim_at_end            // x0 = what is to be called on g0
-        mov     x30, xzr
-        b       gosched_mcall_fn
+        b       .Lgoexit_leaves
 END gosched_goexit
 
 // void gosched_systemstack(void (*fn)(void *), void *arg): calls fn(arg) on

@@ -472,8 +472,8 @@ FUNCTION gosched_goexit
         movq    G_STARTPC-G_SCHED(%rdi), %rax
         movq    GOBUF_CTXT(%rdi), %rdi
         callq   *%rax
-.Lgoexit_ends:
         leaq    gosched_goexit0(%rip), %rdi
+.Lgoexit_leaves:
         pushq   $0                              // where mcall's caller would be
         jmp     gosched_mcall_fn
         // The same with what a thread does at its begin and at its end.
@@ -486,8 +486,7 @@ FUNCTION gosched_goexit
         callq   gosched_end_locals
         callq   gosched_claim_at_end            // rax = what is to be called on g0
         movq    %rax, %rdi
-        pushq   $0
-        jmp     gosched_mcall_fn
+        jmp     .Lgoexit_leaves
 END gosched_goexit
 
 // void gosched_systemstack(void (*fn)(void *), void *arg): calls fn(arg) on

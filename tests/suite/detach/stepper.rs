@@ -43,7 +43,7 @@ static HAD_P: AtomicBool = AtomicBool::new(false);
 /// How often a goroutine has lost its P there.
 static DETACHED: AtomicUsize = AtomicUsize::new(0);
 
-const TRAP_FLAG: u64 = 1 << 8;
+pub const TRAP_FLAG: u64 = 1 << 8;
 /// What perf's SIGTRAP has as its code.
 const TRAP_PERF: c_int = 6;
 /// The one that waits comes after SIGURG: the kernel delivers the lowest first.
@@ -57,19 +57,29 @@ pub fn detached() -> usize {
 
 /// Installs the handlers.
 pub fn install() {
-    for (sig, handler) in [(libc::SIGTRAP, on_trap as Handler), (WAIT, on_wait)] {
-        // SAFETY: the handlers have a stack, and touch nothing but atomics and the context.
-        unsafe {
-            let mut action: libc::sigaction = zeroed();
-            action.sa_sigaction = handler as usize;
-            action.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO;
-            libc::sigfillset(&mut action.sa_mask);
-            assert_eq!(libc::sigaction(sig, &action, ptr::null_mut()), 0);
-        }
+    handle(libc::SIGTRAP, on_trap);
+    handle(WAIT, on_wait);
+}
+
+/// Installs a handler that touches nothing but atomics and the context.
+pub fn handle(sig: c_int, handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void)) {
+    // SAFETY: the handler has a stack.
+    unsafe {
+        let mut action: libc::sigaction = zeroed();
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO;
+        libc::sigfillset(&mut action.sa_mask);
+        assert_eq!(libc::sigaction(sig, &action, ptr::null_mut()), 0);
     }
 }
 
-type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+/// Has SIGTRAP's handler, which there is, called before each instruction of this thread from here
+/// on, until that takes the flag back.
+#[inline(always)]
+pub fn set_trap_flag() {
+    // SAFETY: the flag does nothing but that.
+    unsafe { asm!("pushfq", "or qword ptr [rsp], {}", "popfq", "nop", const TRAP_FLAG) };
+}
 
 /// Runs `once`, and returns what instructions goroutines have come to between [`begin`] and [`end`].
 pub fn record(once: &mut dyn FnMut()) -> Vec<trace::Step> {
@@ -114,9 +124,9 @@ pub fn begin() {
         enable_once(fd.into_raw_fd());
     } else if now == RECORD {
         NOW.store(now, Relaxed);
-        // SAFETY: SIGTRAP has a handler; the flag is taken back by `end`, or by the handler on a thread that has it
-        // and doesn't come there.
-        unsafe { asm!("pushfq", "or qword ptr [rsp], {}", "popfq", "nop", const TRAP_FLAG) };
+        // It is taken back by `end`, or by the handler on a thread that has it and doesn't come
+        // there.
+        set_trap_flag();
     }
 }
 

@@ -3,7 +3,6 @@
 use std::arch::asm;
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
-use std::mem::zeroed;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,15 +10,13 @@ use gosched::proc::{self, preemptall};
 use gosched::{go, run, yield_now};
 
 use super::claims::switch;
-use crate::detach::stepper::blocks_signals;
+use crate::detach::stepper::{TRAP_FLAG, blocks_signals, handle, set_trap_flag};
 use crate::harness::interrupts::this_thread;
 use crate::harness::{Test, tests};
 
 tests! {
     a_handler_finds_whose_thread_it_is
 }
-
-const TRAP_FLAG: u64 = 1 << 8;
 
 gosched::preemptible! {
     /// # Safety
@@ -68,23 +65,6 @@ extern "C" fn on_trap(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     }
 }
 
-fn install() {
-    // SAFETY: the handler has a stack, and touches nothing but atomics and the context.
-    unsafe {
-        let mut action: libc::sigaction = zeroed();
-        action.sa_sigaction = on_trap as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
-        action.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO;
-        libc::sigfillset(&mut action.sa_mask);
-        assert_eq!(libc::sigaction(libc::SIGTRAP, &action, ptr::null_mut()), 0);
-    }
-}
-
-/// Has the thread that runs this stepped from here on.
-fn step() {
-    // SAFETY: SIGTRAP has a handler, which takes the flag back at the end.
-    unsafe { asm!("pushfq", "or qword ptr [rsp], {}", "popfq", "nop", const TRAP_FLAG) };
-}
-
 fn goes_on() -> bool {
     STEPS.load(Ordering::Relaxed) < ENOUGH
 }
@@ -93,23 +73,23 @@ fn goes_on() -> bool {
 fn a_handler_finds_whose_thread_it_is(test: Test) {
     for procs in ["1", "2"] {
         let process = test.process(|| {
-            install();
+            handle(libc::SIGTRAP, on_trap);
             run(|| {
                 let switching = [(); 2].map(|()| {
                     go(|| {
-                        step();
+                        set_trap_flag();
                         switch(goes_on);
                     })
                 });
                 let counting = go(|| {
-                    step();
+                    set_trap_flag();
                     while goes_on() {
                         // SAFETY: no lock is held, and no thread-local in use.
                         black_box(unsafe { count(black_box(100)) });
                     }
                 });
                 while goes_on() {
-                    step();
+                    set_trap_flag();
                     preemptall();
                     yield_now();
                 }

@@ -11,6 +11,7 @@ use gosched::runtime2::{G, GRUNNABLE};
 use gosched::time::{now, sleep_until};
 use gosched::{go, run, yield_now};
 
+use crate::harness::goroutines::wait_until;
 use crate::harness::{Test, tests};
 
 tests! {
@@ -18,13 +19,6 @@ tests! {
     one_that_was_kept_has_its_turn
     it_can_be_suspended
     it_waits_while_users_are_disabled
-}
-
-/// Yields until another goroutine has done what it does.
-fn yield_until(done: &AtomicBool) {
-    while !done.load(Ordering::Relaxed) {
-        yield_now();
-    }
 }
 
 /// Until ten in a row are few: a slow machine may make some late, and chance makes no ten be in
@@ -80,7 +74,7 @@ fn one_that_was_kept_has_its_turn(test: Test) {
                 }
                 DONE.store(true, Ordering::Relaxed);
             });
-            yield_until(&DONE);
+            wait_until(|| DONE.load(Ordering::Relaxed));
             computing.join().unwrap();
         });
     });

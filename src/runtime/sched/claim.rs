@@ -55,7 +55,7 @@ use crate::runtime::sched::timers::own_timers_due;
 
 /// Where [`claim`] looks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum From {
+pub(super) enum Source {
     /// On the P's queue.
     Local,
     /// On the global one, if that is empty.
@@ -65,18 +65,19 @@ pub(super) enum From {
 /// Takes the goroutine that comes next off its queue, for `gp`, the goroutine of `mp`, which is
 /// about to leave its stack. False if nothing has happened: the scheduler is to find one.
 #[inline(always)]
-pub(super) fn claim(gp: &G, mp: &'static M, from: From) -> bool {
+pub(super) fn claim(gp: &G, mp: &'static M, from: Source) -> bool {
     gp.ext.tp.get() != 0 && !SANITIZED && claim_next(mp, from)
 }
 
 #[inline(never)]
-fn claim_next(mp: &'static M, from: From) -> bool {
+fn claim_next(mp: &'static M, from: Source) -> bool {
     let held = hold(mp);
     let Some(pp) = held.p() else { return false };
     if !queue_is_next(mp, pp) {
         return false;
     }
-    let next = runqget(pp.local()).or_else(|| if from == From::Global { from_global(mp, pp) } else { None });
+    let next =
+        runqget(pp.local()).or_else(|| if from == Source::Global { from_global(mp, pp) } else { None });
     let Some((next, inherit_time)) = next else { return false };
     mp.ext.claimed.set(Some(next));
     mp.ext.claimed_inherits.set(inherit_time);

@@ -15,7 +15,7 @@ use crate::runtime::g::status::casgstatus;
 use crate::runtime::g::values::forget_values;
 use crate::runtime::mem::home::home_stack;
 use crate::runtime::p::timers::timer::release_timer;
-use crate::runtime::sched::claim::{From, claim, run_claimed};
+use crate::runtime::sched::claim::{Source, claim, run_claimed};
 use crate::runtime::sched::join::exited;
 use crate::runtime::sched::preempt::Leave;
 use crate::runtime::sched::schedule::{dropg, schedule};
@@ -36,7 +36,7 @@ pub(crate) unsafe fn goexit1() -> ! {
 extern "C" fn gosched_claim_at_end() -> Leave {
     let (gp, mp) = goroutine();
     // Labels are dropped on g0.
-    if gp.labels.get().is_null() && claim(gp, mp, From::Local) { goexit0_claimed } else { gosched_goexit0 }
+    if gp.labels.get().is_null() && claim(gp, mp, Source::Local) { goexit0_claimed } else { gosched_goexit0 }
 }
 
 /// [`gosched_goexit0`] with a claim. One that is locked to a thread, which ends with it, has none.

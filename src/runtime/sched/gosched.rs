@@ -16,7 +16,7 @@ use crate::runtime::p::globrunq::globrunqput;
 use crate::runtime::p::runq::runqput;
 use crate::runtime::p::stop::asked_to_stop;
 use crate::runtime::preempt::safe_point::can_preempt_m;
-use crate::runtime::sched::claim::{From, claim, run_claimed};
+use crate::runtime::sched::claim::{Source, claim, run_claimed};
 use crate::runtime::sched::disable::user_disabled;
 use crate::runtime::sched::preempt::preempt_park;
 use crate::runtime::sched::schedule::{dropg, schedule};
@@ -34,7 +34,7 @@ pub(crate) unsafe fn gosched() {
     if stays(gp, mp) {
         return;
     }
-    let gosched_m = if claim(gp, mp, From::Global) { gosched_m::<true> } else { gosched_m::<false> };
+    let gosched_m = if claim(gp, mp, Source::Global) { gosched_m::<true> } else { gosched_m::<false> };
     // SAFETY: on a goroutine, as goroutine() has checked; gosched_m puts it on the global queue.
     unsafe { mcall(gosched_m) }
 }

@@ -21,7 +21,7 @@ use crate::runtime::lock::lock2::unlock_of_port;
 use crate::runtime::lock::port::PortMutex;
 use crate::runtime::lock::unlock;
 use crate::runtime::m::lockosthread::wire_while_panicking;
-use crate::runtime::sched::claim::{From, claim, run_claimed, unclaim};
+use crate::runtime::sched::claim::{Source, claim, run_claimed, unclaim};
 use crate::runtime::sched::detach::need_p;
 use crate::runtime::sched::found::pay_wakes;
 use crate::runtime::sched::schedule::{dropg, execute, schedule};
@@ -79,7 +79,7 @@ pub(in crate::runtime) unsafe fn gopark_on(
     traceskip: i32,
 ) {
     note_park(gp, mp, unlockf, lock, reason, trace_reason, traceskip);
-    let park_m = if claim(gp, mp, From::Local) { park_m::<true> } else { park_m::<false> };
+    let park_m = if claim(gp, mp, Source::Local) { park_m::<true> } else { park_m::<false> };
     // SAFETY: on a goroutine, as the caller says; park_m makes it waiting, and what the caller has
     // seen to makes it ready.
     unsafe { mcall(park_m) }

@@ -12,13 +12,13 @@ use crate::runtime::lock::{lock_on, unlock_on};
 use crate::runtime::m::lockosthread::wire_while_panicking;
 use crate::runtime::m::turn::turns_waiting;
 use crate::runtime::mem::guard::UNGUARDED;
+use crate::runtime::mem::morestack_check::stop_if_asked;
 use crate::runtime::p::globrunq::globrunqput;
 use crate::runtime::p::runq::runqput;
 use crate::runtime::p::stop::asked_to_stop;
 use crate::runtime::preempt::safe_point::can_preempt_m;
 use crate::runtime::sched::claim::{Source, claim, run_claimed};
 use crate::runtime::sched::disable::user_disabled;
-use crate::runtime::sched::preempt::preempt_park;
 use crate::runtime::sched::schedule::{dropg, schedule};
 use crate::runtime::sched::timers::own_timers_due;
 use crate::runtime::sched::wake::wakep;
@@ -52,9 +52,8 @@ fn stays(gp: &G, mp: &'static M) -> bool {
 #[inline(never)]
 fn stays_alone(gp: &G, mp: &'static M) -> bool {
     if gp.preempt_stop.load(Ordering::Relaxed) {
-        // It would be off its stack for a moment only, and asked again and again.
-        // SAFETY: on a goroutine, as gosched has checked. The one that has asked lets it go on.
-        unsafe { mcall(preempt_park) };
+        // It may come to no other check, and otherwise it would be off its stack for a moment only.
+        stop_if_asked();
         return true;
     }
     let held = hold(mp);

@@ -67,7 +67,7 @@ unsafe extern "C" fn gopreempt_m(gp: *mut G) -> ! {
 ///
 /// # Safety
 /// As [`gosched_impl`].
-pub(super) unsafe extern "C" fn preempt_park(gp: *mut G) -> ! {
+unsafe extern "C" fn preempt_park(gp: *mut G) -> ! {
     let mp = getm();
     // SAFETY: the goroutine that has just left its stack, as the caller says; G's are never freed.
     let gp: &'static G = unsafe { &*gp };

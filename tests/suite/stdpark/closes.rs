@@ -23,7 +23,7 @@ tests! {
 /// A pair of sockets, and a goroutine that waits for the second.
 fn one_that_waits() -> (UnixStream, RawFd, gosched::JoinHandle<Result<usize, i32>>) {
     let (a, b) = UnixStream::pair().unwrap();
-    let fd = b.into_raw_fd();
+    let fd = at_a_high_number(b).into_raw_fd();
     let waits = go_until_it_waits(move || recv(&fd, 1, 0));
     (a, fd, waits)
 }
@@ -84,13 +84,9 @@ fn a_number_that_is_taken_ends_waits() {
 
 fn a_range_that_is_closed_ends_waits() {
     live(|| {
-        let (_a, b) = UnixStream::pair().unwrap();
-        // SAFETY: a new number, above all others.
-        let fd = unsafe { libc::fcntl(b.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 100) };
-        drop(b);
-        let waits = go_until_it_waits(move || recv(&fd, 1, 0));
+        let (_a, fd, waits) = one_that_waits();
         // SAFETY: no number from there on is anybody else's.
-        assert_eq!(unsafe { libc::close_range(100, u32::MAX, 0) }, 0);
+        assert_eq!(unsafe { libc::close_range(fd as u32, u32::MAX, 0) }, 0);
         assert_eq!(waits.join().unwrap(), Err(libc::EBADF));
     });
 }
@@ -108,7 +104,7 @@ fn a_failed_dup_ends_none() {
 fn a_poll_sees_a_close() {
     live(|| {
         let (_a, b) = UnixStream::pair().unwrap();
-        let fd = b.into_raw_fd();
+        let fd = at_a_high_number(b).into_raw_fd();
         let polls = go_until_it_waits(move || {
             let mut fds = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
             // SAFETY: one such struct.
@@ -199,9 +195,15 @@ fn a_child_keeps_a_description() {
         let _ = waits.join().unwrap();
         assert!(child.wait().unwrap().success());
         let (mut a, b) = UnixStream::pair().unwrap();
-        let mut child =
-            Command::new("sleep").arg("3600").stdin(OwnedFd::from(b.try_clone().unwrap())).spawn().unwrap();
-        let fd = b.into_raw_fd();
+        // It outlives a test that fails, and then holds nothing of the test's output.
+        let mut child = Command::new("sleep")
+            .arg("3600")
+            .stdin(OwnedFd::from(b.try_clone().unwrap()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let fd = at_a_high_number(b).into_raw_fd();
         let waits = go_until_it_waits(move || recv(&fd, 1, 0));
         a.write_all(b"x").unwrap();
         assert_eq!(waits.join().unwrap(), Ok(1));

@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::thread;
 use std::time::Duration;
 
@@ -104,6 +104,13 @@ pub fn same_where_nobody_parks<T: PartialEq + Debug>(expected: T, f: impl Fn(On)
 /// What a call has returned, or the number of its error.
 pub fn result(ret: isize) -> Result<usize, i32> {
     usize::try_from(ret).map_err(|_| io::Error::last_os_error().raw_os_error().unwrap())
+}
+
+/// The same file at a high number, which is nobody else's when it is closed. The lowest number that
+/// is free may be the monitor's for a moment, as it looks into files of the system's.
+pub fn at_a_high_number(file: impl AsFd) -> OwnedFd {
+    // SAFETY: a new number.
+    unsafe { OwnedFd::from_raw_fd(libc::fcntl(file.as_fd().as_raw_fd(), libc::F_DUPFD_CLOEXEC, 100)) }
 }
 
 pub fn recv(socket: &impl AsRawFd, len: usize, flags: i32) -> Result<usize, i32> {

@@ -38,7 +38,7 @@ use std::thread::panicking;
 
 use crate::goroutine::{Builder, cannot, move_out, not_a_goroutine};
 use crate::runtime::{
-    Coro, Inherited, begin_locals, coroswitch, coroswitch_on, goroutine, newcoro, on_goroutine, unseen,
+    Coro, Inherited, begin_locals, coroswitch, coroswitch_of_two, goroutine, newcoro, on_goroutine, unseen,
     unwire, whoami,
 };
 
@@ -198,7 +198,8 @@ impl<T> Yielder<'_, T> {
             let (Some(gp), Some(mp)) = whoami() else { not_a_goroutine("iter::Yielder::yield_") };
             self.shared.value.set(Some(value));
             // SAFETY: this runs in the coroutine, which so hasn't ended, and keeps it until it has.
-            unsafe { coroswitch_on(gp, mp, &self.shared.coro) };
+            // Only the iterator's owner switches in it, too.
+            unsafe { coroswitch_of_two(gp, mp, &self.shared.coro) };
         }
         if self.shared.stopped.get() {
             unwind();
@@ -277,8 +278,9 @@ impl<T: Send> Iterator for Pull<T> {
             return None;
         }
         let (Some(gp), Some(mp)) = whoami() else { not_a_goroutine("iter::Pull::next") };
-        // SAFETY: the generator hasn't ended, as `done` isn't set; self keeps the coroutine.
-        unsafe { coroswitch_on(gp, mp, &shared.coro) };
+        // SAFETY: the generator hasn't ended, as `done` isn't set; self, which is this goroutine's
+        // alone, keeps the coroutine.
+        unsafe { coroswitch_of_two(gp, mp, &shared.coro) };
         let value = shared.value.take();
         if value.is_none()
             && let Some(payload) = shared.payload.take()

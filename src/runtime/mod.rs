@@ -212,7 +212,7 @@ pub(crate) use report::{
     goroutines::{Doing, each_goroutine},
     symbols::{Symbol, Symbols, Whose},
 };
-pub(crate) use sched::coro::{coroswitch, coroswitch_on, newcoro};
+pub(crate) use sched::coro::{coroswitch, coroswitch_of_two, newcoro};
 pub(crate) use sched::detach::set_max_detached;
 pub(crate) use sched::disable::{become_system_goroutine, sched_enable_user};
 pub(crate) use sched::exploration::{

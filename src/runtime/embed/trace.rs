@@ -145,6 +145,7 @@ fn both(event: Event<'_>) {
 }
 
 /// Whether a tracer was registered.
+#[inline(always)]
 pub(in crate::runtime) fn tracing() -> bool {
     !TRACER.load(Ordering::Relaxed).is_null()
 }

@@ -15,9 +15,12 @@
 //!
 //! - [`claim`] takes what [`find_runnable`] would take from the P's queue, and only where that
 //!   would look at nothing else before. So what is fair is decided there.
-//! - From [`claim`] on the M is held: it keeps its P, and isn't preempted.
+//! - [`claim_waiting`] takes nothing: the one that comes next waits in a coroutine, for the one
+//!   that leaves.
+//! - From a claim on the M is held: it keeps its P, and isn't preempted.
 //! - Who has claimed leaves by mcall at once, to a function that ends in [`run_claimed`]. If its
-//!   goroutine is to go on after all, that calls [`unclaim`].
+//!   goroutine is to go on after all, that calls [`unclaim`]. A switch of coroutines calls
+//!   [`let_m_go`].
 //! - While a thread has the thread pointer of a goroutine, `gosched_g` is that goroutine there, or
 //!   this M's g0. Where no thread has it, it is the goroutine. So a signal handler always finds
 //!   whose thread it is.
@@ -83,12 +86,33 @@ fn claim_next(mp: &'static M, from: Source) -> bool {
     mp.ext.claimed_inherits.set(inherit_time);
     let next_tp = next.ext.tp.get();
     if next_tp != 0 && next.lockedm.is_null() && next.ext.x_regs.get().is_null() {
-        mp.ext.next_tp.set(next_tp);
-        // mcall stores to it, and then sets the thread pointer, which waits for that.
-        prefetch_g(next_tp);
+        claim_locals(mp, next_tp);
     }
     mem::forget(held);
     true
+}
+
+/// Claims `next`, which waits for `gp`, the goroutine of `mp`, and for nobody else. `gp` has
+/// thread-locals of its own. False if nothing has happened.
+#[inline(always)]
+pub(super) fn claim_waiting(gp: &G, mp: &'static M, next: &G) -> bool {
+    let held = hold(mp);
+    let next_tp = next.ext.tp.get();
+    let locked = !gp.lockedm.is_null() || !next.lockedm.is_null();
+    if next_tp == 0 || SANITIZED || held.p().is_none() || locked || tracing() {
+        return false;
+    }
+    claim_locals(mp, next_tp);
+    mem::forget(held);
+    true
+}
+
+/// Has mcall give g0 of `mp` this thread pointer.
+#[inline(always)]
+fn claim_locals(mp: &M, next_tp: usize) {
+    mp.ext.next_tp.set(next_tp);
+    // mcall stores to it, and then sets the thread pointer, which waits for that.
+    prefetch_g(next_tp);
 }
 
 /// Whether the scheduler would look at nothing before the queue of `pp`, and would do nothing but
@@ -181,7 +205,14 @@ pub(super) fn unclaim(mp: &'static M) {
 fn end_claim(mp: &'static M) -> (&'static G, bool) {
     let Some(gp) = mp.ext.claimed.get() else { throw("run_claimed: nothing is claimed") };
     mp.ext.claimed.set(None);
+    (gp, let_m_go(mp))
+}
+
+/// Lets the M go that a claim holds. Returns whether this thread has the thread pointer of the one
+/// that was claimed.
+#[inline(always)]
+pub(super) fn let_m_go(mp: &'static M) -> bool {
     let has_its_own = mp.ext.next_tp.replace(mp.ext.tp.get()) != mp.ext.tp.get();
     drop(held(mp));
-    (gp, has_its_own)
+    has_its_own
 }

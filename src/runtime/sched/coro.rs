@@ -24,7 +24,7 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::sanitizer::{acquire, release};
-use crate::runtime::arch::{gogo, mcall, mcall_by_jump, systemstack};
+use crate::runtime::arch::{gogo, gogo_claimed, mcall, mcall_by_jump, systemstack};
 use crate::runtime::base::fatal::{misuse, throw};
 use crate::runtime::base::this::goroutine;
 use crate::runtime::data::ext::{Coro, CoroFn, StackKind};
@@ -35,6 +35,7 @@ use crate::runtime::g::status::casgstatus_untracked;
 use crate::runtime::g::values::end_locals;
 use crate::runtime::m::lockosthread::wire_while_panicking;
 use crate::runtime::mem::sizes::running_guard;
+use crate::runtime::sched::claim::{claim_waiting, let_m_go};
 use crate::runtime::sched::goexit::{end_thread, gdestroy};
 use crate::runtime::sched::ready::{not_made, ready_on};
 use crate::runtime::sched::schedule::{dropg, schedule};
@@ -123,17 +124,36 @@ unsafe fn coroexit(c: *mut Coro) -> ! {
 #[inline(always)]
 pub(crate) unsafe fn coroswitch(c: *const Coro) {
     let (gp, mp) = goroutine();
-    // SAFETY: as the caller says, and `gp` is the running goroutine, with its M.
-    unsafe { coroswitch_on(gp, mp, c) }
+    wire_while_panicking(gp, mp);
+    // SAFETY: as the caller says; coroswitch_m fits, whoever comes next.
+    unsafe { leave_in(gp, c, coroswitch_m) }
 }
 
-/// [`coroswitch`] for a caller that knows its goroutine and M.
+/// [`coroswitch`] in a coroutine that only two goroutines use, so that the one that waits there is
+/// the one that comes next; for a caller that knows its goroutine and M.
 ///
 /// # Safety
-/// As [`coroswitch`]; `gp` is the running goroutine, and `mp` its M.
+/// As [`coroswitch`]; `gp` is the running goroutine, and `mp` its M. No third goroutine switches in
+/// `c` before this returns.
 #[inline(always)]
-pub(crate) unsafe fn coroswitch_on(gp: &'static G, mp: &'static M, c: *const Coro) {
-    wire_while_panicking(gp, mp);
+pub(crate) unsafe fn coroswitch_of_two(gp: &'static G, mp: &'static M, c: *const Coro) {
+    // SAFETY: as the caller says, who keeps `c`. The one that was claimed is still there then.
+    unsafe {
+        if gp.ext.tp.get() != 0 && (*c).gp.get().is_some_and(|next| claim_waiting(gp, mp, next)) {
+            leave_in(gp, c, coroswitch_claimed_m)
+        } else {
+            wire_while_panicking(gp, mp);
+            leave_in(gp, c, coroswitch_m)
+        }
+    }
+}
+
+/// Leaves `gp`, the running goroutine, in `c` by `coroswitch_m`.
+///
+/// # Safety
+/// As [`coroswitch`]; `coroswitch_m` is the one for a claim if `gp` has claimed who waits in `c`.
+#[inline(always)]
+unsafe fn leave_in(gp: &'static G, c: *const Coro, coroswitch_m: unsafe extern "C" fn(*mut G) -> !) {
     gp.coroarg.set(c.cast_mut());
     release(c);
     // SAFETY: on a goroutine, as the caller says; coroswitch_m leaves it in the coroutine, and the next
@@ -143,30 +163,47 @@ pub(crate) unsafe fn coroswitch_on(gp: &'static G, mp: &'static M, c: *const Cor
 }
 
 /// What [`coroswitch`] and [`coroexit`] do on g0. Go's `coroswitch_m`.
+unsafe extern "C" fn coroswitch_m(gp: *mut G) -> ! {
+    // SAFETY: mcall calls it.
+    unsafe { switch_on_g0::<false>(gp) }
+}
+
+/// [`coroswitch_m`] with a claim.
+unsafe extern "C" fn coroswitch_claimed_m(gp: *mut G) -> ! {
+    // SAFETY: as in coroswitch_m.
+    unsafe { switch_on_g0::<true>(gp) }
+}
+
+/// [`coroswitch_m`], or [`coroswitch_claimed_m`] if `CLAIMED`.
 ///
 /// It is called more often than any other switch: three CASes, and what happens rarely is kept out
 /// of it (a fifth of the time of a switch).
-unsafe extern "C" fn coroswitch_m(gp: *mut G) -> ! {
+///
+/// # Safety
+/// [`mcall`] calls it; if `CLAIMED`, its goroutine has claimed who waits in the coroutine.
+#[inline(always)]
+unsafe fn switch_on_g0<const CLAIMED: bool>(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it, and G's are never freed.
     let gp: &'static G = unsafe { &*gp };
     // SAFETY: coroswitch or coroexit has set it; their callers promised that it stays until the switch.
     let c = unsafe { &*gp.coroarg.replace(ptr::null_mut()) };
     let Some(mp) = gp.m.get() else { throw("coroswitch: no m") };
-    if gp.coroexit.get() {
+    if !CLAIMED && gp.coroexit.get() {
         coroexit_m(mp, gp, c)
     }
-    let locked = !gp.lockedm.is_null();
+    let unlocked = gp.lockedm.is_null();
     gp.waitreason.set(WaitReason::Coroutine);
     casgstatus_untracked(gp, GRUNNING, GWAITING);
     // Before it is in the coroutine: another thread may find it there, and run it at once.
     trace(|| Event::GoPark(gp, TraceBlockReason::Generic));
     dropg(mp, gp);
     let gnext = swap(c, Some(gp));
-    if locked || !gnext.lockedm.is_null() {
+    if !CLAIMED && !(unlocked & gnext.lockedm.is_null()) {
         ready_and_schedule(mp, gnext)
     }
-    // SAFETY: on g0 by mcall, with the P kept and the goroutine dropped; swap made gnext ours.
-    unsafe { run_waiting(mp, gnext) }
+    // SAFETY: on g0 by mcall, with the P kept and the goroutine dropped; swap made gnext ours. It
+    // is the one that was claimed, as no third one has switched in `c`.
+    unsafe { run_waiting::<CLAIMED>(mp, gnext) }
 }
 
 /// The part of [`coroswitch_m`] for a goroutine that ends.
@@ -189,7 +226,7 @@ fn coroexit_m(mp: &'static M, gp: &'static G, c: &Coro) -> ! {
     }
     gdestroy(mp, gp);
     // SAFETY: on g0 by mcall, with the P kept and the goroutine dropped; swap made gnext ours.
-    unsafe { run_waiting(mp, gnext) }
+    unsafe { run_waiting::<false>(mp, gnext) }
 }
 
 /// Leaves `gp` in the coroutine; returns the goroutine that was there, which the caller owns now. After
@@ -208,18 +245,27 @@ fn swap(c: &Coro, gp: Option<&'static G>) -> &'static G {
 /// Runs a goroutine that was waiting, without the scheduler: in the current time slice.
 ///
 /// # Safety
-/// On g0 of `mp`, which has a P and no goroutine. `gnext` waits, and is the caller's alone.
+/// On g0 of `mp`, which has a P and no goroutine. `gnext` waits, and is the caller's alone; if
+/// `CLAIMED`, it is the one that `mp` has claimed.
 #[inline(always)]
-unsafe fn run_waiting(mp: &'static M, gnext: &'static G) -> ! {
+unsafe fn run_waiting<const CLAIMED: bool>(mp: &'static M, gnext: &'static G) -> ! {
     mp.curg.set(Some(gnext));
     gnext.m.set(Some(mp));
     trace(|| Event::GoUnpark(gnext));
     casgstatus_untracked(gnext, GWAITING, GRUNNING);
     gnext.waitsince.set(0);
     trace(|| Event::GoStart(gnext));
-    // SAFETY: on g0, and the G is this M's alone, as the caller says. It is running now, for the first
-    // time since mcall or newproc1 filled its `sched`.
-    unsafe { gogo(&gnext.sched, gnext.stackguard0.load(Ordering::Relaxed)) }
+    let guard = gnext.stackguard0.load(Ordering::Relaxed);
+    // SAFETY: on g0, and the G is this M's alone, as the caller says. It is running now, for the
+    // first time since mcall or newproc1 filled its `sched`. With a claim, mcall has set its thread
+    // pointer.
+    unsafe {
+        if CLAIMED {
+            let_m_go(mp);
+            gogo_claimed(&gnext.sched, guard)
+        }
+        gogo(&gnext.sched, guard)
+    }
 }
 
 /// Puts `gnext` on the run queue, as one of the two goroutines is locked to its thread.

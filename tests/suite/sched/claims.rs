@@ -10,6 +10,7 @@ use std::task::{Poll, Waker};
 use std::{hint, mem, ptr, thread};
 
 use gosched::chan::bounded;
+use gosched::iter::pull;
 use gosched::proc::{
     self, Event, Hooks, StwReason, become_system_goroutine, sched_enable_user, set_hooks, set_tracer,
 };
@@ -61,11 +62,20 @@ pub fn switch(more: impl Fn() -> bool + Clone + Send + 'static) {
             }
         }
     });
+    let mut generated = pull(|out| {
+        for n in 0.. {
+            NUMBER.set(n);
+            out.yield_(n);
+            assert_eq!(NUMBER.get(), n);
+        }
+    });
     for n in 0.. {
         if !more() {
             break;
         }
         NUMBER.set(!n);
+        assert_eq!(generated.next(), Some(n));
+        assert_eq!(NUMBER.get(), !n);
         ping.send(n).unwrap();
         assert_eq!(ponged.recv(), Ok(n));
         assert_eq!(NUMBER.get(), !n);

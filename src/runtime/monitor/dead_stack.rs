@@ -17,14 +17,13 @@
 //! place for a message for example, is in the frames above.
 //!
 //! A pass begins a second after the last one, or a hundred times as long after it as that took. So
-//! passes that find nothing take a hundredth of a processor. When no P has run since before the
-//! last but one, every goroutine that waits has been seen to. Then no pass is needed until a P runs
-//! again.
+//! passes that find nothing take a hundredth of a processor. No pass is needed after one that has
+//! seen to every goroutine while no P was in use, until a P runs again.
 
 use std::cell::LazyCell;
 use std::ops::Range;
 use std::ptr;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
 use crate::runtime::arch::{RED_ZONE, page_size};
 use crate::runtime::base::debug::period;
@@ -56,10 +55,6 @@ const LOOKS: usize = 64;
 /// How many bytes go back under one scan bit, which takes some 6 µs.
 const AT_ONCE: usize = 64 << 10;
 
-/// How many passes after the last P has run look after every goroutine: one sees that it waits, and
-/// one a second later that it still does.
-const ENOUGH: u32 = 2;
-
 /// The pass that goes on, or is next.
 struct Pass {
     /// When to go on with it.
@@ -70,8 +65,20 @@ struct Pass {
     worked: AtomicI64,
     /// How long P's had been idle, all in all, when it began.
     idle_time: AtomicI64,
-    /// How many passes have begun since a P was last in use.
-    quiet: AtomicU32,
+    /// Whether no P was in use when it began, and every goroutine that it has looked at is seen to.
+    all_seen: AtomicBool,
+}
+
+/// What a look at a goroutine has come to.
+#[derive(PartialEq, Eq)]
+enum Look {
+    /// It is seen to, until it runs again.
+    Seen,
+    /// The same, and there was something to hand back.
+    HandedBack,
+    /// Another pass is to look at it: it hasn't waited for a second, or somebody else reads its
+    /// stack.
+    Again,
 }
 
 /// Looks at goroutines for a moment: notes since when they wait, and hands their dead stack back.
@@ -83,7 +90,7 @@ pub(super) fn look_at_waits(now: i64) -> Option<i64> {
         at: AtomicUsize::new(0),
         worked: AtomicI64::new(0),
         idle_time: AtomicI64::new(0),
-        quiet: AtomicU32::new(0),
+        all_seen: AtomicBool::new(false),
     };
     let when = PASS.when.load(Ordering::Relaxed);
     if now < when {
@@ -92,19 +99,20 @@ pub(super) fn look_at_waits(now: i64) -> Option<i64> {
     let from = PASS.at.load(Ordering::Relaxed);
     if from == 0 {
         let idle_time = sched().idle_time.load(Ordering::Relaxed);
-        let was_in_use = PASS.idle_time.swap(idle_time, Ordering::Relaxed) != idle_time;
-        let quiet = match PASS.quiet.load(Ordering::Relaxed) {
-            _ if was_in_use || sched().npidle.load(Ordering::SeqCst) != gomaxprocs() => 0,
-            ENOUGH => return None,
-            quiet => quiet + 1,
-        };
-        PASS.quiet.store(quiet, Ordering::Relaxed);
+        let has_run = PASS.idle_time.swap(idle_time, Ordering::Relaxed) != idle_time;
+        let is_idle = sched().npidle.load(Ordering::SeqCst) == gomaxprocs();
+        if is_idle && !has_run && PASS.all_seen.load(Ordering::Relaxed) {
+            return None;
+        }
+        PASS.all_seen.store(is_idle, Ordering::Relaxed);
     }
     let (pagemap, all): (LazyCell<Pagemap>, _) = (LazyCell::new(Pagemap::open), atomic_all_g());
     let (mut at, mut pause) = (from, IN_VAIN * SLICE);
     while at < all && (at == from || !at.is_multiple_of(LOOKS) || nanotime() - now < SLICE) {
-        if atomic_all_g_index(at).is_some_and(|gp| look(gp, now, &pagemap)) {
-            pause = IN_USE * SLICE;
+        match atomic_all_g_index(at).map_or(Look::Seen, |gp| look(gp, now, &pagemap)) {
+            Look::Seen => {}
+            Look::HandedBack => pause = IN_USE * SLICE,
+            Look::Again => PASS.all_seen.store(false, Ordering::Relaxed),
         }
         at += 1;
     }
@@ -118,24 +126,30 @@ pub(super) fn look_at_waits(now: i64) -> Option<i64> {
 }
 
 /// Notes that `gp` waits, if that isn't known. Hands its dead stack back, if it has waited for a
-/// second, and hasn't done so since it began; says whether there was any.
-fn look(gp: &G, now: i64, pagemap: &LazyCell<Pagemap>) -> bool {
-    if gp.waitsince.get() == 0 {
+/// second, and hasn't done so since it began.
+fn look(gp: &G, now: i64, pagemap: &LazyCell<Pagemap>) -> Look {
+    let since = gp.waitsince.get();
+    if since == 0 {
         note_wait(gp, now);
-        return false;
+    }
+    // Without the scan bit these are hints.
+    match readgstatus(gp) & !GSCAN {
+        GWAITING if since & 1 != 0 => return Look::Seen,
+        GWAITING if !is_old(since, now) => return Look::Again,
+        GWAITING => {}
+        // To wait, one that has no P now takes one.
+        _ => return Look::Seen,
     }
     let (kind, home) = (gp.ext.kind.get(), home_stack(gp));
-    // Without the scan bit these are hints. A copying stack shrinks instead, and one of the
-    // program's own is the program's.
-    if readgstatus(gp) != GWAITING
-        || !is_old(gp.waitsince.get(), now)
-        || kind == StackKind::Copying
-        || gp.stack.get().lo != home.lo
-    {
-        return false;
+    // A copying stack shrinks instead, and one of the program's own is the program's.
+    if kind == StackKind::Copying || gp.stack.get().lo != home.lo {
+        return Look::Seen;
     }
     let mut lo = home.lo;
-    while castogscanstatus(gp, GWAITING, GWAITING | GSCAN) {
+    loop {
+        if !castogscanstatus(gp, GWAITING, GWAITING | GSCAN) {
+            return Look::Again;
+        }
         let since = gp.waitsince.get();
         let mut goes_on = false;
         // Otherwise it has run meanwhile.
@@ -153,7 +167,7 @@ fn look(gp: &G, now: i64, pagemap: &LazyCell<Pagemap>) -> bool {
             break;
         }
     }
-    lo != home.lo
+    if lo == home.lo { Look::Seen } else { Look::HandedBack }
 }
 
 /// Whether a goroutine with this `waitsince` has waited for a second, and has its dead stack.

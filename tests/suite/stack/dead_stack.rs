@@ -5,10 +5,12 @@ use std::mem::{MaybeUninit, zeroed};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{OnceLock, mpsc};
-use std::thread;
 use std::time::Duration;
+use std::{ptr, thread};
 
 use gosched::chan::{Receiver, bounded};
+use gosched::proc;
+use gosched::runtime2::{GSCAN, GWAITING};
 use gosched::time::sleep;
 use gosched::{Builder, JoinHandle, go, run, scope, yield_now};
 
@@ -22,6 +24,7 @@ tests! {
     it_goes_back
     of_one_that_shares_thread_locals
     of_the_last_one_that_waits
+    while_another_reads_it
     frames_stay
     it_stays_while_a_goroutine_runs
     it_stays_while_a_goroutine_is_on_another
@@ -111,6 +114,36 @@ fn of_the_last_one_that_waits(test: Test) {
         looks.join().unwrap();
     });
     process.env("GODEBUG", "period=1,asyncpreemptoff=1,detach=0").end().with("exit status: 0");
+}
+
+/// For some passes, and nothing runs any more.
+fn while_another_reads_it(test: Test) {
+    let process = test.process(|| {
+        let (said, pages) = mpsc::channel();
+        let (tx, rx) = bounded::<()>(0);
+        let reads = thread::spawn(move || {
+            let (pages, gp): (Range<usize>, usize) = pages.recv().unwrap();
+            let gp = ptr::with_exposed_provenance_mut(gp);
+            // SAFETY: G's are never freed. It stays where it is, as it waits for what this drops.
+            unsafe {
+                while !proc::castogscanstatus(gp, GWAITING, GWAITING | GSCAN) {
+                    hint::spin_loop();
+                }
+                thread::sleep(Duration::from_millis(100));
+                proc::casfrom_gscanstatus(gp, GWAITING | GSCAN, GWAITING);
+            }
+            while resident(&pages) > 4 {
+                thread::sleep(Duration::from_millis(1));
+            }
+            drop(tx);
+        });
+        run(move || {
+            said.send((use_stack(1), proc::getg().expose_provenance())).unwrap();
+            _ = rx.recv();
+        });
+        reads.join().unwrap();
+    });
+    process.env("GODEBUG", "period=1").end().with("exit status: 0");
 }
 
 /// What is on the stack when a goroutine waits is there when it goes on, again and again.

@@ -99,7 +99,7 @@ pub(super) fn claim_waiting(gp: &G, mp: &'static M, next: &G) -> bool {
     let held = hold(mp);
     let next_tp = next.ext.tp.get();
     let locked = !gp.lockedm.is_null() || !next.lockedm.is_null();
-    if next_tp == 0 || SANITIZED || held.p().is_none() || locked || tracing() {
+    if next_tp == 0 || SANITIZED || locked || tracing() {
         return false;
     }
     claim_locals(mp, next_tp);

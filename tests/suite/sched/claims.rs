@@ -188,10 +188,15 @@ fn nothing_is_left(test: Test, install: fn(), park: fn()) {
         install();
         run(|| {
             let found = move || {
-                (0..20).any(|_| {
+                let found = pull(|out| {
+                    loop {
+                        out.yield_(OF_THE_THREAD.get());
+                    }
+                });
+                found.take(20).any(|found| {
                     park();
                     yield_now();
-                    OF_THE_THREAD.get()
+                    found || OF_THE_THREAD.get()
                 })
             };
             let goroutines: Vec<_> = (0..50).map(|_| go(found)).collect();
@@ -212,7 +217,7 @@ fn hooks_have_the_thread_s_own(test: Test) {
 
 fn so_has_a_tracer(test: Test) {
     fn tracer(event: Event<'_>) {
-        if matches!(event, Event::GoSched(_) | Event::GoEnd(_)) {
+        if matches!(event, Event::GoSched(_) | Event::GoPark(..) | Event::GoEnd(_)) {
             leave_something();
         }
     }

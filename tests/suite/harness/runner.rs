@@ -103,8 +103,7 @@ pub fn main(tests: &[Test]) -> ExitCode {
     }
     println!("\nrunning {} test{}", wanted.len(), if wanted.len() == 1 { "" } else { "s" });
     let began = Instant::now();
-    let threads =
-        arguments.threads.or_else(|| thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+    let threads = arguments.threads.unwrap_or_else(threads);
     limit::watch();
     let next = AtomicUsize::new(0);
     let ended = Mutex::new(Vec::new());
@@ -119,6 +118,12 @@ pub fn main(tests: &[Test]) -> ExitCode {
         }
     });
     report(ended.into_inner().expect("nothing fails with it"), tests.len() - wanted.len(), began.elapsed())
+}
+
+/// How many tests run at a time if the command line doesn't say: two for each processor, as a test
+/// waits for half of its time.
+fn threads() -> usize {
+    2 * thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn report(mut ended: Vec<Ended>, filtered: usize, took: Duration) -> ExitCode {

@@ -16,7 +16,7 @@ tests! {
     a_dump_has_the_stacks_of_all
     a_dump_from_a_thread
     a_dump_leaves_its_p
-    none_waits_for_its_turn_in_malloc
+    #[slow] none_waits_for_its_turn_in_malloc
     #[slow] dumps_beside_many_that_allocate
     sigquit
     a_fatal_error

@@ -20,8 +20,8 @@ tests! {
     level_of_the_environment
     ancestors
     makers_of_the_raw_layer
-    ten_thousand
-    while_others_run
+    #[slow] ten_thousand
+    #[slow] while_others_run
 }
 
 fn level(test: Test) {

@@ -15,7 +15,7 @@ use crate::harness::interrupts::this_thread;
 use crate::harness::{Test, tests};
 
 tests! {
-    a_handler_finds_whose_thread_it_is
+    #[slow] a_handler_finds_whose_thread_it_is
 }
 
 gosched::preemptible! {

@@ -30,7 +30,7 @@ tests! {
     a_recorder_may_end_as_a_trace_begins
     texts_take_a_limited_room
     a_full_disk_is_an_error_and_the_program_goes_on
-    a_writer_that_never_returns_stops_nobody
+    #[slow] a_writer_that_never_returns_stops_nobody
     regions_may_be_dropped_in_any_order
     what_threads_say_is_left_out
     a_file_that_was_named_and_cannot_be_made_is_told_of

@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use memmap2::MmapOptions;
+use memmap2::{MmapMut, MmapOptions};
 
 use crate::runtime::arch::page_size;
 use crate::runtime::base::fatal::throw;
@@ -44,19 +44,31 @@ pub(in crate::runtime) fn sigsave() -> libc::sigset_t {
 
 /// Allocates the signal stack of an M, with a guard below it. Go's `mpreinit`.
 pub(super) fn mpreinit(mp: &'static M) -> io::Result<()> {
-    let page = page_size();
-    let size = (SIGSTACK_USE + min_signal_frame()).next_multiple_of(page);
-    let mut stack = MmapOptions::new().len(page + size).map_anon()?;
-    let base = stack.as_mut_ptr();
-    std::mem::forget(stack);
-    // SAFETY: our own page, which nothing uses. If it fails, the stack has no guard, and works.
-    unsafe { libc::mprotect(base.cast(), page, libc::PROT_NONE) };
+    let (memory, stack) = new_sigstack()?;
+    std::mem::forget(memory);
     let gsignal = &mp.ext.gsignal;
-    gsignal.stack.set(Stack { lo: base.addr() + page, hi: base.addr() + page + size });
-    gsignal.stackguard0.store(base.addr() + page + STACK_GUARD, Ordering::Relaxed);
+    gsignal.stack.set(stack);
+    gsignal.stackguard0.store(stack.lo + STACK_GUARD, Ordering::Relaxed);
     gsignal.m.set(Some(mp));
     mp.gsignal.set(Some(gsignal));
     Ok(())
+}
+
+/// Maps a signal stack, with a guard below it.
+fn new_sigstack() -> io::Result<(MmapMut, Stack)> {
+    let page = page_size();
+    let size = (SIGSTACK_USE + min_signal_frame()).next_multiple_of(page);
+    let mut memory = MmapOptions::new().len(page + size).map_anon()?;
+    let base = memory.as_mut_ptr();
+    // SAFETY: our own page, which nothing uses. If it fails, the stack has no guard, and works.
+    unsafe { libc::mprotect(base.cast(), page, libc::PROT_NONE) };
+    let lo = base.expose_provenance() + page;
+    Ok((memory, Stack { lo, hi: lo + size }))
+}
+
+/// What `sigaltstack` takes.
+fn stack_t(Stack { lo, hi }: Stack) -> libc::stack_t {
+    libc::stack_t { ss_sp: ptr::with_exposed_provenance_mut(lo), ss_flags: 0, ss_size: hi - lo }
 }
 
 /// The bytes that the kernel pushes for a signal: the larger the CPU's vector registers, the more.
@@ -68,8 +80,7 @@ fn min_signal_frame() -> usize {
 /// Gives this thread its signal stack and its signal mask. Go's `minitSignals`.
 pub(in crate::runtime) fn minit_signals(mp: &M) {
     let Some(gsignal) = mp.gsignal.get() else { throw("minit: no gsignal") };
-    let Stack { lo, hi } = gsignal.stack.get();
-    let stack = libc::stack_t { ss_sp: ptr::with_exposed_provenance_mut(lo), ss_flags: 0, ss_size: hi - lo };
+    let stack = stack_t(gsignal.stack.get());
     let mut mask = mp.sigmask.get();
     // SAFETY: the stack's memory is this M's and stays mapped, and no other thread has it; the mask is
     // initialised, as every mask of an M is.
@@ -79,7 +90,7 @@ pub(in crate::runtime) fn minit_signals(mp: &M) {
             eprintln!(
                 "runtime: a signal stack of {} bytes is refused ({error}): the kernel asks for {} at least, \
                  with this CPU's vector registers",
-                hi - lo,
+                stack.ss_size,
                 min_signal_frame(),
             );
             throw("sigaltstack failed");
@@ -131,4 +142,41 @@ pub(in crate::runtime) fn unminit_signals() {
     let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
     // SAFETY: the thread is on g0's stack, and not in a handler on its signal stack.
     unsafe { libc::sigaltstack(&none, ptr::null_mut()) };
+}
+
+/// A signal stack for a thread that isn't ours, instead of its own, until this is dropped.
+///
+/// std gives each thread 8 KiB, which is meant for the report of an overflow. The frames of two
+/// signals fill that on a CPU with large vector registers. The program's handlers run there once
+/// they are [moved](crate::runtime::signal::handler::move_handlers), and may interrupt each other.
+pub(in crate::runtime) struct LargerSigstack {
+    former: libc::stack_t,
+    _memory: MmapMut,
+}
+
+impl LargerSigstack {
+    /// None if the thread has no signal stack, or a large one, or if there is no memory.
+    pub(in crate::runtime) fn new() -> Option<Self> {
+        let mut former = MaybeUninit::zeroed();
+        // SAFETY: changes nothing, and stores what the thread has in `former`, which is valid in
+        // any case.
+        let former: libc::stack_t = unsafe {
+            libc::sigaltstack(ptr::null(), former.as_mut_ptr());
+            former.assume_init()
+        };
+        if former.ss_flags != 0 || former.ss_size >= SIGSTACK_USE {
+            return None;
+        }
+        let (memory, stack) = new_sigstack().ok()?;
+        // SAFETY: the memory is this thread's until it gets its former stack back.
+        let set = unsafe { libc::sigaltstack(&stack_t(stack), ptr::null_mut()) } == 0;
+        set.then_some(LargerSigstack { former, _memory: memory })
+    }
+}
+
+impl Drop for LargerSigstack {
+    fn drop(&mut self) {
+        // SAFETY: the stack that this thread had. It isn't in a handler.
+        unsafe { libc::sigaltstack(&self.former, ptr::null_mut()) };
+    }
 }

@@ -14,6 +14,7 @@ use crate::runtime::lock::note::{notesleep, notewakeup};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::checkdead;
 use crate::runtime::m::lockosthread::unwire;
+use crate::runtime::m::sigstack::LargerSigstack;
 use crate::runtime::sched::ready::enqueue;
 use crate::runtime::trace::env::traced_as_said;
 
@@ -37,6 +38,7 @@ pub(crate) unsafe fn run_main(
 ) -> io::Result<()> {
     let _traced = traced_as_said();
     let waiting = Main { f, arg, done: Note { key: AtomicU32::new(0) } };
+    let _sigstack = LargerSigstack::new();
     let inherited = Inherited::new();
     let newg = newproc1(main, kind, maker)?;
     inherited.give(newg);

@@ -1,5 +1,6 @@
 //! What signals do that nobody is told of: handlers of the program's own and the runtime's, and the default.
 
+use std::hint::black_box;
 use std::io::{ErrorKind, Write, pipe};
 use std::os::unix::process::ExitStatusExt;
 use std::ptr;
@@ -22,6 +23,7 @@ tests! {
     a_handler_of_the_programs_own
     the_runtimes_own
     before_the_first_run
+    many_at_once
 }
 
 fn what_nobody_asked_for_ends_the_process(test: Test) {
@@ -191,4 +193,36 @@ fn before_the_first_run() {
         }
     });
     run(|| drop(notify(&[Signal::USR1])));
+}
+
+/// The thread that waits in `run` gets them on a signal stack. Each is interrupted by the next.
+fn many_at_once(test: Test) {
+    const MANY: libc::c_int = 10;
+    static CAME: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn handler(sig: libc::c_int) {
+        // As much as a handler may use.
+        let used = black_box([1_u8; 1024]);
+        CAME.fetch_add(used[0].into(), Ordering::Relaxed);
+        if sig < libc::SIGRTMIN() + MANY - 1 {
+            // SAFETY: passes no memory.
+            unsafe { libc::raise(sig + 1) };
+        }
+    }
+    let process = test.process(|| {
+        for sig in (0..MANY).map(|n| libc::SIGRTMIN() + n) {
+            // SAFETY: the handler adds to an atomic, and raises a signal that has a handler.
+            assert_ne!(unsafe { libc::signal(sig, handler as *const () as usize) }, libc::SIG_ERR);
+        }
+        // SAFETY: asks for this thread.
+        let waits = unsafe { libc::pthread_self() };
+        run(move || {
+            // SAFETY: the thread waits for this goroutine.
+            assert_eq!(unsafe { libc::pthread_kill(waits, libc::SIGRTMIN()) }, 0);
+            while CAME.load(Ordering::Relaxed) < MANY as usize {
+                yield_now();
+            }
+        });
+    });
+    process.end().with("exit status: 0");
 }

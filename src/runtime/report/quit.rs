@@ -1,8 +1,9 @@
 //! SIGQUIT: the stacks of all goroutines are printed, and the process ends with status 2.
 //!
-//! Go prints the report in the handler. Here it takes memory, and the interrupted thread may hold the
-//! allocator's lock: so the handler only asks for the report, and sysmon prints it while that thread goes on.
-//! If sysmon no longer runs, a second SIGQUIT ends the process as if nobody handled it.
+//! Go prints the report in the handler. Here it takes memory, and the interrupted thread may hold
+//! the allocator's lock: so the handler only asks for the report, and sysmon prints it while that
+//! thread goes on. A second SIGQUIT doesn't cut the report off: `timeout` sends two at once. If
+//! sysmon no longer runs, a third one ends the process as if nobody handled it.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -19,7 +20,9 @@ use crate::runtime::report::panic::{Shown, dopanic, startpanic};
 use crate::runtime::signal::handler::{action, getsig, setsig};
 use crate::runtime::signal::sigqueue::signal_ignored;
 
-/// Whether the signal has come. It publishes what is below.
+/// Whether the signal has come at all.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+/// Whether a report is asked for. It publishes what is below.
 static ASKED: AtomicBool = AtomicBool::new(false);
 /// The interrupted pc.
 static PC: AtomicUsize = AtomicUsize::new(0);
@@ -39,11 +42,9 @@ pub(in crate::runtime) fn install_quit_handler() {
         return;
     }
     if getsig(libc::SIGQUIT).is_ok_and(|now| matches!(now.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN)) {
-        // A second SIGQUIT finds the default action, which ends the process.
-        let once = action(SIGQUIT_TRAMP, libc::SA_RESETHAND);
-        // SAFETY: our handler may run anywhere: it stores to atomics and wakes a futex. An error is
-        // impossible, as SIGQUIT can be handled.
-        let _set = unsafe { setsig(libc::SIGQUIT, &once) };
+        // SAFETY: our handler may run anywhere: it stores to atomics, wakes a futex and sets an
+        // action. An error is impossible, as SIGQUIT can be handled.
+        let _set = unsafe { setsig(libc::SIGQUIT, &action(SIGQUIT_TRAMP)) };
     }
 }
 
@@ -51,6 +52,12 @@ pub(in crate::runtime) fn install_quit_handler() {
 extern "C" fn gosched_sigquit(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes a siginfo and a ucontext, which are this handler's until it returns.
     let (info, context) = unsafe { (&*info, &mut *context.cast()) };
+    // The second comes at any time of the first.
+    if BEGUN.swap(true, Ordering::Relaxed) {
+        // SAFETY: all zero is the default action. The next one finds it, and ends the process.
+        let _set = unsafe { setsig(libc::SIGQUIT, &std::mem::zeroed()) };
+        return;
+    }
     PC.store(Sigctxt(context).sigpc(), Ordering::Relaxed);
     SIGCODE.store(info.si_code, Ordering::Relaxed);
     if let Some(mp) = this_m() {

@@ -73,16 +73,16 @@ pub(super) fn is_handled(sig: c_int) -> bool {
 
 /// The action that calls our handler.
 pub(super) fn our_action() -> libc::sigaction {
-    action(SIGTRAMP, 0)
+    action(SIGTRAMP)
 }
 
-/// The action that calls `handler`, with `flags` besides those of all our actions.
-pub(in crate::runtime) fn action(handler: Handler, flags: c_int) -> libc::sigaction {
+/// The action that calls `handler`, one of ours.
+pub(in crate::runtime) fn action(handler: Handler) -> libc::sigaction {
     // SAFETY: all zero is a valid action; sigfillset writes to its mask.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART | flags;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
         libc::sigfillset(&mut action.sa_mask);
         action
     }

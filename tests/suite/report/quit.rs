@@ -1,12 +1,16 @@
 //! What a process says that ends by a throw or by SIGQUIT: all stacks, or as many as it is asked for.
 
 use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStderr};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::thread;
 
 use gosched::chan::bounded;
-use gosched::{go, proc, run, yield_now};
+use gosched::{Builder, go, proc, run, yield_now};
 
 use super::traceback::{GO_ON, RAW, SPINNING, outer, spins};
 use crate::harness::goroutines::{until_it_waits, waits};
@@ -18,6 +22,8 @@ tests! {
     quit
     quit_of_a_running_program
     quit_of_the_programs_own
+    a_second_cuts_nothing_off
+    a_third_ends_the_process
     crash
 }
 
@@ -125,6 +131,63 @@ fn quit_of_the_programs_own(test: Test) {
         });
     });
     process.end().with("exit status: 0");
+}
+
+/// How many goroutines a report lists that is longer than what a pipe holds.
+const MANY: usize = 2000;
+
+/// A process whose report of SIGQUIT waits for its reader, and that has got a second SIGQUIT; and
+/// what it writes to, behind the report's first line.
+fn quits_twice(test: Test) -> (Child, BufReader<ChildStderr>) {
+    let process = test.process(|| {
+        run(|| {
+            let (_tx, rx) = bounded::<()>(0);
+            for _ in 0..MANY {
+                let rx = rx.clone();
+                Builder::new().name("waits").go(move || outer(&rx)).unwrap();
+            }
+            ask_to_quit();
+            outer(&rx);
+        });
+    });
+    let mut child = process.start();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while line != "SIGQUIT: quit\n" {
+        line.clear();
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "no report");
+    }
+    send_quit(&child);
+    while is_handled(&child) {
+        thread::yield_now();
+    }
+    (child, stderr)
+}
+
+fn send_quit(child: &Child) {
+    // SAFETY: sends a signal to a process that hasn't been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGQUIT) }, 0);
+}
+
+/// Whether a process handles SIGQUIT, and doesn't end by it.
+fn is_handled(child: &Child) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let handled = status.lines().find_map(|line| line.strip_prefix("SigCgt:\t")).unwrap();
+    u64::from_str_radix(handled, 16).unwrap() & 1 << (libc::SIGQUIT - 1) != 0
+}
+
+fn a_second_cuts_nothing_off(test: Test) {
+    let (mut child, mut stderr) = quits_twice(test);
+    let mut report = String::new();
+    stderr.read_to_string(&mut report).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(2), "{report}");
+    assert_eq!(report.matches(" \"waits\" [").count(), MANY, "{report}");
+}
+
+fn a_third_ends_the_process(test: Test) {
+    let (mut child, _unread) = quits_twice(test);
+    send_quit(&child);
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGQUIT));
 }
 
 fn crash(test: Test) {

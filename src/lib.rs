@@ -84,12 +84,14 @@
 //! [`set_default_shared_locals`], or [`Builder::shared_locals`] for some. Those that the raw layer and C programs make are
 //! of that kind.
 //!
-//! What the kernel keeps for a thread stays with the thread: its id (`gettid`), processors, priority, signal mask
-//! and signal stack. Who changes these, or asks for them twice, [locks](lock_os_thread) the goroutine to its
-//! thread. Not for goroutines are `pthread_exit` and `pthread_cancel`, which crash; mutexes with priority
-//! inheritance, which wait for ever; `pthread_getattr_np` and `pthread_join`; and libraries that are loaded while they
-//! live and whose thread-locals are compiled for the initial-exec model. (`docs/thread-locals.md` tells how all this
-//! works, and has a table of what stays with the thread.)
+//! What the kernel keeps for a thread stays with the thread: its id (`gettid`), processors,
+//! priority, signal mask and signal stack. Who changes these, or asks for them twice,
+//! [locks](lock_os_thread) the goroutine to its thread. Not for goroutines are `pthread_exit` and
+//! `pthread_cancel`, which crash; mutexes with priority inheritance, which wait for ever;
+//! `pthread_getattr_np` and `pthread_join`. Load a library before the first `run` if its
+//! thread-locals are compiled for the initial-exec model or with TLS descriptors.
+//! (`docs/thread-locals.md` tells how all this works, and has a table of what stays with the
+//! thread.)
 //!
 //! As on a thread, a signal handler without `SA_ONSTACK` runs on the goroutine's stack, and code that isn't Rust, with a
 //! frame larger than the guard page, may jump over that.

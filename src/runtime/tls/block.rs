@@ -161,11 +161,11 @@ impl Glibc {
     unsafe fn reset(&self, tp: usize, gp: *mut G) {
         for module in self.modules.iter().filter(|module| !module.is_libc) {
             let at: *mut u8 = ptr::with_exposed_provenance_mut(tp.wrapping_add_signed(module.offset));
-            // SAFETY: the module's part of the block, and its image, which stays as long as the module, and that
-            // is for good: it has TLS in blocks.
+            let begun = module.image.len();
+            // SAFETY: the module's part of the block; its image isn't there.
             unsafe {
-                ptr::copy_nonoverlapping(module.image, at, module.image_size);
-                ptr::write_bytes(at.add(module.image_size), 0, module.size - module.image_size);
+                ptr::copy_nonoverlapping(module.image.as_ptr(), at, begun);
+                ptr::write_bytes(at.add(begun), 0, module.size - begun);
             }
         }
         // SAFETY: as the caller says.
@@ -191,6 +191,20 @@ impl Glibc {
     pub(super) unsafe fn generation_of(&self, tp: usize) -> usize {
         // SAFETY: the vector begins with it.
         unsafe { (*dtv(tp).read())[0] }
+    }
+
+    /// Where the block has the TLS of the module with this number, as its vector says: another
+    /// place, or none, if that isn't in the block.
+    ///
+    /// # Safety
+    /// As [`reset`](Self::reset).
+    pub(super) unsafe fn tls_of_module(&self, tp: usize, number: usize) -> usize {
+        // SAFETY: the vector has its length before its first word, and a pair for each module,
+        // whose first word is the place.
+        unsafe {
+            let vector = dtv(tp).read();
+            if number <= vector.sub(1).cast::<usize>().read() { (*vector.add(number))[0] } else { 0 }
+        }
     }
 
     /// Whether the block has TLS of libraries that were loaded later, in memory of its own.

@@ -13,9 +13,9 @@ use crate::runtime::arch::{init_thread_pointer, set_malloc_words, thread_pointer
 use crate::runtime::tls::Failure;
 use crate::runtime::tls::glibc::{Glibc, Module};
 
-/// Fails, with the reason, if a block isn't what it should be; or for want of memory. Returns what its vector of modules
-/// began with.
-pub(super) fn check(glibc: &Glibc) -> Result<usize, Failure> {
+/// Notes what a block has. Fails, with the reason, if it isn't what it should be; or for want of
+/// memory.
+pub(super) fn check(glibc: &mut Glibc) -> Result<(), Failure> {
     init_thread_pointer();
     let memory = MmapOptions::new().len(glibc.size()).map_anon().map_err(Failure::Error)?;
     let hi = memory.as_ptr().expose_provenance() + memory.len();
@@ -24,7 +24,7 @@ pub(super) fn check(glibc: &Glibc) -> Result<usize, Failure> {
     // handler finds a thread of which the runtime knows nothing.
     unsafe {
         let tp = glibc.make(hi, ptr::null_mut()).map_err(Failure::Error)?;
-        let generation = glibc.generation_of(tp);
+        glibc.note_modules(tp);
         glibc.rename(tp, 0);
         let (mut all, mut before) = (all_signals, all_signals);
         libc::sigfillset(all.as_mut_ptr());
@@ -53,7 +53,7 @@ pub(super) fn check(glibc: &Glibc) -> Result<usize, Failure> {
         expected
             .iter()
             .find(|(well, _)| !well)
-            .map_or(Ok(generation), |(_, why)| Err(Failure::Unsupported((*why).to_owned())))
+            .map_or(Ok(()), |(_, why)| Err(Failure::Unsupported((*why).to_owned())))
     }
 }
 
@@ -166,15 +166,15 @@ unsafe fn lock_twice() -> c_int {
 const WORDS: usize = 512;
 
 /// Which words of the C library's TLS its malloc changes when a thread uses it for the first time.
-struct FirstUse {
-    module: Module,
+struct FirstUse<'a> {
+    module: &'a Module,
     changed: [bool; WORDS],
 }
 
 /// Uses malloc for the first time, as the block's thread. What it keeps for that is lost: some hundred bytes, once.
 unsafe extern "C" fn use_malloc(first_use: *mut c_void) {
     // SAFETY: malloc_words passes this.
-    let first_use = unsafe { &mut *first_use.cast::<FirstUse>() };
+    let first_use = unsafe { &mut *first_use.cast::<FirstUse<'_>>() };
     let at = thread_pointer().wrapping_add_signed(first_use.module.offset);
     let n = (first_use.module.size / size_of::<usize>()).min(WORDS);
     // SAFETY: words of this thread's TLS.
@@ -191,7 +191,7 @@ unsafe extern "C" fn use_malloc(first_use: *mut c_void) {
 /// # Safety
 /// `tp` is that of a new block that no thread has; no signal handler runs.
 unsafe fn malloc_words(glibc: &Glibc, tp: usize) -> Result<(), String> {
-    let Some(&module) = glibc.modules.iter().find(|module| module.is_libc) else {
+    let Some(module) = glibc.modules.iter().find(|module| module.is_libc) else {
         return Err("the C library has no TLS, or another name".to_owned());
     };
     set_malloc_words(&[]);

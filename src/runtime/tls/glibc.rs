@@ -111,13 +111,13 @@ pub(super) struct KeyData {
 }
 
 /// A program or library with TLS.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Module {
     /// From the thread pointer to its TLS.
     pub(super) offset: isize,
-    /// What its TLS begins with in a new thread; zeros follow.
-    pub(super) image: *const u8,
-    pub(super) image_size: usize,
+    /// What its TLS begins with in a new thread; zeros follow. A copy, as the module may be
+    /// unloaded.
+    pub(super) image: Box<[u8]>,
     pub(super) size: usize,
     /// It is the C library itself.
     pub(super) is_libc: bool,
@@ -154,7 +154,7 @@ impl Glibc {
                     c"__call_tls_dtors",
                 )?),
                 keys: symbol(c"__pthread_keys")?.cast(),
-                modules: modules(static_size).0,
+                modules: Vec::new(),
                 generation: None,
                 resolver: None,
                 dl_error: symbol(c"__libc_dlerror_result").ok().map(from_thread_pointer),
@@ -163,10 +163,58 @@ impl Glibc {
         }
     }
 
-    /// Notes the generation that a new vector has begun with.
-    pub(super) fn note_generation(&mut self, generation: usize) {
-        let (_, all) = modules(self.static_size);
-        self.generation = all.then_some(generation);
+    /// Notes which modules have TLS in a new block, and its generation.
+    ///
+    /// A new block's vector has the place of each. `dl_iterate_phdr` hasn't: for a library that was
+    /// loaded by `dlopen`, it says null until the thread calls `__tls_get_addr` for it. Code that
+    /// finds its TLS at a distance from the thread pointer never does.
+    ///
+    /// # Safety
+    /// `tp` is that of a new block that no thread has.
+    pub(super) unsafe fn note_modules(&mut self, tp: usize) {
+        /// The numbers of modules, and their images.
+        type Found = Vec<(usize, Module)>;
+
+        unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+            // SAFETY: the C library passes a description of a module, and what dl_iterate_phdr was
+            // given below.
+            let (info, found) = unsafe { (&*info, &mut *found.cast::<Found>()) };
+            // SAFETY: the headers of the module, of which there are so many.
+            let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+            for header in headers.iter().filter(|header| header.p_type == libc::PT_TLS) {
+                let image = ptr::with_exposed_provenance(info.dlpi_addr as usize + header.p_vaddr as usize);
+                // SAFETY: the name is a C string; the image is as long as the header says.
+                let (name, image) = unsafe {
+                    (
+                        CStr::from_ptr(info.dlpi_name),
+                        std::slice::from_raw_parts(image, header.p_filesz as usize),
+                    )
+                };
+                let (image, size) = (image.into(), header.p_memsz as usize);
+                let is_libc = name.to_string_lossy().contains("/libc.so");
+                found.push((info.dlpi_tls_modid, Module { offset: 0, image, size, is_libc }));
+            }
+            0
+        }
+        let mut found = Found::new();
+        // SAFETY: `each` has the type of such a function, and gets the vector.
+        unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut found).cast()) };
+        // SAFETY: as the caller says.
+        let at = |number| unsafe { self.tls_of_module(tp, number) };
+        let all = found.len();
+        self.modules = found
+            .into_iter()
+            .map(|(number, module)| Module { offset: at(number).wrapping_sub(tp) as isize, ..module })
+            .filter(|module| {
+                if TLS_BELOW {
+                    -(self.static_size as isize) <= module.offset && module.offset < 0
+                } else {
+                    (0..self.static_size as isize).contains(&module.offset)
+                }
+            })
+            .collect();
+        // SAFETY: as the caller says.
+        self.generation = (self.modules.len() == all).then_some(unsafe { self.generation_of(tp) });
     }
 
     /// Fails if sizes or offsets aren't what they can be.
@@ -206,41 +254,4 @@ fn from_thread_pointer(variable: *mut c_void) -> isize {
 fn field(name: &CStr) -> Result<usize, String> {
     // SAFETY: such a description has three numbers of 32 bits.
     Ok(unsafe { (*symbol(name)?.cast::<[u32; 3]>())[2] } as usize)
-}
-
-/// The modules whose TLS is in the block of each thread, and whether those are all that have TLS.
-fn modules(static_size: usize) -> (Vec<Module>, bool) {
-    unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
-        // SAFETY: the C library passes a description of a module, and what dl_iterate_phdr was given below.
-        let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Module>>()) };
-        // SAFETY: the headers of the module, of which there are so many.
-        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-        for header in headers.iter().filter(|header| header.p_type == libc::PT_TLS) {
-            // SAFETY: the name is a C string.
-            let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_string_lossy();
-            found.push(Module {
-                // Null, which is far from the block, if this thread hasn't used it yet.
-                offset: info.dlpi_tls_data.addr().wrapping_sub(thread_pointer()) as isize,
-                image: ptr::with_exposed_provenance(info.dlpi_addr as usize + header.p_vaddr as usize),
-                image_size: header.p_filesz as usize,
-                size: header.p_memsz as usize,
-                is_libc: name.contains("/libc.so"),
-            });
-        }
-        0
-    }
-    let mut found = Vec::<Module>::new();
-    // SAFETY: `each` has the type of such a function, and gets the vector.
-    unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut found).cast()) };
-    let in_block = |offset: isize| {
-        if TLS_BELOW {
-            -(static_size as isize) <= offset && offset < 0
-        } else {
-            (0..static_size as isize).contains(&offset)
-        }
-    };
-    let all = found.len();
-    found.retain(|module| in_block(module.offset));
-    let all = found.len() == all;
-    (found, all)
 }

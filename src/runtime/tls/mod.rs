@@ -89,8 +89,7 @@ fn find() -> Result<Glibc, Failure> {
         ));
     }
     let mut glibc = Glibc::find().map_err(Failure::Unsupported)?;
-    let generation = check::check(&glibc)?;
-    glibc.note_generation(generation);
+    check::check(&mut glibc)?;
     Ok(glibc)
 }
 

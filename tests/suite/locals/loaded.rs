@@ -3,18 +3,21 @@
 use std::ffi::{CStr, c_int, c_void};
 
 use gosched::chan::bounded;
+use gosched::run;
 
 use super::{each, moves, own, with_procs_and};
 use crate::harness::{Test, library, tests};
 
 tests! {
     one_that_is_loaded_before
+    one_that_is_loaded_before_the_first_run
     one_that_is_loaded_meanwhile
     one_that_is_loaded_by_many
     exceptions_of_cpp
 }
 
 const C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/locals/loaded.c");
+const STATIC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/locals/loaded_static.c");
 const CPP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/locals/thrown.cc");
 
 /// Runs `main` as [`with_procs_and`] does, with a library to load.
@@ -48,6 +51,19 @@ fn one_that_is_loaded_before(test: Test) {
         for _ in 0..3 {
             each(50, |_| count());
         }
+    });
+}
+
+/// Its code never asks the C library where its thread-local is. It may be unloaded.
+fn one_that_is_loaded_before_the_first_run(test: Test) {
+    library::with_library(test, STATIC, |named| {
+        let process = test.process(|| {
+            let loaded = library::load();
+            run(|| (0..3).for_each(|_| drop(each(50, |_| count()))));
+            loaded.unload();
+            run(|| drop(each(50, |_| moves())));
+        });
+        named(process).end().with("exit status: 0");
     });
 }
 

@@ -11,6 +11,15 @@ pub static ASKED: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs `main` meanwhile.
 pub fn run_asked<T: Send>(main: impl FnOnce() -> T + Send) -> T {
+    /// Ends the requests, also when `main` panics.
+    struct Over<'a>(&'a AtomicBool);
+
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
     let over = AtomicBool::new(false);
     thread::scope(|s| {
         s.spawn(|| {
@@ -20,8 +29,7 @@ pub fn run_asked<T: Send>(main: impl FnOnce() -> T + Send) -> T {
                 thread::sleep(Duration::from_micros(100));
             }
         });
-        let result = run(main);
-        over.store(true, Ordering::Relaxed);
-        result
+        let _over = Over(&over);
+        run(main)
     })
 }

@@ -72,10 +72,15 @@ fn in_blocking_mode(stream: net::TcpStream) -> net::TcpStream {
 /// Listens at an address of this process's own: another one doesn't come to have the port when this
 /// is closed.
 pub fn listen() -> (TcpListener, SocketAddr) {
-    let [_, high, middle, low] = std::process::id().to_be_bytes();
-    let listener = TcpListener::bind((Ipv4Addr::new(127, 64 | high, middle, low), 0)).unwrap();
+    let listener = TcpListener::bind((own_ip(), 0)).unwrap();
     let addr = listener.local_addr().unwrap();
     (listener, addr)
+}
+
+/// The address of this machine's that [`listen`] takes.
+pub fn own_ip() -> Ipv4Addr {
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, 64 | high, middle, low)
 }
 
 pub fn tcp_pair() -> (TcpStream, TcpStream) {

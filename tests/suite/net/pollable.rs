@@ -397,6 +397,7 @@ fn a_read_of_nothing_waits_for_nothing(test: Test) {
         let (here, mut there): (TcpStream, TcpStream) = tcp_pair();
         here.set_read_timeout(Some(MS)).unwrap();
         assert_eq!(here.peek(&mut []).unwrap(), 0);
+        here.set_read_timeout(None).unwrap();
         there.write_all(b"!").unwrap();
         here.readable().unwrap();
         assert_eq!(here.peek(&mut []).unwrap(), 0);

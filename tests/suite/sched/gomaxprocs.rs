@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use gosched::explore::Explorer;
 use gosched::{go, gomaxprocs, num_goroutine, run, set_default_gomaxprocs, set_gomaxprocs, time, yield_now};
 
-use crate::harness::goroutines::others_ended;
+use crate::harness::goroutines::{others_ended, sleep_with_thread};
 use crate::harness::{Test, tests};
 
 tests! {
@@ -227,7 +227,7 @@ fn explorations_keep_their_one(test: Test) {
         Explorer::new().iterations(20).run(move || {
             assert_eq!(gomaxprocs(), 1);
             let worker = go(yield_now);
-            thread::sleep(LONG / 20);
+            sleep_with_thread(LONG / 20);
             worker.join().unwrap();
         });
         assert!(begun.elapsed() >= LONG);

@@ -183,27 +183,40 @@ preemptible! {
 const FOREVER: usize = usize::MAX;
 
 /// Not who has waited in the queue for all: that would cost it the other's time and one more.
+/// How many time slices the P of the running goroutine has given.
+fn slices() -> u32 {
+    // SAFETY: a goroutine's M, and its P, which are never freed.
+    let pp = unsafe { (*proc::getg()).m.get().unwrap().p.peek().unwrap() };
+    pp.schedtick.load(Ordering::Relaxed)
+}
+
 fn who_was_to_be_next_is_next(test: Test) {
     const TRIES: usize = 100;
+
+    /// Whether the next one was the first; none if this goroutine was stopped too early.
+    fn next_was_first() -> Option<bool> {
+        let (queued, next) = (AtomicBool::new(false), AtomicBool::new(false));
+        let mut too_early = false;
+        scope(|s| {
+            s.go(|| {
+                yield_now();
+                queued.store(true, Ordering::Relaxed);
+            });
+            yield_now();
+            let before = slices();
+            s.go(|| next.store(!queued.load(Ordering::Relaxed), Ordering::Relaxed));
+            too_early = slices() != before;
+            while !queued.load(Ordering::Relaxed) && !next.load(Ordering::Relaxed) {
+                morestack_check!(100, nothing);
+            }
+        });
+        (!too_early).then(|| next.load(Ordering::Relaxed))
+    }
+
     let process = test.process(|| {
         run_asked(|| {
-            let next_was_first = || {
-                let (queued, next) = (AtomicBool::new(false), AtomicBool::new(false));
-                scope(|s| {
-                    s.go(|| {
-                        yield_now();
-                        queued.store(true, Ordering::Relaxed);
-                    });
-                    yield_now();
-                    s.go(|| next.store(!queued.load(Ordering::Relaxed), Ordering::Relaxed));
-                    while !queued.load(Ordering::Relaxed) && !next.load(Ordering::Relaxed) {
-                        morestack_check!(100, nothing);
-                    }
-                });
-                next.load(Ordering::Relaxed)
-            };
-            // Every 61st time it is the other's turn, and a request may come at any time.
-            let first = (0..TRIES).filter(|_| next_was_first()).count();
+            // Every 61st time it is the other's turn.
+            let first = (0..).filter_map(|_| next_was_first()).take(TRIES).filter(|first| *first).count();
             assert!(first > TRIES / 2, "{first} times of {TRIES}");
         });
     });

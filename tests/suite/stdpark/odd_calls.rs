@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, process, ptr};
 
 use crate::harness::sandbox::{NO_FILTER, refuse};
-use crate::harness::sockets::to_be_reset;
+use crate::harness::sockets::{own_ip, to_be_reset};
 use crate::harness::{Test, tests};
 use crate::stdpark::descriptors::*;
 
@@ -149,14 +149,14 @@ fn a_connect_that_is_refused_twice() {
         same_where_nobody_parks([Err(libc::ECONNREFUSED); 2], |on| {
             on.begin(|| {
                 // Nobody listens there any more.
-                let addr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+                let port = TcpListener::bind((own_ip(), 0)).unwrap().local_addr().unwrap().port();
                 // SAFETY: a new socket, and an address, which is all zeros but for this.
                 unsafe {
                     let socket = OwnedFd::from_raw_fd(libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0));
                     let mut to: libc::sockaddr_in = std::mem::zeroed();
                     to.sin_family = libc::AF_INET as u16;
-                    to.sin_port = addr.port().to_be();
-                    to.sin_addr.s_addr = u32::from_ne_bytes([127, 0, 0, 1]);
+                    to.sin_port = port.to_be();
+                    to.sin_addr.s_addr = u32::from_ne_bytes(own_ip().octets());
                     [(); 2].map(|()| {
                         let to: *const libc::sockaddr_in = &to;
                         result(libc::connect(socket.as_raw_fd(), to.cast(), size_of_val(&*to) as u32) as isize)
@@ -225,8 +225,8 @@ fn room_that_the_receiver_has_not() {
             move || sender.send_to(b"y", &path).unwrap()
         });
         std::thread::sleep(20 * PAUSE);
-        let most = 10 + begun.elapsed().div_duration_f64(PAUSE) as u64;
         let waits = parks() - before;
+        let most = 10 + begun.elapsed().div_duration_f64(PAUSE) as u64;
         assert!(waits <= most, "{waits} waits");
         while receiver.recv(&mut [0; 8]).unwrap() != 1 {}
         receiver.set_nonblocking(true).unwrap();

@@ -14,6 +14,7 @@ use gosched::{JoinHandle, go};
 
 use crate::harness::goroutines::{go_until_it_waits, wait_until};
 use crate::harness::polled::{MS, kind, read_one};
+use crate::harness::sockets::own_ip;
 use crate::harness::{Test, tests};
 use crate::stdpark::descriptors::*;
 
@@ -300,7 +301,7 @@ fn a_connection_is_refused() {
     live(|| {
         for on in [On::Thread, On::Goroutine] {
             let refused = on.start(|| {
-                let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+                let listener = TcpListener::bind((own_ip(), 0)).unwrap();
                 let addr = listener.local_addr().unwrap();
                 drop(listener);
                 kind(TcpStream::connect(addr))

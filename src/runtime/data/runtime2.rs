@@ -791,7 +791,7 @@ pub struct P {
     pub gcw: GcWork,
     /// The P's write barrier buffer; the embedder's collector's.
     pub wb_buf: WbBuf,
-    /// Run [`Schedt::safe_point_fn`] at the next safe point.
+    /// 1: run [`Schedt::safe_point_fn`] at the next safe point. 2: this is a child of `fork`.
     pub run_safe_point_fn: AtomicU32,
     /// Odd while statistics are being written; the embedder's.
     pub stats_seq: AtomicU32,

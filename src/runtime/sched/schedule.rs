@@ -17,7 +17,7 @@ use crate::runtime::mem::sizes::running_guard;
 use crate::runtime::p::globrunq::{globrunqget, globrunqput};
 use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::p::runq::runqget;
-use crate::runtime::p::stop::{asked_to_stop, run_safe_point_fn};
+use crate::runtime::p::stop::{asked_to_stop, end_if_forked, run_safe_point_fn};
 use crate::runtime::p::timers::run::nobarrier_wake_time;
 use crate::runtime::sched::detach::leave;
 use crate::runtime::sched::disable::{hold_back, user_disabled};
@@ -233,6 +233,7 @@ fn stop_as_asked(mp: &'static M, pp: &'static P) {
     if sched().gcwaiting.load(Ordering::SeqCst) {
         gcstopm(mp);
     } else {
+        end_if_forked(pp);
         run_safe_point_fn(pp);
     }
 }

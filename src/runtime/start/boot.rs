@@ -23,6 +23,7 @@ use crate::runtime::mem::stackinit;
 use crate::runtime::monitor::sysmon::sysmon;
 use crate::runtime::p::idle::pidleget;
 use crate::runtime::p::procs::ALLP_LOCK;
+use crate::runtime::p::stop::mark_children_of_fork;
 use crate::runtime::report::goroutine_panic::{install_panic_hook, install_sanitizer_hook};
 use crate::runtime::report::panic::report;
 use crate::runtime::report::quit::install_quit_handler;
@@ -179,6 +180,7 @@ fn schedinit() -> io::Result<()> {
     make_ps(procs)?;
     // From here on nothing fails, and this isn't done again.
     INIT_SIGMASK.get_or_init(sigsave);
+    mark_children_of_fork();
     world_stopped();
     lock(&sched().lock);
     if procresize(procs).is_some() {

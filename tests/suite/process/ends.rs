@@ -10,7 +10,7 @@ use std::thread;
 use gosched::context::{Context, ContextError};
 use gosched::process::Command;
 use gosched::time::sleep;
-use gosched::{blocking, go, run, scope};
+use gosched::{blocking, go, run, scope, yield_now};
 
 use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::polled::limit_descriptors;
@@ -28,6 +28,7 @@ tests! {
     without_a_pidfd
     with_no_descriptor_left
     where_there_is_no_goroutine
+    a_child_of_fork_runs_no_other_goroutine
 }
 
 fn waits_take_no_threads() {
@@ -215,4 +216,33 @@ fn where_there_is_no_goroutine() {
         assert!(early.unwrap().wait().unwrap().success());
     });
     assert!(sh("sleep 0.01").status().unwrap().success());
+}
+
+/// What a child of `fork` may not do, as its only goroutine.
+fn a_child_of_fork_runs_no_other_goroutine(test: Test) {
+    const WAYS: [fn(); 3] = [yield_now, || sleep(SHORT), || _ = gosched::chan::never::<()>().recv()];
+
+    let process = test.process(|| {
+        for way in WAYS {
+            run(move || {
+                let in_parent = std::process::id();
+                let other = go(move || assert_eq!(std::process::id(), in_parent));
+                // SAFETY: the child is told that it can't go on, and ends.
+                let child = unsafe { libc::fork() };
+                if child == 0 {
+                    way();
+                    // SAFETY: it ends.
+                    unsafe { libc::_exit(0) };
+                }
+                let mut status = 0;
+                // SAFETY: a child, and a place for its status.
+                assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+                assert_eq!(libc::WEXITSTATUS(status), 2);
+                other.join().unwrap();
+            });
+        }
+    });
+    let ended = process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end();
+    ended.with("exit status: 0");
+    assert_eq!(ended.stderr.matches("in a child of fork").count(), WAYS.len(), "{}", ended.stderr);
 }

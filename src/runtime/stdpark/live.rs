@@ -20,8 +20,7 @@ struct Pages {
 }
 
 /// 1 in the process that has turned it on, and 0 in its children: the kernel clears the page there,
-/// however they are made, and no handler of `fork` has to run. (A child of `vfork` has the same
-/// memory; so `vfork` is `fork`.)
+/// however they are made. (A child of `vfork` has the same memory; so `vfork` is `fork`.)
 static PAGES: Pages = Pages { live: AtomicU8::new(0), rest: [0; (64 << 10) - 1] };
 
 /// Whether the program has asked for it before the runtime has started.
@@ -92,7 +91,10 @@ pub fn park_std_waits() -> io::Result<()> {
     if unsafe { libc::madvise(pages, size_of::<Pages>(), libc::MADV_WIPEONFORK) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    WANTED.store(true, Ordering::Relaxed);
+    if !WANTED.swap(true, Ordering::Relaxed) {
+        // SAFETY: the handler stores to an atomic.
+        unsafe { libc::pthread_atfork(None, None, Some(leave_child_of_fork)) };
+    }
     // Pairs with go_live_if_wanted: a start of the runtime at this moment sees this, or is seen
     // here.
     fence(Ordering::SeqCst);
@@ -100,6 +102,11 @@ pub fn park_std_waits() -> io::Result<()> {
         go_live_if_wanted();
     }
     Ok(())
+}
+
+/// Clears what the kernel clears. An emulator may take that advice and not follow it.
+unsafe extern "C" fn leave_child_of_fork() {
+    PAGES.live.store(0, Ordering::Relaxed);
 }
 
 /// Goes live, if the program or the environment has asked for it. Once the runtime has started.

@@ -24,12 +24,14 @@
 //! | `pmask.rs` | `pMask.read`, `pMask.set`, `pMask.clear`: one bit per P |
 //! | `steal_order.rs` | `randomOrder`, `randomEnum`: the order in which a thief visits the P's |
 //! | `stop.rs` | `preemptall`, `runSafePointFn`; a P that was asked to stop, and counting those that have |
+//! | `forked.rs` | `end_if_forked`: the P of a forked child runs no other goroutine |
 //! | `sysmon_sleep.rs` | sysmon's sleep, and waking it |
 //! | `gcount.rs` | `gcount` |
 //! | `purge.rs` | emptying the lists of a P that isn't in use |
 //! | `timers/` | a P's timers: the bottom half of Go's `time.go` |
 
 pub(super) mod acquire;
+pub(super) mod forked;
 pub(super) mod gcount;
 pub(super) mod globrunq;
 pub(super) mod idle;

@@ -4,8 +4,6 @@
 use std::sync::atomic::Ordering;
 
 use crate::runtime::base::debug::detach_on;
-use crate::runtime::base::print::eprintln;
-use crate::runtime::base::this::this_m;
 use crate::runtime::data::runtime2::{P, PGCSTOP, PRUNNING, PSYSCALL, sched};
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::lock::note::notewakeup;
@@ -103,35 +101,6 @@ pub(in crate::runtime) fn run_safe_point_fn(pp: &P) {
     lock(&sched().lock);
     ran();
     unlock(&sched().lock);
-}
-
-/// [`P::run_safe_point_fn`] in a child of `fork`.
-const FORKED: u32 = 2;
-
-/// Marks this thread's P in each child of `fork`: see [`end_if_forked`].
-pub(in crate::runtime) fn mark_children_of_fork() {
-    unsafe extern "C" fn in_child() {
-        // Nobody takes it: sysmon isn't there.
-        if let Some(pp) = this_m().and_then(|mp| mp.p.peek()) {
-            pp.run_safe_point_fn.store(FORKED, Ordering::Relaxed);
-        }
-    }
-    // SAFETY: the handler reads thread-locals and stores to an atomic. Without memory for it children
-    // aren't marked.
-    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-}
-
-/// Ends a child of `fork` whose goroutine parks, yields or ends. The child has one thread, and the
-/// queues of the parent: it would run goroutines that the parent runs.
-pub(in crate::runtime) fn end_if_forked(pp: &P) {
-    if pp.run_safe_point_fn.load(Ordering::Relaxed) == FORKED {
-        eprintln!(
-            "fatal error: a goroutine waits, yields or ends in a child of fork, where no other can run: \
-             the child may call exec or _exit"
-        );
-        // SAFETY: it ends this process, without the parent's handlers of exit.
-        unsafe { libc::_exit(2) };
-    }
 }
 
 /// Runs the function for `pp`, which no M has, unless another thread has run it. `sched.lock` is held.

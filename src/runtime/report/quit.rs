@@ -52,7 +52,7 @@ pub(in crate::runtime) fn install_quit_handler() {
 extern "C" fn gosched_sigquit(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes a siginfo and a ucontext, which are this handler's until it returns.
     let (info, context) = unsafe { (&*info, &mut *context.cast()) };
-    // The second comes at any time of the first.
+    // The first may not have returned yet: only that one writes below.
     if BEGUN.swap(true, Ordering::Relaxed) {
         // SAFETY: all zero is the default action. The next one finds it, and ends the process.
         let _set = unsafe { setsig(libc::SIGQUIT, &std::mem::zeroed()) };

@@ -14,10 +14,11 @@ use crate::runtime::lock::{lock, lock_on, unlock, unlock_on};
 use crate::runtime::m::startm::stopm;
 use crate::runtime::m::turn::{need_before_queues, turn_before_queue, turn_needed};
 use crate::runtime::mem::sizes::running_guard;
+use crate::runtime::p::forked::end_if_forked;
 use crate::runtime::p::globrunq::{globrunqget, globrunqput};
 use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::p::runq::runqget;
-use crate::runtime::p::stop::{asked_to_stop, end_if_forked, run_safe_point_fn};
+use crate::runtime::p::stop::{asked_to_stop, run_safe_point_fn};
 use crate::runtime::p::timers::run::nobarrier_wake_time;
 use crate::runtime::sched::detach::leave;
 use crate::runtime::sched::disable::{hold_back, user_disabled};
@@ -227,7 +228,8 @@ fn explored(mp: &'static M, pp: &'static P) -> Explored {
     next(pp).map_or(Explored::Nothing, Explored::Run)
 }
 
-/// Stops for a stop of the world, or runs the function that this P is asked to run.
+/// Stops for a stop of the world, or runs the function that this P is asked to run. Ends a child of
+/// `fork`.
 #[cold]
 fn stop_as_asked(mp: &'static M, pp: &'static P) {
     if sched().gcwaiting.load(Ordering::SeqCst) {

@@ -104,7 +104,8 @@ pub fn park_std_waits() -> io::Result<()> {
     Ok(())
 }
 
-/// Clears what the kernel clears. An emulator may take that advice and not follow it.
+/// Clears the mark in a child of `fork`, as the kernel does. An emulator may take the advice and
+/// not follow it.
 unsafe extern "C" fn leave_child_of_fork() {
     PAGES.live.store(0, Ordering::Relaxed);
 }

@@ -85,10 +85,10 @@
 //! of that kind.
 //!
 //! What the kernel keeps for a thread stays with the thread: its id (`gettid`), processors,
-//! priority, signal mask and signal stack. Who changes these, or asks for them twice,
-//! [locks](lock_os_thread) the goroutine to its thread. Not for goroutines are `pthread_exit` and
-//! `pthread_cancel`, which crash; mutexes with priority inheritance, which wait for ever;
-//! `pthread_getattr_np` and `pthread_join`. Load a library before the first `run` if its
+//! priority, signal mask and signal stack. Code that changes one of these, or that needs the same
+//! one twice, [locks](lock_os_thread) its goroutine to the thread. Not for goroutines are
+//! `pthread_exit` and `pthread_cancel`, which crash; mutexes with priority inheritance, which wait
+//! for ever; `pthread_getattr_np` and `pthread_join`. Load a library before the first `run` if its
 //! thread-locals are compiled for the initial-exec model or with TLS descriptors.
 //! (`docs/thread-locals.md` tells how all this works, and has a table of what stays with the
 //! thread.)

@@ -77,7 +77,7 @@ pub fn listen() -> (TcpListener, SocketAddr) {
     (listener, addr)
 }
 
-/// The address of this machine's that [`listen`] takes.
+/// An address of this machine that no other process takes.
 pub fn own_ip() -> Ipv4Addr {
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     Ipv4Addr::new(127, 64 | high, middle, low)

@@ -218,7 +218,7 @@ fn where_there_is_no_goroutine() {
     assert!(sh("sleep 0.01").status().unwrap().success());
 }
 
-/// What a child of `fork` may not do, as its only goroutine.
+/// A child of `fork` ends when its goroutine yields, sleeps or waits.
 fn a_child_of_fork_runs_no_other_goroutine(test: Test) {
     const WAYS: [fn(); 3] = [yield_now, || sleep(SHORT), || _ = gosched::chan::never::<()>().recv()];
 

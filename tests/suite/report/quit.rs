@@ -133,11 +133,11 @@ fn quit_of_the_programs_own(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// How many goroutines a report lists that is longer than what a pipe holds.
+/// The report of this number of goroutines is longer than a pipe holds.
 const MANY: usize = 2000;
 
-/// A process whose report of SIGQUIT waits for its reader, and that has got a second SIGQUIT; and
-/// what it writes to, behind the report's first line.
+/// A process that has got a second SIGQUIT while it writes the report of the first, and the pipe
+/// with the rest of that report.
 fn quits_twice(test: Test) -> (Child, BufReader<ChildStderr>) {
     let process = test.process(|| {
         run(|| {

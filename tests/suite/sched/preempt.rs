@@ -182,7 +182,6 @@ preemptible! {
 /// Never, for a loop that is stopped.
 const FOREVER: usize = usize::MAX;
 
-/// Not who has waited in the queue for all: that would cost it the other's time and one more.
 /// How many time slices the P of the running goroutine has given.
 fn slices() -> u32 {
     // SAFETY: a goroutine's M, and its P, which are never freed.
@@ -190,6 +189,8 @@ fn slices() -> u32 {
     pp.schedtick.load(Ordering::Relaxed)
 }
 
+/// The goroutine that waits in the queue isn't: that would cost the next one the other's time and
+/// one more slice.
 fn who_was_to_be_next_is_next(test: Test) {
     const TRIES: usize = 100;
 

@@ -195,7 +195,7 @@ fn before_the_first_run() {
     run(|| drop(notify(&[Signal::USR1])));
 }
 
-/// The thread that waits in `run` gets them on a signal stack. Each is interrupted by the next.
+/// The thread that waits in `run` has room for handlers that interrupt each other.
 fn many_at_once(test: Test) {
     const MANY: libc::c_int = 10;
     static CAME: AtomicUsize = AtomicUsize::new(0);

@@ -114,16 +114,16 @@ macro_rules! __select {
     (@arm $select:ident [$($arms:tt)*]) => {
         $crate::__select!(@make $select [] [] $($arms)*)
     };
-    (@arm $select:ident $arms:tt recv($r:expr) -> $p:pat => $($rest:tt)+) => {
+    (@arm $select:ident $arms:tt recv($r:expr $(,)?) -> $p:pat => $($rest:tt)+) => {
         $crate::__select!(@body $select $arms (recv ($r) (true) ($p)) $($rest)+)
     };
-    (@arm $select:ident $arms:tt recv($r:expr) -> $p:pat, if $on:expr => $($rest:tt)+) => {
+    (@arm $select:ident $arms:tt recv($r:expr $(,)?) -> $p:pat, if $on:expr => $($rest:tt)+) => {
         $crate::__select!(@body $select $arms (recv ($r) ($on) ($p)) $($rest)+)
     };
-    (@arm $select:ident $arms:tt send($s:expr, $v:expr) -> $p:pat => $($rest:tt)+) => {
+    (@arm $select:ident $arms:tt send($s:expr, $v:expr $(,)?) -> $p:pat => $($rest:tt)+) => {
         $crate::__select!(@body $select $arms (send ($s) (::core::option::Option::Some($v)) ($p)) $($rest)+)
     };
-    (@arm $select:ident $arms:tt send($s:expr, $v:expr) -> $p:pat, if $on:expr => $($rest:tt)+) => {
+    (@arm $select:ident $arms:tt send($s:expr, $v:expr $(,)?) -> $p:pat, if $on:expr => $($rest:tt)+) => {
         $crate::__select!(@body $select $arms (send ($s) (
             if $on { ::core::option::Option::Some($v) } else { ::core::option::Option::None }
         ) ($p)) $($rest)+)
@@ -131,7 +131,7 @@ macro_rules! __select {
     (@arm $select:ident $arms:tt default => $($rest:tt)+) => {
         $crate::__select!(@body $select $arms (default) $($rest)+)
     };
-    (@arm $select:ident $arms:tt default($t:expr) => $($rest:tt)+) => {
+    (@arm $select:ident $arms:tt default($t:expr $(,)?) => $($rest:tt)+) => {
         $crate::__select!(@body $select $arms (default ($t)) $($rest)+)
     };
     (@arm $select:ident $arms:tt $($rest:tt)+) => { $crate::__select!(@error $($rest)+) };
@@ -148,22 +148,22 @@ macro_rules! __select {
     (@body $select:ident $arms:tt $arm:tt $($rest:tt)+) => { $crate::__select!(@error $($rest)+) };
 
     (@error $($rest:tt)+) => {
-        compile_error!(concat!(
+        ::core::compile_error!(::core::concat!(
             "select! takes arms of the form `recv(receiver) -> result => body`, ",
             "`send(sender, value) -> result => body`, each with `, if condition` before the `=>` or not, ",
             "and at most one `default => body` or `default(timeout) => body`; found: ",
-            stringify!($($rest)+),
+            ::core::stringify!($($rest)+),
         ))
     };
 
     (@make $select:ident [$($made:tt)*] $default:tt (recv ($r:expr) ($on:expr) $p:tt $body:tt) $($arms:tt)*) => {
         match $crate::chan::RecvArm::new((&$r).__receiver(), $on, &mut $crate::chan::Place::empty()) {
-            mut arm => $crate::__select!(@make $select [$($made)* (arm $p $body)] $default $($arms)*)
+            mut __arm => $crate::__select!(@make $select [$($made)* (__arm $p $body)] $default $($arms)*)
         }
     };
     (@make $select:ident [$($made:tt)*] $default:tt (send ($s:expr) ($v:expr) $p:tt $body:tt) $($arms:tt)*) => {
         match $crate::chan::SendArm::new((&$s).__sender(), &mut $crate::chan::Place::empty(), $v) {
-            mut arm => $crate::__select!(@make $select [$($made)* (arm $p $body)] $default $($arms)*)
+            mut __arm => $crate::__select!(@make $select [$($made)* (__arm $p $body)] $default $($arms)*)
         }
     };
     (@make $select:ident $made:tt [] (default $($default:tt)+) $($arms:tt)*) => {
@@ -178,12 +178,12 @@ macro_rules! __select {
         $default
     }};
     (@make $select:ident [$(($arm:ident $p:tt $body:tt))+] [($timeout:expr) ($default:expr)]) => {{
-        let timeout = $timeout;
+        let __timeout = $timeout;
         if !$crate::chan::$select([$($arm.raw()),+], false) {
-            let deadline = $crate::chan::deadline(timeout);
-            let mut place = $crate::chan::Place::empty();
-            let mut late = $crate::chan::RecvArm::new(deadline.__receiver(), true, &mut place);
-            $crate::chan::$select([$($arm.raw(),)+ late.raw()], true);
+            let __deadline = $crate::chan::deadline(__timeout);
+            let mut __place = $crate::chan::Place::empty();
+            let mut __late = $crate::chan::RecvArm::new(__deadline.__receiver(), true, &mut __place);
+            $crate::chan::$select([$($arm.raw(),)+ __late.raw()], true);
         }
         $crate::__select!(@ask [($default)] $(($arm $p $body))+)
     }};
@@ -198,10 +198,10 @@ macro_rules! __select {
     // Every arm is asked before a body runs: a send that wasn't chosen has to drop its value.
     (@ask [$(($default:expr))?] $(($arm:ident ($p:pat) ($body:expr)))+) => {{
         $(let $arm = $arm.chosen();)+
-        $(if let Some(result) = $arm { let ($p) = result; $body } else)+ {
+        $(if let ::core::option::Option::Some(__result) = $arm { let ($p) = __result; $body } else)+ {
             $crate::__select!(@otherwise $($default)?)
         }
     }};
-    (@otherwise) => { unreachable!("select! chose no arm") };
+    (@otherwise) => { ::core::unreachable!("select! chose no arm") };
     (@otherwise $default:expr) => { $default };
 }

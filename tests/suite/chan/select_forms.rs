@@ -27,6 +27,7 @@ tests! {
     a_value_is_made_what_the_channel_carries
     a_forgotten_choice_is_dropped_once
     a_set_of_as_many_as_there_may_be
+    names_are_the_macros_own
 }
 
 fn in_order_the_first_that_is_ready_is_done() {
@@ -323,4 +324,51 @@ fn a_set_of_as_many_as_there_may_be() {
             assert_eq!(set.select_timeout(Duration::from_secs(3600)).unwrap().recv(&rx), Ok(5));
         }
     });
+}
+
+/// Names that a caller may have, and no prelude.
+#[no_implicit_prelude]
+#[expect(dead_code, non_upper_case_globals, unused_imports, unused_macros)]
+mod other_names {
+    use ::gosched::chan::bounded;
+    use ::gosched::select;
+    use ::std::time::Duration;
+
+    macro_rules! unreachable {
+        ($($any:tt)*) => {
+            ::std::compile_error!("the caller's own")
+        };
+    }
+    use unreachable;
+
+    struct Some;
+    struct None;
+
+    const arm: () = ();
+    const result: () = ();
+    const timeout: () = ();
+    const deadline: () = ();
+    const place: () = ();
+    const late: () = ();
+
+    pub fn chosen() -> [u32; 4] {
+        let (tx, rx) = bounded(1);
+        let sent =
+            select! { send(tx, 7,) -> sent => if let ::std::result::Result::Ok(()) = sent { 1 } else { 0 } };
+        let received = select! {
+            recv(rx,) -> value => value.unwrap(),
+            default(Duration::from_secs(3600),) => 0,
+        };
+        let late_one = select! {
+            recv(rx) -> _ => 0,
+            send(tx, 8) -> _, if false => 0,
+            default(Duration::from_nanos(1)) => 2,
+        };
+        let nothing = select! { recv(rx) -> _ => 0, default => 3 };
+        [sent, received, late_one, nothing]
+    }
+}
+
+fn names_are_the_macros_own() {
+    assert_eq!(run(other_names::chosen), [1, 7, 2, 3]);
 }

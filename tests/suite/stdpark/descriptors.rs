@@ -2,14 +2,13 @@
 //! goroutine does here.
 
 use std::fmt::Debug;
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::thread;
 use std::time::Duration;
 
 use gosched::metrics::{self, Value};
-use gosched::{blocking, go, gomaxprocs, park_std_waits, run};
+use gosched::{blocking, go, park_std_waits, run};
 
 use crate::harness::goroutines::{dump_with_detached, go_until_it_waits, wait_until};
 
@@ -25,16 +24,6 @@ pub fn parks() -> u64 {
         Some(Value::Uint64(count)) => count,
         other => panic!("{other:?}"),
     }
-}
-
-/// How many threads there are.
-pub fn threads() -> usize {
-    fs::read_dir("/proc/self/task").unwrap().count()
-}
-
-/// The most threads that there are where waits take none.
-pub fn few_threads() -> usize {
-    gomaxprocs() + 10
 }
 
 /// Waits until `n` goroutines wait for this reason.

@@ -7,10 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use gosched::explore::{Explorer, FailureKind};
-use gosched::{JoinHandle, go, gomaxprocs, park_std_waits, run};
+use gosched::{JoinHandle, go, park_std_waits, run};
 
-use super::{live_with_one_p_and_several, parks, run_live};
-use crate::detach::ends::threads;
+use super::{hold_no_threads, live_with_one_p_and_several, parks, run_live};
 use crate::harness::goroutines::wait_until;
 use crate::harness::polled::HOUR;
 use crate::harness::{Test, tests};
@@ -42,7 +41,7 @@ fn without_threads(test: Test, main: impl Fn() + Send + Sync) {
         let process = test.process(|| {
             run_live(|| {
                 main();
-                assert!(threads() <= gomaxprocs() + 10, "{} threads", threads());
+                hold_no_threads(MANY as usize);
             });
         });
         process.env("GOMAXPROCS", procs).env("GODEBUG", "detach=0").end().with("exit status: 0");

@@ -15,6 +15,8 @@ mod odd_calls;
 mod polls;
 mod sockets;
 
+use std::fs;
+
 use gosched::metrics::{self, Value};
 use gosched::{park_std_waits, run};
 
@@ -42,6 +44,14 @@ fn parks() -> u64 {
         Some(Value::Uint64(parks)) => parks,
         other => panic!("{other:?}"),
     }
+}
+
+/// Fails where `waits` of goroutines hold threads. Some threads may be there that are neither in
+/// use nor idle yet: more of them on a slow machine, but never one for every fourth wait.
+#[track_caller]
+fn hold_no_threads(waits: usize) {
+    let threads = fs::read_dir("/proc/self/task").unwrap().count();
+    assert!(threads < waits / 4, "{threads} threads for {waits} waits");
 }
 
 /// Runs `main` in a process whose waits park.

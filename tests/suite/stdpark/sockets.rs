@@ -17,6 +17,7 @@ use crate::harness::polled::{MS, kind, read_one};
 use crate::harness::sockets::own_ip;
 use crate::harness::{Test, tests};
 use crate::stdpark::descriptors::*;
+use crate::stdpark::hold_no_threads;
 
 tests! {
     connections_take_no_threads
@@ -72,7 +73,7 @@ fn connections_take_no_threads() {
         let talks: Vec<_> = clients.into_iter().enumerate().map(talk).collect();
         let clients: Vec<_> = talks.into_iter().map(|talk| talk.join().unwrap()).collect();
         until_they_wait(N, "read (std)");
-        assert!(threads() <= few_threads(), "{} threads", threads());
+        hold_no_threads(N);
         assert!(parks() >= N as u64);
         drop(clients);
     });

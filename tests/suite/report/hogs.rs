@@ -57,9 +57,10 @@ fn beside_another(test: Test, settings: &str, f: impl FnOnce() + Send + 'static)
 /// Each function does a little of the other kind, too, and a machine may take its time just then: so not each report need
 /// say that.
 fn assert_told_of(test: Test, f: fn(Duration), how: &str, function: &str) {
+    // Longer each time, as the monitor of a slow machine may look seldom.
     let hog = move || {
-        loop {
-            f(Duration::from_millis(50));
+        for n in 1.. {
+            f(n * Duration::from_millis(50));
             yield_now();
         }
     };

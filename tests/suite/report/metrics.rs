@@ -282,9 +282,11 @@ fn detaches() {
     let detached = || count("/gosched/detached:goroutines");
     let time = || seconds("/gosched/detached/total:seconds");
     static SEEN: AtomicBool = AtomicBool::new(false);
-    let blocks = go(|| {
-        while !SEEN.load(Ordering::Relaxed) {
-            sleep_with_thread(Duration::from_millis(20));
+    // Longer each time, as the monitor of a slow machine may look seldom.
+    let times = || (1..).map(|n| n * Duration::from_millis(20));
+    let blocks = go(move || {
+        for time in times().take_while(|_| !SEEN.load(Ordering::Relaxed)) {
+            sleep_with_thread(time);
             yield_now(); // perhaps it was taken for one that computes
         }
     });
@@ -294,9 +296,9 @@ fn detaches() {
     SEEN.store(true, Ordering::Relaxed);
     blocks.join().unwrap();
     let computes = go(move || {
-        while detachments("computing") == 0 {
+        for time in times().take_while(|_| detachments("computing") == 0) {
             let begun = Instant::now();
-            while begun.elapsed() < Duration::from_millis(20) {}
+            while begun.elapsed() < time {}
             yield_now(); // perhaps it was taken for one that is blocked
         }
     });

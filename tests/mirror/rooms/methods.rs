@@ -1,5 +1,5 @@
-//! Methods that a room gives to a type of a room below. Who calls one needs no import of that room, so
-//! that must be looked for by its name.
+//! Methods that a room gives to a type of a room below. Their callers need no import of that room,
+//! so calls must be looked for by the method's name.
 
 use proc_macro2::Delimiter;
 
@@ -7,7 +7,7 @@ use super::house::House;
 use super::tree::Tree;
 use crate::tokens::{Token, definitions, is};
 
-/// No room calls a method that it would get from a room above.
+/// No room calls a method that a room above defines.
 pub fn rooms_call_what_is_below(tree: &Tree, house: &House) -> Vec<String> {
     let definitions: Vec<_> = tree.rooms().map(|(_, file, room)| (room, definitions(&file.tokens))).collect();
     let defined_in = |name: &str| -> Vec<&str> {
@@ -34,7 +34,7 @@ pub fn rooms_call_what_is_below(tree: &Tree, house: &House) -> Vec<String> {
     wrong
 }
 
-/// The `impl`s of a file that are of no trait: the type's name, and the body.
+/// The inherent `impl`s of a file: the type's name, and the body.
 fn impls(tokens: &[Token]) -> impl Iterator<Item = (String, &[Token])> {
     tokens.iter().enumerate().filter(|(_, token)| is(token, "impl")).filter_map(|(i, _)| {
         let rest = &tokens[i + 1..];

@@ -1,10 +1,10 @@
-//! Who uses whom. Each function returns what is wrong, a line for each.
+//! Which module uses which. Each function returns the faults, a line for each.
 
 use super::house::{Arrow, House, Place, RULES};
 use super::paths::{Path, paths};
 use super::tree::{File, Tree};
 
-/// Adds what is wrong with a path, unless an exception is made for that, which is noted as used.
+/// Adds a fault of a path, unless an exception allows it. The exception is then noted as used.
 fn note(wrong: &mut Vec<String>, used: &mut [bool], arrows: &[Arrow], file: &str, path: &Path, why: String) {
     let short = path.strip_prefix(["runtime".to_owned()].as_slice()).map_or(path.clone(), <[String]>::to_vec);
     match arrows.iter().position(|arrow| arrow.allows(file.trim_start_matches("runtime/"), &short)) {
@@ -58,7 +58,7 @@ pub fn faces_use_what_is_listed(tree: &Tree, house: &House) -> Vec<String> {
                 {
                     continue;
                 }
-                // The runtime itself: the compiler sees to what a face has of it.
+                // The runtime itself: the compiler checks what a face uses of it.
                 Place::Runtime(None) => continue,
                 place @ Place::Face(_) if place == own => continue,
                 Place::Room(_) | Place::Runtime(_) => format!("isn't what {RULES} exports"),

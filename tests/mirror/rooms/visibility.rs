@@ -1,4 +1,4 @@
-//! Who sees what. Each function returns what is wrong, a line for each.
+//! Which module sees which item. Each function returns the faults, a line for each.
 
 use proc_macro2::Delimiter;
 
@@ -10,13 +10,13 @@ use crate::tokens::{Token, is, words};
 /// What is visible in the whole crate.
 struct Shown<'a> {
     name: String,
-    /// It is a field or a method: of what is listed, perhaps, but not listed itself.
+    /// Whether it is a field or a method. It isn't listed itself, but what it belongs to may be.
     is_member: bool,
-    /// What follows its visibility, without a body.
+    /// The tokens after its visibility, without a body.
     signature: &'a [Token],
 }
 
-/// In a room, only what faces use is visible to them, and the types of that.
+/// In a room, only the items that faces use are visible to them, and the types of those.
 pub fn rooms_show_what_is_listed(tree: &Tree, house: &House) -> Vec<String> {
     let mut all = Vec::new();
     for (path, file, _) in tree.rooms() {
@@ -31,16 +31,16 @@ pub fn rooms_show_what_is_listed(tree: &Tree, house: &House) -> Vec<String> {
             || *is_member && tree.faces().any(|(_, face)| face.mentions(name))
             || is_type && all.iter().any(|(_, other)| has_it(other))
     };
-    // What a module has that is listed as a whole is visible with it.
+    // The items of a module that is listed as a whole are visible with it.
     let is_listed = |path: &str| house.for_faces.iter().any(|name| path.ends_with(&format!("/{name}.rs")));
     let unused = all.iter().filter(|(path, shown)| shown.name != "*" && !is_listed(path) && !is_used(shown));
     unused.map(|(path, shown)| format!("{path}: {} is pub(crate), and no face uses it", shown.name)).collect()
 }
 
-/// What begins a type.
+/// The keywords that begin a type.
 const TYPES: [&str; 5] = ["struct", "enum", "union", "trait", "type"];
 
-/// What is `pub(crate)`.
+/// Collects the items that are `pub(crate)`.
 fn visible_in_crate<'a>(tokens: &'a [Token], of_type: bool, shown: &mut Vec<Shown<'a>>) {
     let mut in_type = of_type;
     for (i, token) in tokens.iter().enumerate() {
@@ -73,7 +73,7 @@ fn visible_in_crate<'a>(tokens: &'a [Token], of_type: bool, shown: &mut Vec<Show
     }
 }
 
-/// What an item or a field is called.
+/// Returns the name of an item or a field.
 fn name_of(item: &[Token]) -> String {
     const BEFORE_NAMES: [&str; 12] = [
         "const", "unsafe", "async", "extern", "fn", "struct", "enum", "union", "type", "static", "trait",
@@ -86,7 +86,8 @@ fn name_of(item: &[Token]) -> String {
     words.find(|word| !BEFORE_NAMES.contains(word)).unwrap_or_default().to_owned()
 }
 
-/// What only its room uses is visible there alone. (A type may have to be visible where its functions are.)
+/// An item that only its room uses is visible there alone. (A type may have to be visible where its
+/// functions are.)
 pub fn rooms_keep_to_themselves(tree: &Tree) -> Vec<String> {
     let mut wrong = Vec::new();
     for (path, file, room) in tree.rooms() {
@@ -102,7 +103,8 @@ pub fn rooms_keep_to_themselves(tree: &Tree) -> Vec<String> {
     wrong
 }
 
-/// What follows `pub(in crate::runtime)`, if `tokens` begin with that, and unless it is a `use`.
+/// Returns the tokens after `pub(in crate::runtime)`, if `tokens` begin with that and no `use`
+/// follows.
 fn visible_in_runtime(tokens: &[Token]) -> Option<&[Token]> {
     let [public, Token::Group(_, scope), item @ ..] = tokens else { return None };
     let [within, krate, Token::Colons, runtime] = scope.as_slice() else { return None };

@@ -1,6 +1,7 @@
-//! A chat server: for each client a goroutine that reads and one that writes, and the room, where all that is said goes
-//! through. Who is silent for too long is told so and dropped, and SIGTERM ends it all. The clients are in the same
-//! program, and at the end it sends itself the signal. [The same in Go](go/chat/main.go).
+//! A chat server. Each client has a goroutine that reads and one that writes, and all lines go
+//! through the room. A client that is silent for too long is told so and dropped, and SIGTERM ends
+//! the server. The clients are in the same program, which sends itself the signal at the end.
+//! [The same in Go](go/chat/main.go).
 //!
 //! ```text
 //! cargo run --release --example chat
@@ -26,7 +27,8 @@ fn main() -> Result<(), Failure> {
     gosched::run(|| {
         let signals = signal::notify([Signal::TERM])?;
         let (ctx, cancel) = Context::background().with_cancel();
-        // Two servers: who is to be dropped is dropped soon, and who talks has time, also on a slow machine.
+        // Two servers: the strict one drops a silent client soon, and the lenient one gives time to
+        // clients that talk, also on a slow machine.
         let (strict, lenient) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
         let (strict_addr, addr) = (strict.local_addr()?, lenient.local_addr()?);
         let server = go(move || {
@@ -54,7 +56,7 @@ fn main() -> Result<(), Failure> {
     })
 }
 
-/// What a client reads; `answers` has what it says to some of these lines.
+/// Returns what a client reads. `answers` has the client's answers to some of these lines.
 fn client(addr: SocketAddr, name: &'static str, answers: &'static [(&str, &str)]) -> Receiver<String> {
     let (send, read) = bounded(16);
     go(move || {
@@ -99,7 +101,7 @@ fn keep(events: Receiver<Event>) {
         match event {
             Event::Come(member) => members.push(member),
             Event::Leave(member) => members.retain(|other| !member.same_channel(other)),
-            // The room waits for nobody: who doesn't read misses something.
+            // The room waits for nobody: a client that doesn't read misses lines.
             Event::Say(line) => members.iter().for_each(|member| drop(member.try_send(line.clone()))),
         }
     }
@@ -125,7 +127,7 @@ fn talk(ctx: &Context, stream: &TcpStream, idle: Duration, room: &Sender<Event>)
     Ok(())
 }
 
-/// Has the room hear what a client says after its name, and that it comes and goes.
+/// Tells the room that a client comes and goes, and passes on the lines that follow its name.
 fn listen(stream: impl BufRead, told: &Sender<String>, room: &Sender<Event>) -> io::Result<()> {
     let tell = |event| room.send(event).expect("the room is kept as long as somebody may talk");
     let mut lines = stream.lines();

@@ -1,5 +1,6 @@
-//! A pipeline: a goroutine counts, two square what they get, and one channel has the squares of both. Who reads it
-//! stops early, and every stage ends. [The same in Go](go/pipeline/main.go).
+//! A pipeline: a goroutine counts, two square the numbers, and one channel has the squares of both.
+//! The reader of that channel stops early, and every stage ends.
+//! [The same in Go](go/pipeline/main.go).
 //!
 //! ```text
 //! cargo run --release --example pipeline
@@ -28,14 +29,14 @@ fn main() {
             }
             let first = Vec::from_iter(first.iter().map(u64::to_string)).join(" ");
             println!("the first ten are [{first}]: enough");
-            // To drop the receiver would do, too: a send that nobody can receive is an error.
+            // Dropping the receiver would do, too: a send that nobody can receive is an error.
             cancel.cancel();
         });
         println!("all goroutines have ended");
     });
 }
 
-/// What the stages have in common: whoever has made the scope waits for them.
+/// What the stages have in common. The maker of the scope waits for them.
 struct Pipeline<'scope, 'env> {
     s: &'scope Scope<'scope, 'env>,
     ctx: &'scope Context,
@@ -62,7 +63,7 @@ impl<'scope> Pipeline<'scope, '_> {
         out
     }
 
-    /// The last stage: its channel is closed by the last who sends to it.
+    /// The last stage. The last goroutine that sends to its channel closes the channel.
     fn merge(&self, inputs: impl IntoIterator<Item = Receiver<u64>>) -> Receiver<u64> {
         let (ctx, (send, out)) = (self.ctx, bounded(0));
         for input in inputs {

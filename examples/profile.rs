@@ -1,5 +1,6 @@
-//! Profiles of a program whose course is known: a hundred goroutines spend 70, 20 and 10 % of their time in three functions, a
-//! third of them for each of three users; then they wait for a lock that one function holds.
+//! Profiles of a program whose course is known. A hundred goroutines spend 70, 20 and 10 % of their
+//! time in three functions, a third of them for each of three users. Then they wait for a lock that
+//! one function holds.
 //!
 //! ```text
 //!     CARGO_PROFILE_RELEASE_DEBUG=limited \

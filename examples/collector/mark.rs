@@ -13,14 +13,14 @@ use crate::heap;
 pub enum World {
     /// It is stopped from the first step to the last: nothing changes.
     Stopped,
-    /// It is stopped twice, for an instant. In between the collector suspends goroutine after goroutine, and
-    /// scans its stack: from then on that is black. The barrier sees to it that no white object is hidden
-    /// there.
+    /// It is stopped twice, for an instant. In between the collector suspends goroutine after
+    /// goroutine, and scans its stack: from then on the stack is black. The barrier ensures that no
+    /// white object is hidden there.
     Running,
 }
 
-/// Marks and sweeps; returns how many objects were swept, and how many are left. Go's `gcStart`, and all that
-/// follows from it.
+/// Marks and sweeps; returns how many objects were swept, and how many are left. Go's `gcStart`,
+/// and the steps that follow it.
 ///
 /// # Safety
 /// On a goroutine; no two cycles at a time.
@@ -49,19 +49,19 @@ pub unsafe fn cycle(world: World) -> (usize, usize) {
     }
 }
 
-/// Shades what is on any goroutine's stack. Goroutines that are made meanwhile begin with nothing but an
-/// argument that was shaded. Go's `markroot`, which has other roots too: globals, and channels and results
-/// that this program has no references in.
+/// Shades the objects on every goroutine's stack. A goroutine that is made meanwhile begins with
+/// nothing but an argument that was shaded. Go's `markroot`, which has other roots, too: globals,
+/// and channels and results, in which this program has no references.
 ///
 /// # Safety
 /// On a goroutine.
 unsafe fn mark_stacks() {
     let me = proc::getg();
-    // SAFETY: on a goroutine, as the caller says. While its state is waiting, it is on record with nobody, so
+    // SAFETY: on a goroutine, as the caller says. While its state is waiting, no queue has it, so
     // nobody makes it ready.
     unsafe {
-        // On g0, because its own stack is scanned like any other. Two that suspend each other would wait
-        // forever, so it waits meanwhile and can be suspended itself.
+        // On g0, because the goroutine's own stack is scanned like any other. Two goroutines that
+        // suspend each other would wait forever. So this one waits meanwhile, and can be suspended.
         proc::systemstack(|| {
             proc::cas_g_to_waiting(me, GRUNNING, WaitReason::GarbageCollectionScan);
             proc::for_each_g_race(|gp| mark_stack(gp));
@@ -70,8 +70,8 @@ unsafe fn mark_stacks() {
     }
 }
 
-/// Suspends a goroutine, and shades what is on its stack. In a stopped world, too: a goroutine in a system
-/// call may come out of it at any time.
+/// Suspends a goroutine, and shades the objects on its stack. It does so in a stopped world, too: a
+/// goroutine in a system call may come out of the call at any time.
 ///
 /// # Safety
 /// As [`proc::suspend_g`].

@@ -1,5 +1,6 @@
-//! Profiles and traces of a running server at `/debug/pprof/`, as Go's `net/http/pprof` has them; to be copied into a program that uses
-//! gosched with its feature `pprof`. For any server: an [`Answer`] is what one needs to send.
+//! Profiles and traces of a running server at `/debug/pprof/`, as Go's `net/http/pprof` has them.
+//! The module is to be copied into a program that uses gosched with its feature `pprof`. It works
+//! with any server: an [`Answer`] has all that the server needs to send.
 //!
 //! ```text
 //!     go tool pprof http://localhost:8080/debug/pprof/profile?seconds=5
@@ -9,7 +10,7 @@
 //!     go tool trace a.trace
 //! ```
 //!
-//! Whoever asks learns much of the program, and keeps it busy: don't let strangers.
+//! A request learns much about the program, and keeps it busy: don't let strangers make any.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -20,10 +21,10 @@ use gosched::sync::Mutex;
 use gosched::time::sleep;
 use gosched::trace;
 
-/// What all paths begin with that are answered here.
+/// The prefix of all paths that are answered here.
 const PREFIX: &str = "/debug/pprof/";
 
-/// For how long time is profiled if nobody says, and for how long all is traced, in seconds; as Go's.
+/// The default duration of a CPU profile, and that of a trace, in seconds; as Go's.
 const SECONDS: u64 = 30;
 const TRACE_SECONDS: u64 = 1;
 
@@ -37,8 +38,8 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Has waits told of: of those for locks and channels that last 10 µs or more each, and one in ten unlocks that others have
-/// waited for.
+/// Enables the profiles of waits. Of waits for locks and channels, each that lasts 10 µs or more is
+/// recorded; of unlocks that others have waited for, one in ten.
 pub fn begin() {
     pprof::set_block_profile_rate(10_000);
     pprof::set_mutex_profile_fraction(10);

@@ -1,7 +1,7 @@
 /*
- * Step 5: a collector that knows nothing of the compiler. It stops the world, marks what words of the stacks, of
- * registers and of other cells look like addresses of, and frees the rest. Go's collector does this beside the program,
- * with maps of each frame; the calls are the same.
+ * Step 5: a collector that knows nothing of the compiler. It stops the world and marks each cell
+ * whose address may be in a word of the stacks, of registers or of other cells. It frees the rest.
+ * Go's collector does this beside the program, with maps of each frame; the calls are the same.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ struct cell {
     struct cell *left, *right;
 };
 
-/* The heap. The lock is for all of it but while the world is stopped. */
+/* The heap. The lock protects it, except while the world is stopped. */
 static struct gosched_mutex lock;
 static struct cell cells[CELLS];
 static bool marked[CELLS];
@@ -46,7 +46,7 @@ static void mark_range(uintptr_t lo, uintptr_t hi, void *unused)
     (void)unused;
 }
 
-/* What is scanned is suspended: one in a system call would go on, also in a stopped world. */
+/* Suspends a goroutine and scans it: one in a system call would go on, also in a stopped world. */
 static void scan(struct gosched_g *g, void *unused)
 {
     struct gosched_suspend_state state;
@@ -56,7 +56,8 @@ static void scan(struct gosched_g *g, void *unused)
     gosched_resume_g(&state);
 }
 
-/* On the scheduler's stack. Whoever collects is waiting meanwhile, so that its own stack can be scanned too. */
+/* On the scheduler's stack. The goroutine that collects is waiting meanwhile, so that its own stack
+ * can be scanned, too. */
 static void mark_and_sweep(void *me)
 {
     gosched_cas_g_to_waiting(me, GOSCHED_GRUNNING, GOSCHED_WAIT_REASON_NONE);

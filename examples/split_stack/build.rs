@@ -1,5 +1,5 @@
-//! Compiles the C code. All that it takes is the first flag: the linker finds `__morestack` in gosched.
-//! The second one sees to it that no half-written word is taken for an address of the stack
+//! Compiles the C code. Only the first flag is needed to link: the linker finds `__morestack` in
+//! gosched. The second flag ensures that no half-written word is taken for an address of the stack
 //! (docs/copying-stacks.md).
 
 fn main() {

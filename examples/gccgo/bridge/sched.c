@@ -1,4 +1,4 @@
-// What is called of the scheduler: Go's proc.go, and package runtime's functions of that name.
+// The scheduler's functions that libgo calls: those of Go's proc.go and of package runtime.
 
 #include "libgo.h"
 
@@ -64,14 +64,14 @@ struct profile { struct slice data, tags; bool eof; };
 struct profile read_profile(void) GO("runtime_1pprof.readProfile");
 struct profile read_profile(void)
 {
-    // Its length, no time, and so many samples a second.
+    // The head's length, no time, and the samples a second.
     static uint64_t head[] = { 3, 0, 100 };
     static void *no_tag[1];
     return (struct profile){ { head, 3, 3 }, { no_tag, 1, 1 }, true };
 }
 
-// libgo parks in few places that stay its own, as a select without cases by reflection: none of them has
-// something to do once it is off its stack.
+// Few functions of libgo's that stay its own park, such as a select without cases by reflection.
+// None of them has something to do once the goroutine is off its stack.
 void gopark(const struct closure *unlockf, void *lock, uint8_t reason, uint8_t event, integer skip)
     GO("runtime.gopark");
 void gopark(const struct closure *unlockf, void *lock, uint8_t reason, uint8_t event, integer skip)
@@ -82,7 +82,7 @@ void gopark(const struct closure *unlockf, void *lock, uint8_t reason, uint8_t e
     gosched_park(NULL, NULL, (enum gosched_wait_reason)reason);
 }
 
-// Who stops the world is alone until it starts it again.
+// A goroutine that stops the world is alone until it starts the world again.
 static struct gosched_world_stop stop;
 
 void stop_the_world(struct string reason) GO("runtime.stopTheWorld");

@@ -1,4 +1,4 @@
-// Where a program starts, and what a goroutine is for libgo: Go's rt0_go, main and getg.
+// The start of a program, and libgo's own data of a goroutine: Go's rt0_go, main and getg.
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static struct goroutine *new_goroutine(void (*fn)(void *), void *arg)
     if (!this)
         this = mallocgc(sizeof *this, NULL, true);
     this->g.m = &this->m;
-    // As if it always ran: who isn't running isn't asked.
+    // As if it always ran: libgo asks only goroutines that run.
     this->m.curg = &this->g;
     this->g.atomicstatus = 2;
     this->fn = fn;
@@ -51,7 +51,7 @@ static struct goroutine *new_goroutine(void (*fn)(void *), void *arg)
     return this;
 }
 
-// What is in its slot is no goroutine's from now on: there no panic and no deferred call is left.
+// Frees the data in the slot of a goroutine that ends: no panic and no deferred call is left in it.
 static void free_goroutine(void)
 {
     struct goroutine *this = *slot();
@@ -68,8 +68,8 @@ struct g *g_of(struct gosched_g *gp)
     return this ? &this->g : NULL;
 }
 
-// libgo prints on a thread's own stack and on the scheduler's, too. There is no check in this, as a signal
-// handler calls it, on a stack that isn't the goroutine's.
+// libgo prints on a thread's own stack and on the scheduler's, too. This function makes no check,
+// because a signal handler calls it on a stack that isn't the goroutine's.
 NO_CHECK struct g *getg(void)
 {
     static __thread struct m m;
@@ -135,8 +135,8 @@ int main(int argc, char **argv)
     return gosched_run_copying(main_goroutine, &arguments, NULL);
 }
 
-// A `go` statement of libgo's own runtime: a collector that is asked for now and then, and the like. It counts those
-// that haven't begun yet, and NumGoroutine waits for them.
+// A `go` statement of libgo's own runtime: a collector that is asked for now and then, and the
+// like. The runtime counts such goroutines that haven't begun yet, and NumGoroutine waits for them.
 extern uint32_t expected_system_goroutines GO("runtime.expectedSystemGoroutines");
 
 void own_go(void (*fn)(void *), void *arg) GO("runtime.go");
@@ -146,7 +146,7 @@ void own_go(void (*fn)(void *), void *arg)
     expected_system_goroutines = 0;
 }
 
-// gccgo leaves calls of this if variables are to be zeroed first; it is for the padding of a struct, which is
-// zero then.
+// gccgo leaves calls of this function if variables are to be zeroed first. It would clear the
+// padding of a struct, which is zero then.
 void clear_padding(void) __asm__("__builtin_clear_padding");
 NO_CHECK void clear_padding(void) {}

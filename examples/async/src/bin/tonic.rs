@@ -1,8 +1,8 @@
-//! tonic, both ways: ten thousand goroutines call a method over one connection, and goroutines answer: a method waits for
-//! its own as for any future.
+//! tonic, both ways: ten thousand goroutines call a method over one connection, and goroutines
+//! answer. A method waits for its goroutine as for any future.
 //!
-//! The messages and the service are written by hand. What `protoc` and tonic's build script would make of a
-//! description of them is of the same parts.
+//! The messages and the service are written by hand. `protoc` and tonic's build script would make
+//! the same parts from a description of them.
 //!
 //! ```text
 //! cargo run --release --bin tonic
@@ -31,8 +31,9 @@ const BY_GOROUTINE: &str = "/squares.Squares/ByGoroutine";
 /// The same in plain tokio.
 const BY_TASK: &str = "/squares.Squares/ByTask";
 
-/// The most bytes under way to the server. The h2 crate allows in proportion to it, before it takes so many small messages
-/// on one connection for an attack, and ends that: by its default after some eight thousand of ours.
+/// The most bytes under way to the server. The h2 crate allows small messages on one connection in
+/// proportion to it. It takes more of them for an attack, and ends the connection: by default after
+/// some eight thousand of ours.
 const WINDOW: u32 = 1 << 30;
 
 /// What is asked, and what is answered.

@@ -22,29 +22,30 @@
 //     sched.bp -> |  x29 of the caller    |  a frame record: the chain goes on
 //
 // The return predictor. The CPU guesses each `ret` from a stack of the calls
-// it has seen. A switch changes the real stack and not that one, so what
-// matters is that the two agree again afterwards: mcall is called, and what
-// resumes a G ends in mcall's own `ret`; in between nothing may be called that
-// doesn't return. Hence mcall *jumps* to its function, the scheduler's chain
-// from there to gogo is inlined, gogo is jumped to, and goexit jumps to mcall.
-// (asm/x86_64/asm.S has what a call too many was measured to cost.)
+// it has seen. A switch changes the real stack but not the predictor's, so the
+// two must agree again afterwards. They do if mcall is called, the code that
+// resumes a G ends in mcall's own `ret`, and every call in between returns.
+// Hence mcall *jumps* to its function, the scheduler's chain from there to gogo
+// is inlined, gogo is jumped to, and goexit jumps to mcall.
+// (asm/x86_64/asm.S gives the measured cost of one call too many.)
 //
-// Return addresses are not signed here: sp, which would be part of the signature, is
-// another when the stack has moved.
+// Return addresses are not signed here: the signature would include sp, which changes
+// when the stack moves.
 
 #include "macros.h"
 
-// What is called in Rust: hidden too, or a shared object would have calls of its own
-// go through a table, and what is bound at the first call needs a thread's stack.
+// The Rust functions that this file calls. They are hidden too: otherwise a shared object
+// would call its own functions through a table, and a symbol that is bound at its first call
+// needs a thread's stack.
         .hidden gosched_badmcall, gosched_badmcall2, gosched_badsystemstack
         .hidden gosched_systemstack_of_null, gosched_mcall_of_null, gosched_gogo_of_null
         .hidden gosched_goexit0, gosched_begin_locals, gosched_end_locals, gosched_claim_at_end
 
 #define MCALL_FRAME 176
 
-// The G that this thread runs, null on a thread that isn't ours. It lives here
-// and not in a Rust thread_local!, whose address the compiler may keep across a
-// switch after which the G is on another thread.
+// The G that this thread runs, null on a foreign thread. It lives here and not in
+// a Rust thread_local!, whose address the compiler may keep across a switch, after
+// which the G may be on another thread.
         .section .tbss, "awT", %nobits
         .p2align 3
         .globl  gosched_g
@@ -53,13 +54,13 @@
         .size   gosched_g, 8
 gosched_g:
         .zero   8
-// Stands for words of malloc's that there aren't.
+// Stands for the words of malloc if malloc has none.
         .p2align 3
 no_word:
         .zero   8
 
-// Where malloc keeps two words for each thread, from the thread pointer, as src/runtime/tls
-// finds out.
+// The offsets from the thread pointer of the two words that malloc keeps for each thread
+// (src/runtime/tls finds them).
         .data
         .p2align 3
         .globl  gosched_malloc_words
@@ -77,7 +78,7 @@ FUNCTION gosched_getg
         ret
 END gosched_getg
 
-// void gosched_setg(G *gp): changes only what getg says, not the stack.
+// void gosched_setg(G *gp): changes only the result of getg, not the stack.
 FUNCTION gosched_setg
         BTI_C
         TLS_G   x1, x2
@@ -86,8 +87,8 @@ FUNCTION gosched_setg
 END gosched_setg
 
 // void gosched_mcall(void (*fn)(G *)): leaves the running G and calls fn(g) on
-// g0's stack. fn never returns; the G runs on when something calls
-// gogo(&g->sched), and to it that looks like this call's return. Go's mcall.
+// g0's stack. fn never returns. The G runs on when gogo(&g->sched) resumes it,
+// which looks like the return of its call of mcall. Go's mcall.
 //
 //     the G's stack, after                the g0 stack, as fn finds it
 //     | fpcr, d8-d15, x19-x28 |           | frames of mstart     |
@@ -98,7 +99,7 @@ END gosched_setg
 // it goes on. So the common G, which never touched it, pays for a read, a store and a
 // compare, and no write of a control register.
 //
-// C's calls are looked at first, as in systemstack.
+// C calls gosched_mcall, which checks fn for null first, as in systemstack.
 FUNCTION gosched_mcall
         BTI_C
         cbnz    x0, gosched_mcall_fn
@@ -106,7 +107,7 @@ FUNCTION gosched_mcall
         .p2align 4
         .globl  gosched_mcall_fn
         .hidden gosched_mcall_fn
-        // A label, as gosched_systemstack_fn is.
+        // A label, for the same reason as gosched_systemstack_fn.
 gosched_mcall_fn:
         stp     x29, x30, [sp, #-MCALL_FRAME]!
         .cfi_def_cfa_offset MCALL_FRAME
@@ -138,8 +139,8 @@ gosched_mcall_fn:
         ldr     x13, [x11, #G_SCHED+GOBUF_SP]
         mov     sp, x13
         .cfi_remember_state
-        // The G may be running elsewhere by the time somebody unwinds g0: its
-        // frames are none of this stack's business. A walk ends here, by CFI
+        // The G may run elsewhere by the time an unwinder walks g0, so the walk must
+        // not go on into the G's frames. It ends here, by CFI
         // (no return address) and by frame pointers (x29 is null).
         .cfi_undefined x30
         .cfi_def_cfa sp, 0
@@ -160,8 +161,8 @@ gosched_mcall_fn:
         msr     fpcr, xzr
         b       .Lmcall_switch
 
-        // The M's thread-locals for all that runs on g0, or those of the goroutine that was
-        // claimed. A signal finds g0 there, as it does in the M's, which no goroutine is using.
+        // Sets the M's thread-locals for the code on g0, or those of the goroutine that was
+        // claimed. A signal handler finds g0 in either.
 .Lmcall_own_locals:
         ldr     x13, [x1, #G_M]
         ldr     x13, [x13, #M_NEXT_TP]
@@ -199,10 +200,10 @@ gosched_mcall_fn:
         brk     #1
 END gosched_mcall
 
-// The end of an mcall, for morestack and asyncPreempt: leaves this M's goroutine,
-// which they have saved, and calls x0 = fn with it, which never returns. On g0, whose
-// frames are given up. They have put fpcr's default back: the goroutine's own is with
-// its vector registers.
+// The end of an mcall, for morestack and asyncPreempt, which have saved this M's
+// goroutine: leaves the goroutine and calls x0 = fn with it. fn never returns.
+// Jumped to on g0, whose frames are given up. fpcr has its default again, and the
+// goroutine's own value is saved with its vector registers.
 FUNCTION gosched_leave
         .cfi_undefined x30                      // as in mcall
         TLS_G   x9, x10
@@ -217,8 +218,8 @@ FUNCTION gosched_leave
         cbz     x13, .Lleave_locals
         ldr     x13, [x12, #M_TP]
         SET_LOCALS x13                          // the M's; its g is g0 still
-        // In its own, which no thread has now, g is the G again. Otherwise the next thread
-        // that has them would find this M's g0 there for a moment.
+        // Sets g to the G again in the G's own thread-locals, which no thread has now. Otherwise
+        // the next thread that has them would find this M's g0 there for a moment.
         TLS_G   x10, x14
         sub     x10, x10, x14
         ldr     x14, [x0, #G_TP]
@@ -234,10 +235,10 @@ FUNCTION gosched_leave
 END gosched_leave
 
 // mcall(fn) for goroutines that switch to each other from different places, as
-// coroutines do; jumped to, with x1 = where to go on. With a call, mcall's `ret`
-// would return to where the other goroutine has called from, which the return
-// predictor can't know. The predictor of indirect jumps learns it; and the one call
-// in here has the same return address for both.
+// coroutines do. It is jumped to, with x1 = the address at which to go on. With a
+// call, mcall's `ret` would return to the call site of the other goroutine, which the
+// return predictor can't know. The predictor of indirect jumps learns that address,
+// and the one call in here has the same return address for both goroutines.
 FUNCTION gosched_mcall_by_jump
         .cfi_register x30, x1
         str     x1, [sp, #-16]!
@@ -261,9 +262,9 @@ FUNCTION gosched_gogo
         b       gosched_gogo_of_null
 END gosched_gogo
 
-// void gosched_gogo_buf(Gobuf *buf): resumes the G whose sched buf is, where it says. One
-// way: nothing comes back here. Jumped to, never called, and with x0 = buf still set on
-// arrival, which is how goexit finds its G. Go's gogo.
+// void gosched_gogo_buf(Gobuf *buf): resumes the G whose sched is buf, at buf's pc. This
+// never returns, and is jumped to, never called. x0 = buf is still set when the G goes on,
+// which is how goexit finds its G. Go's gogo.
 FUNCTION gosched_gogo_buf
         .cfi_undefined x30                      // there is nothing to return to
         sub     x9, x0, #G_SCHED                // buf->g, without a load that the next mcall waits for
@@ -282,16 +283,17 @@ FUNCTION gosched_gogo_buf
         b       .Lgogo_locals
 END gosched_gogo_buf
 
-// gosched_gogo_buf for a G that was claimed: its thread-locals, or the M's if it has none of its
-// own, are those of this thread already.
+// gosched_gogo_buf for a G that was claimed: this thread already has the G's thread-locals, or
+// the M's if the G has none of its own.
 FUNCTION gosched_gogo_claimed
         .cfi_undefined x30
         sub     x9, x0, #G_SCHED
         b       .Lgogo_locals
 END gosched_gogo_claimed
 
-// void gosched_unclaim(uintptr_t tp, G *gp): on g0, which has the thread-locals of gp: gives it the
-// M's, at tp. There g is g0 already. In those of gp it is gp again, as in all that no thread has.
+// void gosched_unclaim(uintptr_t tp, G *gp): called on g0 while this thread has the thread-locals
+// of gp. Sets the M's thread-locals, at tp, in which g is g0 already. In the thread-locals of gp, g
+// becomes gp again, as in all thread-locals that no thread has.
 FUNCTION gosched_unclaim
         BTI_C
         TLS_G   x10, x11
@@ -300,7 +302,7 @@ FUNCTION gosched_unclaim
         ret
 END gosched_unclaim
 
-// ptrdiff_t gosched_no_word(void): where no_word is, from the thread pointer.
+// ptrdiff_t gosched_no_word(void): the offset of no_word from the thread pointer.
 FUNCTION gosched_no_word
         BTI_C
         adrp    x0, :gottprel:no_word
@@ -344,10 +346,10 @@ END gosched_with_locals
 //     sched.sp -> |                        |  16-byte aligned
 //                 |  frames of fn          |  fn's return address is goexit's, past its call
 //
-// It calls startpc(sched.ctxt). When that returns, the G ends: mcall(goexit0),
-// which is what goexit1 does, by a jump. The registers that mcall saves are never
-// read, but it also resets fpcr, which a fesetround may have changed. Unwinders stop
-// here: no return address, and x29 was null when fn was called.
+// It calls startpc(sched.ctxt). When that returns, the G ends: goexit jumps to
+// mcall(goexit0), as Go's goexit1 does. The registers that mcall saves are never
+// read, but mcall also resets fpcr, which a fesetround may have changed. Unwinders
+// stop here: there is no return address, and x29 was null when fn was called.
 FUNCTION gosched_goexit
         .cfi_undefined x30
         BTI_J
@@ -360,7 +362,7 @@ FUNCTION gosched_goexit
 .Lgoexit_leaves:
         mov     x30, xzr                        // where mcall's caller would be
         b       gosched_mcall_fn
-        // The same with what a thread does at its begin and at its end.
+        // The same, with the steps of a thread at its start and at its end.
 .Lgoexit_own_locals:
         mov     x19, x0
         bl      gosched_begin_locals
@@ -385,11 +387,12 @@ END gosched_goexit
 // one stack to the other. The frame that does so is marked as a signal frame,
 // because gdb takes a caller whose stack lies below its callee's for a corrupt
 // stack, and only a signal frame may do that. Unwinders look up the caller of a
-// signal frame at its exact pc, not one byte before, which in a Rust caller
-// could be the next landing pad: so that caller is the outer half of this
-// routine, which has none. Rust's wrapper puts g back after an unwind.
+// signal frame at its exact pc, not one byte before. In a Rust caller that pc
+// could belong to the next landing pad, so the caller is the outer half of this
+// routine, which has no landing pads. Rust's wrapper puts g back after an unwind.
 //
-// C's calls are looked at first: the runtime's have a function.
+// C calls gosched_systemstack, which checks fn for null first. The runtime always
+// has a function and calls gosched_systemstack_fn.
 FUNCTION gosched_systemstack
         BTI_C
         cbnz    x0, gosched_systemstack_fn
@@ -462,7 +465,7 @@ systemstack_switch:
         mov     x29, sp
         .cfi_def_cfa_register x29
         str     x2, [x29, #16]                  // g, for the way back
-        // Where a traceback of this G by another thread starts.
+        // The point at which another thread's traceback of this G starts.
         str     x29, [x2, #G_SCHED+GOBUF_SP]
         str     x29, [x2, #G_SCHED+GOBUF_BP]
         adr     x10, .Lsystemstack_back

@@ -1,12 +1,11 @@
-// What C calls: a stub for each function of include/gosched.h, but for gosched_getg
-// and gosched_systemstack, which are in asm.S and take next to nothing.
+// The functions that C calls: a stub for each function of include/gosched.h except
+// gosched_getg and gosched_systemstack, which are in asm.S and need almost no stack.
 //
-// A copying stack may be all but full when C calls into the runtime, and Rust code
-// has no checks. So each stub is one: it compares sp with the limit, has the stack moved
-// if need be, and then jumps to the function in Rust, which finds everything as its
-// caller has left it. The arguments are in registers, and those that are addresses
-// of the stack are right after a move, because morestack has them in the stack by
-// then.
+// A copying stack may be almost full when C calls into the runtime, and Rust code has no
+// checks. So each stub checks: it compares sp with the limit, lets morestack move the stack
+// if necessary, and then jumps to the function in Rust, which finds everything as its caller
+// left it. The arguments are in registers. An argument that is an address of the stack is
+// right after a move, because morestack saves the registers on the stack before the move.
 //
 //                     |  frames of the caller  |
 //     sp -----------> |                        |  at least gosched_entry_room
@@ -21,10 +20,10 @@
 
         .hidden gosched_entry_room
 
-// A stub that goes on in name_impl, or in what has another suffix. One that notes
-// who called it, Go's getcallerpc, passes that on in a register: the return address.
+// A stub that jumps to name_impl, or to the name with another suffix. If `callerpc` is given,
+// the stub passes its return address in that register: Go's getcallerpc.
 //
-// A section each, so that a program has those that it calls and no others.
+// Each stub has a section of its own, so that a program contains only the stubs it calls.
 .macro ENTRY name, suffix=_impl, callerpc
         .section .text.\name, "ax", %progbits
         .p2align 4
@@ -66,8 +65,9 @@
         .size   \name, . - \name
 .endm
 
-// A stub without the check: for what signal handlers call, on a stack that the
-// limit isn't for, and for what comes after a system call, in which no stack moves.
+// A stub without the check. It serves functions that signal handlers call, on a stack
+// to which the limit doesn't apply, and functions that are called after a system call,
+// during which no stack moves.
 .macro UNCHECKED name
         .section .text.\name, "ax", %progbits
         .p2align 4

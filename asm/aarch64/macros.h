@@ -40,9 +40,9 @@
         add     \reg, \reg, \scratch
 .endm
 
-// Makes the thread-locals at tp those of this thread, and takes malloc's two words along. A
-// signal handler sees the one thread or the other, and both have a gosched_g. Changes x14 to
-// x17 and x2 to x4, which nobody needs where this is.
+// Makes the thread-locals at tp those of this thread, and copies malloc's two words to them. A
+// signal handler sees the old thread-locals or the new, and both have a gosched_g. Changes x14
+// to x17 and x2 to x4, which are free wherever this is used.
 .macro SET_LOCALS tp
         ADDRESS x16, gosched_malloc_words
         ldp     x14, x15, [x16]
@@ -138,12 +138,12 @@
 #define PC_COLUMN 32
 #define RETURN_COLUMN 18
 
-// To an unwinder, the caller of this frame is whoever has the registers at x19, a Regs
-// (src/runtime/arch/aarch64/sigctxt.rs): every register is found there, the stack pointer too, so
-// the walk goes on in another stack. In words of DWARF, each rule is an expression
-// `DW_OP_breg19 offset` (0x83: x19 + offset), and the CFA, which is the value of sp in the
-// caller, is what stands there (DW_OP_deref, 0x06). For signal frames, whose return column
-// is RETURN_COLUMN: the caller goes on at its pc, not at what its x30 holds.
+// To an unwinder, the caller of this frame is the code whose registers are at x19, in a Regs
+// (src/runtime/arch/aarch64/sigctxt.rs). The unwinder finds every register there, the stack
+// pointer too, so the walk goes on in another stack. In DWARF, each rule is an expression
+// `DW_OP_breg19 offset` (0x83: x19 + offset). The CFA, which is the value of sp in the caller,
+// is loaded from its slot (DW_OP_deref, 0x06). For signal frames whose return column is
+// RETURN_COLUMN only: the caller goes on at its pc, not at the address in its x30.
 .macro CALLER_IN_REGS
         // DW_CFA_def_cfa_expression, 3 bytes: breg19 REGS_SP, deref
         .cfi_escape 0x0f, 3, 0x83, REGS_SP, 0x06

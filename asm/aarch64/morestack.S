@@ -5,7 +5,7 @@
 // saves every register that may be live or hold an address of the stack, has the stack
 // moved, and returns. All registers are then as they were, but x16, x17 and x30.
 //
-// Before and after; the words are the same, the place is another:
+// Before and after. The words are the same, at another place:
 //
 //                 |  the caller's frame      |  <- m.morebuf.sp
 //                 |  x18                     |  224
@@ -15,18 +15,18 @@
 //     sched.sp,   |                          |
 //     sched.bp -> |  x29                     |
 //
-// They are all in the stack when it moves, so an address among them is adjusted
-// like any other. The vector registers hold no addresses of the stack: they are saved on
-// g0's stack, whole.
+// All these registers are in the stack when it moves, so an address among them is
+// adjusted like any other. The vector registers hold no addresses of the stack. They
+// are saved on g0's stack, whole.
 //
-// A goroutine that is asked to stop is left like that. g0's stack is given up then,
-// so newstack has moved the vector registers to a block that hangs on the G
+// A goroutine that is asked to stop is left in this state. g0's stack is given up then,
+// so newstack moves the vector registers to a block that hangs on the G before
 // (src/runtime/preempt/xregs.rs).
 
 #include "macros.h"
 #include "vectors.h"
 
-// What is called in Rust; see asm.S.
+// The Rust functions that this file calls; see asm.S.
         .hidden gosched_newstack, gosched_badmorestackg0, gosched_badmorestackgsignal
         .hidden gosched_x_reg_restore, gosched_leave
 
@@ -67,8 +67,9 @@ FUNCTION gosched_morestack
         ldr     x4, [x2, #M_GSIGNAL]
         cmp     x1, x4
         b.eq    .Lmorestack_gsignal
-        // A signal handler of the program's, which interrupted the goroutine, has
-        // the signal stack: its limit is another's, and it goes on.
+        // If sp isn't on the goroutine's stack, a signal handler of the program's
+        // that interrupted the goroutine runs on the signal stack. The limit that
+        // it compared with isn't that stack's, so it goes on.
         ldr     x4, [x1, #G_STACK+STACK_HI]
         cmp     x29, x4
         b.hs    .Lmorestack_resume

@@ -1,5 +1,5 @@
-// Where a thread begins and ends (Go's mstart, in asm_arm64.s), where a signal handler begins, and where a
-// thread goes on whose goroutine has overflowed its stack.
+// The start and the end of a thread (Go's mstart, in asm_arm64.s), the entry of a signal
+// handler, and the code that reports a goroutine's stack overflow.
 
 #include "macros.h"
 
@@ -8,13 +8,13 @@
 
 #define MSTART_FRAME 160
 
-// void *gosched_mstart(void *g0): where a new thread begins; a pthread start
-// routine. Go's mstart. What it saves in g0.sched is the stack that every later
-// mcall and systemstack of this thread starts from, just below this frame;
-// mstart0 and what it calls are gone from there once the scheduler runs.
+// void *gosched_mstart(void *g0): the start routine of a new thread, for pthread_create.
+// Go's mstart. It saves in g0.sched the stack pointer just below this frame, from which
+// every later mcall and systemstack of this thread starts. They overwrite the frames of
+// mstart0 and of the functions it calls once the scheduler runs.
 //
-// When the goroutine of a locked thread has ended, goexit0 jumps to where mstart0 would
-// have returned to, and the thread ends as any does: its start routine returns to the C
+// When the goroutine of a locked thread has ended, goexit0 jumps to mstart0's return
+// address. The thread then ends as any thread does: its start routine returns to the C
 // library, with the callee-saved registers as they were.
 //
 //     | d8-d15, x19-x28       |
@@ -64,9 +64,9 @@ FUNCTION gosched_mstart
         ret
 END gosched_mstart
 
-// void NAME(int, siginfo_t *, void *): where the kernel calls a handler, which goes on in a
-// function of Rust's. Go's sigtramp, in sys_linux_arm64.s. (On x86-64 it aligns the stack, which is
-// always aligned here.)
+// void NAME(int, siginfo_t *, void *): the entry of a signal handler, which jumps to a
+// function in Rust. Go's sigtramp, in sys_linux_arm64.s. (The routine for x86-64 aligns the
+// stack; here the stack is always aligned.)
 .macro SIGTRAMP handler
         BTI_C
         b       \handler
@@ -80,10 +80,10 @@ FUNCTION gosched_sigquit_tramp
         SIGTRAMP gosched_sigquit
 END gosched_sigquit_tramp
 
-// Where the signal handler sends a thread whose goroutine ran into its guard
-// page: it edits the interrupted context so that the thread goes on here, on
-// g0's stack, with x19 = the Regs of the goroutine (src/runtime/arch/aarch64/sigctxt.rs) and
-// x0 = the address of the fault.
+// The signal handler sends a thread here if its goroutine ran into its guard page. The
+// handler edits the interrupted context so that the thread goes on here, on g0's stack, with
+// x19 = the Regs of the goroutine (src/runtime/arch/aarch64/sigctxt.rs) and x0 = the address
+// of the fault.
 //
 //     the g0 stack:   | frames of mstart | Regs <- x19 | ... <- sp
 //

@@ -1,15 +1,15 @@
 // Stopping a goroutine between any two instructions: Go's preempt_arm64.s.
 //
-// A signal handler has found that it may be stopped where it is, and has edited the
-// interrupted context: the thread goes on here as if the interrupted instruction had
-// been preceded by a call of gosched_async_preempt. Nobody has saved anything for
-// such a call, so everything is saved here: what may be an address on the
-// goroutine's own stack, where a collector finds it, and the vector registers, which
-// take more room than that stack may have, on g0's, from where they are moved to a
-// block that hangs on the G (src/runtime/preempt/xregs.rs).
+// A signal handler has found that the goroutine may be stopped where it is, and has edited
+// the interrupted context. The thread goes on here as if the interrupted instruction had
+// been preceded by a call of gosched_async_preempt. The interrupted code has saved nothing
+// for such a call, so all registers are saved here. Registers that may hold an address are
+// saved on the goroutine's own stack, where a collector finds them. The vector registers
+// may need more room than that stack has: they are saved on g0's stack, and moved from
+// there to a block that hangs on the G (src/runtime/preempt/xregs.rs).
 //
-// Before and after. x30 holds the return address of the call, so the handler pushes what
-// it held before, and pstate, which has the flags.
+// Before and after. x30 holds the return address of the call, so the handler pushes the
+// value that x30 held before. It also pushes pstate, which contains the flags.
 //
 //     sp was ---> |  the function's frame    |
 //                 |  pstate                  |  264
@@ -19,21 +19,22 @@
 //     sched.sp,   |                          |
 //     sched.bp -> |  x29                     |  a frame record: the chain goes on
 //
-// That is ASYNC_PREEMPT_FRAME bytes, and gosched_x_reg_restore needs some on the way back
-// (ASYNC_PREEMPT_STACK, src/runtime/preempt/safe_point.rs); with less, the handler lets the goroutine go on.
+// That is ASYNC_PREEMPT_FRAME bytes. gosched_x_reg_restore needs some more on the way back;
+// both together are ASYNC_PREEMPT_STACK bytes (src/runtime/preempt/safe_point.rs). If there
+// is less room, the handler lets the goroutine go on.
 //
-// The way back. There is no instruction that jumps to an address and leaves every
-// register as it is. But the kernel does that at the end of each signal handler: so a
-// signal's frame is made on g0's stack, as if the goroutine had been interrupted in this
-// thread, and rt_sigreturn goes on from it.
+// The way back. No instruction jumps to an address and leaves every register as it is. The
+// kernel does so at the end of each signal handler. So this code makes a signal's frame on
+// g0's stack, as if the goroutine had been interrupted in this thread, and rt_sigreturn
+// resumes the goroutine from that frame.
 //
-// To an unwinder each frame here is a signal frame: its caller is looked up at the
-// interrupted instruction, and not in front of it, and its stack may be another.
+// To an unwinder each frame here is a signal frame: the unwinder looks up the caller at the
+// interrupted instruction, not in front of it, and the caller may be on another stack.
 
 #include "macros.h"
 #include "vectors.h"
 
-// What is called in Rust; see asm.S.
+// The Rust functions that this file calls; see asm.S.
         .hidden gosched_async_preempt2, gosched_x_reg_restore, gosched_sigframe
         .hidden gosched_vector_size, gosched_leave
 

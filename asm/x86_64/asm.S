@@ -24,18 +24,19 @@
 //     sched.sp -> |  fcw, pad, mxcsr      |  -48, -44
 //
 // The return predictor. The CPU guesses each `ret` from a stack of the calls
-// it has seen. A switch changes the real stack and not that one, so what
-// matters is that the two agree again afterwards: mcall is called, and what
-// resumes a G ends in mcall's own `ret`; in between nothing may be called that
-// doesn't return. Hence mcall *jumps* to its function, the scheduler's chain
-// from there to gogo is inlined, gogo is jumped to, and goexit jumps to mcall.
+// it has seen. A switch changes the real stack but not the predictor's, so the
+// two must agree again afterwards. They do if mcall is called, the code that
+// resumes a G ends in mcall's own `ret`, and every call in between returns.
+// Hence mcall *jumps* to its function, the scheduler's chain from there to gogo
+// is inlined, gogo is jumped to, and goexit jumps to mcall.
 // With one call too many, every `ret` up the resumed stack is mispredicted
 // (measured: 14 ns a switch pair instead of 3, and 4 ns more for each frame).
 
 #include "macros.h"
 
-// What is called in Rust: hidden too, or a shared object would have calls of its own
-// go through a table, and what is bound at the first call needs a thread's stack.
+// The Rust functions that this file calls. They are hidden too: otherwise a shared object
+// would call its own functions through a table, and a symbol that is bound at its first call
+// needs a thread's stack.
         .hidden gosched_badmcall, gosched_badmcall2, gosched_badsystemstack
         .hidden gosched_systemstack_of_null, gosched_mcall_of_null, gosched_gogo_of_null
         .hidden gosched_goexit0, gosched_begin_locals, gosched_end_locals, gosched_claim_at_end
@@ -47,9 +48,9 @@
 // which a call need not preserve.
 #define MXCSR_CONTROL 0xffc0
 
-// The G that this thread runs, null on a thread that isn't ours. It lives here
-// and not in a Rust thread_local!, whose address the compiler may keep across a
-// switch after which the G is on another thread.
+// The G that this thread runs, null on a foreign thread. It lives here and not in
+// a Rust thread_local!, whose address the compiler may keep across a switch, after
+// which the G may be on another thread.
         .section .tbss, "awT", @nobits
         .p2align 3
         .globl  gosched_g
@@ -58,13 +59,13 @@
         .size   gosched_g, 8
 gosched_g:
         .zero   8
-// Stands for words of malloc's that there aren't.
+// Stands for the words of malloc if malloc has none.
         .p2align 3
 no_word:
         .zero   8
 
-// Where malloc keeps two words for each thread, from the thread pointer, as src/runtime/tls
-// finds out; and whether the thread pointer is set by a system call.
+// The offsets from the thread pointer of the two words that malloc keeps for each thread
+// (src/runtime/tls finds them), and whether the thread pointer is set by a system call.
         .data
         .p2align 3
         .globl  gosched_malloc_words, gosched_set_by_kernel
@@ -93,8 +94,8 @@ FUNCTION gosched_getg
         ret
 END gosched_getg
 
-// void gosched_setg(G *gp): changes only what getg says, and the limit that goes
-// with it, not the stack.
+// void gosched_setg(G *gp): changes only the result of getg and the matching stack limit, not
+// the stack.
 FUNCTION gosched_setg
         endbr64
         TLS_G   %rax
@@ -112,8 +113,8 @@ FUNCTION gosched_setg
 END gosched_setg
 
 // void gosched_mcall(void (*fn)(G *)): leaves the running G and calls fn(g) on
-// g0's stack. fn never returns; the G runs on when something calls
-// gogo(&g->sched), and to it that looks like this call's return. Go's mcall.
+// g0's stack. fn never returns. The G runs on when gogo(&g->sched) resumes it,
+// which looks like the return of its call of mcall. Go's mcall.
 //
 //     the G's stack, after                the g0 stack, as fn finds it
 //     | return address      |             | frames of mstart     |
@@ -126,7 +127,7 @@ END gosched_setg
 // for two stores and a compare, and no load of a control register (ldmxcsr and
 // fldcw would double the price of the switch).
 //
-// C's calls are looked at first, as in systemstack.
+// C calls gosched_mcall, which checks fn for null first, as in systemstack.
 FUNCTION gosched_mcall
         endbr64
         testq   %rdi, %rdi
@@ -135,7 +136,7 @@ FUNCTION gosched_mcall
         .p2align 4
         .globl  gosched_mcall_fn
         .hidden gosched_mcall_fn
-        // A label, as gosched_systemstack_fn is.
+        // A label, for the same reason as gosched_systemstack_fn.
 gosched_mcall_fn:
         pushq   %rbp
         .cfi_def_cfa_offset 16
@@ -179,11 +180,12 @@ gosched_mcall_fn:
         movq    %rdx, %fs:(%rax)                // g = g0
         movq    G_SCHED+GOBUF_SP(%rdx), %rsp
         .cfi_remember_state
-        // Here, so that there is an access between this change of rsp and the push below:
-        // valgrind takes two without one for one, and 8 bytes of the red zone for nobody's.
+        // This stands here to put an access between this change of rsp and the push below:
+        // valgrind takes two changes without an access between them for one, and would take 8
+        // bytes of the red zone for unused.
         SET_STACK_LIMIT $0
-        // The G may be running elsewhere by the time somebody unwinds g0: its
-        // frames are none of this stack's business. A walk ends here, by CFI
+        // The G may run elsewhere by the time an unwinder walks g0, so the walk must
+        // not go on into the G's frames. It ends here, by CFI
         // (no return address) and by frame pointers (rbp is null).
         .cfi_undefined %rip
         .cfi_def_cfa %rsp, 0
@@ -193,7 +195,7 @@ gosched_mcall_fn:
         xorl    %ecx, %ecx
         leaq    gosched_goexit0(%rip), %r11
         cmpq    %r11, %rdi
-        cmoveq  %rcx, %r10                      // who ends gives up its fake stack
+        cmoveq  %rcx, %r10                      // a G that ends gives up its fake stack
         movq    %rdx, %r11
         callq   gosched_stack_changes
 #endif
@@ -218,8 +220,8 @@ gosched_mcall_fn:
         fldcw   default_fcw(%rip)
         cmpq    $0, G_TP(%rsi)
         je      .Lmcall_switch
-        // The M's thread-locals for all that runs on g0, or those of the goroutine that was
-        // claimed. A signal finds g0 there, as it does in the M's, which no goroutine is using.
+        // Sets the M's thread-locals for the code on g0, or those of the goroutine that was
+        // claimed. A signal handler finds g0 in either.
 .Lmcall_own_locals:
         movq    G_M(%rsi), %rcx
         movq    M_NEXT_TP(%rcx), %r8
@@ -256,9 +258,9 @@ gosched_mcall_fn:
         ud2
 END gosched_mcall
 
-// The end of an mcall, for morestack and asyncPreempt: leaves this M's goroutine,
-// which they have saved, and calls rax = fn with it, which never returns. On g0,
-// whose frames are given up.
+// The end of an mcall, for morestack and asyncPreempt, which have saved this M's
+// goroutine: leaves the goroutine and calls rax = fn with it. fn never returns.
+// Jumped to on g0, whose frames are given up.
 FUNCTION gosched_leave
         .cfi_undefined %rip                     // as in mcall
         TLS_G   %rsi
@@ -273,8 +275,8 @@ FUNCTION gosched_leave
         je      .Lleave_locals
         movq    M_TP(%rcx), %r8                 // the M's; its g is g0 still
         callq   set_locals
-        // In its own, which no thread has now, g is the G again. Otherwise the next thread
-        // that has them would find this M's g0 there for a moment.
+        // Sets g to the G again in the G's own thread-locals, which no thread has now. Otherwise
+        // the next thread that has them would find this M's g0 there for a moment.
         movq    G_TP(%rdi), %r8
         movq    %rdi, (%r8,%rsi)
 .Lleave_locals:
@@ -290,10 +292,10 @@ FUNCTION gosched_leave
 END gosched_leave
 
 // mcall(fn) for goroutines that switch to each other from different places, as
-// coroutines do; jumped to, with rsi = where to go on. With a call, mcall's `ret`
-// would return to where the other goroutine has called from, which the return
-// predictor can't know. The predictor of indirect jumps learns it; and the one call
-// in here has the same return address for both.
+// coroutines do. It is jumped to, with rsi = the address at which to go on. With a
+// call, mcall's `ret` would return to the call site of the other goroutine, which the
+// return predictor can't know. The predictor of indirect jumps learns that address,
+// and the one call in here has the same return address for both goroutines.
 FUNCTION gosched_mcall_by_jump
         .cfi_def_cfa_offset 0
         .cfi_register %rip, %rsi
@@ -319,10 +321,10 @@ FUNCTION gosched_gogo
         jmp     gosched_gogo_buf
 END gosched_gogo
 
-// void gosched_gogo_buf(Gobuf *buf, ..., guard in rcx): resumes the G whose sched buf
-// is, where it says, with its stackguard0, which the caller has at hand, as limit.
-// One way: nothing comes back here. Jumped to, never called, and with rdi = buf
-// still set on arrival, which is how goexit finds its G. Go's gogo.
+// void gosched_gogo_buf(Gobuf *buf, ..., guard in rcx): resumes the G whose sched is buf, at
+// buf's pc. guard is the G's stackguard0, which the caller has at hand, and becomes the limit.
+// This never returns, and is jumped to, never called. rdi = buf is still set when the G goes
+// on, which is how goexit finds its G. Go's gogo.
 FUNCTION gosched_gogo_buf
         endbr64
         .cfi_undefined %rip                     // there is nothing to return to
@@ -348,8 +350,8 @@ FUNCTION gosched_gogo_buf
         jmp     .Lgogo_locals
 END gosched_gogo_buf
 
-// gosched_gogo_buf for a G that was claimed: its thread-locals, or the M's if it has none of its
-// own, are those of this thread already.
+// gosched_gogo_buf for a G that was claimed: this thread already has the G's thread-locals, or
+// the M's if the G has none of its own.
 FUNCTION gosched_gogo_claimed
         endbr64
         .cfi_undefined %rip
@@ -357,8 +359,9 @@ FUNCTION gosched_gogo_claimed
         jmp     .Lgogo_locals
 END gosched_gogo_claimed
 
-// void gosched_unclaim(uintptr_t tp, G *gp): on g0, which has the thread-locals of gp: gives it the
-// M's, at tp. There g is g0 already. In those of gp it is gp again, as in all that no thread has.
+// void gosched_unclaim(uintptr_t tp, G *gp): called on g0 while this thread has the thread-locals
+// of gp. Sets the M's thread-locals, at tp, in which g is g0 already. In the thread-locals of gp, g
+// becomes gp again, as in all thread-locals that no thread has.
 FUNCTION gosched_unclaim
         endbr64
         TLS_G   %rax
@@ -369,9 +372,9 @@ FUNCTION gosched_unclaim
         ret
 END gosched_unclaim
 
-// Makes the thread-locals at r8 those of this thread, and takes malloc's two words along. It
-// returns as any function, so the predictor is in step. A signal handler sees the one thread
-// or the other, and both have a gosched_g. Changes r8, r10 and r11.
+// Makes the thread-locals at r8 those of this thread, and copies malloc's two words to them.
+// This returns as any function does, so the return predictor stays in step. A signal handler
+// sees the old thread-locals or the new, and both have a gosched_g. Changes r8, r10 and r11.
         .p2align 4
         .type   set_locals, @function
 set_locals:
@@ -422,7 +425,7 @@ set_locals:
         .cfi_endproc
         .size   set_locals, . - set_locals
 
-// ptrdiff_t gosched_no_word(void): where no_word is, from the thread pointer.
+// ptrdiff_t gosched_no_word(void): the offset of no_word from the thread pointer.
 FUNCTION gosched_no_word
         endbr64
         movq    no_word@GOTTPOFF(%rip), %rax
@@ -460,10 +463,10 @@ END gosched_with_locals
 //                 |  goexit, past its call |  the return address of fn
 //                 |  frames of fn          |
 //
-// It calls startpc(sched.ctxt). When that returns, the G ends: mcall(goexit0),
-// which is what goexit1 does, by a jump. The registers that mcall saves are never
-// read, but it also resets the control words, which a fesetround may have changed.
-// Unwinders stop here: no return address, and rbp was null when fn was called.
+// It calls startpc(sched.ctxt). When that returns, the G ends: goexit jumps to
+// mcall(goexit0), as Go's goexit1 does. The registers that mcall saves are never
+// read, but mcall also resets the control words, which a fesetround may have changed.
+// Unwinders stop here: there is no return address, and rbp was null when fn was called.
 FUNCTION gosched_goexit
         .cfi_undefined %rip
         endbr64
@@ -476,7 +479,7 @@ FUNCTION gosched_goexit
 .Lgoexit_leaves:
         pushq   $0                              // where mcall's caller would be
         jmp     gosched_mcall_fn
-        // The same with what a thread does at its begin and at its end.
+        // The same, with the steps of a thread at its start and at its end.
 .Lgoexit_own_locals:
         movq    %rdi, %rbx
         callq   gosched_begin_locals
@@ -504,11 +507,12 @@ END gosched_goexit
 // one stack to the other. The frame that does so is marked as a signal frame,
 // because gdb takes a caller whose stack lies below its callee's for a corrupt
 // stack, and only a signal frame may do that. Unwinders look up the caller of a
-// signal frame at its exact pc, not one byte before, which in a Rust caller
-// could be the next landing pad: so that caller is the outer half of this
-// routine, which has none. Rust's wrapper puts g back after an unwind.
+// signal frame at its exact pc, not one byte before. In a Rust caller that pc
+// could belong to the next landing pad, so the caller is the outer half of this
+// routine, which has no landing pads. Rust's wrapper puts g back after an unwind.
 //
-// C's calls are looked at first: the runtime's have a function.
+// C calls gosched_systemstack, which checks fn for null first. The runtime always
+// has a function and calls gosched_systemstack_fn.
 FUNCTION gosched_systemstack
         endbr64
         testq   %rdi, %rdi
@@ -573,7 +577,7 @@ systemstack_switch:
         movq    %rsp, %rbp
         .cfi_def_cfa_register %rbp
         pushq   %rdx                            // g, for the way back
-        // Where a traceback of this G by another thread starts.
+        // The point at which another thread's traceback of this G starts.
         movq    %rsp, G_SCHED+GOBUF_SP(%rdx)
         movq    %rbp, G_SCHED+GOBUF_BP(%rdx)
         leaq    .Lsystemstack_back(%rip), %rcx

@@ -1,13 +1,12 @@
-// What C calls: a stub for each function of include/gosched.h, but for gosched_getg
-// and gosched_systemstack, which are in asm.S and take next to nothing.
+// The functions that C calls: a stub for each function of include/gosched.h except
+// gosched_getg and gosched_systemstack, which are in asm.S and need almost no stack.
 //
-// A copying stack may be all but full when C calls into the runtime, and Rust code
-// has no checks. So each stub is one: as the prologue that a compiler makes for
-// -fsplit-stack (morestack.S), it compares rsp with the limit, has the stack moved
-// if need be, and then jumps to the function in Rust, which finds everything as its
-// caller has left it. The arguments are in registers, and those that are addresses
-// of the stack are right after a move, because morestack has them in the stack by
-// then.
+// A copying stack may be almost full when C calls into the runtime, and Rust code has no
+// checks. So each stub checks, like the prologue that a compiler makes for -fsplit-stack
+// (morestack.S). It compares rsp with the limit, lets morestack move the stack if necessary,
+// and then jumps to the function in Rust, which finds everything as its caller left it. The
+// arguments are in registers. An argument that is an address of the stack is right after a
+// move, because morestack saves the registers on the stack before the move.
 //
 //                     |  frames of the caller  |
 //     rsp ----------> |  return address        |
@@ -17,20 +16,20 @@
 //                     |                        |  STACK_GUARD bytes
 //     stack.lo -----> |                        |
 //
-// rsp is the same at each instruction, but within the call of __morestack: CFI has
-// nothing to add to what holds at the head of a function.
+// rsp is the same at each instruction except within the call of __morestack, so the CFI
+// that holds at the head of a function holds throughout.
 
 #include "macros.h"
 
         .hidden gosched_entry_room
 
-// A stub that goes on in name_impl, or in what has another suffix. One that notes
-// who called it, Go's getcallerpc, passes that on in a register: the return address,
-// which is above the room that was looked for.
+// A stub that jumps to name_impl, or to the name with another suffix. If `callerpc` is given,
+// the stub passes its return address in that register: Go's getcallerpc. The return address
+// lies above the room that the stub checks.
 //
-// A section each, so that a program has those that it calls and no others. endbr64
-// comes first in any case, but here it also keeps a linker that rewrites prologues
-// from taking this for one.
+// Each stub has a section of its own, so that a program contains only the stubs it calls.
+// Every function starts with endbr64; here it also keeps a linker that rewrites prologues
+// from taking the stub for a prologue.
 .macro ENTRY name, suffix=_impl, callerpc
         .section .text.\name, "ax", @progbits
         .p2align 4
@@ -63,8 +62,9 @@
         .size   \name, . - \name
 .endm
 
-// A stub without the check: for what signal handlers call, on a stack that the
-// limit isn't for, and for what comes after a system call, in which no stack moves.
+// A stub without the check. It serves functions that signal handlers call, on a stack
+// to which the limit doesn't apply, and functions that are called after a system call,
+// during which no stack moves.
 .macro UNCHECKED name
         .section .text.\name, "ax", @progbits
         .p2align 4

@@ -2,8 +2,8 @@
 
 #include "offsets.h"
 
-// The control words that a thread starts with: all exceptions masked, to nearest, and
-// on the x87 the full precision.
+// The control words that a thread starts with: all exceptions masked, rounding to nearest,
+// and full precision on the x87.
 #define DEFAULT_MXCSR 0x1f80
 #define DEFAULT_FCW 0x037f
 
@@ -37,21 +37,21 @@
         movq    $0, G_X_REGS(%rdx)
 .endm
 
-// What the checks that compilers emit compare rsp with: a word of glibc's
-// thread descriptor (its __private_ss), 0 in every new thread. While a
-// goroutine runs it is g.stackguard0; on every other stack it is 0, which no
-// rsp is below. A libc without that word has no such checks (build.rs).
+// The word that the checks of compilers compare rsp with: __private_ss of glibc's
+// thread descriptor, 0 in every new thread. While a goroutine runs, the word is
+// g.stackguard0. On every other stack it is 0, and no rsp is below 0. For a libc
+// without that word, no such checks are compiled (build.rs).
 .macro SET_STACK_LIMIT value
 #ifdef SPLIT_STACK
         movq    \value, %fs:0x70
 #endif
 .endm
 
-// AddressSanitizer has to know of each change of stacks, ThreadSanitizer of each change
-// of who acts, and where a goroutine works on g0's stack, which others do, too
-// (sanitizers.S). `from` and `to` are G's, in registers, and the stack is that of `to`,
-// or g0's. These change r10, r11, flags and vector registers, and are nothing in a build
-// without the sanitizer.
+// AddressSanitizer must know of each change of stacks. ThreadSanitizer must know of each
+// change from one G to another, and where a goroutine works on g0's stack, which the M's
+// other goroutines use too (sanitizers.S). `from` and `to` are registers that hold G's; rsp is
+// on the stack of `to` or on g0's. These macros change r10, r11, flags and vector registers,
+// and expand to nothing in a build without the sanitizer.
 .macro STACK_CHANGES from, to
 #ifdef ASAN
         leaq    G_SANITIZER(\from), %r10
@@ -82,7 +82,7 @@
 #endif
 .endm
 
-// On g0, whose frames are given up.
+// Called on g0, when its frames are given up.
 .macro STACK_GIVEN_UP
 #ifdef ASAN
         callq   gosched_stack_given_up
@@ -109,12 +109,12 @@
 #endif
 .endm
 
-// To an unwinder, the caller of this frame is whoever has the registers at rbx, a Regs
-// (src/runtime/arch/x86_64/sigctxt.rs): every register is found there, the stack pointer too,
-// so the walk goes on in another stack. In words of DWARF, each rule is an expression
-// `DW_OP_breg3 offset` (0x73: rbx + offset), and the CFA, which is the value of rsp in
-// the caller, is what stands there (DW_OP_deref, 0x06). For signal frames: the caller's
-// pc is where it goes on, and not behind a call.
+// To an unwinder, the caller of this frame is the code whose registers are at rbx, in a Regs
+// (src/runtime/arch/x86_64/sigctxt.rs). The unwinder finds every register there, the stack
+// pointer too, so the walk goes on in another stack. In DWARF, each rule is an expression
+// `DW_OP_breg3 offset` (0x73: rbx + offset). The CFA, which is the value of rsp in the
+// caller, is loaded from its slot (DW_OP_deref, 0x06). For signal frames only: the caller's
+// pc is the instruction at which it goes on, not one behind a call.
 .macro CALLER_IN_REGS
         // DW_CFA_def_cfa_expression, 3 bytes: breg3 REGS_SP, deref
         .cfi_escape 0x0f, 3, 0x73, REGS_SP, 0x06
@@ -143,9 +143,9 @@
 // Each file tells the linker at its end that
 //
 //   - its stack need not be executable;
-//   - its functions see to their stack themselves: one with a check that calls them
+//   - its functions check their stack themselves: a function with a check that calls them
 //     need not look for the 16 KiB that code without checks may need;
-//   - what they call in turn has no checks, and there is no prologue to rewrite;
+//   - the functions they call have no checks, and there is no prologue to rewrite;
 //   - every indirect branch target is a landing pad (endbr64), or the linker drops
 //     indirect-branch tracking for the whole program.
 .macro NOTES

@@ -24,13 +24,14 @@
 //         endbr64                        only with -fcf-protection=branch or =full
 //         lea     0x18(%rbp), %r11       only in a function of variable arguments
 //
-// libgcc's __morestack *calls* the body, on a second stack, and the `ret` is
-// where that call returns from. Ours moves the stack and has nothing to come
-// back to: it steps over the `ret`, and all is as if the check had passed. The
-// `lea` means libgcc's frame by rbp, which has the place of ours, and finds the
-// stack's arguments by it: ours does that in its place, and steps over it too.
+// libgcc's __morestack *calls* the body, on a second stack, and that call returns
+// to the `ret`. Ours moves the stack, and nothing has to return to it: it steps
+// over the `ret`, and everything is as if the check had passed. The `lea` finds
+// the arguments on the stack through rbp, which points to the frame of libgcc's
+// __morestack. Our frame isn't there any more when the body runs, so ours sets
+// r11 itself and steps over the `lea` too.
 //
-// Before and after; the words are the same, the place is another:
+// Before and after. The words are the same, at another place:
 //
 //                  |  arguments on the stack  |
 //     24(%rbp)  -> |                          |  <- m.morebuf.sp
@@ -42,18 +43,18 @@
 //                  |  r8, r9                  |
 //     sched.sp  -> |  rax                     |  their number, or the static chain
 //
-// They are all in the stack when it moves, so an address among them is adjusted
-// like any other. The vector registers hold arguments too, but no addresses: they
-// are saved on g0's stack, whole, as a caller may have passed 32 or 64 bytes in
-// each.
+// All these registers are in the stack when it moves, so an address among them is
+// adjusted like any other. The vector registers hold arguments too, but no addresses.
+// They are saved on g0's stack, whole, because a caller may have passed 32 or 64 bytes
+// in each.
 //
-// A goroutine that is asked to stop is left like that. g0's stack is given up then,
-// so newstack has moved the vector registers to a block that hangs on the G
+// A goroutine that is asked to stop is left in this state. g0's stack is given up then,
+// so newstack moves the vector registers to a block that hangs on the G before
 // (src/runtime/preempt/xregs.rs).
 
 #include "macros.h"
 
-// What is called in Rust; see asm.S.
+// The Rust functions that this file calls; see asm.S.
         .hidden gosched_newstack, gosched_badmorestackg0, gosched_badmorestackgsignal
         .hidden gosched_x_reg_restore
 
@@ -71,9 +72,9 @@
 // room for at its stack's end.
 #define ARGUMENTS_ROOM 1024
 
-// For a function whose prologue has called one of these: from r10, where the call
-// returns to, to where the body begins; r11 is as the body expects it, `arguments`
-// being where those on the stack are.
+// For a function whose prologue has called one of these: moves r10 from the return address
+// of that call to the start of the body, and sets r11 as the body expects it. `arguments` is
+// the address of the arguments on the stack.
 .macro TO_BODY arguments
         movl    1(%r10), %r11d
         addl    $MINUS_ENDBR64, %r11d
@@ -89,9 +90,9 @@
 // The parts of xsave's header that must be zero.
 #define XSAVE_HEADER 512
 
-// What this crate's own assembly calls has a name of its own: lld turns each call of
-// __morestack into one of __morestack_non_split where it follows a jump to code
-// without checks, and 16 KiB would be asked for where some hundred bytes will do.
+// This crate's own assembly calls __morestack by a name of its own. lld turns a call of
+// __morestack into a call of __morestack_non_split if the call follows a jump to code without
+// checks. That would ask for 16 KiB where a few hundred bytes suffice.
         .globl  gosched_morestack_prologue
         .hidden gosched_morestack_prologue
         .set    gosched_morestack_prologue, __morestack
@@ -134,8 +135,9 @@ FUNCTION __morestack
         je      .Lmorestack_g0
         cmpq    %rdx, M_GSIGNAL(%rcx)
         je      .Lmorestack_gsignal
-        // A signal handler of the program's, which interrupted the goroutine, has
-        // the signal stack: its limit is another's, and it goes on.
+        // If rsp isn't on the goroutine's stack, a signal handler of the program's
+        // that interrupted the goroutine runs on the signal stack. The limit that
+        // it compared with isn't that stack's, so it goes on.
         cmpq    G_STACK+STACK_HI(%rdx), %rsp
         jae     .Lmorestack_resume
         movq    G_STACK+STACK_LO(%rdx), %r9
@@ -278,9 +280,9 @@ gosched_morestack_preempted:
 END __morestack
 
 // Makes room for r10 bytes below the caller's frame, and returns like any other
-// function, with all registers but r10 and r11 as they were. For a check that is
-// made by hand, after the prologue. To __morestack, the second `ret` is the body of
-// the function that needs room, and the caller is its caller.
+// function, with all registers except r10 and r11 as they were. For a check that is
+// written by hand, after the prologue. To __morestack, the second `ret` is the body of
+// the function that needs room, and the caller is that function's caller.
 FUNCTION gosched_morestack
         endbr64
         callq   gosched_morestack_prologue
@@ -290,10 +292,10 @@ END gosched_morestack
 
 #ifdef SPLIT_STACK
 
-// The linker has found that a function calls code without checks, and has its
-// prologue call this, always if its frame is small. The room that such code may
-// need is added to r10 if the frame is small; for a large one the linker has added
-// as much, and a few KiB too many do no harm.
+// The linker has found that a function calls code without checks, and has changed the
+// function's prologue to call this (for a small frame, in every call). If the frame is
+// small, the room that such code may need is added to r10 here. For a large frame the
+// linker has added as much. A few KiB too many do no harm.
 FUNCTION __morestack_non_split
         endbr64
         addq    $NON_SPLIT_ROOM, %r10
@@ -309,16 +311,16 @@ FUNCTION __morestack_non_split
 END __morestack_non_split
 
 // void *__morestack_allocate_stack_space(size_t size): memory for an alloca or an array
-// of variable length, whose check has failed. If there is too little room on a
-// goroutine's stack, it grows. Any other stack has a limit that isn't its own, or a
-// goroutine is asked to stop. Then this does what the function would have done after a
-// check that passed: it takes the bytes from the stack. So they end when it returns, or
-// with the array's scope.
+// of variable length whose check has failed. If a goroutine's stack has too little room,
+// the stack grows. Otherwise the check has failed because the limit isn't that of this
+// stack, or because the goroutine is asked to stop. In each case the bytes then come from
+// the stack, as after a check that passed, and live until the calling function returns or
+// until the end of the array's scope.
 //
-// The function finds what it has by rbp, and takes rsp as it is: it is the one thing
-// that such a function doesn't rely on. But the lowest bytes may be those where it writes
-// arguments of calls (gcc with -maccumulate-outgoing-args); how many, only it knows: not
-// more than its frame has.
+// The calling function finds its frame by rbp and doesn't rely on rsp, so this may change
+// rsp. But the function may write arguments of calls to the lowest bytes of its frame (gcc
+// with -maccumulate-outgoing-args). Their number is unknown here, but at most that of the
+// frame's bytes.
 //
 //                  |  the caller's frame          |
 //     rsp       -> |                              |

@@ -1,18 +1,18 @@
-// Where a thread begins and ends (Go's mstart, in asm_amd64.s), where a signal handler begins, and where a
-// thread goes on whose goroutine has overflowed its stack.
+// The start and the end of a thread (Go's mstart, in asm_amd64.s), the entry of a signal
+// handler, and the code that reports a goroutine's stack overflow.
 
 #include "macros.h"
 
         .hidden gosched_mstart0, gosched_mexit, gosched_overflow
         .hidden gosched_sighandler, gosched_sigquit
 
-// void *gosched_mstart(void *g0): where a new thread begins; a pthread start
-// routine. Go's mstart. What it saves in g0.sched is the stack that every later
-// mcall and systemstack of this thread starts from, just below this frame;
-// mstart0 and what it calls are gone from there once the scheduler runs.
+// void *gosched_mstart(void *g0): the start routine of a new thread, for pthread_create.
+// Go's mstart. It saves in g0.sched the stack pointer just below this frame, from which
+// every later mcall and systemstack of this thread starts. They overwrite the frames of
+// mstart0 and of the functions it calls once the scheduler runs.
 //
-// When the goroutine of a locked thread has ended, goexit0 jumps to where mstart0 would
-// have returned to, and the thread ends as any does: its start routine returns to the C
+// When the goroutine of a locked thread has ended, goexit0 jumps to mstart0's return
+// address. The thread then ends as any thread does: its start routine returns to the C
 // library, with the callee-saved registers as they were.
 //
 //     | return address        |  into the C library
@@ -79,12 +79,12 @@ FUNCTION gosched_mstart
         ret
 END gosched_mstart
 
-// void NAME(int, siginfo_t *, void *): where the kernel calls a handler, which goes on in a
-// function of Rust's. Go's sigtramp, in sys_linux_amd64.s.
+// void NAME(int, siginfo_t *, void *): the entry of a signal handler, which calls a function
+// in Rust. Go's sigtramp, in sys_linux_amd64.s.
 //
-// The kernel calls it with rsp as at any call, a multiple of 16 and 8 below. qemu-x86_64 7.2
-// doesn't, on whatever stack: there rsp is a multiple of 16, and a compiled function that keeps a
-// vector register in its frame would fault. So rsp is aligned here.
+// The kernel sets rsp as at any call, 8 below a multiple of 16. But qemu-x86_64 7.2 sets it
+// to a multiple of 16, on every stack. A compiled function that keeps a vector register in
+// its frame would fault then, so rsp is aligned here.
 //
 //     | return address  |  of the code that ends a handler
 //     | rbp      <- rbp |
@@ -112,10 +112,10 @@ FUNCTION gosched_sigquit_tramp
         SIGTRAMP gosched_sigquit
 END gosched_sigquit_tramp
 
-// Where the signal handler sends a thread whose goroutine ran into its guard
-// page: it edits the interrupted context so that the thread goes on here, on
-// g0's stack, with rbx = the Regs of the goroutine (src/runtime/arch/x86_64/sigctxt.rs) and
-// rdi = the address of the fault.
+// The signal handler sends a thread here if its goroutine ran into its guard page. The
+// handler edits the interrupted context so that the thread goes on here, on g0's stack, with
+// rbx = the Regs of the goroutine (src/runtime/arch/x86_64/sigctxt.rs) and rdi = the address
+// of the fault.
 //
 //     the g0 stack:   | frames of mstart | Regs <- rbx | ... <- rsp
 //

@@ -1,12 +1,12 @@
 // Stopping a goroutine between any two instructions: Go's preempt_amd64.s.
 //
-// A signal handler has found that it may be stopped where it is, and has edited the
-// interrupted context: the thread goes on here as if the interrupted instruction had
-// been preceded by a call of gosched_async_preempt. Nobody has saved anything for
-// such a call, so everything is saved here: what may be an address on the
-// goroutine's own stack, where a collector finds it, and the vector registers, which
-// take more room than that stack may have, on g0's, from where they are moved to a
-// block that hangs on the G (src/runtime/preempt/xregs.rs).
+// A signal handler has found that the goroutine may be stopped where it is, and has edited
+// the interrupted context. The thread goes on here as if the interrupted instruction had
+// been preceded by a call of gosched_async_preempt. The interrupted code has saved nothing
+// for such a call, so all registers are saved here. Registers that may hold an address are
+// saved on the goroutine's own stack, where a collector finds them. The vector registers
+// may need more room than that stack has: they are saved on g0's stack, and moved from
+// there to a block that hangs on the G (src/runtime/preempt/xregs.rs).
 //
 // Before and after. The 128 bytes below rsp may be in use without rsp having moved
 // (the ABI's red zone), so the call is made below them; it comes back by `ret 128`.
@@ -21,15 +21,16 @@
 //                  |  rsi, rdi, r8-r14        |
 //     sched.sp  -> |  r15                     |
 //
-// With what gosched_x_reg_restore needs on the way back, that is ASYNC_PREEMPT_STACK
-// bytes (src/runtime/preempt/safe_point.rs); with less, the handler lets the goroutine go on.
+// That and the room that gosched_x_reg_restore needs on the way back are ASYNC_PREEMPT_STACK
+// bytes (src/runtime/preempt/safe_point.rs). If there is less room, the handler lets the
+// goroutine go on.
 //
-// To an unwinder each frame here is a signal frame: its caller is looked up at the
-// interrupted instruction, and not in front of it, and its stack may be another.
+// To an unwinder each frame here is a signal frame: the unwinder looks up the caller at the
+// interrupted instruction, not in front of it, and the caller may be on another stack.
 
 #include "macros.h"
 
-// What is called in Rust; see asm.S.
+// The Rust functions that this file calls; see asm.S.
         .hidden gosched_async_preempt2, gosched_x_reg_restore
         .hidden gosched_vector_size, gosched_leave
 

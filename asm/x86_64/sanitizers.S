@@ -1,8 +1,9 @@
-// What sanitizers are told of the switches. Without them there is nothing here.
+// Routines that report switches to the sanitizers. A build without a sanitizer has none.
 //
-// Each routine is called on the stack of a thread or on the one that is switched to,
-// never on a goroutine's that is left: what it calls needs room. It keeps every register
-// that isn't a vector register but for r10 and r11, so that it can be called anywhere.
+// Each routine runs on the stack of a thread or on the stack that is switched to, never
+// on the stack of the goroutine that is left, because the functions it calls need room. It
+// keeps every register except r10, r11 and the vector registers, so it can be called
+// anywhere.
 //
 //     | return address                       |
 //     | rbp                           <- rbp |
@@ -11,7 +12,8 @@
 
 #include "macros.h"
 
-// Calls of the sanitizers, with rdi = r10 and r11 as in the caller, and back.
+// The head and the tail of a routine that calls the sanitizers. After TELLS, rdi = r10, and
+// r11 is as in the caller.
 .macro TELLS
         endbr64
         pushq   %rbp
@@ -39,10 +41,10 @@
 
 #ifdef ASAN
 
-// r10 = where the fake stack of the stack that is left is kept, null if nothing goes on
-// there; r11 = the G whose stack is next. AddressSanitizer knows the bounds of the stack
-// then, and takes the frames that it keeps elsewhere, to find uses after a return, from
-// that G's fake stack.
+// r10 = the address at which to keep the fake stack of the stack that is left, null if that
+// stack is given up; r11 = the G whose stack is next. Afterwards AddressSanitizer knows the
+// bounds of that G's stack. It takes the frames that it keeps elsewhere, to find uses after a
+// return, from that G's fake stack.
 FUNCTION gosched_stack_changes
         TELLS
         leaq    G_SANITIZER(%r11), %rax
@@ -61,8 +63,8 @@ FUNCTION gosched_stack_changes
         TOLD
 END gosched_stack_changes
 
-// The frames of this stack will be overwritten, and never return: what AddressSanitizer knows
-// of them holds no longer.
+// The frames of this stack will be overwritten and never return, so AddressSanitizer forgets
+// them.
 FUNCTION gosched_stack_given_up
         TELLS
         callq   __asan_handle_no_return@PLT
@@ -72,12 +74,12 @@ END gosched_stack_given_up
 #endif
 #ifdef TSAN
 
-// Without an order between what acts before and after: only what the program does
-// orders two goroutines.
+// A switch of fibers orders nothing: two goroutines are ordered only by what the program
+// does.
 #define NO_SYNC 1
 
-// A fiber notes who calls whom. What is called on g0 as a rule doesn't return, so the
-// notes of its fiber grow; after so many turns it is made anew.
+// A fiber records the calls it makes. Most calls on g0 don't return, so the record of g0's
+// fiber grows. After this number of turns the fiber is replaced by a new one.
 #define TURNS 1000
 
 .macro SWITCH_TO_FIBER fiber
@@ -86,7 +88,7 @@ END gosched_stack_given_up
         callq   __tsan_switch_to_fiber@PLT
 .endm
 
-// From here on, or from here on no longer, what the fiber does isn't seen, and orders nothing.
+// Begin: ThreadSanitizer ignores the fiber's accesses, and they order nothing, until End.
 .macro IGNORE which
         ANNOTATE AnnotateIgnoreReads\which
         ANNOTATE AnnotateIgnoreWrites\which
@@ -98,7 +100,7 @@ END gosched_stack_given_up
         callq   \what@PLT
 .endm
 
-// Makes a fiber for g0, TO, and acts as that.
+// Makes a fiber for the g0 in TO, and switches to it.
 .macro MAKE_G0_FIBER
         xorl    %edi, %edi
         callq   __tsan_create_fiber@PLT
@@ -110,8 +112,8 @@ END gosched_stack_given_up
         IGNORE  Begin
 .endm
 
-// Destroys the fiber of g0, TO, which mustn't ignore anything then, and acts as the thread
-// itself.
+// Destroys the fiber of the g0 in TO, and switches to the thread's own fiber. A fiber must
+// ignore nothing when it is destroyed.
 .macro DESTROY_G0_FIBER
         movq    TO, %r11
         SWITCH_TO_FIBER G_SANITIZER(%r11)
@@ -126,10 +128,10 @@ END gosched_stack_given_up
 
 // r10 = the G that acted, r11 = the G that acts next.
 //
-// What g0 does is nobody's: its fiber sees no access, and orders nothing. Whoever makes a
-// goroutine runnable has released what it did at the address of its G
-// (src/runtime/arch/sanitizer.rs), which the goroutine acquires here. So does one that
-// leaves, for the next one that has this G, and its stack.
+// g0's fiber ignores all accesses and orders nothing. The code that makes a goroutine
+// runnable has released at the address of its G (src/runtime/arch/sanitizer.rs), and the
+// goroutine acquires at that address here. A goroutine that leaves releases there too, for
+// the next goroutine that has this G and its stack.
 FUNCTION gosched_actor_changes
         TELLS
         cmpq    %r11, %r10
@@ -166,8 +168,9 @@ FUNCTION gosched_actor_changes
         jmp     .Lactor_stays
 END gosched_actor_changes
 
-// Between the two, what the goroutine reads and writes isn't seen: it is on g0's stack,
-// which is another goroutine's in a moment. What it orders is.
+// Between gosched_unseen and gosched_seen, ThreadSanitizer ignores the goroutine's reads and
+// writes: they are on g0's stack, which another goroutine may use next. Synchronization still
+// counts.
 FUNCTION gosched_unseen
         TELLS
         ANNOTATE AnnotateIgnoreReadsBegin
@@ -181,7 +184,7 @@ FUNCTION gosched_seen
         TOLD
 END gosched_seen
 
-// r11 = the g0 of a thread, which begins: it acts as that from here on.
+// r11 = the g0 of a thread that begins: the thread switches to g0's fiber.
 FUNCTION gosched_enter_fiber
         TELLS
         callq   __tsan_get_current_fiber@PLT
@@ -193,7 +196,7 @@ FUNCTION gosched_enter_fiber
         TOLD
 END gosched_enter_fiber
 
-// The same thread ends, and acts as itself again.
+// r11 = the g0 of a thread that ends: the thread switches back to its own fiber.
 FUNCTION gosched_leave_fiber
         TELLS
         DESTROY_G0_FIBER

@@ -1,30 +1,30 @@
-//! The runtime: Go's scheduler, as rooms on floors. What a program sees of it are the faces; this is the house.
+//! The runtime: Go's scheduler, as rooms on floors. Programs use it through the faces.
 //!
-//! Start with `data`, which draws the states of a G, an M and a P, and then `sched`, which draws the loop that
-//! every worker runs. Each room's page says what the room is for, which rules hold in it, where that part of Go
-//! is, and what each file holds.
+//! Start with `data`, which draws the states of a G, an M and a P, and then `sched`, which draws
+//! the loop that every worker runs. Each room's page gives the room's purpose and rules, the
+//! corresponding part of Go, and the contents of each file.
 //!
 //! # Floors
 //!
 //! | rooms | what they are |
 //! | --- | --- |
-//! | `start` | how it begins: settings, the first P's and M's, main's goroutine |
-//! | `monitor` | the thread without a P: sysmon, and memory that goes back |
+//! | `start` | the start of the runtime: settings, the first P's and M's, main's goroutine |
+//! | `monitor` | the thread without a P: sysmon, and handing memory back to the kernel |
 //! | `trace` | the execution trace: records, their order, Go's format |
 //! | `report` | fatal errors, stacks of goroutines, schedtrace, metrics |
 //! | `world` | all P's at once: stop and start, `forEachP`, `suspendG`, `procresize` |
-//! | `chan`, `sema`, `pollwait`, `stdpark` | what goroutines wait for: channels without types, semaphores, descriptors; what std waits for |
+//! | `chan`, `sema`, `pollwait`, `stdpark` | waiting: channels without types, semaphores, descriptors, std's own waits |
 //! | `time`, `stack`, `signal` | timers that are set; stacks that move; the signal handler |
 //! | `sched` | `schedule`, `findRunnable`, park, ready, system calls, coroutines |
-//! | `explore` | an exploration: who goes on next, and its clock |
-//! | `prof` | what profiles are made of: waits for each other, samples of threads |
+//! | `explore` | explorations: the choice of the next goroutine, and the clock |
+//! | `prof` | the data of profiles: waits of goroutines for each other, samples of threads |
 //! | `m` | threads: made, started, idle |
-//! | `p` | processors: who has which, run queues, timer heaps |
+//! | `p` | processors: their owners, run queues, timer heaps |
 //! | `preempt` | asking a goroutine to stop, and where it may |
-//! | `g` | goroutines as things: made, kept, counted, their state |
+//! | `g` | goroutines: made, kept, counted, their state |
 //! | `mem`, `netpoll` | home pages, segments, guards, pools; epoll |
 //! | `lock` | futex mutexes, notes, ranks |
-//! | `tls` | thread-locals of a goroutine's own |
+//! | `tls` | a goroutine's own thread-locals |
 //! | `embed` | hooks, the tracer |
 //! | `base` | Linux, settings, stderr, `throw`, who runs here |
 //! | `arch` | the Rust side of `asm/` |
@@ -35,7 +35,7 @@
 //! | face | its modules | for |
 //! | --- | --- | --- |
 //! | safe | `goroutine`, `chan`, `sync`, `time`, `net`, `context`, `signal`, `io`, `fs`, `process`, `iter`, `pprof`, `tokio`, `trace`, `tracing`, `testing`, `explore`, `synctest`, `attributes` | programs in Rust |
-//! | raw | `raw` | who ports a runtime: public as `proc`, `netpoll`, `chan::hchan` |
+//! | raw | `raw` | ports of other runtimes: public as `proc`, `netpoll`, `chan::hchan` |
 //! | C | `capi` | programs in C |
 //!
 //! # Rules between rooms
@@ -43,31 +43,36 @@
 //! - A face uses the runtime, by what this file re-exports, and no other face.
 //! - A room uses rooms on lower floors. A test reads every path and fails on one that goes up, unless it is in
 //!   the table below.
-//! - What has to call up without knowing whom gets a value. `throw` calls the reporter that `start` registers;
-//!   a new M runs its `mstartfn`; a park calls its `unlockf`; a timer calls its `f`; an embedder has hooks, and
-//!   a tracer gets events.
-//! - Assembly calls Rust by symbol: `gosched_newstack`, `gosched_goexit0`, `gosched_mstart0` and so on stand in
-//!   the room that they belong to, not in `arch`.
+//! - A room that has to call up to an unknown function gets that function as a value. `throw` calls
+//!   the reporter that `start` registers; a new M runs its `mstartfn`; a park calls its `unlockf`;
+//!   a timer calls its `f`; an embedder has hooks, and a tracer gets events.
+//! - Assembly calls Rust by symbol. `gosched_newstack`, `gosched_goexit0`, `gosched_mstart0` and so
+//!   on are in the rooms to which they belong, not in `arch`.
 //!
 //! # Visibility
 //!
-//! `pub(super)` inside a room, `pub(in crate::runtime)` between rooms. What a face may use is re-exported at the
-//! end of this file, and nowhere else: that is `pub(crate)`, or `pub` if a program sees it through the face.
+//! Items are `pub(super)` inside a room, and `pub(in crate::runtime)` between rooms. Items that a
+//! face may use are re-exported at the end of this file, and nowhere else. They are `pub(crate)`,
+//! or `pub` if a program sees them through the face.
 //!
 //! # Rules in every room
 //!
-//! - Functions trust each other: that a G is owned as a function says, that the lock which it names is held, that
-//!   it is called on g0 or with a P where it says so. Only a face checks its caller, or is `unsafe`.
-//! - A struct of `data` is shared by threads and never borrowed mutably. A `Cell` in it has one owner at a
-//!   time, named at the field: whoever runs the G, has the P, is the M's thread, or holds the lock.
-//! - Code on g0 never unwinds and never parks. What goes wrong there is a `throw`.
-//! - Code on a goroutine may be on a stack of 2 KiB. What allocates, prints or asks for the time runs
-//!   `with_room`, and a function that the program calls directly begins with a check.
-//! - A goroutine that parks may go on on another thread: its M and P are asked for again, and nothing that comes
-//!   from a thread-local is kept, as not each goroutine has its own.
-//! - While `m.locks` isn't 0 the goroutine keeps its M and its P: so it is between `acquirem` and `releasem`, and
-//!   under each runtime lock. Otherwise a signal may take its P at any instruction (`sched/detach.rs`). So
-//!   `m.p` is read by `Held` or `M::p`, and what runs on g0 bears that there is none.
+//! - Functions trust their callers: the G is owned as the function says, the lock that the function
+//!   names is held, and the function is called on g0 or with a P if it says so. Only a face checks
+//!   its caller, or is `unsafe`.
+//! - A struct of `data` is shared by threads and never borrowed mutably. A `Cell` in it has one
+//!   owner at a time, named at the field: the thread that runs the G, the M that has the P, the M's
+//!   thread, or the holder of the lock.
+//! - Code on g0 never unwinds and never parks. An error there is a `throw`.
+//! - Code on a goroutine may be on a stack of 2 KiB. Code that allocates, prints or asks for the
+//!   time runs `with_room`, and a function that the program calls directly begins with a check.
+//! - A goroutine that parks may go on on another thread. So it looks up its M and P again, and
+//!   keeps nothing that comes from a thread-local, because not every goroutine has thread-locals of
+//!   its own.
+//! - While `m.locks` isn't 0, that is, between `acquirem` and `releasem` and under each runtime
+//!   lock, the goroutine keeps its M and its P. Otherwise a signal may take its P at any
+//!   instruction (`sched/detach.rs`). So `m.p` is read by `Held` or `M::p`, and code on g0
+//!   tolerates that there is no P.
 //!
 //! # Arrows up
 //!
@@ -78,7 +83,7 @@
 //!
 //! | from | to | why |
 //! | --- | --- | --- |
-//! | `chan/mod.rs` | `raw::hchan` | a public path: the channels underneath stand below `chan` |
+//! | `chan/mod.rs` | `raw::hchan` | a public path: the raw channels are a submodule of `chan` |
 
 mod arch;
 mod base;

@@ -1,15 +1,19 @@
-//! What AddressSanitizer, its LeakSanitizer and ThreadSanitizer are told, but for the switches (`sanitizers.S`). In a
-//! program that is built without them each function here is empty.
+//! What the runtime tells AddressSanitizer, its LeakSanitizer and ThreadSanitizer, except for the
+//! switches (`sanitizers.S`). In a program that is built without a sanitizer each function here is
+//! empty.
 //!
-//! **AddressSanitizer** has the stacks of dead goroutines poisoned: who looks into one is told of as a
-//! `use-after-poison`. When a stack is moved, what it knew of the old one's frames is forgotten.
+//! **AddressSanitizer**: the stacks of dead goroutines are poisoned, so that an access to one is
+//! reported as a `use-after-poison`. When a stack is moved, AddressSanitizer forgets what it knew
+//! of the old stack's frames.
 //!
-//! **LeakSanitizer** takes what a parked goroutine's stack points to for leaked, unless it is told where stacks are.
+//! **LeakSanitizer** takes what a parked goroutine's stack points to for leaked, unless it is told
+//! where stacks are.
 //!
-//! **ThreadSanitizer** knows each goroutine as a fiber. That one is run after another, or on the same thread, orders
-//! nothing: only what the program does, and it sees the program's atomics, and ours where a goroutine uses them. It
-//! doesn't see what g0 does. So where a wake-up goes over g0, the goroutine that makes another one runnable
-//! [releases](release) what it did, and the other one acquires that as it goes on.
+//! **ThreadSanitizer** knows each goroutine as a fiber. It takes nothing for ordered because one
+//! goroutine runs after another, or on the same thread. Only the program's own actions order: the
+//! program's atomics, and the runtime's where a goroutine uses them. ThreadSanitizer doesn't see
+//! what g0 does. So where a wake-up goes over g0, the goroutine that makes another one runnable
+//! [releases](release) what it did, and the other goroutine acquires that as it goes on.
 
 #[cfg(any(asan, tsan))]
 use std::ffi::c_void;
@@ -21,11 +25,11 @@ use std::task::Waker;
 
 use crate::runtime::data::runtime2::{G, M, Stack};
 
-/// Without an order between two fibers, one of which acts after the other.
+/// Switches fibers without ordering the one after the other.
 #[cfg(tsan)]
 const NO_SYNC: c_uint = 1;
 
-/// Whether there is one.
+/// Whether the program is built with AddressSanitizer or ThreadSanitizer.
 pub(in crate::runtime) const SANITIZED: bool = cfg!(any(asan, tsan));
 
 #[cfg(asan)]
@@ -55,8 +59,9 @@ unsafe extern "C" {
     fn __tsan_release(at: *const c_void);
 }
 
-/// All that the caller has done comes before what is done by who acquires `at`: by a goroutine as it goes on, if that is
-/// its G, by who calls [`acquire`], or by who reads there with [`Acquire`](std::sync::atomic::Ordering::Acquire).
+/// Orders all that the caller has done before what follows an acquire of `at`. A goroutine acquires
+/// its G as it goes on; other code calls [`acquire`], or reads there with
+/// [`Acquire`](std::sync::atomic::Ordering::Acquire).
 #[inline(always)]
 pub(crate) fn release<T>(at: *const T) {
     #[cfg(tsan)]
@@ -67,7 +72,7 @@ pub(crate) fn release<T>(at: *const T) {
     let _ = at;
 }
 
-/// All that who has released `at` had done comes before what the caller does next.
+/// Orders all that was done before a [`release`] of `at` before what the caller does next.
 #[inline(always)]
 pub(crate) fn acquire<T>(at: *const T) {
     #[cfg(tsan)]
@@ -78,7 +83,8 @@ pub(crate) fn acquire<T>(at: *const T) {
     let _ = at;
 }
 
-/// A waker that is kept until somebody wakes it, who then [acquires](acquire) its data.
+/// Clones a waker that is kept until a thread wakes it. That thread then [acquires](acquire) the
+/// waker's data.
 #[inline(always)]
 pub(crate) fn keep_waker(waker: &Waker) -> Waker {
     #[cfg(tsan)]
@@ -86,7 +92,7 @@ pub(crate) fn keep_waker(waker: &Waker) -> Waker {
     waker.clone()
 }
 
-/// A waker that was [kept](keep_waker) is about to wake.
+/// Acquires a [kept](keep_waker) waker, which is about to wake.
 #[inline(always)]
 pub(crate) fn acquire_waker(waker: &Waker) {
     #[cfg(tsan)]
@@ -94,8 +100,8 @@ pub(crate) fn acquire_waker(waker: &Waker) {
     let _ = waker;
 }
 
-/// Calls `f`, whose reads and writes are the scheduler's, and nobody's race: what it makes is handed on by ways that
-/// aren't seen. It doesn't park or unwind.
+/// Calls `f`, whose reads and writes are the scheduler's and race with nobody: `f` hands its
+/// results on in ways that ThreadSanitizer doesn't see. `f` doesn't park or unwind.
 #[inline(always)]
 pub(crate) fn unseen<R>(f: impl FnOnce() -> R) -> R {
     #[cfg(tsan)]
@@ -110,7 +116,8 @@ pub(crate) fn unseen<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Calls `f`, which acts for the program on g0, as where a timer fires: what it orders is seen. It doesn't unwind.
+/// Calls `f`, which acts for the program on g0, as where a timer fires. ThreadSanitizer sees what
+/// `f` orders. `f` doesn't unwind.
 #[inline(always)]
 pub(in crate::runtime) fn ordering<R>(f: impl FnOnce() -> R) -> R {
     #[cfg(tsan)]
@@ -130,15 +137,15 @@ pub(in crate::runtime) fn ordering<R>(f: impl FnOnce() -> R) -> R {
 /// Ends what [`unseen`] has begun, or a call of `systemstack`.
 #[cfg(tsan)]
 fn seen() {
-    // SAFETY: begun, on this fiber.
+    // SAFETY: both were begun on this fiber.
     unsafe {
         AnnotateIgnoreWritesEnd(ptr::null(), 0);
         AnnotateIgnoreReadsEnd(ptr::null(), 0);
     }
 }
 
-/// A goroutine begins: its `stack`, which only a sanitizer asks for, may be used, and it acts for itself. Called by its
-/// maker.
+/// A goroutine begins, and may use its `stack`. Only a sanitizer calls `stack`. Called by the
+/// goroutine's maker.
 #[inline(always)]
 pub(in crate::runtime) fn goroutine_begins(gp: &G, stack: impl Fn(&G) -> Stack) {
     #[cfg(asan)]
@@ -161,7 +168,7 @@ pub(in crate::runtime) fn goroutine_begins(gp: &G, stack: impl Fn(&G) -> Stack) 
     let _ = (gp, stack);
 }
 
-/// A thread that isn't ours becomes the goroutine `gp` of `mp`, and stays who it is.
+/// A thread that isn't ours becomes the goroutine `gp` of `mp`, and keeps its own fiber.
 #[inline(always)]
 pub(in crate::runtime) fn guest_begins(gp: &G, mp: &M) {
     #[cfg(tsan)]
@@ -174,7 +181,8 @@ pub(in crate::runtime) fn guest_begins(gp: &G, mp: &M) {
     let _ = (gp, mp);
 }
 
-/// The thread of `mp` ends: what was kept for its g0 goes with it, and the next thread, or a guest, has its own.
+/// The thread of `mp` ends. The state that a sanitizer kept for its g0 ends too: the next thread,
+/// or a guest, has its own.
 #[inline(always)]
 pub(in crate::runtime) fn thread_ends(mp: &M) {
     #[cfg(any(asan, tsan))]
@@ -185,7 +193,8 @@ pub(in crate::runtime) fn thread_ends(mp: &M) {
     let _ = mp;
 }
 
-/// A goroutine has ended, and is off this stack, which nobody uses before [`goroutine_begins`]. On g0.
+/// A goroutine has ended and has left this stack, which nobody uses before [`goroutine_begins`]. On
+/// g0.
 #[inline(always)]
 pub(in crate::runtime) fn goroutine_ended(gp: &G, stack: impl Fn(&G) -> Stack) {
     #[cfg(asan)]
@@ -197,16 +206,16 @@ pub(in crate::runtime) fn goroutine_ended(gp: &G, stack: impl Fn(&G) -> Stack) {
     #[cfg(tsan)]
     acting_as(gp, __tsan_release, gp.stack.get());
     #[cfg(tsan)]
-    // SAFETY: made by goroutine_begins, and g0's is the one that acts.
+    // SAFETY: goroutine_begins made the fiber, and the fiber that acts now is g0's.
     unsafe {
         __tsan_destroy_fiber(gp.ext.sanitizer.take())
     };
     let _ = (gp, stack);
 }
 
-/// The stack of `gp`, which doesn't run, moves from `old` to `new`: what is known of frames in both holds no longer.
-/// Who had `new` before has used it before `gp` does, as far as ThreadSanitizer is concerned; and who has `old` next
-/// uses it after.
+/// The stack of `gp`, which doesn't run, moves from `old` to `new`: what AddressSanitizer knows of
+/// frames in both holds no longer. For ThreadSanitizer, the former user of `new` has used it before
+/// `gp` does, and the next user of `old` uses it after.
 #[inline(always)]
 pub(in crate::runtime) fn stack_moves(gp: &G, old: Stack, new: Stack) {
     unpoison(old);
@@ -219,13 +228,15 @@ pub(in crate::runtime) fn stack_moves(gp: &G, old: Stack, new: Stack) {
     let _ = gp;
 }
 
-/// Releases or acquires a stack for `gp`, which doesn't run: for g0, all goroutines whose stacks one thread has moved
-/// would come one after the other. There is no access between the switches, as it would be seen as one of `gp`.
+/// Releases or acquires a stack for `gp`, which doesn't run. If g0 did so, all goroutines whose
+/// stacks one thread has moved would be ordered one after the other. Nothing is accessed between
+/// the switches, as the access would be seen as one of `gp`.
 #[cfg(tsan)]
 fn acting_as(gp: &G, f: unsafe extern "C" fn(*const c_void), stack: Stack) {
     let fiber = gp.ext.sanitizer.get();
-    // SAFETY: a goroutine has a fiber until it has ended, which no thread acts as while it doesn't run; that of the
-    // caller is still there then. The address stands for itself.
+    // SAFETY: a goroutine has a fiber until it has ended, and no thread acts as that fiber while
+    // the goroutine doesn't run. The caller's fiber still exists at the switch back. The address
+    // stands for itself.
     unsafe {
         let mine = __tsan_get_current_fiber();
         __tsan_switch_to_fiber(fiber, NO_SYNC);
@@ -234,7 +245,7 @@ fn acting_as(gp: &G, f: unsafe extern "C" fn(*const c_void), stack: Stack) {
     }
 }
 
-/// What is known of frames in `stack` holds no longer.
+/// Makes AddressSanitizer forget what it knows of frames in `stack`.
 #[inline(always)]
 fn unpoison(stack: Stack) {
     #[cfg(asan)]
@@ -245,7 +256,7 @@ fn unpoison(stack: Stack) {
     let _ = stack;
 }
 
-/// Has `f` called when a sanitizer has told of an error that ends the process.
+/// Registers `f`, which a sanitizer calls after it has reported an error that ends the process.
 pub(in crate::runtime) fn before_death(f: extern "C" fn()) {
     #[cfg(asan)]
     // SAFETY: a function without conditions.
@@ -255,30 +266,32 @@ pub(in crate::runtime) fn before_death(f: extern "C" fn()) {
     let _ = f;
 }
 
-/// The caller ends the process now: not as one who is unseen, which ThreadSanitizer takes for a mistake, and says so. It
-/// doesn't return.
+/// The caller ends the process now, and doesn't return. It moves to a fiber that ThreadSanitizer
+/// sees, because ThreadSanitizer reports an exit from an unseen one as a mistake.
 #[inline(always)]
 pub(in crate::runtime) fn process_ends() {
     #[cfg(tsan)]
-    // SAFETY: a new fiber, which sees everything; nothing returns on it that was called on another.
+    // SAFETY: the fiber is new and sees everything; no function that was called on another fiber
+    // returns on it.
     unsafe {
         __tsan_switch_to_fiber(__tsan_create_fiber(0), NO_SYNC)
     };
 }
 
-/// Stacks, G's or descriptors are in these `n` bytes, and what they point to is in use.
+/// These `n` bytes hold stacks, G's or descriptors, and what they point to is in use.
 #[inline(always)]
 pub(in crate::runtime) fn holds_roots(start: *const u8, n: usize) {
     #[cfg(asan)]
-    // SAFETY: memory of the runtime's, for life. It isn't read where it has guard pages: they are looked up.
+    // SAFETY: memory of the runtime's, for life. LeakSanitizer looks guard pages up, and doesn't
+    // read them.
     unsafe {
         __lsan_register_root_region(start.cast(), n)
     };
     let _ = (start, n);
 }
 
-/// A panic has gone from g0 back to the stack of `gp`, past the end of the routine that changes stacks; or to g0's,
-/// which it hadn't left.
+/// A panic has gone from g0 back to the stack of `gp`, past the end of the routine that changes
+/// stacks; or it has gone to g0's stack, which it hadn't left.
 #[cold]
 pub(super) fn unwound_to(gp: Option<&G>) {
     #[cfg(any(asan, tsan))]

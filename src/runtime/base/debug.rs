@@ -88,13 +88,15 @@ static SETTINGS: [&Setting; 20] = [
     &UPDATE_MAXPROCS,
 ];
 
-/// Whether goroutines are stopped at their checks only. Go's `asyncpreemptoff`. So it is under ThreadSanitizer, which
-/// runs handlers when it likes to, and gives them a context that isn't gone on with.
+/// Whether goroutines are stopped at their checks only. Go's `asyncpreemptoff`. It is always on
+/// under ThreadSanitizer, which delays handlers as it likes, and gives them a context that the code
+/// doesn't go on with.
 pub(in crate::runtime) fn async_preempt_off() -> bool {
     cfg!(tsan) || ASYNC_PREEMPT_OFF.get() > 0
 }
 
-/// For how many microseconds the kernel asks a network card before who waits for descriptors sleeps; 0 doesn't.
+/// For how many microseconds the kernel polls a network card before a thread that waits for
+/// descriptors sleeps; 0 disables that.
 pub(in crate::runtime) fn busy_poll() -> u32 {
     BUSY_POLL.get().max(0) as u32
 }
@@ -153,7 +155,7 @@ pub(in crate::runtime) fn gc_shrink_stack_off() -> bool {
     GC_SHRINK_STACK_OFF.get() > 0
 }
 
-/// Whether goroutines are told of that keep a P from others, in code where they can't be stopped.
+/// Whether goroutines are reported that keep a P from others in code where they can't be stopped.
 pub(in crate::runtime) fn hogs() -> bool {
     HOGS.get() > 0
 }

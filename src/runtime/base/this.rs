@@ -1,5 +1,5 @@
-//! Who runs here: this thread's M, P and goroutine. Go's `acquirem` and `releasem`. And whether there is room
-//! on the stack, or a runtime at all.
+//! This thread's M, P and goroutine: Go's `acquirem` and `releasem`. And whether there is room on
+//! the stack, or a runtime at all.
 
 use std::mem;
 use std::ptr;
@@ -40,16 +40,17 @@ pub(in crate::runtime) fn getm() -> &'static M {
     }
 }
 
-/// The P of this thread's M; none if the M has none, and on a thread that isn't ours. By who may ask its
-/// [`M::p`].
+/// The P of this thread's M; none if the M has none, and on a thread that isn't ours. Called where
+/// [`M::p`] may be.
 #[inline(always)]
 pub(in crate::runtime) fn this_p() -> Option<&'static P> {
     this_m().and_then(|mp| mp.p())
 }
 
 impl M {
-    /// The P of this M, this thread's, for who keeps it: on g0, or while `locks` isn't 0. Elsewhere a signal
-    /// may take it at any instruction (`sched/detach.rs`), and debug builds throw.
+    /// The P of this M, which is this thread's. Called where the M keeps its P: on g0, or while
+    /// `locks` isn't 0. Elsewhere a signal may take the P at any instruction (`sched/detach.rs`),
+    /// and debug builds throw.
     #[inline(always)]
     pub(in crate::runtime) fn p(&self) -> Option<&'static P> {
         if cfg!(debug_assertions) && self.locks.get() == 0 {
@@ -80,7 +81,7 @@ pub(in crate::runtime) fn hold(mp: &'static M) -> Held {
     Held(mp)
 }
 
-/// The [`hold`] of `mp` that was forgotten, to be let go.
+/// Recovers a [`hold`] of `mp` that was forgotten, so that it can be dropped.
 #[inline(always)]
 pub(in crate::runtime) fn held(mp: &'static M) -> Held {
     Held(mp)
@@ -97,7 +98,7 @@ impl Held {
 impl Drop for Held {
     #[inline(always)]
     fn drop(&mut self) {
-        // What was done with the P comes before it may be lost.
+        // What was done with the P comes before the M may lose it.
         compiler_fence(Ordering::SeqCst);
         self.0.locks.set(self.0.locks.get() - 1);
     }
@@ -148,8 +149,9 @@ pub(crate) fn whoami() -> (Option<&'static G>, Option<&'static M>) {
     (gp.filter(|gp| mp.is_some_and(|mp| !ptr::eq(*gp, &mp.ext.g0) && gp.syscallsp.get() == 0)), mp)
 }
 
-/// Whether any code of the program's may be called here: on a goroutine's stack, which has room for it, or on a thread
-/// that isn't ours. Where a lock of the runtime's is held it may not.
+/// Whether any code of the program's may be called here: on a goroutine's stack, if it has room for
+/// that, or on a thread that isn't ours. No such code may be called while a lock of the runtime's
+/// is held.
 pub(crate) fn any_code_may_run() -> bool {
     let of_the_program = |gp: &G| gp.ext.kind.get() != StackKind::Copying && !gp.ext.system.get();
     match whoami() {

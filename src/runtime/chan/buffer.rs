@@ -11,7 +11,7 @@ use crate::runtime::data::hchan::{FED, Hchan, Type};
 /// The address of slot `i` of the buffer; `i` is `sendx` or `recvx`.
 #[inline(always)]
 pub(super) fn chanbuf(c: &Hchan, i: usize) -> *mut c_void {
-    // SAFETY: sendx and recvx stay below dataqsiz (advance), and the buffer has so many slots.
+    // SAFETY: sendx and recvx stay below dataqsiz (advance), and the buffer has dataqsiz slots.
     unsafe { c.buf.byte_add(i * usize::from(c.elemsize)) }
 }
 
@@ -21,8 +21,8 @@ pub(super) fn chanbuf(c: &Hchan, i: usize) -> *mut c_void {
 /// `src` can be read and `dst` written for `elem.size_` bytes, and the two don't overlap.
 #[inline(always)]
 pub(super) unsafe fn typedmemmove(elem: &Type, dst: *mut c_void, src: *const c_void) {
-    // SAFETY: the caller gives `size_` bytes at both ends that don't overlap; an array of bytes needs
-    // no alignment, and MaybeUninit takes padding too.
+    // SAFETY: the caller gives `size_` bytes at both ends, which don't overlap. An array of bytes
+    // needs no alignment, and MaybeUninit takes padding too.
     unsafe {
         // Most values are a word: one load and one store instead of a call of memcpy.
         if elem.size_ == size_of::<usize>() {
@@ -67,7 +67,7 @@ pub(super) unsafe fn bufsend(c: &Hchan, ep: *const c_void) {
     add_qcount(c, 1);
 }
 
-/// Moves the first value of the buffer to `ep`; forgets it if that is null.
+/// Moves the first value of the buffer to `ep`; drops the value if `ep` is null.
 ///
 /// # Safety
 /// The buffer isn't empty, the lock is held, and `ep` is null or a place for a value of the
@@ -75,14 +75,15 @@ pub(super) unsafe fn bufsend(c: &Hchan, ep: *const c_void) {
 #[inline(always)]
 pub(super) unsafe fn bufrecv(c: &Hchan, ep: *mut c_void) {
     if !ep.is_null() {
-        // SAFETY: slot recvx holds a value, as there is one; the lock keeps others off it; `ep` has room.
+        // SAFETY: the buffer isn't empty, so slot recvx holds a value; the lock keeps others off
+        // it; `ep` has room.
         unsafe { typedmemmove(c.elemtype, ep, chanbuf(c, c.recvx.get())) };
     }
     advance(&c.recvx, c);
     add_qcount(c, -1);
 }
 
-/// Puts the value at `ep` before the first of the buffer.
+/// Puts the value at `ep` before the first value of the buffer.
 ///
 /// # Safety
 /// The buffer has room, the lock is held, and `ep` points to a value of the channel's type.
@@ -93,15 +94,16 @@ pub(super) unsafe fn bufunrecv(c: &Hchan, ep: *const c_void) {
     add_qcount(c, 1);
 }
 
-/// Puts the value at `ep` before the first of the buffer, which is full; the last comes to `ep`.
+/// Puts the value at `ep` before the first value of the buffer, which is full, and moves the last
+/// value to `ep`.
 ///
 /// # Safety
 /// The channel has a buffer, the lock is held, and `ep` points to a value of the channel's type.
 pub(super) unsafe fn swap_last(c: &Hchan, ep: *mut c_void) {
     retreat(&c.recvx, c);
     c.sendx.set(c.recvx.get());
-    // SAFETY: in a full buffer the slot before the first is the last one's; the lock keeps others off it. `ep` is a
-    // value elsewhere.
+    // SAFETY: in a full buffer the slot before the first value's holds the last value; the lock
+    // keeps others off it. `ep` is a value elsewhere.
     unsafe {
         ptr::swap_nonoverlapping(
             chanbuf(c, c.recvx.get()).cast::<MaybeUninit<u8>>(),
@@ -116,13 +118,13 @@ fn retreat(x: &Cell<usize>, c: &Hchan) {
     x.set(x.get().checked_sub(1).unwrap_or(c.dataqsiz - 1));
 }
 
-/// The number of values in the buffer, for a program. The buffer of a timer's channel can't be
-/// seen. Go's `chanlen`.
+/// The number of values in the buffer, as a program sees it: 0 for a timer's channel. Go's
+/// `chanlen`.
 pub(crate) fn chanlen(c: &Hchan) -> usize {
     if is_fed(c) { 0 } else { c.qcount.load(Ordering::Relaxed) }
 }
 
-/// The capacity of the buffer, as [`chanlen`] is its length. Go's `chancap`.
+/// The capacity of the buffer, as a program sees it: 0 for a timer's channel. Go's `chancap`.
 pub(crate) fn chancap(c: &Hchan) -> usize {
     if is_fed(c) { 0 } else { c.dataqsiz }
 }
@@ -152,7 +154,7 @@ pub(super) fn empty(c: &Hchan) -> bool {
 /// `ep` is null or a place for a value of the channel's type.
 pub(super) unsafe fn received_nothing(c: &Hchan, ep: *mut c_void) {
     if !ep.is_null() {
-        // SAFETY: it isn't null, so it is a place of the channel's type, whose size is written.
+        // SAFETY: `ep` isn't null, so it is a place of the channel's type, whose size is written.
         unsafe { typedmemclr(c.elemtype, ep) };
     }
 }

@@ -1,6 +1,6 @@
-//! Operations of channels that were made in an exploration, which are points; of those that a timer
-//! feeds; and of closed ones, as a channel that is none of these is known by one word,
-//! [`Hchan::closed`]: so others pay nothing.
+//! Operations of special channels: channels that were made in an exploration, whose operations are
+//! points; channels that a timer feeds; and closed channels. One word, [`Hchan::closed`], tells
+//! whether a channel is special, so other channels pay nothing.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -16,15 +16,16 @@ use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::lock::{lock_on, unlock_and_hold, unlock_on};
 use crate::runtime::sched::point::{point, value};
 
-/// Who runs here, as [`whoami`] says.
+/// The running goroutine and its M, as [`whoami`] returns them.
 type Me = (Option<&'static G>, Option<&'static M>);
 
-/// The beginning of a send to a channel that is closed, or one of an exploration, which may have others go on first.
-/// `c` is locked. Who runs here then; none if it is closed, and unlocked.
+/// Begins a send to a channel that is closed or belongs to an exploration. An exploration may let
+/// other goroutines go on first. `c` is locked. Returns the goroutine and the M that run here
+/// afterwards, or none if `c` is closed; then `c` is unlocked.
 #[cold]
 #[inline(never)]
 pub(super) fn send_marked(mp: Option<&'static M>, c: &Hchan) -> Option<Me> {
-    // Others go on first, if an exploration says so, while the channel isn't locked.
+    // The channel is unlocked while an exploration lets other goroutines go on first.
     unlock_on(mp, &c.lock);
     point("send");
     let me = whoami();
@@ -36,9 +37,9 @@ pub(super) fn send_marked(mp: Option<&'static M>, c: &Hchan) -> Option<Me> {
     Some(me)
 }
 
-/// A receive from a channel that is closed, or the beginning of one in an exploration, as
-/// [`send_marked`] is, or from a channel that a timer feeds. `c` is locked; if there is a result,
-/// it isn't when this returns.
+/// Receives from a channel that is closed, or begins a receive from a channel that a timer feeds or
+/// that belongs to an exploration, as [`send_marked`] does. `c` is locked. If this returns `Err`,
+/// the receive is over and `c` is unlocked.
 ///
 /// # Safety
 /// As [`chanrecv`](super::ops::chanrecv).
@@ -56,7 +57,7 @@ pub(super) unsafe fn recv_marked(mp: Option<&'static M>, c: &Hchan, ep: *mut c_v
         return Ok(me);
     }
     let mp = me.1;
-    // These are values that came back.
+    // A sender that is still in the queue of a closed channel holds a value that came back.
     if let Some(sg) = c.sendq.dequeue() {
         // SAFETY: the closure releases the lock, which is held; sg is off its queue; `ep` is what the caller says.
         unsafe { recv(mp, c, sg, ep, || unlock_and_hold(mp, &c.lock)) };
@@ -74,9 +75,10 @@ pub(super) unsafe fn recv_marked(mp: Option<&'static M>, c: &Hchan, ep: *mut c_v
     Err(Received::Closed)
 }
 
-/// Lets an exploration say which of the cases that are ready is done, if `any` may be: puts that first. And has those of
-/// one channel wait there as they are written: sorted by addresses, they come in an order that depends on those, and
-/// on chance. The channels are locked in `lockorder`, and stay so.
+/// If `any` ready case may be done, lets the exploration choose one, and puts that case first in
+/// `pollorder`. Also sorts the cases of one channel in `lockorder` as they are written, so that
+/// they wait there in that order: a sort by addresses alone leaves their order to chance. The
+/// channels are locked in `lockorder`, and stay locked.
 ///
 /// # Safety
 /// As [`channel`].

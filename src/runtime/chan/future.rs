@@ -1,16 +1,19 @@
-//! Futures that wait at a channel. Go has no such thing: there, only goroutines wait.
+//! Futures that wait at a channel. In Go only goroutines wait.
 //!
-//! A future has no G. It stands in the same queues as goroutines, by a sudog whose `g` is null, and is served in its
-//! turn: a value is moved to it, or taken from it, by who comes second. It isn't made ready then, but its waker is
-//! called.
+//! A future has no G. It waits in the same queues as goroutines, by a sudog whose `g` is null, and
+//! is served in its turn: the goroutine or future that comes second moves a value to it, or takes a
+//! value from it. Then the future's waker is called, where a goroutine would be made ready.
 //!
-//! - That sudog is the first field of a [`Waiting`], on the heap. The future has a share of it, and so has the queue;
-//!   from there on who has taken it off.
-//! - `outcome` is written with the channel's lock held, and read without. The waker is touched with the lock held, and
-//!   is taken out when the outcome is written. No code of a waker's runs with the lock held.
-//! - A value that was handed to a future which is dropped before it looks goes back ([`give_back`]): it is
-//!   received before all others. Where there is no room in the buffer, a sudog that is nobody's has it, at the head of
-//!   those who send; a channel that is closed keeps such ones.
+//! - The sudog is the first field of a [`Waiting`], on the heap. The future has a share of the
+//!   `Waiting`, and so has the queue. Code that takes the sudog off the queue gets the queue's
+//!   share.
+//! - `outcome` is written with the channel's lock held, and read without it. The waker is accessed
+//!   with the lock held, and taken out when the outcome is written. No code of a waker runs with
+//!   the lock held.
+//! - If a future is dropped after a value was handed to it and before it has looked, the value goes
+//!   back ([`give_back`]) and is received before all others. If the buffer has no room, an
+//!   ownerless sudog at the head of the send queue holds the value. Such a sudog stays in the queue
+//!   when the channel is closed.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -27,7 +30,7 @@ use crate::runtime::data::runtime2::Sudog;
 use crate::runtime::lock::{lock, lock_on, unlock, unlock_and_hold, unlock_on};
 use crate::runtime::time::fire::locked;
 
-/// It is in a queue.
+/// The future is in a queue.
 const PENDING: u32 = 0;
 /// A value was moved.
 const DONE: u32 = 1;
@@ -37,24 +40,25 @@ const CLOSED: u32 = 2;
 /// A future that waits, or what is left of it.
 #[repr(C)]
 pub(crate) struct Waiting {
-    /// First: it is found by it.
+    /// The first field: [`waiting`] finds the whole by it.
     sudog: Sudog,
-    /// Where its value is, or is to be.
+    /// The place of the value, or for the value.
     place: *mut c_void,
     outcome: AtomicU32,
     waker: Cell<Option<Waker>>,
-    /// How many have a share: the future, the queue.
+    /// The number of shares: the future's and the queue's.
     shares: AtomicU32,
-    /// What wakes it: calls the waker, whatever that does. It is called on any stack, and the caller may hold locks.
+    /// Calls the waker, whose code is unknown. `wake` is called on any stack, and the caller may
+    /// hold locks.
     wake: fn(Waker),
     /// Frees this.
     free: unsafe fn(NonNull<Waiting>),
 }
 
 impl Waiting {
-    /// One that isn't in a queue. The caller has the share of the future.
+    /// Makes a future that isn't in a queue. The caller has the future's share.
     ///
-    /// `free` is called when there is no share any more, on any thread.
+    /// `free` is called when the last share is given up, on any thread.
     pub(crate) fn new(place: *mut c_void, wake: fn(Waker), free: unsafe fn(NonNull<Waiting>)) -> Self {
         Waiting {
             sudog: Sudog::default(),
@@ -67,14 +71,14 @@ impl Waiting {
         }
     }
 
-    /// Where its value is, or is to be.
+    /// The place of the value, or for the value.
     pub(crate) fn place(&self) -> *mut c_void {
         self.place
     }
 
     /// Whether a value was moved, if its wait is over; false if the channel was closed.
     pub(crate) fn outcome(&self) -> Option<bool> {
-        // Acquire pairs with end: the value is seen.
+        // Acquire pairs with the release in end: the value is seen.
         match self.outcome.load(Ordering::Acquire) {
             PENDING => None,
             outcome => Some(outcome == DONE),
@@ -82,29 +86,31 @@ impl Waiting {
     }
 }
 
-/// The sudog of a future, for a queue. Who gets that alone finds the whole by [`waiting`]: its provenance is exposed.
+/// The sudog of a future, for a queue. This exposes the provenance of the whole, so that
+/// [`waiting`] finds the whole by the sudog.
 ///
 /// # Safety
-/// It stays until it is in no queue.
+/// The future stays as long as its sudog is in a queue.
 unsafe fn sudog(w: NonNull<Waiting>) -> &'static Sudog {
     w.as_ptr().expose_provenance();
     // SAFETY: as the caller says.
     unsafe { &(*w.as_ptr()).sudog }
 }
 
-/// The future that a sudog without a G is the first field of.
+/// The future whose first field is `sg`, a sudog without a G.
 fn waiting(sg: &'static Sudog) -> NonNull<Waiting> {
     let whole = ptr::with_exposed_provenance_mut(ptr::from_ref(sg).addr());
-    // SAFETY: that of a reference isn't null.
+    // SAFETY: the address of a reference isn't null.
     unsafe { NonNull::new_unchecked(whole) }
 }
 
 /// Gives up a share.
 ///
 /// # Safety
-/// The caller has one, and none after this.
+/// The caller has a share, which this takes.
 pub(crate) unsafe fn release_future(w: NonNull<Waiting>) {
-    // SAFETY: it stays as long as there is a share, and the caller has one. Release and acquire as in an Arc.
+    // SAFETY: the future stays as long as there is a share, and the caller has one. Release and
+    // acquire as in an Arc.
     unsafe {
         if w.as_ref().shares.fetch_sub(1, Ordering::AcqRel) == 1 {
             (w.as_ref().free)(w);
@@ -112,19 +118,21 @@ pub(crate) unsafe fn release_future(w: NonNull<Waiting>) {
     }
 }
 
-/// Puts a future into the queue of those who send, or receive, if it has to wait there, to be woken by `waker`. Else
-/// returns that, and the caller tries again.
+/// Puts a future into the send queue or the receive queue if it has to wait, to be woken by
+/// `waker`. If the future needn't wait, returns `waker`, and the caller tries again.
 ///
 /// # Safety
-/// The channel stays until this returns, and as long as `w` is in its queue. The caller has the future's share of `w`, which
-/// is in no queue, and whose place is one for a value of the channel's; if it sends, there is one.
+/// The channel stays until this returns, and as long as `w` is in its queue. The caller has the
+/// future's share of `w`, which is in no queue. The place of `w` fits a value of the channel's
+/// type; if the future sends, the place holds one.
 pub(crate) unsafe fn enqueue_future(
     c: NonNull<Hchan>,
     w: NonNull<Waiting>,
     sends: bool,
     waker: Waker,
 ) -> Option<Waker> {
-    // SAFETY: both stay, as the caller says; `w` as long as it is in a queue, which has a share then.
+    // SAFETY: both stay, as the caller says; the queue's share keeps `w` as long as it is in the
+    // queue.
     let (c, sudog, w) = unsafe { (c.as_ref(), sudog(w), w.as_ref()) };
     let (_, mp) = whoami();
     lock_on(mp, &c.lock);
@@ -150,7 +158,8 @@ pub(crate) unsafe fn enqueue_future(
     back
 }
 
-/// Has `waker` called when the wait of `w` is over; or returns how it ended.
+/// Makes `waker` the one to call when the wait of `w` is over. If the wait is over, returns how it
+/// ended.
 ///
 /// # Safety
 /// The channel stays until this returns, and the caller has the future's share of `w`, which was in its queue.
@@ -168,13 +177,13 @@ pub(crate) unsafe fn poll_future(c: NonNull<Hchan>, w: NonNull<Waiting>, waker: 
         waker = w.waker.replace(waker);
     }
     unlock_on(mp, &c.lock);
-    // Its code may be anything: not with the lock held.
+    // Dropping a waker may run any code, so the lock isn't held.
     drop(waker);
     outcome
 }
 
-/// Takes `w` off the queue, if it is still there, and returns its waker, which is to be dropped when all else is done; or
-/// returns how its wait ended.
+/// Takes `w` off the queue and returns its waker, which the caller drops when all else is done. If
+/// `w` isn't in the queue any more, returns how its wait ended.
 ///
 /// # Safety
 /// As [`poll_future`].
@@ -196,17 +205,18 @@ pub(crate) unsafe fn leave_future(
     }
     unlock(&c.lock);
     if outcome.is_none() {
-        // SAFETY: that of the queue, from which it was taken.
+        // SAFETY: this gives up the share of the queue from which `w` was taken.
         unsafe { release_future(w) };
     }
     outcome.ok_or(waker)
 }
 
-/// Gives a value back that was moved to a future, which doesn't want it any more: who receives next gets it.
+/// Gives a value back that was moved to a future which doesn't want it any more. The next receiver
+/// gets the value.
 ///
 /// # Safety
-/// As [`poll_future`]. The outcome is that a value was received, and it is still in its place; it is gone when this returns,
-/// and so is the caller's share.
+/// As [`poll_future`]. The outcome is that a value was received, and the value is still in its
+/// place. This takes the value and the caller's share.
 pub(crate) unsafe fn give_back(c: NonNull<Hchan>, w: NonNull<Waiting>) {
     // SAFETY: as the caller says.
     let woken = unsafe {
@@ -215,7 +225,8 @@ pub(crate) unsafe fn give_back(c: NonNull<Hchan>, w: NonNull<Waiting>) {
             Some(t) => locked(t, || {
                 let setting = t.seq.load(Ordering::Relaxed);
                 if w.as_ref().sudog.acquiretime.get() != setting as i64 {
-                    // The timer was stopped or reset since. A time needs no drop.
+                    // The timer was stopped or reset since, so the value is stale. A time needs no
+                    // drop.
                     release_future(w);
                     return None;
                 }
@@ -230,7 +241,7 @@ pub(crate) unsafe fn give_back(c: NonNull<Hchan>, w: NonNull<Waiting>) {
     }
 }
 
-/// [`give_back`] that returns the future that is to be woken.
+/// [`give_back`] for a caller that wakes the returned future itself.
 ///
 /// # Safety
 /// As [`give_back`].
@@ -239,8 +250,8 @@ unsafe fn give_back_unwoken(c: NonNull<Hchan>, w: NonNull<Waiting>) -> Option<Wo
     let (c, waiting) = unsafe { (c.as_ref(), w.as_ref()) };
     let (_, mp) = whoami();
     lock_on(mp, &c.lock);
-    // SAFETY: the place has a value, as the caller says, and the lock is held, which the closure releases. One that
-    // receives waits only where the buffer is empty.
+    // SAFETY: the place has a value, as the caller says. The lock is held, and the closure releases
+    // it. A receiver waits only while the buffer is empty.
     unsafe {
         if let Some(sg) = c.recvq.dequeue() {
             let mut woken = None;
@@ -260,39 +271,41 @@ unsafe fn give_back_unwoken(c: NonNull<Hchan>, w: NonNull<Waiting>) -> Option<Wo
     }
     waiting.outcome.store(PENDING, Ordering::Relaxed);
     waiting.sudog.elem.store(waiting.place, Ordering::Relaxed);
-    // SAFETY: the share of the caller is the queue's now.
+    // SAFETY: the caller's share becomes the queue's.
     c.sendq.enqueue_first(unsafe { sudog(w) });
-    // Nobody polls it: it is nobody's.
+    // The future is gone, so nobody polls this wait.
     waiting.sudog.ticket.set(NOBODYS);
     unlock_on(mp, &c.lock);
     None
 }
 
-/// The ticket of a sudog that has a value which came back, and that is nobody's. Semaphores alone use tickets else.
+/// The ticket of an ownerless sudog, which holds a value that came back. Otherwise only semaphores
+/// use tickets.
 const NOBODYS: u32 = 1;
 
-/// Whether `sg` has a value that came back. The channel's lock is held.
+/// Whether `sg` holds a value that came back. The channel's lock is held.
 pub(super) fn is_nobodys(sg: &Sudog) -> bool {
     sg.g.is_null() && sg.ticket.get() == NOBODYS
 }
 
-/// The wait of `sg`, which has no G and was taken off its queue, is over. The channel's lock is held; when it isn't any
-/// more, [`wake_future`] is to be called with what this returns.
+/// Ends the wait of `sg`, which has no G and was taken off its queue. The channel's lock is held.
+/// After the unlock, the caller passes the result to [`wake_future`].
 ///
-/// The waker is taken here, with the lock held: a value that came may go back before `wake_future` is called, and `sg` with it
-/// into the other queue, from where it has another such caller.
+/// The waker is taken here, with the lock held. Before `wake_future` is called, a value that came
+/// may go back and put `sg` into the other queue, from which another caller of this may take it.
 pub(super) fn end(sg: &'static Sudog, moved: bool) -> Woken {
     let w = waiting(sg);
-    // SAFETY: who has taken it off the queue has a share. The outcome is pending, and the lock held.
+    // SAFETY: the caller has taken `sg` off the queue, and so has its share. The outcome is
+    // pending, and the lock is held.
     unsafe {
         let waker = w.as_ref().waker.take();
-        // Release pairs with outcome: the value is seen.
+        // Release pairs with the acquire in outcome: the value is seen.
         w.as_ref().outcome.store(if moved { DONE } else { CLOSED }, Ordering::Release);
         Woken { w, waker }
     }
 }
 
-/// Who is to be woken, with the share of the queue that it was in.
+/// A future to wake, with the share of the queue that it was in.
 #[must_use = "a future waits for it"]
 pub(crate) struct Woken {
     w: NonNull<Waiting>,
@@ -300,14 +313,14 @@ pub(crate) struct Woken {
 }
 
 impl Woken {
-    /// Notes with which setting of its timer the value came. With the timer's `send_lock` held.
+    /// Notes the timer's setting with which the value came. The timer's `send_lock` is held.
     pub(super) fn note_setting(&self, setting: usize) {
         // SAFETY: there is a share.
         unsafe { self.w.as_ref().sudog.acquiretime.set(setting as i64) };
     }
 }
 
-/// Wakes the future after [`end`]. Where no lock is held.
+/// Wakes the future after [`end`]. No lock is held.
 #[cold]
 #[inline(never)]
 pub(crate) fn wake_future(Woken { w, waker }: Woken) {
@@ -321,10 +334,12 @@ pub(crate) fn wake_future(Woken { w, waker }: Woken) {
     }
 }
 
-/// The channel of `sg`, which has no G and was taken off its queue, is closed: as [`end`], for [`wake_all`].
+/// [`end`] for a closed channel: [`wake_all`] wakes the future later. `sg` has no G and was taken
+/// off its queue.
 pub(super) fn end_closed(sg: &'static Sudog) {
     let Woken { w, waker } = end(sg, false);
-    // SAFETY: as in end. No value has come, so it stays out of the queues, and nobody else touches the waker.
+    // SAFETY: as in end. No value has come, so `sg` stays out of the queues, and nobody else
+    // touches the waker.
     unsafe { w.as_ref().waker.set(waker) };
 }
 

@@ -1,18 +1,20 @@
 //! Channels without types: Go's `chan.go` and `select.go`.
 //!
-//! A value goes one of three ways: into the buffer, out of the buffer, or straight from the sender to the
-//! receiver, when one of them is parked. The one that comes second copies it, to or from the stack of the
-//! other, and makes that one ready.
+//! A value goes one of three ways: into the buffer, out of the buffer, or, if the sender or the
+//! receiver is parked, straight from one to the other. In the third case, the goroutine that comes
+//! second copies the value to or from the stack of the parked goroutine, and makes that goroutine
+//! ready.
 //!
-//! - `hchan.lock` protects everything, the sudogs in the queues too. What is read without it (`qcount`,
-//!   `closed`, the queues' heads) is for answers that may be out of date.
-//! - At most one of the queues has waiters, but for a goroutine that is in both by a select. If there is room
-//!   and a receiver, or a value and a sender, nobody waits.
-//! - Whoever is taken off a queue is made ready after the unlock. A parked goroutine's stack is written to
-//!   with the lock held: whoever moves that stack takes the lock too.
-//! - A channel's memory stays a channel (`pool.rs`), as its lock is one that a park releases.
-//! - Where Go panics on a closed channel, an operation returns that it is closed. On a thread that isn't a
-//!   goroutine's, what would have to wait returns that, too: the face decides what to do.
+//! - `hchan.lock` protects all fields, and the sudogs in the queues. Fields that are read without
+//!   the lock (`qcount`, `closed`, the queues' heads) only give answers that may be out of date.
+//! - At most one of the queues has waiters, unless a select has put one goroutine into both. No
+//!   sender waits while the buffer has room, and no receiver while it has a value.
+//! - A goroutine that is taken off a queue is made ready after the unlock. A parked goroutine's
+//!   stack is written to with the lock held. Code that moves such a stack takes the lock too.
+//! - A channel's memory stays a channel (`pool.rs`), because a park releases the channel's lock.
+//! - Where Go panics on a closed channel, an operation returns that the channel is closed. On a
+//!   thread that doesn't run a goroutine, an operation that would have to wait returns so too. The
+//!   face decides what to do.
 //!
 //! # Files
 //!
@@ -20,7 +22,7 @@
 //! | --- | --- |
 //! | `make.rs` | `makechan`, `closechan`; freeing one |
 //! | `ops.rs` | `chansend`, `chanrecv`, `send`, `recv`, `sendDirect`, `recvDirect`, `chanparkcommit` |
-//! | `buffer.rs` | `chanbuf`, `full`, `empty`, `chanlen`, `chancap`: values, and the ring that has them |
+//! | `buffer.rs` | `chanbuf`, `full`, `empty`, `chanlen`, `chancap`: values, and the ring that holds them |
 //! | `future.rs` | `Waiting`: futures in the same queues |
 //! | `waitq.rs` | `waitq.enqueue`, `waitq.dequeue`, `waitq.dequeueSudoG` |
 //! | `select.rs` | `selectgo`, `sellock`, `selunlock`, `selparkcommit`, `block` |

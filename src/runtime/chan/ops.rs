@@ -55,7 +55,8 @@ pub(crate) unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, bloc
     unsafe { chansend_and(c, ep, block, wake_future) }
 }
 
-/// [`chansend`] that doesn't wait; who is to be woken is returned: for callers that hold locks of the crate's.
+/// [`chansend`] that doesn't wait, for callers that hold locks of the crate's. It returns the
+/// future to wake.
 ///
 /// # Safety
 /// As [`chansend`].
@@ -151,8 +152,8 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
         if closed == 0 {
             return Received::Empty;
         }
-        // A value may have come between the first look and the close; after the close, none comes but
-        // one that a future gives back.
+        // A value may have come between the first look and the close. After the close, only a value
+        // that a future gives back may come.
         if closed == CLOSED && empty(c) {
             // SAFETY: the caller says that `ep` is null or a place for a value.
             unsafe { received_nothing(c, ep) };
@@ -189,8 +190,8 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
     if woken(gp, mysg, wait) { Received::Done } else { Received::Closed }
 }
 
-/// Copies the value at `ep` to the waiting receiver `sg`, and makes its goroutine ready; or calls `wake`, if it is a
-/// future. Go's `send`.
+/// Copies the value at `ep` to the waiting receiver `sg`, and makes its goroutine ready. If `sg` is
+/// a future's, calls `wake` instead. Go's `send`.
 ///
 /// # Safety
 /// `c` is locked and its buffer empty; `sg` was in its `recvq` and is off it; `unlockf` unlocks `c` and
@@ -234,8 +235,8 @@ unsafe fn recv_direct(elem: &Type, dst: *mut c_void, src: *const c_void) {
     unsafe { typedmemmove(elem, dst, src) }
 }
 
-/// The operation of `sg` is done: unlocks the channels, and makes the goroutine ready; or calls `wake`, if it is a
-/// future.
+/// Ends the operation of `sg`: unlocks the channels, and makes the goroutine ready. If `sg` is a
+/// future's, calls `wake` instead.
 #[inline]
 fn hand_over(
     mp: Option<&'static M>,
@@ -256,8 +257,9 @@ fn hand_over(
     drop(held);
 }
 
-/// Receives while the sender `sg` waits: its value if there is no buffer; otherwise the first value of
-/// the buffer, and the sender's goes into the slot that this frees. Go's `recv`.
+/// Receives while the sender `sg` waits. Without a buffer, this receives the sender's value. With a
+/// buffer, it receives the first value of the buffer, and the sender's value goes into the freed
+/// slot. Go's `recv`.
 ///
 /// # Safety
 /// `c` is locked and its buffer full; `sg` was in its `sendq` and is off it; `unlockf` unlocks `c` and
@@ -329,7 +331,8 @@ fn park_on(gp: &'static G, mp: &'static M, c: &Hchan, reason: WaitReason, trace_
     unsafe { gopark_on(gp, mp, Some(chanparkcommit), lock, reason, trace_reason, 2) }
 }
 
-/// Gives the sudog back after [`park_on`]; true if a value was handed over, false if the channel was closed.
+/// Gives the sudog back after [`park_on`]. Returns true if a value was handed over, false if the
+/// channel was closed.
 #[inline(always)]
 fn woken(gp: &'static G, mysg: &'static Sudog, wait: Wait) -> bool {
     if !gp.waiting.get().is_some_and(|waiting| ptr::eq(waiting, mysg)) {
@@ -345,7 +348,7 @@ fn woken(gp: &'static G, mysg: &'static Sudog, wait: Wait) -> bool {
     success
 }
 
-/// What a park on a channel does on g0. Go's `chanparkcommit`.
+/// The unlockf of a park on a channel, on g0. Go's `chanparkcommit`.
 ///
 /// # Safety
 /// `gp` is the G that parks, `chan_lock` a channel's lock that this M holds.
@@ -356,7 +359,7 @@ unsafe extern "C" fn chanparkcommit(gp: *mut G, chan_lock: *mut c_void) -> bool 
     gp.active_stack_chans.set(true);
     // Release pairs with the acquire in is_shrink_stack_safe, which then sees active_stack_chans.
     gp.parking_on_chan.store(false, Ordering::Release);
-    // Last: from here on somebody may make the G ready, and run it.
+    // Unlocks last: from here on another thread may make the G ready, and run it.
     unlock(chan_lock);
     true
 }

@@ -1,11 +1,12 @@
-//! Where channels come from: [`pool`](crate::runtime::mem::pool).
+//! The memory of channels, which comes from a [`pool`](crate::runtime::mem::pool).
 //!
-//! A channel's memory stays a channel. Whoever unlocks one reads its lock once more after that
-//! (`lock/key.rs`), and a goroutine that has just been parked may run by then, and its channel be
-//! gone. Here it is another channel at worst, whose lock doesn't mind, or zero, which is an unlocked one.
+//! A channel's memory stays a channel. A thread that unlocks a channel reads the lock once more
+//! after the unlock (`lock/key.rs`). By then a goroutine that has just been parked may run, and may
+//! have freed the channel. At worst the memory is another channel, whose lock tolerates the read,
+//! or zero, which is an unlocked lock.
 //!
-//! Each is [`SIZE`] bytes, with room for a small buffer behind it; a larger buffer comes from
-//! the allocator, and goes back.
+//! Each channel is [`SIZE`] bytes, with room for a small buffer behind the struct. A larger buffer
+//! comes from the allocator, and goes back to it.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -17,20 +18,21 @@ use crate::runtime::data::runtime2::{P, sched};
 use crate::runtime::mem::arena::Arena;
 use crate::runtime::mem::pool::{Linked, Pooled};
 
-/// The size of a channel with its small buffer: two cache lines of its own, and more where a
-/// lock has a rank.
+/// The size of a channel with its small buffer: two cache lines, and more in builds whose locks
+/// have ranks.
 const SIZE: usize = if cfg!(debug_assertions) { 256 } else { 128 };
 
 /// The bytes of a small buffer.
 pub(super) const SMALL: usize = SIZE - size_of::<Hchan>();
 
-/// Where channels are cut from.
+/// The arena from which channels are cut.
 static ARENA: Arena = Arena::new(SIZE);
 
 impl Linked for Hchan {
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {
-        // SAFETY: a place in a channel's piece of the arena, and any bytes are a link. The whole is no reference:
-        // one that was never used lacks its type.
+        // SAFETY: the field lies in a channel's piece of the arena, and any bytes are a valid link.
+        // There is no reference to the whole, because a piece that was never used isn't a valid
+        // `Hchan`.
         unsafe { &(*this.as_ptr()).ext.link }
     }
 }

@@ -1,9 +1,10 @@
 //! Select, without types: Go's `select.go`.
 //!
-//! A select locks all its channels, in the order of their addresses, so that two selects can't wait
-//! for each other's locks. Then it looks at them in a random order, so that no case starves, or in one that
-//! it is given. If none is ready, it puts a sudog into the queue of each and parks. Whoever wants to wake it
-//! must first change `g.select_done` from 0 to 1, so only one does. Then it takes its other sudogs back.
+//! A select locks all its channels in the order of their addresses, so that two selects can't wait
+//! for each other's locks. Then it looks at the cases in a random order, so that no case starves,
+//! or in an order that the caller gives. If no case is ready, it puts a sudog into each channel's
+//! queue and parks. A goroutine that wants to wake it must first change `g.select_done` from 0 to
+//! 1, so only one goroutine does. Then the select takes its other sudogs back.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -87,7 +88,7 @@ unsafe fn sellock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
     }
 }
 
-/// Unlocks them. Go's `selunlock`.
+/// Unlocks the channels, each once. Go's `selunlock`.
 ///
 /// # Safety
 /// As [`sellock`].
@@ -95,7 +96,7 @@ unsafe fn selunlock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16])
     for (i, &o) in lockorder.iter().enumerate().rev() {
         // SAFETY: the caller keeps the channels.
         let c = unsafe { channel(scases, o) };
-        // SAFETY: the caller keeps this one, too.
+        // SAFETY: the caller keeps this channel too.
         if i > 0 && ptr::eq(c, unsafe { channel(scases, lockorder[i - 1]) }) {
             continue; // it is unlocked at its first case in the order
         }
@@ -103,7 +104,7 @@ unsafe fn selunlock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16])
     }
 }
 
-/// [`selunlock`] of an M that keeps its P, while what this returns lives.
+/// [`selunlock`] for an M that keeps its P while the result lives.
 ///
 /// # Safety
 /// As [`sellock`].
@@ -115,7 +116,7 @@ unsafe fn selunlock_and_hold(mp: Option<&'static M>, scases: &[Scase], lockorder
     held
 }
 
-/// What a select's park does on g0: unlocks the channels. Go's `selparkcommit`.
+/// The unlockf of a select's park, on g0: unlocks the channels. Go's `selparkcommit`.
 ///
 /// # Safety
 /// `gp` is the G that parks, and this M holds the locks of the channels of its `waiting` list.
@@ -125,9 +126,9 @@ unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
     // Both as in chanparkcommit.
     gp.active_stack_chans.set(true);
     gp.parking_on_chan.store(false, Ordering::Release);
-    // The cases are on the goroutine's stack, which isn't to be touched here; but its sudogs are in lock
-    // order, too. Once a channel is unlocked, a sudog on it may change, so each is unlocked when the walk has
-    // left its last sudog.
+    // The cases are on the goroutine's stack, which must not be touched here. But the goroutine's
+    // sudogs are in lock order too. Once a channel is unlocked, a sudog on it may change, so each
+    // channel is unlocked when the walk has left its last sudog.
     let mut last: *const Hchan = ptr::null();
     let mut next = gp.waiting.get();
     while let Some(sg) = next {
@@ -156,8 +157,8 @@ pub(crate) unsafe fn block() {
     unsafe { gopark(None, ptr::null_mut(), WaitReason::SelectNoCases, TraceBlockReason::Forever, 1) }
 }
 
-/// Which of the cases that are ready is done, and whether there is a wait if none is. One argument for both: so
-/// all of [`selectgo1`]'s are in registers.
+/// The choice among the ready cases, and whether to wait if none is ready. One value holds both, so
+/// that all arguments of [`selectgo1`] are in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     /// One at random; no wait.
@@ -192,8 +193,8 @@ pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize
     unsafe { selectgo1(scases, order, nsends, How::new(block, false)) }
 }
 
-/// [`selectgo`], or one that Go doesn't have: what is done in order finds the order in `order`, which begins
-/// with the numbers of all cases.
+/// [`selectgo`], or a select in a given order, which Go doesn't have. The order is in `order`,
+/// which begins with the numbers of all cases.
 ///
 /// # Safety
 /// As [`selectgo`].
@@ -294,8 +295,8 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
     }
 }
 
-/// Fills `lockorder` with the cases of `pollorder`, sorted by their channels' addresses. A heap sort, which
-/// needs no memory, and n log n steps at the most.
+/// Fills `lockorder` with the cases of `pollorder`, sorted by their channels' addresses. It uses a
+/// heap sort, which needs no memory and at most n log n steps.
 ///
 /// # Safety
 /// As [`sellock`].
@@ -368,8 +369,9 @@ unsafe fn enqueue_on_all(
     }
 }
 
-/// Takes the sudogs off all queues but that of the case that woke the goroutine, which has been taken off;
-/// returns how that case ended, and when, if the wait counts. The channels are locked.
+/// Takes the sudogs off all queues, except the sudog of the case that woke the goroutine, which is
+/// off its queue already. Returns how that case ended, and the time of that if the wait counts. The
+/// channels are locked.
 ///
 /// # Safety
 /// As [`sellock`].

@@ -57,11 +57,12 @@ pub struct GExt {
     pub kind: Cell<StackKind>,
     /// It parked while it panicked, and is locked to its M until it parks calm again, or ends.
     pub panic_wired: Cell<bool>,
-    /// It is the runtime's own: not counted, and run while user goroutines are disabled.
+    /// It is the runtime's own, or an embedder has made it one: not counted, and run while user
+    /// goroutines are disabled.
     pub system: Cell<bool>,
     /// Its index in the list of all G's: `g/allgs.rs`.
     pub allg: Cell<u32>,
-    /// The G that waits for its end, or a mark of how far that is: see `sched/join.rs`.
+    /// The G that waits for its end, or a mark of how far the end is: see `sched/join.rs`.
     pub joiner: AtomicPtr<G>,
     /// Where in the source it was made, if the safe layer made it.
     pub created_at: Cell<Option<&'static Location<'static>>>,
@@ -71,23 +72,24 @@ pub struct GExt {
     pub x_regs: Cell<*mut XRegState>,
     /// The thread pointer while it runs; 0 if it is that of its M.
     pub tp: Cell<usize>,
-    /// What `goroutine_local!` keeps with it: `g/values.rs`.
+    /// Its values of `goroutine_local!`: `g/values.rs`.
     pub values: Cell<*mut c_void>,
     /// How often the tracer has seen it made runnable, or run.
     pub trace_seq: Cell<u32>,
-    /// Its number in an exploration; 0 if it is of none: `g/explored.rs`.
+    /// Its number in an exploration; 0 if it belongs to none: `g/explored.rs`.
     pub number: AtomicU32,
-    /// What a sanitizer keeps for its stack: AddressSanitizer the fake stack, ThreadSanitizer the fiber. Assembly knows
-    /// the offset.
+    /// A sanitizer's state for its stack: AddressSanitizer's fake stack, or ThreadSanitizer's
+    /// fiber. Assembly knows the offset.
     pub sanitizer: Cell<*mut c_void>,
-    /// A hint at a G that came to the global queue some places behind it, the last time that it came with many.
+    /// A hint at a G some places behind it in the global queue, from the last time that it came
+    /// there in a batch.
     pub ahead: Link<G>,
     /// Room for the closure and the result of a spawn.
     pub slot: Slot,
 }
 
-/// The name of a goroutine, as reports show it: the first bytes of what it was
-/// given, so that a report can read it at any time. Empty if it has none.
+/// The name of a goroutine, as reports show it. Only the first bytes of the given name are kept, so
+/// that a report can read it at any time. Empty if the goroutine has no name.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Name {
@@ -139,7 +141,7 @@ pub enum StackKind {
     Copying,
     /// Never moves: `4096 << n` bytes of room below the home page.
     Fixed(u8),
-    /// The same, and above the stack stand thread-locals of the goroutine's own.
+    /// As `Fixed`, with thread-locals of the goroutine's own above the stack.
     Thread(u8),
 }
 
@@ -156,11 +158,11 @@ pub struct CpuTick {
     pub cpu: Cell<i64>,
     /// [`M::preempt_gen`]: a signal that has come since takes time, also of a thread that sleeps.
     pub signals: Cell<u32>,
-    /// When it was seen to have been there for so long first, in nanoseconds; 0 if it wasn't looked at in this
-    /// time slice.
+    /// When the thread was first seen with this time on a processor, in nanoseconds; 0 if the
+    /// thread wasn't looked at in this time slice.
     pub when: Cell<i64>,
-    /// How long it had been on a processor when the time slice was seen to be over, or the goroutine was last asked, in
-    /// nanoseconds; 0 before.
+    /// How long the thread had been on a processor when the time slice was seen to be over, or the
+    /// goroutine was last asked, in nanoseconds; 0 before.
     pub over: Cell<i64>,
     /// How often the goroutine was asked in this time slice.
     pub asked: Cell<u32>,
@@ -171,10 +173,10 @@ pub struct CpuTick {
 pub struct LastTurn {
     /// [`P::schedtick`] in that slice.
     pub tick: AtomicU32,
-    /// For how long it may go on if others want the P, in nanoseconds: as long as these had it before, or 0 if there
-    /// was none.
+    /// How long the turn may last if others want the P, in nanoseconds: as long as they had the P
+    /// before, or 0 if there was no turn.
     pub ns: AtomicI64,
-    /// When the last one that computed for long has lost the P, in nanoseconds.
+    /// When the last goroutine that computed for long lost the P, in nanoseconds.
     pub ended: AtomicI64,
 }
 
@@ -188,7 +190,8 @@ pub struct MExt {
     pub gsignal: G,
     /// Its thread's thread pointer.
     pub tp: Cell<usize>,
-    /// What g0 has when one with its own thread-locals has left. Assembly knows the offset.
+    /// The thread pointer of g0 when a goroutine with thread-locals of its own has left. Assembly
+    /// knows the offset.
     pub next_tp: Cell<usize>,
     /// The goroutine that comes next: `sched/claim.rs`.
     pub claimed: Link<G>,
@@ -216,32 +219,34 @@ pub struct MExt {
     /// How often in succession its goroutine was in the C library when it was asked to wait for
     /// its turn.
     pub spared: AtomicU32,
-    /// What it waits for a P for; protected by [`Schedt::lock`].
+    /// Why it waits for a P; protected by [`Schedt::lock`].
     pub turn: Cell<Turn>,
-    /// Where the signal handler that it waits in has the registers of its goroutine; null outside
-    /// of one. It may be read with [`Schedt::lock`], and what it points to as long as
-    /// [`turn`](Self::turn) is [`Turn::Kept`], too.
+    /// The registers of its goroutine, in the signal handler that it waits in; null outside of one.
+    /// The pointer may be read with [`Schedt::lock`] held, and the registers if, besides,
+    /// [`turn`](Self::turn) is [`Turn::Kept`].
     pub interrupted: Cell<*const c_void>,
-    /// It is in the idle list, and the one before it there; protected by [`Schedt::lock`].
+    /// Whether it is in the idle list. With [`idle_before`](Self::idle_before), protected by
+    /// [`Schedt::lock`].
     pub idle: Cell<bool>,
-    /// See [`idle`](Self::idle).
+    /// The M before it in the idle list.
     pub idle_before: Link<M>,
-    /// For how long its thread had been on a processor when its goroutine was detached, or last asked, in
-    /// nanoseconds.
+    /// How long its thread had been on a processor when its goroutine was detached, or last asked,
+    /// in nanoseconds.
     pub cpu_seen: AtomicI64,
-    /// Whether it is to wake another when it has found what it runs itself.
+    /// Whether it wakes another M once it has found what it runs itself.
     pub owes_wake: Cell<OwesWake>,
-    /// What the tracer has recorded on its thread.
+    /// The tracer's records of its thread.
     pub trace_buffer: TraceBuffer,
 }
 
-/// Whether an M that is in the scheduler is to wake another when it has found what it runs: `sched/wake.rs`.
+/// Whether an M in the scheduler wakes another once it has found what it runs: `sched/wake.rs`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum OwesWake {
     /// Only if it spins.
     No,
-    /// If there is anything to do for that. It has made a goroutine ready itself, or has started a timer.
+    /// If there is anything for another M to do. This M has made a goroutine ready itself, or has
+    /// started a timer.
     IfNeeded,
     /// In any case.
     Yes,
@@ -272,12 +277,12 @@ pub struct PExt {
     pub x_regs: XRegList,
     /// The M whose goroutine runs on without it; none if it is in a system call, or has a P.
     pub detached_from: Link<M>,
-    /// The M that had it last, or has it. What that does now, or whether it is another thread's, is no matter: it gets
-    /// the P again only if it is idle.
+    /// The M that has this P, or had it last. That M may do anything now, or be another thread's:
+    /// it gets the P again only if the P is idle.
     pub oldm: Link<M>,
     /// What sysmon last saw of its M's thread.
     pub cpu_tick: CpuTick,
-    /// Who has it in turn with others.
+    /// The last turn on this P, while goroutines take turns.
     pub last_turn: LastTurn,
     /// What the tracer keeps for it.
     pub trace_marks: ProcTrace,
@@ -396,7 +401,7 @@ pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
 /// The function of a coroutine; it gets what [`newcoro`](crate::proc::newcoro) got.
 pub type CoroFn = unsafe extern "C" fn(c: *mut Coro, arg: *mut c_void);
 
-/// Where one goroutine waits for another that switches to it. Go's `coro`.
+/// A place where one goroutine waits for another to switch to it. Go's `coro`.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Coro {
@@ -405,11 +410,11 @@ pub struct Coro {
     pub(in crate::runtime) f: Cell<Option<CoroFn>>,
 }
 
-// SAFETY: it belongs to no thread; newcoro, which is unsafe, demands that it stays where it is until it has
-// ended.
+// SAFETY: a coroutine belongs to no thread. newcoro, which is unsafe, demands that it stays where
+// it is until it has ended.
 unsafe impl Send for Coro {}
-// SAFETY: newcoro sets the function before the release that publishes the coroutine, and nothing sets it
-// after that; the link is an atomic, and nobody outside gets at what it points to.
+// SAFETY: newcoro sets the function before the release that publishes the coroutine, and nothing
+// sets it after that. The link is an atomic, and no code outside can reach the G behind it.
 unsafe impl Sync for Coro {}
 
 impl Coro {

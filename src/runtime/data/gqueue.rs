@@ -5,8 +5,8 @@ use std::iter;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::G;
 
-/// How many places behind a G the one comes that it has a hint at: so many misses of the caches are waited for at
-/// once.
+/// A G has a hint at the G this many places behind it, so that the cache misses of this many G's
+/// overlap.
 const AHEAD: usize = 12;
 
 /// A queue of G's. Go's `gQueue`.
@@ -18,7 +18,8 @@ pub struct GQueue {
 }
 
 impl GQueue {
-    /// A queue of `batch`. Each G has a hint at one that comes later, which it keeps when it has left the queue.
+    /// A queue of `batch`. Each G has a hint at a later G of the batch, and keeps the hint when it
+    /// has left the queue.
     pub fn linked(batch: &[&'static G]) -> Self {
         for pair in batch.windows(2) {
             pair[0].schedlink.set(Some(pair[1]));

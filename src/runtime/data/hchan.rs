@@ -1,4 +1,4 @@
-//! A channel without types, and who waits at it: Go's `hchan` and `waitq`.
+//! A channel without types, and the queues of its waiters: Go's `hchan` and `waitq`.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -46,7 +46,7 @@ pub(in crate::runtime) const EXPLORED: u32 = 2;
 pub(in crate::runtime) const FED: u32 = 4;
 
 impl Hchan {
-    /// Whether it is closed, for who holds its lock.
+    /// Whether the channel is closed. Called with its lock held.
     #[inline(always)]
     pub(in crate::runtime) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed) & CLOSED != 0

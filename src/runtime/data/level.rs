@@ -1,20 +1,19 @@
-//! [`Level`]: how many are on a free list, and how many of them nobody has needed.
-//! `monitor/scavenge.rs` says what comes of it.
+//! [`Level`]: the length of a free list, and how much of it nobody has needed.
+//! `monitor/scavenge.rs` uses it.
 
 use crate::runtime::data::cell::Cell;
 
 /// How many are taken from a list at once to be handed back.
 pub(in crate::runtime) const BATCH: usize = 64;
 
-/// How many are on a free list, and how many of them nobody has needed. Whoever holds the list's
-/// lock may use it.
+/// The length of a free list, and how much of it nobody has needed. Protected by the list's lock.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Level {
     len: Cell<usize>,
-    /// The least that `len` was in this interval.
+    /// The least value of `len` in this interval.
     low: Cell<usize>,
-    /// What of the last interval's `low` has yet to go back.
+    /// How many of the last interval's `low` have yet to go back.
     surplus: Cell<usize>,
 }
 
@@ -35,15 +34,15 @@ impl Level {
         self.len.set(self.len.get() + n);
     }
 
-    /// `n` were taken from it, to be used. There may be some that don't count: what can't be handed
-    /// back.
+    /// `n` were taken from the list, to be used. The list may also hold things that don't count,
+    /// which can't be handed back.
     #[inline]
     pub(in crate::runtime) fn get(&self, n: usize) {
         self.len.set(self.len.get().saturating_sub(n));
         self.low.set(self.low.get().min(self.len.get()));
     }
 
-    /// How many of at most `max` are to be taken from the list to be handed back.
+    /// Takes some off the count, `max` at most, to be handed back; returns how many.
     pub(in crate::runtime) fn take(&self, max: usize) -> usize {
         let n = max.min(self.surplus.get()).min(self.low.get());
         for count in [&self.len, &self.low, &self.surplus] {

@@ -7,19 +7,20 @@ use std::ptr;
 use crate::runtime::data::atomic::{AtomicPtr, Ordering};
 
 /// A nullable pointer to something that lives as long as the process: Go's
-/// `*g`, `guintptr`, `muintptr` and `puintptr` in one.
+/// A nullable pointer to something that lives as long as the process: Go's `*g`, `guintptr`,
+/// `muintptr` and `puintptr` in one.
 ///
-/// G's, M's, P's and sudogs are never freed (they are recycled), so what is read
-/// from a link is a plain `&'static T`. (The sudog of a future is freed, when it is in no queue any more.) A link may be read by a thread that
-/// doesn't own the struct it is a field of (a traceback, a thief), hence the atomic;
-/// [`get`](Self::get) and [`set`](Self::set) are relaxed, because what orders
-/// them is always something else: a lock, a G's status, a queue's tail. Where a link
-/// itself publishes, [`cas`](Self::cas), [`load`](Self::load) and [`store`](Self::store)
-/// are used.
+/// G's, M's, P's and sudogs are recycled and never freed, so a link is read as a plain
+/// `&'static T`. (A future's sudog is freed, once it is in no queue any more.)
 ///
-/// Threads may share it if they may share what it points to, as they may a `&'static T`: neither a link to a
-/// [`G`](crate::runtime2::G), nor one to an `M` or a `P`, is `Send` or `Sync`. Who shares their struct
-/// promises that.
+/// A link is atomic because a thread that doesn't own the struct around it may read it, as a
+/// traceback or a thief does. [`get`](Self::get) and [`set`](Self::set) are relaxed: something else
+/// always orders them, such as a lock, a G's status, or a queue's tail. Where a link itself
+/// publishes, [`cas`](Self::cas), [`load`](Self::load) and [`store`](Self::store) are used.
+///
+/// Threads may share a link if they may share what it points to, as with a `&'static T`. A link to
+/// a [`G`](crate::runtime2::G), an `M` or a `P` is neither `Send` nor `Sync`. The type of the
+/// struct around it promises that threads may share the struct.
 ///
 /// ```compile_fail,E0277
 /// use gosched::runtime2::Link;
@@ -35,8 +36,8 @@ pub struct Link<T: 'static>(AtomicPtr<T>, PhantomData<&'static T>);
 #[repr(transparent)]
 pub(in crate::runtime) struct SharedLink<T: 'static>(pub(in crate::runtime) Link<T>);
 
-// SAFETY: a static's comment says what orders its uses; what it points to is a struct of the scheduler, whose
-// fields say who may touch them.
+// SAFETY: a static's comment says what orders its uses. The link points to a struct of the
+// scheduler, whose fields say which threads may touch them.
 unsafe impl<T> Sync for SharedLink<T> {}
 
 impl<T> Link<T> {

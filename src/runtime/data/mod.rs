@@ -1,11 +1,13 @@
 //! The structs that everything is about, and no behaviour.
 //!
-//! A struct stands here if more than one room knows its fields. What it can do by itself is here too (a link
-//! is loaded, a list popped, a level counted), but nothing that takes a lock, allocates, or waits: who may
-//! call that, and under which lock, is for the room above to say. So this room uses no other.
+//! A struct stands here if more than one room knows its fields. Operations of one struct are here
+//! too: a link is loaded, a list popped, a level counted. Nothing here takes a lock, allocates, or
+//! waits, because the room above decides which code may do so, and under which lock. So this room
+//! uses no other.
 //!
-//! `runtime2.rs` is Go's `runtime2.go`, field for field, and nothing else. A field that Go doesn't have is in
-//! the struct's last one, `ext`, whose type is in `ext.rs`. A struct that Go has in another file (`hchan`,
+//! `runtime2.rs` is Go's `runtime2.go`, field for field, and nothing else. A field that Go doesn't
+//! have is in the struct's last one, `ext`, whose type is in `ext.rs`. A struct that Go has in
+//! another file (`hchan`, `timer`, `gQueue`) has a file of its own.
 //! `timer`, `gQueue`) has a file of its own.
 //!
 //! # Files
@@ -63,7 +65,7 @@
 //! | `GRUNNING` | `GRUNNABLE` | `gosched_impl`, for `gopreempt_m` too; `goyield_m` (`sched/gosched.rs`) |
 //! | `GRUNNING` | `GDEAD` | `gdestroy` (`sched/goexit.rs`) |
 //! | `GRUNNING` | `GWAITING` | `park_m` (`sched/park.rs`); `coroswitch_m` (`sched/coro.rs`) |
-//! | `GWAITING` | `GRUNNABLE` | `ready_on`, `injectglist` (`sched/ready.rs`): whoever it waited for |
+//! | `GWAITING` | `GRUNNABLE` | `ready_on`, `injectglist` (`sched/ready.rs`), for the thread that ends its wait |
 //! | | | `first_polled` (`sched/poll.rs`), `gc_worker` (`sched/schedule.rs`): to be run next |
 //! | | | `park_m`, when `unlockf` returns false: it goes on |
 //! | `GRUNNABLE` | `GWAITING` | `newcoro` (`sched/coro.rs`): a coroutine waits for the first switch to it |
@@ -76,7 +78,7 @@
 //! | `GDEAD` | `GSYSCALL` | `needm`, and back by `dropm` (`sched/extram.rs`): the G of an extra M |
 //! | `GRUNNING` | `GPREEMPTED` | `preempt_park` (`sched/preempt.rs`), by way of `GSCANPREEMPTED` |
 //! | `GPREEMPTED` | `GWAITING` | `suspendG` (`world/suspend.rs`), to be made ready by `resumeG`; or |
-//! | | | `preempt_park` itself, when who asked has given up |
+//! | | | `preempt_park` itself, when the goroutine that asked has given up |
 //! | `GRUNNING` | `GCOPYSTACK` | `newstack` (`stack/newstack.rs`), and back |
 //!
 //! From `GWAITING` and `GRUNNABLE`, too, a G becomes `GCOPYSTACK`, by `casgcopystack`; only an embedder calls
@@ -135,18 +137,18 @@
 //!
 //! - The waker of an idle or a locked M has put a P into its `nextp` before. It may wake an idle one as
 //!   spinning, and has counted it then.
-//! - `stopm` is called besides by an M that stops for the world (`gcstopm`), has no P after a system call
-//!   (`exitsyscall0`), or has given its P to a locked M (`startlockedm`).
-//! - `drop_p` may return with a P after all: with its own, because of work, a request to stop, or
-//!   `needspinning`; or with another, for work that has come meanwhile, and then the M spins.
-//! - An M leaves the poller with a P, and runs what was polled; if that is nothing, it looks for work,
-//!   spinning if it was before.
+//! - `stopm` is also called by an M that stops for the world (`gcstopm`), has no P after a system
+//!   call (`exitsyscall0`), or has given its P to a locked M (`startlockedm`).
+//! - `drop_p` may return with a P after all. It may be the M's own P, because of work, a request to
+//!   stop, or `needspinning`. It may be another P, for work that has come meanwhile, and then the M
+//!   spins.
+//! - An M leaves the poller with a P, and runs the goroutines that were polled. If there are none,
+//!   it looks for work, spinning if it was before.
 //!
 //! # The states of a P
 //!
-//! They are in `p.status`. Whoever has the P changes it; of an idle one, whoever holds `sched.lock`; in
-//! `PSYSCALL`, whoever wins a compare-and-swap.
-//!
+//! They are in `p.status`. The M that has the P changes it. The status of an idle P is changed with
+//! `sched.lock` held, and that of a P in `PSYSCALL` by the winner of a compare-and-swap.
 //! ```text
 //!     PIDLE                                                                              PRUNNING
 //!         |-------------------------------------- wirep --------------------------------------->|
@@ -172,10 +174,10 @@
 //! | `PSYSCALL` | `PIDLE` | `exitsyscallfast`, of the M that had it, and then `wirep` |
 //! | `PSYSCALL` | `PIDLE` | `take_from_syscall` (`p/stop.rs`), for `retake` and `forEachP`: handed off |
 //! | `PSYSCALL` | `PGCSTOP` | `take_from_syscall`, for `stopTheWorld` and `entersyscall_gcwait` |
-//! | `PRUNNING` | `PGCSTOP` | `stopped` (`p/stop.rs`): who stops the world keeps its P |
+//! | `PRUNNING` | `PGCSTOP` | `stopped` (`p/stop.rs`): the stopper of the world keeps its P |
 //! | `PIDLE` | `PGCSTOP` | `stopped`, for `stopTheWorld`: the idle list |
 //! | | | `stopped_for_another`: `gcstopm` after `releasep`; `handoffp`; `no_thread` |
-//! | `PGCSTOP` | `PRUNNING` | `procresize` (`world/procresize.rs`): the P of who starts the world |
+//! | `PGCSTOP` | `PRUNNING` | `procresize` (`world/procresize.rs`): the P of the goroutine that starts the world |
 //! | `PGCSTOP` | `PIDLE` | `procresize`: the others; those with work are started |
 //! | `PGCSTOP` | `PDEAD` | `p.destroy`, for `procresize`: GOMAXPROCS has shrunk |
 //! | `PDEAD`, new | `PGCSTOP` | `p.init`, for `procresize` |

@@ -60,8 +60,8 @@ pub const GRUNNABLE: u32 = 1;
 pub const GRUNNING: u32 = 2;
 /// In a system call: it has an M and owns its stack, but runs nothing that needs a P.
 pub const GSYSCALL: u32 = 3;
-/// Parked: on no run queue, but noted somewhere (a channel's wait queue, a
-/// semaphore) by whoever will make it ready.
+/// Parked: on no run queue, but noted somewhere (a channel's wait queue, a semaphore) for the
+/// thread that will make it ready.
 pub const GWAITING: u32 = 4;
 /// Unused, as in Go.
 pub const GMORIBUND_UNUSED: u32 = 5;
@@ -811,7 +811,7 @@ pub struct P {
     pub scanned_stack_size: Cell<u64>,
     /// Stacks scanned; the embedder's collector's.
     pub scanned_stacks: Cell<u64>,
-    /// The time slice is to end: set by whoever asks for it, cleared when it ends.
+    /// The time slice is to end: set by the thread that asks for that, cleared when the slice ends.
     pub preempt: AtomicBool,
     /// Page trace; the embedder's.
     pub page_trace_buf: Cell<*mut c_void>,

@@ -1,5 +1,5 @@
-//! A timer, its states, and an entry of a heap of them: Go's `timer` and `timerWhen`. `p/timers/timer.rs`
-//! says who may change which state.
+//! A timer, its states, and an entry of a heap of them: Go's `timer` and `timerWhen`.
+//! `p/timers/timer.rs` says which thread may change which state.
 
 use std::ffi::c_void;
 use std::sync::atomic::AtomicI64;
@@ -40,10 +40,13 @@ pub type TimerFn = unsafe extern "C" fn(*mut c_void, usize);
 
 /// A timer. Go's `timer`, in `time.go`.
 ///
-/// Before it is started, `when`, `period`, `f`, `arg` and `seq` are its owner's to set; after that
-/// only the functions for it touch it, and its memory stays until its state is
-/// [`TIMER_NO_STATUS`] or [`TIMER_REMOVED`]. Who makes one, of zeros, which is `unsafe`, promises that:
-/// threads share it, and its fields are plain cells. Safe code can't make one, as it can't make a mutex:
+/// Before a timer is started, its owner sets `when`, `period`, `f`, `arg` and `seq`. After that
+/// only the timer functions touch it, and its memory stays until its state is [`TIMER_NO_STATUS`]
+/// or [`TIMER_REMOVED`].
+///
+/// Code that makes a timer, of zeros, is `unsafe`, and promises these conditions: threads share the
+/// timer, and its fields are plain cells. Safe code can't make a timer, just as it can't make a
+/// mutex:
 ///
 /// ```compile_fail
 /// use gosched::runtime2::{LockRankStruct, Mutex, MutexKey};

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::runtime::data::cell::Cell;
 
-/// What a record is of; beside each, what its `arg` is if that isn't the number of the goroutine.
+/// The kind of a record. Each kind's comment says what `arg` is, if it isn't the number of the
+/// goroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(in crate::runtime) enum Kind {
@@ -27,7 +28,7 @@ pub(in crate::runtime) enum Kind {
     ProcStart,
     /// Nothing.
     ProcStop,
-    /// How much the thread that it is taken from had recorded when it left the P.
+    /// How much the thread that loses the P had recorded when it left the P.
     ProcSteal,
     /// The same.
     ProcDetach,
@@ -43,10 +44,12 @@ pub(in crate::runtime) enum Kind {
     Note,
 }
 
-/// In the `detail` of a goroutine that parks or ends: the other one of its coroutine comes next, if nothing is in the way.
+/// In the `detail` of a goroutine that parks or ends: the other goroutine of its coroutine runs
+/// next, if nothing is in the way.
 pub(in crate::runtime) const SWITCH: u16 = 1 << 8;
 
-/// A P at one moment: its number and one, and, above these 15 bits, how often it was taken or given before. Zero is none.
+/// A P at one moment. The low 15 bits are its number plus one; the bits above count how often it
+/// was taken or given before. Zero is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::runtime) struct ProcMark(pub(in crate::runtime) u32);
 
@@ -68,14 +71,14 @@ impl ProcMark {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(in crate::runtime) struct Record {
-    /// When, in ticks of the processor.
+    /// When it happened, in ticks of the processor.
     pub(in crate::runtime) ticks: u64,
     /// See [`Kind`].
     pub(in crate::runtime) arg: u64,
-    /// Which change of the goroutine, or of the P, this is, where another thread may have made the one before. If a
-    /// goroutine is made, the stack that it begins with.
+    /// The number of this change of the goroutine or of the P, where another thread may have made
+    /// the change before. For a goroutine that is made, the stack that it begins with.
     pub(in crate::runtime) seq: u32,
-    /// The P that it is about, or else the one that this thread had.
+    /// The P that the record is about, or else the P that this thread had.
     pub(in crate::runtime) p: ProcMark,
     /// The stack of the running goroutine, in the table of stacks; 0 if there is none.
     pub(in crate::runtime) stack: u32,
@@ -94,7 +97,7 @@ pub(in crate::runtime) struct Chunk {
     pub(in crate::runtime) records: [UnsafeCell<MaybeUninit<Record>>; Chunk::LEN],
 }
 
-// SAFETY: what is behind `len` is the thread's alone, and what is before it nobody writes.
+// SAFETY: only the thread uses the records from `len` on, and nobody writes those before it.
 unsafe impl Sync for Chunk {}
 
 impl Chunk {
@@ -106,14 +109,15 @@ impl Chunk {
 
 const _: () = assert!(size_of::<Record>() == 32 && size_of::<Chunk>() <= Chunk::SIZE);
 
-/// Where a thread records, and where its records are read. Apart, as two threads write them.
+/// The fields for recording and those for reading. They are apart because two threads write them.
 #[repr(C)]
 pub struct TraceBuffer {
     pub(in crate::runtime) writer: TraceWriter,
     pub(in crate::runtime) reader: TraceReader,
 }
 
-/// The fields of who records: the thread, with a P, or with the lock that threads without one take.
+/// The fields for recording. Used by the buffer's thread with a P, or with the lock that threads
+/// without a P take.
 #[repr(C, align(64))]
 pub struct TraceWriter {
     /// The chunk that is being filled; null before the first record.
@@ -124,14 +128,15 @@ pub struct TraceWriter {
     pub(in crate::runtime) written: Cell<u64>,
     /// Stacks that this thread has seen: `trace/stack.rs`.
     pub(in crate::runtime) stacks: Cell<*mut u8>,
-    /// Whether it is in the list of all, the next one there, and its number: 1 and more, or 0 for threads without an M.
-    /// Set once. (The number of an M won't do: another thread may get that M, with a new one.)
+    /// Whether the buffer is in the list of all, the next buffer there, and its number: 1 and more,
+    /// or 0 for threads without an M. Set once. (The number of an M won't do: another thread may
+    /// get that M, with a new buffer.)
     pub(in crate::runtime) listed: Cell<bool>,
     pub(in crate::runtime) next: Cell<Option<&'static TraceBuffer>>,
     pub(in crate::runtime) number: Cell<usize>,
 }
 
-/// The fields of who has the writer's lock.
+/// The fields for reading. Used with the writer's lock held.
 #[repr(C, align(64))]
 pub struct TraceReader {
     /// The first chunk, from the thread; null once it was taken.
@@ -143,7 +148,7 @@ pub struct TraceReader {
 }
 
 impl TraceBuffer {
-    /// Zero: that of a thread which hasn't recorded.
+    /// The buffer of a thread that hasn't recorded: all zero.
     pub(in crate::runtime) const fn new() -> TraceBuffer {
         TraceBuffer {
             writer: TraceWriter {
@@ -166,14 +171,16 @@ impl TraceBuffer {
 }
 
 impl TraceReader {
-    /// Looks what has come. In between it isn't looked at: the thread writes the same line.
+    /// Looks which records have come. Between two calls the reader doesn't read `len`, because the
+    /// thread writes the same cache line.
     pub(in crate::runtime) fn refresh(&self) {
         if self.chunk.get().is_none() {
-            // SAFETY: chunks are never unmapped. Acquire pairs with the release of who has filled in the chunk.
+            // SAFETY: chunks are never unmapped. Acquire pairs with the release that published the
+            // chunk.
             self.chunk.set(unsafe { self.first.swap(ptr::null_mut(), Ordering::Acquire).as_ref() });
         }
         if let Some(chunk) = self.chunk.get() {
-            // Acquire pairs with the release of who has written the records.
+            // Acquire pairs with the release that published the records.
             self.end.set(chunk.len.load(Ordering::Acquire) as usize);
         }
     }
@@ -182,7 +189,8 @@ impl TraceReader {
     #[inline(always)]
     pub(in crate::runtime) fn peek(&self) -> Option<&Record> {
         let (chunk, at) = (self.chunk.get()?, self.at.get());
-        // SAFETY: so many were written, and nobody writes them again before the reader gives the chunk back.
+        // SAFETY: the records before `end` were written, and nobody writes them again before the
+        // reader gives the chunk back.
         (at < self.end.get()).then(|| unsafe { (*chunk.records[at].get()).assume_init_ref() })
     }
 
@@ -196,7 +204,8 @@ impl TraceReader {
     /// Leaves a chunk that was read to its end, if there is a next one.
     pub(in crate::runtime) fn leave(&self) -> Option<&'static Chunk> {
         let chunk = self.chunk.get().filter(|_| self.at.get() == Chunk::LEN)?;
-        // SAFETY: chunks are never unmapped. Acquire pairs with the release of who has linked it.
+        // SAFETY: chunks are never unmapped. Acquire pairs with the release that linked the next
+        // one.
         let next = unsafe { chunk.next.load(Ordering::Acquire).as_ref() }?;
         self.chunk.set(Some(next));
         self.at.set(0);
@@ -205,12 +214,13 @@ impl TraceReader {
     }
 }
 
-/// What the tracer keeps for a P; who has the P writes it.
+/// What the tracer keeps for a P. Written by the M that has the P.
 #[derive(Debug, Default)]
 pub struct ProcTrace {
     /// How often the tracer has seen it taken, or given.
     pub(in crate::runtime) seq: Cell<u32>,
-    /// How much its M's thread had recorded when it left the P behind: it entered a system call, or lost it.
+    /// How much its M's thread had recorded when it left the P behind, as it entered a system call
+    /// or lost the P.
     pub(in crate::runtime) left_at: Cell<u64>,
 }
 

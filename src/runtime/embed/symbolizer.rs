@@ -12,22 +12,24 @@ pub struct CodePlace<'a> {
     pub file: &'a str,
     /// The line in it; 0 if it isn't known.
     pub line: u32,
-    /// Whether it is one of the embedder's own, which reports leave out as they do the scheduler's, unless
-    /// `GOTRACEBACK=system` asks for all.
+    /// Whether the function is one of the embedder's own. Reports leave these out, as they do the
+    /// scheduler's, unless `GOTRACEBACK=system` asks for all.
     pub own: bool,
 }
 
-/// Passes the functions at an address on, the innermost first where calls were inlined; none to have the program's own
-/// symbols looked up. The address is in an instruction, for a caller in that of the call.
+/// Passes on the functions at an address, the innermost first where calls were inlined. If it
+/// passes none, the program's own symbols are looked up. The address is in an instruction; for a
+/// caller, in that of the call.
 pub type Symbolizer = fn(pc: usize, found: &mut dyn FnMut(CodePlace<'_>));
 
 static SYMBOLIZER: OnceLock<Symbolizer> = OnceLock::new();
 
-/// Says who knows names of code, once and for all: it is asked for each address that a report shows, a trace or a profile.
-/// Go's `funcline`, in `symtab.go`, has tables of its compiler's.
+/// Sets the function that names code, once and for all. It is asked for each address that a report,
+/// a trace or a profile shows. Go's `funcline`, in `symtab.go`, has tables of its compiler's.
 ///
-/// It is called on g0, or on a thread that isn't ours, on several at once, and in the report of a fatal error: so it takes
-/// no lock that a goroutine may hold, and doesn't allocate. It must not panic.
+/// `f` is called on g0, or on a thread that isn't ours, on several at once, and in the report of a
+/// fatal error. So it takes no lock that a goroutine may hold, and doesn't allocate. It must not
+/// panic.
 ///
 /// # Errors
 /// [`AlreadyExists`](io::ErrorKind::AlreadyExists): there is one.
@@ -38,7 +40,7 @@ pub fn set_symbolizer(f: Symbolizer) -> io::Result<()> {
     SYMBOLIZER.set(f).map_err(|_| taken())
 }
 
-/// Who knows names of code, besides the program's own symbols.
+/// The function that names code, besides the program's own symbols.
 pub(in crate::runtime) fn symbolizer() -> Option<Symbolizer> {
     SYMBOLIZER.get().copied()
 }

@@ -8,8 +8,8 @@ use crate::runtime::arch::systemstack;
 use crate::runtime::data::runtime2::{G, M, P, TraceBlockReason};
 use crate::runtime::embed::hooks::listener;
 
-/// What happens to a goroutine, a P, or a thread. A goroutine is runnable once it is created, runs between a
-/// start and what comes next to it, and waits between a park and an unpark.
+/// An event of a goroutine, a P, or a thread. A goroutine is runnable once it is created, runs from
+/// a start to its next event, and waits between a park and an unpark.
 #[non_exhaustive]
 #[derive(Clone, Copy)]
 pub enum Event<'a> {
@@ -43,10 +43,11 @@ pub enum Event<'a> {
     ProcStop(&'a P),
     /// A P is taken from a thread that is in a system call.
     ProcSteal(&'a P),
-    /// A P is taken from a thread whose goroutine goes on without one. What that goroutine does meanwhile is told
-    /// as if it had one.
+    /// A P is taken from a thread whose goroutine goes on without one. The goroutine's events until
+    /// it has a P again are reported as if it had one.
     ProcDetach(&'a P),
-    /// A P is given, by this thread, to that of this M, whose goroutine has waited for one and goes on with it.
+    /// This thread gives a P to the thread of this M, whose goroutine has waited for a P and goes
+    /// on with it.
     ProcTurn(&'a P, &'a M),
     /// This thread begins, with this M.
     ThreadStart(&'a M),
@@ -58,21 +59,23 @@ pub enum Event<'a> {
     StwStart(&'static str),
     /// The world, which the running goroutine has stopped, goes on.
     StwDone,
-    /// From now on there are so many P's.
+    /// The number of P's changes to this.
     Gomaxprocs(i32),
 }
 
-/// A function that gets each [`Event`], on the thread where it happens, and at that moment.
+/// A function that gets each [`Event`] on the thread where it happens, and at that moment.
 pub type Tracer = fn(Event<'_>);
 
-/// Registers a tracer, once, before the runtime starts or while it runs. In the latter case it also gets
-/// events of goroutines whose beginning it hasn't seen, and some events that happen meanwhile may be left
-/// out. Without a tracer, an event costs a load and a branch.
+/// Registers a tracer, once, before the runtime starts or while it runs. A tracer that is
+/// registered while the runtime runs also gets events of goroutines whose beginning it hasn't seen,
+/// and some events that happen meanwhile may be left out. Without a tracer, an event costs a load
+/// and a branch.
 ///
-/// The tracer runs on g0, on a stack of some 200 KiB, or on a thread that isn't the runtime's; on several
-/// threads at once. Events of one goroutine come one after the other. A goroutine that has
-/// [lost its P](crate::proc::preemption) doesn't wait for its turn while there is a tracer, which may want what that
-/// one holds, as malloc's lock: so more goroutines may compute at once than there are P's.
+/// The tracer runs on g0, on a stack of some 200 KiB, or on a thread that isn't the runtime's; on
+/// several threads at once. Events of one goroutine come one after the other. While there is a
+/// tracer, a goroutine that has [lost its P](crate::proc::preemption) doesn't wait for its turn,
+/// because the tracer may want what that goroutine holds, such as malloc's lock. So more goroutines
+/// may compute at once than there are P's.
 ///
 /// # Panics
 /// If a tracer was registered before.
@@ -107,8 +110,9 @@ static TRACER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 /// What was set by [`set_recorder`], or null.
 static RECORDER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
-/// Has the runtime's own tracer get events, beside one that was registered; or no longer. It keeps its conditions,
-/// but may be called in a signal handler, and takes no lock that a goroutine may hold.
+/// Sets the runtime's own tracer, which gets events beside a registered one; `None` removes it. A
+/// recorder keeps a tracer's conditions, may also be called in a signal handler, and takes no lock
+/// that a goroutine may hold.
 pub(in crate::runtime) fn set_recorder(f: Option<Tracer>) {
     let f = f.map_or(ptr::null_mut(), |f| f as *mut ());
     // Release pairs with the fence in call: what the recorder needs was made before.
@@ -116,7 +120,8 @@ pub(in crate::runtime) fn set_recorder(f: Option<Tracer>) {
     listen();
 }
 
-/// Has those get events that are to have them, also if another thread changes that meanwhile.
+/// Sets the function that gets events to the tracer, the recorder or [`both`], also if another
+/// thread changes these meanwhile.
 fn listen() {
     let who = || match (TRACER.load(Ordering::SeqCst), RECORDER.load(Ordering::SeqCst)) {
         (tracer, recorder) if recorder.is_null() => tracer,
@@ -125,7 +130,8 @@ fn listen() {
     };
     loop {
         let now = who();
-        // SeqCst: who begins to record looks at all goroutines after that; and the look at who it is comes after it.
+        // SeqCst: the recorder, once begun, looks at all goroutines after this store. And the
+        // second look at the listeners comes after it.
         listener().store(now, Ordering::SeqCst);
         if who() == now {
             break;
@@ -133,7 +139,7 @@ fn listen() {
     }
 }
 
-/// Passes an event to the two who want it.
+/// Passes an event to the recorder and to the tracer.
 fn both(event: Event<'_>) {
     for f in [&RECORDER, &TRACER] {
         let f = f.load(Ordering::Acquire);
@@ -156,7 +162,7 @@ pub(in crate::runtime) fn listened() -> bool {
     !listener().load(Ordering::Relaxed).is_null()
 }
 
-/// Passes an event to who wants it; if nobody does, doesn't make the event.
+/// Passes an event to its listener; without one, doesn't make the event.
 #[inline(always)]
 pub(in crate::runtime) fn trace<'a>(event: impl FnOnce() -> Event<'a>) {
     let f = listener().load(Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Who goes on: the exploration's part of `findRunnable`, and of each point.
+//! The choice of the goroutine that goes on: the exploration's part of `findRunnable`, and of each
+//! point.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -14,7 +15,8 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::p::globrunq::take_all;
 use crate::runtime::p::runq::runqdrain;
 
-/// Who is to run on `pp` next; none if there is no run, or it has to wait for something outside. On g0.
+/// Returns the goroutine to run on `pp` next; none if there is no run, or if the run has to wait
+/// for something outside. On g0.
 #[cold]
 #[inline(never)]
 pub(in crate::runtime) fn next(pp: &'static P) -> Option<&'static G> {
@@ -33,7 +35,8 @@ pub(in crate::runtime) fn next(pp: &'static P) -> Option<&'static G> {
         if run.end.is_some() {
             return Some(run.finish());
         }
-        // One of the others, and then one of the exploration's: neither keeps out the other for ever.
+        // Outsiders and the exploration's goroutines alternate, so neither keeps the other out
+        // forever.
         if !run.foreign
             && let Some(gp) = run.outsiders.pop_front()
         {
@@ -49,7 +52,8 @@ pub(in crate::runtime) fn next(pp: &'static P) -> Option<&'static G> {
             }
             None => match run.waiter.take() {
                 Some(waiter) => {
-                    // Who waits for the others again and again makes choices, too: it comes to its end by them.
+                    // This counts as a choice, so that a goroutine that waits for the others again
+                    // and again comes to the run's limit.
                     run.step();
                     casgstatus(waiter, GWAITING, GRUNNABLE);
                     trace(|| Event::GoUnpark(waiter));
@@ -83,7 +87,7 @@ pub(in crate::runtime) fn next(pp: &'static P) -> Option<&'static G> {
     }
 }
 
-/// The exploration's P goes to others for a while. On g0.
+/// Called before the exploration's P goes to other goroutines for a while. On g0.
 #[cold]
 #[inline(never)]
 pub(in crate::runtime) fn leaves(pp: &'static P) {
@@ -95,8 +99,8 @@ pub(in crate::runtime) fn leaves(pp: &'static P) {
     }
 }
 
-/// Whether the running goroutine, which keeps the exploration's P, goes on at a point. Otherwise it has to leave,
-/// and what goes on instead is chosen.
+/// Whether `gp`, which runs and keeps the exploration's P, goes on at a point. Otherwise it has to
+/// leave, and this has chosen what goes on instead.
 pub(in crate::runtime) fn stays(gp: &'static G, pp: &'static P) -> bool {
     // SAFETY: as said; the strategy doesn't use it.
     let run = unsafe { run() };
@@ -115,8 +119,9 @@ pub(in crate::runtime) fn stays(gp: &'static G, pp: &'static P) -> bool {
     false
 }
 
-/// Lets `gp` be chosen again, which has left at a point; returns who was chosen there, if that can go on `at_once`:
-/// otherwise the scheduler will ask. On g0, with the exploration's P.
+/// Makes `gp`, which has left at a point, ready to be chosen again. If `at_once`, returns the
+/// goroutine that was chosen at the point, if that can go on without the scheduler; otherwise the
+/// scheduler will ask [`next`]. On g0, with the exploration's P.
 pub(in crate::runtime) fn put_back(gp: &'static G, at_once: bool) -> Option<&'static G> {
     // SAFETY: as said.
     let run = unsafe { run() };
@@ -133,13 +138,13 @@ pub(in crate::runtime) fn put_back(gp: &'static G, at_once: bool) -> Option<&'st
     run.last
 }
 
-/// Whether the run ends as soon as the scheduler has it. The caller keeps the exploration's P.
+/// Whether the run ends at the next call of the scheduler. The caller keeps the exploration's P.
 pub(in crate::runtime) fn is_over() -> bool {
     // SAFETY: as said.
     unsafe { run() }.end.is_some()
 }
 
-/// What the strategy says of a number below `n`. The caller keeps the exploration's P.
+/// Returns a number below `n` that the strategy chooses. The caller keeps the exploration's P.
 pub(in crate::runtime) fn chosen_value(n: usize) -> usize {
     // SAFETY: as said; the strategy doesn't use it.
     let run = unsafe { run() };
@@ -147,7 +152,7 @@ pub(in crate::runtime) fn chosen_value(n: usize) -> usize {
 }
 
 impl Run {
-    /// Sorts what is on the queues; returns who has yielded.
+    /// Sorts the goroutines on the queues. Returns the number of the goroutine that has yielded.
     fn collect(&mut self, pp: &'static P) -> Option<u32> {
         let mut yielded = None;
         if !pp.local().is_empty() {
@@ -164,7 +169,8 @@ impl Run {
                 self.end.get_or_insert(End::Foreign);
             }
             while let Some(gp) = global.pop() {
-                // What of the exploration's is here has yielded: the others are made ready on this P.
+                // A goroutine of the exploration in the global queue has yielded: all others are
+                // made ready on this P.
                 self.sort(gp);
                 yielded = is_explored(gp).then(|| gp.ext.number.load(Ordering::Relaxed)).or(yielded);
             }
@@ -175,7 +181,7 @@ impl Run {
     fn sort(&mut self, gp: &'static G) {
         match gp.ext.number.load(Ordering::Relaxed) {
             0 | DRIVER => self.outsiders.push_back(gp),
-            // Somebody has woken what a run has left behind.
+            // A goroutine that a run has left behind was woken: it never runs.
             LOST => {}
             _ => {
                 if self.foreign {
@@ -186,8 +192,8 @@ impl Run {
         }
     }
 
-    /// Nobody can run, and there is no timer: how the run ends; not yet, if a goroutine runs without its P, or
-    /// is in a system call.
+    /// Returns how the run ends, if no goroutine can run and there is no timer. Returns none if a
+    /// goroutine runs without its P or is in a system call: then the run goes on.
     fn without_work(&self) -> Option<End> {
         let mut end = End::Done;
         // SAFETY: on g0 with the exploration's P.
@@ -204,7 +210,7 @@ impl Run {
         Some(end)
     }
 
-    /// Ends the run: returns who waits for that.
+    /// Ends the run. Returns the goroutine that waits for the end.
     fn finish(&mut self) -> &'static G {
         self.goes = false;
         let driver = self.driver.take().unwrap_or_else(|| unreachable!("a run has a driver"));
@@ -214,8 +220,8 @@ impl Run {
     }
 }
 
-/// Notes that the run has failed by a panic of this goroutine, with this text; it ends when the scheduler has it next.
-/// The caller keeps the exploration's P.
+/// Notes that the run has failed by a panic of goroutine `number`, with this text. The run ends at
+/// the next call of the scheduler. The caller keeps the exploration's P.
 pub(in crate::runtime) fn note_end_by_panic(number: u32, text: Option<String>) {
     // SAFETY: as said.
     let run = unsafe { run() };
@@ -225,8 +231,8 @@ pub(in crate::runtime) fn note_end_by_panic(number: u32, text: Option<String>) {
     }
 }
 
-/// Notes that `gp`, which waits, is to go on when nobody else can. On g0, with the exploration's P; false if another
-/// waits for that.
+/// Notes that `gp`, which waits, goes on when no other goroutine can. Returns false if another
+/// goroutine waits for that already. On g0, with the exploration's P.
 pub(in crate::runtime) fn note_waiter(gp: &'static G) -> bool {
     // SAFETY: as said.
     let run = unsafe { run() };

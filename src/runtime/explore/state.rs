@@ -1,4 +1,4 @@
-//! What an exploration knows of the run that it is in, and what it asks its strategy.
+//! The state of a run, and the choices that it asks its strategy for.
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -10,22 +10,23 @@ use crate::runtime::explore::story::Step;
 use crate::runtime::g::explored::STEPS;
 use crate::runtime::p::timers::run::Taken;
 
-/// Who may go on, or what may be: a strategy takes one. There are two at least. They have indices: first comes
-/// the goroutine that runs, if it can go on, then the others in the order in which they became runnable, then
-/// the timers that are due. So 0 is what happens if nobody interferes.
+/// The goroutines that may go on, and the timers that may fire; a strategy chooses one. There are
+/// at least two. They have indices: first comes the goroutine that runs, if it can go on, then the
+/// others in the order in which they became runnable, then the timers that are due. So 0 is the
+/// choice of an ordinary scheduler.
 pub(crate) struct Choice<'a> {
-    /// The number of the goroutine that runs, and would go on.
+    /// The number of the goroutine that runs, if it can go on.
     pub(crate) current: Option<u32>,
-    /// The others that can run.
+    /// The other goroutines that can run.
     pub(in crate::runtime) others: &'a [&'static G],
-    /// How many timers are due.
+    /// The number of timers that are due.
     pub(crate) timers: usize,
-    /// The number of one of the others which has just let them have the processor.
+    /// The number of a goroutine among `others` that has just yielded.
     pub(crate) yielded: Option<u32>,
 }
 
 impl Choice<'_> {
-    /// How many there are to choose from.
+    /// The number of choices.
     pub(crate) fn len(&self) -> usize {
         usize::from(self.current.is_some()) + self.others.len() + self.timers
     }
@@ -41,12 +42,14 @@ impl Choice<'_> {
     }
 }
 
-/// What decides. It is called on g0, and on goroutines' stacks, and must not use the runtime.
+/// Makes the choices of a run. It is called on g0 and on goroutines' stacks, and must not use the
+/// runtime.
 pub(crate) trait Strategy {
-    /// The index of who goes on.
+    /// Returns the index of the goroutine or timer that goes on.
     fn choose(&mut self, choice: &Choice<'_>) -> usize;
 
-    /// A number below `n`, where it isn't a matter of who goes on: which case of a select is done, say.
+    /// Returns a number below `n`, for choices other than the next goroutine, such as the case of a
+    /// select.
     fn value(&mut self, n: usize) -> usize;
 }
 
@@ -61,15 +64,16 @@ pub(crate) enum End {
     Deadlock,
     /// The first goroutine has returned, and the others wait, and there is no timer.
     Leak,
-    /// There were more choices than may be.
+    /// The number of choices has reached its maximum.
     TooLong,
-    /// A goroutine that isn't of the exploration has woken one that is, or a thread has.
+    /// A thread, or a goroutine that isn't of the exploration, has woken a goroutine of the
+    /// exploration.
     Foreign,
-    /// A goroutine has come to no point for long.
+    /// A goroutine has come to no point for a long time.
     Stuck,
 }
 
-/// What was chosen, if it is yet to be done.
+/// A choice that is yet to be carried out.
 pub(in crate::runtime) enum Chosen {
     Goroutine(&'static G),
     Timer(Taken),
@@ -77,39 +81,39 @@ pub(in crate::runtime) enum Chosen {
 
 /// The run.
 pub(in crate::runtime) struct Run {
-    /// Whether there is one.
+    /// Whether a run is in progress.
     pub(in crate::runtime) goes: bool,
     pub(in crate::runtime) strategy: Option<NonNull<dyn Strategy>>,
-    /// Who waits for the end of the run.
+    /// The goroutine that waits for the end of the run.
     pub(in crate::runtime) driver: Option<&'static G>,
-    /// Who can run, without the goroutine that does.
+    /// The goroutines that can run, without the running one.
     pub(in crate::runtime) ready: Vec<&'static G>,
     /// The timers that are due.
     pub(in crate::runtime) due: Vec<Taken>,
-    /// The goroutines of others that can run.
+    /// The goroutines outside the exploration that can run.
     pub(in crate::runtime) outsiders: VecDeque<&'static G>,
     pub(in crate::runtime) chosen: Option<Chosen>,
-    /// Who ran last.
+    /// The goroutine that ran last.
     pub(in crate::runtime) last: Option<&'static G>,
-    /// Whether a goroutine that isn't of the exploration has run since one that is.
+    /// Whether an outsider has run since the last goroutine of the exploration.
     pub(in crate::runtime) foreign: bool,
-    /// Who is to go on when all others wait: `synctest::wait`.
+    /// The goroutine that goes on when all others wait: `synctest::wait`.
     pub(in crate::runtime) waiter: Option<&'static G>,
     /// Whether goroutines go on at points, whatever the strategy says.
     pub(in crate::runtime) in_order: bool,
     pub(in crate::runtime) choices: u64,
     pub(in crate::runtime) max_choices: u64,
-    /// How the run ends, as soon as the scheduler has it.
+    /// How the run ends, at the next call of the scheduler.
     pub(in crate::runtime) end: Option<End>,
-    /// The number of the goroutine whose panic ends it, and the text of that, if it has one.
+    /// The number of the goroutine whose panic ends the run, and the panic's text, if it has one.
     pub(in crate::runtime) panicked: Option<(u32, Option<String>)>,
-    /// What has happened, if that is to be told.
+    /// The steps so far, if they are recorded.
     pub(in crate::runtime) story: Option<Vec<Step>>,
 }
 
 struct RunCell(UnsafeCell<Run>);
 
-// SAFETY: touched by who has the exploration's P, and keeps it.
+// SAFETY: accessed only by the M that has the exploration's P and keeps it.
 unsafe impl Sync for RunCell {}
 
 static RUN: RunCell = RunCell(UnsafeCell::new(Run {
@@ -141,17 +145,18 @@ pub(in crate::runtime) unsafe fn run() -> &'static mut Run {
 }
 
 impl Run {
-    /// What the strategy says.
+    /// Returns the index that the strategy chooses.
     pub(in crate::runtime) fn choose(&mut self, current: Option<u32>, yielded: Option<u32>) -> usize {
         self.step();
         let choice = Choice { current, others: &self.ready, timers: self.due.len(), yielded };
         let n = choice.len();
         let Some(mut strategy) = self.strategy.filter(|_| n > 1) else { return 0 };
-        // SAFETY: who has begun the run keeps its strategy until the run has ended, and leaves it to this.
+        // SAFETY: the goroutine that has begun the run keeps the strategy until the run has ended,
+        // and doesn't use it meanwhile.
         unsafe { strategy.as_mut() }.choose(&choice).min(n - 1)
     }
 
-    /// What the strategy says of a number below `n`.
+    /// Returns a number below `n` that the strategy chooses.
     pub(in crate::runtime) fn value(&mut self, n: usize) -> usize {
         self.step();
         let Some(mut strategy) = self.strategy.filter(|_| n > 1) else { return 0 };
@@ -164,11 +169,12 @@ impl Run {
         if self.choices >= self.max_choices {
             self.end.get_or_insert(End::TooLong);
         }
-        // Relaxed: it tells sysmon that there was one, and nothing else.
+        // Relaxed: sysmon only checks whether the number has changed.
         STEPS.store(STEPS.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// The clock has jumped. In a run without choices only those who go on while it stands still go on for ever.
+    /// Called when the clock has jumped. A run without choices is endless only if its goroutines go
+    /// on while time stands still, so the count begins anew.
     pub(super) fn time_goes_on(&mut self) {
         if self.in_order {
             self.choices = 0;
@@ -183,12 +189,12 @@ impl Run {
         self.ready.push(gp);
     }
 
-    /// Takes what has this index among the others, and the timers.
+    /// Takes the goroutine or the timer with this index; the running goroutine isn't counted.
     pub(in crate::runtime) fn take(&mut self, index: usize) -> Chosen {
         if index < self.ready.len() {
             Chosen::Goroutine(self.ready.remove(index))
         } else {
-            // There may be a million of them, in no order.
+            // There may be a million timers, in no order.
             Chosen::Timer(self.due.swap_remove(index - self.ready.len()))
         }
     }

@@ -1,4 +1,4 @@
-//! What happens in a run, step by step, for who is to be told.
+//! The steps of a run, recorded for reports.
 
 use std::sync::atomic::Ordering;
 
@@ -9,16 +9,16 @@ use crate::runtime::g::callers::callers;
 use crate::runtime::g::explored::is_explored;
 use crate::runtime::g::status::readgstatus;
 
-/// What a goroutine did, or what became of it.
+/// An action or a change of state of a goroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// It does this next: the name of an operation.
+    /// It does this operation next.
     Does(&'static str),
     /// It waits.
     Waits(WaitReason),
     /// It has ended.
     Ends,
-    /// A timer has fired. It is no goroutine's.
+    /// A timer has fired. This step belongs to no goroutine.
     Fires,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Step {
     pub(in crate::runtime) what: What,
     /// The run's time, in nanoseconds.
     pub(in crate::runtime) at: i64,
-    /// Where the goroutine is: addresses in its calls, the innermost first.
+    /// The goroutine's stack: addresses in its calls, the innermost first.
     pub(in crate::runtime) pcs: Vec<usize>,
 }
 
@@ -40,7 +40,7 @@ impl Run {
         }
     }
 
-    /// Tells what has become of the goroutine that ran last.
+    /// Records a step if the goroutine that ran last waits or has ended.
     pub(super) fn tell_of_last(&mut self) {
         let Some(last) = self.last.take().filter(|_| self.story.is_some()) else { return };
         let number = last.ext.number.load(Ordering::Relaxed);
@@ -52,13 +52,13 @@ impl Run {
     }
 }
 
-/// Whether what happens is to be told. The caller keeps the exploration's P.
+/// Whether steps are recorded. The caller keeps the exploration's P.
 pub(in crate::runtime) fn tells() -> bool {
     // SAFETY: as said.
     unsafe { run() }.story.is_some()
 }
 
-/// Tells what `gp`, which runs and keeps the exploration's P, does next.
+/// Records the next operation of `gp`, which runs and keeps the exploration's P.
 #[cold]
 #[inline(never)]
 pub(in crate::runtime) fn tell_of(gp: &G, what: &'static str) {

@@ -1,5 +1,5 @@
-//! Who made a goroutine, and who made that one, kept for reports with `GODEBUG=tracebackancestors=N`: Go's
-//! `saveAncestors`.
+//! The ancestors of a goroutine, which are its maker, its maker's maker, and so on. They are kept
+//! for reports with `GODEBUG=tracebackancestors=N`: Go's `saveAncestors`.
 
 use std::panic::Location;
 use std::ptr;
@@ -30,7 +30,8 @@ pub(super) fn save_ancestors(callergp: Option<&'static G>, newg: &G) {
 #[cold]
 #[inline(never)]
 fn keep(callergp: Option<&'static G>, newg: &G) {
-    // An unwinder needs more than a copying stack has. And the walk begins where the caller left for g0.
+    // An unwinder needs more room than a copying stack has. And the walk begins where the caller
+    // left for g0.
     systemstack(|| {
         forget_ancestors(newg);
         newg.ancestors.set(callergp.map_or(ptr::null_mut(), ancestors_of_child).cast());
@@ -48,7 +49,7 @@ pub(super) fn forget_ancestors(gp: &G) {
     }
 }
 
-/// The ancestors to be kept of a goroutine that `callergp` makes: that one and its own. On g0.
+/// The ancestors of a goroutine that `callergp` makes: `callergp`, and its own ancestors. On g0.
 fn ancestors_of_child(callergp: &G) -> *mut Vec<AncestorInfo> {
     // SAFETY: the thread of `callergp` is on g0, here, so the goroutine's stack stays as it left it.
     let pcs = unsafe { gcallers(callergp, &left_at(callergp)) }.as_slice().to_vec();

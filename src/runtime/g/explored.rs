@@ -1,9 +1,10 @@
-//! Which goroutines are those of an exploration (`explore/mod.rs`), and their numbers: 1 is the first, and each
-//! other has the next one when it is made. A goroutine's goid depends on what else the process does; its number
-//! only on the order in which the exploration's goroutines run.
+//! The goroutines of an exploration (`explore/mod.rs`), and their numbers. The first goroutine has
+//! number 1, and each other one gets the next number when it is made. A goroutine's goid depends on
+//! what else the process does; its number depends only on the order in which the exploration's
+//! goroutines run.
 //!
-//! Nobody takes the P from them: who asks, sysmon say, may have looked before the run began, so it is for the one that
-//! is asked to refuse ([`keeps_p`]).
+//! Nobody takes the P from these goroutines. A thread that asks for the P, such as sysmon, may have
+//! looked before the run began, so the goroutine that is asked refuses ([`keeps_p`]).
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +16,8 @@ use crate::runtime::g::status::readgstatus;
 /// Whether there is an exploration, on the one P that there is.
 static EXPLORING: AtomicBool = AtomicBool::new(false);
 
-/// Whether this P acts for the exploration though no goroutine of it runs: makes its first, or runs its timers.
+/// Whether this P acts for the exploration though no goroutine of it runs, as when it makes the
+/// first goroutine or runs timers.
 static ACTING: AtomicBool = AtomicBool::new(false);
 
 /// Whether a goroutine of the exploration comes to no point.
@@ -24,7 +26,7 @@ static STUCK: AtomicBool = AtomicBool::new(false);
 /// Whether a thread without a P has woken a goroutine of the exploration.
 static WOKEN_OUTSIDE: AtomicBool = AtomicBool::new(false);
 
-/// How many choices there were. Sysmon sees by it that an exploration gets on.
+/// The number of choices made. Sysmon sees by it that an exploration gets on.
 pub(in crate::runtime) static STEPS: AtomicU64 = AtomicU64::new(0);
 
 /// The number of a goroutine that a run has left behind: it never runs again.
@@ -36,7 +38,7 @@ pub(in crate::runtime) const DRIVER: u32 = u32::MAX - 1;
 /// The goroutines of the run, each with its number: a G that has ended may be another goroutine by now.
 struct Made(UnsafeCell<Vec<(&'static G, u32)>>);
 
-// SAFETY: touched by who has the exploration's P, and keeps it.
+// SAFETY: touched only by the M that has the exploration's P, and keeps it.
 unsafe impl Sync for Made {}
 
 static MADE: Made = Made(UnsafeCell::new(Vec::new()));
@@ -44,7 +46,7 @@ static MADE: Made = Made(UnsafeCell::new(Vec::new()));
 /// Whether there is an exploration. One load, and false nearly always.
 #[inline(always)]
 pub(in crate::runtime) fn exploring() -> bool {
-    // Relaxed: who begins one has this thread's P.
+    // Relaxed: an exploration begins on the P of this thread.
     EXPLORING.load(Ordering::Relaxed)
 }
 
@@ -52,7 +54,8 @@ pub(in crate::runtime) fn set_exploring(on: bool) {
     EXPLORING.store(on, Ordering::Relaxed);
 }
 
-/// Whether what the P does now is the exploration's, if no goroutine runs on it. For who has that P.
+/// Whether what the P does now is the exploration's, if no goroutine runs on it. Called with that P
+/// held.
 pub(in crate::runtime) fn acting() -> bool {
     ACTING.load(Ordering::Relaxed)
 }
@@ -74,7 +77,7 @@ pub(in crate::runtime) fn note_woken_outside(gp: &G) {
     }
 }
 
-/// Whether one was, since this was asked last.
+/// Whether one was woken so since the last call.
 pub(in crate::runtime) fn woken_outside() -> bool {
     WOKEN_OUTSIDE.swap(false, Ordering::Relaxed)
 }
@@ -85,7 +88,7 @@ pub(in crate::runtime) fn note_stuck() {
     STUCK.store(true, Ordering::Relaxed);
 }
 
-/// Whether one has come to none, since this was asked last.
+/// Whether one was noted since the last call.
 pub(in crate::runtime) fn stuck() -> bool {
     STUCK.load(Ordering::Relaxed) && STUCK.swap(false, Ordering::Relaxed)
 }
@@ -106,8 +109,9 @@ pub(in crate::runtime) fn is_lost(gp: &G) -> bool {
     gp.ext.number.load(Ordering::Relaxed) == LOST
 }
 
-/// Whether `gp`, which runs, goes on with its P until it leaves by itself, whoever asks for that; unless it comes to no
-/// point. The world isn't stopped meanwhile: who does that has the one P.
+/// Whether `gp`, which runs, keeps its P until it leaves by itself, whatever it is asked for;
+/// unless it comes to no point. The world isn't stopped meanwhile, as the goroutine that stops it
+/// needs the one P.
 #[inline(always)]
 pub(in crate::runtime) fn keeps_p(gp: &G) -> bool {
     exploring() && refuses(gp)
@@ -118,11 +122,12 @@ fn refuses(gp: &G) -> bool {
     is_part(gp) && !STUCK.load(Ordering::Relaxed)
 }
 
-/// Gives a new goroutine its number, if it is of an exploration: if `maker` is, or its P, `pp`, acts for it.
+/// Gives a new goroutine its number, if it belongs to an exploration: its `maker` does, or its P,
+/// `pp`, acts for the exploration.
 #[inline(always)]
 pub(super) fn number_new(newg: &'static G, maker: Option<&'static G>, pp: Option<&P>) {
     newg.ext.number.store(0, Ordering::Relaxed);
-    // Who has no P is somebody else, or has lost it and with it its part.
+    // A caller without a P is outside of the exploration, or has lost its P and with it its part.
     if exploring() && pp.is_some() {
         number(newg, maker);
     }

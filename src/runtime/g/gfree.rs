@@ -21,8 +21,8 @@ use crate::runtime::mem::sizes::default_room;
 use crate::runtime::mem::{go_home, home};
 use crate::runtime::tls;
 
-/// A P with so many gives some to the others, until it has fewer than half. It takes half as many when it has
-/// none.
+/// A P with this many dead G's gives some to the others, until it has fewer than half. It takes
+/// half as many when it has none.
 pub(in crate::runtime) const LOCAL_MAX: i32 = 64;
 
 /// The P's list for G's of this kind; none for the rarer sizes of stack.
@@ -57,7 +57,7 @@ impl Dead {
     }
 }
 
-/// Those of a kind that no P has.
+/// The dead G's of a kind that no P has.
 #[derive(Clone, Copy)]
 pub(in crate::runtime) struct Common(&'static GList);
 
@@ -99,8 +99,8 @@ fn add(n: &AtomicI32, more: i32) {
     n.store(n.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
-/// Puts a dead G on the free list of `pp`; on the common one without a P. Says whether `pp` was asked to
-/// empty its lists. Go's `gfput`.
+/// Puts a dead G on the free list of `pp`, or on the common list without a P. Says whether `pp` was
+/// asked to empty its lists. Go's `gfput`.
 #[inline(always)]
 pub(in crate::runtime) fn gfput(pp: Option<&P>, gp: &'static G) -> bool {
     if readgstatus(gp) != GDEAD {
@@ -124,7 +124,8 @@ fn globgfput(gp: &'static G, kind: StackKind) {
     Dead(kind).give(1, |dead| dead.push(gp));
 }
 
-/// Gives the others some of what `pp` has, unless it was asked to empty its lists, and says whether it was.
+/// Gives the others some of the G's of `pp`, unless `pp` was asked to empty its lists, and says
+/// whether it was.
 #[cold]
 #[inline(never)]
 fn too_many(pp: &P, free: &PGFree, kind: StackKind) -> bool {

@@ -1,4 +1,5 @@
-//! The word of a G that says who waits for its end, or that it has ended. `sched/join.rs` draws its states.
+//! The word of a G that names the waiter for its end, or says that it has ended. `sched/join.rs`
+//! draws its states.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -9,9 +10,10 @@ use crate::runtime::data::runtime2::G;
 /// A bit beside a G or null: the G's function has returned, and its result is in the slot, but the destructors of its
 /// thread-locals have yet to run.
 pub(in crate::runtime) const RETURNED: usize = 4;
-/// A bit beside null: who is about to wait need not, as its limit has come. With a G it would be too late for it.
+/// A bit beside null: the limit of the waiter has come, and it need not wait. Beside a G it would
+/// come too late.
 pub(in crate::runtime) const LATE: usize = 8;
-/// A bit beside what isn't a G, but an [`EndWaker`].
+/// A bit beside the address of an [`EndWaker`], which stands in place of a G.
 pub(in crate::runtime) const FUTURE: usize = 16;
 /// The bits beside a G or null.
 pub(in crate::runtime) const BITS: usize = RETURNED | LATE;
@@ -22,11 +24,12 @@ pub(in crate::runtime) const EXITED: *mut G = ptr::without_provenance_mut(2);
 /// The G has no handle.
 pub(in crate::runtime) const DETACHED: *mut G = ptr::without_provenance_mut(3);
 
-/// Who is told of the end without being a goroutine that waits for it: a future. Aligned so that the bits are free.
+/// A waiter for the end that isn't a goroutine: a future. Aligned so that the bits are free.
 #[repr(align(32))]
 pub(crate) struct EndWaker {
     pub(crate) waker: Waker,
-    /// Wakes it. It is called on the goroutine that ends, after the destructors of its thread-locals.
+    /// Wakes `waker`. It is called on the goroutine that ends, after the destructors of its
+    /// thread-locals.
     pub(crate) wake: fn(Waker),
 }
 

@@ -1,7 +1,7 @@
 //! The slot in a goroutine's page: it holds the closure until the goroutine begins, and the result when it
 //! has ended.
 //!
-//! Values go in and out by their address: without optimisation, each function that they are passed through
+//! Values go in and out by their address: without optimisation, each function that passed them on
 //! would have a copy on its stack.
 
 use std::ffi::c_void;
@@ -14,7 +14,8 @@ impl Slot {
         size_of::<V>() <= SLOT_SIZE && align_of::<V>() <= align_of::<Slot>()
     }
 
-    /// Where it is, for who knows that nobody else uses it: a goroutine that C has made has nothing in it.
+    /// The slot's address. The caller knows that nobody else uses the slot: a goroutine that C has
+    /// made has nothing in it.
     pub(crate) fn for_port(&self) -> *mut c_void {
         self.0.get().cast()
     }

@@ -1,5 +1,5 @@
-//! The sudogs that nobody uses, a cache for each P and one for all: Go's `acquireSudog` and `releaseSudog`.
-//! And those that a goroutine waits on.
+//! The sudogs that nobody uses, a cache for each P and one for all: Go's `acquireSudog` and
+//! `releaseSudog`. And the sudogs that a goroutine waits on.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -26,8 +26,8 @@ impl List for &Slice<Cached> {
     #[inline(always)]
     fn push(self, s: &'static Sudog) {
         release(s);
-        // SAFETY: there is room, of cells: `release_sudog` makes it first, and who fills an empty cache stops at half.
-        // And no other M touches this P's.
+        // SAFETY: there is room, of cells: `release_sudog` makes room first, and filling an empty
+        // cache stops at half. And no other M touches this P's cache.
         unsafe { (*self.ptr.get().add(self.len.get()).cast::<Cell<Cached>>()).set(Some(s)) };
         self.len.set(self.len.get() + 1);
     }
@@ -78,8 +78,8 @@ pub(in crate::runtime) fn reset_sudogcache(pp: &P) {
     pp.sudogcache.cap.set(pp.sudogbuf.len());
 }
 
-/// A sudog, from the cache of this M's P, if it has one, the central one, or new. By who keeps the P. Go's
-/// `acquireSudog`.
+/// Takes a sudog from the cache of this M's P, if it has one, or from the central cache, or makes
+/// one. Called with the P kept. Go's `acquireSudog`.
 #[inline]
 pub(in crate::runtime) fn acquire_sudog(mp: &'static M) -> &'static Sudog {
     lock_with_rank_may_acquire(&sched().sudoglock, LockRank::SUDOG);
@@ -102,7 +102,7 @@ fn refill(pp: &P) -> &'static Sudog {
     with_room(|| Sudogs.refill(cache, half(pp)).unwrap_or_else(|| cut(half(pp), |s| cache.push(s))))
 }
 
-/// One for who has no P.
+/// A sudog for an M without a P.
 #[cold]
 #[inline(never)]
 fn take() -> &'static Sudog {
@@ -127,7 +127,8 @@ fn cut(n: usize, others: impl Fn(&'static Sudog)) -> &'static Sudog {
     sudog(0)
 }
 
-/// Gives a sudog back to the cache of this M's P, or the central one. By who keeps the P. Go's `releaseSudog`.
+/// Gives a sudog back to the cache of this M's P, or to the central cache. Called with the P kept.
+/// Go's `releaseSudog`.
 #[inline]
 pub(in crate::runtime) fn release_sudog(mp: &'static M, s: &'static Sudog) {
     check_unused(s);
@@ -141,7 +142,7 @@ pub(in crate::runtime) fn release_sudog(mp: &'static M, s: &'static Sudog) {
     pp.sudogcache.push(s);
 }
 
-/// [`release_sudog`] of a goroutine that has waited, on whatever M it is now.
+/// [`release_sudog`] for a goroutine that has waited, and may have changed its M.
 #[inline(always)]
 pub(in crate::runtime) fn release_sudog_here(s: &'static Sudog) {
     let mp = getm();
@@ -171,7 +172,7 @@ fn check_unused(s: &Sudog) {
     }
 }
 
-/// Hands a batch of sudogs back that nobody has needed; false if there is none.
+/// Hands back a batch of sudogs that nobody has needed; false if there is none.
 pub(in crate::runtime) fn hand_back() -> bool {
     Sudogs.hand_back(&ARENA, |s| ptr::from_ref(s).addr())
 }

@@ -1,10 +1,9 @@
-//! The lock of a port's in C: a word, of which nothing is used any more once another thread can have it. Go's
-//! `lock_futex.go` as it is, without the bookkeeping.
+//! The lock of a port's in C: Go's `lock_futex.go` as it is, without the bookkeeping.
 //!
-//! The runtime's own locks are looked at once more after they were released, so their memory stays (`key.rs`). A port
-//! frees its objects, and the locks in them, as soon as it has the last reference, or when the goroutine goes on that
-//! has parked and released the lock. So here a release is one swap, after which only the address is used. It costs
-//! some 6 ns more.
+//! The runtime's own locks are read once more after they were released, so their memory stays
+//! (`key.rs`). A port frees its objects, and the locks in them, as soon as it has the last
+//! reference, or when the goroutine goes on that has parked and released the lock. So here a
+//! release is one swap, after which only the word's address is used. The swap costs some 6 ns more.
 
 use crate::runtime::base::os::{futexsleep, futexwakeup};
 use crate::runtime::data::atomic::{AtomicU32, Ordering};
@@ -50,7 +49,8 @@ fn take(key: &AtomicU32, how: u32) -> bool {
 #[cold]
 #[inline(never)]
 fn lock_slow(key: &AtomicU32) {
-    // Who has slept isn't the only one, perhaps: it takes the lock so that its unlock wakes another.
+    // A thread that has slept may not have been the only sleeper, so it takes the lock as SLEEPING:
+    // its unlock then wakes another.
     let mut how = LOCKED;
     while !spin(|| key.load(Ordering::Relaxed) == UNLOCKED && take(key, how)) {
         if key.swap(SLEEPING, Ordering::Acquire) == UNLOCKED {

@@ -1,8 +1,8 @@
 //! Lock ranks in debug builds: Go's `lockrank_on.go`.
 //!
-//! An M notes the locks that it holds in `m.locks_held`. A thread that isn't ours
-//! has no M, and its locks are not checked. A select locks any number of channels, in an order
-//! of its own: only the first is noted, and stands for all.
+//! An M notes the locks that it holds in `m.locks_held`. A thread that isn't ours has no M, and its
+//! locks are not checked. A select locks any number of channels, in an order of its own: only the
+//! first is noted, and stands for all.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -44,7 +44,8 @@ pub(super) fn lock_with_rank(mp: Option<&'static M>, l: &Mutex, rank: LockRank) 
     lock2(None, &l.key);
 }
 
-/// Takes a lock if nobody has it; says whether that is so. Who doesn't wait may try any lock, whatever it holds.
+/// Takes a lock if nobody has it, and says whether it did. A thread that doesn't wait may try any
+/// lock, whatever it holds.
 pub(super) fn try_lock_with_rank(mp: Option<&'static M>, l: &Mutex) -> bool {
     let _held = mp.map(hold);
     let locked = try_lock2(mp, &l.key);

@@ -17,10 +17,10 @@ use crate::runtime::m::no_thread::thread_wanted;
 use crate::runtime::p::gcount::gcount;
 use crate::runtime::p::procs::procs;
 
-/// What Go calls it when goroutines wait, and each for another one.
+/// Go's message if goroutines wait, and each for another one.
 const ASLEEP: &str = "all goroutines are asleep - deadlock!";
 
-/// And when there is none, and a main function was to go on.
+/// Go's message if there is no goroutine, and a main function was to go on.
 const NO_GOROUTINES: &str = "no goroutines (main called runtime.Goexit) - deadlock!";
 
 /// Adds `v` to the number of M's that wait for the goroutine locked to them. Go's
@@ -34,8 +34,8 @@ pub(in crate::runtime) fn incidlelocked(v: i32) {
     unlock(&sched().lock);
 }
 
-/// Calls `f` on a thread that isn't counted as an M that runs, and counts it meanwhile, as if one
-/// locked M less were idle: what `f` has taken from where others would find it is no deadlock.
+/// Calls `f` on a thread that isn't counted as an M that runs. Counts it as one meanwhile, as if
+/// one locked M less were idle: `f` may hold what others look for, and that is no deadlock.
 pub(in crate::runtime) fn counted<R>(f: impl FnOnce() -> R) -> R {
     incidlelocked(-1);
     let result = f();
@@ -64,11 +64,12 @@ pub(in crate::runtime) fn checkdead() {
         );
         throw("checkdead: inconsistent counts");
     }
-    // To ask the system each time that the last M goes to sleep would take about as long as that. So what was seen last
-    // holds until sysmon looks, within a second. If it sleeps already, it may have seen an M run, and sleep for longer.
+    // To ask the system each time that the last M goes to sleep would take about as long as the
+    // sleep. So what was seen last holds until sysmon looks, within a second. A sleeping sysmon may
+    // have seen an M run, and sleep for longer.
     let seen = sched().ext.foreign.get() && !sched().sysmonwait.load(Ordering::SeqCst);
-    // Work that waits for a thread is no deadlock, nor is a wake that was left to sysmon, which
-    // sees to both.
+    // Work that waits for a thread is no deadlock, nor is a wake that was left to sysmon. Sysmon
+    // takes care of both.
     let left = thread_wanted() || sched().ext.wakes_left.load(Ordering::SeqCst);
     // A handler of the program's may come at any time.
     if left || seen || sched().ext.handlers.load(Ordering::Relaxed) || foreign_thread_may_wake() {
@@ -86,11 +87,11 @@ pub(in crate::runtime) fn checkdead() {
 
 /// Whether a goroutine will ever run, though no M does.
 enum Alive {
-    /// This is why none will, unless a thread that isn't ours wakes one or makes one.
+    /// The message to report: none will, unless a thread that isn't ours wakes one or makes one.
     No(&'static str),
-    /// This one could run, and somebody has to see to that.
+    /// This goroutine could run, and needs an M.
     Runnable { goid: u64, status: u32 },
-    /// A timer will see to it, or there is none that waits.
+    /// A timer may make one ready, or no goroutine waits.
     Maybe,
 }
 
@@ -126,16 +127,16 @@ pub(super) fn running() -> i32 {
     mcount() - sched().nmidle.get() - sched().nmidlelocked.get() - sched().nmsys.get()
 }
 
-/// Whether goroutines wait, or a main function's caller does, and only a thread that isn't ours could end
-/// that: when the last such thread ends, that is a deadlock, and nothing tells the runtime of it.
-/// `sched.lock` is held.
+/// Whether goroutines, or the caller of a main function, wait for what only a thread that isn't
+/// ours could do. If the last such thread ends, that is a deadlock, and nothing tells the runtime
+/// of it. `sched.lock` is held.
 pub(in crate::runtime) fn foreign_threads_matter() -> bool {
     running() == 0 && (gcount() > 0 || sched().ext.nrunwait.load(Ordering::SeqCst) > 0)
 }
 
-/// Why nothing will ever happen, unless a thread that isn't ours sees to it, if a [`run`](crate::run) waits
-/// for its main goroutine. (Between two calls of `run` goroutines wait for the next one. And a future, as a rule,
-/// waits for such a thread.) `sched.lock` is held.
+/// Why nothing will ever happen without a thread that isn't ours, if a [`run`](crate::run) waits
+/// for its main goroutine. (Between two calls of `run`, goroutines wait for the next call. And a
+/// future, as a rule, waits for a thread that isn't ours.) `sched.lock` is held.
 pub(in crate::runtime) fn deadlock_beside_foreign_threads() -> Option<&'static str> {
     assert_lock_held(&sched().lock);
     let run_waits = sched().ext.nrunwait.load(Ordering::SeqCst) > 0;
@@ -144,7 +145,7 @@ pub(in crate::runtime) fn deadlock_beside_foreign_threads() -> Option<&'static s
     }
     match deadlock() {
         Alive::No(why) => Some(why),
-        // Such a thread has made it ready just now, and is about to wake an M for it.
+        // Such a thread has made the goroutine ready just now, and is about to wake an M for it.
         Alive::Runnable { .. } | Alive::Maybe => None,
     }
 }
@@ -158,14 +159,14 @@ fn future_waits() -> bool {
     waits
 }
 
-/// [`checkdead`], which believes nothing that was seen before. `sched.lock` is held.
+/// [`checkdead`] that asks the system about foreign threads anew. `sched.lock` is held.
 pub(in crate::runtime) fn checkdead_again() {
     sched().ext.foreign.set(false);
     checkdead();
 }
 
-/// Whether this process has a thread that is neither an M nor waiting in
-/// [`run`](crate::run) for its main goroutine. Yes where that can't be told. It is noted for the next time.
+/// Whether this process has a thread that is neither an M nor waiting in [`run`](crate::run) for
+/// its main goroutine; true where that can't be told. Notes the answer for the next time.
 fn foreign_thread_may_wake() -> bool {
     let known = mcount() - extram_length() + sched().ext.nrunwait.load(Ordering::SeqCst);
     // Not `>`: a /proc that shows fewer threads than we know of doesn't count them.

@@ -1,9 +1,8 @@
 //! Goroutines that are locked to one thread: Go's `LockOSThread`.
 //!
-//! `g.lockedm` and `m.lockedg` point to each other while a goroutine is locked. Such an M
-//! runs no other goroutine: when its own parks, it hands its P on and sleeps
-//! (`stoplockedm`); and an M that takes such a G from a queue hands its P to the G's M and
-//! wakes that (`startlockedm`).
+//! `g.lockedm` and `m.lockedg` point to each other while a goroutine is locked. Such an M runs no
+//! other goroutine: when its own parks, the M hands its P on and sleeps (`stoplockedm`). An M that
+//! takes such a G from a queue hands its P to the G's M and wakes that M (`startlockedm`).
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{getm, goroutine, with_room};
@@ -26,7 +25,8 @@ fn dounlock_os_thread(gp: &'static G, mp: &'static M) {
 
 /// Locks the running goroutine to its thread; nests. Go's `LockOSThread`.
 pub(crate) fn lock_os_thread() {
-    // Now: once its goroutine has changed this thread, no other should be made from it.
+    // Start it now: once the goroutine has changed this thread, no other thread should be made from
+    // it.
     with_room(start_template_thread);
     let (gp, mp) = goroutine();
     let Some(nested) = mp.locked_ext.get().checked_add(1) else {

@@ -4,17 +4,19 @@
 //! goroutine and is no M. (Were it m0, it could be deep in another goroutine when main ends elsewhere.) An M
 //! is never freed: when its thread has ended it goes to `sched.freem`, and another thread gets it.
 //!
-//! - `sched.lock` protects the list of idle M's and all counts. What an M is doing is written by its own
-//!   thread alone, but for `nextp`, `spinning` and `park` while it sleeps: they are its waker's.
-//! - An M that sleeps is woken with a P: `startm` leaves that in `nextp` and wakes the note `park`. One that
-//!   wakes without is a `throw`.
-//! - A number is reserved (`mReserveID`) before a thread is made, so that the M counts as running while the
-//!   lock is dropped; otherwise `checkdead` could find work and nobody to do it.
-//! - A thread inherits much from the one that makes it. So a thread that a goroutine is locked to, or that
-//!   isn't ours, has the template thread make new ones.
-//! - That a thread can't be made is no throw as long as another runs: the P goes back to the idle list, its
-//!   work to the global queue, and sysmon tries again.
-//! - What makes or wakes a thread runs on g0, on a stack with room, or on a thread that isn't ours.
+//! - `sched.lock` protects the list of idle M's and all counts. Only an M's own thread writes what
+//!   the M is doing, except for `nextp`, `spinning` and `park` of an M that sleeps, which its waker
+//!   writes.
+//! - An M that sleeps is woken with a P: `startm` leaves the P in `nextp` and wakes the note
+//!   `park`. An M that wakes without a P is a `throw`.
+//! - A number is reserved (`mReserveID`) before a thread is made, so that the M counts as running
+//!   while the lock is dropped; otherwise `checkdead` could find work and nobody to do it.
+//! - A thread inherits much from the thread that makes it. So a thread that a goroutine is locked
+//!   to, or that isn't ours, leaves it to the template thread to make new ones.
+//! - A thread that can't be made is no throw as long as another runs. The P goes back to the idle
+//!   list, its work to the global queue, and sysmon tries again.
+//! - Code that makes or wakes a thread runs on g0, on a stack with room, or on a thread that isn't
+//!   ours.
 //!
 //! # Files
 //!
@@ -25,9 +27,9 @@
 //! | `template.rs` | `templateThread`: makes threads for those that shouldn't |
 //! | `startm.rs` | `startm`, `stopm`, `mPark` |
 //! | `turn.rs` | `wait_for_turn`: an M waits for a P, and keeps its goroutine |
-//! | `stall.rs` | whether the scheduler stands still, as who waits for a turn sees it |
+//! | `stall.rs` | whether the scheduler stands still, as an M that waits for a turn sees it |
 //! | `no_thread.rs` | `no_thread`, `start_wanted_thread`: a thread that can't be made |
-//! | `spinning.rs` | `m.becomeSpinning`, `mspinning`: who is counted as spinning |
+//! | `spinning.rs` | `m.becomeSpinning`, `mspinning`: which M's are counted as spinning |
 //! | `idle.rs` | `mput`, `mget`, `mgetSpecific` |
 //! | `count.rs` | `mcount`, `checkmcount`, `mReserveID`, `setMaxThreads`, `allm` |
 //! | `checkdead.rs` | `checkdead`, `incidlelocked`, `counted` |

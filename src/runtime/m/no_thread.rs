@@ -1,12 +1,15 @@
 //! What becomes of a P for which no thread can be made.
 //!
-//! Its work goes to the global queue, and the P to the idle list: an M that is about to sleep takes it instead
-//! ([`wanted_p`]), one that sleeps in the poller is woken, and sysmon tries to make a thread again each 10 ms
-//! ([`start_wanted_thread`]). If it can't, and no M is left that could do the work, the process ends.
+//! The P's work goes to the global queue, and the P goes to the idle list. From there:
 //!
-//! An M that has handed its P on counts as running until it sleeps, and may be one that does no work but its own
-//! goroutine's. So who hands a P on can't tell whether somebody is left: sysmon can, which isn't counted, as it
-//! looks until there is a thread or none that runs.
+//! - An M that is about to sleep takes the P instead ([`wanted_p`]).
+//! - An M that sleeps in the poller is woken.
+//! - Sysmon tries to make a thread again each 10 ms ([`start_wanted_thread`]). If it can't, and no
+//!   M is left that could do the work, the process ends.
+//!
+//! An M that has handed its P on counts as running until it sleeps, and it may run no goroutine but
+//! its own. So that M can't tell whether another is left. Sysmon can, because it isn't counted: it
+//! looks until there is a thread, or until no M runs.
 //!
 //! All M's may wait in code outside of the scheduler for a goroutine that is ready and has no M.
 //! Sysmon ends the process if no time slice has begun for [`STANDSTILL_NS`].
@@ -37,8 +40,8 @@ use crate::runtime::p::runq::runqdrain;
 use crate::runtime::p::stop::stopped_for_another;
 use crate::runtime::p::sysmon_sleep::wake_sysmon;
 
-/// A thread couldn't be made, and since then sysmon hasn't found that nothing waits for one. Written with
-/// `sched.lock` held; Relaxed will do for a look without it, as sysmon looks again.
+/// A thread couldn't be made, and sysmon hasn't found since that no work waits for one. Written
+/// with `sched.lock` held. A look without the lock may be relaxed, as sysmon looks again.
 static WANTED: AtomicBool = AtomicBool::new(false);
 
 /// How long goroutines that are ready may wait for a thread while no time slice begins, in

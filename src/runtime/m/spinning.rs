@@ -7,12 +7,13 @@ use crate::runtime::base::this::getm;
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::{M, sched};
 
-/// One count in `sched.nmspinning` that no M has yet. Who has it wakes an M and gives it that, or uncounts it.
+/// One count in `sched.nmspinning` that no M has yet. Its owner wakes an M and gives the count to
+/// that M, or uncounts it.
 #[must_use]
 pub(in crate::runtime) struct Spinning(());
 
 impl Spinning {
-    /// Counts one if nobody spins: so one thread at a time wakes an M.
+    /// Counts one if nobody spins, so that one thread at a time wakes an M.
     #[inline]
     pub(in crate::runtime) fn first() -> Option<Self> {
         let first = sched().nmspinning.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_ok();
@@ -25,7 +26,7 @@ impl Spinning {
         mp.spinning.set(true);
     }
 
-    /// What a new M runs first, to be given this.
+    /// The function that a new M runs first, to be given this count.
     #[inline]
     pub(super) fn start(&self) -> fn() {
         mspinning
@@ -40,7 +41,7 @@ impl Spinning {
     }
 }
 
-/// What a new M runs first if its maker has counted it as spinning. Go's `mspinning`.
+/// The first function of a new M that its maker has counted as spinning. Go's `mspinning`.
 fn mspinning() {
     Spinning(()).give(getm());
 }

@@ -1,21 +1,26 @@
-//! M's that wait for a P with a goroutine that they keep: its turn comes as that of one in the global queue.
+//! M's that keep their goroutine while they wait for a P. Such a goroutine takes its turn like one
+//! in the global queue.
 //!
 //! There are two kinds. A goroutine that has computed for its time slice in code where nobody can
 //! stop it waits in a signal handler ([`Turn::Kept`]). It may hold what others wait for on their
-//! threads: a lock of std's, or of an allocator that isn't the C library's (`sched/detach.rs`). One
-//! whose P was taken, and that needs one for what it does next, waits in a function of the runtime
-//! ([`Turn::Needed`]), and holds no more than one that has parked. It comes first, every other
-//! time.
+//! threads: a lock of std's, or of an allocator that isn't the C library's (`sched/detach.rs`). A
+//! goroutine whose P was taken, and that needs a P for what it does next, waits in a function of
+//! the runtime ([`Turn::Needed`]), and holds no more than one that has parked. It comes first,
+//! every other time.
 //!
-//! **Nobody waits for ever for what a kept goroutine holds.** Who wants that sleeps in the kernel. If it is a
-//! goroutine, its P is taken, and goes to the next, at last to the kept one. If it is the runtime itself, no P may
-//! become free: so those that are kept go on without one. Who stops the world has them do so ([`let_go`]), and
-//! meanwhile none is kept; and so does sysmon when an M that has a P stays in code of the runtime's. Whatever else may
-//! stand still, sysmon included, which takes malloc's lock when it makes a thread: one that is kept goes on by itself
-//! when the threads sleep that could give it its turn (`stall.rs`), and takes no lock that it would have to wait for.
+//! **Nobody waits for ever for what a kept goroutine holds.** The waiter sleeps in the kernel:
 //!
-//! The list is under `sched.lock`, and is served whenever a P is about to be idle, so that as long as an M is on
-//! it no P is. A P from there is wired by the M that waited.
+//! - If the waiter is a goroutine, its P is taken and goes to the next goroutine, at last to the
+//!   kept one.
+//! - If the waiter is the runtime itself, no P may become free, so kept goroutines go on without
+//!   one. A thread that stops the world lets them go on ([`let_go`]), and meanwhile none is kept.
+//!   Sysmon does so too when an M that has a P stays in code of the runtime's.
+//! - Any other thread may stand still, even sysmon, which takes malloc's lock when it makes a
+//!   thread. So a kept goroutine goes on by itself when the threads sleep that could give it its
+//!   turn (`stall.rs`). It takes no lock that it would have to wait for.
+//!
+//! `sched.lock` protects the list. It is served whenever a P is about to be idle, so no P is idle
+//! as long as an M is on the list. The M that waited wires the P that it gets.
 
 use std::ops::RangeInclusive;
 use std::ptr;
@@ -34,14 +39,16 @@ use crate::runtime::p::acquire::{begin_slice, wirep};
 use crate::runtime::p::idle::pidleget;
 use crate::runtime::p::procs::procs;
 
-/// Waits until `mp`, this thread's M, has a P, with which a time slice begins; or returns without one, if it is
-/// only kept, and isn't to be kept any longer. Where no lock is held, in a signal handler, too.
+/// Waits until `mp`, this thread's M, has a P, with which a time slice begins. Returns without a P
+/// if the goroutine is only kept, and isn't to be kept any longer. Called where no lock is held, in
+/// a signal handler, too.
 pub(in crate::runtime) fn wait_for_turn(mp: &'static M, turn: Turn) -> bool {
     if turn == Turn::Kept && tracing() {
-        // It can't be called here, in a signal handler, and may want what this goroutine holds.
+        // The tracer can't be called here, in a signal handler, and may want what this goroutine
+        // holds.
         return false;
     }
-    // Until it has its P, a signal that comes asks for nothing.
+    // Until the M has its P, a signal that comes asks for nothing.
     let _held = hold(mp);
     while !wait_once(mp, turn) {
         if mp.ext.turn.replace(Turn::None) != Turn::Again {
@@ -51,13 +58,13 @@ pub(in crate::runtime) fn wait_for_turn(mp: &'static M, turn: Turn) -> bool {
     true
 }
 
-/// [`wait_for_turn`] until it is let go on.
+/// [`wait_for_turn`], except that it returns when `mp` is let go on.
 fn wait_once(mp: &'static M, turn: Turn) -> bool {
     let turns = &sched().ext.turns;
     if turn == Turn::Needed {
         lock(&sched().lock);
     } else if !try_lock(&sched().lock) {
-        // Who has it may want what this goroutine holds.
+        // The thread that holds the lock may want what this goroutine holds.
         return false;
     }
     let idle = pidleget();
@@ -75,7 +82,7 @@ fn wait_once(mp: &'static M, turn: Turn) -> bool {
     }
     let Some(pp) = idle.or_else(|| mp.nextp.get()) else { return false };
     mp.nextp.set(None);
-    // What it was asked for, it has done.
+    // The goroutine has done what it was asked for.
     mp.take_asked();
     begin_slice(pp);
     if turn == Turn::Kept {
@@ -88,11 +95,12 @@ fn wait_once(mp: &'static M, turn: Turn) -> bool {
     true
 }
 
-/// How long the turn of a goroutine that was kept may take at least, and at most, if others want the P.
+/// The bounds of a kept goroutine's turn, in nanoseconds, if others want the P.
 const TURN_NS: RangeInclusive<i64> = 500_000..=10_000_000;
 
-/// The time slice on `pp`, the caller's, is the turn of a goroutine that was kept. Where others want the P it takes as
-/// long as they had it since the turn before: who computes for moments doesn't wait for long for one who always does.
+/// The time slice on `pp`, the caller's, is the turn of a goroutine that was kept. If others want
+/// the P, the turn takes as long as they had the P since the turn before. So goroutines that
+/// compute for moments don't wait long for one that always computes.
 fn begin_turn(pp: &P) {
     let turn = &pp.ext.last_turn;
     let others = nanotime() - turn.ended.load(Ordering::Relaxed);
@@ -100,8 +108,9 @@ fn begin_turn(pp: &P) {
     turn.tick.store(pp.schedtick.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-/// Sleeps until somebody wakes `mp`, which is on the list. One that is kept leaves the list by itself where the
-/// scheduler stands still: what it holds may be what all wait for, sysmon too. Says whether it was woken.
+/// Sleeps until another thread wakes `mp`, which is on the list. A kept goroutine leaves the list
+/// by itself where the scheduler stands still, because what it holds may be what all wait for,
+/// sysmon too. Says whether it was woken.
 fn sleep(mp: &'static M, turn: Turn) -> bool {
     let mut stall = Stall::new();
     let ns = if turn == Turn::Needed { -1 } else { LOOK_NS };
@@ -133,17 +142,19 @@ pub(in crate::runtime) fn turns_waiting() -> bool {
     sched().ext.turns.len.load(Ordering::Relaxed) != 0
 }
 
-/// Whether one waits that needs a P: it lost its own through no fault, and comes before all others. A hint.
+/// Whether an M waits that needs a P: it lost its own through no fault, and comes before all
+/// others. A hint.
 pub(in crate::runtime) fn turn_needed() -> bool {
     sched().ext.turns.needed.load(Ordering::Relaxed) != 0
 }
 
-/// Whether an M's turn comes before what is in the global queue: they take turns, where there are both.
+/// Whether an M's turn comes before what is in the global queue. M's and the queue alternate, where
+/// there are both.
 pub(in crate::runtime) fn turn_before_queue() -> bool {
     turns_waiting() && (sched().runqsize.load(Ordering::Relaxed) == 0 || every_other_time())
 }
 
-/// Whether the turn of one that needs a P comes before what is in the queues: every other time.
+/// Whether the turn of an M that needs a P comes before what is in the queues: every other time.
 pub(in crate::runtime) fn need_before_queues() -> bool {
     turn_needed() && every_other_time()
 }
@@ -152,7 +163,7 @@ fn every_other_time() -> bool {
     sched().ext.turns.was_last.fetch_xor(1, Ordering::Relaxed) == 0
 }
 
-/// The M whose turn it is, off the list. Who has it gives it a P. `sched.lock` is held.
+/// Takes the M whose turn it is off the list. The caller gives it a P. `sched.lock` is held.
 pub(in crate::runtime) fn take_turn() -> Option<&'static M> {
     assert_lock_held(&sched().lock);
     sched().ext.turns.pop()
@@ -165,7 +176,8 @@ pub(in crate::runtime) fn give_turn(mp: &M, pp: &'static P) {
     notewakeup(&mp.park);
 }
 
-/// Gives idle P's to those that wait. Whoever has put a P on the idle list calls this. `sched.lock` is held.
+/// Gives idle P's to M's that wait. Called after a P was put on the idle list. `sched.lock` is
+/// held.
 pub(in crate::runtime) fn serve_turns() {
     while turns_waiting()
         && let Some(pp) = pidleget()
@@ -175,8 +187,9 @@ pub(in crate::runtime) fn serve_turns() {
     }
 }
 
-/// Lets the goroutines go on without a P that are kept, as long as the world is stopped: who comes too late to be of
-/// use is kept again. Else all of them would compute at once. `sched.lock` is held.
+/// Lets kept goroutines go on without a P, as long as the world is stopped. A goroutine that comes
+/// too late to be of use is kept again, as otherwise all of them would compute at once.
+/// `sched.lock` is held.
 pub(in crate::runtime) fn let_go() {
     assert_lock_held(&sched().lock);
     let wake = |mp: &M| {
@@ -186,15 +199,15 @@ pub(in crate::runtime) fn let_go() {
     sched().ext.turns.take_kept(|_, _| true, wake);
 }
 
-/// Lets the first `count` goroutines go on without a P that are kept, for a while.
+/// Lets the first `count` kept goroutines go on without a P, for a while.
 pub(in crate::runtime) fn let_some_go(count: usize) {
     lock(&sched().lock);
     sched().ext.turns.take_kept(|earlier, _| earlier < count, |mp| notewakeup(&mp.park));
     unlock(&sched().lock);
 }
 
-/// [`let_go`] of one, if it is kept and the lock is free: it isn't waited for here, as the caller may have set the
-/// scan bit of a goroutine, for which others wait with the lock.
+/// [`let_go`] of one goroutine, if it is kept and the lock is free. The lock isn't waited for here:
+/// the caller may have set the scan bit of a goroutine, for which others wait with the lock.
 pub(in crate::runtime) fn let_one_go(one: &M) {
     if one.ext.detached_since.load(Ordering::Relaxed) == 0 || !try_lock(&sched().lock) {
         return;

@@ -3,14 +3,14 @@
 //! An arena maps ever larger chunks, and a bit for each piece of a chunk says whether it is free. The memory
 //! of a piece that comes back goes to the kernel: then it is as it was before it was cut, and reads as zero.
 //!
-//! A piece of a page or more begins with a guard page, which is removed with the rest, if that is cheap: a
-//! guard that stays keeps its page table alive, which is half a KiB for each goroutine whose stack has a room
-//! of 256 KiB. A page that several small pieces share goes to the kernel with the last of them, and so does a
-//! page table that several larger ones share.
+//! A piece of a page or more begins with a guard page, which is removed with the rest of the piece,
+//! if that is cheap. A guard that stays keeps its page table alive, which is half a KiB for each
+//! goroutine whose stack has a room of 256 KiB. A page that several small pieces share goes to the
+//! kernel with the last of them, and so does a page table that several larger pieces share.
 //!
-//! Cutting a piece costs more than taking one from a list: its guard is a system call's work, and the first
-//! touch of a page is a fault, unless the kernel is asked to fill in several at once. So pieces are cut by
-//! the dozen where many are needed.
+//! Cutting a piece costs more than taking one from a list. Its guard takes a system call, and the
+//! first touch of a page is a fault, unless the kernel is asked to fill in several pages at once.
+//! So pieces are cut by the dozen where many are needed.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -56,8 +56,8 @@ impl Pieces {
         unsafe { self.base.add(i * self.stride + self.guard) }
     }
 
-    /// Has the kernel fill in the last `wanted` bytes of each piece now, which is cheaper than a fault for
-    /// each page.
+    /// Makes the kernel fill in the last `wanted` bytes of each piece now, which is cheaper than a
+    /// fault for each page.
     fn populate(&self, wanted: usize) -> io::Result<()> {
         if self.count == 1 || wanted == 0 {
             return Ok(());
@@ -221,7 +221,8 @@ impl Arena {
         // SAFETY: the chunk has a piece `taken.start`.
         let base = unsafe { chunk.base.add(taken.start * stride) };
         let pieces = Pieces { base, guard, stride, count: taken.len() };
-        // What has a guard is for a stack. It will never be anything else, nor be unmapped: once is enough.
+        // A piece with a guard is for a stack. It will never be anything else, nor be unmapped, so
+        // registering it once is enough.
         if guard != 0 && taken.start >= chunk.fresh {
             for i in 0..pieces.count {
                 let lo = pieces.start(i).addr();
@@ -232,10 +233,10 @@ impl Arena {
         Ok((pieces, guards))
     }
 
-    /// Hands the memory of pieces to the kernel, and their guards, if they cost nothing to make again. The
-    /// pieces, given by their starts, are whole pages that nobody uses. Moves the starts of those that read
-    /// as zero now to the front, and returns how many there are: memory that the program has locked stays as
-    /// it is.
+    /// Hands the memory of pieces to the kernel, and their guards, if these cost nothing to make
+    /// again. The pieces, given by their starts, are whole pages that nobody uses. Memory that the
+    /// program has locked stays as it is. Moves the starts of the pieces that read as zero now to
+    /// the front, and returns how many there are.
     pub(in crate::runtime) fn discard(&self, starts: &mut [usize]) -> usize {
         let (guard, stride) = (self.guard_size(), self.stride());
         starts.sort_unstable();
@@ -298,8 +299,8 @@ impl Arena {
     }
 }
 
-/// Maps a chunk for twice as many pieces as the last one had; for fewer if there is no address space for so
-/// many.
+/// Maps a chunk for twice as many pieces as the last chunk had, or for fewer if the address space
+/// is short.
 fn map(stride: usize, last: usize) -> io::Result<Chunk> {
     let first = FIRST_CHUNK.max(FIRST_CHUNK * page_size() / stride);
     let mut len = (last * 2).max(first).min((MAX_CHUNK / stride).clamp(1, MAX_PIECES));

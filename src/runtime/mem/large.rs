@@ -149,7 +149,7 @@ fn unmap(s: Stack) {
     unsafe { libc::munmap(ptr::with_exposed_provenance_mut(base), s.hi - base) };
 }
 
-/// Makes a segment inaccessible for good: who still has a pointer into it finds out.
+/// Makes a segment inaccessible for good, so that a use of a pointer into it faults.
 pub(super) fn fault(s: Stack) {
     let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let base = s.lo - page_size();

@@ -9,26 +9,27 @@
 //!     fixed G     [guard][ room, untouched until used ][ home: 2 KiB stack | G ]
 //! ```
 //!
-//! That is with pages of 4 KiB. Where they have 16 or 64, a guard has as much, and a home: a fixed stack has
-//! what is left of it, and the stack of a copying G is 2 KiB all the same, and where it was, right above the
-//! guard.
+//! That is with pages of 4 KiB. With pages of 16 or 64 KiB, a guard and a home are as large as a
+//! page. A fixed stack has the rest of its home. The stack of a copying G is still 2 KiB, right
+//! above the guard.
 //!
 //! ```text
 //!     copying G   [guard][ home: 2 KiB stack | G | unused ]
 //!     fixed G     [guard][ room, untouched until used ][ home: 62 KiB stack | G ]
 //! ```
 //!
-//! The stack of a **copying** G moves to a *segment* of twice the size when it is full, and home again when
-//! that is enough: `stack` does that. The stack of a **fixed** G never moves and grows down into its room: it
-//! is for Rust closures, which may keep pointers to their locals anywhere.
+//! The stack of a **copying** G moves to a *segment* of twice the size when it is full, and back
+//! home when that is enough: `stack` does that. The stack of a **fixed** G never moves and grows
+//! down into its room. It is for Rust closures, which may keep pointers to their locals anywhere.
 //!
-//! - Home pages, small segments, sudogs, channels and timers are cut from *arenas* and used again by way of a
-//!   free list. What nobody has needed for a while goes back to its arena (timers stay). No arena is ever
-//!   unmapped: so an address of a G, a channel or a timer is good forever, and is at worst another of its
-//!   kind.
-//! - A free list is a P's, which no lock protects and its owner alone touches, or the common one, with a lock
-//!   and a `Level`. Without a P, the common one is used.
-//! - What is here allocates, makes system calls and takes its own locks: on g0, or on a stack with room.
+//! - Home pages, small segments, sudogs, channels and timers are cut from *arenas* and used again
+//!   by way of a free list. Pieces that nobody has needed for a while go back to their arena
+//!   (timers stay). No arena is ever unmapped. So an address of a G, a channel or a timer is good
+//!   forever, and at worst it is the address of another of its kind.
+//! - A free list belongs to a P, or is the common one. Only its owner touches a P's list, which has
+//!   no lock; the common list has a lock and a `Level`. An M without a P uses the common list.
+//! - The code here allocates, makes system calls and takes its own locks. It runs on g0, or on a
+//!   stack with room.
 //!
 //! # Files
 //!
@@ -46,7 +47,7 @@
 //! | `cache.rs` | what nobody uses: a list for each P, one for all, and what passes between them |
 //! | `pool.rs` | things that stay what they are: channels, timers |
 //! | `stack_limit.rs` | the word that compilers' checks compare rsp with, as other threads know it |
-//! | `valgrind.rs` | what valgrind is told of stacks |
+//! | `valgrind.rs` | requests to valgrind about stacks |
 //! | `morestack_check.rs` | `morestack_check!` and the check at the head of an entry point |
 
 mod advise;

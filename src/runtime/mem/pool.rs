@@ -1,10 +1,10 @@
-//! Things that stay what they are, channels and timers: unused ones are [kept](crate::runtime::mem::cache),
-//! and never given back to the allocator.
+//! Things that keep their type, channels and timers: unused ones are
+//! [kept](crate::runtime::mem::cache), and never given back to the allocator.
 //!
-//! Who comes too late, and still has the address of one, finds another one of its kind there at worst, with a
-//! lock that works as before. And to get one costs two list operations. Where zero, a thing that has never
-//! been used, would do as well, what nobody has needed for a while goes
-//! [back](crate::runtime::monitor::scavenge) to the arena that it was cut from.
+//! A late user that still has the address of one finds another of its kind there at worst, with a
+//! lock that works as before. And to get one costs two list operations. If zero, a thing that has
+//! never been used, would do as well as a used one, the things that nobody has needed for a while
+//! go [back](crate::runtime::monitor::scavenge) to the arena that they were cut from.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -20,7 +20,7 @@ use crate::runtime::mem::cache::{Cache, List};
 
 /// What can be on a [`FreeList`].
 pub trait Linked: Sized + 'static {
-    /// Where the next unused one stands, while this is one.
+    /// The link to the next unused one, while this one is unused.
     ///
     /// # Safety
     /// `this` is one of these or zero, and is never unmapped.
@@ -39,7 +39,7 @@ pub trait Pooled: Linked {
     fn arena() -> &'static Arena;
 }
 
-/// A P with so many gives half of them to the others; one with none takes half as many.
+/// A P with this many gives half of them to the others; a P with none takes half as many.
 const LOCAL_MAX: usize = 128;
 
 /// How many are made at once.
@@ -59,8 +59,8 @@ impl<T: Linked> List for &FreeList<T> {
     #[inline(always)]
     fn push(self, thing: NonNull<T>) {
         release(thing.as_ptr());
-        // SAFETY: who puts a thing on a list has it from a pool or an allocator, and never frees it; what its
-        // link is otherwise used for doesn't matter while nobody uses it.
+        // SAFETY: a thing on a list came from a pool or an allocator, and is never freed. Its link
+        // is free for this, as nobody uses the thing.
         unsafe { T::next(thing) }.set(self.first.get().cast());
         self.first.set(thing.as_ptr());
         self.len.set(self.len.get() + 1);
@@ -70,7 +70,7 @@ impl<T: Linked> List for &FreeList<T> {
     fn pop(self) -> Option<NonNull<T>> {
         let thing = NonNull::new(self.first.get())?;
         acquire(thing.as_ptr());
-        // SAFETY: whoever pushed it had it from a pool or an allocator, as above.
+        // SAFETY: the thing came from a pool or an allocator, as above.
         self.first.set(unsafe { T::next(thing) }.get().cast());
         self.len.set(self.len.get() - 1);
         Some(thing)
@@ -98,7 +98,7 @@ pub(in crate::runtime) fn alloc<T: Pooled>() -> Option<NonNull<T>> {
     thing
 }
 
-/// Takes a thing back that nobody uses any more, but for a last read of its lock.
+/// Takes back a thing that nobody uses any more, but for a last read of its lock.
 pub(in crate::runtime) fn free<T: Pooled>(thing: NonNull<T>) {
     let mp = acquirem();
     match mp.and_then(|mp| mp.p()).map(T::cache) {
@@ -123,8 +123,8 @@ fn cut<T: Pooled>(n: usize, others: impl Fn(NonNull<T>)) -> Option<NonNull<T>> {
     thing(0)
 }
 
-/// Hands a batch of things back that nobody has needed, and of which nothing is to stay; false if there
-/// is none.
+/// Hands back a batch of things that nobody has needed, and of which nothing is to stay; false if
+/// there is none.
 pub(in crate::runtime) fn hand_back<T: Pooled>() -> bool {
     T::pool().hand_back(T::arena(), |thing| thing.addr().get())
 }

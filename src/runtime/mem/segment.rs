@@ -29,8 +29,8 @@ use crate::runtime::mem::cache::{Cache, List};
 use crate::runtime::mem::large;
 use crate::runtime::mem::sizes::{SEGMENT_MIN, stacklog2};
 
-/// Bytes of free segments of one size that a P has at most, unless that is less than one; and that
-/// are cut at once. Go's `_StackCacheSize`.
+/// The most bytes of free segments of one size that a P has, but at least one segment; and the
+/// bytes that are cut at once. Go's `_StackCacheSize`.
 const STACK_CACHE_SIZE: usize = 32 << 10;
 
 /// How many are cut at once at most, however many there are.
@@ -138,7 +138,7 @@ fn stackpoolalloc(order: usize) -> io::Result<Stack> {
     Small(order).take().map_or_else(|| cut(order), Ok)
 }
 
-/// Cuts small segments: one for who asks, and the others for all.
+/// Cuts small segments: one for the caller, and the others for all.
 #[cold]
 fn cut(order: usize) -> io::Result<Stack> {
     let (pool, n) = (&STACKPOOL[order], SEGMENT_MIN << order);
@@ -160,7 +160,7 @@ fn stackpoolfree(s: Stack, order: usize) {
     Small(order).give(1, |list| list.push(s));
 }
 
-/// Hands small segments that nobody has needed back: a batch of one size. Says whether there were
+/// Hands back a batch of small segments of one size that nobody has needed. Says whether there were
 /// any.
 pub(in crate::runtime) fn hand_back() -> bool {
     (0..NUM_STACK_ORDERS).any(hand_back_order)
@@ -203,8 +203,8 @@ pub(in crate::runtime) fn stackcache_clear(pp: &P) {
 /// Bytes of segments that are in use.
 pub(in crate::runtime) static SEGMENT_BYTES: AtomicI64 = AtomicI64::new(0);
 
-/// Allocates a segment of `n` bytes, a power of two and a page at least. On g0, or on a thread that isn't
-/// ours: it may take more stack than who asks for it has. Go's `stackalloc`.
+/// Allocates a segment of `n` bytes, a power of two and a page at least. Called on g0, or on a
+/// thread that isn't ours, because it may need more stack than a goroutine has. Go's `stackalloc`.
 pub(in crate::runtime) fn stackalloc(n: usize) -> io::Result<Stack> {
     on_system_stack();
     if !n.is_power_of_two() || n < page_size() {
@@ -244,7 +244,8 @@ pub(in crate::runtime) fn stackfree(s: Stack) {
     }
 }
 
-/// What takes more stack than a goroutine may have was called on one's. Go's `morestackc`.
+/// A function that takes more stack than a goroutine may have was called on a goroutine's. Go's
+/// `morestackc`.
 #[cold]
 fn morestackc() -> ! {
     throw("attempt to execute system stack code on user stack")

@@ -50,12 +50,12 @@ pub(super) const KEPT_MAX: usize = 128 << 10;
 /// two in [`PAGE_MIN`]: 256 KiB, and with large frames 1 MiB.
 const USUAL_ROOM: u8 = if LARGE_FRAMES { 8 } else { 6 };
 
-/// The room below a fixed G's home page, if who makes the G doesn't say it. It stays what it is when the
-/// runtime has started.
+/// The room below a fixed G's home page, if the maker of the G gives none. It doesn't change once
+/// the runtime has started.
 static DEFAULT_ROOM: AtomicU8 = AtomicU8::new(USUAL_ROOM);
 
-/// The kind of a main goroutine whose maker doesn't say it, but for thread-locals: 8 MiB, what a process's main thread
-/// has.
+/// The kind of a main goroutine whose maker gives none, but for thread-locals: 8 MiB, as a
+/// process's main thread has.
 pub(crate) const MAIN_KIND: StackKind = StackKind::Fixed(11);
 
 /// The room below a copying G's home page: none, unless frames are large and 2 KiB hold too few of them.
@@ -99,8 +99,8 @@ pub(crate) fn fixed_kind() -> StackKind {
     StackKind::Fixed(default_room())
 }
 
-/// The kind of a goroutine whose maker doesn't say it: [`FIXED`] or [`THREAD`], and a room. 0 until the runtime has
-/// started, and where there can be no such goroutine.
+/// The kind of a goroutine whose maker gives none: [`FIXED`] or [`THREAD`], and a room. 0 until the
+/// runtime has started, and where there can be no such goroutine.
 static DEFAULT_KIND: AtomicU16 = AtomicU16::new(0);
 
 const FIXED: u16 = 1 << 8;
@@ -114,11 +114,12 @@ pub(in crate::runtime) fn set_default_kind(shared: bool) {
         Ok(StackKind::Thread(room)) => THREAD | u16::from(room),
         _ => 0,
     };
-    // Release: what the runtime has set up is seen by who sees this.
+    // Release pairs with default_kind: what the runtime has set up is there.
     DEFAULT_KIND.store(kind, Ordering::Release);
 }
 
-/// The kind of a goroutine whose maker doesn't say it. Fails if the runtime hasn't started, or there can be none here.
+/// The kind of a goroutine whose maker gives none. Fails if the runtime hasn't started, or there
+/// can be no such goroutine here.
 #[inline(always)]
 pub(crate) fn default_kind() -> io::Result<StackKind> {
     // Acquire pairs with set_default_kind.
@@ -151,7 +152,7 @@ pub(in crate::runtime) fn set_default_room(size: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the default room if the environment says what it is to be. Fails if it says what can't be.
+/// Sets the default room if the environment gives a size. Fails if there can be no such stack.
 pub(super) fn init() -> io::Result<()> {
     let Some(size) = env::var_os("GOSCHED_STACK_SIZE") else { return Ok(()) };
     let size = size.to_string_lossy();
@@ -161,7 +162,7 @@ pub(super) fn init() -> io::Result<()> {
     })
 }
 
-/// The error of who asks for a stack of so many bytes.
+/// The error for a stack of `size` bytes, which is too large.
 #[cold]
 pub(crate) fn too_large(size: usize) -> io::Error {
     io::Error::new(
@@ -177,14 +178,15 @@ pub(crate) fn room_for(size: usize) -> Option<StackKind> {
     (room <= MAX_ROOM).then_some(StackKind::Fixed(room))
 }
 
-/// The kind of a goroutine with thread-locals of its own, which are in the same room: if the stack is to have all of that
-/// (`at_least`), the room is larger. Fails with the reason if there can be none here.
+/// The kind of a goroutine with thread-locals of its own, which take up a part of its room. If the
+/// stack is to have all of the size asked for (`at_least`), the room is larger. Fails with the
+/// reason if there can be no such goroutine here.
 #[cold]
 pub(crate) fn with_own_locals(kind: StackKind, at_least: bool) -> io::Result<StackKind> {
     tls::works()?;
     let StackKind::Fixed(room) = kind else { return Ok(kind) };
     let (stack, block) = (PAGE_MIN << room, tls::block_size());
-    // In any case as much for the stack as for them.
+    // The stack has at least as much as the thread-locals.
     let wanted = if at_least { stack + block } else { stack.max(2 * block) };
     let room = wanted.div_ceil(PAGE_MIN).next_power_of_two().trailing_zeros() as u8;
     Ok(StackKind::Thread(room.min(MAX_ROOM)))

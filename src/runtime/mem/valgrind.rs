@@ -1,7 +1,9 @@
-//! What valgrind is told of stacks. On a processor each request is a dozen instructions without an effect.
+//! Requests to valgrind about stacks. On a processor each request is a dozen instructions without
+//! an effect.
 //!
-//! Valgrind takes it from the stack pointer which memory is in use: what a call pushes is new, and what is below is
-//! nobody's. Between stacks that it doesn't know, a switch looks like one call or return with a large frame.
+//! Valgrind derives from the stack pointer which memory is in use: what a call pushes is new, and
+//! what is below is nobody's. A switch between stacks that it doesn't know looks like one call or
+//! return with a large frame.
 
 use std::sync::Mutex;
 
@@ -15,14 +17,14 @@ const STACK_DEREGISTER: usize = 0x1502;
 /// Memcheck's requests have its two letters: `VG_USERREQ__MAKE_MEM_DEFINED`. Other tools ignore them.
 const MAKE_MEM_DEFINED: usize = (b'M' as usize) << 24 | (b'C' as usize) << 16 | 2;
 
-/// This much of a stack, which is about to move, or to be moved to, is memory like any other. The new place is nobody's
-/// until the stack pointer is there; and a word with padding in it, which is compared with addresses on its way, would
-/// arrive uninitialised as a whole.
+/// Makes memory from `lo` to `hi` defined, in a stack that is about to move, or in its new place.
+/// The new place is nobody's until the stack pointer is there. And a word with padding in it, which
+/// is compared with addresses on its way, would arrive uninitialised as a whole.
 pub(in crate::runtime) fn make_defined(lo: usize, hi: usize) {
     valgrind_request(&[MAKE_MEM_DEFINED, lo, hi - lo, 0, 0, 0]);
 }
 
-/// The number of a stack; 0 where there is no valgrind.
+/// Registers a stack, and returns its number; 0 where there is no valgrind.
 pub(super) fn register(s: Stack) -> usize {
     valgrind_request(&[STACK_REGISTER, s.lo, s.hi - 1, 0, 0, 0])
 }

@@ -1,5 +1,5 @@
-//! Goroutines that keep a P that others want, in code where nobody can stop them: how sysmon finds them, and
-//! what it asks of them. What they then do is in `sched/detach.rs`.
+//! Goroutines that keep a P that others want, in code where nobody can stop them: how sysmon finds
+//! such a goroutine, and what it asks of it. `sched/detach.rs` contains the goroutine's side.
 //!
 //! The kernel counts how long each thread has been on a processor. A read of the count takes 0.3 µs.
 //! Where two reads are a tenth of a millisecond apart and the count is the same, the thread sleeps or
@@ -8,10 +8,11 @@
 //! its goroutine is asked to let the P go. A goroutine that computes is asked when its time slice is
 //! over, and goes on when its turn comes again.
 //!
-//! Nobody is asked whose P nobody wants, so no system call is cut short for nothing. A thread that sleeps is
-//! asked, too, if nobody else would notice new work.
+//! A goroutine whose P nobody wants isn't asked, so no system call is cut short for nothing. But a
+//! goroutine whose thread sleeps is also asked if no other M would notice new work.
 //!
-//! A signal that comes while the goroutine is in the runtime does nothing, and it is asked again.
+//! A signal that comes while the goroutine is in the runtime does nothing, and the goroutine is
+//! asked again.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
@@ -31,85 +32,85 @@ use crate::runtime::preempt::asked::Asked;
 use crate::runtime::report::hogs::{Hog, may_ask};
 use crate::runtime::sched::detach::limit_reached;
 
-/// For how long a thread has been on no processor if it sleeps, in nanoseconds.
+/// The time on no processor after which a thread is taken to sleep or wait, in nanoseconds.
 const SLEEPS_NS: i64 = 100 * 1000;
 
-/// How long a goroutine may compute when its time slice is over, to come to a check, or to hear that it is asked, in
-/// nanoseconds.
+/// The time that a goroutine may compute after the end of its time slice, to come to a check or to
+/// notice a request, in nanoseconds.
 const CHECKS_NS: i64 = 50 * 1000;
 
-/// How long until the next look at a thread that computes while its P is wanted.
+/// The time until the next look at a thread that computes while its P is wanted.
 const LOOK_NS: i64 = 250 * 1000;
 
 /// The same if nobody wants the P yet.
 const IDLE_LOOK_NS: i64 = 2 * 1000 * 1000;
 
-/// After how long without a thread that sleeps sysmon expects none, in nanoseconds.
+/// The time without a sleeping thread after which sysmon expects none, in nanoseconds.
 const SELDOM_NS: i64 = 100 * 1000 * 1000;
 
-/// How long until a goroutine is asked for the second time; later, twice as long each time.
+/// The time until a goroutine is asked for the second time. It doubles each time.
 const ASK_NS: i64 = 20 * 1000;
 
-/// After how many times the goroutine is taken to be in the runtime for long.
+/// The number of requests after which the goroutine is taken to be in the runtime for long.
 const OFTEN: u32 = 6;
 
-/// The time slice of a goroutine that computes while as many as may be wait for their turn. A slice
-/// of this length, and not an endless one: the goroutine may spin until another one has run.
+/// The time slice of a goroutine that computes while the maximum number of goroutines wait for
+/// their turn. It isn't endless, because the goroutine may spin until another goroutine has run.
 const LONG_SLICE_NS: i64 = 1000 * 1000 * 1000;
 
-/// How many times more it is asked, each time after more than a millisecond, if its thread
-/// computes: it may look at many goroutines, and those that are kept stand still as long as nobody
-/// lets them go.
+/// The number of further requests, each after more than a millisecond, if the goroutine's thread
+/// computes. The goroutine may be looking at many others in the runtime, and goroutines that are
+/// kept stand still until they are let go.
 const LONGER: u32 = 16;
 
-/// How much a goroutine may compute without a P until it has to wait for its turn.
+/// The time that a goroutine may compute without a P until it has to wait for its turn.
 const COMPUTES_NS: i64 = 10 * 1000 * 1000;
 
-/// When a thread was last seen to sleep.
+/// The time at which a thread was last seen to sleep.
 static SLEEPER_SEEN: AtomicI64 = AtomicI64::new(i64::MIN / 2);
 
-/// How late sysmon may look at a goroutine that has begun to run, for whether its thread sleeps: where that
-/// happens, it looks soon.
+/// The delay after which sysmon checks whether the thread of a goroutine that has begun to run
+/// sleeps. The delay is short if threads were seen to sleep lately.
 pub(super) fn lag(pp: &P, now: i64) -> i64 {
     let seldom = now - SLEEPER_SEEN.load(Ordering::Relaxed) > SELDOM_NS;
     if seldom && !is_turn(pp) { IDLE_LOOK_NS } else { LOOK_NS }
 }
 
-/// When the next timer of `pp` is due.
+/// The time at which the next timer of `pp` is due.
 fn next_timer(pp: &P) -> i64 {
     Some(nobarrier_wake_time(pp)).filter(|&when| when != 0).unwrap_or(i64::MAX)
 }
 
-/// Whether somebody waits for `pp`.
+/// Whether a goroutine or a timer waits for `pp`.
 pub(super) fn is_wanted(pp: &P, now: i64) -> bool {
     turns_waiting() || is_wanted_by_others(pp, now)
 }
 
-/// Whether somebody waits for `pp` who hasn't computed for long.
+/// Whether a timer, or a goroutine that hasn't computed for long, waits for `pp`.
 fn is_wanted_by_others(pp: &P, now: i64) -> bool {
     !runqempty(pp.steal()) || sched().runqsize.load(Ordering::Relaxed) != 0 || next_timer(pp) <= now
 }
 
-/// Whether the time slice on `pp` is the turn of one that has computed for long before.
+/// Whether the time slice on `pp` is the turn of a goroutine that has computed for long before.
 fn is_turn(pp: &P) -> bool {
     let turn = &pp.ext.last_turn;
     turn.tick.load(Ordering::Relaxed) == pp.schedtick.load(Ordering::Relaxed)
         && turn.ns.load(Ordering::Relaxed) != 0
 }
 
-/// Whether that turn has taken long enough, as others want the P.
+/// Whether the time slice is such a turn, has taken long enough, and others want the P.
 pub(super) fn turn_is_over(pp: &P, now: i64) -> bool {
     is_turn(pp)
         && now - pp.sysmontick.schedwhen.get() >= pp.ext.last_turn.ns.load(Ordering::Relaxed)
         && is_wanted_by_others(pp, now)
 }
 
-/// Whether nobody but who runs now would notice new work.
+/// Whether no M would notice new work: none spins, and no P is idle.
 pub(super) fn nobody_looks() -> bool {
     sched().nmspinning.load(Ordering::SeqCst) + sched().npidle.load(Ordering::SeqCst) == 0
 }
 
-/// A time slice has begun on `pp`.
+/// Notes that a time slice has begun on `pp`.
 pub(super) fn new_slice(pp: &P) {
     pp.ext.cpu_tick.when.set(0);
     pp.ext.cpu_tick.over.set(0);
@@ -121,8 +122,8 @@ pub(super) fn was_asked(pp: &P) -> bool {
     pp.ext.cpu_tick.asked.get() != 0 || detach_torture()
 }
 
-/// Looks at the goroutine that runs on `pp`, whose time slice is over if `long` says so, and asks it to let the P
-/// go if it should; returns when to look again.
+/// Looks at the goroutine that runs on `pp`, and asks it to let the P go if it should. `long` says
+/// whether its time slice is over. Returns the time of the next look.
 pub(super) fn look_at(pp: &'static P, long: bool, now: i64) -> i64 {
     // Acquire pairs with wirep.
     let theirs = if detach_on() { pp.m.load(Ordering::Acquire) } else { None };
@@ -145,17 +146,19 @@ pub(super) fn look_at(pp: &'static P, long: bool, now: i64) -> i64 {
     if may_sleep && now - tick.when.get() < SLEEPS_NS {
         return tick.when.get() + SLEEPS_NS;
     }
-    // Else it computes, or would if the kernel let it.
+    // Otherwise the thread computes, or waits for a processor.
     if !may_sleep || !thread_sleeps(mp.procid.load(Ordering::Relaxed)) {
         tick.when.set(now);
         if wanted && long && !first {
             let since = tick.over.get();
-            // One that was asked before goes on in code where nobody can stop it: it needn't be given the time.
+            // A goroutine in its turn was asked before, and computes in code where nobody can stop
+            // it: it needn't be given time to come to a check.
             let unheard = if since == 0 { is_turn(pp) } else { cpu - since >= CHECKS_NS };
             if since == 0 || unheard {
                 tick.over.set(cpu);
             }
-            // Again only when it has computed on: a signal waits as long as the thread does.
+            // Asks again only when the thread has computed more: a signal waits as long as the
+            // thread does.
             return if unheard { ask(pp, mp, Asked::WaitForTurn, now) } else { now + SLEEPS_NS };
         }
         return match (first, wanted) {
@@ -168,18 +171,18 @@ pub(super) fn look_at(pp: &'static P, long: bool, now: i64) -> i64 {
     ask(pp, mp, Asked::Detach, now)
 }
 
-/// Asks the goroutine of `mp`, which has `pp`; returns when to look again.
+/// Asks the goroutine of `mp`, which has `pp`. Returns the time of the next look.
 fn ask(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> i64 {
     if what == Asked::WaitForTurn
         && let Some(look_again) = long_slice(pp, now)
     {
         return look_again;
     }
-    // In the C library, it doesn't wait for its turn: it will soon be elsewhere.
+    // A goroutine in the C library doesn't wait for its turn there. It will soon be elsewhere.
     let spared = what == Asked::WaitForTurn && was_spared(mp);
-    // The goroutine is in the runtime for long. A goroutine that waits for its turn may have what
-    // it waits for. If its thread computes, it doesn't wait in the kernel: it may spin, so it is
-    // given longer, but not for ever.
+    // After `often` requests the goroutine is in the runtime for long. It may wait for a lock that
+    // a goroutine which waits for its turn holds. If its thread computes, it doesn't wait in the
+    // kernel but may spin, so it is given longer, but not forever.
     let often = if what == Asked::Detach { OFTEN } else { OFTEN + LONGER };
     let may_go = places((pp.ext.cpu_tick.asked.get() + 1).saturating_sub(often));
     if may_go != 0 && !spared && turns_waiting() && !waits_for_kernel(mp.procid.load(Ordering::Relaxed)) {
@@ -196,8 +199,8 @@ fn ask(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> i64 {
     let asked = tick.asked.get();
     tick.asked.set(asked.saturating_add(1));
     if asked >= OFTEN {
-        // One seems to be on its way: the program may have taken that, or put its own handler there for a while. One
-        // too many does no harm.
+        // A signal seems to be on its way, but the program may have taken it, or installed its own
+        // handler for a while. So another is sent. One too many does no harm.
         mp.signal_not_sent();
     }
     now + (ASK_NS << asked.min(OFTEN))
@@ -208,7 +211,7 @@ fn was_spared(mp: &M) -> bool {
     mp.ext.spared.load(Ordering::Relaxed) != 0
 }
 
-/// Whether the goroutine of `mp` was told of, if that is to be done before it is asked.
+/// Whether the goroutine of `mp` may be asked. With `GODEBUG=hogs=1` it must be reported first.
 fn was_told_of(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> bool {
     let Some(gp) = mp.curg.get() else { return true };
     let sleeps = what == Asked::Detach;
@@ -216,8 +219,8 @@ fn was_told_of(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> bool {
     may_ask(Hog { gp, mp, pp, schedtick: pp.sysmontick.schedtick.get(), sleeps, slice })
 }
 
-/// If as many goroutines wait for their turn as may, the goroutine on `pp` has a longer slice:
-/// returns its end. Says so once.
+/// If the maximum number of goroutines wait for their turn, the goroutine on `pp` has a longer
+/// slice: returns its end. Prints a message the first time.
 fn long_slice(pp: &P, now: i64) -> Option<i64> {
     static SAID: AtomicBool = AtomicBool::new(false);
     let max = limit_reached()?;
@@ -230,7 +233,8 @@ fn long_slice(pp: &P, now: i64) -> Option<i64> {
     Some(pp.sysmontick.schedwhen.get() + LONG_SLICE_NS).filter(|&end| now < end)
 }
 
-/// Has goroutines without a P that compute wait for their turn; returns when to look again.
+/// Makes goroutines that compute without a P wait for their turn. Returns the time of the next
+/// look.
 pub(super) fn look_at_detached(now: i64) -> i64 {
     static NEXT: AtomicI64 = AtomicI64::new(0);
     if sched().ext.ndetached.load(Ordering::Relaxed) == 0 || !detach_on() {
@@ -255,11 +259,12 @@ pub(super) fn look_at_detached(now: i64) -> i64 {
         }
         if spared || cpu - mp.ext.cpu_seen.load(Ordering::Relaxed) >= COMPUTES_NS {
             mp.ext.cpu_seen.store(cpu, Ordering::Relaxed);
-            // Without the lock: the handler tries it at once, and if it isn't free the goroutine goes on.
+            // The lock isn't held: the handler tries to take it at once, and if it isn't free the
+            // goroutine goes on.
             ask_by_signal(mp, Asked::WaitForTurn, 0);
         }
     }
-    // Thousands of them take a tenth of sysmon's time at most.
+    // Thousands of such goroutines take at most a tenth of sysmon's time.
     let next = now + pause.max(10 * (nanotime() - now));
     NEXT.store(next, Ordering::Relaxed);
     next

@@ -1,35 +1,39 @@
 //! Handing memory back to the kernel: what Go's scavenger does for its heap.
 //!
-//! What nobody uses is on free lists: dead G's with their home pages and the room below, segments,
-//! sudogs, channels. There it is at hand for the next, without a system call and without a page
-//! fault. After a burst it would stay there for good; so what nobody has needed for a while goes back.
+//! Unused items are on free lists: dead G's with their home pages and the room below, segments,
+//! sudogs, channels. The next user takes an item from its list without a system call and without a
+//! page fault. After a burst the items would stay there forever, so items that nobody has needed
+//! for a while go back to the kernel.
 //!
 //! # What nobody has needed
 //!
-//! Time is cut into intervals of a second. A list's [`Level`](crate::runtime::data::level::Level) notes the
-//! least number that was on it in this interval. So many were there from its beginning to its end: whoever
-//! took some in between would have managed with that many less. At the end of the interval this number is its
-//! *surplus*, and while the next one runs, that goes back. A program that needs its memory again and again,
-//! at least once in a second, keeps what it needs. No item has a time of its own, and taking one from a list
-//! costs a comparison more; only the common lists have a level, which P's go to seldom.
+//! Time is cut into intervals of a second. A list's [`Level`](crate::runtime::data::level::Level)
+//! notes the least number of items that were on the list in the current interval. All users of the
+//! list together would have managed with that many items less. At the end of the interval this
+//! number is the list's *surplus*, which goes back during the next interval. A program that needs
+//! its memory again and again, at least once a second, keeps the memory. Items have no times of
+//! their own, and taking an item from a list costs only one more comparison. Only the common lists
+//! have a level, and P's use them seldom.
 //!
 //! # How it comes to the common lists
 //!
-//! Each P has lists of its own, which no lock protects. Of a P that was idle for an interval they are
-//! emptied by whoever runs this, with `sched.lock` held: that keeps anyone from making the P run. One
-//! that isn't idle is asked to empty its own (`ext.max_free`), and does so when the next goroutine
-//! ends there. What a P has that runs one goroutine for ever stays: 64 dead G's of each kind at most.
+//! Each P has lists of its own, which no lock protects. The lists of a P that was idle for an
+//! interval are emptied by the thread that runs this, with `sched.lock` held, so that no M can make
+//! the P run meanwhile. A P that isn't idle is asked to empty its own lists (`ext.max_free`), and
+//! does so when the next goroutine ends there. A P that runs one goroutine forever keeps its items:
+//! at most 64 dead G's of each kind.
 //!
 //! # How it goes back
 //!
-//! Some dozens at a time are taken from a list, which then is as if they had never been on it; their
-//! pages go back to the kernel, and then they go back to the [arena](crate::runtime::mem::arena) that they
-//! were cut from. A dead G is first taken out of the list of all G's, since its page will read as
-//! zero. When it is needed again, it is cut and settled as if for the first time.
+//! A few dozen items at a time are taken from a list, which then is as if they had never been on
+//! it. The pages of these items go back to the kernel. Then the items go back to the
+//! [arena](crate::runtime::mem::arena) from which they were cut. A dead G is first taken out of the
+//! list of all G's, since its page will read as zero. When the item is needed again, it is cut and
+//! settled as if for the first time.
 //!
-//! Sysmon drives this, and is never held up for long: [`scavenge`] works for a few milliseconds, and
-//! says when it is to be called next. When nothing is left on any list it says so, and the process can
-//! sleep for good.
+//! Sysmon drives this, and is never held up for long: [`scavenge`] works for a few milliseconds,
+//! and returns the time of its next call. When nothing is left on any list, it returns none, and
+//! the process can sleep for good.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -52,13 +56,13 @@ use crate::runtime::tls;
 
 /// Nanoseconds of an interval, before [`period`] scales it.
 const INTERVAL: i64 = 1_000_000_000;
-/// Nanoseconds for which [`scavenge`] works at once.
+/// Nanoseconds for which one call of [`scavenge`] works.
 const SLICE: i64 = 4_000_000;
-/// Nanoseconds for which it then lets others work if all P's are in use; less if there are fewer.
+/// Nanoseconds of the pause after that if all P's are in use; less if fewer are.
 const PAUSE: i64 = 16_000_000;
 
-/// Empties the lists of each P that has been idle since the last call, or, if `all`, is idle; asks
-/// the others to do so. Says whether a P was in use since.
+/// Empties the lists of each P that has been idle since the last call, or, if `all`, of each P that
+/// is idle. Asks the other P's to empty theirs. Returns whether a P was in use since the last call.
 fn purge_ps(all: bool) -> bool {
     let mut in_use = false;
     for &pp in &procs().allp {
@@ -77,7 +81,7 @@ fn purge_ps(all: bool) -> bool {
     in_use
 }
 
-/// Hands a batch of what nobody has needed back; false if there is nothing.
+/// Hands back a batch of items that nobody has needed; false if there are none.
 fn hand_back() -> bool {
     gfree::hand_back()
         || segment::hand_back()
@@ -86,7 +90,7 @@ fn hand_back() -> bool {
         || pool::hand_back::<Hchan>()
 }
 
-/// For each list an interval ends; says whether there is anything on one.
+/// Ends the interval of each list. Returns whether there is anything on a list.
 pub(in crate::runtime) fn age() -> bool {
     cache::age(home::kinds().map(Dead))
         | cache::age((0..NUM_STACK_ORDERS).map(Small))
@@ -95,22 +99,22 @@ pub(in crate::runtime) fn age() -> bool {
         | cache::age([&sched().ext.hchans])
 }
 
-/// Works for some milliseconds at handing back what nobody has needed for a while, if there is
-/// anything to do. Returns when it is to be called next, and none if that is no matter until a P has
-/// run again: all P's are idle, and nothing is left on a list. `now` is [`nanotime`].
+/// Works for a few milliseconds at handing back items that nobody has needed for a while, if there
+/// are any. Returns the time of its next call; none if all P's are idle and nothing is left on a
+/// list, so that no call is needed until a P has run again. `now` is [`nanotime`].
 ///
 /// Called by one thread, which has no P.
 pub(super) fn scavenge(now: i64) -> Option<i64> {
-    /// When there will be something to do.
+    /// The time at which there will be something to do.
     static NEXT: AtomicI64 = AtomicI64::new(0);
-    /// When the interval ends.
+    /// The end of the interval.
     static INTERVAL_ENDS: AtomicI64 = AtomicI64::new(0);
 
     if now < NEXT.load(Ordering::Relaxed) {
         return Some(NEXT.load(Ordering::Relaxed));
     }
     if INTERVAL_ENDS.load(Ordering::Relaxed) == 0 {
-        // The first one begins: what is on the lists by now isn't old.
+        // The first interval begins: the items on the lists now aren't old.
         INTERVAL_ENDS.store(now + period(INTERVAL), Ordering::Relaxed);
     }
     let mut needed = true;
@@ -133,7 +137,7 @@ pub(super) fn scavenge(now: i64) -> Option<i64> {
     needed.then_some(next)
 }
 
-/// Hands back all that is free now, however long that takes. Go's `debug.FreeOSMemory`.
+/// Hands back all items that are free now, however long that takes. Go's `debug.FreeOSMemory`.
 pub(crate) fn free_os_memory() {
     if !started() {
         return;

@@ -1,20 +1,23 @@
-//! The monitor, a thread without a P that keeps M's from holding P's for ever: Go's `sysmon` and `retake`.
+//! The monitor, a thread without a P that keeps M's from holding P's forever: Go's `sysmon` and
+//! `retake`.
 //!
-//! Sysmon looks at every P, at first each 20 µs. A P whose M is in a system call is taken away and handed to
-//! another M, if there is anything to run; a goroutine that has run for 10 ms is asked to stop. When a
-//! millisecond has passed in which there was nothing to do, sysmon looks less and less often, at last each 10
-//! ms; but while goroutines take turns it looks each 2 ms, and then when a time slice ends, so that this is
-//! after 10 to 12 ms. (Go's sees the beginning and the end up to 10 ms late.)
+//! Sysmon looks at every P, at first each 20 µs. If there is anything to run, it takes a P away
+//! from an M that is in a system call, and hands it to another M. It asks a goroutine that has run
+//! for 10 ms to stop. After a millisecond without anything to do, sysmon looks less and less often,
+//! at last each 10 ms. But while goroutines take turns it looks each 2 ms, and when a time slice
+//! ends. So a time slice ends after 10 to 12 ms. (Go's sysmon sees the beginning and the end up to
+//! 10 ms late.)
 //!
-//! When no P has been in use since it looked last, it sleeps until one is
-//! ([`wake_sysmon`](crate::runtime::p::sysmon_sleep::wake_sysmon)). (Go's sleeps where no P is in use that moment. Who has
-//! work for a P wakes sysmon first, and of wakes of goroutines that come often that was the slowest in a hundred.)
+//! When no P has been in use since its last look, sysmon sleeps until a P is
+//! ([`wake_sysmon`](crate::runtime::p::sysmon_sleep::wake_sysmon)). (Go's sysmon sleeps if no P is
+//! in use at the moment. Then an M that has work for a P wakes sysmon first. Where goroutines are
+//! woken often, that was the slowest wake in a hundred.)
 //!
-//! If the network wasn't polled for 10 ms, it polls. It hands back memory that hasn't been needed
-//! for a while ([`scavenge`]). It notes since when goroutines wait, and hands back their dead stack
-//! ([`look_at_waits`]). It writes the lines of
-//! [`schedtrace`](crate::proc::schedtrace), and tells of goroutines that seem to wait for each
-//! other. And it has GOMAXPROCS follow what the process may use.
+//! If the network wasn't polled for 10 ms, sysmon polls. It hands back memory that hasn't been
+//! needed for a while ([`scavenge`]). It notes since when goroutines wait, and hands back their
+//! dead stack ([`look_at_waits`]). It writes the lines of [`schedtrace`](crate::proc::schedtrace),
+//! and reports goroutines that seem to wait for each other. It adjusts GOMAXPROCS to the number of
+//! processors that the process may use.
 
 use std::mem::replace;
 use std::sync::atomic::Ordering;
@@ -53,49 +56,50 @@ use crate::runtime::stdpark::later::wake_those;
 use crate::runtime::stdpark::live::live;
 use crate::runtime::world::gomaxprocs::sysmon_update_gomaxprocs;
 
-/// How late sysmon may notice that a goroutine has begun to run.
+/// The maximum delay with which sysmon notices that a goroutine has begun to run.
 const LAG_NS: i64 = 2 * 1000 * 1000;
 
-/// How long a P is left to an M in a system call if no work needs it.
+/// The time for which an M in a system call keeps its P if no work needs the P.
 const SYSCALL_NS: i64 = 10 * 1000 * 1000;
 
-/// After how long sysmon polls the network if no M does.
+/// The time after which sysmon polls the network if no M does.
 const POLL_NS: i64 = 10 * 1000 * 1000;
 
-/// How long sysmon leaves GOMAXPROCS as it is, at least.
+/// The minimum time between two updates of GOMAXPROCS.
 const UPDATE_NS: i64 = 1000 * 1000 * 1000;
 
 /// The shortest and the longest pause between two rounds, in microseconds.
 const MIN_DELAY: u32 = 20;
 const MAX_DELAY: u32 = 10 * 1000;
 
-/// After a sleep longer than this, in which no P was in use, sysmon looks often again. Where all P's are
-/// idle for moments again and again, as in a server, it would always look often; after a shorter sleep it
-/// goes on as it was.
+/// After a sleep longer than this, in which no P was in use, sysmon looks often again. After a
+/// shorter sleep it keeps its pace. Otherwise it would always look often in a program whose P's are
+/// all idle for moments again and again, such as a server.
 const LONG_NS: i64 = 1000 * 1000;
 
-/// How long sysmon sleeps at most when no P is in use: there is nothing that it would be late for.
+/// The maximum sleep of sysmon when no P is in use: there is nothing for which it would be late.
 const IDLE_NS: i64 = 60 * 1000 * 1000 * 1000;
 
-/// The same at first while only threads that aren't ours could end a deadlock: they may end without a word.
-/// Then as long as that has lasted, so that who waits for good wakes nobody.
+/// The first such sleep while only foreign threads could end a deadlock: they may end without
+/// notice. The next sleeps are as long as that state has lasted, so that a program which waits for
+/// good isn't woken often.
 const FOREIGN_NS: i64 = 1000 * 1000 * 1000;
 
-/// How long that must have lasted to be called a deadlock.
+/// The time that this state must last to be reported as a deadlock.
 const DEADLOCK_NS: i64 = 2 * FOREIGN_NS;
 
-/// What sysmon's M runs; it never ends. Go's `sysmon`.
+/// The function of sysmon's M; it never returns. Go's `sysmon`.
 pub(in crate::runtime) fn sysmon() {
-    // How many rounds in succession had nothing to do.
+    // The number of successive rounds without anything to do.
     let mut idle = 0_u32;
     let mut delay = MIN_DELAY;
-    // Until when it may sleep at most.
+    // The time until which it may sleep.
     let mut until = i64::MAX;
-    // For how long only threads that aren't ours could wake a goroutine.
+    // The time for which only foreign threads could wake a goroutine.
     let mut stuck = 0;
-    // How long P's had been idle, all in all, when it looked last.
+    // The total idle time of P's at the last look.
     let mut idle_time = 0;
-    // When it last saw to GOMAXPROCS.
+    // The time of the last update of GOMAXPROCS.
     let mut updated = nanotime();
     tell_of_hogs_if_wanted();
     sched().ext.turns.sysmon.store(gettid(), Ordering::Relaxed);
@@ -135,8 +139,9 @@ pub(in crate::runtime) fn sysmon() {
     }
 }
 
-/// Calls `f`, which may call the program's allocator. All goroutines may wait for a lock of that
-/// meanwhile, which this thread has, and its release makes them ready.
+/// Calls `f`, which may call the program's allocator. Meanwhile all goroutines may wait for a lock
+/// of the allocator that this thread holds. The release of that lock makes them ready, so this
+/// isn't a deadlock.
 fn may_allocate<R>(f: impl FnOnce() -> R) -> R {
     #[cfg(feature = "std")]
     if live() {
@@ -169,10 +174,9 @@ fn nothing_runs() -> bool {
     sched().gcwaiting.load(Ordering::SeqCst) || sched().npidle.load(Ordering::SeqCst) == gomaxprocs()
 }
 
-/// Unless a P is in use, sleeps until one is, or until `wake_at`, when there is something to do all the
-/// same; if it was woken, says how long it has slept. Adds to `stuck` how long it meant to sleep while only
-/// threads that aren't ours could wake a goroutine: if the whole process was stopped meanwhile, that doesn't
-/// count.
+/// If no P is in use, sleeps until one is, or until `wake_at`. If it was woken, returns the length
+/// of the sleep. While only foreign threads could wake a goroutine, adds the requested length of
+/// the sleep to `stuck`: time for which the whole process was stopped doesn't count.
 fn sleep_deeply(wake_at: Option<i64>, stuck: &mut i64) -> Option<i64> {
     lock(&sched().lock);
     let mut slept = None;
@@ -209,8 +213,8 @@ fn sleep_deeply(wake_at: Option<i64>, stuck: &mut i64) -> Option<i64> {
     slept
 }
 
-/// Takes P's back from M's in system calls, and asks goroutines that have run for long to stop;
-/// returns how many P's it took, and when the next time slice ends. Go's `retake`.
+/// Takes P's back from M's in system calls, and asks goroutines that have run for long to stop.
+/// Returns the number of P's taken, and the end of the next time slice. Go's `retake`.
 fn retake(now: i64) -> (u32, i64) {
     // The table may be replaced meanwhile. It is never freed, and a P that isn't in use is PDEAD.
     procs().allp.iter().fold((0, i64::MAX), |(taken, next), pp| {
@@ -219,7 +223,7 @@ fn retake(now: i64) -> (u32, i64) {
     })
 }
 
-/// [`retake`] of one P: whether it was taken, and when to look at it again.
+/// [`retake`] of one P. Returns whether it was taken, and the time of the next look at it.
 fn retake_one(pp: &'static P, now: i64) -> (bool, i64) {
     let status = pp.status.load(Ordering::SeqCst);
     if status != PRUNNING && status != PSYSCALL {
@@ -238,22 +242,23 @@ fn retake_one(pp: &'static P, now: i64) -> (bool, i64) {
         return match retake_from_syscall(pp, now, long || was_asked(pp)) {
             Retake::Taken => (true, slice.look_again(now)),
             Retake::Left => (false, slice.look_again(now)),
-            // In a loop of short calls it is seldom seen in one. In Go the next look is 10 ms
-            // later.
+            // An M in a loop of short calls is seldom seen in a call, so this looks again at once.
+            // In Go the next look is 10 ms later.
             Retake::Missed => (false, now),
         };
     }
-    // One that has just begun may well have ended by the next round.
+    // A time slice that has just begun may well have ended by the next round.
     let begins = matches!(slice, Slice::Begins) && !detach_torture();
     let look = if begins { now + lag(pp, now) } else { look_at(pp, long, now) };
     (false, slice.look_again(now).min(look))
 }
 
-/// For how long a goroutine of an exploration may come to no point, in nanoseconds.
+/// The maximum time that a goroutine of an exploration may take to come to a point, in nanoseconds.
 const STUCK_NS: i64 = 10_000_000_000;
 
-/// Looks after `pp`, on which `mp` runs `gp`, a goroutine of an exploration: it isn't asked to stop, as the exploration
-/// says who goes on. But one that gets to no point loses the P, so that its run can end. Returns when to look again.
+/// Watches `pp`, on which `mp` runs `gp`, a goroutine of an exploration. `gp` isn't asked to stop,
+/// because the exploration chooses the goroutine that goes on. But a goroutine that comes to no
+/// point loses the P, so that its run can end. Returns the time of the next look.
 fn watch_exploration(pp: &P, mp: &M, gp: &G, now: i64) -> i64 {
     let seen = &pp.sysmontick;
     let steps = STEPS.load(Ordering::Relaxed) as u32;
@@ -266,7 +271,7 @@ fn watch_exploration(pp: &P, mp: &M, gp: &G, now: i64) -> i64 {
     now + FORCE_PREEMPT_NS
 }
 
-/// How far a time slice is.
+/// The progress of a time slice.
 enum Slice {
     /// It is seen for the first time.
     Begins,
@@ -277,7 +282,7 @@ enum Slice {
 }
 
 impl Slice {
-    /// When to look again, whatever the goroutine does.
+    /// The time of the next look, whatever the goroutine does.
     fn look_again(&self, now: i64) -> i64 {
         match self {
             Slice::Begins => now + LAG_NS,
@@ -288,7 +293,8 @@ impl Slice {
     }
 }
 
-/// Asks the goroutine that runs on `pp` to stop, if its time slice is over. Says how far that is.
+/// Asks the goroutine that runs on `pp` to stop if its time slice is over. Returns the slice's
+/// progress.
 fn end_slice(pp: &P, now: i64) -> Slice {
     let seen = &pp.sysmontick;
     let schedtick = pp.schedtick.load(Ordering::Relaxed);
@@ -306,18 +312,18 @@ fn end_slice(pp: &P, now: i64) -> Slice {
     Slice::Over
 }
 
-/// What became of a P whose M is in a system call.
+/// The result for a P whose M is in a system call.
 enum Retake {
     /// It was taken.
     Taken,
-    /// It was wanted, and the call was over by then.
+    /// It was wanted, but the call was over by then.
     Missed,
     /// It may stay.
     Left,
 }
 
-/// Takes `pp` from an M that is in a system call, if the call was seen in the round before, or the time
-/// slice is over (`long`): an M in a system call can't be asked to give up its P.
+/// Takes `pp` from an M that is in a system call if the call was seen in the round before, or if
+/// the time slice is over (`long`). An M in a system call can't be asked to give up its P.
 fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> Retake {
     let seen = &pp.sysmontick;
     // The M must have been in the same system call in the round before.
@@ -327,8 +333,8 @@ fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> Retake {
         seen.syscallwhen.set(now);
         return Retake::Left;
     }
-    // If there is nothing else to run on it, the P may stay for a while; not for ever, or sysmon couldn't
-    // sleep.
+    // If there is nothing else to run on the P, the M keeps it for a while. Not forever, or sysmon
+    // couldn't sleep.
     let wanted = is_wanted(pp, now) || nobody_looks() || detach_always();
     if !wanted && seen.syscallwhen.get() + SYSCALL_NS > now {
         return Retake::Left;

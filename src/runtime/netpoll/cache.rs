@@ -1,4 +1,4 @@
-//! Where a [`PollDesc`] comes from, and goes back to: Go's `pollCache`.
+//! The free list of [`PollDesc`]s: Go's `pollCache`.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::io;
@@ -11,10 +11,10 @@ use crate::runtime::lock::rank::{LockRank, lock_init};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::netpoll::poll_desc::{PollDesc, TAGGED_POINTER_BITS};
 
-/// How many bytes of them are made at once. Go's `pollBlockSize`.
+/// The size of a block of `PollDesc`s that are made at once, in bytes. Go's `pollBlockSize`.
 const POLL_BLOCK_SIZE: usize = 4 * 1024;
 
-/// Those that nobody uses; their memory is never given back. Go's `pollCache`.
+/// The unused `PollDesc`s. Their memory is never given back. Go's `pollCache`.
 pub(in crate::runtime) struct PollCache {
     lock: Mutex,
     first: Link<PollDesc>,
@@ -27,7 +27,7 @@ unsafe impl Sync for PollCache {}
 pub(in crate::runtime) static POLLCACHE: PollCache = PollCache { lock: Mutex::new(), first: Link::null() };
 
 impl PollCache {
-    /// One that nobody uses, with the marks of its last use. Go's `pollCache.alloc`.
+    /// Returns an unused `PollDesc`, with the marks of its last use. Go's `pollCache.alloc`.
     pub(in crate::runtime) fn alloc(&self) -> io::Result<&'static PollDesc> {
         let pd = self.take().or_else(|| self.refill()).ok_or(io::ErrorKind::OutOfMemory)?;
         lock_init(&pd.lock, LockRank::POLL_DESC);
@@ -53,8 +53,8 @@ impl PollCache {
         unlock(&self.lock);
     }
 
-    /// Makes some, if there is memory, and returns one of them. Without the lock: an allocator may wait for the
-    /// kernel.
+    /// Makes a block of `PollDesc`s if there is memory, and returns one of them. The lock isn't
+    /// held, because an allocator may wait for the kernel.
     #[cold]
     fn refill(&self) -> Option<&'static PollDesc> {
         const N: usize = POLL_BLOCK_SIZE / size_of::<PollDesc>();
@@ -64,7 +64,8 @@ impl PollCache {
         if block.is_null() {
             return None;
         }
-        // SAFETY: the block has room for N, is never freed, and all zero is one that has never been used.
+        // SAFETY: the block has room for N and is never freed, and a `PollDesc` that is all zero is
+        // a valid, unused one.
         let pds: &'static [PollDesc] = unsafe { std::slice::from_raw_parts(block, N) };
         holds_roots(block.cast(), size_of_val(pds));
         let (pd, others) = pds.split_first()?;
@@ -72,10 +73,11 @@ impl PollCache {
         Some(pd)
     }
 
-    /// Takes one back. Go's `pollCache.free`.
+    /// Takes `pd` back. Go's `pollCache.free`.
     pub(in crate::runtime) fn free(&self, pd: &'static PollDesc) {
         lock(&pd.lock);
-        // Whoever polls right now makes nobody ready because of it.
+        // With another `fdseq`, events of this use that an M polls right now are stale and make no
+        // goroutine ready.
         let fdseq = pd.fdseq.load(Ordering::Relaxed).wrapping_add(1) & ((1 << TAGGED_POINTER_BITS) - 1);
         pd.fdseq.store(fdseq, Ordering::SeqCst);
         pd.publish_info();

@@ -1,8 +1,8 @@
 //! The poller's system calls: Go's `netpoll_epoll.go`.
 //!
-//! Where no descriptor is left for an epoll instance, timers go on without: who waits for them sleeps on a futex
-//! (`NETPOLL_WAKE_SIG`). The first descriptor that is to be polled asks for epoll again, and who sleeps on the futex
-//! then is woken.
+//! If the process has no descriptor left for an epoll instance, timers work without one: an M that
+//! waits for a timer sleeps on a futex (`NETPOLL_WAKE_SIG`). The first descriptor to poll tries to
+//! make the epoll instance again, and the M that sleeps on the futex is woken.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -23,28 +23,31 @@ use crate::runtime::netpoll::event::{netpollevent, tagged_pointer_pack};
 use crate::runtime::netpoll::marked;
 use crate::runtime::netpoll::poll_desc::PollDesc;
 
-/// The epoll instance, -1 while there is none. Its release pairs with the acquire in [`epfd`]: who sees it sees
-/// `NETPOLL_EVENT_FD`, too. Go's `epfd`.
+/// The epoll instance, -1 while there is none. Its release pairs with the acquire in [`epfd`]: a
+/// thread that sees the instance also sees `NETPOLL_EVENT_FD`. Go's `epfd`.
 static EPFD: AtomicI32 = AtomicI32::new(-1);
 /// The event descriptor that ends a poll when it is written to. Go's `netpollBreakRd` and
 /// `netpollBreakWr`; its `netpollEventFd` since 1.23.
 static NETPOLL_EVENT_FD: AtomicI32 = AtomicI32::new(-1);
-/// 1 from the moment that [`netpoll_break`] is called until a poll has ended by it. Without epoll, the futex that a
-/// poll sleeps on. Go's `netpollWakeSig`.
+/// 1 from a call of [`netpoll_break`] until a poll has ended by it. Without epoll, a poll sleeps on
+/// this word as a futex. Go's `netpollWakeSig`.
 static NETPOLL_WAKE_SIG: AtomicU32 = AtomicU32::new(0);
-/// There is no `epoll_pwait2`, only time limits in milliseconds: before Linux 5.11, and in sandboxes.
+/// Set if there is no `epoll_pwait2` and time limits are in milliseconds: before Linux 5.11, and in
+/// sandboxes.
 static MILLISECONDS_ONLY: AtomicBool = AtomicBool::new(false);
 
-/// The most events that one poll returns.
+/// The maximum number of events that one poll returns.
 const EVENTS: usize = 128;
 
 /// The data of [`NETPOLL_EVENT_FD`]'s event: no `PollDesc` is at this address.
 const BREAK: u64 = 0;
 
-/// How many packets a busy poll may take at once: the kernel's own number, and the most that it allows everybody.
+/// The maximum number of packets that a busy poll takes at once: the kernel's default, and the most
+/// that it allows an unprivileged process.
 const BUDGET: u16 = 64;
 
-/// The longest time limit of a poll in nanoseconds, as in Go: 11 days. The caller polls again then.
+/// The longest time limit of a poll in nanoseconds, as in Go: 11 days. After that the caller polls
+/// again.
 const MAX_DELAY: i64 = 1_000_000_000_000_000;
 
 /// The time limit in nanoseconds of which a thousandth is 50 µs: see [`epoll_wait`].
@@ -87,7 +90,7 @@ pub(super) fn netpollinit() -> io::Result<()> {
     Ok(())
 }
 
-/// Has the kernel do what [`busy_poll`] says.
+/// Sets the kernel's busy polling to [`busy_poll`].
 fn set_busy_poll(epfd: RawFd) {
     let busy_poll_usecs = busy_poll();
     if busy_poll_usecs == 0 {
@@ -101,10 +104,11 @@ fn set_busy_poll(epfd: RawFd) {
     }
 }
 
-/// After [`netpollinit`]: ends the sleep of who has found no epoll instance.
+/// Ends the sleep of an M that has found no epoll instance. Called after [`netpollinit`].
 ///
-/// Who breaks a poll at the same time may have found none, either, and wakes nobody but that sleeper: so the event
-/// is written in any case, and ends the first poll. Who finds the 0 that the sleeper leaves finds the instance.
+/// A thread that breaks a poll at the same time may have found no instance either, and then wakes
+/// only that M. So the event is written in any case, and ends the first poll. A thread that finds
+/// the 0 that the woken M leaves also finds the instance.
 pub(super) fn end_sleep_without_epoll() {
     NETPOLL_WAKE_SIG.store(1, Ordering::SeqCst);
     futexwakeup(&NETPOLL_WAKE_SIG, 1);
@@ -117,7 +121,7 @@ pub fn netpoll_is_poll_descriptor(fd: RawFd) -> bool {
     fd >= 0 && (fd == epfd() || fd == NETPOLL_EVENT_FD.load(Ordering::Relaxed))
 }
 
-/// Has the kernel report when `fd` becomes ready, with the address of `pd`. Go's `netpollopen`.
+/// Makes the kernel report when `fd` becomes ready, with the address of `pd`. Go's `netpollopen`.
 pub(in crate::runtime) fn netpollopen(fd: RawFd, pd: &'static PollDesc) -> io::Result<()> {
     let data = tagged_pointer_pack(pd, pd.fdseq.load(Ordering::Relaxed));
     let events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
@@ -131,18 +135,18 @@ pub(in crate::runtime) fn netpollopen(fd: RawFd, pd: &'static PollDesc) -> io::R
     opened
 }
 
-/// Ends the kernel's reports of `fd`. (An error says that `fd` was closed before, which ends them, too.) Go's
-/// `netpollclose`.
+/// Ends the kernel's reports of `fd`. (An error says that `fd` was closed before, which also ends
+/// them.) Go's `netpollclose`.
 pub(in crate::runtime) fn netpollclose(fd: RawFd) {
     let _ = epoll_ctl(epfd(), libc::EPOLL_CTL_DEL, fd, 0, 0);
     #[cfg(feature = "std")]
     marked::claim(fd, false);
 }
 
-/// Has the kernel report when `fd` is ready for one of `events` or has an error, in the way that
-/// the other bits of `events` say (`EPOLLONESHOT`, `EPOLLET`). `registered` says whether the number
-/// was registered so before, as far as the caller knows. Returns whether it was: if not, the number
-/// is another description's by now. There is an epoll instance.
+/// Makes the kernel report when `fd` is ready for one of `events` or has an error. The other bits
+/// of `events` (`EPOLLONESHOT`, `EPOLLET`) set the manner. `registered` says whether the number was
+/// registered before, as far as the caller knows. Returns whether it was: if not, the number is
+/// another description's by now. There is an epoll instance.
 ///
 /// # Errors
 /// The kernel's: `EPERM` if the descriptor can't be polled, `EEXIST` if a `PollDesc` has it.
@@ -158,7 +162,7 @@ pub(in crate::runtime) fn arm_marked(fd: RawFd, events: u32, registered: bool) -
     ctl(libc::EPOLL_CTL_ADD).map(|()| false)
 }
 
-/// Ends what [`arm_marked`] has begun.
+/// Ends the reports that [`arm_marked`] has requested.
 #[cfg(feature = "std")]
 pub(in crate::runtime) fn remove_marked(fd: RawFd) {
     let _ = epoll_ctl(epfd(), libc::EPOLL_CTL_DEL, fd, 0, 0);
@@ -166,7 +170,7 @@ pub(in crate::runtime) fn remove_marked(fd: RawFd) {
 
 /// Ends the poll in progress, or the next one. Go's `netpollBreak`.
 pub(in crate::runtime) fn netpoll_break() {
-    // Somebody else has done it, and no poll has ended since.
+    // Another thread has broken the poll, and no poll has ended since.
     if NETPOLL_WAKE_SIG.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         return;
     }
@@ -195,8 +199,8 @@ fn write_event() {
     }
 }
 
-/// Waits for events, for `delay` nanoseconds at most, forever if that is negative; returns how many there
-/// are.
+/// Waits for events, for at most `delay` nanoseconds, or forever if `delay` is negative. Returns
+/// the number of events.
 fn epoll_wait(events: &mut [MaybeUninit<epoll_event>; EVENTS], delay: i64) -> io::Result<usize> {
     let (epfd, first) = (epfd(), events.as_mut_ptr().cast::<epoll_event>());
     if delay > 0 && !MILLISECONDS_ONLY.load(Ordering::Relaxed) {
@@ -224,10 +228,11 @@ fn epoll_wait(events: &mut [MaybeUninit<epoll_event>; EVENTS], delay: i64) -> io
     check(n as libc::c_int).map(|n| n as usize)
 }
 
-/// Waits until descriptors become ready, until [`netpoll_break`], or for `delay` nanoseconds: 0 doesn't wait,
-/// a negative one is no limit. It may return sooner. Returns the goroutines to be made ready, and what to
-/// pass to [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) then, which is 0 if there are none. The
-/// poller must have been made. Go's `netpoll`.
+/// Waits until descriptors become ready, until [`netpoll_break`], or for `delay` nanoseconds. 0
+/// doesn't wait, and a negative `delay` is no limit. It may return sooner. Returns the goroutines
+/// to be made ready, and the number to pass to
+/// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) then, which is 0 if there are no
+/// goroutines. The poller must have been made. Go's `netpoll`.
 pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
     let to_run = GQueue::default();
     if !has_epoll() {
@@ -242,7 +247,7 @@ pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
                 eprintln!("runtime: epollwait on fd {} failed with {error}", epfd());
                 throw("runtime: netpoll failed");
             }
-            // The caller works out how long is left.
+            // The caller computes the time that is left.
             Err(_) if delay > 0 => return (to_run.pop_list(), 0),
             Err(_) => {}
         }
@@ -252,7 +257,8 @@ pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
         // SAFETY: the kernel has written the first n.
         let epoll_event { events, u64: data } = unsafe { event.assume_init() };
         if data == BREAK {
-            // A poll that doesn't sleep leaves it for the M that does: the break is meant for that one.
+            // A poll that doesn't sleep leaves the event to the M that sleeps: the break is meant
+            // for that M.
             if delay != 0 {
                 end_of_break();
             }
@@ -269,17 +275,18 @@ pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
     (to_run.pop_list(), delta)
 }
 
-/// [`netpoll`] where there is no epoll instance: nothing to be polled, but a time to wait for, or a break.
+/// [`netpoll`] without an epoll instance: waits for a time or a break, and polls nothing.
 #[cold]
 fn sleep_without_epoll(delay: i64) {
     if delay != 0 {
         futexsleep(&NETPOLL_WAKE_SIG, 0, delay);
-        // SeqCst, as all others: see end_sleep_without_epoll. Its event is left to the first poll.
+        // SeqCst, as all other accesses: see end_sleep_without_epoll. The event of that is left to
+        // the first poll.
         NETPOLL_WAKE_SIG.swap(0, Ordering::SeqCst);
     }
 }
 
-/// A poll has ended by [`netpoll_break`]: the next break is a new one.
+/// Notes that a poll has ended by [`netpoll_break`]: the next break is a new one.
 fn end_of_break() {
     let mut count = 0_u64;
     let event_fd = NETPOLL_EVENT_FD.load(Ordering::Relaxed);

@@ -1,28 +1,31 @@
-//! The poller, as far as it doesn't park: descriptors, and what the kernel tells of them. Go's
-//! `netpoll_epoll.go`, and the half of `netpoll.go` that the scheduler calls. The half that parks is
-//! `pollwait`.
+//! The half of the poller that doesn't park: descriptors, and the kernel's events of them. Go's
+//! `netpoll_epoll.go`, and the half of `netpoll.go` that the scheduler calls. The half that parks
+//! is `pollwait`.
 //!
 //! ```text
 //!     a goroutine   read: EAGAIN -> poll_runtime_poll_wait -> parks, its G in pd.rg           pollwait
 //!     an M          findRunnable -> netpoll -> epoll says: readable -> takes the G out of pd.rg, runs it
 //! ```
 //!
-//! A descriptor is registered once, for reading and writing, and edge-triggered: the kernel tells when it
-//! *becomes* ready. So a goroutine tries before it waits, and again after.
+//! A descriptor is registered once, for reading and writing, and edge-triggered: the kernel reports
+//! when it *becomes* ready. So a goroutine tries before it waits, and again afterwards.
 //!
-//! Nobody's job is to poll. An M that finds nothing else to run sleeps in `netpoll`, one at a time, until the
-//! next timer is due at most; one that looks for work asks without waiting; and if all are busy, sysmon asks
-//! every 10 ms. `sched.lastpoll` is 0 while somebody sleeps here, and then `sched.poll_until` says until
-//! when.
+//! No M is dedicated to polling. An M that finds nothing else to run sleeps in `netpoll`, one M at
+//! a time, at most until the next timer is due. An M that looks for work polls without waiting. If
+//! all M's are busy, sysmon polls every 10 ms. `sched.lastpoll` is 0 while an M sleeps here, and
+//! `sched.poll_until` is then the end of that sleep.
 //!
-//! - The poller is made with the first timer or descriptor. Until then `lastpoll` is 0, as if somebody
-//!   polled: a program without timers wakes nobody to do so. (Go sets it when the scheduler starts.)
-//! - Timers need no epoll: where there can be none, because the process has no descriptor left, an M sleeps on a
-//!   futex until the next one is due. The first descriptor that is opened asks for epoll again, or is an error.
-//! - `netpoll` makes nobody ready: it returns a list, and its caller makes them ready and then counts them
-//!   off. With a limit other than 0 it is called without a P.
-//! - A `PollDesc` stays one for ever, since the kernel has its address. What it tells of an earlier use of it
-//!   is known by `fdseq`.
+//! - The poller is made with the first timer or descriptor. Until then `lastpoll` is 0, as if an M
+//!   polled, so a program without timers wakes no M to poll. (Go sets it when the scheduler
+//!   starts.)
+//! - Timers need no epoll. If there can be no epoll instance, because the process has no descriptor
+//!   left, an M sleeps on a futex until the next timer is due. The first descriptor that is opened
+//!   tries to make the epoll instance again, and fails if that fails.
+//! - `netpoll` makes no goroutine ready. It returns a list; the caller makes the goroutines ready
+//!   and then subtracts them from the number of waiters. A call with a limit other than 0 is made
+//!   without a P.
+//! - A `PollDesc`'s memory stays a `PollDesc` forever, since the kernel has its address. `fdseq`
+//!   tells events of earlier uses apart.
 //!
 //! # Files
 //!
@@ -31,9 +34,9 @@
 //! | `mod.rs` | `netpollGenericInit`, `netpollinited` |
 //! | `count.rs` | `netpollAnyWaiters`, `netpollAdjustWaiters` |
 //! | `epoll.rs` | `netpollinit`, `netpollopen`, `netpollclose`, `netpollBreak`, `netpoll` |
-//! | `event.rs` | what an event tells of a descriptor; `taggedPointerPack` |
+//! | `event.rs` | from an event to a descriptor's readiness; `taggedPointerPack` |
 //! | `ready.rs` | `netpollready`, `netpollunblock`: takes out the goroutine that has parked |
-//! | `waiter.rs` | who waits: a goroutine that has parked, or one that is made when the wait is over |
+//! | `waiter.rs` | a waiter: a goroutine that has parked, or one that is made when the wait is over |
 //! | `poll_desc.rs` | `pollDesc`, `pollInfo`, and the states of its semaphores |
 //! | `marked.rs` | registrations of other rooms, which get their events |
 //! | `cache.rs` | `pollCache.alloc`, `pollCache.free` |
@@ -62,7 +65,7 @@ use crate::runtime::lock::{lock, unlock};
 static NETPOLL_INITED: AtomicBool = AtomicBool::new(false);
 /// Held while the poller is made. Go's `netpollInitLock`.
 static NETPOLL_INIT_LOCK: SharedMutex = SharedMutex(Mutex::new());
-/// How many goroutines are parked on descriptors. Go's `netpollWaiters`.
+/// The number of goroutines that are parked on descriptors. Go's `netpollWaiters`.
 static NETPOLL_WAITERS: AtomicI32 = AtomicI32::new(0);
 
 /// Makes the poller for descriptors, unless there is one. Go's `netpollGenericInit`.
@@ -82,8 +85,8 @@ pub(in crate::runtime) fn netpoll_generic_init() -> io::Result<()> {
     made
 }
 
-/// Makes the poller for timers, unless there is one; if it can't have descriptors, one without epoll, in which an M
-/// waits for timers all the same.
+/// Makes the poller for timers, unless there is one. If there can be no epoll instance, makes a
+/// poller without epoll, in which an M waits for timers only.
 #[cold]
 pub(in crate::runtime) fn netpoll_init_for_timers() {
     if netpoll_generic_init().is_err() {
@@ -95,13 +98,13 @@ pub(in crate::runtime) fn netpoll_init_for_timers() {
     }
 }
 
-/// From here on M's that have nothing to do poll.
+/// Makes M's poll that have nothing else to do.
 ///
-/// Until then `lastpoll` is 0, which means that an M is polling; Go sets it when the scheduler starts. So
-/// a program without timers and descriptors wakes nobody to poll.
+/// Until then `lastpoll` is 0, which means that an M is polling. (Go sets it when the scheduler
+/// starts.) So a program without timers and descriptors wakes no M to poll.
 fn begin_to_poll() {
     sched().lastpoll.store(nanotime(), Ordering::SeqCst);
-    // Last: netpollinited pairs with it.
+    // Stored last. The load in netpollinited pairs with it.
     NETPOLL_INITED.store(true, Ordering::SeqCst);
 }
 

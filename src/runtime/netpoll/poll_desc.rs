@@ -12,7 +12,7 @@ use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{G, Mutex};
 use crate::runtime::data::timer::Timer;
 
-/// What a goroutine waits for.
+/// The event that a goroutine waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Until there is something to read, or the end has come. Go's `'r'`.
@@ -51,24 +51,25 @@ pub(in crate::runtime) const PD_READY: *mut G = ptr::without_provenance_mut(1);
 /// A goroutine is about to park. Go's `pdWait`.
 pub(in crate::runtime) const PD_WAIT: *mut G = ptr::without_provenance_mut(2);
 
-/// How many bits of `fdseq` fit beside a pointer of 48 bits, of which the lowest three are zero. Go's
-/// `taggedPointerBits`.
+/// The number of bits of `fdseq` that fit beside a pointer of 48 bits whose lowest three are zero.
+/// Go's `taggedPointerBits`.
 pub(super) const TAGGED_POINTER_BITS: u32 = 19;
 
 /// The poller's struct for a descriptor. Go's `pollDesc`.
 ///
-/// Its memory stays a `PollDesc` for ever (`cache.rs`): the kernel has its address and may still report
-/// of a descriptor that has been closed, and timers may be about to fire.
+/// Its memory stays a `PollDesc` forever (`cache.rs`): the kernel has its address and may still
+/// report events of a descriptor that has been closed, and timers may be about to fire.
 ///
 /// `rg` and `wg` are two binary semaphores, for the reader and the writer. Each is `PD_NIL`, or:
 ///
 /// - `PD_READY`: the descriptor has become ready. A goroutine that wants to wait makes it `PD_NIL`, and
 ///   doesn't wait.
-/// - `PD_WAIT`: a goroutine is about to park. When it is off its stack, its G is put there, unless
-///   there is something else by then: `PD_READY`, or `PD_NIL` after a deadline or a close.
-/// - a G that has parked. Whoever replaces it makes it ready.
-/// - a `Later` (`waiter.rs`), with a bit beside its address. Whoever replaces it makes the goroutine,
-///   and makes that ready.
+/// - `PD_WAIT`: a goroutine is about to park. When the goroutine is off its stack, its G replaces
+///   `PD_WAIT`, unless the semaphore has changed by then: to `PD_READY`, or to `PD_NIL` after a
+///   deadline or a close.
+/// - a G that has parked. The thread that replaces the G makes it ready.
+/// - a `Later` (`waiter.rs`), with a bit beside its address. The thread that replaces the `Later`
+///   makes the goroutine, and makes that goroutine ready.
 ///
 /// The fields that every wait and every event use come first, in one cache line.
 #[repr(C, align(64))]
@@ -128,7 +129,7 @@ impl PollDesc {
         ptr::from_ref(self).cast_mut().cast()
     }
 
-    /// What can be known without the lock. Go's `pollDesc.info`.
+    /// The state that can be read without the lock. Go's `pollDesc.info`.
     ///
     /// SeqCst: see `netpollblock`.
     #[inline(always)]
@@ -142,8 +143,8 @@ impl PollDesc {
         self.info().event_last()
     }
 
-    /// Brings [`info`](Self::info) up to date with the fields. To be called after a change of one of them,
-    /// before a goroutine is made ready and before the lock, which is held, is released. Go's
+    /// Brings [`info`](Self::info) up to date with the fields. Called with the lock held after a
+    /// change of a field, before a goroutine is made ready and before the unlock. Go's
     /// `pollDesc.publishInfo`.
     pub(in crate::runtime) fn publish_info(&self) {
         let bit = |set: bool, bit: u32| if set { bit } else { 0 };
@@ -191,8 +192,8 @@ fn info_seq(fdseq: usize) -> u32 {
     fdseq as u32 & POLL_FD_SEQ_MASK
 }
 
-/// What a goroutine has to know before it waits, without the lock: a summary of the fields that the lock
-/// protects, and the events that the kernel has reported. Go's `pollInfo`.
+/// The state that a goroutine checks before it waits, without the lock: a summary of the fields
+/// that the lock protects, and of the events that the kernel has reported. Go's `pollInfo`.
 #[derive(Clone, Copy)]
 pub(in crate::runtime) struct PollInfo(u32);
 

@@ -1,8 +1,8 @@
-//! A descriptor is ready, or a wait is to end: the goroutine that has parked is taken out, for the caller to
-//! make ready. Go's `netpollready` and `netpollunblock`.
+//! Called when a descriptor is ready or a wait is to end: takes the goroutine that has parked out
+//! of the semaphore, for the caller to make ready. Go's `netpollready` and `netpollunblock`.
 //!
-//! To a goroutine that has yet to park, the mark [`PD_READY`] is left; and one that is yet to be made is made.
-//! `loom` checks it together with `pollwait/block.rs` (`tests/loom`).
+//! For a goroutine that has yet to park, the mark [`PD_READY`] is left. A goroutine that is yet to
+//! be made is made. `loom` checks this file together with `pollwait/block.rs` (`tests/loom`).
 
 use crate::runtime::data::atomic::{AtomicPtr, Ordering};
 use crate::runtime::data::gqueue::GQueue;
@@ -16,9 +16,10 @@ pub(in crate::runtime) fn cas(semaphore: &AtomicPtr<G>, old: *mut G, new: *mut G
     semaphore.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
-/// Ends a wait for `mode`: the descriptor is ready (`ioready`), or a deadline or a close has come. Returns
-/// who has waited, for the caller to make ready, and takes 1 from `delta` for it; that is for
-/// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) afterwards. Go's `netpollunblock`.
+/// Ends a wait for `mode`: the descriptor is ready (`ioready`), or a deadline or a close has come.
+/// Returns the waiter, for the caller to make ready, and subtracts 1 from `delta` for it.
+/// Afterwards the caller passes `delta` to
+/// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters). Go's `netpollunblock`.
 pub(in crate::runtime) fn netpollunblock(
     pd: &PollDesc,
     mode: Mode,
@@ -37,20 +38,23 @@ pub(in crate::runtime) fn netpollunblock(
                 return None;
             }
             *delta -= 1;
-            // It is none of the constants.
+            // `old` is none of the constants.
             return Some(Waiter::found(old));
         }
     }
 }
 
-/// The descriptor is ready for reading, or writing, or both: adds the goroutines that were parked to
-/// `to_run`, a queue where Go has a stack: who became ready first runs first. Returns what to pass to [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) once they are
-/// ready. Go's `netpollready`.
+/// Called when the descriptor is ready for reading, or writing, or both: adds the goroutines that
+/// were parked to `to_run`. That is a queue where Go has a stack, so the goroutine that became
+/// ready first runs first. Returns the number to pass to
+/// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) once the goroutines are ready. Go's
+/// `netpollready`.
 pub(super) fn netpollready(to_run: &GQueue, pd: &PollDesc, read: bool, write: bool) -> i32 {
     let mut delta = 0;
     for (mode, ready) in [(Mode::Read, read), (Mode::Write, write)] {
         if ready && let Some(waiter) = netpollunblock(pd, mode, true, &mut delta) {
-            // SAFETY: it was taken out; who polls has room, and holds no lock that making a goroutine takes.
+            // SAFETY: the waiter was taken out. The M that polls has room on its stack, and holds
+            // no lock that making a goroutine takes.
             to_run.push_back(unsafe { waiter.goroutine() });
         }
     }

@@ -1,15 +1,18 @@
-//! Who is in a semaphore of a [`PollDesc`](super::poll_desc::PollDesc): a goroutine that has parked, or what one
-//! is made of when the wait is over.
+//! The waiter in a semaphore of a [`PollDesc`](super::poll_desc::PollDesc): a goroutine that has
+//! parked, or a [`Later`], from which a goroutine is made when the wait is over.
 //!
-//! A goroutine that waits keeps the page in which its stack begins, whatever is on that: pointers to it may be
-//! anywhere. So who has nothing there that the wait needs ends, and leaves a [`Later`].
+//! A goroutine that waits keeps the page in which its stack begins, because pointers to that page
+//! may be anywhere. So a goroutine that needs nothing on its stack after the wait ends instead of
+//! parking, and leaves a `Later`.
 
 use crate::runtime::data::runtime2::G;
 
-/// Stands for a goroutine that is yet to be made. It is the first field of what that needs.
+/// Stands for a goroutine that is yet to be made. It is the first field of a struct with the
+/// goroutine's data.
 #[repr(C, align(8))]
 pub(crate) struct Later {
-    /// Makes the goroutine, which waits to be made ready, and takes the memory that this is in.
+    /// Makes the goroutine, which waits to be made ready, and takes ownership of the struct that
+    /// contains this.
     pub(crate) make: unsafe fn(*mut Later) -> &'static G,
 }
 
@@ -21,17 +24,17 @@ const LATER: usize = 4;
 pub(in crate::runtime) struct Waiter(*mut G);
 
 impl Waiter {
-    /// One that is to be made.
+    /// A goroutine that is yet to be made.
     pub(in crate::runtime) fn later(later: *mut Later) -> Self {
         Waiter(later.map_addr(|addr| addr | LATER).cast())
     }
 
-    /// Who was found in a semaphore.
+    /// The waiter that was found in a semaphore.
     pub(super) fn found(semaphore: *mut G) -> Self {
         Waiter(semaphore)
     }
 
-    /// What a semaphore has for it.
+    /// The waiter's representation in a semaphore.
     pub(in crate::runtime) fn in_semaphore(self) -> *mut G {
         self.0
     }
@@ -39,8 +42,9 @@ impl Waiter {
     /// The goroutine, to be made ready. The caller holds no lock, and has room on its stack.
     ///
     /// # Safety
-    /// The caller has taken it out of the semaphore, where it was, or has never put it there: so it is the only
-    /// one that does this. And the `make` of a `Later` may be called with that, on any thread.
+    /// The caller has taken the waiter out of the semaphore, or has never put it there, so no other
+    /// thread calls this for the waiter. The `make` of a `Later` may be called with that `Later`,
+    /// on any thread.
     #[inline(always)]
     pub(in crate::runtime) unsafe fn goroutine(self) -> &'static G {
         if self.0.addr() & LATER == 0 {
@@ -48,7 +52,8 @@ impl Waiter {
             return unsafe { &*self.0 };
         }
         let later: *mut Later = self.0.map_addr(|addr| addr & !LATER).cast();
-        // SAFETY: it is there until `make` takes it, which is called once, as the caller says.
+        // SAFETY: the `Later` stays until `make` takes it, and `make` is called once, as the caller
+        // says.
         unsafe { ((*later).make)(later) }
     }
 }

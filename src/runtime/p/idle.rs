@@ -27,7 +27,7 @@ pub(in crate::runtime) fn pidleput(pp: &'static P) {
 pub(in crate::runtime) fn pidleget() -> Option<&'static P> {
     assert_lock_held(&sched().lock);
     let pp = sched().pidle.get()?;
-    // It may get a timer at any time now.
+    // The P may get a timer at any time now.
     procs().timerp_mask.set(pp.id.get());
     procs().idlep_mask.clear(pp.id.get());
     sched().pidle.set(pp.link.get());
@@ -38,8 +38,8 @@ pub(in crate::runtime) fn pidleget() -> Option<&'static P> {
     Some(pp)
 }
 
-/// [`pidleget`] for who has found work: if there is no idle P, whoever is about to let
-/// one go is told to look again. `sched.lock` is held. Go's `pidlegetSpinning`.
+/// [`pidleget`] for a caller that has found work. If there is no idle P, an M that is about to let
+/// its P go is told to look again. `sched.lock` is held. Go's `pidlegetSpinning`.
 pub(in crate::runtime) fn pidleget_spinning() -> Option<&'static P> {
     let pp = pidleget();
     if pp.is_none() {

@@ -1,16 +1,16 @@
-//! Processors: who has which, what is in their queues, and their timers. A part of Go's `proc.go`.
+//! Processors: the P's of M's, their run queues, and their timers. A part of Go's `proc.go`.
 //!
-//! A P is the right to run goroutines; there are GOMAXPROCS of them. What it has at hand is its owner's
-//! alone: the tail of its run queue, its free lists and caches. The owner is the M in `p.m`; of an idle P,
-//! whoever holds `sched.lock`; in a stopped world, the stopper.
+//! A P is the right to run goroutines; there are GOMAXPROCS of them. A P's tail of the run queue,
+//! its free lists and its caches are its owner's alone. The owner is the M in `p.m`; of an idle P,
+//! the thread that holds `sched.lock`; in a stopped world, the stopper.
 //!
-//! - `sched.lock` protects the list of idle P's and the global queue. Their lengths, and the bits of the two
-//!   masks, are read without it, as a hint.
-//! - A run queue is filled by its owner and emptied by anyone: what takes a `Local` is the owner's, and what
-//!   takes a `Steal` everybody's.
-//! - The table of P's is replaced and never changed, with the world stopped. An M that has let its P go keeps
-//!   the table that it read before: that is what Go takes snapshots of `allp` for.
-//! - Whoever takes a P off the idle list wakes sysmon, if that sleeps because no P was in use.
+//! - `sched.lock` protects the list of idle P's and the global queue. Their lengths, and the bits
+//!   of the two masks, are read without it, as a hint.
+//! - A run queue is filled by its owner and emptied by anyone. Functions of a `Local` are for the
+//!   owner, and functions of a `Steal` for everybody.
+//! - The table of P's is replaced and never changed, with the world stopped. An M that has let its
+//!   P go keeps the table that it read before: Go takes snapshots of `allp` for that.
+//! - Taking a P off the idle list wakes sysmon, if that sleeps because no P was in use.
 //!
 //! # Files
 //!

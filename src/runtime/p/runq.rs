@@ -6,17 +6,16 @@
 //!             runqhead   runqtail
 //! ```
 //!
-//! - `runqtail` is written by the owner alone ([`Local`]). Its release publishes the slots
-//!   before it, and the G's in them, to whoever acquires it.
-//! - `runqhead` is moved by a CAS, by the owner and by thieves ([`Steal`]). Winning it takes the
-//!   slots between; a thief has copied them before, and if it loses, it copies
-//!   again. The release of that CAS tells the owner, who acquires `runqhead` before
-//!   it writes a slot again, that the copy is done.
-//! - Both count up and wrap; their difference is the length, and a thief that reads
-//!   them at different times may see nonsense, which it can tell by its size.
-//! - `runnext` is set by the owner and taken by anyone, by CAS. It runs next and
-//!   inherits the time slice, so that a pair that hands a value to and fro runs as
-//!   one.
+//! - `runqtail` is written by the owner alone ([`Local`]). Its release publishes the slots before
+//!   it, and the G's in them, to a thread that acquires it.
+//! - `runqhead` is moved by a CAS, by the owner and by thieves ([`Steal`]). The winner of the CAS
+//!   takes the slots between. A thief has copied them before, and copies again if it loses. The
+//!   release of that CAS tells the owner that the copy is done. The owner acquires `runqhead`
+//!   before it writes a slot again.
+//! - Both count up and wrap, and their difference is the length. A thief that reads them at
+//!   different times may see nonsense, which it can tell by its size.
+//! - `runnext` is set by the owner and taken by anyone, by CAS. It runs next and inherits the time
+//!   slice, so that a pair that hands a value to and fro runs as one.
 //! - A full ring gives half of itself to the global queue.
 //!
 //! This file is what `loom` checks (`tests/loom`), with a ring of four.
@@ -41,8 +40,8 @@ const LEN: u32 = RUNQ_SIZE as u32;
 #[derive(Clone, Copy)]
 pub(in crate::runtime) struct Steal<'a>(&'a P);
 
-/// The owner's end of a run queue; it can do what anybody can, too. As a P isn't `Sync`, it stays on its
-/// thread.
+/// The owner's end of a run queue, which can also do what anybody's end can. As a P isn't `Sync`,
+/// it stays on its thread.
 #[derive(Clone, Copy)]
 pub(in crate::runtime) struct Local<'a>(Steal<'a>);
 
@@ -53,8 +52,8 @@ impl P {
         Steal(self)
     }
 
-    /// The queue, for the owner: the M that has this P; if none has it, whoever took it off the idle list or
-    /// was given it, or holds `sched.lock`, or has stopped the world.
+    /// The queue, for the owner: the M that has this P. If no M has it, the owner is the thread
+    /// that took it off the idle list, was given it, holds `sched.lock`, or has stopped the world.
     #[inline(always)]
     pub(in crate::runtime) fn local(&self) -> Local<'_> {
         // Not in models: their M's have no threads.
@@ -80,7 +79,7 @@ impl Steal<'_> {
         self.0.runqtail.load(Ordering::Acquire)
     }
 
-    /// The G in slot `i`: whose it is, `take` decides.
+    /// The G in slot `i`. `take` decides which thread gets it.
     #[inline(always)]
     fn slot(self, i: u32) -> Option<&'static G> {
         self.0.runq[(i % LEN) as usize].get()
@@ -91,14 +90,16 @@ impl Steal<'_> {
         self.slot(i).unwrap_or_else(|| throw("runq: empty slot"))
     }
 
-    /// Takes the `n` G's from `head` on, unless someone else was faster; their slots have been read.
+    /// Takes the `n` G's from `head` on, whose slots have been read. Fails if another thread was
+    /// faster.
     #[inline(always)]
     fn take(self, head: u32, n: u32) -> bool {
         let new = head.wrapping_add(n);
         self.0.runqhead.compare_exchange(head, new, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// The length of the ring, roughly if it changes now: the head is read first, so it isn't negative.
+    /// The length of the ring; roughly, if it changes now. The head is read first, so the length
+    /// isn't negative.
     pub(in crate::runtime) fn len(self) -> u32 {
         let head = self.head();
         self.tail().wrapping_sub(head)
@@ -115,7 +116,7 @@ impl<'a> Deref for Local<'a> {
 }
 
 impl Local<'_> {
-    /// [`tail`](Steal::tail) for who has written it.
+    /// [`tail`](Steal::tail) for the owner, which has written it.
     #[inline(always)]
     fn own_tail(self) -> u32 {
         self.0.0.runqtail.load(Ordering::Relaxed)
@@ -133,7 +134,7 @@ impl Local<'_> {
         self.0.0.runqtail.store(tail, Ordering::Release);
     }
 
-    /// [`runqempty`] for the owner, who needs no second look.
+    /// [`runqempty`] for the owner, which needs no second look.
     #[inline(always)]
     pub(in crate::runtime) fn is_empty(self) -> bool {
         let pp = self.0.0;
@@ -172,10 +173,10 @@ pub(in crate::runtime) fn runqempty(Steal(pp): Steal<'_>) -> bool {
     }
 }
 
-/// Puts `gp` on the queue of its owner: into `runnext` if `next`, whose G moves to
-/// the tail. If the ring is full, on the global queue. Go's `runqput`.
+/// Puts `gp` on the queue of its owner. With `next`, `gp` goes into `runnext`, and the G that was
+/// there moves to the tail. If the ring is full, the G goes on the global queue. Go's `runqput`.
 ///
-/// Inlined, as who calls it knows `next`.
+/// Inlined, as callers know `next`.
 #[inline(always)]
 pub(in crate::runtime) fn runqput(local: Local<'_>, gp: &'static G, next: bool) {
     if next { put_next(local, gp) } else { put_last(local, gp) }

@@ -1,5 +1,5 @@
-//! What a stop of all P's asks of each, and counting those that have stopped: Go's `preemptall` and
-//! `runSafePointFn`; and a P is taken from an M in a system call.
+//! Requests to all P's to stop, and the count of those that have stopped: Go's `preemptall` and
+//! `runSafePointFn`. And taking a P from an M in a system call.
 
 use std::sync::atomic::Ordering;
 
@@ -30,7 +30,8 @@ pub(crate) fn preemptall() -> bool {
     any
 }
 
-/// Asks all goroutines that can't be stopped to let their P's go. By who needs every P, and has waited for them.
+/// Asks all goroutines that can't be stopped to let their P's go. For a caller that needs all P's
+/// and has waited for them.
 pub(in crate::runtime) fn detachall() {
     for pp in procs().allp.iter().filter(|pp| detach_on() && pp.status.load(Ordering::Relaxed) == PRUNNING) {
         let schedtick = pp.schedtick.load(Ordering::Relaxed);
@@ -53,7 +54,8 @@ pub(in crate::runtime) fn stopped(pp: &P) {
     sched().stopwait.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// [`stopped`] by an M that isn't the stopper: the last one wakes that. `sched.lock` is held.
+/// [`stopped`] by an M that isn't the stopper: the last such M wakes the stopper. `sched.lock` is
+/// held.
 pub(in crate::runtime) fn stopped_for_another(pp: &P) {
     stopped(pp);
     if sched().stopwait.load(Ordering::Relaxed) == 0 {
@@ -61,12 +63,14 @@ pub(in crate::runtime) fn stopped_for_another(pp: &P) {
     }
 }
 
-/// Takes `pp` from an M in a system call, and leaves it in state `to`; false if its M isn't in one.
+/// Takes `pp` from an M in a system call, and leaves it in state `to`. Returns false if the P's M
+/// isn't in one.
 pub(in crate::runtime) fn take_from_syscall(pp: &P, to: u32) -> bool {
     let taken = pp.status.compare_exchange(PSYSCALL, to, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if taken {
         if tell_taken(pp) {
-            // Else sysmon would take the slice that has ended for that of the M that gets the P.
+            // Otherwise sysmon would take the slice that has ended for one of the M that gets the
+            // P.
             begin_slice(pp);
         }
         tick(pp);
@@ -74,7 +78,8 @@ pub(in crate::runtime) fn take_from_syscall(pp: &P, to: u32) -> bool {
     taken
 }
 
-/// Tells the tracer that `pp`, the caller's now, was taken from an M; says whether that was detached from it.
+/// Tells the tracer that `pp`, the caller's now, was taken from an M. Says whether that M was
+/// detached from it.
 pub(in crate::runtime) fn tell_taken(pp: &P) -> bool {
     let detached = !pp.ext.detached_from.is_null();
     pp.ext.detached_from.set(None);

@@ -1,9 +1,10 @@
 //! The sleep of sysmon, which has nothing to do while no P is in use, and how it is woken.
 //!
-//! `sched.sysmonwait` says that it sleeps. Who takes that back is the one who wakes the note, and wakes it once.
-//! As a rule that is with `sched.lock` held; but a signal handler, which takes no lock, may be late with its wake:
-//! sysmon's time may be up before. So sysmon takes the flag back itself, or waits for the wake of who did, which
-//! otherwise would come into its next sleep.
+//! `sched.sysmonwait` says that sysmon sleeps. The thread that clears the flag wakes the note, and
+//! so the note is woken once. As a rule that thread holds `sched.lock`. But a signal handler takes
+//! no lock, and may be late with its wake, when sysmon's time is up already. So sysmon clears the
+//! flag itself, or waits for the wake of the thread that did, as otherwise that wake would come
+//! into sysmon's next sleep.
 //!
 //! `loom` checks it on this file (`tests/loom`).
 
@@ -12,8 +13,8 @@ use crate::runtime::data::runtime2::sched;
 use crate::runtime::lock::assert_lock_held;
 use crate::runtime::lock::note::{noteclear, notesleep, notetsleep, notewakeup};
 
-/// Sleeps until sysmon is woken, for `ns` nanoseconds at most, and says whether it was. On sysmon's thread, which has
-/// set `sched.sysmonwait`; it isn't set any more when this returns.
+/// Sleeps until sysmon is woken, for `ns` nanoseconds at most, and says whether it was woken. On
+/// sysmon's thread, which has set `sched.sysmonwait`; the flag is cleared when this returns.
 pub(in crate::runtime) fn sleep_until_woken(ns: i64) -> bool {
     let note = &sched().sysmonnote;
     let woken = notetsleep(note, ns) || !sched().sysmonwait.swap(false, Ordering::SeqCst);

@@ -2,13 +2,14 @@
 //!
 //! These are the functions that Go's `internal/poll` calls, offered outside as the raw `netpoll`.
 //!
-//! - One goroutine waits for reading and one for writing: a second is a `throw`. The owner of the descriptor
-//!   sees to that, and closes it when nobody waits.
-//! - `rg` and `wg` are changed by compare-and-swap and need no lock. `PollDesc.lock` protects deadlines and
-//!   closing; it is released before anybody is made ready.
-//! - A close or a deadline is published first, and a waiter looked for then; a waiter announces itself first,
-//!   and looks at what was published then. So one of the two sees the other.
-//! - A wait may end for nothing: the waiter tries again.
+//! - At most one goroutine waits for reading and one for writing: a second is a `throw`. The owner
+//!   of the descriptor ensures this, and closes the descriptor when no goroutine waits.
+//! - `rg` and `wg` are changed by compare-and-swap and need no lock. `PollDesc.lock` protects
+//!   deadlines and closing. It is released before a goroutine is made ready.
+//! - A thread that closes the descriptor or has a deadline publishes that first, and then looks for
+//!   a waiter. A waiter announces itself first, and then looks for a close or a deadline. So one of
+//!   the two sees the other.
+//! - A wait may end spuriously. Then the waiter tries again.
 //!
 //! # Files
 //!

@@ -123,9 +123,10 @@ pub(crate) fn unregister_preemptible(code: &Range<usize>) -> bool {
     removed.is_ok()
 }
 
-/// Registers the machine code in `code` as preemptible, until what it returns is dropped: a goroutine
-/// that is asked to stop while it runs there is stopped, whatever two instructions it is between. For a
-/// compiler's output; Rust functions are registered by [`preemptible!`](crate::preemptible).
+/// Registers the machine code in `code` as preemptible, until the registration that it returns is
+/// dropped. A goroutine that is asked to stop while it runs there is stopped, whatever two
+/// instructions it is between. For a compiler's output; Rust functions are registered by
+/// [`preemptible!`](crate::preemptible).
 ///
 /// # Errors
 /// If the range is empty, or some of it is preemptible already.
@@ -156,8 +157,8 @@ pub unsafe fn register_preemptible(code: Range<usize>) -> Result<PreemptibleRegi
     Ok(PreemptibleRegistration(code))
 }
 
-/// Makes functions preemptible: a goroutine that is asked to stop while it runs in one is stopped, whatever
-/// two instructions it is between, and others run. Without this, and without a
+/// Makes functions preemptible. A goroutine that is asked to stop while it runs in one is stopped,
+/// whatever two instructions it is between, and others run. Without this, and without a
 /// [check](crate::morestack_check), a loop goes on until it ends.
 ///
 /// ```
@@ -187,8 +188,8 @@ pub unsafe fn register_preemptible(code: Range<usize>) -> Result<PreemptibleRegi
 /// so, once, and goroutines stop at checks and where they wait.
 ///
 /// # Safety
-/// The functions are `unsafe` because each of their instructions can park. Whoever writes or calls one
-/// sees to it that at no point in it
+/// The functions are `unsafe` because each of their instructions can park. Their author and their
+/// callers ensure that at no point in them
 ///
 /// - something is kept that was obtained from a thread-local: after the instruction the thread may be
 ///   another. That goes for what is inlined, too: an allocation, a print, a panic's count;

@@ -5,10 +5,11 @@
 //! bytes with AVX, 2,696 with AVX-512, 11 KiB with AMX. They are saved on g0's stack, and moved from
 //! there to a block that hangs on the G for as long as it isn't running.
 //!
-//! A block goes from G to G: who resumes puts it on the list of its P *before* it has read the
-//! registers from it. That is in time, because only this M takes from that list, as long as it has
-//! the P, and it takes nothing before the goroutine runs. Nor does it lose the P before: until the
-//! registers are read, and assembly clears it, `x_regs` isn't null, and a signal handler lets it go on.
+//! A block goes from G to G. The goroutine that resumes puts its block on the list of its P
+//! *before* it has read the registers from it. That is in time: only this M takes from that list,
+//! as long as it has the P, and it takes nothing before the goroutine runs. The M doesn't lose the
+//! P before, either: `x_regs` isn't null until the registers are read and assembly clears it, and a
+//! signal handler lets such a goroutine go on.
 
 use std::alloc::{Layout, alloc};
 use std::ffi::c_void;
@@ -32,7 +33,7 @@ impl XRegState {
     }
 }
 
-/// A P with so many gives half of them to the others; one with none takes half as many.
+/// A P with this many gives half of them to the others; a P with none takes half as many.
 const LOCAL_MAX: usize = 8;
 
 /// Blocks that no G has are in Go's `xRegPerP`, which has one, and its `xRegAlloc`.
@@ -52,7 +53,8 @@ pub(in crate::runtime) fn x_reg_save(pp: Option<&'static P>, gp: &G, regs: *cons
         None => common.take(),
     };
     let Some(state) = kept.or_else(new) else { return false };
-    // SAFETY: both have that size. What xsave leaves out isn't initialised, and bytes it stays.
+    // SAFETY: both have that size. The bytes that xsave leaves out aren't initialised, and are
+    // copied as bytes.
     unsafe { ptr::copy_nonoverlapping(regs, XRegState::regs(state).as_ptr(), vector_size()) };
     gp.ext.x_regs.set(state.as_ptr());
     true
@@ -72,9 +74,9 @@ fn new() -> Option<NonNull<XRegState>> {
 /// What [`gosched_x_reg_restore`] may need of the goroutine's stack.
 pub(in crate::runtime) const RESTORE_STACK: usize = if LARGE_FRAMES { 2048 } else { 128 };
 
-/// The running goroutine goes on where it was preempted: returns where its vector registers are, to
-/// be read before it does anything else. Assembly calls this on the goroutine's stack. Go's
-/// `xRegRestore`.
+/// The running goroutine goes on where it was preempted. Returns the address of its vector
+/// registers, which it reads before it does anything else. Assembly calls this on the goroutine's
+/// stack. Go's `xRegRestore`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_x_reg_restore() -> *mut u8 {
     let Some((gp, pp)) = running() else { throw("xRegRestore on no goroutine") };
@@ -85,7 +87,7 @@ extern "C" fn gosched_x_reg_restore() -> *mut u8 {
         // A goroutine's stack may have no room for what a lock needs.
         systemstack(|| sched().ext.x_regs.spill(local, LOCAL_MAX / 2));
     }
-    // After that: nobody else may have it before its registers are read.
+    // After the spill: nobody else may have the block before its registers are read.
     local.push(state);
     XRegState::regs(state).as_ptr()
 }
@@ -93,7 +95,7 @@ extern "C" fn gosched_x_reg_restore() -> *mut u8 {
 #[inline(always)]
 fn running() -> Option<(&'static G, &'static P)> {
     let gp = getg()?;
-    // It is there until the registers are read.
+    // The P is there until the registers are read.
     Some((gp, gp.m.get()?.p.peek()?))
 }
 

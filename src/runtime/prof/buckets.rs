@@ -1,4 +1,4 @@
-//! What was told of waits, by stacks: Go's `blockevent`, `mutexevent` and `saveblockevent`, in `mprof.go`.
+//! Recorded waits, by stacks: Go's `blockevent`, `mutexevent` and `saveblockevent`, in `mprof.go`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -11,14 +11,15 @@ use crate::runtime::g::callers::{callers, gcallers, left_at};
 use crate::runtime::prof::contention::{Contention, RATES, rate};
 use crate::runtime::prof::hooks::TELL;
 
-/// How often, and for how long, with what wasn't told of counted in. Go's `blockRecord`.
+/// The estimated number of waits and their total time, unrecorded waits included. Go's
+/// `blockRecord`.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Contended {
     pub(crate) count: f64,
     pub(crate) nanoseconds: f64,
 }
 
-/// By stacks; the innermost frame first.
+/// The waits by stack; each stack starts with the innermost frame.
 pub(crate) type Buckets = BTreeMap<Vec<usize>, Contended>;
 
 /// Go's `bbuckets` and `xbuckets`.
@@ -35,18 +36,19 @@ fn tell(what: Contention, nanoseconds: i64) {
     }
 }
 
-/// Tells of a wait of so many nanoseconds, if it is drawn. Go's `blockevent`.
+/// Records a wait of `nanoseconds`, if the wait is sampled. Go's `blockevent`.
 fn blockevent(nanoseconds: i64) {
     let (rate, nanoseconds) = (rate(Contention::Block), nanoseconds.max(1));
     if rate <= 0 || rate > nanoseconds && random_below(rate) > nanoseconds {
         return;
     }
-    // A short one that was drawn stands for others. Go's saveBlockEventStack.
+    // A short wait that is sampled stands for others. Go's saveBlockEventStack.
     let stands_for = (rate as f64 / nanoseconds as f64).max(1.0);
     saveblockevent(Contention::Block, stands_for, stands_for * nanoseconds as f64);
 }
 
-/// Tells of an unlock that others have waited for so many nanoseconds for, if it is drawn. Go's `mutexevent`.
+/// Records an unlock for which others have waited `nanoseconds`, if the unlock is sampled. Go's
+/// `mutexevent`.
 fn mutexevent(nanoseconds: i64) {
     let rate = rate(Contention::Mutex);
     if rate > 0 && random_below(rate) == 0 {
@@ -59,7 +61,7 @@ fn random_below(n: i64) -> i64 {
     ((u64::from(cheaprand()) << 31 ^ u64::from(cheaprand())) % n.unsigned_abs()) as i64
 }
 
-/// Adds to what is known of the calling stack. Go's `saveblockevent`.
+/// Adds to the bucket of the calling stack. Go's `saveblockevent`.
 fn saveblockevent(what: Contention, count: f64, nanoseconds: f64) {
     let (gp, _) = whoami();
     systemstack(|| {
@@ -84,7 +86,7 @@ pub(crate) fn set_contention_rate(what: Contention, rate: i64) -> i64 {
     RATES[what as usize].swap(rate, Ordering::Relaxed)
 }
 
-/// What was told of so far.
+/// Returns a copy of the waits recorded so far.
 pub(crate) fn contention(what: Contention) -> Buckets {
     buckets(what).clone()
 }

@@ -1,7 +1,9 @@
-//! Waits for each other, and whether they are told of: a part of Go's `chan.go`, `select.go` and `sema.go`.
+//! Waits of goroutines for each other, and whether they are recorded: a part of Go's `chan.go`,
+//! `select.go` and `sema.go`.
 //!
-//! A sudog says whether its wait counts: then `releasetime` isn't 0, and who ends the wait puts the time there;
-//! and `acquiretime` is when a wait for a mutex began, from which the unlock knows what it has cost others.
+//! A sudog says whether its wait counts. If it does, `releasetime` isn't 0, and the goroutine that
+//! ends the wait sets it to the time. `acquiretime` is the time at which a wait for a mutex began:
+//! from it the unlock computes how long others have waited.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -9,17 +11,18 @@ use crate::runtime::base::os::nanotime;
 use crate::runtime::data::runtime2::Sudog;
 use crate::runtime::prof::hooks::TELL;
 
-/// What is told of. Go's `bucketType`.
+/// The kind of a record. Go's `bucketType`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Contention {
-    /// A wait, by who has waited.
+    /// A wait, recorded by the goroutine that waited.
     Block,
-    /// An unlock, by who made others wait.
+    /// An unlock, recorded by the goroutine that made others wait.
     Mutex,
 }
 
-/// Of waits, one for each so many nanoseconds is told of; of unlocks, one in so many; none, for 0. Go's
-/// `blockprofilerate` and `mutexprofilerate`.
+/// The sampling rates. Waits: on average one is recorded per this many nanoseconds blocked.
+/// Unlocks: one in this many is recorded. 0 disables recording. Go's `blockprofilerate` and
+/// `mutexprofilerate`.
 pub(super) static RATES: [AtomicI64; 2] = [AtomicI64::new(0), AtomicI64::new(0)];
 
 #[inline(always)]
@@ -27,7 +30,7 @@ pub(super) fn rate(what: Contention) -> i64 {
     if cfg!(feature = "pprof") { RATES[what as usize].load(Ordering::Relaxed) } else { 0 }
 }
 
-/// The time, where it is asked for in profiles only.
+/// The time, for code that runs only while a profile is made.
 #[cold]
 #[inline(never)]
 fn now() -> i64 {
@@ -37,18 +40,19 @@ fn now() -> i64 {
 /// A wait that has begun.
 #[derive(Clone, Copy)]
 pub(in crate::runtime) struct Wait {
-    /// When, in nanoseconds; 0 if it doesn't count.
+    /// The time at which it began, in nanoseconds; 0 if it doesn't count.
     since: i64,
 }
 
 impl Wait {
-    /// A wait begins, with one sudog or several, each of which gets this [`releasetime`](Self::releasetime).
+    /// Begins a wait, with one sudog or several. Each sudog gets
+    /// [`releasetime`](Self::releasetime).
     #[inline(always)]
     pub(in crate::runtime) fn begin() -> Wait {
         Wait { since: if rate(Contention::Block) > 0 { now() } else { 0 } }
     }
 
-    /// The wait of `s` at a semaphore begins; `mutex` says that it is a mutex's.
+    /// Begins the wait of `s` at a semaphore; `mutex` says that the semaphore is a mutex's.
     #[cfg_attr(feature = "pprof", inline(never))]
     pub(in crate::runtime) fn begin_at_sema(s: &Sudog, mutex: bool) -> Wait {
         let (block, mutex) = (rate(Contention::Block) > 0, mutex && rate(Contention::Mutex) > 0);
@@ -58,13 +62,14 @@ impl Wait {
         Wait { since }
     }
 
-    /// What says in a sudog whether the wait counts.
+    /// The `releasetime` for a sudog: not 0 if the wait counts.
     #[inline(always)]
     pub(in crate::runtime) fn releasetime(self) -> i64 {
         if self.since != 0 { -1 } else { 0 }
     }
 
-    /// The goroutine runs again, which was woken at `releasetime` if the wait counts. No lock is held.
+    /// Ends the wait: the goroutine runs again. If the wait counts, it was woken at `releasetime`.
+    /// No lock is held.
     #[inline(always)]
     pub(in crate::runtime) fn end(self, releasetime: i64) {
         if cfg!(feature = "pprof") && releasetime > 0 {
@@ -72,7 +77,7 @@ impl Wait {
         }
     }
 
-    /// [`end`](Self::end) of a wait without a sudog: it lasts until the goroutine runs again.
+    /// [`end`](Self::end) for a wait without a sudog, which lasts until the goroutine runs again.
     #[inline(always)]
     pub(in crate::runtime) fn end_now(self) {
         if cfg!(feature = "pprof") && self.since != 0 {
@@ -81,7 +86,7 @@ impl Wait {
     }
 }
 
-/// The wait of `s` is over: its goroutine is about to be made ready.
+/// Notes that the wait of `s` is over: its goroutine is about to be made ready.
 #[inline(always)]
 pub(in crate::runtime) fn released(s: &Sudog) {
     if cfg!(feature = "pprof") && s.releasetime.get() != 0 {
@@ -95,15 +100,15 @@ pub(in crate::runtime) fn now_if(acquiretime: i64) -> i64 {
     if cfg!(feature = "pprof") && acquiretime != 0 { now() } else { 0 }
 }
 
-/// Tells of a wait that is over, or of an unlock that others have waited for so long; it may be drawn. No lock is
-/// held.
+/// Passes a wait that is over, or an unlock that others have waited for, to the profiler, which may
+/// sample it. No lock is held.
 #[cold]
 #[inline(never)]
 fn tell(what: Contention, nanoseconds: i64) {
     TELL.get().inspect(|tell| tell(what, nanoseconds));
 }
 
-/// Tells of an unlock that others have waited for so long, altogether. No lock is held.
+/// Reports an unlock for which others have waited `nanoseconds` in total. No lock is held.
 #[inline(always)]
 pub(in crate::runtime) fn mutex_event(nanoseconds: i64) {
     tell(Contention::Mutex, nanoseconds);

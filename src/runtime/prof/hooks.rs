@@ -1,5 +1,6 @@
-//! What calls the profiler: a program that makes no profile has no more than this of it. Unset, a hook costs a load
-//! and a branch, where a thread begins or ends, and where a goroutine has waited.
+//! The hooks that call the profiler. A program that makes no profile contains no other part of it.
+//! An unset hook costs a load and a branch, where a thread begins or ends and where a goroutine has
+//! waited.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, fence};
@@ -8,20 +9,20 @@ use crate::runtime::arch::Sigctxt;
 use crate::runtime::data::runtime2::{G, M, sched};
 use crate::runtime::prof::contention::Contention;
 
-/// Has a wait of so many nanoseconds told of, if it is drawn. There once a rate was set.
+/// Records a wait of the given nanoseconds, if the wait is sampled. Set once a rate was set.
 pub(super) static TELL: OnceLock<fn(Contention, i64)> = OnceLock::new();
 
-/// Who samples threads.
+/// The functions of the sampler of threads.
 pub(in crate::runtime) struct Sampler {
-    /// The thread of the M, this one, has begun; others know its id.
+    /// Called when the calling thread, the M's, has begun; other threads know its id.
     pub(in crate::runtime) begins: fn(&M),
-    /// The thread of the M, this one, ends, and isn't the M's any more for others.
+    /// Called when the calling thread ends; for other threads it isn't the M's any more.
     pub(in crate::runtime) ends: fn(&M),
-    /// A SIGPROF has come: says whether it is for nobody else. In the handler.
+    /// Called in the handler of a SIGPROF: says whether the signal is for nobody else.
     pub(in crate::runtime) signaled: fn(Option<&M>, Option<&G>, &libc::siginfo_t, &Sigctxt<'_>) -> bool,
 }
 
-/// There once a profile was begun.
+/// Set once a profile was begun.
 static SAMPLER: OnceLock<Sampler> = OnceLock::new();
 
 /// The sampler, if one was ever set.
@@ -36,7 +37,8 @@ pub(in crate::runtime) fn set_sampler(sampler: fn() -> Sampler) {
     SAMPLER.get_or_init(sampler);
 }
 
-/// The thread of `mp`, this one, has begun, and others know its id. Part of Go's `execute`.
+/// Notes that the calling thread, that of `mp`, has begun; other threads know its id. Part of Go's
+/// `execute`.
 #[inline(always)]
 pub(in crate::runtime) fn thread_begins(mp: &M) {
     if cfg!(feature = "pprof") && is_sampled() {
@@ -44,7 +46,7 @@ pub(in crate::runtime) fn thread_begins(mp: &M) {
     }
 }
 
-/// The thread of `mp`, this one, ends, and isn't the M's any more for others.
+/// Notes that the calling thread, that of `mp`, ends; for other threads it isn't the M's any more.
 #[inline(always)]
 pub(in crate::runtime) fn thread_ends(mp: &M) {
     if cfg!(feature = "pprof") && is_sampled() {
@@ -52,10 +54,10 @@ pub(in crate::runtime) fn thread_ends(mp: &M) {
     }
 }
 
-/// Whether threads have timers, as one asks that has just changed its `procid`.
+/// Whether threads have timers. For a thread that has just changed its `procid`.
 fn is_sampled() -> bool {
-    // Pairs with the fence in set_rate: this thread sees the rate, or that one the id. Whoever has set the rate has set
-    // the sampler before.
+    // Pairs with the fence in set_rate: either this thread sees the rate, or the thread in set_rate
+    // sees the id. The sampler is set before the rate.
     fence(Ordering::SeqCst);
     sched().profilehz.load(Ordering::Acquire) != 0
 }

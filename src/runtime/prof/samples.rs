@@ -1,8 +1,8 @@
-//! What handlers see of threads that compute: Go's `sigprof` and `profBuf`.
+//! The samples that signal handlers take of threads that compute: Go's `sigprof` and `profBuf`.
 //!
-//! A handler takes no lock and allocates nothing. It copies the interrupted stack, from the innermost frame on,
-//! into one of as many places as there ever are, and whoever profiles takes it from there. If the next place is
-//! still in use, the sample is lost, and counted.
+//! A handler takes no lock and allocates nothing. It copies the interrupted stack, from the
+//! innermost frame on, into one of a fixed number of places, and the profiler's thread takes it
+//! from there. If the next place is still in use, the sample is lost, and counted.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -22,26 +22,26 @@ use crate::runtime::g::status::readgstatus;
 use crate::runtime::prof::timer::periods;
 use crate::runtime::prof::walk::Copies;
 
-/// How many samples there is room for until somebody takes them.
+/// The number of samples that fit until the profiler takes them.
 const PLACES: usize = 256;
 
-/// How many bytes are copied of a sample's stacks, at most: some hundred frames, as a rule.
+/// The maximum number of bytes copied of a sample's stacks: usually a few hundred frames.
 pub(super) const COPIED: usize = 32 << 10;
 
 /// Nobody has the place.
 const FREE: u32 = 0;
-/// A handler writes to it, or its sample is being taken.
+/// A handler writes to the place, or the profiler takes its sample.
 const TAKEN: u32 = 1;
-/// There is a sample.
+/// The place holds a sample.
 const FULL: u32 = 2;
 
 /// A stack whose inner end was copied.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
-    /// Where the copied bytes were.
+    /// The address of the copied bytes on the stack.
     pub(super) from: usize,
     pub(super) len: usize,
-    /// Where the stack ended.
+    /// The end of the stack.
     pub(super) hi: usize,
 }
 
@@ -52,7 +52,8 @@ impl Part {
 /// A thread, as a handler has seen it.
 struct Seen {
     regs: Regs,
-    /// The interrupted stack; and if that was g0's, that of the goroutine, which may have called there.
+    /// The interrupted stack. If that was g0's, then the goroutine's too, which may have switched
+    /// to g0.
     parts: [Part; 2],
     labels: Option<Arc<LabelMap>>,
     periods: i64,
@@ -65,30 +66,31 @@ struct Place {
 }
 
 struct Samples {
-    /// On the heap from the first moment on: a goroutine's stack may have no room for so many.
+    /// Built on the heap: a goroutine's stack may have no room for all of them.
     places: Box<[Place]>,
     /// [`COPIED`] bytes for each place. Hardly any are touched.
     memory: MmapMut,
     /// The number of the next sample.
     next: AtomicUsize,
-    /// How many have found no place.
+    /// The number of samples that found no free place.
     lost: AtomicU64,
-    /// Whether handlers look.
+    /// Whether handlers take samples.
     on: AtomicBool,
 }
 
-// SAFETY: what isn't atomic in a place, and its bytes, belong to whoever has made its state TAKEN, until that changes
-// it again.
+// SAFETY: the fields of a place that aren't atomic, and its bytes, belong to the thread that has
+// set its state to TAKEN, until that thread changes the state again.
 unsafe impl Sync for Samples {}
 
-/// There once a profile was begun, for good: a handler may be late.
+/// Set once a profile was begun, and never freed: a handler may be late.
 static SAMPLES: OnceLock<Samples> = OnceLock::new();
 
-/// What a profile is told of a thread.
+/// A sample of a thread, as a profile gets it.
 pub(crate) struct Sample {
     pub(crate) pcs: Pcs,
     pub(crate) labels: Option<Arc<LabelMap>>,
-    /// How many periods it stands for: a kernel may look at its timers less often.
+    /// The number of periods it stands for: a kernel may check its timers less often than each
+    /// period.
     pub(crate) periods: i64,
 }
 
@@ -104,24 +106,24 @@ impl Samples {
         })
     }
 
-    /// Where the bytes of place `i` are.
+    /// The address of the bytes of place `i`.
     fn bytes(&self, i: usize) -> usize {
         self.memory.as_ptr().expose_provenance() + i * COPIED
     }
 
-    /// Makes a place that is in the state `from` the caller's.
+    /// Claims a place for the caller if its state is `from`.
     fn take(&self, i: usize, from: u32) -> bool {
         // Acquire pairs with `publish`.
         self.places[i].state.compare_exchange(from, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Gives up a place of the caller's.
+    /// Gives up a place that the caller has claimed, in the given state.
     fn publish(&self, i: usize, state: u32) {
         // Release pairs with `take`.
         self.places[i].state.store(state, Ordering::Release);
     }
 
-    /// A place for a handler.
+    /// Claims a free place for a handler.
     fn free_place(&self) -> Option<usize> {
         let i = self.next.fetch_add(1, Ordering::Relaxed) % PLACES;
         let free = self.take(i, FREE);
@@ -131,7 +133,7 @@ impl Samples {
         free.then_some(i)
     }
 
-    /// Has `f` get each sample that there is.
+    /// Passes each sample that there is to `f`.
     fn drain(&self, mut f: impl FnMut(&Seen, usize)) {
         for i in (0..PLACES).filter(|&i| self.take(i, FULL)) {
             // SAFETY: the place is ours, and a handler has left it full; what it saw is dropped here, once.
@@ -141,15 +143,16 @@ impl Samples {
     }
 }
 
-/// Looks at this thread, whose M is `mp`, and which a signal has interrupted in `gp` with these registers. In the
-/// handler. Go's `sigprof`.
+/// Takes a sample of the calling thread, whose M is `mp` and which a signal has interrupted in `gp`
+/// with these registers. Called in the handler. Go's `sigprof`.
 pub(in crate::runtime) fn sigprof(mp: &M, gp: &G, regs: Regs) {
     let Some(samples) = SAMPLES.get().filter(|samples| samples.on.load(Ordering::Relaxed)) else { return };
     let Some(i) = samples.free_place() else { return };
     let curg = mp.curg.get().filter(|curg| readgstatus(curg) & !GSCAN != GDEAD);
     let to = samples.bytes(i);
-    // SAFETY: the bytes are the handler's, and have room for both parts. The stacks are this thread's: the interrupted
-    // one from its stack pointer on, and the goroutine's from where that left it for g0.
+    // SAFETY: the bytes are the handler's, and have room for both parts. Both stacks are this
+    // thread's: the interrupted stack from its stack pointer on, the goroutine's from where it
+    // switched to g0.
     let parts = unsafe {
         let first = copy(gp, regs.sp, to, COPIED);
         let left = curg.filter(|curg| ptr::eq(gp, &mp.ext.g0) && !ptr::eq(gp, *curg));
@@ -157,15 +160,16 @@ pub(in crate::runtime) fn sigprof(mp: &M, gp: &G, regs: Regs) {
             .map_or(Part::NONE, |curg| copy(curg, curg.sched.sp.get(), to + first.len, COPIED - first.len));
         [first, second]
     };
-    // The goroutine's own, which this thread runs: it can't be giving them up meanwhile.
+    // This thread runs the goroutine, so the goroutine can't give up its labels meanwhile.
     let seen = Seen { regs, parts, labels: curg.and_then(get_prof_label), periods: periods(mp) };
     // SAFETY: the place is the handler's.
     unsafe { (*samples.places[i].seen.get()).write(seen) };
     samples.publish(i, FULL);
 }
 
-/// Copies the stack of `gp` from `sp` on, and what lies below by right, to the `room` bytes at `to`; nothing if `sp` isn't
-/// on that stack: the signal has come in the middle of a switch.
+/// Copies the stack of `gp` from `sp` on, with the red zone below `sp`, to the `room` bytes at
+/// `to`. Copies nothing if `sp` isn't on that stack: then the signal has come in the middle of a
+/// switch.
 ///
 /// # Safety
 /// The bytes are the caller's, and so is the stack.
@@ -186,7 +190,7 @@ unsafe fn copy(gp: &G, sp: usize, to: usize, room: usize) -> Part {
     Part { from, len, hi: stack.hi }
 }
 
-/// Has handlers look at threads from now on; what older ones have left is forgotten.
+/// Makes handlers take samples from now on. Drops the samples of earlier profiles.
 pub(in crate::runtime) fn begin_samples() -> io::Result<()> {
     let samples = match SAMPLES.get() {
         Some(samples) => samples,
@@ -201,22 +205,23 @@ pub(in crate::runtime) fn begin_samples() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether handlers look.
+/// Whether handlers take samples.
 pub(in crate::runtime) fn is_sampling() -> bool {
     SAMPLES.get().is_some_and(|samples| samples.on.load(Ordering::Relaxed))
 }
 
-/// Has handlers look no more.
+/// Makes handlers take no more samples.
 pub(in crate::runtime) fn end_samples() {
     SAMPLES.get().inspect(|samples| samples.on.store(false, Ordering::Relaxed));
 }
 
-/// Has `f` get each sample that handlers have left, and returns how many were lost since it was last asked. One thread at a
-/// time, which isn't a goroutine's.
+/// Passes each sample that handlers have left to `f`. Returns how many samples were lost since the
+/// last call. Called by one thread at a time, which doesn't run goroutines.
 pub(crate) fn take_samples(copies: &mut Copies, mut f: impl FnMut(Sample)) -> u64 {
     let Some(samples) = SAMPLES.get() else { return 0 };
     samples.drain(|seen, bytes| {
-        // SAFETY: a place's bytes, whose first ones are those of the parts, one behind the other.
+        // SAFETY: these are a place's bytes, which begin with those of the parts, one behind the
+        // other.
         let regs = unsafe { copies.fill(&seen.parts, bytes, seen.regs) };
         let pcs = as_walker(Copied::Sample, || copies.callers(&regs));
         f(Sample { pcs, labels: seen.labels.clone(), periods: seen.periods });

@@ -1,7 +1,7 @@
-//! The timers that signal threads after so much time on a processor: Go's `setThreadCPUProfiler`.
+//! The timers that signal threads after each period on a processor: Go's `setThreadCPUProfiler`.
 //!
-//! Go has each M look at the rate whenever it runs a goroutine. Here who sets the rate makes the timers of all
-//! threads that there are, and one that begins later makes its own.
+//! In Go each M looks at the rate whenever it runs a goroutine. Here [`set_rate`] makes the timers
+//! of all threads that exist, and a thread that begins later makes its own.
 
 use std::ffi::c_int;
 use std::io;
@@ -20,14 +20,14 @@ use crate::runtime::m::count::ALLM;
 /// Held while timers are made and deleted.
 static TIMERS: Mutex<()> = Mutex::new(());
 
-/// What the signals of these timers have with them, and of no others: its address.
+/// Its address is the value of these timers' signals, and of no others.
 static OURS: u8 = 0;
 
 fn mark() -> usize {
     (&raw const OURS).addr()
 }
 
-/// Whether a signal is that of such a timer, and none of the program's.
+/// Whether a signal is from one of these timers, and not from one of the program's.
 pub(in crate::runtime) fn is_from_timer(info: &libc::siginfo_t) -> bool {
     // SAFETY: a timer's signal has a value.
     info.si_code == libc::SI_TIMER && unsafe { info.si_value() }.sival_ptr.addr() == mark()
@@ -37,33 +37,36 @@ fn lock_timers() -> MutexGuard<'static, ()> {
     TIMERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The timer of this thread, which begins.
+/// Makes the timer of the calling thread, which begins.
 pub(in crate::runtime) fn begins(mp: &M) {
-    // What can't be had can't be told to anybody here: the profile lacks this thread.
+    // An error can't be reported from here: the profile lacks this thread.
     let _made = make(mp, &lock_timers());
 }
 
-/// The end of the timer of this thread, which ends.
+/// Deletes the timer of the calling thread, which ends.
 pub(in crate::runtime) fn ends(mp: &M) {
     delete(mp, &lock_timers());
 }
 
-/// How many periods have ended since the signal before this one. In the handler, on the thread of `mp`.
+/// The number of periods that have ended since the previous signal. Called in the handler, on the
+/// thread of `mp`.
 pub(super) fn periods(mp: &M) -> i64 {
-    // SAFETY: no memory is passed. A timer that is deleted meanwhile has missed none.
+    // SAFETY: no memory is passed. For a timer that is deleted meanwhile the call fails, which
+    // counts as none missed.
     let missed = unsafe { syscall!(SYS_timer_getoverrun, mp.m_os.profile_timer.get()) };
     1 + missed.max(0) as i64
 }
 
-/// Makes the timer of an M that has a thread, unless there is one; none on the threads of others, whose signal stack
-/// may be too small. The timers are locked.
+/// Makes the timer of an M that has a thread, unless the M has one. A foreign thread (an extra M)
+/// gets none, because its signal stack may be too small. The timers are locked.
 fn make(mp: &M, _: &MutexGuard<'_, ()>) -> io::Result<()> {
     let (procid, hz) = (mp.procid.load(Ordering::Relaxed), sched().profilehz.load(Ordering::Relaxed));
     if hz == 0 || procid == 0 || mp.isextra.get() || mp.m_os.profile_timer_valid.load(Ordering::Relaxed) {
         return Ok(());
     }
     let period = 1_000_000_000 / hz as u32;
-    // The first part of a period is a random one, as threads that begin together would else be seen together.
+    // The first period is cut to a random length, or threads that begin together would be sampled
+    // together.
     let first = 1 + cheaprandn(period);
     mp.m_os.profile_timer.set(make_thread_timer(procid, libc::SIGPROF, mark(), first, period)?);
     mp.m_os.profile_timer_valid.store(true, Ordering::Relaxed);
@@ -79,11 +82,12 @@ fn delete(mp: &M, _: &MutexGuard<'_, ()>) {
     }
 }
 
-/// Signals each thread of an M so many times in a second that it is on a processor; none, for 0. If one can't have
-/// a timer, none has.
+/// Makes timers signal each thread of an M `hz` times per second of processor time; 0 deletes the
+/// timers. If a timer can't be made, all are deleted.
 pub(in crate::runtime) fn set_rate(hz: i32) -> io::Result<()> {
     let locked = lock_timers();
-    // Release pairs with threads that begin or end, which find the sampler. The fence pairs with theirs.
+    // Release pairs with the acquire in is_sampled: threads that begin or end find the sampler. The
+    // fence pairs with the fence there.
     sched().profilehz.store(hz, Ordering::Release);
     fence(Ordering::SeqCst);
     // Acquire pairs with mcommoninit: the M's are set up.
@@ -96,8 +100,9 @@ pub(in crate::runtime) fn set_rate(hz: i32) -> io::Result<()> {
     made
 }
 
-/// A timer that sends the thread with this id a signal, with a value, when it has been on a processor for `first`
-/// nanoseconds, and after each `period` more. By the kernel's calls: glibc's don't know other threads' clocks.
+/// Makes a timer that sends the thread with this id a signal, with a value, when the thread has
+/// been on a processor for `first` nanoseconds, and after each `period` more. It uses system calls
+/// directly, because glibc's functions don't know other threads' clocks.
 fn make_thread_timer(procid: u64, sig: c_int, value: usize, first: u32, period: u32) -> io::Result<i32> {
     let nanoseconds = |ns: u32| libc::timespec {
         tv_sec: i64::from(ns / 1_000_000_000),
@@ -124,7 +129,7 @@ fn make_thread_timer(procid: u64, sig: c_int, value: usize, first: u32, period: 
     Ok(timer)
 }
 
-/// Deletes such a timer.
+/// Deletes a timer that [`make_thread_timer`] made.
 fn delete_thread_timer(timer: i32) {
     // SAFETY: no memory is passed.
     unsafe { syscall!(SYS_timer_delete, timer) };

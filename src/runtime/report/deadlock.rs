@@ -1,7 +1,7 @@
-//! Goroutines that seem to wait for each other, in a process that has threads of its own besides: one of
-//! those might wake one, for all we know, so this isn't fatal as in
-//! [`checkdead`](crate::runtime::m::checkdead). A test in a harness has such threads always, and would hang
-//! without a word.
+//! Reports of goroutines that seem to wait for each other in a process that also has threads of its
+//! own. Such a thread might wake a goroutine, so this isn't fatal as in
+//! [`checkdead`](crate::runtime::m::checkdead). A test in a harness always has such threads, and
+//! without a report it would hang silently.
 
 use std::io;
 #[cfg(feature = "tokio")]
@@ -14,15 +14,15 @@ use crate::runtime::base::fatal::{fatal, say_last_words};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::report::dump::dump_goroutines;
 
-/// What happens when every goroutine waits for another one, and only a thread that isn't the runtime's could
-/// still wake one. The values of `GODEBUG=deadlock=`, in small letters.
+/// The action when every goroutine waits for another one, and only a thread that isn't the
+/// runtime's could still wake one. In lower case, the names are the values of `GODEBUG=deadlock=`.
 ///
-/// It takes two seconds in which nothing happens: no goroutine runs or is in a system call
-/// ([`blocking`](crate::blocking) is one), none waits for the network, the time or a signal, and no other
-/// thread is inside of a call of this crate's but to wait there. And a [`run`](crate::run) waits for its main
-/// goroutine.
+/// The state must last two seconds. In that time no goroutine runs or is in a system call
+/// ([`blocking`](crate::blocking) counts as one), and none waits for the network, the time or a
+/// signal. No other thread is inside a call of this crate except to wait there, and a
+/// [`run`](crate::run) waits for its main goroutine.
 ///
-/// Where there is no other thread that could do anything, a deadlock is certain, and fatal in each mode.
+/// If no other thread could wake a goroutine, a deadlock is certain, and fatal in each mode.
 ///
 /// ```
 /// use gosched::DeadlockMode;
@@ -38,22 +38,24 @@ use crate::runtime::report::dump::dump_goroutines;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeadlockMode {
-    /// Nothing: for a program whose own threads wake its goroutines, and may take their time.
+    /// Nothing happens. For a program whose own threads wake its goroutines, and may take their
+    /// time.
     Off,
-    /// It is said on stderr, once in the life of the process, with every goroutine's stack.
+    /// A message with every goroutine's stack is written to stderr, once in the life of the
+    /// process.
     #[default]
     Report,
-    /// The process ends, as in a deadlock that is certain: with Go's message, and status 2.
+    /// The process ends with Go's message and status 2, as in a deadlock that is certain.
     Fatal,
 }
 
-/// What the program has set.
+/// The mode that the program has set.
 static MODE: AtomicI32 = AtomicI32::new(DeadlockMode::Report as i32);
 
-/// Whether it was said.
+/// Whether the message was written.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Sets what happens when goroutines seem to wait for each other. What `GODEBUG=deadlock=` says goes before.
+/// Sets the action when goroutines seem to wait for each other. `GODEBUG=deadlock=` overrides it.
 ///
 /// ```
 /// use gosched::DeadlockMode;
@@ -66,11 +68,12 @@ pub fn set_deadlock_mode(mode: DeadlockMode) {
     MODE.store(mode as i32, Ordering::Relaxed);
 }
 
-/// Says whether something is at work beside goroutines that may wake one.
+/// Returns whether something besides goroutines is at work that may wake a goroutine.
 #[cfg(feature = "tokio")]
 static AT_WORK: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// Has no deadlock told of while `at_work` says so. It is called on sysmon's thread, seldom. The first one counts.
+/// Suppresses reports of deadlocks while `at_work` returns true. `at_work` is called on sysmon's
+/// thread, seldom. Only the first call of this function counts.
 #[cfg(feature = "tokio")]
 pub(crate) fn no_deadlock_while(at_work: fn() -> bool) {
     AT_WORK.get_or_init(|| at_work);
@@ -89,7 +92,7 @@ fn mode() -> i32 {
     deadlock().unwrap_or_else(|| MODE.load(Ordering::Relaxed))
 }
 
-/// Says that nothing happens any more, or ends the process for it; `why` is Go's words. On sysmon's thread.
+/// Reports the deadlock, or ends the process. `why` is Go's message. On sysmon's thread.
 #[cold]
 pub(in crate::runtime) fn tell(why: &str) {
     if mode() >= DeadlockMode::Fatal as i32 {
@@ -103,8 +106,8 @@ pub(in crate::runtime) fn tell(why: &str) {
          gosched::set_deadlock_mode.)\n",
         why.trim_end_matches('!')
     );
-    // Another thread, as nobody may read what it writes, and sysmon is to go on. If there can be none, the
-    // line above has to do.
+    // Another thread writes the stacks, because nobody may read stderr, and sysmon must go on. If
+    // there can be no thread, the line above has to suffice.
     let stacks = || {
         let _ = dump_goroutines(&mut io::stderr());
         say_last_words();

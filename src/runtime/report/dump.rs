@@ -24,23 +24,23 @@ use crate::runtime::sched::syscall::{entersyscall, exitsyscall};
 /// created at src/main.rs:7:5 in goroutine 1
 /// ```
 ///
-/// The world isn't stopped: each goroutine is, for as long as its stack is walked. If a running one doesn't
-/// stop, its stack is printed as it was at one moment, or, if even that can't be had, the line `goroutine
-/// running on other thread; stack unavailable`. Goroutines that begin or end meanwhile may be missing. The
-/// frames of the runtime itself are left out unless [`set_traceback`](crate::set_traceback) or `GOTRACEBACK`
-/// says otherwise.
+/// The world isn't stopped. Each goroutine is stopped while its stack is walked. If a running
+/// goroutine doesn't stop, its stack is printed as it was at one moment. If even that isn't
+/// possible, the line `goroutine running on other thread; stack unavailable` is printed. Goroutines
+/// that begin or end meanwhile may be missing. The frames of the runtime itself are left out unless
+/// [`set_traceback`](crate::set_traceback) or `GOTRACEBACK` says otherwise.
 ///
-/// Others may use the caller's P meanwhile, as in [`blocking`](crate::blocking). `out` gets pieces
-/// of about 64 KiB.
+/// Other goroutines may use the caller's P meanwhile, as in [`blocking`](crate::blocking). `out`
+/// gets pieces of about 64 KiB.
 ///
-/// If a running goroutine comes to no check for 10 ms, its thread gets a signal, `SIGURG`, even if no code is
-/// preemptible, and with `GODEBUG=asyncpreemptoff=1`. Outside of [`blocking`](crate::blocking), a sleep or a
-/// poll in C that the goroutine is in may then return `EINTR`; and the program gets the signal, too, if it
-/// had a handler for it before the runtime started, or has asked for it by
-/// [`signal::notify`](crate::signal::notify).
+/// If a running goroutine comes to no check for 10 ms, its thread gets a signal, `SIGURG`, even if
+/// no code is preemptible, and with `GODEBUG=asyncpreemptoff=1`. If the goroutine is in a sleep or
+/// a poll in C outside of [`blocking`](crate::blocking), that call may then return `EINTR`. The
+/// program gets the signal too if it had a handler for it before the runtime started, or has asked
+/// for it by [`signal::notify`](crate::signal::notify).
 ///
-/// It can also be called from a thread that isn't a goroutine's, but neither on a copying stack nor in
-/// [`systemstack`](crate::proc::systemstack).
+/// This can also be called from a thread that doesn't run a goroutine, but neither on a copying
+/// stack nor in [`systemstack`](crate::proc::systemstack).
 ///
 /// # Errors
 /// The errors of `out`.
@@ -73,11 +73,11 @@ pub fn dump_goroutines(out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
     }
 }
 
-/// How many bytes are written at once, or a little more.
+/// The number of bytes that are written at once; it may be exceeded a little.
 const WRITTEN_AT_ONCE: usize = 64 << 10;
 
-/// Calls `f` on g0, or on a thread that isn't ours. The caller's goroutine is in a system call
-/// meanwhile, so others get its P: `f` computes for long, and may wait for a library that another
+/// Calls `f` on g0, or on a foreign thread. Meanwhile the caller's goroutine is in a system call,
+/// so others get its P, because `f` computes for long, and may wait for a library that another
 /// goroutine loads or unloads. A goroutine that can't park keeps its P.
 fn without_p(me: Option<&'static G>, f: impl FnOnce()) {
     if !may_park() {
@@ -92,7 +92,7 @@ fn without_p(me: Option<&'static G>, f: impl FnOnce()) {
     }
 }
 
-/// Calls `f` on g0, while the caller's goroutine is in the state waiting: two running goroutines
+/// Calls `f` on g0, with the caller's goroutine in the state `GWAITING`: two running goroutines
 /// that suspend each other would wait forever.
 fn while_waiting(me: Option<&'static G>, f: impl FnOnce()) {
     systemstack_scannable(|| match me.filter(|me| readgstatus(me) & !GSCAN == GRUNNING) {
@@ -111,7 +111,7 @@ fn may_park() -> bool {
     on.is_some() && mp.is_some_and(|mp| mp.locks.get() == 0) && explored_number().is_none()
 }
 
-/// Prints `gp`, if it has begun and not ended. On g0, or on a thread that isn't ours.
+/// Prints `gp` if it has begun and not ended. On g0, or on a foreign thread.
 fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>, separator: &str) {
     let looked = look(gp, me, |looked| {
         out.push_str(separator);

@@ -1,5 +1,6 @@
-//! What is told of a run of an exploration: its steps, and the goroutines that it has left behind. Without what
-//! another run of the same schedule would have otherwise: goids, addresses.
+//! The report of a run of an exploration: its steps, and the goroutines that it has left behind.
+//! The report contains nothing that differs in another run of the same schedule, such as goids and
+//! addresses.
 
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
@@ -11,11 +12,12 @@ use crate::runtime::g::callers::callers_of_still;
 use crate::runtime::report::symbols::{Symbol, Symbols, Whose};
 use crate::runtime::report::traceback::what_it_does;
 
-/// How many frames of a goroutine are shown.
+/// The maximum number of frames shown of a goroutine.
 const FRAMES: usize = 8;
 
-/// The steps of a run, a line for each: the number of the goroutine, what it does, and the program's line; and how far
-/// the run's time has gone since it began at `begun`, where it has gone on.
+/// The steps of a run, a line for each: the number of the goroutine, its operation, and the
+/// program's line. Where the run's time has gone on, a line gives the time since the run began at
+/// `begun`.
 pub(crate) fn story(steps: &[Step], begun: i64) -> String {
     let mut symbols = Symbols::new();
     let mut out = String::new();

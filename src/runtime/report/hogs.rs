@@ -1,12 +1,13 @@
-//! Telling of goroutines that keep a P from others, with `GODEBUG=hogs=1`: which it is, and where.
+//! Reports goroutines that keep a P from others, with `GODEBUG=hogs=1`: the goroutine, and its
+//! stack.
 //!
-//! Sysmon finds them, and waits for nobody; but to find out names takes memory and std's locks,
-//! which one of them may hold. So a thread of its own tells of them, one at a time, an M without a
-//! P as sysmon's is. Sysmon asks a goroutine to let its P go only when that has had a copy of its
-//! stack, as it may then wait in a signal handler, where it leaves none; and waits for that no
-//! longer than [`PATIENCE`]. While that thread tells of another goroutine sysmon doesn't wait at
-//! all: then only the place is told where the goroutine was made ([`Untold`]), so that each place
-//! is told of at least once.
+//! Sysmon finds such goroutines, and must not wait. But looking up names takes memory and std's
+//! locks, which such a goroutine may hold. So a thread of its own reports them, one at a time; its
+//! M has no P, like sysmon's. A goroutine that was asked to let its P go may wait in a signal
+//! handler, where it leaves no copy of its stack. So sysmon asks it only after the thread has
+//! copied its stack, and waits for the copy no longer than [`PATIENCE`]. While the thread reports
+//! another goroutine, sysmon doesn't wait at all. Then the report gives only the place where the
+//! goroutine was made ([`Untold`]), so that each place is reported at least once.
 
 use std::fmt::{self, Display, Formatter, Write};
 use std::panic::Location;
@@ -29,17 +30,19 @@ use crate::runtime::report::symbols::Symbols;
 use crate::runtime::report::traceback::traceback;
 use crate::runtime::signal::snapshot;
 
-/// How long sysmon waits until it asks a goroutine whose stack wasn't copied yet, in nanoseconds.
+/// The maximum time that sysmon waits for the copy of a goroutine's stack before it asks the
+/// goroutine, in nanoseconds.
 const PATIENCE: i64 = 20 * 1000 * 1000;
 
-/// How much a goroutine computes, in nanoseconds, until it is taken to have no checks: meanwhile it is asked to
-/// stop at one several times.
+/// The time that a goroutine computes until it is taken to have no checks, in nanoseconds.
+/// Meanwhile it is asked several times to stop at a check.
 const NO_CHECK_NS: i64 = 500 * 1000;
 
-/// How long nothing is said of others that were made at the same place.
+/// The time for which other goroutines that were made at the same place aren't reported, in
+/// nanoseconds.
 const SECOND: i64 = 1000 * 1000 * 1000;
 
-/// Of how many places something is said in a second, at most.
+/// The maximum number of places that are reported in a second.
 const PLACES: usize = 64;
 
 /// A goroutine that keeps a P.
@@ -52,47 +55,50 @@ pub(in crate::runtime) struct Hog {
     pub(in crate::runtime) schedtick: u32,
     /// Whether its thread sleeps, or did a moment ago.
     pub(in crate::runtime) sleeps: bool,
-    /// How long its time slice is until now, in nanoseconds.
+    /// The length of its time slice until now, in nanoseconds.
     pub(in crate::runtime) slice: i64,
 }
 
-// SAFETY: of the G, the M and the P, atomics are read, and what never changes while the G is running, as tell
-// sees to.
+// SAFETY: of the G, the M and the P, only atomics are read, and fields that never change while the
+// G is running. `tell` ensures that it is running.
 unsafe impl Send for Hog {}
 
 impl Hog {
-    /// Whether it still has its P, and its time slice is the same.
+    /// Whether the goroutine still has its P, in the same time slice.
     fn still_has_it(&self) -> bool {
         self.pp.schedtick.load(Ordering::Relaxed) == self.schedtick
             && self.pp.m.load(Ordering::Acquire).is_some_and(|mp| ptr::eq(mp, self.mp))
     }
 
-    /// How long its thread has been on a processor, in nanoseconds.
+    /// The time that its thread has been on a processor, in nanoseconds.
     fn computed(&self) -> i64 {
         thread_cpu_time(self.mp.procid.load(Ordering::Relaxed)).unwrap_or(i64::MAX)
     }
 
-    /// It as it is now, if it comes to no check: waits until that is certain.
+    /// Waits until it is certain whether the goroutine comes to a check. Returns its state now if
+    /// it comes to none.
     fn without_check(mut self) -> Option<Hog> {
         let begun = self.computed();
         while !self.sleeps && self.still_has_it() && self.computed() - begun < NO_CHECK_NS {
-            // Sysmon has asked it to stop, but such a request may get lost. Without a signal, as it may sleep.
+            // Sysmon has asked the goroutine to stop, but such a request may get lost. No signal is
+            // sent, because the thread may sleep.
             ask(self.mp, self.gp);
             usleep(20);
         }
-        // Its thread may have begun to sleep since sysmon looked, and then its stack will say so.
+        // Its thread may have begun to sleep since sysmon looked, and then its stack will show
+        // that.
         self.sleeps = self.sleeps || self.sleeps_now();
         self.still_has_it().then_some(self)
     }
 
-    /// Whether its thread sleeps, found out as sysmon does.
+    /// Whether its thread sleeps, by the same check as sysmon's.
     fn sleeps_now(&self) -> bool {
         let before = self.computed();
         usleep(100);
         self.computed() == before && thread_sleeps(self.mp.procid.load(Ordering::Relaxed))
     }
 
-    /// Where it was made. What is said of those that were made there is said of one a second.
+    /// The place where it was made. Of the goroutines of one place, one is reported per second.
     fn place(&self) -> usize {
         let created_at = self.gp.ext.created_at.get();
         created_at.map_or(self.gp.gopc.get(), |location| ptr::from_ref(location).addr())
@@ -105,7 +111,7 @@ impl Display for Hog {
     }
 }
 
-/// Writes what is wrong with a goroutine.
+/// Writes how a goroutine keeps its P.
 fn write_fault(f: &mut Formatter<'_>, sleeps: bool, slice: i64) -> fmt::Result {
     let slice = Duration::from_nanos(slice.max(0) as u64);
     if sleeps {
@@ -137,32 +143,32 @@ impl Display for Untold {
     }
 }
 
-/// What the thread does that tells of goroutines.
+/// The state of the reporting thread.
 enum Doing {
     /// There is no such thread.
     Nothing,
-    /// It waits until somebody is to be told of.
+    /// It waits for a goroutine to report.
     Waiting,
-    /// It is to copy this one's stack, for which sysmon has waited since then.
+    /// It is to copy the stack of this goroutine. Sysmon has waited for the copy since this time.
     Copying(Hog, i64),
-    /// It has done so, and writes.
+    /// It has copied the stack, and writes the report.
     Writing,
 }
 
-/// What sysmon and that thread know.
+/// The data that sysmon and the reporting thread share.
 struct Shared {
     doing: Doing,
-    /// Of which places something was said last, and when.
+    /// The places that were reported last, and the times of these reports.
     said: [(usize, i64); PLACES],
-    /// Goroutines of places of which nothing was said for a second. No list that grows: sysmon adds
-    /// to it, and malloc's lock may be one that a hog holds.
+    /// Goroutines of places that weren't reported for a second. The list can't grow, because sysmon
+    /// adds to it, and a hog may hold malloc's lock.
     untold: [Option<Untold>; PLACES],
 }
 
 static SHARED: Mutex<Shared> =
     Mutex::new(Shared { doing: Doing::Nothing, said: [(0, -SECOND); PLACES], untold: [None; PLACES] });
 
-/// Woken when there is somebody to be told of.
+/// Woken when there is a goroutine to report.
 static ASKED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
 
 fn shared() -> MutexGuard<'static, Shared> {
@@ -170,18 +176,18 @@ fn shared() -> MutexGuard<'static, Shared> {
 }
 
 impl Shared {
-    /// Whether something was said of `place` within a second.
+    /// Whether `place` was reported within a second.
     fn was_said(&self, place: usize, now: i64) -> bool {
         self.said.iter().any(|said| said.0 == place && is_recent(said, now))
     }
 
-    /// Whether something may be said of `place`: nothing was within a second, nor of too many
-    /// others.
+    /// Whether `place` may be reported: it wasn't within a second, and not too many other places
+    /// were.
     fn may_say(&self, place: usize, now: i64) -> bool {
         !self.was_said(place, now) && self.said.iter().any(|said| !is_recent(said, now))
     }
 
-    /// Notes that something is said of `place`, in place of what was noted of it, or of the oldest.
+    /// Notes a report of `place`, in the entry of `place` or in the oldest entry.
     fn note(&mut self, place: usize, now: i64) {
         let same = self.said.iter().position(|said| said.0 == place);
         let oldest = || (0..PLACES).min_by_key(|&at| self.said[at].1);
@@ -190,7 +196,7 @@ impl Shared {
         }
     }
 
-    /// Keeps `hog` to be told of later, without a stack.
+    /// Keeps `hog` to be reported later, without a stack.
     fn leave_untold(&mut self, hog: Hog, now: i64) {
         let place = hog.place();
         let waits = |untold: &Option<Untold>| untold.is_some_and(|untold| untold.place == place);
@@ -203,7 +209,8 @@ impl Shared {
         }
     }
 
-    /// What the thread is to tell next that was left untold; if nothing, it waits.
+    /// Takes the next goroutine that was left unreported, for the thread to report. If there is
+    /// none, the thread waits.
     fn next_untold(&mut self) -> Option<Untold> {
         let next = self.untold.iter_mut().find_map(Option::take);
         self.doing = if next.is_some() { Doing::Writing } else { Doing::Waiting };
@@ -211,12 +218,12 @@ impl Shared {
     }
 }
 
-/// Whether this was said within a second.
+/// Whether this report was made within a second.
 fn is_recent(said: &(usize, i64), now: i64) -> bool {
     now - said.1 < period(SECOND)
 }
 
-/// Starts the thread that tells of goroutines, if `GODEBUG` wants that. For sysmon, when it begins.
+/// Starts the reporting thread if `GODEBUG` has `hogs=1`. Sysmon calls this when it begins.
 pub(in crate::runtime) fn tell_of_hogs_if_wanted() {
     if hogs()
         && let Err(error) = new_system_m(tell_of_hogs)
@@ -225,8 +232,8 @@ pub(in crate::runtime) fn tell_of_hogs_if_wanted() {
     }
 }
 
-/// Whether `hog` may be asked to let its P go: everything was found out that is to be said of it,
-/// or it is left untold. For sysmon, which asks again.
+/// Whether `hog` may be asked to let its P go: its data for the report was copied, or it is left to
+/// be reported without a stack. Called by sysmon, which calls again if this returns false.
 pub(in crate::runtime) fn may_ask(hog: Hog) -> bool {
     if !hogs() {
         return true;
@@ -242,13 +249,13 @@ pub(in crate::runtime) fn may_ask(hog: Hog) -> bool {
             notewakeup(&ASKED);
             return false;
         }
-        // It looks at what was left untold when it has written.
+        // The thread looks at unreported goroutines when it has written its report.
         _ => shared.leave_untold(hog, now),
     }
     true
 }
 
-/// What the M runs that tells of goroutines; it never ends.
+/// The function of the reporting thread's M; it never returns.
 fn tell_of_hogs() {
     // The first look-up reads the program's debug information, which takes long.
     Symbols::new().explain();
@@ -266,8 +273,8 @@ fn tell_of_hogs() {
     }
 }
 
-/// Writes of each goroutine that was left untold where it was made. Then nothing is left, and the
-/// thread waits.
+/// Reports each goroutine that was left unreported, with the place where it was made. Afterwards
+/// none is left, and the thread waits.
 fn tell_of_untold() {
     loop {
         let mut shared = shared();
@@ -278,9 +285,9 @@ fn tell_of_untold() {
     }
 }
 
-/// Writes which goroutine `hog` is, and its stack.
+/// Reports `hog`, with its stack.
 fn tell(hog: Hog) {
-    // With the scan bit set, it neither ends nor leaves its M.
+    // With the scan bit set, the goroutine neither ends nor leaves its M.
     if !castogscanstatus(hog.gp, GRUNNING, GSCANRUNNING) {
         return;
     }

@@ -1,9 +1,10 @@
-//! A line about the scheduler's state every N milliseconds: `GODEBUG=schedtrace=N`, and `scheddetail=1`
-//! for more. Go's `schedtrace`.
+//! Writes a line about the scheduler's state every N milliseconds: `GODEBUG=schedtrace=N`, and
+//! `scheddetail=1` for more. Go's `schedtrace`.
 //!
-//! The lines are Go's, field for field, for tools that read those; an M whose goroutine is detached, which Go
-//! has none of, has two fields more. Nothing stops for them, so the fields
-//! are of slightly different moments. Each is one word, so that it is never half old and half new.
+//! The lines are Go's, field for field, for tools that read Go's lines. An M whose goroutine is
+//! detached, a state that Go doesn't have, has two fields more. Nothing stops for these lines, so
+//! the fields are of slightly different moments. Each field is one word, so it is never half old
+//! and half new.
 
 use std::ffi::CStr;
 use std::fmt::{self, Display};
@@ -23,14 +24,14 @@ use crate::runtime::mem::morestack_check::entry_check;
 use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::report::traceback::is_detached;
 
-/// When the first line was written. Go's `starttime`.
+/// The time of the first line. Go's `starttime`.
 static STARTTIME: AtomicI64 = AtomicI64::new(0);
 
-/// When the last line was written. Go's `lasttrace`, in `sysmon`.
+/// The time of the last line. Go's `lasttrace`, in `sysmon`.
 static LASTTRACE: AtomicI64 = AtomicI64::new(i64::MIN);
 
-/// Calls [`schedtrace`] if `GODEBUG` wants a line now; returns when the next is due, if any. For sysmon
-/// alone.
+/// Calls [`schedtrace`] if a line of `GODEBUG=schedtrace` is due. Returns the time of the next
+/// line, if any. Only sysmon calls this.
 pub(in crate::runtime) fn schedtrace_if_due(now: i64) -> Option<i64> {
     let interval = sched_trace()?;
     let next = LASTTRACE.load(Ordering::Relaxed).saturating_add(interval);
@@ -112,7 +113,7 @@ fn trace(detailed: bool) {
     unlock(&sched().lock);
 }
 
-/// How many dead G's `pp` has, copying and fixed.
+/// The numbers of dead G's of `pp`, copying and fixed.
 fn gfreecnt(pp: &P) -> i32 {
     [&pp.g_free, &pp.ext.g_free_fixed, &pp.ext.g_free_thread]
         .iter()
@@ -173,7 +174,8 @@ fn trace_g(gp: &G) {
 
 fn preemptoff(mp: &M) -> &str {
     let words = mp.preemptoff.get();
-    // SAFETY: null, or a C string that is never freed, as `M::preemptoff` demands of who sets it.
+    // SAFETY: null, or a C string that is never freed, as `M::preemptoff` demands of the code that
+    // sets it.
     let words = (!words.is_null()).then(|| unsafe { CStr::from_ptr(words) });
     words.and_then(|words| words.to_str().ok()).unwrap_or_default()
 }

@@ -1,15 +1,16 @@
 //! From addresses to functions, files and lines: Go's `funcline`, by way of `std::backtrace`.
 //!
-//! `std::backtrace` knows the symbols of the calling stack's frames only. So it is called from a frame whose
-//! caller, to an unwinder, is at the address in question, on a stack that leads nowhere
-//! (`nowhere.rs`). That is slow, but most goroutines are at the same few addresses, and each
-//! address is looked up once in a report.
+//! `std::backtrace` knows only the symbols of the calling stack's frames. So it is called from a
+//! frame whose caller, to an unwinder, is at the address in question, on a stack that leads nowhere
+//! (`nowhere.rs`). That is slow, but most goroutines are at the same few addresses, and a report
+//! looks up each address once.
 //!
-//! A library may be unloaded meanwhile by the program: then nothing is known of its code. What is
-//! looked up is kept in memory until that is done (`libraries.rs`).
+//! The program may unload a library meanwhile. Then nothing is known of its code. A library is kept
+//! in memory while its code is looked up (`libraries.rs`).
 //!
-//! std takes a lock for it, and memory. Whoever has failed may hold that lock, or malloc's, so in the report
-//! of a fatal error a look-up is guarded: if it faults or waits too long, the report goes on without names.
+//! For a look-up std takes a lock, and memory. The thread that has failed may hold that lock, or
+//! malloc's. So in the report of a fatal error a look-up is guarded: if it faults or waits too
+//! long, the report goes on without names.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write};
@@ -32,7 +33,7 @@ pub(crate) struct Symbol {
     pub(crate) file: String,
     /// 0 if it isn't known.
     pub(crate) line: u32,
-    /// Whether it is one of an embedder's runtime.
+    /// Whether it belongs to an embedder's runtime.
     own: bool,
 }
 
@@ -42,22 +43,22 @@ pub(crate) struct Symbols {
     nowhere: Option<Nowhere>,
     /// The libraries whose code was looked up, which stay until this is dropped.
     kept: Vec<Kept>,
-    /// The functions of these libraries that have no lines, by where they begin.
+    /// The functions of these libraries that have no lines, by their start addresses.
     named: BTreeMap<usize, String>,
     /// Whether a function was shown whose place isn't known.
     without_place: bool,
 }
 
-/// What is known of an address.
+/// The symbols of an address.
 #[derive(Default)]
 struct Known {
     /// The functions, the innermost first; none if it isn't known.
     symbols: Vec<Symbol>,
-    /// Where the outermost of them begins, if an unwinder knows it.
+    /// The start of the outermost of them, if an unwinder knows it.
     begin: Option<usize>,
 }
 
-/// What an embedder knows of an address, if it does.
+/// The symbol of an address from an embedder, if it knows one.
 fn by_embedder(pc: usize) -> Option<Vec<Symbol>> {
     let symbolizer = symbolizer()?;
     let mut symbols = Vec::new();
@@ -68,13 +69,13 @@ fn by_embedder(pc: usize) -> Option<Vec<Symbol>> {
     (!symbols.is_empty()).then_some(symbols)
 }
 
-/// What is said of an address that isn't looked up.
+/// The answer for an address that isn't looked up.
 static UNKNOWN: [Symbol; 1] = [Symbol { function: String::new(), file: String::new(), line: 0, own: false }];
 
 /// Whether no address can be looked up any more.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Gives up looking addresses up, as that has failed, and says so.
+/// Gives up looking addresses up after a failure, and prints a message.
 pub(super) fn lose_names() {
     unsafe extern "C" {
         /// The head of the program in memory; the linker defines it.
@@ -97,22 +98,22 @@ impl Symbols {
         }
     }
 
-    /// Symbols for a report that ends the process: they aren't dropped, as a look-up may have been ended in
-    /// the middle.
+    /// Symbols for a report that ends the process. They aren't dropped, because a look-up may have
+    /// been ended in the middle.
     pub(super) fn of_the_end() -> ManuallyDrop<Symbols> {
         ManuallyDrop::new(Symbols::new())
     }
 
-    /// The functions at an address in an instruction (of a call, not where it returns to), the
-    /// innermost first; one without a name if nothing is known. The answer is the same each time.
-    /// std takes its time, locks and a large stack for an address that wasn't asked for before: on
-    /// g0, or on a thread that isn't a goroutine's.
+    /// The functions at an address inside an instruction (of a call, not its return address), the
+    /// innermost first; one function without a name if nothing is known. The answer is the same
+    /// each time. For an address that wasn't looked up before, std needs time, locks and a large
+    /// stack: so this is called on g0, or on a thread that doesn't run a goroutine.
     pub(crate) fn functions(&mut self, pc: usize) -> &[Symbol] {
         self.look_up(pc);
         self.at(pc)
     }
 
-    /// Lets libraries be unloaded again. What was looked up is known still.
+    /// Lets libraries be unloaded again. Symbols that were looked up stay known.
     pub(in crate::runtime) fn let_libraries_go(&mut self) {
         self.kept.clear();
         self.named.clear();
@@ -130,7 +131,7 @@ impl Symbols {
             let mut without_place = false;
             for (i, symbol) in symbols.iter().enumerate() {
                 if symbol.whose() >= least {
-                    // The offset is that in the outermost function, which the frame belongs to.
+                    // The offset is relative to the outermost function, to which the frame belongs.
                     let begin = if i + 1 == symbols.len() { self.begin(pc) } else { None };
                     symbol.print(out, "(...)", pc, begin)?;
                     without_place |= symbol.file.is_empty();
@@ -149,16 +150,17 @@ impl Symbols {
     pub(super) fn print_maker(&mut self, out: &mut impl Write, pc: usize, of: impl Display) -> fmt::Result {
         self.look_up(pc);
         let symbols = self.at(pc);
-        // Functions of the runtime may be inlined in the one that made it.
+        // Functions of the runtime may be inlined in the function that made the goroutine.
         let last = symbols.len() - 1;
         let is_maker = |symbol: &Symbol| symbol.whose() == Whose::Program;
         let i = symbols.iter().position(is_maker).unwrap_or(last);
         symbols[i].print(out, of, pc, if i == last { self.begin(pc) } else { None })
     }
 
-    /// Says on stderr why places are missing, or names, if the cause is how the program was built.
+    /// Writes to stderr why places or names are missing, if the cause is the way the program was
+    /// built.
     pub(super) fn explain(&mut self) {
-        // A function of this crate, which is built as the program is.
+        // The address of a function of this crate, which is built like the program.
         let ours = look_up as *const () as usize;
         self.look_up(ours);
         let ours = &self.at(ours)[0];
@@ -175,7 +177,7 @@ impl Symbols {
         }
     }
 
-    /// Looks an address up, unless that was done, or can't be done any more.
+    /// Looks an address up, unless it was looked up before, or look-ups are no longer possible.
     pub(super) fn look_up(&mut self, pc: usize) {
         let Symbols { known, nowhere, kept, named, .. } = self;
         let look_up = || {
@@ -188,12 +190,12 @@ impl Symbols {
 
     /// The functions at an address that was looked up; the innermost first.
     fn at(&self, pc: usize) -> &[Symbol] {
-        // An end in the middle of a look-up can have left the table in any state.
+        // A look-up that was ended in the middle may have left the table in any state.
         let known = if LOST.load(Ordering::Relaxed) { None } else { self.known.get(&pc) };
         known.map(|known| known.symbols.as_slice()).filter(|symbols| !symbols.is_empty()).unwrap_or(&UNKNOWN)
     }
 
-    /// Where the outermost function at an address begins, if an unwinder knows it.
+    /// The start of the outermost function at an address, if an unwinder knows it.
     fn begin(&self, pc: usize) -> Option<usize> {
         if !LOST.load(Ordering::Relaxed) {
             return self.known.get(&pc)?.begin;
@@ -204,9 +206,10 @@ impl Symbols {
     }
 }
 
-/// What is known of an address: by an embedder, which may know code that no unwinder does, or else
-/// by std. The library that it is in is added to those that are kept. In the report of a fatal
-/// error none is: another thread may have stopped in the dynamic linker for good.
+/// Returns the symbols of an address: from an embedder, which may know code that no unwinder does,
+/// otherwise from std. The address's library is added to the libraries that are kept. In the report
+/// of a fatal error no library is added, because another thread may have stopped in the dynamic
+/// linker for good.
 fn look_up(
     pc: usize,
     nowhere: Option<&Nowhere>,
@@ -215,8 +218,8 @@ fn look_up(
 ) -> Known {
     let by_embedder = by_embedder(pc);
     let mut in_library = false;
-    // What isn't code has no function, as a word of a stack that a walk has taken for an address,
-    // or the pc of a library that is gone. To look it up would read there.
+    // An address that isn't in code has no function, such as a word of a stack that a walk has
+    // taken for an address, or the pc of a library that is gone. A look-up would read memory there.
     let (there, begin) = match code_at(pc) {
         Code::Data => (false, None),
         Code::Elsewhere(begin) => (begin.is_some(), begin),
@@ -231,8 +234,8 @@ fn look_up(
         }
     };
     let by_std = || {
-        // A hundred goroutines in malloc are at as many addresses of a few functions, and std needs
-        // malloc, too.
+        // A hundred goroutines in malloc are at a hundred addresses in a few functions, and std
+        // needs malloc too.
         let begin = begin.filter(|_| in_library);
         if let Some(function) = begin.and_then(|begin| named.get(&begin)) {
             return Some(vec![Symbol::named(function.clone())]);
@@ -249,7 +252,7 @@ fn look_up(
 }
 
 impl Symbol {
-    /// A function whose place isn't known.
+    /// Makes a function whose place isn't known.
     pub(super) fn named(function: String) -> Symbol {
         Symbol { function, file: String::new(), line: 0, own: false }
     }
@@ -266,8 +269,8 @@ impl Symbol {
         }
     }
 
-    /// Prints two lines: the function, and the place in it: the line, and how far `pc` is from
-    /// where it begins.
+    /// Prints two lines: the function, and the place in it. The place is the line, and the offset
+    /// of `pc` from the function's start.
     fn print(
         &self,
         out: &mut impl Write,
@@ -288,7 +291,7 @@ impl Symbol {
     }
 }
 
-/// Whose a function is.
+/// The owner of a function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Whose {
     /// It runs goroutines, or they park in it.
@@ -298,7 +301,7 @@ pub(crate) enum Whose {
     Program,
 }
 
-/// How the names of functions begin that are the runtime's, besides those of [`CRATE`].
+/// The prefixes of the names of the runtime's functions, besides [`CRATE`].
 const RUNTIME: [&str; 11] = [
     "gosched_",
     "__morestack",
@@ -316,5 +319,5 @@ const RUNTIME: [&str; 11] = [
 /// In the path of the file of a function that has the name of one of the C library's.
 const STDPARK: &str = "/runtime/stdpark/";
 
-/// How the names of this crate's functions begin.
+/// The prefix of the names of this crate's functions.
 const CRATE: [&str; 2] = ["gosched::", "<gosched::"];

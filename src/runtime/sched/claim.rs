@@ -1,9 +1,10 @@
-//! The goroutine that comes next is taken off its queue before the last one has left. Go has no
-//! such thing: its goroutines have no thread-locals of their own.
+//! The next goroutine is taken off its queue before the last one has left. Go does no such thing,
+//! because its goroutines have no thread-locals of their own.
 //!
-//! A switch between two that have sets the thread pointer, the most expensive part of a switch.
-//! Each runs on its own, and g0 on that of its M: two writes. One is enough if the next one is
-//! known when the last one leaves: g0 has the thread pointer of the next one then.
+//! A switch between two goroutines with thread-locals sets the thread pointer, the most expensive
+//! part of a switch. Each goroutine runs on its own thread pointer, and g0 on its M's: two writes.
+//! One write is enough if the next goroutine is known when the last one leaves: g0 then has the
+//! thread pointer of the next one.
 //!
 //! ```text
 //!     the one that leaves   claim: the next one off the queue        thread pointer: its own
@@ -13,24 +14,25 @@
 //!     the next one          goes on
 //! ```
 //!
-//! - [`claim`] takes what [`find_runnable`] would take from the P's queue, and only where that
-//!   would look at nothing else before. So what is fair is decided there.
-//! - [`claim_waiting`] takes nothing: the one that comes next waits in a coroutine, for the one
-//!   that leaves.
+//! - [`claim`] takes what [`find_runnable`] would take from the P's queue, and only where
+//!   `find_runnable` would look at nothing else before. So `find_runnable` decides what is fair.
+//! - [`claim_waiting`] takes nothing: the next goroutine waits in a coroutine, for the one that
+//!   leaves.
 //! - From a claim on the M is held: it keeps its P, and isn't preempted.
-//! - Who has claimed leaves by mcall at once, to a function that ends in [`run_claimed`]. If its
-//!   goroutine is to go on after all, that calls [`unclaim`]. A switch of coroutines calls
-//!   [`let_m_go`].
-//! - While a thread has the thread pointer of a goroutine, `gosched_g` is that goroutine there, or
-//!   this M's g0. Where no thread has it, it is the goroutine. So a signal handler always finds
-//!   whose thread it is.
-//! - What runs on g0 in between is the runtime's, and uses no thread-local that has a destructor,
-//!   which would run when the next one ends. So nothing is claimed where a tracer, a hook or labels
-//!   of the program's would be called or dropped there. Its allocator may be called: no goroutine
-//!   is switched in the middle of it, unless it parks, which it can't on g0 in any case.
-//! - g0 keeps the M's thread pointer if the next one is locked to a thread, as another M runs it,
-//!   and if it was stopped where it didn't call: `errno` may be in use there, and g0 makes system
-//!   calls.
+//! - A goroutine that has claimed leaves by mcall at once, to a function that ends in
+//!   [`run_claimed`]. If the goroutine is to go on after all, that function calls [`unclaim`]. A
+//!   switch of coroutines calls [`let_m_go`].
+//! - While a thread has the thread pointer of a goroutine, `gosched_g` there is that goroutine, or
+//!   this M's g0. Where no thread has it, `gosched_g` is the goroutine. So a signal handler always
+//!   finds whose thread it is.
+//! - The code that runs on g0 in between is the runtime's, and uses no thread-local that has a
+//!   destructor, which would run when the next goroutine ends. So nothing is claimed where a
+//!   tracer, a hook or labels of the program's would be called or dropped there. The program's
+//!   allocator may be called: no goroutine is switched in the middle of it, unless it parks, which
+//!   it can't on g0 in any case.
+//! - g0 keeps the M's thread pointer in two cases. If the next goroutine is locked to a thread,
+//!   another M runs it. If it was stopped where it didn't call, `errno` may be in use there, and g0
+//!   makes system calls.
 //!
 //! [`find_runnable`]: crate::runtime::sched::schedule
 
@@ -65,8 +67,8 @@ pub(super) enum Source {
     Global,
 }
 
-/// Takes the goroutine that comes next off its queue, for `gp`, the goroutine of `mp`, which is
-/// about to leave its stack. False if nothing has happened: the scheduler is to find one.
+/// Takes the next goroutine off its queue, for `gp`, the goroutine of `mp`, which is about to leave
+/// its stack. False if nothing has happened, and the scheduler is to find one.
 #[inline(always)]
 pub(super) fn claim(gp: &G, mp: &'static M, from: Source) -> bool {
     gp.ext.tp.get() != 0 && !SANITIZED && claim_next(mp, from)
@@ -107,11 +109,12 @@ pub(super) fn claim_waiting(gp: &G, mp: &'static M, next: &G) -> bool {
     true
 }
 
-/// Has mcall give g0 of `mp` this thread pointer.
+/// Makes mcall give g0 of `mp` this thread pointer.
 #[inline(always)]
 fn claim_locals(mp: &M, next_tp: usize) {
     mp.ext.next_tp.set(next_tp);
-    // mcall stores to it, and then sets the thread pointer, which waits for that.
+    // mcall stores to the goroutine's `gosched_g` and then sets the thread pointer, which waits for
+    // the store.
     prefetch_g(next_tp);
 }
 
@@ -120,7 +123,7 @@ fn claim_locals(mp: &M, next_tp: usize) {
 #[inline(always)]
 fn queue_is_next(mp: &M, pp: &P) -> bool {
     !asked_to_stop(pp)
-        // In an exploration it is always set.
+        // In an exploration this flag is always set.
         && !pp.preempt.load(Ordering::Relaxed)
         && !own_timers_due(pp)
         && mp.lockedg.is_null()
@@ -135,7 +138,7 @@ fn hooked() -> bool {
     tracing() || hooks().find_runnable_gc_worker.is_some() || hooks().gdestroy.is_some()
 }
 
-/// The next one on the global queue.
+/// Takes the next goroutine off the global queue.
 fn from_global(mp: &'static M, pp: &P) -> Option<(&'static G, bool)> {
     if sched().runqsize.load(Ordering::Relaxed) == 0 || turns_waiting() {
         return None;
@@ -180,27 +183,28 @@ unsafe fn run_by_gogo(mp: &'static M, gp: &'static G, inherit_time: bool) -> ! {
         // SAFETY: on g0, as the caller says; the goroutine that was here has left.
         unsafe { schedule(mp) }
     }
-    // SAFETY: as the caller says, and it is locked to no M.
+    // SAFETY: as the caller says, and the G is locked to no M.
     unsafe { execute(mp, gp, inherit_time) }
 }
 
-/// Puts the goroutine that was claimed back, to be the next: the one that left goes on.
+/// Puts the claimed goroutine back, to be the next: the goroutine that left goes on.
 #[cold]
 #[inline(never)]
 pub(super) fn unclaim(mp: &'static M) {
     let (gp, has_its_own) = end_claim(mp);
     if has_its_own {
-        // SAFETY: on g0, as who calls this, with the thread pointer that mcall has set; the G is on
+        // SAFETY: on g0, as the caller is, with the thread pointer that mcall has set; the G is on
         // no queue.
         unsafe { leave_locals(mp.ext.tp.get(), gp) };
     }
     let Some(pp) = mp.p() else { throw("unclaim: no p") };
     runqput(pp.local(), gp, true);
-    // An M that was woken for it may have looked for it meanwhile, and found nothing.
+    // An M that was woken for the goroutine may have looked for it meanwhile, and found nothing.
     mp.ext.owes_wake.set(OwesWake::Yes);
 }
 
-/// Ends the claim of `mp`. Returns whose it was, and whether this thread has its thread pointer.
+/// Ends the claim of `mp`. Returns the claimed goroutine, and whether this thread has its thread
+/// pointer.
 #[inline(always)]
 fn end_claim(mp: &'static M) -> (&'static G, bool) {
     let Some(gp) = mp.ext.claimed.get() else { throw("run_claimed: nothing is claimed") };
@@ -208,8 +212,8 @@ fn end_claim(mp: &'static M) -> (&'static G, bool) {
     (gp, let_m_go(mp))
 }
 
-/// Lets the M go that a claim holds. Returns whether this thread has the thread pointer of the one
-/// that was claimed.
+/// Lets the M go that a claim holds. Returns whether this thread has the thread pointer of the
+/// claimed goroutine.
 #[inline(always)]
 pub(super) fn let_m_go(mp: &'static M) -> bool {
     let has_its_own = mp.ext.next_tp.replace(mp.ext.tp.get()) != mp.ext.tp.get();

@@ -1,12 +1,14 @@
-//! Goroutines that run on without a P. Go has no such thing: there, each loop can be stopped.
+//! Goroutines that run on without a P. Go does no such thing, because each loop can be stopped
+//! there.
 //!
-//! User code needs its thread, and only the runtime needs the P. So a goroutine whose time is over, or whose
-//! thread sleeps in the kernel, in code that nobody knows, *loses its P and keeps its thread*: it is
-//! **detached**. Nothing of it moves, so thread-locals, locks of the thread's and a half-done `malloc` stay
-//! valid.
+//! User code needs its thread, and only the runtime needs the P. A goroutine in code that the
+//! runtime doesn't know may have used up its time, or its thread may sleep in the kernel. Such a
+//! goroutine *loses its P and keeps its thread*: it is **detached**. Nothing of it moves, so
+//! thread-locals, locks of the thread's and a half-done `malloc` stay valid.
 //!
-//! Sysmon asks for it by a signal, and the handler, on the goroutine's own thread, does with the P what
-//! `entersyscall` does ([`lose_p`]). From then on whoever wins the CAS from `PSYSCALL` has the P.
+//! Sysmon asks for that by a signal. The handler, on the goroutine's own thread, does with the P
+//! what `entersyscall` does ([`lose_p`]). From then on the winner of the CAS from `PSYSCALL` has
+//! the P.
 //!
 //! | | `g.atomicstatus` | `m.p` | `m.ext.detached_since` | the P |
 //! | --- | --- | --- | --- | --- |
@@ -15,20 +17,23 @@
 //! | detached | `GRUNNING` | null | when | somebody else's |
 //! | in a system call | `GSYSCALL` | null | 0 | `PSYSCALL`, or somebody else's |
 //!
-//! It stays `GRUNNING`: the handler needn't change the status, for which it might have to wait, and `suspendG`
-//! waits until it comes to a safe point, as before.
+//! A detached goroutine stays `GRUNNING`. The handler needn't change the status, for which it might
+//! have to wait, and `suspendG` waits until the goroutine comes to a safe point, as before.
 //!
-//! - **The handler does it only where `m.locks` is 0, and not on g0.** So what relies on
-//!   its P holds it: reads `m.p` while `locks` isn't 0, and uses what it read no longer. What runs on g0 needs no
-//!   more than to bear that there is no P.
-//! - Most of the runtime does without a P, as on a foreign thread: a G goes to the global queue in place of the
-//!   P's own, a sudog comes from the central cache. So none has to wait for a P in order to go on; and in code
-//!   that can't park none may, as it may hold a lock of std's. What can't do without ([`hold_with_p`]) waits.
-//! - It has a P again when it has waited for anything, or where there was one to be had at once.
-//! - The handler takes no lock, allocates nothing, and calls no tracer and no hook, until the P is gone. Then it
-//!   may wait for its turn (`m/turn.rs`), which takes `sched.lock`: `locks` was 0, so this thread has it not.
-//! - It doesn't wait for its turn in the C library, where it may hold a lock of malloc's. It is
-//!   asked again a moment later ([`MAX_SPARED`]).
+//! - **The handler detaches only where `m.locks` is 0, and not on g0.** So code that relies on its
+//!   P holds it: it reads `m.p` while `locks` isn't 0, and uses what it read no longer. Code on g0
+//!   only has to tolerate that there is no P.
+//! - Most of the runtime does without a P, as on a foreign thread: a G goes to the global queue in
+//!   place of the P's own, and a sudog comes from the central cache. So no goroutine has to wait
+//!   for a P in order to go on. In code that can't park, none may wait for one, as it may hold a
+//!   lock of std's. Code that can't do without a P ([`hold_with_p`]) waits.
+//! - A goroutine has a P again when it has waited for anything, or where there was a P to be had at
+//!   once.
+//! - The handler takes no lock, allocates nothing, and calls no tracer and no hook, until the P is
+//!   gone. Then it may wait for its turn (`m/turn.rs`), which takes `sched.lock`. As `locks` was 0,
+//!   this thread doesn't hold that lock.
+//! - A goroutine doesn't wait for its turn in the C library, where it may hold a lock of malloc's.
+//!   It is asked again a moment later ([`MAX_SPARED`]).
 
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,8 +57,9 @@ use crate::runtime::sched::syscall::exitsyscallfast;
 /// longer. Each takes a thread.
 static MAX_DETACHED: AtomicUsize = AtomicUsize::new(2_000);
 
-/// How often in succession a goroutine goes on that is asked to wait for its turn in the C library.
-/// Sysmon asks again after 0.1 ms. A goroutine that is always there, as in `memcpy`, waits at last.
+/// How often in succession a goroutine goes on when it is asked to wait for its turn in the C
+/// library. Sysmon asks again after 0.1 ms. A goroutine that is always there, as in `memcpy`, waits
+/// at last.
 const MAX_SPARED: u32 = 64;
 
 /// [`set_max_detached`](crate::set_max_detached).
@@ -67,9 +73,9 @@ pub(in crate::runtime) fn limit_reached() -> Option<usize> {
     (sched().ext.turns.len.load(Ordering::Relaxed) as usize >= max).then_some(max)
 }
 
-/// Does what was asked of `gp`, which the thread of `mp` ran when a signal came: it goes on without its P, or
-/// when its turn comes. If it is where it relies on its P, nothing happens, and who asked asks
-/// again. In a signal handler, which has interrupted it at `pc`.
+/// Does what was asked of `gp`, which the thread of `mp` ran when a signal came: it goes on without
+/// its P, or when its turn comes. If it is in code that relies on its P, nothing happens, and the
+/// request is repeated. In a signal handler, which has interrupted it at `pc`.
 pub(in crate::runtime) fn lose_p(mp: &'static M, gp: &'static G, asked: Asked, pc: usize) {
     let asked = if detach_always() { Asked::Detach } else { asked };
     if asked == Asked::Nothing {
@@ -99,14 +105,15 @@ pub(in crate::runtime) fn lose_p(mp: &'static M, gp: &'static G, asked: Asked, p
         if wait_for_turn(mp, Turn::Kept) {
             attached(mp);
         } else {
-            // It may compute for a while before it is asked again.
+            // The goroutine may compute for a while before it is asked again.
             mp.ext.cpu_seen.store(this_thread_cpu_time(), Ordering::Relaxed);
         }
     }
 }
 
-/// Whether `gp` is in no function of the runtime's that relies on the P of `mp`. It may be leaving its stack for
-/// g0's, which then finds no P, or coming from there; and it may be in a handler of the program's.
+/// Whether `gp` is in no function of the runtime's that relies on the P of `mp`. `gp` may be
+/// leaving its stack for g0's, which then finds no P, or coming from there. It may also be in a
+/// handler of the program's.
 pub(in crate::runtime) fn in_user_code(mp: &M, gp: &G) -> bool {
     mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp))
         && mp.locks.get() == 0
@@ -116,7 +123,8 @@ pub(in crate::runtime) fn in_user_code(mp: &M, gp: &G) -> bool {
         // Copying stacks have checks, and in between hardly room for what a signal may need.
         && gp.ext.kind.get() != StackKind::Copying
         && readgstatus(gp) & !GSCAN == GRUNNING
-        // It takes registers from a block that is on its P's list already: `preempt/xregs.rs`.
+        // The goroutine takes registers from a block that is on its P's list already:
+        // `preempt/xregs.rs`.
         && gp.ext.x_regs.get().is_null()
 }
 
@@ -133,7 +141,7 @@ fn detach(mp: &'static M, pp: &'static P, asked: Asked) {
         pp.ext.last_turn.ended.store(now, Ordering::Relaxed);
     }
     mp.ext.cpu_seen.store(this_thread_cpu_time(), Ordering::Relaxed);
-    // The slice has ended with this goroutine: what comes next on the P has its own.
+    // The slice has ended with this goroutine: the next goroutine on the P has its own.
     pp.preempt.store(exploring(), Ordering::Relaxed);
     mp.syscalltick.set(pp.syscalltick.load(Ordering::Relaxed));
     pp.m.set(None);
@@ -141,7 +149,8 @@ fn detach(mp: &'static M, pp: &'static P, asked: Asked) {
     mp.p.set(None);
     pp.ext.detached_from.set(Some(mp));
     pp.ext.trace_marks.left_at(&mp.ext.trace_buffer);
-    // Last: from here on the P is whoever's changes this. It pairs with the CASes of these.
+    // Last: from here on the P belongs to the thread that changes this. The store pairs with that
+    // thread's CAS.
     pp.status.store(PSYSCALL, Ordering::SeqCst);
     wake_sysmon_from_signal();
 }
@@ -157,8 +166,8 @@ pub(super) fn attached(mp: &M) {
     }
 }
 
-/// Gets a P for `mp`, which has none, if one is to be had at once: the one it had, or an idle one. The caller
-/// holds `mp`, or is on g0.
+/// Gets a P for `mp`, which has none, if there is one at once: the P it had, or an idle one. The
+/// caller holds `mp`, or is on g0.
 fn get_p(mp: &'static M) -> bool {
     let oldp = mp.oldp.get();
     mp.oldp.set(None);
@@ -170,8 +179,8 @@ fn get_p(mp: &'static M) -> bool {
     got
 }
 
-/// The goroutine of `mp`, which has lost its P, leaves it: gets a P for what comes next, if one is to be had at
-/// once. On g0.
+/// The goroutine of `mp`, which has lost its P, leaves `mp`. Gets a P for what comes next, if there
+/// is one at once. On g0.
 pub(super) fn leave(mp: &'static M) -> bool {
     let got = get_p(mp);
     attached(mp);
@@ -188,15 +197,17 @@ pub(super) fn need_p(mp: &'static M) {
     }
 }
 
-/// The running goroutine and its M, which has a P, and keeps it: waits for one if it was taken. Where a
-/// goroutine can park.
+/// The running goroutine and its M, which has a P and keeps it. Waits for a P if the M's was taken.
+/// Called where a goroutine can park.
 pub(in crate::runtime) fn hold_with_p() -> (&'static G, &'static M, Held) {
     let (gp, mp) = goroutine();
-    // While it waits, too: the handler of a signal that came meanwhile might wait for another P.
+    // Held while the goroutine waits, too: the handler of a signal that came meanwhile might wait
+    // for another P.
     let held = hold(mp);
     if held.p().is_none() && !get_p(mp) {
         systemstack_scannable(|| {
-            // Waiting, so that it can be suspended meanwhile: who does that may have the P it waits for.
+            // Waiting, so that the goroutine can be suspended meanwhile: the suspender may have the
+            // P that it waits for.
             cas_g_to_waiting(gp, GRUNNING, WaitReason::Preempted);
             need_p(mp);
             cas_g_from_waiting(gp);

@@ -1,9 +1,11 @@
-//! An M has found what it runs next, and sees to it that what it leaves is looked after: Go's `resetspinning`.
+//! An M that has found what it runs next makes sure that another M takes over what it leaves: Go's
+//! `resetspinning`.
 //!
-//! Go wakes another M each time, which as a rule finds nothing and sleeps again: two switches of threads in vain for
-//! each timer and each goroutine that an idle P wakes for. Here it looks first, at what that M would look at. What
-//! keeps the two from missing each other is the same as where a spinner gives up (`wake.rs`): who submits work puts it
-//! on a queue and then looks for spinners; this stops spinning and then looks at the queues.
+//! Go wakes another M each time, which as a rule finds nothing and sleeps again: two switches of
+//! threads in vain for each timer and each goroutine that an idle P wakes for. Here the M first
+//! looks at what the other M would look at. A submitter and this M can't miss each other, as where
+//! a spinner gives up (`wake.rs`). A submitter puts work on a queue and then looks for spinners.
+//! This M stops spinning and then looks at the queues.
 
 use std::sync::atomic::Ordering;
 
@@ -25,27 +27,28 @@ pub(super) fn pay_wakes(mp: &M) {
     }
 }
 
-/// For an M that spins, or owes a wake, and has found work: it does so no more, and wakes another, if there is anything
-/// for that to do. Go's `resetspinning`, which doesn't ask.
+/// For an M that spins, or owes a wake, and has found work. The M stops spinning and pays the wake,
+/// if there is anything for another M to do. Go's `resetspinning`, which wakes in any case.
 pub(super) fn resetspinning(mp: &M) {
     let surely = mp.ext.owes_wake.replace(OwesWake::No) == OwesWake::Yes;
     if mp.spinning.get() {
         mp.stop_spinning();
     }
     if sched().nmspinning.load(Ordering::SeqCst) != 0 {
-        // Another one looks before it gives up, and wakep would wake nobody: no lock for that, which all would want.
+        // Another M looks before it gives up, and wakep would wake nobody: don't take a lock for
+        // that, which all would want.
         return;
     }
-    // Where no P is idle, wakep only has the next one that lets a P go look again.
+    // Where no P is idle, wakep only makes the next M that lets a P go look again.
     let nobody = sched().npidle.load(Ordering::SeqCst) == 0;
-    // A goroutine that waits for a descriptor would be found by who polls, and nobody does.
+    // A goroutine that waits for a descriptor would be found by an M that polls, and none does.
     if surely || nobody || worth_polling() || is_work_left(procs()) || is_timer_left(procs()) {
         wakep();
     }
 }
 
-/// Whether there is a goroutine on any queue. The lock is for the global one's sake: who has submitted to that before
-/// is seen, and who comes later sees that nobody spins.
+/// Whether there is a goroutine on any queue. The lock is for the global queue's sake: an earlier
+/// submission to it is seen here, and a later submitter sees that nobody spins.
 fn is_work_left(procs: &Procs) -> bool {
     lock(&sched().lock);
     let global = sched().runqsize.load(Ordering::Relaxed) != 0;

@@ -1,7 +1,7 @@
 //! Waiting for the end of a goroutine, and when its G may be used again.
 //!
-//! A G that has a handle isn't free when it ends: its result is in its home page. It is free
-//! once it has left its stack *and* the handle is gone. `ext.joiner` says how far that is:
+//! A G that has a handle isn't free when it ends: its result is in its home page. It is free once
+//! it has left its stack *and* the handle is gone. `ext.joiner` holds the state:
 //!
 //! ```text
 //!     null ---------+--> ENDED ---------> EXITED --(handle dropped)--> free
@@ -13,14 +13,16 @@
 //!
 //! A raw goroutine has no handle and starts as DETACHED.
 //!
-//! One with thread-locals of its own has its result in the slot before it ends, as long as it has them: a result that
-//! nobody takes may use them when it is dropped. Null, or the G that waits, has a bit for that (RETURNED). Who drops
-//! the handle from then on drops the result.
+//! A goroutine with thread-locals of its own has its result in the slot before it ends, while it
+//! still has the thread-locals: a result that nobody takes may use them when it is dropped. A bit
+//! beside null, or beside the G that waits, says that (RETURNED). From then on, dropping the handle
+//! drops the result.
 //!
-//! A future leaves a waker in place of a G, with a bit (FUTURE). Whoever takes it out of the word owns it.
+//! A future leaves a waker in place of a G, with a bit (FUTURE). The thread that takes the waker
+//! out of the word owns it.
 //!
-//! Where a wait has a limit, that takes the G out again; or, if the G isn't there yet, leaves a bit (LATE), and it doesn't
-//! park.
+//! When the limit of a wait comes, the G is taken out again. If the G isn't there yet, a bit (LATE)
+//! is left, and the G doesn't park.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -38,15 +40,16 @@ use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::park::gopark;
 use crate::runtime::sched::ready::goready;
 
-/// The goroutine's result is in its slot: has what is its own end, and wakes the G that waits for it. If the handle is
-/// gone, calls `discard` for the result, before the thread-locals end, and returns what that does.
+/// The goroutine's result is in its slot: runs the goroutine's own end, and wakes the G that waits
+/// for it. If the handle is gone, calls `discard` for the result, before the thread-locals end, and
+/// returns what `discard` does.
 #[inline]
 pub(crate) fn finish(gp: &G, discard: impl FnOnce() -> bool) -> bool {
     let has_locals = has_locals(gp);
     let announced = if has_locals { announce_return(gp) } else { announce_end(gp) };
     let panicked = !announced && discard();
     if has_locals || !announced {
-        // Without locals, too: what it has discarded may have made some when it was dropped.
+        // Without locals, too: what `discard` dropped may have made some.
         end_locals(gp);
     }
     if has_locals && announced {
@@ -55,16 +58,17 @@ pub(crate) fn finish(gp: &G, discard: impl FnOnce() -> bool) -> bool {
     panicked
 }
 
-/// The result is in its slot, and the thread-locals are still there. False if the handle is gone, and the result still
-/// the caller's.
+/// Announces that the result is in its slot, and that the thread-locals are still there. False if
+/// the handle is gone, and the result is still the caller's.
 fn announce_return(gp: &G) -> bool {
     let returned = |joiner: *mut G| (joiner != DETACHED).then(|| joiner.map_addr(|addr| addr | RETURNED));
     // Release pairs with drop_handle and returned: the result is there. Acquire pairs with drop_handle.
     gp.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, returned).is_ok()
 }
 
-/// The result is in its slot, and nothing of the goroutine runs any more. False if the handle is gone, and the result
-/// still the caller's, unless that has announced the return.
+/// Announces that the result is in its slot, and that nothing of the goroutine runs any more. False
+/// if the handle is gone, and the result is still the caller's, unless the caller has announced the
+/// return.
 fn announce_end(gp: &G) -> bool {
     // Release pairs with ended: the result is there. Acquire pairs with drop_handle and joincommit.
     let joiner = gp.ext.joiner.swap(ENDED, Ordering::AcqRel);
@@ -76,8 +80,8 @@ fn announce_end(gp: &G) -> bool {
         (waker.wake)(waker.waker);
         return true;
     }
-    // SAFETY: ENDED and EXITED are only set by this and after it, and DETACHED was seen to, so it is null or
-    // a G that waits, but for the bits; G's are never freed.
+    // SAFETY: ENDED and EXITED are only set by this function and after it, and it isn't DETACHED.
+    // So `joiner` is null or a G that waits, but for the bits; G's are never freed.
     if let Some(joiner) = unsafe { who(joiner).as_ref() } {
         goready(joiner);
     }
@@ -88,7 +92,8 @@ fn announce_end(gp: &G) -> bool {
 #[inline(always)]
 pub(super) fn exited(mp: &'static M, gp: &'static G) {
     let pp = mp.p();
-    // Release pairs with detach_ended: whoever finds EXITED may use the G again.
+    // Release pairs with detach_ended: the handle's dropper, if it finds EXITED, may use the G
+    // again.
     if detached(gp)
         || gp.ext.joiner.compare_exchange(ENDED, EXITED, Ordering::AcqRel, Ordering::Acquire).is_err()
     {
@@ -104,8 +109,9 @@ pub(super) fn exited(mp: &'static M, gp: &'static G) {
 /// its result.
 #[inline]
 pub(crate) fn drop_handle(gp: &'static G, take: impl FnOnce()) {
-    // Release pairs with detached and announce_end: what was done with the handle comes before the G's reuse.
-    // Acquire, if it has returned, with announce_return: the result is there.
+    // Release pairs with detached and announce_end: what was done with the handle comes before the
+    // G's reuse. Acquire, if the function has returned, pairs with announce_return: the result is
+    // there.
     if ended(gp)
         || gp
             .ext
@@ -137,7 +143,8 @@ pub(crate) fn wait_for_end(gp: &'static G) {
     wait_for_end_unless(gp, || false);
 }
 
-/// [`wait_for_end`] that ends, too, where `gave_up` is true when [`take_out`] has ended it, or before it begins.
+/// [`wait_for_end`] with a limit. It also ends where `gave_up` is true, once [`take_out`] has ended
+/// the wait, or before it begins.
 pub(in crate::runtime) fn wait_for_end_unless(gp: &'static G, gave_up: impl Fn() -> bool) {
     let mut wait = None;
     while !ended(gp) && !gave_up() {
@@ -156,11 +163,12 @@ pub(in crate::runtime) fn wait_for_end_unless(gp: &'static G, gave_up: impl Fn()
 /// The waker in a word that has just been replaced, if there is one.
 fn end_waker(joiner: *mut G) -> Option<Box<EndWaker>> {
     let waker = joiner.map_addr(|addr| addr & !(BITS | FUTURE)).cast();
-    // SAFETY: set_end_waker has put it there with the bit, and whoever takes it out owns it.
+    // SAFETY: set_end_waker has put the box there with the bit, and the taker owns it.
     (joiner.addr() & FUTURE != 0).then(|| unsafe { Box::from_raw(waker) })
 }
 
-/// Has the end of `gp` wake a future; false if it has ended. The caller has the handle, and has set no other waker.
+/// Lets the end of `gp` wake a future; false if `gp` has ended. The caller has the handle, and has
+/// set no other waker.
 pub(crate) fn set_end_waker(gp: &G, waker: EndWaker) -> bool {
     let waker = Box::into_raw(Box::new(waker)).cast::<G>();
     let set = |joiner: *mut G| {
@@ -174,7 +182,7 @@ pub(crate) fn set_end_waker(gp: &G, waker: EndWaker) -> bool {
     is_set
 }
 
-/// Takes back what [`set_end_waker`] has set, if the goroutine hasn't ended.
+/// Takes back the waker of [`set_end_waker`], if the goroutine hasn't ended.
 pub(crate) fn take_end_waker(gp: &G) -> Option<Box<EndWaker>> {
     let take = |joiner: *mut G| {
         (!is_end(joiner) && joiner.addr() & FUTURE != 0)
@@ -183,8 +191,9 @@ pub(crate) fn take_end_waker(gp: &G) -> Option<Box<EndWaker>> {
     end_waker(gp.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).ok()?)
 }
 
-/// Takes `me`, whose wait's limit has come, out of where the end of `target` would find it; or, if it isn't there yet,
-/// keeps it from parking, until [`on_time`]. Says whether it was there: then the caller wakes it.
+/// Takes `me`, whose wait's limit has come, out of the word in which the end of `target` would find
+/// it. If `me` isn't there yet, keeps it from parking, until [`on_time`]. Says whether it was
+/// there: then the caller wakes it.
 pub(in crate::runtime) fn take_out(target: &G, me: &G) -> bool {
     let late = |joiner: *mut G| {
         if is_end(joiner) {
@@ -197,7 +206,8 @@ pub(in crate::runtime) fn take_out(target: &G, me: &G) -> bool {
             joiner.map_addr(|addr| addr | LATE)
         })
     };
-    // Acquire pairs with joincommit: the G is seen as parked. Release, too: the flag is seen by who finds the bit.
+    // Acquire pairs with joincommit: the G is seen as parked. Release, too: a thread that finds the
+    // bit sees the flag.
     let before = target.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, late);
     before.is_ok_and(|joiner| ptr::eq(who(joiner), me))
 }

@@ -1,21 +1,23 @@
-//! The scheduler: which goroutine runs next, how one leaves its stack, and how it comes back. The middle of
-//! Go's `proc.go`, and `coro.go`.
+//! The scheduler: which goroutine runs next, how it leaves its stack, and how it comes back. The
+//! middle of Go's `proc.go`, and `coro.go`.
 //!
-//! A goroutine leaves its stack by `mcall`: for good (`goexit0`), for a queue (`gosched_m`, `goyield_m`), for
-//! whoever will make it ready (`park_m`), or for another that waits to be switched to (`coroswitch_m`); or it
-//! is asked to, and assembly leaves it as `mcall` would (`gopreempt_m`, `preempt_park`). Each of these runs
-//! on g0, changes the goroutine's state, parts it from the M (`dropg`), and runs another: it never returns.
+//! A goroutine leaves its stack by `mcall`. It leaves for good (`goexit0`), for a queue
+//! (`gosched_m`, `goyield_m`), until another thread makes it ready (`park_m`), or for a goroutine
+//! that waits to be switched to (`coroswitch_m`). A goroutine that is asked to leave does so from
+//! assembly, as by `mcall` (`gopreempt_m`, `preempt_park`). Each of these functions runs on g0,
+//! changes the goroutine's state, parts it from the M (`dropg`), and runs another goroutine: it
+//! never returns.
 //!
-//! - **Once its state has changed, the goroutine is somebody else's.** After `GRUNNABLE` and a queue, or
-//!   after `GWAITING` and the unlock that its park was for, another thread may run it, and it may end. So
-//!   what has to be read of it is read before.
+//! - **Once its state has changed, the goroutine belongs to others.** After `GRUNNABLE` and a
+//!   queue, or after `GWAITING` and the unlock that its park was for, another thread may run it,
+//!   and it may end. So what has to be read of it is read before.
 //! - Only `sched.lock` is taken in here, and a P's `timers_lock`. `sched.lock` is held for a few
 //!   instructions: it is dropped before a thread is made, and before the poller is woken.
-//! - A function that says "with a P" keeps the P by being on g0, or by `acquirem` or `hold`. On g0 there is none
-//!   if the goroutine had lost it. After a call that may park
-//!   or stop the M, both are asked for again.
-//! - `schedule` and `execute` are inlined into each function that `mcall` jumps to, and `find_runnable` is
-//!   cut in two for that: `arch` says why.
+//! - A function that says "with a P" keeps the P by being on g0, or by `acquirem` or `hold`. On g0
+//!   there is no P if the goroutine had lost it. After a call that may park or stop the M, both the
+//!   M and its P are asked for again.
+//! - `schedule` and `execute` are inlined into each function that `mcall` jumps to, and
+//!   `find_runnable` is cut in two for that: `arch` says why.
 //! - New work wakes a P, and an M that stops looking for work looks once more: `wake.rs` has the rules and
 //!   the two races. `loom` checks it.
 //! - A goroutine that is locked to its thread runs there and nowhere else. An M that finds it in a queue
@@ -35,9 +37,9 @@
 //! | `parker.rs` | `Parker`: a wait that anybody may end, as often as they like |
 //! | `ready.rs` | `goready`, `ready`, `injectglist`; `newproc_from`, `enqueue`: a new goroutine is let run |
 //! | `gosched.rs` | `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield` |
-//! | `preempt.rs` | `gopreempt_m`, `preemptPark`, `asyncPreempt2`: how one leaves that is asked to stop |
+//! | `preempt.rs` | `gopreempt_m`, `preemptPark`, `asyncPreempt2`: how a goroutine leaves that is asked to stop |
 //! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy` |
-//! | `join.rs` | the end of a goroutine with a handle, and who waits for that |
+//! | `join.rs` | the end of a goroutine with a handle, and the wait for that |
 //! | `syscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
 //! | `pin.rs` | `procPin`, `procUnpin` |
 //! | `claim.rs` | the goroutine that comes next is known before the last one leaves |
@@ -49,8 +51,8 @@
 //! | `coro.rs` | `newcoro`, `coroswitch`, `coroexit`, `coroswitch_m` |
 //! | `mstart.rs` | `mstart0`, `mstart1`, `minit`, `mexit`: how a thread comes here, and leaves |
 //! | `extram.rs` | `needm`, `dropm`, `oneNewExtraM`: threads that aren't ours |
-//! | `must_wait.rs` | what a caller needs that has to wait: to be a goroutine, or to become one |
-//! | `point.rs` | where an exploration may have another goroutine go on |
+//! | `must_wait.rs` | what a caller has to be in order to wait: a goroutine, or a thread that becomes one |
+//! | `point.rs` | where an exploration may switch to another goroutine |
 //! | `exploration.rs` | `explore_run`: a run, as its driver sees it |
 //! | `bad.rs` | `badmcall`, `badmcall2`, `badmorestackg0`, `badmorestackgsignal` |
 //!
@@ -82,17 +84,17 @@
 //!                             +------------------------------------------>+
 //! ```
 //!
-//! Three ways lead past it. A goroutine that leaves may have taken the next one off the queue
-//! before, which runs at once (`run_claimed`). A coroutine switch (`coroswitch_m`) runs the
+//! Three ways lead past `schedule`. A goroutine that leaves may have taken the next one off the
+//! queue before, which runs at once (`run_claimed`). A coroutine switch (`coroswitch_m`) runs the
 //! goroutine that waits at once. A system call keeps the M, and comes back to `schedule` only if
 //! there is no P at its end (`exitsyscall0`).
 //!
-//! An M whose goroutine is locked to it has nothing to look for: `schedule` stops it (`stoplockedm`) until
-//! somebody finds that goroutine and brings a P.
+//! An M whose goroutine is locked to it has nothing to look for: `schedule` stops it
+//! (`stoplockedm`) until another M finds that goroutine and brings a P.
 //!
 //! # Where it looks
 //!
-//! `find_runnable`, in its order. Up to 5 it is what a switch costs; the rest is out of line, in
+//! `find_runnable`, in its order. Steps 1 to 5 are what a switch costs; the rest is out of line, in
 //! `look_further`.
 //!
 //! | | looks at | how | found |
@@ -114,11 +116,11 @@
 //!
 //! # Where it spins
 //!
-//! At 8 only. An M spins if `2 * nmspinning` is less than the number of busy P's, so that about half as many
-//! do. It goes round all P's four times, each time in another random order, and takes half of a queue. In the
-//! last round it also runs the timers of others, and takes a `runnext`, after 3 µs if its owner runs: that
-//! one is likely to run it right now. An M that doesn't spin goes on to 9; there `needspinning` may make it a
-//! spinner after all.
+//! At 8 only. An M spins if `2 * nmspinning` is less than the number of busy P's, so that about
+//! half as many do. It goes round all P's four times, each time in another random order, and takes
+//! half of a queue. In the last round it also runs the timers of others, and takes a `runnext`. If
+//! that P's owner runs, the thief takes it after 3 µs, as the owner is likely to run it right now.
+//! An M that doesn't spin goes on to 9; there `needspinning` may make it a spinner after all.
 //!
 //! # Where it sleeps, and who wakes it
 //!
@@ -135,34 +137,36 @@
 //! | | | `handoffp`: a P that somebody has left |
 //! | | | `schedEnableUser`: goroutines that were held back |
 //! | | | `startTheWorld`, with a P |
-//! | locked to a goroutine | `m.park` | `startlockedm` of who has found it, with a P |
+//! | locked to a goroutine | `m.park` | `startlockedm` of the M that has found it, with a P |
 //!
-//! An M sleeps in the poller if a goroutine waits for the network or a timer is set, and nobody is there.
-//! When it wakes it takes an idle P. If there is none, what was polled goes to the global queue, and the M to
-//! the idle list.
+//! An M sleeps in the poller if a goroutine waits for the network or a timer is set, and no other M
+//! is there. When it wakes it takes an idle P. If there is none, the goroutines that were polled go
+//! to the global queue, and the M to the idle list.
 //!
-//! Before a spinner sleeps, it looks at all timers once more, as `drop_p` has looked at all queues: one may
-//! have been set while it was looking, by somebody who saw a spinner and woke nobody.
+//! Before a spinner sleeps, it looks at all timers once more, as `drop_p` has looked at all queues.
+//! A timer may have been set while it was looking, by a thread that saw a spinner and woke nobody.
 //!
 //! # What was tried, or is known not to do
 //!
-//! Whether a thread should wake or sleep depends on what no thread can see (all queues at once), and on what
-//! nobody knows (whether there will be work in a moment). Go's authors rejected three simple answers, and
-//! this port with them, unmeasured:
+//! Whether a thread should wake or sleep depends on what no thread can see (all queues at once),
+//! and on what nobody knows (whether there will be work in a moment). Go's authors rejected three
+//! simple answers, and this port with them, unmeasured:
 //!
-//! - *One queue, one lock, all counts exact.* Then one could see everything, and every park and every wakeup
-//!   would queue for that lock.
-//! - *Handing a goroutine that is made ready to a thread of its own, with a P.* The one that made it ready is
-//!   likely to wait a moment later: so both threads wake and sleep all the time, and what the two goroutines
-//!   share goes from cache to cache. It is put into `runnext` instead, and inherits the time slice. A thief
-//!   leaves it there until its last round, and then for another 3 µs; a hand-over takes well under that.
-//! - *Waking a thread for each goroutine that is made ready.* Most would find that another has got it. So one
-//!   searches at a time, and wakes the next when it has found something.
+//! - *One queue, one lock, all counts exact.* Then a thread could see everything, and every park
+//!   and every wakeup would queue for that lock.
+//! - *Handing a goroutine that is made ready to a thread of its own, with a P.* The goroutine that
+//!   made it ready is likely to wait a moment later. So both threads wake and sleep all the time,
+//!   and the data that the two goroutines share goes from cache to cache. Instead, the ready
+//!   goroutine is put into `runnext`, and inherits the time slice. A thief leaves it there until
+//!   its last round, and then for another 3 µs; a hand-over takes well under that.
+//! - *Waking a thread for each goroutine that is made ready.* Most threads would find that another
+//!   has got the goroutine. So one thread searches at a time, and wakes the next when it has found
+//!   something.
 //!
 //! Waking, here:
 //!
-//! - *Go's `wakep` to the letter.* With all P's busy, it takes `sched.lock` each time to find that no P is
-//!   idle, and to say so. Ours returns if that was said already.
+//! - *Go's `wakep` to the letter.* With all P's busy, it takes `sched.lock` each time to find that
+//!   no P is idle, and to set `needspinning`. Ours returns if that is set already.
 //! - *Letting an M sleep without a second look, or without `needspinning`.* In either case the models of
 //!   `loom` end with work that nobody looks for.
 //! - *Every M without work spinning.* With many P's and little to do, they would only burn time. About half
@@ -170,17 +174,18 @@
 //! - *Sysmon that looks every 20 µs whenever a P is used again.* In a server all P's are idle for moments,
 //!   thousands of times a second; a third of the switches of threads were sysmon's. Now it must have slept
 //!   for 1 ms.
-//! - *Sysmon that notices only in its own time that a goroutine has begun, and has run for long.* Then a
-//!   slice ends up to 10 ms late at either side, as in Go. Ours looks every 2 ms while goroutines take turns,
-//!   and when a slice ends: that is after 10 to 12 ms.
-//! - *Leaving `runnext` alone when a slice ends.* In Go the next goroutine meets a check soon. Here two that
-//!   make each other ready may have none, and kept all others out. So `runnext` waits its turn, if the
-//!   goroutine has left by itself.
-//! - *Sending `runnext` behind the others, too, when the running goroutine was stopped.* That one goes behind
-//!   them itself; who was to be next is next.
-//! - *Checking timers in each round.* Where there is none, the scheduler reads one word and asks for no time.
-//! - *Leaving the poller's sleeper there when its last wait was ended from outside,* as Go does: it would
-//!   sleep for nothing, and a deadlock not be seen.
+//! - *Sysmon that notices only in its own time that a goroutine has begun, and has run for long.*
+//!   Then a slice ends up to 10 ms late at either side, as in Go. Ours looks every 2 ms while
+//!   goroutines take turns, and when a slice ends: that is after 10 to 12 ms.
+//! - *Leaving `runnext` alone when a slice ends.* In Go the next goroutine meets a check soon. Here
+//!   two goroutines that make each other ready may have no checks, and kept all others out. So
+//!   `runnext` waits its turn, if the goroutine has left by itself.
+//! - *Sending `runnext` behind the others, too, when the running goroutine was stopped.* That
+//!   goroutine goes behind the others itself, and `runnext` stays next.
+//! - *Checking timers in each round.* Where there is none, the scheduler reads one word and asks
+//!   for no time.
+//! - *Leaving the poller's sleeper there when its last wait was ended from outside,* as Go does.
+//!   The sleeper would sleep for nothing, and a deadlock would go unseen.
 //! - *Giving the kernel the time until the next timer.* It may be late by a thousandth of that, to end
 //!   several waits at once. A long limit is shortened by as much, and what is left is then a short one.
 //!
@@ -192,13 +197,14 @@
 //!   two goroutines call from different places: it ends in a jump.
 //! - *A Rust `thread_local!` for g.* The compiler may keep its address across a switch, after which the
 //!   goroutine is on another thread.
-//! - *Asking who runs here again and again.* It is three loads that wait for one another, and is felt in a
-//!   switch. A function that has its M passes it along.
-//! - *A channel operation that handles threads that aren't ours in line.* It called itself and had a
-//!   destructor, so nobody could inline it: 23 % for `pingpong`, 26 % for `bufchan`. That part is out of
-//!   line.
-//! - *Measuring every eighth wait for a P,* as Go does. To read the clock takes half of a switch here: it is
-//!   one of 128. And a park doesn't ask for the time: sysmon notes once a minute which goroutines wait.
+//! - *Asking who runs here again and again.* It is three loads that wait for one another, and is
+//!   felt in a switch. A function that has its M passes it along.
+//! - *A channel operation that handles threads that aren't ours in line.* It called itself and had
+//!   a destructor, so nobody could inline it: 23 % for `pingpong`, 26 % for `bufchan`. That part is
+//!   out of line.
+//! - *Measuring every eighth wait for a P,* as Go does. To read the clock takes half of a switch,
+//!   so one wait of 128 is measured here. And a park doesn't ask for the time: sysmon notes once a
+//!   minute which goroutines wait.
 //!
 //! Locks:
 //!
@@ -228,19 +234,21 @@
 //!
 //! Preemption and threads:
 //!
-//! - *Stopping goroutines anywhere, and running others on their thread.* One that is stopped inside `malloc`
-//!   holds its lock, and others would find their thread-locals half-done. Code is preemptible if the program
-//!   says so. In other code a goroutine loses its P only, and its thread waits: `detach.rs`.
-//! - *Only taking the P of one that computes.* Eight goroutines that lock a free mutex at one P ran on several
-//!   threads, 40 ns a lock in place of 26, and a hundred hogs were a hundred busy threads.
-//! - *Sysmon making the thread for a P that it has taken.* That takes `malloc`'s lock, which one that is kept
-//!   from going on may hold; to let all go on for that time was to let them all compute. So an M with a P makes
-//!   one in advance (`m/startm.rs`).
-//! - *Taking a thread that was on no processor for 0.1 ms to sleep.* On a busy machine it waits for one: `/proc`
-//!   tells.
+//! - *Stopping goroutines anywhere, and running others on their thread.* A goroutine that is
+//!   stopped inside `malloc` holds its lock, and others would find their thread-locals half-done.
+//!   Code is preemptible if the program says so. In other code a goroutine loses its P only, and
+//!   its thread waits: `detach.rs`.
+//! - *Only taking the P of a goroutine that computes.* Eight goroutines that lock a free mutex at
+//!   one P ran on several threads, 40 ns a lock in place of 26, and a hundred hogs were a hundred
+//!   busy threads.
+//! - *Sysmon making the thread for a P that it has taken.* That takes `malloc`'s lock, which a
+//!   goroutine that is kept from going on may hold. Letting all of them go on for that time let all
+//!   of them compute. So an M with a P makes a thread in advance (`m/startm.rs`).
+//! - *Taking a thread that was on no processor for 0.1 ms to sleep.* On a busy machine such a
+//!   thread may wait for a processor: `/proc` tells.
 //! - *The caller of `run` as m0.* It could be deep in another goroutine when main ends elsewhere.
-//! - *A report of SIGQUIT in its handler,* as Go prints it: it takes memory, and the thread may have the
-//!   allocator locked. Sysmon prints it.
+//! - *A report of SIGQUIT in its handler,* as Go prints it: it takes memory, and the thread may
+//!   have the allocator locked. Sysmon prints it.
 
 pub(super) mod bad;
 mod claim;

@@ -1,5 +1,5 @@
-//! A wait that anybody may end, at any time, as often as they like: what a future's waker needs. `goready` alone wants
-//! the goroutine to wait, and to be woken once.
+//! A wait that any thread may end, at any time and any number of times, as a future's waker needs.
+//! `goready` alone requires that the goroutine waits, and that it is woken once.
 //!
 //! ```text
 //!              wake                wake
@@ -38,7 +38,7 @@ impl Parker {
     /// As [`must_wait`], in the name of `what`.
     #[track_caller]
     pub(crate) fn park(&self, what: &str) {
-        // Acquire, here and below, pairs with wake: what came before that is seen.
+        // Acquire, here and below, pairs with wake: what came before the wake is seen.
         if self.0.swap(EMPTY, Ordering::Acquire) == NOTIFIED {
             return;
         }
@@ -55,7 +55,8 @@ impl Parker {
         // Release pairs with park. Acquire pairs with parkcommit: the G is seen as parked.
         let waits = self.0.swap(NOTIFIED, Ordering::AcqRel);
         if waits != EMPTY && waits != NOTIFIED {
-            // SAFETY: it is a G, and G's are never freed. Who takes it from here, and that is one, is to wake it.
+            // SAFETY: `waits` is a G, and G's are never freed. One thread takes it out of the word,
+            // and that one wakes it.
             goready(unsafe { &*waits });
         }
     }

@@ -25,16 +25,17 @@ use crate::runtime::sched::wake::{wake_or_owe, wakep};
 /// For a timer that is due at `when`: ends the poll in progress, if that would last longer, or wakes a P,
 /// if no M polls. Go's `wakeNetPoller`.
 ///
-/// The timer is noted before this, and an M that goes to sleep looks for timers after it has stopped
-/// spinning, and once more by way of `lastpoll`: all of them sequentially consistent, so one of the
-/// two sees the other. `loom` checks it on this file (`tests/loom`).
+/// The timer is noted before this call. An M that goes to sleep looks for timers after it has
+/// stopped spinning, and once more by way of `lastpoll`. All of these accesses are sequentially
+/// consistent, so one of the two sees the other. `loom` checks it on this file (`tests/loom`).
 pub(in crate::runtime) fn wake_net_poller(when: i64) {
     if !end_longer_poll(when) {
         wake_or_owe(this_m());
     }
 }
 
-/// Whether an M waits in the poller: until `when`, or, as its wait is ended, it looks at all timers again.
+/// Whether an M waits in the poller. It waits until `when` at most, or its wait is ended and it
+/// looks at all timers again.
 pub(super) fn end_longer_poll(when: i64) -> bool {
     let polls = sched().lastpoll.load(Ordering::SeqCst) == 0;
     if polls {
@@ -45,18 +46,19 @@ pub(super) fn end_longer_poll(when: i64) -> bool {
 
 /// Ends the poll in progress, unless it ends by `when`.
 fn end_poll_after(when: i64) {
-    // 0 until the poller has said how long it waits: then it may be woken in vain.
+    // 0 until the poller has noted how long it waits: then this may wake it in vain.
     let poller_poll_until = sched().poll_until.load(Ordering::SeqCst);
     if poller_poll_until == 0 || poller_poll_until > when {
         netpoll_break();
     }
 }
 
-/// For a descriptor that is waited for from now on, by no goroutine that parks: a caller without a P sees to it that an
-/// M polls. One that has a P will look for work there, and polls.
+/// Starts polling for a descriptor that no parking goroutine waits for. A caller without a P makes
+/// sure that an M polls. A caller with a P will look for work there, and polls.
 ///
-/// The wait is counted before this; an M that is about to sleep lets its P go, and then looks at the count
-/// ([`poll_or_stop`]): so one of the two sees the other, as in [`wake_net_poller`], and `loom` checks that, too.
+/// The wait is counted before this call. An M that is about to sleep lets its P go, and then looks
+/// at the count ([`poll_or_stop`]). So one of the two sees the other, as in [`wake_net_poller`],
+/// and `loom` checks that, too.
 pub(in crate::runtime) fn wake_net_poller_from_outside() {
     let mp = acquirem();
     if mp.is_none_or(|mp| mp.p().is_none()) && sched().lastpoll.load(Ordering::SeqCst) != 0 {
@@ -85,11 +87,13 @@ pub(in crate::runtime) fn inject_polled() -> bool {
 /// An M polls without waiting. Go 1.27's `sched.pollingNet`.
 static POLLING_NET: AtomicBool = AtomicBool::new(false);
 
-/// A goroutine that the network is ready for, if there is one and no other M looks for one just now: many that ask at
-/// once would only wait for each other in the kernel. Doesn't wait. Part of Go's `findRunnable`.
+/// A goroutine that the network is ready for, if there is one and no other M looks for one just
+/// now: several M's that ask at once would only wait for each other in the kernel. Doesn't wait.
+/// Part of Go's `findRunnable`.
 #[inline(never)]
 pub(super) fn poll_now() -> Option<&'static G> {
-    // Relaxed: who is kept out misses nothing, as the M that waits in the poller at last asks in any case.
+    // Relaxed: an M that is kept out misses nothing, as the M that waits in the poller at last asks
+    // in any case.
     if !worth_polling() || POLLING_NET.swap(true, Ordering::Relaxed) {
         return None;
     }
@@ -113,8 +117,8 @@ fn first_polled(list: &GList, delta: i32) -> Option<&'static G> {
 /// is due, if no other M is there; otherwise until it is woken. Returns with a P. The last part of Go's
 /// `findRunnable`.
 ///
-/// `procs` is the table that the M has read while it had a P; at `poll_until` the next timer is due that
-/// it knows of, 0 if it knows of none.
+/// `procs` is the table that the M has read while it had a P. `poll_until` is when the next timer
+/// is due that the M knows of, or 0.
 #[inline(never)]
 pub(super) fn poll_or_stop(
     mp: &'static M,

@@ -2,9 +2,9 @@
 //! `entersyscallblock` and `exitsyscall`.
 //!
 //! [`entersyscall`] leaves the P in state [`PSYSCALL`]: no M has it, but its last M remembers it in
-//! `oldp`. If the call is short, [`exitsyscall`] takes the P back with one CAS, and nothing else has
-//! happened. If it isn't, sysmon takes the P, with a CAS too, and hands it to another M (`retake`); then
-//! the goroutine needs some other P, or a place in a queue.
+//! `oldp`. If the call is short, [`exitsyscall`] takes the P back with one CAS, and nothing else
+//! has happened. If the call is long, sysmon takes the P, with a CAS too, and hands it to another M
+//! (`retake`). Then the goroutine needs another P, or a place in a queue.
 //!
 //! Meanwhile the goroutine's state is [`GSYSCALL`]: it runs code, but none that needs a P, and its stack
 //! stays where it is, as the kernel may have been given addresses of it.
@@ -63,7 +63,7 @@ extern "C" fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize) {
     let mp = getm();
     let held = hold(mp);
     let Some(gp) = mp.curg.get() else { throw("entersyscall: no g") };
-    // From here on gp.sched is what others see, and systemstack would change it.
+    // From here on others see gp.sched, which systemstack would change.
     let save = || save(gp, pc, sp, bp);
     trace(|| Event::GoSysCall(gp));
     begin(gp, pc, sp);
@@ -95,15 +95,16 @@ extern "C" fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize) {
     }
 }
 
-/// What is left to do for a goroutine that has lost its P before: who has that, or may take it, knows no
-/// difference.
+/// Enters a system call for a goroutine that has lost its P before. The thread that has the P, or
+/// may take it, sees no difference.
 #[cold]
 #[inline(never)]
 fn without_p(mp: &'static M) {
     if mp.ext.detached_since.load(Ordering::Relaxed) == 0 {
         throw("entersyscall: no p");
     }
-    // Whoever takes the P from here on takes it from a system call, unless another goroutine has lost it since.
+    // A thread that takes the P from here on takes it from a system call, unless another goroutine
+    // has lost it since.
     if let Some(oldp) = mp.oldp.get() {
         oldp.ext.detached_from.cas(Some(mp), None);
     }
@@ -122,8 +123,8 @@ fn begin(gp: &G, pc: usize, sp: usize) {
     }
 }
 
-/// The stack isn't the goroutine's. One with thread-locals of its own may be on a stack of the program's own, as a
-/// thread may.
+/// The stack isn't the goroutine's. A goroutine with thread-locals of its own may be on a stack of
+/// the program's own, as a thread may.
 #[cold]
 #[inline(never)]
 fn elsewhere(gp: &G, sp: usize) {
@@ -173,7 +174,7 @@ extern "C" fn gosched_entersyscallblock_from(pc: usize, sp: usize, bp: usize) {
     let mp = getm();
     let held = hold(mp);
     let Some(gp) = mp.curg.get() else { throw("entersyscallblock: no g") };
-    // Only it can start the world, so nobody could have its P meanwhile.
+    // Only this goroutine can start the world, so nobody could have its P meanwhile.
     if sched().gcwaiting.load(Ordering::SeqCst) && !mp.preemptoff.get().is_null() {
         throw("entersyscallblock: a goroutine blocks while the world is stopped, by itself");
     }
@@ -282,12 +283,13 @@ pub(super) fn exitsyscallfast(mp: &'static M, oldp: Option<&'static P>) -> bool 
     !sched().pidle.is_null() && systemstack(|| exitsyscallfast_pidle(mp))
 }
 
-/// The P that `mp` had is its again: counts the call by which it was away. Go's
+/// `mp` has got back the P that it had: counts the call during which the P was away. Go's
 /// `exitsyscallfast_reacquired`.
 #[inline(always)]
 fn exitsyscallfast_reacquired(mp: &M, pp: &P) {
     if mp.syscalltick.get() != pp.syscalltick.load(Ordering::Relaxed) {
-        // The P was taken meanwhile, and left again in a system call of another M, or by one that has lost it.
+        // The P was taken meanwhile, and left again in a system call of another M, or by an M that
+        // has lost it.
         tell_taken(pp);
         trace(|| Event::ProcStart(pp));
         tick(pp);
@@ -326,8 +328,8 @@ unsafe extern "C" fn exitsyscall0(gp: *mut G) -> ! {
     unlock(&sched().lock);
     if let Some(pp) = pp {
         acquirep(mp, pp);
-        // SAFETY: on g0 by mcall, with the P that was just acquired. The G is runnable, and on no queue, as
-        // there was a P; if it is locked, then to this M, where it ran.
+        // SAFETY: on g0 by mcall, with the P that was just acquired. The G is runnable, and on no
+        // queue, as there was a P. If it is locked, it is locked to this M, where it ran.
         unsafe { execute(mp, gp, false) }
     }
     if locked {

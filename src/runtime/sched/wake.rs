@@ -2,32 +2,33 @@
 //!
 //! # The problem
 //!
-//! Work is in many places (each P's queue, the global queue), and no thread sees all
-//! of them at once. Yet a P must not stay idle while there is work, nor may threads be
-//! woken that find none.
+//! Work is in many places (each P's queue, the global queue), and no thread sees all of them at
+//! once. Yet a P must not stay idle while there is work, and no thread may be woken that finds
+//! none.
 //!
 //! # The rules
 //!
-//! An M is *spinning* if it has a P and no work and is looking for some in the queues
-//! of others; `sched.nmspinning` counts them. A count belongs to an M, whose `spinning` is set, or it is a
-//! [`Spinning`]: whoever wakes an M has counted it before, and gives it that.
+//! An M is *spinning* if it has a P and no work and is looking for some in the queues of others;
+//! `sched.nmspinning` counts the spinning M's. A count belongs to an M, whose `spinning` is set, or
+//! it is a [`Spinning`]: a thread that wakes an M has counted it before, and gives the count to
+//! that M.
 //!
-//! - Who submits work wakes a P ([`wakep`]), unless somebody is spinning already, or
-//!   no P is idle. The M that it wakes starts spinning.
-//! - A spinning M that finds work stops spinning, and if it was the last one and there is more, it wakes
-//!   another in its place (`resetspinning`, in `found.rs`).
-//! - A spinning M that finds none lets its P go ([`drop_p`]) and sleeps.
-//! - An M in the scheduler, which may run timers there that make goroutines ready, owes the wake until it knows what
-//!   it runs itself ([`wake_or_owe`]).
+//! - A thread that submits work wakes a P ([`wakep`]), unless an M is spinning already, or no P is
+//!   idle. The M that it wakes starts spinning.
+//! - A spinning M that finds work stops spinning, and if it was the last one and there is more, it
+//!   wakes another in its place (`resetspinning`, in `found.rs`).
+//! - A spinning M that finds no work lets its P go ([`drop_p`]) and sleeps.
+//! - An M in the scheduler, which may run timers there that make goroutines ready, owes the wake
+//!   until it knows what it runs itself ([`wake_or_owe`]).
 //!
-//! So bursts of work wake threads one after the other, each only once the one before
-//! has found something to do, and at most one of them in vain.
+//! So bursts of work wake threads one after the other, each only once the one before has found
+//! something to do, and at most one of them in vain.
 //!
 //! # The two races
 //!
-//! *A submission and the last spinner that gives up.* The submitter sees somebody
-//! spinning and wakes nobody; the spinner has looked everywhere before the work was
-//! there. Each writes first and looks then:
+//! *A submission and the last spinner that gives up.* The submitter sees a spinner and wakes
+//! nobody; the spinner has looked everywhere before the work was there. Each writes first and looks
+//! then:
 //!
 //! ```text
 //!     submitter                    spinner
@@ -37,17 +38,18 @@
 //! ```
 //!
 //! With the barriers, one of the two sees the other. They cost nothing: the CAS on `runnext`, the
-//! decrement and the reads after them are sequentially consistent. For the global queue, the
-//! lock is enough: who takes it second sees what the first has done before.
+//! decrement and the reads after them are sequentially consistent. For the global queue, the lock
+//! is enough: the second thread to take it sees what the first one has done before.
 //!
-//! *A submission and an M that gives up without having spun.* Only half of the busy
-//! P's worth of M's may spin, so an M may let its P go without a second look. If work
-//! is submitted just before, the submitter finds no idle P and wakes nobody. So who
-//! wanted a P and got none says so in `sched.needspinning`, under the lock, and an M
-//! that finds it set, under the same lock, keeps its P and becomes a spinner.
+//! *A submission and an M that gives up without having spun.* The number of spinning M's is limited
+//! to half of the number of busy P's, so an M may let its P go without a second look. If work is
+//! submitted just before, the submitter finds no idle P and wakes nobody. So a submitter that
+//! wanted a P and got none sets `sched.needspinning`, under the lock. An M that finds it set, under
+//! the same lock, keeps its P and becomes a spinner.
 //!
-//! Timers are work too. Who sets one looks for a spinner in the same way (`wake_net_poller`), and a
-//! spinner that gives up looks at all timers once more before it sleeps (`poll_or_stop`).
+//! Timers are work too. A thread that sets one looks for a spinner in the same way
+//! (`wake_net_poller`), and a spinner that gives up looks at all timers once more before it sleeps
+//! (`poll_or_stop`).
 //!
 //! `loom` checks both on this file (`tests/loom`); without the second look, or without
 //! `needspinning`, its models fail.
@@ -76,8 +78,8 @@ pub(in crate::runtime) fn wakep() {
     if sched().nmspinning.load(Ordering::SeqCst) != 0 {
         return;
     }
-    // No P is idle, and who is about to let one go has been told: what follows would
-    // find and say just that.
+    // No P is idle, and the next M that lets one go has been told: wakep_slow would find and say
+    // just that.
     if sched().npidle.load(Ordering::SeqCst) == 0 && sched().needspinning.load(Ordering::SeqCst) == 1 {
         return;
     }
@@ -103,7 +105,8 @@ fn wakep_slow() {
     releasem(mp);
 }
 
-/// [`wakep`]; where `mp`, this thread's M, is in the scheduler, once it has found what it runs next.
+/// [`wakep`]. If `mp`, this thread's M, is in the scheduler, the wake is put off until the M has
+/// found what it runs next.
 #[inline(always)]
 pub(super) fn wake_or_owe(mp: Option<&M>) {
     match mp {
@@ -151,15 +154,16 @@ pub(super) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
     }
     pidleput(pp);
     unlock(&sched().lock);
-    // It owes nothing any more: what it had made ready would be on its queue, and it goes to wait for its timers.
+    // The M owes nothing any more: a goroutine that it had made ready would be on its queue, and it
+    // goes to wait for its timers.
     mp.ext.owes_wake.set(OwesWake::No);
 
     if !mp.spinning.get() {
         return Dropped::Stop;
     }
-    // The first race above: stop spinning, and then look at everything again. Strictly
-    // only the last one that stops has to, but there are those that count for a moment
-    // without being one (wakep), so each does.
+    // The first race above: stop spinning, and then look at everything again. Strictly, only the
+    // last M that stops has to. But wakep counts as spinning for a moment without being an M that
+    // spins, so each M looks.
     mp.stop_spinning();
 
     lock(&sched().lock);

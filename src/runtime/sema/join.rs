@@ -13,13 +13,14 @@ pub(crate) fn wait_for_end_limited(gp: &'static G, limit: Limit<'_>) {
     let (me, _) = goroutine();
     let gave_up = AtomicBool::new(false);
     let give_up = || {
-        // Relaxed: what take_out does comes after it, and is seen by who looks at this.
+        // Relaxed: the release in take_out follows. A thread that finds the bit set there sees the
+        // flag.
         gave_up.store(true, Ordering::Relaxed);
         take_out(gp, me).then_some(|| goready(me))
     };
     let wait = || wait_for_end_unless(gp, || gave_up.load(Ordering::Relaxed));
-    // SAFETY: the flag is set while the limit may come, as give_up may be called. Who has taken the goroutine out wakes
-    // it, nobody else.
+    // SAFETY: the flag and `me` stay while give_up may be called. Only the thread that has taken
+    // the goroutine out wakes it.
     unsafe { with_limit(limit, &give_up, wait) };
     on_time(gp);
 }

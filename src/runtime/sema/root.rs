@@ -1,7 +1,8 @@
-//! The table of those who sleep at addresses: Go's `semaRoot` and `semTable`.
+//! The table of goroutines that sleep at addresses: Go's `semaRoot` and `semTable`.
 //!
-//! Addresses are hashed to one of 251 roots, each with a lock and a balanced tree of the addresses that are waited at;
-//! a node is the sudog of the first waiter at an address, and the others hang behind it in a list.
+//! Addresses are hashed to one of 251 roots. Each root has a lock and a balanced tree of the
+//! addresses with waiters. A node is the sudog of the first waiter at an address, and the others
+//! hang behind it in a list.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -23,16 +24,17 @@ pub(super) struct SemaRoot {
     /// The tree; a node's children are `prev` and `next`, its parent is `parent`, its priority
     /// is `ticket`, and its list is `waitlink`.
     treap: Link<Sudog>,
-    /// How many sleep here; read without the lock.
+    /// The number of goroutines that sleep here; read without the lock.
     pub(super) nwait: AtomicU32,
 }
 
 /// A waiter that was taken off its queue.
 pub(super) struct Dequeued {
     pub(super) s: &'static Sudog,
-    /// When, in nanoseconds, if its wait counts in the profile of mutexes.
+    /// The time at which it was taken off, in nanoseconds, if its wait counts in the profile of
+    /// mutexes.
     pub(super) now: i64,
-    /// Since when the last one behind it has waited, as far as it wasn't told of.
+    /// The start of the unrecorded wait of the last waiter behind it.
     pub(super) last_since: i64,
 }
 

@@ -28,12 +28,12 @@ pub(super) fn ready_with_time(s: &Sudog) {
     goready(gp);
 }
 
-/// Takes one from the semaphore; sleeps until it can. Go's `semacquire`.
+/// Takes one from the semaphore, and sleeps until that is possible. Go's `semacquire`.
 pub(crate) fn semacquire(addr: &AtomicU32) {
     semacquire1(addr, false, WaitReason::Semacquire);
 }
 
-/// [`semacquire`]; `lifo` sleeps before all others. Go's `semacquire1`.
+/// [`semacquire`]. With `lifo`, the caller is put before all other sleepers. Go's `semacquire1`.
 #[inline(never)]
 pub(crate) fn semacquire1(addr: &AtomicU32, lifo: bool, reason: WaitReason) {
     if cansemacquire(addr) {
@@ -45,7 +45,7 @@ pub(crate) fn semacquire1(addr: &AtomicU32, lifo: bool, reason: WaitReason) {
     end_wait(wait, s);
 }
 
-/// [`semacquire1`] with a limit; says whether it has taken one. On a goroutine.
+/// [`semacquire1`] with a limit. Returns whether it has taken one. On a goroutine.
 pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, reason: WaitReason, limit: Limit<'_>) -> bool {
     if cansemacquire(addr) {
         return true;
@@ -57,7 +57,7 @@ pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, reason: WaitReaso
     let give_up = || {
         lock_ranked(&root.lock, LockRank::ROOT);
         gave_up.set(true);
-        // Else a release has it, or it hasn't begun to sleep.
+        // Otherwise a release has taken it, or it hasn't begun to sleep.
         let sleeps = waits_at(s) == ptr::from_ref(addr).addr();
         if sleeps {
             root.leave(addr, s);
@@ -66,8 +66,8 @@ pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, reason: WaitReaso
         unlock(&root.lock);
         sleeps.then_some(|| ready_with_time(s))
     };
-    // SAFETY: the flag changes, and is looked at, with the root's lock held. Who takes the sudog off the queue wakes the
-    // goroutine, nobody else.
+    // SAFETY: the flag is written and read with the root's lock held. Only the thread that takes
+    // the sudog off the queue wakes the goroutine.
     let acquired = unsafe { with_limit(limit, &give_up, || sleep(addr, s, lifo, reason, || gave_up.get())) };
     end_wait(wait, s);
     acquired
@@ -83,7 +83,7 @@ fn waiter() -> &'static Sudog {
     s
 }
 
-/// The wait of `s` is over, which is on no queue.
+/// Ends the wait of `s`, which is on no queue.
 #[cfg_attr(feature = "pprof", inline(never))]
 pub(super) fn end_wait(wait: Wait, s: &'static Sudog) {
     let releasetime = s.releasetime.get();
@@ -91,8 +91,8 @@ pub(super) fn end_wait(wait: Wait, s: &'static Sudog) {
     wait.end(releasetime);
 }
 
-/// Sleeps until it can take one from the semaphore, or `gave_up`, which is asked with the root's lock held. Says whether
-/// it has taken one.
+/// Sleeps until it can take one from the semaphore, or until `gave_up`, which is called with the
+/// root's lock held. Returns whether it has taken one.
 fn sleep(
     addr: &AtomicU32,
     s: &'static Sudog,
@@ -103,8 +103,8 @@ fn sleep(
     let root = root_for(addr);
     loop {
         lock_ranked(&root.lock, LockRank::ROOT);
-        // Count this waiter, and only then look once more: a release adds first and looks for
-        // waiters then. All SeqCst, so one of the two sees the other.
+        // Counts this waiter, and only then tries once more. A release adds first, and then looks
+        // for waiters. All accesses are SeqCst, so one of the two sees the other.
         root.nwait.fetch_add(1, Ordering::SeqCst);
         let acquired = cansemacquire(addr);
         if acquired || gave_up() {
@@ -125,7 +125,7 @@ pub(crate) fn semrelease(addr: &AtomicU32) {
     semrelease1(addr, false);
 }
 
-/// [`semrelease`]; with `handoff`, what was added and this P go straight to the first waiter. Go's
+/// [`semrelease`]. With `handoff`, the first waiter gets the added unit and this P directly. Go's
 /// `semrelease1`.
 #[inline(never)]
 pub(crate) fn semrelease1(addr: &AtomicU32, handoff: bool) {
@@ -160,16 +160,18 @@ pub(crate) fn semrelease1(addr: &AtomicU32, handoff: bool) {
     }
     ready_with_time(s);
     if handed && crate::runtime::base::this::on_goroutine() && getm().locks.get() == 0 {
-        // The waiter is next on this P; let it run in this time slice. Only if it has the semaphore:
-        // otherwise another might take that meanwhile, and the switch be for nothing.
-        // SAFETY: on a goroutine, as just checked; nothing here is a thread-local's, and the
-        // callers' code may park here, as at any point that can.
+        // The waiter is next on this P, and runs in this time slice. Only if it has acquired the
+        // semaphore: otherwise another goroutine might take that meanwhile, and the switch would be
+        // in vain.
+        // SAFETY: on a goroutine, as just checked. Nothing here comes from a thread-local, and the
+        // callers' code may park here, as at any point that can park.
         unsafe { goyield() };
     }
 }
 
-/// How long those have waited altogether whom an unlock keeps waiting, or lets go: the first and the last so long, and
-/// those in between about as long as both on average. All that is new since the unlock before.
+/// The estimated total wait of the goroutines that an unlock wakes or keeps waiting, since the
+/// unlock before. The waits of the first and the last waiter are known. Each waiter in between is
+/// taken to have waited for the average of these two.
 fn waited(first: i64, last: i64, waiters: u16) -> i64 {
     if waiters == 0 { first } else { first + (last + first) / 2 * i64::from(waiters) }
 }

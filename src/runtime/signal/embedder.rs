@@ -10,7 +10,7 @@ use crate::runtime::base::this::started;
 use crate::runtime::signal::sigaction::{refused, signal_disable, signal_enable, signal_ignore};
 use crate::runtime::signal::sigqueue::signal_recv;
 
-/// Who receives signals.
+/// The receiver of signals.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum SignalReceiver {
@@ -20,17 +20,18 @@ pub(crate) enum SignalReceiver {
     Embedders = 2,
 }
 
-/// The [`SignalReceiver`] that there is, or 0.
+/// The current [`SignalReceiver`], or 0.
 static RECEIVER: AtomicU8 = AtomicU8::new(0);
 
-/// Makes `who` the receiver, for good. Says whether it is: not if the other is already.
+/// Makes `who` the receiver, for good. Returns whether it is the receiver: false if the other was
+/// before.
 pub(crate) fn claim_signals(who: SignalReceiver) -> bool {
     // Relaxed: it orders nothing.
     let claimed = RECEIVER.compare_exchange(0, who as u8, Ordering::Relaxed, Ordering::Relaxed);
     claimed.is_ok() || claimed == Err(who as u8)
 }
 
-/// Checks that an embedder can ask for something about a signal, and claims them.
+/// Checks that an embedder can configure the signal `sig`, and claims signals for embedders.
 fn check(sig: c_int) -> io::Result<()> {
     if !(1..=libc::SIGRTMAX()).contains(&sig) || refused(sig).is_some() {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));

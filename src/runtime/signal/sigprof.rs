@@ -1,5 +1,5 @@
-//! The profile of processors, on and off: Go's `SetCPUProfileRate` and `setcpuprofilerate`, and the action of SIGPROF,
-//! in `setProcessCPUProfiler`.
+//! Turns the CPU profile on and off: Go's `SetCPUProfileRate` and `setcpuprofilerate`, and the
+//! action of SIGPROF, in `setProcessCPUProfiler`.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -15,8 +15,8 @@ use crate::runtime::signal::sigqueue::sigsend;
 /// The action of SIGPROF before ours, while threads are profiled.
 static BEFORE: Mutex<Option<libc::sigaction>> = Mutex::new(None);
 
-/// Looks at each thread that runs goroutines, so many times in each second that it is on a processor. Fails if that
-/// is being done, or the kernel refuses.
+/// Starts sampling each thread that runs goroutines, `hz` times per second of its processor time.
+/// Fails if sampling is on already, or if the kernel refuses.
 pub(crate) fn start_sampling(hz: i32) -> io::Result<()> {
     let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
     if before.is_some() {
@@ -38,7 +38,7 @@ pub(crate) fn start_sampling(hz: i32) -> io::Result<()> {
     started
 }
 
-/// A SIGPROF has come to a thread; says whether it is for nobody else. In the handler.
+/// Handles a SIGPROF. Returns whether the signal is for nobody else. In the handler.
 fn signaled(mp: Option<&M>, gp: Option<&G>, info: &libc::siginfo_t, context: &Sigctxt<'_>) -> bool {
     let from_timer = is_from_timer(info);
     if let (true, Some(mp), Some(gp)) = (from_timer, mp, gp) {
@@ -47,11 +47,12 @@ fn signaled(mp: Option<&M>, gp: Option<&G>, info: &libc::siginfo_t, context: &Si
     if !from_timer && is_sampling() {
         sigsend(libc::SIGPROF);
     }
-    // While the action is ours, nobody is there to pass another on to but who has asked for it.
+    // While the action is ours, a signal that isn't a timer's can only go to a program that has
+    // asked for it.
     from_timer || is_sampling()
 }
 
-/// Looks no more. `last` is called before anybody else can look.
+/// Stops sampling. `last` is called before sampling can start again.
 pub(crate) fn stop_sampling(last: impl FnOnce()) {
     let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
     before.as_ref().inspect(|former| stop(former));
@@ -60,10 +61,11 @@ pub(crate) fn stop_sampling(last: impl FnOnce()) {
 }
 
 fn stop(former: &libc::sigaction) {
-    // None can be refused.
+    // Rate 0 deletes the timers, which can't fail.
     let _none = set_rate(0);
     // SAFETY: the program's own action, which was in force before, or none.
     let _restored = unsafe { setsig(libc::SIGPROF, former) };
-    // Only now: while the action is ours, no signal may be passed on to it.
+    // Only after the action was restored: while it is ours and sampling is off, signals would be
+    // passed on to our own action.
     end_samples();
 }

@@ -1,8 +1,7 @@
 //! Moving a stack: Go's `copystack`, and what it adjusts.
 //!
-//! The used part is copied to the end of the new segment, so that every address in it moves by
-//! the same distance, and then each word that points into the old stack is made to point into
-//! the new one:
+//! The used part is copied to the end of the new segment, so that every address in it moves by the
+//! same distance. Then each word that points into the old stack is made to point into the new one:
 //!
 //! - in the G: `sched`, and the heads of the embedder's chains of defers and panics, which its
 //!   hook goes on with;
@@ -13,10 +12,11 @@
 //! Callee-saved registers are in the stack by then: mcall and morestack have saved them there.
 //!
 //! **A parked receiver** is the delicate case. Its sudog points into its stack, and a sender writes
-//! there, with the channel locked, at any time. So the sudogs are adjusted, and the part of the stack
-//! up to the highest place that they point to is copied, with all channels locked that the goroutine
-//! waits on. Once they are unlocked, senders write to the new stack while its words are being adjusted:
-//! so words in that part are changed by compare-and-swap, and a value that has just come stays as it is.
+//! there, with the channel locked, at any time. So all channels that the goroutine waits on are
+//! locked while the sudogs are adjusted, and while the part of the stack up to the highest place
+//! that they point to is copied. Once the channels are unlocked, senders write to the new stack
+//! while its words are being adjusted. So words in that part are changed by compare-and-swap, and a
+//! value that has just come stays as it is.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -85,8 +85,8 @@ pub(super) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
         ncopy -= syncadjustsudogs(gp, used, &adjinfo);
     } else {
         if newsize < old.hi - old.lo && gp.parking_on_chan.load(Ordering::Acquire) {
-            // It is about to set active_stack_chans and to unlock its channel: a sender would then write to
-            // the old stack. (A G that grows its stack isn't parking.)
+            // The G is about to set active_stack_chans and to unlock its channel: a sender would
+            // then write to the old stack. (A G that grows its stack isn't parking.)
             throw("racy sudog adjustment due to parking on channel");
         }
         adjustsudogs(gp, &adjinfo);
@@ -118,7 +118,8 @@ pub(super) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
         unsafe { adjustframes(gp, &adjinfo, innermost) };
     }
     if let Some((regs, _)) = xregs::saved(gp) {
-        // SAFETY: the G was stopped at a check and isn't running: they are whoever's who moves its stack.
+        // SAFETY: the G was stopped at a check and isn't running: its registers belong to the mover
+        // of its stack.
         unsafe { xregs::adjust_saved(ptr::with_exposed_provenance_mut(regs), &adjinfo) };
     }
     if let Some(copystack) = hooks().copystack {
@@ -194,9 +195,9 @@ fn syncadjustsudogs(gp: &G, used: usize, adjinfo: &AdjustInfo) -> usize {
             }
         }
     };
-    // A rank of its own: as a rule the scan bit is set after a channel was locked, and here it is the other
-    // way round. That is no deadlock: the G is suspended, and whoever holds one of its channels doesn't wait
-    // for the scan bit.
+    // A rank of its own: as a rule the scan bit is set after a channel was locked, and here it is
+    // the other way round. That is no deadlock: the G is suspended, and a thread that holds one of
+    // its channels doesn't wait for the scan bit.
     each_channel(|c| lock_ranked(&c.lock, LockRank::HCHAN_LEAF));
     // An operation that was done before the lock has set its sudog's elem to null.
     let sghi = findsghi(gp, adjinfo.old);

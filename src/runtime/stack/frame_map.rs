@@ -34,19 +34,20 @@ pub struct Frame {
     pub fp: usize,
 }
 
-/// Where the frames of a range of code keep addresses of the stack: what Go's compiler writes down
-/// as stack maps.
+/// The addresses of the stack in the frames of a range of code: what Go's compiler writes down as
+/// stack maps.
 ///
 /// A frame that has a map is adjusted precisely: the words that the map names, if they point into
-/// the stack, and the caller's frame pointer. No other word of it is changed, whatever it looks like.
-/// (On aarch64, if the function that it called has one too, or is this crate's: where the frame of
-/// another ends isn't known there, and the frame is adjusted as if it had no map.)
+/// the stack, and the caller's frame pointer. No other word of it is changed, whatever it looks
+/// like. (On aarch64 that needs a map of the function that it called, too, unless that function is
+/// this crate's. The end of any other function's frame isn't known there, and the frame is adjusted
+/// as if it had no map.)
 ///
 /// # Safety
 /// [`slots`](Self::slots) names every word of the frame that may hold an address of the stack when
-/// the function goes on at `pc`; and functions of the range keep frame pointers: each begins with
-/// `push rbp; mov rbp, rsp`, on aarch64 with `stp x29, x30, [sp, #-16]!; mov x29, sp`, and calls nothing
-/// before.
+/// the function goes on at `pc`. Functions of the range keep frame pointers: each begins with
+/// `push rbp; mov rbp, rsp`, on aarch64 with `stp x29, x30, [sp, #-16]!; mov x29, sp`, and calls
+/// nothing before.
 pub unsafe trait FrameMap: Sync {
     /// Calls `slot` with the address of each word of `frame` that may hold an address of the stack.
     /// Naming one that is outside the frame, or not aligned, is a fatal error.
@@ -61,7 +62,7 @@ struct Registered {
 }
 
 static MAPS: RwLock<Vec<Registered>> = RwLock::new(Vec::new());
-/// How many maps are registered. Relaxed: whoever registers a map does so before its code runs.
+/// How many maps are registered. Relaxed: a map is registered before its code runs.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// A registration by [`register_frame_map`], until this is dropped.
@@ -80,8 +81,8 @@ impl Drop for FrameMapRegistration {
     }
 }
 
-/// The maps, to be changed. Where a stack is moved meanwhile its thread waits. So the caller keeps
-/// its P, and doesn't park in the allocator.
+/// The maps, to be changed. A thread that moves a stack meanwhile waits. So the caller keeps its P,
+/// and doesn't park in the allocator.
 fn change_maps() -> (Option<Held>, RwLockWriteGuard<'static, Vec<Registered>>) {
     let held = this_m().map(hold);
     (held, MAPS.write().unwrap_or_else(PoisonError::into_inner))
@@ -96,17 +97,17 @@ pub(crate) fn unregister_frame_map(code: &Range<usize>) -> bool {
     maps.len() != before
 }
 
-/// Registers the frame map of the functions whose code is in `code`, until what it returns is
-/// dropped.
+/// Registers the frame map of the functions whose code is in `code`, until the registration that it
+/// returns is dropped.
 ///
-/// Frames are found by their frame pointers, from the one whose check has failed on. A function
+/// Frames are found by their frame pointers, from the frame on whose check has failed. A function
 /// without a map is passed over if it keeps frame pointers too. If it doesn't, its caller's frame
-/// isn't found, or none above it is; those frames are adjusted as if they had no map, with every
-/// word that looks like an address of the stack taken for one.
+/// isn't found, or no frame above it is; those frames are adjusted as if they had no map, with
+/// every word that looks like an address of the stack taken for one.
 ///
 /// While a map is registered, a parked goroutine's stack is made smaller only if the function that
-/// called [`mcall`](crate::proc::mcall) has one: a function without, of this crate for example, may keep no
-/// frame pointers, and then not all frames with maps can be found.
+/// called [`mcall`](crate::proc::mcall) has a map. A function without one, of this crate for
+/// example, may keep no frame pointers, and then not all frames with maps can be found.
 ///
 /// # Panics
 /// If the range is empty, or overlaps one that is registered.

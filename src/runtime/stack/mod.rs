@@ -1,19 +1,22 @@
 //! Stacks that move: growing, shrinking, and adjusting what points into them. The upper half of Go's
 //! `stack.go`; where stacks come from is `mem`.
 //!
-//! When a check finds a copying stack full, it is copied to a segment of twice the size, and to half of it
-//! when less than a quarter is used; it comes back to the home page when that is enough.
+//! A check that finds a copying stack full copies it to a segment of twice the size. When less than
+//! a quarter is used, it is copied to a segment of half the size. It comes back to the home page
+//! when that is enough.
 //!
-//! - A stack grows on its own M, on g0, as `GCOPYSTACK`. It shrinks there too, where the goroutine stops, or
-//!   is shrunk by whoever has suspended it. It isn't moved in a system call, as the kernel may have addresses
-//!   of it; not at an asynchronous safe point, as registers may; nor while the goroutine works on g0, or is
-//!   about to park on a channel.
-//! - Nothing outside of a stack points into it but what is adjusted: `sched`, the sudogs that it waits on,
-//!   and the embedder's chains, by a hook. What that demands of code is in `copying_stacks`.
-//! - A parked receiver may be written to meanwhile. So its channels are locked, in the order that `select`
-//!   has locked them in, while that part of the stack is copied.
-//! - With frame maps, frames are exact or the stack isn't shrunk; without, every aligned word that looks like
-//!   an address of the stack is one.
+//! - A stack grows on its own M, on g0, as `GCOPYSTACK`. It shrinks there too, where the goroutine
+//!   stops, or is shrunk by the goroutine that has suspended it. It isn't moved in a system call,
+//!   as the kernel may have addresses of it. It isn't moved at an asynchronous safe point, as
+//!   registers may have some, nor while the goroutine works on g0, or is about to park on a
+//!   channel.
+//! - Outside of a stack, only what is adjusted points into it: `sched`, the sudogs that the
+//!   goroutine waits on, and the embedder's chains, by a hook. `copying_stacks` says what that
+//!   demands of code.
+//! - A sender may write to a parked receiver's stack meanwhile. So the receiver's channels are
+//!   locked, in the order that `select` has locked them in, while that part of the stack is copied.
+//! - With frame maps, frames are exact or the stack isn't shrunk. Without, every aligned word that
+//!   looks like an address of the stack is taken for one.
 //!
 //! # Files
 //!

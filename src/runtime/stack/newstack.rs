@@ -33,10 +33,11 @@ fn round2(x: usize) -> usize {
     x.checked_next_power_of_two().unwrap_or(1 << (usize::BITS - 1))
 }
 
-/// Makes room for `framesize` bytes on the stack of the goroutine that has called morestack, if there isn't
-/// enough, and preempts the goroutine if it is asked to stop. Assembly calls this on g0, with the caller of
-/// the function that has the check in `m.morebuf`, and the vector registers at `regs`. Then it lets the
-/// goroutine go on where its `sched` says, or leaves it by calling what this returns. Go's `newstack`.
+/// Makes room for `framesize` bytes on the stack of the goroutine that has called morestack, if
+/// there isn't enough, and preempts the goroutine if it is asked to stop. Assembly calls this on
+/// g0, with the caller of the function that has the check in `m.morebuf`, and the vector registers
+/// at `regs`. Then assembly lets the goroutine go on where its `sched` says, or leaves it by
+/// calling the function that this returns. Go's `newstack`.
 ///
 /// Go's prologue checks once more after this, and ours doesn't: so a goroutine gets its room before it is
 /// preempted.
@@ -55,7 +56,8 @@ extern "C" fn gosched_newstack(framesize: usize, regs: *mut u8) -> Option<Leave>
     // Read once: another thread may make a request at any time.
     let asked = gp.preempt.load(Ordering::Relaxed) || gp.stackguard0.load(Ordering::Relaxed) == STACK_PREEMPT;
     if asked {
-        // In case that it can't stop now and goes on. Whoever asked asks again.
+        // In case that the goroutine can't stop now and goes on. A caller that needs the stop asks
+        // again.
         gp.stackguard0.store(running_guard(gp), Ordering::Relaxed);
     }
     let preempt = asked && can_preempt_m(mp) && !keeps_p(gp);
@@ -77,7 +79,7 @@ extern "C" fn gosched_newstack(framesize: usize, regs: *mut u8) -> Option<Leave>
         // SAFETY: assembly has saved them there, for this call.
         unsafe { adjust_saved(regs, &AdjustInfo::new(stack, gp.stack.get())) };
     }
-    // A fixed stack may be too full for what restores the registers.
+    // A fixed stack may be too full for the code that restores the registers.
     let room = gp.sched.sp.get() - gp.stack.get().lo >= RESTORE_STACK;
     if preempt && room { stop_here(mp, gp, regs) } else { None }
 }

@@ -1,4 +1,5 @@
-//! A cancellation: what ends waits as a time limit does, but when somebody says so, and all that wait with it at once.
+//! A cancellation ends waits as a time limit does, but on request, and ends all waits that use it
+//! at once.
 
 use std::cell::Cell;
 use std::ptr;
@@ -8,19 +9,20 @@ use crate::runtime::lock::mutex::lock_ranked;
 use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::unlock;
 
-/// Comes once, or never. It has to stay until the waits with it are over, and [`cancel`](Self::cancel) has returned.
+/// An event that comes once, or never. It must stay until the waits with it are over, and
+/// [`cancel`](Self::cancel) has returned.
 pub(crate) struct Cancellation {
-    /// Of the rank of a timer's `send_lock`, which is held for the same: a wait that is over waits until nobody is
-    /// about to end it.
+    /// Has the rank of a timer's `send_lock`, which serves the same purpose: a wait that is over
+    /// waits until no thread is about to end it.
     lock: Mutex,
     came: Cell<bool>,
-    /// Who waits.
+    /// The first waiter of the list.
     first: Cell<*const Waiter>,
 }
 
-/// A wait in progress. It is on that goroutine's stack, and the list is linked through it.
+/// A wait in progress. It is on the waiting goroutine's stack, and is a link of the list.
 struct Waiter {
-    /// Gives up the wait, calls `unlock`, and wakes who waits if it must.
+    /// Gives up the wait, calls `unlock`, and wakes the waiting goroutine if necessary.
     end: unsafe fn(give_up: *const (), unlock: &dyn Fn()),
     give_up: *const (),
     prev: Cell<*const Waiter>,
@@ -37,19 +39,20 @@ impl Cancellation {
         Cancellation { lock: Mutex::new(), came: Cell::new(false), first: Cell::new(ptr::null()) }
     }
 
-    /// Ends all waits, now and from now on. Anywhere, and any number of times.
+    /// Ends all waits, now and from now on. Can be called anywhere, any number of times.
     pub(crate) fn cancel(&self) {
         loop {
             lock_ranked(&self.lock, LockRank::TIMER_SEND);
             self.came.set(true);
-            // SAFETY: who is on the list stays until it is off it, which takes the lock.
+            // SAFETY: a waiter stays until it is taken off the list, with the lock held.
             let Some(first) = (unsafe { self.first.get().as_ref() }) else {
                 unlock(&self.lock);
                 return;
             };
             self.remove(first);
-            // SAFETY: it was on the list: its goroutine is in `ended_by`, where it stays at least until the unlock, and
-            // then until it is woken. give_up is what that has passed.
+            // SAFETY: the waiter was on the list, so its goroutine is in `ended_by`. It stays there
+            // at least until the unlock, and then until it is woken. give_up is the pointer that
+            // `ended_by` has stored.
             unsafe { (first.end)(first.give_up, &|| unlock(&self.lock)) };
         }
     }
@@ -72,7 +75,7 @@ impl Cancellation {
         lock_ranked(&self.lock, LockRank::TIMER_SEND);
         let unlock = || unlock(&self.lock);
         if self.came.get() {
-            // SAFETY: give_up is borrowed, and the lock is held, which that releases.
+            // SAFETY: give_up is borrowed. The lock is held, and `unlock` releases it.
             unsafe { end::<G, W>(waiter.give_up, &unlock) };
             return sleep();
         }
@@ -91,16 +94,17 @@ impl Cancellation {
     fn push_front(&self, waiter: &Waiter) {
         let first = self.first.replace(waiter);
         waiter.next.set(first);
-        // SAFETY: who is on the list stays until it is off it, which takes the lock.
+        // SAFETY: a waiter stays until it is taken off the list, with the lock held.
         if let Some(first) = unsafe { first.as_ref() } {
             first.prev.set(waiter);
         }
     }
 
-    /// Takes a waiter off the list that is on it. The lock is held.
+    /// Takes a waiter off the list. It is on the list, and the lock is held.
     fn remove(&self, waiter: &Waiter) {
         let (prev, next) = (waiter.prev.replace(ptr::null()), waiter.next.replace(ptr::null()));
-        // SAFETY: its neighbours are on the list, too, and stay until they are off it, which takes the lock.
+        // SAFETY: its neighbours are on the list too, and stay until they are taken off it, with
+        // the lock held.
         let neighbours = unsafe { (prev.as_ref(), next.as_ref()) };
         neighbours.0.map_or(&self.first, |prev| &prev.next).set(next);
         if let Some(next) = neighbours.1 {
@@ -116,7 +120,7 @@ impl Cancellation {
 unsafe fn end<G: Fn() -> Option<W>, W: FnOnce()>(give_up: *const (), unlock: &dyn Fn()) {
     // SAFETY: as the caller says.
     let wake = unsafe { (*give_up.cast::<G>())() };
-    // Who is woken takes the lock, to leave.
+    // The woken goroutine takes the lock to leave, so it is released before the wake.
     unlock();
     if let Some(wake) = wake {
         wake();

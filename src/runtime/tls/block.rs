@@ -11,27 +11,28 @@ use crate::runtime::tls::glibc;
 use crate::runtime::tls::glibc::{Glibc, KEYS_IN_BLOCK, KeyData, ResState, Resolver};
 use crate::runtime::tls::keys::{BLOCKS, Keys};
 
-/// Numbers for `pthread` to tell threads apart by, as it does for recursive mutexes: no thread of the system has
-/// such a large one, and the two highest bits mark waiters.
+/// Numbers for `pthread` to tell threads apart by, as it does for recursive mutexes. No thread of
+/// the system has such a large number, and the two highest bits mark waiters.
 const FIRST_TID: u32 = 1 << 22;
 const LAST_TID: u32 = (1 << 30) - 1;
 
-/// The number of the goroutine with this goid. Who had it before has ended long since.
+/// The number of the goroutine with this goid. The last goroutine with that number has ended long
+/// since.
 fn tid(goid: u64) -> u32 {
     FIRST_TID + (goid % u64::from(LAST_TID - FIRST_TID + 1)) as u32
 }
 
-/// What of the control block follows `tid` in glibc's struct: a word that isn't used, and the head of the list of
-/// robust mutexes that the thread has locked.
+/// Offsets of the fields that follow `tid` in glibc's control block: a word that isn't used, and
+/// the head of the list of robust mutexes that the thread has locked.
 const ROBUST_PREV: usize = 8;
 const ROBUST_LIST: usize = 16;
 const ROBUST_OFFSET: usize = 24;
 const ROBUST_PENDING: usize = 32;
-/// What follows up to the values of keys: handlers of cancellation, and whether that is on.
+/// The fields that follow up to the values of keys: handlers of cancellation, and whether
+/// cancellation is on.
 const CANCELLATION: usize = 40;
 
-/// What stands before the first field on x86-64 for libraries of transactional memory: a thread's
-/// own.
+/// The thread's own fields before the first one, on x86-64, for libraries of transactional memory.
 const TRANSACTIONS: std::ops::Range<usize> = if TLS_BELOW { 80..112 } else { 0..0 };
 
 /// The locale of the program: `locale.h`.
@@ -49,8 +50,8 @@ impl Glibc {
         if TLS_BELOW { tp + self.sizeof_pthread - self.static_size } else { tp - self.sizeof_pthread }
     }
 
-    /// How much a block takes at most: some is left over above it, as its end is a multiple of 64 and the thread pointer
-    /// may have to be one of more.
+    /// The most that a block takes. Some bytes are left over above it, as its end is a multiple of
+    /// 64 and the thread pointer may have to be a multiple of more.
     pub(super) fn size(&self) -> usize {
         // On x86-64 glibc counts struct pthread as static TLS, too.
         let pthread = if TLS_BELOW { 0 } else { self.sizeof_pthread };
@@ -62,8 +63,8 @@ impl Glibc {
         ptr::with_exposed_provenance_mut(if TLS_BELOW { tp } else { tp - self.sizeof_pthread })
     }
 
-    /// Makes a block that ends at `hi`, of a thread that runs `gp`, and returns its thread pointer. Fails without
-    /// memory.
+    /// Makes a block that ends at `hi`, for a thread that runs `gp`, and returns its thread
+    /// pointer. Fails without memory.
     ///
     /// # Safety
     /// The memory below `hi` is the caller's.
@@ -71,8 +72,8 @@ impl Glibc {
         let tp = self.pointer_below(hi);
         let pthread = self.pthread(tp);
         debug_assert!(self.begin(tp) >= hi - self.size());
-        // SAFETY: all this is in the block. The one field that is above it and that glibc looks at first, the
-        // vector of modules, is what deallocate_tls has freed, or was never there.
+        // SAFETY: all this is in the block, except for one field above it that glibc looks at
+        // first, the vector of modules. deallocate_tls has freed that vector, or there was none.
         let made = unsafe {
             ptr::write_bytes(pthread, 0, self.sizeof_pthread);
             (self.allocate_tls)(ptr::with_exposed_provenance_mut(tp))
@@ -97,8 +98,8 @@ impl Glibc {
         // SAFETY: fields of this thread's control block, and of the new one, aligned as they are there.
         unsafe {
             let vector = dtv(tp).read();
-            // What stands before the first field: the guards of stacks and pointers, features, and that there
-            // are other threads, which malloc asks.
+            // The fields before the list: the guards of stacks and pointers, features, and the flag
+            // that there are other threads, which malloc reads.
             ptr::copy_nonoverlapping(own, new, self.list);
             if TLS_BELOW {
                 dtv(tp).write(vector);
@@ -106,17 +107,17 @@ impl Glibc {
                 word.write(addr);
                 word.add(2).write(addr);
             }
-            // In fork's child the C library takes the thread that has forked off its lists.
+            // In a fork's child the C library takes the thread that has forked off its lists.
             let list = new.add(self.list);
             list.cast::<[*mut u8; 2]>().write([list, list]);
             self.forget(tp);
             let offset = self.tid + ROBUST_OFFSET;
             new.add(offset).cast::<usize>().write(own.add(offset).cast::<usize>().read());
-            // The first block of what keys have stands before the table of blocks.
+            // The first block of the keys' values stands before the table of blocks.
             let specific = new.add(self.specific);
             specific.cast::<*mut u8>().write(new.add(self.first_keys()));
             if let Some(rseq) = self.rseq {
-                // Not registered: who asks for the processor asks the kernel.
+                // Not registered: code that asks for the processor asks the kernel.
                 let rseq = ptr::with_exposed_provenance_mut::<u8>(tp.wrapping_add_signed(rseq));
                 rseq.cast::<[i32; 2]>().write([0, -1]);
             }
@@ -127,8 +128,8 @@ impl Glibc {
         }
     }
 
-    /// Forgets what a thread has left in its control block that a new one doesn't find there, but
-    /// for the values of keys: those go when the thread ends.
+    /// Forgets what a thread has left in its control block and a new thread doesn't find there, but
+    /// for the values of keys, which go when the thread ends.
     ///
     /// # Safety
     /// As [`reset`](Self::reset).
@@ -139,7 +140,8 @@ impl Glibc {
         unsafe {
             ptr::write_bytes(pthread.add(TRANSACTIONS.start), 0, TRANSACTIONS.len());
             let tid = pthread.add(self.tid);
-            // A robust mutex that it has locked still isn't the next one's, and may be gone.
+            // A robust mutex that the thread still has locked isn't the next thread's, and may be
+            // gone.
             let robust = tid.add(ROBUST_LIST);
             tid.add(ROBUST_PREV).cast::<*mut u8>().write(robust);
             robust.cast::<*mut u8>().write(robust);
@@ -148,13 +150,13 @@ impl Glibc {
         }
     }
 
-    /// Where the first block of what keys have begins, in the control block.
+    /// The offset of the first block of the keys' values in the control block.
     fn first_keys(&self) -> usize {
         self.specific - KEYS_IN_BLOCK * size_of::<KeyData>()
     }
 
-    /// Makes TLS what it is in a new thread that runs `gp`, but for the C library's own: of that,
-    /// what is seen is reset by the goroutine itself, at its beginning and its end.
+    /// Makes TLS as it is in a new thread that runs `gp`, but for the C library's own. Of that, the
+    /// goroutine itself resets the visible part, at its beginning and its end.
     ///
     /// # Safety
     /// The block is the caller's, and no thread has its thread pointer.
@@ -184,7 +186,8 @@ impl Glibc {
         unsafe { self.pthread(tp).add(self.tid).cast::<u32>().write(tid(goid)) };
     }
 
-    /// How often libraries with TLS had come and gone when the block's vector of modules was brought up to date.
+    /// The number of loads and unloads of libraries with TLS when the block's vector of modules was
+    /// brought up to date.
     ///
     /// # Safety
     /// As [`reset`](Self::reset).
@@ -193,8 +196,8 @@ impl Glibc {
         unsafe { (*dtv(tp).read())[0] }
     }
 
-    /// Where the block has the TLS of the module with this number, as its vector says: another
-    /// place, or none, if that isn't in the block.
+    /// The address of the TLS of the module with this number, as the block's vector says. It is
+    /// outside of the block, or null, if the TLS isn't in the block.
     ///
     /// # Safety
     /// As [`reset`](Self::reset).
@@ -225,7 +228,7 @@ impl Glibc {
     }
 
     /// Runs the destructors of this thread's thread-locals, as the end of a thread does, and gives
-    /// up what the C library has kept for it.
+    /// up what the C library has kept for the thread.
     ///
     /// # Safety
     /// On the block's own goroutine, of which nothing runs any more.
@@ -237,7 +240,8 @@ impl Glibc {
             let table = pthread.add(self.specific).cast::<[*mut KeyData; BLOCKS]>();
             Keys { table, used: table.add(1).cast() }
         };
-        // SAFETY: they are to be run now, as the caller says. A key's destructor may make more.
+        // SAFETY: the destructors are to be run now, as the caller says. A key's destructor may
+        // make more values.
         unsafe {
             (self.call_tls_dtors)();
             if keys.run_destructors(self.keys) {
@@ -267,25 +271,25 @@ impl Glibc {
                 if (*state).nscount != 0 {
                     close(state);
                 }
-                // As in a thread's end: not initialized any more.
+                // As at a thread's end: not initialized any more.
                 (*state).options = 0;
             }
         }
     }
 }
 
-/// Sets the runtime's own thread-local: who runs. `gogo` sets it, too, but after the thread pointer, and a signal may
-/// come in between.
+/// Sets the runtime's own thread-local, the running G. `gogo` sets it, too, but after the thread
+/// pointer, and a signal may come in between.
 ///
 /// # Safety
 /// The block with this thread pointer is the caller's.
 unsafe fn set_g(tp: usize, gp: *mut G) {
     let at = tp.wrapping_add_signed(g_offset());
-    // SAFETY: it is in the block, as the library with this code was there from the start.
+    // SAFETY: the word is in the block, as the library with this code was there from the start.
     unsafe { ptr::with_exposed_provenance_mut::<*mut G>(at).write(gp) };
 }
 
-/// Where the block has its vector of modules.
+/// The address of the pointer to the block's vector of modules.
 fn dtv(tp: usize) -> *mut *mut [usize; 2] {
     let word = if TLS_BELOW { 1 } else { 0 };
     ptr::with_exposed_provenance_mut::<*mut [usize; 2]>(tp).wrapping_add(word)
@@ -312,13 +316,13 @@ pub(in crate::runtime) fn renew(gp: &'static G) -> io::Result<()> {
     Ok(())
 }
 
-/// Frees what the block of a dead G has beside itself, if it has a block.
+/// Frees what the block of a dead G has outside of the block, if the G has one.
 pub(in crate::runtime) fn free(gp: &G) {
     let tp = gp.ext.tp.replace(0);
     if tp != 0
         && let Some(glibc) = glibc()
     {
-        // SAFETY: allocate_tls has made it, in memory that it was given; nobody uses it.
+        // SAFETY: allocate_tls has made the block, in memory that it was given; nobody uses it.
         unsafe { (glibc.deallocate_tls)(ptr::with_exposed_provenance_mut::<c_void>(tp), false) };
     }
 }
@@ -336,8 +340,8 @@ unsafe extern "C" {
     fn __h_errno_location() -> *mut c_int;
 }
 
-/// What a goroutine with thread-locals of its own does first; assembly calls this. The thread is called after it, and
-/// the C library's locale and its errors aren't the last goroutine's.
+/// Begins a goroutine with thread-locals of its own; assembly calls this. Names the thread after
+/// the goroutine, and resets the C library's locale and errors, which are the last goroutine's.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_begin_locals() {
     let Some(glibc) = glibc() else { throw("tls: not available") };
@@ -351,7 +355,7 @@ extern "C" fn gosched_begin_locals() {
     }
 }
 
-/// What a goroutine with thread-locals of its own does last; assembly calls this. Runs their destructors.
+/// Ends a goroutine with thread-locals of its own; assembly calls this. Runs their destructors.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_end_locals() {
     let Some(glibc) = glibc() else { throw("tls: not available") };

@@ -20,10 +20,11 @@ pub(super) struct Glibc {
     pub(super) tid: usize,
     pub(super) specific: usize,
     pub(super) list: usize,
-    /// From the thread pointer to what is registered with the kernel for rseq; none before glibc 2.35.
+    /// The offset of the rseq area that is registered with the kernel, from the thread pointer;
+    /// none before glibc 2.35.
     pub(super) rseq: Option<isize>,
-    /// Where the resolver's state is; none if that isn't known: then all goroutines have the
-    /// program's.
+    /// The place of the resolver's state. If that isn't known, it is none, and all goroutines share
+    /// the program's state.
     pub(super) resolver: Option<Resolver>,
     /// From the thread pointer to the word that is null if `dlopen` and the like have left no
     /// error; none if that isn't known.
@@ -43,7 +44,7 @@ pub(super) struct Glibc {
     pub(super) generation: Option<usize>,
 }
 
-// SAFETY: what it points to is glibc's own, and there for as long as the process is.
+// SAFETY: the pointers point to glibc's own data, which is there for as long as the process is.
 unsafe impl Sync for Glibc {}
 // SAFETY: as above.
 unsafe impl Send for Glibc {}
@@ -55,7 +56,7 @@ pub(super) struct Key {
     pub(super) destructor: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
-/// What the resolver keeps for each thread: `res_state`.
+/// The resolver's state for each thread: `res_state`.
 #[derive(Clone, Copy)]
 pub(super) struct Resolver {
     /// From the thread pointer to the word that points to the state.
@@ -66,7 +67,7 @@ pub(super) struct Resolver {
     pub(super) close: unsafe extern "C" fn(*mut ResState),
 }
 
-/// The beginning of what `resolv.h` says of the state.
+/// The beginning of the state, as in `resolv.h`.
 #[repr(C)]
 pub(super) struct ResState {
     retrans: c_int,
@@ -76,12 +77,12 @@ pub(super) struct ResState {
     pub(super) nscount: c_int,
 }
 
-/// How large that is, at most.
+/// The largest size of the state.
 const RES_STATE_SIZE: usize = 600;
 
 impl Resolver {
-    /// Finds out where a thread has its state, on one that is made for that: the first thread's is
-    /// elsewhere.
+    /// Finds the state of a thread, on a thread that is made for that, because the first thread's
+    /// state is elsewhere.
     fn find(sizeof_pthread: usize) -> Option<Resolver> {
         let look = || {
             let word = symbol(c"__resp").ok()?.cast::<usize>();
@@ -103,7 +104,7 @@ impl Resolver {
 pub(super) const KEYS: usize = 1024;
 pub(super) const KEYS_IN_BLOCK: usize = 32;
 
-/// What a thread has for a key: glibc's `struct pthread_key_data`.
+/// A thread's value of a key: glibc's `struct pthread_key_data`.
 #[repr(C)]
 pub(super) struct KeyData {
     pub(super) seq: usize,
@@ -115,7 +116,7 @@ pub(super) struct KeyData {
 pub(super) struct Module {
     /// From the thread pointer to its TLS.
     pub(super) offset: isize,
-    /// What its TLS begins with in a new thread; zeros follow. A copy, as the module may be
+    /// The first bytes of its TLS in a new thread; zeros follow. A copy, as the module may be
     /// unloaded.
     pub(super) image: Box<[u8]>,
     pub(super) size: usize,
@@ -179,7 +180,7 @@ impl Glibc {
             // SAFETY: the C library passes a description of a module, and what dl_iterate_phdr was
             // given below.
             let (info, found) = unsafe { (&*info, &mut *found.cast::<Found>()) };
-            // SAFETY: the headers of the module, of which there are so many.
+            // SAFETY: the headers of the module, `dlpi_phnum` of them.
             let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
             for header in headers.iter().filter(|header| header.p_type == libc::PT_TLS) {
                 let image = ptr::with_exposed_provenance(info.dlpi_addr as usize + header.p_vaddr as usize);

@@ -1,7 +1,8 @@
-//! The buffers that threads record in. Each M has one, and all other threads share one.
+//! The buffers of records. Each M has one, and all other threads share one.
 //!
-//! Who has a P writes to its M's buffer without a lock: nobody else does, and who begins a trace has stopped the world
-//! before it empties the buffers. Threads without a P, which no stop waits for, do the same under a lock.
+//! An M that has a P writes to its buffer without a lock: no other thread writes to that buffer,
+//! and the world is stopped before the start of a trace empties the buffers. A stop of the world
+//! doesn't wait for threads without a P, so these write under a lock.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -15,18 +16,19 @@ use crate::runtime::trace::pool;
 /// The buffer of threads that have no M.
 struct Foreign(TraceBuffer);
 
-// SAFETY: only who has `WITHOUT_P` writes to it; the reader's side is as that of all others.
+// SAFETY: only the holder of `WITHOUT_P` writes to it. The reader's side is as that of all other
+// buffers.
 unsafe impl Sync for Foreign {}
 
 static FOREIGN: Foreign = Foreign(TraceBuffer::new());
 
-/// Who records without a P has this.
+/// Held by a thread that records without a P.
 static WITHOUT_P: Mutex<()> = Mutex::new(());
 
 /// The number of the last buffer of an M.
 static LAST: AtomicUsize = AtomicUsize::new(0);
 
-/// The last buffer that was listed; the others follow.
+/// The buffer that was listed last. The others follow through its links.
 static ALL: AtomicPtr<TraceBuffer> = AtomicPtr::new(ptr::null_mut());
 
 /// Keeps threads without a P from recording.
@@ -34,8 +36,8 @@ pub(super) fn without_p() -> MutexGuard<'static, ()> {
     WITHOUT_P.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The buffer of this M, or of threads that have none, in the list of all. The caller may write to it, or who might has this
-/// M wait.
+/// The buffer of `m`, or the shared buffer of threads that have no M. Adds it to the list of all
+/// buffers if it isn't there. The caller may write to the buffer, or `m` waits for the caller.
 pub(super) fn buffer_of(m: Option<&M>) -> &'static TraceBuffer {
     // SAFETY: M's are never freed.
     let buffer = m.map_or(&FOREIGN.0, |mp| unsafe { &*ptr::from_ref(&mp.ext.trace_buffer) });
@@ -44,10 +46,11 @@ pub(super) fn buffer_of(m: Option<&M>) -> &'static TraceBuffer {
         buffer.writer.number.set(m.map_or(0, |_| LAST.fetch_add(1, Ordering::Relaxed) + 1));
         let mut head = ALL.load(Ordering::Relaxed);
         loop {
-            // SAFETY: what is listed is an M's or a static, and so is there for good.
+            // SAFETY: a listed buffer is an M's or a static, so it is never freed.
             buffer.writer.next.set(unsafe { head.as_ref() });
             let this = ptr::from_ref(buffer).cast_mut();
-            // Release pairs with the acquire in all_buffers: who finds it finds what it is.
+            // Release pairs with the acquire in all_buffers: a thread that finds the buffer sees
+            // its contents.
             match ALL.compare_exchange_weak(head, this, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => break,
                 Err(now) => head = now,
@@ -75,7 +78,7 @@ pub(super) fn push(buffer: &TraceBuffer, record: Record) -> bool {
             None => return false,
         },
     };
-    // SAFETY: this place is the thread's alone until `len` says that it is filled.
+    // SAFETY: only this thread uses this place until `len` says that it is filled.
     unsafe { (*chunk.records[len].get()).write(record) };
     // Release pairs with the acquire in refresh.
     chunk.len.store(len as u32 + 1, Ordering::Release);
@@ -89,13 +92,14 @@ pub(super) fn push(buffer: &TraceBuffer, record: Record) -> bool {
 fn next_chunk(buffer: &TraceBuffer, full: Option<&'static Chunk>) -> Option<&'static Chunk> {
     let chunk = pool::get()?;
     let link = full.map_or(&buffer.reader.first, |full| &full.next);
-    // Release: the reader finds the chunk as it is.
+    // Release: the reader that finds the chunk sees its contents.
     link.store(ptr::from_ref(chunk).cast_mut(), Ordering::Release);
     buffer.writer.chunk.set(Some(chunk));
     Some(chunk)
 }
 
-/// Empties a buffer, in which nobody records meanwhile; by who may read it.
+/// Empties a buffer, in which nobody records meanwhile. Called by the thread that may read the
+/// buffer.
 pub(super) fn empty(buffer: &TraceBuffer) {
     let TraceBuffer { writer, reader } = buffer;
     reader.refresh();

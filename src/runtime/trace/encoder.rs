@@ -1,8 +1,9 @@
 //! The bytes of Go's execution trace, version 2, as Go 1.23 writes it.
 //!
-//! A trace is a header, and then batches. A batch is of one generation and of one thread, and has a time to begin
-//! with; each event in it says how much later it is than the one before. Strings and stacks are numbered, by tables that
-//! are batches, too: each generation has its own.
+//! A trace is a header followed by batches. A batch belongs to one generation and one thread, and
+//! begins with a time. Each event in it gives its time as the difference to the event before.
+//! Strings and stacks are numbered by tables, which are batches too. Each generation has its own
+//! tables.
 
 use std::mem;
 
@@ -11,16 +12,16 @@ use crate::runtime::trace::hash::FastMap;
 use crate::runtime::trace::note::cut;
 use crate::runtime::trace::symbols::Places;
 
-/// How a trace begins.
+/// The header of a trace.
 pub(super) const HEADER: &[u8; 16] = b"go 1.23 trace\0\0\0";
 
-/// The most bytes of a batch. Go's `tracev2.MaxBatchSize`.
+/// The maximum size of a batch in bytes. Go's `tracev2.MaxBatchSize`.
 const MAX_BATCH: usize = 64 << 10;
 
-/// The most bytes of an event without a string: its type, and six numbers.
+/// The maximum size in bytes of an event without a string: its type, and six numbers.
 const MAX_EVENT: usize = 1 + 6 * 10;
 
-/// The thread of what no thread has done.
+/// The thread of events that belong to no thread.
 pub(super) const NO_THREAD: u64 = u64::MAX;
 
 /// Types of events. Go's names for them begin with `Ev`.
@@ -66,11 +67,11 @@ pub(super) enum Ev {
 /// Times are in nanoseconds.
 const UNITS_PER_SECOND: u64 = 1_000_000_000;
 
-/// What a thread has done: a batch that isn't full.
+/// A batch of a thread's events that isn't full.
 #[derive(Default)]
 struct Stream {
     bytes: Vec<u8>,
-    /// When it begins, and the time of its last event.
+    /// The time of its start, and the time of its last event.
     begin: u64,
     last: u64,
 }
@@ -79,29 +80,34 @@ struct Stream {
 pub(super) struct Encoder {
     /// The number of this generation.
     generation: u64,
-    /// The batches of it that are full.
+    /// The full batches of this generation.
     out: Vec<u8>,
-    /// Those of what no thread has done, which are written in the end, behind `early`.
+    /// The full batches of events that belong to no thread. They are written at the end, behind
+    /// `early`.
     held: Vec<u8>,
-    /// By the numbers of their buffers; first what no thread has done.
+    /// The batches of threads, by the numbers of their buffers. The first is for events that belong
+    /// to no thread.
     streams: Vec<Stream>,
-    /// What is said in the end of a generation, and was so in its beginning; and the time that is left for it.
+    /// Events that are known only at the end of a generation but belong to its beginning, in the
+    /// time that was left for them.
     early: Stream,
     strings: FastMap<Box<str>, u64>,
-    /// The stacks that events of this generation have: a bit for each.
+    /// The stacks that events of this generation use: a bit for each.
     stacks: Vec<u64>,
     places: Places,
     pub(super) clock: Clock,
-    /// The time of the last event of all. No two have the same: there, Go's reader may not find the one that is possible.
+    /// The time of the last event of all. No two events have the same time, because Go's reader may
+    /// not find a possible order for them.
     last: u64,
-    /// How much was written of this generation since its beginning was told, what was taken included, in bytes.
+    /// The number of bytes written of this generation since its initial state was written,
+    /// including bytes that were taken.
     pub(super) size: usize,
-    /// How much that beginning was.
+    /// The number of bytes of that initial state.
     pub(super) begun_with: usize,
 }
 
 impl Encoder {
-    /// For a trace that begins now.
+    /// Makes an encoder for a trace that begins now.
     pub(super) fn new() -> Encoder {
         Encoder {
             generation: 0,
@@ -119,7 +125,8 @@ impl Encoder {
         }
     }
 
-    /// Begins the next generation, and leaves room for so many events to be told of [`early`](Self::early).
+    /// Begins the next generation, and leaves room in time for `early` events of
+    /// [`early`](Self::early).
     pub(super) fn begin(&mut self, early: usize) {
         self.generation += 1;
         self.size = 0;
@@ -127,7 +134,8 @@ impl Encoder {
         self.last += early as u64;
     }
 
-    /// An event on the thread of buffer `m`, or on none. Each is later than all before.
+    /// Adds an event on the thread of buffer `m`, or on no thread for 0. Each event is later than
+    /// all before.
     pub(super) fn event(&mut self, m: usize, ticks: u64, ev: Ev, args: &[u64]) {
         if self.streams.len() <= m {
             self.streams.resize_with(m + 1, Stream::default);
@@ -139,12 +147,12 @@ impl Encoder {
         self.streams[m].push(self.last, ev, args);
     }
 
-    /// The state of everything is told.
+    /// Notes that the initial state was written.
     pub(super) fn begun(&mut self) {
         self.begun_with = mem::take(&mut self.size);
     }
 
-    /// An event on no thread, in the beginning of the generation.
+    /// Adds an event on no thread, in the beginning of the generation.
     pub(super) fn early(&mut self, ev: Ev, args: &[u64]) {
         if self.early.bytes.len() + MAX_EVENT > MAX_BATCH {
             self.early.flush(&mut self.out, self.generation, NO_THREAD);
@@ -184,7 +192,7 @@ impl Encoder {
         self.size += self.streams[m].flush(out, self.generation, m_id);
     }
 
-    /// The batches that are full, and aren't wanted twice.
+    /// Takes the batches that are full.
     pub(super) fn take(&mut self) -> Vec<u8> {
         mem::take(&mut self.out)
     }

@@ -1,16 +1,21 @@
-//! Records become events: who has what, and which record may come next.
+//! Turns records into events: tracks the states of goroutines, P's and M's, and decides which
+//! record may come next.
 //!
-//! Each thread's records are in order, and those of different threads mostly aren't: one may say that a goroutine runs
-//! before another's, that it was made runnable, is looked at. So this follows what happens as Go's reader will
-//! (`order.go` of `internal/trace`): it knows the state of each goroutine, P and M, and a record waits until the one
-//! that it follows was seen. What it follows is known by a number where another thread's comes before: each time that a
-//! goroutine is made runnable, or runs, and each time that a P is taken, or given, the number goes up by one.
+//! The records of one thread are in order, those of different threads mostly aren't. The record
+//! that a goroutine runs may be read before another thread's record that the goroutine was made
+//! runnable. So this file follows the states of each goroutine, P and M, as Go's reader will
+//! (`order.go` of `internal/trace`), and a record waits until its predecessor was seen. If the
+//! predecessor may be another thread's, a sequence number identifies it: a goroutine's number goes
+//! up by one each time the goroutine is made runnable or runs, and a P's each time the P is taken
+//! or given.
 //!
-//! What comes out is in an order that is possible, thread by thread, so a generation may end at any record.
+//! The events come out in a possible order, thread by thread, so a generation may end at any
+//! record.
 //!
-//! **A goroutine without a P** is a state that Go doesn't have. It is told as a system call: it begins when the P is
-//! taken from a thread whose goroutine goes on (`ProcDetach`), and ends when the thread has a P again. Where such a
-//! goroutine blocks, or lets others run, it has for a moment one that there isn't, [`NO_P`].
+//! **A goroutine without a P** is a state that Go doesn't have. The trace shows it as a system
+//! call, which begins when the P is taken from a thread whose goroutine goes on (`ProcDetach`), and
+//! ends when the thread has a P again. While such a goroutine blocks or lets others run, it briefly
+//! has a P that doesn't exist, [`NO_P`].
 
 use std::fmt::Write;
 
@@ -39,13 +44,14 @@ pub(super) enum Proc {
     Syscall,
 }
 
-/// Whether the trace has said that a goroutine is there.
+/// Whether the trace has announced a goroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     Yes,
-    /// It was there when the trace began, and what it did then isn't sure before a record says more.
+    /// It existed when the trace began. Its state at that time isn't certain until a record says
+    /// more.
     Seen,
-    /// It was made by a thread without a P, which Go's reader doesn't know.
+    /// It was made by a thread without a P, a case that Go's reader doesn't know.
     Made,
 }
 
@@ -62,12 +68,14 @@ pub(super) struct Goroutine {
     pub(super) told: Told,
     /// It runs without a P, and isn't in a system call.
     pub(super) detached: bool,
-    /// Why it has stopped the world, if it has, and the trace says so; and whether that is to be said anew.
+    /// The reason for which it has stopped the world, if the trace shows the stop; and whether the
+    /// next generation must show it again.
     pub(super) stw: Option<&'static str>,
     pub(super) stw_anew: bool,
-    /// The stack that stands for its beginning.
+    /// The stack that describes its start.
     pub(super) start: u32,
-    /// What it does, by tasks and names, the outermost first: the reader takes their ends in turn only.
+    /// Its regions, by tasks and names, the outermost first: the reader accepts their ends only in
+    /// reverse order.
     pub(super) regions: Vec<(u64, Box<str>)>,
 }
 
@@ -98,7 +106,8 @@ pub(super) struct Processor {
     pub(super) out_seq: u64,
 }
 
-/// A goroutine that leaves for the other one of its coroutine: the record, and the other one if that was seen.
+/// A goroutine that leaves for its coroutine's other goroutine: the record, and the other goroutine
+/// if it was seen.
 #[derive(Clone, Copy)]
 pub(super) struct Switch {
     pub(super) record: Record,
@@ -106,17 +115,17 @@ pub(super) struct Switch {
     pub(super) unparked_at: u64,
 }
 
-/// A thread, by the number of its buffer; the first are all those without an M.
+/// A thread, by the number of its buffer. The first stands for all threads without an M.
 #[derive(Default)]
 pub(super) struct Thread {
     pub(super) g: Option<u64>,
     pub(super) p: Option<u32>,
-    /// How many of its records were taken.
+    /// The number of its records that were taken.
     pub(super) taken: u64,
     pub(super) switch: Option<Switch>,
 }
 
-/// A P that is nobody's, as far as Go's reader knows; its number is larger than that of any.
+/// A P that doesn't exist, for Go's reader. Its number is larger than that of any P.
 pub(super) const NO_P: u32 = 1 << 20;
 
 pub(super) struct Order {
@@ -124,12 +133,12 @@ pub(super) struct Order {
     pub(super) ps: FastMap<u32, Processor>,
     pub(super) threads: Vec<Thread>,
     pub(super) encoder: Encoder,
-    /// When the last record was made of all that were taken, in ticks.
+    /// The latest time of the records that were taken, in ticks.
     last: u64,
 }
 
 impl Order {
-    /// For a trace that begins now.
+    /// Makes the state for a trace that begins now.
     pub(super) fn new() -> Order {
         let threads = vec![Thread::default()];
         Order {
@@ -141,7 +150,8 @@ impl Order {
         }
     }
 
-    /// A P that is there when the trace begins; with the number of the buffer of the M that has it.
+    /// Adds a P that exists when the trace begins, with the number of the buffer of the M that has
+    /// it.
     pub(super) fn has_p(&mut self, p: u32, m: Option<usize>) {
         let status = if m.is_some() { Proc::Running } else { Proc::Idle };
         self.ps.insert(p, Processor { status, m: m.unwrap_or(0), seq: 0, out_seq: 0 });
@@ -150,7 +160,8 @@ impl Order {
         }
     }
 
-    /// A goroutine that is there when the trace begins; `sure` if it is that which begins the trace.
+    /// Adds a goroutine that exists when the trace begins. `sure` is set for the goroutine that
+    /// begins the trace.
     pub(super) fn has_g(&mut self, goid: u64, status: Go, m: usize, start: u32, sure: bool) {
         let told = if sure { Told::Yes } else { Told::Seen };
         self.gs.insert(goid, Goroutine::new(status, m, told, start));
@@ -168,7 +179,7 @@ impl Order {
 
     /// Begins a generation, with the state of everything.
     pub(super) fn begin(&mut self) {
-        // Not now: there are records that are older, and haven't been taken.
+        // The time isn't the present: there are older records that haven't been taken.
         let now = self.last;
         let unsure = self.gs.values().filter(|g| g.told == Told::Seen).count();
         self.encoder.begin(unsure);
@@ -190,8 +201,8 @@ impl Order {
         self.encoder.begun();
     }
 
-    /// Whether a generation may end: a stop of the world is told anew in the next one, which may be the first that is
-    /// read, and only of a goroutine that runs.
+    /// Whether a generation may end. The next generation, which may be the first that is read, must
+    /// show a stop of the world again, and can show it only for a goroutine that runs.
     pub(super) fn may_end(&self) -> bool {
         self.gs.values().all(|g| g.stw.is_none() || self.running(g.m).is_some())
     }
@@ -201,7 +212,7 @@ impl Order {
         for m in 0..self.threads.len() {
             self.flush_switch(m);
         }
-        // Those that have done nothing all the time.
+        // Adds the goroutines that have done nothing in this generation.
         for (&goid, g) in self.gs.iter_mut().filter(|(_, g)| g.told == Told::Seen) {
             g.told = Told::Yes;
             let args = status(&mut self.encoder, goid, g);
@@ -219,7 +230,8 @@ impl Order {
         self.encoder.end();
     }
 
-    /// Makes events of the next record of a thread, the number of whose buffer is `m`; false if it has to wait.
+    /// Makes events of the next record of a thread, whose buffer has the number `m`. Returns false
+    /// if the record has to wait.
     pub(super) fn take(&mut self, m: usize, record: &Record) -> bool {
         self.thread(m);
         let may = self.may(m, record);
@@ -231,7 +243,7 @@ impl Order {
         may
     }
 
-    /// Whether what comes before a record was seen.
+    /// Whether the predecessor of a record was seen.
     fn may(&mut self, m: usize, record: &Record) -> bool {
         let goid = record.arg;
         let about_p = record.p.id().unwrap_or(0);
@@ -244,12 +256,12 @@ impl Order {
             Kind::ProcStop => return self.has(m, record.p),
             Kind::ProcSteal | Kind::ProcDetach => {
                 let from = self.ps.get(&about_p).map_or(0, |p| p.m);
-                // The record that it follows may be this thread's own.
+                // The predecessor may be this thread's own record.
                 return self.p_is_next(about_p, record.seq) && self.thread(from).taken >= record.arg;
             }
             _ => {}
         }
-        // Somebody was to give it this P, or to take another one first.
+        // Another thread's record must first give this P to the thread, or take its other P.
         if record.p != ProcMark::NONE && !self.has(m, record.p) {
             return false;
         }
@@ -270,7 +282,7 @@ impl Order {
                 self.g_is_next(goid, record.seq, |g| match g.status {
                     Go::Waiting => true,
                     Go::Runnable => g.told != Told::Yes,
-                    // It has parked since, which its thread has still to say.
+                    // It has parked since. The record of that, from its thread, is still to come.
                     Go::Running | Go::Syscall => false,
                 })
             }
@@ -283,7 +295,8 @@ impl Order {
             Kind::GoSysExit => {
                 let in_call =
                     self.thread(m).p.and_then(|p| self.ps.get(&p)).is_some_and(|p| p.status == Proc::Syscall);
-                // It has lost the P, which the one that took it has still to say.
+                // It has lost the P. The record of that, from the thread that took the P, is still
+                // to come.
                 !(in_call && (record.p == ProcMark::NONE || record.detail != 0))
                     && self.gs.contains_key(&goid)
             }
@@ -291,7 +304,7 @@ impl Order {
         }
     }
 
-    /// Whether thread `m` has this P, and has got it as it had when that was recorded.
+    /// Whether thread `m` has this P, by the same acquisition as in the record.
     fn has(&self, m: usize, mark: ProcMark) -> bool {
         let has =
             self.threads[m].p.filter(|p| mark.id() == Some(*p)).and_then(|p| Some((p, self.ps.get(&p)?)));
@@ -306,19 +319,19 @@ impl Order {
         self.gs.get(&goid).is_some_and(|g| g.seq.wrapping_add(1) == seq && fits(g))
     }
 
-    /// A goroutine that is there.
+    /// The state of a goroutine that exists.
     pub(super) fn goroutine(&mut self, goid: u64) -> &mut Goroutine {
         self.gs.get_mut(&goid).expect("a record waits for its goroutine")
     }
 
-    /// Whether the goroutine of thread `m` runs with a P, as far as was told.
+    /// The goroutine that runs on thread `m` with a P, according to the events written so far.
     pub(super) fn running(&self, m: usize) -> Option<u64> {
         let thread = &self.threads[m];
         let goid = thread.g.filter(|_| thread.p.is_some())?;
         self.gs.get(&goid).is_some_and(|g| g.status == Go::Running && g.told == Told::Yes).then_some(goid)
     }
 
-    /// The records that wait, and what they wait for, for whoever has to find out why.
+    /// The records that wait and the states they wait on, as text for debugging.
     pub(super) fn waiting(&self) -> String {
         let mut text = String::new();
         for buffer in all_buffers() {
@@ -332,7 +345,7 @@ impl Order {
     }
 }
 
-/// Says what a goroutine does now: on its thread if it has one, else on none.
+/// Writes an event with the status of a goroutine, on its thread if it has one, else on no thread.
 pub(super) fn tell_status(encoder: &mut Encoder, now: u64, goid: u64, g: &Goroutine) {
     let m = if matches!(g.status, Go::Running | Go::Syscall) { g.m } else { 0 };
     let args = status(encoder, goid, g);

@@ -1,5 +1,5 @@
-//! Memory for what is recorded: chunks from the kernel, without the allocator, which a goroutine that was interrupted
-//! may be in the middle of.
+//! Memory for records: chunks from the kernel. The allocator isn't used, because an interrupted
+//! goroutine may be in the middle of it.
 
 use std::io;
 use std::mem;
@@ -13,32 +13,32 @@ use crate::runtime::base::debug::patience;
 use crate::runtime::base::os::{nanotime, usleep};
 use crate::runtime::data::trace::{Chunk, Record};
 
-/// How many bytes there may be in chunks: some two million records.
+/// The maximum number of bytes in chunks: about two million records.
 const MAX: usize = 64 << 20;
 
-/// How many records there is room for.
+/// The maximum number of records.
 pub(super) const MAX_RECORDS: usize = MAX / size_of::<Record>();
 
-/// How many bytes are asked for at once.
+/// The number of bytes to map at once.
 const STEP: usize = 1 << 20;
 
-/// How long a thread waits for a chunk at most if there is none, and for how long it sleeps in between: the one that
-/// gives them back may have no processor for a while.
+/// The maximum time that a thread waits for a chunk if there is none, and the time it sleeps
+/// between two tries. The thread that gives chunks back may have no processor for a while.
 const PATIENCE_NS: i64 = 2 * 1000 * 1000 * 1000;
 const WAIT_US: u32 = 50;
 
 struct Pool {
     /// Chunks that were given back, linked.
     free: Option<&'static Chunk>,
-    /// What is left of the last step.
+    /// The rest of the last mapping.
     rest: &'static mut [u8],
-    /// How many bytes were asked for.
+    /// The number of bytes mapped.
     bytes: usize,
 }
 
 static POOL: Mutex<Pool> = Mutex::new(Pool { free: None, rest: &mut [], bytes: 0 });
 
-/// A record was lost, as there was no chunk for it.
+/// Whether a record was lost because there was no chunk for it.
 pub(super) static LOST: AtomicBool = AtomicBool::new(false);
 
 fn pool() -> MutexGuard<'static, Pool> {
@@ -46,7 +46,7 @@ fn pool() -> MutexGuard<'static, Pool> {
 }
 
 impl Pool {
-    /// Memory for a chunk, which reads as zero.
+    /// Cuts off zeroed memory for a chunk.
     fn cut(&mut self) -> Option<&'static mut [u8]> {
         if self.rest.len() < Chunk::SIZE {
             if self.bytes == MAX {
@@ -61,7 +61,8 @@ impl Pool {
     }
 }
 
-/// So many bytes of new memory, for good; those that nobody writes take none.
+/// Maps `len` bytes of new memory, which are never unmapped. Pages that are never written use no
+/// memory.
 pub(super) fn map(len: usize) -> io::Result<&'static mut [u8]> {
     let mut memory = mem::ManuallyDrop::new(MmapOptions::new().len(len).no_reserve_swap().map_anon()?);
     let bytes: &mut MmapMut = &mut memory;
@@ -69,8 +70,8 @@ pub(super) fn map(len: usize) -> io::Result<&'static mut [u8]> {
     Ok(unsafe { &mut *ptr::from_mut::<[u8]>(bytes) })
 }
 
-/// An empty chunk. If all are in use, the thread that reads is behind, and this waits for it a while; none if that doesn't
-/// help.
+/// Returns an empty chunk. If all chunks are in use, the thread that reads is behind: this waits
+/// for it for a while, and returns none if that doesn't help.
 pub(super) fn get() -> Option<&'static Chunk> {
     let mut chunk = None;
     wait_while(|| {
@@ -80,9 +81,9 @@ pub(super) fn get() -> Option<&'static Chunk> {
     chunk
 }
 
-/// Waits while the thread that reads is `behind`; if that takes too long, the trace is lost.
+/// Waits while the thread that reads is `behind`. If that takes too long, the trace is lost.
 pub(super) fn wait_while(mut behind: impl FnMut() -> bool) {
-    // The clock isn't read for who needn't wait.
+    // A caller that needn't wait doesn't read the clock.
     let mut limit = None;
     while behind() && !LOST.load(Ordering::Relaxed) {
         if nanotime() > *limit.get_or_insert_with(|| nanotime() + patience(PATIENCE_NS)) {
@@ -100,11 +101,12 @@ fn take() -> Option<&'static Chunk> {
         chunk.next.store(ptr::null_mut(), Ordering::Relaxed);
         return Some(chunk);
     }
-    // SAFETY: it is large enough, and a page's multiple from a page's begin; zero is an empty chunk.
+    // SAFETY: the memory is large enough, and aligned, at a multiple of a chunk's size from the
+    // start of a page. Zero is an empty chunk.
     pool.cut().map(|memory| unsafe { &*memory.as_ptr().cast::<Chunk>() })
 }
 
-/// Memory of a chunk's size that reads as zero, for good; none if there is none.
+/// Returns zeroed memory of a chunk's size, which is never given back; none if there is no memory.
 pub(super) fn block() -> Option<&'static mut [u8]> {
     pool().cut()
 }

@@ -1,4 +1,4 @@
-//! From an event to a record: on the thread where it happens, at that moment.
+//! Turns an event into a record, on the thread on which it happens, at that moment.
 
 use crate::runtime::arch::cputicks;
 use crate::runtime::base::this::this_m;
@@ -9,7 +9,8 @@ use crate::runtime::trace::buffer::{buffer_of, push, without_p};
 use crate::runtime::trace::note::Note;
 use crate::runtime::trace::stack::{stack_of, start_of};
 
-/// What `set_recorder` gets. With a P, or a lock: see `buffer.rs`. In a signal handler only for a P that it gets.
+/// Records an event; passed to `set_recorder`. It writes with a P or under a lock: see `buffer.rs`.
+/// A signal handler calls it only for a P that the handler gets.
 pub(super) fn record(event: Event<'_>) {
     let m = this_m();
     let _lock = m.is_none_or(|mp| mp.p.is_null()).then(without_p);
@@ -17,7 +18,7 @@ pub(super) fn record(event: Event<'_>) {
     push(buffer_of(m), record);
 }
 
-/// Records what the program says. On g0, with a P.
+/// Records an annotation of the program. On g0, with a P.
 pub(super) fn record_note(mp: &'static M, note: Note) {
     let mut record = blank(Some(mp), Kind::Note);
     record.stack = current_stack(mp);
@@ -27,12 +28,12 @@ pub(super) fn record_note(mp: &'static M, note: Note) {
     }
 }
 
-/// Whether `gp` leaves for a coroutine's other goroutine, as a `detail`.
+/// [`SWITCH`] if `gp` leaves for a coroutine's other goroutine, else 0: for a `detail`.
 fn switch(gp: &G) -> u16 {
     if gp.waitreason.get() == WaitReason::Coroutine { SWITCH } else { 0 }
 }
 
-/// A record without what is particular to its kind.
+/// A record without the fields that are particular to its kind.
 fn blank(m: Option<&M>, kind: Kind) -> Record {
     let p = m.and_then(|mp| mp.p.peek()).map_or(ProcMark::NONE, mark);
     Record { ticks: cputicks(), arg: 0, seq: 0, p, stack: 0, detail: 0, kind }
@@ -42,7 +43,7 @@ fn mark(pp: &P) -> ProcMark {
     ProcMark::new(pp.id.get(), pp.ext.trace_marks.seq.get())
 }
 
-/// The stack of the goroutine that has called g0 on this thread, if one has.
+/// The stack of the goroutine that has switched to g0 on this thread; 0 if there is none.
 fn current_stack(mp: &M) -> u32 {
     mp.curg.get().map_or(0, |gp| stack_of(mp, gp))
 }
@@ -50,12 +51,13 @@ fn current_stack(mp: &M) -> u32 {
 fn make(m: Option<&'static M>, event: Event<'_>) -> Option<Record> {
     let blank = |kind| blank(m, kind);
     let about = |kind, gp: &G| Record { arg: gp.goid.get(), ..blank(kind) };
-    // One after the other: who makes a goroutine runnable, and who runs it, has it for itself.
+    // The changes of a goroutine are one after the other: the thread that makes it runnable and the
+    // thread that runs it each own it.
     let next = |kind, gp: &G| {
         gp.ext.trace_seq.set(gp.ext.trace_seq.get().wrapping_add(1));
         Record { seq: gp.ext.trace_seq.get(), ..about(kind, gp) }
     };
-    // And so with who takes a P, or gives it.
+    // The same holds for a thread that takes a P, or gives it.
     let proc = |kind, pp: &P| {
         pp.ext.trace_marks.seq.set(pp.ext.trace_marks.seq.get().wrapping_add(1));
         Record { seq: pp.ext.trace_marks.seq.get(), p: mark(pp), ..blank(kind) }
@@ -64,7 +66,7 @@ fn make(m: Option<&'static M>, event: Event<'_>) -> Option<Record> {
         gp.ext.trace_seq.set(0);
         Record { seq: start_of(m, gp), stack: m.map_or(0, current_stack), ..about(kind, gp) }
     };
-    // It has left for g0, and isn't a `curg` any more, or is.
+    // `gp` has switched to g0. It may or may not be the M's `curg` still.
     let leaves = |kind, gp: &G| Record { stack: m.map_or(0, |mp| stack_of(mp, gp)), ..about(kind, gp) };
     Some(match event {
         Event::GoCreate(gp) => new(Kind::GoCreate, gp),
@@ -85,7 +87,7 @@ fn make(m: Option<&'static M>, event: Event<'_>) -> Option<Record> {
         Event::GoSysCall(gp) => {
             let (record, mp) = (leaves(Kind::GoSysCall, gp), m?);
             if let Some(pp) = mp.p.peek() {
-                // With this one.
+                // The count includes this record.
                 pp.ext.trace_marks.left_at.set(mp.ext.trace_buffer.writer.written.get() + 1);
             }
             record

@@ -1,8 +1,8 @@
-//! A trace begins and ends: Go's `StartTrace` and `StopTrace`.
+//! The start and the end of a trace: Go's `StartTrace` and `StopTrace`.
 //!
-//! Recording begins with the world stopped, when no P but the caller's has an M; so what each P does is known, and for
-//! the goroutines that run without one their first record says what they did before. It ends without a stop: records
-//! that are made at that moment are left out.
+//! Recording begins with the world stopped, when no P but the caller's has an M. So the state of
+//! each P is known. The state of a goroutine that runs without a P follows from its first record.
+//! Recording ends without a stop of the world: records that are made at that moment are left out.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -32,29 +32,29 @@ use crate::runtime::trace::writer::{
 use crate::runtime::world::procresize::for_every_p;
 use crate::runtime::world::stw::{StwReason, start_the_world, stop_the_world};
 
-/// Who has it begins or ends something. Go's `traceAdvanceSema`.
+/// Held to begin or end a trace or a flight recorder. Go's `traceAdvanceSema`.
 static SEMA: AtomicU32 = AtomicU32::new(1);
 
-/// Whether the program's own trace is on; who has [`SEMA`] changes it.
+/// Whether the program's own trace is on. Changed by the holder of [`SEMA`].
 static ENABLED: AtomicBool = AtomicBool::new(false);
 
-/// Whether there is a flight recorder; who has [`SEMA`] changes it.
+/// Whether there is a flight recorder. Set with [`SEMA`] held; [`stop_flight`] clears it without.
 static FLIES: AtomicBool = AtomicBool::new(false);
 
-/// The number of the session that goes on, for its thread; 0 if none does.
+/// The number of the current session, for its thread; 0 if there is none.
 static SESSION: Mutex<u64> = Mutex::new(0);
 
-/// [`SESSION`] is another.
+/// Notified when [`SESSION`] has changed.
 static CHANGED: Condvar = Condvar::new();
 
-/// How often the records are looked at.
+/// The period at which the records are read.
 const PERIOD: Duration = Duration::from_millis(5);
 
 fn session() -> MutexGuard<'static, u64> {
     SESSION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does `f`, which begins or ends something, alone.
+/// Calls `f`, which begins or ends a trace or a flight recorder, with [`SEMA`] held.
 fn alone<R>(what: &str, f: impl FnOnce() -> R) -> R {
     struct Release;
     impl Drop for Release {
@@ -68,7 +68,8 @@ fn alone<R>(what: &str, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Does `f` on a thread of its own: it takes a large stack, which a goroutine may not have.
+/// Calls `f` on a thread of its own, because `f` needs a large stack, which a goroutine may not
+/// have.
 fn on_thread<R: Send>(f: impl FnOnce() -> R + Send) -> io::Result<R> {
     thread::scope(|s| {
         let thread = thread::Builder::new().name("gosched-trace-end".to_owned()).spawn_scoped(s, f)?;
@@ -76,7 +77,8 @@ fn on_thread<R: Send>(f: impl FnOnce() -> R + Send) -> io::Result<R> {
     })
 }
 
-/// An error where the program's own writer is called: what it asks for would wait for its end.
+/// Returns an error if the program's own writer calls this: the operation would wait for the end of
+/// that writer.
 fn not_in_writer() -> io::Result<()> {
     if is_with_theirs() {
         return Err(io::Error::new(
@@ -87,8 +89,9 @@ fn not_in_writer() -> io::Result<()> {
     Ok(())
 }
 
-/// An error in an exploration: the writer is the program's code, so a run may end in it, or in the
-/// wait for another goroutine's turn. What a run leaves behind would keep [`SEMA`] for good.
+/// Returns an error in an exploration. The writer is the program's code, so a run may end in it, or
+/// in the wait for another goroutine's turn. A goroutine that such a run leaves behind would hold
+/// [`SEMA`] forever.
 fn not_explored() -> io::Result<()> {
     if explored_number().is_some() {
         return Err(io::Error::new(
@@ -107,7 +110,7 @@ fn is_busy(flag: &AtomicBool, what: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether what the program says is recorded.
+/// Whether annotations of the program are recorded.
 pub(crate) fn is_recording() -> bool {
     ENABLED.load(Ordering::Relaxed) || FLIES.load(Ordering::Relaxed)
 }
@@ -122,7 +125,7 @@ pub(crate) fn start_trace(sink: Sink) -> io::Result<()> {
     not_in_writer()?;
     not_explored()?;
     has_started()?;
-    // What isn't taken is dropped when others may have a turn.
+    // A sink that wasn't taken is dropped after SEMA is released.
     let mut sink = Some(sink);
     alone("trace::start", || {
         is_busy(&ENABLED, "trace")?;
@@ -156,15 +159,15 @@ pub(crate) fn start_flight(min_age: Duration, max_bytes: usize) -> io::Result<()
     has_started()?;
     alone("FlightRecorder::start", || {
         is_busy(&FLIES, "flight recorder")?;
-        // First: where it isn't said, the thread drops what is left of one.
+        // FLIES is set first: while it isn't, the thread drops a flight recorder.
         FLIES.store(true, Ordering::Relaxed);
         add(|writer| writer.flight = Some(Flight::new(min_age, max_bytes)))
             .inspect_err(|_| FLIES.store(false, Ordering::Relaxed))
     })
 }
 
-/// [`FlightRecorder::stop`](crate::trace::FlightRecorder::stop). Where nothing can wait, and in an
-/// exploration, its thread ends it.
+/// [`FlightRecorder::stop`](crate::trace::FlightRecorder::stop). If the caller can't wait, or is in
+/// an exploration, the trace's thread ends the flight recorder.
 pub(crate) fn stop_flight() {
     FLIES.store(false, Ordering::Relaxed);
     if is_with_theirs() || where_nothing_parks().is_some() || explored_number().is_some() {
@@ -178,14 +181,15 @@ pub(crate) fn stop_flight() {
     });
 }
 
-/// What the flight recorder has; an error if there is none, or if it could record no more.
+/// Returns the contents of the flight recorder; an error if there is none, or if it couldn't go on
+/// recording.
 pub(crate) fn recording() -> io::Result<Recording> {
     not_in_writer()?;
     on_thread(|| recording_of(&mut writer()))?
 }
 
-/// [`recording`] in the report of a fatal error, when threads stand still wherever they were; none if one of them has
-/// the writer.
+/// [`recording`] for the report of a fatal error, when all threads have been stopped at arbitrary
+/// points. Returns none if one of them holds the writer's lock.
 pub(super) fn recording_at_the_end() -> Option<io::Result<Recording>> {
     try_writer().map(|mut writer| recording_of(&mut writer))
 }
@@ -211,20 +215,21 @@ fn has_started() -> io::Result<()> {
     }
 }
 
-/// Gives the writer what `change` does, from a new generation on; if there is no session, one begins.
+/// Applies `change` to the writer, from a new generation on. Begins a session if there is none.
 fn add(change: impl FnOnce(&mut Writer) + Send) -> io::Result<()> {
     end();
     let mut change = Some(change);
-    // What has become of a trace that is over, if nobody has been told yet.
+    // The result of a trace that is over, if it wasn't reported yet.
     let mut failed = Ok(());
     if writer().is_some() {
         on_thread(|| {
             let mut writer = writer();
-            // Only now is it sure: its thread may have given up a moment ago, and what is over records nothing.
+            // Checked again under the lock: the thread may have given up a moment ago, and a writer
+            // that is over records nothing.
             if let Some(over) = writer.take_if(|writer| writer.is_over) {
                 failed = over.result;
             } else if let (Some(writer), Some(change)) = (writer.as_mut(), change.take()) {
-                // At once: what is handed over in between would be missing in the generation.
+                // Advances at once: data handed over in between would be missing in the generation.
                 writer.advance_now();
                 change(writer);
             }
@@ -250,7 +255,7 @@ fn add(change: impl FnOnce(&mut Writer) + Send) -> io::Result<()> {
 /// The number of the last session.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// Begins to record, and notes what there is; the world is stopped. On g0.
+/// Begins recording, and notes the states of all P's and goroutines. The world is stopped. On g0.
 fn snapshot(order: &mut Order) {
     let _without_p = without_p();
     all_buffers().for_each(empty);
@@ -278,7 +283,7 @@ fn snapshot(order: &mut Order) {
         let m = gp.m.get().map_or(0, number);
         let status = match status {
             _ if mine => Go::Running,
-            // It has left its thread just now.
+            // It has just left its thread.
             Go::Syscall if m == 0 => continue,
             status => status,
         };
@@ -286,7 +291,7 @@ fn snapshot(order: &mut Order) {
     }
 }
 
-/// Ends recording, if nobody wants it any more.
+/// Ends recording if neither a trace nor a flight recorder is left.
 fn end() {
     if !is_recording() {
         set_recorder(None);

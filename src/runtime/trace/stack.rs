@@ -1,8 +1,11 @@
-//! The stack of a goroutine, as a number, in some twenty nanoseconds: each thread remembers what it has seen.
+//! Finds the number of a goroutine's stack in about twenty nanoseconds: each thread remembers
+//! stacks that it has seen.
 //!
-//! An unwinder takes a microsecond for each frame. But it does the same whenever it begins with the same pc and finds
-//! the same return addresses in the same places. So what it has found is kept, with these places, by the pc and by how
-//! far from the base of its stack the goroutine is. Next time it is enough to look whether they still hold the same.
+//! An unwinder takes a microsecond for each frame. But it finds the same frames whenever it begins
+//! with the same pc and finds the same return addresses in the same places. So the frames are kept
+//! with the places of their return addresses. The key is the pc and the goroutine's distance from
+//! the base of its stack. Next time it is enough to check that the places still hold the same
+//! return addresses.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -15,7 +18,7 @@ use crate::runtime::g::callers::{_Unwind_Backtrace, _Unwind_GetCFA, _Unwind_GetI
 use crate::runtime::trace::pool;
 use crate::runtime::trace::stack_table::{Frame, LOCATION, MAX_FRAMES, Stack, intern};
 
-/// What a thread remembers at one place: the key, and the stack; 0 is none.
+/// An entry of a thread's table: the key, and the stack. A key of 0 means that the entry is empty.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Known {
@@ -23,13 +26,14 @@ struct Known {
     stack: *const Stack,
 }
 
-/// How many stacks a thread remembers.
+/// The number of stacks that a thread remembers.
 const KNOWN: usize = Chunk::SIZE / size_of::<Known>();
 
-/// At how many places a stack may be.
+/// The number of entries in which a stack may be.
 const WAYS: usize = 4;
 
-/// The number of the stack of `gp`, which this thread, that of `mp`, has left for g0; 0 if it can't be had.
+/// The number of the stack of `gp`, from which the calling thread, that of `mp`, has switched to
+/// g0; 0 if it can't be found.
 pub(super) fn stack_of(mp: &M, gp: &G) -> u32 {
     let (pc, sp) = (gp.sched.pc.get(), gp.sched.sp.get());
     let bounds = gp.stack.get();
@@ -58,13 +62,14 @@ pub(super) fn stack_of(mp: &M, gp: &G) -> u32 {
     }
 }
 
-/// The number of a stack that stands for how `gp` begins: its function, and its name.
+/// The number of a stack that describes the start of `gp`: its function, and its name.
 pub(super) fn start_of(mp: Option<&M>, gp: &G) -> u32 {
     let name = gp.ext.name.get();
-    // Closures are all begun by the same few functions: who made it says more.
+    // All closures are started by the same few functions. The place that made the goroutine says
+    // more.
     let frames = [match gp.ext.created_at.get() {
         Some(place) => Frame { pc: ptr::from_ref(place).expose_provenance(), slot: LOCATION },
-        // A thread that isn't ours has begun somewhere else.
+        // The start of a foreign thread is unknown.
         None if gp.startpc.get() == 0 => return 0,
         None => Frame { pc: gp.startpc.get(), slot: 0 },
     }];
@@ -86,11 +91,11 @@ fn key(pc: usize, room: usize) -> u64 {
 
 enum Found<'a> {
     Known(u32),
-    /// Where it can be remembered.
+    /// The stack isn't known. It can be remembered in this entry.
     New(Option<&'a mut Known>),
 }
 
-/// What this thread, that of `mp`, remembers with this key, if it `matches`.
+/// The stack that the calling thread, that of `mp`, remembers by this key, if it `matches`.
 fn remembered<'a>(mp: &M, key: u64, mut matches: impl FnMut(&Stack) -> bool) -> Found<'a> {
     let table = &mp.ext.trace_buffer.writer.stacks;
     if table.get().is_null() {
@@ -99,7 +104,8 @@ fn remembered<'a>(mp: &M, key: u64, mut matches: impl FnMut(&Stack) -> bool) -> 
     if table.get().is_null() {
         return Found::New(None);
     }
-    // SAFETY: the block has room for so many, which are valid as zeros, and is used by this thread only.
+    // SAFETY: the block has room for KNOWN entries, which are valid as zeros, and is used by this
+    // thread only.
     let known = unsafe { std::slice::from_raw_parts_mut(table.get().cast::<Known>(), KNOWN) };
     let first = (key >> 32) as usize % (KNOWN / WAYS) * WAYS;
     let set = &mut known[first..first + WAYS];
@@ -134,7 +140,7 @@ struct Walk {
     all_found: bool,
 }
 
-/// The frames of `gp`, which this thread has left for g0.
+/// Finds the frames of `gp`, from which this thread has switched to g0.
 fn walk(gp: &G) -> Option<Walk> {
     let regs = left_at(gp);
     let none = Frame { pc: 0, slot: 0 };
@@ -148,13 +154,14 @@ fn walk(gp: &G) -> Option<Walk> {
         hi,
         all_found: true,
     };
-    // SAFETY: an unwinder reads the stack that the registers lead to, which stays as it is; `frame` gets the walk, and
-    // doesn't unwind.
+    // SAFETY: the unwinder reads the stack that the registers lead to, which stays as it is.
+    // `frame` gets the walk, and doesn't unwind.
     unsafe { called_from(&regs, || _ = _Unwind_Backtrace(frame, (&raw mut walk).cast())) };
     (walk.len > 0).then_some(walk)
 }
 
-/// Notes a frame of the goroutine's; those of this walk come before it.
+/// Notes a frame of the goroutine's. The frames of this walk itself come before the goroutine's,
+/// and are skipped.
 unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
     // SAFETY: the unwinder passes its context, and walk's, which nobody else uses meanwhile.
     let (walk, pc, sp) =
@@ -168,8 +175,8 @@ unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
     let mut slot = 0;
     if walk.len > 0 {
         // The return address to a frame is at the end of the frame that it has called. A frame
-        // below the goroutine's stack pointer has made no call: the look-up of a name pretends
-        // that it has (`report/nowhere.rs`), and the goroutine may wait in it.
+        // below the goroutine's stack pointer has made no call. The look-up of a name pretends that
+        // it has (`report/nowhere.rs`), and the goroutine may wait in that look-up.
         let low = if walk.last < walk.sp { walk.hi } else { walk.last };
         let words = (low..sp.min(walk.hi)).step_by(size_of::<usize>());
         // SAFETY: the words between two frames' stack pointers are on the goroutine's stack.

@@ -1,5 +1,6 @@
-//! All stacks that were seen, each once. They stay, as threads remember them (`stack.rs`), so that there may be a
-//! limited number. In memory from the kernel: see `pool.rs`.
+//! The table of all stacks that were recorded, each once. Stacks are never freed, because threads
+//! remember them (`stack.rs`). So their number is limited. Their memory comes from the kernel: see
+//! `pool.rs`.
 
 use std::hash::Hasher;
 use std::ptr;
@@ -9,20 +10,22 @@ use crate::runtime::data::ext::Name;
 use crate::runtime::trace::hash::Fast;
 use crate::runtime::trace::pool;
 
-/// How many frames of a stack are looked at, and written, at most. Go's `tracev2.MaxFramesPerStack`.
+/// The maximum number of frames that are read and written of a stack. Go's
+/// `tracev2.MaxFramesPerStack`.
 pub(super) const MAX_FRAMES: usize = 128;
 
-/// A frame: its pc, and where on the stack the return address to it is, from the stack pointer on. The first has its pc
-/// in a register.
+/// A frame: its pc, and the offset of the return address to it from the stack pointer. The pc of
+/// the first frame was in a register.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub(super) struct Frame {
-    /// A return address, but for the first frame if that was interrupted.
+    /// A return address, except in the first frame of an interrupted goroutine.
     pub(super) pc: usize,
     pub(super) slot: usize,
 }
 
-/// The `slot` of a frame whose pc is the address of a [`Location`](std::panic::Location): where a goroutine was made.
+/// The `slot` of a frame whose pc is the address of a [`Location`](std::panic::Location): the place
+/// that made a goroutine.
 pub(super) const LOCATION: usize = usize::MAX;
 
 /// A stack, or, with a single frame and perhaps a name, the function that a goroutine begins with.
@@ -37,7 +40,7 @@ pub(super) struct Stack {
 impl Stack {
     /// Its frames, the innermost first.
     pub(super) fn frames(&self) -> &[Frame] {
-        // SAFETY: the table puts them behind it, so many.
+        // SAFETY: the table puts `len` frames behind the struct.
         unsafe { std::slice::from_raw_parts(self.frames.as_ptr(), self.len) }
     }
 
@@ -48,26 +51,26 @@ impl Stack {
     }
 }
 
-/// How many bytes of address space the table has.
+/// The address space of the table, in bytes.
 const LEN: usize = 64 << 20;
 
 /// Stacks are at multiples of this, so that 32 bits number them.
 const UNIT: usize = 16;
 
-/// How many stacks there may be: half as many as the index has places.
+/// The maximum number of stacks: half the number of places in the index.
 const MAX: usize = INDEX / 2;
 const INDEX: usize = 1 << 17;
 
 struct Table {
-    /// How much is used, in bytes.
+    /// The number of bytes used.
     used: usize,
     count: usize,
 }
 
-/// In front of the stacks is the index: their numbers, by their hashes.
+/// The index precedes the stacks in memory: it maps hashes to the numbers of stacks.
 static TABLE: Mutex<Table> = Mutex::new(Table { used: INDEX * size_of::<u32>(), count: 0 });
 
-/// The memory of the table; null if there is none.
+/// The memory of the table; none if it couldn't be mapped.
 fn memory() -> Option<*mut u8> {
     static MEMORY: OnceLock<usize> = OnceLock::new();
     let address =
@@ -92,7 +95,7 @@ pub(super) fn intern(frames: &[Frame], name: Name) -> Option<&'static Stack> {
     let memory = memory()?;
     let mut place = hash as usize % INDEX;
     loop {
-        // SAFETY: the index is the table's first part, and only who has the lock uses it.
+        // SAFETY: the index is the table's first part, and only the holder of the lock uses it.
         let entry = unsafe { &mut *memory.cast::<u32>().add(place) };
         match stack(*entry) {
             None => {
@@ -116,7 +119,7 @@ impl Table {
         if self.count == MAX || self.used + size > LEN {
             return None;
         }
-        // SAFETY: the place is within the table's memory, aligned, and nobody's yet.
+        // SAFETY: the place is within the table's memory, aligned, and unused.
         let stack = unsafe {
             let at = memory.add(self.used).cast::<Stack>();
             at.write(Stack { hash, name, len: frames.len(), frames: [] });

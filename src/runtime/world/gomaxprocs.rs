@@ -1,12 +1,13 @@
-//! How many P's there are to be: what the program says, or what the system suggests. Go's `GOMAXPROCS`, and what 1.25
-//! has added to it: as long as nobody has said another number, it follows the system's.
+//! The wanted number of P's: set by the program, or suggested by the system. Go's `GOMAXPROCS`,
+//! with the addition of Go 1.25: while nothing has set a number, it follows the system's.
 //!
-//! Sysmon looks, once a second at most, and not while it sleeps because no P is in use: nothing is woken for that.
-//! It can't stop the world, so if there is something to change, it makes a goroutine that does. (Go's is always
-//! there, and waits; this one ends, and so is in no report.)
+//! Sysmon checks the system's number at most once a second, and not while it sleeps because no P is
+//! in use: nothing is woken for that. Sysmon can't stop the world, so if the number has changed, it
+//! makes a goroutine that does. (Go's goroutine always exists, and waits. This one ends, so reports
+//! don't show it.)
 //!
-//! After a call that sets the number, nothing sets it by itself, nor asks the system for it: a sandbox may then refuse
-//! that.
+//! After a call that sets the number, it isn't updated automatically, and the system isn't asked
+//! for it any more. So a sandbox may refuse that from then on.
 
 use std::ffi::c_void;
 use std::panic::Location;
@@ -31,29 +32,29 @@ use crate::runtime::world::cgroup::default_gomaxprocs;
 use crate::runtime::world::procresize::make_ps;
 use crate::runtime::world::stw::{NEWPROCS, StwReason, start_the_world, stop_the_world};
 
-/// The program or its environment has said how many P's there are to be. Set by who has a P, and reset in a stopped
-/// world. Go's `sched.customGOMAXPROCS`.
+/// Whether the program or its environment has set the number of P's. Set by a thread that has a P,
+/// and reset in a stopped world. Go's `sched.customGOMAXPROCS`.
 static CUSTOM: AtomicBool = AtomicBool::new(false);
 
-/// Held while sysmon asks the system. Go's `computeMaxProcsLock`.
+/// Held while sysmon asks the system for its number. Go's `computeMaxProcsLock`.
 static COMPUTE_MAX_PROCS_LOCK: SharedMutex = SharedMutex(Mutex::new());
 
-/// There is a goroutine that is about to change the number.
+/// Whether a goroutine is about to change the number.
 static UPDATING: AtomicBool = AtomicBool::new(false);
 
-/// How many P's there are to be when explorations have ended, 0 if there are none: meanwhile there is one, whoever sets
-/// another number. Changed in a stopped world.
+/// The number of P's to have when explorations have ended, 0 if there are no explorations. During
+/// explorations there is one P, even if another number is set. Changed in a stopped world.
 static AFTERWARDS: AtomicI32 = AtomicI32::new(0);
 
-/// How many P's there are at first.
+/// The initial number of P's.
 pub(in crate::runtime) fn first_gomaxprocs() -> i32 {
     let said = gomaxprocs_from_env();
     CUSTOM.store(said.is_some(), Ordering::Relaxed);
     said.or_else(default_gomaxprocs).unwrap_or(1)
 }
 
-/// How many P's there are, as far as a program is to know: while there are explorations, only their goroutines see
-/// that there is one.
+/// The number of P's as a program sees it. During explorations, only their goroutines see that
+/// there is one P.
 pub(crate) fn wanted_procs() -> i32 {
     match AFTERWARDS.load(Ordering::Relaxed) {
         0 => gomaxprocs(),
@@ -62,19 +63,20 @@ pub(crate) fn wanted_procs() -> i32 {
     }
 }
 
-/// Sets how many P's there are; returns how many there were. On a goroutine. Go's `GOMAXPROCS`.
+/// Sets the number of P's, and returns the former number. On a goroutine. Go's `GOMAXPROCS`.
 ///
-/// While there are explorations, it is noted for later; one of their goroutines sets nothing.
+/// During explorations, the number is noted for later. A goroutine of an exploration sets nothing.
 pub(crate) fn set_gomaxprocs(n: i32) -> i32 {
     if explored_number().is_some() {
         return wanted_procs();
     }
-    // With a P: so the world isn't stopped, and who changes the number by itself either has or won't.
+    // CUSTOM is set with a P, so the world isn't stopped: an automatic change of the number is
+    // either done or won't happen.
     let (_, _, held) = hold_with_p();
     CUSTOM.store(true, Ordering::Relaxed);
     let was = wanted_procs();
     drop(held);
-    // If sysmon asks the system just now, that has an end.
+    // If sysmon asks the system right now, this waits for the end of that.
     lock(&COMPUTE_MAX_PROCS_LOCK.0);
     unlock(&COMPUTE_MAX_PROCS_LOCK.0);
     if n != was {
@@ -83,14 +85,15 @@ pub(crate) fn set_gomaxprocs(n: i32) -> i32 {
     was
 }
 
-/// Has as many P's as the system suggests, from now on. On a goroutine. Go's `SetDefaultGOMAXPROCS`.
+/// Makes the number of P's follow the system's number from now on. On a goroutine. Go's
+/// `SetDefaultGOMAXPROCS`.
 ///
-/// While there are explorations, it is noted for later; one of their goroutines sets nothing.
+/// During explorations, the number is noted for later. A goroutine of an exploration sets nothing.
 pub(crate) fn set_default_gomaxprocs() {
     if explored_number().is_some() {
         return;
     }
-    // It reads files, for which a copying stack is too small.
+    // default_gomaxprocs reads files, for which a copying stack is too small.
     let n = systemstack(default_gomaxprocs).unwrap_or_else(wanted_procs);
     if n != wanted_procs() || CUSTOM.load(Ordering::Relaxed) {
         change_procs(|| {
@@ -100,7 +103,7 @@ pub(crate) fn set_default_gomaxprocs() {
     }
 }
 
-/// Sees to it that there are as many P's as the system suggests now, if nobody has said another number. Called by
+/// Sets the number of P's to the system's number, if nothing has set another number. Called by
 /// sysmon, which holds no lock. Go's `sysmonUpdateGOMAXPROCS`.
 pub(in crate::runtime) fn sysmon_update_gomaxprocs() {
     if update_maxprocs_off() || exploring() || UPDATING.load(Ordering::Relaxed) {
@@ -115,12 +118,13 @@ pub(in crate::runtime) fn sysmon_update_gomaxprocs() {
     }
 }
 
-/// Makes the goroutine that changes the number. If there is no memory for that, sysmon will ask again.
+/// Makes the goroutine that changes the number. If there is no memory for it, sysmon tries again
+/// later.
 #[cold]
 fn start_update(n: i32) {
     let name = &Name::new("GOMAXPROCS updater");
     let maker = Maker { name, created_at: Some(Location::caller()), callerpc: 0 };
-    // It is runnable before an M is started for it.
+    // The goroutine is runnable before an M is started for it.
     counted(|| {
         if make_ps(n).is_ok()
             && let Ok(newg) = newproc1(update_max_procs, fixed_kind(), &maker)
@@ -134,10 +138,10 @@ fn start_update(n: i32) {
     });
 }
 
-/// What it runs. Go's `updateMaxProcsGoroutine`.
+/// The function of that goroutine. Go's `updateMaxProcsGoroutine`.
 unsafe extern "C" fn update_max_procs(n: *mut c_void) {
     change_procs(|| {
-        // Somebody may have said a number since.
+        // The program may have set a number since.
         if !CUSTOM.load(Ordering::Relaxed) {
             want(n.addr() as i32);
         }
@@ -145,7 +149,7 @@ unsafe extern "C" fn update_max_procs(n: *mut c_void) {
     UPDATING.store(false, Ordering::Relaxed);
 }
 
-/// Explorations begin: there is one P until [`leave_one_p`]. On a goroutine.
+/// Called when explorations begin: there is one P until [`leave_one_p`]. On a goroutine.
 pub(crate) fn keep_one_p() {
     change_procs(|| {
         AFTERWARDS.store(gomaxprocs(), Ordering::Relaxed);
@@ -153,12 +157,13 @@ pub(crate) fn keep_one_p() {
     });
 }
 
-/// Explorations end. On a goroutine.
+/// Called when explorations end. On a goroutine.
 pub(crate) fn leave_one_p() {
     change_procs(|| NEWPROCS.store(AFTERWARDS.swap(0, Ordering::Relaxed), Ordering::Relaxed));
 }
 
-/// There are to be `n` P's: when the world starts, or when explorations have ended. The world is stopped.
+/// Sets the number of P's to have when the world starts, or when explorations have ended. The world
+/// is stopped.
 fn want(n: i32) {
     match AFTERWARDS.load(Ordering::Relaxed) {
         0 => NEWPROCS.store(n, Ordering::Relaxed),
@@ -166,7 +171,8 @@ fn want(n: i32) {
     }
 }
 
-/// Calls `change` while the world is stopped, which then starts with as many P's as that says.
+/// Calls `change` while the world is stopped. The world then starts with the number of P's that
+/// `change` has set.
 fn change_procs(change: impl FnOnce()) {
     let w = stop_the_world(StwReason::GoMaxProcs);
     change();

@@ -173,7 +173,8 @@ fn stop_the_world_with_sema(mp: &'static M) {
     lock(&sched().lock);
     sched().stopwait.store(gomaxprocs(), Ordering::Relaxed);
     sched().gcwaiting.store(true, Ordering::SeqCst);
-    // What follows, and what the stopped world is for, may need what they hold.
+    // The code below, and the operation for which the world stops, may need locks that kept
+    // goroutines hold.
     let_go();
     preemptall();
     stopped(mine);
@@ -187,7 +188,8 @@ fn stop_the_world_with_sema(mp: &'static M) {
     while wait && !notetsleep(&sched().stopnote, ASK_AGAIN_NS) {
         preemptall();
         detachall();
-        // Who has lost its P in a signal handler has neither looked nor counted.
+        // A goroutine that has lost its P in a signal handler hasn't stopped that P, nor counted
+        // it.
         lock(&sched().lock);
         take_all_from_syscalls();
         let all = sched().stopwait.load(Ordering::Relaxed) == 0;
@@ -228,7 +230,8 @@ fn start_the_world_with_sema(w: &WorldStop) {
     let newprocs = NEWPROCS.swap(0, Ordering::Relaxed);
     let mut runnable = procresize(if newprocs == 0 { gomaxprocs() } else { newprocs });
     sched().gcwaiting.store(false, Ordering::SeqCst);
-    // After that: who gets a P here must not take it for one that is to be stopped.
+    // After gcwaiting was cleared: a goroutine that gets a P here must not take it for a P that is
+    // to be stopped.
     serve_turns();
     wake_sysmon();
     unlock(&sched().lock);

@@ -17,9 +17,9 @@ unsafe extern "C" {
     static gosched_sve: AtomicU32;
 }
 
-/// The registers of a goroutine that stands still, for an unwinder: all but x18, as a frame may be found by
-/// any where a signal has stopped it, as by x9 or x12 in the loop that touches the pages of a large one.
-/// Assembly knows the layout.
+/// The registers of a goroutine that stands still, for an unwinder: all but x18. Where a signal has
+/// stopped the goroutine, its frame may be found by any register, as by x9 or x12 in the loop that
+/// touches the pages of a large frame. Assembly knows the layout.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(in crate::runtime) struct Regs {

@@ -48,7 +48,7 @@ pub(in crate::runtime) fn cputicks() -> u64 {
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// Has the line at `p` come into the caches, if there is memory. Nothing waits for it.
+/// Fetches the line at `p` into the caches, if there is memory. Nothing waits for it.
 #[inline(always)]
 pub(in crate::runtime) fn prefetch<T>(p: *const T) {
     // SAFETY: every x86-64 processor has the instruction, and it doesn't fault.
@@ -114,7 +114,7 @@ pub(crate) fn getg() -> Option<&'static G> {
     }
 }
 
-/// Has the line of `gosched_g` in the thread-locals at `tp` come into the caches.
+/// Fetches the line of `gosched_g` in the thread-locals at `tp` into the caches.
 #[inline(always)]
 pub(in crate::runtime) fn prefetch_g(tp: usize) {
     // SAFETY: nothing is read but where it is.
@@ -136,8 +136,9 @@ pub(in crate::runtime) fn prefetch_g(tp: usize) {
 /// As [`mcall`](super::mcall).
 #[inline(always)]
 pub(in crate::runtime) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -> !) {
-    // SAFETY: on a goroutine that `f` sees to, as the caller says. It is resumed after the jump, with the
-    // registers that a call preserves as they were; `clobber_abi` names the others.
+    // SAFETY: the caller runs on a goroutine that `f` takes care of. The goroutine is resumed after
+    // the jump, with the registers that a call preserves as they were; `clobber_abi` names the
+    // others.
     unsafe {
         asm!(
             "lea rsi, [rip + 2f]",

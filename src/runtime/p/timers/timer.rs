@@ -1,11 +1,12 @@
-//! The states of a timer, and who may change which: the head of Go's `time.go`. And where timers come from.
+//! The states of a timer, and which thread may change which: the head of Go's `time.go`. And where
+//! timers come from.
 //!
-//! A timer stands in the heap of the P that it was started on. Whoever runs that P looks at its
+//! A timer stands in the heap of the P that it was started on. The M that runs that P looks at its
 //! first timer in each round of the scheduler; an M that has nothing to do looks at all of them.
 //!
-//! Another goroutine, on another P, may stop a timer or set it to another time, and can't sort that
-//! P's heap. So it leaves word in the timer's state, and whoever has the heap's lock next and comes
-//! by does what is to be done: takes the timer out, or puts it where it belongs.
+//! Another goroutine, on another P, may stop a timer or set it to another time, but can't sort that
+//! P's heap. So it leaves word in the timer's state. The next thread that has the heap's lock and
+//! comes by takes the timer out, or puts it where it belongs.
 //!
 //! ```text
 //!     NO_STATUS ---- started ----> WAITING ---- fires ----> RUNNING ----> NO_STATUS, or WAITING again
@@ -19,7 +20,8 @@
 //! instructions, and others wait that long.
 //!
 //! Go's collector keeps a timer that is stopped and dropped until it is out of its heap. Here there
-//! is a state for that, `DROPPED`: whoever takes such a timer out gives it back to the pool.
+//! is a state for that, `DROPPED`: the thread that takes such a timer out gives it back to the
+//! pool.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -36,14 +38,14 @@ use crate::runtime::lock::rank::{LockRank, lock_init};
 use crate::runtime::mem::arena::Arena;
 use crate::runtime::mem::pool::{self, Linked, Pooled};
 
-// SAFETY: the cells belong to the thread that has won the state by a CAS, or, while the timer isn't
-// started, to its owner; those of `ext` are touched with `send_lock` held, or by the pool. Outside of the
-// crate a timer is made by unsafe code, which promises to leave it to its functions.
+// SAFETY: the cells belong to the thread that has won the state by a CAS, or to the owner while the
+// timer isn't started. The cells of `ext` are touched with `send_lock` held, or by the pool.
+// Outside of the crate a timer is made by unsafe code, which promises to leave it to its functions.
 unsafe impl Sync for Timer {}
 
 impl Timer {
-    /// Changes the state from `old` to `new`, if it is `old`: the next thread to have the timer sees what
-    /// the last one wrote to it. Sequentially consistent, which
+    /// Changes the state from `old` to `new`, if it is `old`: the next thread to have the timer
+    /// sees what the last one wrote to it. Sequentially consistent, which
     /// [`adjusttimers`](crate::runtime::p::timers::adjust::adjusttimers) needs.
     #[inline(always)]
     pub(in crate::runtime) fn cas(&self, old: u32, new: u32) -> bool {
@@ -115,8 +117,8 @@ pub(in crate::runtime) fn acquire_timer() -> &'static Timer {
     t
 }
 
-/// Gives a timer back that isn't active: at once, if it is in no heap; otherwise whoever takes it out
-/// does.
+/// Gives back a timer that isn't active: at once, if it is in no heap. Otherwise the thread that
+/// takes it out of its heap gives it back.
 pub(in crate::runtime) fn release_timer(t: &'static Timer) {
     loop {
         match t.status.load(Ordering::Acquire) {

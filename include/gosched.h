@@ -87,8 +87,8 @@
  *      variable arguments by clang: LLVM has no check for them. Arguments on the stack are pushed
  *      without a check: no struct of more than some 400 bytes by value.
  *
- *   docs/copying-stacks.md tells more, and how GODEBUG makes mistakes show; docs/porting.md is for who
- *   compiles a language to this, and how that may unwind.
+ *   docs/copying-stacks.md has more, and how GODEBUG makes mistakes show. docs/porting.md is for
+ *   authors of compilers for this header, and says how compiled code may unwind.
  *
  * Threads
  *
@@ -107,7 +107,7 @@
  *   that is noticed, a deadlock or an overflow of a stack ends the process with status 2, and a
  *   report on stderr.
  *
- * Who may call what
+ * Where each function may be called
  *
  *   The goroutine is any one: the first, and those of both kinds of stack. The scheduler's stack
  *   is where gosched_systemstack and gosched_blocking call, and gosched_park its unlockf. With
@@ -173,59 +173,63 @@
 #include <stdint.h>
 
 /**
- * How many bytes there are in each goroutine for the port: see `gosched_slot`.
+ * The size in bytes of the port's data in each goroutine: see `gosched_slot`.
  */
 #define GOSCHED_SLOT_SIZE 1024
 
 /**
- * Just allocated, or given back to the system: no goroutine. Go's `_Gidle`.
+ * The G was just allocated, or was given back to the system: it isn't a goroutine. Go's `_Gidle`.
  */
 #define GOSCHED_GIDLE 0
 
 /**
- * In a queue, to run; its stack belongs to nobody. Go's `_Grunnable`.
+ * The goroutine is in a queue, to run; nothing owns its stack. Go's `_Grunnable`.
  */
 #define GOSCHED_GRUNNABLE 1
 
 /**
- * Running: it owns its stack. Go's `_Grunning`.
+ * The goroutine runs, and owns its stack. Go's `_Grunning`.
  */
 #define GOSCHED_GRUNNING 2
 
 /**
- * In a system call: it owns its stack, and runs nothing of the program's that counts. Go's `_Gsyscall`.
+ * The goroutine is in a system call and owns its stack. It runs none of the program's code that
+ * counts. Go's `_Gsyscall`.
  */
 #define GOSCHED_GSYSCALL 3
 
 /**
- * Parked, and noted by whoever will make it ready. Go's `_Gwaiting`.
+ * The goroutine is parked, and is recorded where the code that will make it ready finds it. Go's
+ * `_Gwaiting`.
  */
 #define GOSCHED_GWAITING 4
 
 /**
- * Not in use: it has ended, or is being made. Go's `_Gdead`.
+ * The goroutine isn't in use: it has ended, or is being made. Go's `_Gdead`.
  */
 #define GOSCHED_GDEAD 6
 
 /**
- * Its stack belongs to who has set this, and moves it. Go's `_Gcopystack`.
+ * The stack belongs to the caller that has set this state, and that moves the stack. Go's
+ * `_Gcopystack`.
  */
 #define GOSCHED_GCOPYSTACK 8
 
 /**
- * It has stopped for `gosched_suspend_g`, which hasn't come by yet. Go's `_Gpreempted`.
+ * The goroutine has stopped for `gosched_suspend_g`, which hasn't noticed it yet. Go's
+ * `_Gpreempted`.
  */
 #define GOSCHED_GPREEMPTED 9
 
 /**
- * Added to one of the others: its stack belongs to a scan, and the state can't change before that is over. Go's
- * `_Gscan`.
+ * Added to one of the other states: the stack belongs to a scan, and the state can't change before
+ * the scan is over. Go's `_Gscan`.
  */
 #define GOSCHED_GSCAN 4096
 
 /**
- * Why a goroutine is parked, for reports: Go's `waitReason`. Go's other numbers, up to 36, will do as
- * well.
+ * Why a goroutine is parked, for reports: Go's `waitReason`. Go's other numbers, up to 36, are
+ * accepted as well.
  */
 enum gosched_wait_reason {
     /**
@@ -290,7 +294,7 @@ enum gosched_result {
  */
 enum gosched_poll_result {
     /**
-     * It has become ready, or may have: try.
+     * The descriptor has become ready, or may have: try the operation.
      */
     GOSCHED_POLL_RESULT_OK = 0,
     /**
@@ -302,7 +306,7 @@ enum gosched_poll_result {
      */
     GOSCHED_POLL_RESULT_TIMEOUT = 2,
     /**
-     * The kernel has reported an error, and nothing else.
+     * The kernel has reported an error and no readiness.
      */
     GOSCHED_POLL_RESULT_NOT_POLLABLE = 3,
 };
@@ -468,28 +472,29 @@ enum gosched_event_kind {
 struct gosched_chan;
 
 /**
- * A goroutine: Go's `g`. Its address is good forever: the memory of one that has ended becomes
- * another's, and nothing else.
+ * A goroutine: Go's `g`. Its address stays valid forever: when a goroutine has ended, its memory
+ * is used for another goroutine and for nothing else.
  */
 struct gosched_g;
 
 /**
- * A thread that runs goroutines: Go's `m`. Its address is good forever; it becomes another thread's when its own
- * has ended.
+ * A thread that runs goroutines: Go's `m`. Its address stays valid forever. When the thread has
+ * ended, the address becomes another thread's.
  */
 struct gosched_m;
 
 /**
  * A descriptor that the poller knows: Go's `pollDesc`, in `netpoll.go`.
  *
- * It is registered once, for reading and writing, and the kernel tells when it *becomes* ready. So
- * one calls `gosched_poll_reset`, tries the operation, calls `gosched_poll_wait` if that would block
- * (`EAGAIN`), and tries again, until it doesn't.
+ * It is registered once, for reading and writing, and the kernel reports when it *becomes* ready.
+ * So a program calls `gosched_poll_reset`, tries the operation, calls `gosched_poll_wait` if the
+ * operation would block (`EAGAIN`), and tries again, until the operation no longer would block.
  */
 struct gosched_poll_desc;
 
 /**
- * A processor: Go's `p`. A thread runs goroutines while it has one. Its address is good forever.
+ * A processor: Go's `p`. A thread runs goroutines while it has one. Its address stays valid
+ * forever.
  */
 struct gosched_p;
 
@@ -522,16 +527,16 @@ struct gosched_case {
 };
 
 /**
- * A coroutine: like a channel in which one goroutine always waits. Go's `coro`, in `coro.go`. It may be
- * on a fixed stack, in the heap or static.
+ * A coroutine: like a channel in which one goroutine always waits. Go's `coro`, in `coro.go`. It
+ * may be on a fixed stack, in the heap or static.
  */
 struct gosched_coro {
     void *private_[2];
 };
 
 /**
- * A lock that blocks its thread, for moments: Go's `mutex`, in `runtime2.go`. All zeros is one that nobody
- * has. It isn't on a copying stack.
+ * A lock that blocks its thread, for moments: Go's `mutex`, in `runtime2.go`. All zeros is an
+ * unlocked one. It isn't on a copying stack.
  */
 struct gosched_mutex {
     uint64_t private_;
@@ -561,64 +566,67 @@ struct gosched_code_place {
 };
 
 /**
- * A timer: Go's `timer`, in `time.go`. It begins as all zeros, `{0}`; then its owner sets `when`,
- * `period`, `f`, `arg` and `seq`, and passes it to `gosched_start_timer`, or lets
+ * A timer: Go's `timer`, in `time.go`. It begins as all zeros, `{0}`. Then its owner sets `when`,
+ * `period`, `f`, `arg` and `seq` and passes it to `gosched_start_timer`, or lets
  * `gosched_mod_timer` set them. After that only the functions here change it.
  *
- * Its memory is no copying stack, and stays, where it is, while a heap has the timer: see
+ * A timer isn't on a copying stack. Its memory stays where it is while a heap has the timer: see
  * `gosched_timer_in_heap`.
  */
 struct gosched_timer {
     /**
-     * The library's.
+     * Private to the library.
      */
     void *pp;
     /**
-     * When it fires, by the clock of `gosched_nanotime`: positive.
+     * The time at which it fires, by the clock of `gosched_nanotime`: positive.
      */
     int64_t when;
     /**
-     * How many nanoseconds later it fires again, and so on; 0 if it fires once.
+     * The nanoseconds from one firing to the next; 0 if it fires once.
      */
     int64_t period;
     /**
-     * What is called when it fires, as `f(arg, seq)`: on the scheduler's stack, on any thread of the
-     * runtime's. It may make a goroutine, make one ready (`gosched_ready`, `gosched_semrelease`,
-     * `gosched_notify_list_notify_one`), try to send on a channel, close one, and set timers. It
-     * must not park, block its thread or unwind, and should be short: others wait for that processor.
+     * Called when the timer fires, as `f(arg, seq)`: on the scheduler's stack, on any thread of
+     * the runtime's. It may make a goroutine, make one ready (`gosched_ready`,
+     * `gosched_semrelease`, `gosched_notify_list_notify_one`), try to send on a channel, close a
+     * channel, and set timers. It must not park, block its thread or unwind. It should be short,
+     * because goroutines wait for the processor.
      */
     void (*f)(void *arg, size_t seq);
     /**
-     * For `f`.
+     * The first argument of `f`.
      */
     void *arg;
     /**
-     * For `f`: as a rule the number of this setting, which tells a call that comes late.
+     * The second argument of `f`: as a rule the number of this setting, by which `f` recognizes a
+     * call that comes late.
      */
     size_t seq;
     /**
-     * The library's.
+     * Private to the library.
      */
     uint64_t rest[8];
 };
 
 /**
- * An event that happens once, and that one goroutine sleeps on: Go's `note`. It begins as all zeros, `{0}`.
+ * An event that happens once, and that one goroutine can sleep on: Go's `note`. It begins as all
+ * zeros, `{0}`.
  */
 struct gosched_note {
     /**
-     * The library's.
+     * Private to the library.
      */
     uint64_t key;
 };
 
 /**
- * Who waits for a condition: Go's `notifyList`, in `sema.go`. It begins as all zeros, `{0}`. It isn't on a
- * copying stack, and stays where it is while somebody waits.
+ * A condition's list of waiters: Go's `notifyList`, in `sema.go`. It begins as all zeros, `{0}`.
+ * It isn't on a copying stack, and stays where it is while a caller waits.
  */
 struct gosched_notify_list {
     /**
-     * The library's.
+     * Private to the library.
      */
     uint64_t rest[4];
 };
@@ -700,7 +708,7 @@ struct gosched_world_stop {
 };
 
 /**
- * What `gosched_suspend_g` has done to a goroutine: Go's `suspendGState`.
+ * The result of `gosched_suspend_g`: Go's `suspendGState`.
  */
 struct gosched_suspend_state {
     /**
@@ -708,11 +716,11 @@ struct gosched_suspend_state {
      */
     struct gosched_g *g;
     /**
-     * It had ended. Its address may be another goroutine's by now.
+     * The goroutine had ended. Its address may be another goroutine's by now.
      */
     bool dead;
     /**
-     * It was running, and `gosched_resume_g` makes it ready.
+     * The goroutine was running, and `gosched_resume_g` makes it ready.
      */
     bool stopped;
 };
@@ -791,12 +799,14 @@ struct gosched_frame {
 };
 
 /**
- * Where the frames of a range of code keep addresses of the stack: what Go's compiler writes down as stack maps.
+ * The words in the frames of a range of code that hold addresses of the stack: what Go's compiler
+ * records as stack maps.
  */
 struct gosched_frame_map {
     /**
-     * Calls `slot(at, to)` with the address `at` of each word of `frame`, below its `fp`, that may hold an address of
-     * the stack. One that is outside of the frame, or isn't aligned, ends the process. `arg` is that of this struct.
+     * Calls `slot(at, to)` with the address `at` of each word of `frame`, below its `fp`, that may
+     * hold an address of the stack. An `at` that is outside of the frame or isn't aligned ends the
+     * process. `arg` is the `arg` of this struct.
      *
      * It is called on the scheduler's stack, and doesn't park or unwind.
      */
@@ -805,7 +815,7 @@ struct gosched_frame_map {
                   void *to,
                   void *arg);
     /**
-     * What `slots` gets.
+     * Passed to `slots`.
      */
     void *arg;
 };
@@ -845,17 +855,18 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Starts the runtime, unless it runs already; runs `main(arg)` on a goroutine, with a fixed stack
- * of 8 MiB; waits until it returns, and stores its result at `result`, unless that is NULL. Go's
- * `main`, in `proc.go`.
+ * Starts the runtime, unless it runs already, and runs `main(arg)` on a goroutine with a fixed
+ * stack of 8 MiB. Waits until `main` returns, and stores its result at `result`, unless that
+ * is NULL. Go's `main`, in `proc.go`.
  *
- * The calling thread is no goroutine, and sleeps meanwhile. When `main` has returned, other
- * goroutines go on, and `gosched_run` may be called again, by several threads at once too.
+ * The calling thread isn't a goroutine, and sleeps meanwhile. When `main` has returned, other
+ * goroutines go on. `gosched_run` may be called again, also by several threads at once.
  *
- * If `main` waits and every other goroutine does, and there is no thread left that could wake
- * one, that is a deadlock: it is reported, and the process ends with status 2. While a thread of
- * the program's own might wake one, that is only said on stderr, after two seconds; with
- * `GODEBUG=deadlock=off` it isn't, and `deadlock=fatal` ends the process.
+ * If `main` and every other goroutine wait, and no thread is left that could wake one, that is
+ * a deadlock: it is reported, and the process ends with status 2. While a thread of the
+ * program's own might wake a goroutine, a message on stderr reports the state after two
+ * seconds, and the process goes on. `GODEBUG=deadlock=off` switches the message off, and
+ * `GODEBUG=deadlock=fatal` ends the process instead.
  *
  * Returns 0, or an errno value:
  * - `EDEADLK`: this is a goroutine already;
@@ -872,15 +883,13 @@ extern "C" {
 extern int gosched_run(void *(*main)(void *arg), void *arg, void **result);
 
 /**
- * `gosched_run`, with its goroutine on a copying stack. Where no goroutine was made before, it is number 1, as in
- * Go.
+ * As `gosched_run`, but the goroutine has a copying stack. If no goroutine was made before,
+ * its number is 1, as in Go.
  *
  * # Safety
  * As `gosched_run`; and `main` keeps the rules for copying stacks.
  */
-extern int gosched_run_copying(void *(*main)(void *arg),
-                               void *arg,
-                               void **result);
+extern int gosched_run_copying(void *(*main)(void *arg), void *arg, void **result);
 
 /**
  * Makes a goroutine on a copying stack that runs `fn(arg)`, and puts it next on this processor.
@@ -896,9 +905,10 @@ extern void gosched_newproc(void (*fn)(void *arg),
                             void *arg);
 
 /**
- * Makes a goroutine as `gosched_newproc` does, but on a fixed stack, of at least `stack_size`
- * bytes: up to 1 GiB. 0 stands for what `GOSCHED_STACK_SIZE` in the environment says, or 256 KiB
- * (1 MiB where the library was built without optimisation). Only what is used takes memory.
+ * Makes a goroutine as `gosched_newproc` does, but on a fixed stack of at least `stack_size`
+ * bytes, up to 1 GiB. 0 stands for the size that `GOSCHED_STACK_SIZE` in the environment sets,
+ * or 256 KiB (1 MiB where the library was built without optimisation). Only the part of the
+ * stack that is used takes memory.
  *
  * Returns 0, or an errno value:
  * - `EINVAL`: `fn` is NULL, or `stack_size` too large;
@@ -912,8 +922,8 @@ extern void gosched_newproc(void (*fn)(void *arg),
 extern int gosched_newproc_fixed(void (*fn)(void *arg), void *arg, size_t stack_size);
 
 /**
- * Lets other goroutines run; this one goes to the end of the queue that all processors share.
- * Go's `Gosched`, in `proc.go`.
+ * Lets other goroutines run. The running goroutine goes to the end of the queue that all
+ * processors share. Go's `Gosched`, in `proc.go`.
  *
  * # Safety
  * On a goroutine.
@@ -923,8 +933,8 @@ extern void gosched_yield(void);
 /**
  * Ends the running goroutine, as if its function had returned. Go's `goexit1`, in `proc.go`.
  *
- * If it is the main goroutine, the others go on, and its `gosched_run` doesn't return. When none is
- * left, that is a deadlock.
+ * If it is the main goroutine, the others go on, and its `gosched_run` doesn't return. When no
+ * goroutine is left, that is a deadlock.
  *
  * # Safety
  * On a goroutine of C code. C++ destructors don't run.
@@ -932,11 +942,11 @@ extern void gosched_yield(void);
 extern void gosched_exit(void) __attribute__((noreturn));
 
 /**
- * The running goroutine; NULL on a thread that isn't one of the runtime's. Go's `getg`. In a signal handler, it is what
- * was interrupted.
+ * The running goroutine; NULL on a thread that isn't one of the runtime's. In a signal
+ * handler, it is the goroutine that was interrupted. Go's `getg`.
  *
- * On the scheduler's stack, in what `gosched_systemstack` and `gosched_park` call, it is what the
- * scheduler itself runs on, and no goroutine.
+ * On the scheduler's stack, in a function that `gosched_systemstack` or `gosched_park` calls,
+ * the result is the scheduler's own context, which isn't a goroutine.
  *
  * # Safety
  * It can be called anywhere.
@@ -944,49 +954,50 @@ extern void gosched_exit(void) __attribute__((noreturn));
 extern struct gosched_g *gosched_getg(void);
 
 /**
- * Parks the running goroutine until somebody passes it to `gosched_ready`. Go's `gopark`, in
- * `proc.go`. `reason` is what reports show.
+ * Parks the running goroutine until another caller passes it to `gosched_ready`. Reports show
+ * `reason`. Go's `gopark`, in `proc.go`.
  *
  * Parking has two steps, so that no wake-up is lost in between: when the goroutine is off its
  * stack, `unlockf(g, lock)` is called on the scheduler's stack. There it may publish `g`, or
  * release the lock of the list that `g` is in. If it returns false, the goroutine goes on at once.
  *
- * If `unlockf` is NULL, `g` was published before. Whoever makes it ready must be sure that it has
- * parked.
+ * If `unlockf` is NULL, `g` was published before. The caller that makes `g` ready must be sure
+ * that it has parked.
  *
  * # Safety
- * On a goroutine. `unlockf` must not touch the goroutine's stack, park, or unwind; and it must not
- * return false if somebody may have made the goroutine ready.
+ * On a goroutine. `unlockf` must not touch the goroutine's stack, park, or unwind. It must not
+ * return false if another caller may have made the goroutine ready.
  */
 extern void gosched_park(bool (*unlockf)(struct gosched_g *g, void *lock),
                          void *lock,
                          enum gosched_wait_reason reason);
 
 /**
- * Makes a parked goroutine ready: it runs next on this processor or, if this thread isn't one of
- * the runtime's, goes to the queue that all share. Go's `goready`, in `proc.go`.
+ * Makes a parked goroutine ready: it runs next on this processor. If this thread isn't one of
+ * the runtime's, the goroutine goes to the queue that all processors share. Go's `goready`, in
+ * `proc.go`.
  *
  * # Safety
- * `g` has parked, or its `unlockf` has been called, and nobody else makes it ready. (To do so
- * twice ends the process, if it is noticed.)
+ * `g` has parked, or its `unlockf` has been called, and no other caller makes it ready. (A
+ * second `gosched_ready` ends the process, if it is noticed.)
  */
 extern void gosched_ready(struct gosched_g *g);
 
 /**
- * Calls `fn(arg)` on the scheduler's stack, of which there are some 200 KiB, and returns when it
- * has: for what a copying stack has no room for. Anywhere but on a goroutine it just calls. Go's
- * `systemstack`, in `asm_amd64.s`.
+ * Calls `fn(arg)` on the scheduler's stack, which has about 200 KiB, and returns when `fn` has
+ * returned. It is for code that needs more room than a copying stack has. Called elsewhere
+ * than on a goroutine, it calls `fn` directly. Go's `systemstack`, in `asm_amd64.s`.
  *
- * Addresses of the goroutine's stack stay good meanwhile: `arg` may be one.
+ * Addresses of the goroutine's stack stay valid meanwhile: `arg` may be one.
  *
  * # Safety
- * `fn` must not park, yield, exit, or do a channel operation that has to wait; nor unwind.
+ * `fn` must not park, yield, exit, unwind, or do a channel operation that has to wait.
  */
 extern void gosched_systemstack(void (*fn)(void *arg), void *arg);
 
 /**
- * Sets how many bytes a copying stack may have, 1 GiB at first, and returns what it was. A
- * goroutine that needs more ends the process with a report. Go's `debug.SetMaxStack`.
+ * Sets how many bytes a copying stack may have, and returns the previous limit. The default is
+ * 1 GiB. A goroutine that needs more ends the process with a report. Go's `debug.SetMaxStack`.
  *
  * # Safety
  * It can be called anywhere.
@@ -994,8 +1005,9 @@ extern void gosched_systemstack(void (*fn)(void *arg), void *arg);
 extern size_t gosched_set_max_stack(size_t bytes);
 
 /**
- * Halves the running goroutine's stack if it is a copying one and less than a quarter of it is in
- * use: for one that was deep once, and lives long. Go's `shrinkstack`, in `stack.go`.
+ * Halves the running goroutine's stack if it is a copying stack and less than a quarter of it
+ * is in use. It is for a goroutine that used much stack once and lives long. Go's
+ * `shrinkstack`, in `stack.go`.
  *
  * # Safety
  * On a goroutine.
@@ -1003,19 +1015,19 @@ extern size_t gosched_set_max_stack(size_t bytes);
 extern void gosched_shrink_stack(void);
 
 /**
- * Calls `fn(arg)`, which may block its thread (a read, a mutex of pthreads), on the scheduler's stack.
- * Other goroutines get this one's processor meanwhile: after 10 ms, or sooner if there are some that
- * wait for one. Anywhere but on a goroutine it just calls. Go's `cgocall`, in `cgocall.go`.
+ * Calls `fn(arg)`, which may block its thread (a read, a mutex of pthreads), on the
+ * scheduler's stack. Other goroutines get the processor of this one after 10 ms, or sooner if
+ * some wait for a processor. Called elsewhere than on a goroutine, it calls `fn` directly.
+ * Go's `cgocall`, in `cgocall.go`.
  *
  * # Safety
  * As `gosched_systemstack`.
  */
-extern void gosched_blocking(void (*fn)(void *arg),
-                             void *arg);
+extern void gosched_blocking(void (*fn)(void *arg), void *arg);
 
 /**
- * Parks the running goroutine for at least `ns` nanoseconds; on a thread that isn't one of the
- * runtime's, sleeps. Go's `time.Sleep`.
+ * Parks the running goroutine for at least `ns` nanoseconds. On a thread that isn't one of the
+ * runtime's, the thread sleeps. Go's `time.Sleep`.
  *
  * # Safety
  * Not on the scheduler's stack.
@@ -1023,10 +1035,11 @@ extern void gosched_blocking(void (*fn)(void *arg),
 extern void gosched_sleep(int64_t ns);
 
 /**
- * Sets how many goroutines can run at once, from 1 to 16,384, and returns how many could before;
- * with 0, only returns that. It waits until every running goroutine has come to a point where it can be
- * stopped. Returns -1, and does nothing, if `n` is another number, if the runtime doesn't run, or if it
- * can't wait here: on the scheduler's stack. From then on the number stays as it is. Go's `GOMAXPROCS`.
+ * Sets how many goroutines can run at once, from 1 to 16,384, and returns the previous number.
+ * With 0, it only returns the number. It waits until every running goroutine has come to a
+ * point where it can be stopped. From then on the number stays as it is. Returns -1 and
+ * changes nothing if `n` is any other number, if the runtime doesn't run, or on the
+ * scheduler's stack, where it can't wait. Go's `GOMAXPROCS`.
  *
  * # Safety
  * It can be called anywhere.
@@ -1034,9 +1047,10 @@ extern void gosched_sleep(int64_t ns);
 extern int gosched_set_gomaxprocs(int n);
 
 /**
- * Has as many run at once as the process may use processors, or its control group has time for, whatever
- * the environment variable says; from then on, if that changes, so does the number. So it is from the
- * start if nobody sets it. Returns how many could before; or -1, and does nothing, where
+ * Makes the number of goroutines that can run at once follow the system, whatever the
+ * environment variable says. It is the number of processors that the process may use, or that
+ * its control group has time for, and changes with them. This is the default if nothing sets
+ * the number. Returns the previous number. Returns -1 and changes nothing where
  * `gosched_set_gomaxprocs` can't set it. Go's `SetDefaultGOMAXPROCS`.
  *
  * # Safety
@@ -1162,32 +1176,31 @@ extern struct gosched_selected gosched_select(const struct gosched_case *cases,
                                               bool block);
 
 /**
- * `gosched_newproc`, for a goroutine that was made at `callerpc`, which is what reports show: an address
- * that a call returns to. Go's `newproc1`, in `proc.go`.
+ * As `gosched_newproc`, but reports show `callerpc` as the place where the goroutine was made.
+ * It is an address that a call returns to. Go's `newproc1`, in `proc.go`.
  *
  * # Safety
  * As `gosched_newproc`.
  */
-extern void gosched_newproc_at(void (*fn)(void *arg),
-                               void *arg,
-                               uintptr_t callerpc);
+extern void gosched_newproc_at(void (*fn)(void *arg), void *arg, uintptr_t callerpc);
 
 /**
- * Makes a goroutine on a copying stack that waits in `coro` to run `fn(coro, arg)`, until
- * `gosched_coroswitch`. When `fn` returns the coroutine has ended, and the goroutine that waits in it then
- * goes on. Go's `newcoro`, in `coro.go`. It ends the process if there is no memory.
+ * Makes a goroutine on a copying stack that waits in `coro` until `gosched_coroswitch`, and
+ * then runs `fn(coro, arg)`. When `fn` returns, the coroutine has ended, and the goroutine
+ * that waits in it goes on. It ends the process if there is no memory. Go's `newcoro`, in
+ * `coro.go`.
  *
  * # Safety
- * `coro` is no coroutine, or one that has ended, and stays where it is until it has ended. `fn` keeps the
- * rules for copying stacks, and ends by returning.
+ * `coro` isn't a coroutine yet, or has ended. It stays where it is until it has ended. `fn`
+ * keeps the rules for copying stacks, and ends by returning.
  */
-extern void gosched_newcoro(struct gosched_coro *coro,
-                            void (*fn)(struct gosched_coro *coro, void *arg),
-                            void *arg);
+extern void gosched_newcoro(struct gosched_coro *coro, void (*fn)(struct gosched_coro *coro,
+                                                                  void *arg), void *arg);
 
 /**
- * Waits in `coro` in place of the goroutine that waits there, which goes on at once, on this thread;
- * returns when another switches in turn, or when the coroutine ends. Go's `coroswitch`, in `coro.go`.
+ * Switches to the goroutine that waits in `coro`, which goes on at once on this thread, while
+ * the running goroutine waits there in its place. Returns when another goroutine switches in
+ * turn, or when the coroutine ends. Go's `coroswitch`, in `coro.go`.
  *
  * # Safety
  * On a goroutine. `gosched_newcoro` was called with `coro`, which stays until this returns.
@@ -1195,8 +1208,9 @@ extern void gosched_newcoro(struct gosched_coro *coro,
 extern void gosched_coroswitch(struct gosched_coro *coro);
 
 /**
- * Lets other goroutines run; the running one goes to the end of this processor's queue, and not, as by
- * `gosched_yield`, to that of all. Go's `goyield`, in `proc.go`.
+ * Lets other goroutines run. The running goroutine goes to the end of this processor's queue;
+ * `gosched_yield` puts it into the queue that all processors share. Go's `goyield`, in
+ * `proc.go`.
  *
  * # Safety
  * On a goroutine.
@@ -1204,8 +1218,8 @@ extern void gosched_coroswitch(struct gosched_coro *coro);
 extern void gosched_goyield(void);
 
 /**
- * `gosched_yield`, if somebody wants this goroutine to stop, or if no processor is idle. Go's
- * `goschedIfBusy`, in `proc.go`.
+ * As `gosched_yield`, but only if this goroutine was asked to stop, or if no processor is
+ * idle. Go's `goschedIfBusy`, in `proc.go`.
  *
  * # Safety
  * On a goroutine.
@@ -1213,7 +1227,7 @@ extern void gosched_goyield(void);
 extern void gosched_yield_if_busy(void);
 
 /**
- * `gosched_yield`, unless the goroutine is to stay where it is: see `gosched_acquirem`. Go's
+ * As `gosched_yield`, unless the goroutine is kept on its thread: see `gosched_acquirem`. Go's
  * `goschedguarded`, in `proc.go`.
  *
  * # Safety
@@ -1222,8 +1236,8 @@ extern void gosched_yield_if_busy(void);
 extern void gosched_yield_guarded(void);
 
 /**
- * Whether this processor has something else to do: for work in the background, which should then let
- * others run. Go's `pollWork`, in `proc.go`.
+ * Whether this processor has other work. Work in the background should yield then. Go's
+ * `pollWork`, in `proc.go`.
  *
  * # Safety
  * On a goroutine, or on the scheduler's stack.
@@ -1231,38 +1245,42 @@ extern void gosched_yield_guarded(void);
 extern bool gosched_poll_work(void);
 
 /**
- * Leaves the running goroutine and calls `fn` with it, on the scheduler's stack. The goroutine goes on,
- * as if this had returned, when something resumes it: `gosched_gogo`. Go's `mcall`, in `asm_amd64.s`.
+ * Leaves the running goroutine and calls `fn` with it, on the scheduler's stack. The goroutine
+ * goes on, as if this had returned, when `gosched_gogo` or the scheduler resumes it. Go's
+ * `mcall`, in `asm_amd64.s`.
  *
  * # Safety
- * On a goroutine. `fn` never returns, doesn't unwind, and sees to it that the goroutine is resumed.
+ * On a goroutine. `fn` never returns and doesn't unwind. It ensures that the goroutine is
+ * resumed.
  */
 extern void gosched_mcall(void (*fn)(struct gosched_g *g));
 
 /**
- * Resumes a goroutine where it has left off. Go's `gogo`, in `asm_amd64.s`.
+ * Resumes a goroutine where it left off. Go's `gogo`, in `asm_amd64.s`.
  *
  * # Safety
- * In what `gosched_mcall` has called, for the goroutine that did.
+ * In the function that `gosched_mcall` has called, for the goroutine that called
+ * `gosched_mcall`.
  */
 extern void gosched_gogo(struct gosched_g *g) __attribute__((noreturn));
 
 /**
- * Makes goroutines that are parked ready, as `gosched_ready` does with one, but all in one go. Go's
+ * Makes parked goroutines ready, as `gosched_ready` does with one, but all at once. Go's
  * `injectglist`, in `proc.go`.
  *
  * # Safety
- * `gs` are `n` goroutines. As `gosched_ready`, for each of them.
+ * `gs` holds `n` goroutines. As `gosched_ready`, for each of them.
  */
 extern void gosched_injectglist(struct gosched_g *const *gs, size_t n);
 
 /**
- * Makes sure of `n` bytes of stack, for what the caller calls next: a copying stack that has less grows. They are
- * there until the caller has returned, or parks. Code without checks needs some: an unwinder 16 KiB. Go's compiler puts
- * such a check in each function, and calls `morestack`, in `asm_amd64.s`.
+ * Ensures that the functions that the caller calls next have `n` bytes of stack: a copying
+ * stack that has less grows. The bytes are there until the caller has returned, or parks. Code
+ * without stack checks needs this: an unwinder needs 16 KiB. Go's compiler puts such a check
+ * into each function, which calls `morestack`, in `asm_amd64.s`.
  *
- * No other stack grows. If less is left of a fixed stack, or of the scheduler's, the process ends; in a signal
- * handler, and on a thread that isn't the runtime's, nobody looks.
+ * No other stack grows. If less is left of a fixed stack, or of the scheduler's, the process
+ * ends. In a signal handler, and on a thread that isn't the runtime's, nothing is checked.
  *
  * # Safety
  * The caller keeps the rules for copying stacks.
@@ -1270,8 +1288,8 @@ extern void gosched_injectglist(struct gosched_g *const *gs, size_t n);
 extern void gosched_ensure_stack(size_t n);
 
 /**
- * The goroutine that this thread runs, also while it is on the scheduler's stack for it; NULL if there is none. Go's
- * `getg().m.curg`.
+ * The goroutine that this thread runs, also while the thread is on the scheduler's stack for
+ * it; NULL if there is none. Go's `getg().m.curg`.
  *
  * # Safety
  * It can be called anywhere.
@@ -1279,18 +1297,19 @@ extern void gosched_ensure_stack(size_t n);
 extern struct gosched_g *gosched_curg(void);
 
 /**
- * The goroutine's number, which no other ever has; 0 for what isn't one, and is `gosched_getg`'s on the scheduler's
- * stack. Go's `goid`.
+ * The goroutine's number, which no other goroutine ever has. It is 0 for the scheduler's own
+ * context, which `gosched_getg` returns on the scheduler's stack. Go's `goid`.
  *
  * # Safety
- * `g` is a goroutine that hasn't ended, or what `gosched_getg` has returned.
+ * `g` is a goroutine that hasn't ended, or a result of `gosched_getg`.
  */
 extern uint64_t gosched_goid(struct gosched_g *g);
 
 /**
- * `GOSCHED_SLOT_SIZE` bytes that are the port's, in each goroutine that C has made, a main one too: for its own idea
- * of a goroutine. They begin at a multiple of 16, and stay where they are. They aren't cleared: what a goroutine
- * that has ended left there, the next one may find.
+ * The address of `GOSCHED_SLOT_SIZE` bytes that belong to the port, in each goroutine that C
+ * has made, main ones included. The port keeps its own data about the goroutine there. The
+ * bytes begin at a multiple of 16, and stay where they are. They aren't cleared: a goroutine
+ * may find the data of an earlier one that has ended.
  *
  * # Safety
  * `g` is a goroutine that hasn't ended, and was made by C.
@@ -1298,9 +1317,9 @@ extern uint64_t gosched_goid(struct gosched_g *g);
 extern void *gosched_slot(struct gosched_g *g);
 
 /**
- * The place of a word of the port's in each goroutine: the head of its list of deferred calls. NULL when a
- * goroutine begins. If it is an address of the goroutine's stack it is right after a move. Go's `_defer`,
- * in `g`.
+ * The address of a word in each goroutine that belongs to the port: the head of its list of
+ * deferred calls. It is NULL when a goroutine begins. If it is an address of the goroutine's
+ * stack, it is adjusted when the stack moves. Go's `_defer`, in `g`.
  *
  * # Safety
  * `g` is a goroutine that hasn't ended.
@@ -1316,8 +1335,9 @@ extern void **gosched_defer(struct gosched_g *g);
 extern void **gosched_panic(struct gosched_g *g);
 
 /**
- * Keeps the caller on its thread and that on its processor, until `gosched_releasem`: no check stops it, and nobody
- * preempts it. It nests. For a moment, in which nothing parks. Go's `acquirem`, in `runtime1.go`.
+ * Keeps the caller on its thread, and the thread on its processor, until `gosched_releasem`:
+ * no stack check stops the caller, and it isn't preempted. Calls nest. It is for moments, in
+ * which nothing parks. Go's `acquirem`, in `runtime1.go`.
  *
  * Returns the thread, or NULL if it isn't the scheduler's.
  *
@@ -1330,13 +1350,14 @@ extern struct gosched_m *gosched_acquirem(void);
  * Undoes `gosched_acquirem`. Go's `releasem`, in `runtime1.go`.
  *
  * # Safety
- * `m` is what that has returned.
+ * `m` is the result of `gosched_acquirem`.
  */
 extern void gosched_releasem(struct gosched_m *m);
 
 /**
- * Keeps the running goroutine on its processor, unpreempted, until `gosched_proc_unpin`; returns the
- * processor's number, from 0 on. What is pinned doesn't park. Go's `procPin`, in `proc.go`.
+ * Keeps the running goroutine on its processor, without preemption, until
+ * `gosched_proc_unpin`. A pinned goroutine doesn't park. Returns the processor's number, from
+ * 0 on. Go's `procPin`, in `proc.go`.
  *
  * # Safety
  * On a goroutine.
@@ -1352,40 +1373,44 @@ extern int gosched_proc_pin(void);
 extern void gosched_proc_unpin(void);
 
 /**
- * Takes a lock; blocks the thread meanwhile. Its owner is not stopped by any check, as after
- * `gosched_acquirem`, so others wait for moments only. Go's `lock`, in `lock_futex.go`.
+ * Takes a lock, and blocks the thread until it has the lock. As after `gosched_acquirem`, no
+ * stack check stops the owner, so other threads wait for moments only. Go's `lock`, in
+ * `lock_futex.go`.
  *
- * A lock of the program's own, held into `gosched_park`, is one that others may wait for in vain: the check at the
- * entry may stop its owner there. This one is made for that, with `gosched_parkunlock`.
+ * A lock of the program's own that is held into `gosched_park` can make others wait in vain,
+ * because the stack check at the entry of `gosched_park` may stop the owner. `gosched_lock`
+ * with `gosched_parkunlock` is made for that case.
  *
  * # Safety
- * The caller hasn't taken it. Whoever holds one doesn't park or wait, but by `gosched_parkunlock`.
+ * The caller doesn't have the lock. A caller that holds a lock doesn't park or wait, except by
+ * `gosched_parkunlock`.
  */
 extern void gosched_lock(struct gosched_mutex *lock);
 
 /**
- * Releases a lock. Whoever takes it next may free it: nothing of it is used after that. Go's `unlock`, in
- * `lock_futex.go`.
+ * Releases a lock. The next owner may free the lock at once: nothing of it is used after the
+ * release. Go's `unlock`, in `lock_futex.go`.
  *
  * # Safety
- * This thread, or this goroutine, has taken it.
+ * This thread, or this goroutine, has taken the lock.
  */
 extern void gosched_unlock(struct gosched_mutex *lock);
 
 /**
- * Parks the running goroutine, as `gosched_park` does, and releases the lock once that is off its stack: who takes it
- * then finds in the lock's list a goroutine that can be made ready. Go's `goparkunlock`, in `proc.go`.
+ * Parks the running goroutine, as `gosched_park` does, and releases the lock once the
+ * goroutine is off its stack. So the next owner of the lock finds, in the list that the lock
+ * protects, a goroutine that can be made ready. Go's `goparkunlock`, in `proc.go`.
  *
  * # Safety
- * On a goroutine, which has taken the lock, and holds no other. The lock stays until the goroutine goes on.
+ * On a goroutine, which has taken the lock and holds no other. The lock stays until the
+ * goroutine goes on.
  */
-extern void gosched_parkunlock(struct gosched_mutex *lock,
-                               enum gosched_wait_reason reason);
+extern void gosched_parkunlock(struct gosched_mutex *lock, enum gosched_wait_reason reason);
 
 /**
- * Locks the running goroutine to its thread: it runs on no other, and no other goroutine on that thread, until
- * `gosched_unlock_os_thread` was called as often. If it ends before, the thread does. Go's `LockOSThread`, in
- * `proc.go`.
+ * Locks the running goroutine to its thread: it runs on no other thread, and no other
+ * goroutine runs on that thread, until `gosched_unlock_os_thread` was called as often. If the
+ * goroutine ends before, the thread ends too. Go's `LockOSThread`, in `proc.go`.
  *
  * # Safety
  * On a goroutine.
@@ -1393,7 +1418,8 @@ extern void gosched_parkunlock(struct gosched_mutex *lock,
 extern void gosched_lock_os_thread(void);
 
 /**
- * Undoes one `gosched_lock_os_thread`; does nothing if there was none. Go's `UnlockOSThread`, in `proc.go`.
+ * Undoes one `gosched_lock_os_thread`. Does nothing if the goroutine isn't locked. Go's
+ * `UnlockOSThread`, in `proc.go`.
  *
  * # Safety
  * On a goroutine.
@@ -1409,21 +1435,23 @@ extern void gosched_unlock_os_thread(void);
 extern bool gosched_locked_os_thread(void);
 
 /**
- * Lets the running goroutine's processor go, before a system call: `gosched_exitsyscall` takes it back, unless it
- * was given to another meanwhile. Go's `entersyscall`, in `proc.go`.
+ * Releases the running goroutine's processor before a system call. `gosched_exitsyscall` takes
+ * the processor back, unless another thread got it meanwhile. Go's `entersyscall`, in
+ * `proc.go`.
  *
- * `gosched_blocking` does this, and calls on the scheduler's stack in between. This is for who calls where the
- * goroutine is: what that needs of a copying stack is asked for before, by `gosched_ensure_stack`.
+ * `gosched_blocking` does the same and runs the call on the scheduler's stack. This function
+ * is for callers that run the call on the goroutine's stack. On a copying stack they first ask
+ * for the bytes that the call needs, by `gosched_ensure_stack`.
  *
  * # Safety
- * On a goroutine. `gosched_exitsyscall` follows in the same function. In between nothing parks, and no check
- * finds too little of a copying stack: that ends the process.
+ * On a goroutine. `gosched_exitsyscall` follows in the same function. In between nothing
+ * parks. A stack check that finds too little of a copying stack there ends the process.
  */
 extern void gosched_entersyscall(void);
 
 /**
- * `gosched_entersyscall`, for a call that is known to block: the processor is given to another at once. Go's
- * `entersyscallblock`, in `proc.go`.
+ * As `gosched_entersyscall`, for a call that is known to block: another thread gets the
+ * processor at once. Go's `entersyscallblock`, in `proc.go`.
  *
  * # Safety
  * As `gosched_entersyscall`.
@@ -1431,7 +1459,8 @@ extern void gosched_entersyscall(void);
 extern void gosched_entersyscallblock(void);
 
 /**
- * The system call is over: returns when the goroutine has a processor. Go's `exitsyscall`, in `proc.go`.
+ * Ends a system call: returns when the goroutine has a processor. Go's `exitsyscall`, in
+ * `proc.go`.
  *
  * # Safety
  * After `gosched_entersyscall` or `gosched_entersyscallblock`.
@@ -1439,17 +1468,17 @@ extern void gosched_entersyscallblock(void);
 extern void gosched_exitsyscall(void);
 
 /**
- * Calls `fn(arg)` on the scheduler's stack, as `gosched_systemstack` does, and returns what it returns. Go's
- * `asmcgocall`, in `asm_amd64.s`.
+ * Calls `fn(arg)` on the scheduler's stack, as `gosched_systemstack` does, and returns the
+ * result of `fn`. Go's `asmcgocall`, in `asm_amd64.s`.
  *
  * # Safety
  * As `gosched_systemstack`. `fn` isn't NULL.
  */
-extern int gosched_asmcgocall(int (*fn)(void *arg),
-                              void *arg);
+extern int gosched_asmcgocall(int (*fn)(void *arg), void *arg);
 
 /**
- * How many goroutines there are; an estimate while others come and go. Go's `gcount`, in `proc.go`.
+ * The number of goroutines; an estimate while others begin and end. Go's `gcount`, in
+ * `proc.go`.
  *
  * # Safety
  * It can be called anywhere.
@@ -1457,7 +1486,7 @@ extern int gosched_asmcgocall(int (*fn)(void *arg),
 extern int gosched_gcount(void);
 
 /**
- * How many threads the scheduler has made. Go's `mcount`, in `proc.go`.
+ * The number of threads that the scheduler has made. Go's `mcount`, in `proc.go`.
  *
  * # Safety
  * It can be called anywhere.
@@ -1465,8 +1494,8 @@ extern int gosched_gcount(void);
 extern int gosched_mcount(void);
 
 /**
- * Sets how many threads the scheduler may make, 10,000 at first, and returns what it was. To need more ends the
- * process. Go's `debug.SetMaxThreads`.
+ * Sets how many threads the scheduler may make, and returns the previous limit. The default is
+ * 10,000. If more are needed, the process ends. Go's `debug.SetMaxThreads`.
  *
  * # Safety
  * It can be called anywhere.
@@ -1474,8 +1503,8 @@ extern int gosched_mcount(void);
 extern int gosched_set_max_threads(int n);
 
 /**
- * Gives memory back to the system that is kept for later: that of goroutines that have ended, of stacks that were
- * larger, of channels. Go's `debug.FreeOSMemory`.
+ * Returns memory to the system that the library keeps for later use: that of goroutines that
+ * have ended, of stacks that were larger, and of channels. Go's `debug.FreeOSMemory`.
  *
  * # Safety
  * It can be called anywhere.
@@ -1527,40 +1556,40 @@ extern int gosched_set_symbolizer(size_t (*symbolize)(uintptr_t pc,
                                                       size_t n));
 
 /**
- * Starts a new timer: from `t->when` on its function is called, once or each `t->period`. Go's
- * `startTimer`, in `time.go`.
+ * Starts a new timer: `f` is called at `t->when`, and from then on every `t->period` unless
+ * that is 0. Go's `startTimer`, in `time.go`.
  *
  * It ends the process if `when` isn't positive, if `period` is negative, or if the timer was
  * started before.
  *
  * # Safety
- * On a goroutine, on another thread once the runtime runs, or in a timer's function; not in what
- * `gosched_blocking` calls. `t` is a timer that nobody else uses meanwhile, whose function may be
+ * On a goroutine, on another thread once the runtime runs, or in a timer's function; not in a
+ * function that `gosched_blocking` calls. No other caller uses `t` meanwhile. `f` may be
  * called with its arguments on any thread.
  */
 extern void gosched_start_timer(struct gosched_timer *t);
 
 /**
- * Stops a timer; returns whether it was active, and so won't fire. If it wasn't, it has fired or
- * was stopped, and its function may be running. Go's `stopTimer`, in `time.go`.
+ * Stops a timer. Returns true if it was active; then it won't fire. Returns false if it has
+ * fired or was stopped; then its function may be running. Go's `stopTimer`, in `time.go`.
  *
  * # Safety
- * It can be called anywhere. `t` is a timer that nobody else changes meanwhile.
+ * It can be called anywhere. `t` is a timer that no other caller changes meanwhile.
  */
 extern bool gosched_stop_timer(struct gosched_timer *t);
 
 /**
- * Sets a timer to another time, and starts it if it isn't active; returns whether it was. Go's
- * `resetTimer`, in `time.go`.
+ * Sets a timer to another time, and starts it if it isn't active. Returns whether it was
+ * active. Go's `resetTimer`, in `time.go`.
  *
  * # Safety
- * As `gosched_start_timer`, but that the timer may have been started before.
+ * As `gosched_start_timer`, except that the timer may have been started before.
  */
 extern bool gosched_reset_timer(struct gosched_timer *t, int64_t when);
 
 /**
- * Sets all of a timer, and starts it if it isn't active; returns whether it was. Go's `modTimer`,
- * in `time.go`.
+ * Sets all fields of a timer, and starts it if it isn't active. Returns whether it was active.
+ * Go's `modTimer`, in `time.go`.
  *
  * # Safety
  * As `gosched_reset_timer`.
@@ -1573,10 +1602,11 @@ extern bool gosched_mod_timer(struct gosched_timer *t,
                               size_t seq);
 
 /**
- * Whether a processor's heap of timers has this one: then its memory must stay. One that is
- * stopped leaves its heap later, when that processor looks at it, at the latest when it would have
- * fired; so who makes many keeps those that are stopped, to set them again. One that has fired,
- * once, has left before its function is called. (In Go the collector sees to that.)
+ * Whether a processor's heap of timers has this timer, whose memory must stay then. A timer
+ * that is stopped leaves its heap later, when the processor looks at it, at the latest when it
+ * would have fired. So a program that makes many timers should keep the stopped ones and set
+ * them again. A timer that fires once has left its heap before its function is called. (In Go
+ * the garbage collector frees timers.)
  *
  * # Safety
  * It can be called anywhere. `t` is a timer.
@@ -1584,8 +1614,8 @@ extern bool gosched_mod_timer(struct gosched_timer *t,
 extern bool gosched_timer_in_heap(const struct gosched_timer *t);
 
 /**
- * The monotonic clock, in nanoseconds: what the time of a timer is compared with. Go's `nanotime`,
- * in `time_nofake.go`.
+ * The monotonic clock, in nanoseconds. The time of a timer is compared with it. Go's
+ * `nanotime`, in `time_nofake.go`.
  *
  * # Safety
  * It can be called anywhere but in a signal handler.
@@ -1596,51 +1626,57 @@ extern int64_t gosched_nanotime(void);
  * Makes a note ready to be slept on again. Go's `noteclear`, in `lock_futex.go`.
  *
  * # Safety
- * It can be called anywhere. Nobody sleeps on the note, and nobody is about to wake it.
+ * It can be called anywhere. No goroutine sleeps on the note, and no caller is about to wake
+ * it.
  */
 extern void gosched_noteclear(struct gosched_note *n);
 
 /**
- * Wakes who sleeps on the note, or lets a sleep to come return at once. A second time, without
- * `gosched_noteclear` in between, ends the process. Go's `notewakeup`, in `lock_futex.go`.
+ * Wakes the goroutine that sleeps on the note, or lets a later sleep return at once. A second
+ * wakeup without `gosched_noteclear` in between ends the process. Go's `notewakeup`, in
+ * `lock_futex.go`.
  *
- * It takes little stack and doesn't look how much there is, as it may be a signal's. The handler
- * doesn't look either: `__attribute__((no_split_stack))`.
+ * It uses little stack and doesn't check how much there is, because it may run on a signal's
+ * stack. A signal handler mustn't check either: `__attribute__((no_split_stack))`.
  *
  * # Safety
- * It can be called anywhere, in a signal handler too. `n` is a note that isn't on a copying stack.
+ * It can be called anywhere, also in a signal handler. `n` is a note that isn't on a copying
+ * stack.
  */
 extern void gosched_notewakeup(struct gosched_note *n);
 
 /**
- * Sleeps on a note until it is woken, or, unless `ns` is negative, for so many nanoseconds;
- * returns whether it was woken. The goroutine's thread sleeps, and others get its processor: it is
- * for a wakeup from where nothing can be made ready, such as a signal handler. Go's
- * `notetsleepg`, in `lock_futex.go`.
+ * Sleeps on a note until it is woken, at most `ns` nanoseconds unless `ns` is negative.
+ * Returns whether the note was woken. The goroutine's thread sleeps, and other goroutines get
+ * its processor. It is for wakeups from places that can't make a goroutine ready, such as a
+ * signal handler. Go's `notetsleepg`, in `lock_futex.go`.
  *
  * # Safety
- * On a goroutine, one at a time for each note, which isn't on a copying stack.
+ * On a goroutine. At most one goroutine at a time sleeps on a note. The note isn't on a
+ * copying stack.
  */
 extern bool gosched_notetsleepg(struct gosched_note *n, int64_t ns);
 
 /**
- * Takes one from the number at `addr`, a semaphore; while it is 0, waits for a release. Go's
- * `semacquire`, in `sema.go`.
+ * Subtracts one from the number at `addr`, a semaphore. While the number is 0, waits for a
+ * release. Go's `semacquire`, in `sema.go`.
  *
- * A semaphore is any such number that begins as how many may be taken; those who wait are kept
- * elsewhere, by its address. Think of a pair of sleep and wakeup that can't miss each other: a
- * lock has its own word, and one of these to wait on.
+ * Any `uint32_t` can be a semaphore. Its first value is how often it can be acquired without a
+ * release. The library keeps the waiters in a table, by the address. Use it as a pair of sleep
+ * and wakeup that can't miss each other: a lock has a word of its own for its state, and a
+ * semaphore to wait on.
  *
  * # Safety
  * On a goroutine, or on another thread once the runtime runs, which then waits as a goroutine
- * does; where it needn't wait, anywhere. The number is aligned, isn't on a copying stack, and stays
- * until this returns; it is changed by these functions, or by atomic operations.
+ * does. A call that doesn't have to wait can be made anywhere. The number is aligned, isn't on
+ * a copying stack, and stays until this returns. It is changed only by these functions or by
+ * atomic operations.
  */
 extern void gosched_semacquire(uint32_t *addr);
 
 /**
- * As `gosched_semacquire`; with `lifo` it waits before all others. `reason` is what reports
- * show. Go's `semacquire1`, in `sema.go`.
+ * As `gosched_semacquire`. With `lifo`, the caller waits before all others. Reports show
+ * `reason`. Go's `semacquire1`, in `sema.go`.
  *
  * # Safety
  * As `gosched_semacquire`.
@@ -1648,17 +1684,17 @@ extern void gosched_semacquire(uint32_t *addr);
 extern void gosched_semacquire1(uint32_t *addr, bool lifo, enum gosched_wait_reason reason);
 
 /**
- * Adds one to the number at `addr`, and wakes one who waits. Go's `semrelease`, in `sema.go`.
+ * Adds one to the number at `addr`, and wakes one waiter. Go's `semrelease`, in `sema.go`.
  *
  * # Safety
- * It can be called anywhere but in a signal handler. `addr` is as for `gosched_semacquire`. The
- * semaphore may be gone as soon as another can know of the release.
+ * It can be called anywhere but in a signal handler. `addr` is as for `gosched_semacquire`.
+ * The semaphore may be gone as soon as another caller can know of the release.
  */
 extern void gosched_semrelease(uint32_t *addr);
 
 /**
- * As `gosched_semrelease`; with `handoff`, what was added goes to the first who waits, and the rest
- * of this goroutine's time slice too, at once. Go's `semrelease1`, in `sema.go`.
+ * As `gosched_semrelease`. With `handoff`, the first waiter gets the added unit, and at once
+ * the rest of this goroutine's time slice. Go's `semrelease1`, in `sema.go`.
  *
  * # Safety
  * As `gosched_semrelease`. With `handoff`, a goroutine may park here.
@@ -1666,8 +1702,9 @@ extern void gosched_semrelease(uint32_t *addr);
 extern void gosched_semrelease1(uint32_t *addr, bool handoff);
 
 /**
- * Draws a number for a wait, with the lock of the condition held; release it then, and pass the
- * number to `gosched_notify_list_wait`. Go's `notifyListAdd`, in `sema.go`.
+ * Draws a number for a wait, with the lock of the condition held. The caller then releases the
+ * lock and passes the number to `gosched_notify_list_wait`. Go's `notifyListAdd`, in
+ * `sema.go`.
  *
  * # Safety
  * It can be called anywhere. `l` is a list.
@@ -1675,12 +1712,12 @@ extern void gosched_semrelease1(uint32_t *addr, bool handoff);
 extern uint32_t gosched_notify_list_add(struct gosched_notify_list *l);
 
 /**
- * Waits until number `t` is notified; returns at once if it was since it was drawn. Go's
- * `notifyListWait`, in `sema.go`.
+ * Waits until number `t` is notified. Returns at once if `t` was notified since it was drawn.
+ * Go's `notifyListWait`, in `sema.go`.
  *
  * # Safety
- * On a goroutine, or on another thread once the runtime runs. `t` was drawn from this list, and is
- * waited for once.
+ * On a goroutine, or on another thread once the runtime runs. `t` was drawn from this list,
+ * and is waited for once.
  */
 extern void gosched_notify_list_wait(struct gosched_notify_list *l, uint32_t t);
 
@@ -1693,7 +1730,7 @@ extern void gosched_notify_list_wait(struct gosched_notify_list *l, uint32_t t);
 extern void gosched_notify_list_notify_all(struct gosched_notify_list *l);
 
 /**
- * Notifies the lowest number that wasn't yet; does nothing if there is none. Go's
+ * Notifies the lowest number that wasn't notified yet. Does nothing if there is none. Go's
  * `notifyListNotifyOne`, in `sema.go`.
  *
  * # Safety
@@ -1702,11 +1739,12 @@ extern void gosched_notify_list_notify_all(struct gosched_notify_list *l);
 extern void gosched_notify_list_notify_one(struct gosched_notify_list *l);
 
 /**
- * Whether to spin for a lock makes sense, for the `iter`th time, from 0 on: another goroutine
- * runs that may unlock it, and none waits for this processor. Go's `canSpin`, in `proc.go`.
+ * Whether it makes sense to spin for a lock for the `iter`th time, from 0 on: another
+ * goroutine runs that may unlock it, and no goroutine waits for this processor. Go's
+ * `canSpin`, in `proc.go`.
  *
  * # Safety
- * It can be called anywhere; false on a thread that isn't the runtime's.
+ * It can be called anywhere. It returns false on a thread that isn't the runtime's.
  */
 extern bool gosched_can_spin(uint32_t iter);
 
@@ -1719,10 +1757,10 @@ extern bool gosched_can_spin(uint32_t iter);
 extern void gosched_do_spin(void);
 
 /**
- * Makes the poller, unless it is made already. `gosched_poll_open` does so by itself. Go's
- * `poll_runtime_pollServerInit`, in `netpoll.go`.
+ * Makes the poller, unless it exists already. `gosched_poll_open` makes it too, if need be.
+ * Go's `poll_runtime_pollServerInit`, in `netpoll.go`.
  *
- * Returns 0, or an errno value: the kernel's, if it can't make an epoll instance or an event
+ * Returns 0, or the kernel's errno value if it can't make an epoll instance or an event
  * descriptor.
  *
  * # Safety
@@ -1731,13 +1769,13 @@ extern void gosched_do_spin(void);
 extern int gosched_poll_server_init(void);
 
 /**
- * Registers a descriptor, which is in non-blocking mode, and stores what stands for it at `pd`. Go's
- * `poll_runtime_pollOpen`, in `netpoll.go`.
+ * Registers a descriptor, which is in non-blocking mode, and stores the address of its
+ * `PollDesc` at `pd`. Go's `poll_runtime_pollOpen`, in `netpoll.go`.
  *
  * Returns 0, or an errno value, with NULL at `pd`:
- * - `EPERM`: it can't be polled, as a file can't;
- * - `EEXIST`: it is registered already;
- * - `EBADF`: it is none;
+ * - `EPERM`: the descriptor can't be polled, for example a file's;
+ * - `EEXIST`: the descriptor is registered already;
+ * - `EBADF`: `fd` isn't an open descriptor;
  * - `ENOMEM`: there is no memory;
  * - `EINVAL`: `pd` is NULL;
  * - as `gosched_poll_server_init`.
@@ -1746,13 +1784,12 @@ extern int gosched_poll_server_init(void);
  * It can be called anywhere. `pd` is a place for an address. The descriptor isn't closed before
  * `gosched_poll_close` is called.
  */
-extern int gosched_poll_open(int fd,
-                             struct gosched_poll_desc **pd);
+extern int gosched_poll_open(int fd, struct gosched_poll_desc **pd);
 
 /**
- * Ends the registration of a descriptor, before that is closed. It ends the process if
- * `gosched_poll_unblock` wasn't called, or if somebody waits. Go's `poll_runtime_pollClose`, in
- * `netpoll.go`.
+ * Ends the registration of a descriptor, before the descriptor is closed. It ends the process
+ * if `gosched_poll_unblock` wasn't called, or if a caller waits for the descriptor. Go's
+ * `poll_runtime_pollClose`, in `netpoll.go`.
  *
  * # Safety
  * It can be called anywhere. `gosched_poll_open` has stored `pd`, which isn't used after this.
@@ -1760,9 +1797,9 @@ extern int gosched_poll_open(int fd,
 extern void gosched_poll_close(struct gosched_poll_desc *pd);
 
 /**
- * To be called before an operation is tried: forgets that the descriptor has become ready. Returns
- * anything but `GOSCHED_POLL_RESULT_OK` if it is of no use to wait. `mode` is `'r'`, for reading,
- * or `'w'`. Go's `poll_runtime_pollReset`, in `netpoll.go`.
+ * Forgets that the descriptor has become ready; it is called before an operation is tried. A
+ * result other than `GOSCHED_POLL_RESULT_OK` means that a wait would be of no use. `mode` is
+ * `'r'`, for reading, or `'w'`. Go's `poll_runtime_pollReset`, in `netpoll.go`.
  *
  * # Safety
  * It can be called anywhere. `gosched_poll_open` has stored `pd`, and it wasn't closed.
@@ -1770,23 +1807,24 @@ extern void gosched_poll_close(struct gosched_poll_desc *pd);
 extern enum gosched_poll_result gosched_poll_reset(struct gosched_poll_desc *pd, int mode);
 
 /**
- * Parks the running goroutine until the descriptor has become ready since `gosched_poll_reset`, or
- * until its deadline or `gosched_poll_unblock` ends that. `mode` is `'r'`, for reading, or `'w'`. It
- * may also return for nothing. Go's `poll_runtime_pollWait`, in `netpoll.go`.
+ * Parks the running goroutine until the descriptor has become ready since
+ * `gosched_poll_reset`, or until its deadline or `gosched_poll_unblock` ends the wait. `mode`
+ * is `'r'`, for reading, or `'w'`. It may also return without a cause. Go's
+ * `poll_runtime_pollWait`, in `netpoll.go`.
  *
- * A second that waits for the same mode ends the process.
+ * A second caller that waits for the same mode at the same time ends the process.
  *
  * # Safety
  * On a goroutine, or on another thread once the runtime runs, which then waits as a goroutine
  * does. `gosched_poll_open` has stored `pd`, and it isn't closed before this returns.
  */
-extern enum gosched_poll_result gosched_poll_wait(struct gosched_poll_desc *pd,
-                                                  int mode);
+extern enum gosched_poll_result gosched_poll_wait(struct gosched_poll_desc *pd, int mode);
 
 /**
  * Sets the deadline for reading, `'r'`, for writing, `'w'`, or for both, `'r' + 'w'`: `ns`
- * nanoseconds from now. 0 is none, and a negative one has passed already. It holds for who waits
- * now, too. Go's `poll_runtime_pollSetDeadline`, in `netpoll.go`.
+ * nanoseconds from now. 0 removes the deadline, and a negative `ns` is a deadline that has
+ * passed already. The deadline also applies to waits that have begun. Go's
+ * `poll_runtime_pollSetDeadline`, in `netpoll.go`.
  *
  * # Safety
  * Where `gosched_start_timer` may be called. `gosched_poll_open` has stored `pd`, and it wasn't
@@ -1795,8 +1833,8 @@ extern enum gosched_poll_result gosched_poll_wait(struct gosched_poll_desc *pd,
 extern void gosched_poll_set_deadline(struct gosched_poll_desc *pd, int64_t ns, int mode);
 
 /**
- * Marks the descriptor as being closed: all waits end, and none begins after that. It ends the
- * process if it is called a second time. Go's `poll_runtime_pollUnblock`, in `netpoll.go`.
+ * Marks the descriptor as being closed: all waits for it end, and later waits return at once.
+ * A second call ends the process. Go's `poll_runtime_pollUnblock`, in `netpoll.go`.
  *
  * # Safety
  * It can be called anywhere. `gosched_poll_open` has stored `pd`, and it wasn't closed.
@@ -1804,7 +1842,7 @@ extern void gosched_poll_set_deadline(struct gosched_poll_desc *pd, int64_t ns, 
 extern void gosched_poll_unblock(struct gosched_poll_desc *pd);
 
 /**
- * Whether a descriptor is one of the poller's own, which nobody else may close. Go's
+ * Whether a descriptor is one of the poller's own, which the program mustn't close. Go's
  * `poll_runtime_isPollServerDescriptor`, in `netpoll.go`.
  *
  * # Safety
@@ -1923,8 +1961,9 @@ extern void gosched_labels(void (*fn)(const char *key, const char *value, void *
                            void *arg);
 
 /**
- * The state of `g`, one of `GOSCHED_GIDLE` to `GOSCHED_GPREEMPTED`, perhaps with `GOSCHED_GSCAN`. It is that
- * of a moment ago, unless the caller has made it so that it can't change. Go's `readgstatus`, in `proc.go`.
+ * The state of `g`, one of `GOSCHED_GIDLE` to `GOSCHED_GPREEMPTED`, perhaps with
+ * `GOSCHED_GSCAN`. It may have changed since, unless the caller keeps it from changing. Go's
+ * `readgstatus`, in `proc.go`.
  *
  * # Safety
  * `g` is a goroutine's address: it can be called anywhere.
@@ -1932,111 +1971,110 @@ extern void gosched_labels(void (*fn)(const char *key, const char *value, void *
 extern uint32_t gosched_readgstatus(struct gosched_g *g);
 
 /**
- * Changes the state of `g` from `oldval` to `newval`; waits while a scan holds it. Any other state than `oldval`
- * ends the process, and so does one with `GOSCHED_GSCAN`. Go's `casgstatus`, in `proc.go`.
+ * Changes the state of `g` from `oldval` to `newval`. Waits while a scan holds the state. If
+ * the state isn't `oldval`, or if `oldval` or `newval` has `GOSCHED_GSCAN`, the process ends.
+ * Go's `casgstatus`, in `proc.go`.
  *
  * # Safety
- * The change is the caller's to make: it has parked the goroutine and found it, for example, or made it
- * waiting.
+ * The caller owns the change: for example, the caller has parked the goroutine and found it,
+ * or has made it waiting.
  */
-extern void gosched_casgstatus(struct gosched_g *g,
-                               uint32_t oldval,
-                               uint32_t newval);
+extern void gosched_casgstatus(struct gosched_g *g, uint32_t oldval, uint32_t newval);
 
 /**
- * Changes the state of `g` from `oldval` to `GOSCHED_GWAITING`, and notes why, for reports. A running goroutine
- * that does this on the scheduler's stack (`gosched_systemstack_scannable`) can be suspended and scanned by
- * others, and by itself, until `gosched_casgstatus` makes it `GOSCHED_GRUNNING` again. Go's `casGToWaiting`,
- * in `proc.go`.
+ * Changes the state of `g` from `oldval` to `GOSCHED_GWAITING`, and records `reason` for
+ * reports. A running goroutine that does this on the scheduler's stack
+ * (`gosched_systemstack_scannable`) can be suspended and scanned, by others and by itself,
+ * until `gosched_casgstatus` makes it `GOSCHED_GRUNNING` again. Go's `casGToWaiting`, in
+ * `proc.go`.
  *
  * # Safety
- * As `gosched_casgstatus`; for a running goroutine, on the scheduler's stack until it runs again. Nobody makes it
- * ready meanwhile.
+ * As `gosched_casgstatus`. A running goroutine stays on the scheduler's stack until its state
+ * is `GOSCHED_GRUNNING` again, and nothing makes it ready meanwhile.
  */
 extern void gosched_cas_g_to_waiting(struct gosched_g *g,
                                      uint32_t oldval,
                                      enum gosched_wait_reason reason);
 
 /**
- * Takes the stack of a goroutine that waits, or is in a queue: its state becomes `GOSCHED_GCOPYSTACK`. Returns
- * the state that it had, which the caller sets again with `gosched_casgstatus`. Go's `casgcopystack`, in
- * `proc.go`.
+ * Takes the stack of a goroutine that waits or is in a queue: its state becomes
+ * `GOSCHED_GCOPYSTACK`. Returns the previous state, which the caller sets again with
+ * `gosched_casgstatus`. Go's `casgcopystack`, in `proc.go`.
  *
  * # Safety
- * As `gosched_casgstatus`; nothing runs the goroutine meanwhile: it is in no queue.
+ * As `gosched_casgstatus`. Nothing runs the goroutine meanwhile: it is in no queue.
  */
 extern uint32_t gosched_casgcopystack(struct gosched_g *g);
 
 /**
- * If the state of `g` is `oldval`, adds `GOSCHED_GSCAN` to it, which keeps it from running, or from stopping,
- * and its stack where it is; says whether it was. `newval` is `oldval + GOSCHED_GSCAN`. Go's `castogscanstatus`,
- * in `proc.go`.
+ * If the state of `g` is `oldval`, adds `GOSCHED_GSCAN` to it and returns true. Then the
+ * goroutine can't start to run or stop, and its stack stays where it is. Otherwise returns
+ * false. `newval` is `oldval + GOSCHED_GSCAN`. Go's `castogscanstatus`, in `proc.go`.
  *
  * # Safety
- * On the scheduler's stack (`gosched_systemstack`), or on a thread that isn't the runtime's. Whoever sets the bit
- * clears it there, soon, with `gosched_casfrom_gscanstatus`.
+ * On the scheduler's stack (`gosched_systemstack`), or on a thread that isn't the runtime's.
+ * The caller that sets the bit clears it there, soon, with `gosched_casfrom_gscanstatus`.
  */
-extern bool gosched_castogscanstatus(struct gosched_g *g,
-                                     uint32_t oldval,
-                                     uint32_t newval);
+extern bool gosched_castogscanstatus(struct gosched_g *g, uint32_t oldval, uint32_t newval);
 
 /**
- * Takes `GOSCHED_GSCAN` from the state of `g`: `oldval` has it, `newval` is without. Go's
+ * Removes `GOSCHED_GSCAN` from the state of `g`: `oldval` has the bit, `newval` doesn't. Go's
  * `casfrom_Gscanstatus`, in `proc.go`.
  *
  * # Safety
- * The caller has set it.
+ * The caller has set the bit.
  */
 extern void gosched_casfrom_gscanstatus(struct gosched_g *g, uint32_t oldval, uint32_t newval);
 
 /**
- * `gosched_systemstack` for a goroutine that makes itself waiting there (`gosched_cas_g_to_waiting`), so that its
- * stack can be scanned, by `fn` itself too: what its caller keeps in registers is saved on that stack first. Go's
- * `systemstack`, in `asm_amd64.s`, whose callers keep nothing there.
+ * As `gosched_systemstack`, for a goroutine that makes itself waiting on the scheduler's stack
+ * (`gosched_cas_g_to_waiting`) so that its own stack can be scanned, also by `fn`. The
+ * caller's registers are saved on the goroutine's stack first. Go's `systemstack`, in
+ * `asm_amd64.s`, whose callers keep nothing in registers.
  *
  * # Safety
  * As `gosched_systemstack`.
  */
-extern void gosched_systemstack_scannable(void (*fn)(void *arg),
-                                          void *arg);
+extern void gosched_systemstack_scannable(void (*fn)(void *arg), void *arg);
 
 /**
- * Calls `fn(g, arg)` for every goroutine, while none can be added. Those that have ended are among them, as
- * `GOSCHED_GDEAD`: they will be used again. Go's `forEachG`, in `proc.go`.
+ * Calls `fn(g, arg)` for every goroutine, while none can be added. Goroutines that have ended
+ * are included, as `GOSCHED_GDEAD`, because their G's will be used again. Go's `forEachG`, in
+ * `proc.go`.
  *
  * # Safety
- * It can be called anywhere. `fn` is called on the scheduler's stack with a lock held: it makes no goroutine,
- * suspends none, and doesn't park or unwind.
+ * It can be called anywhere. `fn` is called on the scheduler's stack with a lock held: it
+ * makes no goroutine, suspends none, and doesn't park or unwind.
  */
-extern void gosched_for_each_g(void (*fn)(struct gosched_g *g, void *arg),
-                               void *arg);
+extern void gosched_for_each_g(void (*fn)(struct gosched_g *g, void *arg), void *arg);
 
 /**
- * `gosched_for_each_g` without the lock: `fn` may suspend goroutines, and make some; those that are made
- * meanwhile may be left out. The memory of a dead one may go back to the system meanwhile: then it is
- * `GOSCHED_GIDLE`. In a stopped world, no goroutine can add one. Go's `forEachGRace`, in `proc.go`.
+ * As `gosched_for_each_g`, but without the lock: `fn` may suspend goroutines and make some.
+ * Goroutines that are made meanwhile may be left out. The memory of a dead goroutine may go
+ * back to the system meanwhile; then its state is `GOSCHED_GIDLE`. In a stopped world, no
+ * goroutine can add one. Go's `forEachGRace`, in `proc.go`.
  *
  * # Safety
- * It can be called anywhere, and calls `fn` there. On a copying stack `fn` has to keep the rules for those.
+ * It can be called anywhere, and calls `fn` on the caller's stack. If that is a copying stack,
+ * `fn` keeps the rules for copying stacks.
  */
-extern void gosched_for_each_g_race(void (*fn)(struct gosched_g *g, void *arg),
-                                    void *arg);
+extern void gosched_for_each_g_race(void (*fn)(struct gosched_g *g, void *arg), void *arg);
 
 /**
- * Calls `fn(p, arg)` for every P, each where it could be stopped: on the thread that has it, or here, if none
- * has. When this returns, every P has passed such a point. It waits as `gosched_stop_the_world` does; `reason`
- * is what reports show meanwhile. Go's `forEachP`, in `proc.go`.
+ * Calls `fn(p, arg)` for every P at a point where the P could be stopped: on the thread that
+ * has the P, or on the caller's if no thread has it. When this returns, every P has passed
+ * such a point. It waits as `gosched_stop_the_world` does; reports show `reason` meanwhile.
+ * Go's `forEachP`, in `proc.go`.
  *
  * # Safety
- * On a goroutine, which hasn't stopped the world. `fn` is called on the scheduler's stack, and must not park,
- * unwind, or look at the caller's stack, which `arg` is no address of.
+ * On a goroutine, which hasn't stopped the world. `fn` is called on the scheduler's stack, and
+ * must not park, unwind, or access the caller's stack. `arg` isn't an address of that stack.
  */
-extern void gosched_for_each_p(enum gosched_wait_reason reason,
-                               void (*fn)(struct gosched_p *p, void *arg),
-                               void *arg);
+extern void gosched_for_each_p(enum gosched_wait_reason reason, void (*fn)(struct gosched_p *p,
+                                                                           void *arg), void *arg);
 
 /**
- * The number of `p`, from 0 on, less than GOMAXPROCS while it is in use. Go's `p.id`.
+ * The number of `p`, from 0 on; less than GOMAXPROCS while `p` is in use. Go's `p.id`.
  *
  * # Safety
  * `p` is a P: it can be called anywhere.
@@ -2044,9 +2082,10 @@ extern void gosched_for_each_p(enum gosched_wait_reason reason,
 extern int32_t gosched_p_id(struct gosched_p *p);
 
 /**
- * The place of a word that `p` has for the program, NULL at first: for what an allocator keeps for each P. The
- * library doesn't use it. It is whose the P is: of code that can't lose it (between `gosched_proc_pin` and
- * `gosched_proc_unpin`), and of a function that was passed it (hooks, `gosched_for_each_p`). Go's `p.mcache`.
+ * The address of a word that each P has for the program, NULL at first, such as an allocator's
+ * cache for the P. The library doesn't use it. It may be accessed by code that can't lose the
+ * P (between `gosched_proc_pin` and `gosched_proc_unpin`), and by a function that was passed
+ * the P (hooks, `gosched_for_each_p`). Go's `p.mcache`.
  *
  * # Safety
  * `p` is a P: it can be called anywhere.
@@ -2054,35 +2093,37 @@ extern int32_t gosched_p_id(struct gosched_p *p);
 extern void **gosched_p_slot(struct gosched_p *p);
 
 /**
- * The P of a thread, NULL if it has none now; another thread's is that of a moment ago. Go's `m.p`.
- *
+ * The P of a thread; NULL if it has none now. For another thread, the result may be outdated
+ * at once. Go's `m.p`.
  * # Safety
- * `m` is an M: it can be called anywhere. Its own P a goroutine keeps only while it is pinned, or has acquired
- * its M.
+ * `m` is an M: it can be called anywhere. A goroutine keeps its own P only while it is pinned,
+ * or has acquired its M.
  */
 extern struct gosched_p *gosched_m_p(struct gosched_m *m);
 
 /**
- * Asks every goroutine that runs now to stop at its next safe point and let others run; says whether there is
- * one, but for the caller. One that is just being switched may miss it: who needs it asks again. Go's
- * `preemptall`, in `proc.go`.
+ * Asks every running goroutine except the caller to stop at its next safe point and let others
+ * run. Returns whether there was one to ask. A goroutine that is just being switched may miss
+ * the request, so a caller that relies on the stop asks again. Go's `preemptall`, in
+ * `proc.go`.
  *
  * # Safety
- * It can be called anywhere. Before the runtime has started it says false.
+ * It can be called anywhere. Before the runtime has started it returns false.
  */
 extern bool gosched_preemptall(void);
 
 /**
- * Stops every P but the caller's, each where its goroutine parks, yields, is preempted or is in a system call,
- * and returns when all have stopped. What a collector begins with. Others that call this wait until the world
- * has been started again. Go's `stopTheWorld`, in `proc.go`.
+ * Stops every P but the caller's, and returns when all have stopped. A P stops where its
+ * goroutine parks, yields, is preempted or is in a system call. A garbage collection begins
+ * with this call. Other callers wait until the world has been started again. Go's
+ * `stopTheWorld`, in `proc.go`.
  *
- * A goroutine that is in a system call goes on there, and so does one that runs code where nobody can stop it,
- * without a P: see `gosched_set_detach`.
+ * A goroutine that is in a system call goes on there. So does a goroutine in code where it
+ * can't be stopped; it goes on without a P: see `gosched_set_detach`.
  *
  * # Safety
- * On a goroutine. It passes the result to `gosched_start_the_world`, and until then doesn't park: that ends the
- * process, as does stopping the world again.
+ * On a goroutine. It passes the result to `gosched_start_the_world`. Until then it doesn't
+ * park and doesn't stop the world again: both end the process.
  */
 extern struct gosched_world_stop gosched_stop_the_world(enum gosched_stw_reason reason);
 
@@ -2090,16 +2131,17 @@ extern struct gosched_world_stop gosched_stop_the_world(enum gosched_stw_reason 
  * Lets all P's run again. Go's `startTheWorld`, in `proc.go`.
  *
  * # Safety
- * On the goroutine that has stopped the world, once.
+ * Once, on the goroutine that has stopped the world.
  */
 extern void gosched_start_the_world(struct gosched_world_stop stop);
 
 /**
- * Says whether goroutines that keep a P from others, in code where nobody can stop them, go on without one; at
- * first they do. A program that relies on a stopped world alone, as a collector does that doesn't suspend every
- * goroutine, switches it off before its goroutines run: one without a P goes on in a stopped world, too. Hooks
- * that need a P switch it off by themselves. `GODEBUG=detach=1` or `0` prevails. `docs/preemption.md` tells
- * more.
+ * Sets whether a goroutine that keeps its P from others, in code where it can't be stopped,
+ * loses the P and goes on without one. The default is true. Such a goroutine goes on in a
+ * stopped world, too. So a program that relies on the stopped world alone, such as a collector
+ * that doesn't suspend every goroutine, switches this off before its goroutines run. Hooks
+ * that need a P switch it off by themselves. `GODEBUG=detach=1` or `0` overrides this
+ * function. `docs/preemption.md` tells more.
  *
  * # Safety
  * It can be called anywhere.
@@ -2107,18 +2149,20 @@ extern void gosched_start_the_world(struct gosched_world_stop stop);
 extern void gosched_set_detach(bool on);
 
 /**
- * Lets goroutines run, or none but those that have called `gosched_become_system_goroutine`. Those that run go on
- * until they park: so stop the world, disable, and start it. Go's `schedEnableUser`, in `proc.go`.
+ * Lets all goroutines run, or only those that have called `gosched_become_system_goroutine`.
+ * Goroutines that run when this is called go on until they park; so stop the world, disable,
+ * and start the world. Go's `schedEnableUser`, in `proc.go`.
  *
  * # Safety
- * Where the runtime has started. Something that still runs enables them again.
+ * Where the runtime has started. A goroutine or thread that still runs enables the others
+ * again.
  */
 extern void gosched_sched_enable_user(bool enable);
 
 /**
- * Makes the running goroutine one of the program's own runtime, until it ends: it isn't counted, and
- * `gosched_sched_enable_user` doesn't stop it. Go knows such goroutines by their function: `isSystemGoroutine`,
- * in `traceback.go`.
+ * Makes the running goroutine a system goroutine, one of the program's own runtime, until it
+ * ends: it isn't counted, and `gosched_sched_enable_user` doesn't stop it. Go recognizes such
+ * goroutines by their function: `isSystemGoroutine`, in `traceback.go`.
  *
  * # Safety
  * On a goroutine.
@@ -2126,53 +2170,61 @@ extern void gosched_sched_enable_user(bool enable);
 extern void gosched_become_system_goroutine(void);
 
 /**
- * Stops `g` at a safe point, keeps it there until `gosched_resume_g`, and stores at `state` what it has done.
- * Meanwhile its stack and its registers can be read: see `gosched_scan_stack`. Waits, without parking, until the
- * goroutine has come to a safe point; one that has ended it leaves alone. Go's `suspendG`, in `preempt.go`.
+ * Stops `g` at a safe point, keeps it there until `gosched_resume_g`, and stores the result at
+ * `state`. Meanwhile its stack and its registers can be read: see `gosched_scan_stack`. The
+ * call waits, without parking, until the goroutine has come to a safe point. A goroutine that
+ * has ended is left alone. Go's `suspendG`, in `preempt.go`.
  *
  * # Safety
- * The caller's goroutine doesn't run, because two that suspend each other would wait forever: this is called on
- * the scheduler's stack (`gosched_systemstack_scannable`) after `gosched_cas_g_to_waiting`, or on a thread that
- * isn't the runtime's. Otherwise it ends the process. Who has what the goroutine may need to get to a safe
- * point, a lock for example, waits forever. The states of several may be kept at once.
+ * The caller's goroutine doesn't run, because two goroutines that suspend each other would
+ * wait forever. So this is called on the scheduler's stack (`gosched_systemstack_scannable`)
+ * after `gosched_cas_g_to_waiting`, or on a thread that isn't the runtime's. Anywhere else it
+ * ends the process. If the caller holds a resource that the goroutine needs to get to a safe
+ * point, such as a lock, the call waits forever. The states of several goroutines may be kept
+ * at once.
  */
-extern void gosched_suspend_g(struct gosched_g *g,
-                              struct gosched_suspend_state *state);
+extern void gosched_suspend_g(struct gosched_g *g, struct gosched_suspend_state *state);
 
 /**
- * Lets a goroutine go on that was suspended. Go's `resumeG`, in `preempt.go`.
+ * Lets a suspended goroutine go on. Go's `resumeG`, in `preempt.go`.
  *
  * # Safety
- * `state` is what `gosched_suspend_g` has stored, as it was, and is used once.
+ * `state` is as `gosched_suspend_g` has stored it, and is used once.
  */
 extern void gosched_resume_g(const struct gosched_suspend_state *state);
 
 /**
- * Calls `fn(lo, hi, arg)` for each range of addresses in which `g` may keep a pointer, for a collector that
- * doesn't know its frames: the used part of its stack, with its general registers, wherever it was stopped; its
- * vector registers, if it was preempted; what it waits for and is woken with; the argument of a goroutine that
- * hasn't begun. Each range begins at a multiple of 8, and so do pointers in it. Go's `scanstack`, in
+ * Calls `fn(lo, hi, arg)` for each range of addresses in which `g` may keep a pointer. It is
+ * for a collector that doesn't know the goroutine's frames. The ranges are:
+ * - the used part of its stack, with its general registers, wherever it was stopped;
+ * - its vector registers, if it was preempted;
+ * - the records of its wait, and the value that it is woken with;
+ * - the argument of a goroutine that hasn't begun.
+ *
+ * Each range begins at a multiple of 8, and so do pointers in it. Go's `scanstack`, in
  * `mgcmark.go`, does more.
  *
- * What isn't named is for the caller to find: globals, what is in a channel's buffer, the arguments of timers,
- * C code on the scheduler's stack, threads that aren't the runtime's. `docs/preemption.md` has a list.
+ * The caller itself scans the rest: globals, values in a channel's buffer, the arguments of
+ * timers, C code on the scheduler's stack, and threads that aren't the runtime's.
+ * `docs/preemption.md` has a list.
  *
  * # Safety
- * The goroutine is suspended, or its state has `GOSCHED_GSCAN` for another reason. In a stopped world it may
- * also be one that is parked, in a queue, or dead. `fn` is called where this is. A sender may write to the stack
- * of one that waits for a value.
+ * The goroutine is suspended, or its state has `GOSCHED_GSCAN` for another reason. In a
+ * stopped world it may also be parked, in a queue, or dead. `fn` is called on the caller's
+ * stack. A sender may write to the stack of a goroutine that waits for a value.
  */
 extern void gosched_scan_stack(struct gosched_g *g,
                                void (*fn)(uintptr_t lo, uintptr_t hi, void *arg),
                                void *arg);
 
 /**
- * Halves the copying stack of `g` if it uses less than a quarter of it. Does nothing if it uses more, if the
- * stack is fixed, or if this is no time to move it. (`gosched_shrink_stack` does it for the caller's.) Go's
- * `shrinkstack`, in `stack.go`.
+ * Halves the copying stack of `g` if `g` uses less than a quarter of it. Does nothing if `g`
+ * uses more, if the stack is fixed, or if it can't be moved now. (`gosched_shrink_stack` does
+ * the same for the caller's stack.) Go's `shrinkstack`, in `stack.go`.
  *
  * # Safety
- * `g` isn't running and can't begin to: its state has `GOSCHED_GSCAN`, as that of a suspended one has.
+ * `g` isn't running and can't begin to: its state has `GOSCHED_GSCAN`, as that of a suspended
+ * one has.
  */
 extern void gosched_shrinkstack(struct gosched_g *g);
 
@@ -2200,31 +2252,31 @@ extern void gosched_adjust_pointer(const struct gosched_adjust_info *info,
                                    void **place);
 
 /**
- * Registers the map of the frames of the functions whose code is at `lo` to `hi`. A frame that has a map is
- * adjusted precisely when its stack moves: the words that the map names, if they are addresses of the stack,
- * and the caller's frame pointer; no other, whatever it looks like. Go's `getStackMap`, in `stkframe.go`, looks
- * into what its linker has written.
+ * Registers the map of the frames of the functions whose code is at `lo` to `hi`. When its
+ * stack moves, a frame that has a map is adjusted precisely: only the words that the map
+ * names, if they are addresses of the stack, and the caller's frame pointer are changed. Go's
+ * `getStackMap`, in `stkframe.go`, reads tables that its linker has written.
  *
- * Frames are found by their frame pointers: a frame is adjusted as if it had no map, if a function below it
- * keeps none. While a map is registered, a parked goroutine's stack is made smaller only if the function that
- * has parked it has one.
+ * Frames are found by their frame pointers. If a function below a frame keeps no frame
+ * pointer, the frame is adjusted as if it had no map. While a map is registered, a parked
+ * goroutine's stack is made smaller only if the function that parked it has a map.
  *
  * Returns 0, or an errno value:
  * - `EINVAL`: there is nothing between `lo` and `hi`;
  * - `EEXIST`: some of the code has a map already.
  *
- * # Safety
  * It can be called anywhere but where the runtime calls a map. `*map` stays as it is until
- * `gosched_unregister_frame_map`. It names every word of a frame that may hold an address of the stack; and each
- * function of the code begins with `push %rbp; mov %rsp, %rbp`, on aarch64 with
- * `stp x29, x30, [sp, #-16]!; mov x29, sp`, and calls nothing before.
+ * `gosched_unregister_frame_map`, and names every word of a frame that may hold an address of
+ * the stack. Each function of the code begins with `push %rbp; mov %rsp, %rbp`, on aarch64
+ * with `stp x29, x30, [sp, #-16]!; mov x29, sp`, and calls nothing before.
  */
 extern int gosched_register_frame_map(uintptr_t lo,
                                       uintptr_t hi,
                                       const struct gosched_frame_map *map);
 
 /**
- * Takes back the map that was registered for `lo` to `hi`. Returns 0, or `ENOENT` if there is none.
+ * Removes the map that was registered for `lo` to `hi`. Returns 0, or `ENOENT` if there is
+ * none.
  *
  * # Safety
  * As `gosched_register_frame_map`. No goroutine is in the code.
@@ -2232,25 +2284,27 @@ extern int gosched_register_frame_map(uintptr_t lo,
 extern int gosched_unregister_frame_map(uintptr_t lo, uintptr_t hi);
 
 /**
- * Registers the code at `lo` to `hi` as preemptible: a goroutine that is asked to stop while it runs there is
- * stopped, whatever two instructions it is between. For code that the program has generated; functions are put
- * into the section `gosched_preemptible`. Go's `isAsyncSafePoint`, in `preempt.go`, asks its compiler's tables.
+ * Registers the code at `lo` to `hi` as preemptible: a goroutine that is asked to stop while
+ * it runs this code stops there, between any two instructions. It is for code that the program
+ * generates; compiled functions are put into the section `gosched_preemptible` instead. Go's
+ * `isAsyncSafePoint`, in `preempt.go`, reads its compiler's tables.
  *
  * Returns 0, or an errno value:
  * - `EINVAL`: there is nothing between `lo` and `hi`;
  * - `EEXIST`: some of the code is preemptible already.
  *
  * # Safety
- * It can be called anywhere but in a signal handler. Between any two instructions of the code the goroutine may
- * park, and go on on another thread: so it has nothing there that belongs to a thread, no lock of pthreads, no
- * address of a thread-local variable, no signal mask. It uses no more below its stack pointer than the ABI lets
- * it: 128 bytes on x86-64, nothing on aarch64. `docs/preemption.md` has all that it keeps to.
+ * It can be called anywhere but in a signal handler. Between any two instructions of the code
+ * the goroutine may park and continue on another thread. So the code holds nothing that
+ * belongs to a thread: no lock of pthreads, no address of a thread-local variable, no signal
+ * mask. It uses no more below its stack pointer than the ABI allows: 128 bytes on x86-64,
+ * nothing on aarch64. `docs/preemption.md` lists all the rules for such code.
  */
-extern int gosched_register_preemptible(uintptr_t lo,
-                                        uintptr_t hi);
+extern int gosched_register_preemptible(uintptr_t lo, uintptr_t hi);
 
 /**
- * Takes that back. Returns 0, or `ENOENT` if `lo` to `hi` wasn't registered so.
+ * Undoes `gosched_register_preemptible`. Returns 0, or `ENOENT` if `lo` to `hi` wasn't
+ * registered with it.
  *
  * # Safety
  * It can be called anywhere but in a signal handler. No goroutine is in the code.

@@ -1,4 +1,5 @@
-//! The attributes of the feature `macros`: what their crate makes calls this one's functions, and so they are told of here.
+//! The attributes of the feature `macros`. They are documented here because the code that
+//! `gosched_macros` generates calls functions of this crate.
 
 /// Runs a program's `main` on a goroutine, as [`run`](crate::run) does. With the feature `macros`.
 ///
@@ -14,7 +15,7 @@
 /// }
 /// ```
 ///
-/// It may return what any `main` may, and so use `?`:
+/// `main` may have the same return types as any `main`, so it may use `?`:
 ///
 /// ```
 /// use std::error::Error;
@@ -29,18 +30,19 @@
 /// }
 /// ```
 ///
-/// When it returns the program ends, also if there are other goroutines, as in Go.
+/// The program ends when `main` returns, even if other goroutines still run, as in Go.
 ///
 /// # Options
 ///
-/// - `procs`: how many goroutines can run at once, a constant, as with [`set_gomaxprocs`](crate::set_gomaxprocs). It goes
-///   before what the environment says.
-/// - `std`: whether waits of std's park the goroutine, `true` or `false`. With the feature `std`.
-///   It calls `park_std_waits` before the function, and panics if that fails.
+/// - `procs`: how many goroutines can run at once, a constant, as with
+///   [`set_gomaxprocs`](crate::set_gomaxprocs). It overrides the environment.
+/// - `std`: whether waits in std park the goroutine, `true` or `false`. Needs the feature `std`.
+///   With `true`, `park_std_waits` is called before the function, and a failure of it panics.
 ///
 /// # Errors
 ///
-/// A function that is `async`, that has arguments, or that is generic, and an option that isn't there don't compile:
+/// An `async` function, a function with arguments, a generic function and an unknown option don't
+/// compile:
 ///
 /// ```compile_fail
 /// #[gosched::main] // `gosched::block_on` runs a future to its end
@@ -101,17 +103,20 @@ pub use gosched_macros::main;
 /// }
 /// ```
 ///
-/// It fails if it panics, if it takes too long, and if it leaves goroutines behind: [`testing::Test`](crate::testing::Test)
-/// says more of that. The attributes of a test, `#[ignore]`, `#[should_panic]`, may be there as with `#[test]`, and it may
-/// return what such a test may. Since each failure is a panic, one that should panic should say with what: `expected`.
+/// The test fails if it panics, if it takes too long, or if it leaves goroutines behind; see
+/// [`testing::Test`](crate::testing::Test). The attributes `#[ignore]` and `#[should_panic]` work
+/// as with `#[test]`, and the function may have the same return types. Each kind of failure is a
+/// panic, so `#[should_panic]` should name the message with `expected`.
 ///
-/// What it prints isn't captured: that is for the threads of the harness, and a goroutine is one of its own. The message of
-/// its panic, too, comes at once.
+/// The harness captures output only of its own threads, and a test's goroutine isn't on one. So the
+/// output of the test and the message of its panic appear at once.
 ///
 /// # Options
 ///
-/// - `timeout`: how long it may take, as `"500ms"`, `"10s"` or `"2m"`; a minute if nothing is said.
-/// - `leaks`: whether it may leave goroutines behind, `true` or `false`; if nothing is said, it mayn't.
+/// - `timeout`: how long the test may take, as `"500ms"`, `"10s"` or `"2m"`. The default is one
+///   minute.
+/// - `leaks`: whether the test may leave goroutines behind, `true` or `false`. The default is
+///   `false`.
 ///
 /// # Errors
 ///

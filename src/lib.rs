@@ -1,6 +1,8 @@
-//! Virtual threads for Rust: goroutines, by the hundred thousand, which run any code that a thread may run, without
-//! `unsafe`; with Go's scheduler, which is there for C programs, too: work stealing on all processors, channels,
-//! `select!`, and locks that park a goroutine and not its thread.
+//! Virtual threads for Rust: goroutines, by the hundred thousand, that run any code that a thread
+//! may run, without `unsafe`.
+//!
+//! Go's scheduler runs them on all processors, by work stealing. Channels, `select!` and locks park
+//! a goroutine and not its thread. C programs can use the scheduler, too.
 //!
 //! ```
 //! use gosched::chan::bounded;
@@ -30,7 +32,7 @@
 //! | pass values | [`chan`], [`select!`](select!), [`chan::Select`] | `chan`, `select` |
 //! | wait for each other | [`sync`]: `Mutex`, `RwLock`, `Condvar`, `WaitGroup`, `Semaphore`, ... | `sync` |
 //! | end work from outside, and pass on what belongs to a request | [`context`] | `context` |
-//! | sleep, and be told the time | [`time`]: `sleep`, `after`, `tick`, `Timer`, `Ticker`; `recv_timeout` and its like | `time` |
+//! | sleep, and use timers | [`time`]: `sleep`, `after`, `tick`, `Timer`, `Ticker`; `recv_timeout` and its like | `time` |
 //! | read and write without blocking a thread | [`net`]: `TcpListener`, `TcpStream`, `UdpSocket`, `UnixStream`, ..., `Pollable` for whatever can be polled | `net` |
 //! | read standard input, write to standard output | [`io`]: `stdin`, `stdout`, `stderr` | `os.Stdin`, `os.Stdout` |
 //! | read and write files | [`fs`]: `File`, `read`, `write`, ... | `os` |
@@ -38,11 +40,11 @@
 //! | wait for a future | [`block_on`]; with the feature `tokio`, `tokio::block_on` for crates that need tokio | |
 //! | make an iterator of code that yields | [`iter::pull`] | `iter.Pull` |
 //! | let others run | [`yield_now`] | `runtime.Gosched` |
-//! | block the thread, and nobody else | [`blocking`] | a system call |
+//! | run code that blocks its thread, without blocking other goroutines | [`blocking`] | a system call |
 //! | know the scheduler's state | [`metrics`]; `GODEBUG=schedtrace=1000`; with the feature `tracing`, `tracing::scheduler_events` | `runtime/metrics` |
-//! | be told of signals | [`signal`]: `notify`, `ignore`, `reset` | `os/signal` |
+//! | receive signals | [`signal`]: `notify`, `ignore`, `reset` | `os/signal` |
 //! | tell goroutines apart in a trace | [`labels`]; spans of `tracing`, with its feature `tracing::inherit_spans` | `pprof.Do` |
-//! | know where time goes, and who waits for whom | with the feature `pprof`, `pprof`: profiles for `go tool pprof` | `runtime/pprof` |
+//! | know where time goes, and which goroutines wait for each other | with the feature `pprof`, `pprof`: profiles for `go tool pprof` | `runtime/pprof` |
 //! | have a value for each goroutine | [`goroutine_local!`](goroutine_local!), `thread_local!` | |
 //! | keep to one thread | [`lock_os_thread`] | `runtime.LockOSThread` |
 //! | call it from C | [`capi`], `include/gosched.h` | |
@@ -50,84 +52,99 @@
 //!
 //! # How goroutines run
 //!
-//! As many goroutines run at once as there are P's ([`gomaxprocs`]); each of the others waits in a queue, or
-//! is parked. One that has run for 10 ms is asked to stop, and **stops where it can**: at a
-//! [check](fn@check), or anywhere in code that was declared [`preemptible!`](preemptible!). Elsewhere
-//! it can't be left, as nobody knows what it holds there (Go's compiler does): it
-//! [loses its P and keeps its thread](proc::preemption), and waits there for its turn. One that blocks its thread (a
-//! read from a file, `println!` into a full pipe, `std::sync::Mutex` under contention, `thread::sleep`) loses its P
-//! soon; in [`blocking`] it does so without a signal. `GODEBUG=hogs=1` tells who might do better.
+//! As many goroutines run at once as there are P's ([`gomaxprocs`]). Each of the others waits in a
+//! queue, or is parked.
 //!
-//! Threads that aren't goroutines' can make goroutines, send and receive, and use locks, once the runtime
-//! has started: an operation that has to wait blocks the thread.
+//! A goroutine that has run for 10 ms is asked to stop, and **stops where it can**: at a
+//! [check](fn@check), or anywhere in code that was declared [`preemptible!`](preemptible!).
+//! Elsewhere it can't be stopped, because the scheduler doesn't know what it holds there (Go's
+//! compiler does). There it [loses its P and keeps its thread](proc::preemption), on which it waits
+//! for its turn. A goroutine that blocks its thread (a read from a file, `println!` into a full
+//! pipe, `std::sync::Mutex` under contention, `thread::sleep`) loses its P soon; in [`blocking`] it
+//! does so without a signal. `GODEBUG=hogs=1` reports goroutines that keep their P.
 //!
-//! Each goroutine has a stack of its own, 256 KiB (in a debug build 1 MiB) unless [`Builder::stack_size`] or
-//! [`set_default_stack_size`] says otherwise, which takes memory as it is used: a goroutine that waits near
-//! its base takes two pages (one, if it shares [thread-locals](#thread-locals)), and half a KiB of page tables. Memory that nobody has needed for a second or two
-//! goes back to the system ([`proc::free_os_memory`] doesn't wait). Below each stack is a guard page. A
-//! goroutine that overflows its stack is reported, with a backtrace, and the process ends with status 2.
+//! Threads that aren't goroutines' can make goroutines, send and receive, and use locks, once the
+//! runtime has started. An operation that has to wait blocks such a thread.
+//!
+//! Each goroutine has a stack of its own, 256 KiB (in a debug build 1 MiB) unless
+//! [`Builder::stack_size`] or [`set_default_stack_size`] sets another size. The stack takes memory
+//! as it is used: a goroutine that waits near the base of its stack takes two pages (one, if it
+//! shares [thread-locals](#thread-locals)), and half a KiB of page tables. Memory that was unused
+//! for a second or two goes back to the system; [`proc::free_os_memory`] returns it at once. Below
+//! each stack is a guard page. When a goroutine overflows its stack, a report with a backtrace is
+//! printed, and the process ends with status 2.
 //!
 //! # Thread-locals
 //!
-//! **To the code that it runs a goroutine is a thread**, and the same one on whatever thread of the system it goes on after
-//! a park: it has thread-locals of its own. So `thread::current`, spans of `tracing`, generators of random numbers,
-//! `errno`, panic counts and held locks are its own, what is kept across a park stays right, and destructors of its
-//! thread-locals run when it ends, before [`join`](JoinHandle::join) returns. A generator ([`iter::pull`]) is a goroutine
-//! like any other, and so its thread-locals aren't those of who iterates.
+//! **A goroutine behaves like a thread to the code that it runs.** It has thread-locals of its own,
+//! also when it goes on on another thread of the system after a park. So `thread::current`, spans
+//! of `tracing`, generators of random numbers, `errno`, panic counts and held locks are its own,
+//! and values that are kept across a park stay right. The destructors of its thread-locals run when
+//! it ends, before [`join`](JoinHandle::join) returns. A generator ([`iter::pull`]) is a goroutine
+//! like any other, so it doesn't share the thread-locals of its caller.
 //!
-//! Each has a guard page below its stack, or isn't made, which is an error: before Linux 6.13, which has guard regions, there
-//! can be some 24,000 at once, as many more as `vm.max_map_count` is raised.
+//! Each goroutine has a guard page below its stack; if there can't be one, the goroutine isn't
+//! made, which is an error. Linux has guard regions since 6.13. Before that there can be some
+//! 24,000 goroutines at once, and more if `vm.max_map_count` is raised.
 //!
-//! All this takes glibc, 2.34 or later, in a program that is linked dynamically. It is tried out when the runtime starts, and
-//! where it doesn't work, [`run`] says why. There, and for goroutines by the million, which take half the memory so,
-//! a program can have them share the thread-locals of their threads, and promise what that takes:
-//! [`set_default_shared_locals`], or [`Builder::shared_locals`] for some. Those that the raw layer and C programs make are
-//! of that kind.
+//! Goroutines' own thread-locals need glibc 2.34 or later, in a program that is linked dynamically.
+//! They are tried out when the runtime starts, and where they don't work, [`run`] says why. There,
+//! and for goroutines by the million, a program can make them share the thread-locals of their
+//! threads, which halves their memory. It has to promise what that requires: see
+//! [`set_default_shared_locals`], or [`Builder::shared_locals`] for single goroutines. Goroutines
+//! that the raw layer and C programs make are of that kind.
 //!
-//! What the kernel keeps for a thread stays with the thread: its id (`gettid`), processors,
+//! State that the kernel keeps for a thread stays with the thread: its id (`gettid`), processors,
 //! priority, signal mask and signal stack. Code that changes one of these, or that needs the same
-//! one twice, [locks](lock_os_thread) its goroutine to the thread. Not for goroutines are
-//! `pthread_exit` and `pthread_cancel`, which crash; mutexes with priority inheritance, which wait
-//! for ever; `pthread_getattr_np` and `pthread_join`. Load a library before the first `run` if its
-//! thread-locals are compiled for the initial-exec model or with TLS descriptors.
-//! (`docs/thread-locals.md` tells how all this works, and has a table of what stays with the
-//! thread.)
+//! one twice, [locks](lock_os_thread) its goroutine to the thread.
 //!
-//! As on a thread, a signal handler without `SA_ONSTACK` runs on the goroutine's stack, and code that isn't Rust, with a
-//! frame larger than the guard page, may jump over that.
+//! Goroutines can't use `pthread_exit` and `pthread_cancel`, which crash, mutexes with priority
+//! inheritance, which wait forever, and `pthread_getattr_np` and `pthread_join`. Load a library
+//! before the first `run` if its thread-locals are compiled for the initial-exec model or with TLS
+//! descriptors. (`docs/thread-locals.md` explains how all this works, and has a table of the state
+//! that stays with the thread.)
+//!
+//! As on a thread, a signal handler without `SA_ONSTACK` runs on the goroutine's stack. Code that
+//! isn't Rust, with a frame larger than the guard page, may jump over the guard page.
 //!
 //! # Panics
 //!
-//! A panic ends its goroutine, and nothing else: [`JoinHandle::join`] returns it. If the handle is
-//! gone, all that is left of it is what the panic hook has printed; with [`set_panic_mode`] or
-//! `GODEBUG=dieonpanic=1` the process ends then, as in Go. In front of std's message a line says whose it is:
-//! `goroutine 7 "worker", created at src/main.rs:3:5 in goroutine 1, panics:`. For that the runtime, when it
-//! starts, puts a hook before std's, which costs nothing until there is a panic. It leaves a program's own
-//! hook alone: what was set before has std's place, what is set later has ours, and in both [`goid`] says
-//! which goroutine panics. With `panic = "abort"` the first panic ends the process. (One that shares thread-locals
-//! keeps its thread while it unwinds, because std counts panics by thread: so if it parks in a destructor meanwhile, it
-//! takes a thread of its own.)
+//! A panic ends its goroutine, and nothing else: [`JoinHandle::join`] returns it. If the handle was
+//! dropped, only the output of the panic hook remains; with [`set_panic_mode`] or
+//! `GODEBUG=dieonpanic=1` the process ends then, as in Go. With `panic = "abort"` the first panic
+//! ends the process.
+//!
+//! In front of std's message a line names the goroutine:
+//! `goroutine 7 "worker", created at src/main.rs:3:5 in goroutine 1, panics:`. For that line the
+//! runtime, when it starts, puts a hook before std's, which costs nothing until there is a panic. A
+//! program's own hook isn't affected: a hook that was set before takes the place of std's, and one
+//! that is set later takes the place of the runtime's. In both, [`goid`] returns the number of the
+//! goroutine that panics.
+//!
+//! A goroutine that shares thread-locals keeps its thread while it unwinds, because std counts
+//! panics by thread. So if it parks in a destructor meanwhile, it takes a thread of its own.
 //!
 //! # Fatal errors
 //!
-//! What can't be an error value or a panic (a deadlock, an overflow, a corrupted run queue) prints
-//! `fatal error: ` and Go's message, then each goroutine with its state, its stack and its maker, and ends
-//! the process with status 2. So does SIGQUIT (`Ctrl-\`), unless the program handles that; a program that
-//! wants to go on calls [`dump_goroutines`]. Functions have names if the program has symbols, files and
-//! lines if it has debug information. In gdb, `info goroutines` and `goroutine 7 bt` show the same of a
-//! process and of a core file; `tools/gosched-gdb.py` says how.
+//! A failure that can't be an error value or a panic (a deadlock, an overflow, a corrupted run
+//! queue) ends the process with status 2. Before that, it prints `fatal error: ` and Go's message,
+//! and then each goroutine with its state, its stack and its maker. So does SIGQUIT (`Ctrl-\`),
+//! unless the program handles it; a program that wants to go on calls [`dump_goroutines`]. The
+//! report shows names of functions if the program has symbols, and files and lines if it has debug
+//! information. In gdb, `info goroutines` and `goroutine 7 bt` show the same for a process and for
+//! a core file; `tools/gosched-gdb.py` says how.
 //!
 //! # The environment
 //!
-//! It is read once, when the runtime starts.
+//! The environment is read once, when the runtime starts.
 //!
 //! | variable | |
 //! | --- | --- |
 //! | `GOMAXPROCS` | how many P's there are; [otherwise](gomaxprocs) as many as processors that the process may use, and has time for, also when that changes |
 //! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
 //! | `GOSCHED_STD` | 1: std's waits park the goroutine, in a program that has the feature `std`: see `park_std_waits` |
-//! | `GOSCHED_STACK_SIZE` | how many bytes the stack of a goroutine has whose maker doesn't say it: see [`set_default_stack_size`] |
-//! | `GOTRACEBACK` | how much such a report prints: `none`, `single`, `all`, `system`, `crash` ([`Traceback`]) |
+//! | `GOSCHED_STACK_SIZE` | the default size of a goroutine's stack in bytes: see [`set_default_stack_size`] |
+//! | `GOTRACEBACK` | how much the report of a fatal error prints: `none`, `single`, `all`, `system`, `crash` ([`Traceback`]) |
 //! | `GODEBUG` | settings, `name=value`, with commas between them |
 //!
 //! | setting of `GODEBUG` | |
@@ -142,13 +159,13 @@
 //! | `patience=PERCENT` | how long the runtime waits for a thread that is late before it goes on without it, in percent of the usual. It is for reports, traces and explorations. A very slow machine needs more |
 //! | `period=PERCENT` | how long the periods of the slow looks are, in percent of the usual. The looks are at deadlocks beside other threads (2 s), the limits of GOMAXPROCS (1 s), unneeded memory (1 s) and goroutines that a [test](testing) leaves (5 s). A test that waits for one of them needs less |
 //! | `randomizescheduler=1` | goroutines run in an order that is hard to rely on |
-//! | `schedtrace=1000` | each 1,000 milliseconds a line on stderr says how the scheduler is; with `scheddetail=1` besides, each P, M and G |
+//! | `schedtrace=1000` | every 1,000 milliseconds a line on stderr shows the scheduler's state; with `scheddetail=1` also each P, M and G |
 //! | `stdpark=0` | `park_std_waits` does nothing |
-//! | `tracebackancestors=5` | a report says where a goroutine's maker was, and that one's maker, and so on, as far as five |
-//! | `tracefile=PATH`, `tracecrash=PATH` | the program's [trace], or that of its last seconds, is written to this file |
-//! | `updatemaxprocs=0` | GOMAXPROCS stays as it was at first |
+//! | `tracebackancestors=5` | a report shows where a goroutine's maker was, and the maker of that goroutine, up to 5 levels |
+//! | `tracefile=PATH`, `tracecrash=PATH` | the program's [trace] is written to this file; with `tracecrash`, that of its last seconds |
+//! | `updatemaxprocs=0` | GOMAXPROCS keeps its first value |
 //!
-//! The others are for [copying stacks](proc::copying_stacks#finding-out).
+//! The other settings are for [copying stacks](proc::copying_stacks#finding-out).
 
 #![debugger_visualizer(gdb_script_file = "../tools/gosched-gdb.py")]
 
@@ -185,37 +202,37 @@ pub mod tracing;
 #[path = "../tests/variance.rs"]
 mod variance;
 
-/// Has the readme's examples tested.
+/// Tests the readme's examples.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The same of a page.
+/// Tests the examples of this page.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/coming-from-go.md")]
 struct ComingFromGo;
 
-/// The same of another.
+/// Tests the examples of this page.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/coming-from-tokio.md")]
 struct ComingFromTokio;
 
-/// The same of a third.
+/// Tests the examples of this page.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/testing.md")]
 struct Testing;
 
-/// The same of a fourth.
+/// Tests the examples of this page.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/looking-inside.md")]
 struct LookingInside;
 
-/// The same of a fifth, which has an example with the crate of the feature.
+/// Tests the examples of this page. One of them uses the crate `tracing`.
 #[cfg(all(doctest, feature = "tracing"))]
 #[doc = include_str!("../docs/held-across-a-park.md")]
 struct HeldAcrossAPark;
 
-/// The same of a sixth, whose example needs the feature.
+/// Tests the examples of this page. One of them needs the feature `std`.
 #[cfg(all(doctest, feature = "std"))]
 #[doc = include_str!("../docs/any-crate.md")]
 struct AnyCrate;

@@ -1,8 +1,9 @@
 //! Tests on a clock of their own: Go's `testing/synctest`, since 1.25.
 //!
-//! [`test()`] runs a closure, and the goroutines that it makes, in a time that stands still while one of them can run,
-//! and then jumps to the next timer: a timeout of an hour is over at once, and no test has to sleep and hope.
-//! [`wait`] returns when all the others wait.
+//! [`test()`] runs a closure, and the goroutines that it makes, on a clock that stands still while
+//! one of them can run. When none can run, the clock jumps to the next timer. So a timeout of an
+//! hour is over at once, and a test doesn't have to sleep and hope. [`wait`] returns when all other
+//! goroutines wait.
 //!
 //! ```
 //! use gosched::{chan, synctest, time};
@@ -21,8 +22,8 @@
 //! });
 //! ```
 //!
-//! It is one run of an [exploration](crate::explore), in one order, without choices at its points; what is said there
-//! of time and of limits is so here.
+//! A test is one run of an [exploration](crate::explore), in one order, without choices at its
+//! points. What the exploration's page says of time and of limits also holds here.
 
 use std::sync::Arc;
 
@@ -38,8 +39,9 @@ use crate::runtime::{explored_number, wait_for_others};
 /// ```
 ///
 /// # Panics
-/// If a goroutine panics, if they wait for each other for ever, or if some do when `f` has returned, or if they go on ten
-/// million times while the clock stands still: with the text of a [`Failure`](crate::explore::Failure). On a goroutine.
+/// With the text of a [`Failure`](crate::explore::Failure): if a goroutine panics, if the
+/// goroutines wait for each other forever, if some are left when `f` has returned, or if they take
+/// ten million steps while the clock stands still. Also if it is called on a goroutine.
 #[track_caller]
 pub fn test<F>(f: F)
 where
@@ -50,7 +52,8 @@ where
     }
 }
 
-/// Waits until all other goroutines of the [`test()`] wait: for each other, or for a time. Go's `synctest.Wait`.
+/// Waits until all other goroutines of the [`test()`] wait, for each other or for a time. Go's
+/// `synctest.Wait`.
 ///
 /// ```
 /// use gosched::synctest;
@@ -67,7 +70,8 @@ where
 /// ```
 ///
 /// # Panics
-/// Outside of a [`test()`] and of an [exploration](crate::explore), and if another goroutine waits for that already.
+/// Outside of a [`test()`] and of an [exploration](crate::explore), and if another goroutine is in
+/// `wait` already.
 #[track_caller]
 pub fn wait() {
     assert!(explored_number().is_some(), "gosched: synctest::wait outside of synctest::test");

@@ -1,10 +1,11 @@
-//! Who calls from C, and with what. What a program mustn't do ends it, with a message that says so; the table
-//! at the head of the header has all of it.
+//! Checks of the caller and of the arguments of a C function. A misuse ends the process with a
+//! message that names it; the table at the head of the header lists all of them.
 
 use crate::runtime::runtime2::{G, WaitReason};
 use crate::runtime::{Guest, getg, guest, in_system_call, misuse, on_goroutine, started};
 
-/// Ends the process unless the caller of `function` is a goroutine that could park: only one can do `what`.
+/// Ends the process unless the caller of `function` is a goroutine that may park. `what` is the
+/// action that only a goroutine can do.
 #[inline(always)]
 pub(super) fn need_goroutine(function: &str, what: &str) {
     if !on_goroutine() {
@@ -12,15 +13,16 @@ pub(super) fn need_goroutine(function: &str, what: &str) {
     }
 }
 
-/// Lets the caller of `function` wait while the result lives: a thread that isn't the runtime's is made a goroutine.
-/// Ends the process where nothing can wait.
+/// Lets the caller of `function` wait while the result lives: a thread that isn't the runtime's
+/// becomes a goroutine. Ends the process where the caller can't wait.
 #[inline(always)]
 pub(super) fn must_wait(function: &str) -> Option<Guest> {
     if on_goroutine() { None } else { Some(become_goroutine(function, "wait")) }
 }
 
-/// Sees to it that the caller of `function` has a P, which timers are put on, while the result lives: as a goroutine
-/// has, and the scheduler's stack, but not in `gosched_blocking`. Ends the process where there can be none.
+/// Gives the caller of `function` a P, which timers are put on, while the result lives. A goroutine
+/// and the scheduler's stack have a P already; code in `gosched_blocking` has none. Ends the
+/// process where the caller can't get one.
 #[inline(always)]
 pub(super) fn must_have_p(function: &str) -> Option<Guest> {
     if getg().is_some() && !in_system_call() { None } else { Some(become_goroutine(function, "set a timer")) }
@@ -51,28 +53,28 @@ pub(super) fn null(function: &str, argument: &str) -> ! {
     misuse(format_args!("{function}: {argument} is NULL"))
 }
 
-/// Where `gosched_systemstack` goes on without a function.
+/// The code that `gosched_systemstack` jumps to if its function is NULL.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_systemstack_of_null() -> ! {
     null("gosched_systemstack", "fn")
 }
 
-/// Where `gosched_mcall` goes on without a function.
+/// The code that `gosched_mcall` jumps to if its function is NULL.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_mcall_of_null() -> ! {
     null("gosched_mcall", "fn")
 }
 
-/// Where `gosched_gogo` goes on without a goroutine.
+/// The code that `gosched_gogo` jumps to if its goroutine is NULL.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_gogo_of_null() -> ! {
     null("gosched_gogo", "g")
 }
 
-/// What C has passed by its address. NULL ends the process.
+/// The value at an address that C has passed. NULL ends the process.
 ///
 /// # Safety
-/// NULL, or the address of one, which stays as long as the result is used.
+/// `address` is NULL, or the address of a `T` that stays as long as the result is used.
 #[inline(always)]
 pub(super) unsafe fn need<'a, T>(function: &str, argument: &str, address: *const T) -> &'a T {
     // SAFETY: the caller's.
@@ -82,7 +84,7 @@ pub(super) unsafe fn need<'a, T>(function: &str, argument: &str, address: *const
 /// The goroutine that C has passed. NULL ends the process.
 ///
 /// # Safety
-/// NULL, or a goroutine's address. G's are never freed.
+/// `gp` is NULL, or a goroutine's address. G's are never freed.
 #[inline(always)]
 pub(super) unsafe fn need_g(function: &str, gp: *const G) -> &'static G {
     // SAFETY: the caller's.

@@ -1,5 +1,5 @@
-//! What a port says in reports: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block relies on
-//! what the function of the same name in `header/` asks of its caller.
+//! Functions by which a port reports errors. The stubs of `asm/*/entry.S` jump to them. Each
+//! `unsafe` block relies on what the function of the same name in `header/` requires of its caller.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int};
@@ -9,10 +9,10 @@ use crate::capi;
 use crate::capi::caller::null;
 use crate::runtime::{CodePlace, fatal, fatalpanic_of_port, set_symbolizer, systemstack, throw};
 
-/// The text that `function` was called with, as `argument`, where there is room to look at it.
+/// The text that C passed to `function` as `argument`. Called where the stack has room to read it.
 ///
 /// # Safety
-/// Null, or a C string, which stays.
+/// `text` is null, or a C string that stays.
 unsafe fn text<'a>(function: &str, argument: &str, text: *const c_char) -> Cow<'a, str> {
     if text.is_null() {
         null(function, argument)
@@ -54,7 +54,7 @@ extern "C" fn gosched_set_symbolizer_impl(symbolize: Option<Symbolize>) -> c_int
     })
 }
 
-/// How many functions an address can have, one inlined in the other.
+/// How many functions an address can have when functions are inlined into others.
 const MOST: usize = 16;
 
 /// Passes on what the program's symbolizer says.
@@ -63,7 +63,7 @@ fn ask(pc: usize, found: &mut dyn FnMut(CodePlace<'_>)) {
         capi::CodePlace { function: std::ptr::null(), file: std::ptr::null(), line: 0, own: false };
     let Some(symbolize) = SYMBOLIZE.get() else { return };
     let mut places = [UNKNOWN; MOST];
-    // SAFETY: there is room for so many, and it doesn't unwind.
+    // SAFETY: `places` has room for `MOST` entries, and the symbolizer doesn't unwind.
     let n = unsafe { symbolize(pc, places.as_mut_ptr(), MOST) };
     for place in &places[..n.min(MOST)] {
         // SAFETY: null, or C strings, which stay.
@@ -73,10 +73,10 @@ fn ask(pc: usize, found: &mut dyn FnMut(CodePlace<'_>)) {
     }
 }
 
-/// A name; none for null.
+/// The text of a name; empty for null.
 ///
 /// # Safety
-/// Null, or a C string, which stays.
+/// `name` is null, or a C string that stays.
 unsafe fn name<'a>(name: *const c_char) -> Cow<'a, str> {
     // SAFETY: a C string, as the caller says.
     if name.is_null() { Cow::Borrowed("") } else { unsafe { CStr::from_ptr(name) }.to_string_lossy() }

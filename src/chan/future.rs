@@ -16,10 +16,11 @@ use crate::runtime::{
     Hchan, Waiting, enqueue_future, give_back, keep_waker, leave_future, poll_future, release_future,
 };
 
-/// What a future that waits has on the heap: a value, or a place for one, as the channel carries it.
+/// The heap part of a future that waits: a value, or a place for one, in the form in which the
+/// channel carries it.
 #[repr(C)]
 struct Node<R> {
-    /// First: it is found by it.
+    /// The first field: the node is found by the address of this.
     waiting: Waiting,
     place: UnsafeCell<MaybeUninit<R>>,
 }
@@ -36,17 +37,18 @@ impl<R> Node<R> {
         }
     }
 
-    /// Frees what [`make`](Self::make) has returned. A value in there is forgotten.
+    /// Frees the result of [`make`](Self::make). A value in the place isn't dropped.
     unsafe fn free(w: NonNull<Waiting>) {
         // SAFETY: it is the first field of the node that make has boxed, and nobody has a share of it.
         drop(unsafe { Box::from_raw(w.cast::<Node<R>>().as_ptr()) });
     }
 }
 
-/// The wait of a future at a channel of `T`s. None if it isn't in a queue.
+/// The wait of a future at a channel of `T`s. `w` is `None` if it isn't in a queue.
 pub(super) struct Wait<T> {
     w: Option<NonNull<Waiting>>,
-    /// As for a receiver: values only come out, or are those of a sender, which is invariant itself.
+    /// Variant as for a receiver. Values only come out, or are those of a sender, which is
+    /// invariant itself.
     values: PhantomData<fn() -> T>,
 }
 
@@ -61,7 +63,7 @@ impl<T> Wait<T> {
     /// Moves a value to the place of `w`.
     ///
     /// # Safety
-    /// [`place`](Self::place) made it, and it is in no queue.
+    /// [`place`](Self::place) made `w`, and it is in no queue.
     unsafe fn put(w: NonNull<Waiting>, value: T) {
         // SAFETY: the place is one for a T, or for a box of one, and nobody else's now.
         unsafe {
@@ -114,7 +116,7 @@ impl<T> Wait<T> {
                 Ok(value) => break Ok(value),
                 Err(TryRecvError::Disconnected) => break Err(RecvError),
                 Err(TryRecvError::Empty) => {
-                    // Before there is a place: its code may panic.
+                    // Keep the waker before there is a place: its code may panic.
                     let own = waker.take().unwrap_or_else(|| keep_waker(context.waker()));
                     let w = *place.get_or_insert_with(Self::place);
                     // SAFETY: rx keeps the channel; w is in no queue, and has a place for what that carries. It leaves
@@ -134,7 +136,7 @@ impl<T> Wait<T> {
         Poll::Ready(outcome)
     }
 
-    /// Sends `value`, which is there as long as this isn't in the queue.
+    /// Sends `value`, which is `Some` as long as this isn't in the queue.
     fn send(
         &mut self,
         tx: &Sender<T>,
@@ -186,7 +188,7 @@ impl<T> Wait<T> {
         }
     }
 
-    /// The future of a receiver is dropped. A value that has come goes back.
+    /// Called when the future of a receiver is dropped. A value that was sent to it goes back.
     pub(super) fn leave_recv(&mut self, c: Option<NonNull<Hchan>>) {
         let (Some(c), Some(w)) = (c, self.w.take()) else { return };
         // SAFETY: the caller keeps the channel; w was queued there, and its share is given up here.
@@ -199,7 +201,7 @@ impl<T> Wait<T> {
         }
     }
 
-    /// The future of a sender is dropped, and its value, unless it was sent.
+    /// Called when the future of a sender is dropped. Drops the value, unless it was sent.
     fn leave_send(&mut self, c: NonNull<Hchan>) {
         let Some(w) = self.w.take() else { return };
         // SAFETY: as in leave_recv; where the value wasn't moved, it is in its place, and is this future's.
@@ -213,7 +215,7 @@ impl<T> Wait<T> {
     }
 }
 
-/// What [`Receiver::recv_async`] returns.
+/// The future that [`Receiver::recv_async`] returns.
 ///
 /// ```
 /// use gosched::chan::{RecvFuture, bounded};
@@ -231,7 +233,7 @@ pub struct RecvFuture<'a, T> {
     wait: Wait<T>,
 }
 
-/// What [`Sender::send_async`] returns.
+/// The future that [`Sender::send_async`] returns.
 ///
 /// ```
 /// use gosched::chan::{SendFuture, bounded};
@@ -251,25 +253,26 @@ pub struct SendFuture<'a, T> {
     wait: Wait<T>,
 }
 
-// SAFETY: it is a handle of the channel's, with a place in its queue, which the channel's lock protects; a value that
-// goes to another thread is Send.
+// SAFETY: it is a handle of the channel's, with a place in its queue, which the channel's lock
+// protects. A value that goes to another thread is Send.
 unsafe impl<T: Send> Send for RecvFuture<'_, T> {}
-// SAFETY: a shared one does nothing.
+// SAFETY: a shared RecvFuture does nothing.
 unsafe impl<T: Send> Sync for RecvFuture<'_, T> {}
 // SAFETY: as for RecvFuture.
 unsafe impl<T: Send> Send for SendFuture<'_, T> {}
-// SAFETY: as for RecvFuture; nobody gets at the value.
+// SAFETY: as for RecvFuture. A shared SendFuture gives no access to the value.
 unsafe impl<T: Send> Sync for SendFuture<'_, T> {}
 // The value is moved out when it is sent, and isn't polled itself.
 impl<T> Unpin for SendFuture<'_, T> {}
 
 impl<T> Receiver<T> {
-    /// [`recv`](Self::recv) for `async` code. The future waits among the goroutines that receive, and gets a value
-    /// when it is its turn; no thread and no goroutine waits for it. It is polled wherever you like, on any
-    /// runtime's threads.
+    /// [`recv`](Self::recv) for `async` code. The future waits in the same queue as goroutines that
+    /// receive, and gets a value when its turn comes. No thread and no goroutine waits for it. It
+    /// can be polled anywhere, on the threads of any runtime.
     ///
-    /// It may be dropped at any time, as `select!` of other crates does: a value that has come for it goes to who
-    /// receives next. (Who was told before that the channel is empty and closed isn't told of it.)
+    /// It may be dropped at any time, as `select!` of other crates does. Then a value that was sent
+    /// to it goes to the next caller that receives. (A receiver that found the channel empty and
+    /// closed before that isn't notified.)
     ///
     /// ```
     /// use gosched::chan::bounded;
@@ -289,8 +292,9 @@ impl<T> Receiver<T> {
 }
 
 impl<T> Sender<T> {
-    /// [`send`](Self::send) for `async` code, as [`recv_async`](Receiver::recv_async) is [`recv`](Receiver::recv). If the future
-    /// is dropped before it is ready, the value may have been sent, or is dropped with it.
+    /// [`send`](Self::send) for `async` code, as [`recv_async`](Receiver::recv_async) is
+    /// [`recv`](Receiver::recv). If the future is dropped before it is ready, either the value has
+    /// been sent, or it is dropped with the future.
     ///
     /// ```
     /// use gosched::chan::bounded;

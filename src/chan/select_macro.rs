@@ -1,4 +1,4 @@
-//! [`select!`](crate::select): the macro, and the one that takes its arms apart.
+//! [`select!`](crate::select): the macro, and the internal macro that parses its arms.
 
 /// Waits until one of several channel operations can be done, and does it.
 ///
@@ -11,13 +11,13 @@
 /// - `default(timeout) => body` is chosen if no other arm can be done before the timeout, a
 ///   [`Duration`](std::time::Duration), is over. The timeout is evaluated before the wait, too.
 ///
-/// If several arms can be done, one of them is chosen at random, so that none starves. With `biased;` before
-/// the arms, it is the first of them, in the order in which they stand: those behind one that can always be
-/// done starve. (The words are tokio's.)
+/// If several arms can be done, one of them is chosen at random, so that none starves. With
+/// `biased;` before the arms, the first of them is chosen, in the order in which they stand. Then
+/// the arms behind one that can always be done starve. (The syntax is tokio's.)
 ///
-/// An arm whose channel is closed can be done: its result is an error. `select! {}` waits forever. All bodies
-/// have one type, which is that of the whole expression; `break`, `return` and `?` in a body act on what
-/// surrounds the `select!`. Go's `select` statement, `select.go`.
+/// An arm whose channel is closed can be done: its result is an error. `select! {}` waits forever.
+/// All bodies have one type, which is that of the whole expression. `break`, `return` and `?` in a
+/// body act on the code around the `select!`. Go's `select` statement, `select.go`.
 ///
 /// ```
 /// use gosched::{chan::bounded, select};
@@ -48,14 +48,15 @@
 ///
 /// # Arms that are switched off
 ///
-/// `recv(receiver) -> result, if condition => body`, and likewise for `send`: if the condition is false, the
-/// arm takes no part. It isn't a guard as a `match` has, of what was received, but stands behind a comma as
-/// tokio's: it is evaluated before the wait. Then the value of a `send` isn't evaluated, so it may be one that
-/// only the condition makes sure of. (It is evaluated in a block of its own: it can't borrow from a temporary.)
+/// `recv(receiver) -> result, if condition => body`, and likewise for `send`: if the condition is
+/// false, the arm takes no part. Unlike the guard of a `match` arm, the condition can't use the
+/// received value: it stands behind a comma, as in tokio, and is evaluated before the wait. If it
+/// is false, the value of a `send` isn't evaluated, so that value may rely on the condition. (The
+/// value is evaluated in a block of its own, so it can't borrow from a temporary.)
 ///
-/// And a handle may be an `Option` of a handle, or of a reference to one: without one, the arm takes no part.
-/// Go's nil channel. [`never`](crate::chan::never) is such a receiver, too. If no arm takes part and there is
-/// no `default`, the `select!` waits forever.
+/// A handle may also be an `Option` of a handle, or of a reference to one. With `None`, the arm
+/// takes no part, as with Go's nil channel. [`never`](crate::chan::never) is such a receiver, too.
+/// If no arm takes part and there is no `default`, the `select!` waits forever.
 ///
 /// ```
 /// use gosched::chan::{Receiver, Sender, bounded};
@@ -96,16 +97,19 @@ macro_rules! select {
     ($($arms:tt)+) => { $crate::__select!(@in arms $($arms)+) };
 }
 
-/// Parses the arms of `select!` into `(recv (handle) (guard) (pattern) (body))` and the like (`@arm` for what
-/// is before the `=>`, `@body` for what is after it); makes a [`RecvArm`](crate::chan::RecvArm) or a
-/// [`SendArm`](crate::chan::SendArm) of each (`@make`), one `match` inside the other, so that temporaries of
-/// the handles' expressions live until the end; chooses, by the function that `@in` was given; and asks each
-/// arm (`@ask`).
+/// Implements `select!` in four steps:
+/// - `@arm` and `@body` parse each arm, before and after its `=>`, into
+///   `(recv (handle) (guard) (pattern) (body))` and the like.
+/// - `@make` makes a [`RecvArm`](crate::chan::RecvArm) or a [`SendArm`](crate::chan::SendArm) of
+///   each arm. The `match` of each arm is inside that of the arm before, so that temporaries of the
+///   handles' expressions live until the end.
+/// - The function whose name `@in` was given chooses an arm.
+/// - `@ask` asks each arm whether it was chosen, and runs the body.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __select {
     (@in $arms:ident $($rest:tt)+) => {{
-        // A handle is found behind whatever dereferences to it, as a method's receiver is.
+        // A handle is found through any type that dereferences to it, as a method's receiver is.
         #[allow(unused_imports)]
         use $crate::chan::{AsReceiver as _, AsSender as _};
         $crate::__select!(@arm $arms [] $($rest)+)

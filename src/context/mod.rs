@@ -1,8 +1,10 @@
-//! Contexts: when work is to end, from outside, and what belongs to a request. Go's `context`.
+//! Contexts: cancellation and deadlines from outside, and values that belong to a request. Go's
+//! `context`.
 //!
-//! A [`Context`] is handed down, by reference or as a clone, to whatever works for a request. Who has made it can
-//! [cancel](Canceler::cancel) it, or its deadline ends it; then all that were derived from it end, too. What waits
-//! under a context waits no longer than that: [`Context::with`] says for each wait what it is under.
+//! A [`Context`] is handed down, by reference or as a clone, to all code that works for a request.
+//! It ends when the code that has made it [cancels](Canceler::cancel) it, or at its deadline. Then
+//! all contexts that were derived from it end, too. A wait under a context ends with the context:
+//! [`Context::with`] says for each wait which context it is under.
 //!
 //! ```
 //! use std::time::Duration;
@@ -37,9 +39,9 @@
 //! | `exec.CommandContext(ctx, ..)` | `ctx.with_mut(&mut command)`, which has `status` and `output` |
 //! | `AfterFunc(ctx, func() { conn.SetDeadline(past) })` | `ctx.with(&stream)`, which reads and writes |
 //!
-//! Why waits name their context, and there is no scope in which all waits end: a wait that ends without what was waited
-//! for has to return an error, and the function that waits has to have one in its type. A scope would have to unwind,
-//! through code that doesn't expect it.
+//! Each wait names its context; there is no scope in which all waits end. A wait that ends without
+//! a result has to return an error, and the function that waits needs that error in its type. A
+//! scope would have to unwind instead, through code that doesn't expect it.
 
 // | file | what it holds |
 // | --- | --- |

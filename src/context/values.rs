@@ -1,11 +1,11 @@
-//! What a context carries for a request.
+//! Values that a context carries for a request.
 
 use std::any::{Any, TypeId};
 use std::iter;
 use std::sync::Arc;
 
-/// Names a value that a [`Context`](crate::context::Context) may have. A type of the program's own, that is nothing but a name: who can't
-/// name it can't reach the value.
+/// Names a value that a [`Context`](crate::context::Context) may have. A key is a type of the
+/// program's own that serves only as a name. Code that can't name the type can't reach the value.
 ///
 /// ```
 /// use gosched::context::{Context, Key};
@@ -23,11 +23,11 @@ use std::sync::Arc;
 /// assert_eq!(log(&ctx, "begins"), "17: begins");
 /// ```
 pub trait Key: 'static {
-    /// What the value is.
+    /// The type of the value.
     type Value: Send + Sync + 'static;
 }
 
-/// A value, and those that were there before.
+/// A value, and the values that were there before.
 pub(super) struct Entry {
     key: TypeId,
     value: Box<dyn Any + Send + Sync>,
@@ -39,7 +39,7 @@ impl Entry {
         Entry { key: TypeId::of::<K>(), value: Box::new(value), before }
     }
 
-    /// The value that was given last.
+    /// The value of this key that was added last.
     pub(super) fn find<K: Key>(&self) -> Option<&K::Value> {
         let found = iter::successors(Some(self), |entry| entry.before.as_deref());
         found.into_iter().find(|entry| entry.key == TypeId::of::<K>())?.value.downcast_ref()
@@ -47,7 +47,7 @@ impl Entry {
 }
 
 impl Drop for Entry {
-    /// One after the other: there may be more of them than a recursion has room for.
+    /// Drops the entries in a loop: there may be more of them than a recursion has stack for.
     fn drop(&mut self) {
         let mut before = self.before.take();
         while let Some(mut entry) = before.and_then(Arc::into_inner) {

@@ -1,4 +1,4 @@
-//! [`Explorer`]: runs a closure in one schedule after the other.
+//! [`Explorer`]: runs a closure in one schedule after another.
 
 use std::mem;
 use std::panic::Location;
@@ -18,13 +18,13 @@ use crate::runtime::{
     End, ExploreStrategy, Limits, Rng, Seen, explore_run, getg, keep_one_p, leave_one_p, left_behind, story,
 };
 
-/// The variable that has the token of the schedule to be run first.
+/// The environment variable that holds the token of the schedule to run first.
 const REPLAY: &str = "GOSCHED_REPLAY";
 
-/// How many steps there may be in a run without choices while the clock stands still: so many take some seconds.
+/// The most steps of a run without choices while the clock stands still. They take some seconds.
 const MOST_STEPS: u64 = 10_000_000;
 
-/// How many choices are made to find a smaller schedule: so many take some seconds.
+/// The most choices made in search of a smaller schedule. They take some seconds.
 const MOST_CHOICES: u64 = 10_000_000;
 
 /// Runs a closure in many schedules. See the [module](super).
@@ -55,7 +55,7 @@ pub struct Explorer {
 }
 
 impl Explorer {
-    /// One that runs 1,000 schedules, as [`Strategy::Mixed`] finds them.
+    /// Returns an explorer that runs 1,000 schedules, found by [`Strategy::Mixed`].
     ///
     /// ```
     /// gosched::explore::Explorer::new().run(|| {
@@ -67,7 +67,7 @@ impl Explorer {
         Explorer { iterations: 1_000, seed: 0, strategy: Strategy::Mixed, max_choices: 100_000 }
     }
 
-    /// How many schedules are run.
+    /// Sets how many schedules are run.
     ///
     /// ```
     /// let explored = gosched::explore::Explorer::new().iterations(10).check(|| {});
@@ -77,7 +77,7 @@ impl Explorer {
         Explorer { iterations, ..self }
     }
 
-    /// What the strategies' random numbers begin with: the same seed gives the same schedules.
+    /// Sets the seed of the strategies' random numbers: the same seed gives the same schedules.
     ///
     /// ```
     /// use gosched::chan::bounded;
@@ -98,7 +98,7 @@ impl Explorer {
         Explorer { seed, ..self }
     }
 
-    /// How schedules are found.
+    /// Sets how schedules are found.
     ///
     /// ```
     /// use gosched::explore::{Explorer, Strategy};
@@ -109,8 +109,8 @@ impl Explorer {
         Explorer { strategy, ..self }
     }
 
-    /// How many choices a schedule may have, 100,000 unless this says otherwise: one with more fails, as
-    /// [`FailureKind::TooLong`].
+    /// Sets how many choices a schedule may have; the default is 100,000. A schedule with more
+    /// fails, as [`FailureKind::TooLong`].
     ///
     /// ```
     /// use gosched::explore::{Explorer, FailureKind};
@@ -125,14 +125,14 @@ impl Explorer {
         Explorer { max_choices, ..self }
     }
 
-    /// Runs `f` in one schedule after the other, as [`explore`](super::explore()) does.
+    /// Runs `f` in one schedule after another, as [`explore`](super::explore()) does.
     ///
     /// ```should_panic
     /// gosched::explore::Explorer::new().run(|| panic!("in the first schedule"));
     /// ```
     ///
     /// # Panics
-    /// If one fails, with the text of the [`Failure`]. As [`check`](Self::check) does.
+    /// If a schedule fails, with the text of the [`Failure`]. Also as [`check`](Self::check) does.
     #[track_caller]
     pub fn run<F>(&self, f: F)
     where
@@ -143,13 +143,13 @@ impl Explorer {
         }
     }
 
-    /// Runs `f` in one schedule after the other, and returns how many there were. If one fails, it is made as
-    /// small as it can be, and told of.
+    /// Runs `f` in one schedule after another, and returns how many schedules there were. If one
+    /// fails, it is made as small as possible, and returned as a [`Failure`].
     ///
     /// If the environment has `GOSCHED_REPLAY`, with the [token](Failure::token) of a failure that
-    /// this exploration has returned, the failure's schedule is run first, and if it fails again,
-    /// no other. The token has the place of the call. An exploration elsewhere, and one in which
-    /// the schedule passes, says so on stderr and runs all its schedules.
+    /// this exploration has returned, the failure's schedule is run first. If it fails again, no
+    /// other schedule is run. The token names the place of the call. An exploration elsewhere, and
+    /// one in which the schedule passes, prints a message on stderr and runs all its schedules.
     ///
     /// ```
     /// use gosched::explore::{Explorer, FailureKind};
@@ -160,11 +160,11 @@ impl Explorer {
     /// ```
     ///
     /// # Errors
-    /// What has failed.
+    /// The failure of the first schedule that fails.
     ///
     /// # Panics
-    /// On a goroutine, as an exploration has the one processor for itself; if there is no memory for a
-    /// goroutine; and if `GOSCHED_REPLAY` is no token.
+    /// On a goroutine, because an exploration needs the processor for itself. If there is no memory
+    /// for a goroutine. If `GOSCHED_REPLAY` isn't a token.
     #[track_caller]
     pub fn check<F>(&self, f: F) -> Result<u64, Failure>
     where
@@ -193,7 +193,7 @@ impl Explorer {
             Strategy::Exhaustive { preemptions } => Some(Exhaustive::new(preemptions)),
             _ => None,
         };
-        // About how many choices a run has: the first of PCT's has no priority that changes.
+        // The approximate number of choices of a run. So the first run of PCT changes no priority.
         let mut length = 1;
         for i in 0..self.iterations {
             let rng = Rng::of_run(self.seed, i);
@@ -266,24 +266,26 @@ fn need_thread(what: &str) {
     );
 }
 
-/// A closure, of whatever type: all that is done with it is compiled once, and not for each.
+/// A closure of any type. Boxed, so that the code of an exploration is compiled once, and not for
+/// each closure.
 pub(crate) type AnyFn = Arc<dyn Fn() + Send + Sync>;
 
-/// What is explored.
+/// The program that is explored.
 struct Program {
     f: AnyFn,
     max_choices: u64,
     in_order: bool,
-    /// Where it was begun.
+    /// The place where the exploration was begun.
     place: &'static Location<'static>,
 }
 
-/// What has come of a run.
+/// The result of a run.
 struct Ran {
     end: End,
     schedule: Schedule,
     choices: u64,
-    /// The number of the goroutine whose panic has ended it, and the text of that, if it had one.
+    /// The number of the goroutine whose panic has ended the run, and the panic's text, if it had
+    /// one.
     panicked: Option<(u32, Option<String>)>,
     story: String,
     left: String,
@@ -298,7 +300,7 @@ impl Program {
             Builder::new().name("main").go(move || f())
         };
         let ran = explore_run(&mut recorded, &limits, make, |main, seen: &Seen<'_>| {
-            // What is left behind never runs again, and nobody asks for its result.
+            // Goroutines that are left behind never run again, and nobody asks for the result.
             if seen.end == End::Done {
                 drop(main)
             } else {
@@ -318,8 +320,9 @@ impl Program {
         self.run(&mut Replay::new(schedule), tells)
     }
 
-    /// Runs the schedule of `token`, if that is this program's, and returns how it fails. If it
-    /// doesn't, a line on stderr says so: one schedule isn't a whole exploration.
+    /// Runs the schedule of `token`, if the token is this program's, and returns how it fails. If
+    /// it passes, a line on stderr says so, and the caller goes on, because one schedule isn't a
+    /// whole exploration.
     fn replay_token(&self, token: Token) -> Result<(), Failure> {
         let place = format!("{}:{}", self.place.file(), self.place.line());
         if !token.is_of(self.place) {
@@ -345,7 +348,8 @@ impl Program {
         if matches!(end, End::TooLong | End::Stuck | End::Foreign) {
             return schedule;
         }
-        // One that is stuck takes ten seconds, and where there is one, there are more. Others take some time together.
+        // A stuck schedule takes ten seconds, and where there is one, there are more. So the search
+        // ends at the first one. The choices of the others together are limited.
         let (mut stuck, mut choices) = (false, 0);
         shrink(schedule, |schedule| {
             if stuck || choices > MOST_CHOICES {
@@ -358,7 +362,7 @@ impl Program {
         })
     }
 
-    /// Runs the schedule once more, and tells what has happened.
+    /// Runs the schedule once more, and returns a report of it.
     fn failure(&self, end: End, schedules: u64, schedule: Schedule) -> Failure {
         let kind = match end {
             End::Done | End::Panic => FailureKind::Panic,
@@ -378,13 +382,13 @@ impl Program {
             story: String::new(),
             again: true,
         };
-        // Another one of these would take as long, or longer.
+        // Another run would take as long, or longer.
         if matches!(end, End::Stuck | End::TooLong) {
             return nothing;
         }
         let ran = self.replay(&schedule, true);
         let message = |(number, text)| panics::message(number, text);
-        // The goroutines that a panic has stopped in their work are no part of the cause.
+        // Goroutines that a panic has stopped in their work aren't part of the cause.
         let left = if end == End::Panic { String::new() } else { ran.left };
         Failure {
             message: ran.panicked.map(message).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! [`Link`]: what a network does to the connections over it.
+//! [`Link`]: a network between connections, with its faults.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 use crate::explore::connection::connect;
 use crate::explore::{Pipe, choose};
 
-/// How many times of a range there are to choose from.
+/// The number of times to choose from in a range.
 const STEPS: u32 = 5;
 
-/// A network between two places, over which connections are made: [`pipe`](super::pipe()) with the faults that a program
-/// is to bear. Which of them come, and when, the strategy chooses within what is allowed here; if nobody interferes,
-/// and outside of an exploration, there are none, and each latency is the shortest.
+/// A network between two places, over which connections are made: [`pipe`](super::pipe()) with
+/// faults that a program should tolerate. The strategy chooses which faults come, and when, within
+/// the limits set here. Without a strategy's interference, and outside of an exploration, there are
+/// no faults, and each latency is the shortest.
 ///
-/// What is allowed is allowed for all connections of a link together. So it is made in the closure that is explored,
-/// anew in each schedule; goroutines share it by reference, or in an `Arc`.
+/// A limit is for all connections of a link together. So make the link in the closure that is
+/// explored, anew in each schedule. Goroutines share the link by reference, or in an `Arc`.
 ///
 /// ```
 /// use gosched::explore::{Explorer, Link, Pipe};
@@ -51,7 +52,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// One without faults and without latency: all of its connections are as [`pipe`](super::pipe())'s.
+    /// Returns a link without faults and without latency: its connections behave as
+    /// [`pipe`](super::pipe())'s.
     ///
     /// ```
     /// use std::io::{Read, Write};
@@ -64,8 +66,8 @@ impl Link {
         Link { capacity: 64 << 10, network: Arc::default() }
     }
 
-    /// How many bytes that were written and aren't read yet a direction of a connection takes, 64 KiB unless this says
-    /// otherwise: a write waits while there are so many.
+    /// Sets how many unread bytes each direction of a connection holds; the default is 64 KiB. A
+    /// write waits while there are `bytes` unread bytes.
     ///
     /// ```
     /// use gosched::explore::{Explorer, FailureKind, Link};
@@ -93,8 +95,9 @@ impl Link {
         Link { capacity: bytes, ..self }
     }
 
-    /// How long it takes what is written to arrive: for each write the strategy chooses the ends of the range, or one of
-    /// three times between them. Nothing overtakes what was written before it.
+    /// Sets how long written bytes take to arrive. For each write the strategy chooses an end of
+    /// the range, or one of three times between the ends. Bytes never overtake those that were
+    /// written before them.
     ///
     /// ```
     /// use gosched::explore::Link;
@@ -120,8 +123,9 @@ impl Link {
         self
     }
 
-    /// How many connections the network may reset. With any read or write one may be: what is under way is lost, and
-    /// both ends get [`ConnectionReset`](std::io::ErrorKind::ConnectionReset) for good.
+    /// Sets how many connections the network may reset. A reset may come with any read or write.
+    /// The bytes that are under way are lost, and from then on both ends get
+    /// [`ConnectionReset`](std::io::ErrorKind::ConnectionReset).
     ///
     /// ```
     /// use gosched::explore::{Explorer, Link};
@@ -139,9 +143,11 @@ impl Link {
         self
     }
 
-    /// How often the network may be partitioned, and for how long, of which the strategy chooses as it does a
-    /// [`latency`](Self::latency). Meanwhile nothing arrives that goes one way, on any of the link's connections: no
-    /// bytes, and not the news that an end is gone. All of it does when the partition is over. It begins with a write.
+    /// Sets how often the network may be partitioned, and for how long; the strategy chooses a
+    /// duration as it does a [`latency`](Self::latency). A partition is for one direction, on all
+    /// of the link's connections, and begins with a write. Nothing arrives in that direction until
+    /// the partition ends: no bytes, and no news that an end is gone. All of it arrives when the
+    /// partition is over.
     ///
     /// ```
     /// use gosched::explore::{Explorer, Link};
@@ -170,8 +176,8 @@ impl Link {
         self
     }
 
-    /// A connection over this network: its two ends. It is made at once; a partition goes from the first end to the
-    /// second, or back.
+    /// Makes a connection over this network, and returns its two ends. The connection exists at
+    /// once. A partition stops what goes from first ends to second ends, or the other direction.
     ///
     /// ```
     /// use gosched::chan::bounded;
@@ -202,16 +208,16 @@ impl Default for Link {
     }
 }
 
-/// What the connections of a link have in common. It is locked between two points, so that nobody waits for it in an
-/// exploration.
+/// The state that the connections of a link share. It is locked only between two points of choice,
+/// so no goroutine waits for it in an exploration.
 #[derive(Debug)]
 pub(super) struct Network {
     latency: RangeInclusive<Duration>,
     resets: Fault,
     partitions: Fault,
-    /// How long a partition is.
+    /// The duration of a partition.
     duration: RangeInclusive<Duration>,
-    /// From when to when there were partitions, or are, by the number of the end that writes; one after the other.
+    /// The time ranges of partitions, by the number of the end that writes, in order.
     partitioned: [Vec<Range<Instant>>; 2],
 }
 
@@ -233,12 +239,13 @@ pub(super) fn lock(network: &Mutex<Network>) -> MutexGuard<'_, Network> {
 }
 
 impl Network {
-    /// Whether the connection is reset with this operation.
+    /// Whether this operation resets the connection.
     pub(super) fn resets(&mut self) -> bool {
         self.resets.comes()
     }
 
-    /// When what the end `from` sends `now` arrives, if there is no partition. One may begin with it.
+    /// When bytes arrive that the end `from` sends `now`, if there is no partition. A partition may
+    /// begin with them.
     pub(super) fn send(&mut self, from: usize, now: Instant) -> Instant {
         let partitioned = &mut self.partitioned[from];
         let is_whole = partitioned.last().is_none_or(|last| last.end <= now);
@@ -248,48 +255,49 @@ impl Network {
         later(now, choose_of(&self.latency))
     }
 
-    /// When what the end `from` has sent arrives, which is at `at` if there is no partition.
+    /// When bytes arrive that the end `from` has sent. `at` is when they arrive if there is no
+    /// partition.
     pub(super) fn arrives(&self, from: usize, at: Instant) -> Instant {
         let partitioned = self.partitioned[from].iter();
         partitioned.fold(at, |at, partition| if partition.contains(&at) { partition.end } else { at })
     }
 }
 
-/// A time of the range, the shortest if nobody interferes.
+/// A time of the range, the shortest if the strategy doesn't interfere.
 fn choose_of(range: &RangeInclusive<Duration>) -> Duration {
     let (shortest, longest) = (*range.start(), *range.end());
     let steps = if shortest == longest { 1 } else { STEPS };
     match choose(steps as usize) as u32 {
-        // Not by arithmetic: the longest there is times something is too long.
+        // Taken as it is, because the division below rounds. To multiply first could overflow.
         step if step == STEPS - 1 => longest,
         step => shortest + (longest - shortest) / (STEPS - 1) * step,
     }
 }
 
-/// `d` after `now`; if no `Instant` is so late, one that no clock comes to.
+/// `d` after `now`; if no `Instant` is that late, an instant that no clock reaches.
 fn later(now: Instant, d: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(1_000 * 366 * 24 * 3_600);
     now.checked_add(d).unwrap_or_else(|| now + FAR)
 }
 
-/// Faults of a kind: how many may yet come, and when the next one does.
+/// Faults of one kind: how many may still come, and when the next one does.
 ///
-/// Rounds of 1, 2, 4 and so on operations follow each other. When one begins, it is chosen whether a fault comes in it,
-/// and with which operation. If each operation were asked for on its own, hardly a schedule would come to the tenth
-/// without one.
+/// Rounds of 1, 2, 4 and so on operations follow each other. When a round begins, it is chosen
+/// whether a fault comes in the round, and with which operation. If there were a choice for each
+/// operation, hardly any schedule would reach the tenth operation without a fault.
 #[derive(Debug, Default)]
 struct Fault {
     left: usize,
-    /// How many rounds were begun since the last fault.
+    /// How many rounds have begun since the last fault.
     rounds: u32,
-    /// How many operations are left of the round.
+    /// How many operations of the round are left.
     operations: usize,
-    /// How many are left when the fault comes.
+    /// The value of `operations` with which the fault comes.
     comes_at: Option<usize>,
 }
 
 impl Fault {
-    /// Whether one comes with this operation.
+    /// Whether a fault comes with this operation.
     fn comes(&mut self) -> bool {
         if self.left == 0 {
             return false;

@@ -1,18 +1,20 @@
-//! Concurrent programs are tested in one schedule after the other, with the scheduler that ships: a race or a
-//! deadlock that shows once in 10,000 runs is found in a moment, and again whenever it is asked for.
+//! Tests a concurrent program in one schedule after another, with the scheduler that ships. A race
+//! or a deadlock that shows once in 10,000 runs is found in a moment, and can be repeated at will.
 //!
-//! [`explore()`] runs a closure again and again as a main goroutine. The program is as it is: nothing is to be
-//! imported from elsewhere. Each time other goroutines go on at its points, as a [`Strategy`] says, which are:
+//! [`explore()`] runs a closure again and again as a main goroutine. The program is unchanged: it
+//! needs no other imports. In each run, the [`Strategy`] chooses which goroutine goes on at the
+//! points of choice:
 //!
 //! - `go`, and the end of a goroutine; [`yield_now`](crate::yield_now);
 //! - each operation of [`chan`](crate::chan), and which case of a `select!` is done;
-//! - each operation of [`sync`](crate::sync), what a `try_` sees among them;
-//! - each wait, and who goes on after it; timers that are due at once.
+//! - each operation of [`sync`](crate::sync), including the result of a `try_` operation;
+//! - each wait, and which goroutine goes on after it; timers that are due at the same time.
 //!
-//! A schedule fails by a panic that leaves a goroutine, by a deadlock, by goroutines that are left behind when the
-//! closure has returned, and if it takes too long. Then it is made as small as it can be, and the test panics with
-//! the story of it, and a line to paste: with `GOSCHED_REPLAY=`*token* in the environment it is run once more, in a
-//! debugger too. The token is for that one exploration; others run as without it, and say so.
+//! A schedule fails by a panic that leaves a goroutine, by a deadlock, by goroutines that are left
+//! behind when the closure has returned, or by taking too long. A failing schedule is made as small
+//! as possible. Then the test panics with the schedule's story and a line to paste: with
+//! `GOSCHED_REPLAY=`*token* in the environment, the schedule is run once more, also in a debugger.
+//! A token is for one exploration; other explorations ignore it, and say so.
 //!
 //! ```
 //! use gosched::explore::{Explorer, FailureKind};
@@ -40,54 +42,58 @@
 //!
 //! # Time
 //!
-//! The time of the closure's goroutines stands still while one of them can run. When none can, it jumps to the next
-//! timer: an hour takes no time, and the end of the clock, such as [`Duration::MAX`](std::time::Duration::MAX) from now,
-//! never comes. It is that of [`time`](crate::time), of timeouts and deadlines; a program reads it by
-//! [`time::now`](crate::time::now). [`std::time::Instant::now`] stays real, unless
-//! [std's waits park](crate::explore#std).
+//! The time of the closure's goroutines stands still while one of them can run. When none can, it
+//! jumps to the next timer. So an hour takes no time, and the end of the clock, such as
+//! [`Duration::MAX`](std::time::Duration::MAX) from now, never comes. [`time`](crate::time),
+//! timeouts and deadlines use this time; a program reads it by [`time::now`](crate::time::now).
+//! [`std::time::Instant::now`] stays real, unless [std's waits park](crate::explore#std).
 //!
 //! # std
 //!
-//! Where the program has called `park_std_waits` (with the feature `std`), std's locks and channels
-//! are points of choice where they wait, and std's sleeps and timeouts take the run's time.
+//! If the program has called `park_std_waits` (with the feature `std`), std's locks and channels
+//! are points of choice where they wait, and std's sleeps and timeouts use the run's time.
 //! [`Instant::now`](std::time::Instant::now) and [`SystemTime::now`](std::time::SystemTime::now)
-//! tell it. Random numbers of the system (`getrandom`), and so the order of a `HashMap`, are the
+//! return it. Random numbers of the system (`getrandom`), and so the order of a `HashMap`, are the
 //! same in each run.
 //!
 //! # Networks
 //!
-//! [`pipe()`] is a connection in memory, in place of a real socket: its reads and writes are points, and how many bytes
-//! they take is a choice. A [`Link`] makes connections with latency, that are reset, and that are partitioned for a
-//! while: a program is tested with the faults that it is to bear, as the strategy chooses them.
+//! [`pipe()`] is a connection in memory, in place of a real socket: its reads and writes are points
+//! of choice, and so is the number of bytes that each of them transfers. A [`Link`] makes
+//! connections with latency, resets and partitions, as the strategy chooses them, to test a program
+//! with the faults that it should tolerate.
 //!
 //! # Limits
 //!
-//! - What happens between two points is done at once. Atomics of std aren't points: orders of memory are explored by
-//!   `loom`, and data races found by ThreadSanitizer.
-//! - The same choices must be the same run: the closure makes all its state, and depends on no
-//!   address, and on no random number or time but those that are the run's.
-//! - A schedule has one processor. What blocks a thread blocks all: [`blocking`](crate::blocking) calls its
-//!   closure at once. Sockets panic, with [`pipe()`] in their place, and so does
-//!   [`signal`](crate::signal). [Traces](crate::trace) begin and end outside. A thread, or another
-//!   goroutine, that wakes one of the closure's makes the schedule fail.
-//! - A panic fails even if its goroutine is joined. What is expected is to be caught in the goroutine.
-//! - A schedule that has failed leaves its goroutines behind: their stacks are lost, and what is on them isn't
-//!   dropped.
+//! - What happens between two points is one step. Atomics of std aren't points. `loom` explores
+//!   memory orderings, and ThreadSanitizer finds data races.
+//! - The same choices must give the same run. So the closure makes all its state. It depends on no
+//!   address, and on no random numbers or times except the run's.
+//! - A schedule has one processor. An operation that blocks the thread blocks all goroutines:
+//!   [`blocking`](crate::blocking) calls its closure at once. Sockets panic, with [`pipe()`] as the
+//!   replacement, and so does [`signal`](crate::signal). [Traces](crate::trace) begin and end
+//!   outside. A schedule fails if a thread, or a goroutine that isn't the closure's, wakes one of
+//!   the closure's.
+//! - A panic fails the schedule even if its goroutine is joined. Catch an expected panic in the
+//!   goroutine.
+//! - A schedule that has failed leaves its goroutines behind: their stacks are lost, and the values
+//!   on them aren't dropped.
 //!
-//! One exploration runs at a time in a process; others wait for it, as do tests in parallel threads.
+//! One exploration runs at a time in a process. Others wait for it, for example those of tests in
+//! parallel threads.
 //!
 //! # Files
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `explorer.rs` | `Explorer`: runs a closure in one schedule after the other |
+//! | `explorer.rs` | `Explorer`: runs a closure in one schedule after another |
 //! | `strategy.rs`, `pct.rs`, `exhaustive.rs` | how schedules are found |
-//! | `schedule.rs` | `Schedule`: what was chosen, and its text |
-//! | `token.rs` | `Token`: a schedule, and which exploration it is of |
-//! | `shrink.rs` | fewer switches that still fail |
-//! | `failure.rs`, `panics.rs` | what is told of a failure |
+//! | `schedule.rs` | `Schedule`: the choices, and their text |
+//! | `token.rs` | `Token`: a schedule, and the exploration that it belongs to |
+//! | `shrink.rs` | a search for fewer switches that still fail |
+//! | `failure.rs`, `panics.rs` | the report of a failure |
 //! | `pipe.rs` | `Pipe`: a connection in memory, in place of sockets |
-//! | `link.rs` | `Link`: what a network does to connections |
+//! | `link.rs` | `Link`: latency and faults of connections |
 //! | `connection.rs` | the bytes that are under way from one end to the other |
 
 mod connection;
@@ -112,8 +118,9 @@ pub use strategy::Strategy;
 
 use crate::runtime::{explored_number, value_for_program};
 
-/// A number below `n`, which the strategy chooses: for a program's own events whose outcome isn't known, such as a
-/// message that may be lost. Outside of an exploration it is 0, and so is what a schedule has if nobody interferes.
+/// Returns a number below `n`, which the strategy chooses. It is for events of the program whose
+/// outcome isn't known, such as a message that may be lost. Outside of an exploration, and in a
+/// schedule without interference, it is 0.
 ///
 /// ```
 /// use gosched::explore::{Explorer, choose};

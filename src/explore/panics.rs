@@ -1,4 +1,5 @@
-//! The messages of panics in explorations: kept for the report, and printed by it alone.
+//! The messages of panics in explorations. They are kept for the report, and only the report prints
+//! them.
 
 use std::panic::{set_hook, take_hook};
 use std::sync::{Mutex, Once, PoisonError};
@@ -15,7 +16,7 @@ struct Panicked {
     place: String,
 }
 
-/// Has panics in explorations kept: by a hook in front of the one that there is.
+/// Keeps the messages of panics in explorations, by a hook in front of the current one.
 pub(super) fn keep() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -30,8 +31,9 @@ pub(super) fn keep() {
     });
 }
 
-/// What is told of a panic, which has left the goroutine of this number. Where it began isn't known if no hook was called
-/// for it, as by `resume_unwind`, or the program has its own hook: then the last one was another.
+/// The report's text for a panic that has left goroutine `number`. The place of the panic isn't
+/// known if no hook was called for it: `resume_unwind` calls none, and the program may have set its
+/// own. Then the last panic that was kept is another one.
 pub(super) fn message(number: u32, text: Option<String>) -> String {
     let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).take();
     let last = last.filter(|last| (last.number, &last.text) == (number, &text));

@@ -5,25 +5,26 @@ use crate::runtime::{Choice, ExploreStrategy, Rng};
 /// The priorities of a run.
 pub(super) struct Pct {
     rng: Rng,
-    /// By the goroutine's number; 0 if it has none yet.
+    /// By the goroutine's number; 0 if the goroutine has no priority yet.
     priorities: Vec<u64>,
-    /// The timers'.
+    /// The priority of the timers.
     timers: u64,
-    /// At which choices the one that runs gets the lowest priority; ordered, the next one last.
+    /// At which choices the running goroutine gets the lowest priority, in descending order, so
+    /// that the next one is last.
     changes: Vec<u64>,
     choices: u64,
     /// The lowest priority.
     lowest: u64,
 }
 
-/// No bug needs more orderings than this. Each takes memory.
+/// More orderings than any bug needs. Each takes memory.
 const DEEPEST: u32 = 1 << 10;
 
-/// Priorities that goroutines begin with are above this, those that they fall to below.
+/// Goroutines begin with priorities above this, and fall to priorities below it.
 const BEGIN: u64 = 1 << 32;
 
 impl Pct {
-    /// A run which takes about so many choices.
+    /// Begins a run that takes about `length` choices.
     pub(super) fn new(mut rng: Rng, depth: u32, length: u64) -> Self {
         let length = length.max(1) as usize;
         let mut changes: Vec<u64> = (1..depth.min(DEEPEST)).map(|_| rng.below(length) as u64).collect();
@@ -53,7 +54,8 @@ impl Pct {
 impl ExploreStrategy for Pct {
     fn choose(&mut self, choice: &Choice<'_>) -> usize {
         self.choices += 1;
-        // Who yields waits for others, or two that do so could keep out a third.
+        // A goroutine that yields waits for others. With its old priority, two such goroutines
+        // could keep out a third.
         if let Some(yielded) = choice.yielded {
             self.lower(yielded);
         }
@@ -65,7 +67,7 @@ impl ExploreStrategy for Pct {
         }
         match self.highest(choice) {
             (index, Some(_)) => index,
-            // Which of the timers is no matter of priorities.
+            // Priorities don't decide between timers.
             (index, None) => index + self.rng.below(choice.timers),
         }
     }
@@ -76,7 +78,8 @@ impl ExploreStrategy for Pct {
 }
 
 impl Pct {
-    /// Who has the highest priority: its index, and its number unless it is the timers.
+    /// The goroutine or the timers, whichever has the highest priority: its index, and its number
+    /// unless it is the timers.
     fn highest(&mut self, choice: &Choice<'_>) -> (usize, Option<u32>) {
         let goroutines = choice.len() - choice.timers;
         let mut highest = (goroutines, None);

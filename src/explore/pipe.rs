@@ -11,9 +11,9 @@ use crate::explore::Link;
 use crate::explore::connection::End;
 use crate::time::now;
 
-/// A connection in memory, its two ends: in place of real sockets, which an [exploration](super) and
-/// [`synctest`](crate::synctest) refuse. Go's `net.Pipe`, but buffered, as a TCP connection is. One that has latency
-/// and faults is made by [`Link::pipe`].
+/// Makes a connection in memory, and returns its two ends. It replaces real sockets, which an
+/// [exploration](super) and [`synctest`](crate::synctest) refuse. Go's `net.Pipe`, but buffered, as
+/// a TCP connection is. [`Link::pipe`] makes a connection with latency and faults.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -36,12 +36,13 @@ pub fn pipe() -> (Pipe, Pipe) {
     Link::new().pipe()
 }
 
-/// One end of a connection in memory, which [`pipe`] makes, or [`Link::pipe`]. Go's `net.Conn`.
+/// One end of a connection in memory, made by [`pipe`] or [`Link::pipe`]. Go's `net.Conn`.
 ///
-/// It behaves as a [`net::TcpStream`](crate::net::TcpStream): [`Read`] and [`Write`], for `&Pipe` too. A read takes what
-/// has arrived, and waits if that is nothing; a write waits while the [capacity](Link::capacity) is used up. How much
-/// of what is possible is done, one byte at least, the strategy chooses: outside of an exploration, and if nobody
-/// interferes, it is all.
+/// It behaves like a [`net::TcpStream`](crate::net::TcpStream): it has [`Read`] and [`Write`], also
+/// for `&Pipe`. A read takes bytes that have arrived, and waits if there are none. A write waits
+/// while the [capacity](Link::capacity) is used up. The strategy chooses how many of the possible
+/// bytes are transferred, at least one. Outside of an exploration, and if the strategy doesn't
+/// interfere, all are.
 ///
 /// | | a read | a write |
 /// | --- | --- | --- |
@@ -50,8 +51,8 @@ pub fn pipe() -> (Pipe, Pipe) {
 /// | the [timeout](Self::set_read_timeout) is over | [`TimedOut`](ErrorKind::TimedOut) | [`TimedOut`](ErrorKind::TimedOut) |
 /// | the [link](Link::resets) has reset it | [`ConnectionReset`](ErrorKind::ConnectionReset) | [`ConnectionReset`](ErrorKind::ConnectionReset) |
 ///
-/// The news that an end is dropped or shut down takes as long to arrive as bytes would. Until then a write succeeds,
-/// as with TCP.
+/// The news that an end is dropped or shut down takes as long to arrive as bytes do. Until then a
+/// write succeeds, as with TCP.
 ///
 /// ```
 /// use gosched::explore::{Explorer, pipe};
@@ -68,11 +69,11 @@ pub fn pipe() -> (Pipe, Pipe) {
 /// ```
 ///
 /// # Panics
-/// Reads, writes, `shutdown` and drop do if they must wait inside [`blocking`](crate::blocking), or before the first
-/// [`run`](crate::run).
+/// Reads, writes, `shutdown` and drop panic if they must wait inside [`blocking`](crate::blocking),
+/// or before the first [`run`](crate::run).
 pub struct Pipe {
     end: Arc<End>,
-    /// Of reads, and of writes: this handle's.
+    /// The timeouts of reads and of writes, for this handle only.
     timeouts: [Mutex<Option<Duration>>; 2],
 }
 
@@ -89,7 +90,8 @@ impl Pipe {
         Pipe { end, timeouts: Default::default() }
     }
 
-    /// Another handle for the same end, with no timeouts of its own yet. The end is dropped with the last one.
+    /// Returns another handle for the same end, without timeouts. The end is dropped with the last
+    /// handle.
     ///
     /// ```
     /// use std::io::{Read, Write};
@@ -106,14 +108,15 @@ impl Pipe {
     /// ```
     ///
     /// # Errors
-    /// None: it returns a `Result` as sockets do, which ask the kernel.
+    /// None. It returns a `Result` because the method of sockets does.
     pub fn try_clone(&self) -> io::Result<Pipe> {
         Ok(Pipe::of(Arc::clone(&self.end)))
     }
 
-    /// Shuts down reading, writing, or both, for all handles of this end; who waits in that is woken. After
-    /// [`Shutdown::Write`] the other end reads what was written, and then the end. After [`Shutdown::Read`] what wasn't
-    /// read is lost, and the other end can't write. Go's `CloseWrite`, `CloseRead` and `Close`.
+    /// Shuts down reading, writing, or both, for all handles of this end. Goroutines that wait in
+    /// such an operation are woken. After [`Shutdown::Write`] the other end reads the bytes that
+    /// were written, and then the end. After [`Shutdown::Read`] unread bytes are lost, and the
+    /// other end can't write. Go's `CloseWrite`, `CloseRead` and `Close`.
     ///
     /// ```
     /// use std::io::{ErrorKind, Read, Write};
@@ -133,8 +136,9 @@ impl Pipe {
         self.end.shutdown(how)
     }
 
-    /// Sets how long a read of this handle that begins from now on may take, before it fails with
-    /// [`TimedOut`](ErrorKind::TimedOut); `None` is no limit. It is Go's `SetReadDeadline`, anew for each read.
+    /// Sets how long each read of this handle that begins from now on may take before it fails with
+    /// [`TimedOut`](ErrorKind::TimedOut). `None` means no limit. Go's `SetReadDeadline`, set anew
+    /// for each read.
     ///
     /// ```
     /// use std::io::{ErrorKind, Read};
@@ -153,7 +157,7 @@ impl Pipe {
         self.set_timeout(READS, timeout)
     }
 
-    /// [`set_read_timeout`](Self::set_read_timeout) for writes.
+    /// Like [`set_read_timeout`](Self::set_read_timeout), for writes.
     ///
     /// ```
     /// use std::io::{ErrorKind, Write};
@@ -180,7 +184,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// When an operation that begins now has to have ended.
+    /// The time by which an operation that begins now must end.
     fn ends(&self, of: usize) -> Option<Instant> {
         let timeout = *self.timeouts[of].lock().unwrap_or_else(PoisonError::into_inner);
         now().checked_add(timeout?)

@@ -15,25 +15,27 @@ use crate::runtime::{Choice, ExploreStrategy, Rng};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// [`Random`](Self::Random) and [`Pct`](Self::Pct) with a depth of 1, 2, 3 and 4, in turn. It finds most bugs
-    /// soonest.
+    /// [`Random`](Self::Random) and [`Pct`](Self::Pct) with a depth of 1, 2, 3 and 4, in turn. It
+    /// finds most bugs fastest.
     #[default]
     Mixed,
-    /// Each choice is taken at random, each way as likely as the others.
+    /// Each choice is random, and all outcomes are equally likely.
     Random,
-    /// Probabilistic concurrency testing, by Burckhardt and others (ASPLOS 2010): each goroutine has a random
-    /// priority, and who has the highest goes on. At `depth` - 1 random points the one that runs gets the lowest.
-    /// A bug that needs `depth` orderings, among `n` goroutines in `k` steps, is found in a run with a probability of
-    /// at least 1 / (`n` `k`^(`depth` - 1)), however unlikely it is otherwise.
+    /// Probabilistic concurrency testing, by Burckhardt and others (ASPLOS 2010): each goroutine
+    /// has a random priority, and the goroutine with the highest priority goes on. At `depth` - 1
+    /// random points the running goroutine gets the lowest priority. If a bug needs `depth`
+    /// orderings, among `n` goroutines in `k` steps, a run finds it with a probability of at least
+    /// 1 / (`n` `k`^(`depth` - 1)), however unlikely the bug is otherwise.
     Pct {
         /// How many orderings a bug may need: 1 to 5 or so.
         depth: u32,
     },
-    /// Each schedule in which no more than so many goroutines are interrupted that could go on, depth first. For
-    /// tiny programs: their number grows with that power. The runs end before
-    /// [`iterations`](super::Explorer::iterations) if all were seen.
+    /// Every schedule that interrupts goroutines that could go on at most `preemptions` times, in
+    /// depth-first order. It is for tiny programs: the number of schedules grows exponentially with
+    /// `preemptions`. The runs end before [`iterations`](super::Explorer::iterations) if all
+    /// schedules were run.
     Exhaustive {
-        /// How often goroutines are interrupted in a schedule, at most.
+        /// The most interruptions of goroutines in a schedule.
         preemptions: u32,
     },
 }

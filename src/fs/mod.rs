@@ -1,4 +1,5 @@
-//! Files and folders, for which no P waits. What Go's `os` has for them.
+//! Files and folders, with operations that block only a thread and not a P. Their counterparts are
+//! in Go's `os`.
 //!
 //! ```
 //! use std::io::{BufRead, BufReader};
@@ -14,28 +15,30 @@
 //! .unwrap();
 //! ```
 //!
-//! The names are those of [`std::fs`], and so are the errors; [`Metadata`](std::fs::Metadata),
-//! [`Permissions`](std::fs::Permissions) and [`FileType`](std::fs::FileType) are std's own types. To the poller a file is
-//! always ready, so an operation is done in [`blocking`](crate::blocking): it takes a thread for as long as the disk
-//! takes, and others have the P. It can't be ended by a deadline or a context, in Go neither. What isn't a file, such as a
-//! pipe with a name or a terminal, waits without a thread in a [`Pollable`](crate::net::Pollable) of a
-//! [`std::fs::File`].
+//! The names are those of [`std::fs`], and so are the errors. [`Metadata`](std::fs::Metadata),
+//! [`Permissions`](std::fs::Permissions) and [`FileType`](std::fs::FileType) are std's own types.
 //!
-//! On a thread that isn't a goroutine's, and inside [`blocking`](crate::blocking), it is all as with [`std::fs`].
+//! The poller takes every file for ready, so an operation is done in [`blocking`](crate::blocking):
+//! it takes a thread for as long as the disk takes, and other goroutines have the P. As in Go, no
+//! deadline and no context ends it. To wait without a thread for other kinds of files, such as
+//! named pipes and terminals, use a [`Pollable`](crate::net::Pollable) of a [`std::fs::File`].
+//!
+//! On a thread that isn't a goroutine's, and inside [`blocking`](crate::blocking), everything
+//! behaves as in [`std::fs`].
 //!
 //! # Small reads
 //!
-//! [`blocking`](crate::blocking) costs 100 to 300 ns in each operation, beside the 600 or so that the kernel takes for a small
-//! read from its cache. Who reads or writes a few bytes at a time puts the file into a
-//! [`BufReader`](std::io::BufReader), which makes that 10 ns, or a
-//! [`BufWriter`](std::io::BufWriter). Whatever has no wait in it (the path of a [`DirEntry`], the fields of
-//! [`Metadata`](std::fs::Metadata)) costs what it does in std.
+//! [`blocking`](crate::blocking) costs 100 to 300 ns in each operation, beside the 600 ns or so
+//! that the kernel takes for a small read from its cache. To read or write a few bytes at a time,
+//! put the file into a [`BufReader`](std::io::BufReader), which reduces the cost to 10 ns, or a
+//! [`BufWriter`](std::io::BufWriter). Operations without a wait (the path of a [`DirEntry`], the
+//! fields of [`Metadata`](std::fs::Metadata)) cost the same as in std.
 
 // | file | what it holds |
 // | --- | --- |
 // | `file.rs` | `File` |
 // | `open_options.rs` | `OpenOptions` |
-// | `paths.rs` | `write`, and what else is done with a path |
+// | `paths.rs` | `write`, and the other functions that take a path |
 // | `read_dir.rs` | `ReadDir`, `DirEntry` |
 
 mod file;

@@ -10,9 +10,9 @@ use crate::goroutine::{Builder, OsThreadLock, lock_os_thread};
 use crate::runtime::print::eprintln;
 use crate::runtime::{Inherited, Parker, acquire_waker, any_code_may_run, getg, on_goroutine, throw};
 
-/// Runs a future to its end on this goroutine, which waits while that does: what `async` code of other crates needs
-/// to be called from here. It is no runtime for them: a future that wants tokio's timers or sockets wants tokio's
-/// context, too, which `tokio::block_on` has, with the feature `tokio`.
+/// Runs a future to its end on this goroutine, which waits meanwhile. It is for `async` code of
+/// other crates. It isn't a runtime for such crates: a future that needs tokio's timers or sockets
+/// also needs tokio's context, which `tokio::block_on` provides, with the feature `tokio`.
 ///
 /// ```
 /// use std::future::poll_fn;
@@ -34,19 +34,21 @@ use crate::runtime::{Inherited, Parker, acquire_waker, any_code_may_run, getg, o
 /// });
 /// ```
 ///
-/// Others run while the goroutine waits, and it may go on on another thread. Wakers may be kept, cloned, sent anywhere and
-/// called at any time, also when the goroutine is long gone. The future itself doesn't have to be `Send`: it stays on
-/// its goroutine, which to it is a thread. One that shares thread-locals
-/// ([`Builder::shared_locals`](crate::Builder::shared_locals)) is locked to its thread while it polls, so that what the
-/// future waits for by this crate's means keeps it there; between two polls it isn't.
+/// Other goroutines run while this one waits, and it may go on on another thread. Wakers may be
+/// kept, cloned, sent anywhere and called at any time, also when the goroutine has ended. The
+/// future doesn't have to be `Send`: it stays on its goroutine, which it can't tell from a thread.
+/// A goroutine that shares thread-locals
+/// ([`Builder::shared_locals`](crate::Builder::shared_locals)) is locked to its thread while it
+/// polls. So it stays there if the future waits with an operation of this crate. Between two polls
+/// it isn't locked.
 ///
-/// While a goroutine waits in here, nobody takes it for [deadlocked](crate::DeadlockMode), unless there is no other thread
-/// that could wake it.
+/// While a goroutine waits in here, it isn't reported as [deadlocked](crate::DeadlockMode), unless
+/// no other thread could wake it.
 ///
-/// On a thread that isn't a goroutine's it blocks that.
+/// On a thread that isn't a goroutine's, this blocks the thread.
 ///
 /// # Panics
-/// As the future does; and if it would have to wait inside [`blocking`](crate::blocking), or before the first
+/// If the future panics. If it must wait inside [`blocking`](crate::blocking), or before the first
 /// [`run`](crate::run).
 #[track_caller]
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
@@ -62,24 +64,27 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     }
 }
 
-/// Polls once. Not inlined into the loop around it: what the compiler has of a thread-local is of one poll.
+/// Polls once. It isn't inlined into the loop around it, so that the compiler keeps no address of a
+/// thread-local from one poll to the next.
 #[inline(never)]
 fn poll<F: Future>(future: Pin<&mut F>, context: &mut Context<'_>) -> Poll<F::Output> {
     let _stays = stay();
     future.poll(context)
 }
 
-/// While what it returns lives, this goroutine's thread-locals are the same, also where it parks: one that shares its
-/// thread's stays on that.
+/// Keeps this goroutine's thread-locals the same while the result lives, also where it parks: a
+/// goroutine that shares its thread's thread-locals stays on the thread.
 pub(crate) fn stay() -> Option<OsThreadLock> {
     let shares = on_goroutine() && getg().is_some_and(|gp| gp.ext.tp.get() == 0);
     shares.then(lock_os_thread)
 }
 
-/// Wakes a future whose wait is over, on behalf of who has ended that, whatever the waker does. Where no code of the
-/// program's may run, as where a timer fires, a goroutine does it.
+/// Wakes a future whose wait is over. A failure of the waker doesn't affect the caller, which has
+/// ended the wait. Where the program's code mustn't run, for example where a timer fires, a new
+/// goroutine calls the waker.
 ///
-/// A panic of the waker is printed by std's hook, and ends here: who has ended the wait has nothing to do with it.
+/// std's hook prints a panic of the waker, and the panic ends here, because the caller isn't its
+/// cause.
 pub(crate) fn wake(waker: Waker) {
     if any_code_may_run() {
         wake_here(waker);
@@ -98,13 +103,13 @@ pub(crate) fn wake_elsewhere(waker: Waker) {
     }
 }
 
-/// Calls it; a panic ends here, whatever the [mode](crate::PanicMode).
+/// Calls the waker. A panic ends here, whatever the [mode](crate::PanicMode).
 fn wake_here(waker: Waker) {
     acquire_waker(&waker);
     let _panicked = catch_unwind(AssertUnwindSafe(|| waker.wake())).map_err(mem::forget);
 }
 
-/// What a waker is.
+/// The type of the wakers.
 struct Wakes(Parker);
 
 impl Wake for Wakes {

@@ -1,4 +1,4 @@
-//! Whose thread-locals a goroutine has: its own, or those of whatever thread it is on.
+//! Which thread-locals a goroutine uses: its own, or those of the thread that it runs on.
 
 use std::io;
 
@@ -6,13 +6,15 @@ use crate::goroutine::Builder;
 use crate::goroutine::spawn::Special;
 use crate::runtime;
 
-/// Has goroutines share the thread-locals of the threads that they run on, unless their [`Builder`] wants
-/// [their own](Builder::own_locals): those that are made by [`go`](crate::go()), in a scope, by
-/// [`iter::pull`](crate::iter::pull), and [`run`](crate::run)'s. It is called before the first `run`.
+/// Makes goroutines share the thread-locals of the threads that they run on, unless their
+/// [`Builder`] asks for [their own](Builder::own_locals). It applies to goroutines made by
+/// [`go`](crate::go()), in a scope, by [`iter::pull`](crate::iter::pull), and by
+/// [`run`](crate::run). It must be called before the first `run`.
 ///
-/// For programs that have goroutines by the million, and know what these run: a parked one takes 4 KiB, half as much,
-/// and a switch is shorter. And for those on systems where goroutines can't have thread-locals of their own: there
-/// [`Builder::run`] says [`Unsupported`](io::ErrorKind::Unsupported), and works after this.
+/// It is for programs that have goroutines by the million, and know what code these run: a parked
+/// goroutine takes 4 KiB, half as much, and a switch is shorter. It is also for systems where
+/// goroutines can't have thread-locals of their own. There [`Builder::run`] returns
+/// [`Unsupported`](io::ErrorKind::Unsupported), but succeeds after this call.
 ///
 /// ```
 /// // SAFETY: no goroutine of this program uses a thread-local.
@@ -25,26 +27,30 @@ use crate::runtime;
 /// ```
 ///
 /// # Safety
-/// The caller promises of all that such goroutines run, libraries included, what the compiler can't check:
+/// The caller promises the following for all code that such goroutines run, libraries included. The
+/// compiler can't check it:
 ///
-/// - **No function reaches a thread-local on both sides of a point that can park**, and keeps nothing of one across it.
-///   A goroutine that parks may go on on another thread, whose thread-locals are others. And to the compiler a
-///   thread-local has one address for as long as a function runs: it may find that out once, and use it after the
-///   function has parked, as in the loop below. That counts for what a function is after inlining, also from other
-///   crates: a generator of random numbers, a log's context, an allocator's cache. What helps is `#[inline(never)]` on
-///   a function around the use.
+/// - **No function uses a thread-local both before and after a point that can park**, or keeps a
+///   reference to one across such a point. A goroutine that parks may go on on another thread,
+///   which has other thread-locals. But the compiler assumes that a thread-local has one address
+///   while a function runs: it may compute the address once, and use it after the function has
+///   parked, as in the loop below. The rule applies to functions after inlining, also of code from
+///   other crates: a generator of random numbers, a log's context, an allocator's cache. The remedy
+///   is `#[inline(never)]` on a function around the use.
 /// - A point that can park is every operation of this crate that waits: of a channel, a lock of
 ///   [`sync`](crate::sync), a join, a yield. It is also [`go`](crate::go) and
 ///   [`check`](crate::check), the end of [`blocking`](crate::blocking), and each instruction of a
 ///   function that was declared [`preemptible!`](crate::preemptible). (Don't hold a
 ///   `std::sync::MutexGuard` across such a point, either: it has to be dropped on the thread that
 ///   locked.)
-/// - **Code that isn't Rust touches the pages of its stack in order**, as rustc's code does, so that an overflow hits
-///   the guard page. Where the kernel has no guard regions (before Linux 6.13) and the process has no mappings left, a
-///   line on stderr says so, and further stacks have no guard page: an overflow is noticed at the next switch, and may
-///   have overwritten anything by then. With `GOSCHED_GUARD=strict` such a goroutine isn't made, which is an error.
-/// - Signal handlers that are installed while goroutines run have `SA_ONSTACK`. (Those that were installed before are
-///   changed to have it.)
+/// - **Code that isn't Rust touches the pages of its stack in order**, as rustc's code does, so
+///   that an overflow hits the guard page. If the kernel has no guard regions (before Linux 6.13)
+///   and the process has no mappings left, further stacks have no guard page, and a line on stderr
+///   says so. An overflow of such a stack is noticed at the next switch, and may have overwritten
+///   any memory by then. With `GOSCHED_GUARD=strict` such a goroutine isn't made, which is an
+///   error.
+/// - Signal handlers that are installed while goroutines run have `SA_ONSTACK`. (Handlers that were
+///   installed before are changed to have it.)
 ///
 /// ```
 /// use std::cell::RefCell;
@@ -75,8 +81,8 @@ pub unsafe fn set_default_shared_locals() -> io::Result<()> {
 }
 
 impl Builder {
-    /// Has the goroutine share the thread-locals of the threads that it runs on. It takes 4 KiB while it is parked, half as
-    /// much as one with its own.
+    /// Makes the goroutine share the thread-locals of the threads that it runs on. While it is
+    /// parked it takes 4 KiB, half as much as a goroutine with its own.
     ///
     /// ```
     /// // SAFETY: the goroutine uses no thread-local.
@@ -88,12 +94,12 @@ impl Builder {
     /// ```
     ///
     /// # Safety
-    /// As for [`set_default_shared_locals`], of what this goroutine runs.
+    /// As for [`set_default_shared_locals`], for the code that this goroutine runs.
     pub unsafe fn shared_locals(self) -> Self {
         self.locals(false)
     }
 
-    /// Gives the goroutine thread-locals of its own, [as is usual](crate#thread-locals), also after
+    /// Gives the goroutine thread-locals of its own, [the default](crate#thread-locals), also after
     /// [`set_default_shared_locals`].
     ///
     /// ```

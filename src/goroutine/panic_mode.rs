@@ -1,10 +1,10 @@
-//! [`set_panic_mode`]: what becomes of a panic that nobody takes.
+//! [`set_panic_mode`]: the effect of a panic that no caller takes.
 
 use crate::runtime::runtime2::G;
 use crate::runtime::{die_on_panic, explored_number, fatalpanic, set_die_on_panic};
 
-/// What becomes of a goroutine's panic that nobody takes: there is no handle to join it any more, and no
-/// scope that waits for it.
+/// The effect of a goroutine's panic that no caller takes: the goroutine's handle was dropped, and
+/// no scope waits for the goroutine.
 ///
 /// ```
 /// use gosched::PanicMode;
@@ -14,23 +14,25 @@ use crate::runtime::{die_on_panic, explored_number, fatalpanic, set_die_on_panic
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PanicMode {
-    /// The program goes on. All that is left is what the panic hook has printed.
+    /// The program goes on. Only the output of the panic hook remains.
     #[default]
     GoOn,
-    /// The process ends, with a report and status 2, when the goroutine has unwound, or when its handle is
-    /// dropped. Go's way.
+    /// The process ends, with a report and status 2, when the goroutine has unwound, or when its
+    /// handle is dropped, as in Go.
     Die,
 }
 
-/// Sets what becomes of a panic that nobody takes. `GODEBUG=dieonpanic=1` sets it to [`PanicMode::Die`] when
-/// the runtime starts, and `dieonpanic=0` to [`PanicMode::GoOn`]; the last one counts.
+/// Sets the effect of a panic that no caller takes. `GODEBUG=dieonpanic=1` sets it to
+/// [`PanicMode::Die`] when the runtime starts, and `dieonpanic=0` to [`PanicMode::GoOn`]. The last
+/// setting counts.
 ///
-/// The report says which goroutine it was. Its stack is unwound by then: the message of the panic, before
-/// that, has it with `RUST_BACKTRACE=1`. The stacks of the others follow if `GOTRACEBACK` asks for them
-/// ([`Traceback::All`](crate::Traceback)).
+/// The report names the goroutine. The goroutine's stack is unwound by then; the message of the
+/// panic, before the report, shows it with `RUST_BACKTRACE=1`. The stacks of the other goroutines
+/// follow if `GOTRACEBACK` asks for them ([`Traceback::All`](crate::Traceback)).
 ///
-/// A panic is taken by who joins the goroutine, whatever is done with the error then; by the
-/// [`scope`](crate::scope) of a scoped goroutine, which panics; and by a `catch_unwind` in the goroutine.
+/// A panic is taken by a join of the goroutine, even if the caller ignores the error. It is also
+/// taken by the [`scope`](crate::scope) of a scoped goroutine, which panics, and by a
+/// `catch_unwind` in the goroutine.
 ///
 /// ```
 /// gosched::set_panic_mode(gosched::PanicMode::Die);
@@ -43,7 +45,8 @@ pub fn set_panic_mode(mode: PanicMode) {
     set_die_on_panic(mode == PanicMode::Die);
 }
 
-/// Notes that the result of `gp` is gone, and whether that was a panic, which nobody took.
+/// Records that the result of `gp` is lost. `panicked` says whether the result was a panic, which
+/// nobody took.
 #[inline(always)]
 pub(crate) fn lose(gp: &'static G, panicked: bool) {
     if panicked {

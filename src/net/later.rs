@@ -1,4 +1,4 @@
-//! [`go_when_readable`]: waiting without a goroutine.
+//! [`go_when_readable`]: waits for a descriptor without a goroutine.
 
 use std::io;
 use std::mem;
@@ -15,17 +15,17 @@ use crate::runtime::{
     set_own_label, throw,
 };
 
-/// What [`go_when_readable`] takes: a [`Pollable`], or an [`Arc`] of one.
+/// The argument of [`go_when_readable`]: a [`Pollable`], or an [`Arc`] of one.
 pub trait Readable: Sealed + Send + 'static {}
 
 impl<S: Sealed + Send + 'static> Readable for S {}
 
-/// So that nobody else has it.
+/// Keeps other crates from implementing [`Readable`].
 pub trait Sealed {
-    /// What the descriptor belongs to.
+    /// The type that owns the descriptor.
     type Owner: AsFd;
 
-    /// The same one each time.
+    /// Returns the pollable, the same one on each call.
     fn pollable(&self) -> &Pollable<Self::Owner>;
 }
 
@@ -45,13 +45,14 @@ impl<T: AsFd> Sealed for Arc<Pollable<T>> {
     }
 }
 
-/// Runs `f` on a new goroutine as soon as there is something to read from `stream`, or its end has come, an error, a
-/// [deadline](Pollable::set_read_deadline), or a [`close`](Pollable::close): then the first read of `f` says so.
-/// Until then nobody waits: there is no goroutine, which reports would show, but some hundred bytes. Go has none like it.
+/// Runs `f` on a new goroutine as soon as `stream` has something to read, or its end, an error, a
+/// [deadline](Pollable::set_read_deadline) or a [`close`](Pollable::close) has come, which the
+/// first read of `f` then returns. Until then no goroutine waits, and reports show none: the wait
+/// takes some hundred bytes. Go has no counterpart.
 ///
-/// A connection on which nothing is said for a while takes a page of memory if a goroutine waits in a read of it, and
-/// whatever that has on its stack and in buffers. A server of many such connections ends the goroutine instead where
-/// nothing has to be remembered, as a rule between two requests:
+/// A goroutine that waits in a read of an idle connection takes a page of memory, besides the
+/// values on its stack and its buffers. A server of many such connections can end the goroutine
+/// instead, where it has nothing to remember, as a rule between two requests:
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -82,36 +83,41 @@ impl<T: AsFd> Sealed for Arc<Pollable<T>> {
 /// .unwrap();
 /// ```
 ///
-/// What was read already, into a [`BufReader`](std::io::BufReader) for instance, isn't there to be read: `f` is run when
-/// more comes. So a server goes on while its buffer has something, and drops the buffer then.
+/// Bytes that were read already, for instance into a [`BufReader`](std::io::BufReader), don't count
+/// as readable: `f` is run when more bytes come. So a server goes on while its buffer has bytes,
+/// and drops the buffer then.
 ///
-/// In an [`Arc`], others may write to the stream meanwhile, set a deadline, or close it; who reads waits until `f` has
-/// begun. A [timeout](Pollable::set_read_timeout) doesn't count: this is no read. `f` may be run for nothing, now and
-/// then: its first read waits then. Its goroutine has no handle, inherits what [`go`](crate::go)'s would, and may run
-/// before this returns; the result of `f` is dropped there, and a panic ends as that of any goroutine that nobody joins.
+/// If `stream` is in an [`Arc`], other goroutines may write to it meanwhile, set a deadline, or
+/// close it. A read by another goroutine waits until `f` has begun. A
+/// [timeout](Pollable::set_read_timeout) doesn't count, because this isn't a read. Now and then `f`
+/// is run without a cause; then its first read waits. The goroutine of `f` has no handle, inherits
+/// the same as that of [`go`](crate::go), and may run before this returns. The result of `f` is
+/// dropped there, and a panic is handled as that of any goroutine that nobody joins.
 ///
-/// It can be called on any thread once the runtime has started, and waits only for its turn, while somebody else reads.
-/// Who calls it on a goroutine and then computes for long has what comes noticed late, by 10 ms as a rule, as nobody else may
-/// be polling.
+/// It can be called on any thread once the runtime has started. It waits only for its turn, while
+/// another goroutine reads. If a goroutine calls it and then computes for long, new bytes are
+/// noticed late, by 10 ms as a rule, because no other thread may be polling.
 ///
 /// # Panics
-/// If the runtime hasn't started, or it must wait for its turn inside [`blocking`](crate::blocking). If there is no
-/// memory for a goroutine when `f` is to run, the process ends.
+/// If the runtime hasn't started, or if it must wait for its turn inside
+/// [`blocking`](crate::blocking). If there is no memory for a goroutine when `f` is to run, the
+/// process ends.
 #[track_caller]
 pub fn go_when_readable<S, F, R>(stream: S, f: F)
 where
     S: Readable,
     F: FnOnce(S) -> R + Send + 'static,
 {
-    // The function itself, which takes no place where it waits.
+    // `Builder::new` itself, a function without a size, so that the wait keeps no builder.
     if let Err(error) = make_when_readable(Location::caller(), Builder::new, stream, f) {
         cannot("net::go_when_readable", &error)
     }
 }
 
 impl Builder {
-    /// [`net::go_when_readable`](go_when_readable) for a goroutine with a name, with a stack of another size, or with the
-    /// thread-locals of its thread. To know of that takes less than a hundred bytes more until it begins.
+    /// [`net::go_when_readable`](go_when_readable) for a goroutine with a name, with a stack of
+    /// another size, or with the thread-locals of its thread. Until the goroutine begins, these
+    /// settings take less than a hundred bytes more.
     ///
     /// ```
     /// use std::io::{Read, Write};
@@ -137,10 +143,10 @@ impl Builder {
     /// # Errors
     /// - The runtime hasn't started.
     /// - The stack size is more than 1 GiB ([`InvalidInput`](io::ErrorKind::InvalidInput)).
-    /// - It is to have [thread-locals of its own](crate#thread-locals), and can't here
+    /// - The goroutine is to have [thread-locals of its own](crate#thread-locals), but can't here
     ///   ([`Unsupported`](io::ErrorKind::Unsupported)).
     ///
-    /// Then `f` and `stream` are dropped.
+    /// In each case `f` and `stream` are dropped.
     ///
     /// # Panics
     /// If it must wait for its turn inside [`blocking`](crate::blocking). If there is no memory for a goroutine when `f` is to
@@ -155,7 +161,7 @@ impl Builder {
     }
 }
 
-/// Waits with the builder that `builder` returns.
+/// Begins the wait, with the builder that `builder` returns.
 fn make_when_readable<S, F, R, B>(
     created_at: &'static Location<'static>,
     builder: B,
@@ -172,41 +178,41 @@ where
     let pollable = stream.pollable();
     let mut drained = pollable.registration.turn_to_read().lock();
     let wait = pollable.registration.before_read(&mut drained, pollable.as_fd());
-    // It stays this connection's turn until the goroutine ends it.
+    // It stays this connection's turn to read until the goroutine ends the turn.
     mem::forget(drained);
     let call = move || {
-        // SAFETY: for the guard above.
+        // SAFETY: the turn was taken above, and its guard was forgotten.
         unsafe { stream.pollable().registration.turn_to_read().force_unlock() };
         if let Some(gp) = getg() {
-            // It has those of who has ended the wait, if that was a goroutine.
+            // If a goroutine has ended the wait, this goroutine has that one's labels.
             drop(set_own_label(gp, labels));
         }
         drop(f(stream));
     };
     let rest = Rest::boxed(created_at, builder, inherited, call);
     match wait {
-        // SAFETY: `make` takes it, once, and the stream is in there, with its registration.
+        // SAFETY: `make` takes `rest`, once. The stream is in it, with its registration.
         Some(pd) => unsafe { poll_runtime_poll_later(pd, Mode::Read, rest) },
-        // SAFETY: nobody else has it.
+        // SAFETY: nobody else has `rest`.
         None => goready(unsafe { ((*rest).make)(rest) }),
     }
     Ok(())
 }
 
-/// What waits in place of a goroutine.
+/// The data that waits in place of a goroutine.
 #[repr(C)]
 struct Rest<B, C> {
-    /// The first field, so that its address is that of all.
+    /// The first field, so that its address is that of the whole struct.
     later: Later,
     created_at: &'static Location<'static>,
-    /// Returns what makes the goroutine.
+    /// Returns the builder of the goroutine.
     builder: B,
     inherited: Inherited,
-    /// What the goroutine calls.
+    /// The function that the goroutine calls.
     call: C,
 }
 
-// SAFETY: what is inherited was made for this goroutine, and nobody else has any of it.
+// SAFETY: the inherited values were made for this goroutine, and nobody else has any of them.
 unsafe impl<B: Send, C: Send> Send for Rest<B, C> {}
 
 impl<B, C> Rest<B, C>
@@ -214,7 +220,7 @@ where
     B: Fn() -> Builder + Send + 'static,
     C: FnOnce() + Send + 'static,
 {
-    /// Boxes one, for [`make`](Self::make).
+    /// Boxes a `Rest`, for [`make`](Self::make).
     fn boxed(
         created_at: &'static Location<'static>,
         builder: B,
@@ -227,18 +233,19 @@ where
         rest.cast()
     }
 
-    /// Makes the goroutine, which waits to be made ready.
+    /// Makes the goroutine, which waits until it is made ready.
     ///
     /// # Safety
     /// [`boxed`](Self::boxed) has returned `later`, and this is called once with it.
     unsafe fn make(later: *mut Later) -> &'static G {
-        // SAFETY: so it is the first field of a box that nobody else has.
+        // SAFETY: `later` is the first field of a box that nobody else has.
         let mut rest = unsafe { Box::from_raw(later.cast::<Self>()) };
         let inherited = mem::replace(&mut rest.inherited, Inherited::NONE);
         let (created_at, builder) = (rest.created_at, (rest.builder)());
-        // The goroutine unpacks it: it may be larger than the stack here, which is g0's as a rule.
+        // The goroutine unpacks the box: the call may be larger than the stack here, which is g0's
+        // as a rule.
         let unpack = move || {
-            // Here, as this may be on g0 before, where nothing is seen.
+            // Acquired here, because `make` may run on g0, where ThreadSanitizer sees nothing.
             acquire(&raw const *rest);
             let call = {
                 let rest = rest;

@@ -18,47 +18,47 @@ use crate::sync::Mutex;
 
 /// The first pause between two tries of an operation that the kernel doesn't report as possible.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
-/// The longest such pause; each is twice as long as the one before.
+/// The longest such pause; each pause is twice as long as the one before.
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// The registration of a `T`'s descriptor. It is dropped before the descriptor is closed. As its `Drop` is
-/// generic in `T`, the compiler sees to it that what a `T` borrows outlives it.
+/// The registration of a `T`'s descriptor. It is dropped before the descriptor is closed. Because
+/// its `Drop` is generic in `T`, the compiler ensures that borrows of a `T` outlive it.
 ///
-/// Go counts the operations in progress (`fdMutex`), so that a close waits for them. Here each operation
-/// borrows the registration, which can't be dropped meanwhile; what is left of `fdMutex` is that there is one
-/// reader and one writer at a time.
+/// Go counts the operations in progress (`fdMutex`), so that a close waits for them. Here each
+/// operation borrows the registration, which can't be dropped meanwhile. The other part of
+/// `fdMutex` remains: there is one reader and one writer at a time.
 pub(super) struct Registration<T> {
     pd: &'static PollDesc,
     closed: AtomicBool,
     reading: Direction,
     writing: Direction,
-    /// Whether a read that fills less than its buffer has taken all that there was: so it is with TCP. With
-    /// other sockets it may be short for another reason: a datagram ends, or a descriptor came with the
-    /// bytes.
+    /// Whether a read that fills less than its buffer has taken all bytes that there were. That
+    /// holds for TCP. Reads of other sockets may be short for another reason: a datagram ends, or a
+    /// descriptor came with the bytes.
     short_read_drains: bool,
-    /// As if it had a `T`, also in what threads may do with it.
+    /// Makes the auto traits, such as Send and Sync, those of a struct with a `T`.
     owner: PhantomData<T>,
 }
 
 /// The state of one direction: reading or writing.
 struct Direction {
     mode: Mode,
-    /// Locked by the operation in progress. True if the last read has taken all that there was: unless the
-    /// poller has reported something since, a try would fail.
+    /// Locked by the operation in progress. True if the last read has taken all bytes that there
+    /// were: unless the poller has reported something since, another try would fail.
     turn: Mutex<bool>,
     limits: Mutex<Limits>,
 }
 
-/// Until when an operation may wait.
+/// The times until which an operation may wait.
 #[derive(Default)]
 struct Limits {
-    /// The end of all operations.
+    /// The deadline of all operations.
     deadline: Option<Instant>,
     /// How long each operation may wait, from its first wait on.
     timeout: Option<Duration>,
-    /// While the operation in progress waits: its end by its timeout.
+    /// While the operation in progress waits: the time at which its timeout ends it.
     ends: Option<Instant>,
-    /// The end of its present pause: see `io_untold`.
+    /// The end of the operation's present pause: see `io_untold`.
     pause_ends: Option<Instant>,
 }
 
@@ -70,7 +70,7 @@ fn error(error: PollError) -> io::Error {
     }
 }
 
-/// The error of a descriptor that can't be registered, with a better message.
+/// The error for a descriptor that can't be registered, with a clearer message.
 fn not_pollable(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EPERM) => io::Error::new(
@@ -81,12 +81,13 @@ fn not_pollable(error: io::Error) -> io::Error {
     }
 }
 
-// Nothing panics while a field is changed. What its owner is, that says.
+// Nothing panics while a field is changed. The owner has its own answer for itself.
 impl<T> UnwindSafe for Registration<T> {}
 impl<T> RefUnwindSafe for Registration<T> {}
 
 impl<T: AsFd> Registration<T> {
-    /// Registers the descriptor of `owner`, and sets it to non-blocking mode; after an error it is as before.
+    /// Registers the descriptor of `owner`, and sets it to non-blocking mode. After an error its
+    /// mode is as before.
     pub(crate) fn new(owner: &T, short_read_drains: bool) -> io::Result<Self> {
         assert!(
             explored_number().is_none(),
@@ -94,7 +95,8 @@ impl<T: AsFd> Registration<T> {
              gosched::explore::pipe, or channels"
         );
         let fd = owner.as_fd();
-        // Before poll_open, which does it too: an EPERM from here is a sandbox's, and not the descriptor's.
+        // Called before poll_open, which calls it too: an EPERM from here comes from a sandbox, and
+        // not from the descriptor.
         poll_runtime_poll_server_init()?;
         // SAFETY: `owner` keeps the descriptor open, and the registration is dropped before it, by Pollable.
         // If the registration is leaked, poll_close is never called.
@@ -116,13 +118,14 @@ impl<T> Registration<T> {
         }
     }
 
-    /// Whether a read that fills less than its buffer has taken all that there was.
+    /// Whether a read that fills less than its buffer has taken all bytes that there were.
     pub(super) fn short_read_drains(&self) -> bool {
         self.short_read_drains
     }
 
-    /// Calls `f`, and calls it again each time that the descriptor has become ready, until it returns
-    /// something else than `WouldBlock`. One operation at a time for each `mode`; others wait.
+    /// Calls `f`, and calls it again each time that the descriptor has become ready, until `f`
+    /// returns something else than `WouldBlock`. One operation at a time runs for each `mode`;
+    /// others wait.
     #[inline]
     #[track_caller]
     pub(crate) fn io<R>(
@@ -138,10 +141,11 @@ impl<T> Registration<T> {
 
     /// [`io`](Self::io) of a read into `len` bytes.
     ///
-    /// After a read of less than `len` bytes from a TCP socket the next one waits first: that saves a system
-    /// call each time that the two ends of a connection take turns. The kernel reports bytes that come after
-    /// this read, but not again what it has reported before, for instance an end behind the bytes:
-    /// `event_last` says that there may be something like that.
+    /// After a read of less than `len` bytes from a TCP socket, the next read waits before it
+    /// tries. That saves a system call each time that the two ends of a connection take turns. The
+    /// kernel reports bytes that come after this read, but it doesn't report again what it has
+    /// reported before, for instance an end behind the bytes. `event_last` says that there may be
+    /// such an event.
     #[inline]
     #[track_caller]
     pub(crate) fn read(
@@ -160,15 +164,16 @@ impl<T> Registration<T> {
         Ok(n)
     }
 
-    /// A read into no bytes, in its turn: it doesn't wait for something to read, as Go's `FD.Read`.
-    /// The kernel's would on some sockets.
+    /// A read into no bytes, in its turn. As Go's `FD.Read`, it doesn't wait for something to read;
+    /// the kernel's read would wait on some sockets.
     #[track_caller]
     pub(super) fn read_nothing(&self) -> io::Result<usize> {
         let _turn = self.reading.turn.lock();
         if self.is_closed() { Err(error(PollError::Closing)) } else { Ok(0) }
     }
 
-    /// The part of [`io`](Self::io) that is done with the lock of `turn`, of which `drained` is the value.
+    /// The part of [`io`](Self::io) that runs with the lock of `turn` held. `drained` is the lock's
+    /// value.
     #[inline]
     #[track_caller]
     fn try_and_wait<R>(
@@ -192,8 +197,9 @@ impl<T> Registration<T> {
         }
     }
 
-    /// [`io`](Self::io) of an operation that depends on something else than this descriptor, which the kernel
-    /// doesn't report: it is tried again after pauses, each twice as long as the one before.
+    /// [`io`](Self::io) of an operation that depends on something else than this descriptor, on
+    /// which the kernel doesn't report. It is tried again after pauses, each twice as long as the
+    /// one before.
     #[track_caller]
     pub(super) fn io_untold<R>(
         &self,
@@ -214,8 +220,8 @@ impl<T> Registration<T> {
         }
     }
 
-    /// Waits for `pause`; fails if a deadline, a timeout or a close ends the operation. The caller has the
-    /// turn.
+    /// Waits for `pause`. Fails if a deadline, a timeout or a close ends the operation. The caller
+    /// has the turn.
     #[track_caller]
     fn pause(
         &self,
@@ -226,22 +232,23 @@ impl<T> Registration<T> {
     ) -> io::Result<()> {
         self.limited(direction, limit, what, || {
             self.limit(direction, |limits| limits.pause_ends = Some(Instant::now() + pause));
-            // The descriptor itself becomes ready each time, as the kernel frees the memory of what it
-            // couldn't send: that is no reason to try again.
+            // The descriptor itself becomes ready each time, because the kernel frees the memory of
+            // the bytes that it couldn't send. That is no reason to try again.
             while self.poll_wait(direction).is_ok() {}
             self.limit(direction, |limits| limits.pause_ends = None);
-            // Fails if it wasn't the pause's end, but that of the operation.
+            // Fails if the wait ended by the end of the operation, and not by that of the pause.
             poll_runtime_poll_reset(self.pd, direction.mode).map(drop).map_err(error)
         })
     }
 
-    /// The turn of those that read.
+    /// The lock whose owner may read.
     pub(super) fn turn_to_read(&self) -> &Mutex<bool> {
         &self.reading.turn
     }
 
-    /// What is to be waited for before a read is tried; none if there is something to read, or a wait is pointless.
-    /// `fd` is the descriptor. The caller has the turn, of which `drained` is the value.
+    /// The descriptor to wait for before a read is tried; `None` if there is something to read, or
+    /// if a wait is pointless. The caller has the turn. `drained` is the turn's value, and `fd` is
+    /// the descriptor.
     pub(super) fn before_read(&self, drained: &mut bool, fd: BorrowedFd<'_>) -> Option<&'static PollDesc> {
         let ready = poll_runtime_poll_reset(self.pd, Mode::Read).ok()?;
         let nothing = take(drained) && !ready && !self.pd.event_last();
@@ -258,8 +265,8 @@ impl<T> Registration<T> {
 
     /// Calls `waits`, a wait of an operation, on a goroutine and with the operation's time limit.
     ///
-    /// A thread that isn't one of the runtime's is a goroutine for the time of the wait, and not of the
-    /// operation: what the program does between two waits is done by the thread.
+    /// A thread that isn't one of the runtime's is a goroutine only for the time of the wait: code
+    /// of the program between two waits runs on it as a thread.
     #[inline]
     #[track_caller]
     fn limited(
@@ -286,8 +293,9 @@ impl<T> Registration<T> {
 
     /// The poller's wait, on a goroutine.
     fn poll_wait(&self, direction: &Direction) -> io::Result<()> {
-        // SAFETY: on a goroutine, as `limited` has seen to; it was promised that none that shares thread-locals
-        // keeps something of one across a wait; self keeps the registration.
+        // SAFETY: on a goroutine, because `limited` has called must_wait. The creator of a
+        // goroutine that shares thread-locals has promised that it keeps nothing of one across a
+        // wait. self keeps the registration.
         unsafe { poll_runtime_poll_wait(self.pd, direction.mode) }.map_err(error)
     }
 
@@ -327,7 +335,8 @@ impl<T> Registration<T> {
 
     /// Whether [`close`](Self::close) was called.
     pub(super) fn is_closed(&self) -> bool {
-        // Acquire: pairs with the release in close. A caller that has got its error sees that it was called.
+        // Acquire: pairs with the release in close. A caller that has got the error of a close sees
+        // that it was called.
         self.closed.load(Ordering::Acquire)
     }
 
@@ -348,8 +357,9 @@ impl<T> Drop for Registration<T> {
     }
 }
 
-/// Calls `f` until it returns something else than `Interrupted`. None if that is `WouldBlock`: the caller waits
-/// then, and not a closure of its, where a panic would have another place than the program's call.
+/// Calls `f` until it returns something else than `Interrupted`. None if that is `WouldBlock`. Then
+/// the caller waits itself, and not a closure of it, where a panic would have another place than
+/// the program's call.
 #[inline]
 fn attempt<R>(f: &mut impl FnMut() -> io::Result<R>) -> Option<io::Result<R>> {
     loop {
@@ -361,7 +371,7 @@ fn attempt<R>(f: &mut impl FnMut() -> io::Result<R>) -> Option<io::Result<R>> {
     }
 }
 
-/// An error if the timeout is 0, as std's types have it (to the kernel 0 is no timeout).
+/// An error if the timeout is 0, as with std's types (to the kernel 0 is no timeout).
 pub(super) fn not_zero(timeout: Duration) -> io::Result<()> {
     if timeout.is_zero() {
         Err(io::Error::new(ErrorKind::InvalidInput, "a timeout can't be 0"))

@@ -5,20 +5,20 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Code in memory.
+/// A range of memory that holds code.
 pub(super) struct Mapping {
     pub(super) start: u64,
     /// One past its last byte.
     pub(super) limit: u64,
-    /// Where in the file it begins.
+    /// Where in the file the range begins.
     pub(super) offset: u64,
-    /// The file's path, or the kernel's name for what has none.
+    /// The file's path, or the kernel's name for code without a file.
     pub(super) file: String,
-    /// In hexadecimal digits; empty if there is none.
+    /// In hexadecimal digits; empty if the file has none.
     pub(super) build_id: String,
 }
 
-/// The code of this process, that of the program itself first; none if `/proc` doesn't tell.
+/// The code of this process, the program's own file first. Empty if `/proc` can't be read.
 pub(super) fn mappings() -> Vec<Mapping> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let program = fs::read_link("/proc/self/exe").unwrap_or_default();
@@ -30,8 +30,8 @@ pub(super) fn mappings() -> Vec<Mapping> {
     mappings
 }
 
-/// What a line of `/proc/self/maps` says, if it is of code that has a name: `start-limit perms offset device inode
-/// path`.
+/// Parses a line of `/proc/self/maps`, `start-limit perms offset device inode path`. `None` if it
+/// isn't of code that has a name.
 fn parse(line: &str) -> Option<Mapping> {
     let mut fields = line.splitn(6, ' ');
     let (start, limit) = fields.next()?.split_once('-')?;
@@ -49,7 +49,7 @@ fn parse(line: &str) -> Option<Mapping> {
     })
 }
 
-/// The build id of a file, if it is one of ELF that has one.
+/// The build id of a file; `None` if it isn't an ELF file with a build id.
 fn build_id(path: &str) -> io::Result<Option<String>> {
     /// The type of a program header: notes.
     const PT_NOTE: u64 = 4;
@@ -75,13 +75,13 @@ fn build_id(path: &str) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// The number of so many bytes, the lowest first, at an offset.
+/// The number in `len` bytes at the offset `at`, the lowest byte first.
 fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
     bytes[at..at + len].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// The build id among notes: each has the lengths of its name and of what it says, its type, and both, filled up to four
-/// bytes.
+/// The build id among notes. Each note has the lengths of its name and of its content, its type,
+/// the name and the content, the last two padded to a multiple of four bytes.
 fn build_id_in(mut notes: &[u8]) -> Option<&[u8]> {
     /// The type of a note of GNU's.
     const NT_GNU_BUILD_ID: u64 = 3;

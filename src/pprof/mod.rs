@@ -24,19 +24,20 @@
 //!     go tool pprof -http=:8000 block.pb.gz
 //! ```
 //!
-//! A server has them at `/debug/pprof/`, as Go's do, by a module that `examples/http.rs` has, to be copied: then
-//! `go tool pprof http://localhost:8080/debug/pprof/profile` gets one by itself.
+//! A server can offer profiles at `/debug/pprof/`, as Go's servers do, with a module to copy from
+//! `examples/http.rs`. Then `go tool pprof http://localhost:8080/debug/pprof/profile` fetches one
+//! by itself.
 //!
-//! The files are the format's, `profile.proto`, compressed: pprof, speedscope and others read them, too. Functions have names
-//! if the program has symbols, and files and lines, and what was inlined, if it has debug information (`debug = "limited"`
-//! in its Cargo profile). Samples of goroutines have their [labels](crate::labels): `go tool pprof -tags`,
-//! `-tagfocus=request=17`.
+//! The files have the format of `profile.proto`, compressed; pprof, speedscope and others read it.
+//! Functions have names if the program has symbols. They have files, lines and inlined functions if
+//! it has debug information (`debug = "limited"` in its Cargo profile). Samples of goroutines have
+//! their [labels](crate::labels): `go tool pprof -tags`, `-tagfocus=request=17`.
 //!
 //! # Files
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `profile.rs` | `Profile`: what there is to be read at any time |
+//! | `profile.rs` | `Profile`: the profiles that can be read at any time |
 //! | `cpu.rs` | `start_cpu_profile`, `stop_cpu_profile` |
 //! | `builder.rs` | `Builder`: samples, locations, functions |
 //! | `mappings.rs` | the files whose code is in memory, and their build ids |
@@ -58,14 +59,14 @@ use crate::runtime::{Contention, set_contention_rate};
 pub use cpu::{set_cpu_profile_rate, start_cpu_profile, stop_cpu_profile};
 pub use profile::Profile;
 
-/// Has [`Profile::Block`] tell of waits from now on: of those that are as long as `nanoseconds` of each, of shorter ones of so
-/// many that one is told of for so many nanoseconds; of none, for 0, which is so at first. Go's
+/// Enables [`Profile::Block`]. Waits of at least `nanoseconds` are always recorded; shorter ones
+/// are sampled, on average one per `nanoseconds` blocked. 0, the default, disables it. Go's
 /// `runtime.SetBlockProfileRate`.
 ///
-/// A wait is one for a channel, in a [`select!`](crate::select!), of [`sync`](crate::sync), or for
-/// a goroutine's end; not one for the network or a time. A wait is recorded when it is over, with
-/// the stack of the goroutine that waited. A recorded wait costs some microseconds, and any other
-/// wait two readings of the clock.
+/// The profile has waits for a channel, in a [`select!`](crate::select!), of [`sync`](crate::sync),
+/// and for a goroutine's end. It doesn't have waits for the network or for a time. A wait is
+/// recorded when it is over, with the stack of the goroutine that waited. A recorded wait costs
+/// some microseconds, and any other wait two readings of the clock.
 ///
 /// ```
 /// use gosched::pprof::set_block_profile_rate;
@@ -78,12 +79,14 @@ pub fn set_block_profile_rate(nanoseconds: u64) {
     set_contention_rate(Contention::Block, i64::try_from(nanoseconds).unwrap_or(i64::MAX));
 }
 
-/// Has [`Profile::Mutex`] tell of one in `rate` unlocks from now on that others have waited for; of none, for 0, which is so at
-/// first. Returns the former rate. Go's `runtime.SetMutexProfileFraction`.
+/// Enables [`Profile::Mutex`]: on average one in `rate` unlocks that others have waited for is
+/// recorded. 0, the default, disables it. Returns the former rate. Go's
+/// `runtime.SetMutexProfileFraction`.
 ///
-/// The stack is that of who has held the lock and unlocks it, the time that of all who have waited meanwhile: a function is
-/// in this profile that makes others wait, and in [`Profile::Block`] who waits. It tells of [`Mutex`](crate::sync::Mutex) and
-/// [`RwLock`](crate::sync::RwLock).
+/// The recorded stack is that of the goroutine that has held the lock, when it unlocks it. The
+/// recorded time is that of all goroutines that have waited for the lock meanwhile. So this profile
+/// has the functions that make others wait, and [`Profile::Block`] has the functions that wait. It
+/// covers [`Mutex`](crate::sync::Mutex) and [`RwLock`](crate::sync::RwLock).
 ///
 /// ```
 /// use gosched::pprof::set_mutex_profile_fraction;
@@ -95,12 +98,13 @@ pub fn set_mutex_profile_fraction(rate: u32) -> u32 {
     set_contention_rate(Contention::Mutex, rate.into()) as u32
 }
 
-/// Calls `f` on a thread that isn't a goroutine's: there is room on its stack, and it holds no lock that a goroutine might.
+/// Calls `f` on a thread that isn't a goroutine's: its stack has room, and it holds no lock that a
+/// goroutine might hold.
 fn spawn<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> io::Result<JoinHandle<R>> {
     thread::Builder::new().name("gosched-pprof".into()).spawn(f)
 }
 
-/// What such a thread returns, once it has ended.
+/// The result of a thread that [`spawn`] has made, once the thread has ended.
 fn joined<R>(thread: JoinHandle<R>) -> R {
     blocking(|| thread.join()).unwrap_or_else(|panic| resume_unwind(panic))
 }

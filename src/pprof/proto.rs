@@ -4,7 +4,7 @@
 #[derive(Default)]
 pub(super) struct Message(Vec<u8>);
 
-/// How a field is written: a number, or its length and so many bytes.
+/// The wire types of fields: a number, or a length and then that number of bytes.
 const VARINT: u64 = 0;
 const LEN: u64 = 2;
 
@@ -22,7 +22,7 @@ impl Message {
         self.0.push(value as u8);
     }
 
-    /// A number; 0 is what a reader takes for a field that isn't there.
+    /// Writes a number; 0 is left out, because a reader takes a missing field for 0.
     pub(super) fn number(&mut self, field: u64, value: u64) -> &mut Self {
         if value != 0 {
             self.varint(field << 3 | VARINT);
@@ -38,7 +38,7 @@ impl Message {
         self
     }
 
-    /// Several numbers. Negative ones are those of 64 bits.
+    /// Writes several numbers. Negative ones are written as 64 bits.
     pub(super) fn numbers(&mut self, field: u64, values: impl IntoIterator<Item = u64>) -> &mut Self {
         let mut all = Message::default();
         values.into_iter().for_each(|value| all.varint(value));

@@ -13,11 +13,13 @@ use crate::process::pipes::polled;
 use crate::process::{ChildStderr, ChildStdin, ChildStdout};
 use crate::runtime::{Inherited, Mode, must_wait};
 
-/// A program that was started: [`std::process::Child`], for whose end only goroutines wait.
-/// [`Command::spawn`](crate::process::Command::spawn) makes it. Go's `os.Process`, and `exec.Cmd` once it has started.
+/// A program that was started: [`std::process::Child`], with waits that park the goroutine and not
+/// its thread. [`Command::spawn`](crate::process::Command::spawn) makes it. Go's `os.Process`, and
+/// `exec.Cmd` once it has started.
 ///
-/// As with std's, **dropping it ends nothing**: the child goes on, and when it has ended the kernel keeps what is left of it, a
-/// zombie, until this process ends. Who has no use for its status waits for it on a goroutine:
+/// As with std's, **dropping it doesn't end the child**. When the child has ended, the kernel keeps
+/// a zombie of it until this process ends or waits for it. A program that doesn't need the status
+/// waits for the child on a goroutine:
 ///
 /// ```
 /// use gosched::process::Command;
@@ -37,14 +39,16 @@ pub struct Child {
     pub stdout: Option<ChildStdout>,
     /// The pipe from its standard error, likewise.
     pub stderr: Option<ChildStderr>,
-    /// Tells of its end. None after that, and if there couldn't be one. From the start, and not from the first wait: what has
-    /// the number later may be another process, if this program ignores SIGCHLD.
+    /// Reports the child's end. None after that, and if there couldn't be one. It is opened at the
+    /// start, and not at the first wait: later the number may be another process's, if this program
+    /// ignores SIGCHLD.
     pidfd: Option<Pollable<OwnedFd>>,
     inner: process::Child,
 }
 
 impl Child {
-    /// Takes over a child. If its pipes can't be waited for, it is killed: nobody would know of it.
+    /// Takes over a child. If its pipes can't be waited for, it is killed, because no caller would
+    /// know of it.
     pub(super) fn new(inner: process::Child) -> io::Result<Self> {
         let pidfd = pidfd(inner.id());
         let mut child = Child { stdin: None, stdout: None, stderr: None, pidfd, inner };
@@ -59,21 +63,25 @@ impl Child {
         Ok(())
     }
 
-    /// Kills it, and waits for that: for who alone knows of it. If it has become another user's, it goes on: who can't kill
-    /// it mustn't wait for it.
+    /// Kills the child, and waits for its end. For a child that only the caller knows of. If the
+    /// child belongs to another user by now, it goes on: a caller that can't kill it mustn't wait
+    /// for it.
     pub(crate) fn end(&mut self) {
         if self.kill().is_ok() {
             let _ = blocking(|| self.inner.wait());
         }
     }
 
-    /// The number of its process. Once it was [waited](Self::wait) for, another process may have that.
+    /// The number of its process. Once the child was [waited](Self::wait) for, another process may
+    /// have that number.
     pub fn id(&self) -> u32 {
         self.inner.id()
     }
 
-    /// Kills it, by SIGKILL; then its status has that [signal](std::os::unix::process::ExitStatusExt::signal). It is still to
-    /// be waited for. If it was, this does nothing. Go's `Process.Kill`, in `os/exec.go`.
+    /// Kills the child, by SIGKILL. Its status has that
+    /// [signal](std::os::unix::process::ExitStatusExt::signal) then. The child still has to be
+    /// waited for. If it was waited for before, this does nothing. Go's `Process.Kill`, in
+    /// `os/exec.go`.
     ///
     /// ```
     /// use std::os::unix::process::ExitStatusExt;
@@ -89,7 +97,7 @@ impl Child {
     /// ```
     ///
     /// # Errors
-    /// The kernel's: for instance that it has become another user's.
+    /// Those of the kernel, for instance that the child belongs to another user by now.
     pub fn kill(&mut self) -> io::Result<()> {
         match &self.pidfd {
             Some(pidfd) => kill(pidfd.as_fd()).or_else(|_| self.inner.kill()),
@@ -97,15 +105,18 @@ impl Child {
         }
     }
 
-    /// Closes the pipe to its standard input, waits until it has ended, and returns its status: the same one, at once, if it
-    /// was waited for before. Go's `Process.Wait`, in `os/exec.go`.
+    /// Closes the pipe to the child's standard input, waits until the child has ended, and returns
+    /// its status. If the child was waited for before, it returns the same status at once. Go's
+    /// `Process.Wait`, in `os/exec.go`.
     ///
-    /// No thread waits, unless there is [no pidfd](crate::process). `ctx.with_mut(&mut child).wait()` ends with a
-    /// [context](crate::context::WithMut); the child goes on then.
+    /// No thread waits, unless there is [no pidfd](crate::process).
+    /// `ctx.with_mut(&mut child).wait()` ends with a [context](crate::context::WithMut); the child
+    /// goes on then.
     ///
     /// # Errors
-    /// The kernel's. It is `ECHILD` ("No child processes") if the status is gone when the child has ended: because this program
-    /// ignores SIGCHLD, or because something else in it has waited for all children.
+    /// Those of the kernel. It is `ECHILD` ("No child processes") if the status is gone when the
+    /// child has ended: this program ignores SIGCHLD, or other code in it has waited for all
+    /// children.
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
@@ -114,7 +125,7 @@ impl Child {
         self.wait_limited(Limit::default())
     }
 
-    /// [`wait`](Self::wait) with a limit, if it [can be limited](Self::tells_of_its_end).
+    /// [`wait`](Self::wait) with a limit, if the wait [can be limited](Self::tells_of_its_end).
     #[track_caller]
     pub(crate) fn wait_limited(&mut self, limit: Limit<'_>) -> io::Result<ExitStatus> {
         drop(self.stdin.take());
@@ -129,12 +140,13 @@ impl Child {
         Ok(status)
     }
 
-    /// Whether the poller is told of its end, so that a wait for that can have a limit.
+    /// Whether the poller reports the child's end, so that a wait for it can have a limit.
     pub(crate) fn tells_of_its_end(&self) -> bool {
         self.pidfd.is_some()
     }
 
-    /// Its status, if it has ended; none if it goes on. It doesn't wait, and leaves the pipe to its standard input open.
+    /// Returns the child's status if it has ended, and `None` if it goes on. It doesn't wait, and
+    /// leaves the pipe to the child's standard input open.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -146,9 +158,9 @@ impl Child {
         Ok(status)
     }
 
-    /// Closes the pipe to its standard input, reads both outputs to their ends, as far as there are pipes from them, and waits
-    /// until it has ended. The outputs are read at the same time, the second one by a goroutine. Go's `Cmd.Output`, in
-    /// `os/exec/exec.go`.
+    /// Closes the pipe to the child's standard input, reads both outputs to their ends, if there
+    /// are pipes from them, and waits until the child has ended. The outputs are read at the same
+    /// time, the second one by a goroutine. Go's `Cmd.Output`, in `os/exec/exec.go`.
     ///
     /// ```
     /// use std::process::Stdio;
@@ -165,8 +177,8 @@ impl Child {
     /// ```
     ///
     /// # Errors
-    /// As [`wait`](Self::wait), and as reading; and if there is no memory for the goroutine. As when it is dropped, the
-    /// child goes on.
+    /// As [`wait`](Self::wait), as reading, and if there is no memory for the goroutine. After an
+    /// error the child goes on, as when it is dropped.
     ///
     /// # Panics
     /// Inside [`blocking`](crate::blocking), and before the first [`run`](crate::run).
@@ -199,7 +211,7 @@ impl Child {
     }
 }
 
-/// All that comes from a pipe, if there is one.
+/// All bytes that come from a pipe, if there is one.
 fn read_all(ctx: &Context, pipe: Option<ChildStdout>) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     if let Some(pipe) = pipe {

@@ -1,11 +1,13 @@
-//! Semaphores that goroutines sleep on, and lists of those who wait for a condition: Go's `sema.go`, as its
-//! package `sync` calls it.
+//! Semaphores that goroutines sleep on, and lists of waiters for a condition: Go's `sema.go`, as
+//! its package `sync` calls it.
 //!
-//! These are for those who port a runtime, with locks of its own. Everybody else uses [`sync`](crate::sync).
+//! These are for authors who port a runtime that has locks of its own. Everybody else uses
+//! [`sync`](crate::sync).
 //!
-//! A semaphore is any number that counts. Who finds it 0 sleeps *at its address*, as on a futex, so it isn't on a
-//! copying stack; who sleeps is kept elsewhere. Think of a pair of sleep and wakeup that can't miss each other: a
-//! lock has a word of its own, and a semaphore to wait on.
+//! A semaphore is any number that counts. A caller that finds it 0 sleeps *at its address*, as on a
+//! futex, so the number isn't on a copying stack. The sleepers are kept in a table. Use it as a
+//! pair of sleep and wakeup that can't miss each other: a lock has a word of its own for its state,
+//! and a semaphore to wait on.
 //!
 //! ```
 //! use std::sync::atomic::AtomicU32;
@@ -26,18 +28,19 @@ pub use crate::runtime::NotifyList;
 use crate::runtime::runtime2::WaitReason;
 use crate::runtime::{self, entry_check, this_m};
 
-/// Takes one from the semaphore; while it is 0, sleeps. Go's `semacquire`.
+/// Subtracts one from the semaphore; sleeps while it is 0. Go's `semacquire`.
 ///
 /// # Safety
-/// On a goroutine, or where it needn't sleep; nothing obtained from a thread-local is kept across this. The number
-/// isn't on a copying stack, and stays until this returns.
+/// On a goroutine, or where it doesn't have to sleep; nothing obtained from a thread-local is kept
+/// across this. The number isn't on a copying stack, and stays until this returns.
 #[inline(always)]
 pub unsafe fn semacquire(addr: *const AtomicU32) {
     // SAFETY: as the caller says.
     unsafe { semacquire1(addr, false, WaitReason::Semacquire) }
 }
 
-/// [`semacquire`]; with `lifo` it sleeps before all others. `reason` is what reports show. Go's `semacquire1`.
+/// [`semacquire`]; with `lifo` the caller sleeps before all others. Reports show `reason`. Go's
+/// `semacquire1`.
 ///
 /// # Safety
 /// As [`semacquire`].
@@ -51,32 +54,35 @@ pub unsafe fn semacquire1(addr: *const AtomicU32, lifo: bool, reason: WaitReason
 /// Adds one to the semaphore, and wakes a sleeper. On any thread. Go's `semrelease`.
 ///
 /// # Safety
-/// `addr` is as for [`semacquire`]; the number may be gone as soon as another can know of the release.
+/// `addr` is as for [`semacquire`]. The number may be gone as soon as another caller can know of
+/// the release.
 #[inline(always)]
 pub unsafe fn semrelease(addr: *const AtomicU32) {
     // SAFETY: as the caller says.
     unsafe { semrelease1(addr, false) }
 }
 
-/// [`semrelease`]; with `handoff`, what was added and the rest of this time slice go to the first sleeper at once.
-/// Go's `semrelease1`.
+/// [`semrelease`]; with `handoff`, the first sleeper at once gets the added unit and the rest of
+/// this time slice. Go's `semrelease1`.
 ///
 /// # Safety
 /// As [`semrelease`]. With `handoff` on a goroutine, nothing obtained from a thread-local is kept across this.
 #[inline(always)]
 pub unsafe fn semrelease1(addr: *const AtomicU32, handoff: bool) {
     entry_check();
-    // SAFETY: a number that is there until the add, as the caller says; after that only its address is used.
+    // SAFETY: the number is there until the add, as the caller says; after that only its address is
+    // used.
     runtime::semrelease1(unsafe { &*addr }, handoff)
 }
 
-/// Draws a number for a wait, with the lock of the condition held. That is released then, and the number passed to
-/// [`notify_list_wait`]. Go's `notifyListAdd`.
+/// Draws a number for a wait, with the lock of the condition held. The caller then releases the
+/// lock and passes the number to [`notify_list_wait`]. Go's `notifyListAdd`.
 pub fn notify_list_add(l: &NotifyList) -> u32 {
     runtime::notify_list_add(l)
 }
 
-/// Sleeps until number `t` is notified; returns at once if it was since it was drawn. Go's `notifyListWait`.
+/// Sleeps until number `t` is notified. Returns at once if `t` was notified since it was drawn.
+/// Go's `notifyListWait`.
 ///
 /// # Safety
 /// On a goroutine; nothing obtained from a thread-local is kept across this. The list isn't on a copying stack, and
@@ -95,15 +101,15 @@ pub fn notify_list_notify_all(l: &NotifyList) {
     runtime::notify_list_notify_all(l)
 }
 
-/// Notifies the lowest number that wasn't yet. On any thread. Go's `notifyListNotifyOne`.
+/// Notifies the lowest number that wasn't notified yet. On any thread. Go's `notifyListNotifyOne`.
 #[inline(always)]
 pub fn notify_list_notify_one(l: &NotifyList) {
     entry_check();
     runtime::notify_list_notify_one(l)
 }
 
-/// Whether to spin for a lock makes sense, for the `iter`th time, from 0 on: another goroutine runs that may unlock
-/// it, and none waits for this P. Go's `canSpin`, in `proc.go`.
+/// Whether it makes sense to spin for a lock for the `iter`th time, from 0 on: another goroutine
+/// runs that may unlock it, and no goroutine waits for this P. Go's `canSpin`, in `proc.go`.
 pub fn can_spin(iter: u32) -> bool {
     this_m().is_some() && runtime::can_spin(iter)
 }

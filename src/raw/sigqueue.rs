@@ -1,11 +1,13 @@
-//! Signals, as they come to the one goroutine that receives them: Go's `sigqueue.go`, as its `os/signal` calls it.
+//! Signals, as they come to the one goroutine that receives them: Go's `sigqueue.go`, as its
+//! `os/signal` calls it.
 //!
-//! These are for those who port a runtime. Everybody else uses [`signal`](crate::signal), which has a receiver of
-//! its own. There can't be both: who is first has the signals of the process for good, and for the other it is an
-//! error.
+//! These are for authors who port a runtime. Everybody else uses [`signal`](crate::signal), which
+//! has a receiver of its own. There can't be both: the first of the two to ask receives the signals
+//! of the process for good, and for the other it is an error.
 //!
-//! A signal that was blocked in the thread that started the runtime is blocked in all of the runtime's, and comes to
-//! another thread, which doesn't block it. (In Go `os/signal` has a thread for that, `ensureSigM`.)
+//! A signal that was blocked in the thread that started the runtime is blocked in all threads of
+//! the runtime, and comes to another thread, which doesn't block it. (In Go `os/signal` has a
+//! thread for that, `ensureSigM`.)
 //!
 //! ```
 //! use gosched::signal::Signal;
@@ -30,12 +32,12 @@ use crate::runtime::{
     systemstack,
 };
 
-/// Asks for a signal: from here on it is received, by [`signal_recv`], instead of what it did before. One caller at
-/// a time for this and the next two. Go's `signal_enable`.
+/// Asks for a signal: from here on [`signal_recv`] receives it, and its former action isn't taken.
+/// At most one caller at a time may call this function and the next two. Go's `signal_enable`.
 ///
 /// # Errors
-/// `EINVAL` if it [can't be asked for](crate::signal#what-cant-be-asked-for), `EPERM` before the runtime has
-/// started, `EBUSY` if [`signal`](crate::signal) receives them.
+/// `EINVAL` if the signal [can't be asked for](crate::signal#what-cant-be-asked-for), `EPERM`
+/// before the runtime has started, `EBUSY` if [`signal`](crate::signal) receives the signals.
 pub fn signal_enable(sig: c_int) -> io::Result<()> {
     entry_check();
     systemstack(|| enable_for_embedder(sig))
@@ -59,27 +61,29 @@ pub fn signal_ignore(sig: c_int) -> io::Result<()> {
     systemstack(|| ignore_for_embedder(sig))
 }
 
-/// Whether [`signal_ignore`] or [`signal::ignore`](crate::signal::ignore) has had a signal ignored. Go's
-/// `signal_ignored`.
+/// Whether a signal is ignored because of [`signal_ignore`] or
+/// [`signal::ignore`](crate::signal::ignore). Go's `signal_ignored`.
 pub fn signal_ignored(sig: c_int) -> bool {
     runtime::signal_ignored(sig)
 }
 
-/// The next signal that has come of those that are enabled; waits for one if there is none, and blocks its thread
-/// meanwhile. Ends the process if [`signal`](crate::signal) receives them. Go's `signal_recv`.
+/// Returns the next enabled signal that has come. If there is none, waits for one, and blocks its
+/// thread meanwhile. Ends the process if [`signal`](crate::signal) receives the signals. Go's
+/// `signal_recv`.
 ///
 /// # Safety
 /// On a goroutine, always the same one; nothing obtained from a thread-local is kept across this.
 #[inline(always)]
 pub unsafe fn signal_recv() -> c_int {
     entry_check();
-    // SAFETY: always on the same goroutine, which keeps no thread-local's, as the caller says.
+    // SAFETY: always on the same goroutine, which keeps nothing of a thread-local, as the caller
+    // says.
     unsafe { recv_for_embedder() }
 }
 
 offered! {
-    /// Waits until all signals that have come were received, and the receiver waits again: what is disabled doesn't
-    /// come after this. Go's `signalWaitUntilIdle`.
+    /// Waits until all signals that have come were received, and the receiver waits again. No
+    /// disabled signal comes after this. Go's `signalWaitUntilIdle`.
     ///
     /// # Safety
     /// On a goroutine that isn't the receiver, while there is one. Nothing obtained from a thread-local is kept across

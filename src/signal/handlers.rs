@@ -1,4 +1,4 @@
-//! The handlers: which channels get which signals. Go's `os/signal/signal.go`.
+//! The handlers: which channels receive which signals. Go's `os/signal/signal.go`.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,19 +23,19 @@ pub(super) struct Handlers {
     last_id: u64,
     /// Whether there is a goroutine that receives signals.
     watched: bool,
-    /// The goroutine on the thread for signals that all others block.
+    /// The goroutine on the thread for signals that all other threads block.
     sig_m: Option<SigM>,
 }
 
-/// A channel, and the signals that it gets. Go's `handler`.
+/// A channel, and the signals that are sent to it. Go's `handler`.
 pub(super) struct Handler {
     id: u64,
     /// The bits of the signals. Go's `mask`.
     mask: u64,
     tx: Sender<Signal>,
-    /// The signals sent last, with all that are still in the channel.
+    /// The signals that were sent last, including all that are still in the channel.
     sent: VecDeque<Signal>,
-    /// Whether it no longer asks for its signals, and only gets those that have come before.
+    /// Whether the handler no longer asks for its signals, and only gets those that came before.
     stopping: bool,
 }
 
@@ -44,11 +44,13 @@ impl Handler {
         self.mask & bit(signal.as_raw()) != 0
     }
 
-    /// Sends a signal, unless it is in the channel already. So each is in the channel once at most, and there
-    /// is room, unless what a future had got has come back: then a goroutine waits for room. Returns the future that has
-    /// got it: no waker is called here, with the lock held.
+    /// Sends a signal, unless the channel has it already. So each signal is in the channel at most
+    /// once, and there is room for it. The exception is a channel to which a future has returned a
+    /// signal: then a goroutine waits for room. Returns the future that got the signal, because no
+    /// waker may be called here, with the lock held.
     fn send(&mut self, signal: Signal) -> Option<Woken> {
-        // More may be there than were noted: what a future got that was dropped has come back, before all others.
+        // The channel may have more signals than were recorded: a future that was dropped has
+        // returned its signal, to the front.
         let read = self.sent.len().saturating_sub(self.tx.len());
         self.sent.drain(..read);
         if self.sent.contains(&signal) {
@@ -73,7 +75,7 @@ impl Handlers {
         self.list.iter().any(|handler| handler.want(signal) && !handler.stopping)
     }
 
-    /// Adds a handler for these signals; returns its number and its channel. Go's `Notify`.
+    /// Adds a handler for these signals, and returns its number and its channel. Go's `Notify`.
     pub(crate) fn add(&mut self, signals: &[Signal]) -> io::Result<(u64, Receiver<Signal>)> {
         self.watch()?;
         let (tx, c) = bounded(signals.len());
@@ -108,13 +110,14 @@ impl Handlers {
         Ok(())
     }
 
-    /// Has a signal received, by a thread that doesn't block it. Go's `enableSignal`.
+    /// Makes a signal be received, by a thread that doesn't block it. Go's `enableSignal`.
     fn enable(&mut self, signal: Signal) -> io::Result<()> {
         SigM::unblock(&mut self.sig_m, signal)?;
         signal_enable(signal.as_raw()).inspect_err(|_| SigM::block(&self.sig_m, signal))
     }
 
-    /// Restores the former actions of those of the signals that no handler wants. Go's `disableSignal`.
+    /// Restores the former actions of those of the signals that no handler wants. Go's
+    /// `disableSignal`.
     fn disable_unwanted(&self, signals: &[Signal]) {
         for &signal in signals.iter().filter(|signal| !self.wanted(**signal)) {
             SigM::block(&self.sig_m, signal);
@@ -128,9 +131,10 @@ impl Handlers {
         wanted.filter_map(|handler| handler.send(signal)).collect()
     }
 
-    /// Takes these signals from every handler. Go's `cancel`.
+    /// Removes these signals from every handler. Go's `cancel`.
     ///
-    /// Those returned are gone; to drop them closes their channels, which wakes futures: not with the lock held.
+    /// Returns the handlers that have no signals left. Dropping them closes their channels, which
+    /// wakes futures; so the caller drops them without the lock.
     #[must_use]
     fn cancel(&mut self, signals: &[Signal]) -> Vec<Handler> {
         let mask = mask_of(signals);
@@ -151,8 +155,8 @@ impl Handlers {
         gone
     }
 
-    /// The first half of Go's `Stop`: signals that come from here on aren't for handler `id`; those that have
-    /// come may still be on their way. Says whether there is such a handler.
+    /// The first half of Go's `Stop`: signals that come from here on aren't sent to handler `id`.
+    /// Signals that have come may still be on their way. Returns whether there is such a handler.
     pub(crate) fn stop(&mut self, id: u64) -> bool {
         let Some(handler) = self.list.iter_mut().find(|handler| handler.id == id) else { return false };
         handler.stopping = true;
@@ -182,7 +186,7 @@ fn signals_of(mask: u64) -> Vec<Signal> {
     Signal::all().filter(|signal| mask & bit(signal.as_raw()) != 0).collect()
 }
 
-/// Receives signals and passes them on, for ever. Go's `loop`.
+/// Receives signals and passes them on, forever. Go's `loop`.
 ///
 /// # Safety
 /// As [`signal_recv`].

@@ -14,35 +14,38 @@
 //! .unwrap();
 //! ```
 //!
-//! A signal that nobody has asked for keeps its action: a handler of the program's own, or the system's
-//! default. So `SIGPIPE` is ignored, as Rust's start has set it, and a write to a closed pipe is an error.
+//! A signal that the program hasn't asked for keeps its action: a handler of the program's own, or
+//! the system's default. So `SIGPIPE` is ignored, as Rust's start has set it, and a write to a
+//! closed pipe is an error.
 //!
-//! A signal that comes again before it was received is received once, and one that comes after it was
-//! received is received again: so a burst coalesces, and nothing is lost. (That is what the kernel does, too.
-//! It keeps each of the real-time signals; here they coalesce as the others do, and as in Go.)
+//! A signal that comes several times before it is received is received once. A signal that comes
+//! after it was received is received again. So a burst coalesces, and no signal goes unnoticed. The
+//! kernel does the same, but keeps each of the real-time signals. Here these coalesce as well, as
+//! in Go.
 //!
 //! # What can't be asked for
 //!
-//! `SIGKILL` and `SIGSTOP`, which the kernel lets nobody catch; the signals for an instruction that has
-//! failed (`SIGILL`, `SIGTRAP`, `SIGBUS`, `SIGFPE`, `SIGSEGV`, `SIGSYS`), as it would fail again; and those
-//! that the C library needs for itself.
+//! `SIGKILL` and `SIGSTOP`, which the kernel lets no program catch. The signals for an instruction
+//! that has failed (`SIGILL`, `SIGTRAP`, `SIGBUS`, `SIGFPE`, `SIGSEGV`, `SIGSYS`), because the
+//! instruction would fail again. The signals that the C library needs for itself.
 //!
-//! `SIGURG` may come although nobody has sent it to the program: the runtime sends it to its own threads, to
-//! stop [preemptible](crate::proc::preemption) code, and to take the P's of goroutines that keep them.
+//! `SIGURG` may come although no process has sent it to the program: the runtime sends it to its
+//! own threads, to stop [preemptible](crate::proc::preemption) code, and to take the P's of
+//! goroutines that keep them.
 //!
 //! An [exploration](crate::explore) has no real signals: the functions here panic in one.
 //!
 //! # What it costs
 //!
-//! A thread, from the first [`notify`] on, which sleeps until a signal comes; and two more threads if the
-//! program asks for a signal that was blocked in the thread that started the runtime, and so in all of its
-//! threads. (Go has these threads from the start.) Since a signal can come at any time, deadlocks are no
-//! longer found.
+//! From the first [`notify`] on, there is a thread that sleeps until a signal comes. There are two
+//! more threads if the program asks for a signal that was blocked in the thread that started the
+//! runtime, and so in all of its threads. (Go has these threads from the start.) Because a signal
+//! can come at any time, deadlocks are no longer found.
 
 // | file | what it holds |
 // | --- | --- |
 // | `kind.rs` | `Signal` |
-// | `handlers.rs` | who wants which signal, as in Go's `os/signal` |
+// | `handlers.rs` | which channels receive which signals, as in Go's `os/signal` |
 // | `sig_m.rs` | the thread whose signal mask is the program's: Go's `ensureSigM` |
 
 mod handlers;
@@ -83,8 +86,8 @@ pub struct Signals {
     c: Receiver<Signal>,
 }
 
-/// Asks for these signals: they are received on a channel, instead of what they did before. Others may ask
-/// for the same signals; each gets them. Go's `signal.Notify`.
+/// Asks for these signals: they are received on a channel, and their former actions aren't taken.
+/// If several callers ask for the same signal, each of them receives it. Go's `signal.Notify`.
 ///
 /// The channel has room for each of the signals once, so that none is lost.
 ///
@@ -102,7 +105,7 @@ pub struct Signals {
 /// ```
 ///
 /// # Errors
-/// - One of the signals [can't be asked for](self#what-cant-be-asked-for); then none is.
+/// - One of the signals [can't be asked for](self#what-cant-be-asked-for). Then none is asked for.
 /// - The runtime doesn't run, or no goroutine can be made.
 /// - The program receives signals itself, by [`sigqueue`](crate::sigqueue).
 ///
@@ -116,8 +119,8 @@ pub fn notify(signals: impl IntoIterator<Item = Signal>) -> io::Result<Signals> 
     Ok(Signals { id, c })
 }
 
-/// Ignores these signals, until they are [`reset`] or asked for. Those who had asked for them don't get them
-/// any more. Go's `signal.Ignore`.
+/// Ignores these signals, until they are [`reset`] or asked for. Channels that have received them
+/// don't receive them any more. Go's `signal.Ignore`.
 ///
 /// ```
 /// use gosched::process::Command;
@@ -144,9 +147,9 @@ pub fn ignore(signals: impl IntoIterator<Item = Signal>) -> io::Result<()> {
     result
 }
 
-/// Restores the actions that these signals had before the program asked for them, or ignored them, by the
-/// functions here: a handler of the program's own is back as it was. Those who had asked for them don't get
-/// them any more. Go's `signal.Reset`.
+/// Restores the actions that these signals had before the program asked for them, or ignored them,
+/// by the functions here; a handler of the program's own is restored, too. Channels that have
+/// received them don't receive them any more. Go's `signal.Reset`.
 ///
 /// ```
 /// use gosched::signal::{Signal, notify, reset};
@@ -173,9 +176,9 @@ pub fn reset(signals: impl IntoIterator<Item = Signal>) -> io::Result<()> {
     Ok(())
 }
 
-/// Panics in an exploration. A schedule that has no real signals loses nothing, and one that ends
-/// with the lock of the handlers held would leave it to nobody: no signal of the process would come
-/// any more.
+/// Panics in an exploration. A schedule loses nothing without real signals. But a schedule that
+/// ended with the lock of the handlers held would leave it locked forever, and the process would
+/// receive no signals any more.
 #[track_caller]
 fn not_explored(what: &str) {
     assert!(
@@ -184,8 +187,9 @@ fn not_explored(what: &str) {
     );
 }
 
-/// The handlers, and the caller as one who can wait: that is made sure of before anything is changed. Before the first
-/// [`run`](crate::run) nobody can; but then nobody has the lock for long, either.
+/// Locks the handlers. The caller becomes one that can wait, which is ensured before anything is
+/// changed. Before the first [`run`](crate::run) no caller can wait, but then the lock is never
+/// held for long.
 #[track_caller]
 fn handlers(what: &str) -> (MutexGuard<'static, Handlers>, Option<Guest>) {
     not_explored(what);
@@ -200,8 +204,8 @@ fn handlers(what: &str) -> (MutexGuard<'static, Handlers>, Option<Guest>) {
 }
 
 impl Signals {
-    /// The channel. It is closed when nothing comes any more: after [`stop`](Self::stop), or when all of the
-    /// signals were [`ignore`]d or [`reset`].
+    /// The channel. It is closed when no signal can come any more: after [`stop`](Self::stop), or
+    /// when all of the signals were [`ignore`]d or [`reset`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -222,12 +226,12 @@ impl Signals {
         &self.c
     }
 
-    /// Stops asking for the signals. Those that nobody else has asked for have their former actions again.
-    /// All signals that have come are in the channel when this returns, and none comes later. Go's
-    /// `signal.Stop`.
+    /// Stops asking for the signals. Those that no other `Signals` has asked for have their former
+    /// actions again. All signals that have come are in the channel when this returns, and none
+    /// comes later. Go's `signal.Stop`.
     ///
-    /// A signal that was sent, but that no thread has handled yet, hasn't come: its former action is taken.
-    /// If that would end the process, [`ignore`] the signal first.
+    /// A signal that was sent, but that no thread has handled yet, doesn't count as come: its
+    /// former action is taken. If that would end the process, [`ignore`] the signal first.
     ///
     /// ```
     /// use gosched::signal::{Signal, notify};
@@ -248,9 +252,9 @@ impl Signals {
         not_explored("signal::Signals::stop");
         let _guest = must_wait("signal::Signals::stop");
         if HANDLERS.lock().stop(self.id) {
-            // SAFETY: on a goroutine, as must_wait has seen to, and not on the receiver, which there is since
-            // `notify`, and which runs code of this crate only. Whoever started the goroutine has promised
-            // that it keeps nothing of a thread-local where it parks.
+            // SAFETY: on a goroutine, because must_wait was called. It isn't the receiver, which
+            // has run since `notify`, and which runs only code of this crate. The creator of the
+            // goroutine has promised that it keeps nothing of a thread-local where it parks.
             unsafe { signal_wait_until_idle() };
             let gone = HANDLERS.lock().remove(self.id);
             drop(gone);
@@ -271,8 +275,8 @@ impl Drop for Signals {
                 drop(gone);
             });
         } else if where_nothing_parks().is_some() {
-            // Nothing can wait there, so a goroutine does. If none can be made, the handler stays, and nobody
-            // receives its signals.
+            // Nothing can wait here, so a new goroutine does. If none can be made, the handler
+            // stays, and nothing receives its signals.
             let _ = Builder::new().name("signals").go_alone(move || {
                 let gone = HANDLERS.lock().remove(id);
                 drop(gone);

@@ -10,7 +10,7 @@ use crate::runtime::{keep_waker, lock, unlock};
 use crate::sync::semaphore::Waiter;
 use crate::sync::{Semaphore, SemaphorePermit};
 
-/// What [`Semaphore::acquire_async`] returns.
+/// The future that [`Semaphore::acquire_async`] returns.
 ///
 /// ```
 /// use gosched::sync::{AcquireFuture, Semaphore};
@@ -27,18 +27,19 @@ use crate::sync::{Semaphore, SemaphorePermit};
 pub struct AcquireFuture<'a> {
     semaphore: &'a Semaphore,
     n: usize,
-    /// Its place in the queue, or what was: a box.
+    /// Its node in the queue, or one that has left the queue: a box.
     waiter: Option<NonNull<Waiter>>,
 }
 
 // SAFETY: the waiter belongs to no thread, and its semaphore's lock protects it.
 unsafe impl Send for AcquireFuture<'_> {}
-// SAFETY: a shared one does nothing.
+// SAFETY: a shared AcquireFuture does nothing.
 unsafe impl Sync for AcquireFuture<'_> {}
 
 impl Semaphore {
-    /// [`acquire`](Self::acquire) for `async` code: the future waits among the goroutines that want permits, and no thread and
-    /// no goroutine waits for it. It may be dropped at any time: what it has got goes to who waits next.
+    /// [`acquire`](Self::acquire) for `async` code. The future waits in the same queue as
+    /// goroutines that want permits. No thread and no goroutine waits for it. It may be dropped at
+    /// any time: permits that it has got go to the next waiter.
     ///
     /// ```
     /// use gosched::sync::Semaphore;
@@ -81,19 +82,21 @@ impl<'a> Future for AcquireFuture<'a> {
         let mut waker = Some(keep_waker(context.waker()));
         let Some(waiter) = self.waiter else {
             let waiter = NonNull::from(Box::leak(Box::new(Waiter::new(self.n, waker.take()))));
-            // SAFETY: it stays until it is taken off the queue: by drop, or before the permits are there.
+            // SAFETY: the waiter stays until it is taken off the queue: by drop, or before the
+            // permits are there.
             if !semaphore.take_or_queue(unsafe { waiter.as_ref() }) {
                 self.waiter = Some(waiter);
                 return Poll::Pending;
             }
-            // Before the waker is dropped, which may panic.
+            // Made before the waker is dropped, which may panic.
             let permit = SemaphorePermit::new(semaphore, self.n);
-            // SAFETY: it is in no queue, and nobody else's.
+            // SAFETY: the waiter is in no queue, and nobody else has it.
             drop(unsafe { Box::from_raw(waiter.as_ptr()) });
             return Poll::Ready(permit);
         };
         lock(&semaphore.lock);
-        // SAFETY: it is this future's, and stays until that drops it; the lock is held.
+        // SAFETY: the waiter is this future's, and stays until the future drops it; the lock is
+        // held.
         let granted = unsafe {
             let granted = waiter.as_ref().granted();
             if !granted {
@@ -102,13 +105,13 @@ impl<'a> Future for AcquireFuture<'a> {
             granted
         };
         unlock(&semaphore.lock);
-        // Its code may be anything: not with the lock held.
+        // The waker's code may be anything, so it isn't dropped with the lock held.
         drop(waker);
         if !granted {
             return Poll::Pending;
         }
         self.waiter = None;
-        // SAFETY: it has left the queue, and is nobody else's.
+        // SAFETY: the waiter has left the queue, and nobody else has it.
         drop(unsafe { Box::from_raw(waiter.as_ptr()) });
         Poll::Ready(SemaphorePermit::new(semaphore, self.n))
     }
@@ -117,10 +120,10 @@ impl<'a> Future for AcquireFuture<'a> {
 impl Drop for AcquireFuture<'_> {
     fn drop(&mut self) {
         let Some(waiter) = self.waiter else { return };
-        // SAFETY: it is this future's, and stays until the end of this.
+        // SAFETY: the waiter is this future's, and stays until the end of this function.
         let queued = self.semaphore.leave(unsafe { waiter.as_ref() });
-        // Dropped at the end: the waker's drop may panic, and others wait.
-        // SAFETY: it has left the queue, and is nobody else's.
+        // Dropped at the end, because the waker's drop may panic, and others wait for the permits.
+        // SAFETY: the waiter has left the queue, and nobody else has it.
         let _waiter = unsafe { Box::from_raw(waiter.as_ptr()) };
         self.semaphore.give_back(if queued { 0 } else { self.n });
     }

@@ -11,8 +11,8 @@ use crate::context::{Canceler, Context};
 use crate::goroutine::{Goexit, Scope, message, scope};
 use crate::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Goroutines that work for one result, and may fail: [`err_group`] makes it. A clone is the same group; with that a
-/// goroutine of the group adds others:
+/// Goroutines that work for one result, and may fail. [`err_group`] makes it. A clone is the same
+/// group, with which a goroutine of the group adds others:
 ///
 /// ```
 /// use std::io;
@@ -36,15 +36,15 @@ pub struct ErrGroup<'scope, 'env: 'scope, E> {
     state: Arc<State<E>>,
 }
 
-/// What they share.
+/// The state that the clones of a group share.
 struct State<E> {
     ctx: Context,
     canceler: Canceler,
-    /// The first failure; a panic rather than an error.
+    /// The first failure; a panic takes the place of an error.
     failure: Mutex<Option<Failure<E>>>,
-    /// One for each that may run at a time, if that is limited.
+    /// One slot for each goroutine that may run at a time, if that is limited.
     slots: OnceLock<Arc<Semaphore>>,
-    /// What the first error is called as the context's cause.
+    /// Makes the context's cause of the first error.
     cause: OnceLock<CauseOf<E>>,
 }
 
@@ -55,10 +55,10 @@ enum Failure<E> {
     Panic(Box<dyn Any + Send>),
 }
 
-/// Runs `f`, which may make goroutines that borrow what lives longer than this call, waits for all of them, and returns
-/// the first error, if there is one: that of a goroutine, or `f`'s. With the first error their context is canceled, which
-/// is one of `ctx`'s; [`set_cause`](ErrGroup::set_cause) says with which cause. Go's
-/// `errgroup.WithContext`, in a [`scope`].
+/// Runs `f`, which may make goroutines that borrow values that outlive this call, and waits for all
+/// of them. Returns the first error of a goroutine or of `f`, if there is one. The first error also
+/// cancels the group's context, which is derived from `ctx`; [`set_cause`](ErrGroup::set_cause)
+/// sets the cause. Go's `errgroup.WithContext`, in a [`scope`].
 ///
 /// ```
 /// use std::num::ParseIntError;
@@ -88,11 +88,11 @@ enum Failure<E> {
 /// ```
 ///
 /// # Errors
-/// The first one. What the others return is dropped.
+/// The first error. The results of the others are dropped.
 ///
 /// # Panics
-/// As the first goroutine has that panics, which cancels the context, too; as `f` does; and if it isn't called on a
-/// goroutine, or is inside [`blocking`](crate::blocking).
+/// If a goroutine panics, with the first panic, which cancels the context, too. If `f` panics. If
+/// it isn't called on a goroutine, or is called inside [`blocking`](crate::blocking).
 #[track_caller]
 pub fn err_group<'env, E, F, T>(ctx: &Context, f: F) -> Result<T, E>
 where
@@ -109,7 +109,7 @@ where
         forget(unwinding);
         value
     });
-    // Also if there is a clone left, which was forgotten.
+    // Canceled even if a clone is left that was forgotten.
     state.canceler.cancel();
     let failure = state.failure().take();
     match (failure, value) {
@@ -120,7 +120,8 @@ where
     }
 }
 
-/// Cancels what still runs when the group's closure unwinds: its goroutines are waited for.
+/// Cancels the group when its closure unwinds, because the scope waits for the goroutines that
+/// still run.
 struct CancelIfDropped<'a>(&'a Canceler);
 
 impl Drop for CancelIfDropped<'_> {
@@ -130,11 +131,11 @@ impl Drop for CancelIfDropped<'_> {
 }
 
 impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
-    /// Runs `f` on a new goroutine, which may borrow whatever outlives the group. If there is a
-    /// [limit](Self::set_limit) and so many run, waits until one has ended: a goroutine of the group that adds others is one
-    /// of those that run.
+    /// Runs `f` on a new goroutine, which may borrow values that outlive the group. If the group
+    /// has a [limit](Self::set_limit), and that many goroutines run, it first waits until one of
+    /// them has ended. A goroutine of the group that adds others counts as running.
     ///
-    /// `f` gets the group's context: a wait under that ends when another one has failed.
+    /// `f` gets the group's context: a wait under it ends when another goroutine has failed.
     ///
     /// ```
     /// use gosched::context::{Context, ContextError};
@@ -161,7 +162,8 @@ impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
         self.start(slot, f);
     }
 
-    /// [`go`](Self::go) that doesn't wait: false if as many run as may.
+    /// [`go`](Self::go) without a wait: returns false, and doesn't call `f`, if the limit is
+    /// reached.
     ///
     /// ```
     /// use gosched::chan::bounded;
@@ -214,9 +216,9 @@ impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
         });
     }
 
-    /// Lets no more than `n` goroutines of the group run at a time. Go's `SetLimit`. With 0 none
-    /// may be added: [`try_go`](Self::try_go) is false, and [`go`](Self::go) waits for ever.
-    /// Without this there is no limit, which a negative one is in Go.
+    /// Limits how many goroutines of the group run at a time to `n`. Go's `SetLimit`. With 0 no
+    /// goroutine can be added: [`try_go`](Self::try_go) returns false, and [`go`](Self::go) waits
+    /// forever. Without a call there is no limit, as with a negative one in Go.
     ///
     /// ```
     /// use gosched::context::Context;
@@ -242,10 +244,10 @@ impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
         assert!(set.is_ok(), "gosched: an ErrGroup's limit is set once");
     }
 
-    /// Says what the [cause](Context::cause) of the group's context is when one has failed: what
-    /// `cause` makes of the first error, which itself goes to the caller of [`err_group`]. In Go
-    /// the cause is that error, which both have. Without this the cause is that the context was
-    /// canceled; after a panic, it is the text of that.
+    /// Sets the function that makes the [cause](Context::cause) of the group's context from the
+    /// first error. The error itself goes to the caller of [`err_group`]. In Go the error is the
+    /// cause. Without a call, the cause is that the context was canceled. After a panic, the cause
+    /// is the text of the panic.
     ///
     /// ```
     /// use std::io;
@@ -265,7 +267,7 @@ impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
     /// ```
     ///
     /// # Panics
-    /// If that was said already.
+    /// If the function was set already.
     #[track_caller]
     pub fn set_cause<C>(&self, cause: impl Fn(&E) -> C + Send + Sync + 'static)
     where
@@ -296,28 +298,29 @@ impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
 }
 
 impl<E> State<E> {
-    /// Notes an error, and has the others end. Panics as the function that names the cause does,
-    /// with nothing noted.
+    /// Records an error, and cancels the context. Panics as the function that makes the cause does;
+    /// then nothing is recorded.
     fn fail(&self, error: E) {
-        // Of several that fail at a time one is the first.
+        // If several fail at a time, one of them is the first.
         let is_late = self.failure().is_some();
         let cause = self.cause.get().filter(|_| !is_late).map(|cause| cause(&error));
         self.note(Failure::Error(error), cause);
     }
 
-    /// Notes a panic, and has the others end.
+    /// Records a panic, and cancels the context.
     fn panicked(&self, payload: Box<dyn Any + Send>) {
         let cause =
             message(&*payload).map(|text| format!("a goroutine of the group has panicked: {text}").into());
         self.note(Failure::Panic(payload), cause);
     }
 
-    /// Notes a failure. The first one cancels the context, with its cause, and the others don't.
+    /// Records a failure. The first one cancels the context, with its cause, and the others don't.
     fn note(&self, failure: Failure<E>, cause: Option<Box<dyn Error + Send + Sync>>) {
         let mut first = self.failure();
         let is_first = first.is_none();
         let worse = matches!((&*first, &failure), (None, _) | (Some(Failure::Error(_)), Failure::Panic(_)));
-        // What isn't kept is dropped after the lock: that may be anything of the program's.
+        // A failure that isn't kept is dropped after the lock, because its drop may run any code of
+        // the program's.
         let _dropped = if worse { first.replace(failure) } else { Some(failure) };
         drop(first);
         match cause {

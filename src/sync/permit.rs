@@ -1,4 +1,4 @@
-//! [`SemaphorePermit`] and [`OwnedSemaphorePermit`]: what a [`Semaphore`] gives.
+//! [`SemaphorePermit`] and [`OwnedSemaphorePermit`]: permits of a [`Semaphore`].
 
 use std::fmt;
 use std::mem;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::runtime::{Limit, must_wait, nanos, on_goroutine, when};
 use crate::sync::Semaphore;
 
-/// Permits of a [`Semaphore`]; dropping it gives them back.
+/// Permits of a [`Semaphore`]. Dropping it gives them back.
 ///
 /// ```
 /// use gosched::sync::Semaphore;
@@ -25,8 +25,9 @@ pub struct SemaphorePermit<'a> {
     n: usize,
 }
 
-/// Permits of a [`Semaphore`] in an `Arc`, which they keep: they may go where nothing can be borrowed, as into
-/// a goroutine. Dropping it gives them back. [`acquire_owned`](Semaphore::acquire_owned) makes it.
+/// Permits of a [`Semaphore`] in an `Arc`, which they keep. So they can go where nothing can be
+/// borrowed, for example into a goroutine. Dropping it gives them back.
+/// [`acquire_owned`](Semaphore::acquire_owned) makes it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -87,7 +88,7 @@ impl OwnedSemaphorePermit {
 }
 
 impl Semaphore {
-    /// Takes a permit; waits until there is one, or `timeout` is over, and then has none.
+    /// Takes a permit. Waits until there is one, and returns `None` if `timeout` is over first.
     ///
     /// ```
     /// use std::time::Duration;
@@ -103,7 +104,7 @@ impl Semaphore {
     /// ```
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
     /// [`run`](crate::run).
     #[track_caller]
     #[must_use = "dropping the permit gives it back"]
@@ -111,8 +112,8 @@ impl Semaphore {
         self.acquire_many_timeout(1, timeout)
     }
 
-    /// Takes `n` permits at once; waits until there are so many, or `timeout` is over, and then has
-    /// none.
+    /// Takes `n` permits at once. Waits until `n` are free, and returns `None` if `timeout` is over
+    /// first.
     ///
     /// ```
     /// use std::time::Duration;
@@ -125,7 +126,7 @@ impl Semaphore {
     /// ```
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
     /// [`run`](crate::run).
     #[track_caller]
     #[must_use = "dropping the permit gives it back"]
@@ -139,7 +140,7 @@ impl Semaphore {
         self.acquire_limited(n, Limit::Time(when(nanos(timeout))))
     }
 
-    /// [`acquire`](Self::acquire) of a permit that keeps the semaphore. The words are tokio's.
+    /// [`acquire`](Self::acquire) of a permit that keeps the semaphore. The name is tokio's.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -159,7 +160,8 @@ impl Semaphore {
     /// ```
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn acquire_owned(self: Arc<Self>) -> OwnedSemaphorePermit {
         self.acquire_many_owned(1)
@@ -181,7 +183,8 @@ impl Semaphore {
     /// ```
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn acquire_many_owned(self: Arc<Self>, n: usize) -> OwnedSemaphorePermit {
         mem::forget(self.acquire_many(n));
@@ -203,7 +206,8 @@ impl Semaphore {
     /// ```
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[must_use = "dropping the permit gives it back"]
     #[track_caller]
     pub fn acquire_owned_timeout(self: Arc<Self>, timeout: Duration) -> Option<OwnedSemaphorePermit> {
@@ -225,7 +229,8 @@ impl Semaphore {
     /// ```
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[must_use = "dropping the permit gives it back"]
     #[track_caller]
     pub fn acquire_many_owned_timeout(

@@ -1,11 +1,12 @@
 //! The mutex's algorithm: Go's `sync/mutex.go`.
 //!
-//! In *normal* mode waiters queue in order, but one that is woken competes with goroutines that just
-//! arrive. Those are running already, and so win as a rule: fast, as a goroutine can take the mutex
-//! several times in a row. A waiter that has failed for more than a millisecond puts the mutex into
-//! *starving* mode: unlock then hands it to the first waiter, and goroutines that arrive don't try, but
-//! queue at the end. When the last waiter gets it, or one that has waited for less than a
-//! millisecond, the mode is normal again.
+//! In *normal* mode waiters queue in order, but a waiter that is woken competes with goroutines
+//! that just arrive. Those are running already, and so win as a rule. That is fast, because a
+//! goroutine can take the mutex several times in a row. A waiter that has failed for more than a
+//! millisecond puts the mutex into *starving* mode: unlock then hands the mutex to the first
+//! waiter, and goroutines that arrive don't try to lock, but queue at the end. The mode is normal
+//! again when the last waiter gets the mutex, or a waiter that has waited for less than a
+//! millisecond.
 
 use crate::runtime::atomic::{AtomicI32, AtomicU32, Ordering};
 use crate::runtime::runtime2::WaitReason;
@@ -65,7 +66,7 @@ impl RawMutex {
         self.lock_slow(None);
     }
 
-    /// [`lock`](Self::lock) with a limit, on a goroutine; says whether it has locked.
+    /// [`lock`](Self::lock) with a limit, on a goroutine. Returns whether it has locked.
     pub(crate) fn lock_limited(&self, limit: Limit<'_>) -> bool {
         point("lock");
         self.state.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -88,9 +89,9 @@ impl RawMutex {
         let mut iter = 0;
         let mut old = self.state.load(Ordering::Relaxed);
         loop {
-            // Not in starving mode: the mutex is handed to the first waiter.
+            // No spinning in starving mode, where the mutex is handed to the first waiter.
             if old & (LOCKED | STARVING) == LOCKED && can_spin(iter) {
-                // So that unlock wakes nobody else.
+                // Set so that unlock wakes nobody else.
                 if !awoke
                     && old & WOKEN == 0
                     && old >= WAITER
@@ -113,7 +114,7 @@ impl RawMutex {
             if old & (LOCKED | STARVING) != 0 {
                 new += WAITER;
             }
-            // Only while it is locked: unlock expects a starving mutex to have waiters.
+            // Set only while the mutex is locked: unlock expects a starving mutex to have waiters.
             if starving && old & LOCKED != 0 {
                 new |= STARVING;
             }
@@ -154,7 +155,8 @@ impl RawMutex {
         }
     }
 
-    /// Locks for a waiter to which unlock has handed the mutex over. LOCKED isn't set yet, and it still counts as a waiter.
+    /// Locks for a waiter to which unlock has handed the mutex over. LOCKED isn't set yet, and the
+    /// waiter is still counted.
     fn take_over(&self, old: i32, starving: bool) {
         if old & (LOCKED | WOKEN) != 0 || old < WAITER {
             throw("sync: inconsistent mutex state");
@@ -166,11 +168,14 @@ impl RawMutex {
         self.state.fetch_add(delta, Ordering::Acquire);
     }
 
-    /// A waiter whose limit has come gives up, and says whether it has the mutex nevertheless. On a goroutine.
+    /// Called for a waiter whose limit has come: it gives up. Returns whether it has the mutex
+    /// nevertheless. On a goroutine.
     ///
-    /// An unlock chooses nobody: it takes one waiter off the count, or begins to hand over, and then releases the semaphore for
-    /// whoever sleeps there first. All that sleep may have left in between. So one that isn't counted any more was chosen, and
-    /// while the mutex is handed over any of them may be: these take what is released, and go on as if woken.
+    /// An unlock doesn't choose a waiter. It takes one waiter off the count, or begins to hand
+    /// over, and then releases the semaphore for the waiter that sleeps first. In between, all
+    /// sleepers may have left. So a waiter that isn't counted any more was chosen, and while the
+    /// mutex is handed over any waiter may be the chosen one. Such a waiter takes the released
+    /// unit, and goes on as if woken.
     #[cold]
     fn leave(&self) -> bool {
         loop {
@@ -185,14 +190,15 @@ impl RawMutex {
             } else if cansemacquire(&self.sema) {
                 return self.lock_once();
             } else {
-                // Until it is released, or who has it has run.
+                // Yields until the semaphore is released, or until the waiter that has taken its
+                // unit has run.
                 // SAFETY: on a goroutine, and a point that can park.
                 unsafe { gosched() };
             }
         }
     }
 
-    /// A waiter that has taken what unlock has released tries once to lock.
+    /// Called for a waiter that has taken the unit that unlock has released. Tries once to lock.
     fn lock_once(&self) -> bool {
         let mut old = self.state.load(Ordering::Relaxed);
         if old & STARVING != 0 {
@@ -229,11 +235,12 @@ impl RawMutex {
             fatal("sync: unlock of unlocked mutex");
         }
         if new & STARVING != 0 {
-            // Hands it to the first waiter, which sets LOCKED; until then STARVING keeps others out.
+            // Hands the mutex to the first waiter, which sets LOCKED; until then STARVING keeps
+            // others out.
             return semrelease1(&self.sema, true);
         }
         let mut old = new;
-        // Until nobody waits, somebody is awake, or somebody has locked already: then nobody is to be woken.
+        // Wakes nobody if nobody waits, if a waiter is awake, or if the mutex is locked again.
         while old >= WAITER && old & (LOCKED | WOKEN | STARVING) == 0 {
             let woken = (old - WAITER) | WOKEN;
             match self.state.compare_exchange(old, woken, Ordering::Relaxed, Ordering::Relaxed) {

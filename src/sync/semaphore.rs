@@ -18,8 +18,8 @@ use crate::sync::SemaphorePermit;
 /// `golang.org/x/sync/semaphore`, with tokio's names.
 ///
 /// Requests are served in order: a request for many permits isn't starved by requests for few. A
-/// request for more permits than there are in all, free or taken, waits for ever and holds up
-/// nobody, as in Go. Once [permits are added](Self::add_permits) more may follow, and each request
+/// request for more permits than there are in all, free or taken, waits forever and doesn't hold up
+/// others, as in Go. Once [permits are added](Self::add_permits) more may follow, and each request
 /// keeps its place.
 ///
 /// ```
@@ -39,33 +39,35 @@ use crate::sync::SemaphorePermit;
 /// });
 /// ```
 pub struct Semaphore {
-    /// Protects the rest; a runtime lock, so that permits can be given back on any thread.
+    /// Protects the other fields. A runtime lock, so that permits can be given back on any thread.
     pub(super) lock: Mutex,
     /// How many permits are free.
     permits: Cell<usize>,
-    /// How many there are, free or taken: as long as that is a number, giving back can't overflow.
+    /// How many permits there are, free or taken. Because `total` doesn't overflow, giving back
+    /// can't overflow.
     total: Cell<usize>,
-    /// Whether permits were added since it was made: then any number may be there one day.
+    /// Whether permits were added since the semaphore was made. Then any number may be there one
+    /// day.
     grows: Cell<bool>,
     /// The queue.
     first: Cell<*const Waiter>,
     last: Cell<*const Waiter>,
 }
 
-/// Somebody who waits for `n` permits. It is on a goroutine's stack, or a future's, and the queue is linked through it:
-/// with the lock held, nothing is allocated.
+/// A waiter for `n` permits. It is on a goroutine's stack, or in a future's box, and the queue is
+/// linked through it, so nothing is allocated with the lock held.
 pub(super) struct Waiter {
     n: usize,
-    /// What a goroutine sleeps on, until it is released; 1 if a future has its permits.
+    /// A goroutine sleeps on this until it is released. It is 1 if a future has its permits.
     granted: AtomicU32,
-    /// What wakes a future. Protected by the lock.
+    /// Wakes a future. Protected by the lock.
     pub(super) waker: Cell<Option<Waker>>,
     prev: Cell<*const Waiter>,
     next: Cell<*const Waiter>,
 }
 
 impl Waiter {
-    /// A goroutine's; or a future's, with a waker.
+    /// A goroutine's waiter, or a future's if `waker` is given.
     pub(super) fn new(n: usize, waker: Option<Waker>) -> Self {
         Waiter {
             n,
@@ -76,29 +78,29 @@ impl Waiter {
         }
     }
 
-    /// Whether a future's has its permits. The lock is held.
+    /// Whether a future's waiter has its permits. The lock is held.
     pub(super) fn granted(&self) -> bool {
         self.granted.load(Ordering::Relaxed) != 0
     }
 }
 
-/// Who has got permits, and is to be told.
+/// A waiter that has got permits, and is to be woken.
 enum Granted {
     /// A goroutine, which sleeps on this.
     Goroutine(*const AtomicU32),
     Future(Waker),
 }
 
-// SAFETY: permits and queue belong to no thread, and who is on the queue may be woken from any.
+// SAFETY: permits and queue belong to no thread, and a waiter on the queue may be woken from any.
 unsafe impl Send for Semaphore {}
-// SAFETY: permits, queue and links are touched with the lock held.
+// SAFETY: permits, queue and links are accessed with the lock held.
 unsafe impl Sync for Semaphore {}
 // Nothing panics while the queue is changed.
 impl UnwindSafe for Semaphore {}
 impl RefUnwindSafe for Semaphore {}
 
 impl Semaphore {
-    /// A semaphore with so many permits.
+    /// Makes a semaphore with `permits` permits.
     ///
     /// ```
     /// use gosched::sync::Semaphore;
@@ -117,26 +119,27 @@ impl Semaphore {
         }
     }
 
-    /// Adds a waiter at the end of the queue. It has to stay until it is taken off. The lock is held.
+    /// Adds a waiter at the end of the queue, which must stay until it is taken off. The lock is
+    /// held.
     fn push_back(&self, waiter: &Waiter) {
         let last = self.last.replace(waiter);
         waiter.prev.set(last);
-        // SAFETY: who is on the queue stays until it is taken off, which needs the lock.
+        // SAFETY: a waiter on the queue stays until it is taken off, which needs the lock.
         unsafe { last.as_ref() }.map_or(&self.first, |last| &last.next).set(waiter);
     }
 
-    /// Takes a waiter off the queue that is on it. The lock is held.
+    /// Takes a waiter off the queue. The lock is held.
     fn remove(&self, waiter: &Waiter) {
         let (prev, next) = (waiter.prev.replace(ptr::null()), waiter.next.replace(ptr::null()));
-        // SAFETY: its neighbours are on the queue, too, and stay until they are taken off, which needs the
-        // lock.
+        // SAFETY: the waiter's neighbours are on the queue, too, and stay until they are taken off,
+        // which needs the lock.
         let neighbours = unsafe { (prev.as_ref(), next.as_ref()) };
         neighbours.0.map_or(&self.first, |prev| &prev.next).set(next);
         neighbours.1.map_or(&self.last, |next| &next.prev).set(prev);
     }
 
-    /// The first waiter that may get what it wants. The lock is held, and needed as long as the
-    /// waiter is looked at.
+    /// The first waiter whose request can be met one day. The lock is held, and needed as long as
+    /// the waiter is accessed.
     fn first_in_turn(&self) -> Option<&Waiter> {
         let in_vain = |waiter: &&Waiter| !self.grows.get() && waiter.n > self.total.get();
         // SAFETY: a waiter on the queue stays until it is taken off, which needs the lock.
@@ -157,7 +160,7 @@ impl Semaphore {
         free
     }
 
-    /// Takes a permit; waits until there is one.
+    /// Takes a permit. Waits until there is one.
     ///
     /// ```
     /// use gosched::sync::Semaphore;
@@ -174,15 +177,16 @@ impl Semaphore {
     /// ```
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn acquire(&self) -> SemaphorePermit<'_> {
         self.acquire_many(1)
     }
 
-    /// Takes `n` permits at once; waits until there are so many. If there are fewer in all, that is
-    /// for ever, unless some are [added](Self::add_permits); under a context, [until that
-    /// ends](crate::context::With::acquire_many), as in Go.
+    /// Takes `n` permits at once. Waits until `n` are free. If there are fewer in all, it waits
+    /// forever, unless some are [added](Self::add_permits). Under a context, it waits [until the
+    /// context ends](crate::context::With::acquire_many), as in Go.
     ///
     /// ```
     /// use gosched::sync::Semaphore;
@@ -194,7 +198,8 @@ impl Semaphore {
     /// ```
     ///
     /// # Panics
-    /// If it would have to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn acquire_many(&self, n: usize) -> SemaphorePermit<'_> {
         if !on_goroutine()
@@ -219,14 +224,16 @@ impl Semaphore {
                 let queued = self.leave(&waiter);
                 gave_up.set(queued);
                 queued.then_some(|| {
-                    // Elsewhere: who ends this wait may have others to end.
+                    // Futures are woken on goroutines of their own, because the caller, which ends
+                    // this wait, may have others to end.
                     self.give_back_and(0, wake_elsewhere);
-                    // Last: then the waiter may be gone.
+                    // Done last: after this the waiter may be gone.
                     semrelease(&waiter.granted);
                 })
             };
-            // SAFETY: the waiter's links are touched with the lock held, and the flag is looked at later. Who
-            // takes the waiter off the queue wakes it, nobody else: so it stays until then.
+            // SAFETY: the waiter's links are accessed with the lock held, and the flag is read
+            // later. Only the caller that takes the waiter off the queue wakes it, so the waiter
+            // stays until then.
             unsafe { with_limit(limit, &give_up, || semacquire(&waiter.granted)) };
             if gave_up.get() {
                 return None;
@@ -235,8 +242,8 @@ impl Semaphore {
         Some(SemaphorePermit::new(self, n))
     }
 
-    /// Takes what `waiter` wants if there is so much and nobody waits, and says whether it did; otherwise
-    /// queues it up.
+    /// Takes the permits for `waiter` if enough are free and no request waits for its turn, and
+    /// returns whether it did. Otherwise queues the waiter up.
     pub(super) fn take_or_queue(&self, waiter: &Waiter) -> bool {
         point("acquire");
         lock(&self.lock);
@@ -248,8 +255,8 @@ impl Semaphore {
         taken
     }
 
-    /// Takes a waiter off the queue, and says whether it was there. Others may have waited behind it for
-    /// less: who may wake them gives back no permits.
+    /// Takes a waiter off the queue, and returns whether it was there. Waiters behind it may want
+    /// fewer permits: a caller that may wake them then gives back 0 permits.
     pub(super) fn leave(&self, waiter: &Waiter) -> bool {
         lock(&self.lock);
         let queued = ptr::eq(self.first.get(), waiter) || !waiter.prev.get().is_null();
@@ -260,7 +267,7 @@ impl Semaphore {
         queued
     }
 
-    /// Takes a permit if there is one and nobody waits for its turn.
+    /// Takes a permit if one is free and no request waits for its turn.
     ///
     /// ```
     /// use gosched::sync::Semaphore;
@@ -292,8 +299,8 @@ impl Semaphore {
         taken.then(|| SemaphorePermit::new(self, n))
     }
 
-    /// Adds permits, for good. From then on one that wants more than there are in all keeps its
-    /// place, and the others wait behind it: more may be added.
+    /// Adds permits, for good. From then on a request for more permits than there are in all keeps
+    /// its place, and the others wait behind it, because more may be added.
     ///
     /// ```
     /// use gosched::sync::Semaphore;
@@ -304,8 +311,8 @@ impl Semaphore {
     /// ```
     ///
     /// # Panics
-    /// If the semaphore would have more than `usize::MAX` permits, those that are taken included. It has as
-    /// many as before then.
+    /// If the semaphore would have more than `usize::MAX` permits, taken ones included. Then it has
+    /// as many as before.
     #[track_caller]
     pub fn add_permits(&self, n: usize) {
         lock(&self.lock);
@@ -324,7 +331,8 @@ impl Semaphore {
         self.give_back_and(n, wake);
     }
 
-    /// [`give_back`](Self::give_back); `wake` wakes the futures that get permits, when all who get some have them.
+    /// [`give_back`](Self::give_back) with a function that wakes futures. `wake` is called when all
+    /// waiters that get permits have them.
     fn give_back_and(&self, n: usize, wake: fn(Waker)) {
         point("release");
         let mut futures = Vec::new();
@@ -333,8 +341,8 @@ impl Semaphore {
         unlock(&self.lock);
         while let Some(granted) = self.grant() {
             match granted {
-                // SAFETY: its goroutine sleeps there until this has added to it; then only the
-                // address is used.
+                // SAFETY: the goroutine sleeps there until this has added to the number; then only
+                // the address is used.
                 Granted::Goroutine(granted) => semrelease(unsafe { &*granted }),
                 Granted::Future(waker) => futures.push(waker),
             }
@@ -342,8 +350,8 @@ impl Semaphore {
         futures.into_iter().for_each(wake);
     }
 
-    /// Forgets permits that were taken: there are fewer. One that wants more than are left holds up
-    /// nobody any more.
+    /// Forgets permits that were taken, so that there are fewer. A request for more than are left
+    /// no longer holds up others.
     pub(super) fn forget(&self, n: usize) {
         lock(&self.lock);
         self.total.set(self.total.get() - n);
@@ -351,10 +359,10 @@ impl Semaphore {
         self.give_back(0);
     }
 
-    /// Takes permits for the first whose turn it is, if there are enough.
+    /// Takes permits for the first waiter whose turn it is, if enough are free.
     fn grant(&self) -> Option<Granted> {
         lock(&self.lock);
-        // It stays until it is woken, which is done later.
+        // The waiter stays until it is woken, which is done later.
         let first = self.first_in_turn().filter(|first| first.n <= self.permits.get());
         let granted = first.map(|first| {
             self.permits.set(self.permits.get() - first.n);

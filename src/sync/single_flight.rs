@@ -12,8 +12,9 @@ use std::thread;
 use crate::runtime::must_wait;
 use crate::sync::{Condvar, Mutex};
 
-/// Does what many want at a time once for all of them: those that come while it is being done wait, and get a clone of what
-/// it returns. Nothing is kept afterwards: who comes later has it done anew.
+/// Does work that many goroutines want at the same time once for all of them. Callers that come
+/// while the work is being done wait, and get a clone of its result. Nothing is kept afterwards:
+/// for a later caller the work is done anew.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -42,7 +43,7 @@ pub struct SingleFlight<K, V> {
     calls: Mutex<HashMap<K, Arc<Call<V>>>>,
 }
 
-/// What is being done for a key.
+/// The work that is being done for a key.
 struct Call<V> {
     state: Mutex<State<V>>,
     changed: Condvar,
@@ -51,12 +52,12 @@ struct Call<V> {
 enum State<V> {
     Running,
     Returned(V),
-    /// It has panicked, or ended by `goexit`.
+    /// The function has panicked, or ended by `goexit`.
     Unwound,
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
-    /// One for which nothing is being done.
+    /// Makes one that does no work yet.
     ///
     /// ```
     /// use gosched::sync::SingleFlight;
@@ -70,10 +71,11 @@ impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
         SingleFlight { calls: Mutex::new(HashMap::new()) }
     }
 
-    /// What `f` returns, or what another one has returned that was called for this key when this began. If that one
-    /// has panicked, calls `f` all the same. Go's `Do`.
+    /// Returns the result of `f`, or that of another function that was running for this key when
+    /// this call began. If the other function has panicked, calls `f` nevertheless. Go's `Do`.
     ///
-    /// `f` may use it for other keys; for its own that is a deadlock. The clones are made one after the other.
+    /// `f` may call this for other keys; a call for its own key is a deadlock. The clones are made
+    /// one after the other.
     ///
     /// ```
     /// use gosched::sync::SingleFlight;
@@ -89,11 +91,12 @@ impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
     /// ```
     ///
     /// # Panics
-    /// As `f` does, and the key's `Hash`, `Eq` and `Clone`; and if it is called inside
+    /// As `f` does, and as the key's `Hash`, `Eq` and `Clone` do. If it is called inside
     /// [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn run(&self, key: K, f: impl FnOnce() -> V) -> V {
-        // Refused at once, if at all: who waits must hear of the end.
+        // A caller that can't wait is refused at once. Later the others would wait for the end of
+        // its work.
         drop(must_wait("sync::SingleFlight::run"));
         loop {
             let mut calls = self.calls.lock();
@@ -111,7 +114,8 @@ impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
         }
     }
 
-    /// Has the next one that comes for this key do it anew, whether it is being done or not. Go's `Forget`.
+    /// Makes the next call for this key do the work anew, even while it is being done. Go's
+    /// `Forget`.
     ///
     /// ```
     /// use gosched::sync::SingleFlight;
@@ -135,7 +139,7 @@ impl<K: Eq + Hash + Clone, V: Clone> SingleFlight<K, V> {
     }
 }
 
-/// A function that runs for a key. However it ends, those who wait hear of it.
+/// A function that runs for a key. However it ends, the waiters learn of the end.
 struct Flight<'a, K: Eq + Hash, V> {
     flights: &'a SingleFlight<K, V>,
     key: K,
@@ -154,10 +158,11 @@ impl<K: Eq + Hash, V: Clone> Flight<'_, K, V> {
 impl<K: Eq + Hash, V> Drop for Flight<'_, K, V> {
     fn drop(&mut self) {
         let mut calls = self.flights.calls.lock();
-        // By the key, whose code is the program's and may panic. Then it is looked for, as who
-        // comes later would find the end of this one for ever.
+        // The entry is found by its key, whose code is the program's and may panic. In that case
+        // all entries are searched, because otherwise later callers would find the end of this call
+        // forever.
         let removed = catch_unwind(AssertUnwindSafe(|| {
-            // Unless it was forgotten, and another one runs by now.
+            // Unless the entry was forgotten, and another call runs by now.
             let own = calls.get(&self.key).is_some_and(|call| Arc::ptr_eq(call, &self.call));
             own.then(|| calls.remove_entry(&self.key))
         }));
@@ -166,11 +171,11 @@ impl<K: Eq + Hash, V> Drop for Flight<'_, K, V> {
             Err(_) => calls.extract_if(|_, call| Arc::ptr_eq(call, &self.call)).collect(),
         };
         drop(calls);
-        // Before anything of the program's is dropped.
+        // Set before anything of the program's is dropped.
         *self.call.state.lock() = mem::replace(&mut self.end, State::Unwound);
         self.call.changed.notify_all();
         drop(left);
-        // One that unwinds already has its panic.
+        // If this unwinds already, it has its own panic.
         match removed {
             Err(payload) if !thread::panicking() => resume_unwind(payload),
             _ => {}

@@ -8,7 +8,7 @@ use crate::runtime::{
     NotifyList, gosched, must_wait, notify_list_add, notify_list_notify_all, point, semacquire, semrelease,
 };
 
-/// Counts goroutines, or other work, that others wait for. Go's `sync.WaitGroup`.
+/// Counts goroutines, or other work, that other goroutines wait for. Go's `sync.WaitGroup`.
 ///
 /// [`go`](Self::go) makes goroutines that are counted:
 ///
@@ -25,21 +25,22 @@ use crate::runtime::{
 /// });
 /// ```
 ///
-/// What isn't a goroutine of its own is counted by a [`guard`](Self::guard), or by [`add`](Self::add) and
-/// [`done`](Self::done): a panic before `done` leaves [`wait`](Self::wait) waiting for ever.
+/// Work that isn't a goroutine of its own is counted by a [`guard`](Self::guard), or by
+/// [`add`](Self::add) and [`done`](Self::done). With these, a panic before `done` leaves
+/// [`wait`](Self::wait) waiting forever.
 pub struct WaitGroup {
     /// The count in the upper half; in the lower, [`TIMED`] and the number of waiters.
     state: AtomicU64,
     sema: AtomicU32,
-    /// Those who wait with a limit: they aren't counted, as they may leave.
+    /// The waiters with a limit. They aren't counted, because they may leave.
     timed: NotifyList,
 }
 
 /// One of the count.
 const ONE: u64 = 1 << 32;
 
-/// Somebody may wait with a limit. It is set while the count isn't 0, by who begins such a wait, and stays
-/// until the count is 0, also if nobody waits any more.
+/// Set if a goroutine may wait with a limit. The caller that begins such a wait sets it, while the
+/// count isn't 0. It stays set until the count is 0, even if the waiters have left.
 const TIMED: u64 = 1 << 31;
 
 const TOO_MANY: &str = "gosched: the count of a WaitGroup is 2,147,483,647 at the most";
@@ -76,7 +77,8 @@ impl WaitGroup {
         WaitGroup { state: AtomicU64::new(0), sema: AtomicU32::new(0), timed: NotifyList::new() }
     }
 
-    /// Adds `n` to the count, before the goroutines are made that will call [`done`](Self::done). Go's `Add`.
+    /// Adds `n` to the count. Call it before the goroutines are made that will call
+    /// [`done`](Self::done). Go's `Add`.
     ///
     /// ```
     /// use gosched::sync::WaitGroup;
@@ -94,7 +96,8 @@ impl WaitGroup {
     ///
     /// # Panics
     /// The group is then as if this hadn't been called.
-    /// - If the count was 0 and there are waiters: whether they wait for these, too, would be by chance.
+    /// - If the count was 0 and there are waiters, because it would depend on chance whether they
+    ///   wait for the added work, too.
     /// - If the count would be more than `i32::MAX`.
     #[inline]
     #[track_caller]
@@ -108,7 +111,7 @@ impl WaitGroup {
         }
     }
 
-    /// Takes one from the count; when it comes to 0, wakes all that wait. Go's `Done`.
+    /// Subtracts one from the count. When the count becomes 0, wakes all waiters. Go's `Done`.
     ///
     /// ```
     /// use gosched::sync::WaitGroup;
@@ -120,7 +123,7 @@ impl WaitGroup {
     /// ```
     ///
     /// # Panics
-    /// If the count is 0, which it still is then.
+    /// If the count is 0. The count stays 0 then.
     #[inline]
     #[track_caller]
     pub fn done(&self) {
@@ -132,12 +135,14 @@ impl WaitGroup {
         }
     }
 
-    /// Changes the count; returns the new state. If the count would be negative, panics with `message`.
+    /// Changes the count, and returns the new state. If the count would be negative, panics with
+    /// `message`.
     #[inline(always)]
     #[track_caller]
     fn change(&self, delta: u64, message: &str) -> u64 {
-        // Release: what each goroutine did before `done` comes before what a waiter does afterwards. Acquire:
-        // the last one has all that from the others, and passes it on to those that it wakes.
+        // Release: what each goroutine did before `done` comes before what a waiter does
+        // afterwards. Acquire: the last `done` has all that from the others, and passes it on to
+        // the waiters that it wakes.
         let state = self.state.fetch_add(delta, Ordering::AcqRel).wrapping_add(delta);
         if count(state) < 0 {
             self.refuse(delta, message);
@@ -145,7 +150,7 @@ impl WaitGroup {
         state
     }
 
-    /// Takes a change back, and panics.
+    /// Undoes a change, and panics.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -155,23 +160,25 @@ impl WaitGroup {
         panic!("{message}")
     }
 
-    /// Wakes all that wait; the count has come to 0.
+    /// Wakes all waiters. The count has become 0.
     #[cold]
     #[inline(never)]
     fn wake(&self, state: u64) {
         if waiters(state) == 0 {
-            // Those that wait with a limit look at the count again; so others may add meanwhile. AcqRel: pairs
-            // with `announce`, whose flag this may take back: its number is then among those notified below.
+            // Waiters with a limit read the count again, so others may add meanwhile. AcqRel: pairs
+            // with `announce`, whose flag this may clear: its number is then among those notified
+            // below.
             self.state.fetch_and(!TIMED, Ordering::AcqRel);
         } else {
-            // No waiter can come, as the count is 0; nobody may add while there are waiters. One
-            // `done` too many may have taken from the count, and puts that back itself.
+            // No waiter can come, because the count is 0. No caller may add while there are
+            // waiters. A surplus `done` may have subtracted from the count, and undoes that itself.
             let now = self.state.load(Ordering::Relaxed);
             assert!(
                 count(now) <= 0 && now as u32 == state as u32,
                 "gosched: WaitGroup::add called concurrently with wait"
             );
-            // Release: pairs with the acquire in `wait`, for a caller that comes now and needn't sleep.
+            // Release: pairs with the acquire in `wait`, for a caller that comes now and doesn't
+            // have to sleep.
             self.state.fetch_sub(u64::from(state as u32), Ordering::Release);
         }
         if state & TIMED != 0 {
@@ -212,8 +219,8 @@ impl WaitGroup {
             }
             let _guest = must_wait("WaitGroup::wait");
             if count(state) < 0 {
-                // One `done` too many is about to put back what it took, and wakes nobody then.
-                // SAFETY: on a goroutine, as must_wait has seen to, and a point that can park.
+                // A surplus `done` is about to undo its change, and wakes nobody then.
+                // SAFETY: on a goroutine, because must_wait was called, and a point that can park.
                 unsafe { gosched() };
                 continue;
             }
@@ -236,19 +243,19 @@ impl WaitGroup {
     }
 
     /// Begins a wait with a limit, on a goroutine: draws a number that is notified after the count
-    /// has come to 0. None if it is 0.
+    /// has become 0. `None` if the count is 0.
     pub(super) fn announce(&self) -> Option<u32> {
         let number = notify_list_add(&self.timed);
         let mut state = self.state.load(Ordering::Acquire);
         while count(state) != 0 {
             if count(state) < 0 {
                 // As in `wait`.
-                // SAFETY: on a goroutine, as the caller has seen to, and a point that can park.
+                // SAFETY: on a goroutine, as the caller has ensured, and a point that can park.
                 unsafe { gosched() };
                 state = self.state.load(Ordering::Acquire);
                 continue;
             }
-            // Release: who finds the flag finds the number drawn.
+            // Release: a thread that reads the flag also sees that the number was drawn.
             match self.state.compare_exchange(state, state | TIMED, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Some(number),
                 Err(now) => state = now,
@@ -257,7 +264,7 @@ impl WaitGroup {
         None
     }
 
-    /// Where a number of [`announce`](Self::announce) is waited for.
+    /// The list on which a number of [`announce`](Self::announce) is waited for.
     pub(super) fn timed(&self) -> &NotifyList {
         &self.timed
     }

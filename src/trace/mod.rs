@@ -1,4 +1,5 @@
-//! The execution trace: what goroutines, P's and threads did, in the file that Go's tools read.
+//! The execution trace: what goroutines, P's and threads did, in the file format that Go's tools
+//! read.
 //!
 //! ```
 //! use std::{env, fs::File};
@@ -20,21 +21,24 @@
 //! std::fs::remove_file(&path).unwrap();
 //! ```
 //!
-//! `go tool trace FILE` opens it in a browser, `go tool trace -d=parsed FILE` prints it, and gotraceui shows it. It is
-//! Go's format, version 2, as Go 1.23 writes it: each goroutine with its stacks and the reasons why it waits, who made
-//! it runnable, system calls, coroutines, stops of the world, and what the program says itself by [`Task`], [`region`] and
-//! [`log`]. A goroutine's name, of [`Builder::name`](crate::Builder::name), is its name there; of others, it is the
-//! function that they begin with.
+//! `go tool trace FILE` opens a trace in a browser, `go tool trace -d=parsed FILE` prints it, and
+//! gotraceui shows it. The format is Go's, version 2, as Go 1.23 writes it.
 //!
-//! A program that wasn't written for it is traced by `GODEBUG=tracefile=PATH`, from its first `run` until that returns.
-//! [`FlightRecorder`] keeps the last seconds in memory; and with `GODEBUG=tracecrash=PATH` they are written when the program
-//! ends with a fatal error.
+//! A trace has each goroutine with its stacks, the reasons why it waits, and the goroutine that
+//! made it runnable. It also has system calls, coroutines, stops of the world, and the program's
+//! own [`Task`]s, [`region`]s and [`log`]s. A goroutine's name in the trace is that of
+//! [`Builder::name`](crate::Builder::name), or the function that it begins with.
+//!
+//! `GODEBUG=tracefile=PATH` traces a program that has no code for it, from its first `run` until
+//! that returns. [`FlightRecorder`] keeps the last seconds in memory. With
+//! `GODEBUG=tracecrash=PATH` the last seconds are written when the program ends with a fatal error.
 //!
 //! # What isn't as in Go
 //!
-//! A goroutine that [runs without a P](crate::set_max_detached) is shown in a system call for that time. Where it blocks, it
-//! has for a moment a P with the number 1,048,576. A stack has the frames of a function that was inlined
-//! only if the program has debug information, and of a stripped program the addresses are all.
+//! A goroutine that [runs without a P](crate::set_max_detached) is shown in a system call for that
+//! time. Where it blocks, it has for a moment a P with the number 1,048,576. A stack has the frames
+//! of inlined functions only if the program has debug information. Stacks of a stripped program are
+//! only addresses.
 //!
 //! # Files
 //!
@@ -56,16 +60,18 @@ use crate::runtime::{start_trace, stop_trace, trace_enabled};
 
 /// Begins to write a trace. Go's `trace.Start`.
 ///
-/// A thread of its own writes, in pieces of 64 KiB and more, and once a second all that belongs to what was written: a file
-/// that is cut off is readable up to there. The world is stopped for a moment in the beginning. While it goes on, what
-/// happens costs some 20 to 60 ns more each time, and the thread about as much.
+/// A thread of its own writes the trace, in pieces of 64 KiB and more. Once a second it writes all
+/// that belongs to the earlier pieces, so a truncated file is readable up to there. The world is
+/// stopped for a moment at the start. While the trace runs, each event costs some 20 to 60 ns more,
+/// and the thread about as much.
 ///
 /// # Errors
 /// If there is a trace already, before the first [`run`](crate::run), in an
-/// [exploration](crate::explore), if there is no thread, and what the header's writing returns.
+/// [exploration](crate::explore), if there is no thread, and if the header can't be written.
 ///
-/// The writer is called with a lock held that [`stop`] takes, and the flight recorder: it may take its time, but mustn't wait
-/// for a goroutine that waits for one of these. What panics in it, or in its drop, is an error of `stop`'s.
+/// The writer is called with a lock held that [`stop`] and the flight recorder take. The writer may
+/// be slow, but mustn't wait for a goroutine that waits for one of these. A panic in the writer, or
+/// in its drop, is an error of [`stop`].
 ///
 /// # Panics
 /// Inside [`blocking`](crate::blocking).
@@ -84,12 +90,12 @@ pub fn start(writer: impl io::Write + Send + 'static) -> io::Result<()> {
     start_trace(Box::new(writer))
 }
 
-/// Ends the trace, when everything that has happened is written. Go's `trace.Stop`.
+/// Ends the trace, when all events so far are written. Go's `trace.Stop`.
 ///
 /// # Errors
-/// If there is no trace; in an [exploration](crate::explore); the writer's error, which has ended
-/// the trace when it came; or, if it was so slow that 64 MiB of
-/// events waited for it, one that says so. What was written until then is readable.
+/// If there is no trace, and in an [exploration](crate::explore). The writer's error, which ended
+/// the trace when it came. If the writer was so slow that 64 MiB of events waited for it, an error
+/// that says so. The part that was written until then is readable.
 ///
 /// # Panics
 /// Inside [`blocking`](crate::blocking).

@@ -1,4 +1,4 @@
-//! [`scheduler_events`]: what happens to goroutines, P's and threads, as events of `tracing`.
+//! [`scheduler_events`]: reports what goroutines, P's and threads do, as events of `tracing`.
 
 use std::io;
 use std::mem;
@@ -13,7 +13,7 @@ use ::tracing::trace;
 use crate::runtime::runtime2::{G, M, P, TraceBlockReason};
 use crate::runtime::{Event, nanotime, set_tracer, this_m};
 
-/// What has happened.
+/// A recorded event.
 #[derive(Clone, Copy)]
 struct Record {
     event: &'static str,
@@ -25,29 +25,31 @@ struct Record {
 }
 
 struct Records {
-    /// Those that the subscriber hasn't got yet: [`CAPACITY`] at most.
+    /// The events that the subscriber hasn't got yet: [`CAPACITY`] at most.
     waiting: Vec<Record>,
-    /// How many there was no room for since then.
+    /// How many events there was no room for since then.
     lost: u64,
 }
 
-/// How many events wait at most. There is memory for so many from the start: none is allocated where events happen.
+/// How many events wait at most. Their memory is allocated at the start, and none is allocated
+/// where events happen.
 const CAPACITY: usize = 1 << 16;
 
 static RECORDS: Mutex<Records> = Mutex::new(Records { waiting: Vec::new(), lost: 0 });
 
-/// There is something in [`RECORDS`].
+/// Signalled when [`RECORDS`] is no longer empty.
 static ARRIVED: Condvar = Condvar::new();
 
-/// From now on, what happens to goroutines, P's and threads is told to the subscriber that is the caller's default now, as events
-/// of level `TRACE` and target `gosched::scheduler`. Calls after the first do nothing.
+/// Sends what goroutines, P's and threads do from now on to the subscriber that is the caller's
+/// default now, as events of level `TRACE` and target `gosched::scheduler`. Calls after the first
+/// do nothing.
 ///
 /// ```
 /// gosched::tracing::scheduler_events().unwrap();
 /// gosched::run(|| gosched::go(|| gosched::yield_now()).join().unwrap());
 /// ```
 ///
-/// By tracing-subscriber's `fmt`, that is
+/// The output of tracing-subscriber's `fmt` is
 ///
 /// ```text
 /// TRACE gosched::scheduler: GoCreate at=8406174301 m=0 goid=2
@@ -56,19 +58,25 @@ static ARRIVED: Condvar = Condvar::new();
 /// TRACE gosched::scheduler: GoSched at=8406179740 m=0 goid=2
 /// ```
 ///
-/// The messages are the names of [`proc::Event`](crate::proc::Event), which says what each means. `at` is the time of the
-/// monotonic clock, in nanoseconds, `m` the number of the thread on which it happened, or which begins, ends, or gets
-/// a P; `p`, `goid` and `reason` are the P, the goroutine, and why it waits.
+/// The messages are the names of [`proc::Event`](crate::proc::Event), which says what each means.
+/// The fields are:
+/// - `at`: the time of the monotonic clock, in nanoseconds;
+/// - `m`: the number of the thread on which the event happened, or which begins, ends, or gets a P;
+/// - `p`: the P;
+/// - `goid`: the goroutine;
+/// - `reason`: why the goroutine waits.
 ///
-/// A thread of its own hands them over, later, so that a subscriber may do what it likes, and its own time is that of the handing
-/// over. But if it passes them on by channels or locks of this crate, that makes events, and so on for ever: there, use
-/// std's. If it panics, what was about to be handed over is lost.
+/// A thread of its own hands the events over, later, so a subscriber may run any code. The
+/// subscriber's own time is that of the handing over. A subscriber that passes events on must use
+/// channels or locks of std: those of this crate make new events, without end. If the subscriber
+/// panics, the events that were about to be handed over are lost.
 ///
-/// Of more than 65,536 that wait some are left out, and an event with the field `lost` says how many; so are the last ones
-/// before the program ends. Each takes a lock that all threads share: this is for looking closely, and not for each day.
+/// If more than 65,536 events wait, further ones are left out, and an event with the field `lost`
+/// says how many. The last events before the program ends are left out, too. Each event takes a
+/// lock that all threads share, so use this to investigate, and not all the time.
 ///
 /// # Errors
-/// If there is no thread for that.
+/// If the thread can't be made.
 ///
 /// # Panics
 /// If there is [another tracer](crate::proc::set_tracer).
@@ -79,8 +87,9 @@ pub fn scheduler_events() -> io::Result<()> {
         records().waiting.reserve(CAPACITY);
         let dispatch = dispatcher::get_default(Dispatch::clone);
         thread::Builder::new().name("gosched-events".to_owned()).spawn(move || hand_over(&dispatch))?;
-        // SAFETY: `record` keeps the conditions: it takes a lock for a moment, which nobody holds for longer, and where it is called
-        // no goroutine of this thread has it.
+        // SAFETY: `record` keeps the conditions: it takes a lock for a moment, and so does every
+        // other holder of the lock. Where `record` is called, no goroutine of this thread has the
+        // lock.
         unsafe { set_tracer(record) };
         *begun = true;
     }
@@ -156,7 +165,7 @@ fn hand_over(dispatch: &Dispatch) {
                 trace!(target: "gosched::scheduler", lost, "there was no room");
             }
         };
-        // The hook has said it; others are told later.
+        // The panic hook has printed the message. Later events are still handed over.
         let _panicked = catch_unwind(AssertUnwindSafe(|| dispatcher::with_default(dispatch, tell)));
     }
 }

@@ -1,4 +1,4 @@
-//! [`inherit_spans`]: goroutines that begin in the span of who made them.
+//! [`inherit_spans`]: goroutines begin in the span of the goroutine that made them.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -9,10 +9,11 @@ use ::tracing::span::EnteredSpan;
 
 use crate::runtime::{Key, Values, with_values};
 
-/// From now on, each goroutine that the caller's goroutine makes begins in the span that the caller is in at that time; and
-/// so do those that it makes itself, and so on. Otherwise a new goroutine is in no span, as a new thread isn't.
+/// Makes each goroutine that the caller's goroutine makes from now on begin in the span that its
+/// maker is in at that time. The same holds for the goroutines that these make, and so on.
+/// Otherwise a new goroutine is in no span, like a new thread.
 ///
-/// At the start of a program's main function, that is all goroutines.
+/// A call at the start of a program's main function covers all goroutines.
 ///
 /// ```
 /// use gosched::go;
@@ -30,12 +31,14 @@ use crate::runtime::{Key, Values, with_values};
 /// });
 /// ```
 ///
-/// The goroutine is in that span until its function has returned, and the span isn't closed before that. It is so for goroutines
-/// of [`go`](crate::go()), of a scope, of [`iter::pull`](crate::iter::pull), and for [`run`](crate::run)'s, if a thread has
-/// called this before it; what a timer, the end of a context or a waker begins is in none, nor is a
-/// goroutine that [shares thread-locals](crate::Builder::shared_locals), where the current span is the thread's.
+/// The goroutine is in that span until its function has returned, and the span isn't closed before
+/// that. This holds for goroutines of [`go`](crate::go()), of a scope and of
+/// [`iter::pull`](crate::iter::pull). It holds for [`run`](crate::run)'s goroutine if a thread has
+/// called this before it. A goroutine that a timer, the end of a context or a waker begins is in no
+/// span. Nor is a goroutine that [shares thread-locals](crate::Builder::shared_locals), where the
+/// current span is the thread's.
 ///
-/// It says nothing of the subscriber: a new goroutine has the one that is everybody's, as a new thread has.
+/// The subscriber isn't inherited: a new goroutine has the global one, like a new thread.
 pub fn inherit_spans() {
     with_values(|values| {
         values.get(&MAKERS_SPAN, || Rc::new(Inside::default()));
@@ -43,16 +46,17 @@ pub fn inherit_spans() {
     });
 }
 
-/// What a goroutine has if those that it makes begin in its span.
+/// The value of a goroutine whose new goroutines begin in its span.
 #[derive(Default)]
 struct Inside {
-    /// The maker's, until the goroutine begins.
+    /// The maker's span, until the goroutine begins.
     makers: Cell<Option<Span>>,
-    /// The same from then on: it is left when this is dropped, and that is before the thread-locals are.
+    /// The same span from then on. It is left when this is dropped, which is before the
+    /// thread-locals are.
     entered: Cell<Option<EnteredSpan>>,
 }
 
-/// It has a size, and so an address of its own, by which keys are told apart.
+/// The type has a size, so the static has an address of its own, by which keys are told apart.
 struct MakersSpan(#[expect(dead_code, reason = "nobody reads it")] u8);
 
 static MAKERS_SPAN: MakersSpan = MakersSpan(0);
@@ -63,7 +67,7 @@ impl Key for MakersSpan {
     }
 }
 
-/// A goroutine begins that has inherited these values.
+/// Called when a goroutine begins that has inherited these values.
 fn begin(values: &Values) {
     let inside = values.get(&MAKERS_SPAN, || Rc::new(Inside::default()));
     let inside = inside.as_ref().and_then(|value| value.downcast_ref::<Inside>());

@@ -1,4 +1,4 @@
-//! What C programs see of what a compiler tells of the code that it has made.
+//! The part of the C interface for facts that a compiler knows about its code.
 
 use std::ffi::{c_int, c_void};
 
@@ -16,12 +16,14 @@ pub struct Frame {
     pub fp: Address,
 }
 
-/// Where the frames of a range of code keep addresses of the stack: what Go's compiler writes down as stack maps.
+/// The words in the frames of a range of code that hold addresses of the stack: what Go's compiler
+/// records as stack maps.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct FrameMap {
-    /// Calls `slot(at, to)` with the address `at` of each word of `frame`, below its `fp`, that may hold an address of
-    /// the stack. One that is outside of the frame, or isn't aligned, ends the process. `arg` is that of this struct.
+    /// Calls `slot(at, to)` with the address `at` of each word of `frame`, below its `fp`, that may
+    /// hold an address of the stack. An `at` that is outside of the frame or isn't aligned ends the
+    /// process. `arg` is the `arg` of this struct.
     ///
     /// It is called on the scheduler's stack, and doesn't park or unwind.
     pub slots: Option<
@@ -32,53 +34,56 @@ pub struct FrameMap {
             arg: *mut c_void,
         ),
     >,
-    /// What `slots` gets.
+    /// Passed to `slots`.
     pub arg: *mut c_void,
 }
 
 unsafe extern "C" {
-    /// Registers the map of the frames of the functions whose code is at `lo` to `hi`. A frame that has a map is
-    /// adjusted precisely when its stack moves: the words that the map names, if they are addresses of the stack,
-    /// and the caller's frame pointer; no other, whatever it looks like. Go's `getStackMap`, in `stkframe.go`, looks
-    /// into what its linker has written.
+    /// Registers the map of the frames of the functions whose code is at `lo` to `hi`. When its
+    /// stack moves, a frame that has a map is adjusted precisely: only the words that the map
+    /// names, if they are addresses of the stack, and the caller's frame pointer are changed. Go's
+    /// `getStackMap`, in `stkframe.go`, reads tables that its linker has written.
     ///
-    /// Frames are found by their frame pointers: a frame is adjusted as if it had no map, if a function below it
-    /// keeps none. While a map is registered, a parked goroutine's stack is made smaller only if the function that
-    /// has parked it has one.
+    /// Frames are found by their frame pointers. If a function below a frame keeps no frame
+    /// pointer, the frame is adjusted as if it had no map. While a map is registered, a parked
+    /// goroutine's stack is made smaller only if the function that parked it has a map.
     ///
     /// Returns 0, or an errno value:
     /// - `EINVAL`: there is nothing between `lo` and `hi`;
     /// - `EEXIST`: some of the code has a map already.
     ///
-    /// # Safety
     /// It can be called anywhere but where the runtime calls a map. `*map` stays as it is until
-    /// `gosched_unregister_frame_map`. It names every word of a frame that may hold an address of the stack; and each
-    /// function of the code begins with `push %rbp; mov %rsp, %rbp`, on aarch64 with
-    /// `stp x29, x30, [sp, #-16]!; mov x29, sp`, and calls nothing before.
+    /// `gosched_unregister_frame_map`, and names every word of a frame that may hold an address of
+    /// the stack. Each function of the code begins with `push %rbp; mov %rsp, %rbp`, on aarch64
+    /// with `stp x29, x30, [sp, #-16]!; mov x29, sp`, and calls nothing before.
     pub fn gosched_register_frame_map(lo: Address, hi: Address, map: *const FrameMap) -> c_int;
 
-    /// Takes back the map that was registered for `lo` to `hi`. Returns 0, or `ENOENT` if there is none.
+    /// Removes the map that was registered for `lo` to `hi`. Returns 0, or `ENOENT` if there is
+    /// none.
     ///
     /// # Safety
     /// As `gosched_register_frame_map`. No goroutine is in the code.
     pub fn gosched_unregister_frame_map(lo: Address, hi: Address) -> c_int;
 
-    /// Registers the code at `lo` to `hi` as preemptible: a goroutine that is asked to stop while it runs there is
-    /// stopped, whatever two instructions it is between. For code that the program has generated; functions are put
-    /// into the section `gosched_preemptible`. Go's `isAsyncSafePoint`, in `preempt.go`, asks its compiler's tables.
+    /// Registers the code at `lo` to `hi` as preemptible: a goroutine that is asked to stop while
+    /// it runs this code stops there, between any two instructions. It is for code that the program
+    /// generates; compiled functions are put into the section `gosched_preemptible` instead. Go's
+    /// `isAsyncSafePoint`, in `preempt.go`, reads its compiler's tables.
     ///
     /// Returns 0, or an errno value:
     /// - `EINVAL`: there is nothing between `lo` and `hi`;
     /// - `EEXIST`: some of the code is preemptible already.
     ///
     /// # Safety
-    /// It can be called anywhere but in a signal handler. Between any two instructions of the code the goroutine may
-    /// park, and go on on another thread: so it has nothing there that belongs to a thread, no lock of pthreads, no
-    /// address of a thread-local variable, no signal mask. It uses no more below its stack pointer than the ABI lets
-    /// it: 128 bytes on x86-64, nothing on aarch64. `docs/preemption.md` has all that it keeps to.
+    /// It can be called anywhere but in a signal handler. Between any two instructions of the code
+    /// the goroutine may park and continue on another thread. So the code holds nothing that
+    /// belongs to a thread: no lock of pthreads, no address of a thread-local variable, no signal
+    /// mask. It uses no more below its stack pointer than the ABI allows: 128 bytes on x86-64,
+    /// nothing on aarch64. `docs/preemption.md` lists all the rules for such code.
     pub fn gosched_register_preemptible(lo: Address, hi: Address) -> c_int;
 
-    /// Takes that back. Returns 0, or `ENOENT` if `lo` to `hi` wasn't registered so.
+    /// Undoes `gosched_register_preemptible`. Returns 0, or `ENOENT` if `lo` to `hi` wasn't
+    /// registered with it.
     ///
     /// # Safety
     /// It can be called anywhere but in a signal handler. No goroutine is in the code.

@@ -1,15 +1,15 @@
-//! What C programs see of goroutines.
+//! The part of the C interface for goroutines.
 
 use std::ffi::{c_int, c_void};
 
-/// A goroutine: Go's `g`. Its address is good forever: the memory of one that has ended becomes
-/// another's, and nothing else.
+/// A goroutine: Go's `g`. Its address stays valid forever: when a goroutine has ended, its memory
+/// is used for another goroutine and for nothing else.
 pub struct Goroutine {
     _opaque: (),
 }
 
-/// Why a goroutine is parked, for reports: Go's `waitReason`. Go's other numbers, up to 36, will do as
-/// well.
+/// Why a goroutine is parked, for reports: Go's `waitReason`. Go's other numbers, up to 36, are
+/// accepted as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum WaitReason {
@@ -36,17 +36,18 @@ pub enum WaitReason {
 // C has only addresses of the opaque types.
 #[allow(improper_ctypes)]
 unsafe extern "C" {
-    /// Starts the runtime, unless it runs already; runs `main(arg)` on a goroutine, with a fixed stack
-    /// of 8 MiB; waits until it returns, and stores its result at `result`, unless that is NULL. Go's
-    /// `main`, in `proc.go`.
+    /// Starts the runtime, unless it runs already, and runs `main(arg)` on a goroutine with a fixed
+    /// stack of 8 MiB. Waits until `main` returns, and stores its result at `result`, unless that
+    /// is NULL. Go's `main`, in `proc.go`.
     ///
-    /// The calling thread is no goroutine, and sleeps meanwhile. When `main` has returned, other
-    /// goroutines go on, and `gosched_run` may be called again, by several threads at once too.
+    /// The calling thread isn't a goroutine, and sleeps meanwhile. When `main` has returned, other
+    /// goroutines go on. `gosched_run` may be called again, also by several threads at once.
     ///
-    /// If `main` waits and every other goroutine does, and there is no thread left that could wake
-    /// one, that is a deadlock: it is reported, and the process ends with status 2. While a thread of
-    /// the program's own might wake one, that is only said on stderr, after two seconds; with
-    /// `GODEBUG=deadlock=off` it isn't, and `deadlock=fatal` ends the process.
+    /// If `main` and every other goroutine wait, and no thread is left that could wake one, that is
+    /// a deadlock: it is reported, and the process ends with status 2. While a thread of the
+    /// program's own might wake a goroutine, a message on stderr reports the state after two
+    /// seconds, and the process goes on. `GODEBUG=deadlock=off` switches the message off, and
+    /// `GODEBUG=deadlock=fatal` ends the process instead.
     ///
     /// Returns 0, or an errno value:
     /// - `EDEADLK`: this is a goroutine already;
@@ -65,8 +66,8 @@ unsafe extern "C" {
         result: *mut *mut c_void,
     ) -> c_int;
 
-    /// `gosched_run`, with its goroutine on a copying stack. Where no goroutine was made before, it is number 1, as in
-    /// Go.
+    /// As `gosched_run`, but the goroutine has a copying stack. If no goroutine was made before,
+    /// its number is 1, as in Go.
     ///
     /// # Safety
     /// As `gosched_run`; and `main` keeps the rules for copying stacks.
@@ -86,9 +87,10 @@ unsafe extern "C" {
     /// `fn` keeps the rules for copying stacks, and doesn't unwind.
     pub fn gosched_newproc(r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>, arg: *mut c_void);
 
-    /// Makes a goroutine as `gosched_newproc` does, but on a fixed stack, of at least `stack_size`
-    /// bytes: up to 1 GiB. 0 stands for what `GOSCHED_STACK_SIZE` in the environment says, or 256 KiB
-    /// (1 MiB where the library was built without optimisation). Only what is used takes memory.
+    /// Makes a goroutine as `gosched_newproc` does, but on a fixed stack of at least `stack_size`
+    /// bytes, up to 1 GiB. 0 stands for the size that `GOSCHED_STACK_SIZE` in the environment sets,
+    /// or 256 KiB (1 MiB where the library was built without optimisation). Only the part of the
+    /// stack that is used takes memory.
     ///
     /// Returns 0, or an errno value:
     /// - `EINVAL`: `fn` is NULL, or `stack_size` too large;
@@ -104,8 +106,8 @@ unsafe extern "C" {
         stack_size: usize,
     ) -> c_int;
 
-    /// Lets other goroutines run; this one goes to the end of the queue that all processors share.
-    /// Go's `Gosched`, in `proc.go`.
+    /// Lets other goroutines run. The running goroutine goes to the end of the queue that all
+    /// processors share. Go's `Gosched`, in `proc.go`.
     ///
     /// # Safety
     /// On a goroutine.
@@ -113,101 +115,106 @@ unsafe extern "C" {
 
     /// Ends the running goroutine, as if its function had returned. Go's `goexit1`, in `proc.go`.
     ///
-    /// If it is the main goroutine, the others go on, and its `gosched_run` doesn't return. When none is
-    /// left, that is a deadlock.
+    /// If it is the main goroutine, the others go on, and its `gosched_run` doesn't return. When no
+    /// goroutine is left, that is a deadlock.
     ///
     /// # Safety
     /// On a goroutine of C code. C++ destructors don't run.
     pub fn gosched_exit() -> !;
 
-    /// The running goroutine; NULL on a thread that isn't one of the runtime's. Go's `getg`. In a signal handler, it is what
-    /// was interrupted.
+    /// The running goroutine; NULL on a thread that isn't one of the runtime's. In a signal
+    /// handler, it is the goroutine that was interrupted. Go's `getg`.
     ///
-    /// On the scheduler's stack, in what `gosched_systemstack` and `gosched_park` call, it is what the
-    /// scheduler itself runs on, and no goroutine.
+    /// On the scheduler's stack, in a function that `gosched_systemstack` or `gosched_park` calls,
+    /// the result is the scheduler's own context, which isn't a goroutine.
     ///
     /// # Safety
     /// It can be called anywhere.
     pub fn gosched_getg() -> *mut Goroutine;
 
-    /// Parks the running goroutine until somebody passes it to `gosched_ready`. Go's `gopark`, in
-    /// `proc.go`. `reason` is what reports show.
+    /// Parks the running goroutine until another caller passes it to `gosched_ready`. Reports show
+    /// `reason`. Go's `gopark`, in `proc.go`.
     ///
     /// Parking has two steps, so that no wake-up is lost in between: when the goroutine is off its
     /// stack, `unlockf(g, lock)` is called on the scheduler's stack. There it may publish `g`, or
     /// release the lock of the list that `g` is in. If it returns false, the goroutine goes on at once.
     ///
-    /// If `unlockf` is NULL, `g` was published before. Whoever makes it ready must be sure that it has
-    /// parked.
+    /// If `unlockf` is NULL, `g` was published before. The caller that makes `g` ready must be sure
+    /// that it has parked.
     ///
     /// # Safety
-    /// On a goroutine. `unlockf` must not touch the goroutine's stack, park, or unwind; and it must not
-    /// return false if somebody may have made the goroutine ready.
+    /// On a goroutine. `unlockf` must not touch the goroutine's stack, park, or unwind. It must not
+    /// return false if another caller may have made the goroutine ready.
     pub fn gosched_park(
         unlockf: Option<unsafe extern "C" fn(g: *mut Goroutine, lock: *mut c_void) -> bool>,
         lock: *mut c_void,
         reason: WaitReason,
     );
 
-    /// Makes a parked goroutine ready: it runs next on this processor or, if this thread isn't one of
-    /// the runtime's, goes to the queue that all share. Go's `goready`, in `proc.go`.
+    /// Makes a parked goroutine ready: it runs next on this processor. If this thread isn't one of
+    /// the runtime's, the goroutine goes to the queue that all processors share. Go's `goready`, in
+    /// `proc.go`.
     ///
     /// # Safety
-    /// `g` has parked, or its `unlockf` has been called, and nobody else makes it ready. (To do so
-    /// twice ends the process, if it is noticed.)
+    /// `g` has parked, or its `unlockf` has been called, and no other caller makes it ready. (A
+    /// second `gosched_ready` ends the process, if it is noticed.)
     pub fn gosched_ready(g: *mut Goroutine);
 
-    /// Calls `fn(arg)` on the scheduler's stack, of which there are some 200 KiB, and returns when it
-    /// has: for what a copying stack has no room for. Anywhere but on a goroutine it just calls. Go's
-    /// `systemstack`, in `asm_amd64.s`.
+    /// Calls `fn(arg)` on the scheduler's stack, which has about 200 KiB, and returns when `fn` has
+    /// returned. It is for code that needs more room than a copying stack has. Called elsewhere
+    /// than on a goroutine, it calls `fn` directly. Go's `systemstack`, in `asm_amd64.s`.
     ///
-    /// Addresses of the goroutine's stack stay good meanwhile: `arg` may be one.
+    /// Addresses of the goroutine's stack stay valid meanwhile: `arg` may be one.
     ///
     /// # Safety
-    /// `fn` must not park, yield, exit, or do a channel operation that has to wait; nor unwind.
+    /// `fn` must not park, yield, exit, unwind, or do a channel operation that has to wait.
     pub fn gosched_systemstack(r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>, arg: *mut c_void);
 
-    /// Sets how many bytes a copying stack may have, 1 GiB at first, and returns what it was. A
-    /// goroutine that needs more ends the process with a report. Go's `debug.SetMaxStack`.
+    /// Sets how many bytes a copying stack may have, and returns the previous limit. The default is
+    /// 1 GiB. A goroutine that needs more ends the process with a report. Go's `debug.SetMaxStack`.
     ///
     /// # Safety
     /// It can be called anywhere.
     pub fn gosched_set_max_stack(bytes: usize) -> usize;
 
-    /// Halves the running goroutine's stack if it is a copying one and less than a quarter of it is in
-    /// use: for one that was deep once, and lives long. Go's `shrinkstack`, in `stack.go`.
+    /// Halves the running goroutine's stack if it is a copying stack and less than a quarter of it
+    /// is in use. It is for a goroutine that used much stack once and lives long. Go's
+    /// `shrinkstack`, in `stack.go`.
     ///
     /// # Safety
     /// On a goroutine.
     pub fn gosched_shrink_stack();
 
-    /// Calls `fn(arg)`, which may block its thread (a read, a mutex of pthreads), on the scheduler's stack.
-    /// Other goroutines get this one's processor meanwhile: after 10 ms, or sooner if there are some that
-    /// wait for one. Anywhere but on a goroutine it just calls. Go's `cgocall`, in `cgocall.go`.
+    /// Calls `fn(arg)`, which may block its thread (a read, a mutex of pthreads), on the
+    /// scheduler's stack. Other goroutines get the processor of this one after 10 ms, or sooner if
+    /// some wait for a processor. Called elsewhere than on a goroutine, it calls `fn` directly.
+    /// Go's `cgocall`, in `cgocall.go`.
     ///
     /// # Safety
     /// As `gosched_systemstack`.
     pub fn gosched_blocking(r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>, arg: *mut c_void);
 
-    /// Parks the running goroutine for at least `ns` nanoseconds; on a thread that isn't one of the
-    /// runtime's, sleeps. Go's `time.Sleep`.
+    /// Parks the running goroutine for at least `ns` nanoseconds. On a thread that isn't one of the
+    /// runtime's, the thread sleeps. Go's `time.Sleep`.
     ///
     /// # Safety
     /// Not on the scheduler's stack.
     pub fn gosched_sleep(ns: i64);
 
-    /// Sets how many goroutines can run at once, from 1 to 16,384, and returns how many could before;
-    /// with 0, only returns that. It waits until every running goroutine has come to a point where it can be
-    /// stopped. Returns -1, and does nothing, if `n` is another number, if the runtime doesn't run, or if it
-    /// can't wait here: on the scheduler's stack. From then on the number stays as it is. Go's `GOMAXPROCS`.
+    /// Sets how many goroutines can run at once, from 1 to 16,384, and returns the previous number.
+    /// With 0, it only returns the number. It waits until every running goroutine has come to a
+    /// point where it can be stopped. From then on the number stays as it is. Returns -1 and
+    /// changes nothing if `n` is any other number, if the runtime doesn't run, or on the
+    /// scheduler's stack, where it can't wait. Go's `GOMAXPROCS`.
     ///
     /// # Safety
     /// It can be called anywhere.
     pub fn gosched_set_gomaxprocs(n: c_int) -> c_int;
 
-    /// Has as many run at once as the process may use processors, or its control group has time for, whatever
-    /// the environment variable says; from then on, if that changes, so does the number. So it is from the
-    /// start if nobody sets it. Returns how many could before; or -1, and does nothing, where
+    /// Makes the number of goroutines that can run at once follow the system, whatever the
+    /// environment variable says. It is the number of processors that the process may use, or that
+    /// its control group has time for, and changes with them. This is the default if nothing sets
+    /// the number. Returns the previous number. Returns -1 and changes nothing where
     /// `gosched_set_gomaxprocs` can't set it. Go's `SetDefaultGOMAXPROCS`.
     ///
     /// # Safety

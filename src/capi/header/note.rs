@@ -1,10 +1,11 @@
-//! What C programs see of notes.
+//! The part of the C interface for notes.
 
-/// An event that happens once, and that one goroutine sleeps on: Go's `note`. It begins as all zeros, `{0}`.
+/// An event that happens once, and that one goroutine can sleep on: Go's `note`. It begins as all
+/// zeros, `{0}`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Note {
-    /// The library's.
+    /// Private to the library.
     pub key: u64,
 }
 
@@ -12,25 +13,29 @@ unsafe extern "C" {
     /// Makes a note ready to be slept on again. Go's `noteclear`, in `lock_futex.go`.
     ///
     /// # Safety
-    /// It can be called anywhere. Nobody sleeps on the note, and nobody is about to wake it.
+    /// It can be called anywhere. No goroutine sleeps on the note, and no caller is about to wake
+    /// it.
     pub fn gosched_noteclear(n: *mut Note);
 
-    /// Wakes who sleeps on the note, or lets a sleep to come return at once. A second time, without
-    /// `gosched_noteclear` in between, ends the process. Go's `notewakeup`, in `lock_futex.go`.
+    /// Wakes the goroutine that sleeps on the note, or lets a later sleep return at once. A second
+    /// wakeup without `gosched_noteclear` in between ends the process. Go's `notewakeup`, in
+    /// `lock_futex.go`.
     ///
-    /// It takes little stack and doesn't look how much there is, as it may be a signal's. The handler
-    /// doesn't look either: `__attribute__((no_split_stack))`.
+    /// It uses little stack and doesn't check how much there is, because it may run on a signal's
+    /// stack. A signal handler mustn't check either: `__attribute__((no_split_stack))`.
     ///
     /// # Safety
-    /// It can be called anywhere, in a signal handler too. `n` is a note that isn't on a copying stack.
+    /// It can be called anywhere, also in a signal handler. `n` is a note that isn't on a copying
+    /// stack.
     pub fn gosched_notewakeup(n: *mut Note);
 
-    /// Sleeps on a note until it is woken, or, unless `ns` is negative, for so many nanoseconds;
-    /// returns whether it was woken. The goroutine's thread sleeps, and others get its processor: it is
-    /// for a wakeup from where nothing can be made ready, such as a signal handler. Go's
-    /// `notetsleepg`, in `lock_futex.go`.
+    /// Sleeps on a note until it is woken, at most `ns` nanoseconds unless `ns` is negative.
+    /// Returns whether the note was woken. The goroutine's thread sleeps, and other goroutines get
+    /// its processor. It is for wakeups from places that can't make a goroutine ready, such as a
+    /// signal handler. Go's `notetsleepg`, in `lock_futex.go`.
     ///
     /// # Safety
-    /// On a goroutine, one at a time for each note, which isn't on a copying stack.
+    /// On a goroutine. At most one goroutine at a time sleeps on a note. The note isn't on a
+    /// copying stack.
     pub fn gosched_notetsleepg(n: *mut Note, ns: i64) -> bool;
 }

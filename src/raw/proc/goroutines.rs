@@ -1,4 +1,4 @@
-//! The raw face's functions about goroutines, timers and M's, as they are offered outside.
+//! The raw layer's functions for goroutines, timers and M's.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use crate::runtime::{self, Coro, CoroFn, Timer, TimerFn, entry_check, with_room}
 /// Makes a goroutine on a copying stack that runs `f(arg)`, next on this P. Go's `newproc`, in
 /// `proc.go`.
 ///
-/// `None` is a fatal error, in Go's words; so is being out of memory for it.
+/// If `f` is `None`, or if there is no memory for a goroutine, it is a fatal error, in Go's words.
 ///
 /// # Safety
 /// The runtime runs. `f(arg)` may be called on another thread, keeps the rules for copying
@@ -20,24 +20,24 @@ pub unsafe fn newproc(f: Option<unsafe extern "C" fn(*mut c_void)>, arg: *mut c_
     unsafe { runtime::newproc_here(f, arg) }
 }
 
-/// Makes a goroutine on a copying stack that waits in `c` to run `f(c, arg)`, until
-/// [`coroswitch`]. When `f` returns the coroutine has ended, and the goroutine that waits in `c`
-/// then goes on. Go's `newcoro`, in `coro.go`.
+/// Makes a goroutine on a copying stack that waits in `c` until [`coroswitch`], and then runs
+/// `f(c, arg)`. When `f` returns the coroutine has ended, and the goroutine that waits in `c` then
+/// goes on. Go's `newcoro`, in `coro.go`.
 ///
-/// To be out of memory for it is a fatal error.
+/// If there is no memory for it, that is a fatal error.
 ///
 /// # Safety
-/// The runtime runs. `c` is no coroutine, or one that has ended; it is on no copying stack, and
-/// stays until the coroutine has ended. `f(c, arg)` may be called on another thread, keeps the rules
-/// for copying stacks (see [`proc`](crate::proc)), doesn't unwind, and ends by returning.
+/// The runtime runs. `c` isn't a coroutine yet, or has ended. It isn't on a copying stack, and
+/// stays until the coroutine has ended. `f(c, arg)` may be called on another thread, keeps the
+/// rules for copying stacks (see [`proc`](crate::proc)), doesn't unwind, and ends by returning.
 #[inline(always)]
 pub unsafe fn newcoro(c: *mut Coro, f: CoroFn, arg: *mut c_void) {
     // SAFETY: `c` is free and stays, and `f(c, arg)` keeps the rules for copying stacks, as the caller says.
     unsafe { runtime::newcoro_here(c, f, arg) }
 }
 
-/// [`newproc`], for a goroutine that was made at `callerpc`, an address that a call returns to: what reports show.
-/// Go's `newproc1`, in `proc.go`.
+/// [`newproc`], but reports show `callerpc`, an address that a call returns to, as the place where
+/// the goroutine was made. Go's `newproc1`, in `proc.go`.
 ///
 /// # Safety
 /// As [`newproc`].
@@ -47,21 +47,23 @@ pub unsafe fn newproc_at(f: Option<unsafe extern "C" fn(*mut c_void)>, arg: *mut
     unsafe { runtime::newproc_at(f, arg, callerpc) }
 }
 
-/// The bytes that are the embedder's in a goroutine that [`newproc`], [`newproc_at`] or [`newcoro`] has made:
-/// [`SLOT_SIZE`](crate::runtime2::SLOT_SIZE) of them, from a multiple of 16 on. They stay where they are, and aren't
-/// cleared: what a goroutine that has ended left there, the next one may find.
+/// The address of [`SLOT_SIZE`](crate::runtime2::SLOT_SIZE) bytes that belong to the embedder, in a
+/// goroutine that [`newproc`], [`newproc_at`] or [`newcoro`] has made. The bytes begin at a
+/// multiple of 16, and stay where they are. They aren't cleared: a goroutine may find the data of
+/// an earlier one that has ended.
 ///
 /// # Safety
-/// `gp` is a G, made by one of these.
+/// `gp` is a G that one of these functions has made.
 pub unsafe fn slot(gp: *mut G) -> *mut c_void {
     // SAFETY: a G, as the caller says, and G's are never freed.
     unsafe { &*gp }.ext.slot.for_port()
 }
 
 offered! {
-    /// Waits in `c` in place of the goroutine that waits there, which goes on at once, on this thread and in
-    /// this time slice; returns when another switches in turn, or when the coroutine ends. In a coroutine
-    /// that has ended it is a fatal error, if it is noticed. Go's `coroswitch`, in `coro.go`.
+    /// Switches to the goroutine that waits in `c`, which goes on at once, on this thread and in
+    /// this time slice, while the running goroutine waits there in its place. Returns when another
+    /// goroutine switches in turn, or when the coroutine ends. A switch to a coroutine that has
+    /// ended is a fatal error, if it is noticed. Go's `coroswitch`, in `coro.go`.
     ///
     /// If one of the two is locked to its thread, the other goes by way of the run queue.
     ///
@@ -70,15 +72,15 @@ offered! {
     /// `c`, which stays until this returns.
     pub unsafe fn coroswitch(c: *mut Coro);
 
-    /// Lets other goroutines run; the running one goes to the end of the global queue. Go's `Gosched`, in
-    /// `proc.go`.
+    /// Lets other goroutines run. The running one goes to the end of the global queue. Go's
+    /// `Gosched`, in `proc.go`.
     ///
     /// # Safety
     /// On a goroutine; nothing obtained from a thread-local is kept across this.
     pub unsafe fn gosched();
 
-    /// Lets other goroutines run; the running one goes to the end of this P's queue. Go's `goyield`, in
-    /// `proc.go`.
+    /// Lets other goroutines run. The running one goes to the end of this P's queue. Go's
+    /// `goyield`, in `proc.go`.
     ///
     /// # Safety
     /// As [`gosched`].
@@ -92,13 +94,14 @@ offered! {
 }
 
 /// Parks the running goroutine until [`goready`]. Once it is off its stack, `unlockf(gp, lock)` is
-/// called on g0; if it returns false, the goroutine goes on at once. `reason` is what reports show.
+/// called on g0. If `unlockf` returns false, the goroutine goes on at once. Reports show `reason`.
 /// Go's `gopark`, in `proc.go`.
 ///
 /// # Safety
 /// On a goroutine; nothing obtained from a thread-local is kept across this. `unlockf` must not
-/// touch the goroutine's stack, park, or unwind; it must not return false if somebody may have made
-/// the goroutine ready. Without one, whoever will make it ready knows of it already.
+/// touch the goroutine's stack, park, or unwind. It must not return false if another caller may
+/// have made the goroutine ready. If `unlockf` is `None`, the caller of [`goready`] knows of the
+/// goroutine already.
 #[inline(always)]
 pub unsafe fn gopark(
     unlockf: Option<Unlockf>,
@@ -112,13 +115,13 @@ pub unsafe fn gopark(
     unsafe { runtime::gopark_of_program(unlockf, lock, reason, trace_reason, traceskip) }
 }
 
-/// Makes a parked goroutine ready: next on this P, or, called on a thread that isn't ours, by
-/// way of the global queue. Go's `goready`, in `proc.go`; that it was made ready is traced without a
-/// stack, so no frames are left out of one.
+/// Makes a parked goroutine ready: it runs next on this P. On a thread that isn't the runtime's, it
+/// goes by way of the global queue. Go's `goready`, in `proc.go`. The trace records the wakeup
+/// without a stack, so `_traceskip` isn't used.
 ///
 /// # Safety
-/// `gp` is a G that has parked, or is about to and whose `unlockf` has been called; and nobody
-/// else makes it ready. (A second time is a fatal error, if it is noticed.)
+/// `gp` is a G that has parked, or that is about to park and whose `unlockf` has been called. No
+/// other caller makes it ready. (A second call is a fatal error, if it is noticed.)
 #[inline(always)]
 pub unsafe fn goready(gp: *mut G, _traceskip: i32) {
     entry_check();
@@ -126,12 +129,13 @@ pub unsafe fn goready(gp: *mut G, _traceskip: i32) {
     runtime::goready(unsafe { &*gp })
 }
 
-/// Starts a new timer: from `t.when` on it runs `t.f`, on g0 of some M, once or each `t.period`. Go's
-/// `startTimer`, in `time.go`.
+/// Starts a new timer: `t.f` is called at `t.when`, on g0 of some M, and from then on every
+/// `t.period` unless that is 0. Go's `startTimer`, in `time.go`.
 ///
 /// # Safety
-/// On a goroutine, or on g0 of an M with a P. `t` is zero but for what its owner sets, and stays where it is: see
-/// [`Timer`]. `f` may be called with its arguments on any thread; no other call changes the timer meanwhile.
+/// On a goroutine, or on g0 of an M with a P. `t` is zero except for the fields that its owner
+/// sets, and stays where it is: see [`Timer`]. `f` may be called with its arguments on any thread.
+/// No other call changes the timer meanwhile.
 #[inline(always)]
 pub unsafe fn start_timer(t: *const Timer) {
     entry_check();
@@ -139,11 +143,11 @@ pub unsafe fn start_timer(t: *const Timer) {
     with_room(|| runtime::addtimer(unsafe { &*t }))
 }
 
-/// Stops a timer; says whether it was active. If not, it has fired, and `f` may be running. Go's
-/// `stopTimer`, in `time.go`.
+/// Stops a timer. Returns whether it was active. If it wasn't, it has fired or was stopped, and `f`
+/// may be running. Go's `stopTimer`, in `time.go`.
 ///
 /// # Safety
-/// `t` is a timer; no other call changes it meanwhile.
+/// `t` is a timer. No other call changes it meanwhile.
 #[inline(always)]
 pub unsafe fn stop_timer(t: *const Timer) -> bool {
     entry_check();
@@ -151,11 +155,11 @@ pub unsafe fn stop_timer(t: *const Timer) -> bool {
     with_room(|| runtime::deltimer(unsafe { &*t }))
 }
 
-/// Sets a timer to another time, and starts it if it isn't active; says whether it was. Go's
-/// `resetTimer`, in `time.go`.
+/// Sets a timer to another time, and starts it if it isn't active. Returns whether it was active.
+/// Go's `resetTimer`, in `time.go`.
 ///
 /// # Safety
-/// As [`start_timer`], but that the timer may have been used before.
+/// As [`start_timer`], except that the timer may have been used before.
 #[inline(always)]
 pub unsafe fn reset_timer(t: *const Timer, when: i64) -> bool {
     entry_check();
@@ -163,8 +167,8 @@ pub unsafe fn reset_timer(t: *const Timer, when: i64) -> bool {
     with_room(|| runtime::resettimer(unsafe { &*t }, when))
 }
 
-/// Sets all of a timer, and starts it if it isn't active; says whether it was. Go's `modTimer`, in
-/// `time.go`.
+/// Sets all fields of a timer, and starts it if it isn't active. Returns whether it was active.
+/// Go's `modTimer`, in `time.go`.
 ///
 /// # Safety
 /// As [`reset_timer`].
@@ -182,7 +186,7 @@ pub unsafe fn mod_timer(
     with_room(|| runtime::modtimer(unsafe { &*t }, when, period, f, arg, seq))
 }
 
-/// The monotonic clock, in nanoseconds: what the time of a timer is compared with. Go's `nanotime`,
+/// The monotonic clock, in nanoseconds. The time of a timer is compared with it. Go's `nanotime`,
 /// in `time_nofake.go`.
 #[inline(always)]
 pub fn nanotime() -> i64 {
@@ -210,13 +214,13 @@ pub unsafe fn goexit() -> ! {
     unsafe { runtime::goexit1() }
 }
 
-/// The running G: a goroutine's, or g0 in [`systemstack`] and in what [`mcall`] calls; null on
-/// a thread that isn't ours. Go's `getg`.
+/// The running G: a goroutine's, or g0 in [`systemstack`] and in the function that [`mcall`] calls;
+/// null on a thread that isn't the runtime's. Go's `getg`.
 pub fn getg() -> *mut G {
     runtime::getg().map_or(std::ptr::null_mut(), G::as_ptr)
 }
 
-/// This thread's M; null on a thread that isn't ours.
+/// This thread's M; null on a thread that isn't the runtime's.
 pub fn getm() -> *mut M {
     let mp = runtime::this_m();
     mp.map_or(std::ptr::null_mut(), |mp| std::ptr::from_ref(mp).cast_mut())
@@ -227,12 +231,12 @@ pub fn sched() -> *mut Schedt {
     std::ptr::from_ref(crate::runtime::runtime2::sched()).cast_mut()
 }
 
-/// Calls `f` on g0's stack, of which there are some 200 KiB; anywhere but on a goroutine, just
-/// calls it. If it panics, the panic goes on in the caller. Go's `systemstack`, in
+/// Calls `f` on g0's stack, which has about 200 KiB. Called elsewhere than on a goroutine, it calls
+/// `f` directly. If `f` panics, the panic goes on in the caller. Go's `systemstack`, in
 /// `asm_amd64.s`.
 ///
-/// `f` may make the goroutine waiting ([`cas_g_to_waiting`]), and running again: meanwhile its stack, with
-/// its registers, can be scanned, by `f` itself too.
+/// `f` may make the goroutine waiting ([`cas_g_to_waiting`]), and running again. Meanwhile its
+/// stack can be scanned with its registers, also by `f` itself.
 ///
 /// # Safety
 /// `f` must not park. On a copying stack it must not panic.
@@ -240,22 +244,21 @@ pub unsafe fn systemstack<R>(f: impl FnOnce() -> R) -> R {
     runtime::systemstack_scannable(f)
 }
 
-/// Leaves the running goroutine and calls `f` with it on g0; the goroutine goes on when
-/// something resumes it. Go's `mcall`, in `asm_amd64.s`.
+/// Leaves the running goroutine and calls `f` with it on g0. The goroutine goes on when something
+/// resumes it. Go's `mcall`, in `asm_amd64.s`.
 ///
 /// # Safety
-/// On a goroutine; nothing obtained from a thread-local is kept across this. `f` must never
-/// return, must not unwind, and must see to it that the goroutine is resumed; as a rule by
-/// [`gogo`].
+/// On a goroutine; nothing obtained from a thread-local is kept across this. `f` must never return,
+/// must not unwind, and must ensure that the goroutine is resumed, as a rule by [`gogo`].
 pub unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
-    // SAFETY: on a goroutine, which `f` sees to it is resumed, as the caller says.
+    // SAFETY: on a goroutine, and `f` ensures that it is resumed, as the caller says.
     unsafe { runtime::mcall(f) }
 }
 
 /// Resumes `gp` where it left off. Go's `gogo`, in `asm_amd64.s`.
 ///
 /// # Safety
-/// In what [`mcall`] called, for the goroutine that did.
+/// In the function that [`mcall`] called, for the goroutine that called [`mcall`].
 #[inline(always)]
 pub unsafe fn gogo(gp: *mut G) -> ! {
     // SAFETY: on g0, and mcall has filled the `sched` of this G, which nobody else resumes.
@@ -272,17 +275,17 @@ pub unsafe fn readgstatus(gp: *mut G) -> u32 {
     runtime::readgstatus(unsafe { &*gp })
 }
 
-/// Changes the G's state; waits while a scan holds it. Any other state than `oldval` is a fatal
-/// error. Go's `casgstatus`, in `proc.go`.
+/// Changes the G's state. Waits while a scan holds the state. If the state isn't `oldval`, it is a
+/// fatal error. Go's `casgstatus`, in `proc.go`.
 ///
 /// # Safety
-/// `gp` is a G, and the change is the caller's to make.
+/// `gp` is a G, and the caller owns the change.
 pub unsafe fn casgstatus(gp: *mut G, oldval: u32, newval: u32) {
     // SAFETY: a G, as the caller says, and G's are never freed.
     runtime::casgstatus(unsafe { &*gp }, oldval, newval)
 }
 
-/// Makes the G waiting, and notes why. Go's `casGToWaiting`, in `proc.go`.
+/// Makes the G waiting, and records the reason. Go's `casGToWaiting`, in `proc.go`.
 ///
 /// # Safety
 /// As [`casgstatus`].
@@ -291,8 +294,8 @@ pub unsafe fn cas_g_to_waiting(gp: *mut G, old: u32, reason: WaitReason) {
     runtime::cas_g_to_waiting(unsafe { &*gp }, old, reason)
 }
 
-/// Takes the stack of a waiting or runnable G; returns the state to put back. Go's
-/// `casgcopystack`, in `proc.go`.
+/// Takes the stack of a waiting or runnable G. Returns the previous state, which the caller has to
+/// restore. Go's `casgcopystack`, in `proc.go`.
 ///
 /// # Safety
 /// As [`casgstatus`]; the G is on no queue that would run it meanwhile.
@@ -301,8 +304,7 @@ pub unsafe fn casgcopystack(gp: *mut G) -> u32 {
     runtime::casgcopystack(unsafe { &*gp })
 }
 
-/// Whether there is other work for this P: for background work that should then step aside.
-/// Go's `pollWork`, in `proc.go`.
+/// Whether this P has other work. Background work should yield then. Go's `pollWork`, in `proc.go`.
 ///
 /// # Safety
 /// On an M.
@@ -310,8 +312,7 @@ pub unsafe fn poll_work() -> bool {
     runtime::poll_work()
 }
 
-/// How many goroutines there are; an estimate while others come and go. Go's `gcount`, in
-/// `proc.go`.
+/// The number of goroutines; an estimate while others begin and end. Go's `gcount`, in `proc.go`.
 ///
 /// # Safety
 /// The runtime runs.
@@ -319,44 +320,45 @@ pub unsafe fn gcount() -> i32 {
     runtime::gcount()
 }
 
-/// How many threads the runtime has made. Go's `mcount`, in `proc.go`.
+/// The number of threads that the runtime has made. Go's `mcount`, in `proc.go`.
 pub fn mcount() -> i32 {
     runtime::mcount_now()
 }
 
-/// Sets how many threads the runtime may make, 10,000 at first; returns what it was. To have
-/// more than that is a fatal error. Go's `debug.SetMaxThreads`.
+/// Sets how many threads the runtime may make, and returns the previous limit. The default is
+/// 10,000. If more are needed, it is a fatal error. Go's `debug.SetMaxThreads`.
 pub fn set_max_threads(max: i32) -> i32 {
     runtime::set_max_threads(max)
 }
 
-/// Sets how many bytes a goroutine's copying stack may have, 1 GiB at first; returns what it was. To
-/// need more ends the process with a report. Go's `debug.SetMaxStack`.
+/// Sets how many bytes a goroutine's copying stack may have, and returns the previous limit. The
+/// default is 1 GiB. A goroutine that needs more ends the process with a report. Go's
+/// `debug.SetMaxStack`.
 pub fn set_max_stack(bytes: usize) -> usize {
     runtime::set_max_stack(bytes)
 }
 
-/// Gives memory back to the system that the runtime keeps for later: that of goroutines that have
-/// ended, of stacks that were larger, of channels. All of it, however long that takes, a second or two
-/// for a million goroutines; but what a P keeps at hand that is running something else now comes later.
-/// The next goroutines take as long as the first ones did. Does nothing before the runtime runs. Go's
-/// `debug.FreeOSMemory`.
+/// Returns memory to the system that the runtime keeps for later use: that of goroutines that have
+/// ended, of stacks that were larger, and of channels. It returns all of it, however long that
+/// takes: a second or two for a million goroutines. Memory that a P keeps at hand while it runs
+/// other code is returned later. The next goroutines take as long to make as the first ones did.
+/// Does nothing before the runtime runs. Go's `debug.FreeOSMemory`.
 ///
-/// The runtime does so by itself with what nobody has needed for a second or two. This is for those
-/// who know that a burst is over.
+/// The runtime itself returns memory that was unused for a second or two. This function is for
+/// callers that know that a burst is over.
 pub fn free_os_memory() {
     entry_check();
     runtime::systemstack(runtime::free_os_memory)
 }
 
-/// Halves the copying stack of a goroutine that uses less than a quarter of it. Does nothing if it
-/// uses more, if the stack is fixed, or if this is no time to move it. Go's `shrinkstack`, in
+/// Halves the copying stack of a goroutine that uses less than a quarter of it. Does nothing if the
+/// goroutine uses more, if the stack is fixed, or if it can't be moved now. Go's `shrinkstack`, in
 /// `stack.go`.
 ///
 /// # Safety
 /// `gp` is a goroutine that isn't running and can't begin to: its state has the scan bit, set by
-/// [`castogscanstatus`](super::castogscanstatus); or it is the one that called the [`mcall`] that this is
-/// called in.
+/// [`castogscanstatus`](super::castogscanstatus), or `gp` called the [`mcall`] in which this is
+/// called.
 pub unsafe fn shrinkstack(gp: *mut G) {
     if getg() == gp {
         runtime::throw("shrinkstack on the stack that is to shrink");

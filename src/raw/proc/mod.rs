@@ -1,9 +1,9 @@
 //! The raw layer: the scheduler under Go's names, without Rust's comforts.
 //!
-//! This is for those who port a runtime onto the scheduler, or write goroutines that live in
-//! 4 KiB. Everything is `unsafe`, because here nothing catches a panic, nothing owns a result,
-//! and a goroutine's stack [moves](#copying-stacks) as it grows. Most programs
-//! want [`go`](crate::go) and never this.
+//! This is for authors who port a runtime onto the scheduler, or write goroutines that live in 4
+//! KiB. Everything is `unsafe`, because here nothing catches a panic, nothing owns a result, and a
+//! goroutine's stack [moves](#copying-stacks) as it grows. Most programs want [`go`](crate::go) and
+//! never this.
 //!
 //! ```no_run
 //! use std::ffi::c_void;
@@ -26,28 +26,31 @@
 //!
 //! # Copying stacks
 //!
-//! A goroutine made with [`newproc`] runs on a *copying* stack, which starts in 2,048 bytes and moves
-//! to a larger place when a check finds it full. (With debug assertions it starts with 8 KiB more, as
-//! frames are several times larger then.) Code on such a stack
+//! A goroutine made with [`newproc`] runs on a *copying* stack, which starts with 2,048 bytes and
+//! moves to a larger place when a check finds it full. (With debug assertions it starts with 8 KiB
+//! more, because frames are several times larger then.) Code on such a stack
 //!
-//! - checks before it needs more than a few hundred bytes: by
+//! - checks the stack before it needs more than a few hundred bytes: by
 //!   [`morestack_check!`](crate::morestack_check), or because a compiler put the check into each
 //!   prologue. The functions here and of [`hchan`](crate::chan::hchan) do that themselves, and take
-//!   less than 400 bytes of a release build, 450 on aarch64. What has no checks runs in [`systemstack`];
-//! - must not panic: the unwinder alone needs more;
-//! - must not keep an address of the stack anywhere but on it, or in what it passes to a function of
-//!   this crate for the time of that call;
-//! - must not have a number on it that looks like one, unless a [`FrameMap`] says so.
+//!   less than 400 bytes of a release build, 450 on aarch64. Code without checks runs in
+//!   [`systemstack`];
+//! - must not panic, because the unwinder alone needs more;
+//! - must not keep an address of the stack anywhere but on the stack, or in what it passes to a
+//!   function of this crate for the time of that call;
+//! - must not have a number on the stack that looks like such an address, unless a [`FrameMap`]
+//!   says so.
 //!
-//! [`copying_stacks`] has all of it, for those who write such code or a compiler; [`preemption`], where
-//! a goroutine stops that is asked to.
+//! [`copying_stacks`] has all the rules, for authors of such code or of a compiler. [`preemption`]
+//! says where a goroutine stops that is asked to.
 //!
 //! # What is unsafe about it
 //!
-//! Functions inside of the runtime trust each other: that a G passed to one is owned as that function says,
-//! that the lock it names is held, that it is called on g0 or with a P where it says so. What is offered
-//! here, outside, is `unsafe` for just that reason. A function that may be called on a copying stack makes
-//! sure of its stack first, and then does what the one of the same name in the runtime does.
+//! Functions inside the runtime trust their callers. The caller owns the G that it passes as the
+//! function requires, holds the lock that the function names, and is on g0 or has a P where the
+//! function says so. The functions offered here are `unsafe` because they rely on the same
+//! conditions. A function that may be called on a copying stack ensures that the stack has room,
+//! and then does the same as the runtime's function of that name.
 //!
 //! # Files
 //!
